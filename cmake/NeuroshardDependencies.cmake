@@ -1,0 +1,26 @@
+# Every third-party library, in one place, with the reason it is there. Debian 12 has all of them;
+# installers/debian-packages.txt names the packages.
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+
+find_package(fmt REQUIRED)            # text formatting; std::format is not in GCC 12
+find_package(spdlog REQUIRED)         # rotating log files; hidden behind core/base/log.h
+find_package(nlohmann_json REQUIRED)  # JSON: manifests, tokenizer, safetensors header, --json
+find_package(CLI11 REQUIRED)          # command line of neuroshardd
+pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus)  # settings.toml
+pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium)           # Ed25519, SHA-2, Argon2id, XChaCha20-Poly1305
+pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3)            # state.db
+pkg_check_modules(libcurl REQUIRED IMPORTED_TARGET libcurl)            # downloads with ranges and proxies
+pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip)              # the container of .pt shards
+pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)       # Unicode categories for the GPT-2 split
+pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib)        # genesis serve
+pkg_check_modules(libsecret IMPORTED_TARGET libsecret-1)               # desktop keychain (optional)
+
+if(NS_COMPUTE_MODULE)
+  find_package(Torch REQUIRED)        # tensors and autograd: only core/model
+  find_package(dnnl REQUIRED)         # matrix products at the machine's speed, whatever BLAS is installed
+  find_package(OpenMP REQUIRED)       # one thread pool with LibTorch and oneDNN
+endif()
+if(NS_BUILD_TESTS)
+  find_package(Qt6 6.2 REQUIRED COMPONENTS Core Test)  # the test framework (and later the app)
+endif()

@@ -1,0 +1,50 @@
+# Switches of the build, set by the presets in CMakePresets.json.
+option(NS_WERROR "Treat warnings as errors" OFF)
+option(NS_BUILD_TESTS "Build the Qt Test programs" ON)
+option(NS_FUZZ "Build the libFuzzer targets (clang only)" OFF)
+option(NS_COMPUTE_MODULE "Build the LibTorch compute module" ON)
+set(NS_SANITIZE "" CACHE STRING "Comma-separated sanitizers, e.g. address,undefined")
+
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+set(NS_MODULE_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib/neuroshard")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+find_program(NS_CCACHE ccache)
+if(NS_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${NS_CCACHE}")
+  set(CMAKE_C_COMPILER_LAUNCHER "${NS_CCACHE}")
+endif()
+
+# One interface target carries the flags; every target of ours links it.
+add_library(ns_options INTERFACE)
+# The same bits on every machine: no contraction, no fast-math (SPEC, outer rounds). Kernels that may
+# contract say so in their own folder.
+target_compile_options(ns_options INTERFACE -ffp-contract=off)
+target_compile_definitions(ns_options INTERFACE QT_NO_KEYWORDS)
+
+# Warnings stand apart so that units which see third-party headers with warnings of their own can leave them out.
+add_library(ns_warnings INTERFACE)
+target_compile_options(ns_warnings INTERFACE -Wall -Wextra -Wpedantic -Wnon-virtual-dtor -Woverloaded-virtual
+                                             -Wimplicit-fallthrough -Wshadow=local)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  target_compile_options(ns_warnings INTERFACE -Wno-shadow)
+endif()
+if(NS_WERROR)
+  target_compile_options(ns_warnings INTERFACE -Werror)
+endif()
+
+if(NS_SANITIZE)
+  target_compile_options(ns_options INTERFACE -fsanitize=${NS_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(ns_options INTERFACE -fsanitize=${NS_SANITIZE})
+endif()
+if(NS_FUZZ)
+  target_compile_options(ns_options INTERFACE -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer)
+  target_link_options(ns_options INTERFACE -fsanitize=address,undefined)
+endif()

@@ -1,0 +1,36 @@
+// Loading a compute module on demand. No program links LibTorch; the first need to compute opens it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/base/expected.h"
+#include "core/base/log.h"
+#include "core/compute/module_abi.h"
+
+namespace neuroshard::compute {
+
+// Finds "<directory of the executable>/../lib/neuroshard/compute_<kind>.so" (kind: "cpu", "cuda"), checks ABI version
+// and build id, starts it. The module stays loaded until the process ends; a second call with the same kind returns
+// the same module.  Errors: NotFound (names the path), Unsupported (other build: restart), what the module reports.
+// Threads: any, one at a time.  Cost: about 0.7 s the first time.
+struct LoadedModule {
+  Module* module = nullptr;  // lives as long as the process
+  ModuleInfo info{};
+};
+Expected<LoadedModule> load_module(const std::string& kind, const ModuleOptions& options, Logger& logger);
+
+// A failed Status as an Error.
+Error to_error(const Status& status);
+
+// Owns a stage.
+struct StageDeleter {
+  void operator()(Stage* stage) const { stage->release(); }
+};
+using StagePtr = std::unique_ptr<Stage, StageDeleter>;
+Expected<StagePtr> make_stage(Module& module, const StageSpec& spec);
+
+// Checks a shape before anything is allocated for it: bounds, divisibility. InvalidArgument names the field.
+Expected<void> validate(const ModelShape& shape);
+
+}  // namespace neuroshard::compute

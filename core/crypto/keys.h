@@ -1,0 +1,51 @@
+// Ed25519 keys (RFC 8032) with domain-separated signatures.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "core/base/bytes.h"
+#include "core/base/expected.h"
+#include "core/crypto/entropy.h"
+
+namespace neuroshard::crypto {
+
+using PublicKey = std::array<std::uint8_t, 32>;
+using Signature = std::array<std::uint8_t, 64>;
+
+// What a signature is for; a signature for one purpose never verifies for another. Values are protocol: never renumber.
+enum class Purpose : std::uint8_t { Manifest = 1, Checkpoint = 2, BatchRecord = 3, Delegation = 4, NetworkProfile = 5 };
+
+// Holds a secret seed; wiped on destruction. Movable only.  Threads: sign() from any.
+class KeyPair {
+ public:
+  static KeyPair generate(Entropy& entropy);
+  static KeyPair from_seed(const Hash256& seed);
+  KeyPair(KeyPair&& other) noexcept;
+  KeyPair& operator=(KeyPair&& other) noexcept;
+  ~KeyPair();
+
+  const PublicKey& public_key() const { return public_; }
+  // The caller wipes its copy (sodium_memzero via crypto::wipe).
+  Hash256 seed() const { return seed_; }
+  // Signs "neuroshard/v1/" purpose, network id and message. An empty network id is for things that no network owns.
+  Signature sign(Purpose purpose, ByteSpan network_id, ByteSpan message) const;
+
+ private:
+  KeyPair() = default;
+  Hash256 seed_{};
+  PublicKey public_{};
+  std::array<std::uint8_t, 64> secret_{};
+};
+
+bool verify(const PublicKey& key, Purpose purpose, ByteSpan network_id, ByteSpan message, const Signature& signature);
+
+void wipe(MutableByteSpan secret);
+
+// node_id = SHA-256 of the node's public key, 64 hex characters; also the DHT id and the TLS identity (SPEC §3).
+Hash256 node_id(const PublicKey& node_key);
+// wallet_id = first 16 hex characters of SHA-256(public key); for display only.
+std::string wallet_id(const PublicKey& wallet_key);
+
+}  // namespace neuroshard::crypto

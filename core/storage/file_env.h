@@ -1,0 +1,66 @@
+// The file system, injected, so that tests can fail any write, fill the disk or tear a file in two.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/base/expected.h"
+
+namespace neuroshard::storage {
+
+// An open file for sequential writing. Destroying it without close() closes it and drops errors.
+class WritableFile {
+ public:
+  virtual ~WritableFile() = default;
+  virtual Expected<void> append(ByteSpan bytes) = 0;
+  // Data and metadata are on the disk when this returns.
+  virtual Expected<void> sync() = 0;
+  virtual Expected<void> close() = 0;
+};
+
+// Threads: any; concurrent reads are fine.
+class ReadableFile {
+ public:
+  virtual ~ReadableFile() = default;
+  virtual std::uint64_t size() const = 0;
+  // Reads exactly target.size() bytes at offset; Corrupt("… ends early") when the file is shorter.
+  virtual Expected<void> read_at(std::uint64_t offset, MutableByteSpan target) = 0;
+};
+
+struct DirectoryEntry {
+  std::string name;
+  bool is_directory = false;
+  std::uint64_t size = 0;
+};
+
+// Paths are UTF-8. Errors carry the path and say what to do: NotFound, Denied (read-only or not ours), Exhausted
+// (disk full), Io.  Threads: any.
+class FileEnv {
+ public:
+  virtual ~FileEnv() = default;
+  virtual Expected<std::unique_ptr<ReadableFile>> open_read(const std::string& path) = 0;
+  // Truncates; mode 0600 (0644 when world_readable).
+  virtual Expected<std::unique_ptr<WritableFile>> open_write(const std::string& path, bool world_readable = false) = 0;
+  virtual Expected<std::unique_ptr<WritableFile>> open_append(const std::string& path) = 0;
+  virtual Expected<void> rename(const std::string& from, const std::string& to) = 0;  // replaces `to`, atomic
+  virtual Expected<void> remove_file(const std::string& path) = 0;                    // NotFound is an error
+  virtual Expected<void> remove_tree(const std::string& path) = 0;                    // missing is success
+  virtual Expected<void> create_directories(const std::string& path) = 0;             // new ones 0700
+  virtual Expected<void> sync_directory(const std::string& path) = 0;
+  virtual Expected<std::vector<DirectoryEntry>> list(const std::string& path) = 0;    // sorted by name
+  virtual bool exists(const std::string& path) = 0;
+  virtual Expected<std::uint64_t> free_bytes(const std::string& path) = 0;            // for this user, at an existing path
+};
+
+// The machine's file system.
+std::unique_ptr<FileEnv> make_posix_file_env();
+
+// Reads a whole file; Exhausted when it is larger than `limit`, before anything is allocated.
+Expected<Bytes> read_file(FileEnv& env, const std::string& path, std::uint64_t limit);
+// Temporary file beside it, fsync, rename, fsync of the directory: readers see the old or the new content, never a part.
+Expected<void> write_file_atomic(FileEnv& env, const std::string& path, ByteSpan bytes, bool world_readable = false);
+
+}  // namespace neuroshard::storage
