@@ -1,0 +1,72 @@
+// Which shards a driver trains on, and which tokens make up each batch: pure functions of public values, so
+// that any peer can rebuild any batch (SPEC §5). Nothing here reads a file or a clock.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/base/expected.h"
+#include "core/base/span.h"
+#include "core/crypto/keys.h"
+#include "core/data/manifest.h"
+
+namespace neuroshard::data {
+
+// The first `count` distinct values of SHA-256(beacon, node_id, counter) mod total, counter = 0, 1, …:
+// positions in the manifest's list of train shards. Fewer when total < count. total ≥ 1.
+std::vector<std::uint32_t> network_shard_order(const Hash256& beacon, const Hash256& node_id,
+                                               std::uint32_t total, std::uint32_t count);
+// Where a node without a network starts in the ring of its train shards: SHA-256(node_id) mod total. total
+// ≥ 1.
+std::uint32_t solo_first_shard(const Hash256& node_id, std::uint32_t total);
+
+// What a driver signs at each round start.
+struct BatchRecord {
+  std::uint64_t round = 0;
+  ShardId shard_id = 0;
+  Hash256 shard_hash{};
+  Hash256 tokenizer_hash{};
+  std::uint64_t offset = 0;  // tokens of the shard that this driver had consumed when the round began
+  std::uint32_t batch_tokens = 0;
+
+  // Fixed layout, little-endian, behind the tag "neuroshard/batch/1": the bytes that are signed and seed the
+  // batches.
+  Bytes canonical() const;
+  friend bool operator==(const BatchRecord& a, const BatchRecord& b) {
+    return a.canonical() == b.canonical();
+  }
+};
+
+crypto::Signature sign_record(const crypto::KeyPair& node_key, ByteSpan network_id,
+                              const BatchRecord& record);
+bool verify_record(const crypto::PublicKey& node_key, ByteSpan network_id, const BatchRecord& record,
+                   const crypto::Signature& signature);
+
+// One whole batch of S sequences of T tokens; the caller cuts it into micro-batches of whole sequences.
+struct Batch {
+  std::vector<std::int32_t> tokens;   // [S, T]
+  std::vector<std::int32_t> targets;  // [S, T]: targets[s][t] is the token after tokens[s][t]
+  std::uint32_t sequences = 0;        // S
+  std::uint32_t sequence_length = 0;  // T
+  ShardId shard_id = 0;
+  std::string source;
+
+  std::size_t token_count() const { return tokens.size(); }
+};
+
+// Sequences of a batch: batch_tokens / sequence, at least 1.
+std::uint32_t sequences_per_batch(std::uint32_t batch_tokens, std::uint32_t sequence);
+
+// Start positions in the shard: S draws of Rng(SHA-256(record.canonical(), step)).below(shard_tokens − T).
+// InvalidArgument when the shard has fewer than T + 1 tokens.
+Expected<std::vector<std::uint64_t>> batch_starts(const BatchRecord& record, std::uint64_t step,
+                                                  std::uint64_t shard_tokens, std::uint32_t sequence);
+
+// The batch of `step` (the driver's global inner step). `shard` holds all of the shard's tokens.
+Expected<Batch> make_batch(const BatchRecord& record, std::uint64_t step, Span<const std::int32_t> shard,
+                           std::uint32_t sequence);
+
+}  // namespace neuroshard::data

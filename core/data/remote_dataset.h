@@ -1,0 +1,30 @@
+// A dataset that a publisher serves over HTTP: manifest and tokenizer are fetched and checked at opening,
+// shards on demand into a bounded cache.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/base/cancel.h"
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/data/dataset.h"
+#include "core/data/downloader.h"
+
+namespace neuroshard::data {
+
+struct RemoteDatasetOptions {
+  std::string manifest_url;                // http(s)://…/manifest.json
+  std::string cache_directory;             // created when missing
+  std::uint64_t cache_bytes = 2ull << 30;  // disk cap of the cached shards
+  ManifestTrust trust;
+  DownloadOptions download;
+};
+
+// Unavailable when the publisher can't be reached and nothing usable is cached; with a cached manifest that
+// still verifies, the dataset opens from the cache and says so in the log.
+Expected<std::unique_ptr<Dataset>> open_remote_dataset(storage::FileEnv& env, const Clock& clock,
+                                                       Logger& logger, const RemoteDatasetOptions& options,
+                                                       const CancelToken& cancel);
+
+}  // namespace neuroshard::data
