@@ -1,0 +1,189 @@
+#include "app/node/command.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "app/node/commands.h"
+
+#ifndef NS_VERSION
+#define NS_VERSION "unknown"
+#endif
+
+namespace neuroshard::app {
+namespace {
+
+constexpr std::size_t help_column = 30;
+constexpr std::size_t help_width = 100;
+
+// "  left            right, wrapped with a hanging indent".
+std::string help_row(const std::string& left, const std::string& right) {
+  std::string text = "  " + left;
+  if (text.size() + 2 > help_column) {
+    text += '\n' + std::string(help_column, ' ');
+  } else {
+    text.append(help_column - text.size(), ' ');
+  }
+  std::size_t column = help_column;
+  std::size_t at = 0;
+  while (at < right.size()) {
+    const std::size_t end = std::min(right.find(' ', at), right.size());
+    if (column > help_column && column + 1 + (end - at) > help_width) {
+      text += '\n' + std::string(help_column, ' ');
+      column = help_column;
+    }
+    if (column > help_column) {
+      text += ' ';
+      ++column;
+    }
+    text += right.substr(at, end - at);
+    column += end - at;
+    at = end + 1;
+  }
+  return text + '\n';
+}
+
+// One layout for every --help: what it does, usage, commands, options, global options, examples; exit codes
+// at the root.
+class HelpFormatter final : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode) const override {
+    const CLI::App* root = app;
+    std::string path = app->get_name();
+    while (root->get_parent() != nullptr) {
+      root = root->get_parent();
+      path = root->get_name() + (path.empty() ? "" : " " + path);
+    }
+    if (path.empty()) path = name;
+    std::string text = app->get_description() + "\n\nUsage: " + path;
+    const auto commands = app->get_subcommands([](const CLI::App*) { return true; });
+    for (const CLI::Option* option : app->get_options()) {
+      if (!option->get_positional()) continue;
+      text += option->get_required() ? " " + option->get_name(true) : " [" + option->get_name(true) + "]";
+    }
+    text += commands.empty() ? " [options]\n" : " COMMAND [options]\n";
+    if (!commands.empty()) {
+      text += "\nCommands:\n";
+      for (const CLI::App* command : commands)
+        text += help_row(command->get_name(), command->get_description());
+    }
+    if (app != root) text += option_rows(*app, "Options");
+    text += option_rows(*root, "Global options");
+    const std::string footer = app->get_footer();
+    if (!footer.empty()) text += "\nExamples:\n" + footer;
+    if (app == root) text += "\n" + exit_code_table();
+    return text;
+  }
+
+ private:
+  static std::string option_rows(const CLI::App& app, const std::string& title) {
+    std::string rows;
+    for (const CLI::Option* option : app.get_options()) {
+      if (option->get_group().empty()) continue;
+      std::string left = option->get_positional() ? option->get_name(true) : option->get_name(false, true);
+      if (left == "--help,-h" || left == "-h,--help") left = "-h, --help";
+      if (!option->get_positional() && option->get_type_size() != 0) left += " " + value_name(*option);
+      std::string right = option->get_description();
+      if (option->get_required()) right += " (required)";
+      if (!option->get_default_str().empty())
+        right += fmt::format(" (default {})", option->get_default_str());
+      rows += help_row(left, right);
+    }
+    return rows.empty() ? rows : "\n" + title + ":\n" + rows;
+  }
+
+  static std::string value_name(const CLI::Option& option) {
+    const std::string type = option.get_type_name();
+    if (type == "UINT" || type == "INT") return "N";
+    if (type == "FLOAT") return "X";
+    return type.empty() || type == "TEXT" ? "VALUE" : type;
+  }
+};
+
+int fail(CommandContext& context, const Error& error) {
+  context.output.error(error);
+  return static_cast<int>(exit_code_of(error.code));
+}
+
+// --json may stand anywhere; a wrong command line should be answered in the form that was asked for.
+bool wants_json(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "--json") return true;
+  }
+  return false;
+}
+
+int run_body(CommandContext& context) {
+  StopSignal stop_signal;
+  context.stop_signal = &stop_signal;
+  context.stop = stop_signal.token();
+  Expected<void> result;
+  // Third-party code may throw where ours does not; a person still gets a sentence and a code.
+  try {
+    result = context.body();
+  } catch (const std::bad_alloc&) {
+    result = make_error(ErrorCode::Exhausted, "not enough memory; close other programs or lower the limits");
+  } catch (const std::exception& e) {
+    result =
+        make_error(ErrorCode::Internal, fmt::format("unexpected failure: {}; please report it", e.what()));
+  }
+  context.stop_signal = nullptr;
+  if (!result.ok()) return fail(context, result.error());
+  return static_cast<int>(context.exit_code);
+}
+
+}  // namespace
+
+CLI::App& add_command(CLI::App& parent, const std::string& name, const std::string& description,
+                      std::vector<std::string> examples) {
+  CLI::App& command = *parent.add_subcommand(name, description);
+  std::string footer;
+  for (const std::string& example : examples) footer += "  " + example + "\n";
+  command.footer(footer);
+  command.fallthrough();  // global options may follow the subcommand
+  return command;
+}
+
+void set_body(CLI::App& command, CommandContext& context, std::function<Expected<void>()> body) {
+  command.callback([&context, body = std::move(body)] { context.body = body; });
+}
+
+int run_command_line(int argc, char** argv, CommandContext& context) {
+  CLI::App root("The NeuroShard node: trains an open language model on this computer.", "neuroshardd");
+  root.formatter(std::make_shared<HelpFormatter>());
+  root.set_version_flag("--version", std::string("neuroshardd ") + NS_VERSION, "show the version");
+  root.set_help_flag("-h,--help", "show this help");
+  bool quiet = false;
+  root.add_option("--data-dir", context.data_dir, "where this node keeps everything")->type_name("DIR");
+  root.add_option("--profile", context.profile, "network profile: solo, devnet, testnet, mainnet, or a file")
+      ->type_name("NAME|FILE");
+  root.add_flag("--json", context.json,
+                "results for programs: one JSON object a line; errors as JSON on standard error");
+  root.add_flag("--quiet", quiet, "no progress and no notes");
+  root.footer(
+      "  neuroshardd train --text ~/books --steps 1000     train on a folder of text\n"
+      "  neuroshardd generate --prompt \"Once upon\"         let the model write\n"
+      "  neuroshardd COMMAND --help                        options and examples of a command\n");
+  add_all_commands(root, context);
+
+  context.output.set_json(wants_json(argc, argv));
+  try {
+    root.parse(argc, argv);
+  } catch (const CLI::Success& e) {  // --help, --version
+    return root.exit(e);
+  } catch (const CLI::ParseError& e) {
+    return fail(context, make_error(ErrorCode::InvalidArgument,
+                                    fmt::format("{}; see --help", std::string_view(e.what()))));
+  }
+  context.output.set_json(context.json);
+  context.output.set_quiet(quiet);
+  if (!context.body) {
+    const auto chosen = root.get_subcommands();
+    context.output.raw(chosen.empty() ? root.help() : chosen.front()->help());
+    return fail(context,
+                make_error(ErrorCode::InvalidArgument, "no command given; choose one of those listed"));
+  }
+  return run_body(context);
+}
+
+}  // namespace neuroshard::app

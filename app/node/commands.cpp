@@ -1,0 +1,12 @@
+// One declaration and one call per subcommand; each is defined in <name>_command.cpp.
+#include "app/node/commands.h"
+
+namespace neuroshard::app {
+
+void add_network_command(CLI::App& root, CommandContext& context);
+
+void add_all_commands(CLI::App& root, CommandContext& context) {
+  add_network_command(root, context);
+}
+
+}  // namespace neuroshard::app

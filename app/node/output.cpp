@@ -1,0 +1,60 @@
+#include "app/node/output.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace neuroshard::app {
+
+Output::Output()
+    : stdout_is_terminal_(isatty(STDOUT_FILENO) == 1), stderr_is_terminal_(isatty(STDERR_FILENO) == 1) {
+  const char* no_colour = std::getenv("NO_COLOR");
+  colour_ = stderr_is_terminal_ && (no_colour == nullptr || *no_colour == '\0');
+  winsize size{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) width_ = size.ws_col;
+}
+
+void Output::raw(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    writable_ = false;
+}
+
+void Output::line(std::string_view text) {
+  if (json_) return;
+  raw(std::string(text) + '\n');
+}
+
+void Output::json_line(const nlohmann::ordered_json& object) {
+  if (!json_) return;
+  raw(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
+}
+
+void Output::note(std::string_view text) {
+  if (json_ || quiet_) return;
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fputc('\n', stderr);
+  std::fflush(stderr);
+}
+
+void Output::error(const Error& error) {
+  std::string text;
+  if (json_) {
+    const nlohmann::ordered_json object = {{"error",
+                                            {{"code", std::string(to_string(error.code))},
+                                             {"message", error.message},
+                                             {"context", error.context}}}};
+    text = object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+  } else {
+    text = fmt::format("{}neuroshardd:{} {}\n", colour_ ? "\x1b[1;31m" : "", colour_ ? "\x1b[0m" : "",
+                       error.describe());
+  }
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+}  // namespace neuroshard::app
