@@ -1,0 +1,56 @@
+# Shell functions shared by quickstart.sh, tests/run.sh and tests/long.sh. POSIX sh; to be sourced with $ROOT set to the
+# source tree. Nothing here asks a question or waits for one.
+
+say() { printf '\n\033[1m==> %s\033[0m\n' "$*"; }
+die() { printf 'error: %s\n' "$*" >&2; exit 1; }
+
+# packages_of SECTION: the names listed under [SECTION] in debian-packages.txt.
+packages_of() {
+  awk -v section="[$1]" '/^\[/ { inside = ($1 == section); next } inside && $1 !~ /^#/ && NF { print $1 }' \
+    "$ROOT/installers/debian-packages.txt"
+}
+
+# missing_packages SECTION…: those of them that are not installed.
+missing_packages() {
+  for section in "$@"; do
+    for package in $(packages_of "$section"); do
+      dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed || printf '%s ' "$package"
+    done
+  done
+}
+
+# install_packages SECTION…: installs what is missing; does nothing, and needs no network, when all is there.
+install_packages() {
+  command -v dpkg-query >/dev/null 2>&1 ||
+    die "this script installs packages of Debian 12; on another system install the libraries named in installers/debian-packages.txt and build with: cmake --preset release && cmake --build --preset release"
+  missing=$(missing_packages "$@")
+  [ -n "$missing" ] || return 0
+  as_root=
+  if [ "$(id -u)" != 0 ]; then
+    if command -v sudo >/dev/null 2>&1; then as_root=sudo
+    else die "these packages are missing: $missing- run this script as root once, or install them and start again"; fi
+  fi
+  say "Installing packages: $missing"
+  # Mirrors drop connections now and then: four tries, a little later each time.
+  for pause in 5 20 60 0; do
+    if $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Acquire::Retries=3 update </dev/null &&
+       $as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Acquire::Retries=3 -o Dpkg::Use-Pty=0 \
+         install --no-install-recommends $missing </dev/null; then
+      still=$(missing_packages "$@")
+      [ -z "$still" ] || die "apt-get succeeded but these packages are still missing: $still"
+      return 0
+    fi
+    [ "$pause" = 0 ] && break
+    echo "apt-get failed; trying again in $pause s" >&2
+    sleep "$pause"
+  done
+  die "apt-get could not install: $missing- check the network and the package sources, then start again"
+}
+
+# build_jobs: compilers to run at once. A unit that sees LibTorch takes about 1.2 GB.
+build_jobs() {
+  cores=$(nproc 2>/dev/null || echo 2)
+  fit=$(awk '/^MemAvailable:/ { print int($2 / 1250000) }' /proc/meminfo 2>/dev/null || echo 2)
+  [ "${fit:-0}" -ge 1 ] || fit=1
+  if [ "$cores" -lt "$fit" ]; then echo "$cores"; else echo "$fit"; fi
+}
