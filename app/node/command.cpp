@@ -81,8 +81,11 @@ class HelpFormatter final : public CLI::Formatter {
     for (const CLI::Option* option : app.get_options()) {
       if (option->get_group().empty()) continue;
       std::string left = option->get_positional() ? option->get_name(true) : option->get_name(false, true);
-      if (left == "--help,-h" || left == "-h,--help") left = "-h, --help";
-      if (!option->get_positional() && option->get_type_size() != 0) left += " " + value_name(*option);
+      if (left.find("--help") != std::string::npos) {
+        if (app.get_parent() != nullptr) continue;  // once, under the global options
+        left = "-h, --help";
+      }
+      if (!option->get_positional() && option->get_expected_max() != 0) left += " " + value_name(*option);
       std::string right = option->get_description();
       if (option->get_required()) right += " (required)";
       if (!option->get_default_str().empty())

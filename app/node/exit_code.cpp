@@ -9,29 +9,19 @@ namespace neuroshard::app {
 
 ExitCode exit_code_of(ErrorCode code) {
   switch (code) {
-    case ErrorCode::InvalidArgument:
-      return ExitCode::Usage;
-    case ErrorCode::NotFound:
-      return ExitCode::InputNotFound;
-    case ErrorCode::AlreadyExists:
-      return ExitCode::CantCreate;
-    case ErrorCode::Corrupt:
-      return ExitCode::CorruptData;
+    case ErrorCode::InvalidArgument: return ExitCode::Usage;
+    case ErrorCode::NotFound: return ExitCode::InputNotFound;
+    case ErrorCode::AlreadyExists: return ExitCode::CantCreate;
+    case ErrorCode::Corrupt: return ExitCode::CorruptData;
     case ErrorCode::Timeout:
     case ErrorCode::Unavailable:
-    case ErrorCode::Unsupported:
-      return ExitCode::Unavailable;
-    case ErrorCode::Busy:
-      return ExitCode::Busy;
+    case ErrorCode::Unsupported: return ExitCode::Unavailable;
+    case ErrorCode::Busy: return ExitCode::Busy;
     case ErrorCode::Exhausted:
-    case ErrorCode::Io:
-      return ExitCode::InputOutput;
-    case ErrorCode::Denied:
-      return ExitCode::Denied;
-    case ErrorCode::Cancelled:
-      return ExitCode::Interrupted;
-    case ErrorCode::Internal:
-      break;
+    case ErrorCode::Io: return ExitCode::InputOutput;
+    case ErrorCode::Denied: return ExitCode::Denied;
+    case ErrorCode::Cancelled: return ExitCode::Interrupted;
+    case ErrorCode::Internal: break;
   }
   return ExitCode::Internal;
 }
