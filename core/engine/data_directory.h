@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -39,7 +40,7 @@ struct DataDirectoryOptions {
   std::vector<std::pair<Setting, std::string>> setting_flags;
   std::optional<std::string> (*environment)(const std::string& name) = process_environment;
   // Called once with the words of a wallet that was just made, so that they can be shown and then forgotten.
-  std::function<void(const std::string& words)> on_new_wallet;
+  std::function<void(std::string_view words)> on_new_wallet;
 };
 
 // What an open needs from outside; all outlive the directory.

@@ -1,0 +1,71 @@
+#include "core/node/snapshot.h"
+
+#include <algorithm>
+
+namespace neuroshard::node {
+namespace {
+
+// Cuts at a character's start, so that the text stays UTF-8.
+void cut(std::string& text) {
+  if (text.size() <= max_text) return;
+  std::size_t end = max_text;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  text.resize(end);
+}
+
+// Every text of a snapshot, in one place for bound() and encoded_bytes().
+template <class SnapshotType, class Visit>
+void for_each_text(SnapshotType& s, Visit visit) {
+  for (auto& reason : s.pause_reasons) visit(reason);
+  for (auto* text : {&s.identity.node_id, &s.identity.wallet_id, &s.identity.instance_id, &s.program.version,
+                     &s.program.data_directory, &s.program.network, &s.program.network_id, &s.program.notice,
+                     &s.compute.device, &s.compute.kernels, &s.compute.isa, &s.compute.precision,
+                     &s.training.data_source, &s.training.activity, &s.checkpoint.newest}) {
+    visit(*text);
+  }
+  for (auto& alert : s.alerts) {
+    visit(alert.key);
+    visit(alert.message);
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(RunState state) {
+  switch (state) {
+    case RunState::Starting: return "starting";
+    case RunState::Idle: return "idle";
+    case RunState::Training: return "training";
+    case RunState::Paused: return "paused";
+    case RunState::Stopping: return "stopping";
+    case RunState::Failed: return "failed";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(Severity severity) {
+  switch (severity) {
+    case Severity::Notice: return "notice";
+    case Severity::Warning: return "warning";
+    case Severity::Critical: return "critical";
+  }
+  return "unknown";
+}
+
+void bound(Snapshot& snapshot) {
+  std::stable_sort(snapshot.alerts.begin(), snapshot.alerts.end(),
+                   [](const Alert& a, const Alert& b) { return a.severity > b.severity; });
+  if (snapshot.alerts.size() > max_alerts) snapshot.alerts.resize(max_alerts);
+  if (snapshot.pause_reasons.size() > max_reasons) snapshot.pause_reasons.resize(max_reasons);
+  for_each_text(snapshot, cut);
+}
+
+std::size_t encoded_bytes(const Snapshot& snapshot) {
+  constexpr std::size_t per_field = 16;     // tag, length, and the widest scalar
+  constexpr std::size_t fixed_fields = 64;  // more than there are
+  std::size_t bytes = fixed_fields * per_field + snapshot.alerts.size() * 2 * per_field;
+  for_each_text(snapshot, [&bytes](const std::string& text) { bytes += per_field + text.size(); });
+  return bytes;
+}
+
+}  // namespace neuroshard::node

@@ -1,0 +1,140 @@
+// The latest immutable view of a node: everything that a screen shows without asking. Plain values. Bounded:
+// strings and lists have named limits, so that an encoded snapshot stays under max_snapshot_bytes; what grows
+// with time (series, logs, checkpoints) is a query.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/clock.h"
+
+namespace neuroshard::node {
+
+inline constexpr std::size_t max_snapshot_bytes = 64u << 10;
+inline constexpr std::size_t max_alerts = 32;   // the most urgent ones are kept
+inline constexpr std::size_t max_text = 512;    // characters of any text in a snapshot
+inline constexpr std::size_t max_reasons = 16;  // why contributing is paused
+
+enum class RunState : std::uint8_t {
+  Starting,  // opening, loading the module, preparing data
+  Idle,      // nothing to train on, or finished
+  Training,
+  Paused,    // see Snapshot::pause_reasons
+  Stopping,  // final checkpoint
+  Failed,    // see Snapshot::alerts
+};
+std::string_view to_string(RunState state);
+
+enum class Severity : std::uint8_t { Notice, Warning, Critical };
+std::string_view to_string(Severity severity);
+
+// Something a person should know until it is over. `key` names the condition, so that it is raised once.
+struct Alert {
+  std::string key;  // "disk_low"
+  Severity severity = Severity::Notice;
+  std::string message;  // what is wrong and what to do
+  WallTime since{};
+};
+
+struct IdentityView {
+  std::string node_id;      // 64 hex characters
+  std::string wallet_id;    // 16 hex characters; empty without a wallet
+  std::string instance_id;  // UUID of the data directory
+  bool wallet_protected = false;
+};
+
+struct ProgramView {
+  std::string version;
+  std::uint64_t pid = 0;
+  WallTime started{};
+  std::string data_directory;
+  std::string network;     // name of the profile
+  std::string network_id;  // 64 hex characters
+  std::string notice;      // what a person should know about this network; empty = nothing
+};
+
+// What serves the arithmetic; empty strings until the compute module is loaded.
+struct ComputeView {
+  std::string device;
+  std::string kernels;  // "oneDNN 2.6.3 sgemm"
+  std::string isa;
+  std::string precision;
+  std::uint32_t threads = 0;
+};
+
+struct ModelView {
+  std::uint32_t layers = 0, hidden = 0, experts = 0, experts_per_token = 0, vocab = 0, sequence = 0;
+  std::uint64_t parameters = 0;
+  std::uint64_t active_parameters = 0;
+};
+
+// One training step.
+struct StepView {
+  std::uint64_t step = 0;  // 1-based count of steps of this model
+  double loss = 0;         // nats per token, on training data
+  double learning_rate = 0;
+  double gradient_norm = 0;
+  std::uint64_t tokens = 0;      // all that this model was trained on, with this step
+  double tokens_per_second = 0;  // of this step
+  double balance = 0;            // router load balance, minimum 1; 0 = dense
+  std::uint32_t micro_batch = 0;
+};
+
+// One evaluation on held-out text.
+struct EvaluationView {
+  std::uint64_t step = 0;
+  double loss = 0;                      // nats per token
+  std::optional<double> bits_per_byte;  // when the bytes behind the tokens are known
+};
+
+struct TrainingView {
+  std::optional<StepView> last_step;
+  std::optional<double> smoothed_loss;  // exponential mean over about 20 steps
+  std::optional<EvaluationView> last_evaluation;
+  std::optional<double> best_evaluation_loss;
+  std::uint64_t step = 0;         // steps done
+  std::uint64_t target_step = 0;  // where this run ends; 0 = no end
+  std::string data_source;        // the folder or dataset
+  std::string activity;           // "learning the vocabulary", "training", "writing a checkpoint"
+  double activity_share = 0;      // 0 … 1 of the activity; 0 when unknown
+};
+
+struct CheckpointView {
+  std::string newest;  // folder name; empty = none
+  std::uint64_t newest_step = 0;
+  WallTime newest_at{};
+  std::uint64_t written_today_bytes = 0;
+};
+
+struct ResourceView {
+  std::uint64_t resident_bytes = 0;
+  std::uint64_t memory_limit_bytes = 0;  // 0 = none
+  std::uint64_t disk_free_bytes = 0;
+};
+
+struct Snapshot {
+  std::uint64_t version = 0;  // rises with every publication
+  WallTime taken{};
+  RunState state = RunState::Starting;
+  bool contributing = true;                // the one switch
+  std::vector<std::string> pause_reasons;  // every reason, for people
+  IdentityView identity;
+  ProgramView program;
+  ComputeView compute;
+  ModelView model;
+  TrainingView training;
+  CheckpointView checkpoint;
+  ResourceView resources;
+  std::vector<Alert> alerts;  // most urgent first
+};
+
+// Cuts texts and lists to their limits. What publishes a snapshot calls it last.
+void bound(Snapshot& snapshot);
+// Upper bound of the encoded size: texts plus 16 bytes for each other field.
+std::size_t encoded_bytes(const Snapshot& snapshot);
+
+}  // namespace neuroshard::node
