@@ -14,8 +14,15 @@ namespace neuroshard::crypto {
 using PublicKey = std::array<std::uint8_t, 32>;
 using Signature = std::array<std::uint8_t, 64>;
 
-// What a signature is for; a signature for one purpose never verifies for another. Values are protocol: never renumber.
-enum class Purpose : std::uint8_t { Manifest = 1, Checkpoint = 2, BatchRecord = 3, Delegation = 4, NetworkProfile = 5 };
+// What a signature is for; a signature for one purpose never verifies for another. Values are protocol: never
+// renumber.
+enum class Purpose : std::uint8_t {
+  Manifest = 1,
+  Checkpoint = 2,
+  BatchRecord = 3,
+  Delegation = 4,
+  NetworkProfile = 5
+};
 
 // Holds a secret seed; wiped on destruction. Movable only.  Threads: sign() from any.
 class KeyPair {
@@ -29,7 +36,8 @@ class KeyPair {
   const PublicKey& public_key() const { return public_; }
   // The caller wipes its copy (sodium_memzero via crypto::wipe).
   Hash256 seed() const { return seed_; }
-  // Signs "neuroshard/v1/" purpose, network id and message. An empty network id is for things that no network owns.
+  // Signs "neuroshard/v1/" purpose, network id and message. An empty network id is for things that no network
+  // owns.
   Signature sign(Purpose purpose, ByteSpan network_id, ByteSpan message) const;
 
  private:
@@ -39,11 +47,13 @@ class KeyPair {
   std::array<std::uint8_t, 64> secret_{};
 };
 
-bool verify(const PublicKey& key, Purpose purpose, ByteSpan network_id, ByteSpan message, const Signature& signature);
+bool verify(const PublicKey& key, Purpose purpose, ByteSpan network_id, ByteSpan message,
+            const Signature& signature);
 
 void wipe(MutableByteSpan secret);
 
-// node_id = SHA-256 of the node's public key, 64 hex characters; also the DHT id and the TLS identity (SPEC §3).
+// node_id = SHA-256 of the node's public key, 64 hex characters; also the DHT id and the TLS identity (SPEC
+// §3).
 Hash256 node_id(const PublicKey& node_key);
 // wallet_id = first 16 hex characters of SHA-256(public key); for display only.
 std::string wallet_id(const PublicKey& wallet_key);
