@@ -1,0 +1,91 @@
+#!/bin/sh
+# From a fresh clone to a model that learns, in one command:
+#
+#   sh installers/quickstart.sh [TEXT_FOLDER]
+#
+# On Debian 12 it installs what is missing (as root, or through sudo), builds the Release programs into build/release/bin,
+# makes a wallet, gathers a corpus of English prose from Debian's documentation packages (or takes TEXT_FOLDER), trains
+# the profile "solo" with a live progress line, writes a checkpoint and prints a sample of text. Run again, it resumes.
+#
+#   NEUROSHARD_DATA_DIR   where everything is kept   (default: ${XDG_DATA_HOME:-~/.local/share}/neuroshard)
+#   QUICKSTART_STEPS      training steps of this run (default: 80)
+set -eu
+ROOT=$(cd "$(dirname "$0")/.." && pwd)
+case "${1:-}" in
+  -h|--help) sed -n '2,/^set -eu/{s/^# \{0,1\}//;/^set/!p}' "$0"; exit 0 ;;
+  -*) echo "error: unknown option $1; see --help" >&2; exit 64 ;;
+esac
+[ $# -le 1 ] || { echo "error: one text folder at most; see --help" >&2; exit 64; }
+TEXT=
+if [ $# = 1 ]; then
+  [ -e "$1" ] || { echo "error: $1 does not exist; name a folder of text files" >&2; exit 66; }
+  TEXT=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+fi
+cd "$ROOT"
+. installers/debian.sh
+
+DATA=${NEUROSHARD_DATA_DIR:-${XDG_DATA_HOME:-${HOME:-/var/lib}/.local/share}/neuroshard}
+STEPS=${QUICKSTART_STEPS:-80}
+CORPUS=$DATA-corpus
+NODE=$ROOT/build/release/bin/neuroshardd
+
+# gather_corpus FOLDER: plain English text of the documentation packages, as .txt files.
+gather_corpus() {
+  rm -rf "$1.new"
+  mkdir -p "$1.new"
+  PATH=$PATH:/usr/games bible -l 72 gen1:1-rev22:21 </dev/null >"$1.new/bible-kjv.txt"
+  for text in /usr/share/debian-reference/debian-reference.en.txt.gz /usr/share/developers-reference/developers-reference.txt.gz \
+              /usr/share/doc/jargon-text/jargon.txt.gz; do
+    # Minimal systems leave /usr/share/doc out: then the rest is enough.
+    [ ! -e "$text" ] || gzip -dc "$text" >"$1.new/$(basename "$text" .gz)"
+  done
+  for manual in /usr/share/perl/5.*/pod/*.pod; do
+    name=$(basename "$manual" .pod)
+    case $name in
+      perltoc|perluniprops|perlapi|perlintern|perlmodlib|perl*delta) ;;  # lists rather than prose
+      *) pod2text "$manual" >"$1.new/$name.txt" 2>/dev/null ;;
+    esac
+  done
+  mv "$1.new" "$1"
+}
+
+install_packages build
+if [ -z "$TEXT" ] && [ ! -d "$CORPUS" ]; then install_packages corpus; fi
+
+say "Building the Release programs (build/release/bin)"
+mkdir -p build
+# On the system that CI uses, warnings are errors in both commands, so that they share every object file.
+strict=OFF
+if [ "$(. /etc/os-release 2>/dev/null && echo "$ID $VERSION_ID")" = "debian 12" ]; then strict=ON; fi
+tests=OFF
+if grep -qs '^NS_BUILD_TESTS:BOOL=ON' build/release/CMakeCache.txt; then tests=ON; fi
+cmake --preset release -DNS_WERROR=$strict -DNS_BUILD_TESTS=$tests >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+cmake --build --preset release --parallel "$(build_jobs)" --target neuroshardd compute_cpu
+
+if [ ! -e "$DATA/wallet.keystore" ]; then
+  say "A wallet (kept in $DATA)"
+  "$NODE" wallet create --data-dir "$DATA"
+fi
+if [ -z "$TEXT" ]; then
+  if [ ! -d "$CORPUS" ]; then
+    say "A corpus of English prose from Debian's documentation ($CORPUS)"
+    gather_corpus "$CORPUS"
+  fi
+  TEXT=$CORPUS
+  echo "$(ls "$TEXT" | wc -l) files, $(du -sm "$TEXT" | cut -f1) MB of text in $TEXT"
+fi
+
+say "Training $STEPS steps (Ctrl-C stops cleanly; run this command again to go on)"
+status=0
+"$NODE" train --text "$TEXT" --data-dir "$DATA" --profile solo --steps "$STEPS" || status=$?
+if [ $status = 130 ]; then
+  echo "Stopped. All work is in the checkpoint; run the same command again to go on."
+  exit 130
+fi
+[ $status = 0 ] || exit $status
+
+say "Checkpoints"
+"$NODE" checkpoint list --data-dir "$DATA"
+say "A sample of what the model says after this little training"
+"$NODE" generate --data-dir "$DATA" --prompt "In the beginning" --max-tokens 60 --seed 1
+printf '\n\nRun the same command again to train on. Data: %s   Program: %s --help\n' "$DATA" "$NODE"
