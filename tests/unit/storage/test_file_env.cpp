@@ -1,0 +1,161 @@
+// The file environment: whole or old content only, clear errors, and the fault injectors that other tests
+// stand on.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <QTemporaryDir>
+#include <QtTest>
+
+#include "core/storage/file_env.h"
+#include "tests/support/fault_file_env.h"
+#include "tests/support/memory_file_env.h"
+
+using namespace neuroshard;
+using namespace neuroshard::storage;
+using neuroshard::testing::FaultFileEnv;
+using neuroshard::testing::Faults;
+using neuroshard::testing::MemoryFileEnv;
+using neuroshard::testing::PowerCut;
+
+namespace {
+std::string text_of(FileEnv& env, const std::string& path) {
+  auto bytes = read_file(env, path, 1000);
+  return bytes.ok() ? std::string(as_text(*bytes)) : "error: " + bytes.error().message;
+}
+}  // namespace
+
+class TestFileEnv : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void init() {
+    folder_ = std::make_unique<QTemporaryDir>();
+    root_ = folder_->path().toStdString();
+    env_ = make_posix_file_env();
+  }
+
+  void writes_and_reads_back() {
+    const std::string path = root_ + "/a/b/file";
+    QVERIFY(env_->create_directories(root_ + "/a/b").ok());
+    QVERIFY(env_->create_directories(root_ + "/a/b").ok());
+    QVERIFY(write_file_atomic(*env_, path, as_bytes("first")).ok());
+    QVERIFY(write_file_atomic(*env_, path, as_bytes("second")).ok());
+    QCOMPARE(text_of(*env_, path), std::string("second"));
+    auto file = env_->open_append(path).value();
+    QVERIFY(file->append(as_bytes(" half")).ok());
+    QVERIFY(file->close().ok());
+    QCOMPARE(text_of(*env_, path), std::string("second half"));
+    const auto entries = env_->list(root_ + "/a/b").value();
+    QCOMPARE(entries.size(), std::size_t{1});  // no temporary file is left
+    QCOMPARE(entries[0].size, std::uint64_t{11});
+  }
+
+  void private_by_default() {
+    struct stat info {};
+    QVERIFY(env_->create_directories(root_ + "/data").ok());
+    QVERIFY(write_file_atomic(*env_, root_ + "/data/secret", as_bytes("x")).ok());
+    QCOMPARE(::stat((root_ + "/data").c_str(), &info), 0);
+    QCOMPARE(info.st_mode & 0777u, mode_t{0700});
+    QCOMPARE(::stat((root_ + "/data/secret").c_str(), &info), 0);
+    QCOMPARE(info.st_mode & 0777u, mode_t{0600});
+  }
+
+  void refuses_before_allocating() {
+    QVERIFY(write_file_atomic(*env_, root_ + "/big", as_bytes("0123456789")).ok());
+    const auto refused = read_file(*env_, root_ + "/big", 9);
+    QVERIFY(!refused.ok());
+    QCOMPARE(refused.error().code, ErrorCode::Exhausted);
+    QVERIFY(read_file(*env_, root_ + "/big", 10).ok());
+  }
+
+  void errors_say_what_is_wrong() {
+    const auto absent = read_file(*env_, root_ + "/none", 10);
+    QCOMPARE(absent.error().code, ErrorCode::NotFound);
+    QVERIFY(absent.error().message.find(root_ + "/none") != std::string::npos);
+    QCOMPARE(env_->open_read(root_).error().code, ErrorCode::InvalidArgument);
+    QCOMPARE(env_->remove_file(root_ + "/none").error().code, ErrorCode::NotFound);
+    QVERIFY(env_->remove_tree(root_ + "/none").ok());
+    QVERIFY(write_file_atomic(*env_, root_ + "/file", as_bytes("x")).ok());
+    QCOMPARE(env_->create_directories(root_ + "/file/below").error().code, ErrorCode::AlreadyExists);
+    auto file = env_->open_read(root_ + "/file").value();
+    std::uint8_t target[2];
+    QCOMPARE(file->read_at(0, target).error().code, ErrorCode::Corrupt);
+    QCOMPARE(file->read_at(~std::uint64_t{0}, target).error().code, ErrorCode::Corrupt);
+  }
+
+  void a_pipe_does_not_hang() {
+    const std::string path = root_ + "/pipe";
+    QCOMPARE(::mkfifo(path.c_str(), 0600), 0);
+    QCOMPARE(env_->open_read(path).error().code, ErrorCode::InvalidArgument);
+  }
+
+  void full_disk_is_exhausted() {
+    if (::access("/dev/full", W_OK) != 0) QSKIP("no /dev/full on this system");
+    auto file = env_->open_append("/dev/full");
+    QVERIFY(file.ok());
+    QCOMPARE((*file)->append(as_bytes("x")).error().code, ErrorCode::Exhausted);
+  }
+
+  void removing_a_tree_spares_what_links_point_to() {
+    QVERIFY(env_->create_directories(root_ + "/kept").ok());
+    QVERIFY(write_file_atomic(*env_, root_ + "/kept/file", as_bytes("x")).ok());
+    QVERIFY(env_->create_directories(root_ + "/gone/deep").ok());
+    QCOMPARE(::symlink((root_ + "/kept").c_str(), (root_ + "/gone/deep/link").c_str()), 0);
+    QVERIFY(env_->remove_tree(root_ + "/gone").ok());
+    QVERIFY(!env_->exists(root_ + "/gone"));
+    QCOMPARE(text_of(*env_, root_ + "/kept/file"), std::string("x"));
+  }
+
+  // At every instant and after every kind of power cut, readers find the old or the new content.
+  void atomic_write_survives_power_cuts() {
+    for (const PowerCut kind :
+         {PowerCut::OnlySynced, PowerCut::NamesWithoutData, PowerCut::TornData, PowerCut::Everything}) {
+      bool finished = false;
+      for (std::uint64_t stop = 0; !finished; ++stop) {
+        MemoryFileEnv disk;
+        QVERIFY(disk.create_directories("/d").ok());
+        QVERIFY(disk.sync_directory("/").ok());
+        QVERIFY(write_file_atomic(disk, "/d/file", as_bytes("old")).ok());
+        FaultFileEnv faults(disk, {.stop_at = stop, .tear_at_stop = stop % 2 == 1});
+        finished = write_file_atomic(faults, "/d/file", as_bytes("newer")).ok();
+        disk.power_cut(kind);
+        const std::string found = text_of(disk, "/d/file");
+        QVERIFY2(found == "newer" || (!finished && found == "old"), found.c_str());
+        QVERIFY(stop < 20);
+      }
+    }
+  }
+
+  // The injector itself: without fsync, the same walk must find a broken file.
+  void the_disk_model_punishes_a_missing_sync() {
+    MemoryFileEnv disk;
+    auto file = disk.open_write("/file.tmp", false).value();
+    QVERIFY(file->append(as_bytes("content")).ok());
+    QVERIFY(disk.rename("/file.tmp", "/file").ok());
+    QVERIFY(disk.sync_directory("/").ok());
+    disk.power_cut(PowerCut::OnlySynced);
+    QCOMPARE(text_of(disk, "/file"), std::string());
+  }
+
+  void fault_injection() {
+    MemoryFileEnv disk;
+    FaultFileEnv full(disk, {.room_bytes = 3});
+    QCOMPARE(write_file_atomic(full, "/f", as_bytes("12345")).error().code, ErrorCode::Exhausted);
+    QVERIFY(!disk.exists("/f"));
+    QVERIFY(!disk.exists("/f.tmp"));
+    FaultFileEnv read_only(disk, {.read_only = true});
+    QCOMPARE(write_file_atomic(read_only, "/f", as_bytes("1")).error().code, ErrorCode::Denied);
+    FaultFileEnv once(disk, {.fail_at = 1});
+    QCOMPARE(write_file_atomic(once, "/f", as_bytes("1")).error().code, ErrorCode::Io);
+    QVERIFY(write_file_atomic(once, "/f", as_bytes("1")).ok());
+  }
+
+ private:
+  std::unique_ptr<QTemporaryDir> folder_;
+  std::string root_;
+  std::unique_ptr<FileEnv> env_;
+};
+
+QTEST_GUILESS_MAIN(TestFileEnv)
+#include "test_file_env.moc"
