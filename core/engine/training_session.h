@@ -1,0 +1,178 @@
+// The training of one node, tied together: text becomes shards, the compute module a stage, checkpoints come
+// back, and every step() trains, evaluates when it is time, saves when it is time, and reports. Also opens a
+// trained model for generation only.
+//
+//   NS_ASSIGN_OR_RETURN(auto session, TrainingSession::create(directory, services));
+//   NS_ASSIGN_OR_RETURN(SessionInfo info, session->prepare({.text = path}));
+//   while (...) NS_ASSIGN_OR_RETURN(StepReport report, session->step(cancel));
+//   NS_RETURN_IF_ERROR(session->finish());     // final checkpoint, on the disk when this returns
+//
+// Repeatable: everything that influences a step is in the checkpoint, so a run that was killed and resumed
+// gives the same losses, bit for bit, as one that was not (same build, same threads). Threads: one, the
+// compute thread, from create() to destruction; checkpoints are written by a thread of the session's own.
+// Destroying a session without finish() is safe at any moment: the newest complete checkpoint stays.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/cancel.h"
+#include "core/base/clock.h"
+#include "core/base/expected.h"
+#include "core/base/log.h"
+#include "core/compute/module_abi.h"
+#include "core/compute/stage.h"
+#include "core/data/tokenizer.h"
+#include "core/engine/data_directory.h"
+#include "core/history/event_log.h"
+#include "core/history/series_store.h"
+#include "core/storage/file_env.h"
+
+namespace neuroshard::engine {
+
+// What a session needs from outside; all outlive it.
+struct TrainingServices {
+  storage::FileEnv& files;
+  const Clock& clock;
+  Logger& logger;
+};
+
+struct PrepareProgress {
+  enum class Phase : std::uint8_t {
+    Scanning,        // done, total: files
+    LearningMerges,  // merges of the tokenizer
+    Encoding,        // bytes of text
+    Finishing,       // writing shards and manifest
+    LoadingCompute,  // the compute module; no count
+    CreatingModel,   // slots
+    RestoringModel,  // slots
+  };
+  Phase phase = Phase::Scanning;
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;  // 0: not known
+};
+// For people: "Learning the tokenizer".
+std::string_view to_string(PrepareProgress::Phase phase);
+
+enum class SessionMode : std::uint8_t {
+  Train,
+  Generate,  // weights only, from the current checkpoint; no gradients, moments or text needed
+};
+
+struct PrepareOptions {
+  SessionMode mode = SessionMode::Train;
+  std::string text;  // a file or folder to add to the training text; empty: what the data directory holds
+  std::function<void(const PrepareProgress&)> on_progress;  // on the calling thread
+  CancelToken cancel;
+};
+
+// What stands ready after prepare(); for the lines that a program prints at start.
+struct SessionInfo {
+  compute::ModuleInfo compute{};
+  compute::ModelShape shape;
+  std::uint64_t parameters = 0;
+  std::uint64_t active_parameters = 0;  // that one token passes through
+  std::uint64_t step = 0;               // steps done so far
+  std::string restored_from;            // name of the checkpoint; empty: a new model
+  std::uint32_t vocabulary = 0;         // tokens that the tokenizer knows
+  bool tokenizer_learned = false;       // just now
+  std::uint64_t files_added = 0;        // of text, just now
+  std::uint64_t train_tokens = 0;
+  std::uint64_t held_out_tokens = 0;  // 0: no validation loss
+  std::uint64_t memory_limit = 0;     // bytes in force: the user's, or what the machine had free
+  std::uint64_t memory_planned = 0;   // bytes that the plan expects to be resident at most
+  std::uint32_t micro_batch = 0;      // sequences at once
+  std::uint32_t sequences_per_step = 0;
+};
+
+// Something a person should know that does not stop the training.
+struct Alert {
+  LogLevel level = LogLevel::Warning;
+  std::string category;  // "checkpoint", "memory", "data"
+  std::string text;
+};
+
+struct StepSeconds {
+  double data = 0;  // waiting for the batch
+  double forward_backward = 0;
+  double optimizer = 0;
+  double checkpoint_stall = 0;  // training waited for the snapshot; the writing itself goes on beside it
+  double evaluation = 0;
+};
+
+struct Validation {
+  double loss = 0;  // nats per token
+  double bits_per_byte = 0;
+  std::uint64_t tokens = 0;
+  bool complete = false;          // over all held-out text, not an evenly spaced part
+  std::string split = "heldout";  // which text: never trained on
+};
+
+struct StepReport {
+  std::uint64_t step = 0;          // 1-based: this many steps are done
+  double loss = 0;                 // nats per token, of the training batch
+  std::uint64_t tokens = 0;        // of this step
+  std::uint64_t total_tokens = 0;  // since the model began
+  double tokens_per_second = 0;    // of this step, evaluation not counted
+  double learning_rate = 0;
+  double gradient_norm = 0;  // before clipping
+  double balance = 0;        // router load balance, minimum 1; 0: dense
+  double z = 0;
+  std::uint32_t clipped_slots = 0;
+  std::vector<std::uint64_t>
+      router_load;  // [layers · experts] tokens of this step, layer-major; empty: dense
+  std::uint32_t micro_batch = 0;
+  StepSeconds seconds;
+  std::optional<Validation> validation;  // when this step was evaluated
+  std::string checkpoint_started;        // name of the checkpoint being written since this step; else empty
+  std::vector<Alert> alerts;
+};
+
+class TrainingSession {
+ public:
+  // The data directory, open and locked, outlives the session.
+  static Expected<std::unique_ptr<TrainingSession>> create(DataDirectory& directory,
+                                                           TrainingServices services);
+  virtual ~TrainingSession() = default;
+
+  // Once, before anything else. Imports the text, loads the compute module within the user's thread and
+  // memory limits, plans memory, makes the model, and continues from the current checkpoint if there is one.
+  // Errors: NotFound (no text, or in Generate no checkpoint; says what to give), Exhausted (memory: says how
+  // many MiB are missing; disk), Corrupt and InvalidArgument (a checkpoint of another network, shape or
+  // tokenizer), Cancelled, Io.
+  virtual Expected<SessionInfo> prepare(const PrepareOptions& options) = 0;
+
+  // One inner step. Errors: Cancelled (within one micro-batch; the unfinished step is discarded), Corrupt
+  // (numbers are not finite), Exhausted (memory, even with one sequence at a time). After an error the model
+  // is as before the step. A checkpoint that can't be written (disk full, read-only) is an alert, and the
+  // next one is tried.
+  virtual Expected<StepReport> step(const CancelToken& cancel) = 0;
+
+  // Held-out loss now: over all of it, or over the setting's evenly spaced part. NotFound when nothing is
+  // held out.
+  virtual Expected<Validation> evaluate(bool complete, const CancelToken& cancel) = 0;
+
+  // Saves now, whatever the policy says, and waits until it is on the disk; the checkpoint's name.
+  virtual Expected<std::string> save() = 0;
+  // Clean stop: saves if anything happened since the last checkpoint, waits for the writer, writes the
+  // history. The session may still be asked, not trained.
+  virtual Expected<void> finish() = 0;
+
+  // Steps done so far.
+  virtual std::uint64_t steps_done() const = 0;
+  // After prepare().
+  virtual const SessionInfo& info() const = 0;
+  // For generation between steps, on this thread. Owned by the session.
+  virtual compute::Stage& stage() = 0;
+  virtual const data::Tokenizer& tokenizer() const = 0;
+  // Series: "loss" "val_loss" "bits_per_byte" "learning_rate" "gradient_norm" "tokens_per_second" "balance",
+  // by step.
+  virtual history::SeriesStore& series() = 0;
+  virtual history::EventLog& events() = 0;
+};
+
+}  // namespace neuroshard::engine
