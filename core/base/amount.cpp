@@ -7,7 +7,9 @@ namespace {
 
 __extension__ using Int128 = __int128;
 
-Error overflow() { return make_error(ErrorCode::Exhausted, "amount is out of range"); }
+Error overflow() {
+  return make_error(ErrorCode::Exhausted, "amount is out of range");
+}
 Error malformed() {
   return make_error(ErrorCode::InvalidArgument,
                     "not an amount of NEURO: write digits, at most 8 of them after a point, such as 12.5");
@@ -18,8 +20,10 @@ Error malformed() {
 Expected<Amount> Amount::parse(std::string_view text) {
   const std::size_t point = text.find('.');
   const std::string_view whole = text.substr(0, point);
-  const std::string_view fraction = point == std::string_view::npos ? std::string_view{} : text.substr(point + 1);
-  if (whole.empty() || fraction.size() > 8 || (point != std::string_view::npos && fraction.empty())) return malformed();
+  const std::string_view fraction =
+      point == std::string_view::npos ? std::string_view{} : text.substr(point + 1);
+  if (whole.empty() || fraction.size() > 8 || (point != std::string_view::npos && fraction.empty()))
+    return malformed();
   std::int64_t units = 0;
   auto push = [&](char c) {
     return !__builtin_mul_overflow(units, 10, &units) && !__builtin_add_overflow(units, c - '0', &units);
@@ -38,7 +42,8 @@ Expected<Amount> Amount::parse(std::string_view text) {
 
 std::string Amount::to_string() const {
   const bool negative = units_ < 0;
-  const std::uint64_t magnitude = negative ? 0 - static_cast<std::uint64_t>(units_) : static_cast<std::uint64_t>(units_);
+  const std::uint64_t magnitude =
+      negative ? 0 - static_cast<std::uint64_t>(units_) : static_cast<std::uint64_t>(units_);
   std::string text = (negative ? "-" : "") + std::to_string(magnitude / units_per_neuro);
   const std::uint64_t rest = magnitude % units_per_neuro;
   if (rest != 0) {
@@ -67,7 +72,8 @@ Expected<Amount> Amount::scaled(std::int64_t numerator, std::int64_t denominator
   const Int128 product = static_cast<Int128>(units_) * numerator;
   Int128 quotient = product / denominator;
   if (product % denominator != 0 && product < 0) --quotient;
-  if (quotient > std::numeric_limits<std::int64_t>::max() || quotient < std::numeric_limits<std::int64_t>::min()) {
+  if (quotient > std::numeric_limits<std::int64_t>::max() ||
+      quotient < std::numeric_limits<std::int64_t>::min()) {
     return overflow();
   }
   return from_units(static_cast<std::int64_t>(quotient));

@@ -14,7 +14,11 @@ class Amount {
   static constexpr std::int64_t units_per_neuro = 100'000'000;
 
   constexpr Amount() = default;
-  static constexpr Amount from_units(std::int64_t units) { Amount a; a.units_ = units; return a; }
+  static constexpr Amount from_units(std::int64_t units) {
+    Amount a;
+    a.units_ = units;
+    return a;
+  }
   // "12", "12.5", "0.00000001"; at most 8 decimals, no exponent, no sign. InvalidArgument otherwise.
   static Expected<Amount> parse(std::string_view text);
 

@@ -26,7 +26,8 @@ std::string to_hex(ByteSpan bytes) {
 }
 
 Expected<Bytes> from_hex(std::string_view text) {
-  if (text.size() % 2 != 0) return make_error(ErrorCode::InvalidArgument, "hexadecimal text has an odd length");
+  if (text.size() % 2 != 0)
+    return make_error(ErrorCode::InvalidArgument, "hexadecimal text has an odd length");
   Bytes bytes(text.size() / 2);
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     const int high = nibble(text[2 * i]);

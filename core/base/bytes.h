@@ -41,7 +41,8 @@ Expected<Hash256> hash_from_hex(std::string_view text);
 template <class T>
 T load_le(const std::uint8_t* source) {
   std::make_unsigned_t<T> value = 0;
-  for (std::size_t i = 0; i < sizeof(T); ++i) value |= static_cast<std::make_unsigned_t<T>>(source[i]) << (8 * i);
+  for (std::size_t i = 0; i < sizeof(T); ++i)
+    value |= static_cast<std::make_unsigned_t<T>>(source[i]) << (8 * i);
   return static_cast<T>(value);
 }
 template <class T>

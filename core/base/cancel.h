@@ -1,4 +1,5 @@
-// Cancellation by token: the owner of a CancelSource asks, the worker looks at its CancelToken between pieces of work.
+// Cancellation by token: the owner of a CancelSource asks, the worker looks at its CancelToken between pieces
+// of work.
 #pragma once
 
 #include <atomic>

@@ -40,7 +40,11 @@ class ManualClock final : public Clock {
   std::chrono::milliseconds epoch_{1'700'000'000'000};
 };
 
-inline double to_seconds(Duration d) { return std::chrono::duration<double>(d).count(); }
-inline std::int64_t to_unix_ms(WallTime t) { return t.time_since_epoch().count(); }
+inline double to_seconds(Duration d) {
+  return std::chrono::duration<double>(d).count();
+}
+inline std::int64_t to_unix_ms(WallTime t) {
+  return t.time_since_epoch().count();
+}
 
 }  // namespace neuroshard

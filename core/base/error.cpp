@@ -26,6 +26,8 @@ Error Error::with_context(std::string_view where) && {
   return std::move(*this);
 }
 
-std::string Error::describe() const { return context.empty() ? message : context + ": " + message; }
+std::string Error::describe() const {
+  return context.empty() ? message : context + ": " + message;
+}
 
 }  // namespace neuroshard

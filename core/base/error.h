@@ -1,5 +1,5 @@
-// The one error type. An expected failure travels as Expected<T> (expected.h); callers branch on the code, people
-// read the message. A bug is not an error: see check.h. C++17: the compute module sees this header.
+// The one error type. An expected failure travels as Expected<T> (expected.h); callers branch on the code,
+// people read the message. A bug is not an error: see check.h. C++17: the compute module sees this header.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ enum class ErrorCode {
   InvalidArgument,  // the caller's input is wrong; the message says what to give instead
   NotFound,
   AlreadyExists,
-  Corrupt,      // stored or received bytes are not what they should be
+  Corrupt,  // stored or received bytes are not what they should be
   Timeout,
   Unavailable,  // not now; trying again may work
   Busy,         // held by another process or job
@@ -37,6 +37,8 @@ struct Error {
   std::string describe() const;
 };
 
-inline Error make_error(ErrorCode code, std::string message) { return Error{code, std::move(message), {}}; }
+inline Error make_error(ErrorCode code, std::string message) {
+  return Error{code, std::move(message), {}};
+}
 
 }  // namespace neuroshard

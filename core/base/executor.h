@@ -1,5 +1,5 @@
-// Executor: where code runs, injected. Protocols and the engine post to one; tests run them on a manual one, with a
-// manual clock, so that hours pass in microseconds.
+// Executor: where code runs, injected. Protocols and the engine post to one; tests run them on a manual one,
+// with a manual clock, so that hours pass in microseconds.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@
 
 namespace neuroshard {
 
-// Cancels its timer when destroyed. Threads: destroy on the executor's own thread or after the executor stopped.
+// Cancels its timer when destroyed. Threads: destroy on the executor's own thread or after the executor
+// stopped.
 class TimerHandle {
  public:
   virtual ~TimerHandle() = default;
@@ -20,8 +21,9 @@ class Executor {
  public:
   using Task = std::function<void()>;
   virtual ~Executor() = default;
-  // Runs the task later, in posting order. False when the bounded queue is full or the executor is stopping: the task
-  // is dropped and the caller decides (a producer slows down, a notification is lost).  Threads: any.
+  // Runs the task later, in posting order. False when the bounded queue is full or the executor is stopping:
+  // the task is dropped and the caller decides (a producer slows down, a notification is lost).  Threads:
+  // any.
   [[nodiscard]] virtual bool post(Task task) = 0;
   // Runs the task once, `delay` from now.  Threads: any.
   [[nodiscard]] virtual std::unique_ptr<TimerHandle> post_after(Duration delay, Task task) = 0;

@@ -43,7 +43,8 @@ std::string_view to_string(LogLevel level) {
 std::unique_ptr<Logger> make_file_logger(const FileLogOptions& options) {
   try {
     std::vector<spdlog::sink_ptr> sinks;
-    auto file = std::make_shared<spdlog::sinks::rotating_file_sink_mt>(options.path, options.max_bytes, options.files - 1);
+    auto file = std::make_shared<spdlog::sinks::rotating_file_sink_mt>(options.path, options.max_bytes,
+                                                                       options.files - 1);
     file->set_level(to_spdlog(options.file_level));
     sinks.push_back(std::move(file));
     if (options.to_stderr) {

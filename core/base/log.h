@@ -25,10 +25,16 @@ class Logger {
   virtual ~Logger() = default;
   virtual void write(const LogRecord& record) = 0;
 
-  void debug(std::string_view category, std::string_view message) { emit(LogLevel::Debug, category, message); }
+  void debug(std::string_view category, std::string_view message) {
+    emit(LogLevel::Debug, category, message);
+  }
   void info(std::string_view category, std::string_view message) { emit(LogLevel::Info, category, message); }
-  void warning(std::string_view category, std::string_view message) { emit(LogLevel::Warning, category, message); }
-  void error(std::string_view category, std::string_view message) { emit(LogLevel::Error, category, message); }
+  void warning(std::string_view category, std::string_view message) {
+    emit(LogLevel::Warning, category, message);
+  }
+  void error(std::string_view category, std::string_view message) {
+    emit(LogLevel::Error, category, message);
+  }
 
  private:
   void emit(LogLevel level, std::string_view category, std::string_view message) {
@@ -42,8 +48,9 @@ class NullLogger final : public Logger {
   void write(const LogRecord&) override {}
 };
 
-// Rotating files "<path>", "<path>.1" … of at most max_bytes each, keeping `files` of them, and optionally standard
-// error for records of at least stderr_level. Null if the file can't be opened: the caller decides whether that matters.
+// Rotating files "<path>", "<path>.1" … of at most max_bytes each, keeping `files` of them, and optionally
+// standard error for records of at least stderr_level. Null if the file can't be opened: the caller decides
+// whether that matters.
 struct FileLogOptions {
   std::string path;
   std::uint64_t max_bytes = 10u << 20;

@@ -12,7 +12,9 @@ std::uint64_t split_mix(std::uint64_t& x) {
   return z ^ (z >> 31);
 }
 
-std::uint64_t rotate_left(std::uint64_t x, int k) { return (x << k) | (x >> (64 - k)); }
+std::uint64_t rotate_left(std::uint64_t x, int k) {
+  return (x << k) | (x >> (64 - k));
+}
 
 __extension__ using Uint128 = unsigned __int128;
 
@@ -24,7 +26,8 @@ Rng::Rng(std::uint64_t seed) {
 
 Rng::Rng(const Hash256& seed) {
   std::uint64_t any = 0;
-  for (std::size_t i = 0; i < state_.size(); ++i) any |= state_[i] = load_le<std::uint64_t>(seed.data() + 8 * i);
+  for (std::size_t i = 0; i < state_.size(); ++i)
+    any |= state_[i] = load_le<std::uint64_t>(seed.data() + 8 * i);
   if (any == 0) *this = Rng(0);
 }
 
@@ -60,7 +63,9 @@ std::uint64_t Rng::below(std::uint64_t bound) {
   return static_cast<std::uint64_t>(product >> 64);
 }
 
-double Rng::uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
+double Rng::uniform() {
+  return static_cast<double>(next() >> 11) * 0x1.0p-53;
+}
 
 float Rng::normal() {
   std::int64_t sum = 0;

@@ -1,5 +1,6 @@
-// Deterministic random numbers: xoshiro256** (Blackman, Vigna 2018). The stream is part of the protocol (batches,
-// initial weights), so the algorithm and the derivations below never change. Not for secrets: see crypto/entropy.h.
+// Deterministic random numbers: xoshiro256** (Blackman, Vigna 2018). The stream is part of the protocol
+// (batches, initial weights), so the algorithm and the derivations below never change. Not for secrets: see
+// crypto/entropy.h.
 #pragma once
 
 #include <array>
@@ -24,8 +25,8 @@ class Rng {
   std::uint64_t below(std::uint64_t bound);
   // Uniform in [0, 1) with 53 bits.
   double uniform();
-  // Approximately standard normal with bounded tails (|x| < 6): the sum of twelve uniforms, in exact integer arithmetic,
-  // so the same bits come out on every machine and libm.
+  // Approximately standard normal with bounded tails (|x| < 6): the sum of twelve uniforms, in exact integer
+  // arithmetic, so the same bits come out on every machine and libm.
   float normal();
 
   const State& state() const { return state_; }

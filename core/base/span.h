@@ -1,5 +1,6 @@
-// Span<T>: a view of contiguous values that somebody else owns. Ours, because std::span needs C++20 and these headers
-// are shared with the C++17 compute module, where two standards must agree on one layout (pointer, then count).
+// Span<T>: a view of contiguous values that somebody else owns. Ours, because std::span needs C++20 and these
+// headers are shared with the C++17 compute module, where two standards must agree on one layout (pointer,
+// then count).
 #pragma once
 
 #include <cstddef>
@@ -21,9 +22,9 @@ struct Span {
   template <std::size_t N>
   constexpr Span(T (&array)[N]) : pointer(array), count(N) {}  // NOLINT: implicit on purpose
   // From any container with data() and size(); a temporary is refused unless the view is const.
-  template <class C, class = std::enable_if_t<
-                         std::is_convertible_v<decltype(std::declval<C&>().data()), T*> &&
-                         (std::is_const_v<T> || std::is_lvalue_reference_v<C>)>>
+  template <class C,
+            class = std::enable_if_t<std::is_convertible_v<decltype(std::declval<C&>().data()), T*> &&
+                                     (std::is_const_v<T> || std::is_lvalue_reference_v<C>)>>
   constexpr Span(C&& container) : pointer(container.data()), count(container.size()) {}  // NOLINT
 
   constexpr T* data() const { return pointer; }

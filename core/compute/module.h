@@ -10,10 +10,10 @@
 
 namespace neuroshard::compute {
 
-// Finds "<directory of the executable>/../lib/neuroshard/compute_<kind>.so" (kind: "cpu", "cuda"), checks ABI version
-// and build id, starts it. The module stays loaded until the process ends; a second call with the same kind returns
-// the same module.  Errors: NotFound (names the path), Unsupported (other build: restart), what the module reports.
-// Threads: any, one at a time.  Cost: about 0.7 s the first time.
+// Finds "<directory of the executable>/../lib/neuroshard/compute_<kind>.so" (kind: "cpu", "cuda"), checks ABI
+// version and build id, starts it. The module stays loaded until the process ends; a second call with the
+// same kind returns the same module.  Errors: NotFound (names the path), Unsupported (other build: restart),
+// what the module reports. Threads: any, one at a time.  Cost: about 0.7 s the first time.
 struct LoadedModule {
   Module* module = nullptr;  // lives as long as the process
   ModuleInfo info{};

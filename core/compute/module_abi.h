@@ -1,5 +1,6 @@
 // The boundary between the host program and a compute module (a shared library that links LibTorch). C++17.
-// One extern "C" entry; ABI version and build id must match, else the host says "restart" instead of guessing.
+// One extern "C" entry; ABI version and build id must match, else the host says "restart" instead of
+// guessing.
 #pragma once
 
 #include <cstdint>
@@ -25,19 +26,19 @@ class HostServices {
 
 struct ModuleOptions {
   std::uint32_t threads = 0;       // 0 = all the process may use
-  std::uint64_t memory_limit = 0;  // bytes that the module's tensors may hold together; 0 = no limit. Exceeding it fails
-                                   // the call with Exhausted and leaves the stage usable
-  char device[16] = "cpu";         // "cpu", "cuda:0"
-  char precision[8] = "fp32";      // "fp32", "bf16"
-  char max_isa[16] = "";           // force a lower kernel level: "", "avx2", "sse4"; for tests
+  std::uint64_t memory_limit = 0;  // bytes that the module's tensors may hold together; 0 = no limit.
+                                   // Exceeding it fails the call with Exhausted and leaves the stage usable
+  char device[16] = "cpu";     // "cpu", "cuda:0"
+  char precision[8] = "fp32";  // "fp32", "bf16"
+  char max_isa[16] = "";       // force a lower kernel level: "", "avx2", "sse4"; for tests
 };
 
 // For the line that the program prints at start. NUL-terminated.
 struct ModuleInfo {
   char torch_version[32];
   char device_name[96];
-  char gemm[96];       // what serves matrix products: "oneDNN 2.6.3 sgemm"
-  char isa[32];        // what it dispatches to: "avx512_core_bf16"
+  char gemm[96];  // what serves matrix products: "oneDNN 2.6.3 sgemm"
+  char isa[32];   // what it dispatches to: "avx512_core_bf16"
   char precision[8];
   std::uint32_t threads;
 };
@@ -45,14 +46,16 @@ struct ModuleInfo {
 class Module {
  public:
   virtual ModuleInfo info() const = 0;
-  // The stage's parameters are zero: initialise them with initialise_slot or copy_in. Null and *status on failure.
+  // The stage's parameters are zero: initialise them with initialise_slot or copy_in. Null and *status on
+  // failure.
   virtual Stage* create_stage(const StageSpec& spec, Status* status) = 0;
   virtual Status set_threads(std::uint32_t threads) = 0;
   virtual void set_memory_limit(std::uint64_t bytes) = 0;
   virtual MemoryUse memory(bool reset_peak) = 0;
-  // C [m,n] = A [m,k] · B [k,n], row-major, through the same path as the model's products; for the start-up check and
-  // for bench's yardstick.
-  virtual Status gemm(std::uint32_t m, std::uint32_t n, std::uint32_t k, const float* a, const float* b, float* c) = 0;
+  // C [m,n] = A [m,k] · B [k,n], row-major, through the same path as the model's products; for the start-up
+  // check and for bench's yardstick.
+  virtual Status gemm(std::uint32_t m, std::uint32_t n, std::uint32_t k, const float* a, const float* b,
+                      float* c) = 0;
 
  protected:
   ~Module() = default;

@@ -1,6 +1,7 @@
-// A stage: a contiguous range of a model's layers on one device, with or without embedding and head. The pipeline, the
-// single node and remote experts are all users of this interface. It crosses the boundary of the compute module:
-// plain structs, pointers and pure-virtual calls only; no exceptions, containers, strings or RTTI (ARCHITECTURE). C++17.
+// A stage: a contiguous range of a model's layers on one device, with or without embedding and head. The
+// pipeline, the single node and remote experts are all users of this interface. It crosses the boundary of
+// the compute module: plain structs, pointers and pure-virtual calls only; no exceptions, containers, strings
+// or RTTI (ARCHITECTURE). C++17.
 //
 // Legend: B sequences, T positions, H hidden, V vocabulary, E experts, k experts per token, N = B·T tokens.
 // All arrays are dense and row-major; all reals fp32 little-endian.
@@ -24,8 +25,8 @@ struct Status {
 };
 
 // The slot's flat buffers, owned by the stage, valid until it is released. All have `count` floats.
-// moment1 and moment2 are AdamW's; gradient holds sums over tokens since the last step. Host memory for a CPU device;
-// for other devices the pointers are null and copy_out / copy_in are the way.
+// moment1 and moment2 are AdamW's; gradient holds sums over tokens since the last step. Host memory for a CPU
+// device; for other devices the pointers are null and copy_out / copy_in are the way.
 struct SlotBuffers {
   SlotId id;
   std::uint64_t count = 0;
@@ -37,12 +38,13 @@ struct SlotBuffers {
 enum class SlotBuffer : std::uint32_t { Parameters, Gradient, Moment1, Moment2 };
 
 struct MicroBatch {
-  std::uint32_t batch = 0;                // B
-  std::uint32_t sequence = 0;             // T
-  const std::int32_t* tokens = nullptr;   // [B,T], needed by the stage with the embedding
-  const std::int32_t* targets = nullptr;  // [B,T], needed by the stage with the head; -1 = no loss there. Already shifted:
-                                          // targets[b,t] is the token that follows tokens[b,t]
-  const float* input = nullptr;           // [B,T,H], needed by a stage without the embedding
+  std::uint32_t batch = 0;               // B
+  std::uint32_t sequence = 0;            // T
+  const std::int32_t* tokens = nullptr;  // [B,T], needed by the stage with the embedding
+  const std::int32_t* targets =
+      nullptr;  // [B,T], needed by the stage with the head; -1 = no loss there. Already shifted:
+                // targets[b,t] is the token that follows tokens[b,t]
+  const float* input = nullptr;  // [B,T,H], needed by a stage without the embedding
 };
 
 // Sums over tokens, never means: adding up the results of micro-batches is all a caller has to do.
@@ -50,17 +52,18 @@ struct ForwardMetrics {
   std::uint64_t tokens = 0;         // N
   std::uint64_t target_tokens = 0;  // targets ≠ -1
   double loss_sum = 0;              // next-token cross-entropy, nats; 0 without the head
-  double balance_sum = 0;           // N · mean over this stage's layers of the load-balance loss (minimum 1), no coefficient
-  double z_sum = 0;                 // N · mean over this stage's layers of mean(logsumexp²), no coefficient
+  double balance_sum =
+      0;  // N · mean over this stage's layers of the load-balance loss (minimum 1), no coefficient
+  double z_sum = 0;  // N · mean over this stage's layers of mean(logsumexp²), no coefficient
 };
 
 struct StepOptions {
   double learning_rate = 0;
   double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8;
-  double weight_decay = 0.1;            // decoupled; only where ParameterInfo::decay
-  double clip = 1.0;                    // a slot is clipped at clip·sqrt(P_slot / P_model); 0 = off
-  std::uint64_t tokens = 0;             // the step's tokens: gradients are divided by it
-  std::uint64_t step = 0;               // 1-based, for AdamW's bias correction
+  double weight_decay = 0.1;  // decoupled; only where ParameterInfo::decay
+  double clip = 1.0;          // a slot is clipped at clip·sqrt(P_slot / P_model); 0 = off
+  std::uint64_t tokens = 0;   // the step's tokens: gradients are divided by it
+  std::uint64_t step = 0;     // 1-based, for AdamW's bias correction
 };
 
 struct StepMetrics {
@@ -68,9 +71,10 @@ struct StepMetrics {
   std::uint32_t clipped_slots = 0;
 };
 
-// Experts that this stage does not hold, in one batch per expert and call. Implemented by the expert exchange.
-// forward: input_NH → output_NH; backward: gradient of the output → gradient of the input, and the holder accumulates
-// the expert's own gradient. `call` identifies a (micro-batch, layer, expert); each is applied exactly once.
+// Experts that this stage does not hold, in one batch per expert and call. Implemented by the expert
+// exchange. forward: input_NH → output_NH; backward: gradient of the output → gradient of the input, and the
+// holder accumulates the expert's own gradient. `call` identifies a (micro-batch, layer, expert); each is
+// applied exactly once.
 class ExpertProvider {
  public:
   virtual Status forward(std::uint64_t call, std::uint32_t layer, std::uint32_t expert, std::uint64_t tokens,
@@ -89,9 +93,9 @@ struct StageSpec {
   std::uint32_t layer_count = 0;
   bool embed = false;
   bool head = false;
-  bool trainable = true;                     // false: no gradient and moment buffers (generation only)
-  const std::uint8_t* expert_held = nullptr; // [layer_count·E], 1 = local; null = all local
-  ExpertProvider* experts = nullptr;         // for the others; may be null when all are local
+  bool trainable = true;                      // false: no gradient and moment buffers (generation only)
+  const std::uint8_t* expert_held = nullptr;  // [layer_count·E], 1 = local; null = all local
+  ExpertProvider* experts = nullptr;          // for the others; may be null when all are local
 };
 
 struct MemoryUse {
@@ -111,11 +115,13 @@ class Stage {
   // Must follow direct writes to SlotBuffers::parameters (restore, outer step): packed copies are rebuilt.
   virtual void parameters_changed() = 0;
 
-  // Forward of one micro-batch, keeping what its backward needs under `id`.  output_BTH: [B,T,H], null with the head.
-  virtual Status forward(std::uint64_t id, const MicroBatch& batch, float* output_BTH, ForwardMetrics* metrics) = 0;
+  // Forward of one micro-batch, keeping what its backward needs under `id`.  output_BTH: [B,T,H], null with
+  // the head.
+  virtual Status forward(std::uint64_t id, const MicroBatch& batch, float* output_BTH,
+                         ForwardMetrics* metrics) = 0;
   // Backward of a kept micro-batch; adds to the gradient buffers, once, and drops what was kept.
-  // gradient_output_BTH: d(loss sum)/d(output), null with the head. gradient_input_BTH: null with the embedding.
-  // Router losses of this stage's layers enter here, weighted by the micro-batch's tokens.
+  // gradient_output_BTH: d(loss sum)/d(output), null with the head. gradient_input_BTH: null with the
+  // embedding. Router losses of this stage's layers enter here, weighted by the micro-batch's tokens.
   virtual Status backward(std::uint64_t id, const float* gradient_output_BTH, float* gradient_input_BTH) = 0;
   virtual void discard(std::uint64_t id) = 0;
   // Forward without keeping anything; dropless whatever the capacity factor.
@@ -127,9 +133,10 @@ class Stage {
 
   // Local experts of this stage for somebody else's tokens: what an ExpertProvider calls at the holder.
   // keep: remember for expert_backward under `call`.
-  virtual Status expert_forward(std::uint64_t call, std::uint32_t layer, std::uint32_t expert, std::uint64_t tokens,
-                                const float* input_NH, float* output_NH, bool keep) = 0;
-  virtual Status expert_backward(std::uint64_t call, const float* gradient_output_NH, float* gradient_input_NH) = 0;
+  virtual Status expert_forward(std::uint64_t call, std::uint32_t layer, std::uint32_t expert,
+                                std::uint64_t tokens, const float* input_NH, float* output_NH, bool keep) = 0;
+  virtual Status expert_backward(std::uint64_t call, const float* gradient_output_NH,
+                                 float* gradient_input_NH) = 0;
 
   // Tokens routed to each expert since the last reset. counts: [layer_count·E]; zeros for a dense model.
   virtual void router_load(std::uint64_t* counts, bool reset) = 0;
@@ -139,10 +146,10 @@ class Stage {
 
   // Generation with a KV cache of `capacity` positions. One sequence per session.
   virtual Status open_session(std::uint64_t session, std::uint32_t capacity) = 0;
-  // Appends n positions. Input: tokens[n] with the embedding, else input_nH. Output: output_nH, or, with the head,
-  // logits_V of the last position. Absolute positions continue from what the cache holds.
-  virtual Status extend_session(std::uint64_t session, std::uint32_t n, const std::int32_t* tokens, const float* input_nH,
-                                float* output_nH, float* logits_V) = 0;
+  // Appends n positions. Input: tokens[n] with the embedding, else input_nH. Output: output_nH, or, with the
+  // head, logits_V of the last position. Absolute positions continue from what the cache holds.
+  virtual Status extend_session(std::uint64_t session, std::uint32_t n, const std::int32_t* tokens,
+                                const float* input_nH, float* output_nH, float* logits_V) = 0;
   virtual void close_session(std::uint64_t session) = 0;
   // Logits of every position without a cache, [B,T,V]; the oracle of the cached path. Only with the head.
   virtual Status logits(const MicroBatch& batch, float* logits_BTV) = 0;

@@ -36,23 +36,25 @@ struct DirectoryEntry {
   std::uint64_t size = 0;
 };
 
-// Paths are UTF-8. Errors carry the path and say what to do: NotFound, Denied (read-only or not ours), Exhausted
-// (disk full), Io.  Threads: any.
+// Paths are UTF-8. Errors carry the path and say what to do: NotFound, Denied (read-only or not ours),
+// Exhausted (disk full), Io.  Threads: any.
 class FileEnv {
  public:
   virtual ~FileEnv() = default;
   virtual Expected<std::unique_ptr<ReadableFile>> open_read(const std::string& path) = 0;
   // Truncates; mode 0600 (0644 when world_readable).
-  virtual Expected<std::unique_ptr<WritableFile>> open_write(const std::string& path, bool world_readable = false) = 0;
+  virtual Expected<std::unique_ptr<WritableFile>> open_write(const std::string& path,
+                                                             bool world_readable = false) = 0;
   virtual Expected<std::unique_ptr<WritableFile>> open_append(const std::string& path) = 0;
   virtual Expected<void> rename(const std::string& from, const std::string& to) = 0;  // replaces `to`, atomic
   virtual Expected<void> remove_file(const std::string& path) = 0;                    // NotFound is an error
   virtual Expected<void> remove_tree(const std::string& path) = 0;                    // missing is success
   virtual Expected<void> create_directories(const std::string& path) = 0;             // new ones 0700
   virtual Expected<void> sync_directory(const std::string& path) = 0;
-  virtual Expected<std::vector<DirectoryEntry>> list(const std::string& path) = 0;    // sorted by name
+  virtual Expected<std::vector<DirectoryEntry>> list(const std::string& path) = 0;  // sorted by name
   virtual bool exists(const std::string& path) = 0;
-  virtual Expected<std::uint64_t> free_bytes(const std::string& path) = 0;            // for this user, at an existing path
+  virtual Expected<std::uint64_t> free_bytes(
+      const std::string& path) = 0;  // for this user, at an existing path
 };
 
 // The machine's file system.
@@ -60,7 +62,9 @@ std::unique_ptr<FileEnv> make_posix_file_env();
 
 // Reads a whole file; Exhausted when it is larger than `limit`, before anything is allocated.
 Expected<Bytes> read_file(FileEnv& env, const std::string& path, std::uint64_t limit);
-// Temporary file beside it, fsync, rename, fsync of the directory: readers see the old or the new content, never a part.
-Expected<void> write_file_atomic(FileEnv& env, const std::string& path, ByteSpan bytes, bool world_readable = false);
+// Temporary file beside it, fsync, rename, fsync of the directory: readers see the old or the new content,
+// never a part.
+Expected<void> write_file_atomic(FileEnv& env, const std::string& path, ByteSpan bytes,
+                                 bool world_readable = false);
 
 }  // namespace neuroshard::storage
