@@ -33,7 +33,7 @@ THIRD_PARTY = {
     "libsecret": ["libsecret/"], "grpc": ["grpc/", "grpcpp/", "google/protobuf/"], "cli11": ["CLI/"], "fmt": ["fmt/"],
     "lz4": ["lz4"], "miniupnpc": ["miniupnpc/"], "cuda": ["cuda", "cublas"],
     "os": ["sys/", "unistd.h", "fcntl.h", "dlfcn.h", "signal.h", "pthread.h", "sched.h", "termios.h", "poll.h", "dirent.h",
-           "pwd.h", "windows.h", "mach/", "link.h", "malloc.h", "netinet/", "arpa/", "netdb.h", "execinfo.h", "ucontext.h",
+           "pwd.h", "windows.h", "mach", "link.h", "malloc.h", "netinet/", "arpa/", "netdb.h", "execinfo.h", "ucontext.h",
            "linux/", "syslog.h", "cpuid.h", "features.h", "gnu/"],
 }
 ISA = ["immintrin.h", "x86intrin.h", "arm_neon.h"]  # intrinsics are part of the compiler
@@ -52,7 +52,7 @@ BANNED = [
      "Rng of core/base/rng.h, or Entropy of core/crypto/entropy.h for secrets"),
     ("sleep", r"\bsleep_(?:for|until)\b|\b(?:u|nano)?sleep\s*\(|\bQTest::qSleep\b|\bQThread::m?sleep\b", "core app tests",
      "wait for the event itself, or move a manual clock"),
-    ("thread", r"\bstd::(?:j?thread|async)\b(?!::id)|\bpthread_create\b", "core app", "Executor of core/base/executor.h"),
+    ("thread", r"\bstd::(?:j?thread|async)\b(?!::(?:id|hardware_concurrency))|\bpthread_create\b", "core app", "Executor of core/base/executor.h"),
     ("file", r"\bstd::[io]?fstream\b|\bf(?:d)?open\s*\(|\bmkstemp\s*\(|\btmpfile\s*\(", "core app",
      "FileEnv of core/storage/file_env.h"),
     ("console", r"\bstd::c(?:out|err|log|in)\b|\bv?f?printf\s*\(|\bputs\s*\(|\bperror\s*\(", "core",

@@ -1,0 +1,222 @@
+#!/bin/sh
+# Long checks, one at a time:   sh tests/long.sh NAME [ARGUMENT]      sh tests/long.sh --list
+# Each is resumable: what it has finished stands under build/long/NAME and is not done again (--fresh NAME starts over).
+# Each ends with an entry to paste into tests/MEASUREMENTS.md: command, commit, machine, figures. It changes no tracked file.
+set -eu
+ROOT=$(cd "$(dirname "$0")/.." && pwd)
+cd "$ROOT"
+. installers/debian.sh
+BIN=$ROOT/build/release/bin
+NODE=$BIN/neuroshardd
+MILLION=${FUZZ_RUNS:-1000000}
+
+list() {
+  cat <<'TXT'
+asan-ubsan      all ci tests under the address and undefined-behaviour sanitizers
+tsan            all ci tests that do not need Torch under the thread sanitizer
+fuzz [TARGET]   a million runs of every fuzz target, or of one (FUZZ_RUNS changes the number)
+tidy            clang-tidy over every unit that does not see Torch
+kill            50 kill -9 at random moments; the losses must equal an uninterrupted run's
+memory          the memory limit at three values, under a watchdog and, where possible, in a cgroup
+shakespeare     the small nanoGPT setting on Tiny Shakespeare, dense and mixture of experts, 2000 steps
+bench           neuroshardd bench
+bare-debian     both commands of the README in a bare Debian 12 made by debootstrap (root)
+TXT
+}
+
+# once STAMP COMMAND…: runs the command unless the stamp exists; keeps its output beside it.
+once() {
+  stamp=$STATE/$1; shift
+  if [ -e "$stamp" ]; then echo "(done before: $(basename "$stamp"))"; return 0; fi
+  if "$@" >"$stamp.log" 2>&1; then mv "$stamp.log" "$stamp"; else
+    tail -n 60 "$stamp.log"; die "$NAME: $(basename "$stamp") failed; the whole output is in $stamp.log"; fi
+}
+
+# A command whose output should be seen while it runs.
+loud_once() {
+  stamp=$STATE/$1; shift
+  if [ -e "$stamp" ]; then echo "(done before: $(basename "$stamp"))"; return 0; fi
+  "$@" || die "$NAME: failed: $*"
+  date -u +%FT%TZ >"$stamp"
+}
+
+entry_head() {
+  say "Entry for tests/MEASUREMENTS.md"
+  commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
+  git diff --quiet HEAD 2>/dev/null || commit="$commit + local changes"
+  model=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)
+  printf '### %s, %s\n\n- Command: `sh tests/long.sh %s`\n- Commit: %s\n- Machine: %s, %s cores, %s GB, %s\n' \
+    "$NAME" "$(date -u +%F)" "$NAME${ARGUMENT:+ $ARGUMENT}" "$commit" "${model:-unknown processor}" "$(nproc)" \
+    "$(awk '/^MemTotal/ { printf "%.0f", $2 / 1048576 }' /proc/meminfo)" \
+    "$(. /etc/os-release 2>/dev/null; echo "${PRETTY_NAME:-unknown system}")"
+}
+
+build() {  # build PRESET [cmake options]; all targets
+  preset=$1; shift
+  mkdir -p build
+  cmake --preset "$preset" "$@" >"$STATE/configure.log" 2>&1 || { cat "$STATE/configure.log"; die "configuring $preset failed"; }
+  cmake --build --preset "$preset" --parallel "$(build_jobs)"
+}
+
+build_release() { build ci -DNS_BUILD_TESTS=ON; }
+
+ctest_summary() { sed -n '/tests passed\|tests failed\|Total Test time/p' "$1" | tr '\n' ' '; }
+
+run_sanitized() {  # PRESET ENVIRONMENT-ASSIGNMENTS CTEST-OPTIONS…
+  preset=$1; environment=$2; shift 2
+  install_packages build test
+  build "$preset" -DNS_BUILD_TESTS=ON "$@"
+  # Tests that passed stay passed: ctest keeps the list of failures, so a second start runs only those.
+  again=
+  [ ! -e "$STATE/started" ] || again=--rerun-failed
+  : >"$STATE/started"
+  status=0
+  # shellcheck disable=SC2086
+  env $environment ctest --test-dir "build/$preset" -L '^ci$' -E '^lint' --timeout 900 --output-on-failure $again \
+    >"$STATE/ctest.log" 2>&1 || status=$?
+  tail -n 30 "$STATE/ctest.log"
+  entry_head
+  echo "- Result: $(ctest_summary "$STATE/ctest.log")"
+  return $status
+}
+
+target_asan_ubsan() {
+  # Torch and its many libraries keep allocations until exit: leaks are looked for in our Torch-free programs by `fuzz`.
+  run_sanitized asan-ubsan "ASAN_OPTIONS=detect_leaks=0:alloc_dealloc_mismatch=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1"
+}
+
+target_tsan() {
+  # The OpenMP runtime is not instrumented and would drown real findings: the module stays out, its tests too.
+  run_sanitized tsan "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1" -DNS_COMPUTE_MODULE=OFF
+}
+
+target_fuzz() {
+  install_packages build long
+  build fuzz
+  for program in build/fuzz/fuzz/fuzz_*; do
+    [ -x "$program" ] || continue
+    target=$(basename "$program" | sed 's/^fuzz_//')
+    [ -z "$ARGUMENT" ] || [ "$ARGUMENT" = "$target" ] || continue
+    mkdir -p "$STATE/corpus/$target" "$STATE/artifacts"
+    echo "$target: $MILLION runs"
+    once "$target-$MILLION" nice "$program" -runs="$MILLION" -seed=1 -max_len=65536 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+      -artifact_prefix="$STATE/artifacts/$target-" "$STATE/corpus/$target" "tests/fuzz/corpus/$target"
+  done
+  entry_head
+  for log in "$STATE"/*-"$MILLION"; do
+    [ -e "$log" ] || continue
+    echo "- $(basename "$log"): $(sed -n 's/^stat::number_of_executed_units: */runs /p; s/^stat::average_exec_per_sec: */, per second /p; s/^stat::peak_rss_mb: */, peak MB /p' "$log" | tr -d '\n'), no finding"
+  done
+}
+
+target_tidy() {
+  install_packages build test long
+  cmake --preset ci -DNS_BUILD_TESTS=ON >"$STATE/configure.log" 2>&1 || { cat "$STATE/configure.log"; die "configuring failed"; }
+  for unit in $(find core app -name '*.cpp' ! -path 'core/model/*' | sort); do
+    # A finished unit is looked at again when it changes.
+    stamp=$(printf '%s' "$unit" | tr '/' '_')-$(cksum <"$unit" | cut -d' ' -f1)
+    if [ ! -e "$STATE/$stamp" ]; then
+      nice clang-tidy --quiet -p build/release "$unit" >"$STATE/$stamp.new" 2>/dev/null || true
+      mv "$STATE/$stamp.new" "$STATE/$stamp"
+    fi
+    cat "$STATE/$stamp"
+  done >"$STATE/report.txt"
+  findings=$(grep -hE '(warning|error): .*\[' "$STATE/report.txt" | sort -u)
+  printf '%s\n' "$findings"
+  entry_head
+  echo "- Units: $(find core app -name '*.cpp' ! -path 'core/model/*' | wc -l), findings: $(printf '%s' "$findings" | grep -c . || true)"
+  [ -z "$findings" ]
+}
+
+# A functional test of tests/functional, at full length. The program prints a line "MEASURED ..." for each figure.
+run_functional() {
+  install_packages build test
+  build_release
+  status=0
+  # Readable by a person while it runs, and kept.
+  { env NS_LONG=1 NS_BIN_DIR="$BIN" NS_SOURCE_DIR="$ROOT" NS_SHARED_DATA="$ROOT/../shared/data" \
+      "build/release/tests/$1" -maxwarnings 0 || echo "exit $?" >"$STATE/failed"; } 2>&1 | tee "$STATE/$1.log"
+  if [ -e "$STATE/failed" ]; then rm -f "$STATE/failed"; status=1; fi
+  entry_head
+  sed -n 's/^.*MEASURED /- /p' "$STATE/$1.log"
+  echo "- $(grep '^Totals' "$STATE/$1.log" | tail -n 1)"
+  return $status
+}
+
+target_kill() { run_functional test_kill_resume; }
+target_memory() { run_functional test_memory_limit; }
+
+# study NAME OPTIONS…: a profile, its run in the foreground and the last evaluation over the whole held-out split.
+study() {
+  study=$1; shift
+  dir=$STATE/$study
+  mkdir -p "$dir"
+  if [ ! -e "$dir/profile.json" ]; then
+    "$NODE" network create --from solo --name "$study" --layers 4 --hidden 128 --head-dim 32 --vocab 266 --sequence 64 \
+      --batch-tokens 768 --peak-lr 1e-3 --warmup 100 --decay-steps 2000 --out "$dir/profile.json" "$@"
+  fi
+  done_steps=$(sed -n 's/.*"step": *\([0-9]*\).*/\1/p' "$dir/steps.jsonl" 2>/dev/null | tail -n 1)
+  left=$((2000 - ${done_steps:-0}))
+  if [ "$left" -gt 0 ]; then
+    "$NODE" train --text "$TEXT" --data-dir "$dir/data" --profile "$dir/profile.json" --steps "$left" --json >>"$dir/steps.jsonl"
+  fi
+}
+
+study_result() {
+  python3 - "$STATE/$1/steps.jsonl" <<'PY'
+import json, math, sys
+rows = [json.loads(l) for l in open(sys.argv[1]) if l.startswith("{")]
+steps = [r for r in rows if "loss" in r]
+evaluated = [r for r in rows if r.get("val_loss") is not None]
+last = evaluated[-1]
+best = min(evaluated, key=lambda r: r["val_loss"])
+print(f"{last['val_loss']:.4f}")
+print(f"final val loss {last['val_loss']:.4f} nats per character = {last['val_loss'] / math.log(2):.4f} bits per byte at step "
+      f"{last['step']}; best seen {best['val_loss']:.4f} at {best['step']}; training loss {steps[-1]['loss']:.4f}; "
+      f"{sorted(r['tokens_per_s'] for r in steps)[len(steps) // 2]:.0f} tokens/s median")
+PY
+}
+
+target_shakespeare() {
+  install_packages build test
+  TEXT=$ROOT/../shared/data/tinyshakespeare.txt
+  if [ ! -e "$TEXT" ]; then echo "skipped: $TEXT is not here"; return 0; fi
+  build_release
+  # Vocabulary 266 = the ten reserved ids and the bytes: nats per token are nats per character.
+  study dense --experts 1 --experts-per-token 1 --ffn-percent 300
+  study moe --experts 8 --experts-per-token 2 --ffn-percent 150
+  entry_head
+  dense=$(study_result dense | head -n 1); moe=$(study_result moe | head -n 1)
+  echo "- Dense: $(study_result dense | tail -n 1)"
+  echo "- MoE at equal active parameters: $(study_result moe | tail -n 1)"
+  echo "- Gate: dense <= 1.88 and MoE <= dense"
+  awk -v d="$dense" -v m="$moe" 'BEGIN { ok = d <= 1.88 && m <= d; print ok ? "- Passed" : "- FAILED"; exit !ok }'
+}
+
+target_bench() {
+  install_packages build test
+  build_release
+  "$NODE" bench | tee "$STATE/bench.log"
+  entry_head
+  sed 's/^/    /' "$STATE/bench.log"
+}
+
+target_bare_debian() {
+  [ "$(id -u)" = 0 ] || die "bare-debian needs root (debootstrap, chroot)"
+  install_packages long
+  sh tests/bare_debian.sh "$STATE" "$ROOT"
+  entry_head
+  sed 's/^/- /' "$STATE/timings"
+}
+
+[ $# -ge 1 ] || { echo "usage: sh tests/long.sh NAME [ARGUMENT]; names:"; list; exit 64; }
+case $1 in
+  --list) list; exit 0 ;;
+  --fresh) [ $# -ge 2 ] || die "--fresh needs a name"; rm -rf "build/long/$2"; shift ;;
+esac
+NAME=$1
+ARGUMENT=${2:-}
+list | awk '{ print $1 }' | grep -qx "$NAME" || { echo "error: no target $NAME; sh tests/long.sh --list" >&2; exit 64; }
+STATE=$ROOT/build/long/$NAME
+mkdir -p "$STATE"
+"target_$(echo "$NAME" | tr - _)"
