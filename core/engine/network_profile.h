@@ -115,6 +115,9 @@ Hash256 network_id(const ConsensusPart& consensus);
 // The publisher's signature over the directory part of this network.
 void sign_directory(NetworkProfile& profile, const crypto::KeyPair& publisher);
 
+// Denied when the network has a publisher and the directory part does not carry its valid signature.
+Expected<void> verify_directory(const NetworkProfile& profile);
+
 // The model that a node of this network starts with.
 compute::ModelShape model_shape(const ConsensusPart& consensus);
 compute::RouterOptions router_options(const ConsensusPart& consensus);
