@@ -1,0 +1,340 @@
+#include "core/engine/settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+#include <limits>
+
+namespace neuroshard::engine {
+namespace {
+
+constexpr std::uint64_t kib = 1024, mib = kib * 1024, gib = mib * 1024, tib = gib * 1024;
+constexpr std::uint64_t max_bytes = std::uint64_t{1} << 60;
+constexpr std::uint64_t day = 86'400;
+
+using T = SettingType;
+using K = SettingClass;
+using S = Setting;
+constexpr std::array<SettingInfo, setting_count> table{{
+    {S::CpuThreads, "cpu_threads", T::Integer, K::Limit, 0, 1024, "0", "",
+     "CPU threads to compute with; 0 = all usable", "CPU threads"},
+    {S::MemoryLimit, "memory_limit", T::Bytes, K::Limit, 0, max_bytes, "0", "",
+     "memory of the whole process, kept within 5 %; 0 = no limit", "Memory"},
+    {S::GpuShare, "gpu_share", T::Percent, K::Limit, 0, 100, "100%", "",
+     "share of the GPU's time; 0 = do not use it", "GPU share"},
+    {S::DiskLimit, "disk_limit", T::Bytes, K::Limit, 0, max_bytes, "0", "",
+     "disk space for data and checkpoints; 0 = no limit", "Disk space"},
+    {S::Device, "device", T::Choice, K::Setting, 0, 0, "cpu", "cpu", "what computes", "Device"},
+    {S::Precision, "precision", T::Choice, K::Setting, 0, 0, "auto", "auto|fp32|bf16",
+     "arithmetic of training; auto = fp32", "Precision"},
+    {S::MaxMicroBatch, "max_micro_batch", T::Integer, K::Setting, 1, 1024, "8", "",
+     "most sequences at once; fewer are used where memory is short", "Largest micro-batch"},
+    {S::CheckpointMinInterval, "checkpoint_min_interval", T::Seconds, K::Setting, 0, day, "10min", "",
+     "shortest time between two automatic checkpoints", "Time between checkpoints"},
+    {S::CheckpointEverySteps, "checkpoint_every_steps", T::Integer, K::Setting, 1, 1'000'000, "10", "",
+     "steps between two automatic checkpoints", "Steps between checkpoints"},
+    {S::CheckpointKeepLast, "checkpoint_keep_last", T::Integer, K::Setting, 1, 10'000, "3", "",
+     "newest checkpoints to keep, beside the best and the pinned ones", "Checkpoints to keep"},
+    {S::CheckpointDailyWriteBudget, "checkpoint_daily_write_budget", T::Bytes, K::Limit, 0, max_bytes,
+     "50GiB", "", "bytes that automatic checkpoints may write a day; 0 = no limit", "Daily writes"},
+    {S::EvalIntervalSteps, "eval_interval_steps", T::Integer, K::Setting, 0, 1'000'000, "100", "",
+     "steps between two evaluations on held-out text; 0 = never", "Steps between evaluations"},
+    {S::EvalTokens, "eval_tokens", T::Integer, K::Setting, 1, 1'000'000'000, "16384", "",
+     "tokens of held-out text per evaluation", "Tokens per evaluation"},
+    {S::ShardTokens, "shard_tokens", T::Integer, K::Setting, 1'024, 2'500'000, "2500000", "",
+     "tokens in one shard of imported text", "Tokens per shard"},
+    {S::HttpEnabled, "http_enabled", T::Boolean, K::Setting, 0, 1, "true", "",
+     "serve status and generation on 127.0.0.1", "Local HTTP server"},
+    {S::HttpPort, "http_port", T::Integer, K::Setting, 0, 65'535, "8000", "",
+     "port of the local HTTP server; 0 = any free one", "HTTP port"},
+    {S::P2pPort, "p2p_port", T::Integer, K::Setting, 0, 65'535, "0", "", "port for peers; 0 = any free one",
+     "Peer port"},
+    {S::LogLevel, "log_level", T::Choice, K::Setting, 0, 0, "info", "debug|info|warning|error",
+     "least level that is written to the log", "Log level"},
+}};
+
+constexpr bool table_in_order() {
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    if (static_cast<std::size_t>(table[i].id) != i) return false;
+  }
+  return true;
+}
+static_assert(table_in_order(), "settings_table() is indexed by Setting");
+
+struct Unit {
+  const char* suffix;  // lower case
+  std::uint64_t factor;
+};
+constexpr std::array<Unit, 14> byte_units{{{"", 1},
+                                           {"b", 1},
+                                           {"k", kib},
+                                           {"kb", kib},
+                                           {"kib", kib},
+                                           {"m", mib},
+                                           {"mb", mib},
+                                           {"mib", mib},
+                                           {"g", gib},
+                                           {"gb", gib},
+                                           {"gib", gib},
+                                           {"t", tib},
+                                           {"tb", tib},
+                                           {"tib", tib}}};
+constexpr std::array<Unit, 8> second_units{
+    {{"", 1}, {"s", 1}, {"sec", 1}, {"m", 60}, {"min", 60}, {"h", 3600}, {"d", day}, {"day", day}}};
+constexpr std::array<Unit, 2> percent_units{{{"", 1}, {"%", 1}}};
+constexpr std::array<Unit, 1> no_units{{{"", 1}}};
+
+Span<const Unit> units_of(SettingType type) {
+  if (type == T::Bytes) return {byte_units.data(), byte_units.size()};
+  if (type == T::Seconds) return {second_units.data(), second_units.size()};
+  if (type == T::Percent) return {percent_units.data(), percent_units.size()};
+  return {no_units.data(), no_units.size()};
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  return result;
+}
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
+  return text;
+}
+
+// What a value may be, for error messages.
+std::string allowed(const SettingInfo& info) {
+  const auto bound = [&info](std::uint64_t number) { return format_setting(info.id, {number, {}}); };
+  switch (info.type) {
+    case T::Boolean: return "true or false";
+    case T::Choice: return fmt::format("one of {}", info.choices);
+    case T::Bytes:
+      return fmt::format("a size like 512MiB or 4GiB, between {} and {}", bound(info.least),
+                         bound(info.most));
+    case T::Seconds:
+      return fmt::format("a time like 30s or 10min, between {} and {}", bound(info.least), bound(info.most));
+    case T::Percent:
+      return fmt::format("a share like 80%, between {} and {}", bound(info.least), bound(info.most));
+    case T::Integer: break;
+  }
+  return fmt::format("a whole number between {} and {}", info.least, info.most);
+}
+
+Error wrong_value(const SettingInfo& info, std::string_view text) {
+  return make_error(ErrorCode::InvalidArgument, fmt::format("{} can't be '{}'; it must be {}", info.name,
+                                                            text.substr(0, 100), allowed(info)));
+}
+
+bool is_choice(const SettingInfo& info, std::string_view word) {
+  std::string_view rest = info.choices;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('|'), rest.size());
+    if (rest.substr(0, end) == word) return true;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return false;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string_view to_string(SettingType type) {
+  switch (type) {
+    case T::Boolean: return "boolean";
+    case T::Integer: return "integer";
+    case T::Bytes: return "bytes";
+    case T::Seconds: return "seconds";
+    case T::Percent: return "percent";
+    case T::Choice: return "choice";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(SettingClass setting_class) {
+  return setting_class == K::Limit ? "limit" : "setting";
+}
+
+std::string_view to_string(SettingOrigin origin) {
+  switch (origin) {
+    case SettingOrigin::BuiltIn: return "built-in";
+    case SettingOrigin::Profile: return "profile";
+    case SettingOrigin::File: return "settings.toml";
+    case SettingOrigin::Environment: return "environment";
+    case SettingOrigin::Flag: return "flag";
+  }
+  return "unknown";
+}
+
+Span<const SettingInfo> settings_table() {
+  return {table.data(), table.size()};
+}
+
+const SettingInfo& setting_info(Setting id) {
+  NS_CHECK(id < Setting::Count);
+  return table[static_cast<std::size_t>(id)];
+}
+
+Expected<Setting> find_setting(std::string_view name) {
+  const SettingInfo* nearest = table.data();
+  std::size_t least = std::numeric_limits<std::size_t>::max();
+  const std::string_view head = name.substr(0, 64);  // a bound on the work for nonsense
+  for (const SettingInfo& info : table) {
+    if (name == info.name) return info.id;
+    if (const std::size_t distance = edit_distance(head, info.name); distance < least) {
+      least = distance;
+      nearest = &info;
+    }
+  }
+  return make_error(ErrorCode::NotFound,
+                    fmt::format("there is no setting '{}'; did you mean {}? See \"neuroshardd "
+                                "settings list\"",
+                                head, nearest->name));
+}
+
+std::string flag_name(const SettingInfo& info) {
+  std::string name = std::string("--") + info.name;
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+std::string environment_name(const SettingInfo& info) {
+  std::string name = std::string("NEUROSHARD_") + info.name;
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
+  return name;
+}
+
+Expected<SettingValue> parse_setting(Setting id, std::string_view text) {
+  const SettingInfo& info = setting_info(id);
+  const std::string_view trimmed = trim(text);
+  if (trimmed.size() > 64) return wrong_value(info, trimmed);
+  const std::string word = lower(trimmed);
+  if (info.type == T::Choice) {
+    if (!is_choice(info, word)) return wrong_value(info, trimmed);
+    return SettingValue{0, word};
+  }
+  if (info.type == T::Boolean) {
+    for (const char* yes : {"true", "on", "yes", "1"}) {
+      if (word == yes) return SettingValue{1, {}};
+    }
+    for (const char* no : {"false", "off", "no", "0"}) {
+      if (word == no) return SettingValue{0, {}};
+    }
+    return wrong_value(info, trimmed);
+  }
+  std::uint64_t number = 0;
+  const auto [end, failed] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (failed != std::errc() || word.empty()) return wrong_value(info, trimmed);
+  const std::string_view suffix =
+      trim(std::string_view(end, static_cast<std::size_t>(word.data() + word.size() - end)));
+  for (const Unit& unit : units_of(info.type)) {
+    if (suffix != unit.suffix) continue;
+    if (number > std::numeric_limits<std::uint64_t>::max() / unit.factor) return wrong_value(info, trimmed);
+    number *= unit.factor;
+    if (number < info.least || number > info.most) return wrong_value(info, trimmed);
+    return SettingValue{number, {}};
+  }
+  return wrong_value(info, trimmed);
+}
+
+std::string format_setting(Setting id, const SettingValue& value) {
+  const SettingInfo& info = setting_info(id);
+  if (info.type == T::Choice) return value.word;
+  if (info.type == T::Boolean) return value.number != 0 ? "true" : "false";
+  if (info.type == T::Percent) return fmt::format("{}%", value.number);
+  if (value.number != 0 && info.type == T::Bytes) {
+    for (const auto& [factor, suffix] :
+         {std::pair{tib, "TiB"}, std::pair{gib, "GiB"}, std::pair{mib, "MiB"}, std::pair{kib, "KiB"}}) {
+      if (value.number % factor == 0) return fmt::format("{}{}", value.number / factor, suffix);
+    }
+  }
+  if (value.number != 0 && info.type == T::Seconds) {
+    for (const auto& [factor, suffix] :
+         {std::pair{std::uint64_t{3600}, "h"}, std::pair{std::uint64_t{60}, "min"}}) {
+      if (value.number % factor == 0) return fmt::format("{}{}", value.number / factor, suffix);
+    }
+    return fmt::format("{}s", value.number);
+  }
+  return fmt::format("{}", value.number);
+}
+
+Settings::Settings() {
+  for (const SettingInfo& info : table) {
+    auto value = parse_setting(info.id, info.default_text);
+    NS_CHECK(value.ok());
+    put(info.id, std::move(*value), SettingOrigin::BuiltIn);
+  }
+}
+
+void Settings::put(Setting id, SettingValue value, SettingOrigin origin) {
+  entries_[static_cast<std::size_t>(id)] = {std::move(value), origin};
+}
+
+Expected<Settings> Settings::resolve(const Sources& sources) {
+  Settings settings;
+  if (sources.profile != nullptr) {
+    const DirectoryPart& directory = sources.profile->directory;
+    settings.put(S::CheckpointMinInterval, {directory.checkpoint_min_interval, {}}, SettingOrigin::Profile);
+    settings.put(S::HttpPort, {directory.http_port, {}}, SettingOrigin::Profile);
+    if (directory.p2p_port != 0) settings.put(S::P2pPort, {directory.p2p_port, {}}, SettingOrigin::Profile);
+  }
+  if (sources.file != nullptr) {
+    for (const auto& [id, value] : *sources.file) settings.put(id, value, SettingOrigin::File);
+  }
+  if (sources.environment != nullptr) {
+    for (const SettingInfo& info : table) {
+      const std::string variable = environment_name(info);
+      const auto text = sources.environment(variable);
+      if (!text) continue;
+      auto value = parse_setting(info.id, *text);
+      if (!value.ok()) return std::move(value).error().with_context("environment variable " + variable);
+      settings.put(info.id, std::move(*value), SettingOrigin::Environment);
+    }
+  }
+  for (const auto& [id, text] : sources.flags) {
+    auto value = parse_setting(id, text);
+    if (!value.ok()) return std::move(value).error().with_context("flag " + flag_name(setting_info(id)));
+    settings.put(id, std::move(*value), SettingOrigin::Flag);
+  }
+  return settings;
+}
+
+Expected<void> Settings::set(Setting id, const SettingValue& value) {
+  if (locked(id)) {
+    const SettingInfo& info = setting_info(id);
+    return make_error(ErrorCode::Denied,
+                      fmt::format("{} is fixed to {} by {}; take that away to change it", info.name,
+                                  format_setting(id, this->value(id)),
+                                  origin(id) == SettingOrigin::Flag
+                                      ? "the flag " + flag_name(info)
+                                      : "the environment variable " + environment_name(info)));
+  }
+  put(id, value, SettingOrigin::File);
+  return {};
+}
+
+std::optional<std::string> process_environment(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  if (value == nullptr) return std::nullopt;
+  return std::string(value);
+}
+
+}  // namespace neuroshard::engine
