@@ -1,0 +1,104 @@
+#include "core/history/event_log.h"
+
+#include <algorithm>
+
+namespace neuroshard::history {
+namespace {
+
+// Cuts at a character's beginning, so that what remains is still UTF-8.
+std::string bounded(std::string text) {
+  if (text.size() <= max_event_bytes) return text;
+  std::size_t end = max_event_bytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  text.resize(end);
+  return text;
+}
+
+Expected<EventPage> collect(storage::Statement& statement, std::uint32_t limit) {
+  EventPage page;
+  while (true) {
+    NS_ASSIGN_OR_RETURN(const bool row, statement.step());
+    if (!row) break;
+    if (page.events.size() == limit) {
+      page.more = true;
+      break;
+    }
+    Event event;
+    event.sequence = statement.column_int(0);
+    event.time_ms = statement.column_int(1);
+    event.level = static_cast<LogLevel>(std::clamp<std::int64_t>(statement.column_int(2), 0, 3));
+    event.category = std::string(statement.column_text(3));
+    event.text = std::string(statement.column_text(4));
+    page.events.push_back(std::move(event));
+  }
+  return page;
+}
+
+std::uint32_t bounded_limit(std::uint32_t limit) {
+  return std::clamp(limit, 1u, max_events_per_query);
+}
+
+}  // namespace
+
+void EventLog::append(LogLevel level, std::string category, std::string text) {
+  Event event;
+  event.time_ms = to_unix_ms(clock_.wall_now());
+  event.level = level;
+  event.category = bounded(std::move(category));
+  event.text = bounded(std::move(text));
+  unwritten_.push_back(std::move(event));
+  if (flush().ok()) return;
+  if (unwritten_.size() > max_unwritten_events) {
+    unwritten_.erase(unwritten_.begin());
+    ++dropped_;
+  }
+}
+
+Expected<void> EventLog::flush() {
+  if (unwritten_.empty()) return {};
+  NS_ASSIGN_OR_RETURN(storage::Transaction transaction, storage::Transaction::begin(database_));
+  NS_ASSIGN_OR_RETURN(
+      storage::Statement insert,
+      database_.prepare("INSERT INTO events (time_ms, level, category, text) VALUES (?1, ?2, ?3, ?4)"));
+  for (const Event& event : unwritten_) {
+    insert.bind(1, event.time_ms);
+    insert.bind(2, static_cast<std::int64_t>(event.level));
+    insert.bind(3, event.category);
+    insert.bind(4, event.text);
+    NS_RETURN_IF_ERROR(insert.run());
+  }
+  NS_ASSIGN_OR_RETURN(storage::Statement trim, database_.prepare("DELETE FROM events WHERE sequence <= ?1"));
+  trim.bind(1, database_.last_insert_id() - std::int64_t{max_events});
+  NS_RETURN_IF_ERROR(trim.run());
+  NS_RETURN_IF_ERROR(transaction.commit());
+  unwritten_.clear();
+  return {};
+}
+
+Expected<EventPage> EventLog::after(std::int64_t cursor, std::uint32_t limit, LogLevel level) {
+  NS_ASSIGN_OR_RETURN(storage::Statement select,
+                      database_.prepare("SELECT sequence, time_ms, level, category, text FROM events "
+                                        "WHERE sequence > ?1 AND level >= ?2 ORDER BY sequence LIMIT ?3"));
+  limit = bounded_limit(limit);
+  select.bind(1, cursor);
+  select.bind(2, static_cast<std::int64_t>(level));
+  select.bind(3, std::int64_t{limit} + 1);
+  NS_ASSIGN_OR_RETURN(EventPage page, collect(select, limit));
+  page.next = page.events.empty() ? cursor : page.events.back().sequence;
+  return page;
+}
+
+Expected<EventPage> EventLog::newest(std::uint32_t limit, LogLevel level) {
+  NS_ASSIGN_OR_RETURN(storage::Statement select,
+                      database_.prepare("SELECT sequence, time_ms, level, category, text FROM events "
+                                        "WHERE level >= ?1 ORDER BY sequence DESC LIMIT ?2"));
+  limit = bounded_limit(limit);
+  select.bind(1, static_cast<std::int64_t>(level));
+  select.bind(2, std::int64_t{limit});
+  NS_ASSIGN_OR_RETURN(EventPage page, collect(select, limit));
+  std::reverse(page.events.begin(), page.events.end());
+  page.next = page.events.empty() ? 0 : page.events.back().sequence;
+  return page;
+}
+
+}  // namespace neuroshard::history
