@@ -1,0 +1,128 @@
+// Real neuroshardd processes for the functional tests: started with a clean environment, read line by line,
+// killed when the test ends, whatever happens. Header only; needs Qt.
+#pragma once
+
+#include <QByteArray>
+#include <QDeadlineTimer>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QProcess>
+#include <QProcessEnvironment>
+#include <QString>
+#include <QStringList>
+#include <optional>
+
+namespace neuroshard::test {
+
+// The folder of the programs under test: NS_BIN_DIR, set by ctest.
+inline QString node_program() {
+  return qEnvironmentVariable("NS_BIN_DIR") + "/neuroshardd";
+}
+
+struct ProcessResult {
+  int exit_code = -1;    // of a normal exit
+  bool crashed = false;  // ended by a signal
+  bool timed_out = false;
+  QByteArray out;
+  QByteArray err;
+
+  bool ok() const { return !crashed && !timed_out && exit_code == 0; }
+  // For QVERIFY2: what a person needs to see when it was not ok.
+  QByteArray text() const {
+    return "exit " + QByteArray::number(exit_code) + (crashed ? " (crashed)" : "") +
+           (timed_out ? " (timed out)" : "") + "\n--- output\n" + out.right(2000) + "\n--- errors\n" +
+           err.right(4000);
+  }
+};
+
+// Threads: the test's.
+class NodeProcess {
+ public:
+  static constexpr int default_timeout_ms = 60'000;
+
+  explicit NodeProcess(const QStringList& arguments, const QStringList& extra_environment = {}) {
+    QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+    for (const QString& name : environment.keys())
+      if (name.startsWith("NEUROSHARD_")) environment.remove(name);
+    for (const QString& assignment : extra_environment)
+      environment.insert(assignment.section('=', 0, 0), assignment.section('=', 1));
+    process_.setProcessEnvironment(environment);
+    process_.setStandardInputFile(QProcess::nullDevice());
+    process_.start(node_program(), arguments);
+    started_ = process_.waitForStarted(10'000);
+  }
+  ~NodeProcess() { kill_now(); }
+  NodeProcess(const NodeProcess&) = delete;
+  NodeProcess& operator=(const NodeProcess&) = delete;
+
+  bool started() const { return started_; }
+  qint64 pid() const { return process_.processId(); }
+  bool running() const { return process_.state() == QProcess::Running; }
+
+  // The next line of standard output without its end; nothing when the process ended or time ran out.
+  std::optional<QByteArray> next_line(int timeout_ms = default_timeout_ms) {
+    const QDeadlineTimer deadline(timeout_ms);
+    while (true) {
+      collect();
+      const qsizetype end = out_.indexOf('\n', read_);
+      if (end >= 0) {
+        const QByteArray line = out_.mid(read_, end - read_);
+        read_ = end + 1;
+        return line;
+      }
+      if (!running() || deadline.hasExpired()) return std::nullopt;
+      process_.waitForReadyRead(static_cast<int>(qMin<qint64>(deadline.remainingTime(), 100)));
+    }
+  }
+
+  // kill -9: nothing in the process gets a say.
+  void kill_now() {
+    if (!running()) return;
+    process_.kill();
+    process_.waitForFinished(10'000);
+  }
+  // SIGTERM: the clean stop.
+  void terminate() { process_.terminate(); }
+
+  ProcessResult finish(int timeout_ms = default_timeout_ms) {
+    ProcessResult result;
+    if (running() && !process_.waitForFinished(timeout_ms)) {
+      result.timed_out = true;
+      kill_now();
+    }
+    collect();
+    result.crashed = !result.timed_out && process_.exitStatus() == QProcess::CrashExit;
+    result.exit_code = process_.exitStatus() == QProcess::NormalExit ? process_.exitCode() : -1;
+    result.out = out_;
+    result.err = err_;
+    return result;
+  }
+
+ private:
+  void collect() {
+    out_ += process_.readAllStandardOutput();
+    err_ += process_.readAllStandardError();
+  }
+
+  QProcess process_;
+  bool started_ = false;
+  QByteArray out_, err_;
+  qsizetype read_ = 0;  // of out_, by next_line
+};
+
+inline ProcessResult run_node(const QStringList& arguments,
+                              int timeout_ms = NodeProcess::default_timeout_ms) {
+  return NodeProcess(arguments).finish(timeout_ms);
+}
+
+// The objects among the lines of a --json output.
+inline QList<QJsonObject> json_lines(const QByteArray& output) {
+  QList<QJsonObject> objects;
+  for (const QByteArray& line : output.split('\n')) {
+    const QJsonDocument document = QJsonDocument::fromJson(line);
+    if (document.isObject()) objects.append(document.object());
+  }
+  return objects;
+}
+
+}  // namespace neuroshard::test
