@@ -71,6 +71,7 @@ class DataDirectory {
   const crypto::KeyPair& node_key() const { return *node_key_; }
   const std::string& instance_id() const { return instance_id_; }  // random UUID of this directory
   const std::string& wallet_id() const { return wallet_id_; }  // for display; empty when there is no wallet
+  bool wallet_protected() const { return wallet_protected_; }
   bool created_now() const { return created_now_; }
 
   std::string settings_path() const { return path_ + "/settings.toml"; }
@@ -95,6 +96,9 @@ class DataDirectory {
   Expected<void> open_profile(const DataDirectoryOptions& options);
   Expected<void> open_settings(const DataDirectoryOptions& options);
   Expected<void> open_identity(const DataDirectoryOptions& options);
+  Expected<void> open_instance();
+  Expected<void> open_node_key();
+  Expected<void> open_wallet(const DataDirectoryOptions& options);
   Expected<void> store_settings(SettingsFile file);
 
   DataDirectoryServices services_;
@@ -109,6 +113,7 @@ class DataDirectory {
   std::optional<crypto::KeyPair> node_key_;
   std::string instance_id_;
   std::string wallet_id_;
+  bool wallet_protected_ = false;
   bool created_now_ = false;
 };
 
