@@ -1,0 +1,110 @@
+// Ed25519 with domain separation, against signatures made with Python's "cryptography" package.
+#include <QtTest>
+
+#include "core/crypto/keys.h"
+#include "core/crypto/wallet_secret.h"
+#include "tests/unit/crypto/counting_entropy.h"
+
+using namespace neuroshard;
+using namespace neuroshard::crypto;
+
+class TestKeys : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void signature_matches_the_documented_bytes();
+  void a_signature_serves_one_purpose_network_and_message();
+  void network_id_and_message_do_not_run_together();
+  void a_moved_key_signs_and_leaves_nothing_behind();
+  void ids_are_derived_from_the_public_key();
+  void system_entropy_does_not_repeat();
+};
+
+namespace {
+
+KeyPair about_wallet() {
+  return WalletSecret::parse(
+             "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon "
+             "about")
+      .value()
+      .key();
+}
+
+Bytes counted(std::size_t n) {
+  Bytes bytes(n);
+  for (std::size_t i = 0; i < n; ++i) bytes[i] = static_cast<std::uint8_t>(i);
+  return bytes;
+}
+
+}  // namespace
+
+void TestKeys::signature_matches_the_documented_bytes() {
+  // Python: Ed25519PrivateKey.sign(b"neuroshard/v1/" + b"\1" + (32).to_bytes(4, "little") + bytes(range(32))
+  // + b"hello")
+  const Signature signature = about_wallet().sign(Purpose::Manifest, counted(32), as_bytes("hello"));
+  QCOMPARE(
+      to_hex(signature),
+      std::string(
+          "dc4c8deae1ce751d5706d38fe34113c21231a019ffb36858bb859fff489b8242fe6193e269010fa0d9f8c357924ca20"
+          "6c355425653ebec6aeceaf602e0d51f0a"));
+}
+
+void TestKeys::a_signature_serves_one_purpose_network_and_message() {
+  const KeyPair key = about_wallet();
+  const Bytes network = counted(32);
+  Bytes other_network = network;
+  other_network[0] ^= 1;
+  const ByteSpan message = as_bytes("a checkpoint");
+  const Signature signature = key.sign(Purpose::Checkpoint, network, message);
+  QVERIFY(verify(key.public_key(), Purpose::Checkpoint, network, message, signature));
+  for (const Purpose other :
+       {Purpose::Manifest, Purpose::BatchRecord, Purpose::Delegation, Purpose::NetworkProfile}) {
+    QVERIFY(!verify(key.public_key(), other, network, message, signature));
+  }
+  QVERIFY(!verify(key.public_key(), Purpose::Checkpoint, other_network, message, signature));
+  QVERIFY(!verify(key.public_key(), Purpose::Checkpoint, {}, message, signature));
+  QVERIFY(!verify(key.public_key(), Purpose::Checkpoint, network, as_bytes("b checkpoint"), signature));
+  test::CountingEntropy entropy;
+  QVERIFY(!verify(KeyPair::generate(entropy).public_key(), Purpose::Checkpoint, network, message, signature));
+  for (std::size_t i = 0; i < signature.size(); ++i) {
+    Signature flipped = signature;
+    flipped[i] ^= 1;
+    QVERIFY(!verify(key.public_key(), Purpose::Checkpoint, network, message, flipped));
+  }
+}
+
+void TestKeys::network_id_and_message_do_not_run_together() {
+  const KeyPair key = about_wallet();
+  const Signature signature = key.sign(Purpose::Manifest, as_bytes("ab"), as_bytes("c"));
+  QVERIFY(!verify(key.public_key(), Purpose::Manifest, as_bytes("a"), as_bytes("bc"), signature));
+}
+
+void TestKeys::a_moved_key_signs_and_leaves_nothing_behind() {
+  KeyPair first = about_wallet();
+  const Hash256 seed = first.seed();
+  const Signature before = first.sign(Purpose::Manifest, {}, as_bytes("x"));
+  KeyPair second = std::move(first);
+  QCOMPARE(second.sign(Purpose::Manifest, {}, as_bytes("x")), before);
+  QCOMPARE(second.seed(), seed);
+  QCOMPARE(first.seed(), Hash256{});  // NOLINT(bugprone-use-after-move): the contract says wiped
+}
+
+void TestKeys::ids_are_derived_from_the_public_key() {
+  const KeyPair key = about_wallet();
+  QCOMPARE(to_hex(key.public_key()),
+           std::string("36e416d3c45c5a9b2cdc4ad23771c1415b6c52e48ed24e6d005127f55d2c794e"));
+  QCOMPARE(wallet_id(key.public_key()), std::string("94aaf0afcdc9487a"));
+  QCOMPARE(to_hex(node_id(key.public_key())).substr(0, 16), std::string("94aaf0afcdc9487a"));
+}
+
+void TestKeys::system_entropy_does_not_repeat() {
+  SystemEntropy entropy;
+  Hash256 a{};
+  Hash256 b{};
+  entropy.fill(a);
+  entropy.fill(b);
+  QVERIFY(a != b);
+  QVERIFY(a != Hash256{});
+}
+
+QTEST_GUILESS_MAIN(TestKeys)
+#include "test_keys.moc"
