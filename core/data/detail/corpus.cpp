@@ -1,0 +1,216 @@
+#include "core/data/detail/corpus.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/crypto/hash.h"
+#include "core/data/detail/utf8_check.h"
+#include "core/data/pretokenizer.h"
+
+namespace neuroshard::data::detail {
+namespace {
+
+constexpr std::uint64_t forgiven_bytes_per_error = 1000;
+// How far before the 90 % mark a line break is looked for: at most a twentieth of the file.
+constexpr std::uint64_t max_line_search = 4096;
+
+Error cancelled() {
+  return make_error(ErrorCode::Cancelled, "reading the text was stopped");
+}
+
+class Scanner {
+ public:
+  Scanner(storage::FileEnv& env, const std::function<void(std::uint64_t)>& on_file, const CancelToken& cancel)
+      : env_(env), on_file_(on_file), cancel_(cancel), buffer_(read_chunk_bytes) {}
+
+  Expected<void> folder(const std::string& path, std::uint32_t depth) {
+    auto entries = env_.list(path);
+    if (!entries.ok()) {
+      if (depth == 0) return std::move(entries).error();
+      skip(&corpus.summary.skipped_unreadable, path);
+      return {};
+    }
+    for (const storage::DirectoryEntry& entry : *entries) {
+      if (entry.name.empty() || entry.name.front() == '.') continue;
+      const std::string below = path + "/" + entry.name;
+      if (!entry.is_directory) {
+        NS_RETURN_IF_ERROR(file(below));
+      } else if (depth < max_folder_depth) {
+        NS_RETURN_IF_ERROR(folder(below, depth + 1));
+      } else {
+        skip(&corpus.summary.skipped_unreadable, below);
+      }
+    }
+    return {};
+  }
+
+  Expected<void> file(const std::string& path) {
+    if (cancel_.cancelled()) return cancelled();
+    if (++seen_ > max_corpus_files) {
+      return make_error(ErrorCode::Exhausted,
+                        fmt::format("there are more than {} files; give a smaller folder", max_corpus_files));
+    }
+    if (on_file_ && seen_ % 64 == 0) on_file_(seen_);
+    auto opened = env_.open_read(path);
+    if (!opened.ok()) {
+      skip(&corpus.summary.skipped_unreadable, path);
+      return {};
+    }
+    return examine(path, **opened);
+  }
+
+  Corpus corpus;
+
+ private:
+  void skip(std::uint64_t* counter, const std::string& path) {
+    ++*counter;
+    if (corpus.summary.skipped_examples.size() < max_skipped_examples) {
+      corpus.summary.skipped_examples.push_back(path);
+    }
+  }
+
+  Expected<void> examine(const std::string& path, storage::ReadableFile& file) {
+    Document document{path, file.size(), 0, {}};
+    if (document.bytes == 0) {
+      skip(&corpus.summary.skipped_empty, path);
+      return {};
+    }
+    Utf8Check check;
+    crypto::Sha256 hash;
+    for (std::uint64_t at = 0; at < document.bytes; at += read_chunk_bytes) {
+      if (cancel_.cancelled()) return cancelled();
+      const MutableByteSpan chunk(buffer_.data(), static_cast<std::size_t>(std::min<std::uint64_t>(
+                                                      read_chunk_bytes, document.bytes - at)));
+      if (!file.read_at(at, chunk).ok()) {
+        skip(&corpus.summary.skipped_unreadable, path);
+        return {};
+      }
+      const ByteSpan bytes(chunk.data(), chunk.size());
+      check.add(bytes);
+      hash.update(bytes);
+      if (check.nul_bytes() > 0) break;
+      if (at == 0 && corpus.summary.sample.empty())
+        candidate_.assign(bytes.begin(), bytes.begin() + sample_end(bytes));
+    }
+    check.finish();
+    if (check.nul_bytes() > 0 || check.errors() * forgiven_bytes_per_error > document.bytes) {
+      candidate_.clear();
+      skip(&corpus.summary.skipped_binary, path);
+      return {};
+    }
+    if (corpus.summary.sample.empty()) corpus.summary.sample.assign(candidate_.begin(), candidate_.end());
+    document.content = hash.finish();
+    auto cut = find_cut(file, document.bytes);
+    if (!cut.ok()) {
+      skip(&corpus.summary.skipped_unreadable, path);
+      return {};
+    }
+    document.cut = *cut;
+    ++corpus.summary.files;
+    corpus.summary.bytes += document.bytes;
+    corpus.documents.push_back(std::move(document));
+    return {};
+  }
+
+  static std::ptrdiff_t sample_end(ByteSpan bytes) {
+    const std::size_t end =
+        bytes.size() <= max_sample_bytes ? bytes.size() : character_start(bytes, max_sample_bytes);
+    return static_cast<std::ptrdiff_t>(end);
+  }
+
+  static Expected<std::uint64_t> find_cut(storage::ReadableFile& file, std::uint64_t size) {
+    const std::uint64_t mark = size - (size + 9) / 10;
+    const std::uint64_t reach = std::min({max_line_search, std::max<std::uint64_t>(size / 20, 4), mark});
+    Bytes text(static_cast<std::size_t>(reach) + 1);
+    NS_RETURN_IF_ERROR(file.read_at(mark - reach, text));
+    for (std::size_t i = text.size() - 1; i-- > 0;) {
+      if (text[i] == '\n') return mark - reach + i + 1;
+    }
+    return mark - reach + character_start(text, text.size() - 1);
+  }
+
+  storage::FileEnv& env_;
+  const std::function<void(std::uint64_t)>& on_file_;
+  const CancelToken& cancel_;
+  Bytes buffer_;
+  Bytes candidate_;
+  std::uint64_t seen_ = 0;
+};
+
+}  // namespace
+
+std::uint64_t Corpus::bytes(Split split) const {
+  std::uint64_t sum = 0;
+  for (const Document& document : documents) sum += document.end(split) - document.begin(split);
+  return sum;
+}
+
+Expected<Corpus> scan_corpus(storage::FileEnv& env, const std::string& path,
+                             const std::function<void(std::uint64_t)>& on_file, const CancelToken& cancel) {
+  if (!env.exists(path)) {
+    return make_error(ErrorCode::NotFound, fmt::format("there is no file or folder {}", path));
+  }
+  Scanner scanner(env, on_file, cancel);
+  if (env.list(path).ok()) {
+    NS_RETURN_IF_ERROR(scanner.folder(path, 0));
+  } else {
+    auto readable = env.open_read(path);
+    if (!readable.ok()) return std::move(readable).error();
+    NS_RETURN_IF_ERROR(scanner.file(path));
+  }
+  Corpus corpus = std::move(scanner.corpus);
+  const TextSummary& summary = corpus.summary;
+  if (corpus.documents.empty()) {
+    return make_error(
+        ErrorCode::InvalidArgument,
+        fmt::format("there is no text in {}: {} files are not UTF-8 text, {} are empty, {} can't be read",
+                    path, summary.skipped_binary, summary.skipped_empty, summary.skipped_unreadable));
+  }
+  std::sort(corpus.documents.begin(), corpus.documents.end(), [](const Document& a, const Document& b) {
+    return a.content != b.content ? a.content < b.content : a.path < b.path;
+  });
+  corpus.documents.erase(
+      std::unique(corpus.documents.begin(), corpus.documents.end(),
+                  [](const Document& a, const Document& b) { return a.content == b.content; }),
+      corpus.documents.end());
+  return corpus;
+}
+
+Expected<void> read_piece(storage::FileEnv& env, const Document& document, std::uint64_t offset,
+                          std::uint64_t end, std::size_t limit, Bytes* piece) {
+  NS_CHECK(offset < end && limit > 0);
+  NS_ASSIGN_OR_RETURN(const auto file, env.open_read(document.path));
+  if (file->size() != document.bytes) {
+    return make_error(
+        ErrorCode::Corrupt,
+        fmt::format("{} changed while it was being read; run the command again", document.path));
+  }
+  const std::uint64_t left = end - offset;
+  piece->resize(static_cast<std::size_t>(std::min<std::uint64_t>(left, limit)));
+  NS_RETURN_IF_ERROR(file->read_at(offset, *piece));
+  if (piece->size() < left) {
+    const std::size_t cut = find_word_cut(*piece, piece->size() - 1);
+    if (cut > 0) piece->resize(cut);
+  }
+  return {};
+}
+
+Expected<bool> CorpusText::next(Bytes* text) {
+  while (document_ < documents_.size() && left_ > 0) {
+    const Document& document = documents_[document_];
+    const std::uint64_t end = document.end(Split::Train);
+    if (offset_ >= end) {
+      ++document_;
+      offset_ = 0;
+      continue;
+    }
+    NS_RETURN_IF_ERROR(read_piece(env_, document, offset_, end, read_chunk_bytes, text));
+    offset_ += text->size();
+    left_ -= std::min<std::uint64_t>(left_, text->size());
+    return true;
+  }
+  return false;
+}
+
+}  // namespace neuroshard::data::detail

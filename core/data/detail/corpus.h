@@ -1,0 +1,75 @@
+// Finds the text below a path and decides, once, how each file is used: which bytes train and which are held
+// out.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/base/cancel.h"
+#include "core/base/expected.h"
+#include "core/data/manifest.h"
+#include "core/data/text_import.h"
+#include "core/data/word_counts.h"
+#include "core/storage/file_env.h"
+
+namespace neuroshard::data::detail {
+
+inline constexpr std::uint32_t max_folder_depth = 32;  // links may form loops
+inline constexpr std::uint64_t max_corpus_files = 4'000'000;
+inline constexpr std::size_t max_skipped_examples = 8;
+inline constexpr std::size_t max_sample_bytes = 300;
+inline constexpr std::size_t read_chunk_bytes = 1u << 20;
+
+// One file of text. [0, cut) trains, [cut, bytes) is held out: the last 10 % or a little more, so that the
+// cut falls behind a line break where one is near, else between two characters.
+struct Document {
+  std::string path;
+  std::uint64_t bytes = 0;
+  std::uint64_t cut = 0;
+  Hash256 content{};  // SHA-256 of the file
+
+  std::uint64_t begin(Split split) const { return split == Split::Train ? 0 : cut; }
+  std::uint64_t end(Split split) const { return split == Split::Train ? cut : bytes; }
+};
+
+struct Corpus {
+  // Each content once. Ordered by content hash, so that a shard mixes text from everywhere and the order does
+  // not depend on where the files lie.
+  std::vector<Document> documents;
+  TextSummary summary;
+
+  std::uint64_t bytes(Split split) const;
+};
+
+// Reads every file below `path` once. Text is UTF-8 without NUL; up to one bad byte in a thousand is
+// forgiven, since tokens are bytes and one slip should not cost a book. Names that begin with a dot are left
+// out. NotFound: no such path. InvalidArgument: no text in it. on_file: files seen so far.
+Expected<Corpus> scan_corpus(storage::FileEnv& env, const std::string& path,
+                             const std::function<void(std::uint64_t)>& on_file, const CancelToken& cancel);
+
+// The train part of documents as pieces of text to learn merges from, until `limit` bytes.
+class CorpusText final : public TextSource {
+ public:
+  CorpusText(storage::FileEnv& env, std::string name, Span<const Document> documents, std::uint64_t limit)
+      : env_(env), name_(std::move(name)), documents_(documents), left_(limit) {}
+  std::string name() const override { return name_; }
+  Expected<bool> next(Bytes* text) override;
+
+ private:
+  storage::FileEnv& env_;
+  const std::string name_;
+  const Span<const Document> documents_;
+  std::uint64_t left_;
+  std::size_t document_ = 0;
+  std::uint64_t offset_ = 0;
+};
+
+// Replaces *piece by the text of `document` from `offset` on, at most `limit` bytes and not beyond `end`, cut
+// so that the words of the pieces are the words of the whole. offset < end. Corrupt when the file has become
+// shorter.
+Expected<void> read_piece(storage::FileEnv& env, const Document& document, std::uint64_t offset,
+                          std::uint64_t end, std::size_t limit, Bytes* piece);
+
+}  // namespace neuroshard::data::detail

@@ -1,0 +1,70 @@
+#include "core/data/manifest_store.h"
+
+#include <fmt/format.h>
+
+#include "core/crypto/hash.h"
+
+namespace neuroshard::data {
+namespace {
+
+constexpr const char* pending_suffix = ".new";
+constexpr std::uint64_t max_signature_bytes = 4096;
+
+}  // namespace
+
+Expected<void> store_manifest(storage::FileEnv& env, const std::string& directory, const Manifest& manifest,
+                              const crypto::KeyPair& key) {
+  const std::string path = directory + "/" + manifest_file_name;
+  const std::string signature_path = directory + "/" + manifest_signature_file_name;
+  const Bytes bytes = encode_manifest(manifest);
+  const Bytes signature = encode_manifest_signature(sign_manifest(key, manifest, bytes));
+  // Signature before manifest: whoever finds a new signature finds the new manifest under the pending name.
+  NS_RETURN_IF_ERROR(storage::write_file_atomic(env, path + pending_suffix, bytes, true));
+  NS_RETURN_IF_ERROR(storage::write_file_atomic(env, signature_path, signature, true));
+  NS_RETURN_IF_ERROR(env.rename(path + pending_suffix, path));
+  return env.sync_directory(directory);
+}
+
+Expected<Manifest> load_manifest(storage::FileEnv& env, const std::string& directory,
+                                 const ManifestTrust& trust) {
+  const std::string path = directory + "/" + manifest_file_name;
+  const std::string signature_path = directory + "/" + manifest_signature_file_name;
+  const bool pending = env.exists(path + pending_suffix);
+  if (!env.exists(path) && !pending) {
+    return make_error(ErrorCode::NotFound,
+                      fmt::format("there is no {} in {}", manifest_file_name, directory));
+  }
+  // Before its first signature, a directory holds nothing.
+  if (!env.exists(signature_path) && !env.exists(path)) {
+    return make_error(ErrorCode::NotFound, fmt::format("there is no signed manifest in {}", directory));
+  }
+  NS_ASSIGN_OR_RETURN(const Bytes signature, storage::read_file(env, signature_path, max_signature_bytes));
+  Expected<Manifest> manifest = make_error(ErrorCode::NotFound, "");
+  if (env.exists(path)) {
+    NS_ASSIGN_OR_RETURN(const Bytes bytes, storage::read_file(env, path, max_manifest_bytes));
+    manifest = open_manifest(bytes, signature, trust);
+  }
+  if (!manifest.ok() && pending) {
+    NS_ASSIGN_OR_RETURN(const Bytes bytes,
+                        storage::read_file(env, path + pending_suffix, max_manifest_bytes));
+    auto other = open_manifest(bytes, signature, trust);
+    if (other.ok() || manifest.error().code == ErrorCode::NotFound) manifest = std::move(other);
+  }
+  if (!manifest.ok()) return std::move(manifest).error().with_context(path);
+  return manifest;
+}
+
+Expected<std::shared_ptr<const Tokenizer>> load_tokenizer(storage::FileEnv& env, const std::string& directory,
+                                                          const Manifest& manifest) {
+  const std::string path = directory + "/" + tokenizer_file_name;
+  NS_ASSIGN_OR_RETURN(const Bytes bytes, storage::read_file(env, path, max_tokenizer_file_bytes));
+  if (crypto::sha256(bytes) != manifest.tokenizer_hash) {
+    return make_error(ErrorCode::Corrupt,
+                      fmt::format("{} is not the tokenizer that the signed manifest names", path));
+  }
+  auto tokenizer = parse_tokenizer(bytes);
+  if (!tokenizer.ok()) return std::move(tokenizer).error().with_context(path);
+  return std::shared_ptr<const Tokenizer>(std::make_shared<Tokenizer>(std::move(tokenizer).value()));
+}
+
+}  // namespace neuroshard::data

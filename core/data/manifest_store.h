@@ -1,0 +1,27 @@
+// A signed manifest and its tokenizer in a directory. Two files can't be replaced in one instant, so the new
+// pair is written beside the old one first; a reader that finds the pair half replaced takes the other half
+// from there.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/base/expected.h"
+#include "core/data/manifest.h"
+#include "core/data/tokenizer.h"
+#include "core/storage/file_env.h"
+
+namespace neuroshard::data {
+
+// Killed at any moment, load_manifest finds the old or the new manifest.
+Expected<void> store_manifest(storage::FileEnv& env, const std::string& directory, const Manifest& manifest,
+                              const crypto::KeyPair& key);
+// NotFound: there is no manifest. Otherwise as open_manifest.
+Expected<Manifest> load_manifest(storage::FileEnv& env, const std::string& directory,
+                                 const ManifestTrust& trust);
+
+// tokenizer.json of the directory; Corrupt when its hash is not the manifest's.
+Expected<std::shared_ptr<const Tokenizer>> load_tokenizer(storage::FileEnv& env, const std::string& directory,
+                                                          const Manifest& manifest);
+
+}  // namespace neuroshard::data
