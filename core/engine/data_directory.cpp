@@ -107,7 +107,9 @@ Expected<void> DataDirectory::open_profile(const DataDirectoryOptions& options) 
     NS_ASSIGN_OR_RETURN(wanted, load_network_profile(services_.files, options.profile));
   }
   if (!services_.files.exists(profile_path())) {
-    if (!wanted) NS_ASSIGN_OR_RETURN(wanted, builtin_profile("solo"));
+    if (!wanted) {
+      NS_ASSIGN_OR_RETURN(wanted, builtin_profile("solo"));
+    }
     profile_ = *wanted;
     network_id_ = neuroshard::engine::network_id(profile_.consensus);
     return storage::write_file_atomic(services_.files, profile_path(),
