@@ -1,0 +1,112 @@
+#include "core/checkpoint/async_writer.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "core/base/check.h"
+
+namespace neuroshard::checkpoint {
+
+// `busy` hands writer and snapshot from one thread to the other: whoever set it owns both until it is
+// cleared.
+struct AsyncWriter::State {
+  State(Writer& w, Executor& e, Callbacks c) : writer(w), io(e), callbacks(std::move(c)) {}
+
+  void write(Manifest manifest) {
+    const Expected<SaveResult> result = writer.save(std::move(manifest), snapshot.view());
+    // Told first, so that wait() means that the outcome is known.
+    report(result);
+    finish();
+  }
+  void report(const Expected<SaveResult>& result) const {
+    if (result.ok())
+      callbacks.saved(*result);
+    else
+      callbacks.failed(result.error());
+  }
+  void finish() {
+    {
+      std::lock_guard lock(mutex);
+      busy = false;
+    }
+    idle.notify_all();
+  }
+
+  Writer& writer;
+  Executor& io;
+  const Callbacks callbacks;
+  Snapshot snapshot;
+  mutable std::mutex mutex;
+  mutable std::condition_variable idle;
+  bool busy = false;
+  bool wanted = false;
+};
+
+AsyncWriter::AsyncWriter(Writer& writer, Executor& io, Callbacks callbacks)
+    : state_(std::make_shared<State>(writer, io, std::move(callbacks))) {
+  NS_CHECK(state_->callbacks.saved && state_->callbacks.failed);
+}
+
+AsyncWriter::~AsyncWriter() {
+  wait();
+}
+
+Expected<SaveStart> AsyncWriter::save(Manifest manifest, const TensorView& live, bool allow_copy) {
+  {
+    std::lock_guard lock(state_->mutex);
+    if (state_->busy) {
+      state_->wanted = true;
+      return SaveStart::Deferred;
+    }
+    state_->wanted = false;
+    state_->busy = true;
+  }
+  if (!allow_copy || !state_->snapshot.capture(live).ok()) {
+    state_->snapshot.release();
+    state_->report(state_->writer.save(std::move(manifest), live));
+    state_->finish();
+    return SaveStart::Written;
+  }
+  const auto shared = std::make_shared<Manifest>(std::move(manifest));
+  if (!state_->io.post([state = state_, shared] { state->write(std::move(*shared)); })) {
+    state_->finish();
+    return make_error(ErrorCode::Unavailable,
+                      "no checkpoint is written: the disk's queue is full or shutting down");
+  }
+  return SaveStart::Started;
+}
+
+Expected<SaveResult> AsyncWriter::save_now(Manifest manifest, const TensorView& live) {
+  wait();
+  {
+    std::lock_guard lock(state_->mutex);
+    state_->wanted = false;
+    state_->busy = true;
+  }
+  Expected<SaveResult> result = state_->writer.save(std::move(manifest), live);
+  state_->report(result);
+  state_->finish();
+  return result;
+}
+
+bool AsyncWriter::in_flight() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->busy;
+}
+
+bool AsyncWriter::wanted() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->wanted;
+}
+
+void AsyncWriter::wait() const {
+  std::unique_lock lock(state_->mutex);
+  state_->idle.wait(lock, [this] { return !state_->busy; });
+}
+
+std::uint64_t AsyncWriter::snapshot_bytes() const {
+  return state_->snapshot.capacity_bytes();
+}
+
+}  // namespace neuroshard::checkpoint

@@ -1,0 +1,59 @@
+// Saves while training goes on: copies the tensors (the only stall), then writes the copy on the io executor.
+// At most one save is in flight; a request meanwhile is remembered, not queued, so the newest state wins and
+// memory stays at one copy.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "core/base/executor.h"
+#include "core/base/expected.h"
+#include "core/checkpoint/writer.h"
+
+namespace neuroshard::checkpoint {
+
+enum class SaveStart {
+  Started,   // the copy is made; the outcome comes through the callback
+  Deferred,  // one is in flight; call again at a later step with the state of then (wanted() is true until
+             // then)
+  Written,   // no copy was allowed: it is on the disk already, and the callback was called
+};
+
+// Threads: save(), save_now() and wait() from one thread (compute); callbacks come on the io executor, or on
+// the caller's thread for Written and save_now().
+class AsyncWriter {
+ public:
+  // saved or failed is called once for each save that was started; both must be set and only enqueue. A
+  // failure (disk full, read-only) is told and training goes on; the next save tries again.
+  struct Callbacks {
+    std::function<void(const SaveResult&)> saved;
+    std::function<void(const Error&)> failed;
+  };
+
+  // writer and io outlive this object.
+  AsyncWriter(Writer& writer, Executor& io, Callbacks callbacks);
+  // Waits for a save in flight: the executor must still be running.
+  ~AsyncWriter();
+
+  // allow_copy: the memory plan has room for snapshot_bytes(); else the live buffers are written, slot by
+  // slot, before this returns. Errors: Unavailable when the executor takes no work; others only reach the
+  // callback.
+  Expected<SaveStart> save(Manifest manifest, const TensorView& live, bool allow_copy);
+  // Waits for a save in flight, then writes the live buffers before it returns: clean stop, outer sync.
+  Expected<SaveResult> save_now(Manifest manifest, const TensorView& live);
+
+  bool in_flight() const;
+  // A request was deferred since the last save started.
+  bool wanted() const;
+  // Until nothing is in flight. With a manual executor: run it first, or this never returns.
+  void wait() const;
+  // Of the copy that is kept between saves; part of the memory plan.
+  std::uint64_t snapshot_bytes() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace neuroshard::checkpoint

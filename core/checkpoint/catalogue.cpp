@@ -1,0 +1,224 @@
+#include "core/checkpoint/catalogue.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/checkpoint/detail/json_reader.h"
+#include "core/checkpoint/detail/layout.h"
+
+namespace neuroshard::checkpoint {
+namespace {
+
+constexpr std::uint64_t max_choice_bytes = 4096;
+
+// What a list can tell without reading the tensors.
+Expected<Manifest> check_folder(storage::FileEnv& env, const Entry& entry,
+                                const std::vector<storage::DirectoryEntry>& files) {
+  NS_ASSIGN_OR_RETURN(const Bytes bytes,
+                      storage::read_file(env, entry.path + "/" + detail::manifest_file, max_manifest_bytes));
+  NS_ASSIGN_OR_RETURN(Manifest manifest, parse_manifest(bytes));
+  NS_RETURN_IF_ERROR(verify_signature(manifest));
+  if (folder_name(manifest.step, bytes) != entry.name) {
+    return make_error(ErrorCode::Corrupt,
+                      "the folder's name does not fit its manifest; it was renamed or mixed up");
+  }
+  for (const char* name : {detail::weights_file, detail::optimizer_file}) {
+    if (manifest.file(name) == nullptr)
+      return make_error(ErrorCode::Corrupt, fmt::format("{} is missing", name));
+  }
+  for (const FileRecord& record : manifest.files) {
+    const auto found =
+        std::find_if(files.begin(), files.end(), [&](const auto& f) { return f.name == record.name; });
+    if (found == files.end() || found->is_directory) {
+      return make_error(ErrorCode::Corrupt, fmt::format("{} is missing", record.name));
+    }
+    if (found->size != record.bytes) {
+      return make_error(ErrorCode::Corrupt,
+                        fmt::format("{} has {} bytes instead of {}", record.name, found->size, record.bytes));
+    }
+  }
+  return manifest;
+}
+
+bool newer(const Entry& a, const Entry& b) {
+  if (a.complete() != b.complete()) return a.complete();
+  if (a.manifest.sequence != b.manifest.sequence) return a.manifest.sequence > b.manifest.sequence;
+  return a.name > b.name;
+}
+
+}  // namespace
+
+Entry Catalogue::read_entry(const std::string& name) const {
+  Entry entry;
+  entry.name = name;
+  entry.path = root_ + "/" + name;
+  const auto files = env_->list(entry.path);
+  if (!files.ok()) {
+    entry.damage = files.error().message;
+    return entry;
+  }
+  for (const storage::DirectoryEntry& file : *files) {
+    entry.bytes += file.size;
+    if (file.name == detail::pin_file) entry.pinned = true;
+  }
+  auto manifest = check_folder(*env_, entry, *files);
+  if (manifest.ok()) {
+    entry.manifest = std::move(manifest).value();
+  } else {
+    entry.damage = manifest.error().message;
+  }
+  return entry;
+}
+
+std::optional<Catalogue::Choice> Catalogue::read_choice() const {
+  // Anything wrong with this file means no choice: the newest checkpoint is then the one.
+  const auto bytes = storage::read_file(*env_, root_ + "/" + detail::choice_file, max_choice_bytes);
+  if (!bytes.ok()) return std::nullopt;
+  const nlohmann::json root = nlohmann::json::parse(bytes->begin(), bytes->end(), nullptr, false);
+  Choice choice;
+  detail::JsonReader reader(root);
+  reader.read_text("name", choice.name, max_short_text);
+  reader.read_unsigned("after_sequence", choice.after_sequence);
+  if (!reader.ok() || !is_folder_name(choice.name)) return std::nullopt;
+  return choice;
+}
+
+Expected<std::vector<Entry>> Catalogue::list() const {
+  std::vector<Entry> entries;
+  if (!env_->exists(root_)) return entries;
+  NS_ASSIGN_OR_RETURN(const auto names, env_->list(root_));
+  for (auto item = names.rbegin(); item != names.rend() && entries.size() < max_listed; ++item) {
+    if (item->is_directory && is_folder_name(item->name)) entries.push_back(read_entry(item->name));
+  }
+  std::sort(entries.begin(), entries.end(), newer);
+  const auto choice = read_choice();
+  if (choice && (entries.empty() || entries.front().manifest.sequence <= choice->after_sequence)) {
+    for (Entry& entry : entries) entry.chosen = entry.complete() && entry.name == choice->name;
+  }
+  return entries;
+}
+
+Expected<Entry> Catalogue::find(const std::string& what) const {
+  if (what == "latest") {
+    NS_ASSIGN_OR_RETURN(std::optional<Entry> entry, current());
+    if (!entry) return make_error(ErrorCode::NotFound, "there is no complete checkpoint yet");
+    return std::move(*entry);
+  }
+  NS_ASSIGN_OR_RETURN(std::vector<Entry> entries, list());
+  std::vector<const Entry*> fitting;
+  const bool is_number =
+      !what.empty() && what.size() <= 18 && what.find_first_not_of("0123456789") == std::string::npos;
+  const std::string as_step = is_number ? fmt::format("{:010}-", std::stoull(what)) : std::string();
+  for (const Entry& entry : entries) {
+    if (entry.name == what) return entry;
+    const bool by_step = is_number && entry.name.rfind(as_step, 0) == 0;
+    if (!what.empty() && (by_step || (!is_number && entry.name.rfind(what, 0) == 0)))
+      fitting.push_back(&entry);
+  }
+  if (fitting.size() == 1) return *fitting.front();
+  if (fitting.empty()) {
+    return make_error(ErrorCode::NotFound,
+                      fmt::format("there is no checkpoint \"{}\"; \"checkpoint list\" shows them", what));
+  }
+  std::string names;
+  for (const Entry* entry : fitting) names += (names.empty() ? "" : ", ") + entry->name;
+  return make_error(ErrorCode::InvalidArgument,
+                    fmt::format("several checkpoints fit \"{}\"; give one of {}", what, names));
+}
+
+Expected<std::vector<Entry>> Catalogue::candidates() const {
+  NS_ASSIGN_OR_RETURN(std::vector<Entry> rest, list());
+  rest.erase(std::remove_if(rest.begin(), rest.end(), [](const Entry& e) { return !e.complete(); }),
+             rest.end());
+  std::vector<Entry> ordered;
+  const auto take = [&](std::vector<Entry>::iterator at) {
+    ordered.push_back(std::move(*at));
+    rest.erase(at);
+  };
+  const auto chosen = std::find_if(rest.begin(), rest.end(), [](const Entry& e) { return e.chosen; });
+  if (chosen != rest.end()) {
+    take(chosen);
+  } else if (!rest.empty()) {
+    take(rest.begin());
+  }
+  while (!ordered.empty()) {
+    const std::string& parent = ordered.back().manifest.parent;
+    const auto found =
+        std::find_if(rest.begin(), rest.end(), [&](const Entry& e) { return e.name == parent; });
+    if (found == rest.end()) break;
+    take(found);
+  }
+  for (Entry& entry : rest) ordered.push_back(std::move(entry));
+  return ordered;
+}
+
+Expected<std::optional<Entry>> Catalogue::current() const {
+  NS_ASSIGN_OR_RETURN(std::vector<Entry> entries, candidates());
+  if (entries.empty()) return std::optional<Entry>();
+  return std::optional<Entry>(std::move(entries.front()));
+}
+
+Expected<Entry> Catalogue::existing(const std::string& name) const {
+  if (!is_folder_name(name) || !env_->exists(root_ + "/" + name)) {
+    return make_error(ErrorCode::NotFound, fmt::format("there is no checkpoint {} in {}", name, root_));
+  }
+  NS_ASSIGN_OR_RETURN(const std::vector<Entry> entries, list());
+  for (const Entry& entry : entries) {
+    if (entry.name == name) return entry;
+  }
+  return read_entry(name);
+}
+
+Expected<void> Catalogue::choose(const std::string& name) {
+  NS_ASSIGN_OR_RETURN(const Entry entry, existing(name));
+  if (!entry.complete()) {
+    return make_error(ErrorCode::Corrupt,
+                      fmt::format("the checkpoint {} is damaged ({}); choose another", name, entry.damage));
+  }
+  NS_ASSIGN_OR_RETURN(const std::uint64_t next, next_sequence());
+  const nlohmann::json root = {{"name", name}, {"after_sequence", next - 1}};
+  return storage::write_file_atomic(*env_, root_ + "/" + detail::choice_file, as_bytes(root.dump(2) + "\n"));
+}
+
+Expected<void> Catalogue::pin(const std::string& name) {
+  NS_ASSIGN_OR_RETURN(const Entry entry, existing(name));
+  if (entry.pinned) return {};
+  return storage::write_file_atomic(*env_, entry.path + "/" + detail::pin_file, {});
+}
+
+Expected<void> Catalogue::unpin(const std::string& name) {
+  NS_ASSIGN_OR_RETURN(const Entry entry, existing(name));
+  if (!entry.pinned) return {};
+  NS_RETURN_IF_ERROR(env_->remove_file(entry.path + "/" + detail::pin_file));
+  return env_->sync_directory(entry.path);
+}
+
+Expected<void> Catalogue::remove(const std::string& name) {
+  NS_ASSIGN_OR_RETURN(const Entry entry, existing(name));
+  if (entry.pinned) {
+    return make_error(ErrorCode::Denied, fmt::format("the checkpoint {} is pinned; unpin it first", name));
+  }
+  if (entry.chosen) {
+    return make_error(
+        ErrorCode::Denied,
+        fmt::format("training continues from the checkpoint {}; restore another one first", name));
+  }
+  const std::string doomed = root_ + "/" + detail::deleting_prefix + name;
+  NS_RETURN_IF_ERROR(env_->remove_tree(doomed));
+  NS_RETURN_IF_ERROR(env_->rename(entry.path, doomed));
+  NS_RETURN_IF_ERROR(env_->sync_directory(root_));
+  return env_->remove_tree(doomed);
+}
+
+Expected<std::uint64_t> Catalogue::next_sequence() const {
+  NS_ASSIGN_OR_RETURN(const std::vector<Entry> entries, list());
+  std::uint64_t highest = 0;
+  for (const Entry& entry : entries) highest = std::max(highest, entry.manifest.sequence);
+  // A choice that outlived the saves it was made after must not come back to life when counting starts over.
+  if (const auto choice = read_choice()) highest = std::max(highest, choice->after_sequence);
+  return highest + 1;
+}
+
+}  // namespace neuroshard::checkpoint

@@ -1,0 +1,76 @@
+// The checkpoints of a data directory: which there are, which one training continues from, and what a person
+// may do with them. Reading needs no lock; changing belongs to the owner of the data directory.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/expected.h"
+#include "core/checkpoint/manifest.h"
+#include "core/storage/file_env.h"
+
+namespace neuroshard::checkpoint {
+
+// Folders looked at; more than retention ever leaves. Further ones are not listed.
+inline constexpr std::size_t max_listed = 10'000;
+
+struct Entry {
+  std::string name;  // of the folder
+  std::string path;
+  std::uint64_t bytes = 0;  // on the disk, damaged files included
+  bool pinned = false;
+  bool chosen = false;  // by restore, and nothing was saved since
+  std::string
+      damage;  // what is wrong, for a person; empty: complete as far as names, sizes and signature tell
+  Manifest manifest;  // empty when damaged
+  bool complete() const { return damage.empty(); }
+};
+
+// Threads: any, over a file environment that allows it.
+class Catalogue {
+ public:
+  Catalogue(storage::FileEnv& env, std::string root) : env_(&env), root_(std::move(root)) {}
+
+  // Newest first, by save, not by step; damaged ones last. No folder yet: an empty list.
+  Expected<std::vector<Entry>> list() const;
+  // By name, by the beginning of a name, or by step ("latest": current()). NotFound, or InvalidArgument when
+  // several fit; both say what to type.
+  Expected<Entry> find(const std::string& what) const;
+
+  // What training may continue from, best first: the chosen one, else the newest complete one; then, should
+  // loading it find damage, its forerunners; then all other complete ones, newest first.
+  Expected<std::vector<Entry>> candidates() const;
+  // The first of candidates(); nothing when there is none.
+  Expected<std::optional<Entry>> current() const;
+
+  // Makes a complete checkpoint the one to continue from. Nothing is deleted: choosing the earlier newest one
+  // undoes it. The next save takes over by itself.
+  Expected<void> choose(const std::string& name);
+
+  Expected<void> pin(const std::string& name);
+  Expected<void> unpin(const std::string& name);
+  // Denied when pinned or chosen. Renamed away first, so a kill never leaves half a checkpoint under its
+  // name.
+  Expected<void> remove(const std::string& name);
+
+  // The number of the next save.
+  Expected<std::uint64_t> next_sequence() const;
+  const std::string& root() const { return root_; }
+
+ private:
+  struct Choice {
+    std::string name;
+    std::uint64_t after_sequence = 0;  // holds until a save with a higher number exists
+  };
+  Entry read_entry(const std::string& name) const;
+  std::optional<Choice> read_choice() const;
+  Expected<Entry> existing(const std::string& name) const;
+
+  storage::FileEnv* env_;
+  std::string root_;
+};
+
+}  // namespace neuroshard::checkpoint

@@ -1,0 +1,53 @@
+// A file written and hashed in one pass. Private to core/checkpoint.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "core/checkpoint/detail/layout.h"
+#include "core/checkpoint/manifest.h"
+#include "core/crypto/hash.h"
+#include "core/storage/file_env.h"
+
+namespace neuroshard::checkpoint::detail {
+
+class HashingFile {
+ public:
+  static Expected<HashingFile> create(storage::FileEnv& env, const std::string& folder,
+                                      const std::string& name, bool world_readable = false) {
+    NS_ASSIGN_OR_RETURN(auto file, env.open_write(folder + "/" + name, world_readable));
+    return HashingFile(std::move(file), name);
+  }
+
+  // Hashes each chunk while it is warm in the cache, then writes it.
+  Expected<void> append(ByteSpan bytes) {
+    while (!bytes.empty()) {
+      const ByteSpan chunk = bytes.first(std::min(bytes.size(), chunk_bytes));
+      hash_->update(chunk);
+      NS_RETURN_IF_ERROR(file_->append(chunk));
+      bytes_ += chunk.size();
+      bytes = bytes.subspan(chunk.size());
+    }
+    return {};
+  }
+
+  // On the disk when this returns.
+  Expected<FileRecord> finish() {
+    NS_RETURN_IF_ERROR(file_->sync());
+    NS_RETURN_IF_ERROR(file_->close());
+    return FileRecord{name_, bytes_, hash_->finish()};
+  }
+
+ private:
+  HashingFile(std::unique_ptr<storage::WritableFile> file, std::string name)
+      : file_(std::move(file)), name_(std::move(name)), hash_(std::make_unique<crypto::Sha256>()) {}
+
+  std::unique_ptr<storage::WritableFile> file_;
+  std::string name_;
+  std::unique_ptr<crypto::Sha256> hash_;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace neuroshard::checkpoint::detail

@@ -1,0 +1,53 @@
+// Which tensors the files of a checkpoint hold, in which order: slots in the manifest's order, parameters in
+// buffer order, so that one slot is one run of bytes. Private to core/checkpoint.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/base/expected.h"
+#include "core/checkpoint/tensors.h"
+#include "core/compute/slot.h"
+#include "core/storage/file_env.h"
+#include "core/tensor/safetensors.h"
+
+namespace neuroshard::checkpoint::detail {
+
+inline constexpr const char* weights_file = "weights.safetensors";
+inline constexpr const char* optimizer_file = "optimizer.safetensors";
+inline constexpr const char* manifest_file = "manifest.json";
+inline constexpr const char* pin_file = "pinned";          // its presence is the pin
+inline constexpr const char* choice_file = "chosen.json";  // beside the checkpoints
+inline constexpr const char* saving_folder = ".saving";    // leftovers of a kill
+inline constexpr const char* importing_folder = ".importing";
+inline constexpr const char* deleting_prefix = ".deleting-";
+
+inline constexpr const char* moment1_suffix = ".moment1";
+inline constexpr const char* moment2_suffix = ".moment2";
+inline constexpr const char* extra_prefix = "extra.";
+
+// Bytes hashed and written, or read and hashed, at a time: small enough for a cache, large enough for a disk.
+inline constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
+
+std::vector<tensor::TensorSpec> weight_specs(const compute::ModelShape& shape,
+                                             Span<const compute::SlotId> slots);
+// Per slot: every moment1, then every moment2; then the extras.
+std::vector<tensor::TensorSpec> optimizer_specs(const compute::ModelShape& shape,
+                                                Span<const compute::SlotId> slots,
+                                                Span<const ExtraTensor> extras);
+
+// A file of the environment as the byte source that core/tensor reads.
+class FileSource final : public tensor::ByteSource {
+ public:
+  explicit FileSource(std::unique_ptr<storage::ReadableFile> file) : file_(std::move(file)) {}
+  std::uint64_t size() const override { return file_->size(); }
+  Expected<void> read_at(std::uint64_t offset, MutableByteSpan target) override {
+    return file_->read_at(offset, target);
+  }
+
+ private:
+  std::unique_ptr<storage::ReadableFile> file_;
+};
+
+}  // namespace neuroshard::checkpoint::detail

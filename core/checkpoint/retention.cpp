@@ -1,0 +1,59 @@
+#include "core/checkpoint/retention.h"
+
+#include <algorithm>
+
+namespace neuroshard::checkpoint {
+namespace {
+
+enum class Rank { Damaged, Surplus, Best, Protected };
+
+const Entry* best_of(const std::vector<Entry>& entries) {
+  const Entry* best = nullptr;
+  for (const Entry& entry : entries) {
+    if (!entry.complete() || !entry.manifest.losses.held_out) continue;
+    if (best == nullptr || *entry.manifest.losses.held_out < *best->manifest.losses.held_out) best = &entry;
+  }
+  return best;
+}
+
+}  // namespace
+
+std::vector<std::string> plan_retention(const std::vector<Entry>& entries, const RetentionPolicy& policy) {
+  const Entry* best = policy.keep_best ? best_of(entries) : nullptr;
+  std::vector<std::string> deletions;
+  std::vector<std::pair<Rank, const Entry*>> kept;
+  std::uint64_t kept_bytes = 0;
+  std::uint32_t complete = 0;
+  for (const Entry& entry : entries) {
+    if (entry.complete()) ++complete;
+    Rank rank = entry.complete() ? Rank::Surplus : Rank::Damaged;
+    if (&entry == best) rank = Rank::Best;
+    if (entry.pinned || entry.chosen || (entry.complete() && complete == 1)) rank = Rank::Protected;
+    if (rank == Rank::Surplus && complete > std::max(policy.keep_last, 1u)) {
+      deletions.push_back(entry.name);
+      continue;
+    }
+    kept.emplace_back(rank, &entry);
+    kept_bytes += entry.bytes;
+  }
+  std::reverse(deletions.begin(), deletions.end());  // oldest first
+  if (policy.disk_cap_bytes == 0) return deletions;
+  // Newest first, so walking backwards takes the oldest of each rank.
+  for (const Rank rank : {Rank::Damaged, Rank::Surplus, Rank::Best}) {
+    for (auto item = kept.rbegin(); item != kept.rend() && kept_bytes > policy.disk_cap_bytes; ++item) {
+      if (item->first != rank) continue;
+      deletions.push_back(item->second->name);
+      kept_bytes -= item->second->bytes;
+    }
+  }
+  return deletions;
+}
+
+Expected<std::vector<std::string>> apply_retention(Catalogue& catalogue, const RetentionPolicy& policy) {
+  NS_ASSIGN_OR_RETURN(const std::vector<Entry> entries, catalogue.list());
+  std::vector<std::string> deletions = plan_retention(entries, policy);
+  for (const std::string& name : deletions) NS_RETURN_IF_ERROR(catalogue.remove(name));
+  return deletions;
+}
+
+}  // namespace neuroshard::checkpoint

@@ -1,0 +1,29 @@
+// Which checkpoints to keep (SPEC §15): the last N, the best on held-out text, pinned ones, within a disk
+// cap.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/expected.h"
+#include "core/checkpoint/catalogue.h"
+
+namespace neuroshard::checkpoint {
+
+struct RetentionPolicy {
+  std::uint32_t keep_last = 5;       // at least 1 is kept whatever this says
+  bool keep_best = true;             // lowest held-out loss
+  std::uint64_t disk_cap_bytes = 0;  // 0: none
+};
+
+// A pure function of the list (newest first, as Catalogue::list gives it): names to delete, in the order in
+// which to delete them. Never named: pinned ones, the chosen one, and the newest complete one, even above the
+// cap; the best one only for the cap and after all others. Damaged ones stay for a person to look at, until
+// the cap needs their room.
+std::vector<std::string> plan_retention(const std::vector<Entry>& entries, const RetentionPolicy& policy);
+
+// Lists, plans, removes. The names removed; the first failure stops it.
+Expected<std::vector<std::string>> apply_retention(Catalogue& catalogue, const RetentionPolicy& policy);
+
+}  // namespace neuroshard::checkpoint

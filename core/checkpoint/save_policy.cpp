@@ -1,0 +1,53 @@
+#include "core/checkpoint/save_policy.h"
+
+#include <algorithm>
+
+namespace neuroshard::checkpoint {
+namespace {
+
+constexpr std::int64_t day_ms = 24 * 60 * 60 * 1000;
+
+std::int64_t day_of(WallTime wall) {
+  const std::int64_t ms = wall.time_since_epoch().count();
+  return ms / day_ms - (ms % day_ms < 0 ? 1 : 0);
+}
+
+}  // namespace
+
+void SavePolicy::start(std::uint64_t step, MonotonicTime now) {
+  last_step_ = step;
+  last_time_ = now;
+}
+
+DailyWrites SavePolicy::written(WallTime wall) const {
+  const std::int64_t today = day_of(wall);
+  // A clock set back keeps the count of the later day: the budget is never given twice.
+  return written_.day >= today ? written_ : DailyWrites{today, 0};
+}
+
+bool SavePolicy::due(std::uint64_t step, MonotonicTime now, WallTime wall, std::uint64_t save_bytes) const {
+  if (step < last_step_ || step - last_step_ < options_.every_steps) return false;
+  if (!last_time_) return true;
+  double interval = to_seconds(options_.minimum_interval);
+  if (options_.daily_write_bytes > 0) {
+    const std::uint64_t used = std::min(written(wall).bytes, options_.daily_write_bytes);
+    const std::uint64_t left = options_.daily_write_bytes - used;
+    if (save_bytes > left) return false;
+    if (used > options_.daily_write_bytes / 2) {
+      const auto rest_ms = static_cast<double>((day_of(wall) + 1) * day_ms - wall.time_since_epoch().count());
+      interval =
+          std::max(interval, rest_ms / 1000.0 * static_cast<double>(save_bytes) / static_cast<double>(left));
+    }
+  }
+  return to_seconds(now - *last_time_) >= interval;
+}
+
+DailyWrites SavePolicy::saving(std::uint64_t step, MonotonicTime now, WallTime wall,
+                               std::uint64_t save_bytes) {
+  written_ = written(wall);
+  written_.bytes += save_bytes;
+  start(step, now);
+  return written_;
+}
+
+}  // namespace neuroshard::checkpoint

@@ -1,0 +1,46 @@
+// When to save (SPEC §15): every 10 steps, but not sooner than a minimum interval, nor beyond the daily write
+// budget.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/base/clock.h"
+#include "core/checkpoint/manifest.h"
+
+namespace neuroshard::checkpoint {
+
+struct SavePolicyOptions {
+  std::uint64_t every_steps = 10;
+  Duration minimum_interval = std::chrono::seconds(30);  // setting checkpoint_min_interval
+  std::uint64_t daily_write_bytes = 50'000'000'000;      // 0: no budget
+};
+
+// Pure: time comes in with each call. The first half of a day's budget is spent at the minimum interval; the
+// rest is stretched over what is left of the (UTC) day, so that a run never goes hours without a checkpoint
+// because it saved eagerly in the morning. A forced save (clean stop, outer sync) is not asked for here, but
+// counted.  Threads: one.
+class SavePolicy {
+ public:
+  // written: from the manifest that training continues from.
+  explicit SavePolicy(SavePolicyOptions options, DailyWrites written = {})
+      : options_(options), written_(written) {}
+
+  // Training starts or continues here: intervals count from now.
+  void start(std::uint64_t step, MonotonicTime now);
+  // save_bytes: what the next save will write.
+  bool due(std::uint64_t step, MonotonicTime now, WallTime wall, std::uint64_t save_bytes) const;
+  // A save started. The writes of the day, this one included: for its manifest.
+  DailyWrites saving(std::uint64_t step, MonotonicTime now, WallTime wall, std::uint64_t save_bytes);
+  // Written today, and the budget; for people.
+  DailyWrites written(WallTime wall) const;
+  const SavePolicyOptions& options() const { return options_; }
+
+ private:
+  SavePolicyOptions options_;
+  DailyWrites written_;
+  std::uint64_t last_step_ = 0;
+  std::optional<MonotonicTime> last_time_;
+};
+
+}  // namespace neuroshard::checkpoint

@@ -1,0 +1,150 @@
+#include "core/checkpoint/writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/checkpoint/catalogue.h"
+#include "core/checkpoint/detail/hashing_file.h"
+#include "core/checkpoint/detail/layout.h"
+
+namespace neuroshard::checkpoint {
+namespace {
+
+using detail::HashingFile;
+using tensor::SafetensorsWriter;
+
+// Manifest, two headers and what a file system adds.
+constexpr std::uint64_t overhead_bytes = 256u << 10;
+
+Expected<void> check_tensors(const Manifest& manifest, const TensorView& tensors) {
+  for (const SlotTensors& slot : tensors.slots) {
+    const std::uint64_t count = compute::slot_parameter_count(manifest.architecture, slot.id);
+    if (slot.parameters.size() != count || slot.moment1.size() != count || slot.moment2.size() != count) {
+      return make_error(
+          ErrorCode::InvalidArgument,
+          fmt::format("slot {} should have {} parameters and as many moments, but has {}, {} and {}",
+                      compute::to_string(slot.id), count, slot.parameters.size(), slot.moment1.size(),
+                      slot.moment2.size()));
+    }
+  }
+  for (const ExtraTensor& extra : tensors.extras) {
+    NS_ASSIGN_OR_RETURN(const std::uint64_t count, tensor::element_count(extra.dims));
+    if (count != extra.values.size()) {
+      return make_error(ErrorCode::InvalidArgument,
+                        fmt::format("the extra tensor {} has another shape", extra.name));
+    }
+  }
+  return {};
+}
+
+Expected<FileRecord> write_weights(storage::FileEnv& env, const std::string& folder, const Manifest& manifest,
+                                   const TensorView& tensors) {
+  // The format's own readers expect this key.
+  NS_ASSIGN_OR_RETURN(auto layout,
+                      SafetensorsWriter::plan(detail::weight_specs(manifest.architecture, manifest.slots),
+                                              {{"format", "pt"}}));
+  NS_ASSIGN_OR_RETURN(HashingFile file, HashingFile::create(env, folder, detail::weights_file));
+  const SafetensorsWriter::Sink sink = [&](ByteSpan bytes) { return file.append(bytes); };
+  NS_RETURN_IF_ERROR(layout.begin(sink));
+  for (const SlotTensors& slot : tensors.slots)
+    NS_RETURN_IF_ERROR(layout.append(as_bytes(slot.parameters), sink));
+  NS_RETURN_IF_ERROR(layout.finish());
+  return file.finish();
+}
+
+Expected<FileRecord> write_optimizer(storage::FileEnv& env, const std::string& folder,
+                                     const Manifest& manifest, const TensorView& tensors) {
+  NS_ASSIGN_OR_RETURN(
+      auto layout, SafetensorsWriter::plan(
+                       detail::optimizer_specs(manifest.architecture, manifest.slots, tensors.extras), {}));
+  NS_ASSIGN_OR_RETURN(HashingFile file, HashingFile::create(env, folder, detail::optimizer_file));
+  const SafetensorsWriter::Sink sink = [&](ByteSpan bytes) { return file.append(bytes); };
+  NS_RETURN_IF_ERROR(layout.begin(sink));
+  for (const SlotTensors& slot : tensors.slots) {
+    NS_RETURN_IF_ERROR(layout.append(as_bytes(slot.moment1), sink));
+    NS_RETURN_IF_ERROR(layout.append(as_bytes(slot.moment2), sink));
+  }
+  for (const ExtraTensor& extra : tensors.extras)
+    NS_RETURN_IF_ERROR(layout.append(as_bytes(extra.values), sink));
+  NS_RETURN_IF_ERROR(layout.finish());
+  return file.finish();
+}
+
+}  // namespace
+
+Expected<Writer> Writer::open(storage::FileEnv& env, const crypto::KeyPair& node_key,
+                              const std::string& root) {
+  Writer writer(env, node_key, root);
+  NS_RETURN_IF_ERROR(env.create_directories(root));
+  NS_ASSIGN_OR_RETURN(const auto names, env.list(root));
+  for (const storage::DirectoryEntry& item : names) {
+    const bool leftover = item.name == detail::saving_folder || item.name == detail::importing_folder ||
+                          item.name.rfind(detail::deleting_prefix, 0) == 0;
+    if (leftover) NS_RETURN_IF_ERROR(env.remove_tree(root + "/" + item.name));
+  }
+  NS_ASSIGN_OR_RETURN(writer.next_sequence_, Catalogue(env, root).next_sequence());
+  return writer;
+}
+
+std::uint64_t Writer::estimate_bytes(const compute::ModelShape& shape, Span<const compute::SlotId> slots) {
+  return Snapshot::bytes_for(shape, slots) + overhead_bytes;
+}
+
+Expected<void> Writer::check_room(std::uint64_t bytes) {
+  // A file system that cannot tell is tried.
+  const auto free = env_->free_bytes(root_);
+  if (!free.ok() || *free >= bytes) return {};
+  return make_error(
+      ErrorCode::Exhausted,
+      fmt::format("a checkpoint needs {} MiB, but only {} MiB are free at {}; free some space or keep fewer "
+                  "checkpoints. Training goes on",
+                  (bytes >> 20) + 1, *free >> 20, root_));
+}
+
+Expected<SaveResult> Writer::write_folder(Manifest& manifest, const TensorView& tensors,
+                                          const std::string& folder) {
+  NS_RETURN_IF_ERROR(env_->remove_tree(folder));
+  NS_RETURN_IF_ERROR(env_->create_directories(folder));
+  NS_ASSIGN_OR_RETURN(FileRecord weights, write_weights(*env_, folder, manifest, tensors));
+  NS_ASSIGN_OR_RETURN(FileRecord optimizer, write_optimizer(*env_, folder, manifest, tensors));
+  manifest.files = {std::move(weights), std::move(optimizer)};
+  const Bytes encoded = sign_and_encode(manifest, *node_key_);
+  if (encoded.size() > max_manifest_bytes) {
+    return make_error(ErrorCode::InvalidArgument, "the state of a checkpoint's manifest is too large");
+  }
+  NS_ASSIGN_OR_RETURN(HashingFile file, HashingFile::create(*env_, folder, detail::manifest_file));
+  NS_RETURN_IF_ERROR(file.append(encoded));
+  NS_ASSIGN_OR_RETURN(const FileRecord written, file.finish());
+  NS_RETURN_IF_ERROR(env_->sync_directory(folder));
+  SaveResult result;
+  result.name = folder_name(manifest.step, encoded);
+  result.bytes = manifest.file_bytes() + written.bytes;
+  NS_RETURN_IF_ERROR(env_->rename(folder, root_ + "/" + result.name));
+  return result;
+}
+
+Expected<SaveResult> Writer::save(Manifest manifest, const TensorView& tensors) {
+  manifest.slots.clear();
+  for (const SlotTensors& slot : tensors.slots) manifest.slots.push_back(slot.id);
+  NS_RETURN_IF_ERROR(check_tensors(manifest, tensors));
+  manifest.sequence = next_sequence_;
+  manifest.parent = parent_;
+  NS_RETURN_IF_ERROR(check_room(estimate_bytes(manifest.architecture, manifest.slots)));
+
+  const std::string folder = root_ + "/" + detail::saving_folder;
+  Expected<SaveResult> result = write_folder(manifest, tensors, folder);
+  if (!result.ok()) {
+    (void)env_->remove_tree(folder);  // best effort; the next save and the next start try again
+    return std::move(result).error().with_context("saving a checkpoint");
+  }
+  // From the rename on the checkpoint exists and its number is used, even if the power may still take it
+  // back.
+  next_sequence_ = manifest.sequence + 1;
+  parent_ = result->name;
+  NS_RETURN_IF_ERROR(env_->sync_directory(root_));
+  result->manifest = std::move(manifest);
+  return result;
+}
+
+}  // namespace neuroshard::checkpoint

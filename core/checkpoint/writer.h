@@ -1,0 +1,58 @@
+// Writes one checkpoint: a temporary folder, every file and the folder brought to the disk, one rename, the
+// parent folder brought to the disk. A kill or a power cut at any instant leaves the checkpoints before it,
+// and this one whole or absent.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/base/expected.h"
+#include "core/checkpoint/manifest.h"
+#include "core/checkpoint/tensors.h"
+#include "core/crypto/keys.h"
+#include "core/storage/file_env.h"
+
+namespace neuroshard::checkpoint {
+
+struct SaveResult {
+  std::string name;         // of the folder below the root
+  std::uint64_t bytes = 0;  // of its files
+  Manifest manifest;        // as written: with sequence, hashes and signature
+};
+
+// Only the owner of the data directory makes one, and only one: opening removes what a killed save left
+// behind. env and node_key outlive it.  Threads: one at a time.
+class Writer {
+ public:
+  // Creates `root` if needed and finds where counting goes on.
+  static Expected<Writer> open(storage::FileEnv& env, const crypto::KeyPair& node_key,
+                               const std::string& root);
+
+  // The checkpoint that training continues from, named as the parent of the next save.
+  void set_parent(std::string name) { parent_ = std::move(name); }
+
+  // manifest: as the caller knows it; slots, files, sequence, parent, instance and signature are set here.
+  // Errors: InvalidArgument (tensors that are not the architecture's), Exhausted (disk full, also when it is
+  // foreseen), Denied (read-only), Io. After a failure nothing of this save is left, as far as the disk
+  // allows, and the next save starts afresh.
+  Expected<SaveResult> save(Manifest manifest, const TensorView& tensors);
+
+  // Bytes that save() will write for these slots, within a few KiB.
+  static std::uint64_t estimate_bytes(const compute::ModelShape& shape, Span<const compute::SlotId> slots);
+
+  const std::string& root() const { return root_; }
+
+ private:
+  Writer(storage::FileEnv& env, const crypto::KeyPair& node_key, std::string root)
+      : env_(&env), node_key_(&node_key), root_(std::move(root)) {}
+  Expected<SaveResult> write_folder(Manifest& manifest, const TensorView& tensors, const std::string& folder);
+  Expected<void> check_room(std::uint64_t bytes);
+
+  storage::FileEnv* env_;
+  const crypto::KeyPair* node_key_;
+  std::string root_;
+  std::uint64_t next_sequence_ = 1;
+  std::string parent_;
+};
+
+}  // namespace neuroshard::checkpoint
