@@ -161,8 +161,12 @@ Expected<Keystore> Keystore::seal(const WalletSecret& secret, const KeystoreLock
   return decode(file.bytes());
 }
 
+bool Keystore::looks_like_one(ByteSpan bytes) {
+  return bytes.size() >= magic.size() && as_text(bytes.first(magic.size())) == magic;
+}
+
 Expected<Keystore> Keystore::decode(ByteSpan bytes) {
-  if (bytes.size() < header_bytes || as_text(bytes.first(magic.size())) != magic) {
+  if (bytes.size() < header_bytes || !looks_like_one(bytes)) {
     return make_error(ErrorCode::Corrupt,
                       "this is not a wallet file or backup of NeuroShard, or it is cut short");
   }

@@ -72,6 +72,8 @@ class Keystore {
   // Exhausted: not enough memory for the cost.
   static Expected<Keystore> seal(const WalletSecret& secret, const KeystoreLock& lock, WallTime created,
                                  Entropy& entropy);
+  // True when the bytes start as this format does: to tell a backup file from words.
+  static bool looks_like_one(ByteSpan bytes);
   // Checks structure, bounds and checksum, decrypts nothing. Corrupt; Unsupported for a later version.
   static Expected<Keystore> decode(ByteSpan bytes);
   // The file's bytes; wiped because with Protection::None they hold the secret.

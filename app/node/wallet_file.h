@@ -1,0 +1,49 @@
+// The wallet of a data directory: finding, opening and replacing D/wallet.keystore.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "app/node/command.h"
+#include "core/crypto/keystore.h"
+#include "core/platform/directory_lock.h"
+#include "core/platform/keychain.h"
+
+namespace neuroshard::app {
+
+// How a wallet is to be locked or opened, as the flags say.
+struct LockFlags {
+  std::string protection;  // empty: passphrase when one is given, else none
+  std::string passphrase_file;
+};
+
+class WalletFile {
+ public:
+  // References must outlive the object.
+  WalletFile(CommandContext& context, platform::Keychain& keychain)
+      : context_(context), keychain_(keychain) {}
+
+  std::string path() const { return context_.data_dir + "/wallet.keystore"; }
+  bool exists() const { return context_.files.exists(path()); }
+  // Creates the data directory when it is missing and holds its lock until the result goes.
+  Expected<platform::DirectoryLock> lock_directory() const;
+  // NotFound says how to make one.
+  Expected<crypto::Keystore> load() const;
+
+  // Gets passphrase or keychain key as the keystore's protection asks.
+  Expected<crypto::WalletSecret> unlock(const crypto::Keystore& keystore,
+                                        const std::string& passphrase_file) const;
+  // Seals as the flags say and, for the keychain, stores the new key there. Nothing is written to the disk.
+  Expected<crypto::Keystore> seal(const crypto::WalletSecret& secret, const LockFlags& flags,
+                                  WallTime created) const;
+  // Atomic, 0600.
+  Expected<void> write(const crypto::Keystore& keystore) const;
+  // Drops the key of a keystore that is no longer used; failing is harmless and silent.
+  void forget_key(const crypto::Keystore& keystore) const;
+
+ private:
+  CommandContext& context_;
+  platform::Keychain& keychain_;
+};
+
+}  // namespace neuroshard::app
