@@ -1,12 +1,16 @@
-// One declaration and one call per subcommand; each is defined in <name>_command.cpp.
+// One declaration and one call per subcommand, in the order of --help; each is defined in <name>_command.cpp.
 #include "app/node/commands.h"
 
 namespace neuroshard::app {
 
 void add_network_command(CLI::App& root, CommandContext& context);
+void add_wallet_command(CLI::App& root, CommandContext& context);
+void add_settings_command(CLI::App& root, CommandContext& context);
 
 void add_all_commands(CLI::App& root, CommandContext& context) {
+  add_wallet_command(root, context);
   add_network_command(root, context);
+  add_settings_command(root, context);
 }
 
 }  // namespace neuroshard::app

@@ -1,22 +1,21 @@
 #include "app/node/output.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "core/platform/terminal.h"
+
 namespace neuroshard::app {
 
 Output::Output()
-    : stdout_is_terminal_(isatty(STDOUT_FILENO) == 1), stderr_is_terminal_(isatty(STDERR_FILENO) == 1) {
+    : stderr_is_terminal_(platform::is_terminal(platform::Stream::Error)),
+      width_(platform::terminal_width(80)) {
   const char* no_colour = std::getenv("NO_COLOR");
   colour_ = stderr_is_terminal_ && (no_colour == nullptr || *no_colour == '\0');
-  winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) width_ = size.ws_col;
 }
 
 void Output::raw(std::string_view text) {
@@ -36,6 +35,12 @@ void Output::json_line(const nlohmann::ordered_json& object) {
 
 void Output::note(std::string_view text) {
   if (json_ || quiet_) return;
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fputc('\n', stderr);
+  std::fflush(stderr);
+}
+
+void Output::once(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fputc('\n', stderr);
   std::fflush(stderr);

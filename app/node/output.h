@@ -34,6 +34,9 @@ class Output {
   void raw(std::string_view text);
   // A note for people on standard error; nothing with --json or --quiet.
   void note(std::string_view text);
+  // Text that a person must get whatever the flags say, such as the words of a new wallet: standard error, as
+  // it is.
+  void once(std::string_view text);
   // "neuroshardd: message", or with --json {"error":{"code","message","context"}}; on standard error in both,
   // so that standard output holds results only.
   void error(const Error& error);
@@ -43,7 +46,6 @@ class Output {
  private:
   bool json_ = false;
   bool quiet_ = false;
-  bool stdout_is_terminal_ = false;
   bool stderr_is_terminal_ = false;
   bool colour_ = false;
   bool writable_ = true;

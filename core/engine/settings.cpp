@@ -204,10 +204,9 @@ Expected<Setting> find_setting(std::string_view name) {
       nearest = &info;
     }
   }
+  const std::string hint = least <= 3 ? fmt::format("did you mean {}? ", nearest->name) : std::string();
   return make_error(ErrorCode::NotFound,
-                    fmt::format("there is no setting '{}'; did you mean {}? See \"neuroshardd "
-                                "settings list\"",
-                                head, nearest->name));
+                    fmt::format("there is no setting '{}'; {}See \"neuroshardd settings list\"", head, hint));
 }
 
 std::string flag_name(const SettingInfo& info) {

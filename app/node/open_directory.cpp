@@ -1,0 +1,83 @@
+#include "app/node/open_directory.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "core/platform/paths.h"
+
+namespace neuroshard::app {
+namespace {
+
+// Everything into the file, and what a person should see to the terminal.
+class DirectoryLogger final : public Logger {
+ public:
+  DirectoryLogger(std::unique_ptr<Logger> file, Logger& terminal)
+      : file_(std::move(file)), terminal_(terminal) {}
+  void write(const LogRecord& record) override {
+    if (file_) file_->write(record);
+    terminal_.write(record);
+  }
+
+ private:
+  std::unique_ptr<Logger> file_;
+  Logger& terminal_;
+};
+
+LogLevel log_level(const std::string& word) {
+  if (word == "debug") return LogLevel::Debug;
+  if (word == "warning") return LogLevel::Warning;
+  return word == "error" ? LogLevel::Error : LogLevel::Info;
+}
+
+}  // namespace
+
+Expected<std::string> data_directory_path(const CommandContext& context) {
+  if (!context.data_dir.empty()) return context.data_dir;
+  const auto environment = platform::process_environment();
+  if (std::string path = environment("NEUROSHARD_DATA_DIR"); !path.empty()) return path;
+  return platform::default_data_directory(environment);
+}
+
+void add_setting_flags(CLI::App& command, std::shared_ptr<SettingFlags> flags,
+                       std::vector<engine::Setting> settings) {
+  for (const engine::SettingInfo& info : engine::settings_table()) {
+    if (!settings.empty() && std::find(settings.begin(), settings.end(), info.id) == settings.end()) continue;
+    std::string kind(engine::to_string(info.type));
+    if (info.type == engine::SettingType::Choice) kind = info.choices;
+    std::transform(kind.begin(), kind.end(), kind.begin(), [](unsigned char c) { return std::toupper(c); });
+    command
+        .add_option_function<std::string>(
+            engine::flag_name(info),
+            [flags, id = info.id](const std::string& text) { flags->given.emplace_back(id, text); },
+            fmt::format("{} (default {})", info.help, info.default_text))
+        ->type_name(info.type == engine::SettingType::Choice ? info.choices : kind);
+  }
+}
+
+Expected<OpenedDirectory> open_data_directory(CommandContext& context, OpenMode mode,
+                                              const SettingFlags& flags) {
+  engine::DataDirectoryOptions options;
+  NS_ASSIGN_OR_RETURN(options.path, data_directory_path(context));
+  options.profile = context.profile;
+  options.create = mode == OpenMode::Create;
+  options.setting_flags = flags.given;
+  options.on_new_wallet = [&context](std::string_view words) {
+    context.output.once(
+        fmt::format("A new wallet was made. These words are the only backup of it; write them down, they are "
+                    "shown once:\n\n    {}\n",
+                    words));
+  };
+  OpenedDirectory opened;
+  NS_ASSIGN_OR_RETURN(
+      opened.directory,
+      engine::DataDirectory::open(options, {context.files, context.entropy, context.clock, context.logger}));
+  FileLogOptions log;
+  log.path = opened.directory->logs_path() + "/neuroshardd.log";
+  log.file_level = log_level(opened.directory->settings().word(engine::Setting::LogLevel));
+  opened.logger = std::make_unique<DirectoryLogger>(make_file_logger(log), context.logger);
+  return opened;
+}
+
+}  // namespace neuroshard::app

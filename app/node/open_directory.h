@@ -1,0 +1,39 @@
+// Opening the data directory that the command line names, and the flags of settings.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/node/command.h"
+#include "core/engine/data_directory.h"
+
+namespace neuroshard::app {
+
+// --data-dir, else NEUROSHARD_DATA_DIR, else the user's default directory. Not created, not checked.
+Expected<std::string> data_directory_path(const CommandContext& context);
+
+// Settings given as flags; fill it with add_setting_flags and hand it to open_data_directory.
+struct SettingFlags {
+  std::vector<std::pair<engine::Setting, std::string>> given;
+};
+// One flag per entry of `settings` (--cpu-threads, --memory-limit …); empty = all of the table.
+void add_setting_flags(CLI::App& command, std::shared_ptr<SettingFlags> flags,
+                       std::vector<engine::Setting> settings = {});
+
+// A directory that is open and locked, with its log file.
+struct OpenedDirectory {
+  std::unique_ptr<Logger> logger;  // into D/logs/neuroshardd.log, warnings to the terminal as well
+  std::unique_ptr<engine::DataDirectory> directory;
+};
+
+enum class OpenMode {
+  Create,    // makes what is missing; the words of a new wallet go to standard error once
+  Existing,  // NotFound when there is no data directory yet
+};
+// Busy names the pid of the process that has it and the remedy; main exits with 75.
+Expected<OpenedDirectory> open_data_directory(CommandContext& context, OpenMode mode,
+                                              const SettingFlags& flags = {});
+
+}  // namespace neuroshard::app
