@@ -34,9 +34,9 @@ THIRD_PARTY = {
     "lz4": ["lz4"], "miniupnpc": ["miniupnpc/"], "cuda": ["cuda", "cublas"],
     "os": ["sys/", "unistd.h", "fcntl.h", "dlfcn.h", "signal.h", "pthread.h", "sched.h", "termios.h", "poll.h", "dirent.h",
            "pwd.h", "windows.h", "mach", "link.h", "malloc.h", "netinet/", "arpa/", "netdb.h", "execinfo.h", "ucontext.h",
-           "linux/", "syslog.h", "cpuid.h", "features.h", "gnu/"],
+           "linux/", "syslog.h", "spawn.h", "features.h", "gnu/"],
 }
-ISA = ["immintrin.h", "x86intrin.h", "arm_neon.h"]  # intrinsics are part of the compiler
+ISA = ["cpuid.h", "immintrin.h", "x86intrin.h", "arm_neon.h"]  # intrinsics are part of the compiler
 STD_C = {"assert.h", "errno.h", "float.h", "inttypes.h", "limits.h", "math.h", "stdarg.h", "stddef.h", "stdint.h", "stdio.h",
          "stdlib.h", "string.h", "time.h", "locale.h"}
 HEAVY = {"spdlog", "nlohmann", "torch", "curl", "zip", "sqlite3", "tomlplusplus", "httplib", "sodium", "cli11", "grpc",
