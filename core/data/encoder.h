@@ -11,7 +11,7 @@
 namespace neuroshard::data {
 
 // Cost: O(n) over words seen lately, O(n log n) over anything, one huge word included. In steady state
-// nothing is allocated but room in the caller's vector. About 1 MB each.  Threads: one.
+// nothing is allocated but room in the caller's vector. About 2 MB each.  Threads: one.
 class Encoder {
  public:
   explicit Encoder(std::shared_ptr<const Tokenizer> tokenizer);
