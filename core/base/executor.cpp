@@ -28,8 +28,9 @@ class QueueTimer final : public TimerHandle {
  public:
   QueueTimer(std::shared_ptr<Queue> queue, Queue::Key key) : queue_(std::move(queue)), key_(key) {}
   ~QueueTimer() override {
+    std::map<Queue::Key, Executor::Task>::node_type cancelled;  // destroyed outside the lock: it may own timers
     std::lock_guard lock(queue_->mutex);
-    queue_->timers.erase(key_);
+    cancelled = queue_->timers.extract(key_);
   }
 
  private:
@@ -46,10 +47,11 @@ class ThreadExecutor final : public Executor {
         }) {}
 
   ~ThreadExecutor() override {
+    std::map<Queue::Key, Task> dropped;  // destroyed outside the lock: a task may own timers
     {
       std::lock_guard lock(queue_->mutex);
       queue_->stopping = true;
-      queue_->timers.clear();
+      dropped.swap(queue_->timers);
     }
     queue_->wake.notify_all();
     thread_.join();
