@@ -108,8 +108,8 @@ struct Validation {
   double loss = 0;  // nats per token
   double bits_per_byte = 0;
   std::uint64_t tokens = 0;
-  bool complete = false;          // over all held-out text, not an evenly spaced part
-  std::string split = "heldout";  // which text: never trained on
+  bool complete = false;           // over all held-out text, not an evenly spaced part
+  std::string split = "held-out";  // which text: never trained on
 };
 
 struct StepReport {
@@ -128,7 +128,8 @@ struct StepReport {
   std::uint32_t micro_batch = 0;
   StepSeconds seconds;
   std::optional<Validation> validation;  // when this step was evaluated
-  std::string checkpoint_started;        // name of the checkpoint being written since this step; else empty
+  bool checkpoint_started = false;       // this step's state was copied and is being written
+  std::string checkpoint_saved;  // name of one that reached the disk since the last report; else empty
   std::vector<Alert> alerts;
 };
 

@@ -1,0 +1,92 @@
+// The one implementation of TrainingSession; training_prepare.cpp makes it ready, training_session.cpp
+// trains.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/executor.h"
+#include "core/compute/module.h"
+#include "core/data/held_out.h"
+#include "core/data/loader.h"
+#include "core/engine/training_checkpoints.h"
+#include "core/engine/training_history.h"
+#include "core/engine/training_memory.h"
+#include "core/engine/training_session.h"
+#include "core/train/inner_loop.h"
+#include "core/train/schedule.h"
+
+namespace neuroshard::engine::detail {
+
+class SessionImpl final : public TrainingSession {
+ public:
+  SessionImpl(DataDirectory& directory, TrainingServices services);
+  ~SessionImpl() override;
+
+  Expected<SessionInfo> prepare(const PrepareOptions& options) override;
+  Expected<StepReport> step(const CancelToken& cancel) override;
+  Expected<Validation> evaluate(bool complete, const CancelToken& cancel) override;
+  Expected<std::string> save() override;
+  Expected<void> finish() override;
+  std::uint64_t steps_done() const override { return state_.step; }
+  const SessionInfo& info() const override { return info_; }
+  compute::Stage& stage() override;
+  const data::Tokenizer& tokenizer() const override;
+  history::SeriesStore& series() override { return history_->series(); }
+  history::EventLog& events() override { return history_->events(); }
+
+  // Before prepare().
+  Expected<void> open_history();
+
+ private:
+  // Parts of prepare(), in order.
+  Expected<void> prepare_text(const PrepareOptions& options);
+  Expected<void> load_compute(const PrepareOptions& options);
+  Expected<void> make_model(const PrepareOptions& options);
+  Expected<void> restore(const PrepareOptions& options);
+  Expected<void> initialise(const PrepareOptions& options);
+  Expected<void> take_over(const checkpoint::Manifest& manifest, const std::string& name);
+  Expected<void> prepare_training();
+
+  // Parts of step().
+  compute::StepOptions step_options(std::uint64_t step) const;
+  Expected<train::InnerStep> run_step(StepReport* report, const CancelToken& cancel);
+  Expected<void> evaluate_if_due(StepReport* report, const CancelToken& cancel);
+  void save_if_due(StepReport* report);
+  void watch_memory(StepReport* report);
+  void follow_limits(StepReport* report);
+  std::vector<std::uint64_t> take_router_load();
+
+  void tell(const Alert& alert, StepReport* report);
+  RunState run_state() const;
+  bool trains() const { return mode_ == SessionMode::Train; }
+
+  DataDirectory& directory_;
+  TrainingServices services_;
+  SessionMode mode_ = SessionMode::Train;
+  bool prepared_ = false;
+  SessionInfo info_;
+  RunState state_;
+  train::Schedule schedule_;
+  std::vector<Alert> waiting_alerts_;  // of prepare(), for the first report
+
+  std::unique_ptr<TrainingHistory> history_;
+  std::unique_ptr<data::Dataset> dataset_;
+  std::unique_ptr<Executor> fetcher_;  // fetches the next shard while this one trains
+  std::unique_ptr<data::Loader> loader_;
+  std::optional<data::HeldOut> held_out_part_;
+
+  compute::LoadedModule module_;
+  TrainingMemory memory_;
+  compute::StagePtr stage_;
+  std::optional<train::InnerLoop> loop_;
+  std::optional<MemoryWatch> watch_;
+  std::uint64_t memory_setting_ = 0;  // the settings that are in force
+  std::uint64_t threads_setting_ = 0;
+  std::unique_ptr<TrainingCheckpoints> checkpoints_;  // before stage_ goes: it may be writing from it
+};
+
+}  // namespace neuroshard::engine::detail

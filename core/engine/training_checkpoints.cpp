@@ -1,0 +1,255 @@
+#include "core/engine/training_checkpoints.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/check.h"
+#include "core/compute/slot.h"
+
+namespace neuroshard::engine {
+namespace {
+
+constexpr const char* router_bias_name = "router_bias";
+// At most one save and its clean-up wait at a time.
+constexpr std::size_t io_queue = 8;
+
+Error no_host_memory() {
+  return make_error(
+      ErrorCode::Unsupported,
+      "Checkpoints of a device whose memory the processor can't address are not supported by this build.");
+}
+
+// The slots that a stage with all of a model holds.
+std::vector<compute::SlotId> slots_of(compute::Stage& stage) {
+  std::vector<compute::SlotId> slots;
+  for (std::uint32_t i = 0; i < stage.slot_count(); ++i) slots.push_back(stage.slot(i).id);
+  return slots;
+}
+
+Expected<checkpoint::SlotTarget> target_in(compute::Stage& stage, compute::SlotId id, bool optimizer) {
+  for (std::uint32_t i = 0; i < stage.slot_count(); ++i) {
+    const compute::SlotBuffers slot = stage.slot(i);
+    if (slot.id != id) continue;
+    if (slot.parameters == nullptr || (optimizer && (slot.moment1 == nullptr || slot.moment2 == nullptr))) {
+      return no_host_memory();
+    }
+    checkpoint::SlotTarget target;
+    target.parameters = {slot.parameters, slot.count};
+    if (optimizer) {
+      target.moment1 = {slot.moment1, slot.count};
+      target.moment2 = {slot.moment2, slot.count};
+    }
+    return target;
+  }
+  return make_error(ErrorCode::InvalidArgument, "The model has no slot \"" + compute::to_string(id) + "\".");
+}
+
+Expected<void> check_network(const checkpoint::Manifest& manifest, const DataDirectory& directory,
+                             const std::string& name) {
+  if (manifest.network_id == directory.network_id()) return {};
+  return make_error(
+      ErrorCode::InvalidArgument,
+      fmt::format("Checkpoint {} belongs to another network than this data directory ({}). Choose another "
+                  "checkpoint, or another data directory with --data-dir.",
+                  name, directory.profile().consensus.name));
+}
+
+}  // namespace
+
+std::string encode_trainer_state(const RunState& state) {
+  return nlohmann::json{{"format", 1}, {"tokenizer", to_hex(state.tokenizer_hash)}}.dump();
+}
+
+Expected<Hash256> tokenizer_hash_of(const std::string& trainer_state) {
+  const auto json = nlohmann::json::parse(trainer_state, nullptr, false);
+  if (!json.is_object() || !json.contains("tokenizer") || !json["tokenizer"].is_string()) {
+    return make_error(
+        ErrorCode::Corrupt,
+        "The checkpoint does not say which tokenizer it was trained with; choose another checkpoint.");
+  }
+  return hash_from_hex(json["tokenizer"].get<std::string>());
+}
+
+Expected<std::optional<checkpoint::Manifest>> load_current_checkpoint(
+    DataDirectory& directory, TrainingServices services, const compute::ModelShape& shape,
+    compute::Stage& stage, bool optimizer, const checkpoint::Progress& progress, std::string* name,
+    std::vector<Alert>* alerts) {
+  const checkpoint::Catalogue catalogue(services.files, directory.checkpoints_path());
+  NS_ASSIGN_OR_RETURN(const auto current, catalogue.current());
+  if (!current) {
+    NS_ASSIGN_OR_RETURN(const auto all, catalogue.list());
+    if (all.empty()) return std::optional<checkpoint::Manifest>{};
+  } else {
+    NS_RETURN_IF_ERROR(check_network(current->manifest, directory, current->name));
+  }
+  checkpoint::LoadRequest request;
+  request.shape = shape;
+  request.slots = slots_of(stage);
+  request.optimizer = optimizer;
+  request.target = [&stage, optimizer](compute::SlotId id) { return target_in(stage, id, optimizer); };
+  const std::size_t biases = std::size_t{shape.layers} * shape.experts;
+  request.extra = [&stage, biases, optimizer](const checkpoint::ExtraTensor& extra) -> Expected<void> {
+    if (extra.name != router_bias_name || !optimizer) return {};
+    if (extra.values.size() != biases) {
+      return make_error(ErrorCode::Corrupt, "The checkpoint's router biases are not this model's.");
+    }
+    stage.set_router_bias(extra.values.data());
+    return {};
+  };
+  NS_ASSIGN_OR_RETURN(checkpoint::Loaded loaded,
+                      checkpoint::load_current(services.files, catalogue, request, progress));
+  NS_RETURN_IF_ERROR(check_network(loaded.entry.manifest, directory, loaded.entry.name));
+  stage.parameters_changed();
+  for (const std::string& text : loaded.passed_over)
+    alerts->push_back({LogLevel::Warning, "checkpoint", text});
+  *name = loaded.entry.name;
+  return std::optional<checkpoint::Manifest>(std::move(loaded.entry.manifest));
+}
+
+TrainingCheckpoints::TrainingCheckpoints(DataDirectory& directory, TrainingServices services,
+                                         compute::Stage& stage, const Options& options)
+    : directory_(directory), services_(services), stage_(stage), copy_allowed_(options.copy_allowed) {}
+
+// The io thread ends before what it writes with.
+TrainingCheckpoints::~TrainingCheckpoints() {
+  async_.reset();
+  io_.reset();
+}
+
+Expected<std::unique_ptr<TrainingCheckpoints>> TrainingCheckpoints::open(DataDirectory& directory,
+                                                                         TrainingServices services,
+                                                                         const compute::ModelShape& shape,
+                                                                         compute::Stage& stage,
+                                                                         const Options& options) {
+  std::unique_ptr<TrainingCheckpoints> result(new TrainingCheckpoints(directory, services, stage, options));
+  NS_RETURN_IF_ERROR(result->start(shape, options));
+  return result;
+}
+
+Expected<void> TrainingCheckpoints::start(const compute::ModelShape& shape, const Options& options) {
+  shape_ = shape;
+  if (stage_.slot_count() == 0 || stage_.slot(0).parameters == nullptr) return no_host_memory();
+  const Settings& settings = directory_.settings();
+  checkpoint::SavePolicyOptions policy;
+  policy.every_steps = settings.number(Setting::CheckpointEverySteps);
+  policy.minimum_interval = std::chrono::seconds(settings.number(Setting::CheckpointMinInterval));
+  policy.daily_write_bytes = settings.number(Setting::CheckpointDailyWriteBudget);
+  policy_.emplace(policy, options.resumed ? options.resumed->written_today : checkpoint::DailyWrites{});
+  last_saved_step_ = options.resumed ? options.resumed->step : 0;
+  policy_->start(last_saved_step_, services_.clock.monotonic_now());
+  save_bytes_ = checkpoint::Writer::estimate_bytes(shape, slots_of(stage_));
+  router_bias_.resize(std::size_t{shape.layers} * shape.experts);
+
+  NS_ASSIGN_OR_RETURN(
+      checkpoint::Writer writer,
+      checkpoint::Writer::open(services_.files, directory_.node_key(), directory_.checkpoints_path()));
+  writer_.emplace(std::move(writer));
+  writer_->set_parent(options.resumed_name);
+  io_ = make_thread_executor("checkpoint-io", io_queue);
+
+  checkpoint::RetentionPolicy retention;
+  retention.keep_last = static_cast<std::uint32_t>(settings.number(Setting::CheckpointKeepLast));
+  if (const std::uint64_t disk = settings.number(Setting::DiskLimit); disk > 0) {
+    retention.disk_cap_bytes = disk - std::min(disk / 2, options.local_data_bytes);
+  }
+  // After each save, on the thread that wrote it and before the writer is free again: what is no longer kept
+  // goes.
+  const auto clean_up = [inbox = inbox_, &files = services_.files, root = directory_.checkpoints_path(),
+                         retention] {
+    checkpoint::Catalogue catalogue(files, root);
+    const auto removed = checkpoint::apply_retention(catalogue, retention);
+    if (removed.ok()) return;
+    const std::lock_guard lock(inbox->mutex);
+    inbox->news.alerts.push_back({LogLevel::Warning, "checkpoint",
+                                  "An old checkpoint could not be deleted: " + removed.error().message});
+  };
+  checkpoint::AsyncWriter::Callbacks callbacks;
+  callbacks.saved = [inbox = inbox_, clean_up](const checkpoint::SaveResult& result) {
+    {
+      const std::lock_guard lock(inbox->mutex);
+      inbox->news.saved = result.name;
+      inbox->saved_step = result.manifest.step;
+    }
+    clean_up();
+  };
+  callbacks.failed = [inbox = inbox_](const Error& error) {
+    const std::lock_guard lock(inbox->mutex);
+    inbox->news.alerts.push_back({LogLevel::Error, "checkpoint",
+                                  "The checkpoint could not be saved: " + error.message +
+                                      " Training goes on; the next checkpoint is tried as usual."});
+  };
+  async_ = std::make_unique<checkpoint::AsyncWriter>(*writer_, *io_, std::move(callbacks));
+  return {};
+}
+
+bool TrainingCheckpoints::due(const RunState& state) const {
+  return wanted_ ||
+         policy_->due(state.step, services_.clock.monotonic_now(), services_.clock.wall_now(), save_bytes_);
+}
+
+checkpoint::Manifest TrainingCheckpoints::describe(const RunState& state) {
+  const ConsensusPart& consensus = directory_.profile().consensus;
+  checkpoint::Manifest manifest;
+  manifest.wallet = directory_.wallet_id();
+  manifest.network_id = directory_.network_id();
+  manifest.architecture = shape_;
+  manifest.architecture_version = first_architecture_version;
+  manifest.step = state.step;
+  manifest.round = consensus.inner_steps == 0 ? 0 : state.step / consensus.inner_steps;
+  manifest.inner_step = consensus.inner_steps == 0 ? state.step : state.step % consensus.inner_steps;
+  manifest.tokens_seen = state.tokens_seen;
+  manifest.micro_batch = state.micro_batch;
+  manifest.loader_position = state.loader_position;
+  manifest.trainer_state = encode_trainer_state(state);
+  manifest.losses = {state.training_loss, state.held_out_loss};
+  manifest.saved_at = services_.clock.wall_now();
+  manifest.written_today =
+      policy_->saving(state.step, services_.clock.monotonic_now(), services_.clock.wall_now(), save_bytes_);
+  return manifest;
+}
+
+checkpoint::TensorView TrainingCheckpoints::view() {
+  checkpoint::TensorView view;
+  for (std::uint32_t i = 0; i < stage_.slot_count(); ++i) {
+    const compute::SlotBuffers slot = stage_.slot(i);
+    view.slots.push_back(
+        {slot.id, {slot.parameters, slot.count}, {slot.moment1, slot.count}, {slot.moment2, slot.count}});
+  }
+  stage_.router_bias(router_bias_.data());
+  view.extras.push_back({router_bias_name, {shape_.layers, shape_.experts}, router_bias_});
+  return view;
+}
+
+bool TrainingCheckpoints::save(const RunState& state) {
+  // Only a save that begins counts for the policy; one that must wait is asked for again at the next step.
+  wanted_ = async_->in_flight();
+  if (wanted_) return false;
+  const auto started = async_->save(describe(state), view(), copy_allowed_);
+  if (!started.ok()) {
+    const std::lock_guard lock(inbox_->mutex);
+    inbox_->news.alerts.push_back({LogLevel::Error, "checkpoint", started.error().message});
+    return false;
+  }
+  return *started != checkpoint::SaveStart::Deferred;
+}
+
+Expected<std::string> TrainingCheckpoints::save_now(const RunState& state) {
+  NS_ASSIGN_OR_RETURN(const checkpoint::SaveResult result, async_->save_now(describe(state), view()));
+  last_saved_step_ = state.step;
+  return result.name;
+}
+
+bool TrainingCheckpoints::up_to_date(std::uint64_t step) {
+  async_->wait();
+  const std::lock_guard lock(inbox_->mutex);
+  return inbox_->saved_step.value_or(last_saved_step_) == step;
+}
+
+TrainingCheckpoints::News TrainingCheckpoints::collect() {
+  const std::lock_guard lock(inbox_->mutex);
+  last_saved_step_ = inbox_->saved_step.value_or(last_saved_step_);
+  return std::exchange(inbox_->news, {});
+}
+
+}  // namespace neuroshard::engine

@@ -1,0 +1,118 @@
+// The checkpoints of a training session: continues from the current one, saves by policy beside the training,
+// keeps what retention says. A disk that is full or read-only is told as an alert; training goes on and the
+// next save tries again.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/base/executor.h"
+#include "core/base/expected.h"
+#include "core/checkpoint/async_writer.h"
+#include "core/checkpoint/catalogue.h"
+#include "core/checkpoint/loader.h"
+#include "core/checkpoint/retention.h"
+#include "core/checkpoint/save_policy.h"
+#include "core/compute/stage.h"
+#include "core/engine/data_directory.h"
+#include "core/engine/training_session.h"
+
+namespace neuroshard::engine {
+
+// Of the shape that a network begins with; raised when the network grows.
+inline constexpr std::uint32_t first_architecture_version = 1;
+
+// Where a run stands, beside its tensors: everything else that influences the next step.
+struct RunState {
+  std::uint64_t step = 0;
+  std::uint64_t tokens_seen = 0;
+  std::uint32_t micro_batch = 0;
+  std::string loader_position;
+  Hash256 tokenizer_hash{};
+  std::optional<double> training_loss;
+  std::optional<double> held_out_loss;  // the newest; not necessarily of this step
+};
+
+// The opaque text of a manifest in which the engine keeps its part. Corrupt names the field; safe on any
+// text.
+std::string encode_trainer_state(const RunState& state);
+Expected<Hash256> tokenizer_hash_of(const std::string& trainer_state);
+
+// Reads the current checkpoint into the stage; nothing when there is none yet. optimizer: moments and
+// balancing biases too. Damaged newer checkpoints are passed over and named in *alerts. Errors:
+// InvalidArgument (of another network or shape), Corrupt (none of those there are can be loaded), Io.
+Expected<std::optional<checkpoint::Manifest>> load_current_checkpoint(
+    DataDirectory& directory, TrainingServices services, const compute::ModelShape& shape,
+    compute::Stage& stage, bool optimizer, const checkpoint::Progress& progress, std::string* name,
+    std::vector<Alert>* alerts);
+
+// Threads: the session's. The files are written on a thread of its own.
+class TrainingCheckpoints {
+ public:
+  // copy_allowed: the memory plan has room for a copy of weights and moments. resumed: the manifest that
+  // training continues from. local_data_bytes counts against the user's disk limit.
+  struct Options {
+    bool copy_allowed = true;
+    std::optional<checkpoint::Manifest> resumed;
+    std::string resumed_name;
+    std::uint64_t local_data_bytes = 0;
+  };
+  // The stage outlives it.
+  static Expected<std::unique_ptr<TrainingCheckpoints>> open(DataDirectory& directory,
+                                                             TrainingServices services,
+                                                             const compute::ModelShape& shape,
+                                                             compute::Stage& stage, const Options& options);
+  ~TrainingCheckpoints();
+
+  bool due(const RunState& state) const;
+  // Starts a save of the present state; false when one is still being written or could not be started. state
+  // is what is recorded.
+  bool save(const RunState& state);
+  // Saves and returns when it is on the disk.
+  Expected<std::string> save_now(const RunState& state);
+  // Waits for a save that is being written; then whether the newest checkpoint is of this step.
+  bool up_to_date(std::uint64_t step);
+
+  // What the writer has to tell since the last call: failures, and the name of a checkpoint that is complete.
+  struct News {
+    std::vector<Alert> alerts;
+    std::string saved;
+  };
+  News collect();
+
+ private:
+  // Where the io thread leaves its news.
+  struct Inbox {
+    std::mutex mutex;
+    News news;
+    std::optional<std::uint64_t> saved_step;
+  };
+  TrainingCheckpoints(DataDirectory& directory, TrainingServices services, compute::Stage& stage,
+                      const Options& options);
+  Expected<void> start(const compute::ModelShape& shape, const Options& options);
+  checkpoint::Manifest describe(const RunState& state);
+  checkpoint::TensorView view();
+
+  DataDirectory& directory_;
+  TrainingServices services_;
+  compute::Stage& stage_;
+  compute::ModelShape shape_;
+  bool copy_allowed_;
+  bool wanted_ = false;  // a save was due while another was being written
+  std::uint64_t save_bytes_ = 0;
+  std::uint64_t last_saved_step_ = 0;
+  std::vector<float> router_bias_;
+  std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
+  std::optional<checkpoint::SavePolicy> policy_;
+  std::optional<checkpoint::Writer> writer_;
+  std::unique_ptr<Executor> io_;
+  std::unique_ptr<checkpoint::AsyncWriter> async_;  // before io_ goes: it waits for it
+};
+
+}  // namespace neuroshard::engine

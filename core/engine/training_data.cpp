@@ -1,0 +1,103 @@
+#include "core/engine/training_data.h"
+
+#include <algorithm>
+
+#include "core/data/remote_dataset.h"
+#include "core/platform/cpu.h"
+
+namespace neuroshard::engine {
+namespace {
+
+PrepareProgress::Phase phase_of(data::ImportProgress::Phase phase) {
+  switch (phase) {
+    case data::ImportProgress::Phase::Scanning: return PrepareProgress::Phase::Scanning;
+    case data::ImportProgress::Phase::LearningMerges: return PrepareProgress::Phase::LearningMerges;
+    case data::ImportProgress::Phase::Encoding: return PrepareProgress::Phase::Encoding;
+    case data::ImportProgress::Phase::Finishing: break;
+  }
+  return PrepareProgress::Phase::Finishing;
+}
+
+Bytes network_bytes(const DataDirectory& directory) {
+  return Bytes(directory.network_id().begin(), directory.network_id().end());
+}
+
+Expected<std::unique_ptr<data::Dataset>> open_published(const DataDirectory& directory,
+                                                        TrainingServices services,
+                                                        const CancelToken& cancel) {
+  const NetworkProfile& profile = directory.profile();
+  NS_ASSIGN_OR_RETURN(const Hash256 publisher, hash_from_hex(profile.consensus.publisher_key));
+  data::RemoteDatasetOptions options;
+  options.manifest_url = profile.directory.manifest_url;
+  options.cache_directory = directory.data_path() + "/published";
+  options.trust.publisher = publisher;
+  options.trust.network_id = network_bytes(directory);
+  if (const std::uint64_t disk = directory.settings().number(Setting::DiskLimit); disk > 0) {
+    options.cache_bytes = std::min(options.cache_bytes, disk / 2);
+  }
+  return data::open_remote_dataset(services.files, services.clock, services.logger, options, cancel);
+}
+
+}  // namespace
+
+std::uint32_t thread_limit(const DataDirectory& directory) {
+  const auto usable = static_cast<std::uint64_t>(std::max(1, platform::cpu_info().usable_cpus));
+  const std::uint64_t wanted = directory.settings().number(Setting::CpuThreads);
+  return static_cast<std::uint32_t>(wanted == 0 ? usable : std::min(wanted, usable));
+}
+
+Expected<data::ImportResult> import_training_text(const DataDirectory& directory, TrainingServices services,
+                                                  const PrepareOptions& options) {
+  const ConsensusPart& consensus = directory.profile().consensus;
+  data::ImportOptions import;
+  import.path = options.text;
+  import.data_directory = directory.data_path();
+  import.sequence = static_cast<std::uint32_t>(consensus.sequence);
+  import.vocabulary = static_cast<std::uint32_t>(consensus.vocab);
+  import.shard_tokens = directory.settings().number(Setting::ShardTokens);
+  import.threads = thread_limit(directory);
+  import.network_id = network_bytes(directory);
+  import.cancel = options.cancel;
+  if (options.on_progress) {
+    import.on_progress = [&options](const data::ImportProgress& progress) {
+      options.on_progress({phase_of(progress.phase), progress.done, progress.total});
+  };
+}
+return data::import_text(services.files, services.clock, directory.node_key(), import);
+}  // namespace neuroshard::engine
+
+Expected<std::unique_ptr<data::Dataset>> open_training_data(const DataDirectory& directory,
+                                                            TrainingServices services,
+                                                            const CancelToken& cancel) {
+  data::ManifestTrust trust;
+  trust.publisher = directory.node_key().public_key();
+  trust.network_id = network_bytes(directory);
+  auto local = data::open_local_dataset(services.files, directory.data_path(), trust);
+  if (local.ok() || local.error().code != ErrorCode::NotFound) return local;
+  const NetworkProfile& profile = directory.profile();
+  if (!profile.directory.manifest_url.empty() && profile.consensus.publisher_key != "none") {
+    return open_published(directory, services, cancel);
+  }
+  return make_error(
+      ErrorCode::NotFound,
+      "There is no text to train on yet. Give a text file or a folder of text, e.g. --text book.txt.");
+}
+
+data::LoaderOptions loader_options(const DataDirectory& directory) {
+  const ConsensusPart& consensus = directory.profile().consensus;
+  data::LoaderOptions options;
+  options.node_id = crypto::node_id(directory.node_key().public_key());
+  options.sequence = static_cast<std::uint32_t>(consensus.sequence);
+  options.batch_tokens = static_cast<std::uint32_t>(consensus.batch_tokens);
+  options.steps_per_round = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, consensus.inner_steps));
+  return options;
+}
+
+std::uint64_t training_data_bytes(const data::Dataset& dataset) {
+  std::uint64_t largest = 0;
+  for (const data::ShardEntry& shard : dataset.manifest().shards) largest = std::max(largest, shard.tokens);
+  // Two shards of 4-byte tokens stay; a third is read from a file of 8-byte tokens.
+  return largest * (2 * 4 + 4 + 8);
+}
+
+}  // namespace neuroshard::engine

@@ -1,0 +1,42 @@
+// The text that this node trains on: imports what a person gives, opens what is there, says which part is
+// held out.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/base/cancel.h"
+#include "core/base/executor.h"
+#include "core/base/expected.h"
+#include "core/data/dataset.h"
+#include "core/data/held_out.h"
+#include "core/data/loader.h"
+#include "core/data/text_import.h"
+#include "core/engine/data_directory.h"
+#include "core/engine/training_session.h"
+
+namespace neuroshard::engine {
+
+// Adds a file or folder to the data directory's shards; learns the tokenizer if there is none yet.
+Expected<data::ImportResult> import_training_text(const DataDirectory& directory, TrainingServices services,
+                                                  const PrepareOptions& options);
+
+// The shards of the data directory, else those that the network's publisher serves. NotFound says what to
+// give when there is neither.
+Expected<std::unique_ptr<data::Dataset>> open_training_data(const DataDirectory& directory,
+                                                            TrainingServices services,
+                                                            const CancelToken& cancel);
+
+// What the loader is told; the same in every run of a data directory, since batches follow from it.
+data::LoaderOptions loader_options(const DataDirectory& directory);
+
+// Memory that shards in memory and the reading of the next one take at most.
+std::uint64_t training_data_bytes(const data::Dataset& dataset);
+
+// Threads that this node may compute with: the setting, or all usable ones.
+std::uint32_t thread_limit(const DataDirectory& directory);
+
+}  // namespace neuroshard::engine

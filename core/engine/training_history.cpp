@@ -1,0 +1,82 @@
+#include "core/engine/training_history.h"
+
+#include <fmt/format.h>
+
+#include "core/history/schema.h"
+
+namespace neuroshard::engine {
+namespace {
+
+Expected<storage::Database> open_database(const std::string& path) {
+  NS_ASSIGN_OR_RETURN(storage::Database database, storage::Database::open(path));
+  const storage::Migration migrations[] = {{1, history::schema_v1}};
+  NS_RETURN_IF_ERROR(database.migrate(migrations));
+  return database;
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<TrainingHistory>> TrainingHistory::open(storage::FileEnv& files,
+                                                                 const std::string& path,
+                                                                 const Clock& clock) {
+  std::string trouble;
+  Expected<storage::Database> database = open_database(path);
+  if (!database.ok() && database.error().code == ErrorCode::Corrupt) {
+    trouble = database.error().message + " It was put aside and a new history begun.";
+    if (files.rename(path, path + ".damaged").ok()) database = open_database(path);
+  }
+  if (!database.ok()) {
+    trouble = database.error().message + " History is kept in memory only until the next start.";
+    database = open_database(":memory:");
+  }
+  if (!database.ok()) return std::move(database).error();
+  std::unique_ptr<TrainingHistory> history(new TrainingHistory(std::move(*database), clock));
+  NS_ASSIGN_OR_RETURN(history->series_, history::SeriesStore::open(history->database_));
+  history->events_ = std::make_unique<history::EventLog>(history->database_, clock);
+  if (!trouble.empty()) history->events_->append(LogLevel::Warning, "history", trouble);
+  return history;
+}
+
+TrainingHistory::TrainingHistory(storage::Database database, const Clock& clock)
+    : database_(std::move(database)), clock_(clock) {}
+
+void TrainingHistory::add(const StepReport& report) {
+  const auto step = static_cast<std::int64_t>(report.step);
+  // A value that comes too late or is not finite has no place in a chart; nothing else depends on it.
+  const auto put = [this, step](std::string_view name, double value) {
+    static_cast<void>(series_->append(name, step, value));
+  };
+  put("loss", report.loss);
+  put("learning_rate", report.learning_rate);
+  put("gradient_norm", report.gradient_norm);
+  put("tokens_per_second", report.tokens_per_second);
+  if (report.balance > 0) put("balance", report.balance);
+  if (report.validation) add(report.step, *report.validation);
+  for (const Alert& alert : report.alerts) events_->append(alert.level, alert.category, alert.text);
+  if (report.step % history_flush_steps == 0) flush();
+}
+
+void TrainingHistory::add(std::uint64_t step, const Validation& validation) {
+  static_cast<void>(series_->append("val_loss", static_cast<std::int64_t>(step), validation.loss));
+  if (validation.bits_per_byte > 0) {
+    static_cast<void>(
+        series_->append("bits_per_byte", static_cast<std::int64_t>(step), validation.bits_per_byte));
+  }
+}
+
+void TrainingHistory::flush() {
+  // What the disk refuses stays in memory within its bound and is tried again.
+  static_cast<void>(series_->flush());
+  static_cast<void>(events_->flush());
+}
+
+void TrainingHistory::restored(std::uint64_t step, bool keep) {
+  const WallTime now = clock_.wall_now();
+  const auto cut = series_->truncate_after(static_cast<std::int64_t>(step), keep ? &now : nullptr);
+  if (!cut.ok()) {
+    events_->append(LogLevel::Warning, "history",
+                    "Values after the restored step could not be put aside: " + cut.error().message);
+  }
+}
+
+}  // namespace neuroshard::engine

@@ -1,0 +1,113 @@
+#include "core/engine/training_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/compute/slot.h"
+#include "core/platform/heap.h"
+#include "core/platform/process_memory.h"
+
+namespace neuroshard::engine {
+namespace {
+
+constexpr std::uint64_t mib = 1u << 20;
+// The baseline is rounded up to this, so that two runs of the same program come to the same plan although
+// pages of its libraries are loaded a little differently.
+constexpr std::uint64_t baseline_grain = 32 * mib;
+// Pages of libraries that the first step brings in, database, tokenizer, threads' stacks.
+constexpr std::uint64_t margin = 96 * mib;
+// Temporaries of the output layer and of the attention, which do not grow with the micro-batch.
+constexpr std::uint64_t workspace = 24 * mib;
+// One file's buffers while slots are written straight from the weights.
+constexpr std::uint64_t write_buffer = 16 * mib;
+// Without a limit of the user's: what the machine has free, less what it should keep for other programs.
+constexpr double share_of_free = 0.9;
+
+std::uint64_t round_up(std::uint64_t bytes, std::uint64_t grain) {
+  return (bytes + grain - 1) / grain * grain;
+}
+
+// What one sequence needs between its forward and its backward pass, and the most that one layer needs on
+// top.
+std::uint64_t activation_bytes(const compute::ModelShape& shape) {
+  const std::uint64_t hidden = shape.hidden;
+  const std::uint64_t heads = std::uint64_t{shape.heads} * shape.head_dim;
+  const std::uint64_t qkv = heads + 2ull * shape.kv_heads * shape.head_dim;
+  const std::uint64_t choices = shape.experts > 1 ? shape.experts_per_token : 1;
+  const std::uint64_t routing = shape.experts > 1 ? 2ull * shape.experts + 8ull * choices : 0;
+  const std::uint64_t kept = 2 * hidden + qkv + heads + shape.heads + 4 + routing + choices * 2 * shape.ffn;
+  const std::uint64_t passing = 8 * hidden + 3 * choices * hidden + 2 * choices * shape.ffn + 2 * qkv;
+  const std::uint64_t floats = shape.layers * kept + passing + 4 * hidden;
+  return shape.sequence * floats * sizeof(float);
+}
+
+// Bytes that the process may take: what the user allows, and not more than there is.
+Expected<std::uint64_t> limit_in_force(std::uint64_t user_limit, std::uint64_t resident) {
+  const platform::AvailableMemory free = platform::available_memory();
+  if (free.total == 0) {
+    if (user_limit > 0) return user_limit;
+    return make_error(
+        ErrorCode::Unavailable,
+        "This system does not say how much memory is free. Set a limit, e.g. --memory-limit 2GiB.");
+  }
+  const auto usable =
+      resident + static_cast<std::uint64_t>(share_of_free * static_cast<double>(free.available));
+  return user_limit == 0 ? usable : std::min(user_limit, usable);
+}
+
+}  // namespace
+
+Expected<TrainingMemory> plan_training_memory(const TrainingMemoryRequest& request) {
+  platform::trim_heap();
+  const std::uint64_t resident = platform::process_memory().resident.value_or(0);
+  NS_ASSIGN_OR_RETURN(const std::uint64_t limit, limit_in_force(request.user_limit, resident));
+  const std::uint64_t weights = compute::model_parameter_count(request.shape) * sizeof(float);
+  train::MemoryNeeds needs;
+  needs.baseline = round_up(resident, baseline_grain);
+  needs.parameters = weights;
+  needs.data = request.data_bytes;
+  needs.margin = margin;
+  needs.workspace = workspace;
+  needs.activation_per_sample = activation_bytes(request.shape);
+  if (request.training) {
+    needs.gradients = weights;
+    needs.moments = 2 * weights;
+    needs.snapshot_whole = 3 * weights + mib;
+    needs.snapshot_slot = write_buffer;
+  }
+  const std::uint32_t most =
+      std::clamp(request.sequences_per_step, 1u, std::max(1u, request.max_micro_batch));
+  TrainingMemory memory;
+  NS_ASSIGN_OR_RETURN(memory.plan, train::plan_memory(needs, limit, most));
+  const std::uint64_t outside = needs.baseline + needs.data + needs.margin +
+                                (memory.plan.whole_snapshot ? needs.snapshot_whole : needs.snapshot_slot);
+  memory.tensor_bytes = limit - outside;
+  return memory;
+}
+
+std::uint32_t MemoryWatch::check(std::uint32_t micro_batch, std::optional<std::string>* note) {
+  note->reset();
+  if (limit_ == 0) return micro_batch;
+  const auto resident = [] { return platform::process_memory().resident.value_or(0); };
+  if (resident() <= limit_) return micro_batch;
+  platform::trim_heap();
+  const std::uint64_t now = resident();
+  if (now <= limit_) return micro_batch;
+  if (micro_batch > 1) {
+    *note = fmt::format(
+        "The program takes {} MiB and may take {} MiB: it goes on with {} sequences at a time instead of {}.",
+        now / mib, limit_ / mib, micro_batch / 2, micro_batch);
+    return micro_batch / 2;
+  }
+  if (!told_) {
+    told_ = true;
+    *note = fmt::format(
+        "The program takes {} MiB and may take {} MiB, and one sequence at a time is the least. Raise the "
+        "memory limit or train a smaller model.",
+        now / mib, limit_ / mib);
+  }
+  return micro_batch;
+}
+
+}  // namespace neuroshard::engine

@@ -1,0 +1,49 @@
+// The memory of a training process: plans it before anything big exists, watches it while training runs (SPEC
+// §6).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/base/expected.h"
+#include "core/compute/model_shape.h"
+#include "core/train/memory_plan.h"
+
+namespace neuroshard::engine {
+
+struct TrainingMemoryRequest {
+  compute::ModelShape shape;
+  bool training = true;          // false: weights only, for generation
+  std::uint64_t data_bytes = 0;  // token shards
+  std::uint64_t user_limit = 0;  // the setting; 0 = what the machine has free
+  std::uint32_t max_micro_batch = train::default_max_micro_batch;
+  std::uint32_t sequences_per_step = 1;
+};
+
+struct TrainingMemory {
+  train::MemoryPlan plan;
+  std::uint64_t tensor_bytes = 0;  // what the compute module's tensors may take: its memory limit
+};
+
+// Call with the compute module loaded and before the stage exists: what is resident now is the plan's
+// baseline. Errors: Exhausted says how many MiB are missing and what to change.
+Expected<TrainingMemory> plan_training_memory(const TrainingMemoryRequest& request);
+
+// Looks at the resident size after each step. Above the limit, it first gives freed memory back, then asks
+// for smaller micro-batches.  Threads: one.
+class MemoryWatch {
+ public:
+  // limit 0: never complains.
+  explicit MemoryWatch(std::uint64_t limit) : limit_(limit) {}
+
+  // The micro-batch for the next step, at most `micro_batch`; *note says why when it is smaller or nothing
+  // helps, once.
+  std::uint32_t check(std::uint32_t micro_batch, std::optional<std::string>* note);
+
+ private:
+  std::uint64_t limit_;
+  bool told_ = false;
+};
+
+}  // namespace neuroshard::engine
