@@ -123,9 +123,10 @@ Expected<InnerStep> InnerLoop::step(const BatchView& batch, compute::StepOptions
   const compute::Status status = stage_.step(options, &metrics);
   if (!status.ok()) {
     stage_.zero_gradients();
+    Error error = compute::to_error(status);
     // The stage refuses a gradient that is not finite before it touches a weight.
-    if (!std::isfinite(metrics.gradient_norm)) return not_finite("gradient", options.step);
-    return compute::to_error(status);
+    if (error.code == ErrorCode::Corrupt) return not_finite("gradient", options.step);
+    return error;
   }
   if (!std::isfinite(metrics.gradient_norm)) {
     return make_error(ErrorCode::Corrupt,

@@ -84,7 +84,6 @@ class FakeStage final : public compute::Stage {
   compute::Status step(const compute::StepOptions& options, compute::StepMetrics* metrics) override {
     calls.push_back("step " + std::to_string(options.tokens));
     if (spoil_gradient) {
-      metrics->gradient_norm = std::nan("");
       return failure(ErrorCode::Corrupt, "gradient is not finite");
     }
     metrics->gradient_norm = std::abs(gradient) / static_cast<double>(options.tokens);
