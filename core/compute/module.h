@@ -20,6 +20,12 @@ struct LoadedModule {
 };
 Expected<LoadedModule> load_module(const std::string& kind, const ModuleOptions& options, Logger& logger);
 
+// The same with everything spelled out; for tests and tools.
+Expected<LoadedModule> load_module_file(const std::string& path, const ModuleOptions& options, Logger& logger,
+                                        std::uint32_t abi_version, const std::string& build_id);
+// Names the project version, the compiler and the contents of the headers that host and module share.
+const char* module_build_id();
+
 // A failed Status as an Error.
 Error to_error(const Status& status);
 

@@ -13,7 +13,7 @@ namespace neuroshard::compute {
 inline constexpr std::uint32_t module_abi_version = 1;
 inline constexpr char module_entry_name[] = "neuroshard_compute_module";
 
-// What the host lends the module; outlives it.
+// What the host lends the module for the duration of the entry's call.
 class HostServices {
  public:
   // level as LogLevel. The text need not outlive the call. Threads: any.
@@ -28,9 +28,9 @@ struct ModuleOptions {
   std::uint32_t threads = 0;       // 0 = all the process may use
   std::uint64_t memory_limit = 0;  // bytes that the module's tensors may hold together; 0 = no limit.
                                    // Exceeding it fails the call with Exhausted and leaves the stage usable
-  char device[16] = "cpu";     // "cpu", "cuda:0"
-  char precision[8] = "fp32";  // "fp32", "bf16"
-  char max_isa[16] = "";       // force a lower kernel level: "", "avx2", "sse4"; for tests
+  char device[16] = "cpu";         // "cpu", "cuda:0"
+  char precision[8] = "fp32";      // "fp32", "bf16"
+  char max_isa[16] = "";           // force a lower kernel level: "", "avx2", "sse4"; for tests
 };
 
 // For the line that the program prints at start. NUL-terminated.
@@ -61,7 +61,9 @@ class Module {
   ~Module() = default;
 };
 
-// The entry. Null and *status on failure. Called once per process: LibTorch can't be unloaded.
+// The entry. Null and *status on failure. LibTorch can't be unloaded: the module
+// lives as long as the process, and a later call returns the same one with the new thread count and memory
+// limit.
 using ModuleEntry = Module* (*)(std::uint32_t abi_version, const char* build_id, HostServices* host,
                                 const ModuleOptions* options, Status* status);
 

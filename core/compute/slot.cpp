@@ -86,14 +86,10 @@ Expected<std::uint32_t> parse_index(std::string_view text, const std::string& wh
 
 std::string to_string(SlotId slot) {
   switch (slot.kind) {
-    case SlotKind::Embed:
-      return "embed";
-    case SlotKind::Layer:
-      return fmt::format("layer {}", slot.layer);
-    case SlotKind::Expert:
-      return fmt::format("expert {}.{}", slot.layer, slot.expert);
-    case SlotKind::Head:
-      return "head";
+    case SlotKind::Embed: return "embed";
+    case SlotKind::Layer: return fmt::format("layer {}", slot.layer);
+    case SlotKind::Expert: return fmt::format("expert {}.{}", slot.layer, slot.expert);
+    case SlotKind::Head: return "head";
   }
   return "unknown slot";
 }
@@ -137,12 +133,8 @@ std::vector<ParameterInfo> slot_parameters(const ModelShape& shape, SlotId slot)
     case SlotKind::Embed:
       layout.matrix("model.embed_tokens.weight", shape.vocab, shape.hidden, Init::Normal, false);
       break;
-    case SlotKind::Layer:
-      add_layer(layout, shape, slot.layer);
-      break;
-    case SlotKind::Expert:
-      add_expert(layout, shape, slot.layer, slot.expert);
-      break;
+    case SlotKind::Layer: add_layer(layout, shape, slot.layer); break;
+    case SlotKind::Expert: add_expert(layout, shape, slot.layer, slot.expert); break;
     case SlotKind::Head:
       layout.norm("model.norm.weight", shape.hidden);
       layout.matrix("lm_head.weight", shape.vocab, shape.hidden);
@@ -154,18 +146,15 @@ std::vector<ParameterInfo> slot_parameters(const ModelShape& shape, SlotId slot)
 std::uint64_t slot_parameter_count(const ModelShape& shape, SlotId slot) {
   const std::uint64_t hidden = shape.hidden;
   switch (slot.kind) {
-    case SlotKind::Embed:
-      return hidden * shape.vocab;
+    case SlotKind::Embed: return hidden * shape.vocab;
     case SlotKind::Layer: {
       const std::uint64_t query_width = std::uint64_t{shape.heads} * shape.head_dim;
       const std::uint64_t key_width = std::uint64_t{shape.kv_heads} * shape.head_dim;
       const std::uint64_t router = shape.experts > 1 ? hidden * shape.experts : 0;
       return 2 * hidden + 2 * hidden * (query_width + key_width) + router;
     }
-    case SlotKind::Expert:
-      return 3 * hidden * shape.ffn;
-    case SlotKind::Head:
-      return hidden + hidden * shape.vocab;
+    case SlotKind::Expert: return 3 * hidden * shape.ffn;
+    case SlotKind::Head: return hidden + hidden * shape.vocab;
   }
   return 0;
 }

@@ -1,5 +1,6 @@
-// Slots: the smallest things a node can host (SPEC §1), and where each parameter lies in a slot's flat fp32 buffer.
-// Torch-free; shared by the compute module, checkpoints, exports and, later, placement and outer rounds. C++17.
+// Slots: the smallest things a node can host (SPEC §1), and where each parameter lies in a slot's flat fp32
+// buffer. Torch-free; shared by the compute module, checkpoints, exports and, later, placement and outer
+// rounds. C++17.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,9 @@ struct SlotId {
   SlotKind kind = SlotKind::Embed;
   std::uint32_t layer = 0;
   std::uint32_t expert = 0;
-  friend bool operator==(SlotId a, SlotId b) { return a.kind == b.kind && a.layer == b.layer && a.expert == b.expert; }
+  friend bool operator==(SlotId a, SlotId b) {
+    return a.kind == b.kind && a.layer == b.layer && a.expert == b.expert;
+  }
   friend bool operator!=(SlotId a, SlotId b) { return !(a == b); }
 };
 
@@ -37,7 +40,7 @@ struct ParameterInfo {
   std::uint64_t offset = 0;         // in floats, from the start of the slot's buffer
   std::uint64_t count = 0;
   Init init = Init::Normal;
-  bool decay = true;                // false for norms and embeddings (SPEC §6)
+  bool decay = true;  // false for norms and embeddings (SPEC §6)
 };
 
 // Every slot of the model in canonical order: embed; per layer: the layer, then its experts; head.
@@ -49,8 +52,8 @@ std::uint64_t model_parameter_count(const ModelShape& shape);
 // Parameters that one token passes through: all but the experts not chosen, without the embedding table.
 std::uint64_t active_parameter_count(const ModelShape& shape);
 
-// Initial weights: N(0, 0.02), residual outputs scaled by 1/sqrt(2·layers), norms 1. A pure function of (seed, slot):
-// every node gets the same bits.  values: exactly slot_parameter_count floats.
+// Initial weights: N(0, 0.02), residual outputs scaled by 1/sqrt(2·layers), norms 1. A pure function of
+// (seed, slot): every node gets the same bits.  values: exactly slot_parameter_count floats.
 void initialise_slot(const ModelShape& shape, SlotId slot, const Hash256& seed, Span<float> values);
 
 }  // namespace neuroshard::compute

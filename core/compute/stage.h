@@ -75,6 +75,8 @@ struct StepMetrics {
 // exchange. forward: input_NH → output_NH; backward: gradient of the output → gradient of the input, and the
 // holder accumulates the expert's own gradient. `call` identifies a (micro-batch, layer, expert); each is
 // applied exactly once.
+// A forward pass that no backward pass follows (evaluation, generation) has the call 0: nothing need be kept.
+inline constexpr std::uint64_t call_without_backward = 0;
 class ExpertProvider {
  public:
   virtual Status forward(std::uint64_t call, std::uint32_t layer, std::uint32_t expert, std::uint64_t tokens,
@@ -122,6 +124,8 @@ class Stage {
   // Backward of a kept micro-batch; adds to the gradient buffers, once, and drops what was kept.
   // gradient_output_BTH: d(loss sum)/d(output), null with the head. gradient_input_BTH: null with the
   // embedding. Router losses of this stage's layers enter here, weighted by the micro-batch's tokens.
+  // Each layer adds coefficient · N · router loss (Fedus et al. 2021), however many layers or stages there
+  // are. After a failure the gradients are incomplete: zero_gradients() and repeat the step.
   virtual Status backward(std::uint64_t id, const float* gradient_output_BTH, float* gradient_input_BTH) = 0;
   virtual void discard(std::uint64_t id) = 0;
   // Forward without keeping anything; dropless whatever the capacity factor.

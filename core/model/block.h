@@ -1,0 +1,56 @@
+// One decoder layer, pre-norm:
+//   a = x + attention(rms_norm(x))·Oᵀ        y = a + mixture(rms_norm(a))
+// RMSNorm (Zhang, Sennrich 2019): rms_norm(x) = x / sqrt(mean(x²) + ε) ∘ gain. Keys and queries carry RoPE.
+//
+// Legend: N tokens, H hidden, Q = heads·head_dim, K = kv_heads·head_dim.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "core/compute/stage.h"
+#include "core/model/attention.h"
+#include "core/model/block_context.h"
+#include "core/model/experts.h"
+#include "core/model/kernels.h"
+#include "core/model/kv_cache.h"
+
+namespace neuroshard::model {
+
+struct BlockWeights {
+  Weight attention_norm;  // [H]
+  Weight qkv;             // [Q + 2K, H]
+  Weight out;             // [H, Q]
+  Weight mixture_norm;    // [H]
+  MixtureWeights mixture;
+};
+
+// Kept between forward and backward.
+struct BlockState {
+  at::Tensor x;                  // [N,H]
+  at::Tensor attention_inverse;  // [N]
+  at::Tensor qkv;                // [N,Q+2K], after RoPE
+  at::Tensor attended;           // [N,Q]
+  at::Tensor log_sum;            // [B,heads,T]
+  at::Tensor a;                  // [N,H]
+  at::Tensor mixture_inverse;    // [N]
+  MixtureState mixture;
+};
+
+struct BlockRun {
+  std::int64_t batch = 0;     // B
+  std::int64_t sequence = 0;  // T
+  float capacity_factor = 0;
+  RemoteExperts remote;
+};
+
+// Returns y [N,H]. Throws OutOfMemory, ProviderFailure.
+at::Tensor block_forward(const BlockContext& context, const BlockWeights& weights, const BlockRun& run,
+                         const at::Tensor& x, BlockState& state);
+// The same for the next positions of one sequence, whose keys and values join the cache.
+at::Tensor block_extend(const BlockContext& context, const BlockWeights& weights, const BlockRun& run,
+                        const at::Tensor& x, const KvLayer& cache, std::int64_t past);
+// gradient [N,H]: of y on entry, of x on return. Adds to the gradients of the weights. Destroys `state`.
+void block_backward(const BlockContext& context, const BlockWeights& weights, const BlockRun& run,
+                    BlockState& state, at::Tensor& gradient);
+
+}  // namespace neuroshard::model

@@ -1,0 +1,33 @@
+// The end of the model: final RMSNorm, logits = x·Wᵀ, next-token cross-entropy −log softmax(logits)[target].
+// Logits are made in chunks of rows and never all kept: the backward pass makes them again.
+//
+// Legend: N tokens, H hidden, V vocabulary.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "core/model/block.h"
+
+namespace neuroshard::model {
+
+struct HeadWeights {
+  Weight norm;    // [H]
+  Weight logits;  // [V,H]
+};
+
+struct HeadState {
+  at::Tensor x;        // [N,H]
+  at::Tensor inverse;  // [N]
+  at::Tensor target;   // [N] int32, −1 = no loss
+  at::Tensor log_sum;  // [N]
+};
+
+// Sum of the losses, in nats. Throws OutOfMemory.
+double head_forward(const BlockContext& context, const HeadWeights& weights, const at::Tensor& x,
+                    const at::Tensor& target, HeadState& state);
+// Returns the gradient of x [N,H]; adds to the gradients of the weights. Destroys `state`.
+at::Tensor head_backward(const BlockContext& context, const HeadWeights& weights, HeadState& state);
+// logits [N,V]
+void head_logits(const BlockContext& context, const HeadWeights& weights, const at::Tensor& x, float* logits);
+
+}  // namespace neuroshard::model

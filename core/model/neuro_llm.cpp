@@ -1,0 +1,289 @@
+#include "core/model/neuro_llm.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "core/model/adamw.h"
+#include "core/model/products.h"
+#include "core/model/tensors.h"
+
+namespace neuroshard::model {
+
+using compute::SlotId;
+using compute::SlotKind;
+
+NeuroLlm::NeuroLlm(const compute::StageSpec& spec, const Kernels& kernels)
+    : context_{&kernels, spec.shape, spec.router, &rope_},
+      rope_(spec.shape.head_dim, spec.shape.rope_theta),
+      first_layer_(spec.first_layer),
+      trainable_(spec.trainable),
+      provider_(spec.experts),
+      blocks_(spec.layer_count),
+      load_(std::size_t{spec.layer_count} * spec.shape.experts),
+      step_load_(load_.size()),
+      bias_(load_.size()) {
+  if (spec.layer_count > 0) rope_.reserve(spec.shape.sequence);
+  make_slots(spec);
+}
+
+void NeuroLlm::make_slots(const compute::StageSpec& spec) {
+  const std::uint32_t experts = spec.shape.experts;
+  const auto add = [&](SlotId id) -> const SlotState& {
+    slots_.push_back(make_slot_state(spec.shape, id, spec.trainable));
+    return slots_.back();
+  };
+  if (spec.embed) embed_ = weight_of(add({SlotKind::Embed, 0, 0}), 0);
+  for (std::uint32_t index = 0; index < spec.layer_count; ++index) {
+    const std::uint32_t layer = first_layer_ + index;
+    BlockWeights& block = blocks_[index];
+    {
+      const SlotState& slot = add({SlotKind::Layer, layer, 0});
+      block.attention_norm = weight_of(slot, 0);
+      block.qkv = weight_of(slot, 1, 3);
+      block.out = weight_of(slot, 4);
+      block.mixture_norm = weight_of(slot, 5);
+      if (experts > 1) block.mixture.router = weight_of(slot, 6);
+    }
+    block.mixture.choices = spec.shape.experts_per_token;
+    block.mixture.width = spec.shape.ffn;
+    if (spec.router.bias_gamma > 0) block.mixture.bias = bias_.data() + std::size_t{index} * experts;
+    for (std::uint32_t expert = 0; expert < experts; ++expert) {
+      const bool held =
+          spec.expert_held == nullptr || spec.expert_held[std::size_t{index} * experts + expert] != 0;
+      block.mixture.experts.push_back(held ? expert_weights(add({SlotKind::Expert, layer, expert}))
+                                           : ExpertWeights());
+    }
+  }
+  if (!spec.head) return;
+  const SlotState& slot = add({SlotKind::Head, 0, 0});
+  head_ = {weight_of(slot, 0), weight_of(slot, 1)};
+}
+
+bool NeuroLlm::holds_expert(std::uint32_t layer, std::uint32_t expert) const {
+  return layer >= first_layer_ && layer - first_layer_ < blocks_.size() && expert < context_.shape.experts &&
+         blocks_[layer - first_layer_].mixture.experts[expert].held();
+}
+
+const KvCache* NeuroLlm::session(std::uint64_t id) const {
+  const auto found = sessions_.find(id);
+  return found == sessions_.end() ? nullptr : &found->second;
+}
+
+at::Tensor NeuroLlm::enter(std::int64_t tokens, const std::int32_t* ids, const float* input) const {
+  const std::int64_t hidden = context_.shape.hidden;
+  if (!has_embed()) return copy_floats(input, {tokens, hidden});
+  at::Tensor x = make_floats({tokens, hidden});
+  context_.kernels->gather_rows(floats(embed_.value), ids, tokens, hidden, floats(x));
+  return x;
+}
+
+BlockRun NeuroLlm::run_of(const BlockRun& base, std::size_t block, std::uint64_t id, bool training) const {
+  BlockRun run = base;
+  run.capacity_factor = training ? context_.router.capacity_factor : 0.0f;
+  run.remote.provider = provider_;
+  run.remote.layer = first_layer_ + static_cast<std::uint32_t>(block);
+  if (training) {
+    const std::uint64_t layer = id * context_.shape.layers + run.remote.layer;
+    run.remote.first_call = 1 + layer * context_.shape.experts;
+  }
+  return run;
+}
+
+at::Tensor NeuroLlm::run_blocks(const BlockRun& run, std::uint64_t id, at::Tensor x, MicroBatchState* keep,
+                                compute::ForwardMetrics& metrics) {
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    BlockState state;
+    x = block_forward(context_, blocks_[i], run_of(run, i, id, keep != nullptr), x, state);
+    measure_router(i, state.mixture.routing, x.size(0), keep != nullptr, metrics);
+    if (keep != nullptr) keep->blocks.push_back(std::move(state));
+  }
+  return x;
+}
+
+void NeuroLlm::measure_router(std::size_t block, const Routing& routing, std::int64_t tokens, bool training,
+                              compute::ForwardMetrics& metrics) {
+  if (context_.shape.experts == 1) return;
+  const auto weight = static_cast<double>(tokens) / static_cast<double>(blocks_.size());
+  metrics.balance_sum += weight * routing.balance;
+  metrics.z_sum += weight * routing.z;
+  if (!training) return;
+  for (std::size_t e = 0; e < routing.counts.size(); ++e) {
+    load_[block * context_.shape.experts + e] += static_cast<std::uint64_t>(routing.counts[e]);
+  }
+}
+
+namespace {
+
+void count_tokens(const compute::MicroBatch& batch, bool head, compute::ForwardMetrics& metrics) {
+  metrics.tokens = std::uint64_t{batch.batch} * batch.sequence;
+  if (!head) return;
+  metrics.target_tokens = static_cast<std::uint64_t>(std::count_if(
+      batch.targets, batch.targets + metrics.tokens, [](std::int32_t target) { return target >= 0; }));
+}
+
+void copy_to(const at::Tensor& source, float* target) {
+  std::memcpy(target, source.data_ptr(), source.nbytes());
+}
+
+}  // namespace
+
+void NeuroLlm::forward(std::uint64_t id, const compute::MicroBatch& batch, float* output,
+                       compute::ForwardMetrics& metrics) {
+  const std::int64_t tokens = std::int64_t{batch.batch} * batch.sequence;
+  metrics = compute::ForwardMetrics();
+  count_tokens(batch, has_head(), metrics);
+  MicroBatchState state;
+  state.run.batch = batch.batch;
+  state.run.sequence = batch.sequence;
+  if (has_embed()) state.tokens = copy_ints(batch.tokens, {tokens});
+  const at::Tensor x = run_blocks(state.run, id, enter(tokens, batch.tokens, batch.input), &state, metrics);
+  if (has_head()) {
+    metrics.loss_sum = head_forward(context_, head_, x, copy_ints(batch.targets, {tokens}), state.head);
+  } else {
+    copy_to(x, output);
+  }
+  kept_.emplace(id, std::move(state));
+}
+
+void NeuroLlm::backward(std::uint64_t id, const float* gradient_output, float* gradient_input) {
+  const auto found = kept_.find(id);
+  MicroBatchState state = std::move(found->second);
+  kept_.erase(found);
+  const std::int64_t tokens = state.run.batch * state.run.sequence;
+  const std::int64_t hidden = context_.shape.hidden;
+  at::Tensor gradient = has_head() ? head_backward(context_, head_, state.head)
+                                   : copy_floats(gradient_output, {tokens, hidden});
+  for (std::size_t i = blocks_.size(); i-- > 0;) {
+    const std::vector<std::int64_t> counts = state.blocks[i].mixture.routing.counts;
+    block_backward(context_, blocks_[i], run_of(state.run, i, id, true), state.blocks[i], gradient);
+    for (std::size_t e = 0; e < counts.size(); ++e) {
+      step_load_[i * context_.shape.experts + e] += static_cast<std::uint64_t>(counts[e]);
+    }
+  }
+  if (has_embed()) {
+    context_.kernels->scatter_add_rows(floats(gradient), ints(state.tokens), tokens, hidden,
+                                       context_.shape.vocab, floats(embed_.gradient));
+  } else {
+    copy_to(gradient, gradient_input);
+  }
+}
+
+void NeuroLlm::evaluate(const compute::MicroBatch& batch, float* output, compute::ForwardMetrics& metrics) {
+  const std::int64_t tokens = std::int64_t{batch.batch} * batch.sequence;
+  metrics = compute::ForwardMetrics();
+  count_tokens(batch, has_head(), metrics);
+  BlockRun run;
+  run.batch = batch.batch;
+  run.sequence = batch.sequence;
+  const at::Tensor x = run_blocks(run, 0, enter(tokens, batch.tokens, batch.input), nullptr, metrics);
+  if (has_head()) {
+    HeadState state;
+    metrics.loss_sum = head_forward(context_, head_, x, copy_ints(batch.targets, {tokens}), state);
+  } else {
+    copy_to(x, output);
+  }
+}
+
+void NeuroLlm::logits(const compute::MicroBatch& batch, float* logits) {
+  BlockRun run;
+  run.batch = batch.batch;
+  run.sequence = batch.sequence;
+  compute::ForwardMetrics metrics;
+  const std::int64_t tokens = run.batch * run.sequence;
+  head_logits(context_, head_, run_blocks(run, 0, enter(tokens, batch.tokens, batch.input), nullptr, metrics),
+              logits);
+}
+
+bool NeuroLlm::step(const compute::StepOptions& options, compute::StepMetrics& metrics) {
+  if (!adamw_step(*context_.kernels, slots_, compute::model_parameter_count(context_.shape), options,
+                  metrics)) {
+    return false;
+  }
+  if (context_.router.bias_gamma > 0) update_bias();
+  std::fill(step_load_.begin(), step_load_.end(), 0);
+  return true;
+}
+
+// bias_e += gamma · sign(mean load − load_e)
+void NeuroLlm::update_bias() {
+  const std::size_t experts = context_.shape.experts;
+  for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
+    const std::uint64_t* load = step_load_.data() + layer * experts;
+    std::uint64_t total = 0;
+    for (std::size_t e = 0; e < experts; ++e) total += load[e];
+    for (std::size_t e = 0; e < experts; ++e) {
+      const std::uint64_t scaled = load[e] * experts;
+      if (scaled < total) bias_[layer * experts + e] += context_.router.bias_gamma;
+      if (scaled > total) bias_[layer * experts + e] -= context_.router.bias_gamma;
+    }
+  }
+}
+
+void NeuroLlm::zero_gradients() {
+  for (SlotState& slot : slots_) {
+    if (slot.gradient.defined()) slot.gradient.zero_();
+  }
+  std::fill(step_load_.begin(), step_load_.end(), 0);
+}
+
+void NeuroLlm::expert_forward(std::uint64_t call, std::uint32_t layer, std::uint32_t expert,
+                              std::int64_t tokens, const float* input, float* output, bool keep) {
+  ExpertCall state;
+  state.block = layer - first_layer_;
+  state.expert = expert;
+  state.x = copy_floats(input, {tokens, context_.shape.hidden});
+  state.gate_up = make_floats({tokens, 2 * std::int64_t{context_.shape.ffn}});
+  at::Tensor activation = make_floats({tokens, context_.shape.ffn});
+  at::Tensor y = wrap_floats(output, {tokens, context_.shape.hidden});
+  model::expert_forward(*context_.kernels, blocks_[state.block].mixture.experts[expert], state.x,
+                        state.gate_up, activation, y);
+  if (keep) expert_calls_.emplace(call, std::move(state));
+}
+
+void NeuroLlm::expert_backward(std::uint64_t call, const float* gradient_output, float* gradient_input) {
+  const auto found = expert_calls_.find(call);
+  const ExpertCall state = std::move(found->second);
+  expert_calls_.erase(found);
+  const std::int64_t tokens = state.x.size(0);
+  ExpertBackward pass{state.x,
+                      state.gate_up,
+                      wrap_floats(gradient_output, state.x.sizes()),
+                      make_floats({tokens}),
+                      make_floats({tokens, context_.shape.ffn}),
+                      wrap_floats(gradient_input, state.x.sizes()),
+                      make_floats({tokens})};
+  pass.row_weight.fill_(1.0);  // the asker has applied the router's weight
+  model::expert_backward(*context_.kernels, blocks_[state.block].mixture.experts[state.expert], pass);
+}
+
+void NeuroLlm::router_load(std::uint64_t* counts, bool reset) {
+  std::copy(load_.begin(), load_.end(), counts);
+  if (reset) std::fill(load_.begin(), load_.end(), 0);
+}
+
+void NeuroLlm::open_session(std::uint64_t session, std::int64_t capacity) {
+  rope_.reserve(capacity);
+  sessions_.emplace(session, make_kv_cache(capacity, static_cast<std::int64_t>(blocks_.size()),
+                                           std::int64_t{context_.shape.kv_heads} * context_.shape.head_dim));
+}
+
+void NeuroLlm::extend_session(std::uint64_t session, std::int64_t n, const std::int32_t* tokens,
+                              const float* input, float* output, float* logits) {
+  KvCache& cache = sessions_.find(session)->second;
+  BlockRun run;
+  run.batch = 1;
+  run.sequence = n;
+  at::Tensor x = enter(n, tokens, input);
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    x = block_extend(context_, blocks_[i], run_of(run, i, 0, false), x, cache.layers[i], cache.length);
+  }
+  if (has_head()) {
+    head_logits(context_, head_, rows_of(x, n - 1, 1), logits);
+  } else {
+    copy_to(x, output);
+  }
+  cache.length += n;
+}
+
+}  // namespace neuroshard::model

@@ -1,0 +1,99 @@
+// NeuroLLM (SPEC §4): the layers of a stage, with or without embedding and head, and what they keep between
+// calls. Speaks in exceptions; stage_boundary.cpp turns them into Status.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "core/compute/stage.h"
+#include "core/model/block.h"
+#include "core/model/head.h"
+#include "core/model/kv_cache.h"
+#include "core/model/slot_state.h"
+
+namespace neuroshard::model {
+
+class NeuroLlm {
+ public:
+  // The spec has been validated. Throws OutOfMemory.
+  NeuroLlm(const compute::StageSpec& spec, const Kernels& kernels);
+  NeuroLlm(const NeuroLlm&) = delete;
+  NeuroLlm& operator=(const NeuroLlm&) = delete;
+
+  const compute::ModelShape& shape() const { return context_.shape; }
+  std::uint32_t first_layer() const { return first_layer_; }
+  std::uint32_t layer_count() const { return static_cast<std::uint32_t>(blocks_.size()); }
+  bool has_embed() const { return embed_.value.defined(); }
+  bool has_head() const { return head_.logits.value.defined(); }
+  bool trainable() const { return trainable_; }
+  std::vector<SlotState>& slots() { return slots_; }
+  bool keeps(std::uint64_t id) const { return kept_.count(id) != 0; }
+  bool keeps_expert_call(std::uint64_t call) const { return expert_calls_.count(call) != 0; }
+  bool holds_expert(std::uint32_t layer, std::uint32_t expert) const;
+  const KvCache* session(std::uint64_t id) const;
+
+  // See compute::Stage for these; ids, sessions and sizes have been checked.
+  void forward(std::uint64_t id, const compute::MicroBatch& batch, float* output,
+               compute::ForwardMetrics& metrics);
+  void backward(std::uint64_t id, const float* gradient_output, float* gradient_input);
+  void discard(std::uint64_t id) { kept_.erase(id); }
+  void evaluate(const compute::MicroBatch& batch, float* output, compute::ForwardMetrics& metrics);
+  void logits(const compute::MicroBatch& batch, float* logits);
+  bool step(const compute::StepOptions& options, compute::StepMetrics& metrics);
+  void zero_gradients();
+
+  void expert_forward(std::uint64_t call, std::uint32_t layer, std::uint32_t expert, std::int64_t tokens,
+                      const float* input, float* output, bool keep);
+  void expert_backward(std::uint64_t call, const float* gradient_output, float* gradient_input);
+
+  void router_load(std::uint64_t* counts, bool reset);
+  std::vector<float>& router_bias() { return bias_; }
+
+  void open_session(std::uint64_t session, std::int64_t capacity);
+  void extend_session(std::uint64_t session, std::int64_t n, const std::int32_t* tokens, const float* input,
+                      float* output, float* logits);
+  void close_session(std::uint64_t session) { sessions_.erase(session); }
+
+ private:
+  struct MicroBatchState {
+    BlockRun run;
+    at::Tensor tokens;  // [N] int32, with the embedding
+    std::vector<BlockState> blocks;
+    HeadState head;
+  };
+  struct ExpertCall {
+    std::size_t block = 0;
+    std::uint32_t expert = 0;
+    at::Tensor x;
+    at::Tensor gate_up;
+  };
+
+  void make_slots(const compute::StageSpec& spec);
+  at::Tensor enter(std::int64_t tokens, const std::int32_t* ids, const float* input) const;
+  BlockRun run_of(const BlockRun& base, std::size_t block, std::uint64_t id, bool training) const;
+  // Blocks only; drops each block's state at once unless `keep`.
+  at::Tensor run_blocks(const BlockRun& run, std::uint64_t id, at::Tensor x, MicroBatchState* keep,
+                        compute::ForwardMetrics& metrics);
+  void measure_router(std::size_t block, const Routing& routing, std::int64_t tokens, bool training,
+                      compute::ForwardMetrics& metrics);
+  void update_bias();
+
+  BlockContext context_;
+  RopeTable rope_;
+  std::uint32_t first_layer_;
+  bool trainable_;
+  compute::ExpertProvider* provider_;
+  std::vector<SlotState> slots_;
+  Weight embed_;
+  std::vector<BlockWeights> blocks_;
+  HeadWeights head_;
+  std::map<std::uint64_t, MicroBatchState> kept_;
+  std::map<std::uint64_t, ExpertCall> expert_calls_;
+  std::map<std::uint64_t, KvCache> sessions_;
+  std::vector<std::uint64_t> load_;       // [layers,E], for router_load
+  std::vector<std::uint64_t> step_load_;  // [layers,E], since the last step, for the balancing bias
+  std::vector<float> bias_;               // [layers,E]
+};
+
+}  // namespace neuroshard::model

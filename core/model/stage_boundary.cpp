@@ -1,0 +1,253 @@
+#include "core/model/stage_boundary.h"
+
+#include <cstdio>
+#include <cstring>
+#include <functional>
+
+#include "core/compute/module.h"
+#include "core/model/tensors.h"
+
+namespace neuroshard::model {
+
+using compute::Status;
+
+namespace {
+
+// Rows are counted with 32 bits (N·k of a micro-batch).
+constexpr std::uint64_t max_rows = std::uint64_t{1} << 30;
+
+Status bad(const char* text) {
+  return failure(ErrorCode::InvalidArgument, text);
+}
+
+Status check_router(const compute::RouterOptions& router) {
+  if (!(router.balance_coefficient >= 0) || !(router.z_coefficient >= 0)) {
+    return bad("The router's loss coefficients must not be negative.");
+  }
+  if (!(router.capacity_factor >= 0) || !(router.bias_gamma >= 0)) {
+    return bad("The router's capacity factor and bias gamma must not be negative.");
+  }
+  return success();
+}
+
+}  // namespace
+
+Status check_spec(const compute::StageSpec& spec) {
+  if (const Expected<void> valid = compute::validate(spec.shape); !valid.ok()) {
+    return failure(valid.error().code, valid.error().message.c_str());
+  }
+  if (const Status router = check_router(spec.router); !router.ok()) return router;
+  if (std::uint64_t{spec.first_layer} + spec.layer_count > spec.shape.layers) {
+    return bad("The stage's layers reach beyond the model's last layer.");
+  }
+  if (spec.layer_count == 0 && !spec.embed && !spec.head)
+    return bad("The stage holds nothing: no layer, no embedding, no head.");
+  if (spec.expert_held != nullptr && spec.experts == nullptr) {
+    const std::uint64_t count = std::uint64_t{spec.layer_count} * spec.shape.experts;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      if (spec.expert_held[i] == 0) return bad("The stage lacks experts and was given no provider for them.");
+    }
+  }
+  return success();
+}
+
+compute::SlotBuffers StageBoundary::slot(std::uint32_t index) {
+  compute::SlotBuffers buffers;
+  if (index >= model_->slots().size()) return buffers;
+  const SlotState& state = model_->slots()[index];
+  buffers.id = state.id;
+  buffers.count = static_cast<std::uint64_t>(state.count());
+  buffers.parameters = floats(state.parameters);
+  buffers.gradient = floats(state.gradient);
+  buffers.moment1 = floats(state.moment1);
+  buffers.moment2 = floats(state.moment2);
+  return buffers;
+}
+
+const at::Tensor* StageBoundary::buffer(std::uint32_t slot, compute::SlotBuffer which, Status& status) {
+  status = bad("The stage has no such slot.");
+  if (slot >= model_->slots().size()) return nullptr;
+  const SlotState& state = model_->slots()[slot];
+  const at::Tensor* result = nullptr;
+  switch (which) {
+    case compute::SlotBuffer::Parameters: result = &state.parameters; break;
+    case compute::SlotBuffer::Gradient: result = &state.gradient; break;
+    case compute::SlotBuffer::Moment1: result = &state.moment1; break;
+    case compute::SlotBuffer::Moment2: result = &state.moment2; break;
+  }
+  if (result == nullptr || !result->defined()) {
+    status = bad("The stage was made for generation only and has no gradients or moments.");
+    return nullptr;
+  }
+  status = success();
+  return result;
+}
+
+Status StageBoundary::copy_out(std::uint32_t slot, compute::SlotBuffer which, float* target) {
+  Status status;
+  const at::Tensor* source = buffer(slot, which, status);
+  if (source != nullptr) std::memcpy(target, source->data_ptr(), source->nbytes());
+  return status;
+}
+
+Status StageBoundary::copy_in(std::uint32_t slot, compute::SlotBuffer which, const float* source) {
+  Status status;
+  const at::Tensor* target = buffer(slot, which, status);
+  if (target != nullptr) std::memcpy(target->data_ptr(), source, target->nbytes());
+  return status;
+}
+
+Status StageBoundary::check_tokens(const std::int32_t* tokens, std::uint64_t count,
+                                   std::int32_t least) const {
+  const auto vocab = static_cast<std::int32_t>(model_->shape().vocab);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (tokens[i] >= least && tokens[i] < vocab) continue;
+    char text[160];
+    std::snprintf(text, sizeof text,
+                  "Token %d at position %llu is outside the vocabulary of %d; is this the model's tokenizer?",
+                  tokens[i], static_cast<unsigned long long>(i), vocab);
+    return bad(text);
+  }
+  return success();
+}
+
+Status StageBoundary::check(const compute::MicroBatch& batch, bool targets) const {
+  const std::uint64_t tokens = std::uint64_t{batch.batch} * batch.sequence;
+  if (tokens == 0) return bad("The micro-batch is empty.");
+  if (tokens * model_->shape().experts_per_token > max_rows)
+    return bad("The micro-batch is too large; cut it into smaller ones.");
+  if (model_->has_embed()) {
+    if (batch.tokens == nullptr)
+      return bad("The stage holds the embedding and needs the micro-batch's tokens.");
+    if (const Status status = check_tokens(batch.tokens, tokens, 0); !status.ok()) return status;
+  } else if (batch.input == nullptr) {
+    return bad("The stage has no embedding and needs the micro-batch's input activations.");
+  }
+  if (!targets || !model_->has_head()) return success();
+  if (batch.targets == nullptr) return bad("The stage holds the head and needs the micro-batch's targets.");
+  return check_tokens(batch.targets, tokens, -1);
+}
+
+Status StageBoundary::forward(std::uint64_t id, const compute::MicroBatch& batch, float* output,
+                              compute::ForwardMetrics* metrics) {
+  return run([&] {
+    if (!model_->trainable()) return bad("The stage was made for generation only.");
+    if (model_->keeps(id))
+      return bad("This micro-batch is already in flight: run its backward pass or discard it first.");
+    if (const Status status = check(batch, true); !status.ok()) return status;
+    model_->forward(id, batch, output, *metrics);
+    return success();
+  });
+}
+
+Status StageBoundary::backward(std::uint64_t id, const float* gradient_output, float* gradient_input) {
+  return run([&] {
+    if (!model_->keeps(id))
+      return failure(ErrorCode::NotFound, "No forward pass of this micro-batch is kept.");
+    model_->backward(id, gradient_output, gradient_input);
+    return success();
+  });
+}
+
+Status StageBoundary::evaluate(const compute::MicroBatch& batch, float* output,
+                               compute::ForwardMetrics* metrics) {
+  return run([&] {
+    if (const Status status = check(batch, true); !status.ok()) return status;
+    model_->evaluate(batch, output, *metrics);
+    return success();
+  });
+}
+
+Status StageBoundary::logits(const compute::MicroBatch& batch, float* logits) {
+  return run([&] {
+    if (!model_->has_head()) return bad("The stage has no head, and so no logits.");
+    if (const Status status = check(batch, false); !status.ok()) return status;
+    model_->logits(batch, logits);
+    return success();
+  });
+}
+
+Status StageBoundary::step(const compute::StepOptions& options, compute::StepMetrics* metrics) {
+  return run([&] {
+    if (!model_->trainable()) return bad("The stage was made for generation only.");
+    if (options.tokens == 0 || options.step == 0)
+      return bad("A step needs its number, from 1, and its tokens.");
+    if (!model_->step(options, *metrics)) {
+      return failure(
+          ErrorCode::Corrupt,
+          "The gradients are not finite; the step was not taken and the parameters are as before.");
+    }
+    return success();
+  });
+}
+
+void StageBoundary::zero_gradients() {
+  (void)run([&] {
+    model_->zero_gradients();
+    return success();
+  });
+}
+
+Status StageBoundary::expert_forward(std::uint64_t call, std::uint32_t layer, std::uint32_t expert,
+                                     std::uint64_t tokens, const float* input, float* output, bool keep) {
+  return run([&] {
+    if (!model_->holds_expert(layer, expert))
+      return failure(ErrorCode::NotFound, "This expert is not held here.");
+    if (tokens == 0 || tokens > max_rows)
+      return bad("An expert's batch must have at least one token, and not too many.");
+    if (keep && !model_->trainable()) return bad("The stage was made for generation only.");
+    if (keep && model_->keeps_expert_call(call)) return bad("This call is already in flight.");
+    model_->expert_forward(call, layer, expert, static_cast<std::int64_t>(tokens), input, output, keep);
+    return success();
+  });
+}
+
+Status StageBoundary::expert_backward(std::uint64_t call, const float* gradient_output,
+                                      float* gradient_input) {
+  return run([&] {
+    if (!model_->keeps_expert_call(call))
+      return failure(ErrorCode::NotFound, "No forward pass of this call is kept.");
+    model_->expert_backward(call, gradient_output, gradient_input);
+    return success();
+  });
+}
+
+void StageBoundary::router_bias(float* bias) const {
+  const std::vector<float>& own = model_->router_bias();
+  std::memcpy(bias, own.data(), own.size() * sizeof(float));
+}
+
+void StageBoundary::set_router_bias(const float* bias) {
+  std::vector<float>& own = model_->router_bias();
+  std::memcpy(own.data(), bias, own.size() * sizeof(float));
+}
+
+Status StageBoundary::open_session(std::uint64_t session, std::uint32_t capacity) {
+  return run([&] {
+    if (model_->session(session) != nullptr) return bad("This session is already open.");
+    if (capacity == 0) return bad("A session needs room for at least one position.");
+    model_->open_session(session, capacity);
+    return success();
+  });
+}
+
+Status StageBoundary::extend_session(std::uint64_t session, std::uint32_t n, const std::int32_t* tokens,
+                                     const float* input, float* output, float* logits) {
+  return run([&] {
+    const KvCache* cache = model_->session(session);
+    if (cache == nullptr) return failure(ErrorCode::NotFound, "This session is not open.");
+    if (n == 0) return bad("A session grows by at least one position.");
+    if (n > cache->capacity - cache->length)
+      return failure(ErrorCode::Exhausted, "The session's cache is full.");
+    compute::MicroBatch batch;
+    batch.batch = 1;
+    batch.sequence = n;
+    batch.tokens = tokens;
+    batch.input = input;
+    if (const Status status = check(batch, false); !status.ok()) return status;
+    model_->extend_session(session, n, tokens, input, output, logits);
+    return success();
+  });
+}
+
+}  // namespace neuroshard::model

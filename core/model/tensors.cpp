@@ -1,0 +1,39 @@
+#include "core/model/tensors.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/zeros.h>
+
+#include <cstring>
+
+namespace neuroshard::model {
+
+at::Tensor make_floats(at::IntArrayRef dims) {
+  return at::empty(dims, at::TensorOptions(at::kFloat));
+}
+at::Tensor make_ints(at::IntArrayRef dims) {
+  return at::empty(dims, at::TensorOptions(at::kInt));
+}
+at::Tensor make_zeros(at::IntArrayRef dims) {
+  return at::zeros(dims, at::TensorOptions(at::kFloat));
+}
+
+at::Tensor wrap_floats(float* data, at::IntArrayRef dims) {
+  return at::from_blob(data, dims, at::TensorOptions(at::kFloat));
+}
+at::Tensor wrap_floats(const float* data, at::IntArrayRef dims) {
+  return wrap_floats(const_cast<float*>(data), dims);  // LibTorch has no tensor of constants
+}
+
+at::Tensor copy_floats(const float* data, at::IntArrayRef dims) {
+  at::Tensor copy = make_floats(dims);
+  std::memcpy(copy.data_ptr(), data, copy.nbytes());
+  return copy;
+}
+at::Tensor copy_ints(const std::int32_t* data, at::IntArrayRef dims) {
+  at::Tensor copy = make_ints(dims);
+  std::memcpy(copy.data_ptr(), data, copy.nbytes());
+  return copy;
+}
+
+}  // namespace neuroshard::model
