@@ -101,7 +101,7 @@ void TestKeychain::desktop_keychain_keeps_the_contract() {
 // Runs in the processes that the two tests above start.
 void TestKeychain::inside_a_session() {
   const QByteArray session = qgetenv(session_variable);
-  if (session.isEmpty()) QSKIP("runs only inside the other tests");
+  if (session.isEmpty()) return;
   QVERIFY2(dlopen("libsecret-1.so.0", RTLD_NOLOAD | RTLD_LAZY) == nullptr,
            "libsecret was loaded before its first use");
   const auto keychain = make_desktop_keychain();
