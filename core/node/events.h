@@ -19,12 +19,20 @@ using CommandId = std::uint64_t;
 
 struct StateChanged {
   RunState state = RunState::Starting;
+  std::optional<Error> error;  // with Failed
+};
+// Training is about to begin or to go on.
+struct Prepared {
+  std::uint64_t step = 0;     // steps done so far
+  std::string restored_from;  // name of the checkpoint; empty: a new model
+  std::uint64_t train_tokens = 0;
+  std::uint64_t held_out_tokens = 0;
+  std::uint32_t vocabulary = 0;
+  std::uint64_t files_added = 0;  // of text, just now
 };
 struct StepFinished {
   StepView step;
-};
-struct Evaluated {
-  EvaluationView evaluation;
+  std::optional<EvaluationView> evaluation;  // when this step was evaluated
 };
 // Preparing and other long activities.
 struct ActivityProgress {
@@ -33,9 +41,7 @@ struct ActivityProgress {
   std::uint64_t total = 0;  // 0 = unknown
 };
 struct CheckpointWritten {
-  std::string name;  // the folder's
-  std::uint64_t step = 0;
-  std::uint64_t bytes = 0;
+  std::string name;  // the folder's; it is on the disk
 };
 struct SettingChanged {
   std::string name;
@@ -52,7 +58,7 @@ struct CommandDone {
   std::optional<Error> error;  // none = success
 };
 
-using Event = std::variant<StateChanged, StepFinished, Evaluated, ActivityProgress, CheckpointWritten,
+using Event = std::variant<StateChanged, Prepared, StepFinished, ActivityProgress, CheckpointWritten,
                            SettingChanged, AlertRaised, AlertCleared, CommandDone>;
 
 }  // namespace neuroshard::node

@@ -19,8 +19,9 @@
 namespace neuroshard::node {
 
 struct TrainingPlan {
-  std::string text_path;    // a file or folder of text; empty = the data that this directory already has
-  std::uint64_t steps = 0;  // further steps, then Idle; 0 = until stopped
+  std::string text_path;         // a file or folder of text; empty = the data that this directory already has
+  std::uint64_t steps = 0;       // further steps, then Idle; 0 = no end
+  std::uint64_t until_step = 0;  // or: up to this step of the model; 0 = no end
 };
 
 // Ends the subscription when destroyed, after waiting out a running call: so never destroy it inside the

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,8 @@
 
 namespace neuroshard::node {
 
-inline constexpr std::size_t max_series_buckets = 8192;  // twice the pixels of a wide screen
-inline constexpr std::size_t max_page = 1000;            // entries of one page
+inline constexpr std::size_t max_series_buckets = 4096;  // twice the pixels that a chart has
+inline constexpr std::size_t max_page = 500;             // entries of one page
 
 // A series by name ("loss", "val_loss", "tokens_per_s", …) over [from, to), by training step.
 struct SeriesQuery {
@@ -24,8 +25,9 @@ struct SeriesQuery {
 };
 struct SeriesBucket {
   std::uint64_t first_step = 0;
+  std::uint64_t width = 1;  // steps
   std::uint64_t count = 0;  // values in it
-  double least = 0, most = 0, mean = 0, last = 0;
+  double least = 0, most = 0, mean = 0;
 };
 struct Series {
   std::string name;
@@ -43,8 +45,9 @@ struct LogEntry {
   LogRecord record;
 };
 struct LogPage {
-  std::vector<LogEntry> entries;
-  std::uint64_t dropped = 0;  // records between `after` and the first entry that are no longer kept
+  std::vector<LogEntry> entries;  // ascending
+  std::uint64_t next = 0;         // `after` of the following page
+  bool more = false;
 };
 
 struct CheckpointQuery {
@@ -56,8 +59,8 @@ struct CheckpointEntry {
   std::uint64_t step = 0;
   WallTime at{};
   std::uint64_t bytes = 0;
-  double loss = 0;
-  double held_out_loss = 0;  // 0 = not evaluated
+  std::optional<double> loss;  // training; nats per token
+  std::optional<double> held_out_loss;
   bool pinned = false;
   bool complete = true;
 };
@@ -67,7 +70,7 @@ struct CheckpointPage {
 };
 
 struct SettingEntry {
-  std::string name, value, default_value, type, unit_help, choices, origin;
+  std::string name, value, default_value, type, help, choices, origin;
   std::uint64_t least = 0, most = 0;
   bool locked = false;  // forced by a flag or the environment
 };

@@ -104,10 +104,8 @@ struct TrainingView {
 };
 
 struct CheckpointView {
-  std::string newest;  // folder name; empty = none
-  std::uint64_t newest_step = 0;
-  WallTime newest_at{};
-  std::uint64_t written_today_bytes = 0;
+  std::string newest;    // folder name; empty = none
+  WallTime newest_at{};  // when this process wrote it; 0 = before
 };
 
 struct ResourceView {

@@ -1,0 +1,52 @@
+// The engine: implements the seam for one node in this process. Owns the data directory, a core thread with
+// all state, and a compute thread on which the training session lives.
+//
+//   core thread     decides: commands, the one job that runs on the compute thread, events, the published
+//   snapshot compute thread  does: prepare, one step, save, finish, queries of the history; one job at a time
+//
+// Between two steps the core thread always has its say, so limits, pause and stop are obeyed within one step,
+// and a stop also cancels the step that runs. Shutdown: new work is refused, the step cancelled, the final
+// checkpoint written, then the threads are joined in reverse order.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/base/clock.h"
+#include "core/base/log.h"
+#include "core/engine/data_directory.h"
+#include "core/engine/training_session.h"
+#include "core/node/node.h"
+#include "core/storage/file_env.h"
+
+namespace neuroshard::engine {
+
+// Commands accepted and not yet done, all kinds together; further ones are refused with Busy.
+inline constexpr std::size_t max_open_commands = 64;
+
+struct EngineServices {  // all outlive the engine
+  storage::FileEnv& files;
+  const Clock& clock;
+  Logger& logger;
+};
+
+struct EngineOptions {
+  std::string version;
+  // Makes the session; tests put a fake one here.
+  std::function<Expected<std::unique_ptr<TrainingSession>>(DataDirectory&, TrainingServices)> make_session =
+      TrainingSession::create;
+  // How often resident memory and free space are looked at.
+  Duration resource_period = std::chrono::seconds(2);
+};
+
+class Engine : public node::Node {
+ public:
+  // Takes the open directory. Idle until start_training.
+  static std::unique_ptr<Engine> start(std::unique_ptr<DataDirectory> directory, EngineServices services,
+                                       EngineOptions options);
+  // As request_shutdown(), then waits for it.
+  ~Engine() override = default;
+};
+
+}  // namespace neuroshard::engine

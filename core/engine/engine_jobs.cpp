@@ -1,0 +1,281 @@
+// What the engine lets the compute thread do, one job at a time, and what follows from each result.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "core/engine/detail/engine_core.h"
+
+namespace neuroshard::engine::detail {
+namespace {
+
+constexpr double smoothing = 2.0 / 21.0;  // exponential mean over about 20 steps
+constexpr Duration progress_period = std::chrono::milliseconds(100);
+
+node::StepView step_view(const StepReport& report) {
+  node::StepView view;
+  view.step = report.step;
+  view.loss = report.loss;
+  view.learning_rate = report.learning_rate;
+  view.gradient_norm = report.gradient_norm;
+  view.tokens = report.total_tokens;
+  view.tokens_per_second = report.tokens_per_second;
+  view.balance = report.balance;
+  view.micro_batch = report.micro_batch;
+  return view;
+}
+
+node::EvaluationView evaluation_view(std::uint64_t step, const Validation& validation) {
+  node::EvaluationView view{step, validation.loss, std::nullopt};
+  if (validation.bits_per_byte > 0) view.bits_per_byte = validation.bits_per_byte;
+  return view;
+}
+
+node::ComputeView compute_view(const compute::ModuleInfo& info) {
+  return {info.device_name, info.gemm, info.isa, info.precision, info.threads};
+}
+
+}  // namespace
+
+bool EngineCore::target_reached() const {
+  return run_ && run_->prepared && run_->target_step != 0 && draft_.training.step >= run_->target_step;
+}
+
+void EngineCore::advance() {
+  if (job_runs_ || ending_) return;
+  if (!setting_changes_.empty()) return setting_job();
+  if ((stop_requested_ || target_reached()) && (run_ || session_open_)) return finish_job();
+  if (shutting_down_) return end();
+  if (!run_) return;
+  if (!run_->prepared) return prepare_job();
+  if (!saves_.empty()) return save_job();
+  if (draft_.contributing) return step_job();
+  if (unsaved_) return save_job();
+  set_state(node::RunState::Paused);
+}
+
+void EngineCore::start_job(Job job) {
+  job_runs_ = true;
+  const bool posted = compute_->post([this, job = std::move(job)] {
+    auto after = job();
+    // The core's queue is full only while it is flooded with commands, which it works off: the result must
+    // arrive.
+    while (!core_->post([this, after] {
+      job_runs_ = false;
+      after();
+      advance();
+    })) {
+      std::this_thread::yield();
+    }
+  });
+  if (posted) return;
+  job_runs_ = false;  // full of queries: tried again with the next event
+  resource_timer_ = core_->post_after(progress_period, [this] {
+    look_at_resources();
+    advance();
+  });
+}
+
+void EngineCore::prepare_job() {
+  cancel_ = CancelSource();
+  PrepareOptions options;
+  options.text = run_->plan.text_path;
+  options.cancel = cancel_.token();
+  options.on_progress = [this](const PrepareProgress& progress) { report_progress(progress); };
+  start_job([this, options] {
+    auto result = [&]() -> Expected<SessionInfo> {
+      NS_ASSIGN_OR_RETURN(
+          session_, options_.make_session(*directory_, {services_.files, services_.clock, services_.logger}));
+      return session_->prepare(options);
+    }();
+    if (!result.ok()) session_.reset();
+    return [this, result = std::move(result)] { on_prepared(result); };
+  });
+}
+
+void EngineCore::on_prepared(Expected<SessionInfo> result) {
+  const node::CommandId command = run_->command;
+  if (!result.ok()) {
+    run_.reset();
+    const Error error = std::move(result).error();
+    done(command, error);
+    if (error.code != ErrorCode::Cancelled || !stop_requested_) return fail(error);
+    stop_requested_ = shutting_down_;
+    done_all(stops_, std::nullopt);
+    return set_state(shutting_down_ ? node::RunState::Stopping : node::RunState::Idle);
+  }
+  session_open_ = true;
+  run_->prepared = true;
+  const node::TrainingPlan& plan = run_->plan;
+  run_->target_step = plan.steps != 0 ? result->step + plan.steps : plan.until_step;
+  draft_.training.step = result->step;
+  draft_.training.target_step = run_->target_step;
+  draft_.training.activity.clear();
+  draft_.training.activity_share = 0;
+  draft_.compute = compute_view(result->compute);
+  draft_.checkpoint.newest = result->restored_from;
+  // Without a limit of the user, what the machine had free is the limit in force.
+  if (result->memory_limit != 0) draft_.resources.memory_limit_bytes = result->memory_limit;
+  unsaved_ = false;
+  if (!stop_requested_) set_state(node::RunState::Training);
+  publish();
+  emit(node::Prepared{result->step, result->restored_from, result->train_tokens, result->held_out_tokens,
+                      result->vocabulary, result->files_added});
+  done(command);
+}
+
+void EngineCore::step_job() {
+  cancel_ = CancelSource();
+  const std::uint64_t target = run_->target_step;
+  start_job([this, target, token = cancel_.token()] {
+    auto result = session_->step(token);
+    // People want to know how good the model is at the end, whatever the interval of evaluations.
+    if (result.ok() && result->step == target && !result->validation) {
+      if (auto validation = session_->evaluate(false, token); validation.ok())
+        result->validation = *validation;
+    }
+    return [this, result = std::move(result)] { on_step(result); };
+  });
+}
+
+void EngineCore::on_step(Expected<StepReport> result) {
+  if (!result.ok()) {
+    if (result.error().code == ErrorCode::Cancelled) return;  // stop or pause: advance() goes on from there
+    return fail(std::move(result).error());
+  }
+  const StepReport& report = *result;
+  unsaved_ = true;
+  node::TrainingView& training = draft_.training;
+  training.step = report.step;
+  training.last_step = step_view(report);
+  training.smoothed_loss = training.smoothed_loss
+                               ? *training.smoothed_loss + smoothing * (report.loss - *training.smoothed_loss)
+                               : report.loss;
+  std::optional<node::EvaluationView> evaluation;
+  if (report.validation) {
+    evaluation = evaluation_view(report.step, *report.validation);
+    training.last_evaluation = evaluation;
+    training.best_evaluation_loss =
+        std::min(training.best_evaluation_loss.value_or(evaluation->loss), evaluation->loss);
+  }
+  if (!report.checkpoint_saved.empty()) {
+    draft_.checkpoint = {report.checkpoint_saved, services_.clock.wall_now()};
+    clear("checkpoint");
+  }
+  publish();
+  emit(node::StepFinished{*training.last_step, evaluation});
+  if (!report.checkpoint_saved.empty()) emit(node::CheckpointWritten{report.checkpoint_saved});
+  for (const Alert& alert : report.alerts) {
+    raise({alert.category,
+           alert.level >= LogLevel::Error ? node::Severity::Critical : node::Severity::Warning,
+           alert.text,
+           {}});
+  }
+}
+
+void EngineCore::save_job() {
+  start_job([this] {
+    auto result = session_->save();
+    return [this, result = std::move(result)] {
+      // A pause whose checkpoint failed must not try for ever; the alert says what is wrong.
+      unsaved_ = false;
+      if (result.ok()) {
+        draft_.checkpoint = {*result, services_.clock.wall_now()};
+        clear("checkpoint");
+        publish();
+        emit(node::CheckpointWritten{*result});
+        return done_all(saves_, std::nullopt);
+      }
+      raise({"checkpoint", node::Severity::Warning, result.error().describe(), {}});
+      done_all(saves_, result.error());
+    };
+  });
+}
+
+void EngineCore::finish_job() {
+  if (draft_.state != node::RunState::Failed) {
+    draft_.training.activity = "writing the final checkpoint";
+    set_state(node::RunState::Stopping);
+  }
+  start_job([this] {
+    Expected<void> result;
+    if (session_) result = session_->finish();
+    session_.reset();
+    return [this, result = std::move(result)] { on_finished(result); };
+  });
+}
+
+void EngineCore::on_finished(Expected<void> result) {
+  session_open_ = false;
+  stop_requested_ = shutting_down_;
+  unsaved_ = false;
+  draft_.training.activity.clear();
+  if (run_ && !run_->prepared)
+    done(run_->command, make_error(ErrorCode::Cancelled, "stopped before training began"));
+  run_.reset();
+  std::optional<Error> error;
+  if (!result.ok()) error = std::move(result).error().with_context("final checkpoint");
+  done_all(saves_, error);
+  if (error) {
+    raise({"checkpoint", node::Severity::Critical, error->describe(), {}});
+    shutdown_error_ = error;
+  }
+  if (draft_.state != node::RunState::Failed) {
+    if (error) {
+      set_state(node::RunState::Failed, error);
+    } else if (!shutting_down_) {
+      set_state(node::RunState::Idle);
+    }
+  }
+  done_all(stops_, error);
+}
+
+void EngineCore::fail(Error error) {
+  services_.logger.error("engine", error.describe());
+  raise({"training_failed", node::Severity::Critical, error.describe(), {}});
+  stop_requested_ = true;  // what was trained so far is saved
+  done_all(stops_, error);
+  if (!session_open_) stop_requested_ = shutting_down_;
+  set_state(node::RunState::Failed, std::move(error));
+}
+
+void EngineCore::setting_job() {
+  SettingChange change = std::move(setting_changes_.front());
+  setting_changes_.erase(setting_changes_.begin());
+  start_job([this, change = std::move(change)] {
+    auto result = directory_->set_setting(change.id, change.value);
+    return [this, change, result = std::move(result)] {
+      if (!result.ok()) return done(change.command, result.error());
+      if (change.id == Setting::MemoryLimit) draft_.resources.memory_limit_bytes = change.value.number;
+      publish();
+      emit(node::SettingChanged{setting_info(change.id).name, format_setting(change.id, change.value)});
+      done(change.command);
+    };
+  });
+}
+
+void EngineCore::end() {
+  ending_ = true;
+  resource_timer_.reset();
+  set_state(node::RunState::Stopping);
+  done_all(stops_, std::nullopt);
+  done_all(shutdowns_, shutdown_error_);
+  ended_.set_value();
+}
+
+void EngineCore::report_progress(const PrepareProgress& progress) {
+  const MonotonicTime now = services_.clock.monotonic_now();
+  const bool last = progress.total != 0 && progress.done >= progress.total;
+  if (!last && now - progress_reported_ < progress_period) return;
+  progress_reported_ = now;
+  // Lost when the queue is full: the next one says more.
+  static_cast<void>(core_->post([this, progress] {
+    draft_.training.activity = std::string(to_string(progress.phase));
+    draft_.training.activity_share =
+        progress.total == 0 ? 0 : static_cast<double>(progress.done) / static_cast<double>(progress.total);
+    publish();
+    emit(node::ActivityProgress{draft_.training.activity, progress.done, progress.total});
+  }));
+}
+
+}  // namespace neuroshard::engine::detail

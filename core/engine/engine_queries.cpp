@@ -1,0 +1,135 @@
+// The engine's queries: read on the compute thread between two steps, answered on the core thread.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/checkpoint/catalogue.h"
+#include "core/engine/detail/engine_core.h"
+#include "core/engine/training_history.h"
+
+namespace neuroshard::engine::detail {
+namespace {
+
+Expected<void> check_limit(std::size_t limit, std::size_t most) {
+  if (limit >= 1 && limit <= most) return {};
+  return make_error(ErrorCode::InvalidArgument, fmt::format("ask for 1 to {} entries, not {}", most, limit));
+}
+
+}  // namespace
+
+Expected<void> EngineCore::ask(std::function<void()> question) {
+  if (refusing_.load()) return make_error(ErrorCode::Cancelled, "the node is shutting down");
+  if (compute_->post(std::move(question))) return {};
+  return make_error(ErrorCode::Busy, "too many questions are waiting; try again in a moment");
+}
+
+template <class T>
+void EngineCore::reply_on_core(const node::Reply<T>& reply, Expected<T> answer) {
+  // A full core queue drops the answer: the asker's page stays as it was.
+  static_cast<void>(core_->post([reply, answer = std::move(answer)] { reply(answer); }));
+}
+
+template <class T>
+Expected<T> EngineCore::with_history(
+    const std::function<Expected<T>(history::SeriesStore&, history::EventLog&)>& use) {
+  if (session_) return use(session_->series(), session_->events());
+  NS_ASSIGN_OR_RETURN(
+      const auto history,
+      TrainingHistory::open(services_.files, directory_->state_database_path(), services_.clock));
+  return use(history->series(), history->events());
+}
+
+Expected<void> EngineCore::query_series(const node::SeriesQuery& query, node::Reply<node::Series> reply) {
+  NS_RETURN_IF_ERROR(check_limit(query.buckets, node::max_series_buckets));
+  return ask([this, query, reply = std::move(reply)] { reply_on_core(reply, read_series(query)); });
+}
+
+Expected<void> EngineCore::query_logs(const node::LogQuery& query, node::Reply<node::LogPage> reply) {
+  NS_RETURN_IF_ERROR(check_limit(query.limit, node::max_page));
+  return ask([this, query, reply = std::move(reply)] { reply_on_core(reply, read_logs(query)); });
+}
+
+Expected<void> EngineCore::query_checkpoints(const node::CheckpointQuery& query,
+                                             node::Reply<node::CheckpointPage> reply) {
+  NS_RETURN_IF_ERROR(check_limit(query.limit, node::max_page));
+  return ask([this, query, reply = std::move(reply)] { reply_on_core(reply, read_checkpoints(query)); });
+}
+
+Expected<void> EngineCore::query_settings(node::Reply<std::vector<node::SettingEntry>> reply) {
+  return ask([this, reply = std::move(reply)] {
+    const Settings& settings = directory_->settings();
+    std::vector<node::SettingEntry> entries;
+    for (const SettingInfo& info : settings_table()) {
+      node::SettingEntry entry;
+      entry.name = info.name;
+      entry.value = format_setting(info.id, settings.value(info.id));
+      entry.default_value = info.default_text;
+      entry.type = to_string(info.type);
+      entry.help = info.help;
+      entry.choices = info.choices;
+      entry.origin = to_string(settings.origin(info.id));
+      entry.least = info.least;
+      entry.most = info.most;
+      entry.locked = settings.locked(info.id);
+      entries.push_back(std::move(entry));
+    }
+    reply_on_core(reply, Expected<std::vector<node::SettingEntry>>(std::move(entries)));
+  });
+}
+
+Expected<node::Series> EngineCore::read_series(const node::SeriesQuery& query) {
+  return with_history<node::Series>(
+      [&query](history::SeriesStore& series, history::EventLog&) -> Expected<node::Series> {
+        const auto last = static_cast<std::uint64_t>(history::max_position);
+        const std::uint64_t to = query.to_step == 0 ? last : std::min(query.to_step, last);
+        NS_ASSIGN_OR_RETURN(
+            const auto buckets,
+            series.query(query.name, static_cast<std::int64_t>(std::min(query.from_step, to)),
+                         static_cast<std::int64_t>(to), static_cast<std::uint32_t>(query.buckets)));
+        node::Series answer{query.name, {}};
+        for (const history::Bucket& bucket : buckets) {
+          answer.buckets.push_back({static_cast<std::uint64_t>(bucket.first),
+                                    static_cast<std::uint64_t>(bucket.width), bucket.count, bucket.min,
+                                    bucket.max, bucket.mean});
+        }
+        return answer;
+      });
+}
+
+Expected<node::LogPage> EngineCore::read_logs(const node::LogQuery& query) {
+  return with_history<node::LogPage>([&query](history::SeriesStore&,
+                                              history::EventLog& events) -> Expected<node::LogPage> {
+    NS_ASSIGN_OR_RETURN(const auto page, events.after(static_cast<std::int64_t>(query.after),
+                                                      static_cast<std::uint32_t>(query.limit), query.least));
+    node::LogPage answer;
+    answer.next = static_cast<std::uint64_t>(page.next);
+    answer.more = page.more;
+    for (const history::Event& event : page.events) {
+      answer.entries.push_back({static_cast<std::uint64_t>(event.sequence),
+                                WallTime(std::chrono::milliseconds(event.time_ms)),
+                                {event.level, event.category, event.text}});
+    }
+    return answer;
+  });
+}
+
+Expected<node::CheckpointPage> EngineCore::read_checkpoints(const node::CheckpointQuery& query) {
+  const checkpoint::Catalogue catalogue(services_.files, directory_->checkpoints_path());
+  NS_ASSIGN_OR_RETURN(const auto entries, catalogue.list());
+  auto at = entries.begin();
+  if (!query.after.empty()) {
+    at = std::find_if(entries.begin(), entries.end(),
+                      [&query](const auto& entry) { return entry.name == query.after; });
+    if (at != entries.end()) ++at;
+  }
+  node::CheckpointPage page;
+  for (; at != entries.end() && page.entries.size() < query.limit; ++at) {
+    page.entries.push_back({at->name, at->manifest.step, at->manifest.saved_at, at->bytes,
+                            at->manifest.losses.training, at->manifest.losses.held_out, at->pinned,
+                            at->complete()});
+  }
+  page.more = at != entries.end();
+  return page;
+}
+
+}  // namespace neuroshard::engine::detail
