@@ -50,7 +50,14 @@ class FileReader {
     NS_ASSIGN_OR_RETURN(auto file, env.open_read(entry.path + "/" + name));
     FileReader reader(std::make_unique<detail::FileSource>(std::move(file)), *record, meter);
     if (reader.source_->size() != record->bytes) return corrupt(fmt::format("{} has another size", name));
-    NS_ASSIGN_OR_RETURN(reader.header_, tensor::read_safetensors_header(*reader.source_));
+    auto header = tensor::read_safetensors_header(*reader.source_);
+    if (!header.ok()) {
+      // A bound or a type that our own writer never reaches is damage here, whatever it is elsewhere.
+      Error error = std::move(header).error();
+      if (error.code != ErrorCode::Io) error.code = ErrorCode::Corrupt;
+      return std::move(error).with_context(name);
+    }
+    reader.header_ = std::move(header).value();
     return reader;
   }
 
@@ -125,7 +132,7 @@ class FileReader {
     }
     extra_bytes_ += item.bytes;
     if (item.bytes > max_extra_bytes || extra_bytes_ > max_extra_bytes) {
-      return make_error(ErrorCode::Exhausted, "the checkpoint's extra tensors are too large");
+      return corrupt("the checkpoint's extra tensors are too large");
     }
     std::vector<float> values(static_cast<std::size_t>(item.bytes / sizeof(float)));
     NS_RETURN_IF_ERROR(take(header_.data_offset + item.begin,

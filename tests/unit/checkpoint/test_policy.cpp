@@ -1,0 +1,135 @@
+// Pure rules: when to save, and what to keep.
+#include <QtTest>
+
+#include "core/checkpoint/retention.h"
+#include "core/checkpoint/save_policy.h"
+
+using namespace neuroshard;
+using namespace neuroshard::checkpoint;
+using std::chrono::hours;
+using std::chrono::seconds;
+
+namespace {
+
+Entry entry(const char* name, std::uint64_t bytes, double held_out = 5.0) {
+  Entry result;
+  result.name = name;
+  result.bytes = bytes;
+  result.manifest.losses.held_out = held_out;
+  return result;
+}
+
+using Names = std::vector<std::string>;
+
+}  // namespace
+
+class TestPolicy : public QObject {
+  Q_OBJECT
+
+  WallTime wall() const { return clock_.wall_now(); }
+  MonotonicTime now() const { return clock_.monotonic_now(); }
+
+ private Q_SLOTS:
+  void init() {
+    clock_ = ManualClock();
+    // To the next midnight (UTC).
+    const auto into_day = clock_.wall_now().time_since_epoch() % hours(24);
+    clock_.advance(hours(24) - into_day);
+  }
+
+  void every_ten_steps_but_not_too_often() {
+    SavePolicy policy({});
+    policy.start(0, now());
+    clock_.advance(seconds(31));
+    QVERIFY(!policy.due(9, now(), wall(), 1000));
+    QVERIFY(policy.due(10, now(), wall(), 1000));
+    policy.saving(10, now(), wall(), 1000);
+    clock_.advance(seconds(29));
+    QVERIFY(!policy.due(500, now(), wall(), 1000));
+    clock_.advance(seconds(1));
+    QVERIFY(policy.due(500, now(), wall(), 1000));
+  }
+
+  // A day of training at a save every 30 s: within the budget, and never a long gap.
+  void the_daily_budget_is_kept_and_stretched() {
+    SavePolicyOptions options;
+    options.daily_write_bytes = 50'000;
+    SavePolicy policy(options);
+    policy.start(0, now());
+    std::uint64_t written = 0, step = 0;
+    Duration longest{0};
+    MonotonicTime last = now();
+    for (int tick = 0; tick < 24 * 360 - 1; ++tick) {
+      clock_.advance(seconds(10));
+      step += 10;
+      if (!policy.due(step, now(), wall(), 100)) continue;
+      QCOMPARE(policy.saving(step, now(), wall(), 100).bytes, written + 100);
+      written += 100;
+      longest = std::max(longest, now() - last);
+      last = now();
+    }
+    QVERIFY(written <= 50'000);
+    QVERIFY(written >= 45'000);
+    QVERIFY2(longest < std::chrono::minutes(10), qPrintable(QString::number(to_seconds(longest))));
+    clock_.advance(seconds(30));  // midnight: a new budget
+    QCOMPARE(policy.written(wall()).bytes, std::uint64_t{0});
+    QVERIFY(policy.due(step + 10, now(), wall(), 100));
+  }
+
+  void the_budget_survives_a_restart_and_a_clock_set_back() {
+    SavePolicyOptions options;
+    options.daily_write_bytes = 1000;
+    SavePolicy before(options);
+    const DailyWrites written = before.saving(10, now(), wall(), 950);
+    SavePolicy after(options, written);
+    after.start(10, now());
+    clock_.advance(hours(2));
+    QVERIFY(!after.due(100, now(), wall(), 100));
+    QVERIFY(!after.due(100, now(), wall() - hours(48), 100));
+    QCOMPARE(after.written(wall() - hours(48)).bytes, std::uint64_t{950});
+    QVERIFY(after.due(100, now(), wall() + hours(24), 100));
+    options.daily_write_bytes = 0;
+    SavePolicy unlimited(options, written);
+    unlimited.start(10, now());
+    clock_.advance(hours(1));
+    QVERIFY(unlimited.due(100, now(), wall(), 1 << 30));
+  }
+
+  void keeps_last_best_pinned_and_chosen() {
+    std::vector<Entry> entries = {entry("f", 1), entry("e", 1),      entry("d", 1),
+                                  entry("c", 1), entry("b", 1, 1.0), entry("a", 1)};
+    entries[3].pinned = true;
+    RetentionPolicy policy;
+    policy.keep_last = 2;
+    QCOMPARE(plan_retention(entries, policy), (Names{"a", "d"}));
+    entries[2].chosen = true;
+    policy.keep_best = false;
+    QCOMPARE(plan_retention(entries, policy), (Names{"a", "b"}));
+    policy.keep_last = 0;
+    QCOMPARE(plan_retention(entries, policy), (Names{"a", "b", "e"}));
+    QVERIFY(plan_retention({}, policy).empty());
+  }
+
+  void the_cap_takes_damaged_then_oldest_then_best_and_spares_the_newest() {
+    std::vector<Entry> entries = {entry("d", 10), entry("c", 10), entry("b", 10), entry("a", 10, 1.0),
+                                  entry("x", 10)};
+    entries[4].damage = "torn";
+    RetentionPolicy policy;
+    policy.disk_cap_bytes = 50;
+    QVERIFY(plan_retention(entries, policy).empty());
+    policy.disk_cap_bytes = 45;
+    QCOMPARE(plan_retention(entries, policy), (Names{"x"}));
+    policy.disk_cap_bytes = 25;
+    QCOMPARE(plan_retention(entries, policy), (Names{"x", "b", "c"}));
+    policy.disk_cap_bytes = 1;
+    QCOMPARE(plan_retention(entries, policy), (Names{"x", "b", "c", "a"}));
+    entries[2].pinned = true;
+    QCOMPARE(plan_retention(entries, policy), (Names{"x", "c", "a"}));
+  }
+
+ private:
+  ManualClock clock_;
+};
+
+QTEST_GUILESS_MAIN(TestPolicy)
+#include "test_policy.moc"
