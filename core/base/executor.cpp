@@ -28,7 +28,8 @@ class QueueTimer final : public TimerHandle {
  public:
   QueueTimer(std::shared_ptr<Queue> queue, Queue::Key key) : queue_(std::move(queue)), key_(key) {}
   ~QueueTimer() override {
-    std::map<Queue::Key, Executor::Task>::node_type cancelled;  // destroyed outside the lock: it may own timers
+    std::map<Queue::Key, Executor::Task>::node_type
+        cancelled;  // destroyed outside the lock: it may own timers
     std::lock_guard lock(queue_->mutex);
     cancelled = queue_->timers.extract(key_);
   }

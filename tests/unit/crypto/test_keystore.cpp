@@ -155,20 +155,19 @@ void TestKeystore::every_flipped_byte_is_noticed() {
   for (const Protection p : {Protection::None, Protection::Passphrase, Protection::Keychain}) {
     const Bytes good = file_of(sealed(with_words(), p));
     for (std::size_t i = 0; i < good.size(); ++i) {
-      for (const std::uint8_t flip : {std::uint8_t{1}, std::uint8_t{0x80}}) {
-        Bytes bad = good;
-        bad[i] ^= flip;
-        const auto keystore = Keystore::decode(bad);
-        QVERIFY(!keystore.ok());
-        QVERIFY(!keystore.error().message.empty());
-        // The same damage with a matching checksum: opens to the same wallet (an unused or unsealed field),
-        // or is refused.
-        reseal_checksum(bad);
-        const auto forged = Keystore::decode(bad);
-        if (!forged.ok()) continue;
-        const auto opened = forged->unlock(material(forged->protection(), keychain_key()));
-        if (opened.ok()) QCOMPARE(opened->key().public_key(), with_words().key().public_key());
-      }
+      Bytes bad = good;
+      bad[i] ^= 1;
+      const auto keystore = Keystore::decode(bad);
+      QVERIFY(!keystore.ok());
+      QVERIFY(!keystore.error().message.empty());
+      // The same damage with a matching checksum: a sealed file is authenticated from its first byte; an open
+      // one may differ in a field of no consequence, but never opens to another wallet.
+      reseal_checksum(bad);
+      const auto forged = Keystore::decode(bad);
+      if (!forged.ok()) continue;
+      const auto opened = forged->unlock(material(forged->protection(), keychain_key()));
+      if (p != Protection::None) QVERIFY(!opened.ok());
+      if (opened.ok()) QCOMPARE(opened->key().public_key(), with_words().key().public_key());
     }
   }
 }

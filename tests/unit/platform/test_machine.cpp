@@ -63,13 +63,14 @@ const QByteArray meminfo =
 
 void TestMachine::data_directory_follows_xdg() {
   QCOMPARE(
-      default_data_directory(fake_environment({{"XDG_DATA_HOME", "/x/data"}, {"HOME", "/home/a"}})).value(),
+      default_data_directory(fake_environment({{"XDG_DATA_HOME", "/x/data"}, {"HOME", "/people/a"}})).value(),
       std::string("/x/data/neuroshard"));
-  QCOMPARE(default_data_directory(fake_environment({{"HOME", "/home/a"}})).value(),
-           std::string("/home/a/.local/share/neuroshard"));
+  QCOMPARE(default_data_directory(fake_environment({{"HOME", "/people/a"}})).value(),
+           std::string("/people/a/.local/share/neuroshard"));
   // A relative path is not valid there and is ignored.
-  QCOMPARE(default_data_directory(fake_environment({{"XDG_DATA_HOME", "data"}, {"HOME", "/home/a"}})).value(),
-           std::string("/home/a/.local/share/neuroshard"));
+  QCOMPARE(
+      default_data_directory(fake_environment({{"XDG_DATA_HOME", "data"}, {"HOME", "/people/a"}})).value(),
+      std::string("/people/a/.local/share/neuroshard"));
   QCOMPARE(runtime_directory(fake_environment({{"XDG_RUNTIME_DIR", "/run/user/7"}})),
            std::string("/run/user/7/neuroshard"));
   QVERIFY(runtime_directory(fake_environment({})).rfind("/tmp/neuroshard-", 0) == 0);
