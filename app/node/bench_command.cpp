@@ -24,6 +24,7 @@ constexpr BenchRow rows[] = {
     {"merge-learning", "learning a vocabulary of 4096 from text, one thread", bench_merge_learning},
     {"safetensors", "writing and reading weight files in the page cache", bench_safetensors},
     {"startup", "starting neuroshardd for --help", bench_startup},
+    {"training", "training the model of the profile solo", bench_training},
 };
 
 struct BenchFlags {
@@ -33,6 +34,7 @@ struct BenchFlags {
   std::uint32_t threads = 0;
   std::string text;
   std::string scratch;
+  std::string precision = "fp32";
   bool list = false;
 };
 
@@ -175,8 +177,8 @@ Expected<void> run_bench(const BenchFlags& flags, CommandContext& command) {
   }
   NS_ASSIGN_OR_RETURN(const auto chosen, chosen_rows(flags.rows));
   NS_ASSIGN_OR_RETURN(const auto scratch, Scratch::make(command.files, flags.scratch));
-  BenchContext context{command.clock, command.files,   command.logger, command.stop, {},
-                       flags.text,    scratch->path(), flags.threads};
+  BenchContext context{command.clock, command.files,   command.logger, command.stop,   {},
+                       flags.text,    scratch->path(), flags.threads,  flags.precision};
   context.rounds.rounds = flags.rounds;
   context.rounds.budget = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(flags.seconds));
   print_machine(command.output);
@@ -210,13 +212,21 @@ void add_bench_command(CLI::App& root, CommandContext& context) {
   bench.add_option("--rows", flags->rows, "what to measure; all by default")->type_name("NAME...");
   bench.add_flag("--list", flags->list, "list the rows");
   bench.add_option("--seconds", flags->seconds, "begin no new round of a row after so many seconds")
-      ->check(CLI::Range(0.0, 3600.0))
+      ->check(CLI::Range(0.0, 3600.0).description(""))
+      ->type_name("X")
       ->capture_default_str();
   bench.add_option("--rounds", flags->rounds, "steady rounds wanted; at least 5 for figures that count")
-      ->check(CLI::Range(1u, 1000u))
+      ->check(CLI::Range(1u, 1000u).description(""))
+      ->type_name("N")
       ->capture_default_str();
   bench.add_option("--threads", flags->threads, "threads for computing; 0 for all")
-      ->check(CLI::Range(0u, 1024u));
+      ->check(CLI::Range(0u, 1024u).description(""))
+      ->type_name("N")
+      ->capture_default_str();
+  bench.add_option("--precision", flags->precision, "fp32 or bf16, for computing")
+      ->check(CLI::IsMember({"fp32", "bf16"}).description(""))
+      ->type_name("NAME")
+      ->capture_default_str();
   bench.add_option("--text", flags->text, "a text file for the tokenizer, instead of generated text")
       ->type_name("FILE");
   bench.add_option("--scratch", flags->scratch, "where to put temporary files")->type_name("DIR");

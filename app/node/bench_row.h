@@ -25,6 +25,7 @@ struct BenchContext {
   std::string text_file;  // for the tokenizer; empty: generated text
   std::string scratch;    // an existing directory that is ours
   unsigned threads = 0;   // for computing; 0 = all
+  std::string precision;  // for computing: "fp32", "bf16"
 };
 
 // A speed as people read it: units per second divided by scale.
