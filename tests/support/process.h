@@ -40,7 +40,9 @@ class NodeProcess {
  public:
   static constexpr int default_timeout_ms = 60'000;
 
-  explicit NodeProcess(const QStringList& arguments, const QStringList& extra_environment = {}) {
+  // `cgroup_processes`: the cgroup.procs file of a cgroup that the process shall start in; empty for none.
+  explicit NodeProcess(const QStringList& arguments, const QStringList& extra_environment = {},
+                       const QString& cgroup_processes = {}) {
     QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
     for (const QString& name : environment.keys())
       if (name.startsWith("NEUROSHARD_")) environment.remove(name);
@@ -48,7 +50,13 @@ class NodeProcess {
       environment.insert(assignment.section('=', 0, 0), assignment.section('=', 1));
     process_.setProcessEnvironment(environment);
     process_.setStandardInputFile(QProcess::nullDevice());
-    process_.start(node_program(), arguments);
+    if (cgroup_processes.isEmpty()) {
+      process_.start(node_program(), arguments);
+    } else {
+      // The shell moves itself inside and becomes the program, which therefore never runs outside.
+      const QStringList shell{"-c", "echo $$ > \"$0\" && exec \"$@\"", cgroup_processes, node_program()};
+      process_.start("/bin/sh", shell + arguments);
+    }
     started_ = process_.waitForStarted(10'000);
   }
   ~NodeProcess() { kill_now(); }
