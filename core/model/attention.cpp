@@ -85,7 +85,6 @@ bool backward_block(const Kernels& kernels, const AttentionShape& shape, const A
   float* p = scratch;
   float* gradient_p = scratch + block_queries * shape.keys();
   const Operand q{view.q + block.first * input.q_stride, input.q_stride, false};
-  const Operand q_transposed{q.data, q.stride, true};
   const Operand upstream{gradient_output + row_at, width, false};
   const std::int64_t n = block.columns;
   // Rows of dK and dV appear for the first time in the last block that reaches them: blocks run from the last
@@ -101,8 +100,13 @@ bool backward_block(const Kernels& kernels, const AttentionShape& shape, const A
                            width, shape.dim);
   return gemm(block.rows, shape.dim, n, 1, {gradient_p, n, false}, {view.k, input.kv_stride, false}, 0,
               gradient.q + block.first * input.q_stride, input.q_stride) &&
-         gemm(n, shape.dim, block.rows, 1, {gradient_p, n, true}, q_transposed, accumulate, gradient.k,
+         gemm(n, shape.dim, block.rows, 1, {gradient_p, n, true}, q, accumulate, gradient.k,
               gradient.kv_stride);
+}
+
+// Small problems are done before another thread has woken up.
+bool worth_threads(const AttentionShape& shape) {
+  return shape.batch * shape.heads * shape.queries * shape.keys() * shape.dim > 65536;
 }
 
 std::int64_t block_count(const AttentionShape& shape) {
@@ -113,7 +117,7 @@ std::int64_t block_count(const AttentionShape& shape) {
 void reduce_groups(const AttentionShape& shape, const float* per_head, std::int64_t stride, float* k,
                    float* v) {
   const std::int64_t group = shape.heads / shape.kv_heads;
-#pragma omp parallel for collapse(2) schedule(static)
+#pragma omp parallel for collapse(2) schedule(static) if (worth_threads(shape))
   for (std::int64_t row = 0; row < shape.batch * shape.queries; ++row) {
     for (std::int64_t kv_head = 0; kv_head < shape.kv_heads; ++kv_head) {
       float* k_row = k + row * stride + kv_head * shape.dim;
@@ -142,7 +146,7 @@ void attention_forward(const Kernels& kernels, const AttentionShape& shape, cons
   const std::int64_t scratch_floats = std::min(block_queries, shape.queries) * shape.keys();
   const at::Tensor scratch = make_floats({omp_get_max_threads(), scratch_floats});
   std::atomic<bool> failed{false};
-#pragma omp parallel for schedule(dynamic)
+#pragma omp parallel for schedule(dynamic) if (worth_threads(shape))
   for (std::int64_t task = 0; task < tasks; ++task) {
     const std::int64_t head = task / blocks;
     const HeadView view = view_of(shape, input, head / shape.heads, head % shape.heads);
@@ -166,7 +170,7 @@ void attention_backward(const Kernels& kernels, const AttentionShape& shape, con
   const std::int64_t head_floats = shape.queries * 2 * shape.dim;
   const at::Tensor per_head = grouped ? make_floats({head_count, head_floats}) : at::Tensor();
   std::atomic<bool> failed{false};
-#pragma omp parallel for schedule(dynamic)
+#pragma omp parallel for schedule(dynamic) if (worth_threads(shape))
   for (std::int64_t task = 0; task < head_count; ++task) {
     const std::int64_t head = task % shape.heads;
     const std::int64_t row = task / shape.heads * shape.queries;

@@ -10,6 +10,9 @@
 namespace neuroshard::model {
 namespace {
 
+// Fewer are routed before another thread has woken up.
+constexpr std::int64_t least_parallel_tokens = 256;
+
 // Softmax of one token's logits in place; returns log Σ exp.
 float softmax_row(float* row, std::int64_t experts) {
   const float highest = *std::max_element(row, row + experts);
@@ -98,7 +101,7 @@ Routing route(const at::Tensor& x, const at::Tensor& weight, const float* bias, 
   routing.chosen = make_ints({tokens, choices});
   routing.weight = make_floats({tokens, choices});
   multiply_transposed(routing.probability, x, weight);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (tokens > least_parallel_tokens)
   for (std::int64_t n = 0; n < tokens; ++n) {
     float* logits = floats(routing.probability) + n * experts;
     std::int32_t* chosen = ints(routing.chosen) + n * choices;
@@ -141,7 +144,7 @@ void route_backward(const Routing& routing, const compute::RouterOptions& option
                                      static_cast<double>(tokens * choices));
   }
   at::Tensor gradient_logits = make_floats({tokens, experts});
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (tokens > least_parallel_tokens)
   for (std::int64_t n = 0; n < tokens; ++n) {
     const float* p = floats(routing.probability) + n * experts;
     const float* w = floats(routing.weight) + n * choices;

@@ -8,6 +8,9 @@
 namespace neuroshard::model {
 namespace {
 
+// Values below which waking the other threads costs more than they save.
+constexpr int64_t least_parallel = 8192;
+
 inline int64_t block_start(int64_t block, int64_t rows) {
   return rows * block / reduction_blocks;
 }
@@ -46,7 +49,7 @@ inline float dot(const float* a, const float* b, int64_t n) {
 
 void rms_norm_apply(const float* x, const float* gain, const float* inverse, int64_t rows, int64_t width,
                     float* y) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (rows * width > least_parallel)
   for (int64_t r = 0; r < rows; ++r) {
     const float* in = x + r * width;
     float* out = y + r * width;
@@ -58,7 +61,7 @@ void rms_norm_apply(const float* x, const float* gain, const float* inverse, int
 
 void rms_norm_forward(const float* x, const float* gain, float epsilon, int64_t rows, int64_t width, float* y,
                       float* inverse) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (rows * width > least_parallel)
   for (int64_t r = 0; r < rows; ++r) {
     const float* in = x + r * width;
     float* out = y + r * width;
@@ -72,7 +75,7 @@ void rms_norm_forward(const float* x, const float* gain, float epsilon, int64_t 
 void rms_norm_backward(const float* gradient_y, const float* x, const float* gain, const float* inverse,
                        int64_t rows, int64_t width, float* gradient_x, float* gradient_gain, float* scratch) {
   memset(scratch, 0, static_cast<size_t>(reduction_blocks * width) * sizeof(float));
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (rows * width > least_parallel)
   for (int64_t block = 0; block < reduction_blocks; ++block) {
     float* partial = scratch + block * width;
     for (int64_t r = block_start(block, rows); r < block_start(block + 1, rows); ++r) {
@@ -102,7 +105,7 @@ void rms_norm_backward(const float* gradient_y, const float* x, const float* gai
 void rope(float* x, int64_t rows, int64_t stride, int64_t heads, int64_t dim, int64_t period, int64_t offset,
           const float* cosine, const float* sine, float direction) {
   const int64_t half = dim / 2;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (rows * heads * dim > least_parallel)
   for (int64_t r = 0; r < rows; ++r) {
     const float* c = cosine + (offset + r % period) * half;
     const float* s = sine + (offset + r % period) * half;
@@ -168,7 +171,7 @@ void softmax_backward(const float* p, float* gradient_p, int64_t rows, int64_t c
 }
 
 void swiglu_forward(const float* gate_up, int64_t rows, int64_t width, float* activation) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (rows * width > least_parallel)
   for (int64_t r = 0; r < rows; ++r) {
     const float* gate = gate_up + r * 2 * width;
     const float* up = gate + width;
@@ -180,7 +183,7 @@ void swiglu_forward(const float* gate_up, int64_t rows, int64_t width, float* ac
 
 void swiglu_backward(float* gate_up, float* gradient_activation, const float* weight, int64_t rows,
                      int64_t width, float* gradient_weight) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (rows * width > least_parallel)
   for (int64_t r = 0; r < rows; ++r) {
     float* gate = gate_up + r * 2 * width;
     float* up = gate + width;
@@ -204,7 +207,7 @@ void swiglu_backward(float* gate_up, float* gradient_activation, const float* we
 }
 
 void gather_rows(const float* source, const int32_t* index, int64_t rows, int64_t width, float* target) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (rows * width > least_parallel)
   for (int64_t r = 0; r < rows; ++r) {
     memcpy(target + r * width, source + index[r] * width, static_cast<size_t>(width) * sizeof(float));
   }
@@ -212,7 +215,7 @@ void gather_rows(const float* source, const int32_t* index, int64_t rows, int64_
 
 void combine_rows(const float* source, const int32_t* index, const float* weight, int64_t choices,
                   int64_t rows, int64_t width, float* target) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (rows * width > least_parallel)
   for (int64_t r = 0; r < rows; ++r) {
     float* out = target + r * width;
     for (int64_t j = 0; j < choices; ++j) {
@@ -228,7 +231,7 @@ void combine_rows(const float* source, const int32_t* index, const float* weight
 
 void scatter_add_rows(const float* source, const int32_t* token, int64_t rows, int64_t width,
                       int64_t table_rows, float* table) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (rows * width > least_parallel)
   for (int64_t block = 0; block < reduction_blocks; ++block) {  // each block owns a range of the table
     const int64_t first = block_start(block, table_rows);
     const int64_t end = block_start(block + 1, table_rows);
@@ -243,7 +246,7 @@ void scatter_add_rows(const float* source, const int32_t* token, int64_t rows, i
 }
 
 void scale_rows(const float* source, const float* weight, int64_t rows, int64_t width, float* target) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (rows * width > least_parallel)
   for (int64_t r = 0; r < rows; ++r) {
     const float w = weight[r];
 #pragma omp simd
@@ -252,13 +255,13 @@ void scale_rows(const float* source, const float* weight, int64_t rows, int64_t 
 }
 
 void dot_rows(const float* a, const float* b, int64_t rows, int64_t width, float* result) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (rows * width > least_parallel)
   for (int64_t r = 0; r < rows; ++r) result[r] = dot(a + r * width, b + r * width, width);
 }
 
 void cross_entropy_forward(const float* logits, const int32_t* target, int64_t rows, int64_t width,
                            float* log_sum, float* loss) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (rows * width > least_parallel)
   for (int64_t r = 0; r < rows; ++r) {
     const float* row = logits + r * width;
     float highest = row[0];
@@ -274,7 +277,7 @@ void cross_entropy_forward(const float* logits, const int32_t* target, int64_t r
 
 void cross_entropy_backward(float* logits, const int32_t* target, const float* log_sum, int64_t rows,
                             int64_t width) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (rows * width > least_parallel)
   for (int64_t r = 0; r < rows; ++r) {
     float* row = logits + r * width;
     if (target[r] < 0) {
@@ -290,7 +293,7 @@ void cross_entropy_backward(float* logits, const int32_t* target, const float* l
 
 double sum_of_squares(const float* values, int64_t count) {
   double partial[reduction_blocks];
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (count > least_parallel)
   for (int64_t block = 0; block < reduction_blocks; ++block) {
     double sum = 0;
     const int64_t end = block_start(block + 1, count);
@@ -307,7 +310,7 @@ double sum_of_squares(const float* values, int64_t count) {
 
 void adamw(float* parameter, float* gradient, float* moment1, float* moment2, int64_t count, float scale,
            float keep, float step_size, float beta1, float beta2, float root_correction, float epsilon) {
-#pragma omp parallel for simd schedule(static)
+#pragma omp parallel for simd schedule(static) if (count > least_parallel)
   for (int64_t i = 0; i < count; ++i) {
     const float g = gradient[i] * scale;
     const float m = beta1 * moment1[i] + (1.0f - beta1) * g;
