@@ -13,20 +13,17 @@ namespace {
 
 constexpr std::uint64_t max_choice_bytes = 4096;
 
-// What a list can tell without reading the tensors.
-Expected<Manifest> check_folder(storage::FileEnv& env, const Entry& entry,
-                                const std::vector<storage::DirectoryEntry>& files) {
+// What can be told without reading the tensors. *name: what the folder should be called.
+Expected<Manifest> check_folder(storage::FileEnv& env, const std::string& path,
+                                const std::vector<storage::DirectoryEntry>& files, std::string* name) {
   NS_ASSIGN_OR_RETURN(const Bytes bytes,
-                      storage::read_file(env, entry.path + "/" + detail::manifest_file, max_manifest_bytes));
+                      storage::read_file(env, path + "/" + detail::manifest_file, max_manifest_bytes));
   NS_ASSIGN_OR_RETURN(Manifest manifest, parse_manifest(bytes));
   NS_RETURN_IF_ERROR(verify_signature(manifest));
-  if (folder_name(manifest.step, bytes) != entry.name) {
-    return make_error(ErrorCode::Corrupt,
-                      "the folder's name does not fit its manifest; it was renamed or mixed up");
-  }
-  for (const char* name : {detail::weights_file, detail::optimizer_file}) {
-    if (manifest.file(name) == nullptr)
-      return make_error(ErrorCode::Corrupt, fmt::format("{} is missing", name));
+  *name = folder_name(manifest.step, bytes);
+  for (const char* file : {detail::weights_file, detail::optimizer_file}) {
+    if (manifest.file(file) == nullptr)
+      return make_error(ErrorCode::Corrupt, fmt::format("{} is missing", file));
   }
   for (const FileRecord& record : manifest.files) {
     const auto found =
@@ -50,6 +47,15 @@ bool newer(const Entry& a, const Entry& b) {
 
 }  // namespace
 
+Expected<Entry> open_folder(storage::FileEnv& env, const std::string& path) {
+  Entry entry;
+  entry.path = path;
+  NS_ASSIGN_OR_RETURN(const auto files, env.list(path));
+  for (const storage::DirectoryEntry& file : files) entry.bytes += file.size;
+  NS_ASSIGN_OR_RETURN(entry.manifest, check_folder(env, path, files, &entry.name));
+  return entry;
+}
+
 Entry Catalogue::read_entry(const std::string& name) const {
   Entry entry;
   entry.name = name;
@@ -63,11 +69,14 @@ Entry Catalogue::read_entry(const std::string& name) const {
     entry.bytes += file.size;
     if (file.name == detail::pin_file) entry.pinned = true;
   }
-  auto manifest = check_folder(*env_, entry, *files);
-  if (manifest.ok()) {
-    entry.manifest = std::move(manifest).value();
-  } else {
+  std::string fitting_name;
+  auto manifest = check_folder(*env_, entry.path, *files, &fitting_name);
+  if (!manifest.ok()) {
     entry.damage = manifest.error().message;
+  } else if (fitting_name != name) {
+    entry.damage = "the folder's name does not fit its manifest; it was renamed or mixed up";
+  } else {
+    entry.manifest = std::move(manifest).value();
   }
   return entry;
 }

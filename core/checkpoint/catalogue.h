@@ -29,6 +29,10 @@ struct Entry {
   bool complete() const { return damage.empty(); }
 };
 
+// A checkpoint's folder anywhere, whatever its name: what a copy from elsewhere holds. entry.name is what it
+// should be called. Errors as the damage of a listed one, and NotFound.
+Expected<Entry> open_folder(storage::FileEnv& env, const std::string& path);
+
 // Threads: any, over a file environment that allows it.
 class Catalogue {
  public:

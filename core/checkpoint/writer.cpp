@@ -7,6 +7,7 @@
 #include "core/checkpoint/catalogue.h"
 #include "core/checkpoint/detail/hashing_file.h"
 #include "core/checkpoint/detail/layout.h"
+#include "core/checkpoint/loader.h"
 
 namespace neuroshard::checkpoint {
 namespace {
@@ -109,6 +110,11 @@ Expected<SaveResult> Writer::write_folder(Manifest& manifest, const TensorView& 
   NS_ASSIGN_OR_RETURN(FileRecord weights, write_weights(*env_, folder, manifest, tensors));
   NS_ASSIGN_OR_RETURN(FileRecord optimizer, write_optimizer(*env_, folder, manifest, tensors));
   manifest.files = {std::move(weights), std::move(optimizer)};
+  return seal_folder(manifest, folder);
+}
+
+// Signs, writes the manifest as the last file, and gives the folder its name.
+Expected<SaveResult> Writer::seal_folder(Manifest& manifest, const std::string& folder) {
   const Bytes encoded = sign_and_encode(manifest, *node_key_);
   if (encoded.size() > max_manifest_bytes) {
     return make_error(ErrorCode::InvalidArgument, "the state of a checkpoint's manifest is too large");
@@ -142,6 +148,48 @@ Expected<SaveResult> Writer::save(Manifest manifest, const TensorView& tensors) 
   // back.
   next_sequence_ = manifest.sequence + 1;
   parent_ = result->name;
+  NS_RETURN_IF_ERROR(env_->sync_directory(root_));
+  result->manifest = std::move(manifest);
+  return result;
+}
+
+Expected<SaveResult> Writer::copy_folder(const Entry& source, Manifest& manifest, const std::string& folder) {
+  NS_RETURN_IF_ERROR(env_->remove_tree(folder));
+  NS_RETURN_IF_ERROR(env_->create_directories(folder));
+  Bytes chunk(detail::chunk_bytes);
+  for (const FileRecord& record : source.manifest.files) {
+    NS_ASSIGN_OR_RETURN(const auto from, env_->open_read(source.path + "/" + record.name));
+    NS_ASSIGN_OR_RETURN(HashingFile to, HashingFile::create(*env_, folder, record.name));
+    for (std::uint64_t at = 0; at < record.bytes;) {
+      const auto now = static_cast<std::size_t>(std::min<std::uint64_t>(record.bytes - at, chunk.size()));
+      NS_RETURN_IF_ERROR(from->read_at(at, MutableByteSpan(chunk.data(), now)));
+      NS_RETURN_IF_ERROR(to.append(ByteSpan(chunk.data(), now)));
+      at += now;
+    }
+    NS_ASSIGN_OR_RETURN(const FileRecord written, to.finish());
+    if (written.sha256 != record.sha256) {
+      return make_error(ErrorCode::Corrupt, fmt::format("{} changed while it was copied", record.name));
+    }
+  }
+  NS_ASSIGN_OR_RETURN(HashingFile pin, HashingFile::create(*env_, folder, detail::pin_file));
+  NS_RETURN_IF_ERROR(pin.finish());
+  return seal_folder(manifest, folder);
+}
+
+Expected<SaveResult> Writer::adopt(const Entry& source) {
+  NS_RETURN_IF_ERROR(verify(*env_, source));
+  NS_RETURN_IF_ERROR(check_room(source.manifest.file_bytes() + overhead_bytes));
+  Manifest manifest = source.manifest;
+  manifest.sequence = 0;
+  manifest.parent.clear();
+  manifest.origin = fmt::format("{} of node {}", source.name, to_hex(source.manifest.instance).substr(0, 16));
+  manifest.written_today = {};
+  const std::string folder = root_ + "/" + detail::importing_folder;
+  Expected<SaveResult> result = copy_folder(source, manifest, folder);
+  if (!result.ok()) {
+    (void)env_->remove_tree(folder);
+    return std::move(result).error().with_context("importing a checkpoint");
+  }
   NS_RETURN_IF_ERROR(env_->sync_directory(root_));
   result->manifest = std::move(manifest);
   return result;

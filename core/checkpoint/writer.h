@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/base/expected.h"
+#include "core/checkpoint/catalogue.h"
 #include "core/checkpoint/manifest.h"
 #include "core/checkpoint/tensors.h"
 #include "core/crypto/keys.h"
@@ -37,6 +38,11 @@ class Writer {
   // allows, and the next save starts afresh.
   Expected<SaveResult> save(Manifest manifest, const TensorView& tensors);
 
+  // Copies a checkpoint from elsewhere below the root: verified first, hashed on the way, signed anew by this
+  // node with its origin noted, pinned, and never the newest by itself: choose() makes training continue from
+  // it. Errors as for save(), and Corrupt.
+  Expected<SaveResult> adopt(const Entry& source);
+
   // Bytes that save() will write for these slots, within a few KiB.
   static std::uint64_t estimate_bytes(const compute::ModelShape& shape, Span<const compute::SlotId> slots);
 
@@ -46,6 +52,8 @@ class Writer {
   Writer(storage::FileEnv& env, const crypto::KeyPair& node_key, std::string root)
       : env_(&env), node_key_(&node_key), root_(std::move(root)) {}
   Expected<SaveResult> write_folder(Manifest& manifest, const TensorView& tensors, const std::string& folder);
+  Expected<SaveResult> copy_folder(const Entry& source, Manifest& manifest, const std::string& folder);
+  Expected<SaveResult> seal_folder(Manifest& manifest, const std::string& folder);
   Expected<void> check_room(std::uint64_t bytes);
 
   storage::FileEnv* env_;

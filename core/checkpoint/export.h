@@ -1,0 +1,25 @@
+// A checkpoint's weights as one plain safetensors file with the public (Hugging Face) names, for other
+// programs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/base/expected.h"
+#include "core/checkpoint/catalogue.h"
+#include "core/checkpoint/loader.h"
+#include "core/storage/file_env.h"
+
+namespace neuroshard::checkpoint {
+
+// "neuroshard-{wallet}-{8 hex of the node}-step{step}.safetensors"
+std::string export_file_name(const Manifest& manifest);
+
+// Writes beside `path` first, so a file of that name is whole or absent; replaces an earlier one. Metadata
+// (texts): format "pt" and neuroshard.{architecture (JSON), checkpoint, network_id, wallet, instance, step,
+// tokens_seen, training_loss, held_out_loss}. The content is hashed on the way: a damaged checkpoint is never
+// exported. Returns the bytes written. Errors: Corrupt, Denied, Exhausted, Io.
+Expected<std::uint64_t> export_weights(storage::FileEnv& env, const Entry& entry, const std::string& path,
+                                       const Progress& progress = {});
+
+}  // namespace neuroshard::checkpoint
