@@ -3,6 +3,7 @@
 
 namespace neuroshard::app {
 
+void add_checkpoint_command(CLI::App& root, CommandContext& context);
 void add_network_command(CLI::App& root, CommandContext& context);
 void add_wallet_command(CLI::App& root, CommandContext& context);
 void add_settings_command(CLI::App& root, CommandContext& context);
@@ -10,6 +11,7 @@ void add_settings_command(CLI::App& root, CommandContext& context);
 void add_all_commands(CLI::App& root, CommandContext& context) {
   add_wallet_command(root, context);
   add_network_command(root, context);
+  add_checkpoint_command(root, context);
   add_settings_command(root, context);
 }
 
