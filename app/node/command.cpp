@@ -151,6 +151,10 @@ void set_body(CLI::App& command, CommandContext& context, std::function<Expected
   command.callback([&context, body = std::move(body)] { context.body = body; });
 }
 
+std::string program_version() {
+  return NS_VERSION;
+}
+
 int run_command_line(int argc, char** argv, CommandContext& context) {
   CLI::App root("The NeuroShard node: trains an open language model on this computer.", "neuroshardd");
   root.formatter(std::make_shared<HelpFormatter>());

@@ -65,6 +65,9 @@ CLI::App& add_command(CLI::App& parent, const std::string& name, const std::stri
 // What runs when this command was chosen.
 void set_body(CLI::App& command, CommandContext& context, std::function<Expected<void>()> body);
 
+// "0.1.0".
+std::string program_version();
+
 // The whole program after main made the instances: parses, runs the body, prints an error, returns the exit
 // code.
 int run_command_line(int argc, char** argv, CommandContext& context);

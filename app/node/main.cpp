@@ -1,5 +1,6 @@
 // neuroshardd: makes the machine's clock, randomness, disk and terminal once and hands them to the command.
 #include "app/node/command.h"
+#include "core/platform/heap.h"
 
 namespace {
 
@@ -18,6 +19,7 @@ class TerminalLogger final : public neuroshard::Logger {
 }  // namespace
 
 int main(int argc, char** argv) {
+  neuroshard::platform::keep_heap_small();
   neuroshard::SystemClock clock;
   neuroshard::crypto::SystemEntropy entropy;
   const auto files = neuroshard::storage::make_posix_file_env();

@@ -40,6 +40,11 @@ void Output::note(std::string_view text) {
   std::fflush(stderr);
 }
 
+void Output::json_note(const nlohmann::ordered_json& object) {
+  if (!json_) return;
+  once(object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
 void Output::once(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fputc('\n', stderr);

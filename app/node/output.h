@@ -34,6 +34,8 @@ class Output {
   void raw(std::string_view text);
   // A note for people on standard error; nothing with --json or --quiet.
   void note(std::string_view text);
+  // The same for programs: one object on standard error with --json, nothing without.
+  void json_note(const nlohmann::ordered_json& object);
   // Text that a person must get whatever the flags say, such as the words of a new wallet: standard error, as
   // it is.
   void once(std::string_view text);

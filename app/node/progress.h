@@ -18,6 +18,7 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
   ~ProgressLine() { clear(); }
 
+  void set_label(std::string label) { label_ = std::move(label); }
   // total 0 = unknown: no bar, no time left. `detail` stands behind the bar ("loss 2.31, 12k tokens/s").
   // Redraws at most ten times a second; the call that reaches the total always draws.
   void update(std::uint64_t done, std::uint64_t total, std::string_view detail = {});

@@ -1,0 +1,92 @@
+// neuroshardd run: the long-lived owner of a data directory. Trains until it is told to stop.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "app/node/event_queue.h"
+#include "app/node/open_directory.h"
+#include "app/node/training_view.h"
+#include "core/engine/engine.h"
+
+namespace neuroshard::app {
+namespace {
+
+constexpr Duration poll = std::chrono::milliseconds(50);
+
+struct RunFlags {
+  node::TrainingPlan plan;
+  std::shared_ptr<SettingFlags> settings = std::make_shared<SettingFlags>();
+};
+
+// One line that whoever started this process waits for.
+void say_ready(const node::Snapshot& view, CommandContext& context) {
+  context.output.json_line({{"ready", true},
+                            {"pid", static_cast<std::uint64_t>(getpid())},
+                            {"version", view.program.version},
+                            {"data_dir", view.program.data_directory},
+                            {"network", view.program.network},
+                            {"network_id", view.program.network_id},
+                            {"node_id", view.identity.node_id},
+                            {"wallet_id", view.identity.wallet_id}});
+  context.output.line(fmt::format("neuroshardd is ready: network {}, data in {}, node {}…, wallet {}{}",
+                                  view.program.network, view.program.data_directory,
+                                  view.identity.node_id.substr(0, 12), view.identity.wallet_id,
+                                  view.identity.wallet_protected ? "" : " (not protected)"));
+}
+
+void say_state(const node::StateChanged& changed, CommandContext& context) {
+  nlohmann::ordered_json line = {{"state", std::string(to_string(changed.state))}};
+  if (changed.error) line["message"] = changed.error->describe();
+  context.output.json_line(line);
+}
+
+Expected<void> run(const RunFlags& flags, CommandContext& context) {
+  NS_ASSIGN_OR_RETURN(OpenedDirectory opened,
+                      open_data_directory(context, OpenMode::Create, *flags.settings));
+  engine::EngineOptions options;
+  options.version = program_version();
+  const auto node = engine::Engine::start(std::move(opened.directory),
+                                          {context.files, context.clock, *opened.logger}, std::move(options));
+  TrainingView view(*node, context.output, context.clock, /*step_lines=*/false);
+  EventQueue events(*node);
+  say_ready(*node->snapshot(), context);
+  if (const std::string notice = node->snapshot()->program.notice; !notice.empty())
+    context.output.note(notice);
+  NS_RETURN_IF_ERROR(node->start_training(flags.plan));
+  std::optional<node::CommandId> shutdown;
+  while (true) {
+    if (!shutdown && context.stop.cancelled()) {
+      NS_ASSIGN_OR_RETURN(shutdown, node->request_shutdown());
+    }
+    const auto event = events.next(poll);
+    if (!event) continue;
+    view.show(*event);
+    if (const auto* changed = std::get_if<node::StateChanged>(&*event)) say_state(*changed, context);
+    const auto* done = std::get_if<node::CommandDone>(&*event);
+    if (done == nullptr || !shutdown || done->id != *shutdown) continue;
+    view.clear();
+    if (done->error) return *done->error;
+    context.output.line(
+        fmt::format("Stopped after step {}; everything is saved.", node->snapshot()->training.step));
+    return {};
+  }
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& root, CommandContext& context) {
+  auto flags = std::make_shared<RunFlags>();
+  CLI::App& command =
+      add_command(root, "run", "Run the node until it is stopped (Ctrl-C or SIGTERM)",
+                  {"neuroshardd run --text ~/books", "neuroshardd run --data-dir /srv/neuroshard"});
+  command
+      .add_option("--text", flags->plan.text_path,
+                  "a file or folder of text to learn from, beside what is there")
+      ->type_name("PATH");
+  add_setting_flags(command, flags->settings);
+  set_body(command, context, [flags, &context] { return run(*flags, context); });
+}
+
+}  // namespace neuroshard::app
