@@ -52,7 +52,6 @@ void TrainingHistory::add(const StepReport& report) {
   put("tokens_per_second", report.tokens_per_second);
   if (report.balance > 0) put("balance", report.balance);
   if (report.validation) add(report.step, *report.validation);
-  for (const Alert& alert : report.alerts) events_->append(alert.level, alert.category, alert.text);
   if (report.step % history_flush_steps == 0) flush();
 }
 

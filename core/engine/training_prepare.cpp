@@ -51,8 +51,10 @@ Expected<SessionInfo> SessionImpl::prepare(const PrepareOptions& options) {
   if (trains()) NS_RETURN_IF_ERROR(prepare_training());
   platform::trim_heap();
   prepared_ = true;
-  for (const Alert& alert : waiting_alerts_)
+  for (const Alert& alert : waiting_alerts_) {
     services_.logger.write({alert.level, alert.category, alert.text});
+    history_->events().append(alert.level, alert.category, alert.text);
+  }
   history_->events().append(
       LogLevel::Info, "train",
       info_.restored_from.empty()
@@ -104,7 +106,7 @@ Expected<void> SessionImpl::load_compute(const PrepareOptions& options) {
   const std::string& precision = settings.word(Setting::Precision);
   put_text(module.precision, sizeof module.precision, precision == "auto" ? "fp32" : precision);
   NS_ASSIGN_OR_RETURN(module_,
-                      compute::load_module(settings.word(Setting::Device), module, services_.logger));
+                      services_.load_module(settings.word(Setting::Device), module, services_.logger));
   // A module that was loaded before keeps its first options.
   const compute::Status threads = module_.module->set_threads(module.threads);
   if (!threads.ok()) return compute::to_error(threads);

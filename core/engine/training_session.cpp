@@ -127,19 +127,20 @@ Expected<StepReport> SessionImpl::step(const CancelToken& cancel) {
           fmt::format("Memory ran out; training goes on with {} sequences at a time.", inner.micro_batch)},
          &report);
   }
-  NS_RETURN_IF_ERROR(evaluate_if_due(&report, cancel));
-  watch_memory(&report);
-  save_if_due(&report);
   const StepSeconds& s = report.seconds;
-  const double seconds = s.data + s.forward_backward + s.optimizer + s.checkpoint_stall;
+  const double seconds = s.data + s.forward_backward + s.optimizer;
   report.tokens_per_second = seconds > 0 ? static_cast<double>(report.tokens) / seconds : 0;
+  evaluate_if_due(&report, cancel);
+  watch_memory(&report);
+  // The history before the checkpoint: a run that goes on from there finds no gap.
   history_->add(report);
+  save_if_due(&report);
   return report;
 }
 
-Expected<void> SessionImpl::evaluate_if_due(StepReport* report, const CancelToken& cancel) {
+void SessionImpl::evaluate_if_due(StepReport* report, const CancelToken& cancel) {
   const std::uint64_t interval = directory_.settings().number(Setting::EvalIntervalSteps);
-  if (!held_out_part_ || interval == 0 || state_.step % interval != 0) return {};
+  if (!held_out_part_ || interval == 0 || state_.step % interval != 0) return;
   const MonotonicTime begin = services_.clock.monotonic_now();
   auto validation = evaluate(false, cancel);
   report->seconds.evaluation = to_seconds(services_.clock.monotonic_now() - begin);
@@ -151,7 +152,6 @@ Expected<void> SessionImpl::evaluate_if_due(StepReport* report, const CancelToke
           "The held-out loss could not be measured: " + validation.error().message},
          report);
   }
-  return {};
 }
 
 Expected<Validation> SessionImpl::evaluate(bool complete, const CancelToken& cancel) {
@@ -197,7 +197,6 @@ void SessionImpl::watch_memory(StepReport* report) {
 void SessionImpl::save_if_due(StepReport* report) {
   if (checkpoints_->due(state_)) {
     const MonotonicTime begin = services_.clock.monotonic_now();
-    // The history first: a run that goes on from this checkpoint finds no gap in it.
     history_->flush();
     report->checkpoint_started = checkpoints_->save(run_state());
     report->seconds.checkpoint_stall = to_seconds(services_.clock.monotonic_now() - begin);
@@ -239,6 +238,7 @@ std::vector<std::uint64_t> SessionImpl::take_router_load() {
 
 void SessionImpl::tell(const Alert& alert, StepReport* report) {
   services_.logger.write({alert.level, alert.category, alert.text});
+  history_->events().append(alert.level, alert.category, alert.text);
   report->alerts.push_back(alert);
 }
 

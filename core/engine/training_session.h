@@ -24,8 +24,7 @@
 #include "core/base/clock.h"
 #include "core/base/expected.h"
 #include "core/base/log.h"
-#include "core/compute/module_abi.h"
-#include "core/compute/stage.h"
+#include "core/compute/module.h"
 #include "core/data/tokenizer.h"
 #include "core/engine/data_directory.h"
 #include "core/history/event_log.h"
@@ -39,6 +38,10 @@ struct TrainingServices {
   storage::FileEnv& files;
   const Clock& clock;
   Logger& logger;
+  // Makes the compute module; tests put a small one here.
+  std::function<Expected<compute::LoadedModule>(const std::string& kind, const compute::ModuleOptions&,
+                                                Logger&)>
+      load_module = compute::load_module;
 };
 
 struct PrepareProgress {
@@ -117,7 +120,7 @@ struct StepReport {
   double loss = 0;                 // nats per token, of the training batch
   std::uint64_t tokens = 0;        // of this step
   std::uint64_t total_tokens = 0;  // since the model began
-  double tokens_per_second = 0;    // of this step, evaluation not counted
+  double tokens_per_second = 0;    // data, passes and optimizer; not evaluation and stalls
   double learning_rate = 0;
   double gradient_norm = 0;  // before clipping
   double balance = 0;        // router load balance, minimum 1; 0: dense

@@ -54,7 +54,7 @@ class SessionImpl final : public TrainingSession {
   // Parts of step().
   compute::StepOptions step_options(std::uint64_t step) const;
   Expected<train::InnerStep> run_step(StepReport* report, const CancelToken& cancel);
-  Expected<void> evaluate_if_due(StepReport* report, const CancelToken& cancel);
+  void evaluate_if_due(StepReport* report, const CancelToken& cancel);
   void save_if_due(StepReport* report);
   void watch_memory(StepReport* report);
   void follow_limits(StepReport* report);

@@ -1,0 +1,417 @@
+// The training session over a toy compute module: the loss falls, a kill costs time but never the result, and
+// nothing that goes wrong around the training stops it or loses anything.
+#include <QtTest>
+
+#include "core/checkpoint/catalogue.h"
+#include "tests/support/fault_file_env.h"
+#include "tests/unit/engine/toy_module.h"
+#include "tests/unit/engine/training_fixture.h"
+
+using neuroshard::CancelSource;
+using neuroshard::CancelToken;
+using neuroshard::ErrorCode;
+using neuroshard::Expected;
+using neuroshard::LogLevel;
+using neuroshard::engine::DataDirectory;
+using neuroshard::engine::PrepareOptions;
+using neuroshard::engine::SessionInfo;
+using neuroshard::engine::SessionMode;
+using neuroshard::engine::Setting;
+using neuroshard::engine::StepReport;
+using neuroshard::engine::TrainingServices;
+using neuroshard::engine::TrainingSession;
+using neuroshard::testing::FaultFileEnv;
+using neuroshard::testing::Faults;
+using neuroshard::testing::ToyModule;
+using neuroshard::testing::TrainingFixture;
+namespace compute = neuroshard::compute;
+namespace storage = neuroshard::storage;
+
+namespace {
+
+// One start of the program: data directory, module, session. Destroying it is a kill, as far as the disk can
+// tell.
+struct Run {
+  std::unique_ptr<DataDirectory> directory;
+  std::unique_ptr<ToyModule> module = std::make_unique<ToyModule>();
+  std::unique_ptr<TrainingSession> session;
+  Expected<SessionInfo> info = neuroshard::make_error(ErrorCode::Internal, "not prepared");
+
+  Run(TrainingFixture& fixture, const std::string& name, const std::string& text = "text.txt",
+      SessionMode mode = SessionMode::Train, storage::FileEnv* files = nullptr) {
+    auto opened = fixture.open(name);
+    NS_CHECK(opened.ok());
+    directory = std::move(*opened);
+    TrainingServices services{files != nullptr ? *files : fixture.files(), fixture.clock(), fixture.logger()};
+    services.load_module = [this](const std::string&, const compute::ModuleOptions& options,
+                                  neuroshard::Logger&) {
+      module->controls.threads = options.threads;
+      return Expected<compute::LoadedModule>(compute::LoadedModule{module.get(), {}});
+    };
+    auto created = TrainingSession::create(*directory, services);
+    NS_CHECK(created.ok());
+    session = std::move(*created);
+    PrepareOptions options;
+    options.mode = mode;
+    if (!text.empty()) options.text = fixture.path(text);
+    info = session->prepare(options);
+  }
+  ~Run() { session.reset(); }
+
+  StepReport step() {
+    auto report = session->step(CancelToken());
+    NS_CHECK(report.ok());
+    return std::move(*report);
+  }
+  std::vector<double> steps(int count) {
+    std::vector<double> losses;
+    for (int i = 0; i < count; ++i) losses.push_back(step().loss);
+    return losses;
+  }
+};
+
+std::size_t checkpoints(TrainingFixture& fixture, const std::string& name) {
+  return neuroshard::checkpoint::Catalogue(fixture.files(), fixture.path(name) + "/checkpoints")
+      .list()
+      ->size();
+}
+
+}  // namespace
+
+class TestTrainingSession : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void loss_falls_and_is_reported();
+  void kill_and_resume_repeats_bit_for_bit_data();
+  void kill_and_resume_repeats_bit_for_bit();
+  void stop_within_a_step_changes_nothing();
+  void clean_stop_saves_once();
+  void disk_full_goes_on_and_recovers();
+  void memory_limit_says_what_is_missing();
+  void out_of_memory_is_remembered();
+  void diverged_step_is_not_applied();
+  void another_tokenizer_is_refused();
+  void another_network_is_refused();
+  void no_text_says_what_to_give();
+  void generation_opens_the_trained_weights();
+  void history_has_no_gap_after_a_kill();
+  void damaged_checkpoint_is_passed_over();
+};
+
+void TestTrainingSession::loss_falls_and_is_reported() {
+  TrainingFixture fixture;
+  Run run(fixture, "d");
+  QVERIFY2(run.info.ok(), run.info.ok() ? "" : run.info.error().describe().c_str());
+  QVERIFY(run.info->tokenizer_learned);
+  QCOMPARE(run.info->files_added, std::uint64_t{1});
+  QCOMPARE(run.info->sequences_per_step, 8u);
+  QVERIFY(run.info->train_tokens > 8 * run.info->held_out_tokens && run.info->held_out_tokens > 0);
+  double first = 0, last = 0, first_validation = 0, last_validation = 0;
+  for (std::uint64_t step = 1; step <= 40; ++step) {
+    const StepReport report = run.step();
+    QCOMPARE(report.step, step);
+    QCOMPARE(report.tokens, std::uint64_t{128});
+    QCOMPARE(report.total_tokens, step * 128);
+    QVERIFY(report.gradient_norm > 0 && report.tokens_per_second > 0);
+    QCOMPARE(report.validation.has_value(), step % 10 == 0);
+    if (step == 1) {
+      first = report.loss;
+      QCOMPARE(report.learning_rate, 0.01 / 5);
+    }
+    if (report.validation) {
+      if (first_validation == 0) first_validation = report.validation->loss;
+      last_validation = report.validation->loss;
+      QCOMPARE(report.validation->split, std::string("held-out"));
+      QVERIFY(report.validation->bits_per_byte > 0);
+      QVERIFY(!report.validation->complete);
+    }
+    // All tokens of the step and no others: the evaluation's are not counted.
+    std::uint64_t routed = 0;
+    for (const std::uint64_t count : report.router_load) routed += count;
+    QCOMPARE(routed, std::uint64_t{128});
+    last = report.loss;
+  }
+  QVERIFY(std::abs(first - std::log(300.0)) < 0.1);  // knows nothing at first
+  QVERIFY2(last < 0.7 * first, qPrintable(QString::number(last)));
+  QVERIFY(last_validation < first_validation);
+  const auto complete = run.session->evaluate(true, CancelToken());
+  QVERIFY(complete.ok() && complete->complete);
+  QVERIFY(complete->tokens > 200);
+}
+
+void TestTrainingSession::kill_and_resume_repeats_bit_for_bit_data() {
+  QTest::addColumn<QList<int>>("kills");
+  QTest::newRow("before the first checkpoint") << QList<int>{3};
+  QTest::newRow("just after one") << QList<int>{10};
+  QTest::newRow("between two") << QList<int>{13};
+  QTest::newRow("again and again") << QList<int>{1, 7, 8, 16, 24};
+}
+
+void TestTrainingSession::kill_and_resume_repeats_bit_for_bit() {
+  QFETCH(QList<int>, kills);
+  TrainingFixture fixture;
+  { Run import(fixture, "fresh"); }
+  fixture.copy("fresh", "uninterrupted");
+  fixture.copy("fresh", "killed");
+  constexpr int total = 30;
+  std::vector<double> expected;
+  {
+    Run run(fixture, "uninterrupted", "");
+    expected = run.steps(total);
+  }
+  std::vector<double> losses(total);
+  for (const int until : kills + QList<int>{total}) {
+    Run run(fixture, "killed", "");
+    QVERIFY(run.info.ok());
+    QVERIFY(run.info->step % 5 == 0 && run.info->step <= static_cast<std::uint64_t>(until));
+    while (run.session->steps_done() < static_cast<std::uint64_t>(until)) {
+      const StepReport report = run.step();
+      losses[report.step - 1] = report.loss;
+    }
+  }
+  QCOMPARE(losses, expected);
+}
+
+void TestTrainingSession::stop_within_a_step_changes_nothing() {
+  TrainingFixture fixture;
+  { Run import(fixture, "fresh"); }
+  fixture.copy("fresh", "stopped");
+  std::vector<double> expected;
+  {
+    Run run(fixture, "fresh", "");
+    expected = run.steps(12);
+  }
+  fixture.settings[Setting::MaxMicroBatch] = "8";
+  Run run(fixture, "stopped", "");
+  std::vector<double> losses = run.steps(6);
+  CancelSource source;
+  source.cancel();
+  QCOMPARE(run.session->step(source.token()).error().code, ErrorCode::Cancelled);
+  QCOMPARE(run.session->steps_done(), std::uint64_t{6});
+  QVERIFY(run.session->finish().ok());  // and what is saved now has nothing of the stopped step in it
+  run.session.reset();
+  run.directory.reset();
+  Run resumed(fixture, "stopped", "");
+  QCOMPARE(resumed.info->step, std::uint64_t{6});
+  for (const double loss : resumed.steps(6)) losses.push_back(loss);
+  QCOMPARE(losses, expected);
+}
+
+void TestTrainingSession::clean_stop_saves_once() {
+  TrainingFixture fixture;
+  fixture.settings[Setting::CheckpointEverySteps] = "1000";
+  {
+    Run run(fixture, "d");
+    run.steps(3);
+    QVERIFY(run.session->finish().ok());
+    QCOMPARE(checkpoints(fixture, "d"), std::size_t{1});
+    QVERIFY(run.session->finish().ok());
+    QCOMPARE(checkpoints(fixture, "d"), std::size_t{1});
+  }
+  Run again(fixture, "d");
+  QCOMPARE(again.info->step, std::uint64_t{3});
+  QCOMPARE(again.info->files_added, std::uint64_t{0});  // the same text once more is known
+  QVERIFY(again.session->finish().ok());
+  QCOMPARE(checkpoints(fixture, "d"), std::size_t{1});
+}
+
+void TestTrainingSession::disk_full_goes_on_and_recovers() {
+  TrainingFixture fixture;
+  { Run import(fixture, "d"); }
+  {
+    FaultFileEnv full(fixture.files(), Faults{.room_bytes = 3000});
+    Run run(fixture, "d", "", SessionMode::Train, &full);
+    QVERIFY2(run.info.ok(), run.info.ok() ? "" : run.info.error().describe().c_str());
+    int alerts = 0;
+    for (int i = 0; i < 15; ++i) {
+      for (const auto& alert : run.step().alerts) {
+        QCOMPARE(alert.category, std::string("checkpoint"));
+        QCOMPARE(alert.level, LogLevel::Error);
+        ++alerts;
+      }
+    }
+    QVERIFY(alerts >= 1);
+    QCOMPARE(run.session->steps_done(), std::uint64_t{15});
+    // A stop says that its checkpoint is not there.
+    const auto finished = run.session->finish();
+    QVERIFY(!finished.ok());
+    QCOMPARE(finished.error().code, ErrorCode::Exhausted);
+    const auto events = run.session->events().newest(50, LogLevel::Error);
+    QVERIFY(events.ok() && !events->events.empty());
+  }
+  QCOMPARE(checkpoints(fixture, "d"), std::size_t{0});
+  // With room again, everything works.
+  Run run(fixture, "d", "");
+  QVERIFY(run.info.ok());
+  run.steps(2);
+  QVERIFY(run.session->finish().ok());
+  QCOMPARE(checkpoints(fixture, "d"), std::size_t{1});
+}
+
+void TestTrainingSession::memory_limit_says_what_is_missing() {
+  TrainingFixture fixture;
+  fixture.settings[Setting::MemoryLimit] = "128MiB";
+  Run run(fixture, "d");
+  QVERIFY(!run.info.ok());
+  QCOMPARE(run.info.error().code, ErrorCode::Exhausted);
+  QVERIFY(run.info.error().message.find("128 MiB") != std::string::npos);
+  QVERIFY(run.info.error().message.find("are missing") != std::string::npos);
+}
+
+void TestTrainingSession::out_of_memory_is_remembered() {
+  TrainingFixture fixture;
+  {
+    Run run(fixture, "d");
+    QCOMPARE(run.info->micro_batch, 8u);
+    QCOMPARE(run.step().micro_batch, 8u);
+    run.module->controls.fits = 3;
+    const StepReport report = run.step();
+    QCOMPARE(report.micro_batch, 2u);
+    QCOMPARE(report.alerts.size(), std::size_t{1});
+    QCOMPARE(report.alerts.front().category, std::string("memory"));
+    QVERIFY(run.session->finish().ok());
+  }
+  Run again(fixture, "d");
+  QCOMPARE(again.info->micro_batch, 2u);
+  QCOMPARE(again.step().micro_batch, 2u);
+}
+
+void TestTrainingSession::diverged_step_is_not_applied() {
+  TrainingFixture fixture;
+  { Run import(fixture, "d"); }
+  fixture.copy("d", "copy");
+  Run reference(fixture, "copy", "");
+  const std::vector<double> expected = reference.steps(4);
+  Run run(fixture, "d", "");
+  run.steps(3);
+  run.module->controls.spoil_step = 4;
+  const auto spoiled = run.session->step(CancelToken());
+  QCOMPARE(spoiled.error().code, ErrorCode::Corrupt);
+  QVERIFY(spoiled.error().message.find("Restore an earlier checkpoint") != std::string::npos);
+  QCOMPARE(run.session->steps_done(), std::uint64_t{3});
+  run.module->controls.spoil_step = 0;
+  QCOMPARE(run.step().loss, expected.back());
+}
+
+void TestTrainingSession::another_tokenizer_is_refused() {
+  TrainingFixture fixture;
+  {
+    Run run(fixture, "d");
+    run.steps(1);
+    QVERIFY(run.session->finish().ok());
+  }
+  neuroshard::testing::write_text(
+      fixture.path("other.txt"),
+      std::string("zyx wvu tsr ") + std::string(3000, 'q') + neuroshard::testing::simple_text(5, 50));
+  { Run other(fixture, "e", "other.txt"); }
+  // The node's key signs its data, so the other data comes with the other key: keep everything but the
+  // checkpoints.
+  fixture.copy("d/checkpoints", "e/checkpoints");
+  Run run(fixture, "e", "");
+  QVERIFY(!run.info.ok());
+  QCOMPARE(run.info.error().code, ErrorCode::InvalidArgument);
+  QVERIFY(run.info.error().message.find("another tokenizer") != std::string::npos);
+}
+
+void TestTrainingSession::another_network_is_refused() {
+  TrainingFixture fixture;
+  {
+    Run run(fixture, "d");
+    run.steps(1);
+    QVERIFY(run.session->finish().ok());
+  }
+  neuroshard::testing::TinyNetwork network;
+  network.experts = 4;
+  TrainingFixture other(network);
+  { Run fresh(other, "e"); }
+  std::filesystem::copy(fixture.path("d") + "/checkpoints", other.path("e") + "/checkpoints",
+                        std::filesystem::copy_options::recursive);
+  Run run(other, "e", "");
+  QVERIFY(!run.info.ok());
+  QCOMPARE(run.info.error().code, ErrorCode::InvalidArgument);
+  QVERIFY(run.info.error().message.find("another network") != std::string::npos);
+}
+
+void TestTrainingSession::no_text_says_what_to_give() {
+  TrainingFixture fixture;
+  const Run run(fixture, "d", "");
+  QVERIFY(!run.info.ok());
+  QCOMPARE(run.info.error().code, ErrorCode::NotFound);
+  QVERIFY(run.info.error().message.find("--text") != std::string::npos);
+  const Run missing(fixture, "e", "missing.txt");
+  QCOMPARE(missing.info.error().code, ErrorCode::NotFound);
+}
+
+void TestTrainingSession::generation_opens_the_trained_weights() {
+  TrainingFixture fixture;
+  std::vector<float> trained;
+  {
+    Run run(fixture, "d");
+    run.steps(2);
+    QVERIFY(run.session->finish().ok());
+    const compute::SlotBuffers slot = run.session->stage().slot(0);
+    trained.assign(slot.parameters, slot.parameters + slot.count);
+  }
+  {
+    Run run(fixture, "d", "", SessionMode::Generate);
+    QVERIFY2(run.info.ok(), run.info.ok() ? "" : run.info.error().describe().c_str());
+    QCOMPARE(run.info->step, std::uint64_t{2});
+    const compute::SlotBuffers slot = run.session->stage().slot(0);
+    QVERIFY(slot.gradient == nullptr && slot.moment1 == nullptr);
+    QCOMPARE(std::vector<float>(slot.parameters, slot.parameters + slot.count), trained);
+    QCOMPARE(run.session->tokenizer().vocab_size(), run.info->vocabulary);
+    QVERIFY(run.session->finish().ok());
+  }
+  { Run import(fixture, "untrained"); }
+  const Run nothing(fixture, "untrained", "", SessionMode::Generate);
+  QCOMPARE(nothing.info.error().code, ErrorCode::NotFound);
+}
+
+void TestTrainingSession::history_has_no_gap_after_a_kill() {
+  TrainingFixture fixture;
+  {
+    Run run(fixture, "d");
+    run.steps(13);
+  }
+  Run run(fixture, "d");
+  QVERIFY(run.info->step == 10 || run.info->step == 5);  // the save of step 10 may have been cut off
+  const auto resumed_at = static_cast<std::int64_t>(run.info->step);
+  auto values = run.session->series().query("loss", 0, 1000, 1000);
+  QVERIFY(values.ok());
+  QCOMPARE(values->size(), static_cast<std::size_t>(resumed_at));
+  run.steps(7);
+  values = run.session->series().query("loss", 0, 1000, 1000);
+  QCOMPARE(values->size(), static_cast<std::size_t>(resumed_at + 7));
+  for (std::size_t i = 0; i < values->size(); ++i)
+    QCOMPARE((*values)[i].first, static_cast<std::int64_t>(i + 1));
+  QCOMPARE(run.session->series().query("val_loss", 0, 1000, 1000)->size(), std::size_t{1});
+}
+
+void TestTrainingSession::damaged_checkpoint_is_passed_over() {
+  TrainingFixture fixture;
+  fixture.settings[Setting::CheckpointEverySteps] = "1000";
+  std::string newest;
+  {
+    Run run(fixture, "d");
+    run.steps(2);
+    QVERIFY(run.session->save().ok());
+    run.steps(2);
+    newest = *run.session->save();
+  }
+  for (const auto& file : std::filesystem::directory_iterator(fixture.path("d/checkpoints/" + newest))) {
+    if (file.path().extension() != ".safetensors") continue;
+    QFile damaged(QString::fromStdString(file.path().string()));
+    QVERIFY(damaged.open(QIODevice::ReadWrite));
+    damaged.seek(damaged.size() - 100);
+    damaged.write("torn");
+  }
+  Run run(fixture, "d");
+  QVERIFY2(run.info.ok(), run.info.ok() ? "" : run.info.error().describe().c_str());
+  QCOMPARE(run.info->step, std::uint64_t{2});
+  const StepReport report = run.step();
+  QVERIFY(!report.alerts.empty());
+  QCOMPARE(report.alerts.front().category, std::string("checkpoint"));
+}
+
+QTEST_GUILESS_MAIN(TestTrainingSession)
+#include "test_training_session.moc"

@@ -1,0 +1,118 @@
+// A small node to train: a network profile of a tiny model, simple text, and a data directory in a temporary
+// folder.
+#pragma once
+
+#include <QDir>
+#include <QFile>
+#include <QTemporaryDir>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/check.h"
+#include "core/base/log.h"
+#include "core/base/rng.h"
+#include "core/engine/training_session.h"
+#include "tests/unit/engine/no_sync_file_env.h"
+
+namespace neuroshard::testing {
+
+// Keys and words that are the same in every run.
+class SeededEntropy final : public crypto::Entropy {
+ public:
+  void fill(MutableByteSpan target) override {
+    for (auto& byte : target) byte = static_cast<std::uint8_t>(rng_.next());
+  }
+
+ private:
+  Rng rng_{7};
+};
+
+inline void write_text(const std::string& path, const std::string& text) {
+  QFile file(QString::fromStdString(path));
+  NS_CHECK(file.open(QIODevice::WriteOnly));
+  file.write(text.data(), static_cast<qint64>(text.size()));
+}
+
+// Sentences of few words: easy to learn.
+inline std::string simple_text(std::uint64_t seed, int sentences) {
+  const char* const who[] = {"the cat", "the dog", "a bird", "my friend"};
+  const char* const does[] = {"sees", "likes", "finds", "follows"};
+  const char* const what[] = {"the red ball", "a small house", "the old tree", "some water"};
+  Rng rng(seed);
+  std::string text;
+  for (int i = 0; i < sentences; ++i) {
+    text += std::string(who[rng.below(4)]) + ' ' + does[rng.below(4)] + ' ' + what[rng.below(4)] + ".\n";
+  }
+  return text;
+}
+
+struct TinyNetwork {
+  std::uint64_t layers = 1, hidden = 16, head_dim = 8, experts = 2, vocab = 300, sequence = 16,
+                batch_tokens = 128;
+  std::uint64_t router_bias_gamma_nano = 1'000'000;
+};
+
+// A folder with text, profile and data directories; a session over one of them.
+class TrainingFixture {
+ public:
+  explicit TrainingFixture(const TinyNetwork& network = {}) {
+    auto profile = engine::builtin_profile("solo");
+    NS_CHECK(profile.ok());
+    engine::ConsensusPart& c = profile->consensus;
+    c.name = "tiny";
+    c.layers = network.layers;
+    c.hidden = network.hidden;
+    c.head_dim = network.head_dim;
+    c.heads_per_kv_head = 2;
+    c.experts = network.experts;
+    c.experts_per_token = std::min<std::uint64_t>(2, network.experts);
+    c.vocab = network.vocab;
+    c.sequence = network.sequence;
+    c.batch_tokens = network.batch_tokens;
+    c.router_bias_gamma_nano = network.router_bias_gamma_nano;
+    c.peak_learning_rate_nano = 10'000'000;
+    c.warmup_steps = 5;
+    c.decay_steps = 1000;
+    write_text(path("tiny.json"), engine::format_network_profile(*profile));
+    write_text(path("text.txt"), simple_text(1, 1500));
+  }
+
+  std::string path(const std::string& name) const {
+    return folder_.filePath(QString::fromStdString(name)).toStdString();
+  }
+  void copy(const std::string& from, const std::string& to) const {
+    std::filesystem::copy(path(from), path(to), std::filesystem::copy_options::recursive);
+  }
+  void remove(const std::string& name) const { std::filesystem::remove_all(path(name)); }
+
+  Expected<std::unique_ptr<engine::DataDirectory>> open(const std::string& name) {
+    engine::DataDirectoryOptions options;
+    options.path = path(name);
+    options.profile = path("tiny.json");
+    options.environment = nullptr;
+    options.setting_flags = {{engine::Setting::CheckpointMinInterval, "0s"},
+                             {engine::Setting::CheckpointEverySteps, "5"},
+                             {engine::Setting::EvalIntervalSteps, "10"},
+                             {engine::Setting::EvalTokens, "200"},
+                             {engine::Setting::CpuThreads, "1"}};
+    for (const auto& [setting, value] : settings) options.setting_flags.emplace_back(setting, value);
+    return engine::DataDirectory::open(options, {files_, entropy_, clock_, logger_});
+  }
+
+  std::map<engine::Setting, std::string> settings;  // beside those above
+  storage::FileEnv& files() { return files_; }
+  const Clock& clock() const { return clock_; }
+  Logger& logger() { return logger_; }
+
+ private:
+  QTemporaryDir folder_;
+  NoSyncFileEnv files_;
+  SeededEntropy entropy_;
+  SystemClock clock_;
+  NullLogger logger_;
+};
+
+}  // namespace neuroshard::testing
