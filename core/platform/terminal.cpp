@@ -90,8 +90,8 @@ int terminal_width(int fallback) {
 Expected<std::string> prompt(std::string_view question, bool hidden) {
   const Terminal terminal;
   if (!terminal.ok()) return no_terminal();
+  const LineInput line(terminal.descriptor(), hidden);  // before the question: no key goes the old way
   terminal.write_all(question);
-  const LineInput line(terminal.descriptor(), hidden);
   std::string answer;
   answer.reserve(max_prompt_bytes);  // never moved: no stray copies of a secret
   for (;;) {

@@ -166,7 +166,8 @@ void TestKeystore::every_flipped_byte_is_noticed() {
       const auto forged = Keystore::decode(bad);
       if (!forged.ok()) continue;
       const auto opened = forged->unlock(material(forged->protection(), keychain_key()));
-      if (p != Protection::None) QVERIFY(!opened.ok());
+      const bool in_checksum = i >= good.size() - sizeof(Hash256);  // put right again above
+      if (p != Protection::None && !in_checksum) QVERIFY2(!opened.ok(), qPrintable(QString::number(i)));
       if (opened.ok()) QCOMPARE(opened->key().public_key(), with_words().key().public_key());
     }
   }
