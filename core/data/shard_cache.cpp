@@ -1,0 +1,121 @@
+#include "core/data/shard_cache.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/data/detail/json_fields.h"
+
+namespace neuroshard::data {
+namespace {
+
+constexpr const char* order_file = "cache.json";
+constexpr const char* extension = ".pt";
+constexpr std::uint64_t max_order_bytes = 64u << 20;
+constexpr std::uint64_t spare_disk_bytes = 64u << 20;  // left for everything else on that disk
+
+}  // namespace
+
+Expected<std::unique_ptr<ShardCache>> ShardCache::open(storage::FileEnv& env, const std::string& directory,
+                                                       std::uint64_t max_bytes) {
+  NS_RETURN_IF_ERROR(env.create_directories(directory));
+  std::unique_ptr<ShardCache> cache(new ShardCache(env, directory, max_bytes));
+  NS_ASSIGN_OR_RETURN(const auto files, env.list(directory));
+  for (const storage::DirectoryEntry& file : files) {
+    const std::string hash = file.name.substr(0, file.name.rfind('.'));
+    if (!file.is_directory && file.name.ends_with(extension) && hash_from_hex(hash).ok()) {
+      cache->entries_[hash] = {file.size, 0};
+    }
+  }
+  cache->load_order();
+  NS_RETURN_IF_ERROR(cache->make_room(0));
+  return cache;
+}
+
+void ShardCache::load_order() {
+  auto bytes = storage::read_file(env_, directory_ + "/" + order_file, max_order_bytes);
+  if (!bytes.ok()) return;
+  const auto document = detail::parse_object(*bytes, max_order_bytes, order_file);
+  if (!document.ok()) return;
+  for (const auto& [hash, use] : document->items()) {
+    const auto entry = entries_.find(hash);
+    if (entry == entries_.end() || !use.is_number_unsigned()) continue;
+    entry->second.last_use = use.get<std::uint64_t>();
+    uses_ = std::max(uses_, entry->second.last_use);
+  }
+}
+
+// Losing it only costs the order of eviction.
+void ShardCache::store_order() {
+  nlohmann::json document = nlohmann::json::object();
+  for (const auto& [hash, entry] : entries_) document[hash] = entry.last_use;
+  (void)storage::write_file_atomic(env_, directory_ + "/" + order_file, detail::to_document(document));
+}
+
+std::string ShardCache::path_of(const Hash256& hash) const {
+  return directory_ + "/" + to_hex(hash) + extension;
+}
+
+bool ShardCache::touch(const Hash256& hash) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto entry = entries_.find(to_hex(hash));
+  if (entry == entries_.end()) return false;
+  if (!env_.exists(path_of(hash))) {  // somebody tidied up
+    entries_.erase(entry);
+    return false;
+  }
+  entry->second.last_use = ++uses_;
+  store_order();
+  return true;
+}
+
+Expected<void> ShardCache::make_room(std::uint64_t bytes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (bytes > max_bytes_) {
+    return make_error(
+        ErrorCode::Exhausted,
+        fmt::format("a shard of {} bytes does not fit into the cache of {} bytes; allow more disk space",
+                    bytes, max_bytes_));
+  }
+  const auto used = [this] {
+    std::uint64_t sum = 0;
+    for (const auto& [hash, entry] : entries_) sum += entry.bytes;
+    return sum;
+  };
+  const auto disk_is_short = [&] {
+    const auto free = env_.free_bytes(directory_);
+    return bytes > 0 && free.ok() && *free < bytes + spare_disk_bytes;
+  };
+  while (!entries_.empty() && (used() + bytes > max_bytes_ || disk_is_short())) {
+    const auto oldest = std::min_element(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) {
+      return a.second.last_use < b.second.last_use;
+    });
+    NS_RETURN_IF_ERROR(env_.remove_file(directory_ + "/" + oldest->first + extension));
+    entries_.erase(oldest);
+  }
+  if (disk_is_short()) {
+    return make_error(ErrorCode::Exhausted,
+                      fmt::format("the disk of {} is nearly full; free some space", directory_));
+  }
+  return {};
+}
+
+void ShardCache::added(const Hash256& hash, std::uint64_t bytes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  entries_[to_hex(hash)] = {bytes, ++uses_};
+  store_order();
+}
+
+void ShardCache::remove(const Hash256& hash) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (entries_.erase(to_hex(hash)) > 0) (void)env_.remove_file(path_of(hash));
+}
+
+std::uint64_t ShardCache::used_bytes() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::uint64_t sum = 0;
+  for (const auto& [hash, entry] : entries_) sum += entry.bytes;
+  return sum;
+}
+
+}  // namespace neuroshard::data

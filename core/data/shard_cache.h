@@ -1,0 +1,53 @@
+// Downloaded shards on disk, named by their hash, under a cap: the least recently used go first.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "core/base/bytes.h"
+#include "core/base/expected.h"
+#include "core/storage/file_env.h"
+
+namespace neuroshard::data {
+
+// Threads: any. One cache per directory at a time.
+class ShardCache {
+ public:
+  // Creates the directory and takes over the shards in it. The order of use is kept in "cache.json"; lost or
+  // damaged, shards count as unused and nothing else happens.
+  static Expected<std::unique_ptr<ShardCache>> open(storage::FileEnv& env, const std::string& directory,
+                                                    std::uint64_t max_bytes);
+
+  std::string path_of(const Hash256& hash) const;
+  // True, and most recently used, when the shard is here.
+  bool touch(const Hash256& hash);
+  // Evicts until `bytes` more fit. Exhausted when they never can: the cap is below one shard, or the disk is
+  // full.
+  Expected<void> make_room(std::uint64_t bytes);
+  // The file at path_of(hash) is complete.
+  void added(const Hash256& hash, std::uint64_t bytes);
+  void remove(const Hash256& hash);
+  std::uint64_t used_bytes() const;
+
+ private:
+  struct Entry {
+    std::uint64_t bytes = 0;
+    std::uint64_t last_use = 0;
+  };
+  ShardCache(storage::FileEnv& env, std::string directory, std::uint64_t max_bytes)
+      : env_(env), directory_(std::move(directory)), max_bytes_(max_bytes) {}
+  void load_order();
+  void store_order();
+
+  storage::FileEnv& env_;
+  const std::string directory_;
+  const std::uint64_t max_bytes_;
+  mutable std::mutex mutex_;
+  std::map<std::string, Entry> entries_;  // by hash, hexadecimal
+  std::uint64_t uses_ = 0;
+};
+
+}  // namespace neuroshard::data

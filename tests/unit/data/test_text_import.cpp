@@ -1,0 +1,283 @@
+// A person's text becomes shards: what is used, what is held out, what happens the second time, and after a
+// stop.
+#include <QtTest>
+
+#include "core/data/dataset.h"
+#include "core/data/detail/utf8_check.h"
+#include "core/data/encoder.h"
+#include "core/data/loader.h"
+#include "core/data/shard_file.h"
+#include "core/data/text_import.h"
+#include "tests/support/fault_file_env.h"
+#include "tests/unit/data/dataset_support.h"
+
+using namespace neuroshard;
+using namespace neuroshard::data;
+using namespace neuroshard::data::testing;
+using neuroshard::testing::MemoryFileEnv;
+
+namespace {
+
+ImportOptions options_for(const std::string& path) {
+  ImportOptions options;
+  options.path = path;
+  options.data_directory = "/node/data";
+  options.sequence = 32;
+  options.vocabulary = 300;
+  options.shard_tokens = 5000;
+  options.threads = 2;
+  return options;
+}
+
+Expected<ImportResult> import(storage::FileEnv& env, const ImportOptions& options) {
+  const ManualClock clock;
+  return import_text(env, clock, key_of(1), options);
+}
+
+std::unique_ptr<Dataset> open(storage::FileEnv& env) {
+  auto dataset = open_local_dataset(env, "/node/data", {key_of(1).public_key(), {}});
+  if (!dataset.ok()) qFatal("%s", dataset.error().describe().c_str());
+  return std::move(dataset).value();
+}
+
+// The text behind all shards of a split, with '|' for the ends of documents.
+std::string text_of(Dataset& dataset, Split split) {
+  Bytes text;
+  for (const ShardEntry& entry : dataset.shards(split)) {
+    for (const std::int32_t token : dataset.load(entry.id, {}).value()->tokens) {
+      if (token == static_cast<std::int32_t>(eos_token)) {
+        text.push_back('|');
+      } else {
+        const ByteSpan bytes = dataset.tokenizer().token_bytes(static_cast<TokenId>(token));
+        text.insert(text.end(), bytes.begin(), bytes.end());
+      }
+    }
+  }
+  return std::string(text.begin(), text.end());
+}
+
+}  // namespace
+
+class TestTextImport : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void summary_says_what_is_used_and_what_not() {
+    MemoryFileEnv env;
+    put_file(env, "/text/a.txt", "Hello, caf\xc3\xa9.\n");
+    put_file(env, "/text/deep/er/b.md", std::string(3000, 'b'));
+    put_file(env, "/text/photo.jpg", std::string("\xff\xd8\xff\0\0JFIF", 9));
+    put_file(env, "/text/latin1.txt",
+             "caf\xe9 cr\xe8me br\xfbl\xe9"
+             "e");
+    put_file(env, "/text/empty.txt", "");
+    put_file(env, "/text/.git/config", "hidden");
+    const TextSummary summary = summarise_text(env, "/text").value();
+    QCOMPARE(summary.files, std::uint64_t{2});
+    QCOMPARE(summary.bytes, std::uint64_t{3014});
+    QCOMPARE(summary.skipped_binary, std::uint64_t{2});
+    QCOMPARE(summary.skipped_empty, std::uint64_t{1});
+    QCOMPARE(summary.sample, std::string("Hello, caf\xc3\xa9.\n"));
+    QCOMPARE(summary.skipped_examples.size(), std::size_t{3});
+    QCOMPARE(summarise_text(env, "/text/a.txt").value().files, std::uint64_t{1});
+    QVERIFY(summarise_text(env, "/nowhere").error().code == ErrorCode::NotFound);
+    const auto no_text = summarise_text(env, "/text/photo.jpg");
+    QVERIFY(no_text.error().code == ErrorCode::InvalidArgument);
+  }
+
+  void text_comes_back_whole_with_its_end_held_out() {
+    MemoryFileEnv env;
+    const std::string one = prose(1, 60'000);
+    const std::string two = prose(2, 7'000);
+    put_file(env, "/text/one.txt", one);
+    put_file(env, "/text/sub/two.txt", two);
+    put_file(env, "/text/copy of two.txt", two);
+    const auto result = import(env, options_for("/text"));
+    QVERIFY2(result.ok(), result.ok() ? "" : result.error().describe().c_str());
+    QCOMPARE(result->files_added, std::uint64_t{2});  // a copy teaches nothing new
+    QCOMPARE(result->bytes_added, static_cast<std::uint64_t>(one.size() + two.size()));
+    QVERIFY(result->tokenizer_learned);
+    QCOMPARE(result->vocabulary, 300u);
+    QVERIFY(result->shards_added > 3);
+
+    const auto dataset = open(env);
+    const std::string train = text_of(*dataset, Split::Train);
+    const std::string held_out = text_of(*dataset, Split::HeldOut);
+    for (const std::string& text : {one, two}) {
+      // Some cut with at most 15 % behind it, at the end of a line.
+      bool found = false;
+      for (std::size_t cut = text.size() * 85 / 100; cut <= text.size() * 9 / 10 && !found; ++cut) {
+        found = text[cut - 1] == '\n' && train.find(text.substr(0, cut) + "|") != std::string::npos &&
+                held_out.find(text.substr(cut) + "|") != std::string::npos;
+      }
+      QVERIFY(found);
+    }
+    QCOMPARE(train.size() + held_out.size(), one.size() + two.size() + 4);  // four ends
+    for (const ShardEntry& entry : dataset->shards(Split::Train)) {
+      QCOMPARE(entry.source, std::string("user"));
+      if (&entry != &dataset->shards(Split::Train).back()) QCOMPARE(entry.tokens, std::uint64_t{5000});
+    }
+    QCOMPARE(result->train_tokens_added + result->held_out_tokens_added, dataset->manifest().total_tokens());
+  }
+
+  void result_does_not_depend_on_threads_or_places() {
+    MemoryFileEnv env;
+    for (int i = 0; i < 40; ++i) put_file(env, fmt::format("/a/{}.txt", i), prose(100 + i, 900));
+    put_file(env, "/a/long.txt", prose(7, 900'000));
+    for (int i = 0; i < 40; ++i) put_file(env, fmt::format("/b/{}/x", 40 - i), prose(100 + i, 900));
+    put_file(env, "/b/0", prose(7, 900'000));
+    ImportOptions first = options_for("/a");
+    first.shard_tokens = 40'000;
+    ImportOptions second = options_for("/b");
+    second.data_directory = "/other/data";
+    second.threads = 1;
+    second.shard_tokens = 40'000;
+    QVERIFY(import(env, first).ok());
+    QVERIFY(import(env, second).ok());
+    QVERIFY(storage::read_file(env, "/node/data/manifest.json", 1 << 20).value() ==
+            storage::read_file(env, "/other/data/manifest.json", 1 << 20).value());
+  }
+
+  // What the encoder makes of the whole text at once is the oracle.
+  void pieces_are_encoded_as_the_whole() {
+    MemoryFileEnv env;
+    const std::string text = prose(4, 1'500'000);
+    put_file(env, "/text.txt", text);
+    ImportOptions options = options_for("/text.txt");
+    options.shard_tokens = 2'500'000;
+    QVERIFY(import(env, options).ok());
+    const auto dataset = open(env);
+    QCOMPARE(dataset->shards(Split::Train).size(), std::size_t{1});
+    const auto shard = dataset->load(dataset->shards(Split::Train)[0].id, {}).value();
+    Bytes decoded;
+    for (std::size_t i = 0; i + 1 < shard->tokens.size(); ++i) {
+      const ByteSpan bytes = dataset->tokenizer().token_bytes(static_cast<TokenId>(shard->tokens[i]));
+      decoded.insert(decoded.end(), bytes.begin(), bytes.end());
+    }
+    Encoder encoder(std::make_shared<Tokenizer>(dataset->tokenizer()));
+    const auto whole = encoder.encode(as_bytes(std::string_view(text).substr(0, decoded.size())));
+    QCOMPARE(whole.size() + 1, shard->tokens.size());
+    for (std::size_t i = 0; i < whole.size(); ++i)
+      QVERIFY(whole[i] == static_cast<TokenId>(shard->tokens[i]));
+  }
+
+  void the_same_text_again_does_nothing() {
+    MemoryFileEnv env;
+    put_file(env, "/text/one.txt", prose(1, 30'000));
+    QVERIFY(import(env, options_for("/text")).value().changed());
+    const Bytes manifest = storage::read_file(env, "/node/data/manifest.json", 1 << 20).value();
+    const auto again = import(env, options_for("/text")).value();
+    QVERIFY(!again.changed());
+    QCOMPARE(again.files_known, std::uint64_t{1});
+    QVERIFY(manifest == storage::read_file(env, "/node/data/manifest.json", 1 << 20).value());
+
+    put_file(env, "/text/two.txt", prose(2, 30'000));
+    const auto more = import(env, options_for("/text")).value();
+    QVERIFY(more.changed() && !more.tokenizer_learned);
+    QCOMPARE(more.files_added, std::uint64_t{1});
+    QCOMPARE(more.files_known, std::uint64_t{1});
+    const auto dataset = open(env);
+    QVERIFY(text_of(*dataset, Split::Train).size() > 50'000);
+  }
+
+  void too_small_text_says_how_much_is_needed() {
+    MemoryFileEnv env;
+    put_file(env, "/note.txt", "short");
+    const auto result = import(env, options_for("/note.txt"));
+    QVERIFY(result.error().code == ErrorCode::InvalidArgument);
+    QVERIFY2(result.error().message.find("33") != std::string::npos, result.error().message.c_str());
+    QVERIFY(!env.exists("/node/data/manifest.json"));
+    // Beside other text it waits until there is more.
+    put_file(env, "/more/long.txt", prose(1, 20'000));
+    QVERIFY(import(env, options_for("/more")).ok());
+    const auto waiting = import(env, options_for("/note.txt")).value();
+    QVERIFY(!waiting.changed());
+    QCOMPARE(waiting.train_tokens_added, std::uint64_t{0});
+    put_file(env, "/more/note.txt", "short");
+    put_file(env, "/more/longer.txt", prose(2, 20'000));
+    QCOMPARE(import(env, options_for("/more")).value().files_added, std::uint64_t{2});
+  }
+
+  void odd_files() {
+    MemoryFileEnv env;
+    put_file(env, "/text/one line", std::string(300'000, 'x'));
+    put_file(env, "/text/spaces", std::string(300'000, ' '));
+    put_file(env, "/text/accents", [] {
+      std::string text;
+      for (int i = 0; i < 150'000; ++i) text += "\xc3\xa9";
+      return text;
+    }());
+    put_file(env, "/text/slip", prose(1, 30'000) + "\xff" + prose(2, 30'000));
+    put_file(env, "/text/a", "a");
+    const auto result = import(env, options_for("/text"));
+    QVERIFY2(result.ok(), result.ok() ? "" : result.error().describe().c_str());
+    QCOMPARE(result->files_added, std::uint64_t{5});
+    const auto dataset = open(env);
+    const std::string held_out = text_of(*dataset, Split::HeldOut);
+    data::detail::Utf8Check check;
+    check.add(as_bytes(std::string_view(held_out)));
+    check.finish();
+    QCOMPARE(check.errors(), std::uint64_t{0});  // no character was cut in two
+  }
+
+  void another_nodes_data_is_not_touched() {
+    MemoryFileEnv env;
+    put_file(env, "/text/one.txt", prose(1, 30'000));
+    QVERIFY(import(env, options_for("/text")).ok());
+    const ManualClock clock;
+    const auto result = import_text(env, clock, key_of(2), options_for("/text"));
+    QVERIFY(result.error().code == ErrorCode::Denied);
+  }
+
+  void a_damaged_shard_is_named_and_not_used() {
+    MemoryFileEnv env;
+    put_file(env, "/text/one.txt", prose(1, 30'000));
+    QVERIFY(import(env, options_for("/text")).ok());
+    env.flip("/node/data/shard_0.pt", 2000);
+    const auto dataset = open(env);
+    const auto shard = dataset->load(0, {});
+    QVERIFY(shard.error().code == ErrorCode::Corrupt);
+    QVERIFY(shard.error().message.find("shard_0.pt") != std::string::npos);
+    QVERIFY(dataset->load(1, {}).ok());
+    QVERIFY(dataset->load(999, {}).error().code == ErrorCode::NotFound);
+  }
+
+  // Whatever the moment of a power cut, the earlier text is still there, and the command given again
+  // completes.
+  void a_stop_at_any_moment_loses_nothing() {
+    using neuroshard::testing::PowerCut;
+    bool done = false;
+    for (std::uint64_t stop = 0; !done; ++stop) {
+      QVERIFY(stop < 500);
+      MemoryFileEnv memory;
+      put_file(memory, "/text/one.txt", prose(1, 9'000));
+      QVERIFY(import(memory, options_for("/text")).ok());
+      put_file(memory, "/text/two.txt", prose(2, 9'000));
+      for (const char* folder : {"/", "/text", "/node"}) QVERIFY(memory.sync_directory(folder).ok());
+      neuroshard::testing::Faults faults;
+      faults.stop_at = stop;
+      faults.tear_at_stop = true;
+      neuroshard::testing::FaultFileEnv env(memory, faults);
+      done = import(env, options_for("/text")).ok();
+      memory.power_cut(stop % 2 == 0 ? PowerCut::OnlySynced : PowerCut::TornData);
+      QVERIFY(text_of(*open(memory), Split::Train).size() > 7'000);
+      QVERIFY(import(memory, options_for("/text")).ok());
+      QVERIFY(text_of(*open(memory), Split::Train).size() > 15'000);
+    }
+  }
+
+  void stops_when_told() {
+    MemoryFileEnv env;
+    put_file(env, "/text/one.txt", prose(1, 30'000));
+    CancelSource source;
+    ImportOptions options = options_for("/text");
+    options.cancel = source.token();
+    options.on_progress = [&](const ImportProgress& progress) {
+      if (progress.phase == ImportProgress::Phase::LearningMerges) source.cancel();
+    };
+    QVERIFY(import(env, options).error().code == ErrorCode::Cancelled);
+  }
+};
+
+QTEST_GUILESS_MAIN(TestTextImport)
+#include "test_text_import.moc"
