@@ -1,6 +1,5 @@
 // neuroshardd run: the long-lived owner of a data directory. Trains until it is told to stop.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -23,7 +22,7 @@ struct RunFlags {
 // One line that whoever started this process waits for.
 void say_ready(const node::Snapshot& view, CommandContext& context) {
   context.output.json_line({{"ready", true},
-                            {"pid", static_cast<std::uint64_t>(getpid())},
+                            {"pid", view.program.pid},
                             {"version", view.program.version},
                             {"data_dir", view.program.data_directory},
                             {"network", view.program.network},

@@ -2,12 +2,12 @@
 #include "core/engine/detail/engine_core.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <thread>
 
 #include "core/crypto/keys.h"
+#include "core/platform/directory_lock.h"
 #include "core/platform/process_memory.h"
 
 namespace neuroshard::engine {
@@ -53,7 +53,7 @@ EngineCore::EngineCore(std::unique_ptr<DataDirectory> directory, EngineServices 
   draft_.identity = {to_hex(crypto::node_id(directory_->node_key().public_key())), directory_->wallet_id(),
                      directory_->instance_id(), directory_->wallet_protected()};
   draft_.program = {options_.version,
-                    static_cast<std::uint64_t>(getpid()),
+                    static_cast<std::uint64_t>(platform::read_lock_holder(directory_path_).pid),
                     services_.clock.wall_now(),
                     directory_->path(),
                     directory_->profile().consensus.name,

@@ -1,0 +1,142 @@
+#include "core/engine/generator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "core/compute/module.h"
+#include "core/data/encoder.h"
+
+namespace neuroshard::engine {
+namespace {
+
+constexpr std::uint64_t cache_session = 1;   // of the stage; one generation at a time
+constexpr std::uint32_t prompt_chunk = 256;  // tokens between two looks at the cancel token
+
+// Closes the cache whatever happens.
+class CacheSession {
+ public:
+  explicit CacheSession(compute::Stage& stage) : stage_(stage) {}
+  CacheSession(const CacheSession&) = delete;
+  CacheSession& operator=(const CacheSession&) = delete;
+  ~CacheSession() {
+    if (open_) stage_.close_session(cache_session);
+  }
+  Expected<void> open(std::uint32_t capacity) {
+    const compute::Status status = stage_.open_session(cache_session, capacity);
+    if (!status.ok()) return compute::to_error(status);
+    open_ = true;
+    return {};
+  }
+  Expected<void> extend(Span<const std::int32_t> tokens, std::vector<float>& logits) {
+    const compute::Status status =
+        stage_.extend_session(cache_session, static_cast<std::uint32_t>(tokens.size()), tokens.data(),
+                              nullptr, nullptr, logits.data());
+    if (!status.ok()) return compute::to_error(status);
+    return {};
+  }
+
+ private:
+  compute::Stage& stage_;
+  bool open_ = false;
+};
+
+// The longest beginning of text that ends between two characters. What can't become UTF-8 any more counts as
+// whole.
+std::size_t whole_characters(std::string_view text) {
+  for (std::size_t back = 1; back <= std::min<std::size_t>(3, text.size()); ++back) {
+    const auto byte = static_cast<unsigned char>(text[text.size() - back]);
+    if ((byte & 0xC0) == 0x80) continue;
+    const std::size_t wanted = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
+    return wanted > back ? text.size() - back : text.size();
+  }
+  return text.size();
+}
+
+// Rows of the head without a token behind them, and control tokens but the end of text, are never written.
+void forbid_control_tokens(std::vector<float>& logits, std::uint32_t vocabulary) {
+  constexpr float never = -std::numeric_limits<float>::infinity();
+  for (data::TokenId id = 0; id < data::first_byte_token; ++id) {
+    if (id != data::eos_token) logits[id] = never;
+  }
+  std::fill(logits.begin() + std::min<std::ptrdiff_t>(vocabulary, static_cast<std::ptrdiff_t>(logits.size())),
+            logits.end(), never);
+}
+
+Expected<std::vector<data::TokenId>> encode_prompt(const data::Tokenizer& tokenizer,
+                                                   const GenerateOptions& options) {
+  if (options.prompt.size() > max_prompt_bytes) {
+    return make_error(ErrorCode::InvalidArgument, fmt::format("the prompt has {} bytes; at most {} are read",
+                                                              options.prompt.size(), max_prompt_bytes));
+  }
+  // The tokenizer belongs to the session, which outlives this call.
+  data::Encoder encoder(std::shared_ptr<const data::Tokenizer>(&tokenizer, [](const data::Tokenizer*) {}));
+  std::vector<data::TokenId> ids;
+  encoder.encode(as_bytes(options.prompt), &ids);
+  // Texts follow one another in training with the end token between them, so it also says "a new text
+  // begins".
+  if (ids.empty()) ids.push_back(data::eos_token);
+  if (ids.size() + options.max_tokens > max_generation_tokens || options.max_tokens == 0) {
+    return make_error(
+        ErrorCode::InvalidArgument,
+        fmt::format("the prompt has {} tokens and {} more are asked for; ask for at least one, and for at "
+                    "most {} together",
+                    ids.size(), options.max_tokens, max_generation_tokens));
+  }
+  return ids;
+}
+
+}  // namespace
+
+Expected<Generation> generate(TrainingSession& session, const Clock& clock, const GenerateOptions& options) {
+  NS_RETURN_IF_ERROR(validate(options.sampling));
+  const data::Tokenizer& tokenizer = session.tokenizer();
+  NS_ASSIGN_OR_RETURN(const std::vector<data::TokenId> prompt, encode_prompt(tokenizer, options));
+  std::vector<float> logits(session.info().shape.vocab);
+  CacheSession cache(session.stage());
+  NS_RETURN_IF_ERROR(cache.open(static_cast<std::uint32_t>(prompt.size()) + options.max_tokens));
+
+  Generation result;
+  result.prompt_tokens = static_cast<std::uint32_t>(prompt.size());
+  const MonotonicTime started = clock.monotonic_now();
+  // Ids are far below 2^31: the stage's signed tokens have the same bits.
+  const Span<const std::int32_t> all(reinterpret_cast<const std::int32_t*>(prompt.data()), prompt.size());
+  for (std::size_t at = 0; at < all.size(); at += prompt_chunk) {
+    if (options.cancel.cancelled()) return make_error(ErrorCode::Cancelled, "stopped before the first word");
+    NS_RETURN_IF_ERROR(
+        cache.extend(all.subspan(at, std::min<std::size_t>(prompt_chunk, all.size() - at)), logits));
+  }
+  const MonotonicTime prompted = clock.monotonic_now();
+  result.prompt_seconds = to_seconds(prompted - started);
+
+  Rng rng(options.seed);
+  std::size_t shown = 0;
+  while (result.tokens < options.max_tokens) {
+    if (options.cancel.cancelled()) return make_error(ErrorCode::Cancelled, "stopped");
+    forbid_control_tokens(logits, tokenizer.vocab_size());
+    NS_ASSIGN_OR_RETURN(const std::int32_t token,
+                        compute::sample_token({logits.data(), logits.size()}, options.sampling, rng));
+    ++result.tokens;
+    if (token == static_cast<std::int32_t>(data::eos_token)) {
+      result.ended = true;
+      break;
+    }
+    result.text += as_text(tokenizer.token_bytes(static_cast<data::TokenId>(token)));
+    const std::size_t whole = whole_characters(result.text);
+    if (options.on_text && whole > shown) {
+      options.on_text(std::string_view(result.text).substr(shown, whole - shown));
+      shown = whole;
+    }
+    if (result.tokens == options.max_tokens) break;
+    NS_RETURN_IF_ERROR(cache.extend({&token, 1}, logits));
+  }
+  if (options.on_text && shown < result.text.size())
+    options.on_text(std::string_view(result.text).substr(shown));
+  result.seconds = to_seconds(clock.monotonic_now() - prompted);
+  return result;
+}
+
+}  // namespace neuroshard::engine

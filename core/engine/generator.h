@@ -1,0 +1,45 @@
+// Text from a trained model: encode the prompt, extend the key/value cache token by token, sample, decode.
+// The same model, prompt, options and build give the same text.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "core/base/cancel.h"
+#include "core/base/clock.h"
+#include "core/base/expected.h"
+#include "core/compute/sampling.h"
+#include "core/engine/training_session.h"
+
+namespace neuroshard::engine {
+
+inline constexpr std::uint64_t max_prompt_bytes = 1u << 20;
+// Prompt and answer together: the cache grows with it.
+inline constexpr std::uint32_t max_generation_tokens = 65'536;
+
+struct GenerateOptions {
+  std::string prompt;  // empty: the beginning of a new text
+  std::uint32_t max_tokens = 128;
+  std::uint64_t seed = 0;
+  compute::SamplingOptions sampling{.temperature = 0.8f, .top_k = 40, .top_p = 1.0f};
+  CancelToken cancel;
+  // Pieces of the answer as they come, cut between characters.
+  std::function<void(std::string_view)> on_text;
+};
+
+struct Generation {
+  std::string text;  // without the prompt; any bytes, UTF-8 where the model writes it
+  std::uint32_t prompt_tokens = 0;
+  std::uint32_t tokens = 0;
+  bool ended = false;  // the model ended the text by itself
+  double prompt_seconds = 0;
+  double seconds = 0;  // of the answer
+};
+
+// On the session's thread, after prepare() in either mode. Errors: InvalidArgument (a prompt or number out of
+// bounds, sampling options), Exhausted (memory), Cancelled, what the stage reports.
+Expected<Generation> generate(TrainingSession& session, const Clock& clock, const GenerateOptions& options);
+
+}  // namespace neuroshard::engine
