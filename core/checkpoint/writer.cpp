@@ -82,7 +82,8 @@ Expected<Writer> Writer::open(storage::FileEnv& env, const crypto::KeyPair& node
   for (const storage::DirectoryEntry& item : names) {
     const bool leftover = item.name == detail::saving_folder || item.name == detail::importing_folder ||
                           item.name.rfind(detail::deleting_prefix, 0) == 0;
-    if (leftover) NS_RETURN_IF_ERROR(env.remove_tree(root + "/" + item.name));
+    // Best effort: on a read-only disk it stays, and its names are never taken for a checkpoint.
+    if (leftover) (void)env.remove_tree(root + "/" + item.name);
   }
   NS_ASSIGN_OR_RETURN(writer.next_sequence_, Catalogue(env, root).next_sequence());
   return writer;

@@ -13,48 +13,32 @@ namespace {
 ErrorCode code_of(int result) {
   switch (result & 0xff) {
     case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-      return ErrorCode::Busy;
+    case SQLITE_LOCKED: return ErrorCode::Busy;
     case SQLITE_READONLY:
     case SQLITE_PERM:
-    case SQLITE_AUTH:
-      return ErrorCode::Denied;
+    case SQLITE_AUTH: return ErrorCode::Denied;
     case SQLITE_FULL:
     case SQLITE_NOMEM:
-    case SQLITE_TOOBIG:
-      return ErrorCode::Exhausted;
+    case SQLITE_TOOBIG: return ErrorCode::Exhausted;
     case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-      return ErrorCode::Corrupt;
-    case SQLITE_CANTOPEN:
-      return ErrorCode::NotFound;
-    case SQLITE_CONSTRAINT:
-      return ErrorCode::AlreadyExists;
-    case SQLITE_IOERR:
-      return ErrorCode::Io;
-    default:
-      return ErrorCode::Internal;
+    case SQLITE_NOTADB: return ErrorCode::Corrupt;
+    case SQLITE_CANTOPEN: return ErrorCode::NotFound;
+    case SQLITE_CONSTRAINT: return ErrorCode::AlreadyExists;
+    case SQLITE_IOERR: return ErrorCode::Io;
+    default: return ErrorCode::Internal;
   }
 }
 
 std::string_view advice(ErrorCode code) {
   switch (code) {
-    case ErrorCode::Busy:
-      return "another program has it locked; try again when that one is done";
-    case ErrorCode::Denied:
-      return "it is read-only; check its owner and access rights";
-    case ErrorCode::Exhausted:
-      return "the disk or memory is full; free some space";
-    case ErrorCode::Corrupt:
-      return "it is damaged or not a database; move it away or restore a backup";
-    case ErrorCode::NotFound:
-      return "it cannot be opened; check that the folder exists and is yours";
-    case ErrorCode::AlreadyExists:
-      return "a rule of the table forbids this";
-    case ErrorCode::Io:
-      return "the disk reported an error; check it";
-    default:
-      return "unexpected";
+    case ErrorCode::Busy: return "another program has it locked; try again when that one is done";
+    case ErrorCode::Denied: return "it is read-only; check its owner and access rights";
+    case ErrorCode::Exhausted: return "the disk or memory is full; free some space";
+    case ErrorCode::Corrupt: return "it is damaged or not a database; move it away or restore a backup";
+    case ErrorCode::NotFound: return "it cannot be opened; check that the folder exists and is yours";
+    case ErrorCode::AlreadyExists: return "a rule of the table forbids this";
+    case ErrorCode::Io: return "the disk reported an error; check it";
+    default: return "unexpected";
   }
 }
 

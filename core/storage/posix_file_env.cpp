@@ -27,14 +27,12 @@ Error posix_error(int code, std::string_view what, const std::string& path) {
   };
   switch (code) {
     case ENOENT:
-    case ENOTDIR:
-      return say(ErrorCode::NotFound, "it does not exist");
+    case ENOTDIR: return say(ErrorCode::NotFound, "it does not exist");
     case EROFS:
       return say(ErrorCode::Denied,
                  "the disk is read-only; make it writable or choose another data directory");
     case EACCES:
-    case EPERM:
-      return say(ErrorCode::Denied, "no permission; check who owns it and its access rights");
+    case EPERM: return say(ErrorCode::Denied, "no permission; check who owns it and its access rights");
     case ENOSPC:
       return say(ErrorCode::Exhausted, "the disk is full; free some space or choose another data directory");
     case EDQUOT:
@@ -42,15 +40,11 @@ Error posix_error(int code, std::string_view what, const std::string& path) {
     case EFBIG:
       return say(ErrorCode::Exhausted, "the file would be larger than this file system or limit allows");
     case EMFILE:
-    case ENFILE:
-      return say(ErrorCode::Exhausted, "too many files are open; raise the limit (ulimit -n)");
+    case ENFILE: return say(ErrorCode::Exhausted, "too many files are open; raise the limit (ulimit -n)");
     case EEXIST:
-    case ENOTEMPTY:
-      return say(ErrorCode::AlreadyExists, "something else is already there");
-    case EISDIR:
-      return say(ErrorCode::InvalidArgument, "it is a folder");
-    case ENAMETOOLONG:
-      return say(ErrorCode::InvalidArgument, "the path is too long");
+    case ENOTEMPTY: return say(ErrorCode::AlreadyExists, "something else is already there");
+    case EISDIR: return say(ErrorCode::InvalidArgument, "it is a folder");
+    case ENAMETOOLONG: return say(ErrorCode::InvalidArgument, "the path is too long");
     default:
       return say(ErrorCode::Io, fmt::format("{}; check the disk", std::generic_category().message(code)));
   }
