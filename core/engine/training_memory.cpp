@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/checkpoint/tensors.h"
+#include "core/compute/memory_estimate.h"
 #include "core/compute/slot.h"
 #include "core/platform/heap.h"
 #include "core/platform/process_memory.h"
@@ -17,8 +19,6 @@ constexpr std::uint64_t mib = 1u << 20;
 constexpr std::uint64_t baseline_grain = 32 * mib;
 // Pages of libraries that the first step brings in, database, tokenizer, threads' stacks.
 constexpr std::uint64_t margin = 96 * mib;
-// Temporaries of the output layer and of the attention, which do not grow with the micro-batch.
-constexpr std::uint64_t workspace = 24 * mib;
 // One file's buffers while slots are written straight from the weights.
 constexpr std::uint64_t write_buffer = 16 * mib;
 // Without a limit of the user's: what the machine has free, less what it should keep for other programs.
@@ -26,20 +26,6 @@ constexpr double share_of_free = 0.9;
 
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t grain) {
   return (bytes + grain - 1) / grain * grain;
-}
-
-// What one sequence needs between its forward and its backward pass, and the most that one layer needs on
-// top.
-std::uint64_t activation_bytes(const compute::ModelShape& shape) {
-  const std::uint64_t hidden = shape.hidden;
-  const std::uint64_t heads = std::uint64_t{shape.heads} * shape.head_dim;
-  const std::uint64_t qkv = heads + 2ull * shape.kv_heads * shape.head_dim;
-  const std::uint64_t choices = shape.experts > 1 ? shape.experts_per_token : 1;
-  const std::uint64_t routing = shape.experts > 1 ? 2ull * shape.experts + 8ull * choices : 0;
-  const std::uint64_t kept = 2 * hidden + qkv + heads + shape.heads + 4 + routing + choices * 2 * shape.ffn;
-  const std::uint64_t passing = 8 * hidden + 3 * choices * hidden + 2 * choices * shape.ffn + 2 * qkv;
-  const std::uint64_t floats = shape.layers * kept + passing + 4 * hidden;
-  return shape.sequence * floats * sizeof(float);
 }
 
 // Bytes that the process may take: what the user allows, and not more than there is.
@@ -62,18 +48,20 @@ Expected<TrainingMemory> plan_training_memory(const TrainingMemoryRequest& reque
   platform::trim_heap();
   const std::uint64_t resident = platform::process_memory().resident.value_or(0);
   NS_ASSIGN_OR_RETURN(const std::uint64_t limit, limit_in_force(request.user_limit, resident));
-  const std::uint64_t weights = compute::model_parameter_count(request.shape) * sizeof(float);
+  const compute::MemoryEstimate model = compute::estimate_memory(request.shape, request.training);
+  const std::uint32_t sequence = request.shape.sequence;
   train::MemoryNeeds needs;
   needs.baseline = round_up(resident, baseline_grain);
-  needs.parameters = weights;
+  needs.parameters = model.parameters;
+  needs.gradients = model.gradients;
+  needs.moments = model.moments;
   needs.data = request.data_bytes;
   needs.margin = margin;
-  needs.workspace = workspace;
-  needs.activation_per_sample = activation_bytes(request.shape);
+  needs.workspace = compute::estimate_workspace_bytes(request.shape, sequence, request.threads);
+  needs.activation_per_sample = compute::estimate_activation_bytes_per_sample(request.shape, sequence);
   if (request.training) {
-    needs.gradients = weights;
-    needs.moments = 2 * weights;
-    needs.snapshot_whole = 3 * weights + mib;
+    const std::vector<compute::SlotId> slots = compute::model_slots(request.shape);
+    needs.snapshot_whole = checkpoint::Snapshot::bytes_for(request.shape, slots);
     needs.snapshot_slot = write_buffer;
   }
   const std::uint32_t most =

@@ -19,6 +19,7 @@ struct TrainingMemoryRequest {
   std::uint64_t user_limit = 0;  // the setting; 0 = what the machine has free
   std::uint32_t max_micro_batch = train::default_max_micro_batch;
   std::uint32_t sequences_per_step = 1;
+  std::uint32_t threads = 1;
 };
 
 struct TrainingMemory {

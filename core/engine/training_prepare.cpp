@@ -132,6 +132,7 @@ Expected<void> SessionImpl::make_model(const PrepareOptions& options) {
   request.user_limit = settings.number(Setting::MemoryLimit);
   request.max_micro_batch = static_cast<std::uint32_t>(settings.number(Setting::MaxMicroBatch));
   request.sequences_per_step = info_.sequences_per_step;
+  request.threads = thread_limit(directory_);
   NS_ASSIGN_OR_RETURN(memory_, plan_training_memory(request));
   info_.memory_limit = memory_.plan.limit;
   info_.micro_batch = memory_.plan.micro_batch;
