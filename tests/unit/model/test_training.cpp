@@ -8,7 +8,8 @@ using namespace neuroshard::model_test;
 
 namespace {
 
-Status train_step(Stage& stage, const MicroBatch& batch, std::uint64_t step, double* loss, double learning_rate = 3e-3) {
+Status train_step(Stage& stage, const MicroBatch& batch, std::uint64_t step, double* loss,
+                  double learning_rate = 3e-3) {
   ForwardMetrics metrics;
   if (const Status status = stage.forward(1, batch, nullptr, &metrics); !status.ok()) return status;
   if (const Status status = stage.backward(1, nullptr, nullptr); !status.ok()) return status;
@@ -51,7 +52,8 @@ class TestTraining : public QObject {
       NS_VERIFY_OK(train_step(*stage, batch.view, 1, &first));
       QVERIFY2(std::abs(first - std::log(61.0)) < 0.1, qPrintable(QString::number(first)));
       double last = 0;
-      for (std::uint64_t step = 2; step <= 40; ++step) NS_VERIFY_OK(train_step(*stage, batch.view, step, &last));
+      for (std::uint64_t step = 2; step <= 40; ++step)
+        NS_VERIFY_OK(train_step(*stage, batch.view, step, &last));
       QVERIFY2(last < 0.5 * first, qPrintable(QString::number(last)));
     }
   }

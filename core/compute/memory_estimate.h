@@ -1,0 +1,30 @@
+// How much memory a model needs, before any of it is allocated. Exact for the flat buffers; for activations
+// the sum of what core/model keeps for the backward pass and of its largest scratch, within 20 % of the
+// measured peak (a test compares). C++17, no Torch.
+#pragma once
+
+#include <cstdint>
+
+#include "core/compute/model_shape.h"
+
+namespace neuroshard::compute {
+
+struct MemoryEstimate {
+  std::uint64_t parameters = 0;  // bytes, as all fields
+  std::uint64_t gradients = 0;
+  std::uint64_t moments = 0;
+  std::uint64_t total() const { return parameters + gradients + moments; }
+};
+// The flat buffers of a whole model on one node; gradients and moments only when it trains.
+MemoryEstimate estimate_memory(const ModelShape& shape, bool trainable);
+
+// One sequence of a training micro-batch through all layers of the shape, embedding and head included. A
+// micro-batch of b sequences takes b times this, plus estimate_workspace_bytes.
+std::uint64_t estimate_activation_bytes_per_sample(const ModelShape& shape, std::uint32_t sequence);
+// What does not grow with the micro-batch: chunks of logits, scratch of the attention.
+std::uint64_t estimate_workspace_bytes(const ModelShape& shape, std::uint32_t sequence,
+                                       std::uint32_t threads);
+// A generation session's keys and values.
+std::uint64_t estimate_session_bytes(const ModelShape& shape, std::uint32_t capacity);
+
+}  // namespace neuroshard::compute

@@ -1,0 +1,123 @@
+// Choosing tokens: greedy, temperature, top-k, top-p, and that a seed repeats the choice.
+#include <QtTest>
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <vector>
+
+#include "core/compute/sampling.h"
+
+using namespace neuroshard;
+using namespace neuroshard::compute;
+
+namespace {
+
+constexpr int draws = 20000;
+
+// How often each token comes up.
+std::map<std::int32_t, int> histogram(const std::vector<float>& logits, const SamplingOptions& options) {
+  Rng rng(5);
+  std::map<std::int32_t, int> counts;
+  for (int i = 0; i < draws; ++i)
+    ++counts[sample_token(Span<const float>(logits), options, rng).value_or(-1)];
+  return counts;
+}
+
+double share(const std::map<std::int32_t, int>& counts, std::int32_t token) {
+  const auto found = counts.find(token);
+  return found == counts.end() ? 0.0 : found->second / double(draws);
+}
+
+SamplingOptions options_of(float temperature, std::uint32_t top_k = 0, float top_p = 1.0f) {
+  SamplingOptions options;
+  options.temperature = temperature;
+  options.top_k = top_k;
+  options.top_p = top_p;
+  return options;
+}
+
+}  // namespace
+
+class TestSampling : public QObject {
+  Q_OBJECT
+ private:
+  // Probabilities 0.5, 0.3, 0.15, 0.05 for tokens 2, 0, 3, 1.
+  const std::vector<float> logits_{std::log(0.3f), std::log(0.05f), std::log(0.5f), std::log(0.15f)};
+
+ private Q_SLOTS:
+  void greedy_takes_the_most_likely_and_draws_nothing() {
+    Rng rng(1);
+    const Rng::State before = rng.state();
+    QCOMPARE(sample_token(Span<const float>(logits_), options_of(0), rng).value_or(-1), 2);
+    QVERIFY(rng.state() == before);
+    const std::vector<float> equal{1, 3, 3, 2};
+    QCOMPARE(sample_token(Span<const float>(equal), options_of(0), rng).value_or(-1), 1);  // the lower token
+  }
+
+  void frequencies_follow_the_probabilities() {
+    const auto counts = histogram(logits_, options_of(1));
+    QVERIFY(std::abs(share(counts, 2) - 0.5) < 0.015);
+    QVERIFY(std::abs(share(counts, 0) - 0.3) < 0.015);
+    QVERIFY(std::abs(share(counts, 1) - 0.05) < 0.01);
+  }
+
+  void temperature_sharpens() {
+    const auto counts = histogram(logits_, options_of(0.5f));  // squares: 25 : 9 : 2.25 : 0.25
+    QVERIFY(std::abs(share(counts, 2) - 25 / 36.5) < 0.015);
+  }
+
+  void top_k_keeps_the_k_most_likely() {
+    const auto counts = histogram(logits_, options_of(1, 2));
+    QCOMPARE(counts.size(), std::size_t{2});
+    QVERIFY(std::abs(share(counts, 2) - 0.5 / 0.8) < 0.015);
+    QCOMPARE(histogram(logits_, options_of(5, 1)).size(), std::size_t{1});
+    QCOMPARE(histogram(logits_, options_of(1, 100)).size(), std::size_t{4});  // more than there are: all
+  }
+
+  void top_p_keeps_the_smallest_set_that_reaches_it() {
+    QCOMPARE(histogram(logits_, options_of(1, 0, 0.4f)).size(), std::size_t{1});
+    QCOMPARE(histogram(logits_, options_of(1, 0, 0.6f)).size(), std::size_t{2});
+    QCOMPARE(histogram(logits_, options_of(1, 0, 0.9f)).size(), std::size_t{3});
+    QCOMPARE(histogram(logits_, options_of(1, 2, 0.99f)).size(), std::size_t{2});  // over what top-k left
+  }
+
+  void a_seed_repeats_the_choices() {
+    const auto run = [&](std::uint64_t seed) {
+      Rng rng(seed);
+      std::vector<std::int32_t> tokens;
+      for (int i = 0; i < 50; ++i)
+        tokens.push_back(*sample_token(Span<const float>(logits_), options_of(1), rng));
+      return tokens;
+    };
+    QVERIFY(run(3) == run(3));
+    QVERIFY(run(3) != run(4));
+  }
+
+  void impossible_tokens_are_never_chosen() {
+    const float none = -std::numeric_limits<float>::infinity();
+    const std::vector<float> logits{none, 0.0f, std::nanf(""), none};
+    const auto counts = histogram(logits, options_of(2));
+    QCOMPARE(counts.size(), std::size_t{1});
+    QCOMPARE(share(counts, 1), 1.0);
+    Rng rng(1);
+    const std::vector<float> nothing{none, std::nanf("")};
+    QVERIFY(!sample_token(Span<const float>(nothing), options_of(1), rng).ok());
+    QVERIFY(!sample_token(Span<const float>(), options_of(1), rng).ok());
+  }
+
+  void bad_options_are_named() {
+    const auto message = [&](const SamplingOptions& options) {
+      const Expected<void> result = validate(options);
+      return result.ok() ? std::string() : result.error().message;
+    };
+    QVERIFY(message(options_of(-1)).find("temperature") != std::string::npos);
+    QVERIFY(message(options_of(std::nanf(""))).find("temperature") != std::string::npos);
+    QVERIFY(message(options_of(1, 0, 0)).find("top-p") != std::string::npos);
+    QVERIFY(message(options_of(1, 0, 1.5f)).find("top-p") != std::string::npos);
+    QVERIFY(message(options_of(1)).empty());
+  }
+};
+
+QTEST_GUILESS_MAIN(TestSampling)
+#include "test_sampling.moc"

@@ -1,0 +1,134 @@
+// The KV cache: cached logits equal uncached ones, however the sequence is cut into pieces or stages.
+#include <QtTest>
+
+#include "tests/unit/model/model_test.h"
+
+using namespace neuroshard;
+using namespace neuroshard::model_test;
+
+namespace {
+constexpr double tolerance = 1e-5;
+}
+
+class TestGeneration : public QObject {
+  Q_OBJECT
+ private:
+  Module* module_ = nullptr;
+
+  static StageSpec generator(const ModelShape& shape) {
+    StageSpec spec = whole_model(shape);
+    spec.trainable = false;
+    return spec;
+  }
+
+ private Q_SLOTS:
+  void initTestCase() {
+    const Expected<LoadedModule> loaded = load();
+    QVERIFY2(loaded.ok(), loaded.ok() ? "" : loaded.error().message.c_str());
+    module_ = loaded->module;
+  }
+
+  void cached_logits_equal_uncached_ones_data() {
+    QTest::addColumn<int>("experts");
+    QTest::addColumn<int>("length");
+    QTest::newRow("mixture") << 4 << 12;
+    QTest::newRow("dense") << 1 << 12;
+    QTest::newRow("beyond the training length, over several blocks") << 4 << 150;
+  }
+
+  void cached_logits_equal_uncached_ones() {
+    QFETCH(int, experts);
+    QFETCH(int, length);
+    const ModelShape shape = small_shape(static_cast<std::uint32_t>(experts));
+    const StagePtr stage = stage_of(*module_, generator(shape), 10);
+    QVERIFY(stage != nullptr);
+    const auto n = static_cast<std::uint32_t>(length);
+    const Batch batch(shape, 1, n, 9);
+    std::vector<float> uncached(std::size_t{n} * shape.vocab);
+    NS_VERIFY_OK(stage->logits(batch.view, uncached.data()));
+
+    NS_VERIFY_OK(stage->open_session(1, n));
+    std::vector<float> logits(shape.vocab);
+    for (std::uint32_t position = 0; position < n; ++position) {
+      NS_VERIFY_OK(
+          stage->extend_session(1, 1, batch.tokens.data() + position, nullptr, nullptr, logits.data()));
+      const auto row = uncached.begin() + static_cast<std::ptrdiff_t>(position * shape.vocab);
+      const double difference = distance(logits, std::vector<float>(row, row + shape.vocab));
+      QVERIFY2(difference < tolerance, qPrintable(QString("position %1: %2").arg(position).arg(difference)));
+    }
+    const Status full = stage->extend_session(1, 1, batch.tokens.data(), nullptr, nullptr, logits.data());
+    QVERIFY(to_error(full).code == ErrorCode::Exhausted);
+
+    NS_VERIFY_OK(stage->open_session(2, n));  // the prompt in uneven pieces
+    std::uint32_t done = 0;
+    for (const std::uint32_t piece : {5u, 1u, 3u, n - 9}) {
+      NS_VERIFY_OK(
+          stage->extend_session(2, piece, batch.tokens.data() + done, nullptr, nullptr, logits.data()));
+      done += piece;
+    }
+    const std::vector<float> last(uncached.end() - shape.vocab, uncached.end());
+    QVERIFY(distance(logits, last) < tolerance);
+    QVERIFY(*std::max_element(last.begin(), last.end()) > 0.01f);
+  }
+
+  void sessions_do_not_disturb_each_other() {
+    const ModelShape shape = small_shape(4);
+    const StagePtr stage = stage_of(*module_, generator(shape), 10);
+    const Batch a(shape, 1, 8, 1);
+    const Batch b(shape, 1, 8, 2);
+    std::vector<float> alone(shape.vocab);
+    std::vector<float> mixed(shape.vocab);
+    NS_VERIFY_OK(stage->open_session(1, 8));
+    NS_VERIFY_OK(stage->extend_session(1, 8, a.tokens.data(), nullptr, nullptr, alone.data()));
+    NS_VERIFY_OK(stage->open_session(2, 8));
+    NS_VERIFY_OK(stage->open_session(3, 8));
+    for (std::uint32_t i = 0; i < 8; ++i) {
+      NS_VERIFY_OK(stage->extend_session(3, 1, b.tokens.data() + i, nullptr, nullptr, mixed.data()));
+      NS_VERIFY_OK(stage->extend_session(2, 1, a.tokens.data() + i, nullptr, nullptr, mixed.data()));
+    }
+    QVERIFY(distance(mixed, alone) < tolerance);
+    stage->close_session(2);
+    QVERIFY(!stage->extend_session(2, 1, a.tokens.data(), nullptr, nullptr, mixed.data()).ok());
+    QVERIFY(!stage->open_session(1, 8).ok());  // taken
+  }
+
+  void stages_generate_as_the_whole_model() {
+    const ModelShape shape = small_shape(4);
+    const StagePtr whole = stage_of(*module_, generator(shape), 10);
+    StageSpec first = generator(shape);
+    first.layer_count = 1;
+    first.head = false;
+    StageSpec second = generator(shape);
+    second.first_layer = 1;
+    second.layer_count = 1;
+    second.embed = false;
+    const StagePtr front = stage_of(*module_, first, 10);
+    const StagePtr back = stage_of(*module_, second, 10);
+    const Batch batch(shape, 1, 10, 4);
+    std::vector<float> expected(shape.vocab);
+    std::vector<float> logits(shape.vocab);
+    std::vector<float> hidden(std::size_t{10} * shape.hidden);
+    for (Stage* stage : {whole.get(), front.get(), back.get()}) NS_VERIFY_OK(stage->open_session(1, 10));
+    NS_VERIFY_OK(whole->extend_session(1, 10, batch.tokens.data(), nullptr, nullptr, expected.data()));
+    for (std::uint32_t at = 0; at < 10; at += 5) {
+      NS_VERIFY_OK(front->extend_session(1, 5, batch.tokens.data() + at, nullptr, hidden.data(), nullptr));
+      NS_VERIFY_OK(back->extend_session(1, 5, nullptr, hidden.data(), nullptr, logits.data()));
+    }
+    QVERIFY(distance(logits, expected) < tolerance);
+  }
+
+  void a_stage_for_generation_has_no_training_buffers() {
+    const ModelShape shape = small_shape(4);
+    const StagePtr stage = stage_of(*module_, generator(shape));
+    QVERIFY(stage->slot(0).parameters != nullptr);
+    QVERIFY(stage->slot(0).gradient == nullptr && stage->slot(0).moment1 == nullptr);
+    const Batch batch(shape, 1, 8, 1);
+    ForwardMetrics metrics;
+    QVERIFY(!stage->forward(1, batch.view, nullptr, &metrics).ok());
+    NS_VERIFY_OK(stage->evaluate(batch.view, nullptr, &metrics));
+    QVERIFY(metrics.loss_sum > 0);
+  }
+};
+
+QTEST_GUILESS_MAIN(TestGeneration)
+#include "test_generation.moc"
