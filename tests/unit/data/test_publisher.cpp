@@ -40,7 +40,8 @@ Expected<PublishResult> build(storage::FileEnv& env, const PublishOptions& optio
 // Every file with its content, in one string.
 std::string everything(storage::FileEnv& env, const std::string& folder) {
   std::string all;
-  for (const auto& entry : env.list(folder).value()) {
+  const auto entries = env.list(folder).value();
+  for (const auto& entry : entries) {
     all += entry.name + ":";
     if (entry.is_directory) continue;
     all += as_text(storage::read_file(env, folder + "/" + entry.name, 1 << 24).value());

@@ -170,7 +170,8 @@ class TestHttpFileServer : public QObject {
       QCOMPARE(report.bad_shards, std::uint64_t{0});
     }
     std::uint64_t cached = 0;
-    for (const auto& file : bench.env->list(bench.path("cache/shards")).value()) {
+    const auto files = bench.env->list(bench.path("cache/shards")).value();
+    for (const auto& file : files) {
       if (file.name.ends_with(".pt")) cached += file.size;
     }
     QVERIFY(cached > 0 && cached <= remote.cache_bytes);
