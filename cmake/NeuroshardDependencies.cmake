@@ -8,7 +8,8 @@ find_package(spdlog REQUIRED)         # rotating log files; hidden behind core/b
 find_package(nlohmann_json REQUIRED)  # JSON: manifests, tokenizer, safetensors header, --json
 find_package(CLI11 REQUIRED)          # command line of neuroshardd
 pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus)  # settings.toml
-pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium)           # Ed25519, SHA-2, Argon2id, XChaCha20-Poly1305
+pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium)           # Ed25519, Argon2id, XChaCha20-Poly1305
+pkg_check_modules(libcrypto REQUIRED IMPORTED_TARGET libcrypto)         # SHA-256 with the processor's instructions
 pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3)            # state.db
 pkg_check_modules(libcurl REQUIRED IMPORTED_TARGET libcurl)            # downloads with ranges and proxies
 pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip)              # the container of .pt shards

@@ -1,43 +1,39 @@
 #include "core/crypto/hash.h"
 
-#include <new>
-#include <type_traits>
-
-#include "core/crypto/detail/sodium.h"
+#include <openssl/evp.h>
 
 namespace neuroshard::crypto {
 namespace {
 
-using State = crypto_hash_sha256_state;
-
-State* state_in(unsigned char* storage) {
-  return std::launder(reinterpret_cast<State*>(storage));
+EVP_MD_CTX* digest(void* context) {
+  return static_cast<EVP_MD_CTX*>(context);
 }
 
 }  // namespace
 
 Hash256 sha256(ByteSpan bytes) {
-  detail::require_sodium();
   Hash256 hash;
-  crypto_hash_sha256(hash.data(), bytes.data(), bytes.size());
+  NS_CHECK(EVP_Digest(bytes.data(), bytes.size(), hash.data(), nullptr, EVP_sha256(), nullptr) == 1);
   return hash;
 }
 
-Sha256::Sha256() {
-  static_assert(sizeof(State) <= sizeof(state_) && alignof(State) <= 64 &&
-                std::is_trivially_copyable_v<State>);
-  detail::require_sodium();
-  crypto_hash_sha256_init(new (state_) State);
+// OpenSSL's digest calls fail only without memory or on misuse: neither is a caller's to handle.
+Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
+  NS_CHECK(context_ != nullptr && EVP_DigestInit_ex(digest(context_), EVP_sha256(), nullptr) == 1);
+}
+
+Sha256::~Sha256() {
+  EVP_MD_CTX_free(digest(context_));
 }
 
 Sha256& Sha256::update(ByteSpan bytes) {
-  crypto_hash_sha256_update(state_in(state_), bytes.data(), bytes.size());
+  NS_CHECK(EVP_DigestUpdate(digest(context_), bytes.data(), bytes.size()) == 1);
   return *this;
 }
 
 Hash256 Sha256::finish() {
   Hash256 hash;
-  crypto_hash_sha256_final(state_in(state_), hash.data());
+  NS_CHECK(EVP_DigestFinal_ex(digest(context_), hash.data(), nullptr) == 1);
   return hash;
 }
 

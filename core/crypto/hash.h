@@ -1,4 +1,5 @@
-// SHA-256 and signatures' domain separation. libsodium behind it.
+// SHA-256 (FIPS 180-4). OpenSSL behind it: it uses the processor's SHA instructions, where libsodium's
+// portable code would make hashing the slowest part of saving a checkpoint.
 #pragma once
 
 #include <string_view>
@@ -13,13 +14,16 @@ Hash256 sha256(ByteSpan bytes);
 class Sha256 {
  public:
   Sha256();
+  ~Sha256();
+  Sha256(const Sha256&) = delete;
+  Sha256& operator=(const Sha256&) = delete;
   Sha256& update(ByteSpan bytes);
   Sha256& update(std::string_view text) { return update(as_bytes(text)); }
   // Once; the object is spent afterwards.
   Hash256 finish();
 
  private:
-  alignas(64) unsigned char state_[128];  // crypto_hash_sha256_state, checked in the source
+  void* context_;  // EVP_MD_CTX
 };
 
 }  // namespace neuroshard::crypto

@@ -31,7 +31,7 @@ THIRD_PARTY = {
     "curl": ["curl/"], "zip": ["zip.h", "zipconf.h"], "utf8proc": ["utf8proc.h"], "torch": ["torch/", "ATen/", "c10/"],
     "dnnl": ["oneapi/dnnl/", "dnnl"], "omp": ["omp.h"], "httplib": ["httplib.h"], "tomlplusplus": ["toml++/"],
     "libsecret": ["libsecret/"], "grpc": ["grpc/", "grpcpp/", "google/protobuf/"], "cli11": ["CLI/"], "fmt": ["fmt/"],
-    "lz4": ["lz4"], "miniupnpc": ["miniupnpc/"], "cuda": ["cuda", "cublas"],
+    "lz4": ["lz4"], "openssl": ["openssl/"], "miniupnpc": ["miniupnpc/"], "cuda": ["cuda", "cublas"],
     "os": ["sys/", "unistd.h", "fcntl.h", "dlfcn.h", "signal.h", "pthread.h", "sched.h", "termios.h", "poll.h", "dirent.h",
            "pwd.h", "windows.h", "mach", "link.h", "malloc.h", "netinet/", "arpa/", "netdb.h", "execinfo.h", "ucontext.h",
            "linux/", "syslog.h", "spawn.h", "features.h", "gnu/"],
@@ -40,7 +40,7 @@ ISA = ["cpuid.h", "immintrin.h", "x86intrin.h", "arm_neon.h"]  # intrinsics are 
 STD_C = {"assert.h", "errno.h", "float.h", "inttypes.h", "limits.h", "math.h", "stdarg.h", "stddef.h", "stdint.h", "stdio.h",
          "stdlib.h", "string.h", "time.h", "locale.h"}
 HEAVY = {"spdlog", "nlohmann", "torch", "curl", "zip", "sqlite3", "tomlplusplus", "httplib", "sodium", "cli11", "grpc",
-         "libsecret", "utf8proc", "dnnl", "omp", "fmt"}
+         "libsecret", "utf8proc", "dnnl", "omp", "fmt", "openssl"}
 APP_THIRD_PARTY = {"cli11", "nlohmann", "fmt"}
 CORE_ALWAYS = {"fmt"}
 
