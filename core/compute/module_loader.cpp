@@ -76,6 +76,13 @@ Expected<ModuleEntry> open_entry(const std::string& path) {
   return reinterpret_cast<ModuleEntry>(entry);
 }
 
+// A thread that waits for the others spins before it sleeps. The OpenMP runtime's default (milliseconds)
+// burns the cores that other programs need: on a machine shared with other work, training took five times as
+// long. Read once, while the runtime loads; what the user has chosen stays.
+void limit_spinning() {
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr) setenv("GOMP_SPINCOUNT", "2000", 0);
+}
+
 // LibTorch reads this once, while it loads.
 void limit_torch(const char* max_isa) {
   if (std::strcmp(max_isa, "avx2") == 0) setenv("ATEN_CPU_CAPABILITY", "avx2", 1);
@@ -91,6 +98,7 @@ const char* module_build_id() {
 Expected<LoadedModule> load_module_file(const std::string& path, const ModuleOptions& options, Logger& logger,
                                         std::uint32_t abi_version, const std::string& build_id) {
   limit_torch(options.max_isa);
+  limit_spinning();
   NS_ASSIGN_OR_RETURN(const ModuleEntry entry, open_entry(path));
   StartServices services(logger);
   Status status;
