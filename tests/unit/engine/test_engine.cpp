@@ -1,0 +1,386 @@
+// The engine behind the seam, over a session that only counts: commands, events, pause, stop and shutdown.
+#include <QtTest>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+
+#include "core/engine/engine.h"
+#include "core/engine/training_history.h"
+#include "tests/unit/crypto/counting_entropy.h"
+#include "tests/unit/engine/no_sync_file_env.h"
+
+using namespace neuroshard;          // NOLINT
+using namespace neuroshard::engine;  // NOLINT
+
+namespace {
+
+// What the test sees of, and tells, the session on the compute thread.
+struct Script {
+  std::atomic<std::uint64_t> steps{0};  // done; survives sessions, as a checkpoint would
+  std::atomic<int> saved{0}, finished{0}, sessions{0};
+  std::atomic<std::uint64_t> fail_at{0};
+  std::atomic<bool> fail_prepare{false}, fail_finish{false};
+  std::atomic<bool> hold{false};  // a step lasts until it is cancelled
+};
+
+class CountingSession final : public TrainingSession {
+ public:
+  CountingSession(Script& script, std::unique_ptr<TrainingHistory> history)
+      : script_(script), history_(std::move(history)) {
+    ++script_.sessions;
+  }
+  Expected<SessionInfo> prepare(const PrepareOptions& options) override {
+    if (script_.fail_prepare) return make_error(ErrorCode::NotFound, "no text; give some with --text");
+    options.on_progress({PrepareProgress::Phase::Encoding, 5, 5});
+    info_.step = script_.steps;
+    info_.train_tokens = 1000;
+    return info_;
+  }
+  Expected<StepReport> step(const CancelToken& cancel) override {
+    while (script_.hold && !cancel.cancelled()) QThread::yieldCurrentThread();
+    if (cancel.cancelled()) return make_error(ErrorCode::Cancelled, "stopped");
+    if (script_.fail_at == script_.steps + 1)
+      return make_error(ErrorCode::Corrupt, "the loss is not a number");
+    StepReport report;
+    report.step = ++script_.steps;
+    report.loss = 5.0 / static_cast<double>(report.step);
+    report.total_tokens = 10 * report.step;
+    return report;
+  }
+  Expected<Validation> evaluate(bool, const CancelToken&) override {
+    Validation validation;
+    validation.loss = 1.5;
+    validation.bits_per_byte = 0.7;
+    return validation;
+  }
+  Expected<std::string> save() override {
+    ++script_.saved;
+    return std::string("saved");
+  }
+  Expected<void> finish() override {
+    ++script_.finished;
+    if (script_.fail_finish) return make_error(ErrorCode::Exhausted, "the disk is full");
+    return {};
+  }
+  std::uint64_t steps_done() const override { return script_.steps; }
+  const SessionInfo& info() const override { return info_; }
+  compute::Stage& stage() override { qFatal("no stage"); }
+  const data::Tokenizer& tokenizer() const override { return tokenizer_; }
+  history::SeriesStore& series() override { return history_->series(); }
+  history::EventLog& events() override { return history_->events(); }
+
+ private:
+  Script& script_;
+  std::unique_ptr<TrainingHistory> history_;
+  SessionInfo info_;
+  data::Tokenizer tokenizer_;
+};
+
+// Collects events; waits without sleeping.
+class Recorder {
+ public:
+  explicit Recorder(node::Node& node)
+      : subscription_(node.subscribe([this](const node::Event& event) {
+          std::lock_guard lock(mutex_);
+          events_.push_back(event);
+          arrived_.notify_all();
+        })) {}
+
+  // The first event of the kind from the current position that fits; what came before it is passed over.
+  template <class Kind>
+  std::optional<Kind> wait(const std::function<bool(const Kind&)>& fits = [](const Kind&) { return true; }) {
+    std::unique_lock lock(mutex_);
+    std::optional<Kind> found;
+    arrived_.wait_for(lock, std::chrono::seconds(20), [&] {
+      while (!events_.empty()) {
+        const node::Event event = std::move(events_.front());
+        events_.pop_front();
+        const Kind* kind = std::get_if<Kind>(&event);
+        if (kind == nullptr || !fits(*kind)) continue;
+        found = *kind;
+        return true;
+      }
+      return false;
+    });
+    return found;
+  }
+  std::optional<node::CommandDone> done(const Expected<node::CommandId>& id) {
+    if (!id.ok()) return std::nullopt;
+    return wait<node::CommandDone>([&](const node::CommandDone& event) { return event.id == *id; });
+  }
+  bool state(node::RunState state) {
+    return wait<node::StateChanged>([state](const node::StateChanged& event) { return event.state == state; })
+        .has_value();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::deque<node::Event> events_;
+  std::unique_ptr<node::Subscription> subscription_;
+};
+
+}  // namespace
+
+class TestEngine : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void init();
+  void cleanup();
+  void trains_the_steps_asked_for_and_evaluates_the_last();
+  void continues_to_a_step();
+  void stop_is_obeyed_within_a_step_and_saves();
+  void pause_saves_and_goes_on();
+  void checkpoint_on_demand();
+  void failed_preparation_is_told_and_can_be_repeated();
+  void failed_step_saves_what_there_is();
+  void failed_final_checkpoint_is_told();
+  void second_training_is_refused();
+  void shutdown_refuses_what_comes_after();
+  void destruction_is_a_clean_stop();
+  void settings_change_between_steps();
+  void queries_answer_with_and_without_a_session();
+  void bad_arguments_are_refused_at_once();
+
+ private:
+  std::unique_ptr<Engine> start() {
+    DataDirectoryOptions options;
+    options.path = folder_->filePath("d").toStdString();
+    options.environment = nullptr;
+    auto directory = DataDirectory::open(options, {files_, entropy_, clock_, logger_});
+    if (!directory.ok()) qFatal("%s", directory.error().describe().c_str());
+    EngineOptions engine;
+    engine.version = "test";
+    engine.make_session = [this](DataDirectory& d,
+                                 TrainingServices s) -> Expected<std::unique_ptr<TrainingSession>> {
+      NS_ASSIGN_OR_RETURN(auto history, TrainingHistory::open(s.files, d.state_database_path(), s.clock));
+      return std::unique_ptr<TrainingSession>(std::make_unique<CountingSession>(script_, std::move(history)));
+    };
+    return Engine::start(std::move(*directory), {files_, clock_, logger_}, std::move(engine));
+  }
+
+  std::unique_ptr<QTemporaryDir> folder_;
+  testing::NoSyncFileEnv files_;
+  test::CountingEntropy entropy_;
+  SystemClock clock_;
+  NullLogger logger_;
+  Script script_;
+};
+
+void TestEngine::init() {
+  folder_ = std::make_unique<QTemporaryDir>();
+  script_.steps = 0;
+  script_.saved = script_.finished = script_.sessions = 0;
+  script_.fail_at = 0;
+  script_.fail_prepare = script_.fail_finish = script_.hold = false;
+}
+
+void TestEngine::cleanup() {
+  folder_.reset();
+}
+
+void TestEngine::trains_the_steps_asked_for_and_evaluates_the_last() {
+  const auto engine = start();
+  Recorder events(*engine);
+  QCOMPARE(engine->snapshot()->state, node::RunState::Idle);
+  QVERIFY(engine->start_training({.text_path = "text", .steps = 5}).ok());
+  for (std::uint64_t step = 1; step <= 5; ++step) {
+    const auto finished = events.wait<node::StepFinished>();
+    QVERIFY(finished.has_value());
+    QCOMPARE(finished->step.step, step);
+    QCOMPARE(finished->step.tokens, 10 * step);
+    QCOMPARE(finished->evaluation.has_value(), step == 5);
+  }
+  QVERIFY(events.state(node::RunState::Idle));
+  const auto view = engine->snapshot();
+  QCOMPARE(view->training.step, std::uint64_t{5});
+  QCOMPARE(view->training.last_evaluation->loss, 1.5);
+  QCOMPARE(script_.finished.load(), 1);
+  QCOMPARE(view->program.network, std::string("solo"));
+  QCOMPARE(view->identity.node_id.size(), std::size_t{64});
+  QVERIFY(node::encoded_bytes(*view) <= node::max_snapshot_bytes);
+}
+
+void TestEngine::continues_to_a_step() {
+  script_.steps = 7;
+  const auto engine = start();
+  Recorder events(*engine);
+  QVERIFY(engine->start_training({.text_path = {}, .until_step = 9}).ok());
+  QCOMPARE(events.wait<node::Prepared>()->step, std::uint64_t{7});
+  QVERIFY(events.state(node::RunState::Idle));
+  QCOMPARE(script_.steps.load(), std::uint64_t{9});
+  // Already there: nothing to do.
+  QVERIFY(engine->start_training({.text_path = {}, .until_step = 9}).ok());
+  QVERIFY(events.state(node::RunState::Idle));
+  QCOMPARE(script_.steps.load(), std::uint64_t{9});
+}
+
+void TestEngine::stop_is_obeyed_within_a_step_and_saves() {
+  script_.hold = true;  // the step would never end by itself
+  const auto engine = start();
+  Recorder events(*engine);
+  QVERIFY(engine->start_training({}).ok());
+  QVERIFY(events.state(node::RunState::Training));
+  const auto done = events.done(engine->stop_training());
+  QVERIFY(done.has_value() && !done->error);
+  QCOMPARE(script_.finished.load(), 1);
+  QCOMPARE(engine->snapshot()->state, node::RunState::Idle);
+}
+
+void TestEngine::pause_saves_and_goes_on() {
+  const auto engine = start();
+  Recorder events(*engine);
+  QVERIFY(engine->start_training({}).ok());
+  QVERIFY(events.wait<node::StepFinished>().has_value());
+  QVERIFY(engine->set_contributing(false).ok());
+  QVERIFY(events.state(node::RunState::Paused));
+  const std::uint64_t paused_at = script_.steps;
+  QCOMPARE(script_.saved.load(), 1);
+  QVERIFY(!engine->snapshot()->pause_reasons.empty());
+  QVERIFY(!engine->snapshot()->contributing);
+  QVERIFY(engine->set_contributing(true).ok());
+  const auto next = events.wait<node::StepFinished>();
+  QVERIFY(next.has_value());
+  QCOMPARE(next->step.step, paused_at + 1);
+  QVERIFY(engine->snapshot()->pause_reasons.empty());
+}
+
+void TestEngine::checkpoint_on_demand() {
+  const auto engine = start();
+  Recorder events(*engine);
+  const auto nothing = events.done(engine->save_checkpoint());
+  QCOMPARE(nothing->error->code, ErrorCode::NotFound);
+  QVERIFY(engine->start_training({}).ok());
+  QVERIFY(events.wait<node::StepFinished>().has_value());
+  const auto saved = events.done(engine->save_checkpoint());
+  QVERIFY(saved.has_value() && !saved->error);
+  QCOMPARE(engine->snapshot()->checkpoint.newest, std::string("saved"));
+}
+
+void TestEngine::failed_preparation_is_told_and_can_be_repeated() {
+  script_.fail_prepare = true;
+  const auto engine = start();
+  Recorder events(*engine);
+  const auto done = events.done(engine->start_training({}));
+  QCOMPARE(done->error->code, ErrorCode::NotFound);
+  const auto failed = events.wait<node::StateChanged>();
+  QCOMPARE(failed->state, node::RunState::Failed);
+  QVERIFY(failed->error->message.find("--text") != std::string::npos);
+  QVERIFY(!engine->snapshot()->alerts.empty());
+  script_.fail_prepare = false;
+  QVERIFY(engine->start_training({.text_path = {}, .steps = 1}).ok());
+  QVERIFY(events.state(node::RunState::Idle));
+  QVERIFY(engine->snapshot()->alerts.empty());
+}
+
+void TestEngine::failed_step_saves_what_there_is() {
+  script_.fail_at = 3;
+  const auto engine = start();
+  Recorder events(*engine);
+  QVERIFY(engine->start_training({}).ok());
+  const auto failed = events.wait<node::StateChanged>(
+      [](const node::StateChanged& event) { return event.state == node::RunState::Failed; });
+  QCOMPARE(failed->error->code, ErrorCode::Corrupt);
+  QVERIFY(events.done(engine->request_shutdown()).has_value());
+  QCOMPARE(script_.finished.load(), 1);
+  QCOMPARE(script_.steps.load(), std::uint64_t{2});
+}
+
+void TestEngine::failed_final_checkpoint_is_told() {
+  script_.fail_finish = true;
+  const auto engine = start();
+  Recorder events(*engine);
+  QVERIFY(engine->start_training({}).ok());
+  QVERIFY(events.wait<node::StepFinished>().has_value());
+  const auto done = events.done(engine->request_shutdown());
+  QCOMPARE(done->error->code, ErrorCode::Exhausted);
+}
+
+void TestEngine::second_training_is_refused() {
+  script_.hold = true;
+  const auto engine = start();
+  Recorder events(*engine);
+  QVERIFY(engine->start_training({}).ok());
+  const auto second = events.done(engine->start_training({}));
+  QCOMPARE(second->error->code, ErrorCode::Busy);
+}
+
+void TestEngine::shutdown_refuses_what_comes_after() {
+  const auto engine = start();
+  Recorder events(*engine);
+  QVERIFY(engine->start_training({}).ok());
+  QVERIFY(events.wait<node::StepFinished>().has_value());
+  QVERIFY(events.done(engine->request_shutdown()).has_value());
+  QCOMPARE(script_.finished.load(), 1);
+  QCOMPARE(engine->start_training({}).error().code, ErrorCode::Cancelled);
+  QCOMPARE(engine->request_shutdown().error().code, ErrorCode::Cancelled);
+  QCOMPARE(engine->query_settings([](auto) {}).error().code, ErrorCode::Cancelled);
+}
+
+void TestEngine::destruction_is_a_clean_stop() {
+  script_.hold = true;
+  {
+    const auto engine = start();
+    Recorder events(*engine);
+    QVERIFY(engine->start_training({}).ok());
+    QVERIFY(events.state(node::RunState::Training));
+  }
+  QCOMPARE(script_.finished.load(), 1);
+  // The directory is free again.
+  const auto again = start();
+  QCOMPARE(again->snapshot()->state, node::RunState::Idle);
+}
+
+void TestEngine::settings_change_between_steps() {
+  const auto engine = start();
+  Recorder events(*engine);
+  QVERIFY(engine->start_training({}).ok());
+  QVERIFY(events.state(node::RunState::Training));
+  const auto id = engine->set_setting("memory_limit", "2GiB");
+  const auto changed = events.wait<node::SettingChanged>();
+  QCOMPARE(changed->name, std::string("memory_limit"));
+  QCOMPARE(changed->value, std::string("2GiB"));
+  QVERIFY(events.done(id).has_value());
+  QCOMPARE(engine->snapshot()->resources.memory_limit_bytes, std::uint64_t{2} << 30);
+}
+
+void TestEngine::queries_answer_with_and_without_a_session() {
+  const auto engine = start();
+  Recorder events(*engine);
+  for (const bool training : {false, true}) {
+    if (training) {
+      QVERIFY(engine->start_training({}).ok());
+      QVERIFY(events.wait<node::StepFinished>().has_value());
+    }
+    std::promise<Expected<node::Series>> series;
+    QVERIFY(
+        engine->query_series({.name = "loss", .buckets = 10}, [&](auto answer) { series.set_value(answer); })
+            .ok());
+    QVERIFY(series.get_future().get().ok());
+    std::promise<Expected<node::LogPage>> logs;
+    QVERIFY(engine->query_logs({}, [&](auto answer) { logs.set_value(answer); }).ok());
+    QVERIFY(logs.get_future().get().ok());
+    std::promise<Expected<node::CheckpointPage>> checkpoints;
+    QVERIFY(engine->query_checkpoints({}, [&](auto answer) { checkpoints.set_value(answer); }).ok());
+    QVERIFY(checkpoints.get_future().get().ok());
+    std::promise<Expected<std::vector<node::SettingEntry>>> settings;
+    QVERIFY(engine->query_settings([&](auto answer) { settings.set_value(answer); }).ok());
+    QCOMPARE(settings.get_future().get()->size(), setting_count);
+  }
+}
+
+void TestEngine::bad_arguments_are_refused_at_once() {
+  const auto engine = start();
+  QCOMPARE(engine->start_training({.text_path = {}, .steps = 1, .until_step = 2}).error().code,
+           ErrorCode::InvalidArgument);
+  QCOMPARE(engine->set_setting("colour", "red").error().code, ErrorCode::NotFound);
+  QCOMPARE(engine->set_setting("cpu_threads", "red").error().code, ErrorCode::InvalidArgument);
+  QCOMPARE(engine->query_series({.name = "loss", .buckets = 0}, [](auto) {}).error().code,
+           ErrorCode::InvalidArgument);
+  QCOMPARE(engine->query_logs({.limit = 1'000'000}, [](auto) {}).error().code, ErrorCode::InvalidArgument);
+}
+
+QTEST_GUILESS_MAIN(TestEngine)
+#include "test_engine.moc"

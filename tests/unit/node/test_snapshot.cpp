@@ -1,0 +1,67 @@
+// The snapshot stays small whatever is put into it.
+#include <QtTest>
+
+#include "core/node/node.h"
+
+using namespace neuroshard;        // NOLINT
+using namespace neuroshard::node;  // NOLINT
+
+class TestSnapshot : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void everything_too_long_still_fits();
+  void texts_are_cut_between_characters();
+  void most_urgent_alerts_stay();
+};
+
+namespace {
+
+Snapshot overfull() {
+  Snapshot snapshot;
+  const std::string long_text(100'000, 'x');
+  for (int i = 0; i < 100; ++i) {
+    snapshot.alerts.push_back({long_text, Severity::Warning, long_text, {}});
+    snapshot.pause_reasons.push_back(long_text);
+  }
+  for (std::string* text :
+       {&snapshot.identity.node_id, &snapshot.identity.wallet_id, &snapshot.identity.instance_id,
+        &snapshot.program.version, &snapshot.program.data_directory, &snapshot.program.network,
+        &snapshot.program.network_id, &snapshot.program.notice, &snapshot.compute.device,
+        &snapshot.compute.kernels, &snapshot.compute.isa, &snapshot.compute.precision,
+        &snapshot.training.data_source, &snapshot.training.activity, &snapshot.checkpoint.newest}) {
+    *text = long_text;
+  }
+  return snapshot;
+}
+
+}  // namespace
+
+void TestSnapshot::everything_too_long_still_fits() {
+  Snapshot snapshot = overfull();
+  QVERIFY(encoded_bytes(snapshot) > max_snapshot_bytes);
+  bound(snapshot);
+  QVERIFY(encoded_bytes(snapshot) <= max_snapshot_bytes);
+  QCOMPARE(snapshot.alerts.size(), max_alerts);
+}
+
+void TestSnapshot::texts_are_cut_between_characters() {
+  Snapshot snapshot;
+  while (snapshot.program.notice.size() < 2 * max_text) snapshot.program.notice += "€";  // three bytes each
+  bound(snapshot);
+  QVERIFY(snapshot.program.notice.size() <= max_text);
+  QCOMPARE(snapshot.program.notice.size() % 3, std::size_t{0});
+}
+
+void TestSnapshot::most_urgent_alerts_stay() {
+  Snapshot snapshot;
+  for (std::size_t i = 0; i < max_alerts; ++i) {
+    snapshot.alerts.push_back({"note " + std::to_string(i), Severity::Notice, {}, {}});
+  }
+  snapshot.alerts.push_back({"disk", Severity::Critical, {}, {}});
+  bound(snapshot);
+  QCOMPARE(snapshot.alerts.front().key, std::string("disk"));
+  QCOMPARE(snapshot.alerts.size(), max_alerts);
+}
+
+QTEST_GUILESS_MAIN(TestSnapshot)
+#include "test_snapshot.moc"
