@@ -103,6 +103,19 @@ class HelpFormatter final : public CLI::Formatter {
   }
 };
 
+// CLI11 2.1 reads "-3" into an unsigned number as 2^64 − 3.
+void refuse_negative_counts(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    const std::string type = option->get_type_name();
+    if (type != "UINT" && type != "N") continue;
+    option->check([](const std::string& text) {
+      return text.rfind('-', 0) == 0 ? "must be 0 or more, not " + text : std::string();
+    });
+  }
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; }))
+    refuse_negative_counts(*command);
+}
+
 int fail(CommandContext& context, const Error& error) {
   context.output.error(error);
   return static_cast<int>(exit_code_of(error.code));
@@ -172,6 +185,7 @@ int run_command_line(int argc, char** argv, CommandContext& context) {
       "  neuroshardd generate --prompt \"Once upon\"         let the model write\n"
       "  neuroshardd COMMAND --help                        options and examples of a command\n");
   add_all_commands(root, context);
+  refuse_negative_counts(root);
 
   context.output.set_json(wants_json(argc, argv));
   try {

@@ -1,0 +1,370 @@
+// neuroshardd as scripts and people meet it: help, exit codes, JSON, settings, profiles; with the compute
+// module also train, resume, generate, and what a second process on the same data directory is told.
+#include <QElapsedTimer>
+#include <QTest>
+
+#include "tests/support/training_run.h"
+
+using namespace neuroshard::test;  // NOLINT
+
+class TestCommandLine : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void help_of_every_command_has_examples();
+  void help_is_instant();
+  void exit_codes_are_in_the_help();
+  void version();
+  void wrong_usage_is_64_data();
+  void wrong_usage_is_64();
+  void errors_are_json_when_asked();
+  void profiles_are_made_and_shown();
+  void existing_files_are_not_replaced();
+  void settings_of_a_fresh_directory();
+  void environment_and_flags_are_locked();
+  void other_network_is_refused();
+  void generate_without_a_directory_is_66();
+  void unwritable_directory_is_77();
+  void no_text_is_66();
+
+  void train_prints_one_object_a_step();
+  void train_again_goes_on();
+  void generate_repeats_with_the_same_seed();
+  void generate_reads_standard_input();
+  void held_directory_is_75();
+  void run_says_ready_and_stops_on_sigterm();
+  void json_of_train_holds_no_secret();
+
+ private:
+  bool computes() const {
+    return QFileInfo::exists(qEnvironmentVariable("NS_BIN_DIR") + "/../lib/neuroshard/compute_cpu.so");
+  }
+  // The lab with one trained step, made when first needed.
+  TrainingLab* lab() {
+    if (!lab_) {
+      lab_.emplace();
+      const QByteArray problem = lab_->prepare();
+      if (!problem.isEmpty()) qCritical("%s", problem.constData());
+    }
+    return &*lab_;
+  }
+  QString path(const QString& name) const { return folder_.filePath(name); }
+
+  QTemporaryDir folder_;
+  std::optional<TrainingLab> lab_;
+};
+
+#define NEEDS_COMPUTE() \
+  if (!computes()) QSKIP("built without the compute module")
+
+namespace {
+
+QStringList command_names(const QByteArray& help) {
+  QStringList names;
+  bool inside = false;
+  for (const QByteArray& line : help.split('\n')) {
+    if (line.startsWith("Commands:")) {
+      inside = true;
+    } else if (inside && line.startsWith("  ") && line.size() > 2 && line[2] != ' ') {
+      names << QString::fromUtf8(line.trimmed().split(' ').first());
+    } else if (inside && line.trimmed().isEmpty()) {
+      break;
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+void TestCommandLine::help_of_every_command_has_examples() {
+  const ProcessResult root = run_node({"--help"});
+  QVERIFY2(root.ok(), root.text().constData());
+  const QStringList commands = command_names(root.out);
+  for (const char* name :
+       {"run", "train", "wallet", "genesis", "generate", "checkpoint", "network", "settings", "bench"}) {
+    QVERIFY2(commands.contains(name), name);
+  }
+  for (const QString& command : commands) {
+    const ProcessResult help = run_node({command, "--help"});
+    QVERIFY2(help.ok(), help.text().constData());
+    QVERIFY2(help.out.contains("Usage: neuroshardd " + command.toUtf8()), help.text().constData());
+    bool examples = help.out.contains("Examples:");
+    for (const QString& sub : command_names(help.out)) {
+      const ProcessResult sub_help = run_node({command, sub, "--help"});
+      QVERIFY2(sub_help.ok(), sub_help.text().constData());
+      examples = examples || sub_help.out.contains("Examples:");
+    }
+    QVERIFY2(examples, qPrintable(command));
+  }
+}
+
+void TestCommandLine::help_is_instant() {
+  // Best of several: the machine may be busy. LibTorch alone would take ten times as long.
+  qint64 best = 10'000'000;
+  for (int i = 0; i < 10; ++i) {
+    QElapsedTimer timer;
+    timer.start();
+    QVERIFY(run_node({"--help"}).ok());
+    best = qMin(best, timer.nsecsElapsed() / 1000);
+  }
+  QVERIFY2(best < 50'000, qPrintable(QString("%1 µs").arg(best)));
+}
+
+void TestCommandLine::exit_codes_are_in_the_help() {
+  const QByteArray help = run_node({"--help"}).out;
+  for (const char* code : {"\n    0 ", "\n    1 ", "\n   64 ", "\n   65 ", "\n   66 ", "\n   69 ", "\n   70 ",
+                           "\n   73 ", "\n   74 ", "\n   75 ", "\n   77 ", "\n  130 "}) {
+    QVERIFY2(help.contains(code), code);
+  }
+}
+
+void TestCommandLine::version() {
+  const ProcessResult result = run_node({"--version"});
+  QVERIFY(result.ok());
+  QVERIFY(result.out.startsWith("neuroshardd 0."));
+}
+
+void TestCommandLine::wrong_usage_is_64_data() {
+  QTest::addColumn<QStringList>("arguments");
+  QTest::newRow("nothing") << QStringList{};
+  QTest::newRow("unknown command") << QStringList{"fly"};
+  QTest::newRow("unknown flag") << QStringList{"train", "--fast"};
+  QTest::newRow("no number") << QStringList{"train", "--steps", "many"};
+  QTest::newRow("negative") << QStringList{"train", "--steps", "-3"};
+  QTest::newRow("both ends") << QStringList{"train", "--steps", "3", "--until-step", "5"};
+  QTest::newRow("group without command") << QStringList{"network"};
+  QTest::newRow("missing required") << QStringList{"network", "create"};
+  QTest::newRow("bad name") << QStringList{"network", "create", "--name", "My Net"};
+  QTest::newRow("bad shape") << QStringList{"network", "create", "--name", "x", "--hidden", "100"};
+  QTest::newRow("bad rate") << QStringList{"network", "create", "--name", "x", "--peak-lr", "fast"};
+  QTest::newRow("temperature") << QStringList{"generate", "--temperature", "-1"};
+}
+
+void TestCommandLine::wrong_usage_is_64() {
+  QFETCH(QStringList, arguments);
+  const ProcessResult result = run_node(arguments + QStringList{"--data-dir", path("never")});
+  QCOMPARE(result.exit_code, 64);
+  QVERIFY(result.err.contains("neuroshardd: "));
+  QVERIFY(!QFileInfo::exists(path("never")));
+}
+
+void TestCommandLine::errors_are_json_when_asked() {
+  const ProcessResult result = run_node({"network", "show", "nowhere", "--json"});
+  QCOMPARE(result.exit_code, 66);
+  QVERIFY(result.out.isEmpty());
+  const QList<QJsonObject> lines = json_lines(result.err);
+  QCOMPARE(lines.size(), 1);
+  const QJsonObject error = lines[0]["error"].toObject();
+  QCOMPARE(error["code"].toString(), QString("not found"));
+  QVERIFY(error["message"].toString().contains("mainnet"));
+  QVERIFY(error.contains("context"));
+}
+
+void TestCommandLine::profiles_are_made_and_shown() {
+  const QString file = path("village.json");
+  const ProcessResult made = run_node({"network", "create", "--name", "village", "--layers", "2", "--hidden",
+                                       "64", "--head-dim", "32", "--experts", "1", "--experts-per-token", "1",
+                                       "--peak-lr", "2.5e-4", "--out", file, "--json"});
+  QVERIFY2(made.ok(), made.text().constData());
+  const ProcessResult shown = run_node({"network", "show", file, "--json"});
+  QVERIFY2(shown.ok(), shown.text().constData());
+  const QJsonObject profile = json_lines(shown.out).value(0);
+  QCOMPARE(profile["network_id"].toString(), json_lines(made.out).value(0)["network_id"].toString());
+  const QJsonObject consensus = profile["consensus"].toObject();
+  QCOMPARE(consensus["peak_learning_rate_nano"].toInt(), 250'000);
+  QCOMPARE(consensus["experts"].toInt(), 1);
+  QCOMPARE(consensus["sequence"].toInt(), 256);
+  const ProcessResult people = run_node({"network", "show", "mainnet"});
+  QVERIFY(people.out.contains("there is no bootstrap"));
+  QCOMPARE(json_lines(run_node({"network", "show", "--json"}).out).size(), 4);
+
+  const ProcessResult signed_one =
+      run_node({"network", "create", "--name", "club", "--from", "devnet", "--publisher-key",
+                path("club.key"), "--out", path("club.json")});
+  QVERIFY2(signed_one.ok(), signed_one.text().constData());
+  QVERIFY(run_node({"network", "show", path("club.json")}).ok());
+  QVERIFY(!(QFileInfo(path("club.key")).permissions() & (QFile::ReadGroup | QFile::ReadOther)));
+}
+
+void TestCommandLine::existing_files_are_not_replaced() {
+  const QStringList create{"network", "create", "--name", "once", "--out", path("once.json")};
+  QVERIFY(run_node(create).ok());
+  QCOMPARE(run_node(create).exit_code, 73);
+  QVERIFY(run_node(create + QStringList{"--force"}).ok());
+}
+
+void TestCommandLine::settings_of_a_fresh_directory() {
+  const QString directory = path("settings");
+  // Reading makes nothing.
+  const ProcessResult list = run_node({"settings", "list", "--json", "--data-dir", directory});
+  QVERIFY2(list.ok(), list.text().constData());
+  QVERIFY(json_lines(list.out).size() > 10);
+  QVERIFY(!QFileInfo::exists(directory));
+  QVERIFY(run_node({"settings", "set", "memory_limit", "2GiB", "--data-dir", directory}).ok());
+  QCOMPARE(run_node({"settings", "get", "memory_limit", "--data-dir", directory}).out, QByteArray("2GiB\n"));
+  QCOMPARE(run_node({"settings", "set", "memory_limit", "much", "--data-dir", directory}).exit_code, 64);
+  QCOMPARE(run_node({"settings", "get", "memory", "--data-dir", directory}).exit_code, 64);
+  QVERIFY(run_node({"settings", "reset", "memory_limit", "--data-dir", directory}).ok());
+  QCOMPARE(run_node({"settings", "get", "memory_limit", "--data-dir", directory}).out, QByteArray("0\n"));
+}
+
+void TestCommandLine::environment_and_flags_are_locked() {
+  NodeProcess process({"settings", "get", "cpu_threads", "--json", "--data-dir", path("locked")},
+                      {"NEUROSHARD_CPU_THREADS=3"});
+  const QJsonObject setting = json_lines(process.finish().out).value(0);
+  QCOMPARE(setting["value"].toString(), QString("3"));
+  QCOMPARE(setting["origin"].toString(), QString("environment"));
+  QVERIFY(setting["locked"].toBool());
+  NodeProcess change({"settings", "set", "cpu_threads", "2", "--data-dir", path("locked")},
+                     {"NEUROSHARD_CPU_THREADS=3"});
+  QCOMPARE(change.finish().exit_code, 77);
+}
+
+void TestCommandLine::other_network_is_refused() {
+  const QString directory = path("network");
+  QVERIFY(
+      run_node({"settings", "set", "cpu_threads", "1", "--data-dir", directory, "--profile", "solo"}).ok());
+  const ProcessResult other =
+      run_node({"train", "--steps", "1", "--data-dir", directory, "--profile", "devnet"});
+  QCOMPARE(other.exit_code, 64);
+  QVERIFY(other.err.contains("'solo'") && other.err.contains("'devnet'"));
+}
+
+void TestCommandLine::generate_without_a_directory_is_66() {
+  const ProcessResult result = run_node({"generate", "--prompt", "x", "--data-dir", path("nothing")});
+  QCOMPARE(result.exit_code, 66);
+  QVERIFY(result.err.contains("neuroshardd train"));
+}
+
+void TestCommandLine::unwritable_directory_is_77() {
+  // Not even root can write here.
+  const ProcessResult result = run_node({"train", "--steps", "1", "--data-dir", "/proc/self/neuroshard"});
+  QVERIFY2(result.exit_code == 77 || result.exit_code == 66, result.text().constData());
+  QVERIFY(result.err.contains("/proc"));
+}
+
+void TestCommandLine::no_text_is_66() {
+  const ProcessResult missing =
+      run_node({"train", "--steps", "1", "--text", path("no-such-text"), "--data-dir", path("no-text")});
+  QCOMPARE(missing.exit_code, 66);
+  QVERIFY2(missing.err.contains("no-such-text"), missing.text().constData());
+}
+
+void TestCommandLine::train_prints_one_object_a_step() {
+  NEEDS_COMPUTE();
+  lab()->copy("json");
+  const ProcessResult result = run_node(lab()->train("json", 4));
+  QVERIFY2(result.ok(), result.text().constData());
+  const QList<QByteArray> lines = result.out.trimmed().split('\n');
+  const QList<QJsonObject> objects = json_lines(result.out);
+  QCOMPARE(lines.size(), 4);  // nothing but steps on standard output
+  QCOMPARE(objects.size(), 4);
+  for (int i = 0; i < 4; ++i) {
+    QCOMPARE(objects[i]["step"].toInt(), i + 2);  // the lab made the first
+    for (const char* key : {"loss", "tokens", "tokens_per_s", "lr", "grad_norm"}) {
+      QVERIFY2(objects[i][key].isDouble(), key);
+    }
+    QVERIFY(objects[i]["loss"].toDouble() > 0 && objects[i]["loss"].toDouble() < 8);
+    QCOMPARE(objects[i]["tokens"].toInt(), 256 * (i + 2));
+  }
+  QVERIFY2(objects[3]["val_loss"].isDouble(), "the last step is evaluated");
+  QVERIFY(objects[3]["bits_per_byte"].toDouble() > 0);
+  const QJsonObject start = json_lines(result.err).value(0)["start"].toObject();
+  QCOMPARE(start["precision"].toString(), QString("fp32"));
+  QCOMPARE(start["threads"].toInt(), 1);
+  QVERIFY(!start["kernels"].toString().isEmpty() && !start["isa"].toString().isEmpty());
+}
+
+void TestCommandLine::train_again_goes_on() {
+  NEEDS_COMPUTE();
+  const QString directory = lab()->copy("again");
+  QVERIFY(run_node(lab()->train("again", 2)).ok());
+  // Neither text nor profile are needed again.
+  const ProcessResult more =
+      run_node({"train", "--data-dir", directory, "--until-step", "5", "--json", "--cpu-threads", "1"});
+  QVERIFY2(more.ok(), more.text().constData());
+  const QList<QJsonObject> objects = json_lines(more.out);
+  QCOMPARE(objects.size(), 2);
+  QCOMPARE(objects[0]["step"].toInt(), 4);
+  QCOMPARE(objects[1]["step"].toInt(), 5);
+}
+
+void TestCommandLine::generate_repeats_with_the_same_seed() {
+  NEEDS_COMPUTE();
+  const QString directory = lab()->copy("speak");
+  const auto speak = [&](const char* seed) {
+    return run_node({"generate", "--data-dir", directory, "--prompt", "ka", "--max-tokens", "30", "--seed",
+                     seed, "--temperature", "1"});
+  };
+  const ProcessResult first = speak("1");
+  QVERIFY2(first.ok(), first.text().constData());
+  QVERIFY(first.out.startsWith("ka"));
+  QVERIFY(first.out.size() > 5);
+  QCOMPARE(speak("1").out, first.out);
+  QVERIFY(speak("2").out != first.out);
+  const ProcessResult json = run_node({"generate", "--data-dir", directory, "--prompt", "ka", "--max-tokens",
+                                       "30", "--seed", "1", "--temperature", "1", "--json"});
+  const QJsonObject object = json_lines(json.out).value(0);
+  QCOMPARE(object["seed"].toInt(), 1);
+  QCOMPARE(object["step"].toInt(), 1);
+  QVERIFY(object["tokens"].toInt() <= 30);
+}
+
+void TestCommandLine::generate_reads_standard_input() {
+  NEEDS_COMPUTE();
+  const QString directory = lab()->copy("stdin");
+  // NodeProcess gives an empty standard input: the beginning of a new text.
+  const ProcessResult result = run_node(
+      {"generate", "--data-dir", directory, "--prompt", "-", "--max-tokens", "5", "--seed", "1", "--json"});
+  QVERIFY2(result.ok(), result.text().constData());
+  QCOMPARE(json_lines(result.out).value(0)["prompt"].toString(), QString());
+}
+
+void TestCommandLine::held_directory_is_75() {
+  NEEDS_COMPUTE();
+  const QString directory = lab()->copy("held");
+  NodeProcess owner({"run", "--data-dir", directory, "--json", "--cpu-threads", "1"});
+  QVERIFY(owner.next_line().has_value());  // ready
+  const ProcessResult second = run_node({"generate", "--data-dir", directory, "--prompt", "x"});
+  QCOMPARE(second.exit_code, 75);
+  QVERIFY2(second.err.contains(QByteArray::number(owner.pid())), second.text().constData());
+  QVERIFY(second.err.contains("stop it"));
+}
+
+void TestCommandLine::run_says_ready_and_stops_on_sigterm() {
+  NEEDS_COMPUTE();
+  const QString directory = lab()->copy("daemon");
+  NodeProcess node({"run", "--data-dir", directory, "--json", "--cpu-threads", "1"});
+  const auto line = node.next_line();
+  QVERIFY(line.has_value());
+  const QJsonObject ready = json_lines(*line).value(0);
+  QVERIFY(ready["ready"].toBool());
+  QCOMPARE(ready["pid"].toInteger(), node.pid());
+  QCOMPARE(ready["data_dir"].toString(), directory);
+  while (const auto state = node.next_line()) {
+    if (state->contains("training")) break;
+  }
+  node.terminate();
+  const ProcessResult result = node.finish();
+  QCOMPARE(result.exit_code, 0);
+  QVERIFY(!result.crashed);
+}
+
+void TestCommandLine::json_of_train_holds_no_secret() {
+  NEEDS_COMPUTE();
+  const QString directory = path("secret");
+  const ProcessResult result =
+      run_node({"train", "--text", lab()->path("text"), "--data-dir", directory, "--profile",
+                lab()->path("tiny.json"), "--steps", "1", "--json", "--cpu-threads", "1"});
+  QVERIFY2(result.ok(), result.text().constData());
+  // The words of the new wallet stand on standard error once, between two empty lines, and nowhere else.
+  const qsizetype begin = result.err.indexOf("    ");
+  const QByteArray words = result.err.mid(begin, result.err.indexOf('\n', begin) - begin).trimmed();
+  QCOMPARE(words.split(' ').size(), 12);
+  QVERIFY(!result.out.contains(words));
+  QCOMPARE(result.err.count(words), 1);
+  QFile log(directory + "/logs/neuroshardd.log");
+  if (log.open(QIODevice::ReadOnly)) QVERIFY(!log.readAll().contains(words));
+}
+
+QTEST_GUILESS_MAIN(TestCommandLine)
+#include "test_command_line.moc"
