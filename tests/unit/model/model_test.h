@@ -12,7 +12,37 @@
 
 namespace neuroshard::model_test {
 
-using namespace compute;
+using compute::call_without_backward;
+using compute::ExpertProvider;
+using compute::ForwardMetrics;
+using compute::initialise_slot;
+using compute::load_module;
+using compute::load_module_file;
+using compute::LoadedModule;
+using compute::make_stage;
+using compute::MicroBatch;
+using compute::model_slots;
+using compute::ModelShape;
+using compute::Module;
+using compute::module_abi_version;
+using compute::module_build_id;
+using compute::ModuleInfo;
+using compute::ModuleOptions;
+using compute::ParameterInfo;
+using compute::RouterOptions;
+using compute::slot_parameters;
+using compute::SlotBuffer;
+using compute::SlotBuffers;
+using compute::SlotId;
+using compute::SlotKind;
+using compute::Stage;
+using compute::StagePtr;
+using compute::StageSpec;
+using compute::Status;
+using compute::StepMetrics;
+using compute::StepOptions;
+using compute::to_error;
+using compute::to_string;
 
 inline Expected<LoadedModule> load(std::uint32_t threads = 2, std::uint64_t memory_limit = 0,
                                    const std::string& max_isa = {}) {

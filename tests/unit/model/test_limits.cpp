@@ -5,6 +5,7 @@
 #include "tests/unit/model/model_test.h"
 
 using namespace neuroshard;
+using namespace neuroshard::compute;
 using namespace neuroshard::model_test;
 
 class TestLimits : public QObject {
