@@ -51,7 +51,7 @@ Expected<TrainingMemory> plan_training_memory(const TrainingMemoryRequest& reque
   const compute::MemoryEstimate model = compute::estimate_memory(request.shape, request.training);
   const std::uint32_t sequence = request.shape.sequence;
   train::MemoryNeeds needs;
-  needs.baseline = round_up(resident, baseline_grain);
+  needs.baseline = round_up(std::max(resident, request.least_resident), baseline_grain);
   needs.parameters = model.parameters;
   needs.gradients = model.gradients;
   needs.moments = model.moments;

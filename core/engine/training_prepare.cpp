@@ -97,9 +97,30 @@ Expected<void> SessionImpl::prepare_text(const PrepareOptions& options) {
   return {};
 }
 
+TrainingMemoryRequest SessionImpl::memory_request() const {
+  const ConsensusPart& consensus = directory_.profile().consensus;
+  const Settings& settings = directory_.settings();
+  TrainingMemoryRequest request;
+  request.shape = model_shape(consensus);
+  request.training = trains();
+  request.data_bytes = trains() ? training_data_bytes(*dataset_) : 0;
+  request.user_limit = settings.number(Setting::MemoryLimit);
+  request.max_micro_batch = static_cast<std::uint32_t>(settings.number(Setting::MaxMicroBatch));
+  request.sequences_per_step = data::sequences_per_batch(static_cast<std::uint32_t>(consensus.batch_tokens),
+                                                         static_cast<std::uint32_t>(consensus.sequence));
+  request.threads = thread_limit(directory_);
+  return request;
+}
+
 Expected<void> SessionImpl::load_compute(const PrepareOptions& options) {
   report(options, PrepareProgress::Phase::LoadingCompute, 0, 0);
   const Settings& settings = directory_.settings();
+  if (TrainingMemoryRequest request = memory_request(); request.user_limit > 0) {
+    // The module alone may be more than the user allows: then it must not be loaded at all.
+    request.least_resident = with_module_bytes;
+    NS_RETURN_IF_ERROR(compute::validate(request.shape));
+    NS_RETURN_IF_ERROR(plan_training_memory(request));
+  }
   compute::ModuleOptions module;
   module.threads = thread_limit(directory_);
   put_text(module.device, sizeof module.device, settings.word(Setting::Device));
@@ -125,14 +146,7 @@ Expected<void> SessionImpl::make_model(const PrepareOptions& options) {
   info_.active_parameters = compute::active_parameter_count(info_.shape);
   info_.sequences_per_step = data::sequences_per_batch(static_cast<std::uint32_t>(consensus.batch_tokens),
                                                        static_cast<std::uint32_t>(consensus.sequence));
-  TrainingMemoryRequest request;
-  request.shape = info_.shape;
-  request.training = trains();
-  request.data_bytes = trains() ? training_data_bytes(*dataset_) : 0;
-  request.user_limit = settings.number(Setting::MemoryLimit);
-  request.max_micro_batch = static_cast<std::uint32_t>(settings.number(Setting::MaxMicroBatch));
-  request.sequences_per_step = info_.sequences_per_step;
-  request.threads = thread_limit(directory_);
+  const TrainingMemoryRequest request = memory_request();
   NS_ASSIGN_OR_RETURN(memory_, plan_training_memory(request));
   info_.memory_limit = memory_.plan.limit;
   info_.micro_batch = memory_.plan.micro_batch;

@@ -44,6 +44,8 @@ class SessionImpl final : public TrainingSession {
  private:
   // Parts of prepare(), in order.
   Expected<void> prepare_text(const PrepareOptions& options);
+  // After the dataset is open.
+  TrainingMemoryRequest memory_request() const;
   Expected<void> load_compute(const PrepareOptions& options);
   Expected<void> make_model(const PrepareOptions& options);
   Expected<void> restore(const PrepareOptions& options);
