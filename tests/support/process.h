@@ -29,9 +29,10 @@ struct ProcessResult {
   bool ok() const { return !crashed && !timed_out && exit_code == 0; }
   // For QVERIFY2: what a person needs to see when it was not ok.
   QByteArray text() const {
+    // Qt Test cuts long messages: the errors come first.
     return "exit " + QByteArray::number(exit_code) + (crashed ? " (crashed)" : "") +
-           (timed_out ? " (timed out)" : "") + "\n--- output\n" + out.right(2000) + "\n--- errors\n" +
-           err.right(4000);
+           (timed_out ? " (timed out)" : "") + "\n--- errors\n" + err.right(900) + "\n--- output\n" +
+           out.right(500);
   }
 };
 

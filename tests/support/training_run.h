@@ -59,8 +59,10 @@ inline LossTexts losses_of(const QByteArray& output) {
 // all runs share node key, shards and first weights, and must therefore print the same losses.
 class TrainingLab {
  public:
-  // `shape` are further flags of `network create`.
-  explicit TrainingLab(const QStringList& shape = {}) : shape_(shape) {}
+  // `shape` replaces or adds flags of `network create`.
+  explicit TrainingLab(const QMap<QString, QString>& shape = {}) {
+    for (auto it = shape.begin(); it != shape.end(); ++it) shape_.insert(it.key(), it.value());
+  }
 
   // Empty on success, else what went wrong.
   QByteArray prepare() {
@@ -70,14 +72,10 @@ class TrainingLab {
     if (!text.open(QIODevice::WriteOnly) || text.write(made_up_text(7, 120'000)) < 0)
       return "can't write the text";
     text.close();
-    QStringList arguments{"network",        "create", "--from",     "solo",
-                          "--name",         "tiny",   "--out",      path("tiny.json"),
-                          "--layers",       "2",      "--hidden",   "64",
-                          "--head-dim",     "32",     "--vocab",    "300",
-                          "--experts",      "4",      "--sequence", "32",
-                          "--batch-tokens", "256",    "--warmup",   "5",
-                          "--decay-steps",  "1000"};
-    const ProcessResult created = run_node(arguments + shape_);
+    QStringList arguments{"network", "create", "--from", "solo",
+                          "--name",  "tiny",   "--out",  path("tiny.json")};
+    for (auto it = shape_.begin(); it != shape_.end(); ++it) arguments += {"--" + it.key(), it.value()};
+    const ProcessResult created = run_node(arguments);
     if (!created.ok()) return "network create: " + created.text();
     // One step makes wallet, node key, tokenizer and shards, and a first checkpoint.
     const ProcessResult first = run_node(train("origin", 1));
@@ -120,7 +118,9 @@ class TrainingLab {
   }
 
  private:
-  QStringList shape_;
+  QMap<QString, QString> shape_{{"layers", "2"},         {"hidden", "64"}, {"head-dim", "32"},
+                                {"vocab", "300"},        {"experts", "4"}, {"sequence", "32"},
+                                {"batch-tokens", "256"}, {"warmup", "5"},  {"decay-steps", "1000"}};
   QTemporaryDir folder_;
 };
 
