@@ -1,5 +1,7 @@
 #include "core/model/memory_pool.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -92,6 +94,9 @@ void MemoryPool::return_waiting() {
   }
   waiting_.clear();
   waiting_bytes_ = 0;
+#ifdef __GLIBC__
+  malloc_trim(0);  // the limit is on what the process holds, and the C library keeps freed memory otherwise
+#endif
 }
 
 }  // namespace neuroshard::model

@@ -16,6 +16,10 @@ namespace {
 // Rows are counted with 32 bits (N·k of a micro-batch).
 constexpr std::uint64_t max_rows = std::uint64_t{1} << 30;
 
+// Products with a single row are bound by memory; below this many parameters per token they take less time
+// than waking a second thread for each of them, above all on a machine that others use too.
+constexpr std::uint64_t least_parallel_parameters = 32u << 20;
+
 Status bad(const char* text) {
   return failure(ErrorCode::InvalidArgument, text);
 }
@@ -233,7 +237,8 @@ Status StageBoundary::open_session(std::uint64_t session, std::uint32_t capacity
 
 Status StageBoundary::extend_session(std::uint64_t session, std::uint32_t n, const std::int32_t* tokens,
                                      const float* input, float* output, float* logits) {
-  return run([&] {
+  const bool alone = n == 1 && compute::active_parameter_count(model_->shape()) < least_parallel_parameters;
+  return guarded(alone ? 1 : threads_.load(), [&] {
     const KvCache* cache = model_->session(session);
     if (cache == nullptr) return failure(ErrorCode::NotFound, "This session is not open.");
     if (n == 0) return bad("A session grows by at least one position.");
