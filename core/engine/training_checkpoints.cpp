@@ -58,17 +58,32 @@ Expected<void> check_network(const checkpoint::Manifest& manifest, const DataDir
 }  // namespace
 
 std::string encode_trainer_state(const RunState& state) {
-  return nlohmann::json{{"format", 1}, {"tokenizer", to_hex(state.tokenizer_hash)}}.dump();
+  return nlohmann::json{{"format", 1},
+                        {"tokenizer", to_hex(state.tokenizer_hash)},
+                        {"memory_limit", state.memory_limit},
+                        {"max_micro_batch", state.max_micro_batch}}
+      .dump();
 }
 
-Expected<Hash256> tokenizer_hash_of(const std::string& trainer_state) {
-  const auto json = nlohmann::json::parse(trainer_state, nullptr, false);
-  if (!json.is_object() || !json.contains("tokenizer") || !json["tokenizer"].is_string()) {
+Expected<void> decode_trainer_state(const std::string& text, RunState* state) {
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto missing = [](const char* field) {
     return make_error(
         ErrorCode::Corrupt,
-        "The checkpoint does not say which tokenizer it was trained with; choose another checkpoint.");
+        fmt::format("The checkpoint's training state has no usable \"{}\"; choose another checkpoint.",
+                    field));
+  };
+  if (!json.is_object() || !json.contains("tokenizer") || !json["tokenizer"].is_string())
+    return missing("tokenizer");
+  const auto tokenizer = hash_from_hex(json["tokenizer"].get<std::string>());
+  if (!tokenizer.ok()) return missing("tokenizer");
+  state->tokenizer_hash = *tokenizer;
+  for (const auto& [field, value] : {std::pair{"memory_limit", &state->memory_limit},
+                                     std::pair{"max_micro_batch", &state->max_micro_batch}}) {
+    if (!json.contains(field) || !json[field].is_number_unsigned()) return missing(field);
+    *value = json[field].get<std::uint64_t>();
   }
-  return hash_from_hex(json["tokenizer"].get<std::string>());
+  return {};
 }
 
 Expected<std::optional<checkpoint::Manifest>> load_current_checkpoint(

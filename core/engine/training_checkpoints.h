@@ -35,14 +35,17 @@ struct RunState {
   std::uint32_t micro_batch = 0;
   std::string loader_position;
   Hash256 tokenizer_hash{};
+  // The settings that micro_batch was chosen under: it is kept as long as they are.
+  std::uint64_t memory_limit = 0;
+  std::uint64_t max_micro_batch = 0;
   std::optional<double> training_loss;
   std::optional<double> held_out_loss;  // the newest; not necessarily of this step
 };
 
-// The opaque text of a manifest in which the engine keeps its part. Corrupt names the field; safe on any
-// text.
+// The opaque text of a manifest in which the engine keeps its part: tokenizer_hash and the two settings.
 std::string encode_trainer_state(const RunState& state);
-Expected<Hash256> tokenizer_hash_of(const std::string& trainer_state);
+// Sets these three. Corrupt names the field; safe on any text.
+Expected<void> decode_trainer_state(const std::string& text, RunState* state);
 
 // Reads the current checkpoint into the stage; nothing when there is none yet. optimizer: moments and
 // balancing biases too. Damaged newer checkpoints are passed over and named in *alerts. Errors:

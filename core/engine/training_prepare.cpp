@@ -219,8 +219,9 @@ Expected<void> SessionImpl::initialise(const PrepareOptions& options) {
 
 // Everything beside the tensors that the next step depends on.
 Expected<void> SessionImpl::take_over(const checkpoint::Manifest& manifest, const std::string& name) {
-  NS_ASSIGN_OR_RETURN(const Hash256 tokenizer, tokenizer_hash_of(manifest.trainer_state));
-  if (tokenizer != state_.tokenizer_hash) {
+  RunState saved;
+  NS_RETURN_IF_ERROR(decode_trainer_state(manifest.trainer_state, &saved));
+  if (saved.tokenizer_hash != state_.tokenizer_hash) {
     return make_error(
         ErrorCode::InvalidArgument,
         fmt::format("Checkpoint {} was trained with another tokenizer than this data directory has. Bring "
@@ -236,16 +237,20 @@ Expected<void> SessionImpl::take_over(const checkpoint::Manifest& manifest, cons
   NS_ASSIGN_OR_RETURN(const data::LoaderPosition position,
                       data::LoaderPosition::from_json(manifest.loader_position));
   NS_RETURN_IF_ERROR(loader_->restore(position));
-  // The cut into micro-batches decides the last bits of a sum, so it is kept while memory allows.
+  // The cut into micro-batches decides the last bits of a sum, so it is kept while memory allows, unless a
+  // person has changed the limits that it follows from.
+  const Settings& settings = directory_.settings();
   const std::uint32_t kept = std::max(1u, manifest.micro_batch);
-  if (kept > memory_.plan.micro_batch) {
+  const bool same_limits = saved.memory_limit == settings.number(Setting::MemoryLimit) &&
+                           saved.max_micro_batch == settings.number(Setting::MaxMicroBatch);
+  if (same_limits && kept > memory_.plan.micro_batch) {
     waiting_alerts_.push_back(
         {LogLevel::Warning, "memory",
          fmt::format("Memory allows {} sequences at a time; this run had {}. Losses may differ in "
                      "the last digits.",
                      memory_.plan.micro_batch, kept)});
   }
-  info_.micro_batch = std::min(kept, memory_.plan.micro_batch);
+  if (same_limits) info_.micro_batch = std::min(kept, memory_.plan.micro_batch);
   const checkpoint::Catalogue catalogue(services_.files, directory_.checkpoints_path());
   const auto current = catalogue.current();
   history_->restored(state_.step, current.ok() && *current && (*current)->chosen);

@@ -59,6 +59,8 @@ const data::Tokenizer& SessionImpl::tokenizer() const {
 RunState SessionImpl::run_state() const {
   RunState state = state_;
   state.micro_batch = loop_->micro_batch();
+  state.memory_limit = directory_.settings().number(Setting::MemoryLimit);
+  state.max_micro_batch = directory_.settings().number(Setting::MaxMicroBatch);
   state.loader_position = loader_->position().to_json();
   return state;
 }

@@ -3,6 +3,7 @@
 #include <QtTest>
 
 #include "core/checkpoint/catalogue.h"
+#include "core/engine/training_checkpoints.h"
 #include "tests/support/fault_file_env.h"
 #include "tests/unit/engine/toy_module.h"
 #include "tests/unit/engine/training_fixture.h"
@@ -89,6 +90,8 @@ class TestTrainingSession : public QObject {
   void disk_full_goes_on_and_recovers();
   void memory_limit_says_what_is_missing();
   void out_of_memory_is_remembered();
+  void limits_hold_from_the_next_step();
+  void foreign_training_state_is_refused();
   void diverged_step_is_not_applied();
   void another_tokenizer_is_refused();
   void another_network_is_refused();
@@ -271,9 +274,51 @@ void TestTrainingSession::out_of_memory_is_remembered() {
     QCOMPARE(report.alerts.front().category, std::string("memory"));
     QVERIFY(run.session->finish().ok());
   }
-  Run again(fixture, "d");
-  QCOMPARE(again.info->micro_batch, 2u);
-  QCOMPARE(again.step().micro_batch, 2u);
+  {
+    Run again(fixture, "d");
+    QCOMPARE(again.info->micro_batch, 2u);
+    QCOMPARE(again.step().micro_batch, 2u);
+    QVERIFY(again.session->finish().ok());
+  }
+  // A person who changes the limit gets what it allows.
+  fixture.settings[Setting::MemoryLimit] = "64GiB";
+  const Run raised(fixture, "d");
+  QCOMPARE(raised.info->micro_batch, 8u);
+}
+
+void TestTrainingSession::limits_hold_from_the_next_step() {
+  TrainingFixture fixture;
+  Run run(fixture, "d");
+  QCOMPARE(run.step().micro_batch, 8u);
+  QVERIFY(run.directory->set_setting(Setting::MaxMicroBatch, {3, {}}).ok());
+  QCOMPARE(run.step().micro_batch, 3u);
+  // A limit below what the program has already: the tensors get no more, and the micro-batch shrinks to the
+  // least.
+  const std::uint64_t before = run.module->controls.memory_limit;
+  QVERIFY(run.directory->set_setting(Setting::MemoryLimit, {1u << 20, {}}).ok());
+  bool told = false;
+  for (int i = 0; i < 3; ++i) {
+    for (const auto& alert : run.step().alerts) told = told || alert.category == "memory";
+  }
+  QVERIFY(told);
+  QVERIFY(run.module->controls.memory_limit < before);
+  QCOMPARE(run.step().micro_batch, 1u);
+}
+
+void TestTrainingSession::foreign_training_state_is_refused() {
+  neuroshard::engine::RunState state, read;
+  state.tokenizer_hash.fill(7);
+  state.memory_limit = 5;
+  state.max_micro_batch = 8;
+  QVERIFY(
+      neuroshard::engine::decode_trainer_state(neuroshard::engine::encode_trainer_state(state), &read).ok());
+  QCOMPARE(read.tokenizer_hash, state.tokenizer_hash);
+  QCOMPARE(read.memory_limit, std::uint64_t{5});
+  QCOMPARE(read.max_micro_batch, std::uint64_t{8});
+  for (const char* const text : {"", "[]", "{", "{\"tokenizer\":3}", "{\"tokenizer\":\"zz\"}",
+                                 "{\"tokenizer\":\"00\",\"memory_limit\":-1,\"max_micro_batch\":\"x\"}"}) {
+    QCOMPARE(neuroshard::engine::decode_trainer_state(text, &read).error().code, ErrorCode::Corrupt);
+  }
 }
 
 void TestTrainingSession::diverged_step_is_not_applied() {
