@@ -45,7 +45,9 @@ void report(const engine::Generation& result, const engine::SessionInfo& info, c
                             {"text", result.text},
                             {"tokens", result.tokens},
                             {"prompt_tokens", result.prompt_tokens},
-                            {"finish", result.ended ? "end" : "length"},
+                            {"finish", result.ended     ? "end"
+                                       : result.stopped ? "stopped"
+                                                        : "length"},
                             {"seed", flags.options.seed},
                             {"tokens_per_s", rate},
                             {"step", info.step},
@@ -84,6 +86,7 @@ Expected<void> run_generate(GenerateFlags flags, CommandContext& context) {
                       engine::generate(*session, context.clock, flags.options));
   if (!output.json()) output.raw(stream ? std::string("\n") : flags.options.prompt + result.text + "\n");
   report(result, info, flags, context);
+  if (result.stopped) context.exit_code = ExitCode::Interrupted;
   return {};
 }
 

@@ -11,9 +11,9 @@ namespace neuroshard::app {
 namespace {
 
 constexpr Duration redraw_period = std::chrono::milliseconds(100);
-constexpr int bar_width = 24;
 
-std::string bar(double share) {
+std::string bar(double share, int terminal_width) {
+  const int bar_width = terminal_width >= 100 ? 24 : 12;
   const int filled = static_cast<int>(std::lround(share * bar_width));
   std::string text = "[";
   for (int i = 0; i < bar_width; ++i) text += i < filled ? '#' : '.';
@@ -38,7 +38,7 @@ void ProgressLine::update(std::uint64_t done, std::uint64_t total, std::string_v
   std::string text = label_;
   if (total > 0) {
     const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
-    text += fmt::format(" {} {:3.0f} %", bar(share), share * 100);
+    text += fmt::format(" {} {:3.0f} %", bar(share, output_.width()), share * 100);
     const double elapsed = to_seconds(now - started_);
     const std::uint64_t advanced = done > first_done_ ? done - first_done_ : 0;
     if (advanced > 0 && elapsed >= 1 && !complete) {

@@ -73,7 +73,13 @@ Expected<void> train(const TrainFlags& flags, CommandContext& context) {
     view.show_summary(path);
     return {};
   }
-  const auto last = node->snapshot()->training.step;
+  const std::uint64_t last = node->snapshot()->training.step;
+  if (view.steps_seen() == 0) {
+    return make_error(ErrorCode::Cancelled,
+                      fmt::format("stopped before the first step; what was prepared is kept in {}, "
+                                  "and the same command goes on from there",
+                                  path));
+  }
   return make_error(
       ErrorCode::Cancelled,
       fmt::format("stopped after step {}; everything is saved in {}, and the same command goes on from there",

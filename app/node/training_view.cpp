@@ -91,9 +91,13 @@ void TrainingView::show_step(const node::StepFinished& finished) {
   const auto view = node_.snapshot();
   const node::StepView& step = finished.step;
   const std::uint64_t target = view->training.target_step;
-  std::string detail = fmt::format("loss {:.4f}", view->training.smoothed_loss.value_or(step.loss));
-  if (evaluation_) detail += "  " + describe(*evaluation_);
-  detail += fmt::format("  {} tokens/s", short_count(step.tokens_per_second));
+  std::string detail =
+      fmt::format("loss {:.4f}  {} tokens/s", view->training.smoothed_loss.value_or(step.loss),
+                  short_count(step.tokens_per_second));
+  if (evaluation_) {
+    detail +=
+        output_.live() ? fmt::format("  held-out {:.4f}", evaluation_->loss) : "  " + describe(*evaluation_);
+  }
   progress_.set_label(target == 0 ? fmt::format("step {}", step.step)
                                   : fmt::format("step {}/{}", step.step, target));
   progress_.update(step.step - first_step_, target > first_step_ ? target - first_step_ : 0, detail);

@@ -115,7 +115,10 @@ Expected<Generation> generate(TrainingSession& session, const Clock& clock, cons
   Rng rng(options.seed);
   std::size_t shown = 0;
   while (result.tokens < options.max_tokens) {
-    if (options.cancel.cancelled()) return make_error(ErrorCode::Cancelled, "stopped");
+    if (options.cancel.cancelled()) {
+      result.stopped = true;
+      break;
+    }
     forbid_control_tokens(logits, tokenizer.vocab_size());
     NS_ASSIGN_OR_RETURN(const std::int32_t token,
                         compute::sample_token({logits.data(), logits.size()}, options.sampling, rng));

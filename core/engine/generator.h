@@ -33,13 +33,14 @@ struct Generation {
   std::string text;  // without the prompt; any bytes, UTF-8 where the model writes it
   std::uint32_t prompt_tokens = 0;
   std::uint32_t tokens = 0;
-  bool ended = false;  // the model ended the text by itself
+  bool ended = false;    // the model ended the text by itself
+  bool stopped = false;  // the cancel token did
   double prompt_seconds = 0;
   double seconds = 0;  // of the answer
 };
 
 // On the session's thread, after prepare() in either mode. Errors: InvalidArgument (a prompt or number out of
-// bounds, sampling options), Exhausted (memory), Cancelled, what the stage reports.
+// bounds, sampling options), Exhausted (memory), Cancelled (before the first token), what the stage reports.
 Expected<Generation> generate(TrainingSession& session, const Clock& clock, const GenerateOptions& options);
 
 }  // namespace neuroshard::engine
