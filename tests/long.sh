@@ -155,11 +155,9 @@ study() {
     "$NODE" network create --from solo --name "$study" --layers 4 --hidden 128 --head-dim 32 --vocab 266 --sequence 64 \
       --batch-tokens 768 --peak-lr 1e-3 --warmup 100 --decay-steps 2000 --out "$dir/profile.json" "$@"
   fi
-  done_steps=$(sed -n 's/.*"step": *\([0-9]*\).*/\1/p' "$dir/steps.jsonl" 2>/dev/null | tail -n 1)
-  left=$((2000 - ${done_steps:-0}))
-  if [ "$left" -gt 0 ]; then
-    "$NODE" train --text "$TEXT" --data-dir "$dir/data" --profile "$dir/profile.json" --steps "$left" --json >>"$dir/steps.jsonl"
-  fi
+  # Goes on from its checkpoint when it was interrupted. Each evaluation covers the whole held-out tenth.
+  "$NODE" train --text "$TEXT" --data-dir "$dir/data" --profile "$dir/profile.json" --until-step 2000 --json \
+    --eval-interval-steps 250 --eval-tokens 1000000000 >>"$dir/steps.jsonl"
 }
 
 study_result() {
