@@ -31,6 +31,30 @@ LogLevel log_level(const std::string& word) {
   return word == "error" ? LogLevel::Error : LogLevel::Info;
 }
 
+constexpr std::uint64_t max_marker_bytes = 256;
+
+// Says once that an earlier process crashed here. Which records were told is remembered beside them.
+void tell_crashes(CommandContext& context, const engine::DataDirectory& directory, Logger& logger) {
+  const auto records = platform::read_crash_records(directory.crash_path());
+  if (records.empty()) return;
+  const std::string marker = directory.crash_path() + "/told";
+  std::string told;
+  if (const auto bytes = storage::read_file(context.files, marker, max_marker_bytes); bytes.ok()) {
+    told = std::string(as_text(*bytes));
+  }
+  if (told == records.front().file) return;
+  for (const platform::CrashRecord& record : records) {
+    if (record.file == told) break;
+    logger.warning(
+        "crash",
+        fmt::format("an earlier neuroshardd (process {}) crashed with {}; the note is {}/{}. Nothing "
+                    "was sent anywhere; please report it",
+                    record.pid, record.signal, directory.crash_path(), record.file));
+  }
+  // Not remembered on a full disk: then it is told again.
+  static_cast<void>(storage::write_file_atomic(context.files, marker, as_bytes(records.front().file)).ok());
+}
+
 }  // namespace
 
 Expected<std::string> data_directory_path(const CommandContext& context) {
@@ -77,6 +101,12 @@ Expected<OpenedDirectory> open_data_directory(CommandContext& context, OpenMode 
   log.path = opened.directory->logs_path() + "/neuroshardd.log";
   log.file_level = log_level(opened.directory->settings().word(engine::Setting::LogLevel));
   opened.logger = std::make_unique<DirectoryLogger>(make_file_logger(log), context.logger);
+  if (mode == OpenMode::Create) {
+    tell_crashes(context, *opened.directory, *opened.logger);
+    auto recorder =
+        platform::CrashRecorder::install(opened.directory->crash_path(), "neuroshardd " + program_version());
+    if (recorder.ok()) opened.crash_recorder.emplace(std::move(*recorder));
+  }
   return opened;
 }
 

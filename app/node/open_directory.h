@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "app/node/command.h"
 #include "core/engine/data_directory.h"
+#include "core/platform/crash_record.h"
 
 namespace neuroshard::app {
 
@@ -26,6 +28,7 @@ void add_setting_flags(CLI::App& command, std::shared_ptr<SettingFlags> flags,
 struct OpenedDirectory {
   std::unique_ptr<Logger> logger;  // into D/logs/neuroshardd.log, warnings to the terminal as well
   std::unique_ptr<engine::DataDirectory> directory;
+  std::optional<platform::CrashRecorder> crash_recorder;  // into D/crash, with OpenMode::Create
 };
 
 enum class OpenMode {
