@@ -1,5 +1,7 @@
 // neuroshardd as scripts and people meet it: help, exit codes, JSON, settings, profiles; with the compute
 // module also train, resume, generate, and what a second process on the same data directory is told.
+#include <signal.h>
+
 #include <QElapsedTimer>
 #include <QTest>
 
@@ -25,6 +27,8 @@ class TestCommandLine : public QObject {
   void generate_without_a_directory_is_66();
   void unwritable_directory_is_77();
   void no_text_is_66();
+
+  void run_without_text_waits_and_a_crash_is_told_next_time();
 
   void train_prints_one_object_a_step();
   void train_again_goes_on();
@@ -247,6 +251,27 @@ void TestCommandLine::no_text_is_66() {
       run_node({"train", "--steps", "1", "--text", path("no-such-text"), "--data-dir", path("no-text")});
   QCOMPARE(missing.exit_code, 66);
   QVERIFY2(missing.err.contains("no-such-text"), missing.text().constData());
+}
+
+void TestCommandLine::run_without_text_waits_and_a_crash_is_told_next_time() {
+  const QString directory = path("crash");
+  {
+    NodeProcess node({"run", "--data-dir", directory, "--json"});
+    QVERIFY(json_lines(*node.next_line()).value(0)["ready"].toBool());
+    QByteArray line;
+    while (const auto next = node.next_line()) {
+      line = *next;
+      if (line.contains("failed")) break;
+    }
+    QVERIFY2(line.contains("--text"), line.constData());  // what to do about it
+    QVERIFY(node.running());
+    QCOMPARE(::kill(static_cast<pid_t>(node.pid()), SIGSEGV), 0);
+    QVERIFY(node.finish().crashed);
+  }
+  const QStringList again{"settings", "set", "cpu_threads", "1", "--data-dir", directory};
+  const ProcessResult told = run_node(again);
+  QVERIFY2(told.ok() && told.err.contains("SIGSEGV"), told.text().constData());
+  QVERIFY(!run_node(again).err.contains("SIGSEGV"));
 }
 
 void TestCommandLine::train_prints_one_object_a_step() {
