@@ -82,7 +82,7 @@ Expected<train::InnerStep> SessionImpl::run_step(StepReport* report, const Cance
   const MonotonicTime begin = services_.clock.monotonic_now();
   NS_ASSIGN_OR_RETURN(const data::Batch batch, loader_->next(step, cancel));
   report->seconds.data = to_seconds(services_.clock.monotonic_now() - begin);
-  if (loader_->last_rotation() != data::RotationReason::Stay && loader_->position().steps_on_shard == 1) {
+  if (before.started && batch.shard_id != before.shard_id) {
     tell({LogLevel::Info, "data",
           fmt::format("Goes on with shard {} ({}).", batch.shard_id,
                       data::to_string(loader_->last_rotation()))},
@@ -144,7 +144,7 @@ void SessionImpl::evaluate_if_due(StepReport* report, const CancelToken& cancel)
   const std::uint64_t interval = directory_.settings().number(Setting::EvalIntervalSteps);
   if (!held_out_part_ || interval == 0 || state_.step % interval != 0) return;
   const MonotonicTime begin = services_.clock.monotonic_now();
-  auto validation = evaluate(false, cancel);
+  auto validation = measure(false, cancel);
   report->seconds.evaluation = to_seconds(services_.clock.monotonic_now() - begin);
   if (validation.ok()) {
     report->validation = std::move(*validation);
@@ -158,6 +158,12 @@ void SessionImpl::evaluate_if_due(StepReport* report, const CancelToken& cancel)
 
 Expected<Validation> SessionImpl::evaluate(bool complete, const CancelToken& cancel) {
   NS_CHECK(prepared_ && trains());
+  NS_ASSIGN_OR_RETURN(const Validation validation, measure(complete, cancel));
+  history_->add(state_.step, validation);
+  return validation;
+}
+
+Expected<Validation> SessionImpl::measure(bool complete, const CancelToken& cancel) {
   std::optional<data::HeldOut> all;
   if (complete) {
     NS_ASSIGN_OR_RETURN(all, data::HeldOut::create(*dataset_, info_.shape.sequence, 0));
@@ -241,7 +247,7 @@ std::vector<std::uint64_t> SessionImpl::take_router_load() {
 void SessionImpl::tell(const Alert& alert, StepReport* report) {
   services_.logger.write({alert.level, alert.category, alert.text});
   history_->events().append(alert.level, alert.category, alert.text);
-  report->alerts.push_back(alert);
+  if (alert.level >= LogLevel::Warning) report->alerts.push_back(alert);
 }
 
 Expected<std::string> SessionImpl::save() {

@@ -56,12 +56,14 @@ class SessionImpl final : public TrainingSession {
   // Parts of step().
   compute::StepOptions step_options(std::uint64_t step) const;
   Expected<train::InnerStep> run_step(StepReport* report, const CancelToken& cancel);
+  Expected<Validation> measure(bool complete, const CancelToken& cancel);
   void evaluate_if_due(StepReport* report, const CancelToken& cancel);
   void save_if_due(StepReport* report);
   void watch_memory(StepReport* report);
   void follow_limits(StepReport* report);
   std::vector<std::uint64_t> take_router_load();
 
+  // To the log and the events; warnings and errors to the report as well.
   void tell(const Alert& alert, StepReport* report);
   RunState run_state() const;
   bool trains() const { return mode_ == SessionMode::Train; }

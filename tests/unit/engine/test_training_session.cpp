@@ -140,6 +140,9 @@ void TestTrainingSession::loss_falls_and_is_reported() {
   const auto complete = run.session->evaluate(true, CancelToken());
   QVERIFY(complete.ok() && complete->complete);
   QVERIFY(complete->tokens > 200);
+  const auto measured =
+      run.session->series().query("val_loss", 40, 40, 10);  // with the one that was due at step 40
+  QVERIFY(measured.ok() && measured->size() == 1 && measured->front().count == 2);
 }
 
 void TestTrainingSession::kill_and_resume_repeats_bit_for_bit_data() {
