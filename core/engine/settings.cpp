@@ -23,13 +23,11 @@ constexpr std::array<SettingInfo, setting_count> table{{
      "CPU threads to compute with; 0 = all usable", "CPU threads"},
     {S::MemoryLimit, "memory_limit", T::Bytes, K::Limit, 0, max_bytes, "0", "",
      "memory of the whole process, kept within 5 %; 0 = no limit", "Memory"},
-    {S::GpuShare, "gpu_share", T::Percent, K::Limit, 0, 100, "100%", "",
-     "share of the GPU's time; 0 = do not use it", "GPU share"},
     {S::DiskLimit, "disk_limit", T::Bytes, K::Limit, 0, max_bytes, "0", "",
      "disk space for data and checkpoints; 0 = no limit", "Disk space"},
     {S::Device, "device", T::Choice, K::Setting, 0, 0, "cpu", "cpu", "what computes", "Device"},
-    {S::Precision, "precision", T::Choice, K::Setting, 0, 0, "auto", "auto|fp32|bf16",
-     "arithmetic of training; auto = fp32", "Precision"},
+    {S::Precision, "precision", T::Choice, K::Setting, 0, 0, "auto", "auto|fp32",
+     "arithmetic of training; auto = the fastest that keeps the loss, here fp32", "Precision"},
     {S::MaxMicroBatch, "max_micro_batch", T::Integer, K::Setting, 1, 1024, "8", "",
      "most sequences at once; fewer are used where memory is short", "Largest micro-batch"},
     {S::CheckpointMinInterval, "checkpoint_min_interval", T::Seconds, K::Setting, 0, day, "10min", "",
@@ -46,12 +44,6 @@ constexpr std::array<SettingInfo, setting_count> table{{
      "tokens of held-out text per evaluation", "Tokens per evaluation"},
     {S::ShardTokens, "shard_tokens", T::Integer, K::Setting, 1'024, 2'500'000, "2500000", "",
      "tokens in one shard of imported text", "Tokens per shard"},
-    {S::HttpEnabled, "http_enabled", T::Boolean, K::Setting, 0, 1, "true", "",
-     "serve status and generation on 127.0.0.1", "Local HTTP server"},
-    {S::HttpPort, "http_port", T::Integer, K::Setting, 0, 65'535, "8000", "",
-     "port of the local HTTP server; 0 = any free one", "HTTP port"},
-    {S::P2pPort, "p2p_port", T::Integer, K::Setting, 0, 65'535, "0", "", "port for peers; 0 = any free one",
-     "Peer port"},
     {S::LogLevel, "log_level", T::Choice, K::Setting, 0, 0, "info", "debug|info|warning|error",
      "least level that is written to the log", "Log level"},
 }};
@@ -84,13 +76,11 @@ constexpr std::array<Unit, 14> byte_units{{{"", 1},
                                            {"tib", tib}}};
 constexpr std::array<Unit, 8> second_units{
     {{"", 1}, {"s", 1}, {"sec", 1}, {"m", 60}, {"min", 60}, {"h", 3600}, {"d", day}, {"day", day}}};
-constexpr std::array<Unit, 2> percent_units{{{"", 1}, {"%", 1}}};
 constexpr std::array<Unit, 1> no_units{{{"", 1}}};
 
 Span<const Unit> units_of(SettingType type) {
   if (type == T::Bytes) return {byte_units.data(), byte_units.size()};
   if (type == T::Seconds) return {second_units.data(), second_units.size()};
-  if (type == T::Percent) return {percent_units.data(), percent_units.size()};
   return {no_units.data(), no_units.size()};
 }
 
@@ -111,15 +101,12 @@ std::string_view trim(std::string_view text) {
 std::string allowed(const SettingInfo& info) {
   const auto bound = [&info](std::uint64_t number) { return format_setting(info.id, {number, {}}); };
   switch (info.type) {
-    case T::Boolean: return "true or false";
     case T::Choice: return fmt::format("one of {}", info.choices);
     case T::Bytes:
       return fmt::format("a size like 512MiB or 4GiB, between {} and {}", bound(info.least),
                          bound(info.most));
     case T::Seconds:
       return fmt::format("a time like 30s or 10min, between {} and {}", bound(info.least), bound(info.most));
-    case T::Percent:
-      return fmt::format("a share like 80%, between {} and {}", bound(info.least), bound(info.most));
     case T::Integer: break;
   }
   return fmt::format("a whole number between {} and {}", info.least, info.most);
@@ -159,11 +146,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string_view to_string(SettingType type) {
   switch (type) {
-    case T::Boolean: return "boolean";
     case T::Integer: return "integer";
     case T::Bytes: return "bytes";
     case T::Seconds: return "seconds";
-    case T::Percent: return "percent";
     case T::Choice: return "choice";
   }
   return "unknown";
@@ -230,15 +215,6 @@ Expected<SettingValue> parse_setting(Setting id, std::string_view text) {
     if (!is_choice(info, word)) return wrong_value(info, trimmed);
     return SettingValue{0, word};
   }
-  if (info.type == T::Boolean) {
-    for (const char* yes : {"true", "on", "yes", "1"}) {
-      if (word == yes) return SettingValue{1, {}};
-    }
-    for (const char* no : {"false", "off", "no", "0"}) {
-      if (word == no) return SettingValue{0, {}};
-    }
-    return wrong_value(info, trimmed);
-  }
   std::uint64_t number = 0;
   const auto [end, failed] = std::from_chars(word.data(), word.data() + word.size(), number);
   if (failed != std::errc() || word.empty()) return wrong_value(info, trimmed);
@@ -257,8 +233,6 @@ Expected<SettingValue> parse_setting(Setting id, std::string_view text) {
 std::string format_setting(Setting id, const SettingValue& value) {
   const SettingInfo& info = setting_info(id);
   if (info.type == T::Choice) return value.word;
-  if (info.type == T::Boolean) return value.number != 0 ? "true" : "false";
-  if (info.type == T::Percent) return fmt::format("{}%", value.number);
   if (value.number != 0 && info.type == T::Bytes) {
     for (const auto& [factor, suffix] :
          {std::pair{tib, "TiB"}, std::pair{gib, "GiB"}, std::pair{mib, "MiB"}, std::pair{kib, "KiB"}}) {
@@ -292,8 +266,6 @@ Expected<Settings> Settings::resolve(const Sources& sources) {
   if (sources.profile != nullptr) {
     const DirectoryPart& directory = sources.profile->directory;
     settings.put(S::CheckpointMinInterval, {directory.checkpoint_min_interval, {}}, SettingOrigin::Profile);
-    settings.put(S::HttpPort, {directory.http_port, {}}, SettingOrigin::Profile);
-    if (directory.p2p_port != 0) settings.put(S::P2pPort, {directory.p2p_port, {}}, SettingOrigin::Profile);
   }
   if (sources.file != nullptr) {
     for (const auto& [id, value] : *sources.file) settings.put(id, value, SettingOrigin::File);

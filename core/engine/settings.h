@@ -24,7 +24,6 @@ namespace neuroshard::engine {
 enum class Setting : std::uint8_t {
   CpuThreads,
   MemoryLimit,
-  GpuShare,
   DiskLimit,
   Device,
   Precision,
@@ -36,15 +35,12 @@ enum class Setting : std::uint8_t {
   EvalIntervalSteps,
   EvalTokens,
   ShardTokens,
-  HttpEnabled,
-  HttpPort,
-  P2pPort,
   LogLevel,
   Count,
 };
 inline constexpr std::size_t setting_count = static_cast<std::size_t>(Setting::Count);
 
-enum class SettingType : std::uint8_t { Boolean, Integer, Bytes, Seconds, Percent, Choice };
+enum class SettingType : std::uint8_t { Integer, Bytes, Seconds, Choice };
 enum class SettingClass : std::uint8_t {
   Setting,  // a preference
   Limit,    // a promise to the user: hard, obeyed within one step
@@ -60,7 +56,7 @@ struct SettingInfo {
       name;  // snake_case in the file; --with-dashes as a flag; NEUROSHARD_UPPER_CASE in the environment
   SettingType type;
   SettingClass setting_class;
-  std::uint64_t least, most;  // of numbers; bytes, seconds, percent in their unit
+  std::uint64_t least, most;  // of numbers; bytes and seconds in their unit
   const char* default_text;   // as a person would write it: "0", "50GiB", "fp32"
   const char* choices;        // of a Choice: "fp32|bf16"; else ""
   const char* help;           // one sentence, says what 0 means
@@ -73,15 +69,15 @@ Expected<Setting> find_setting(std::string_view name);
 std::string flag_name(const SettingInfo& info);         // "--cpu-threads"
 std::string environment_name(const SettingInfo& info);  // "NEUROSHARD_CPU_THREADS"
 
-// A number, or the word of a Choice; a Boolean is 0 or 1.
+// A number, or the word of a Choice.
 struct SettingValue {
   std::uint64_t number = 0;
   std::string word;
   friend bool operator==(const SettingValue&, const SettingValue&) = default;
 };
 
-// Accepts what people write: "true|false|on|off|yes|no|1|0"; "512MiB", "2G" (= GiB), "1048576"; "30s",
-// "10min", "2h"; "80%" or "80". InvalidArgument names the setting, what was given and what is allowed.
+// Accepts what people write: "512MiB", "2G" (= GiB), "1048576"; "30s", "10min", "2h". InvalidArgument names
+// the setting, what was given and what is allowed.
 Expected<SettingValue> parse_setting(Setting id, std::string_view text);
 // The shortest text that parses back to the value: "2GiB", "10min".
 std::string format_setting(Setting id, const SettingValue& value);
@@ -110,7 +106,6 @@ class Settings {
   static Expected<Settings> resolve(const Sources& sources);
 
   std::uint64_t number(Setting id) const { return at(id).value.number; }
-  bool enabled(Setting id) const { return at(id).value.number != 0; }
   const std::string& word(Setting id) const { return at(id).value.word; }
   const SettingValue& value(Setting id) const { return at(id).value; }
   SettingOrigin origin(Setting id) const { return at(id).origin; }

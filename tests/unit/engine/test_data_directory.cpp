@@ -173,7 +173,6 @@ void TestDataDirectory::newer_addresses_are_taken_over() {
   QVERIFY(open(file).ok());
   const auto later = open();
   QCOMPARE((*later)->profile().directory.http_port, std::uint64_t{8123});
-  QCOMPARE((*later)->settings().number(Setting::HttpPort), std::uint64_t{8123});
 }
 
 void TestDataDirectory::newer_format_is_left_alone() {

@@ -97,9 +97,6 @@ void TestSettings::people_write_units_data() {
   row(Setting::CheckpointMinInterval, "45", 45);
   row(Setting::CheckpointMinInterval, "10min", 600);
   row(Setting::CheckpointMinInterval, "2h", 7200);
-  row(Setting::GpuShare, "80%", 80);
-  row(Setting::HttpEnabled, "off", 0);
-  row(Setting::HttpEnabled, "Yes", 1);
 }
 
 void TestSettings::people_write_units() {
@@ -127,11 +124,8 @@ void TestSettings::bad_values_are_refused_data() {
   row(Setting::MemoryLimit, "5 parsecs");
   row(Setting::MemoryLimit, "1.5GiB");
   row(Setting::CheckpointMinInterval, "2d");
-  row(Setting::GpuShare, "101%");
   row(Setting::Precision, "fp8");
   row(Setting::Precision, "fp32|bf16");
-  row(Setting::HttpEnabled, "maybe");
-  row(Setting::HttpPort, "65536");
 }
 
 void TestSettings::bad_values_are_refused() {
@@ -158,8 +152,7 @@ void TestSettings::values_come_back_as_written() {
 void TestSettings::file_round_trip() {
   const SettingsFile file{{Setting::CpuThreads, {2, {}}},
                           {Setting::MemoryLimit, {3ULL << 30, {}}},
-                          {Setting::Precision, {0, "fp32"}},
-                          {Setting::HttpEnabled, {0, {}}}};
+                          {Setting::Precision, {0, "fp32"}}};
   const std::string text = format_settings(file);
   const auto parsed = parse_settings(as_bytes(text));
   QVERIFY2(parsed.ok(), parsed.ok() ? "" : parsed.error().describe().c_str());
@@ -184,8 +177,8 @@ void TestSettings::bad_files_are_refused_data() {
                             << "single value";
   QTest::newRow("twice") << "cpu_threads = 1\ncpu_threads = 2"
                          << "line 2";
-  QTest::newRow("out of bounds") << "http_port = 70000"
-                                 << "65535";
+  QTest::newRow("out of bounds") << "cpu_threads = 70000"
+                                 << "1024";
   QTest::newRow("negative") << "cpu_threads = -2"
                             << "cpu_threads";
   QTest::newRow("deep") << "cpu_threads = " + QString("[").repeated(5000) << "TOML";
