@@ -8,7 +8,7 @@
 # the profile "solo" with a live progress line, writes a checkpoint and prints a sample of text. Run again, it resumes.
 #
 #   NEUROSHARD_DATA_DIR   where everything is kept   (default: ${XDG_DATA_HOME:-~/.local/share}/neuroshard)
-#   QUICKSTART_STEPS      training steps of this run (default: 80)
+#   QUICKSTART_STEPS      training steps of this run (default: 100)
 set -eu
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
 case "${1:-}" in
@@ -25,7 +25,7 @@ cd "$ROOT"
 . installers/debian.sh
 
 DATA=${NEUROSHARD_DATA_DIR:-${XDG_DATA_HOME:-${HOME:-/var/lib}/.local/share}/neuroshard}
-STEPS=${QUICKSTART_STEPS:-80}
+STEPS=${QUICKSTART_STEPS:-100}
 CORPUS=$DATA-corpus
 NODE=$ROOT/build/release/bin/neuroshardd
 
