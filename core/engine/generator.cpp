@@ -16,31 +16,62 @@ namespace {
 constexpr std::uint64_t cache_session = 1;   // of the stage; one generation at a time
 constexpr std::uint32_t prompt_chunk = 256;  // tokens between two looks at the cancel token
 
-// Closes the cache whatever happens.
-class CacheSession {
+// What the model sees: the newest tokens, their keys and values in the stage's cache, and the logits after
+// the last one. Closes the cache whatever happens.
+class Window {
  public:
-  explicit CacheSession(compute::Stage& stage) : stage_(stage) {}
-  CacheSession(const CacheSession&) = delete;
-  CacheSession& operator=(const CacheSession&) = delete;
-  ~CacheSession() {
-    if (open_) stage_.close_session(cache_session);
+  Window(compute::Stage& stage, const compute::ModelShape& shape)
+      : stage_(stage), capacity_(shape.sequence), logits_(shape.vocab) {}
+  Window(const Window&) = delete;
+  Window& operator=(const Window&) = delete;
+  ~Window() { close(); }
+
+  // Starts with the prompt, or what of it fits.
+  Expected<void> begin(Span<const std::int32_t> prompt, const CancelToken& cancel) {
+    if (prompt.size() > capacity_) prompt = prompt.last(kept());
+    tokens_.assign(prompt.begin(), prompt.end());
+    return read_again(cancel);
   }
-  Expected<void> open(std::uint32_t capacity) {
-    const compute::Status status = stage_.open_session(cache_session, capacity);
+  Expected<void> append(std::int32_t token, const CancelToken& cancel) {
+    const bool full = tokens_.size() == capacity_;
+    if (full) tokens_.erase(tokens_.begin(), tokens_.end() - static_cast<std::ptrdiff_t>(kept() - 1));
+    tokens_.push_back(token);
+    return full ? read_again(cancel) : extend({&token, 1});
+  }
+  std::vector<float>& logits() { return logits_; }
+
+ private:
+  // At least the token just added.
+  std::size_t kept() const { return std::max<std::size_t>(1, capacity_ - capacity_ / 4); }
+
+  void close() {
+    if (open_) stage_.close_session(cache_session);
+    open_ = false;
+  }
+  Expected<void> read_again(const CancelToken& cancel) {
+    close();
+    const compute::Status status = stage_.open_session(cache_session, capacity_);
     if (!status.ok()) return compute::to_error(status);
     open_ = true;
+    const Span<const std::int32_t> all(tokens_.data(), tokens_.size());
+    for (std::size_t at = 0; at < all.size(); at += prompt_chunk) {
+      if (cancel.cancelled()) return make_error(ErrorCode::Cancelled, "stopped before the first word");
+      NS_RETURN_IF_ERROR(extend(all.subspan(at, std::min<std::size_t>(prompt_chunk, all.size() - at))));
+    }
     return {};
   }
-  Expected<void> extend(Span<const std::int32_t> tokens, std::vector<float>& logits) {
+  Expected<void> extend(Span<const std::int32_t> tokens) {
     const compute::Status status =
         stage_.extend_session(cache_session, static_cast<std::uint32_t>(tokens.size()), tokens.data(),
-                              nullptr, nullptr, logits.data());
+                              nullptr, nullptr, logits_.data());
     if (!status.ok()) return compute::to_error(status);
     return {};
   }
 
- private:
   compute::Stage& stage_;
+  const std::uint32_t capacity_;
+  std::vector<std::int32_t> tokens_;  // what the cache holds
+  std::vector<float> logits_;
   bool open_ = false;
 };
 
@@ -79,12 +110,10 @@ Expected<std::vector<data::TokenId>> encode_prompt(const data::Tokenizer& tokeni
   // Texts follow one another in training with the end token between them, so it also says "a new text
   // begins".
   if (ids.empty()) ids.push_back(data::eos_token);
-  if (ids.size() + options.max_tokens > max_generation_tokens || options.max_tokens == 0) {
-    return make_error(
-        ErrorCode::InvalidArgument,
-        fmt::format("the prompt has {} tokens and {} more are asked for; ask for at least one, and for at "
-                    "most {} together",
-                    ids.size(), options.max_tokens, max_generation_tokens));
+  if (options.max_tokens == 0 || options.max_tokens > max_generation_tokens) {
+    return make_error(ErrorCode::InvalidArgument,
+                      fmt::format("{} tokens are asked for; ask for at least one, and for at most {}",
+                                  options.max_tokens, max_generation_tokens));
   }
   return ids;
 }
@@ -95,20 +124,14 @@ Expected<Generation> generate(TrainingSession& session, const Clock& clock, cons
   NS_RETURN_IF_ERROR(validate(options.sampling));
   const data::Tokenizer& tokenizer = session.tokenizer();
   NS_ASSIGN_OR_RETURN(const std::vector<data::TokenId> prompt, encode_prompt(tokenizer, options));
-  std::vector<float> logits(session.info().shape.vocab);
-  CacheSession cache(session.stage());
-  NS_RETURN_IF_ERROR(cache.open(static_cast<std::uint32_t>(prompt.size()) + options.max_tokens));
+  Window window(session.stage(), session.info().shape);
 
   Generation result;
   result.prompt_tokens = static_cast<std::uint32_t>(prompt.size());
   const MonotonicTime started = clock.monotonic_now();
   // Ids are far below 2^31: the stage's signed tokens have the same bits.
-  const Span<const std::int32_t> all(reinterpret_cast<const std::int32_t*>(prompt.data()), prompt.size());
-  for (std::size_t at = 0; at < all.size(); at += prompt_chunk) {
-    if (options.cancel.cancelled()) return make_error(ErrorCode::Cancelled, "stopped before the first word");
-    NS_RETURN_IF_ERROR(
-        cache.extend(all.subspan(at, std::min<std::size_t>(prompt_chunk, all.size() - at)), logits));
-  }
+  NS_RETURN_IF_ERROR(
+      window.begin({reinterpret_cast<const std::int32_t*>(prompt.data()), prompt.size()}, options.cancel));
   const MonotonicTime prompted = clock.monotonic_now();
   result.prompt_seconds = to_seconds(prompted - started);
 
@@ -119,6 +142,7 @@ Expected<Generation> generate(TrainingSession& session, const Clock& clock, cons
       result.stopped = true;
       break;
     }
+    std::vector<float>& logits = window.logits();
     forbid_control_tokens(logits, tokenizer.vocab_size());
     NS_ASSIGN_OR_RETURN(const std::int32_t token,
                         compute::sample_token({logits.data(), logits.size()}, options.sampling, rng));
@@ -134,7 +158,7 @@ Expected<Generation> generate(TrainingSession& session, const Clock& clock, cons
       shown = whole;
     }
     if (result.tokens == options.max_tokens) break;
-    NS_RETURN_IF_ERROR(cache.extend({&token, 1}, logits));
+    NS_RETURN_IF_ERROR(window.append(token, CancelToken()));
   }
   if (options.on_text && shown < result.text.size())
     options.on_text(std::string_view(result.text).substr(shown));

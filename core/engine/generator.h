@@ -1,5 +1,9 @@
 // Text from a trained model: encode the prompt, extend the key/value cache token by token, sample, decode.
 // The same model, prompt, options and build give the same text.
+//
+// The model sees a window of at most the trained sequence length T: positions beyond it mean nothing to it.
+// When the window is full, its last 3T/4 tokens are read again as a new window, so an answer may be longer
+// than T; of a longer prompt the same part is read.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +20,7 @@
 namespace neuroshard::engine {
 
 inline constexpr std::uint64_t max_prompt_bytes = 1u << 20;
-// Prompt and answer together: the cache grows with it.
-inline constexpr std::uint32_t max_generation_tokens = 65'536;
+inline constexpr std::uint32_t max_generation_tokens = 1u << 20;  // of one answer
 
 struct GenerateOptions {
   std::string prompt;  // empty: the beginning of a new text

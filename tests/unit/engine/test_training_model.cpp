@@ -2,6 +2,8 @@
 // resume give the same losses bit for bit, and the memory limit holds.
 #include <QtTest>
 
+#include "core/data/encoder.h"
+#include "core/engine/generator.h"
 #include "core/platform/process_memory.h"
 #include "tests/unit/engine/training_fixture.h"
 
@@ -71,6 +73,7 @@ class TestTrainingModel : public QObject {
   void kill_and_resume_repeats_bit_for_bit_data();
   void kill_and_resume_repeats_bit_for_bit();
   void same_bits_on_two_nodes();
+  void text_longer_than_the_trained_window();
 };
 
 void TestTrainingModel::learns_simple_text() {
@@ -148,6 +151,48 @@ void TestTrainingModel::same_bits_on_two_nodes() {
   Run b(fixture, "b", true);
   QVERIFY(a.directory->node_key().public_key() != b.directory->node_key().public_key());
   QCOMPARE(weights(b), first);
+}
+
+// The oracle computes every token from the whole window without a cache, by the rule of generator.h.
+void TestTrainingModel::text_longer_than_the_trained_window() {
+  TrainingFixture fixture(network(4, 0));
+  Run run(fixture, "d", true);
+  QVERIFY(run.info.ok());
+  run.steps(30);
+  const std::size_t sequence = run.info->shape.sequence;
+  neuroshard::engine::GenerateOptions options;
+  options.prompt = "the";
+  options.max_tokens = static_cast<std::uint32_t>(2 * sequence + 5);
+  options.sampling.temperature = 0;
+  const auto generated = neuroshard::engine::generate(*run.session, fixture.clock(), options);
+  QVERIFY2(generated.ok(), generated.ok() ? "" : generated.error().describe().c_str());
+
+  const auto& tokenizer = run.session->tokenizer();
+  std::vector<neuroshard::data::TokenId> ids;
+  neuroshard::data::Encoder(std::shared_ptr<const neuroshard::data::Tokenizer>(&tokenizer, [](auto*) {
+  })).encode(neuroshard::as_bytes(options.prompt), &ids);
+  std::vector<std::int32_t> window(ids.begin(), ids.end());
+  std::string expected;
+  const std::uint32_t vocabulary = run.info->shape.vocab;
+  for (std::uint32_t i = 0; i < generated->tokens; ++i) {
+    if (window.size() > sequence) window.erase(window.begin(), window.end() - (sequence - sequence / 4));
+    neuroshard::compute::MicroBatch batch;
+    batch.batch = 1;
+    batch.sequence = static_cast<std::uint32_t>(window.size());
+    batch.tokens = window.data();
+    std::vector<float> logits(window.size() * vocabulary);
+    QVERIFY(run.session->stage().logits(batch, logits.data()).ok());
+    const float* const last = logits.data() + (window.size() - 1) * vocabulary;
+    std::int32_t best = static_cast<std::int32_t>(neuroshard::data::eos_token);
+    for (std::uint32_t id = neuroshard::data::first_byte_token; id < tokenizer.vocab_size(); ++id) {
+      if (last[id] > last[best]) best = static_cast<std::int32_t>(id);
+    }
+    window.push_back(best);
+    if (best == static_cast<std::int32_t>(neuroshard::data::eos_token)) break;
+    expected += neuroshard::as_text(tokenizer.token_bytes(static_cast<neuroshard::data::TokenId>(best)));
+  }
+  QVERIFY(generated->ended || generated->tokens == options.max_tokens);
+  QCOMPARE(generated->text, expected);
 }
 
 QTEST_GUILESS_MAIN(TestTrainingModel)
