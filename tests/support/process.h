@@ -42,15 +42,16 @@ class NodeProcess {
   static constexpr int default_timeout_ms = 60'000;
 
   // `cgroup_processes`: the cgroup.procs file of a cgroup that the process shall start in; empty for none.
+  // `input`: all of its standard input, through a pipe that is then closed.
   explicit NodeProcess(const QStringList& arguments, const QStringList& extra_environment = {},
-                       const QString& cgroup_processes = {}) {
+                       const QString& cgroup_processes = {}, const QByteArray& input = {}) {
     QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
     for (const QString& name : environment.keys())
       if (name.startsWith("NEUROSHARD_")) environment.remove(name);
     for (const QString& assignment : extra_environment)
       environment.insert(assignment.section('=', 0, 0), assignment.section('=', 1));
     process_.setProcessEnvironment(environment);
-    process_.setStandardInputFile(QProcess::nullDevice());
+    if (input.isEmpty()) process_.setStandardInputFile(QProcess::nullDevice());
     if (cgroup_processes.isEmpty()) {
       process_.start(node_program(), arguments);
     } else {
@@ -59,6 +60,10 @@ class NodeProcess {
       process_.start("/bin/sh", shell + arguments);
     }
     started_ = process_.waitForStarted(10'000);
+    if (!input.isEmpty()) {
+      process_.write(input);  // written while finish() or next_line() wait
+      process_.closeWriteChannel();
+    }
   }
   ~NodeProcess() { kill_now(); }
   NodeProcess(const NodeProcess&) = delete;
