@@ -13,17 +13,19 @@ namespace {
 constexpr std::uint64_t max_format_bytes = 32;
 constexpr std::uint64_t max_backup_file_bytes =
     64u << 20;  // settings, keys, profile; a larger file is data, not layout
+constexpr std::string_view replaced_keystore = "wallet.keystore.old-";
 constexpr std::array<std::string_view, 15> known_names{
     "FORMAT",          "lock",     "instance", "settings.toml", "settings.toml.bak", "profile.json",
     "wallet.keystore", "node.key", "state.db", "state.db-wal",  "state.db-shm",      "data",
     "checkpoints",     "logs",     "crash"};
 
-// Temporary files of an interrupted atomic write and files that desktops leave behind don't make a folder
-// foreign.
+// Temporary files of an interrupted atomic write, wallets that were replaced before the first run, and files
+// that desktops leave behind don't make a folder foreign.
 bool ours(std::string_view name) {
   if (std::find(known_names.begin(), known_names.end(), name) != known_names.end()) return true;
   return !name.empty() &&
-         (name.front() == '.' || name.find(".tmp") != std::string_view::npos || name == "lost+found");
+         (name.front() == '.' || name.find(".tmp") != std::string_view::npos || name == "lost+found" ||
+          name.substr(0, replaced_keystore.size()) == replaced_keystore);
 }
 
 Expected<void> write_format(storage::FileEnv& files, const std::string& directory, std::uint32_t format) {

@@ -237,6 +237,10 @@ void TestWalletCommand::replaced_wallet_is_kept() {
   QVERIFY(replaced.err.contains(kept[0].toUtf8()));
   QCOMPARE(content_of(directory + "/" + kept[0]), before);
   QCOMPARE(mode_of(directory + "/" + kept[0]), 0600);
+  // The folder can still become a data directory.
+  const ProcessResult first_use =
+      NodeProcess({"settings", "set", "cpu_threads", "1", "--data-dir", directory}).finish();
+  QVERIFY2(first_use.ok(), first_use.text().constData());
 }
 
 void TestWalletCommand::nothing_there_is_66() {
