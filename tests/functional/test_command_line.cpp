@@ -2,7 +2,6 @@
 // module also train, resume, generate, and what a second process on the same data directory is told.
 #include <signal.h>
 
-#include <QElapsedTimer>
 #include <QTest>
 
 #include "tests/support/training_run.h"
@@ -13,7 +12,7 @@ class TestCommandLine : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void help_of_every_command_has_examples();
-  void help_is_instant();
+  void only_computing_loads_libtorch();
   void exit_codes_are_in_the_help();
   void version();
   void wrong_usage_is_64_data();
@@ -101,16 +100,24 @@ void TestCommandLine::help_of_every_command_has_examples() {
   }
 }
 
-void TestCommandLine::help_is_instant() {
-  // Best of several: the machine may be busy. LibTorch alone would take ten times as long.
-  qint64 best = 10'000'000;
-  for (int i = 0; i < 10; ++i) {
-    QElapsedTimer timer;
-    timer.start();
-    QVERIFY(run_node({"--help"}).ok());
-    best = qMin(best, timer.nsecsElapsed() / 1000);
+// The dynamic linker names every library that a process opens, also one opened later.
+void TestCommandLine::only_computing_loads_libtorch() {
+  const QStringList trace{"LD_DEBUG=files"};
+  const QString directory = path("no-torch");
+  for (const QStringList& arguments :
+       {QStringList{"--help"}, QStringList{"wallet", "create", "--data-dir", directory},
+        QStringList{"wallet", "show", "--data-dir", directory},
+        QStringList{"checkpoint", "list", "--help"}}) {
+    const ProcessResult result = NodeProcess(arguments, trace).finish();
+    QVERIFY2(result.ok(), result.text().constData());
+    QVERIFY(result.err.contains("libc.so"));  // the trace is there
+    QVERIFY2(!result.err.contains("libtorch"), qPrintable(arguments.join(' ')));
   }
-  QVERIFY2(best < 50'000, qPrintable(QString("%1 µs").arg(best)));
+  NEEDS_COMPUTE();
+  lab()->copy("torch");
+  const ProcessResult train = NodeProcess(lab()->train("torch", 1), trace).finish();
+  QVERIFY2(train.ok(), train.text().constData());
+  QVERIFY(train.err.contains("libtorch_cpu"));
 }
 
 void TestCommandLine::exit_codes_are_in_the_help() {
