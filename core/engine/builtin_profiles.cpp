@@ -96,8 +96,11 @@ NetworkProfile solo() {
   c.vocab = 4'096;
   c.sequence = 256;
   c.batch_tokens = 4'096;
-  c.peak_learning_rate_nano = 600'000;  // 6e-4
-  c.warmup_steps = 100;
+  // Tuned for a person's first minute (the design allows it: nobody else has to agree). On Tiny Shakespeare
+  // the held-out loss after 20 / 80 steps is 6.21 / 5.35 nats a token; with 6e-4 after 100 steps it is 7.50
+  // / 5.65.
+  c.peak_learning_rate_nano = 1'000'000;  // 1e-3
+  c.warmup_steps = 20;
   c.decay_steps = 5'000;
   c.sync = "none";
   c.codec = "none";

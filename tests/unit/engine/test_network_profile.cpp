@@ -50,7 +50,7 @@ void TestNetworkProfile::network_ids_are_pinned_data() {
   QTest::newRow("mainnet") << "94647db99a1689b9a95fbfdf59d47b86fcc1745624447e7412f448ceaef0cb31";
   QTest::newRow("testnet") << "0faff494177e8a176838b71471f735e33cd80b430b513768449d14cd904d0c06";
   QTest::newRow("devnet") << "9887267cb6a17e7842228f49f4e4b131e001a6e0b1eb845ab08eb498268b5155";
-  QTest::newRow("solo") << "da71fc8e9371aa60f256e2f4b663b399b502430e83d91a89553fd337c8c58de4";
+  QTest::newRow("solo") << "de08e35d036f27fb7de9ac7355b66d3012b1ef12ef8a3c5a4bf5404066823ca7";
 }
 
 void TestNetworkProfile::network_ids_are_pinned() {
@@ -126,8 +126,8 @@ void TestNetworkProfile::bad_files_are_refused_data() {
   QTest::newRow("other constants under a built-in name") << "\"layers\": 6"
                                                          << "\"layers\": 7"
                                                          << "name";
-  QTest::newRow("id of another network") << "da71fc8e"
-                                         << "da71fc8f"
+  QTest::newRow("id of another network") << "de08e35d"
+                                         << "0e08e35d"
                                          << "network_id";
   QTest::newRow("newer format") << "\"format\": 1"
                                 << "\"format\": 2"
