@@ -39,12 +39,15 @@ gather_corpus() {
     # Minimal systems leave /usr/share/doc out: then the rest is enough.
     [ ! -e "$text" ] || gzip -dc "$text" >"$1.new/$(basename "$text" .gz)"
   done
-  for manual in /usr/share/perl/5.*/pod/*.pod; do
-    name=$(basename "$manual" .pod)
-    case $name in
-      perltoc|perluniprops|perlapi|perlintern|perlmodlib|perl*delta) ;;  # lists rather than prose
-      *) pod2text "$manual" >"$1.new/$name.txt" 2>/dev/null ;;
-    esac
+  # Tutorials, questions and answers, essays: the manuals that are prose. All text together fills one shard of the training
+  # data, so that every batch is drawn from all of it.
+  for name in perlfaq perlfaq1 perlfaq2 perlfaq3 perlfaq4 perlfaq5 perlfaq6 perlfaq7 perlfaq8 perlfaq9 perlglossary perlintro \
+              perlrequick perlretut perlreftut perlootut perlopentut perlpacktut perlthrtut perlunitut perldebtut perlhacktut \
+              perlhack perlhacktips perlport perlperf perlsec perlsecpolicy perlpolicy perlgov perlgit perldocstyle perlstyle \
+              perlmodstyle perlnewmod perlcommunity perlsource; do
+    for manual in /usr/share/perl/5.*/pod/"$name.pod"; do
+      [ ! -e "$manual" ] || pod2text "$manual" >"$1.new/$name.txt" 2>/dev/null
+    done
   done
   mv "$1.new" "$1"
 }
