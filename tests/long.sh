@@ -92,7 +92,8 @@ target_tsan() {
 
 target_fuzz() {
   install_packages build long
-  build fuzz
+  cmake --preset fuzz >"$STATE/configure.log" 2>&1 || { cat "$STATE/configure.log"; die "configuring failed"; }
+  cmake --build --preset fuzz --parallel "$(build_jobs)" --target fuzzers
   for program in build/fuzz/fuzz/fuzz_*; do
     [ -x "$program" ] || continue
     target=$(basename "$program" | sed 's/^fuzz_//')
