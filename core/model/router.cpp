@@ -109,11 +109,12 @@ Routing route(const at::Tensor& x, const at::Tensor& weight, const float* bias, 
     softmax_chosen(logits, chosen, choices, floats(routing.weight) + n * choices);
     floats(routing.log_sum)[n] = softmax_row(logits, experts);
   }
-  std::int64_t capacity = std::numeric_limits<std::int64_t>::max();
+  std::int64_t capacity = tokens;  // a token chooses an expert at most once, so this drops nothing
   if (capacity_factor > 0) {
     const double even =
         static_cast<double>(tokens) * static_cast<double>(choices) / static_cast<double>(experts);
-    capacity = static_cast<std::int64_t>(std::ceil(double{capacity_factor} * even));
+    const double wanted = std::ceil(double{capacity_factor} * even);
+    if (wanted < static_cast<double>(tokens)) capacity = static_cast<std::int64_t>(wanted);
   }
   sort_by_expert(routing, tokens, choices, experts, capacity);
   measure_losses(routing, tokens, choices, experts);

@@ -159,6 +159,25 @@ class TestExperts : public QObject {
     QVERIFY(!stage.ok() && stage.error().message.find("provider") != std::string::npos);
   }
 
+  void a_capacity_above_all_tokens_drops_nothing() {
+    const ModelShape shape = small_shape(4);
+    const Batch batch(shape, 2, 16, 3);
+    const auto trained = [&](float capacity_factor) {
+      StageSpec spec = whole_model(shape);
+      spec.router.capacity_factor = capacity_factor;
+      const StagePtr stage = stage_of(*module_, spec, 5);
+      ForwardMetrics metrics;
+      if (!stage->forward(1, batch.view, nullptr, &metrics).ok() ||
+          !stage->backward(1, nullptr, nullptr).ok()) {
+        return std::vector<float>();
+      }
+      return gradients(*stage);
+    };
+    const std::vector<float> dropless = trained(0);
+    QVERIFY(!dropless.empty() && trained(0.5f) != dropless);
+    for (const float factor : {100.0f, 1e30f, HUGE_VALF}) QVERIFY(trained(factor) == dropless);
+  }
+
   void balancing_biases_move_towards_an_even_load() {
     const ModelShape shape = small_shape(4);
     StageSpec spec = whole_model(shape);
