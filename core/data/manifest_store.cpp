@@ -17,6 +17,13 @@ Expected<void> store_manifest(storage::FileEnv& env, const std::string& director
   const std::string path = directory + "/" + manifest_file_name;
   const std::string signature_path = directory + "/" + manifest_signature_file_name;
   const Bytes bytes = encode_manifest(manifest);
+  if (bytes.size() > max_manifest_bytes) {  // nobody could read it again
+    return make_error(
+        ErrorCode::Exhausted,
+        fmt::format("the list of shards and texts would have {} bytes, and at most {} are read; "
+                    "join small files into larger ones",
+                    bytes.size(), max_manifest_bytes));
+  }
   const Bytes signature = encode_manifest_signature(sign_manifest(key, manifest, bytes));
   // Signature before manifest: whoever finds a new signature finds the new manifest under the pending name.
   NS_RETURN_IF_ERROR(storage::write_file_atomic(env, path + pending_suffix, bytes, true));

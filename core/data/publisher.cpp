@@ -120,6 +120,7 @@ class Build {
 
   Expected<void> scan() {
     std::uint64_t seen_before = 0;
+    detail::KnownTexts known;
     for (const TextInput& input : options_.inputs) {
       NS_ASSIGN_OR_RETURN(
           Corpus corpus,
@@ -129,9 +130,13 @@ class Build {
       const TextSummary& summary = corpus.summary;
       result_.files += summary.files;
       result_.files_skipped += summary.skipped_binary + summary.skipped_empty + summary.skipped_unreadable;
-      result_.bytes += corpus.bytes(Split::Train) + corpus.bytes(Split::HeldOut);
       seen_before += summary.files;
+      for (const Document& document : corpus.documents) known.add(document);
       corpora_.push_back(std::move(corpus));
+    }
+    for (Corpus& corpus : corpora_) {
+      NS_RETURN_IF_ERROR(detail::leave_out_known_beginnings(env_, known, &corpus, options_.cancel));
+      result_.bytes += corpus.bytes(Split::Train) + corpus.bytes(Split::HeldOut);
     }
     return {};
   }
@@ -140,7 +145,10 @@ class Build {
   std::string plan_of_now() const {
     crypto::Sha256 text;
     for (const Corpus& corpus : corpora_) {
-      for (const Document& document : corpus.documents) text.update(document.content);
+      for (const Document& document : corpus.documents) {
+        text.update(document.content);
+        if (document.start > 0) text.update(fmt::format("+{}", document.start));
+      }
       text.update(as_bytes(std::string_view("/")));
     }
     return json{{"settings", settings_fingerprint()}, {"text", to_hex(text.finish())}}.dump();

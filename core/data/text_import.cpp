@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "core/crypto/hash.h"
 #include "core/data/detail/corpus.h"
@@ -25,26 +24,33 @@ constexpr const char* user_source = "user";
 // Field of the local manifest: content hashes of the texts whose shards it lists. In the manifest, so that
 // text and shards are recorded in one instant.
 constexpr const char* imported_field = "imported_texts";
+// Their lengths by the hash of their first bytes: finds the text that a grown file continues.
+constexpr const char* lengths_field = "imported_lengths";
 // More text than this teaches a vocabulary nothing new and costs time.
 constexpr std::uint64_t max_learning_bytes = 256u << 20;
 
-using Hashes = std::set<std::string>;
-
-Hashes imported_texts(const Manifest& manifest) {
-  Hashes result;
+detail::KnownTexts imported_texts(const Manifest& manifest) {
+  detail::KnownTexts result;
   const json extra = json::parse(manifest.extra, nullptr, false);
-  if (!extra.is_object() || !extra.contains(imported_field) || !extra[imported_field].is_array())
-    return result;
-  for (const json& item : extra[imported_field]) {
-    if (item.is_string()) result.insert(item.get<std::string>());
+  if (!extra.is_object()) return result;
+  for (const json& item : extra.value(imported_field, json::array())) {
+    if (item.is_string()) result.contents.insert(item.get<std::string>());
+  }
+  const json lengths = extra.value(lengths_field, json::object());
+  if (!lengths.is_object()) return result;
+  for (const auto& [head, list] : lengths.items()) {
+    for (const json& length : list) {
+      if (length.is_number_unsigned()) result.lengths[head].insert(length.get<std::uint64_t>());
+    }
   }
   return result;
 }
 
-void set_imported_texts(Manifest* manifest, const Hashes& hashes) {
+void set_imported_texts(Manifest* manifest, const detail::KnownTexts& known) {
   json extra = json::parse(manifest->extra, nullptr, false);
   if (!extra.is_object()) extra = json::object();
-  extra[imported_field] = hashes;
+  extra[imported_field] = known.contents;
+  extra[lengths_field] = known.lengths;
   manifest->extra = extra.dump();
 }
 
@@ -64,7 +70,7 @@ class Import {
     result_.summary = corpus.summary;
     NS_RETURN_IF_ERROR(env_.create_directories(options_.data_directory));
     NS_RETURN_IF_ERROR(open_manifest());
-    drop_known(&corpus);
+    NS_RETURN_IF_ERROR(drop_known(&corpus));
     NS_RETURN_IF_ERROR(prepare_tokenizer(corpus));
     if (corpus.documents.empty()) return result_;
     NS_RETURN_IF_ERROR(write_shards(corpus));
@@ -91,12 +97,15 @@ class Import {
     return {};
   }
 
-  void drop_known(Corpus* corpus) {
+  Expected<void> drop_known(Corpus* corpus) {
     auto& documents = corpus->documents;
-    const auto known = [this](const Document& d) { return known_.count(to_hex(d.content)) != 0; };
+    const auto known = [this](const Document& d) { return known_.contents.count(to_hex(d.content)) != 0; };
     const auto end = std::remove_if(documents.begin(), documents.end(), known);
     result_.files_known = static_cast<std::uint64_t>(documents.end() - end);
     documents.erase(end, documents.end());
+    detail::KnownTexts beginnings = known_;
+    for (const Document& document : documents) beginnings.add(document);
+    return detail::leave_out_known_beginnings(env_, beginnings, corpus, options_.cancel);
   }
 
   // The directory's tokenizer (the network's, or an earlier import's), else one learned from this text.
@@ -200,7 +209,7 @@ class Import {
       NS_RETURN_IF_ERROR(storage::write_file_atomic(env_, options_.data_directory + "/" + tokenizer_file_name,
                                                     learned_file_, true));
     }
-    for (const Document& document : corpus.documents) known_.insert(to_hex(document.content));
+    for (const Document& document : corpus.documents) known_.add(document);
     manifest_.shards.insert(manifest_.shards.end(), added_.begin(), added_.end());
     manifest_.updated_ms = to_unix_ms(clock_.wall_now());
     set_imported_texts(&manifest_, known_);
@@ -218,7 +227,7 @@ class Import {
   ImportResult result_;
   Manifest manifest_;
   bool exists_ = false;
-  Hashes known_;
+  detail::KnownTexts known_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   Bytes learned_file_;  // empty: the tokenizer's file is there already
   ShardId next_id_ = 0;

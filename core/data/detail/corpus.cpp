@@ -12,11 +12,54 @@ namespace neuroshard::data::detail {
 namespace {
 
 constexpr std::uint64_t forgiven_bytes_per_error = 1000;
+constexpr std::size_t head_hash_bytes = 8;
+// Known texts with one head that are compared with a new one, longest first: many files share a licence.
+constexpr std::size_t max_beginnings = 16;
 // How far before the 90 % mark a line break is looked for: at most a twentieth of the file.
 constexpr std::uint64_t max_line_search = 4096;
 
 Error cancelled() {
   return make_error(ErrorCode::Cancelled, "reading the text was stopped");
+}
+
+Expected<std::uint64_t> find_cut(storage::ReadableFile& file, std::uint64_t start, std::uint64_t size) {
+  const std::uint64_t length = size - start;
+  const std::uint64_t mark = size - (length + 9) / 10;
+  const std::uint64_t reach =
+      std::min({max_line_search, std::max<std::uint64_t>(length / 20, 4), mark - start});
+  Bytes text(static_cast<std::size_t>(reach) + 1);
+  NS_RETURN_IF_ERROR(file.read_at(mark - reach, text));
+  for (std::size_t i = text.size() - 1; i-- > 0;) {
+    if (text[i] == '\n') return mark - reach + i + 1;
+  }
+  return mark - reach + character_start(text, text.size() - 1);
+}
+
+Expected<Hash256> hash_of_beginning(storage::ReadableFile& file, std::uint64_t length,
+                                    const CancelToken& cancel) {
+  crypto::Sha256 hash;
+  Bytes buffer;
+  for (std::uint64_t at = 0; at < length; at += buffer.size()) {
+    if (cancel.cancelled()) return cancelled();
+    buffer.resize(static_cast<std::size_t>(std::min<std::uint64_t>(read_chunk_bytes, length - at)));
+    NS_RETURN_IF_ERROR(file.read_at(at, buffer));
+    hash.update(buffer);
+  }
+  return hash.finish();
+}
+
+// The length of the longest known text that the document begins with; 0: none.
+Expected<std::uint64_t> known_beginning(storage::ReadableFile& file, const KnownTexts& known,
+                                        const Document& document, const CancelToken& cancel) {
+  const auto found = known.lengths.find(document.head);
+  if (document.head.empty() || found == known.lengths.end()) return std::uint64_t{0};
+  auto length = found->second.lower_bound(document.bytes);
+  for (std::size_t tried = 0; tried < max_beginnings && length != found->second.begin(); ++tried) {
+    --length;
+    NS_ASSIGN_OR_RETURN(const Hash256 hash, hash_of_beginning(file, *length, cancel));
+    if (known.contents.count(to_hex(hash)) != 0) return *length;
+  }
+  return std::uint64_t{0};
 }
 
 class Scanner {
@@ -25,6 +68,13 @@ class Scanner {
       : env_(env), on_file_(on_file), cancel_(cancel), buffer_(read_chunk_bytes) {}
 
   Expected<void> folder(const std::string& path, std::uint32_t depth) {
+    if (cancel_.cancelled()) return cancelled();
+    if (++folders_ > max_corpus_folders) {
+      return make_error(ErrorCode::Exhausted,
+                        fmt::format("there are more than {} folders (links that form a loop count again and "
+                                    "again); give a smaller folder",
+                                    max_corpus_folders));
+    }
     auto entries = env_.list(path);
     if (!entries.ok()) {
       if (depth == 0) return std::move(entries).error();
@@ -71,7 +121,9 @@ class Scanner {
   }
 
   Expected<void> examine(const std::string& path, storage::ReadableFile& file) {
-    Document document{path, file.size(), 0, {}};
+    Document document;
+    document.path = path;
+    document.bytes = file.size();
     if (document.bytes == 0) {
       skip(&corpus.summary.skipped_empty, path);
       return {};
@@ -90,6 +142,9 @@ class Scanner {
       check.add(bytes);
       hash.update(bytes);
       if (check.nul_bytes() > 0) break;
+      if (at == 0 && bytes.size() >= head_bytes) {
+        document.head = to_hex(ByteSpan(crypto::sha256(bytes.first(head_bytes))).first(head_hash_bytes));
+      }
       if (at == 0 && corpus.summary.sample.empty())
         candidate_.assign(bytes.begin(), bytes.begin() + sample_end(bytes));
     }
@@ -101,7 +156,7 @@ class Scanner {
     }
     if (corpus.summary.sample.empty()) corpus.summary.sample.assign(candidate_.begin(), candidate_.end());
     document.content = hash.finish();
-    auto cut = find_cut(file, document.bytes);
+    auto cut = find_cut(file, 0, document.bytes);
     if (!cut.ok()) {
       skip(&corpus.summary.skipped_unreadable, path);
       return {};
@@ -119,23 +174,13 @@ class Scanner {
     return static_cast<std::ptrdiff_t>(end);
   }
 
-  static Expected<std::uint64_t> find_cut(storage::ReadableFile& file, std::uint64_t size) {
-    const std::uint64_t mark = size - (size + 9) / 10;
-    const std::uint64_t reach = std::min({max_line_search, std::max<std::uint64_t>(size / 20, 4), mark});
-    Bytes text(static_cast<std::size_t>(reach) + 1);
-    NS_RETURN_IF_ERROR(file.read_at(mark - reach, text));
-    for (std::size_t i = text.size() - 1; i-- > 0;) {
-      if (text[i] == '\n') return mark - reach + i + 1;
-    }
-    return mark - reach + character_start(text, text.size() - 1);
-  }
-
   storage::FileEnv& env_;
   const std::function<void(std::uint64_t)>& on_file_;
   const CancelToken& cancel_;
   Bytes buffer_;
   Bytes candidate_;
   std::uint64_t seen_ = 0;
+  std::uint64_t folders_ = 0;
 };
 
 }  // namespace
@@ -177,6 +222,23 @@ Expected<Corpus> scan_corpus(storage::FileEnv& env, const std::string& path,
   return corpus;
 }
 
+void KnownTexts::add(const Document& document) {
+  contents.insert(to_hex(document.content));
+  if (!document.head.empty()) lengths[document.head].insert(document.bytes);
+}
+
+Expected<void> leave_out_known_beginnings(storage::FileEnv& env, const KnownTexts& known, Corpus* corpus,
+                                          const CancelToken& cancel) {
+  for (Document& document : corpus->documents) {
+    if (known.lengths.count(document.head) == 0) continue;
+    NS_ASSIGN_OR_RETURN(const auto file, env.open_read(document.path));
+    NS_ASSIGN_OR_RETURN(document.start, known_beginning(*file, known, document, cancel));
+    if (document.start == 0) continue;
+    NS_ASSIGN_OR_RETURN(document.cut, find_cut(*file, document.start, document.bytes));
+  }
+  return {};
+}
+
 Expected<void> read_piece(storage::FileEnv& env, const Document& document, std::uint64_t offset,
                           std::uint64_t end, std::size_t limit, Bytes* piece) {
   NS_CHECK(offset < end && limit > 0);
@@ -200,6 +262,7 @@ Expected<bool> CorpusText::next(Bytes* text) {
   while (document_ < documents_.size() && left_ > 0) {
     const Document& document = documents_[document_];
     const std::uint64_t end = document.end(Split::Train);
+    offset_ = std::max(offset_, document.begin(Split::Train));
     if (offset_ >= end) {
       ++document_;
       offset_ = 0;

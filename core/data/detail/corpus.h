@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,19 +20,25 @@ namespace neuroshard::data::detail {
 
 inline constexpr std::uint32_t max_folder_depth = 32;  // links may form loops
 inline constexpr std::uint64_t max_corpus_files = 4'000'000;
+inline constexpr std::uint64_t max_corpus_folders = 1'000'000;  // loops of links can branch
 inline constexpr std::size_t max_skipped_examples = 8;
 inline constexpr std::size_t max_sample_bytes = 300;
 inline constexpr std::size_t read_chunk_bytes = 1u << 20;
 
-// One file of text. [0, cut) trains, [cut, bytes) is held out: the last 10 % or a little more, so that the
-// cut falls behind a line break where one is near, else between two characters.
+// Files shorter than this are not recognised when they have grown.
+inline constexpr std::size_t head_bytes = 1024;
+
+// One file of text. [start, cut) trains, [cut, bytes) is held out: the last 10 % or a little more, so that
+// the cut falls behind a line break where one is near, else between two characters.
 struct Document {
   std::string path;
   std::uint64_t bytes = 0;
+  std::uint64_t start = 0;  // what lies before is in another document, or was imported before
   std::uint64_t cut = 0;
   Hash256 content{};  // SHA-256 of the file
+  std::string head;   // hexadecimal hash of its first head_bytes; empty if it is shorter
 
-  std::uint64_t begin(Split split) const { return split == Split::Train ? 0 : cut; }
+  std::uint64_t begin(Split split) const { return split == Split::Train ? start : cut; }
   std::uint64_t end(Split split) const { return split == Split::Train ? cut : bytes; }
 };
 
@@ -48,6 +56,19 @@ struct Corpus {
 // out. NotFound: no such path. InvalidArgument: no text in it. on_file: files seen so far.
 Expected<Corpus> scan_corpus(storage::FileEnv& env, const std::string& path,
                              const std::function<void(std::uint64_t)>& on_file, const CancelToken& cancel);
+
+// Texts by how they begin: head -> lengths. The hashes of the whole texts are `contents`.
+struct KnownTexts {
+  std::map<std::string, std::set<std::uint64_t>> lengths;
+  std::set<std::string> contents;
+
+  void add(const Document& document);
+};
+
+// A text that continues a known one (a file that has grown, or lies beside an older copy) gives only what is
+// new: its known part has its held-out end already, which must not become text to train on.
+Expected<void> leave_out_known_beginnings(storage::FileEnv& env, const KnownTexts& known, Corpus* corpus,
+                                          const CancelToken& cancel);
 
 // The train part of documents as pieces of text to learn merges from, until `limit` bytes.
 class CorpusText final : public TextSource {

@@ -86,6 +86,15 @@ class TestPublisher : public QObject {
     QVERIFY(!env.exists("/out/.work"));
   }
 
+  void an_older_copy_in_another_source_gives_nothing_twice() {
+    MemoryFileEnv env;
+    put_texts(env);
+    const std::uint64_t before = build(env, options_for("/before")).value().bytes;
+    put_file(env, "/books/today with more.txt", prose(50, 9000) + prose(51, 9000));
+    const auto result = build(env, options_for("/out")).value();
+    QCOMPARE(result.bytes, before + prose(51, 9000).size());
+  }
+
   // Stopped at every single change of the disk, the same command ends with the same bytes and keeps what was
   // finished.
   void a_stop_at_any_moment_changes_nothing() {

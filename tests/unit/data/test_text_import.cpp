@@ -180,6 +180,47 @@ class TestTextImport : public QObject {
     QVERIFY(text_of(*dataset, Split::Train).size() > 50'000);
   }
 
+  // What was held out of the shorter file must not become text to train on, now or ever.
+  void a_file_that_grew_adds_only_what_is_new() {
+    MemoryFileEnv env;
+    const std::string before = prose(1, 30'000);
+    const std::string added = prose(2, 20'000);
+    put_file(env, "/text/diary", before);
+    QVERIFY(import(env, options_for("/text")).value().changed());
+    const std::string held_out = text_of(*open(env), Split::HeldOut);
+    const std::string tail = held_out.substr(0, held_out.find('|'));
+    QVERIFY(tail.size() > 2'500);
+
+    put_file(env, "/text/diary", before + added);
+    const auto more = import(env, options_for("/text")).value();
+    QCOMPARE(more.files_added, std::uint64_t{1});
+    QCOMPARE(more.bytes_added, static_cast<std::uint64_t>(added.size()));
+    const auto dataset = open(env);
+    const std::string train = text_of(*dataset, Split::Train);
+    QVERIFY(train.find(tail) == std::string::npos);
+    QVERIFY(train.find(added.substr(0, added.size() * 85 / 100)) != std::string::npos);
+    QVERIFY(text_of(*dataset, Split::HeldOut).find(tail) != std::string::npos);
+    QVERIFY(!import(env, options_for("/text")).value().changed());
+  }
+
+  void an_older_copy_beside_a_file_is_not_trained_on_twice() {
+    const std::string before = prose(1, 30'000);
+    const std::string added = prose(2, 20'000);
+    std::string first;
+    for (const bool older_first : {true, false}) {
+      MemoryFileEnv env;
+      put_file(env, older_first ? "/text/a" : "/text/b", before);
+      put_file(env, older_first ? "/text/b" : "/text/a", before + added);
+      const auto result = import(env, options_for("/text")).value();
+      QCOMPARE(result.bytes_added, static_cast<std::uint64_t>(before.size() + added.size()));
+      const auto dataset = open(env);
+      const std::string train = text_of(*dataset, Split::Train);
+      QVERIFY(train.find(before) == std::string::npos);
+      if (older_first) first = train;
+      QVERIFY(train == first);
+    }
+  }
+
   void too_small_text_says_how_much_is_needed() {
     MemoryFileEnv env;
     put_file(env, "/note.txt", "short");
