@@ -97,6 +97,7 @@ class Fetch {
 
   Expected<void> attempt() {
     have_ = part_size();
+    total_ = 0;
     const std::string etag = stored_etag();
     // Without ETag or hash nothing could tell whether the rest belongs to the same file.
     if (have_ > 0 && ((etag.empty() && !request_.sha256) || have_ > request_.max_bytes)) discard();
@@ -185,6 +186,13 @@ class Fetch {
   // Size and hash, then the name.
   Expected<void> finish() {
     NS_ASSIGN_OR_RETURN(const auto file, env_.open_read(part_));
+    // Not corrupt: a server may send less than it was asked for, or end by closing. The rest is asked for
+    // next.
+    const std::uint64_t promised = request_.size ? *request_.size : total_;
+    if (file->size() < promised) {
+      return make_error(ErrorCode::Unavailable, fmt::format("{}: the server ended after {} of {} bytes",
+                                                            request_.url, file->size(), promised));
+    }
     if (request_.size && file->size() != *request_.size) {
       return corrupt(fmt::format("has {} bytes; {} were promised", file->size(), *request_.size));
     }

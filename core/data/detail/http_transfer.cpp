@@ -12,6 +12,8 @@ namespace neuroshard::data::detail {
 namespace {
 
 constexpr std::size_t max_etag = 256;
+// Of the page that comes with an error or a redirect, which nobody reads: it could go on for ever.
+constexpr curl_off_t max_unused_body = 1 << 20;
 
 struct CurlCloser {
   void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
@@ -111,6 +113,12 @@ int on_progress(void* user, curl_off_t, curl_off_t received, curl_off_t, curl_of
   State& state = *static_cast<State*>(user);
   if (state.cancel.cancelled()) {
     state.error = make_error(ErrorCode::Cancelled, "the download was stopped");
+    return 1;
+  }
+  if (state.head.status != 200 && state.head.status != 206 && received > max_unused_body) {
+    state.error = make_error(
+        ErrorCode::Unavailable,
+        fmt::format("{}: the server answered {} with an endless page", state.request.url, state.head.status));
     return 1;
   }
   const MonotonicTime now = state.clock.monotonic_now();

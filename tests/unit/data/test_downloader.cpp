@@ -30,7 +30,8 @@ struct Answer {
   std::string etag;
   std::size_t break_after = ~std::size_t{0};  // bytes of the body, then the connection ends
   int status = 200;
-  bool hang = false;  // send half, then nothing until the test ends
+  bool hang = false;       // send half, then nothing until the test ends
+  bool no_length = false;  // the end of the connection is the end of the body
 };
 
 class TestServer {
@@ -58,6 +59,20 @@ class TestServer {
     const auto number = static_cast<std::size_t>(requests_++);
     const Answer& a = answers_[std::min(number, answers_.size() - 1)];
     ranges.push_back(request.get_header_value("Range"));
+    if (a.no_length) {
+      const_cast<httplib::Request&>(request).ranges.clear();
+      response.status = a.status;
+      if (!a.etag.empty()) response.set_header("ETag", a.etag);
+      response.set_content_provider("text/plain", [&a](std::size_t offset, httplib::DataSink& sink) {
+        const std::size_t end = std::min(a.break_after, a.content.size());
+        if (offset >= end) {
+          sink.done();
+          return true;
+        }
+        return sink.write(a.content.data() + offset, std::min<std::size_t>(end - offset, 10'000));
+      });
+      return;
+    }
     if (a.status != 200) {
       const_cast<httplib::Request&>(request).ranges.clear();
       response.status = a.status;
@@ -261,6 +276,27 @@ class TestDownloader : public QObject {
       longest = std::min(longest * 2, bench.options.longest_pause);
       QVERIFY(pause >= longest / 2 && pause <= longest);
     }
+  }
+
+  // HTTP/1.0 and some proxies: no length, so that a cut looks like the end.
+  void an_early_end_without_a_length_keeps_what_came() {
+    Bench bench;
+    const std::string content = content_of(90'000);
+    TestServer server({{content, "\"v1\"", 40'000, 200, false, true}, {content, "\"v1\""}});
+    const auto result = bench.downloader.fetch(bench.request(server.url(), content), bench.options);
+    QVERIFY2(result.ok(), result.ok() ? "" : result.error().describe().c_str());
+    QVERIFY(bench.got(content));
+    QCOMPARE(server.ranges.back(), std::string("bytes=40000-"));
+    QCOMPARE(result->received_bytes, static_cast<std::uint64_t>(content.size()));
+  }
+
+  void the_page_of_an_error_is_not_read_for_ever() {
+    Bench bench;
+    bench.options.max_attempts = 1;
+    TestServer server({{std::string(40u << 20, 'x'), "", ~std::size_t{0}, 404, false, true}});
+    const auto result = bench.downloader.fetch(bench.request(server.url(), "x"), bench.options);
+    QVERIFY(!result.ok());
+    QVERIFY2(result.error().message.find("endless") != std::string::npos, result.error().message.c_str());
   }
 
   void nobody_there() {
