@@ -86,6 +86,15 @@ const char* type_of(std::string_view name) {
   return "application/octet-stream";
 }
 
+// The path is decoded and anybody's: it must not move the operator's cursor or forge a line of the log.
+std::string printable(std::string path) {
+  path.resize(std::min(path.size(), max_path));
+  for (char& c : path) {
+    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) c = '?';
+  }
+  return path;
+}
+
 // Changes whenever the file was written again.
 std::string etag_of(const std::string& path, std::uint64_t size) {
   std::error_code error;
@@ -159,7 +168,8 @@ class Server final : public HttpFileServer {
       std::uint64_t bytes = response.body.size();
       if (response.has_header("Content-Length"))
         bytes = response.get_header_value<std::uint64_t>("Content-Length");
-      on_request_({request.method, request.path, response.status, request.method == "HEAD" ? 0 : bytes});
+      on_request_(
+          {request.method, printable(request.path), response.status, request.method == "HEAD" ? 0 : bytes});
     });
   }
 
@@ -190,6 +200,7 @@ class Server final : public HttpFileServer {
     auto& ranges = const_cast<httplib::Request&>(request).ranges;
     const bool changed = request.has_header("If-Range") && request.get_header_value("If-Range") != etag;
     if (changed || ranges.size() > max_ranges) ranges.clear();
+    if (!ranges.empty()) fit(&ranges.front(), size);
     if (!ranges.empty() && !satisfiable(ranges.front(), size)) {
       ranges.clear();
       response.set_header("Content-Range", fmt::format("bytes */{}", size));
@@ -200,6 +211,14 @@ class Server final : public HttpFileServer {
       return;
     }
     send(file, size, type_of(name), response);
+  }
+
+  // A range that reaches beyond the end means up to the end (RFC 9110, 14.1.2).
+  static void fit(httplib::Range* range, std::uint64_t size) {
+    auto& [first, last] = *range;  // -1: left out
+    if (last >= 0 && static_cast<std::uint64_t>(last) >= size) {
+      last = static_cast<ssize_t>(size) - (first < 0 ? 0 : 1);
+    }
   }
 
   static bool satisfiable(const httplib::Range& range, std::uint64_t size) {

@@ -3,6 +3,7 @@
 
 #include <QTemporaryDir>
 #include <QtTest>
+#include <mutex>
 
 #include "core/data/loader.h"
 #include "core/data/publisher.h"
@@ -90,6 +91,14 @@ class TestHttpFileServer : public QObject {
     QCOMPARE(changed->status, 200);
     QVERIFY(changed->body == text);
     QCOMPARE(bench.get("/file.json", {{"Range", "bytes=300000-"}})->status, 416);
+    // Ranges that reach beyond the end are cut to it.
+    const auto beyond = bench.get("/file.json", {{"Range", "bytes=299990-999999"}});
+    QCOMPARE(beyond->status, 206);
+    QVERIFY(beyond->body == text.substr(299'990));
+    QCOMPARE(beyond->get_header_value("Content-Range"), std::string("bytes 299990-299999/300000"));
+    const auto suffix = bench.get("/file.json", {{"Range", "bytes=-999999"}});
+    QCOMPARE(suffix->status, 206);
+    QVERIFY(suffix->body == text);
     QCOMPARE(bench.get("/file.json", {{"If-None-Match", etag}})->status, 304);
 
     httplib::Client client("127.0.0.1", bench.server->port());
@@ -115,6 +124,23 @@ class TestHttpFileServer : public QObject {
       QVERIFY2(!answer || (answer->status >= 400 && answer->body.find("secret") == std::string::npos),
                target);
     }
+  }
+
+  void what_strangers_ask_for_is_logged_as_plain_text() {
+    Bench bench;
+    HttpFileServerOptions options;
+    options.directory = bench.folder.path().toStdString();
+    options.port = 0;
+    std::mutex mutex;
+    std::vector<std::string> logged;
+    bench.server = HttpFileServer::start(*bench.env, options, [&](const ServedRequest& request) {
+                     const std::lock_guard<std::mutex> lock(mutex);
+                     logged.push_back(request.path);
+                   }).value();
+    QVERIFY(bench.get("/a%1b%5b2J%0a200%20GET%20/forged%ff"));
+    bench.server.reset();
+    QCOMPARE(logged.size(), std::size_t{1});
+    QCOMPARE(logged[0], std::string("/a?[2J?200 GET /forged?"));
   }
 
   void taken_ports_and_missing_folders_are_said_so() {
