@@ -241,7 +241,11 @@ class PosixFileEnv final : public FileEnv {
       if (name == "." || name == "..") continue;
       struct stat info {};
       if (::fstatat(::dirfd(folder.get()), name.c_str(), &info, 0) != 0) {
-        if (errno == ENOENT) continue;  // removed meanwhile, or a link to nothing
+        if (errno == ENOENT) continue;            // removed meanwhile, or a link to nothing
+        if (errno == ELOOP || errno == EACCES) {  // one bad link must not hide the rest of the folder
+          entries.push_back({name, false, 0});
+          continue;
+        }
         return posix_error(errno, "examine", path + "/" + name);
       }
       entries.push_back({name, S_ISDIR(info.st_mode),

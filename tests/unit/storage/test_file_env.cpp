@@ -97,6 +97,16 @@ class TestFileEnv : public QObject {
     QCOMPARE((*file)->append(as_bytes("x")).error().code, ErrorCode::Exhausted);
   }
 
+  void a_link_to_itself_does_not_hide_its_folder() {
+    QVERIFY(env_->create_directories(root_ + "/linked").ok());
+    QVERIFY(write_file_atomic(*env_, root_ + "/linked/text", as_bytes(std::string_view("x"))).ok());
+    QCOMPARE(::symlink("loop", (root_ + "/linked/loop").c_str()), 0);
+    const auto entries = env_->list(root_ + "/linked");
+    QVERIFY2(entries.ok(), "one bad link must not make the rest unreadable");
+    QCOMPARE(entries->size(), std::size_t{2});
+    QVERIFY(!entries->front().is_directory && !env_->open_read(root_ + "/linked/loop").ok());
+  }
+
   void removing_a_tree_spares_what_links_point_to() {
     QVERIFY(env_->create_directories(root_ + "/kept").ok());
     QVERIFY(write_file_atomic(*env_, root_ + "/kept/file", as_bytes("x")).ok());
