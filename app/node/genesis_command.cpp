@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <condition_variable>
+#include <filesystem>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -89,7 +90,21 @@ std::vector<data::TextInput> parse_inputs(const BuildFlags& flags, storage::File
   return inputs;
 }
 
+// What lies in the dataset's folder is served to everybody.
+Expected<void> check_key_is_apart(const BuildFlags& flags) {
+  std::error_code failed;
+  const auto key = std::filesystem::weakly_canonical(std::filesystem::absolute(flags.key), failed);
+  const auto out = std::filesystem::weakly_canonical(std::filesystem::absolute(flags.out) / "", failed);
+  const std::string folder = out.string().back() == '/' ? out.string() : out.string() + '/';
+  if (!key.string().starts_with(folder)) return {};
+  return make_error(
+      ErrorCode::InvalidArgument,
+      fmt::format("--key {} lies in --out {}, whose files are served to everybody; keep the key elsewhere",
+                  flags.key, flags.out));
+}
+
 Expected<void> build(const BuildFlags& flags, CommandContext& context) {
+  NS_RETURN_IF_ERROR(check_key_is_apart(flags));
   data::PublishOptions options;
   NS_ASSIGN_OR_RETURN(options.network_id, parse_network(flags.network));
   NS_ASSIGN_OR_RETURN(const crypto::KeyPair key, open_publisher_key(context, flags.key));

@@ -150,6 +150,15 @@ class TestGenesisDownload : public QObject {
       write_prose(path(QString("text/%1.txt").arg(i)), static_cast<std::uint64_t>(i), 600'000);
   }
 
+  // Everything in the dataset's folder is served: the signing key must not get there.
+  void the_key_is_kept_out_of_the_dataset() {
+    const ProcessResult refused = test::run_node({"genesis", "build", path("text"), "--out", path("leak"),
+                                                  "--key", path("leak/../leak/publisher.key")});
+    QCOMPARE(refused.exit_code, 64);
+    QVERIFY2(refused.err.contains("keep the key elsewhere"), refused.text());
+    QVERIFY(!QFile::exists(path("leak/publisher.key")));
+  }
+
   // kill -9 after the first shards; the same command keeps them and ends with a good dataset.
   void build_killed_and_given_again() {
     {
