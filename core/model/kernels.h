@@ -17,7 +17,7 @@ namespace neuroshard::model {
 constexpr int64_t reduction_blocks = 32;
 
 struct Kernels {
-  // y = x · inverse · gain with inverse = 1/sqrt(mean(x²) + epsilon), per row.
+  // y = x · inverse · gain with inverse = 1/sqrt(mean(x²) + epsilon), per row; NaN when mean(x²) overflows.
   void (*rms_norm_forward)(const float* x, const float* gain, float epsilon, int64_t rows, int64_t width,
                            float* y, float* inverse);
   // y again from a kept inverse.

@@ -1,5 +1,6 @@
 #include "core/model/stage_boundary.h"
 
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <functional>
@@ -20,6 +21,8 @@ constexpr std::uint64_t max_rows = std::uint64_t{1} << 30;
 // than waking a second thread for each of them, above all on a machine that others use too.
 constexpr std::uint64_t least_parallel_parameters = 32u << 20;
 
+constexpr char no_output[] = "A stage without the head needs room for its output activations.";
+
 Status bad(const char* text) {
   return failure(ErrorCode::InvalidArgument, text);
 }
@@ -30,6 +33,27 @@ Status check_router(const compute::RouterOptions& router) {
   }
   if (!(router.capacity_factor >= 0) || !(router.bias_gamma >= 0)) {
     return bad("The router's capacity factor and bias gamma must not be negative.");
+  }
+  return success();
+}
+
+bool share(double value) {
+  return value >= 0 && value < 1;
+}
+
+// A bad number here would go into every parameter and can't be taken back.
+Status check_step(const compute::StepOptions& options) {
+  if (options.tokens == 0 || options.step == 0)
+    return bad("A step needs its number, from 1, and its tokens.");
+  if (!std::isfinite(options.learning_rate) || !(options.learning_rate >= 0))
+    return bad("The learning rate must be a number, 0 or above.");
+  if (!share(options.beta1) || !share(options.beta2) || !(options.epsilon > 0) ||
+      !std::isfinite(options.epsilon)) {
+    return bad("AdamW needs betas from 0 to below 1 and an epsilon above 0.");
+  }
+  if (!(options.weight_decay >= 0) || !std::isfinite(options.weight_decay) || !(options.clip >= 0) ||
+      !std::isfinite(options.clip)) {
+    return bad("Weight decay and clipping must be numbers, 0 or above.");
   }
   return success();
 }
@@ -139,6 +163,7 @@ Status StageBoundary::forward(std::uint64_t id, const compute::MicroBatch& batch
     if (model_->keeps(id))
       return bad("This micro-batch is already in flight: run its backward pass or discard it first.");
     if (const Status status = check(batch, true); !status.ok()) return status;
+    if (!model_->has_head() && output == nullptr) return bad(no_output);
     model_->forward(id, batch, output, *metrics);
     return success();
   });
@@ -148,6 +173,10 @@ Status StageBoundary::backward(std::uint64_t id, const float* gradient_output, f
   return run([&] {
     if (!model_->keeps(id))
       return failure(ErrorCode::NotFound, "No forward pass of this micro-batch is kept.");
+    if (!model_->has_head() && gradient_output == nullptr)
+      return bad("A stage without the head needs the gradient of its output.");
+    if (!model_->has_embed() && gradient_input == nullptr)
+      return bad("A stage without the embedding needs room for the gradient of its input.");
     model_->backward(id, gradient_output, gradient_input);
     return success();
   });
@@ -157,6 +186,7 @@ Status StageBoundary::evaluate(const compute::MicroBatch& batch, float* output,
                                compute::ForwardMetrics* metrics) {
   return run([&] {
     if (const Status status = check(batch, true); !status.ok()) return status;
+    if (!model_->has_head() && output == nullptr) return bad(no_output);
     model_->evaluate(batch, output, *metrics);
     return success();
   });
@@ -174,8 +204,7 @@ Status StageBoundary::logits(const compute::MicroBatch& batch, float* logits) {
 Status StageBoundary::step(const compute::StepOptions& options, compute::StepMetrics* metrics) {
   return run([&] {
     if (!model_->trainable()) return bad("The stage was made for generation only.");
-    if (options.tokens == 0 || options.step == 0)
-      return bad("A step needs its number, from 1, and its tokens.");
+    if (const Status status = check_step(options); !status.ok()) return status;
     if (!model_->step(options, *metrics)) {
       return failure(
           ErrorCode::Corrupt,
@@ -250,6 +279,8 @@ Status StageBoundary::extend_session(std::uint64_t session, std::uint32_t n, con
     batch.tokens = tokens;
     batch.input = input;
     if (const Status status = check(batch, false); !status.ok()) return status;
+    if (model_->has_head() ? logits == nullptr : output == nullptr)
+      return bad("A session needs room for the logits, or for the output of a stage without the head.");
     model_->extend_session(session, n, tokens, input, output, logits);
     return success();
   });

@@ -1,5 +1,6 @@
 // The kernels' code, compiled once per instruction set: the including file defines NS_KERNEL_TABLE as the
 // table's name. See core/model/kernels.h for what each does and why only C headers may be included.
+#include <float.h>   // NOLINT
 #include <math.h>    // NOLINT
 #include <string.h>  // NOLINT
 
@@ -65,7 +66,10 @@ void rms_norm_forward(const float* x, const float* gain, float epsilon, int64_t 
   for (int64_t r = 0; r < rows; ++r) {
     const float* in = x + r * width;
     float* out = y + r * width;
-    const float scale = 1.0f / sqrtf(dot(in, in, width) / static_cast<float>(width) + epsilon);
+    const float square = dot(in, in, width) / static_cast<float>(width);
+    // A sum that overflows would become 0 here and pass for a healthy row; callers watch for what is not
+    // finite.
+    const float scale = square <= FLT_MAX ? 1.0f / sqrtf(square + epsilon) : NAN;
     inverse[r] = scale;
 #pragma omp simd
     for (int64_t i = 0; i < width; ++i) out[i] = in[i] * scale * gain[i];

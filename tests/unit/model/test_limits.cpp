@@ -199,6 +199,69 @@ class TestLimits : public QObject {
     NS_VERIFY_OK(stage->step(options, &result));
   }
 
+  void a_step_with_a_bad_number_changes_nothing() {
+    const ModelShape shape = small_shape(4);
+    const StagePtr stage = stage_of(*module_, whole_model(shape));
+    const std::vector<float> before = parameters(*stage);
+    const auto refused = [&](double StepOptions::*field, double value) {
+      StepOptions options;
+      options.learning_rate = 1e-3;
+      options.tokens = 1;
+      options.step = 1;
+      options.*field = value;
+      StepMetrics result;
+      const Status status = stage->step(options, &result);
+      return !status.ok() && to_error(status).code == ErrorCode::InvalidArgument;
+    };
+    for (const double value : {std::nan(""), HUGE_VAL, -1.0}) {
+      QVERIFY(refused(&StepOptions::learning_rate, value));
+      QVERIFY(refused(&StepOptions::weight_decay, value));
+      QVERIFY(refused(&StepOptions::clip, value));
+      QVERIFY(refused(&StepOptions::beta1, value));
+      QVERIFY(refused(&StepOptions::epsilon, value));
+    }
+    QVERIFY(refused(&StepOptions::beta2, 1.0));
+    QVERIFY(parameters(*stage) == before);
+  }
+
+  void missing_room_for_results_is_answered() {
+    const ModelShape shape = small_shape(4);
+    StageSpec spec = whole_model(shape);
+    spec.head = false;
+    const StagePtr front = stage_of(*module_, spec);
+    const Batch batch(shape, 1, 4, 1);
+    ForwardMetrics metrics;
+    const auto answered = [](const Status& status) {
+      return !status.ok() && to_error(status).code == ErrorCode::InvalidArgument;
+    };
+    QVERIFY(answered(front->forward(1, batch.view, nullptr, &metrics)));
+    QVERIFY(answered(front->evaluate(batch.view, nullptr, &metrics)));
+    std::vector<float> output(std::size_t{4} * shape.hidden);
+    NS_VERIFY_OK(front->forward(1, batch.view, output.data(), &metrics));
+    QVERIFY(answered(front->backward(1, nullptr, nullptr)));
+    NS_VERIFY_OK(front->backward(1, output.data(), nullptr));  // the refusal kept the micro-batch
+    NS_VERIFY_OK(front->open_session(1, 4));
+    QVERIFY(answered(front->extend_session(1, 1, batch.tokens.data(), nullptr, nullptr, nullptr)));
+
+    spec.head = true;
+    spec.embed = false;
+    const StagePtr back = stage_of(*module_, spec);
+    MicroBatch middle = batch.view;
+    middle.input = output.data();
+    NS_VERIFY_OK(back->forward(1, middle, nullptr, &metrics));
+    QVERIFY(answered(back->backward(1, nullptr, nullptr)));
+  }
+
+  // Squares of activations beyond 1.8e19 overflow; normalised, they must not look like zeros.
+  void activations_that_overflow_are_not_hidden() {
+    const ModelShape shape = small_shape(4);
+    const StagePtr stage = stage_of(*module_, whole_model(shape), 1e12f);
+    const Batch batch(shape, 1, 16, 1);
+    ForwardMetrics metrics;
+    NS_VERIFY_OK(stage->evaluate(batch.view, nullptr, &metrics));
+    QVERIFY2(!std::isfinite(metrics.loss_sum), qPrintable(QString::number(metrics.loss_sum / 16)));
+  }
+
   void buffers_are_copied_in_and_out() {
     const ModelShape shape = small_shape(4);
     const StagePtr stage = stage_of(*module_, whole_model(shape));
