@@ -3,7 +3,8 @@
 // whole model; the device, its kernels and AdamW are behind compute::Stage, so tests and simulators run this
 // very loop over a fake one.
 //
-// Repeatable: the same weights, batch, options and micro-batch size give the same bits.
+// Repeatable: the same weights, batch, options, micro-batch size and number of threads give the same bits.
+// Another number of threads may sum a product in another order: equal to rounding only.
 // All or nothing: after any error the weights, moments and step count are as before and the gradients are
 // zero. Threads: the stage's compute thread.
 #pragma once
