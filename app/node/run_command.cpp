@@ -55,6 +55,7 @@ Expected<void> run(const RunFlags& flags, CommandContext& context) {
     context.output.note(notice);
   NS_RETURN_IF_ERROR(node->start_training(flags.plan));
   std::optional<node::CommandId> shutdown;
+  std::optional<Error> failure;  // what training stands still for
   while (true) {
     if (!shutdown && context.stop.cancelled()) {
       NS_ASSIGN_OR_RETURN(shutdown, node->request_shutdown());
@@ -62,11 +63,16 @@ Expected<void> run(const RunFlags& flags, CommandContext& context) {
     const auto event = events.next(poll);
     if (!event) continue;
     view.show(*event);
-    if (const auto* changed = std::get_if<node::StateChanged>(&*event)) say_state(*changed, context);
+    if (const auto* changed = std::get_if<node::StateChanged>(&*event)) {
+      say_state(*changed, context);
+      if (changed->state != node::RunState::Stopping) failure = changed->error;
+    }
     const auto* done = std::get_if<node::CommandDone>(&*event);
     if (done == nullptr || !shutdown || done->id != *shutdown) continue;
     view.clear();
     if (done->error) return *done->error;
+    // Stopping went well, but a supervisor should learn that the node was not doing its work.
+    if (failure) return std::move(*failure).with_context("training had failed before the stop");
     context.output.line(
         fmt::format("Stopped after step {}; everything is saved.", node->snapshot()->training.step));
     return {};

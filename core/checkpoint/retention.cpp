@@ -5,7 +5,7 @@
 namespace neuroshard::checkpoint {
 namespace {
 
-enum class Rank { Damaged, Surplus, Best, Protected };
+enum class Rank { Damaged, Surplus, Best, Forerunner, Protected };
 
 const Entry* best_of(const std::vector<Entry>& entries) {
   const Entry* best = nullptr;
@@ -24,10 +24,14 @@ std::vector<std::string> plan_retention(const std::vector<Entry>& entries, const
   std::vector<std::pair<Rank, const Entry*>> kept;
   std::uint64_t kept_bytes = 0;
   std::uint32_t complete = 0;
+  const auto newest =
+      std::find_if(entries.begin(), entries.end(), [](const Entry& entry) { return entry.complete(); });
+  const std::string forerunner = newest == entries.end() ? std::string() : newest->manifest.parent;
   for (const Entry& entry : entries) {
     if (entry.complete()) ++complete;
     Rank rank = entry.complete() ? Rank::Surplus : Rank::Damaged;
     if (&entry == best) rank = Rank::Best;
+    if (rank != Rank::Damaged && entry.name == forerunner) rank = Rank::Forerunner;
     if (entry.pinned || entry.chosen || (entry.complete() && complete == 1)) rank = Rank::Protected;
     if (rank == Rank::Surplus && complete > std::max(policy.keep_last, 1u)) {
       deletions.push_back(entry.name);
@@ -39,7 +43,7 @@ std::vector<std::string> plan_retention(const std::vector<Entry>& entries, const
   std::reverse(deletions.begin(), deletions.end());  // oldest first
   if (policy.disk_cap_bytes == 0) return deletions;
   // Newest first, so walking backwards takes the oldest of each rank.
-  for (const Rank rank : {Rank::Damaged, Rank::Surplus, Rank::Best}) {
+  for (const Rank rank : {Rank::Damaged, Rank::Surplus, Rank::Best, Rank::Forerunner}) {
     for (auto item = kept.rbegin(); item != kept.rend() && kept_bytes > policy.disk_cap_bytes; ++item) {
       if (item->first != rank) continue;
       deletions.push_back(item->second->name);

@@ -19,8 +19,9 @@ struct RetentionPolicy {
 
 // A pure function of the list (newest first, as Catalogue::list gives it): names to delete, in the order in
 // which to delete them. Never named: pinned ones, the chosen one, and the newest complete one, even above the
-// cap; the best one only for the cap and after all others. Damaged ones stay for a person to look at, until
-// the cap needs their room.
+// cap; the best one, and the forerunner of the newest (what it falls back to should it be damaged, also after
+// a restore), only for the cap and after all others. Damaged ones stay for a person to look at, until the cap
+// needs their room.
 std::vector<std::string> plan_retention(const std::vector<Entry>& entries, const RetentionPolicy& policy);
 
 // Lists, plans, removes. The names removed; the first failure stops it.

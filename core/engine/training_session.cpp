@@ -227,7 +227,10 @@ void SessionImpl::follow_limits(StepReport* report) {
   if (const std::uint64_t limit = settings.number(Setting::MemoryLimit); limit != memory_setting_) {
     memory_setting_ = limit;
     watch_.emplace(limit);
-    if (limit == 0) return;
+    if (limit == 0) {
+      module_.module->set_memory_limit(0);
+      return;
+    }
     // What lies outside the tensors stays as it is; the tensors get the rest, and steps that no longer fit
     // are cut into smaller micro-batches.
     const std::uint64_t outside = memory_.plan.limit - memory_.tensor_bytes;

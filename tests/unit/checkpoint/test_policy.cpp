@@ -110,6 +110,20 @@ class TestPolicy : public QObject {
     QVERIFY(plan_retention({}, policy).empty());
   }
 
+  // "a" was restored and gave "f": should "f" be damaged, training falls back to it, not to the other branch.
+  void keeps_what_the_newest_falls_back_to() {
+    std::vector<Entry> entries = {entry("f", 1), entry("e", 1), entry("d", 1), entry("a", 1)};
+    entries[0].manifest.parent = "a";
+    RetentionPolicy policy;
+    policy.keep_last = 2;
+    policy.keep_best = false;
+    QCOMPARE(plan_retention(entries, policy), (Names{"d"}));
+    policy.disk_cap_bytes = 2;
+    QCOMPARE(plan_retention(entries, policy), (Names{"d", "e"}));
+    policy.disk_cap_bytes = 1;
+    QCOMPARE(plan_retention(entries, policy), (Names{"d", "e", "a"}));
+  }
+
   void the_cap_takes_damaged_then_oldest_then_best_and_spares_the_newest() {
     std::vector<Entry> entries = {entry("d", 10), entry("c", 10), entry("b", 10), entry("a", 10, 1.0),
                                   entry("x", 10)};

@@ -306,6 +306,9 @@ void TestTrainingSession::limits_hold_from_the_next_step() {
   QVERIFY(told);
   QVERIFY(run.module->controls.memory_limit < before);
   QCOMPARE(run.step().micro_batch, 1u);
+  QVERIFY(run.directory->set_setting(Setting::MemoryLimit, {0, {}}).ok());
+  run.step();
+  QCOMPARE(run.module->controls.memory_limit, std::uint64_t{0});  // none
 }
 
 void TestTrainingSession::foreign_training_state_is_refused() {
