@@ -10,7 +10,7 @@
 namespace neuroshard::compute {
 
 // Raise on any change of module_abi.h, stage.h, slot.h or model_shape.h.
-inline constexpr std::uint32_t module_abi_version = 1;
+inline constexpr std::uint32_t module_abi_version = 2;
 inline constexpr char module_entry_name[] = "neuroshard_compute_module";
 
 // What the host lends the module for the duration of the entry's call.
@@ -29,7 +29,9 @@ struct ModuleOptions {
   std::uint64_t memory_limit = 0;  // bytes that the module's tensors may hold together; 0 = no limit.
                                    // Exceeding it fails the call with Exhausted and leaves the stage usable
   char device[16] = "cpu";         // "cpu", "cuda:0"
-  char precision[8] = "fp32";      // "fp32", "bf16"
+  char precision[8] = "fp32";      // "fp32"; "bf16": activations and products in bf16 with fp32 sums, fp32
+                                   // parameters, gradients and moments; "auto": bf16 where the processor has
+                                   // units for it. Of the stages made from then on
   char max_isa[16] = "";           // force a lower kernel level: "", "avx2", "sse4"; for tests
 };
 
@@ -54,6 +56,10 @@ class Module {
   virtual MemoryUse memory(bool reset_peak) = 0;
   // C [m,n] = A [m,k] · B [k,n], row-major, through the same path as the model's products; for the start-up
   // check and for bench's yardstick.
+  // `repeats` products of side × side in "fp32" or "bf16", adding their operations. Unsupported where the
+  // processor has no units for it.
+  virtual Status gemm_yardstick(const char* precision, std::uint32_t side, std::uint32_t repeats,
+                                double* operations) = 0;
   virtual Status gemm(std::uint32_t m, std::uint32_t n, std::uint32_t k, const float* a, const float* b,
                       float* c) = 0;
 

@@ -35,6 +35,19 @@ Block block_of(const AttentionShape& shape, std::int64_t index) {
 }
 
 // What one (sequence, head) sees of the arrays.
+struct FloatInput {
+  const float* q;
+  const float* k;
+  const float* v;
+  std::int64_t q_stride;
+  std::int64_t kv_stride;
+};
+struct FloatGradient {
+  float* q;
+  float* k;
+  float* v;
+};
+
 struct HeadView {
   const float* q;
   const float* k;
@@ -43,7 +56,7 @@ struct HeadView {
   std::int64_t log_sum;  // offset into log_sum
 };
 
-HeadView view_of(const AttentionShape& shape, const AttentionInput& input, std::int64_t sequence,
+HeadView view_of(const AttentionShape& shape, const FloatInput& input, std::int64_t sequence,
                  std::int64_t head) {
   const std::int64_t group = shape.heads / shape.kv_heads;
   const std::int64_t query_row = sequence * shape.queries;
@@ -54,7 +67,7 @@ HeadView view_of(const AttentionShape& shape, const AttentionInput& input, std::
           (sequence * shape.heads + head) * shape.queries};
 }
 
-bool forward_block(const Kernels& kernels, const AttentionShape& shape, const AttentionInput& input,
+bool forward_block(const Kernels& kernels, const AttentionShape& shape, const FloatInput& input,
                    const HeadView& view, const Block& block, float* scores, float* output, float* log_sum) {
   const std::int64_t width = shape.heads * shape.dim;
   const float scale = 1.0f / std::sqrt(static_cast<float>(shape.dim));
@@ -76,7 +89,7 @@ struct HeadGradient {
   std::int64_t kv_stride;
 };
 
-bool backward_block(const Kernels& kernels, const AttentionShape& shape, const AttentionInput& input,
+bool backward_block(const Kernels& kernels, const AttentionShape& shape, const FloatInput& input,
                     const HeadView& view, const Block& block, float* scratch, const float* output,
                     const float* log_sum, const float* gradient_output, const HeadGradient& gradient) {
   const std::int64_t width = shape.heads * shape.dim;
@@ -137,10 +150,8 @@ void reduce_groups(const AttentionShape& shape, const float* per_head, std::int6
   }
 }
 
-}  // namespace
-
-void attention_forward(const Kernels& kernels, const AttentionShape& shape, const AttentionInput& input,
-                       float* output, float* log_sum) {
+void forward_floats(const Kernels& kernels, const AttentionShape& shape, const FloatInput& input,
+                    float* output, float* log_sum) {
   const std::int64_t blocks = block_count(shape);
   const std::int64_t tasks = shape.batch * shape.heads * blocks;
   const std::int64_t scratch_floats = std::min(block_queries, shape.queries) * shape.keys();
@@ -159,9 +170,9 @@ void attention_forward(const Kernels& kernels, const AttentionShape& shape, cons
   if (failed) throw std::bad_alloc();
 }
 
-void attention_backward(const Kernels& kernels, const AttentionShape& shape, const AttentionInput& input,
-                        const float* output, const float* log_sum, const float* gradient_output,
-                        const AttentionGradient& gradient) {
+void backward_floats(const Kernels& kernels, const AttentionShape& shape, const FloatInput& input,
+                     const float* output, const float* log_sum, const float* gradient_output,
+                     const FloatGradient& gradient) {
   const std::int64_t blocks = block_count(shape);
   const std::int64_t head_count = shape.batch * shape.heads;
   const std::int64_t scratch_floats = 2 * block_queries * shape.keys();
@@ -195,6 +206,77 @@ void attention_backward(const Kernels& kernels, const AttentionShape& shape, con
   }
   if (failed) throw std::bad_alloc();
   if (grouped) reduce_groups(shape, floats(per_head), input.kv_stride, gradient.k, gradient.v);
+}
+
+// Rows of activations that lie `stride` apart, as fp32 with the same stride.
+at::Tensor floats_of(const Kernels& kernels, const void* rows, std::int64_t count, std::int64_t stride,
+                     std::int64_t width) {
+  at::Tensor copy = make_floats({count * stride});
+  kernels.widen(rows, (count - 1) * stride + width, floats(copy));
+  return copy;
+}
+
+struct Widened {
+  at::Tensor q, k, v;
+  FloatInput input;
+};
+Widened widen_input(const Kernels& kernels, const AttentionShape& shape, const AttentionInput& input) {
+  Widened wide;
+  wide.q = floats_of(kernels, input.q, shape.batch * shape.queries, input.q_stride, shape.heads * shape.dim);
+  wide.k =
+      floats_of(kernels, input.k, shape.batch * shape.keys(), input.kv_stride, shape.kv_heads * shape.dim);
+  wide.v =
+      floats_of(kernels, input.v, shape.batch * shape.keys(), input.kv_stride, shape.kv_heads * shape.dim);
+  wide.input = {floats(wide.q), floats(wide.k), floats(wide.v), input.q_stride, input.kv_stride};
+  return wide;
+}
+
+}  // namespace
+
+void attention_forward(const Kernels& kernels, const AttentionShape& shape, const AttentionInput& input,
+                       void* output, float* log_sum) {
+  if (kernels.element == Element::Float) {
+    return forward_floats(kernels, shape,
+                          {static_cast<const float*>(input.q), static_cast<const float*>(input.k),
+                           static_cast<const float*>(input.v), input.q_stride, input.kv_stride},
+                          static_cast<float*>(output), log_sum);
+  }
+  const Widened wide = widen_input(kernels, shape, input);
+  const at::Tensor result = make_floats({shape.batch * shape.queries * shape.heads * shape.dim});
+  forward_floats(kernels, shape, wide.input, floats(result), log_sum);
+  kernels.narrow(floats(result), result.numel(), output);
+}
+
+void attention_backward(const Kernels& kernels, const AttentionShape& shape, const AttentionInput& input,
+                        const void* output, const float* log_sum, const void* gradient_output,
+                        const AttentionGradient& gradient) {
+  if (kernels.element == Element::Float) {
+    return backward_floats(
+        kernels, shape,
+        {static_cast<const float*>(input.q), static_cast<const float*>(input.k),
+         static_cast<const float*>(input.v), input.q_stride, input.kv_stride},
+        static_cast<const float*>(output), log_sum, static_cast<const float*>(gradient_output),
+        {static_cast<float*>(gradient.q), static_cast<float*>(gradient.k), static_cast<float*>(gradient.v)});
+  }
+  const Widened wide = widen_input(kernels, shape, input);
+  const std::int64_t rows = shape.batch * shape.queries;
+  const std::int64_t width = shape.heads * shape.dim;
+  const std::int64_t kv_width = shape.kv_heads * shape.dim;
+  const at::Tensor out = floats_of(kernels, output, rows, width, width);
+  const at::Tensor upstream = floats_of(kernels, gradient_output, rows, width, width);
+  const at::Tensor q = make_floats({rows * input.q_stride});
+  const at::Tensor k = make_floats({rows * input.kv_stride});
+  const at::Tensor v = make_floats({rows * input.kv_stride});
+  backward_floats(kernels, shape, wide.input, floats(out), log_sum, floats(upstream),
+                  {floats(q), floats(k), floats(v)});
+  for (std::int64_t row = 0; row < rows; ++row) {
+    kernels.narrow(floats(q) + row * input.q_stride, width,
+                   static_cast<Bf16*>(gradient.q) + row * input.q_stride);
+    kernels.narrow(floats(k) + row * input.kv_stride, kv_width,
+                   static_cast<Bf16*>(gradient.k) + row * input.kv_stride);
+    kernels.narrow(floats(v) + row * input.kv_stride, kv_width,
+                   static_cast<Bf16*>(gradient.v) + row * input.kv_stride);
+  }
 }
 
 }  // namespace neuroshard::model

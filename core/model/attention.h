@@ -29,28 +29,28 @@ struct AttentionShape {
   std::int64_t keys() const { return past + queries; }
 };
 
-// Rows of q, k and v in memory and their strides in floats. Sequence b starts at row b·T.
+// Rows of q, k and v in memory and their strides, in activations. Sequence b starts at row b·T.
 struct AttentionInput {
-  const float* q = nullptr;
-  const float* k = nullptr;
-  const float* v = nullptr;
+  const void* q = nullptr;
+  const void* k = nullptr;
+  const void* v = nullptr;
   std::int64_t q_stride = 0;
   std::int64_t kv_stride = 0;
 };
 
 // output [B·T, heads·D]; log_sum [B, heads, T]. Throws OutOfMemory.
 void attention_forward(const Kernels& kernels, const AttentionShape& shape, const AttentionInput& input,
-                       float* output, float* log_sum);
+                       void* output, float* log_sum);
 
 // Gradients lie as q, k and v do, with the same strides, and are overwritten. past must be 0. Throws
 // OutOfMemory.
 struct AttentionGradient {
-  float* q = nullptr;
-  float* k = nullptr;
-  float* v = nullptr;
+  void* q = nullptr;
+  void* k = nullptr;
+  void* v = nullptr;
 };
 void attention_backward(const Kernels& kernels, const AttentionShape& shape, const AttentionInput& input,
-                        const float* output, const float* log_sum, const float* gradient_output,
+                        const void* output, const float* log_sum, const void* gradient_output,
                         const AttentionGradient& gradient);
 
 }  // namespace neuroshard::model

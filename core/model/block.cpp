@@ -1,9 +1,8 @@
 #include "core/model/block.h"
 
-#include <algorithm>
+#include <cstring>
 
 #include "core/model/products.h"
-#include "core/model/rms_norm.h"
 #include "core/model/tensors.h"
 
 namespace neuroshard::model {
@@ -25,27 +24,28 @@ Widths widths(const compute::ModelShape& shape) {
 // Projects the normalised input to queries, keys and values and turns the first two.
 at::Tensor project(const BlockContext& context, const BlockWeights& weights, const at::Tensor& normalised,
                    std::int64_t period, std::int64_t past) {
-  at::Tensor qkv = make_floats({normalised.size(0), widths(context.shape).all()});
-  multiply_transposed(qkv, normalised, weights.qkv.value);
-  context.rope->apply(*context.kernels, floats(qkv), qkv.size(0), qkv.size(1),
+  at::Tensor qkv = make_activations(context.kernels(), {normalised.size(0), widths(context.shape).all()});
+  multiply_transposed(context.backend, qkv, normalised, weights.qkv);
+  context.rope->apply(context.kernels(), raw(qkv), qkv.size(0), qkv.size(1),
                       context.shape.heads + context.shape.kv_heads, period, past, 1.0f);
   return qkv;
 }
 
 at::Tensor finish(const BlockContext& context, const BlockWeights& weights, const BlockRun& run,
                   const at::Tensor& x, BlockState& state) {
-  state.a = make_floats({x.size(0), x.size(1)});
-  multiply_transposed_plus(state.a, x, state.attended, weights.out.value);
+  state.a = x.clone();
+  add_transposed(context.backend, state.a, state.attended, weights.out);
   const at::Tensor normalised = rms_norm(context, weights.mixture_norm, state.a, state.mixture_inverse);
   at::Tensor y = state.a.clone();
-  mixture_forward(*context.kernels, weights.mixture, run.remote, run.capacity_factor, normalised, y,
+  mixture_forward(context.backend, weights.mixture, run.remote, run.capacity_factor, normalised, y,
                   state.mixture);
   return y;
 }
 
-AttentionInput attention_input(const at::Tensor& qkv, const Widths& width) {
-  const float* q = floats(qkv);
-  return {q, q + width.query, q + width.query + width.key, width.all(), width.all()};
+AttentionInput attention_input(const Kernels& kernels, const at::Tensor& qkv, const Widths& width) {
+  const char* q = static_cast<const char*>(raw(qkv));
+  const std::int64_t size = element_bytes(kernels);
+  return {q, q + width.query * size, q + (width.query + width.key) * size, width.all(), width.all()};
 }
 
 }  // namespace
@@ -59,10 +59,11 @@ at::Tensor block_forward(const BlockContext& context, const BlockWeights& weight
     const at::Tensor normalised = rms_norm(context, weights.attention_norm, x, state.attention_inverse);
     state.qkv = project(context, weights, normalised, run.sequence, 0);
   }
-  state.attended = make_floats({tokens, width.query});
+  state.attended = make_activations(context.kernels(), {tokens, width.query});
   state.log_sum = make_floats({tokens, context.shape.heads});
-  attention_forward(*context.kernels, attention_shape(context.shape, run, 0),
-                    attention_input(state.qkv, width), floats(state.attended), floats(state.log_sum));
+  attention_forward(context.kernels(), attention_shape(context.shape, run, 0),
+                    attention_input(context.kernels(), state.qkv, width), raw(state.attended),
+                    floats(state.log_sum));
   return finish(context, weights, run, x, state);
 }
 
@@ -72,52 +73,55 @@ at::Tensor block_extend(const BlockContext& context, const BlockWeights& weights
   BlockState state;
   const at::Tensor normalised = rms_norm(context, weights.attention_norm, x, state.attention_inverse);
   const at::Tensor qkv = project(context, weights, normalised, x.size(0), past);
+  const std::int64_t size = element_bytes(context.kernels());
+  const auto key_bytes = static_cast<std::size_t>(width.key * size);
   for (std::int64_t row = 0; row < x.size(0); ++row) {
-    const float* keys = floats(qkv) + row * width.all() + width.query;
-    std::copy_n(keys, width.key, floats(cache.keys) + (past + row) * width.key);
-    std::copy_n(keys + width.key, width.key, floats(cache.values) + (past + row) * width.key);
+    const char* keys = static_cast<const char*>(raw(qkv)) + (row * width.all() + width.query) * size;
+    const std::int64_t at = (past + row) * width.key * size;
+    std::memcpy(static_cast<char*>(raw(cache.keys)) + at, keys, key_bytes);
+    std::memcpy(static_cast<char*>(raw(cache.values)) + at, keys + key_bytes, key_bytes);
   }
-  state.attended = make_floats({x.size(0), width.query});
+  state.attended = make_activations(context.kernels(), {x.size(0), width.query});
   const at::Tensor log_sum = make_floats({x.size(0), context.shape.heads});
-  const AttentionInput input{floats(qkv), floats(cache.keys), floats(cache.values), width.all(), width.key};
-  attention_forward(*context.kernels, attention_shape(context.shape, run, past), input,
-                    floats(state.attended), floats(log_sum));
+  const AttentionInput input{raw(qkv), raw(cache.keys), raw(cache.values), width.all(), width.key};
+  attention_forward(context.kernels(), attention_shape(context.shape, run, past), input, raw(state.attended),
+                    floats(log_sum));
   return finish(context, weights, run, x, state);
 }
 
 void block_backward(const BlockContext& context, const BlockWeights& weights, const BlockRun& run,
-                    BlockState& state, at::Tensor& gradient) {
+                    BlockState& state, ResidualGradient& gradient) {
+  const Kernels& kernels = context.kernels();
   const Widths width = widths(context.shape);
-  const std::int64_t tokens = gradient.size(0);
+  const std::int64_t tokens = gradient.sum.size(0);
+  at::Tensor upstream = make_floats(gradient.sum.sizes());
   {
     const at::Tensor normalised =
         rms_norm_again(context, weights.mixture_norm, state.a, state.mixture_inverse);
-    at::Tensor upstream = make_floats({tokens, gradient.size(1)});
-    mixture_backward(*context.kernels, weights.mixture, run.remote, context.router, normalised, gradient,
-                     state.mixture, upstream);
+    mixture_backward(context.backend, weights.mixture, run.remote, context.router, normalised,
+                     gradient.rounded, state.mixture, upstream);
     state.mixture = MixtureState();
     rms_norm_backward(context, weights.mixture_norm, state.a, state.mixture_inverse, upstream, gradient);
     state.a = at::Tensor();
   }
-  at::Tensor gradient_qkv = make_floats({tokens, width.all()});
+  at::Tensor gradient_qkv = make_activations(kernels, {tokens, width.all()});
   {
-    at::Tensor gradient_attended = make_floats({tokens, width.query});
-    multiply(gradient_attended, gradient, weights.out.value);
-    at::Tensor out_gradient = weights.out.gradient;
-    add_outer(out_gradient, gradient, state.attended);
-    float* q = floats(gradient_qkv);
-    attention_backward(*context.kernels, attention_shape(context.shape, run, 0),
-                       attention_input(state.qkv, width), floats(state.attended), floats(state.log_sum),
-                       floats(gradient_attended), {q, q + width.query, q + width.query + width.key});
-    context.rope->apply(*context.kernels, q, tokens, width.all(),
-                        context.shape.heads + context.shape.kv_heads, run.sequence, 0, -1.0f);
+    at::Tensor gradient_attended = make_activations(kernels, {tokens, width.query});
+    multiply(context.backend, gradient_attended, gradient.rounded, weights.out);
+    add_outer(context.backend, weights.out, gradient.rounded, state.attended);
+    char* q = static_cast<char*>(raw(gradient_qkv));
+    const std::int64_t size = element_bytes(kernels);
+    attention_backward(kernels, attention_shape(context.shape, run, 0),
+                       attention_input(kernels, state.qkv, width), raw(state.attended), floats(state.log_sum),
+                       raw(gradient_attended),
+                       {q, q + width.query * size, q + (width.query + width.key) * size});
+    context.rope->apply(kernels, q, tokens, width.all(), context.shape.heads + context.shape.kv_heads,
+                        run.sequence, 0, -1.0f);
   }
   const at::Tensor normalised =
       rms_norm_again(context, weights.attention_norm, state.x, state.attention_inverse);
-  at::Tensor qkv_gradient = weights.qkv.gradient;
-  add_outer(qkv_gradient, gradient_qkv, normalised);
-  at::Tensor upstream = make_floats({tokens, gradient.size(1)});
-  multiply(upstream, gradient_qkv, weights.qkv.value);
+  add_outer(context.backend, weights.qkv, gradient_qkv, normalised);
+  multiply(context.backend, upstream, gradient_qkv, weights.qkv);
   rms_norm_backward(context, weights.attention_norm, state.x, state.attention_inverse, upstream, gradient);
   state = BlockState();
 }

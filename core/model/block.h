@@ -13,6 +13,7 @@
 #include "core/model/experts.h"
 #include "core/model/kernels.h"
 #include "core/model/kv_cache.h"
+#include "core/model/rms_norm.h"
 
 namespace neuroshard::model {
 
@@ -28,8 +29,8 @@ struct BlockWeights {
 struct BlockState {
   at::Tensor x;                  // [N,H]
   at::Tensor attention_inverse;  // [N]
-  at::Tensor qkv;                // [N,Q+2K], after RoPE
-  at::Tensor attended;           // [N,Q]
+  at::Tensor qkv;                // [N,Q+2K] activations, after RoPE
+  at::Tensor attended;           // [N,Q] activations
   at::Tensor log_sum;            // [B,heads,T]
   at::Tensor a;                  // [N,H]
   at::Tensor mixture_inverse;    // [N]
@@ -49,8 +50,8 @@ at::Tensor block_forward(const BlockContext& context, const BlockWeights& weight
 // The same for the next positions of one sequence, whose keys and values join the cache.
 at::Tensor block_extend(const BlockContext& context, const BlockWeights& weights, const BlockRun& run,
                         const at::Tensor& x, const KvLayer& cache, std::int64_t past);
-// gradient [N,H]: of y on entry, of x on return. Adds to the gradients of the weights. Destroys `state`.
+// gradient: of y on entry, of x on return. Adds to the gradients of the weights. Destroys `state`.
 void block_backward(const BlockContext& context, const BlockWeights& weights, const BlockRun& run,
-                    BlockState& state, at::Tensor& gradient);
+                    BlockState& state, ResidualGradient& gradient);
 
 }  // namespace neuroshard::model

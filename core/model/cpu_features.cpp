@@ -73,6 +73,11 @@ const Kernels& best_kernels(const char* max_isa) {
   return kernels_sse2;
 }
 
+const Kernels* bf16_kernels(const char* max_isa) {
+  const bool avx512 = &best_kernels(max_isa) == &kernels_avx512;
+  return avx512 && __builtin_cpu_supports("avx512bf16") ? &kernels_avx512_bf16 : nullptr;
+}
+
 void describe_processor(compute::ModuleInfo& info) {
   brand(info.device_name, sizeof info.device_name);
   const dnnl_version_t* version = dnnl_version();

@@ -19,6 +19,8 @@ std::uint32_t available_threads();
 compute::Status limit_instruction_set(const char* max_isa);
 // The kernels for this processor, at most of that level.
 const Kernels& best_kernels(const char* max_isa);
+// Those for bf16 activations; null without AVX512_BF16 or when the level is limited.
+const Kernels* bf16_kernels(const char* max_isa);
 
 // Fills in device_name, gemm and isa.
 void describe_processor(compute::ModuleInfo& info);

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/compute/stage.h"
-#include "core/model/kernels.h"
+#include "core/model/backend.h"
 #include "core/model/router.h"
 #include "core/model/slot_state.h"
 
@@ -25,23 +25,31 @@ struct ExpertWeights {
   Weight down;     // [H,F]
   bool held() const { return down.value.defined(); }
 };
-ExpertWeights expert_weights(const SlotState& slot);
+ExpertWeights expert_weights(const Kernels& kernels, SlotState& slot);
 
-// gate_up [m,2F] is kept for the backward pass; activation [m,F] is scratch; y [m,H] is overwritten.
-void expert_forward(const Kernels& kernels, const ExpertWeights& weights, const at::Tensor& x,
-                    at::Tensor& gate_up, at::Tensor& activation, at::Tensor& y);
+// All are activations, but y and gradient_x may be fp32.
+struct ExpertForward {
+  const ExpertWeights* weights = nullptr;
+  at::Tensor x;           // [m,H]
+  at::Tensor gate_up;     // [m,2F], overwritten; kept for the backward pass
+  at::Tensor activation;  // [m,F] scratch
+  at::Tensor y;           // [m,H], overwritten
+};
+// Several experts over their rows, in one parallel loop per product where the precision allows.
+void experts_forward(const Backend& backend, const std::vector<ExpertForward>& passes);
 
 struct ExpertBackward {
+  const ExpertWeights* weights = nullptr;
   at::Tensor x;                    // [m,H]
   at::Tensor gate_up;              // [m,2F], destroyed
   at::Tensor gradient_y;           // [m,H], of weight · y with respect to y, without the weight
-  at::Tensor row_weight;           // [m]
+  at::Tensor row_weight;           // [m] fp32
   at::Tensor activation;           // [m,F] scratch
   at::Tensor gradient_x;           // [m,H], overwritten
-  at::Tensor gradient_row_weight;  // [m], overwritten
+  at::Tensor gradient_row_weight;  // [m] fp32, overwritten
 };
 // Adds to the gradients of the weights.
-void expert_backward(const Kernels& kernels, const ExpertWeights& weights, ExpertBackward& pass);
+void experts_backward(const Backend& backend, const std::vector<ExpertBackward>& passes);
 
 // A provider's failure on its way to the boundary.
 class ProviderFailure : public std::runtime_error {
@@ -81,13 +89,14 @@ struct MixtureState {
   at::Tensor output;   // [M,H]; only with remote experts, whose outputs can't be made again
 };
 
-// sum [N,H] adds mixture(x). `state` may be reused only after its backward pass. Throws OutOfMemory,
-// ProviderFailure.
-void mixture_forward(const Kernels& kernels, const MixtureWeights& weights, const RemoteExperts& remote,
+// x [N,H] activations; sum [N,H], fp32, adds mixture(x). `state` may be reused only after its backward pass.
+// Throws OutOfMemory, ProviderFailure.
+void mixture_forward(const Backend& backend, const MixtureWeights& weights, const RemoteExperts& remote,
                      float capacity_factor, const at::Tensor& x, at::Tensor& sum, MixtureState& state);
 
-// gradient_x [N,H] is overwritten; the gradients of the weights are added to, router losses included.
-void mixture_backward(const Kernels& kernels, const MixtureWeights& weights, const RemoteExperts& remote,
+// gradient_sum [N,H] activations; gradient_x [N,H], fp32, is overwritten; the gradients of the weights are
+// added to, router losses included.
+void mixture_backward(const Backend& backend, const MixtureWeights& weights, const RemoteExperts& remote,
                       const compute::RouterOptions& options, const at::Tensor& x,
                       const at::Tensor& gradient_sum, MixtureState& state, at::Tensor& gradient_x);
 

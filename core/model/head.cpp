@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/model/products.h"
-#include "core/model/rms_norm.h"
 #include "core/model/tensors.h"
 
 namespace neuroshard::model {
@@ -35,37 +34,39 @@ double head_forward(const BlockContext& context, const HeadWeights& weights, con
   for (std::int64_t first = 0; first < tokens; first += step) {
     const std::int64_t rows = std::min(step, tokens - first);
     at::Tensor chunk = rows_of(logits, 0, rows);
-    multiply_transposed(chunk, rows_of(normalised, first, rows), weights.logits.value);
-    context.kernels->cross_entropy_forward(floats(chunk), ints(target) + first, rows, vocab,
-                                           floats(state.log_sum) + first, floats(loss) + first);
+    multiply_transposed(context.backend, chunk, rows_of(normalised, first, rows), weights.logits);
+    context.kernels().cross_entropy_forward(floats(chunk), ints(target) + first, rows, vocab,
+                                            floats(state.log_sum) + first, floats(loss) + first);
   }
   double sum = 0;
   for (std::int64_t n = 0; n < tokens; ++n) sum += floats(loss)[n];
   return sum;
 }
 
-at::Tensor head_backward(const BlockContext& context, const HeadWeights& weights, HeadState& state) {
+ResidualGradient head_backward(const BlockContext& context, const HeadWeights& weights, HeadState& state) {
   const std::int64_t tokens = state.x.size(0);
   const std::int64_t vocab = weights.logits.value.size(0);
   const at::Tensor normalised = rms_norm_again(context, weights.norm, state.x, state.inverse);
   at::Tensor upstream = make_floats({tokens, state.x.size(1)});
-  at::Tensor weight_gradient = weights.logits.gradient;
   const std::int64_t step = std::min(tokens, chunk_rows(vocab));
   {
+    const bool same = context.kernels().element == Element::Float;
     const at::Tensor logits = make_floats({step, vocab});
+    const at::Tensor gradients = same ? logits : make_activations(context.kernels(), {step, vocab});
     for (std::int64_t first = 0; first < tokens; first += step) {
       const std::int64_t rows = std::min(step, tokens - first);
       const at::Tensor input = rows_of(normalised, first, rows);
       at::Tensor chunk = rows_of(logits, 0, rows);
       at::Tensor output = rows_of(upstream, first, rows);
-      multiply_transposed(chunk, input, weights.logits.value);
-      context.kernels->cross_entropy_backward(floats(chunk), ints(state.target) + first,
-                                              floats(state.log_sum) + first, rows, vocab);
-      add_outer(weight_gradient, chunk, input);
-      multiply(output, chunk, weights.logits.value);
+      const at::Tensor gradient = rows_of(gradients, 0, rows);
+      multiply_transposed(context.backend, chunk, input, weights.logits);
+      context.kernels().cross_entropy_backward(floats(chunk), ints(state.target) + first,
+                                               floats(state.log_sum) + first, rows, vocab, raw(gradient));
+      add_outer(context.backend, weights.logits, gradient, input);
+      multiply(context.backend, output, gradient, weights.logits);
     }
   }
-  at::Tensor gradient = make_zeros({tokens, state.x.size(1)});
+  ResidualGradient gradient{make_zeros({tokens, state.x.size(1)}), at::Tensor()};
   rms_norm_backward(context, weights.norm, state.x, state.inverse, upstream, gradient);
   state = HeadState();
   return gradient;
@@ -76,7 +77,7 @@ void head_logits(const BlockContext& context, const HeadWeights& weights, const 
   at::Tensor inverse;
   const at::Tensor normalised = rms_norm(context, weights.norm, x, inverse);
   at::Tensor result = wrap_floats(logits, {x.size(0), weights.logits.value.size(0)});
-  multiply_transposed(result, normalised, weights.logits.value);
+  multiply_transposed(context.backend, result, normalised, weights.logits);
 }
 
 }  // namespace neuroshard::model

@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "core/model/block.h"
+#include "core/model/rms_norm.h"
 
 namespace neuroshard::model {
 
@@ -25,8 +26,8 @@ struct HeadState {
 // Sum of the losses, in nats. Throws OutOfMemory.
 double head_forward(const BlockContext& context, const HeadWeights& weights, const at::Tensor& x,
                     const at::Tensor& target, HeadState& state);
-// Returns the gradient of x [N,H]; adds to the gradients of the weights. Destroys `state`.
-at::Tensor head_backward(const BlockContext& context, const HeadWeights& weights, HeadState& state);
+// Returns the gradient of x; adds to the gradients of the weights. Destroys `state`.
+ResidualGradient head_backward(const BlockContext& context, const HeadWeights& weights, HeadState& state);
 // logits [N,V]
 void head_logits(const BlockContext& context, const HeadWeights& weights, const at::Tensor& x, float* logits);
 

@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/model/kernels.h"
+
 namespace neuroshard::model {
 
 struct KvLayer {
-  at::Tensor keys;    // [capacity, K]
+  at::Tensor keys;    // [capacity, K] activations
   at::Tensor values;  // [capacity, K]
 };
 
@@ -22,6 +24,6 @@ struct KvCache {
 };
 
 // Throws OutOfMemory.
-KvCache make_kv_cache(std::int64_t capacity, std::int64_t layers, std::int64_t width);
+KvCache make_kv_cache(const Kernels& kernels, std::int64_t capacity, std::int64_t layers, std::int64_t width);
 
 }  // namespace neuroshard::model

@@ -10,6 +10,7 @@
 
 #include "core/model/boundary.h"
 #include "core/model/cpu_features.h"
+#include "core/model/packed_weight.h"
 #include "core/model/products.h"
 #include "core/model/products_check.h"
 #include "core/model/stage_boundary.h"
@@ -20,6 +21,8 @@ namespace neuroshard::model {
 namespace {
 
 using compute::Status;
+
+constexpr std::uint32_t largest_yardstick = 8192;
 
 class CpuModule final : public compute::Module {
  public:
@@ -36,6 +39,8 @@ class CpuModule final : public compute::Module {
   Status set_threads(std::uint32_t threads) override;
   void set_memory_limit(std::uint64_t bytes) override { pool_.set_limit(bytes); }
   compute::MemoryUse memory(bool reset_peak) override { return {pool_.live(), pool_.peak(reset_peak)}; }
+  Status gemm_yardstick(const char* precision, std::uint32_t side, std::uint32_t repeats,
+                        double* operations) override;
   Status gemm(std::uint32_t m, std::uint32_t n, std::uint32_t k, const float* a, const float* b,
               float* c) override;
 
@@ -43,7 +48,13 @@ class CpuModule final : public compute::Module {
   MemoryPool pool_;
   compute::ModuleOptions options_;
   compute::ModuleInfo info_{};
-  const Kernels* kernels_ = nullptr;
+  const Backend& bf16();  // without kernels where the processor is not made for it
+  Status choose_precision(const char* precision);
+
+  Backend fp32_;
+  Backend bf16_;
+  const Backend* backend_ = &fp32_;  // of stages made from now on
+  std::unique_ptr<TileProducts> tiles_;
   std::atomic<std::uint32_t> threads_{1};
 };
 
@@ -51,10 +62,10 @@ Status check_options(const compute::ModuleOptions& options) {
   if (std::strcmp(options.device, "cpu") != 0) {
     return failure(ErrorCode::Unsupported, "This compute module works on the device \"cpu\" only.");
   }
-  if (std::strcmp(options.precision, "fp32") != 0) {
-    return failure(ErrorCode::Unsupported, "This compute module works in the precision \"fp32\" only.");
+  for (const char* known : {"auto", "fp32", "bf16"}) {
+    if (std::strcmp(options.precision, known) == 0) return success();
   }
-  return success();
+  return failure(ErrorCode::InvalidArgument, "The precision must be \"auto\", \"fp32\" or \"bf16\".");
 }
 
 Status CpuModule::start(const compute::ModuleOptions& options, compute::HostServices& host) {
@@ -62,12 +73,11 @@ Status CpuModule::start(const compute::ModuleOptions& options, compute::HostServ
   options_ = options;
   const Status limited = limit_instruction_set(options.max_isa);
   if (!limited.ok()) return limited;
-  kernels_ = &best_kernels(options.max_isa);
+  fp32_.kernels = &best_kernels(options.max_isa);
   use_for_tensors(pool_);
   pool_.set_limit(options.memory_limit);
   if (const Status status = set_threads(options.threads); !status.ok()) return status;
   std::snprintf(info_.torch_version, sizeof info_.torch_version, "%s", TORCH_VERSION);
-  std::snprintf(info_.precision, sizeof info_.precision, "fp32");
   describe_processor(info_);
   return guarded(threads_.load(), [&] {
     const ProductsCheck check = check_products(host);
@@ -81,9 +91,11 @@ Status CpuModule::start(const compute::ModuleOptions& options, compute::HostServ
                      "LibTorch does not use this module's matrix products; another BLAS was loaded into the "
                      "process first.");
     }
+    if (const Status chosen = choose_precision(options.precision); !chosen.ok()) return chosen;
     char line[400];
-    std::snprintf(line, sizeof line, "matrix products: %s, %s, fp32, %u threads on %s, %.0f GFLOP/s at start",
-                  info_.gemm, info_.isa, threads_.load(), info_.device_name, check.gigaflops);
+    std::snprintf(line, sizeof line,
+                  "matrix products: %s, %s, %s, %u threads on %s, %.0f GFLOP/s in fp32 at start", info_.gemm,
+                  info_.isa, info_.precision, threads_.load(), info_.device_name, check.gigaflops);
     host.log(1, line);
     return success();
   });
@@ -97,14 +109,38 @@ Status CpuModule::adopt(const compute::ModuleOptions& options) {
         "The compute module already runs with another instruction set; restart the program to change it.");
   }
   pool_.set_limit(options.memory_limit);
-  return set_threads(options.threads);
+  if (const Status status = set_threads(options.threads); !status.ok()) return status;
+  return guarded(threads_.load(), [&] { return choose_precision(options.precision); });
+}
+
+// Compiles a pair of products the first time: whether oneDNN has fast ones is not in the processor's flags
+// alone.
+const Backend& CpuModule::bf16() {
+  if (tiles_ != nullptr) return bf16_;
+  tiles_ = std::make_unique<TileProducts>();
+  const Kernels* kernels = bf16_kernels(options_.max_isa);
+  if (kernels != nullptr && tiles_->fast()) bf16_ = {kernels, tiles_.get()};
+  return bf16_;
+}
+
+Status CpuModule::choose_precision(const char* precision) {
+  const bool wanted = std::strcmp(precision, "fp32") != 0;
+  const bool use = wanted && bf16().kernels != nullptr;
+  if (std::strcmp(precision, "bf16") == 0 && !use) {
+    return failure(
+        ErrorCode::Unsupported,
+        "This processor has no fast bf16 arithmetic (AVX512_BF16 or AMX); use the precision fp32 or auto.");
+  }
+  backend_ = use ? &bf16_ : &fp32_;
+  std::snprintf(info_.precision, sizeof info_.precision, use ? "bf16" : "fp32");
+  return success();
 }
 
 compute::Stage* CpuModule::create_stage(const compute::StageSpec& spec, Status* status) {
   compute::Stage* stage = nullptr;
   *status = guarded(threads_.load(), [&] {
     if (const Status checked = check_spec(spec); !checked.ok()) return checked;
-    stage = new StageBoundary(std::make_unique<NeuroLlm>(spec, *kernels_), threads_);
+    stage = new StageBoundary(std::make_unique<NeuroLlm>(spec, *backend_), threads_);
     return success();
   });
   return stage;
@@ -128,7 +164,36 @@ Status CpuModule::gemm(std::uint32_t m, std::uint32_t n, std::uint32_t k, const 
     if (m == 0 || n == 0 || k == 0)
       return failure(ErrorCode::InvalidArgument, "A product needs sizes above 0.");
     at::Tensor result = wrap_floats(c, {m, n});
-    multiply(result, wrap_floats(a, {m, k}), wrap_floats(b, {k, n}));
+    multiply_floats(result, wrap_floats(a, {m, k}), wrap_floats(b, {k, n}));
+    return success();
+  });
+}
+
+Status CpuModule::gemm_yardstick(const char* precision, std::uint32_t side, std::uint32_t repeats,
+                                 double* operations) {
+  return guarded(threads_.load(), [&] {
+    if (side == 0 || side > largest_yardstick)
+      return failure(ErrorCode::InvalidArgument, "The yardstick's side is out of bounds.");
+    const bool half = std::strcmp(precision, "bf16") == 0;
+    if (half && bf16().kernels == nullptr)
+      return failure(ErrorCode::Unsupported, "This processor has no fast bf16 arithmetic.");
+    const std::int64_t n = side;
+    const Kernels& kernels = half ? *bf16_.kernels : *fp32_.kernels;
+    const at::Tensor a = make_activations(kernels, {n, n});
+    at::Tensor c = make_activations(kernels, {n, n});
+    a.fill_(0.5);
+    if (half) {
+      PackedWeight b = make_packed_weight(n, n, false);
+      const at::Tensor values = make_zeros({n, n});
+      values.fill_(0.25);
+      pack(kernels, floats(values), b);
+      for (std::uint32_t i = 0; i < repeats; ++i) {
+        tiles_->multiply({{bf16s(a), bf16s(b.forward), raw(c), n, n, n}}, ProductOutput::Bf16);
+      }
+    } else {
+      for (std::uint32_t i = 0; i < repeats; ++i) multiply_floats(c, a, a);
+    }
+    *operations += 2.0 * repeats * static_cast<double>(side) * side * side;
     return success();
   });
 }

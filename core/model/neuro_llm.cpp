@@ -13,8 +13,8 @@ namespace neuroshard::model {
 using compute::SlotId;
 using compute::SlotKind;
 
-NeuroLlm::NeuroLlm(const compute::StageSpec& spec, const Kernels& kernels)
-    : context_{&kernels, spec.shape, spec.router, &rope_},
+NeuroLlm::NeuroLlm(const compute::StageSpec& spec, const Backend& backend)
+    : context_{backend, spec.shape, spec.router, &rope_},
       rope_(spec.shape.head_dim, spec.shape.rope_theta),
       first_layer_(spec.first_layer),
       trainable_(spec.trainable),
@@ -29,7 +29,8 @@ NeuroLlm::NeuroLlm(const compute::StageSpec& spec, const Kernels& kernels)
 
 void NeuroLlm::make_slots(const compute::StageSpec& spec) {
   const std::uint32_t experts = spec.shape.experts;
-  const auto add = [&](SlotId id) -> const SlotState& {
+  const Kernels& kernels = context_.kernels();
+  const auto add = [&](SlotId id) -> SlotState& {
     slots_.push_back(make_slot_state(spec.shape, id, spec.trainable));
     return slots_.back();
   };
@@ -38,12 +39,12 @@ void NeuroLlm::make_slots(const compute::StageSpec& spec) {
     const std::uint32_t layer = first_layer_ + index;
     BlockWeights& block = blocks_[index];
     {
-      const SlotState& slot = add({SlotKind::Layer, layer, 0});
+      SlotState& slot = add({SlotKind::Layer, layer, 0});
       block.attention_norm = weight_of(slot, 0);
-      block.qkv = weight_of(slot, 1, 3);
-      block.out = weight_of(slot, 4);
+      block.qkv = product_weight(kernels, slot, 1, 3);
+      block.out = product_weight(kernels, slot, 4);
       block.mixture_norm = weight_of(slot, 5);
-      if (experts > 1) block.mixture.router = weight_of(slot, 6);
+      if (experts > 1) block.mixture.router = product_weight(kernels, slot, 6);
     }
     block.mixture.choices = spec.shape.experts_per_token;
     block.mixture.width = spec.shape.ffn;
@@ -51,13 +52,14 @@ void NeuroLlm::make_slots(const compute::StageSpec& spec) {
     for (std::uint32_t expert = 0; expert < experts; ++expert) {
       const bool held =
           spec.expert_held == nullptr || spec.expert_held[std::size_t{index} * experts + expert] != 0;
-      block.mixture.experts.push_back(held ? expert_weights(add({SlotKind::Expert, layer, expert}))
+      block.mixture.experts.push_back(held ? expert_weights(kernels, add({SlotKind::Expert, layer, expert}))
                                            : ExpertWeights());
     }
   }
   if (!spec.head) return;
-  const SlotState& slot = add({SlotKind::Head, 0, 0});
-  head_ = {weight_of(slot, 0), weight_of(slot, 1)};
+  SlotState& slot = add({SlotKind::Head, 0, 0});
+  head_.norm = weight_of(slot, 0);
+  head_.logits = product_weight(kernels, slot, 1);
 }
 
 bool NeuroLlm::holds_expert(std::uint32_t layer, std::uint32_t expert) const {
@@ -74,7 +76,7 @@ at::Tensor NeuroLlm::enter(std::int64_t tokens, const std::int32_t* ids, const f
   const std::int64_t hidden = context_.shape.hidden;
   if (!has_embed()) return copy_floats(input, {tokens, hidden});
   at::Tensor x = make_floats({tokens, hidden});
-  context_.kernels->gather_rows(floats(embed_.value), ids, tokens, hidden, floats(x));
+  context_.kernels().gather_rows(floats(embed_.value), ids, tokens, hidden, floats(x));
   return x;
 }
 
@@ -152,8 +154,13 @@ void NeuroLlm::backward(std::uint64_t id, const float* gradient_output, float* g
   kept_.erase(found);
   const std::int64_t tokens = state.run.batch * state.run.sequence;
   const std::int64_t hidden = context_.shape.hidden;
-  at::Tensor gradient = has_head() ? head_backward(context_, head_, state.head)
-                                   : copy_floats(gradient_output, {tokens, hidden});
+  ResidualGradient gradient;
+  if (has_head()) {
+    gradient = head_backward(context_, head_, state.head);
+  } else {
+    gradient.sum = copy_floats(gradient_output, {tokens, hidden});
+    gradient.rounded = narrowed(context_.kernels(), gradient.sum);
+  }
   for (std::size_t i = blocks_.size(); i-- > 0;) {
     const std::vector<std::int64_t> counts = state.blocks[i].mixture.routing.counts;
     block_backward(context_, blocks_[i], run_of(state.run, i, id, true), state.blocks[i], gradient);
@@ -162,10 +169,10 @@ void NeuroLlm::backward(std::uint64_t id, const float* gradient_output, float* g
     }
   }
   if (has_embed()) {
-    context_.kernels->scatter_add_rows(floats(gradient), ints(state.tokens), tokens, hidden,
-                                       context_.shape.vocab, floats(embed_.gradient));
+    context_.kernels().scatter_add_rows(floats(gradient.sum), ints(state.tokens), tokens, hidden,
+                                        context_.shape.vocab, floats(embed_.gradient));
   } else {
-    copy_to(gradient, gradient_input);
+    copy_to(gradient.sum, gradient_input);
   }
 }
 
@@ -196,7 +203,7 @@ void NeuroLlm::logits(const compute::MicroBatch& batch, float* logits) {
 }
 
 bool NeuroLlm::step(const compute::StepOptions& options, compute::StepMetrics& metrics) {
-  if (!adamw_step(*context_.kernels, slots_, compute::model_parameter_count(context_.shape), options,
+  if (!adamw_step(context_.kernels(), slots_, compute::model_parameter_count(context_.shape), options,
                   metrics)) {
     return false;
   }
@@ -227,17 +234,22 @@ void NeuroLlm::zero_gradients() {
   std::fill(step_load_.begin(), step_load_.end(), 0);
 }
 
+void NeuroLlm::parameters_changed() {
+  for (SlotState& slot : slots_) pack_slot(context_.kernels(), slot);
+}
+
 void NeuroLlm::expert_forward(std::uint64_t call, std::uint32_t layer, std::uint32_t expert,
                               std::int64_t tokens, const float* input, float* output, bool keep) {
   ExpertCall state;
   state.block = layer - first_layer_;
   state.expert = expert;
-  state.x = copy_floats(input, {tokens, context_.shape.hidden});
-  state.gate_up = make_floats({tokens, 2 * std::int64_t{context_.shape.ffn}});
-  at::Tensor activation = make_floats({tokens, context_.shape.ffn});
-  at::Tensor y = wrap_floats(output, {tokens, context_.shape.hidden});
-  model::expert_forward(*context_.kernels, blocks_[state.block].mixture.experts[expert], state.x,
-                        state.gate_up, activation, y);
+  const Kernels& kernels = context_.kernels();
+  state.x = make_activations(kernels, {tokens, context_.shape.hidden});
+  kernels.narrow(input, state.x.numel(), raw(state.x));
+  state.gate_up = make_activations(kernels, {tokens, 2 * std::int64_t{context_.shape.ffn}});
+  experts_forward(context_.backend, {{&blocks_[state.block].mixture.experts[expert], state.x, state.gate_up,
+                                      make_activations(kernels, {tokens, context_.shape.ffn}),
+                                      wrap_floats(output, {tokens, context_.shape.hidden})}});
   if (keep) expert_calls_.emplace(call, std::move(state));
 }
 
@@ -246,15 +258,17 @@ void NeuroLlm::expert_backward(std::uint64_t call, const float* gradient_output,
   const ExpertCall state = std::move(found->second);
   expert_calls_.erase(found);
   const std::int64_t tokens = state.x.size(0);
-  ExpertBackward pass{state.x,
+  const Kernels& kernels = context_.kernels();
+  ExpertBackward pass{&blocks_[state.block].mixture.experts[state.expert],
+                      state.x,
                       state.gate_up,
-                      wrap_floats(gradient_output, state.x.sizes()),
+                      narrowed(kernels, wrap_floats(gradient_output, state.x.sizes())),
                       make_floats({tokens}),
-                      make_floats({tokens, context_.shape.ffn}),
+                      make_activations(kernels, {tokens, context_.shape.ffn}),
                       wrap_floats(gradient_input, state.x.sizes()),
                       make_floats({tokens})};
   pass.row_weight.fill_(1.0);  // the asker has applied the router's weight
-  model::expert_backward(*context_.kernels, blocks_[state.block].mixture.experts[state.expert], pass);
+  experts_backward(context_.backend, {pass});
 }
 
 void NeuroLlm::router_load(std::uint64_t* counts, bool reset) {
@@ -264,8 +278,9 @@ void NeuroLlm::router_load(std::uint64_t* counts, bool reset) {
 
 void NeuroLlm::open_session(std::uint64_t session, std::int64_t capacity) {
   rope_.reserve(capacity);
-  sessions_.emplace(session, make_kv_cache(capacity, static_cast<std::int64_t>(blocks_.size()),
-                                           std::int64_t{context_.shape.kv_heads} * context_.shape.head_dim));
+  sessions_.emplace(session,
+                    make_kv_cache(context_.kernels(), capacity, static_cast<std::int64_t>(blocks_.size()),
+                                  std::int64_t{context_.shape.kv_heads} * context_.shape.head_dim));
 }
 
 void NeuroLlm::extend_session(std::uint64_t session, std::int64_t n, const std::int32_t* tokens,

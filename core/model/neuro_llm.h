@@ -17,7 +17,7 @@ namespace neuroshard::model {
 class NeuroLlm {
  public:
   // The spec has been validated. Throws OutOfMemory.
-  NeuroLlm(const compute::StageSpec& spec, const Kernels& kernels);
+  NeuroLlm(const compute::StageSpec& spec, const Backend& backend);
   NeuroLlm(const NeuroLlm&) = delete;
   NeuroLlm& operator=(const NeuroLlm&) = delete;
 
@@ -42,6 +42,8 @@ class NeuroLlm {
   void logits(const compute::MicroBatch& batch, float* logits);
   bool step(const compute::StepOptions& options, compute::StepMetrics& metrics);
   void zero_gradients();
+  void parameters_changed();  // in all slots
+  void parameters_changed(std::size_t slot) { pack_slot(context_.kernels(), slots_[slot]); }
 
   void expert_forward(std::uint64_t call, std::uint32_t layer, std::uint32_t expert, std::int64_t tokens,
                       const float* input, float* output, bool keep);

@@ -1,26 +1,50 @@
-// Matrix products. All of them end in oneDNN's sgemm: the tensor form through LibTorch, whose call of the
-// BLAS function sgemm_ is answered by this module (blas.cpp) whatever BLAS library is installed; the raw form
-// directly, because it is used inside parallel regions. Row-major.
+// Matrix products with weights. In fp32 they go through LibTorch to oneDNN's sgemm, because this module
+// answers the BLAS function sgemm_ (blas.cpp) whatever BLAS library is installed; in bf16 to tile_products.h,
+// with the weight's packed copies. Row-major.
+//
+// Lists are for the experts of a layer: in bf16 they are one parallel loop. The members of a list are
+// independent. All throw OutOfMemory.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <vector>
+
+#include "core/model/backend.h"
+#include "core/model/slot_state.h"
 
 namespace neuroshard::model {
 
-// y [N,O] = x [N,I] · weightᵀ, weight [O,I]
-void multiply_transposed(at::Tensor& y, const at::Tensor& x, const at::Tensor& weight);
-// y [N,O] = base [N,O] + x [N,I] · weightᵀ
-void multiply_transposed_plus(at::Tensor& y, const at::Tensor& base, const at::Tensor& x,
-                              const at::Tensor& weight);
-// y [N,I] = x [N,O] · weight [O,I]
-void multiply(at::Tensor& y, const at::Tensor& x, const at::Tensor& weight);
-// sum [O,I] += aᵀ · b, a [N,O], b [N,I]: the gradient of a weight.
-void add_outer(at::Tensor& sum, const at::Tensor& a, const at::Tensor& b);
+struct Product {
+  at::Tensor y;  // activations or fp32
+  at::Tensor x;  // activations
+  const Weight* weight = nullptr;
+};
+// y [N,O] = x [N,I] · Wᵀ, W [O,I]
+void multiply_transposed(const Backend& backend, const std::vector<Product>& products);
+void multiply_transposed(const Backend& backend, at::Tensor& y, const at::Tensor& x, const Weight& weight);
+// sum [N,O], fp32, += x [N,I] · Wᵀ
+void add_transposed(const Backend& backend, at::Tensor& sum, const at::Tensor& x, const Weight& weight);
+// y [N,I] = x [N,O] · W [O,I]
+void multiply(const Backend& backend, const std::vector<Product>& products);
+void multiply(const Backend& backend, at::Tensor& y, const at::Tensor& x, const Weight& weight);
 
-// C [m,n] = alpha · op(A) · op(B) + beta · C; strides are the row lengths in memory. Serial inside a parallel
-// region, and therefore without exceptions: false if oneDNN fails (out of memory).
+// sum [O,I], fp32, += aᵀ · b, a [N,O], b [N,I] activations: the gradient of a weight.
+struct OuterProduct {
+  at::Tensor sum;
+  at::Tensor a;
+  at::Tensor b;
+};
+void add_outer(const Backend& backend, const std::vector<OuterProduct>& products);
+void add_outer(const Backend& backend, const Weight& weight, const at::Tensor& a, const at::Tensor& b);
+
+// c [m,n] = a [m,k] · b [k,n], fp32, through LibTorch.
+void multiply_floats(at::Tensor& c, const at::Tensor& a, const at::Tensor& b);
+
+// C [m,n] = alpha · op(A) · op(B) + beta · C, fp32, by oneDNN directly; strides are the row lengths in
+// memory. Serial inside a parallel region, and therefore without exceptions: false if oneDNN fails (out of
+// memory).
 struct Operand {
   const float* data = nullptr;
   std::int64_t stride = 0;

@@ -8,14 +8,20 @@
 
 namespace neuroshard::model {
 
+// The gradient of the residual stream: summed in fp32, and rounded once for the products that read it.
+struct ResidualGradient {
+  at::Tensor sum;      // [N,H] fp32
+  at::Tensor rounded;  // [N,H] activations; the same tensor in fp32
+};
+
 // Returns y [N,H] and the inverse [N] for later.
 at::Tensor rms_norm(const BlockContext& context, const Weight& gain, const at::Tensor& x,
                     at::Tensor& inverse);
 // y once more, from the kept inverse.
 at::Tensor rms_norm_again(const BlockContext& context, const Weight& gain, const at::Tensor& x,
                           const at::Tensor& inverse);
-// Adds to gradient_x and to the gain's gradient.
+// Adds to the residual stream's gradient, of which it makes a new rounded copy, and to the gain's gradient.
 void rms_norm_backward(const BlockContext& context, const Weight& gain, const at::Tensor& x,
-                       const at::Tensor& inverse, const at::Tensor& gradient_y, at::Tensor& gradient_x);
+                       const at::Tensor& inverse, const at::Tensor& gradient_y, ResidualGradient& gradient_x);
 
 }  // namespace neuroshard::model

@@ -27,7 +27,7 @@ void RopeTable::reserve(std::int64_t positions) {
   positions_ = positions;
 }
 
-void RopeTable::apply(const Kernels& kernels, float* x, std::int64_t rows, std::int64_t stride,
+void RopeTable::apply(const Kernels& kernels, void* x, std::int64_t rows, std::int64_t stride,
                       std::int64_t heads, std::int64_t period, std::int64_t offset, float direction) {
   reserve(offset + std::min(rows, period));
   kernels.rope(x, rows, stride, heads, 2 * half_, period, offset, floats(cosine_), floats(sine_), direction);

@@ -20,7 +20,7 @@ class RopeTable {
   void reserve(std::int64_t positions);
   // In place on the first `heads` heads of each of `rows` rows of stride `stride`; row r stands at position
   // offset + r mod period. direction −1 undoes it, which is also its backward pass.
-  void apply(const Kernels& kernels, float* x, std::int64_t rows, std::int64_t stride, std::int64_t heads,
+  void apply(const Kernels& kernels, void* x, std::int64_t rows, std::int64_t stride, std::int64_t heads,
              std::int64_t period, std::int64_t offset, float direction);
 
  private:

@@ -91,16 +91,16 @@ void measure_losses(Routing& routing, std::int64_t tokens, std::int64_t choices,
 
 }  // namespace
 
-Routing route(const at::Tensor& x, const at::Tensor& weight, const float* bias, std::int64_t choices,
-              float capacity_factor) {
+Routing route(const Backend& backend, const at::Tensor& x, const Weight& weight, const float* bias,
+              std::int64_t choices, float capacity_factor) {
   const std::int64_t tokens = x.size(0);
-  const std::int64_t experts = weight.size(0);
+  const std::int64_t experts = weight.value.size(0);
   Routing routing;
   routing.probability = make_floats({tokens, experts});
   routing.log_sum = make_floats({tokens});
   routing.chosen = make_ints({tokens, choices});
   routing.weight = make_floats({tokens, choices});
-  multiply_transposed(routing.probability, x, weight);
+  multiply_transposed(backend, routing.probability, x, weight);
 #pragma omp parallel for schedule(static) if (tokens > least_parallel_tokens)
   for (std::int64_t n = 0; n < tokens; ++n) {
     float* logits = floats(routing.probability) + n * experts;
@@ -131,11 +131,11 @@ Routing route_all(std::int64_t tokens) {
   return routing;
 }
 
-void route_backward(const Routing& routing, const compute::RouterOptions& options, const at::Tensor& x,
-                    const at::Tensor& weight, const float* gradient_row_weight, at::Tensor& gradient_x,
-                    at::Tensor& gradient_weight) {
+void route_backward(const Backend& backend, const Routing& routing, const compute::RouterOptions& options,
+                    const at::Tensor& x, const Weight& weight, const float* gradient_row_weight,
+                    at::Tensor& gradient_x) {
   const std::int64_t tokens = x.size(0);
-  const std::int64_t experts = weight.size(0);
+  const std::int64_t experts = weight.value.size(0);
   const std::int64_t choices = routing.chosen.size(1);
   const float balance = options.bias_gamma > 0 ? 0.0f : options.balance_coefficient;
   std::vector<float> pull(static_cast<std::size_t>(experts));  // d(balance · N) / d p_ne
@@ -168,9 +168,10 @@ void route_backward(const Routing& routing, const compute::RouterOptions& option
     }
   }
   at::Tensor through = make_floats({tokens, x.size(1)});
-  multiply(through, gradient_logits, weight);
+  const at::Tensor rounded = narrowed(*backend.kernels, gradient_logits);
+  multiply(backend, through, rounded, weight);
   gradient_x.add_(through);
-  add_outer(gradient_weight, gradient_logits, x);
+  add_outer(backend, weight, rounded, x);
 }
 
 }  // namespace neuroshard::model

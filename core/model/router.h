@@ -18,7 +18,9 @@
 #include <vector>
 
 #include "core/compute/model_shape.h"
+#include "core/model/backend.h"
 #include "core/model/kernels.h"
+#include "core/model/slot_state.h"
 
 namespace neuroshard::model {
 
@@ -38,18 +40,18 @@ struct Routing {
   std::int64_t rows() const { return first.back(); }
 };
 
-// x [N,H], weight [E,H]; bias [E] or null. capacity_factor 0 = dropless. Throws OutOfMemory.
-Routing route(const at::Tensor& x, const at::Tensor& weight, const float* bias, std::int64_t choices,
-              float capacity_factor);
+// x [N,H] activations, weight [E,H]; bias [E] or null. capacity_factor 0 = dropless. Throws OutOfMemory.
+Routing route(const Backend& backend, const at::Tensor& x, const Weight& weight, const float* bias,
+              std::int64_t choices, float capacity_factor);
 
 // A dense model's routing: every token to expert 0 with weight 1; for the case that this expert is held
 // elsewhere.
 Routing route_all(std::int64_t tokens);
 
-// Adds to gradient_x [N,H] and gradient_weight [E,H].
+// Adds to gradient_x [N,H], fp32, and to the weight's gradient.
 // gradient_row_weight [M]: gradient of each sorted row's weight.
-void route_backward(const Routing& routing, const compute::RouterOptions& options, const at::Tensor& x,
-                    const at::Tensor& weight, const float* gradient_row_weight, at::Tensor& gradient_x,
-                    at::Tensor& gradient_weight);
+void route_backward(const Backend& backend, const Routing& routing, const compute::RouterOptions& options,
+                    const at::Tensor& x, const Weight& weight, const float* gradient_row_weight,
+                    at::Tensor& gradient_x);
 
 }  // namespace neuroshard::model

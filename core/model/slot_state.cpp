@@ -34,7 +34,23 @@ Weight weight_of(const SlotState& slot, std::size_t first, std::size_t count) {
     const at::Tensor part = buffer.narrow(0, static_cast<std::int64_t>(head.offset), length);
     return head.dims.size() == 1 && count == 1 ? part : part.view({length / columns, columns});
   };
-  return {view(slot.parameters), view(slot.gradient)};
+  return {view(slot.parameters), view(slot.gradient), nullptr};
+}
+
+Weight product_weight(const Kernels& kernels, SlotState& slot, std::size_t first, std::size_t count) {
+  Weight weight = weight_of(slot, first, count);
+  if (kernels.element == Element::Float) return weight;
+  NS_CHECK(slot.packed.empty() || slot.packed.back().first + slot.packed.back().count <= first);
+  weight.packed = std::make_shared<PackedWeight>(
+      make_packed_weight(weight.value.size(0), weight.value.size(1), weight.gradient.defined()));
+  slot.packed.push_back({first, count, weight.packed});
+  return weight;
+}
+
+void pack_slot(const Kernels& kernels, SlotState& slot) {
+  for (const PackedRange& range : slot.packed) {
+    pack(kernels, floats(slot.parameters) + slot.layout[range.first].offset, *range.packed);
+  }
 }
 
 }  // namespace neuroshard::model

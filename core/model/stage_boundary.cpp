@@ -121,7 +121,9 @@ Status StageBoundary::copy_out(std::uint32_t slot, compute::SlotBuffer which, fl
 Status StageBoundary::copy_in(std::uint32_t slot, compute::SlotBuffer which, const float* source) {
   Status status;
   const at::Tensor* target = buffer(slot, which, status);
-  if (target != nullptr) std::memcpy(target->data_ptr(), source, target->nbytes());
+  if (target == nullptr) return status;
+  std::memcpy(target->data_ptr(), source, target->nbytes());
+  if (which == compute::SlotBuffer::Parameters) model_->parameters_changed(slot);
   return status;
 }
 

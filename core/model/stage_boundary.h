@@ -24,7 +24,7 @@ class StageBoundary final : public compute::Stage {
   compute::SlotBuffers slot(std::uint32_t index) override;
   compute::Status copy_out(std::uint32_t slot, compute::SlotBuffer buffer, float* target) override;
   compute::Status copy_in(std::uint32_t slot, compute::SlotBuffer buffer, const float* source) override;
-  void parameters_changed() override {}  // nothing is packed yet
+  void parameters_changed() override { model_->parameters_changed(); }
   compute::Status forward(std::uint64_t id, const compute::MicroBatch& batch, float* output,
                           compute::ForwardMetrics* metrics) override;
   compute::Status backward(std::uint64_t id, const float* gradient_output, float* gradient_input) override;

@@ -14,6 +14,15 @@ at::Tensor make_floats(at::IntArrayRef dims) {
 at::Tensor make_ints(at::IntArrayRef dims) {
   return at::empty(dims, at::TensorOptions(at::kInt));
 }
+at::Tensor make_bf16(at::IntArrayRef dims) {
+  return at::empty(dims, at::TensorOptions(at::kBFloat16));
+}
+at::Tensor make_bytes(at::IntArrayRef dims) {
+  return at::empty(dims, at::TensorOptions(at::kByte));
+}
+at::Tensor make_activations(const Kernels& kernels, at::IntArrayRef dims) {
+  return kernels.element == Element::Float ? make_floats(dims) : make_bf16(dims);
+}
 at::Tensor make_zeros(at::IntArrayRef dims) {
   return at::zeros(dims, at::TensorOptions(at::kFloat));
 }
@@ -33,6 +42,13 @@ at::Tensor copy_floats(const float* data, at::IntArrayRef dims) {
 at::Tensor copy_ints(const std::int32_t* data, at::IntArrayRef dims) {
   at::Tensor copy = make_ints(dims);
   std::memcpy(copy.data_ptr(), data, copy.nbytes());
+  return copy;
+}
+
+at::Tensor narrowed(const Kernels& kernels, const at::Tensor& values) {
+  if (kernels.element == Element::Float) return values;
+  at::Tensor copy = make_bf16(values.sizes());
+  kernels.narrow(floats(values), values.numel(), raw(copy));
   return copy;
 }
 
