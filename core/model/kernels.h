@@ -48,6 +48,10 @@ struct AdamwScalars {
   float epsilon;
 };
 
+struct AttentionShape;  // attention_shape.h
+struct AttentionInput;
+struct AttentionGradient;
+
 struct Kernels {
   Element element;
 
@@ -69,17 +73,13 @@ struct Kernels {
   void (*rope)(void* x, int64_t rows, int64_t stride, int64_t heads, int64_t dim, int64_t period,
                int64_t offset, const float* cosine, const float* sine, float direction);
 
-  // Serial. scores [rows, columns] → probabilities; row i sees its first visible + i columns, the others
-  // become 0. log_sum[i] = log Σ exp(scale · score).
-  void (*causal_softmax)(float* scores, int64_t rows, int64_t columns, int64_t visible, float scale,
-                         float* log_sum);
-  // Serial. The probabilities again from kept log_sum.
-  void (*causal_probabilities)(float* scores, int64_t rows, int64_t columns, int64_t visible, float scale,
-                               const float* log_sum);
-  // Serial. gradient_p → gradient of the unscaled scores: p · (gradient_p − delta) · scale, delta[i] = Σ
-  // output · gradient of the output over `dim` columns of stride `stride`.
-  void (*softmax_backward)(const float* p, float* gradient_p, int64_t rows, int64_t columns, float scale,
-                           const float* output, const float* gradient_output, int64_t stride, int64_t dim);
+  // Attention (attention.h says what it computes). scratch: threads · attention_…_floats(shape) +
+  // attention_…_shared_floats(shape) of attention_shape.h, uninitialised.
+  void (*attention_forward)(const AttentionShape& shape, const AttentionInput& input, int threads,
+                            float* scratch, void* output, float* log_sum);
+  void (*attention_backward)(const AttentionShape& shape, const AttentionInput& input, const void* output,
+                             const float* log_sum, const void* gradient_output, int threads, float* scratch,
+                             const AttentionGradient& gradient);
 
   // activation = silu(gate) · up for rows [gate | up] of 2·width.
   void (*swiglu_forward)(const void* gate_up, int64_t rows, int64_t width, void* activation);
