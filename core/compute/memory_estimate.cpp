@@ -13,29 +13,79 @@ constexpr std::uint64_t logits_chunk_bytes = 8u << 20;
 constexpr std::uint64_t least_logits_rows = 32;
 constexpr std::uint64_t attention_block_queries = 64;
 
-// Floats that one layer keeps per token for its backward pass (core/model/block.h).
-std::uint64_t kept_per_token(const ModelShape& shape) {
-  const std::uint64_t hidden = shape.hidden;
-  const std::uint64_t query = std::uint64_t{shape.heads} * shape.head_dim;
-  const std::uint64_t key = std::uint64_t{shape.kv_heads} * shape.head_dim;
-  const std::uint64_t choices = shape.experts_per_token;
-  const std::uint64_t router = shape.experts > 1 ? shape.experts + 1 + 5 * choices : 0;
-  const std::uint64_t attention = hidden + 2 * query + 2 * key + shape.heads + 2;
-  return attention + hidden + router + 2 * choices * shape.ffn;
+// As in core/model/packed_weight.h.
+constexpr std::uint64_t packed_rows = 32;
+constexpr std::uint64_t packed_columns = 64;
+constexpr std::uint64_t bf16_bytes = 2;
+
+std::uint64_t activation_bytes(Precision precision) {
+  return precision == Precision::Fp32 ? float_bytes : bf16_bytes;
 }
 
-// Floats per token that live only while one layer runs backward: the mixture's are the most.
-std::uint64_t scratch_per_token(const ModelShape& shape) {
+struct Widths {
+  explicit Widths(const ModelShape& shape)
+      : hidden(shape.hidden),
+        query(std::uint64_t{shape.heads} * shape.head_dim),
+        key(std::uint64_t{shape.kv_heads} * shape.head_dim),
+        chosen(std::uint64_t{shape.experts_per_token} * shape.ffn) {}
+  std::uint64_t hidden;
+  std::uint64_t query;
+  std::uint64_t key;
+  std::uint64_t chosen;  // of all experts of a token together
+};
+
+// Bytes that one layer keeps per token for its backward pass (core/model/block.h).
+std::uint64_t kept_per_token(const ModelShape& shape, Precision precision) {
+  const Widths width(shape);
   const std::uint64_t choices = shape.experts_per_token;
-  const std::uint64_t sorted = shape.experts > 1 ? 3 * choices * shape.hidden : 0;
-  return 3 * std::uint64_t{shape.hidden} + sorted + choices * shape.ffn;
+  const std::uint64_t router = shape.experts > 1 ? shape.experts + 1 + 5 * choices : 0;
+  const std::uint64_t exact = 2 * width.hidden + shape.heads + 2 + router;
+  const std::uint64_t activations = 2 * width.query + 2 * width.key + 2 * width.chosen;
+  return exact * float_bytes + activations * activation_bytes(precision);
+}
+
+// Bytes per token that live only while one layer runs backward: the mixture's are the most.
+std::uint64_t scratch_per_token(const ModelShape& shape, Precision precision) {
+  const Widths width(shape);
+  const std::uint64_t sorted = shape.experts > 1 ? 3 * shape.experts_per_token * width.hidden : 0;
+  std::uint64_t bytes =
+      2 * width.hidden * float_bytes + (width.hidden + sorted + width.chosen) * activation_bytes(precision);
+  if (precision == Precision::Bf16) {
+    // The rounded gradient, and the turned operands of the experts' gradients (tile_products.h).
+    const std::uint64_t operands = 2 * shape.experts_per_token * width.hidden + 3 * width.chosen;
+    bytes += (width.hidden + operands) * bf16_bytes;
+  }
+  return bytes;
+}
+
+std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+// Both packed copies of a weight, or the one that a forward pass reads.
+std::uint64_t packed_bytes(std::uint64_t rows, std::uint64_t columns, bool trainable) {
+  const std::uint64_t forward = round_up(columns, packed_rows) * round_up(rows, packed_columns);
+  const std::uint64_t backward = round_up(rows, packed_rows) * round_up(columns, packed_columns);
+  return bf16_bytes * (forward + (trainable ? backward : 0));
+}
+
+std::uint64_t packed_bytes(const ModelShape& shape, bool trainable) {
+  const Widths width(shape);
+  std::uint64_t layer = packed_bytes(width.query + 2 * width.key, width.hidden, trainable) +
+                        packed_bytes(width.hidden, width.query, trainable);
+  if (shape.experts > 1) layer += packed_bytes(shape.experts, width.hidden, trainable);
+  const std::uint64_t expert = packed_bytes(2 * std::uint64_t{shape.ffn}, width.hidden, trainable) +
+                               packed_bytes(width.hidden, shape.ffn, trainable);
+  layer += shape.experts * expert;
+  return shape.layers * layer + packed_bytes(shape.vocab, width.hidden, trainable);
 }
 
 }  // namespace
 
-MemoryEstimate estimate_memory(const ModelShape& shape, bool trainable) {
+MemoryEstimate estimate_memory(const ModelShape& shape, Precision precision, bool trainable) {
   MemoryEstimate estimate;
   estimate.parameters = model_parameter_count(shape) * float_bytes;
+  if (precision == Precision::Bf16) estimate.packed = packed_bytes(shape, trainable);
   if (trainable) {
     estimate.gradients = estimate.parameters;
     estimate.moments = 2 * estimate.parameters;
@@ -43,22 +93,27 @@ MemoryEstimate estimate_memory(const ModelShape& shape, bool trainable) {
   return estimate;
 }
 
-std::uint64_t estimate_activation_bytes_per_sample(const ModelShape& shape, std::uint32_t sequence) {
-  const std::uint64_t ends =
-      std::uint64_t{shape.hidden} + 4;  // the head's input, its statistics, tokens and targets
-  return float_bytes * sequence * (shape.layers * kept_per_token(shape) + ends + scratch_per_token(shape));
+std::uint64_t estimate_activation_bytes_per_sample(const ModelShape& shape, Precision precision,
+                                                   std::uint32_t sequence) {
+  // The head's input, its statistics, tokens and targets.
+  const std::uint64_t ends = (std::uint64_t{shape.hidden} + 4) * float_bytes;
+  return sequence *
+         (shape.layers * kept_per_token(shape, precision) + ends + scratch_per_token(shape, precision));
 }
 
-std::uint64_t estimate_workspace_bytes(const ModelShape& shape, std::uint32_t sequence,
+std::uint64_t estimate_workspace_bytes(const ModelShape& shape, Precision precision, std::uint32_t sequence,
                                        std::uint32_t threads) {
-  const std::uint64_t logits = std::max(logits_chunk_bytes, least_logits_rows * shape.vocab * float_bytes);
+  std::uint64_t logits = std::max(logits_chunk_bytes, least_logits_rows * shape.vocab * float_bytes);
+  // Their gradient, and the turned operands of the head's.
+  if (precision == Precision::Bf16) logits *= 2;
   const std::uint64_t attention =
       2 * attention_block_queries * sequence * float_bytes * std::max(threads, 1u);
   return logits + attention;
 }
 
-std::uint64_t estimate_session_bytes(const ModelShape& shape, std::uint32_t capacity) {
-  return 2 * float_bytes * shape.layers * std::uint64_t{capacity} * shape.kv_heads * shape.head_dim;
+std::uint64_t estimate_session_bytes(const ModelShape& shape, Precision precision, std::uint32_t capacity) {
+  return 2 * activation_bytes(precision) * shape.layers * std::uint64_t{capacity} * shape.kv_heads *
+         shape.head_dim;
 }
 
 }  // namespace neuroshard::compute

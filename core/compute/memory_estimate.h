@@ -9,22 +9,27 @@
 
 namespace neuroshard::compute {
 
+// In bf16, activations take half, and each matrix has packed copies beside its fp32 parameters.
+enum class Precision : std::uint8_t { Fp32, Bf16 };
+
 struct MemoryEstimate {
   std::uint64_t parameters = 0;  // bytes, as all fields
+  std::uint64_t packed = 0;
   std::uint64_t gradients = 0;
   std::uint64_t moments = 0;
-  std::uint64_t total() const { return parameters + gradients + moments; }
+  std::uint64_t total() const { return parameters + packed + gradients + moments; }
 };
 // The flat buffers of a whole model on one node; gradients and moments only when it trains.
-MemoryEstimate estimate_memory(const ModelShape& shape, bool trainable);
+MemoryEstimate estimate_memory(const ModelShape& shape, Precision precision, bool trainable);
 
 // One sequence of a training micro-batch through all layers of the shape, embedding and head included. A
 // micro-batch of b sequences takes b times this, plus estimate_workspace_bytes.
-std::uint64_t estimate_activation_bytes_per_sample(const ModelShape& shape, std::uint32_t sequence);
+std::uint64_t estimate_activation_bytes_per_sample(const ModelShape& shape, Precision precision,
+                                                   std::uint32_t sequence);
 // What does not grow with the micro-batch: chunks of logits, scratch of the attention.
-std::uint64_t estimate_workspace_bytes(const ModelShape& shape, std::uint32_t sequence,
+std::uint64_t estimate_workspace_bytes(const ModelShape& shape, Precision precision, std::uint32_t sequence,
                                        std::uint32_t threads);
 // A generation session's keys and values.
-std::uint64_t estimate_session_bytes(const ModelShape& shape, std::uint32_t capacity);
+std::uint64_t estimate_session_bytes(const ModelShape& shape, Precision precision, std::uint32_t capacity);
 
 }  // namespace neuroshard::compute

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "core/checkpoint/tensors.h"
-#include "core/compute/memory_estimate.h"
 #include "core/compute/slot.h"
 #include "core/platform/heap.h"
 #include "core/platform/process_memory.h"
@@ -48,17 +47,20 @@ Expected<TrainingMemory> plan_training_memory(const TrainingMemoryRequest& reque
   platform::trim_heap();
   const std::uint64_t resident = platform::process_memory().resident.value_or(0);
   NS_ASSIGN_OR_RETURN(const std::uint64_t limit, limit_in_force(request.user_limit, resident));
-  const compute::MemoryEstimate model = compute::estimate_memory(request.shape, request.training);
+  const compute::MemoryEstimate model =
+      compute::estimate_memory(request.shape, request.precision, request.training);
   const std::uint32_t sequence = request.shape.sequence;
   train::MemoryNeeds needs;
   needs.baseline = round_up(std::max(resident, request.least_resident), baseline_grain);
-  needs.parameters = model.parameters;
+  needs.parameters = model.parameters + model.packed;
   needs.gradients = model.gradients;
   needs.moments = model.moments;
   needs.data = request.data_bytes;
   needs.margin = margin;
-  needs.workspace = compute::estimate_workspace_bytes(request.shape, sequence, request.threads);
-  needs.activation_per_sample = compute::estimate_activation_bytes_per_sample(request.shape, sequence);
+  needs.workspace =
+      compute::estimate_workspace_bytes(request.shape, request.precision, sequence, request.threads);
+  needs.activation_per_sample =
+      compute::estimate_activation_bytes_per_sample(request.shape, request.precision, sequence);
   if (request.training) {
     const std::vector<compute::SlotId> slots = compute::model_slots(request.shape);
     needs.snapshot_whole = checkpoint::Snapshot::bytes_for(request.shape, slots);

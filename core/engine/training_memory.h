@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/base/expected.h"
+#include "core/compute/memory_estimate.h"
 #include "core/compute/model_shape.h"
 #include "core/train/memory_plan.h"
 
@@ -14,6 +15,7 @@ namespace neuroshard::engine {
 
 struct TrainingMemoryRequest {
   compute::ModelShape shape;
+  compute::Precision precision = compute::Precision::Fp32;
   bool training = true;          // false: weights only, for generation
   std::uint64_t data_bytes = 0;  // token shards
   std::uint64_t user_limit = 0;  // the setting; 0 = what the machine has free

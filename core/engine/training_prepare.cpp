@@ -20,6 +20,10 @@ void report(const PrepareOptions& options, PrepareProgress::Phase phase, std::ui
   if (options.on_progress) options.on_progress({phase, done, total});
 }
 
+compute::Precision precision_of(const compute::ModuleInfo& info) {
+  return std::strcmp(info.precision, "bf16") == 0 ? compute::Precision::Bf16 : compute::Precision::Fp32;
+}
+
 void put_text(char* target, std::size_t capacity, const std::string& text) {
   const std::size_t length = std::min(text.size(), capacity - 1);
   std::memcpy(target, text.data(), length);
@@ -102,6 +106,7 @@ TrainingMemoryRequest SessionImpl::memory_request() const {
   const Settings& settings = directory_.settings();
   TrainingMemoryRequest request;
   request.shape = model_shape(consensus);
+  request.precision = precision_of(module_.info);
   request.training = trains();
   request.data_bytes = trains() ? training_data_bytes(*dataset_) : 0;
   request.user_limit = settings.number(Setting::MemoryLimit);
@@ -124,15 +129,28 @@ Expected<void> SessionImpl::load_compute(const PrepareOptions& options) {
   compute::ModuleOptions module;
   module.threads = thread_limit(directory_);
   put_text(module.device, sizeof module.device, settings.word(Setting::Device));
-  const std::string& precision = settings.word(Setting::Precision);
-  put_text(module.precision, sizeof module.precision, precision == "auto" ? "fp32" : precision);
+  put_text(module.precision, sizeof module.precision, settings.word(Setting::Precision));
   NS_ASSIGN_OR_RETURN(module_,
                       services_.load_module(settings.word(Setting::Device), module, services_.logger));
+  NS_RETURN_IF_ERROR(settle_precision(module));
   // A module that was loaded before keeps its first options.
   const compute::Status threads = module_.module->set_threads(module.threads);
   if (!threads.ok()) return compute::to_error(threads);
   module_.info = module_.module->info();
   info_.compute = module_.info;
+  return {};
+}
+
+// bf16 keeps packed copies of the weights: where only fp32 fits into the memory limit, "auto" means fp32.
+Expected<void> SessionImpl::settle_precision(compute::ModuleOptions options) {
+  const Settings& settings = directory_.settings();
+  module_.info = module_.module->info();
+  if (settings.word(Setting::Precision) != "auto" || precision_of(module_.info) == compute::Precision::Fp32)
+    return {};
+  if (plan_training_memory(memory_request()).ok()) return {};
+  put_text(options.precision, sizeof options.precision, "fp32");
+  NS_ASSIGN_OR_RETURN(module_,
+                      services_.load_module(settings.word(Setting::Device), options, services_.logger));
   return {};
 }
 
@@ -263,6 +281,7 @@ Expected<void> SessionImpl::prepare_training() {
                static_cast<double>(consensus.final_learning_rate_percent) / 100.0};
   NS_RETURN_IF_ERROR(train::validate(schedule_));
   loop_.emplace(*stage_, services_.clock, services_.logger, info_.micro_batch);
+  loop_->set_before_update([this] { checkpoints_->before_update(); });
   auto part = data::HeldOut::create(*dataset_, static_cast<std::uint32_t>(consensus.sequence),
                                     directory_.settings().number(Setting::EvalTokens));
   if (part.ok()) {

@@ -47,6 +47,7 @@ class SessionImpl final : public TrainingSession {
   // After the dataset is open.
   TrainingMemoryRequest memory_request() const;
   Expected<void> load_compute(const PrepareOptions& options);
+  Expected<void> settle_precision(compute::ModuleOptions options);
   Expected<void> make_model(const PrepareOptions& options);
   Expected<void> restore(const PrepareOptions& options);
   Expected<void> initialise(const PrepareOptions& options);

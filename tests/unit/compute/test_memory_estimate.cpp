@@ -22,11 +22,14 @@ class TestMemoryEstimate : public QObject {
     shape.vocab = 61;
     shape.sequence = 16;
     const std::uint64_t parameters = 4 * model_parameter_count(shape);
-    QCOMPARE(estimate_memory(shape, false).total(), parameters);
-    QCOMPARE(estimate_memory(shape, true).total(), 4 * parameters);  // gradients, and two moments
-    QCOMPARE(estimate_session_bytes(shape, 100), std::uint64_t{2 * 4 * 2 * 100 * 2 * 8});
-    QCOMPARE(estimate_activation_bytes_per_sample(shape, 16),
-             2 * estimate_activation_bytes_per_sample(shape, 8));
+    QCOMPARE(estimate_memory(shape, Precision::Fp32, false).total(), parameters);
+    QCOMPARE(estimate_memory(shape, Precision::Fp32, true).total(), 4 * parameters);  // gradients, and two moments
+    QCOMPARE(estimate_session_bytes(shape, Precision::Fp32, 100), std::uint64_t{2 * 4 * 2 * 100 * 2 * 8});
+    QCOMPARE(estimate_session_bytes(shape, Precision::Bf16, 100), std::uint64_t{2 * 2 * 2 * 100 * 2 * 8});
+    for (const Precision precision : {Precision::Fp32, Precision::Bf16}) {
+      QCOMPARE(estimate_activation_bytes_per_sample(shape, precision, 16),
+               2 * estimate_activation_bytes_per_sample(shape, precision, 8));
+    }
   }
 };
 

@@ -45,12 +45,14 @@ using compute::to_error;
 using compute::to_string;
 
 inline Expected<LoadedModule> load(std::uint32_t threads = 2, std::uint64_t memory_limit = 0,
-                                   const std::string& max_isa = {}) {
+                                   const std::string& max_isa = {}, const std::string& precision = "fp32") {
   static NullLogger logger;
   ModuleOptions options;
   options.threads = threads;
   options.memory_limit = memory_limit;
   max_isa.copy(options.max_isa, sizeof options.max_isa - 1);
+  precision.copy(options.precision, sizeof options.precision - 1);
+  options.precision[std::min(precision.size(), sizeof options.precision - 1)] = 0;
   return load_module("cpu", options, logger);
 }
 

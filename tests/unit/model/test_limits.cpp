@@ -59,7 +59,10 @@ class TestLimits : public QObject {
     NS_VERIFY_OK(module_->set_threads(2));
   }
 
-  void cleanup() { module_->set_memory_limit(0); }
+  void cleanup() {
+    module_->set_memory_limit(0);
+    QVERIFY(load(2).ok());  // fp32 again
+  }
 
   void unsupported_devices_and_precisions_are_refused() {
     NullLogger logger;
@@ -77,7 +80,7 @@ class TestLimits : public QObject {
     const ModelShape shape = medium_shape(4);
     {
       const StagePtr stage = stage_of(*module_, whole_model(shape));
-      const std::uint64_t buffers = estimate_memory(shape, true).total();
+      const std::uint64_t buffers = estimate_memory(shape, Precision::Fp32, true).total();
       const std::uint64_t live = module_->memory(false).live_bytes - before;
       QVERIFY(live >= buffers && live < buffers + buffers / 10);
       QVERIFY(activation_peak(*stage, shape, 2) > 0);
@@ -88,23 +91,34 @@ class TestLimits : public QObject {
 
   void the_estimate_meets_the_measured_peak_data() {
     QTest::addColumn<int>("experts");
-    QTest::newRow("mixture") << 8;
-    QTest::newRow("dense") << 1;
+    QTest::addColumn<QString>("arithmetic");
+    for (const QString& arithmetic : {QString("fp32"), QString("bf16")}) {
+      QTest::addRow("mixture %s", qPrintable(arithmetic)) << 8 << arithmetic;
+      QTest::addRow("dense %s", qPrintable(arithmetic)) << 1 << arithmetic;
+    }
   }
 
   void the_estimate_meets_the_measured_peak() {
     QFETCH(int, experts);
+    QFETCH(QString, arithmetic);
+    if (!load(2, 0, "", arithmetic.toStdString()).ok()) QSKIP("this processor has no bf16 units");
+    const Precision precision = arithmetic == "bf16" ? Precision::Bf16 : Precision::Fp32;
     const ModelShape shape = medium_shape(static_cast<std::uint32_t>(experts));
+    const std::uint64_t before = module_->memory(true).live_bytes;
     const StagePtr stage = stage_of(*module_, whole_model(shape));
+    const auto buffers = static_cast<double>(module_->memory(false).live_bytes - before);
+    QVERIFY(std::abs(buffers / static_cast<double>(estimate_memory(shape, precision, true).total()) - 1) <
+            0.05);
     const std::uint64_t one = activation_peak(*stage, shape, 1);
     const std::uint64_t eight = activation_peak(*stage, shape, 8);
     QVERIFY(one > 0 && eight > one);
     const double measured = static_cast<double>(eight - one) / 7;
-    const auto estimated = static_cast<double>(estimate_activation_bytes_per_sample(shape, shape.sequence));
+    const auto estimated =
+        static_cast<double>(estimate_activation_bytes_per_sample(shape, precision, shape.sequence));
     QVERIFY2(std::abs(estimated / measured - 1) < 0.2,
              qPrintable(QString("%1 for %2").arg(estimated).arg(measured)));
-    const std::uint64_t all = 8 * estimate_activation_bytes_per_sample(shape, shape.sequence) +
-                              estimate_workspace_bytes(shape, shape.sequence, 2);
+    const std::uint64_t all = 8 * estimate_activation_bytes_per_sample(shape, precision, shape.sequence) +
+                              estimate_workspace_bytes(shape, precision, shape.sequence, 2);
     QVERIFY(all > eight - eight / 20);  // what the planner reserves is enough
   }
 
