@@ -49,40 +49,16 @@ inline Value* values(void* activations) {
 // Values below which waking the other threads costs more than they save.
 constexpr int64_t least_parallel = 8192;
 
+// Elementwise kernels share out ranges of this many values: they begin at the same places whatever the number
+// of threads.
+constexpr int64_t range = 4096;
+
+inline int64_t smaller(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
 inline int64_t block_start(int64_t block, int64_t rows) {
   return rows * block / reduction_blocks;
-}
-
-// exp(x) to about 2 units in the last place, branch-free so that loops over it vectorise: 2^n · polynomial on
-// [−ln2/2, ln2/2] (coefficients of Cephes' expf). Saturates instead of overflowing.
-inline float exp_fast(float x) {
-  x = x < -87.0f ? -87.0f : x;
-  x = x > 88.0f ? 88.0f : x;
-  const float n = __builtin_rintf(x * 1.44269504088896341f);
-  float r = x - n * 0.693359375f;
-  r = r + n * 2.12194440e-4f;
-  float p = 1.9875691500e-4f;
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = p * r * r + r + 1.0f;
-  const int32_t bits = (static_cast<int32_t>(n) + 127) << 23;
-  float power;
-  memcpy(&power, &bits, sizeof power);
-  return p * power;
-}
-
-inline float sigmoid(float x) {
-  return 1.0f / (1.0f + exp_fast(-x));
-}
-
-inline float dot(const float* a, const float* b, int64_t n) {
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t i = 0; i < n; ++i) sum += a[i] * b[i];
-  return sum;
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Next-token cross-entropy.  See core/model/kernels.h.
 #pragma once
 
-#include "core/model/detail/common.h"
+#include "core/model/detail/row_vectors.h"
 
 namespace neuroshard::model {
 namespace {
@@ -11,13 +11,11 @@ void cross_entropy_forward(const float* logits, const int32_t* target, int64_t r
 #pragma omp parallel for schedule(static) if (rows * width > least_parallel)
   for (int64_t r = 0; r < rows; ++r) {
     const float* row = logits + r * width;
-    float highest = row[0];
-#pragma omp simd reduction(max : highest)
-    for (int64_t i = 0; i < width; ++i) highest = row[i] > highest ? row[i] : highest;
-    float sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < width; ++i) sum += exp_fast(row[i] - highest);
-    log_sum[r] = highest + logf(sum);
+    const float highest = largest(row, width);
+    Vec sum = {};
+    for_vectors(width,
+                [&](int64_t i, auto part) { sum += exp_fast(load(row + i, part, -FLT_MAX) - highest); });
+    log_sum[r] = highest + logf(sum_of(sum));
     loss[r] = target[r] < 0 ? 0.0f : log_sum[r] - row[target[r]];
   }
 }
@@ -33,9 +31,10 @@ void cross_entropy_backward(const float* logits, const int32_t* target, const fl
       continue;
     }
     const float shift = log_sum[r];
-    const float hit = exp_fast(row[target[r]] - shift) - 1.0f;
-#pragma omp simd
-    for (int64_t i = 0; i < width; ++i) put(out[i], exp_fast(row[i] - shift));
+    const float hit = exp_fast(all(row[target[r]] - shift))[0] - 1.0f;
+    for_vectors(width, [&](int64_t i, auto part) {
+      store(out + i, exp_of_activation(load(row + i, part) - shift), part);
+    });
     put(out[target[r]], hit);
   }
 }

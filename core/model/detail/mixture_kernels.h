@@ -1,7 +1,7 @@
 // SwiGLU, sorting rows by expert and back.  See core/model/kernels.h.
 #pragma once
 
-#include "core/model/detail/common.h"
+#include "core/model/detail/row_vectors.h"
 
 namespace neuroshard::model {
 namespace {
@@ -12,11 +12,10 @@ void swiglu_forward(const void* gate_up, int64_t rows, int64_t width, void* acti
     const Value* gate = values(gate_up) + r * 2 * width;
     const Value* up = gate + width;
     Value* out = values(activation) + r * width;
-#pragma omp simd
-    for (int64_t i = 0; i < width; ++i) {
-      const float g = widened(gate[i]);
-      put(out[i], g * sigmoid(g) * widened(up[i]));
-    }
+    for_vectors(width, [&](int64_t i, auto part) {
+      const Vec g = load(gate + i, part);
+      store(out + i, g * sigmoid(g) * load(up + i, part), part);
+    });
   }
 }
 
@@ -28,34 +27,41 @@ void swiglu_backward(void* gate_up, void* gradient_activation, const float* weig
     Value* up = gate + width;
     Value* gradient = values(gradient_activation) + r * width;
     const float w = weight[r];
-    float sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < width; ++i) {
-      const float g = widened(gate[i]);
-      const float u = widened(up[i]);
-      const float s = sigmoid(g);
-      const float silu = g * s;
-      const float activation = silu * u;
-      const float upstream = widened(gradient[i]);
+    Vec sum = {};
+    for_vectors(width, [&](int64_t i, auto part) {
+      const Vec g = load(gate + i, part);
+      const Vec u = load(up + i, part);
+      const Vec upstream = load(gradient + i, part);
+      const Vec s = sigmoid(g);
+      const Vec silu = g * s;
+      const Vec activation = silu * u;
       sum += upstream * activation;
-      put(gate[i], w * upstream * u * (s + silu * (1.0f - s)));
-      put(up[i], w * upstream * silu);
-      put(gradient[i], w * activation);
-    }
-    gradient_weight[r] = sum;
+      store(gate + i, w * upstream * u * (s + silu * (1.0f - s)), part);
+      store(up + i, w * upstream * silu, part);
+      store(gradient + i, w * activation, part);
+    });
+    gradient_weight[r] = sum_of(sum);
   }
 }
 
 void narrow(const float* source, int64_t count, void* target) {
-  Value* out = values(target);
-#pragma omp parallel for simd schedule(static) if (count > least_parallel)
-  for (int64_t i = 0; i < count; ++i) put(out[i], source[i]);
+#pragma omp parallel for schedule(static) if (count > least_parallel)
+  for (int64_t at = 0; at < count; at += range) {
+    Value* out = values(target) + at;
+    const float* in = source + at;
+    for_vectors(smaller(range, count - at),
+                [&](int64_t i, auto part) { store(out + i, load(in + i, part), part); });
+  }
 }
 
 void widen(const void* source, int64_t count, float* target) {
-  const Value* in = values(source);
-#pragma omp parallel for simd schedule(static) if (count > least_parallel)
-  for (int64_t i = 0; i < count; ++i) target[i] = widened(in[i]);
+#pragma omp parallel for schedule(static) if (count > least_parallel)
+  for (int64_t at = 0; at < count; at += range) {
+    float* out = target + at;
+    const Value* in = values(source) + at;
+    for_vectors(smaller(range, count - at),
+                [&](int64_t i, auto part) { store(out + i, load(in + i, part), part); });
+  }
 }
 
 void gather_activations(const void* source, const int32_t* index, int64_t rows, int64_t width, void* target) {
@@ -71,8 +77,7 @@ void gather_narrow(const float* source, const int32_t* index, int64_t rows, int6
   for (int64_t r = 0; r < rows; ++r) {
     const float* in = source + index[r] * width;
     Value* out = values(target) + r * width;
-#pragma omp simd
-    for (int64_t i = 0; i < width; ++i) put(out[i], in[i]);
+    for_vectors(width, [&](int64_t i, auto part) { store(out + i, load(in + i, part), part); });
   }
 }
 

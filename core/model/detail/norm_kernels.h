@@ -1,20 +1,22 @@
 // RMSNorm and rotary positions.  See core/model/kernels.h.
 #pragma once
 
-#include "core/model/detail/common.h"
+#include "core/model/detail/row_vectors.h"
 
 namespace neuroshard::model {
 namespace {
+
+inline void normalise_row(const float* x, const float* gain, float scale, int64_t width, Value* y) {
+  for_vectors(width, [&](int64_t i, auto part) {
+    store(y + i, load(x + i, part) * scale * load(gain + i, part), part);
+  });
+}
 
 void rms_norm_apply(const float* x, const float* gain, const float* inverse, int64_t rows, int64_t width,
                     void* y) {
 #pragma omp parallel for schedule(static) if (rows * width > least_parallel)
   for (int64_t r = 0; r < rows; ++r) {
-    const float* in = x + r * width;
-    Value* out = values(y) + r * width;
-    const float scale = inverse[r];
-#pragma omp simd
-    for (int64_t i = 0; i < width; ++i) put(out[i], in[i] * scale * gain[i]);
+    normalise_row(x + r * width, gain, inverse[r], width, values(y) + r * width);
   }
 }
 
@@ -23,14 +25,12 @@ void rms_norm_forward(const float* x, const float* gain, float epsilon, int64_t 
 #pragma omp parallel for schedule(static) if (rows * width > least_parallel)
   for (int64_t r = 0; r < rows; ++r) {
     const float* in = x + r * width;
-    Value* out = values(y) + r * width;
     const float square = dot(in, in, width) / static_cast<float>(width);
     // A sum that overflows would become 0 here and pass for a healthy row; callers watch for what is not
     // finite.
     const float scale = square <= FLT_MAX ? 1.0f / sqrtf(square + epsilon) : NAN;
     inverse[r] = scale;
-#pragma omp simd
-    for (int64_t i = 0; i < width; ++i) put(out[i], in[i] * scale * gain[i]);
+    normalise_row(in, gain, scale, width, values(y) + r * width);
   }
 }
 
@@ -58,8 +58,7 @@ void rms_norm_backward(const float* gradient_y, const float* x, const float* gai
       for (int64_t i = 0; i < width; ++i) out[i] += upstream[i] * gain[i] * scale - in[i] * correction;
       if (narrowed == nullptr) continue;
       Value* copy = values(narrowed) + r * width;
-#pragma omp simd
-      for (int64_t i = 0; i < width; ++i) put(copy[i], out[i]);
+      for_vectors(width, [&](int64_t i, auto part) { store(copy + i, load(out + i, part), part); });
     }
   }
   for (int64_t block = 0; block < reduction_blocks; ++block) {
@@ -79,14 +78,14 @@ void rope(void* x, int64_t rows, int64_t stride, int64_t heads, int64_t dim, int
     for (int64_t head = 0; head < heads; ++head) {
       Value* low = values(x) + r * stride + head * dim;
       Value* high = low + half;
-#pragma omp simd
-      for (int64_t i = 0; i < half; ++i) {
-        const float a = widened(low[i]);
-        const float b = widened(high[i]);
-        const float turn = direction * s[i];
-        put(low[i], a * c[i] - b * turn);
-        put(high[i], b * c[i] + a * turn);
-      }
+      for_vectors(half, [&](int64_t i, auto part) {
+        const Vec a = load(low + i, part);
+        const Vec b = load(high + i, part);
+        const Vec keep = load(c + i, part);
+        const Vec turn = direction * load(s + i, part);
+        store(low + i, a * keep - b * turn, part);
+        store(high + i, b * keep + a * turn, part);
+      });
     }
   }
 }

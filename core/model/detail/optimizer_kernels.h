@@ -1,21 +1,44 @@
 // Clipping and AdamW.  See core/model/kernels.h.
 #pragma once
 
-#include "core/model/detail/common.h"
+#include "core/model/detail/row_vectors.h"
 
 namespace neuroshard::model {
 namespace {
+
+// In double, so that no gradient is too large or too small to be squared; four sums at a time, because each
+// would wait for its own last addition.
+inline double sum_of_squares_serial(const float* values, int64_t count) {
+  typedef float Floats __attribute__((vector_size(lanes * 2)));
+  typedef double Doubles __attribute__((vector_size(lanes * 4)));
+  constexpr int64_t width = lanes / 2;
+  Doubles sums[4] = {};
+  int64_t i = 0;
+  for (; i + 4 * width <= count; i += 4 * width) {
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) {
+      Floats narrow;
+      memcpy(&narrow, values + i + k * width, sizeof narrow);
+      const Doubles wide = __builtin_convertvector(narrow, Doubles);
+      sums[k] += wide * wide;
+    }
+  }
+  const Doubles both = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  double sum = 0;
+  for (int64_t k = 0; k < width; ++k) sum += both[k];
+  for (; i < count; ++i) sum += static_cast<double>(values[i]) * static_cast<double>(values[i]);
+  return sum;
+}
 
 double sum_of_squares(const float* values, int64_t count) {
   double partial[reduction_blocks];
 #pragma omp parallel for schedule(static) if (count > least_parallel)
   for (int64_t block = 0; block < reduction_blocks; ++block) {
-    double sum = 0;
+    const int64_t first = block_start(block, count);
     const int64_t end = block_start(block + 1, count);
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = block_start(block, count); i < end; ++i) {
-      sum += static_cast<double>(values[i]) * static_cast<double>(values[i]);
-    }
+    double sum = 0;
+    for (int64_t at = first; at < end; at += range)
+      sum += sum_of_squares_serial(values + at, smaller(range, end - at));
     partial[block] = sum;
   }
   double total = 0;
@@ -40,11 +63,10 @@ inline void adamw_range(float* parameter, float* gradient, float* moment1, float
 
 void adamw(float* parameter, float* gradient, float* moment1, float* moment2, int64_t count,
            const AdamwScalars& scalars) {
-  constexpr int64_t chunk = 4096;
 #pragma omp parallel for schedule(static) if (count > least_parallel)
-  for (int64_t at = 0; at < count; at += chunk) {
-    adamw_range(parameter + at, gradient + at, moment1 + at, moment2 + at,
-                count - at < chunk ? count - at : chunk, scalars);
+  for (int64_t at = 0; at < count; at += range) {
+    adamw_range(parameter + at, gradient + at, moment1 + at, moment2 + at, smaller(range, count - at),
+                scalars);
   }
 }
 
