@@ -37,6 +37,20 @@ static constexpr int64_t packed_count(int64_t rows, int64_t columns) {
   return padded_rows_of(rows) * ((columns + packed_columns - 1) / packed_columns * packed_columns);
 }
 
+// What a product writes: activations, fp32, or fp32 that it adds to.
+enum class ProductOutput : uint8_t { Bf16, Fp32, AddFp32 };
+
+// y [rows, outputs] = x [rows, inputs] · Wᵀ. In an fp32 table x and y are fp32 and the weight is [outputs,
+// inputs]; in a bf16 table x is bf16 and the weight its forward copy (packed_weight.h).
+struct FewProduct {
+  const void* weight;
+  const void* x;
+  void* y;
+  int64_t rows;
+  int64_t outputs;
+  int64_t inputs;
+};
+
 // The numbers of one AdamW step over a range: see adamw.h for the equations.
 struct AdamwScalars {
   float scale;      // of the gradient: 1 / tokens, and clipping
@@ -80,6 +94,10 @@ struct Kernels {
   void (*attention_backward)(const AttentionShape& shape, const AttentionInput& input, const void* output,
                              const float* log_sum, const void* gradient_output, int threads, float* scratch,
                              const AttentionGradient& gradient);
+
+  // Independent products with few rows, as one loop over all outputs that reads each weight once from memory
+  // (gemv.h). Bf16 only in a bf16 table.
+  void (*multiply_few)(const FewProduct* products, int64_t count, ProductOutput output);
 
   // activation = silu(gate) · up for rows [gate | up] of 2·width.
   void (*swiglu_forward)(const void* gate_up, int64_t rows, int64_t width, void* activation);

@@ -4,6 +4,7 @@
 #include <ATen/ops/mm.h>
 #include <dnnl.h>
 
+#include "core/model/gemv.h"
 #include "core/model/tensors.h"
 
 namespace neuroshard::model {
@@ -34,6 +35,8 @@ void multiply_tiles(const Backend& backend, const std::vector<Product>& products
 }  // namespace
 
 void multiply_transposed(const Backend& backend, const std::vector<Product>& products) {
+  if (products.empty()) return;
+  if (few_rows(products)) return multiply_few(backend, products, output_of(products.front().y));
   if (backend.tiles != nullptr) return multiply_tiles(backend, products, forward_tile);
   for (const Product& product : products) {
     at::Tensor y = product.y;
@@ -46,6 +49,7 @@ void multiply_transposed(const Backend& backend, at::Tensor& y, const at::Tensor
 }
 
 void add_transposed(const Backend& backend, at::Tensor& sum, const at::Tensor& x, const Weight& weight) {
+  if (x.size(0) <= most_few_rows) return multiply_few(backend, {{sum, x, &weight}}, ProductOutput::AddFp32);
   if (backend.tiles != nullptr) {
     return backend.tiles->multiply({forward_tile(sum, x, weight)}, ProductOutput::AddFp32);
   }

@@ -19,8 +19,6 @@
 
 namespace neuroshard::model {
 
-enum class ProductOutput : std::uint8_t { Bf16, Fp32, AddFp32 };
-
 // c [rows,N] = a [rows,K] · B, B packed (packed_weight.h). c: bf16 or fp32; AddFp32 adds to it.
 struct TileProduct {
   const Bf16* a = nullptr;

@@ -3,6 +3,7 @@
 // for what each does and why only C headers may be included.
 #include "core/model/detail/attention_kernels.h"
 #include "core/model/detail/common.h"
+#include "core/model/detail/gemv_kernels.h"
 #include "core/model/detail/loss_kernels.h"
 #include "core/model/detail/mixture_kernels.h"
 #include "core/model/detail/norm_kernels.h"
@@ -19,6 +20,7 @@ extern const Kernels NS_KERNEL_TABLE = {
     rope,
     attention_forward,
     attention_backward,
+    multiply_few,
     swiglu_forward,
     swiglu_backward,
     narrow,
