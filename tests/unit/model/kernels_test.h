@@ -16,7 +16,18 @@ Q_DECLARE_METATYPE(const neuroshard::model::Kernels*)
 
 namespace neuroshard::kernels_test {
 
-using namespace neuroshard::model;
+using model::AdamwScalars;
+using model::Bf16;
+using model::Element;
+using model::Kernels;
+using model::kernels_avx2;
+using model::kernels_avx512;
+using model::kernels_avx512_bf16;
+using model::kernels_sse2;
+using model::packed_columns;
+using model::packed_count;
+using model::padded_rows_of;
+using model::reduction_blocks;
 
 using Floats = std::vector<float>;
 using Ints = std::vector<std::int32_t>;
@@ -31,7 +42,7 @@ struct Size {
 inline const std::vector<Size> sizes = {{1, 1},  {1, 5},   {3, 16},   {2, 33},
                                         {7, 64}, {5, 100}, {33, 130}, {70, 512}};
 
-inline Floats random(std::int64_t count, std::uint64_t seed, float scale = 1) {
+inline Floats normals(std::int64_t count, std::uint64_t seed, float scale = 1) {
   Rng rng(seed);
   Floats values(static_cast<std::size_t>(count));
   for (float& value : values) value = scale * rng.normal();
@@ -105,10 +116,10 @@ inline const AdamwScalars scalars = {0.01f, 0.999f, 1e-3f, 0.9f, 0.95f, 1.7f, 1e
 
 struct AdamwState {
   explicit AdamwState(std::int64_t count)
-      : parameter(random(count, 1)),
-        gradient(random(count, 2, 30)),
-        moment1(random(count, 3, 0.1f)),
-        moment2(random(count, 4, 0.1f)) {
+      : parameter(normals(count, 1)),
+        gradient(normals(count, 2, 30)),
+        moment1(normals(count, 3, 0.1f)),
+        moment2(normals(count, 4, 0.1f)) {
     for (float& value : moment2) value = value * value;
   }
   Floats parameter, gradient, moment1, moment2;

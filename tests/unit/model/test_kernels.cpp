@@ -36,9 +36,9 @@ class TestKernels : public QObject {
   void rms_norm() {
     NS_TABLE;
     for (const auto [rows, width] : sizes) {
-      const Floats x = random(rows * width, 1);
-      const Floats gain = random(width, 2);
-      const Floats upstream = random(rows * width, 3);
+      const Floats x = normals(rows * width, 1);
+      const Floats gain = normals(width, 2);
+      const Floats upstream = normals(rows * width, 3);
       Activations y(kernels, rows * width);
       Activations again(kernels, rows * width);
       Activations narrowed(kernels, rows * width);
@@ -91,7 +91,7 @@ class TestKernels : public QObject {
   void rms_norm_of_too_large_values_is_nan() {
     NS_TABLE;
     for (const float bad : {1e20f, infinity, not_a_number}) {
-      Floats x = random(3 * 40, 1);
+      Floats x = normals(3 * 40, 1);
       x[45] = bad;
       const Floats gain(40, 1);
       Floats inverse(3);
@@ -111,9 +111,9 @@ class TestKernels : public QObject {
       const std::int64_t rows = 50;
       const std::int64_t stride = heads * dim + 7;
       const std::int64_t half = dim / 2;
-      const Floats cosine = random(60 * half, 1);
-      const Floats sine = random(60 * half, 2);
-      const Activations x(kernels, random(rows * stride, 3));
+      const Floats cosine = normals(60 * half, 1);
+      const Floats sine = normals(60 * half, 2);
+      const Activations x(kernels, normals(rows * stride, 3));
       for (const float direction : {1.0f, -1.0f}) {
         Activations turned = x;
         kernels.rope(turned.data(), rows, stride, heads, dim, 20, 5, cosine.data(), sine.data(), direction);
@@ -140,12 +140,12 @@ class TestKernels : public QObject {
   void swiglu() {
     NS_TABLE;
     for (const auto [rows, width] : sizes) {
-      Floats values = random(rows * 2 * width, 1, 4);
+      Floats values = normals(rows * 2 * width, 1, 4);
       values[0] = 200;  // and a gate that no exponential can hold
       if (rows > 1) values[std::size_t(2 * width)] = -200;
       const Activations gate_up(kernels, values);
-      const Activations upstream(kernels, random(rows * width, 2));
-      const Floats weight = random(rows, 3);
+      const Activations upstream(kernels, normals(rows * width, 2));
+      const Floats weight = normals(rows, 3);
       Activations activation(kernels, rows * width);
       Activations gradient = gate_up;
       Activations weighted = upstream;
@@ -200,7 +200,7 @@ class TestKernels : public QObject {
   void conversions() {
     NS_TABLE;
     for (const std::int64_t count : {1, 15, 33, 5000, 20001}) {
-      Floats values = random(count, 1);
+      Floats values = normals(count, 1);
       const Floats special = {
           not_a_number, infinity, -infinity, 1.00390625f /* tie, down */, 1.01171875f /* tie, up */,
           -0.0f,        FLT_MAX,  3e-38f};
@@ -223,7 +223,7 @@ class TestKernels : public QObject {
     NS_TABLE;
     for (const auto [rows, width] : sizes) {
       const std::int64_t sources = rows + 2;
-      const Floats source = random(sources * width, 1);
+      const Floats source = normals(sources * width, 1);
       Activations activations(kernels, source);
       const Ints index = random_ints(rows, 2, sources);
       Floats gathered(static_cast<std::size_t>(rows * width));
@@ -246,12 +246,12 @@ class TestKernels : public QObject {
     NS_TABLE;
     for (const auto [rows, width] : sizes) {
       const std::int64_t choices = 3;
-      Activations source(kernels, random((rows + 2) * width, 1));
+      Activations source(kernels, normals((rows + 2) * width, 1));
       Ints index = random_ints(rows * choices, 2, rows + 2);
       for (std::size_t i = 1; i < index.size(); i += 5) index[i] = -1;
-      const Floats weight = random(rows * choices, 3);
+      const Floats weight = normals(rows * choices, 3);
       for (const float* weights : {weight.data(), static_cast<const float*>(nullptr)}) {
-        const Floats before = random(rows * width, 4);
+        const Floats before = normals(rows * width, 4);
         Floats target = before;
         kernels.combine_rows(source.data(), index.data(), weights, choices, rows, width, target.data());
         for (std::int64_t at = 0; at < rows * width; ++at) {
@@ -275,9 +275,9 @@ class TestKernels : public QObject {
   void rows_into_a_table_and_products_of_rows() {
     NS_TABLE;
     for (const auto [rows, width] : sizes) {
-      const Floats a = random(rows * width, 1);
-      const Floats b = random(rows * width, 2);
-      const Floats weight = random(rows, 3);
+      const Floats a = normals(rows * width, 1);
+      const Floats b = normals(rows * width, 2);
+      const Floats weight = normals(rows, 3);
       const Ints token = random_ints(rows, 4, 9);
       Floats scaled(a.size());
       Floats products(weight.size());
@@ -309,7 +309,7 @@ class TestKernels : public QObject {
   void cross_entropy() {
     NS_TABLE;
     for (const auto [rows, width] : sizes) {
-      const Floats logits = random(rows * width, 1, 8);
+      const Floats logits = normals(rows * width, 1, 8);
       Ints target = random_ints(rows, 2, width);
       if (rows > 1) target[1] = -1;
       Floats log_sum(static_cast<std::size_t>(rows));
@@ -370,13 +370,13 @@ class TestKernels : public QObject {
     const std::int64_t rows = 77;
     const std::int64_t width = 333;
     const std::int64_t count = rows * width;
-    const Floats x = random(count, 1);
-    const Floats upstream = random(count, 2);
-    const Floats gain = random(width, 3);
+    const Floats x = normals(count, 1);
+    const Floats upstream = normals(count, 2);
+    const Floats gain = normals(width, 3);
     const Ints index = random_ints(rows, 4, rows);
     Activations y(kernels, count);
     Activations narrowed(kernels, count);
-    Activations gate_up(kernels, random(2 * count, 5, 3));
+    Activations gate_up(kernels, normals(2 * count, 5, 3));
     Activations gradient(kernels, upstream);
     Activations activation(kernels, count);
     Floats sums(static_cast<std::size_t>(count));

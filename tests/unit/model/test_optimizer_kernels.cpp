@@ -42,14 +42,14 @@ class TestOptimizerKernels : public QObject {
     NS_TABLE;
     for (const std::int64_t count : {1, 31, 33, 4096, 100003}) {
       for (const float scale : {1.0f, 1e25f, 1e-30f}) {  // the squares of the last two are no fp32 numbers
-        const Floats values = random(count, 1, scale);
+        const Floats values = normals(count, 1, scale);
         double expected = 0;
         for (const float value : values) expected += double(value) * value;
         QVERIFY(std::abs(kernels.sum_of_squares(values.data(), count) - expected) <= 1e-12 * expected);
       }
     }
     for (const float bad : {not_a_number, infinity}) {
-      Floats values = random(100003, 1);
+      Floats values = normals(100003, 1);
       values.back() = bad;
       QVERIFY(!std::isfinite(kernels.sum_of_squares(values.data(), 100003)));
     }
@@ -100,7 +100,7 @@ class TestOptimizerKernels : public QObject {
                       apart.moment2.data(), rows * columns, scalars);
         QVERIFY(state.parameter == apart.parameter && state.gradient == apart.gradient);
         QVERIFY(state.moment1 == apart.moment1 && state.moment2 == apart.moment2);
-        kernels.pack_weight(random(rows * columns, 7).data(), rows, columns, forward.data(), nullptr);
+        kernels.pack_weight(normals(rows * columns, 7).data(), rows, columns, forward.data(), nullptr);
         QVERIFY(!packs(forward, columns, rows, turned) && packs(backward, rows, columns, weight));
       }
     }
@@ -112,7 +112,7 @@ class TestOptimizerKernels : public QObject {
     for (const std::int64_t rows : {1, 31, 32, 33, 100}) {
       for (const std::int64_t columns : {1, 5, 32, 50, 96, 130}) {
         std::vector<Bf16> source;
-        for (const float value : random(rows * columns, 1)) source.push_back(to_bf16(value));
+        for (const float value : normals(rows * columns, 1)) source.push_back(to_bf16(value));
         const auto value = [&source, rows = rows, columns = columns](std::int64_t r, std::int64_t c) {
           return r < rows && c < columns ? source[static_cast<std::size_t>(r * columns + c)] : Bf16{0};
         };
