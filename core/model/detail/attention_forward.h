@@ -34,6 +34,18 @@ struct RunningSoftmax {
   float* factor;   // that the last block of keys put on what was summed before it
 };
 
+// The larger of start and a column of vectors; four at a time, so that one need not wait for the other.
+inline Vec highest_of(const float* scores, int64_t count, Vec start) {
+  Vec found[4] = {start, start, start, start};
+  int64_t key = 0;
+  for (; key + 4 <= count; key += 4) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) found[i] = larger(load(scores + (key + i) * attention_block), found[i]);
+  }
+  for (; key < count; ++key) found[0] = larger(load(scores + key * attention_block), found[0]);
+  return larger(larger(found[0], found[1]), larger(found[2], found[3]));
+}
+
 // Scores of one vector of queries → 2^(score − highest), zero where masked.
 inline void softmax_lanes(const Pair& pair, int64_t first_lane, float* scores, bool first_keys,
                           const RunningSoftmax& running) {
