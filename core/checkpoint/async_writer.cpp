@@ -9,15 +9,23 @@
 namespace neuroshard::checkpoint {
 
 // `busy` hands writer and snapshot from one thread to the other: whoever set it owns both until it is
-// cleared.
+// cleared. Only the parts of the copy are shared, which the snapshot sees to.
 struct AsyncWriter::State {
   State(Writer& w, Executor& e, Callbacks c) : writer(w), io(e), callbacks(std::move(c)) {}
 
+  // On the io executor.
   void write(Manifest manifest) {
+    copy();
     const Expected<SaveResult> result = writer.save(std::move(manifest), snapshot.view());
     // Told first, so that wait() means that the outcome is known.
     report(result);
     finish();
+  }
+  // On either thread, or on both at once.
+  void copy() {
+    while (snapshot.copy_part()) {
+    }
+    snapshot.wait_copied();
   }
   void report(const Expected<SaveResult>& result) const {
     if (result.ok())
@@ -41,6 +49,7 @@ struct AsyncWriter::State {
   mutable std::condition_variable idle;
   bool busy = false;
   bool wanted = false;
+  bool copying = false;  // of the compute thread: a copy was begun that it has not waited for yet
 };
 
 AsyncWriter::AsyncWriter(Writer& writer, Executor& io, Callbacks callbacks)
@@ -62,7 +71,7 @@ Expected<SaveStart> AsyncWriter::save(Manifest manifest, const TensorView& live,
     state_->wanted = false;
     state_->busy = true;
   }
-  if (!allow_copy || !state_->snapshot.capture(live).ok()) {
+  if (!allow_copy || !state_->snapshot.begin(live).ok()) {
     state_->snapshot.release();
     state_->report(state_->writer.save(std::move(manifest), live));
     state_->finish();
@@ -70,15 +79,38 @@ Expected<SaveStart> AsyncWriter::save(Manifest manifest, const TensorView& live,
   }
   const auto shared = std::make_shared<Manifest>(std::move(manifest));
   if (!state_->io.post([state = state_, shared] { state->write(std::move(*shared)); })) {
+    state_->snapshot.abandon();
     state_->finish();
     return make_error(ErrorCode::Unavailable,
                       "no checkpoint is written: the disk's queue is full or shutting down");
   }
+  state_->copying = true;
   return SaveStart::Started;
+}
+
+void AsyncWriter::prepare(std::uint64_t snapshot_bytes) {
+  {
+    std::lock_guard lock(state_->mutex);
+    if (state_->busy) return;
+    state_->busy = true;
+  }
+  const bool posted = state_->io.post([state = state_, snapshot_bytes] {
+    // Without room, saves are written while training waits: save() finds out by itself.
+    if (state->snapshot.reserve(snapshot_bytes).ok()) state->snapshot.touch();
+    state->finish();
+  });
+  if (!posted) state_->finish();
+}
+
+void AsyncWriter::before_update() {
+  if (!state_->copying) return;
+  state_->copy();
+  state_->copying = false;
 }
 
 Expected<SaveResult> AsyncWriter::save_now(Manifest manifest, const TensorView& live) {
   wait();
+  state_->copying = false;
   {
     std::lock_guard lock(state_->mutex);
     state_->wanted = false;

@@ -1,6 +1,7 @@
-// Saves while training goes on: copies the tensors (the only stall), then writes the copy on the io executor.
-// At most one save is in flight; a request meanwhile is remembered, not queued, so the newest state wins and
-// memory stays at one copy.
+// Saves while training goes on. Between two optimizer steps the tensors do not change, so the io executor
+// copies them while the next step's passes run, and writes the copy afterwards; only the optimizer has to ask
+// first (before_update()), and then helps with what is left to copy. At most one save is in flight; a request
+// meanwhile is remembered, not queued, so the newest state wins and memory stays at one copy.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +15,14 @@
 namespace neuroshard::checkpoint {
 
 enum class SaveStart {
-  Started,   // the copy is made; the outcome comes through the callback
+  Started,   // the tensors may change after before_update(); the outcome comes through the callback
   Deferred,  // one is in flight; call again at a later step with the state of then (wanted() is true until
              // then)
   Written,   // no copy was allowed: it is on the disk already, and the callback was called
 };
 
-// Threads: save(), save_now() and wait() from one thread (compute); callbacks come on the io executor, or on
-// the caller's thread for Written and save_now().
+// Threads: save(), save_now(), before_update() and wait() from one thread (compute); callbacks come on the io
+// executor, or on the caller's thread for Written and save_now().
 class AsyncWriter {
  public:
   // saved or failed is called once for each save that was started; both must be set and only enqueue. A
@@ -36,12 +37,22 @@ class AsyncWriter {
   // Waits for a save in flight: the executor must still be running.
   ~AsyncWriter();
 
-  // allow_copy: the memory plan has room for snapshot_bytes(); else the live buffers are written, slot by
-  // slot, before this returns. Errors: Unavailable when the executor takes no work; others only reach the
-  // callback.
+  // Makes room for the copy in advance, on the executor and resident, so that the first save costs what later
+  // ones cost. Until then a save is deferred. Does nothing when the executor takes no work or memory is
+  // short.
+  void prepare(std::uint64_t snapshot_bytes);
+
+  // The floats of live must stay where and as they are until before_update(), wait() or the destructor has
+  // returned; its extras only for the call. allow_copy: the memory plan has room for snapshot_bytes(); else
+  // the live buffers are written, slot by slot, before this returns. Errors: Unavailable when the executor
+  // takes no work; others only reach the callback.
   Expected<SaveStart> save(Manifest manifest, const TensorView& live, bool allow_copy);
   // Waits for a save in flight, then writes the live buffers before it returns: clean stop, outer sync.
   Expected<SaveResult> save_now(Manifest manifest, const TensorView& live);
+
+  // To be called before the live tensors change: when it returns, the save in flight, if any, has its copy.
+  // Copies what is left of it at memory speed; usually nothing.
+  void before_update();
 
   bool in_flight() const;
   // A request was deferred since the last save started.

@@ -1,8 +1,10 @@
 // What a checkpoint is made of, as views, and Snapshot: a copy of it that training need not wait for.
 #pragma once
 
+#include <atomic>
+#include <condition_variable>
 #include <cstdint>
-#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "core/base/span.h"
 #include "core/compute/model_shape.h"
 #include "core/compute/slot.h"
+#include "core/platform/large_buffer.h"
 #include "core/tensor/shape.h"
 
 namespace neuroshard::checkpoint {
@@ -37,27 +40,54 @@ struct TensorView {
 
 // One buffer, reused between saves, that holds copies of everything in a TensorView. The memory plan counts
 // bytes_for(); where it gives no room, the writer works straight from the live view while training is held.
-// Threads: one at a time.
+//
+// The copy is made in parts, by whichever threads have time for it:
+//   begin() → copy_part() until it is false, on any threads → wait_copied() → view()
+// Threads: copy_part() and wait_copied() any, at once; the others one at a time and only while nothing is
+// copied.
 class Snapshot {
  public:
-  // What capture() of these slots will keep, without extras.
+  // What a copy of these slots will keep, without extras.
   static std::uint64_t bytes_for(const compute::ModelShape& shape, Span<const compute::SlotId> slots);
 
   // Makes room; Exhausted when memory is short (the present content is kept then).
   Expected<void> reserve(std::uint64_t bytes);
-  // Copies at memory speed; this is the only moment in which training stands still. Exhausted as for
-  // reserve().
+  // The room resident: the first copy is as fast as later ones.
+  void touch() { buffer_.touch(); }
+
+  // Takes the list of what is to be copied, and the extras themselves. The slots of `live` must stay as they
+  // are until wait_copied() has returned. Exhausted as for reserve().
+  Expected<void> begin(const TensorView& live);
+  // Copies one further part at memory speed; false when there is none left to take.
+  bool copy_part();
+  // Until the parts that other threads have taken are complete too. They take microseconds each.
+  void wait_copied();
+  // The three above at once.
   Expected<void> capture(const TensorView& live);
-  // The copy; valid until the next capture().
+  // Drops what begin() has listed; nobody may be copying.
+  void abandon();
+
+  // The copy, complete after wait_copied(); valid until the next begin().
   const TensorView& view() const { return view_; }
-  std::uint64_t capacity_bytes() const { return capacity_ * sizeof(float); }
+  std::uint64_t capacity_bytes() const { return buffer_.size(); }
   // Gives the buffer back.
   void release();
 
  private:
-  std::unique_ptr<float[]> buffer_;
-  std::uint64_t capacity_ = 0;  // floats
+  struct Part {
+    const float* from;
+    float* to;
+    std::size_t floats;
+  };
+  Span<const float> plan_copy(Span<const float> from, float*& to);
+
+  platform::LargeBuffer buffer_;
   TensorView view_;
+  std::vector<Part> parts_;
+  std::atomic<std::size_t> next_part_{0};
+  std::mutex mutex_;
+  std::condition_variable copied_;
+  std::size_t parts_done_ = 0;  // under mutex_
 };
 
 }  // namespace neuroshard::checkpoint

@@ -45,7 +45,8 @@ Expected<FileRecord> write_weights(storage::FileEnv& env, const std::string& fol
   NS_ASSIGN_OR_RETURN(auto layout,
                       SafetensorsWriter::plan(detail::weight_specs(manifest.architecture, manifest.slots),
                                               {{"format", "pt"}}));
-  NS_ASSIGN_OR_RETURN(HashingFile file, HashingFile::create(env, folder, detail::weights_file));
+  NS_ASSIGN_OR_RETURN(HashingFile file, HashingFile::create_large(env, folder, detail::weights_file,
+                                                                  {.bytes = layout.file_bytes()}));
   const SafetensorsWriter::Sink sink = [&](ByteSpan bytes) { return file.append(bytes); };
   NS_RETURN_IF_ERROR(layout.begin(sink));
   for (const SlotTensors& slot : tensors.slots)
@@ -59,7 +60,8 @@ Expected<FileRecord> write_optimizer(storage::FileEnv& env, const std::string& f
   NS_ASSIGN_OR_RETURN(
       auto layout, SafetensorsWriter::plan(
                        detail::optimizer_specs(manifest.architecture, manifest.slots, tensors.extras), {}));
-  NS_ASSIGN_OR_RETURN(HashingFile file, HashingFile::create(env, folder, detail::optimizer_file));
+  NS_ASSIGN_OR_RETURN(HashingFile file, HashingFile::create_large(env, folder, detail::optimizer_file,
+                                                                  {.bytes = layout.file_bytes()}));
   const SafetensorsWriter::Sink sink = [&](ByteSpan bytes) { return file.append(bytes); };
   NS_RETURN_IF_ERROR(layout.begin(sink));
   for (const SlotTensors& slot : tensors.slots) {
@@ -160,7 +162,8 @@ Expected<SaveResult> Writer::copy_folder(const Entry& source, Manifest& manifest
   Bytes chunk(detail::chunk_bytes);
   for (const FileRecord& record : source.manifest.files) {
     NS_ASSIGN_OR_RETURN(const auto from, env_->open_read(source.path + "/" + record.name));
-    NS_ASSIGN_OR_RETURN(HashingFile to, HashingFile::create(*env_, folder, record.name));
+    NS_ASSIGN_OR_RETURN(HashingFile to,
+                        HashingFile::create_large(*env_, folder, record.name, {.bytes = record.bytes}));
     for (std::uint64_t at = 0; at < record.bytes;) {
       const auto now = static_cast<std::size_t>(std::min<std::uint64_t>(record.bytes - at, chunk.size()));
       NS_RETURN_IF_ERROR(from->read_at(at, MutableByteSpan(chunk.data(), now)));

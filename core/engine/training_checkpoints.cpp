@@ -6,6 +6,7 @@
 
 #include "core/base/check.h"
 #include "core/compute/slot.h"
+#include "core/platform/thread_priority.h"
 
 namespace neuroshard::engine {
 namespace {
@@ -195,6 +196,10 @@ Expected<void> TrainingCheckpoints::start(const compute::ModelShape& shape, cons
                                       " Training goes on; the next checkpoint is tried as usual."});
   };
   async_ = std::make_unique<checkpoint::AsyncWriter>(*writer_, *io_, std::move(callbacks));
+  // Hashing and writing give way to the computing threads. A save that is waited for runs at full speed all
+  // the same: then nobody computes.
+  static_cast<void>(io_->post(platform::run_in_background));
+  if (copy_allowed_) async_->prepare(save_bytes_);
   return {};
 }
 
@@ -247,6 +252,10 @@ bool TrainingCheckpoints::save(const RunState& state) {
     return false;
   }
   return *started != checkpoint::SaveStart::Deferred;
+}
+
+void TrainingCheckpoints::before_update() {
+  async_->before_update();
 }
 
 Expected<std::string> TrainingCheckpoints::save_now(const RunState& state) {

@@ -77,6 +77,9 @@ class TrainingCheckpoints {
   // Starts a save of the present state; false when one is still being written or could not be started. state
   // is what is recorded.
   bool save(const RunState& state);
+  // Before every update of the stage's weights and moments: waits until a save that was started has its copy
+  // of them.
+  void before_update();
   // Saves and returns when it is on the disk.
   Expected<std::string> save_now(const RunState& state);
   // Waits for a save that is being written; then whether the newest checkpoint is of this step.

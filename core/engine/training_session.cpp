@@ -124,6 +124,7 @@ Expected<StepReport> SessionImpl::step(const CancelToken& cancel) {
   report.router_load = take_router_load();
   report.seconds.forward_backward = inner.seconds_forward_backward;
   report.seconds.optimizer = inner.seconds_optimizer;
+  report.seconds.checkpoint_stall = inner.seconds_held;
   if (inner.retries > 0) {
     tell({LogLevel::Warning, "memory",
           fmt::format("Memory ran out; training goes on with {} sequences at a time.", inner.micro_batch)},
@@ -207,7 +208,7 @@ void SessionImpl::save_if_due(StepReport* report) {
     const MonotonicTime begin = services_.clock.monotonic_now();
     history_->flush();
     report->checkpoint_started = checkpoints_->save(run_state());
-    report->seconds.checkpoint_stall = to_seconds(services_.clock.monotonic_now() - begin);
+    report->seconds.checkpoint_stall += to_seconds(services_.clock.monotonic_now() - begin);
   }
   TrainingCheckpoints::News news = checkpoints_->collect();
   report->checkpoint_saved = std::move(news.saved);

@@ -103,7 +103,8 @@ struct StepSeconds {
   double data = 0;  // waiting for the batch
   double forward_backward = 0;
   double optimizer = 0;
-  double checkpoint_stall = 0;  // training waited for the snapshot; the writing itself goes on beside it
+  double checkpoint_stall =
+      0;  // training waited for a checkpoint's copy; copying and writing go on beside it
   double evaluation = 0;
 };
 

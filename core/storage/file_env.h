@@ -30,6 +30,15 @@ class ReadableFile {
   virtual Expected<void> read_at(std::uint64_t offset, MutableByteSpan target) = 0;
 };
 
+// What is known of a large file before it is written.
+struct LargeFile {
+  std::uint64_t bytes = 0;  // that will be appended; taking the room at once is faster than bit by bit
+  // True: the bytes go through the page cache and are there for a reader. False: past it where the system
+  // can, which leaves the processors to whoever computes.
+  bool read_soon = false;
+  bool world_readable = false;
+};
+
 struct DirectoryEntry {
   std::string name;
   bool is_directory = false;
@@ -45,6 +54,12 @@ class FileEnv {
   // Truncates; mode 0600 (0644 when world_readable).
   virtual Expected<std::unique_ptr<WritableFile>> open_write(const std::string& path,
                                                              bool world_readable = false) = 0;
+  // As open_write(), with the same content and the same durability, for a file whose size is known. Exhausted
+  // already here when there is no room for it. Append in pieces of about a megabyte.
+  virtual Expected<std::unique_ptr<WritableFile>> open_write_large(const std::string& path,
+                                                                   const LargeFile& file) {
+    return open_write(path, file.world_readable);
+  }
   virtual Expected<std::unique_ptr<WritableFile>> open_append(const std::string& path) = 0;
   virtual Expected<void> rename(const std::string& from, const std::string& to) = 0;  // replaces `to`, atomic
   virtual Expected<void> remove_file(const std::string& path) = 0;                    // NotFound is an error

@@ -12,94 +12,25 @@
 #include <system_error>
 #include <utility>
 
+#include "core/storage/detail/posix_file.h"
 #include "core/storage/file_env.h"
 
 namespace neuroshard::storage {
 namespace {
 
-// One read() or write() moves at most this much: Linux stops at 2 GiB − 4 KiB, macOS refuses more than
-// INT_MAX.
-constexpr std::size_t max_transfer = std::size_t{1} << 30;
-
-Error posix_error(int code, std::string_view what, const std::string& path) {
-  const auto say = [&](ErrorCode kind, std::string_view why) {
-    return make_error(kind, fmt::format("cannot {} {}: {}", what, path, why));
-  };
-  switch (code) {
-    case ENOENT:
-    case ENOTDIR: return say(ErrorCode::NotFound, "it does not exist");
-    case EROFS:
-      return say(ErrorCode::Denied,
-                 "the disk is read-only; make it writable or choose another data directory");
-    case EACCES:
-    case EPERM: return say(ErrorCode::Denied, "no permission; check who owns it and its access rights");
-    case ENOSPC:
-      return say(ErrorCode::Exhausted, "the disk is full; free some space or choose another data directory");
-    case EDQUOT:
-      return say(ErrorCode::Exhausted, "the disk quota is used up; free some space or raise the quota");
-    case EFBIG:
-      return say(ErrorCode::Exhausted, "the file would be larger than this file system or limit allows");
-    case EMFILE:
-    case ENFILE: return say(ErrorCode::Exhausted, "too many files are open; raise the limit (ulimit -n)");
-    case EEXIST:
-    case ENOTEMPTY: return say(ErrorCode::AlreadyExists, "something else is already there");
-    case EISDIR: return say(ErrorCode::InvalidArgument, "it is a folder");
-    case ENAMETOOLONG: return say(ErrorCode::InvalidArgument, "the path is too long");
-    default:
-      return say(ErrorCode::Io, fmt::format("{}; check the disk", std::generic_category().message(code)));
-  }
-}
-
-// An open descriptor; closes it.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
-
-int open_retrying(const std::string& path, int flags, mode_t mode = 0) {
-  int fd;
-  do {
-    fd = ::open(path.c_str(), flags | O_CLOEXEC, mode);
-  } while (fd < 0 && errno == EINTR);
-  return fd;
-}
-
-int sync_descriptor(int fd) {
-  int result;
-#ifdef __APPLE__
-  // fsync on macOS leaves data in the drive's cache; F_FULLFSYNC does not, where the file system has it.
-  result = ::fcntl(fd, F_FULLFSYNC);
-  if (result == 0) return 0;
-#endif
-  do {
-    result = ::fsync(fd);
-  } while (result != 0 && errno == EINTR);
-  return result;
-}
+using detail::Descriptor;
+using detail::max_transfer;
+using detail::open_retrying;
+using detail::posix_error;
+using detail::sync_descriptor;
 
 class PosixWritableFile final : public WritableFile {
  public:
   PosixWritableFile(Descriptor fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
 
   Expected<void> append(ByteSpan bytes) override {
-    while (!bytes.empty()) {
-      const ssize_t wrote = ::write(fd_.get(), bytes.data(), std::min(bytes.size(), max_transfer));
-      if (wrote < 0) {
-        if (errno == EINTR) continue;
-        return posix_error(errno, "write", path_);
-      }
-      bytes = bytes.subspan(static_cast<std::size_t>(wrote));
-    }
+    const int code = detail::write_fully(fd_.get(), bytes);
+    if (code != 0) return posix_error(code, "write", path_);
     return {};
   }
 
@@ -171,6 +102,19 @@ class PosixFileEnv final : public FileEnv {
 
   Expected<std::unique_ptr<WritableFile>> open_write(const std::string& path, bool world_readable) override {
     return open_for_writing(path, O_TRUNC, world_readable ? 0644 : 0600);
+  }
+
+  Expected<std::unique_ptr<WritableFile>> open_write_large(const std::string& path,
+                                                           const LargeFile& file) override {
+    Descriptor fd(open_retrying(path, O_WRONLY | O_CREAT | O_TRUNC, file.world_readable ? 0644 : 0600));
+    if (fd.get() < 0) return posix_error(errno, "open for writing", path);
+    if (const int code = detail::reserve_room(fd.get(), file.bytes); code != 0) {
+      return posix_error(code, "write", path);
+    }
+    if (file.read_soon) {
+      return std::unique_ptr<WritableFile>(std::make_unique<PosixWritableFile>(std::move(fd), path));
+    }
+    return detail::make_direct_file(std::move(fd), path);
   }
 
   Expected<std::unique_ptr<WritableFile>> open_append(const std::string& path) override {

@@ -116,6 +116,8 @@ Expected<InnerStep> InnerLoop::step(const BatchView& batch, compute::StepOptions
     attempt = accumulate(batch, options.step, cancel);
   }
   const MonotonicTime accumulated = clock_.monotonic_now();
+  if (before_update_) before_update_();
+  const MonotonicTime free = before_update_ ? clock_.monotonic_now() : accumulated;
 
   InnerStep result = std::move(attempt).value();
   options.tokens = result.target_tokens;
@@ -138,7 +140,8 @@ Expected<InnerStep> InnerLoop::step(const BatchView& batch, compute::StepOptions
   result.clipped_slots = metrics.clipped_slots;
   result.retries = retries;
   result.seconds_forward_backward = to_seconds(accumulated - begin);
-  result.seconds_optimizer = to_seconds(clock_.monotonic_now() - accumulated);
+  result.seconds_held = to_seconds(free - accumulated);
+  result.seconds_optimizer = to_seconds(clock_.monotonic_now() - free);
   return result;
 }
 

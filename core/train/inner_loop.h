@@ -10,6 +10,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <utility>
 
 #include "core/base/cancel.h"
 #include "core/base/clock.h"
@@ -34,6 +36,7 @@ struct InnerStep {
   std::uint32_t retries = 0;  // attempts given up for want of memory
   double seconds_forward_backward = 0;
   double seconds_optimizer = 0;
+  double seconds_held = 0;  // in before_update
 };
 
 class InnerLoop {
@@ -55,6 +58,10 @@ class InnerLoop {
   std::uint32_t micro_batch() const { return micro_batch_; }
   void set_micro_batch(std::uint32_t sequences);
 
+  // Called in every step between the passes and the optimizer, on this thread: the last moment at which
+  // weights and moments are still those of the step before. May be null.
+  void set_before_update(std::function<void()> call) { before_update_ = std::move(call); }
+
  private:
   Expected<InnerStep> accumulate(const BatchView& batch, std::uint64_t step, const CancelToken& cancel);
 
@@ -62,6 +69,7 @@ class InnerLoop {
   const Clock& clock_;
   Logger& logger_;
   std::uint32_t micro_batch_;
+  std::function<void()> before_update_;
   std::uint64_t next_id_ = 1;  // of micro-batches, unique for the life of the loop
 };
 

@@ -36,12 +36,21 @@ inline crypto::KeyPair tiny_key(std::uint8_t seed = 7) {
 // bits must survive.
 struct TinyState {
   explicit TinyState(std::uint32_t salt, compute::ModelShape model = tiny_shape()) : shape(model) {
-    std::uint32_t position = 0;
     for (const compute::SlotId slot : compute::model_slots(shape)) {
       auto& buffers = slots.emplace_back();
       buffers.id = slot;
       for (std::vector<float>* values : {&buffers.parameters, &buffers.moment1, &buffers.moment2}) {
         values->resize(static_cast<std::size_t>(compute::slot_parameter_count(shape, slot)));
+      }
+    }
+    fill(salt);
+  }
+
+  // In place, as an optimizer would.
+  void fill(std::uint32_t salt) {
+    std::uint32_t position = 0;
+    for (auto& buffers : slots) {
+      for (std::vector<float>* values : {&buffers.parameters, &buffers.moment1, &buffers.moment2}) {
         for (float& value : *values) value = make_float(salt * 2654435761u + position++);
       }
     }

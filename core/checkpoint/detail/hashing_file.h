@@ -21,6 +21,13 @@ class HashingFile {
     return HashingFile(std::move(file), name);
   }
 
+  // The same for a file whose size is known, large or small.
+  static Expected<HashingFile> create_large(storage::FileEnv& env, const std::string& folder,
+                                            const std::string& name, const storage::LargeFile& size) {
+    NS_ASSIGN_OR_RETURN(auto file, env.open_write_large(folder + "/" + name, size));
+    return HashingFile(std::move(file), name);
+  }
+
   // Hashes each chunk while it is warm in the cache, then writes it.
   Expected<void> append(ByteSpan bytes) {
     while (!bytes.empty()) {

@@ -1,5 +1,6 @@
 // Saving beside training: one save in flight, the newest state wins, failures are told and cost nothing else.
 #include <QtTest>
+#include <thread>
 
 #include "core/checkpoint/async_writer.h"
 #include "tests/support/checkpoint_sample.h"
@@ -17,6 +18,12 @@ class TestAsyncWriter : public QObject {
   AsyncWriter::Callbacks callbacks() {
     return {[this](const SaveResult& result) { saved_.push_back(result.manifest.step); },
             [this](const Error& error) { failed_.push_back(error.code); }};
+  }
+  // Large enough for a copy of several parts.
+  static compute::ModelShape wide_shape() {
+    compute::ModelShape shape = tiny_shape();
+    shape.vocab = 40'000;
+    return shape;
   }
   TinyState current_state() {
     TinyState loaded(99);
@@ -37,6 +44,7 @@ class TestAsyncWriter : public QObject {
     AsyncWriter async(writer, io, callbacks());
     TinyState live(1);
     QCOMPARE(async.save(tiny_manifest(10), live.view(), true).value(), SaveStart::Started);
+    async.before_update();
     live = TinyState(2);
     QVERIFY(async.in_flight());
     QVERIFY(saved_.empty());
@@ -45,6 +53,123 @@ class TestAsyncWriter : public QObject {
     QCOMPARE(saved_, std::vector<std::uint64_t>{10});
     QVERIFY(current_state().same_bits(TinyState(1)));
     QVERIFY(async.snapshot_bytes() > 0);
+  }
+
+  // Nothing has copied anything when the update comes: it does the copying itself.
+  void an_update_may_come_before_the_disk_thread_has_begun() {
+    auto writer = Writer::open(disk_, key_, "/c").value();
+    ManualExecutor io;
+    AsyncWriter async(writer, io, callbacks());
+    TinyState live(1);
+    for (std::uint32_t step = 1; step <= 3; ++step) {
+      live = TinyState(step);
+      QCOMPARE(async.save(tiny_manifest(step), live.view(), true).value(), SaveStart::Started);
+      live.extra.assign(live.extra.size(), -1.0f);  // extras are the caller's again at once
+      async.before_update();
+      async.before_update();  // asked for in every step, also in those without a save
+      live = TinyState(100 + step);
+      io.run();
+      async.before_update();
+      QVERIFY(current_state().same_bits(TinyState(step)));
+    }
+    QCOMPARE(saved_, (std::vector<std::uint64_t>{1, 2, 3}));
+  }
+
+  // Whatever the timing between a real thread that copies and a training thread that updates as soon as it is
+  // allowed to, what is saved is the state of the step at which the save was asked for.
+  void saved_is_the_state_that_was_asked_for() {
+    const compute::ModelShape shape = wide_shape();
+    auto writer = Writer::open(disk_, key_, "/c").value();
+    const auto io = make_thread_executor("io", 8);
+    AsyncWriter async(writer, *io, callbacks());
+    TinyState live(1, shape);
+    Manifest manifest = tiny_manifest(1);
+    manifest.architecture = shape;
+    for (std::uint32_t step = 1; step <= 12; ++step) {
+      live.fill(step);
+      manifest.step = step;
+      QCOMPARE(async.save(manifest, live.view(), true).value(), SaveStart::Started);
+      // The passes of the next step take none, a little, or more time than the copy.
+      for (std::uint32_t i = 0; i < step % 4 * 200; ++i) std::this_thread::yield();
+      async.before_update();
+      live.fill(1000 + step);
+      async.wait();
+      TinyState loaded(99, shape);
+      QVERIFY(load_current(disk_, Catalogue(disk_, "/c"), loaded.request()).ok());
+      QVERIFY2(loaded.same_bits(TinyState(step, shape)), qPrintable(QString("step %1").arg(step)));
+    }
+    QVERIFY(failed_.empty());
+  }
+
+  // A step that is cancelled updates nothing and asks nothing; the save is complete all the same.
+  void a_cancelled_step_holds_nothing_up() {
+    auto writer = Writer::open(disk_, key_, "/c").value();
+    const auto io = make_thread_executor("io", 8);
+    AsyncWriter async(writer, *io, callbacks());
+    TinyState live(1);
+    QCOMPARE(async.save(tiny_manifest(10), live.view(), true).value(), SaveStart::Started);
+    async.wait();
+    QCOMPARE(async.save(tiny_manifest(20), live.view(), true).value(), SaveStart::Started);
+    async.before_update();
+    live = TinyState(2);
+    async.wait();
+    QCOMPARE(saved_, (std::vector<std::uint64_t>{10, 20}));
+    QVERIFY(current_state().same_bits(TinyState(1)));
+  }
+
+  // Destroyed in the middle: the save is finished first, from tensors that are still there.
+  void destruction_waits_for_the_copy() {
+    auto writer = Writer::open(disk_, key_, "/c").value();
+    const auto io = make_thread_executor("io", 8);
+    const TinyState live(5);
+    {
+      AsyncWriter async(writer, *io, callbacks());
+      QCOMPARE(async.save(tiny_manifest(10), live.view(), true).value(), SaveStart::Started);
+    }
+    QVERIFY(current_state().same_bits(live));
+  }
+
+  void room_is_made_in_advance_and_beside() {
+    auto writer = Writer::open(disk_, key_, "/c").value();
+    ManualExecutor io;
+    AsyncWriter async(writer, io, callbacks());
+    TinyState live(1);
+    async.prepare(1 << 20);
+    QCOMPARE(async.save(tiny_manifest(1), live.view(), true).value(), SaveStart::Deferred);
+    io.run();
+    QCOMPARE(async.snapshot_bytes(), std::uint64_t{1 << 20});
+    QCOMPARE(async.save(tiny_manifest(2), live.view(), true).value(), SaveStart::Started);
+    io.run();
+    QCOMPARE(async.snapshot_bytes(), std::uint64_t{1 << 20});
+    QVERIFY(current_state().same_bits(live));
+  }
+
+  // An executor that takes no work must not leave the writer waiting for it.
+  void room_that_cannot_be_made_in_advance() {
+    auto writer = Writer::open(disk_, key_, "/c").value();
+    ManualExecutor io(0);
+    AsyncWriter async(writer, io, callbacks());
+    async.prepare(1 << 20);
+    QVERIFY(!async.in_flight());
+  }
+
+  // The copy is held although the write fails, and the step after the next save is free as ever.
+  void a_failed_write_leaves_the_next_copy_right() {
+    FaultFileEnv faults(disk_, {.fail_at = 7});
+    auto writer = Writer::open(faults, key_, "/c").value();
+    ManualExecutor io;
+    AsyncWriter async(writer, io, callbacks());
+    TinyState live(1);
+    QVERIFY(async.save(tiny_manifest(10), live.view(), true).ok());
+    io.run();
+    async.before_update();
+    live = TinyState(2);
+    QVERIFY(async.save(tiny_manifest(20), live.view(), true).ok());
+    async.before_update();
+    live = TinyState(3);
+    io.run();
+    QCOMPARE(failed_.size(), std::size_t{1});
+    QVERIFY(current_state().same_bits(TinyState(2)));
   }
 
   void requests_coalesce() {
@@ -110,6 +235,7 @@ class TestAsyncWriter : public QObject {
     AsyncWriter async(writer, *io, callbacks());
     TinyState live(1);
     QCOMPARE(async.save(tiny_manifest(10), live.view(), true).value(), SaveStart::Started);
+    async.before_update();
     live = TinyState(2);
     const auto last = async.save_now(tiny_manifest(13), live.view());
     QVERIFY(last.ok());
