@@ -5,6 +5,7 @@
 #include <dnnl.h>
 
 #include "core/model/gemv.h"
+#include "core/model/gradient_products.h"
 #include "core/model/tensors.h"
 
 namespace neuroshard::model {
@@ -82,7 +83,7 @@ void add_outer(const Backend& backend, const std::vector<OuterProduct>& products
     gradients.push_back({bf16s(product.a), bf16s(product.b), floats(product.sum), product.a.size(0),
                          product.a.size(1), product.b.size(1)});
   }
-  backend.tiles->add_outer(*backend.kernels, gradients);
+  add_gradients(*backend.tiles, *backend.kernels, gradients);
 }
 
 void add_outer(const Backend& backend, const Weight& weight, const at::Tensor& a, const at::Tensor& b) {

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <new>
 
-#include "core/model/packed_weight.h"
 #include "core/model/tensors.h"
 
 namespace neuroshard::model {
@@ -17,11 +16,6 @@ namespace {
 // is cut into halves, so that few sizes exist.
 constexpr std::int64_t tile_heights[] = {256, 128, 64};
 constexpr std::int64_t tiles_per_thread = 4;
-// Rows of a weight's gradient in one task: with the usual widths, the sums stay in the second-level cache.
-constexpr std::int64_t gradient_height = 128;
-// Rows of the activations that one gradient tile sums over.
-constexpr std::int64_t gradient_depth = 1024;
-
 std::int64_t round_up(std::int64_t value, std::int64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
@@ -209,76 +203,16 @@ void TileProducts::multiply(const std::vector<TileProduct>& products, ProductOut
   if (!tasks.empty()) run(tasks);
 }
 
-void TileProducts::add_outer(const Kernels& kernels, const std::vector<GradientProduct>& products) {
-  struct Operands {
-    std::int64_t depth = 0;   // rows padded
-    std::int64_t turned = 0;  // offsets into the buffer
-    std::int64_t packed = 0;
-  };
-  struct Move {
-    const GradientProduct* product = nullptr;
-    const Operands* operands = nullptr;
-    std::int64_t first_row = 0;
-    std::int64_t rows = 0;
-    std::int64_t depth = 0;
-    std::int64_t first_column = 0;
-    bool turn = false;
-  };
-  std::vector<Operands> operands(products.size());
-  std::int64_t total = 0;
-  std::vector<Move> moves;
-  for (std::size_t i = 0; i < products.size(); ++i) {
-    const GradientProduct& product = products[i];
-    Operands& own = operands[i];
-    own.depth = round_up(product.rows, packed_rows);
-    own.turned = total;
-    total += round_up(own.depth * product.m, packed_rows);
-    own.packed = total;
-    total += packed_count(own.depth, product.n);
-    for (std::int64_t first = 0; first < product.rows; first += gradient_depth) {
-      const std::int64_t rows = std::min(gradient_depth, product.rows - first);
-      const std::int64_t depth = round_up(rows, packed_rows);
-      for (std::int64_t column = 0; column < product.m; column += packed_columns)
-        moves.push_back({&product, &own, first, rows, depth, column, true});
-      for (std::int64_t column = 0; column < product.n; column += packed_columns)
-        moves.push_back({&product, &own, first, rows, depth, column, false});
-    }
-  }
-  const at::Tensor buffer = make_bf16({total});
-  Bf16* const base = bf16s(buffer);
-  const auto count = static_cast<std::int64_t>(moves.size());
-#pragma omp parallel for schedule(dynamic, 2)
-  for (std::int64_t i = 0; i < count; ++i) {
-    const Move& move = moves[static_cast<std::size_t>(i)];
-    const GradientProduct& product = *move.product;
-    if (move.turn) {
-      const std::int64_t columns = std::min(packed_columns, product.m - move.first_column);
-      kernels.transpose_columns(
-          product.a + move.first_row * product.m, move.rows, product.m, move.first_column, columns,
-          move.depth,
-          base + move.operands->turned + move.first_row * product.m + move.first_column * move.depth);
-    } else {
-      kernels.pack_columns(product.b + move.first_row * product.n, move.rows, product.n, move.first_column,
-                           move.depth,
-                           base + move.operands->packed + packed_count(move.first_row, product.n) +
-                               move.first_column * move.depth);
-    }
-  }
+void TileProducts::add(const std::vector<TileSum>& sums) {
   std::vector<Task> tasks;
-  for (std::size_t i = 0; i < products.size(); ++i) {
-    const GradientProduct& product = products[i];
-    for (std::int64_t top = 0; top < product.m; top += gradient_height) {
-      const std::int64_t height = std::min(gradient_height, product.m - top);
-      Task task;
-      task.c = product.sum + top * product.n;
-      for (std::int64_t first = 0; first < product.rows; first += gradient_depth) {
-        const std::int64_t depth = round_up(std::min(gradient_depth, product.rows - first), packed_rows);
-        task.parts.push_back({&tile(height, product.n, depth, ProductOutput::AddFp32),
-                              base + operands[i].turned + first * product.m + top * depth,
-                              base + operands[i].packed + packed_count(first, product.n)});
-      }
-      if (!task.parts.empty()) tasks.push_back(std::move(task));
+  tasks.reserve(sums.size());
+  for (const TileSum& sum : sums) {
+    Task task;
+    task.c = sum.c;
+    for (const TileSum::Part& part : sum.parts) {
+      task.parts.push_back({&tile(sum.m, sum.n, part.k, ProductOutput::AddFp32), part.a, part.b});
     }
+    tasks.push_back(std::move(task));
   }
   if (!tasks.empty()) run(tasks);
 }

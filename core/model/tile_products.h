@@ -29,12 +29,16 @@ struct TileProduct {
   std::int64_t k = 0;
 };
 
-// sum [m,n] += aᵀ · b, a [rows,m], b [rows,n]: the gradient of a weight.
-struct GradientProduct {
-  const Bf16* a = nullptr;
-  const Bf16* b = nullptr;
-  float* sum = nullptr;
-  std::int64_t rows = 0;
+// c [m,n] += Σ over the parts of a [m,k] · B [k,n], in the parts' order; m at most the height of a tile.
+// fp32.
+struct TileSum {
+  struct Part {
+    const Bf16* a = nullptr;
+    const Bf16* b = nullptr;
+    std::int64_t k = 0;
+  };
+  std::vector<Part> parts;
+  float* c = nullptr;
   std::int64_t m = 0;
   std::int64_t n = 0;
 };
@@ -49,9 +53,10 @@ class TileProducts {
   // True when oneDNN has compiled code for such products on this processor, rather than its slow reference.
   bool fast();
 
-  // The products are independent of each other. Throws OutOfMemory.  Threads: one call at a time.
+  // The members of a list are independent of each other. Both throw OutOfMemory.  Threads: one call at a
+  // time.
   void multiply(const std::vector<TileProduct>& products, ProductOutput output);
-  void add_outer(const Kernels& kernels, const std::vector<GradientProduct>& products);
+  void add(const std::vector<TileSum>& sums);
 
  private:
   struct Tile;  // compiled for one size
