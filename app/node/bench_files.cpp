@@ -25,9 +25,10 @@ class FileSource final : public tensor::ByteSource {
 
 Expected<double> write_file(storage::FileEnv& files, const std::string& path,
                             const std::vector<tensor::TensorSpec>& specs, const std::vector<float>& values) {
-  NS_ASSIGN_OR_RETURN(auto file, files.open_write(path));
-  const auto sink = [&](ByteSpan bytes) { return file->append(bytes); };
   NS_ASSIGN_OR_RETURN(auto writer, tensor::SafetensorsWriter::plan({specs.data(), specs.size()}, {}));
+  NS_ASSIGN_OR_RETURN(auto file,
+                      files.open_write_large(path, {.bytes = writer.file_bytes(), .read_soon = true}));
+  const auto sink = [&](ByteSpan bytes) { return file->append(bytes); };
   NS_RETURN_IF_ERROR(writer.begin(sink));
   const ByteSpan bytes = as_bytes(Span<const float>(values.data(), values.size()));
   for (std::size_t i = 0; i < specs.size(); ++i) {
