@@ -29,6 +29,16 @@ inline __m512i narrowed(__m512 low, __m512 high) {
   return (__m512i)_mm512_cvtne2ps_pbh(high, low);
 }
 
+// The copies are read again only after the whole step: written past the caches, whose lines then need not be
+// fetched first (measured: a sixth of adamw_packed, a third of pack_weight).
+inline void store_packed(Bf16* target, __m512i value) {
+  if (reinterpret_cast<uintptr_t>(target) % sizeof value == 0) {
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(target), value);
+  } else {
+    _mm512_storeu_si512(target, value);
+  }
+}
+
 // [16 rows, 16] 32-bit values → [16, 16 rows].
 inline void transpose(__m512i row[16]) {
   __m512i t[16];
@@ -71,7 +81,7 @@ inline void pack_tile_forward(const float* weight, int64_t columns, int64_t coun
   }
   transpose(row);
   for (int64_t pair = 0; pair < 16; ++pair) {
-    _mm512_storeu_si512(target + pair * 2 * packed_columns, row[pair]);
+    store_packed(target + pair * 2 * packed_columns, row[pair]);
   }
 }
 
@@ -86,8 +96,8 @@ inline void pack_tile_backward(const float* weight, int64_t columns, int64_t cou
       const float* in = weight + o * columns + i;
       const __m512 even = _mm512_maskz_loadu_ps(mask, in);
       const __m512 odd = o + 1 < count ? _mm512_maskz_loadu_ps(mask, in + columns) : _mm512_setzero_ps();
-      _mm512_storeu_si512(target + o * packed_columns + 2 * i,
-                          _mm512_permutexvar_epi16(interleave, narrowed(even, odd)));
+      store_packed(target + o * packed_columns + 2 * i,
+                   _mm512_permutexvar_epi16(interleave, narrowed(even, odd)));
     }
   }
 }
@@ -107,6 +117,7 @@ void pack_slab(const float* weight, int64_t first, int64_t rows, int64_t columns
     const int64_t block = i / packed_columns * packed_columns * padded_rows_of(rows);
     pack_tile_backward(tile, columns, count, columns - i, backward_at + block + i % packed_columns * 2);
   }
+  _mm_sfence();  // other threads read them after the end of the parallel loop
 }
 
 void pack_weight(const float* weight, int64_t rows, int64_t columns, Bf16* forward, Bf16* backward) {
