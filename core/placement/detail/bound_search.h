@@ -1,0 +1,53 @@
+// Lower bounds of the bottleneck, and what the exact search finds on the way.
+#pragma once
+
+#include <functional>
+
+#include "core/placement/detail/candidate.h"
+#include "core/placement/devices.h"
+#include "core/placement/tensor_graph.h"
+
+namespace neuroshard::placement::detail {
+
+// The larger of: the cheapest time of the largest node; all work over all speeds.
+// Proof: the block with the largest node does at least that; blocks on devices of speed s_p have at most
+// B·s_p work in a partition with bottleneck B, so W ≤ B·Σ s_p.
+double simple_bound(const TensorGraph& graph, const std::vector<Device>& devices);
+
+// One round of proving. Threads: one, any.
+class BoundSearch {
+ public:
+  BoundSearch(const TensorGraph& graph, const std::vector<Device>& devices, std::function<bool()> stop)
+      : graph_(graph), devices_(devices), stop_(std::move(stop)) {}
+
+  // Forced co-location at `limit`, kept for run(). False: refuted, limit is a lower bound.
+  bool contract_at(double limit);
+  const Grouping& grouping() const { return grouping_; }
+
+  // Decides `target` (unlimited: nothing to decide yet) with a budget that grows with the round. When there
+  // is something below it, or it can't be decided, goes on between `lower` and what was found by bisection.
+  void run(double target, double lower, std::uint32_t round);
+
+  double lower() const { return lower_; }
+  const char* certificate() const { return certificate_; }
+  // The best partition found on the way, over candidate_grouping(); maybe empty.
+  const Candidate& candidate() const { return candidate_; }
+  const Grouping& candidate_grouping() const { return candidate_grouping_; }
+
+ private:
+  enum class Verdict { Refuted, Found, Unknown };
+  Verdict decide(double limit, std::uint64_t* steps);
+  Verdict search(const Grouping& grouping, double limit, std::uint64_t* steps);
+
+  const TensorGraph& graph_;
+  const std::vector<Device>& devices_;
+  std::function<bool()> stop_;
+  Grouping grouping_;
+  double lower_ = 0;
+  const char* certificate_ = "";
+  Candidate candidate_;
+  double candidate_cost_ = 0;  // in the bound's graph: true where memory does not bind
+  Grouping candidate_grouping_;
+};
+
+}  // namespace neuroshard::placement::detail
