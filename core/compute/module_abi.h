@@ -32,7 +32,7 @@ struct ModuleOptions {
   char precision[8] = "fp32";      // "fp32"; "bf16": activations and products in bf16 with fp32 sums, fp32
                                    // parameters, gradients and moments; "auto": bf16 where the processor has
                                    // units for it. Of the stages made from then on
-  char max_isa[16] = "";           // force a lower kernel level: "", "avx2", "sse4"; for tests
+  char max_isa[16] = "";           // force a lower kernel level: "", "avx512", "avx2", "sse4"; for tests
 };
 
 // For the line that the program prints at start. NUL-terminated.

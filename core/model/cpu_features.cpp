@@ -50,13 +50,15 @@ std::uint32_t available_threads() {
 compute::Status limit_instruction_set(const char* max_isa) {
   dnnl_cpu_isa_t isa = dnnl_cpu_isa_all;
   if (*max_isa == 0) return success();
-  if (std::strcmp(max_isa, "avx2") == 0) {
+  if (std::strcmp(max_isa, "avx512") == 0) {
+    isa = dnnl_cpu_isa_avx512_core;
+  } else if (std::strcmp(max_isa, "avx2") == 0) {
     isa = dnnl_cpu_isa_avx2;
   } else if (std::strcmp(max_isa, "sse4") == 0) {
     isa = dnnl_cpu_isa_sse41;
   } else {
     return failure(ErrorCode::InvalidArgument,
-                   "The highest instruction set must be \"avx2\", \"sse4\" or empty.");
+                   "The highest instruction set must be \"avx512\", \"avx2\", \"sse4\" or empty.");
   }
   if (dnnl_set_max_cpu_isa(isa) == dnnl_success) return success();
   return failure(ErrorCode::Unsupported,
@@ -68,14 +70,15 @@ const Kernels& best_kernels(const char* max_isa) {
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
                       __builtin_cpu_supports("avx512cd");
-  if (avx2 && avx512 && *max_isa == 0) return kernels_avx512;
+  const bool wide = *max_isa == 0 || std::strcmp(max_isa, "avx512") == 0;
+  if (avx2 && avx512 && wide) return kernels_avx512;
   if (avx2 && std::strcmp(max_isa, "sse4") != 0) return kernels_avx2;
   return kernels_sse2;
 }
 
 const Kernels* bf16_kernels(const char* max_isa) {
   const bool avx512 = &best_kernels(max_isa) == &kernels_avx512;
-  return avx512 && __builtin_cpu_supports("avx512bf16") ? &kernels_avx512_bf16 : nullptr;
+  return avx512 && *max_isa == 0 && __builtin_cpu_supports("avx512bf16") ? &kernels_avx512_bf16 : nullptr;
 }
 
 void describe_processor(compute::ModuleInfo& info) {

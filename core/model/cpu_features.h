@@ -14,8 +14,8 @@ inline constexpr std::uint32_t max_threads = 1024;
 // Threads that the process may run at one time (its affinity), at least 1.
 std::uint32_t available_threads();
 
-// "", "avx2" or "sse4": the highest level that oneDNN may use. Before its first use. InvalidArgument on
-// another name, Unsupported when it comes too late.
+// "", "avx512" (without its bf16 units), "avx2" or "sse4": the highest level that oneDNN may use. Before its
+// first use. InvalidArgument on another name, Unsupported when it comes too late.
 compute::Status limit_instruction_set(const char* max_isa);
 // The kernels for this processor, at most of that level.
 const Kernels& best_kernels(const char* max_isa);

@@ -13,8 +13,8 @@ using namespace neuroshard::model_test;
 namespace {
 
 // Five losses, and a hash of all parameters after them, as one line of text with every bit.
-std::string train(const std::string& max_isa) {
-  const Expected<LoadedModule> loaded = load(2, 0, max_isa);
+std::string train(const std::string& max_isa, const std::string& precision) {
+  const Expected<LoadedModule> loaded = load(2, 0, max_isa, precision);
   if (!loaded.ok()) return loaded.error().message;
   ModelShape shape = small_shape(4);
   shape.hidden = 64;
@@ -22,7 +22,7 @@ std::string train(const std::string& max_isa) {
   shape.ffn = 96;
   shape.sequence = 70;
   const StagePtr stage = stage_of(*loaded->module, whole_model(shape), 3);
-  std::string line = loaded->info.isa;
+  std::string line = std::string(loaded->info.isa) + "/" + loaded->info.precision;
   for (std::uint64_t step = 1; step <= 5; ++step) {
     const Batch batch(shape, 1, shape.sequence, step);
     ForwardMetrics metrics;
@@ -53,9 +53,9 @@ class TestIsa : public QObject {
   Q_OBJECT
  private:
   // The same program again, in its own process: an instruction set can only be chosen once.
-  static QStringList train_in_process(const QString& max_isa) {
+  static QStringList train_in_process(const QString& max_isa, const QString& precision) {
     QProcess process;
-    process.start(QCoreApplication::applicationFilePath(), {"--train", max_isa});
+    process.start(QCoreApplication::applicationFilePath(), {"--train", max_isa, precision});
     if (!process.waitForFinished(50000)) return {};
     return QString::fromUtf8(process.readAllStandardOutput()).trimmed().split(' ');
   }
@@ -67,20 +67,29 @@ class TestIsa : public QObject {
 
  private Q_SLOTS:
   void initTestCase() {
-    first_ = train_in_process("");
+    first_ = train_in_process("", "fp32");
     QCOMPARE(first_.size(), 7);
     QVERIFY2(std::isfinite(loss(first_, 5)) && loss(first_, 5) > 0, qPrintable(first_.join(' ')));
   }
 
-  void processes_agree_bit_for_bit() { QCOMPARE(train_in_process(""), first_); }
+  void processes_agree_bit_for_bit() { QCOMPARE(train_in_process("", "fp32"), first_); }
+
+  void processes_agree_bit_for_bit_in_bf16() {
+    const QStringList line = train_in_process("", "bf16");
+    if (line.size() != first_.size()) QSKIP("this processor has no bf16 units");
+    QVERIFY(line.at(0).endsWith("/bf16"));
+    QCOMPARE(train_in_process("", "bf16"), line);
+    QCOMPARE(train_in_process("", "auto"), line);
+  }
 
   void lower_instruction_sets_agree_to_rounding() {
     const QStringList own = first_;
-    for (const QString& isa : {QString("avx2"), QString("sse4")}) {
-      const QStringList line = train_in_process(isa);
+    const QMap<QString, QString> names{{"avx512", "avx512_core"}, {"avx2", "avx2"}, {"sse4", "sse41"}};
+    for (const QString& isa : names.keys()) {
+      // Below the bf16 units, "auto" is fp32.
+      const QStringList line = train_in_process(isa, "auto");
       QCOMPARE(line.size(), own.size());
-      QVERIFY2(line.at(0) == (isa == "avx2" ? "avx2" : "sse41") || line.at(0) == own.at(0),
-               qPrintable(line.at(0)));
+      QVERIFY2(line.at(0) == names[isa] + "/fp32" || line.at(0) == own.at(0), qPrintable(line.at(0)));
       for (int step = 1; step <= 5; ++step) {
         QVERIFY2(std::abs(loss(line, step) - loss(own, step)) < 1e-4,
                  qPrintable(isa + " at " + QString::number(step)));
@@ -90,8 +99,8 @@ class TestIsa : public QObject {
 };
 
 int main(int argc, char** argv) {
-  if (argc == 3 && std::string(argv[1]) == "--train") {
-    std::puts(train(argv[2]).c_str());
+  if (argc == 4 && std::string(argv[1]) == "--train") {
+    std::puts(train(argv[2], argv[3]).c_str());
     return 0;
   }
   QCoreApplication application(argc, argv);
