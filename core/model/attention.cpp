@@ -13,6 +13,12 @@ int threads_for(const AttentionShape& shape) {
   return products * shape.dim > 65536 ? omp_get_max_threads() : 1;
 }
 
+// Whether the processor multiplies bf16 pairs faster than it widens them. AMD's do, at twice the rate of
+// fp32; measured on Sapphire Rapids, the instruction has half the rate of fp32.
+bool multiplies_pairs(const Kernels& kernels) {
+  return kernels.attention_forward_pairs != nullptr && __builtin_cpu_is("amd");
+}
+
 }  // namespace
 
 void attention_forward(const Kernels& kernels, const AttentionShape& shape, const AttentionInput& input,
@@ -20,7 +26,9 @@ void attention_forward(const Kernels& kernels, const AttentionShape& shape, cons
   const int threads = threads_for(shape);
   const at::Tensor scratch =
       make_floats({threads * attention_forward_floats(shape) + attention_forward_shared_floats(shape)});
-  kernels.attention_forward(shape, input, threads, floats(scratch), output, log_sum);
+  const auto forward =
+      multiplies_pairs(kernels) ? kernels.attention_forward_pairs : kernels.attention_forward;
+  forward(shape, input, threads, floats(scratch), output, log_sum);
 }
 
 void attention_backward(const Kernels& kernels, const AttentionShape& shape, const AttentionInput& input,
@@ -29,8 +37,9 @@ void attention_backward(const Kernels& kernels, const AttentionShape& shape, con
   const int threads = threads_for(shape);
   const at::Tensor scratch =
       make_floats({threads * attention_backward_floats(shape) + attention_backward_shared_floats(shape)});
-  kernels.attention_backward(shape, input, output, log_sum, gradient_output, threads, floats(scratch),
-                             gradient);
+  const auto backward =
+      multiplies_pairs(kernels) ? kernels.attention_backward_pairs : kernels.attention_backward;
+  backward(shape, input, output, log_sum, gradient_output, threads, floats(scratch), gradient);
 }
 
 }  // namespace neuroshard::model

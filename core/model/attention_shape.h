@@ -39,6 +39,9 @@ constexpr int64_t attention_chunk = 128;
 static constexpr int64_t attention_padded(int64_t dim) {
   return (dim + 15) / 16 * 16;
 }
+static constexpr int64_t attention_even(int64_t rows) {
+  return rows + rows % 2;
+}
 static constexpr int64_t attention_chunks(const AttentionShape& shape) {
   return (shape.past + shape.queries + attention_chunk - 1) / attention_chunk;
 }
@@ -48,8 +51,8 @@ static constexpr int64_t attention_forward_floats(const AttentionShape& shape) {
   const int64_t padded = attention_padded(shape.dim);
   if (shape.queries <= attention_few)
     return shape.heads * shape.queries * attention_chunk + attention_block * padded;
-  return 2 * (shape.past + shape.queries) * padded + 3 * attention_block * padded +
-         attention_block * (attention_block + 3);
+  return 2 * attention_even(shape.past + shape.queries) * padded + 3 * attention_block * padded +
+         attention_block * (attention_block + attention_block / 2 + 3);
 }
 static constexpr int64_t attention_forward_shared_floats(const AttentionShape& shape) {
   if (shape.queries > attention_few) return 0;
@@ -59,8 +62,8 @@ static constexpr int64_t attention_forward_shared_floats(const AttentionShape& s
 }
 static constexpr int64_t attention_backward_floats(const AttentionShape& shape) {
   const int64_t padded = attention_padded(shape.dim);
-  return 4 * shape.queries * padded + 5 * attention_block * padded +
-         2 * attention_block * (attention_block + 1);
+  return 4 * attention_even(shape.queries) * padded + 5 * attention_block * padded +
+         attention_block * (3 * attention_block + 2);
 }
 // Gradients of k and v per query head, if several share a kv head.
 static constexpr int64_t attention_backward_shared_floats(const AttentionShape& shape) {

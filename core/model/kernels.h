@@ -158,6 +158,13 @@ struct Kernels {
   // of a product over rows; zero beyond the rows and columns.  padded_rows: a multiple of packed_rows.
   void (*pack_columns)(const Bf16* source, int64_t rows, int64_t columns, int64_t first, int64_t padded_rows,
                        Bf16* target);
+
+  // Attention with products of bf16 pairs: probabilities and their gradients are rounded to bf16 besides.
+  void (*attention_forward_pairs)(const AttentionShape& shape, const AttentionInput& input, int threads,
+                                  float* scratch, void* output, float* log_sum);
+  void (*attention_backward_pairs)(const AttentionShape& shape, const AttentionInput& input,
+                                   const void* output, const float* log_sum, const void* gradient_output,
+                                   int threads, float* scratch, const AttentionGradient& gradient);
 };
 
 extern const Kernels kernels_sse2;

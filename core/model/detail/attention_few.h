@@ -33,7 +33,8 @@ inline void load_few_queries(const AttentionShape& shape, const AttentionInput& 
     for (int64_t head = 0; head < shape.heads; ++head) {
       const Value* from = values(input.q) + sequence * shape.queries * input.q_stride + head * shape.dim;
       float* to = q + (sequence * shape.heads + head) * shape.queries * padded;
-      load_rows(from, input.q_stride, shape.queries, shape.dim, score_scale(shape), to);
+      load_rows(from, input.q_stride, shape.queries, shape.dim, to);
+      for (int64_t i = 0; i < shape.queries * padded; ++i) to[i] *= score_scale(shape);
     }
   }
 }
@@ -60,7 +61,7 @@ inline void few_scores(const AttentionShape& shape, const Value* k, int64_t stri
     const int64_t left = chunk.count - key;
     const int64_t keys = left < few_keys ? left : few_keys;
     for (int64_t kv_head = 0; kv_head < shape.kv_heads; ++kv_head) {
-      load_rows(k + (chunk.first + key) * stride + kv_head * shape.dim, stride, keys, shape.dim, 1.0f, panel);
+      load_rows(k + (chunk.first + key) * stride + kv_head * shape.dim, stride, keys, shape.dim, panel);
       for (int64_t row = kv_head * shared; row < (kv_head + 1) * shared; ++row) {
         for (int64_t i = 0; i < keys; ++i) {
           Vec sum{};
@@ -99,7 +100,7 @@ inline void few_values(const AttentionShape& shape, const Value* v, int64_t stri
     const int64_t left = chunk.count - key;
     const int64_t keys = left < few_keys ? left : few_keys;
     for (int64_t kv_head = 0; kv_head < shape.kv_heads; ++kv_head) {
-      load_rows(v + (chunk.first + key) * stride + kv_head * shape.dim, stride, keys, shape.dim, 1.0f, panel);
+      load_rows(v + (chunk.first + key) * stride + kv_head * shape.dim, stride, keys, shape.dim, panel);
       for (int64_t row = kv_head * shared; row < (kv_head + 1) * shared; ++row) {
         const float* p = scores + row * attention_chunk + key;
         for (int64_t d = 0; d < padded; d += lanes) {

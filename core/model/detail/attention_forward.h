@@ -8,29 +8,30 @@
 namespace neuroshard::model {
 namespace {
 
-// scores [keys, attention_block] = rows · turned, for the vectors that hold a visible score.
-inline void turned_scores(const Pair& pair, const float* rows, int64_t padded, int64_t dim,
+// scores [keys, attention_block] = rows · turned, for the vectors that hold a visible score. stride: of rows.
+template <class Arithmetic>
+inline void turned_scores(const Pair& pair, const float* rows, int64_t stride, int64_t dim,
                           const float* turned, float* scores) {
   for_row_groups(pair.keys, [&](int64_t key, auto group) {
     const int64_t skipped = pair.first_query(key) / lanes;
     if (skipped >= pair.vectors()) return;
-    const TileOperands operands{rows + key * padded,
-                                padded,
+    const TileOperands operands{rows + key * stride,
+                                stride,
                                 turned + skipped * lanes,
                                 attention_block,
-                                dim,
+                                Arithmetic::steps(dim),
                                 scores + key * attention_block + skipped * lanes,
                                 attention_block,
                                 Previous::Ignored,
                                 nullptr};
-    multiply_rows<decltype(group)::count, false>(operands, pair.vectors() - skipped);
+    multiply_rows<Arithmetic, decltype(group)::count, false>(operands, pair.vectors() - skipped);
   });
 }
 
 // What the softmax has seen so far, per query of a block.
 struct RunningSoftmax {
-  float* highest;  // score
-  float* sum;      // of 2^(score − highest)
+  float* highest;  // scale · score
+  float* sum;      // of 2^(scale · score − highest)
   float* factor;   // that the last block of keys put on what was summed before it
 };
 
@@ -46,28 +47,30 @@ inline Vec highest_of(const float* scores, int64_t count, Vec start) {
   return larger(larger(found[0], found[1]), larger(found[2], found[3]));
 }
 
-// Scores of one vector of queries → 2^(score − highest), zero where masked.
-inline void softmax_lanes(const Pair& pair, int64_t first_lane, float* scores, bool first_keys,
+// Scores of one vector of queries → 2^(scale · score − highest), zero where masked.
+inline void softmax_lanes(const Pair& pair, int64_t first_lane, float scale, float* scores, bool first_keys,
                           const RunningSoftmax& running) {
   const IntVec query = lane_numbers() + static_cast<int32_t>(first_lane + pair.diagonal);
   // Every key before `whole` is seen by all lanes, none from `end` on by any.
   const int64_t whole = pair.keys_before(first_lane + 1);
   const int64_t end = pair.keys_before(first_lane + lanes);
-  Vec highest = first_keys ? all(-INFINITY) : load(running.highest + first_lane);
-  const Vec before = highest;
+  Vec highest = all(-INFINITY);
   for (int64_t key = 0; key < whole; ++key) highest = larger(load(scores + key * attention_block), highest);
   for (int64_t key = whole; key < end; ++key) {
     const Vec score = load(scores + key * attention_block);
     highest = larger(query >= static_cast<int32_t>(key) ? score : highest, highest);
   }
+  const Vec before = first_keys ? Vec{} : load(running.highest + first_lane);
+  highest = highest * scale;
+  if (!first_keys) highest = larger(highest, before);
   Vec sum{};
   for (int64_t key = 0; key < whole; ++key) {
-    const Vec p = exp2_fast(load(scores + key * attention_block) - highest);
+    const Vec p = exp2_fast(load(scores + key * attention_block) * scale - highest);
     store(scores + key * attention_block, p);
     sum += p;
   }
   for (int64_t key = whole; key < end; ++key) {
-    Vec p = exp2_fast(load(scores + key * attention_block) - highest);
+    Vec p = exp2_fast(load(scores + key * attention_block) * scale - highest);
     p = query >= static_cast<int32_t>(key) ? p : Vec{};
     store(scores + key * attention_block, p);
     sum += p;
@@ -80,6 +83,7 @@ inline void softmax_lanes(const Pair& pair, int64_t first_lane, float* scores, b
 }
 
 // sum [queries, padded] = P · rows, P turned.
+template <class Arithmetic>
 inline void add_weighted(const Pair& pair, const float* p, const float* rows, int64_t padded, float* sum,
                          Previous previous, const float* factor) {
   for_row_groups(pair.queries, [&](int64_t query, auto group) {
@@ -88,15 +92,16 @@ inline void add_weighted(const Pair& pair, const float* p, const float* rows, in
                                 attention_block,
                                 rows,
                                 padded,
-                                pair.keys_before(query + count),
+                                Arithmetic::steps(pair.keys_before(query + count)),
                                 sum + query * padded,
                                 padded,
                                 previous,
                                 factor == nullptr ? nullptr : factor + query};
-    multiply_rows<count, true>(operands, padded / lanes);
+    multiply_rows<Arithmetic, count, true>(operands, padded / lanes);
   });
 }
 
+// What one thread works in. Operands may be fp32 or pairs of bf16, which need half of the room.
 struct ForwardScratch {
   float* k;  // [keys, padded]
   float* v;
@@ -104,12 +109,13 @@ struct ForwardScratch {
   float* q_turned;  // [padded, attention_block]
   float* sum;       // [attention_block, padded]
   float* scores;    // [attention_block, attention_block]
+  float* p;         // the same for pairs, if the table has them
   RunningSoftmax running;
 };
 
 inline ForwardScratch forward_scratch(const AttentionShape& shape, float* memory) {
   const int64_t padded = attention_padded(shape.dim);
-  const int64_t keys = (shape.past + shape.queries) * padded;
+  const int64_t keys = attention_even(shape.past + shape.queries) * padded;
   const int64_t block = attention_block * padded;
   ForwardScratch scratch;
   scratch.k = memory;
@@ -118,31 +124,61 @@ inline ForwardScratch forward_scratch(const AttentionShape& shape, float* memory
   scratch.q_turned = scratch.q + block;
   scratch.sum = scratch.q_turned + block;
   scratch.scores = scratch.sum + block;
-  scratch.running.highest = scratch.scores + attention_block * attention_block;
+  scratch.p = scratch.scores + attention_block * attention_block;
+  scratch.running.highest = scratch.p + attention_block * attention_block / 2;
   scratch.running.sum = scratch.running.highest + attention_block;
   scratch.running.factor = scratch.running.sum + attention_block;
   return scratch;
 }
 
+// How operands are laid out for a product. Single values: fp32, as they are.
+struct SingleOperands {
+  using Arithmetic = Single;
+  static constexpr bool separate = false;  // whether first and second operands differ
+  static int64_t stride(int64_t values) { return values; }
+
+  // Keys or values as the first operand of the scores.
+  static void load_first(const Value* source, int64_t stride, int64_t rows, int64_t dim, float* target) {
+    load_rows(source, stride, rows, dim, target);
+  }
+  // Rows as the second operand of a product that runs over rows.
+  static void load_second(const Value* source, int64_t stride, int64_t rows, int64_t dim, float* target) {
+    load_rows(source, stride, rows, dim, target);
+  }
+  // Queries as the second operand of the scores.
+  static void load_turned(const Value* source, int64_t stride, int64_t rows, int64_t dim, float* scratch,
+                          float* target) {
+    load_rows(source, stride, rows, dim, scratch);
+    turn_rows(scratch, rows, attention_padded(dim), target);
+  }
+  // Scores [keys, attention_block] as the first operand of a product over keys, and over queries.
+  static const float* over_keys(const Pair&, const float* scores, float*) { return scores; }
+  static const float* over_queries(const Pair&, const float* scores, float*) { return scores; }
+};
+
+template <class Operands>
 inline void forward_block(const AttentionShape& shape, const AttentionInput& input, int64_t sequence,
                           int64_t head, int64_t block, const ForwardScratch& scratch, Value* output,
                           float* log_sum) {
+  using Arithmetic = typename Operands::Arithmetic;
   const int64_t padded = attention_padded(shape.dim);
   const int64_t width = shape.heads * shape.dim;
   const int64_t first = block * attention_block;
   const int64_t left = shape.queries - first;
   const int64_t queries = left < attention_block ? left : attention_block;
   const int64_t row = sequence * shape.queries + first;
-  load_rows(values(input.q) + row * input.q_stride + head * shape.dim, input.q_stride, queries, shape.dim,
-            score_scale(shape), scratch.q);
-  turn_rows(scratch.q, queries, padded, scratch.q_turned);
+  Operands::load_turned(values(input.q) + row * input.q_stride + head * shape.dim, input.q_stride, queries,
+                        shape.dim, scratch.q, scratch.q_turned);
   for (int64_t key = 0; key < shape.past + first + queries; key += attention_block) {
     const Pair pair = pair_of(shape.past + first, queries, key);
-    turned_scores(pair, scratch.k + key * padded, padded, shape.dim, scratch.q_turned, scratch.scores);
+    const int64_t at = key * Operands::stride(padded);
+    turned_scores<Arithmetic>(pair, scratch.k + at, Operands::stride(padded), shape.dim, scratch.q_turned,
+                              scratch.scores);
     for (int64_t lane = 0; lane < queries; lane += lanes)
-      softmax_lanes(pair, lane, scratch.scores + lane, key == 0, scratch.running);
-    add_weighted(pair, scratch.scores, scratch.v + key * padded, padded, scratch.sum,
-                 key == 0 ? Previous::Ignored : Previous::Scaled, scratch.running.factor);
+      softmax_lanes(pair, lane, score_scale(shape), scratch.scores + lane, key == 0, scratch.running);
+    const float* p = Operands::over_keys(pair, scratch.scores, scratch.p);
+    add_weighted<Arithmetic>(pair, p, scratch.v + at, padded, scratch.sum,
+                             key == 0 ? Previous::Ignored : Previous::Scaled, scratch.running.factor);
   }
   Value* out = output + row * width + head * shape.dim;
   float* log_row = log_sum + (sequence * shape.heads + head) * shape.queries + first;
@@ -153,17 +189,9 @@ inline void forward_block(const AttentionShape& shape, const AttentionInput& inp
   }
 }
 
-// Rows of one kv head, unless they are there already.
-inline void load_keys(const AttentionShape& shape, const AttentionInput& input, int64_t sequence,
-                      int64_t kv_head, float* k, float* v) {
-  const int64_t keys = shape.past + shape.queries;
-  const int64_t offset = sequence * keys * input.kv_stride + kv_head * shape.dim;
-  load_rows(values(input.k) + offset, input.kv_stride, keys, shape.dim, 1.0f, k);
-  load_rows(values(input.v) + offset, input.kv_stride, keys, shape.dim, 1.0f, v);
-}
-
 // Tasks: (sequence, kv head, part); a part is every parts-th block of queries of the heads that share the
 // keys.
+template <class Operands>
 inline void attention_forward_blocks(const AttentionShape& shape, const AttentionInput& input, int threads,
                                      float* scratch, Value* output, float* log_sum) {
   const int64_t blocks = (shape.queries + attention_block - 1) / attention_block;
@@ -182,12 +210,17 @@ inline void attention_forward_blocks(const AttentionShape& shape, const Attentio
       const int64_t kv = task / parts;
       const int64_t sequence = kv / shape.kv_heads;
       const int64_t kv_head = kv % shape.kv_heads;
-      if (kv != loaded) load_keys(shape, input, sequence, kv_head, own.k, own.v);
+      const int64_t keys = shape.past + shape.queries;
+      const int64_t at = sequence * keys * input.kv_stride + kv_head * shape.dim;
+      if (kv != loaded) {
+        Operands::load_first(values(input.k) + at, input.kv_stride, keys, shape.dim, own.k);
+        Operands::load_second(values(input.v) + at, input.kv_stride, keys, shape.dim, own.v);
+      }
       loaded = kv;
       // The last blocks see the most keys: they come first.
       for (int64_t unit = task % parts; unit < units; unit += parts) {
-        forward_block(shape, input, sequence, kv_head * group + unit % group, blocks - 1 - unit / group, own,
-                      output, log_sum);
+        forward_block<Operands>(shape, input, sequence, kv_head * group + unit % group,
+                                blocks - 1 - unit / group, own, output, log_sum);
       }
     }
   }

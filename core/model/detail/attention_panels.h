@@ -18,15 +18,14 @@ inline float score_scale(const AttentionShape& shape) {
   return log2_e / sqrtf(static_cast<float>(shape.dim));
 }
 
-// target [rows, padded] = source · scale
-inline void load_rows(const Value* source, int64_t stride, int64_t rows, int64_t dim, float scale,
-                      float* target) {
+// target [rows, padded] = source
+inline void load_rows(const Value* source, int64_t stride, int64_t rows, int64_t dim, float* target) {
   const int64_t padded = attention_padded(dim);
   for (int64_t r = 0; r < rows; ++r) {
     const Value* from = source + r * stride;
     float* to = target + r * padded;
 #pragma omp simd
-    for (int64_t i = 0; i < dim; ++i) to[i] = widened(from[i]) * scale;
+    for (int64_t i = 0; i < dim; ++i) to[i] = widened(from[i]);
     for (int64_t i = dim; i < padded; ++i) to[i] = 0;
   }
 }

@@ -41,7 +41,11 @@ extern const Kernels NS_KERNEL_TABLE = {
     adamw_packed,
     transpose_columns,
     pack_columns,
+    attention_forward_pairs,
+    attention_backward_pairs,
 #else
+    nullptr,
+    nullptr,
     nullptr,
     nullptr,
     nullptr,
