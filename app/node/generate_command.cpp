@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "app/node/open_directory.h"
 #include "core/engine/generator.h"
+#include "core/platform/terminal.h"
 
 namespace neuroshard::app {
 namespace {
@@ -17,20 +17,6 @@ struct GenerateFlags {
   std::optional<std::uint64_t> seed;
   std::shared_ptr<SettingFlags> settings = std::make_shared<SettingFlags>();
 };
-
-Expected<std::string> read_standard_input() {
-  std::string text;
-  std::array<char, 4096> buffer{};
-  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), stdin)) {
-    text.append(buffer.data(), count);
-    if (text.size() > engine::max_prompt_bytes) {
-      return make_error(
-          ErrorCode::InvalidArgument,
-          fmt::format("standard input holds more than {} bytes of prompt", engine::max_prompt_bytes));
-    }
-  }
-  return text;
-}
 
 std::uint64_t random_seed(crypto::Entropy& entropy) {
   std::array<std::uint8_t, 4> bytes{};  // short enough to type again
@@ -58,7 +44,8 @@ void report(const engine::Generation& result, const engine::SessionInfo& info, c
 
 Expected<void> run_generate(GenerateFlags flags, CommandContext& context) {
   if (flags.options.prompt == "-") {
-    NS_ASSIGN_OR_RETURN(flags.options.prompt, read_standard_input());
+    NS_ASSIGN_OR_RETURN(flags.options.prompt,
+                        platform::read_standard_input(engine::max_prompt_bytes, context.stop));
   }
   NS_RETURN_IF_ERROR(compute::validate(flags.options.sampling));
   NS_ASSIGN_OR_RETURN(const OpenedDirectory opened,

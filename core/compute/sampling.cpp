@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 namespace neuroshard::compute {
@@ -18,22 +19,121 @@ bool more_likely(const Candidate& a, const Candidate& b) {
   return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
 }
 
-std::vector<Candidate> finite_candidates(Span<const float> logits) {
-  std::vector<Candidate> candidates;
-  candidates.reserve(logits.size());
+// The `keep` likeliest, sorted. One pass: most logits are below the worst that is kept so far.
+std::vector<Candidate> most_likely(Span<const float> logits, std::size_t keep) {
+  std::vector<Candidate> kept;
+  kept.reserve(std::min(logits.size(), 2 * keep));
+  float least = -std::numeric_limits<float>::infinity();
+  const auto cut = [&] {
+    const auto end = kept.begin() + static_cast<std::ptrdiff_t>(keep);
+    std::nth_element(kept.begin(), end - 1, kept.end(), more_likely);
+    kept.erase(end, kept.end());
+    least = kept.back().logit;
+  };
   for (std::size_t i = 0; i < logits.size(); ++i) {
-    if (std::isfinite(logits[i])) candidates.push_back({static_cast<std::int32_t>(i), logits[i]});
+    // Equal logits rank by the lower token, which came before.
+    if (!(logits[i] > least) || !std::isfinite(logits[i])) continue;
+    kept.push_back({static_cast<std::int32_t>(i), logits[i]});
+    if (kept.size() == 2 * keep) cut();
   }
-  return candidates;
+  if (kept.size() > keep) cut();
+  std::sort(kept.begin(), kept.end(), more_likely);
+  return kept;
 }
 
-// Leaves the `keep` most likely, sorted.
-void keep_best(std::vector<Candidate>& candidates, std::size_t keep) {
-  keep = std::min(keep, candidates.size());
-  const auto end = candidates.begin() + static_cast<std::ptrdiff_t>(keep);
-  if (end != candidates.end()) std::nth_element(candidates.begin(), end, candidates.end(), more_likely);
-  candidates.resize(keep);
+constexpr double negligible = -60;  // of a million tokens with e^−60, one is drawn in 10^20 draws
+
+// log of a probability up to a constant; 0 for the likeliest token.
+double exponent_of(float logit, float highest, float temperature) {
+  return (double{logit} - highest) / temperature;
+}
+// In double precision: the same everywhere but for the last bits of exp.
+double weight_of(double exponent) {
+  return exponent > negligible ? std::exp(exponent) : 0.0;
+}
+
+// Weights of all tokens, and their sums in bins of neighbouring logits, so that top-p sorts one bin only.
+struct Weighing {
+  static constexpr std::size_t bins = 1024;
+  std::vector<double> weights;  // 0 where the logit is not finite
+  std::vector<double> bin_sums = std::vector<double>(bins);
+  double sum = 0;
+
+  Weighing(Span<const float> logits, float highest, float temperature) {
+    weights.reserve(logits.size());
+    for (const float logit : logits) {
+      const double exponent = exponent_of(logit, highest, temperature);
+      weights.push_back(std::isfinite(logit) ? weight_of(exponent) : 0.0);
+      sum += weights.back();
+      if (weights.back() > 0) bin_sums[bin_of(exponent)] += weights.back();
+    }
+  }
+  static std::size_t bin_of(double exponent) {
+    return std::min(bins - 1, static_cast<std::size_t>(exponent / negligible * double{bins}));
+  }
+};
+
+// The likeliest tokens down to `least`, and the sum of their weights.
+struct Nucleus {
+  Candidate least{std::numeric_limits<std::int32_t>::max(), -std::numeric_limits<float>::infinity()};
+  double sum = 0;
+};
+
+Nucleus nucleus_of(Span<const float> logits, const Weighing& weighing, float highest,
+                   const SamplingOptions& options) {
+  const double reach = options.top_p * weighing.sum;
+  Nucleus nucleus;
+  std::size_t bin = 0;
+  while (bin < Weighing::bins && nucleus.sum + weighing.bin_sums[bin] < reach) {
+    nucleus.sum += weighing.bin_sums[bin++];
+  }
+  std::vector<Candidate> candidates;  // of the bin in which the sum is reached
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    if (weighing.weights[i] > 0 &&
+        Weighing::bin_of(exponent_of(logits[i], highest, options.temperature)) == bin) {
+      candidates.push_back({static_cast<std::int32_t>(i), logits[i]});
+    }
+  }
   std::sort(candidates.begin(), candidates.end(), more_likely);
+  for (const Candidate& candidate : candidates) {
+    nucleus.sum += weighing.weights[static_cast<std::size_t>(candidate.token)];
+    nucleus.least = candidate;
+    if (nucleus.sum >= reach) break;
+  }
+  return nucleus;
+}
+
+std::int32_t draw_of_all(Span<const float> logits, const SamplingOptions& options, const Candidate& best,
+                         double uniform) {
+  const Weighing weighing(logits, best.logit, options.temperature);
+  Nucleus nucleus;
+  nucleus.sum = weighing.sum;
+  if (options.top_p < 1.0f) nucleus = nucleus_of(logits, weighing, best.logit, options);
+  double sum = 0;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    const Candidate candidate{static_cast<std::int32_t>(i), logits[i]};
+    if (weighing.weights[i] == 0 || more_likely(nucleus.least, candidate)) continue;
+    sum += weighing.weights[i];
+    if (sum > uniform * nucleus.sum) return candidate.token;
+  }
+  return best.token;
+}
+
+// Draws among the sorted candidates that together reach top-p.
+std::int32_t draw_of(const std::vector<Candidate>& candidates, const SamplingOptions& options,
+                     double uniform) {
+  std::vector<double> sums;
+  sums.reserve(candidates.size());
+  double sum = 0;
+  for (const Candidate& candidate : candidates) {
+    sum += weight_of(exponent_of(candidate.logit, candidates.front().logit, options.temperature));
+    sums.push_back(sum);
+  }
+  const double reach = options.top_p < 1.0f ? options.top_p * sum : sum;
+  const double total = *std::min(std::lower_bound(sums.begin(), sums.end(), reach), sums.end() - 1);
+  const auto chosen = std::upper_bound(sums.begin(), sums.end(), uniform * total) - sums.begin();
+  const auto index = std::min<std::ptrdiff_t>(chosen, static_cast<std::ptrdiff_t>(candidates.size()) - 1);
+  return candidates[static_cast<std::size_t>(index)].token;
 }
 
 }  // namespace
@@ -54,29 +154,16 @@ Expected<void> validate(const SamplingOptions& options) {
 
 Expected<std::int32_t> sample_token(Span<const float> logits, const SamplingOptions& options, Rng& rng) {
   NS_RETURN_IF_ERROR(validate(options));
-  std::vector<Candidate> candidates = finite_candidates(logits);
+  const bool cut = options.temperature > 0 && options.top_k != 0 && options.top_k < logits.size();
+  const std::vector<Candidate> candidates = most_likely(logits, cut ? options.top_k : 1);
   if (candidates.empty()) {
     return make_error(ErrorCode::InvalidArgument,
                       "The model gave no usable prediction (no finite logit); its weights may be damaged.");
   }
-  if (options.temperature == 0.0f)
-    return std::min_element(candidates.begin(), candidates.end(), more_likely)->token;
-  keep_best(candidates, options.top_k == 0 ? candidates.size() : options.top_k);
-
-  // Double precision, in sorted order: the same sums everywhere but for the last bits of exp.
-  std::vector<double> cumulative;
-  double sum = 0;
-  for (const Candidate& candidate : candidates) {
-    sum += std::exp((double{candidate.logit} - candidates.front().logit) / options.temperature);
-    cumulative.push_back(sum);
-  }
-  const double reach = options.top_p < 1.0f ? options.top_p * sum : sum;
-  const auto last = std::lower_bound(cumulative.begin(), cumulative.end(), reach);
-  const double total = last == cumulative.end() ? sum : *last;
-  const auto chosen = std::upper_bound(cumulative.begin(), cumulative.end(), rng.uniform() * total);
-  const auto index = std::min<std::ptrdiff_t>(chosen - cumulative.begin(),
-                                              static_cast<std::ptrdiff_t>(candidates.size()) - 1);
-  return candidates[static_cast<std::size_t>(index)].token;
+  if (options.temperature == 0.0f) return candidates.front().token;
+  const double uniform = rng.uniform();
+  return cut ? draw_of(candidates, options, uniform)
+             : draw_of_all(logits, options, candidates.front(), uniform);
 }
 
 }  // namespace neuroshard::compute

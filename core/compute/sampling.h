@@ -22,7 +22,7 @@ Expected<void> validate(const SamplingOptions& options);
 // Order: temperature, then top-k, then top-p over what is left; one draw from rng unless the temperature is
 // 0. Equal logits rank by the lower token. The same logits, options and rng state give the same token on
 // every machine. A token whose logit is −inf or not a number is never chosen. Errors: InvalidArgument for bad
-// options or when no logit is finite.   Cost: O(V), plus a sort of what may be chosen.
+// options or when no logit is finite.   Cost: one or two passes over V, plus a sort of what may be chosen.
 Expected<std::int32_t> sample_token(Span<const float> logits, const SamplingOptions& options, Rng& rng);
 
 }  // namespace neuroshard::compute

@@ -1,11 +1,14 @@
 #include "core/platform/terminal.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cstring>
 
 namespace neuroshard::platform {
 namespace {
@@ -85,6 +88,29 @@ int terminal_width(int fallback) {
     if (ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   }
   return fallback;
+}
+
+Expected<std::string> read_standard_input(std::size_t max_bytes, const CancelToken& stop) {
+  constexpr int look_milliseconds = 100;
+  std::string text;
+  std::array<char, 4096> buffer{};
+  while (true) {
+    if (stop.cancelled()) return make_error(ErrorCode::Cancelled, "stopped while reading standard input");
+    pollfd input{STDIN_FILENO, POLLIN, 0};
+    const int ready = poll(&input, 1, look_milliseconds);
+    if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
+    const ssize_t count = ready < 0 ? -1 : read(STDIN_FILENO, buffer.data(), buffer.size());
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (count < 0) {
+      return make_error(ErrorCode::Io, std::string("standard input can't be read: ") + std::strerror(errno));
+    }
+    if (count == 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+    if (text.size() > max_bytes) {
+      return make_error(ErrorCode::InvalidArgument,
+                        "standard input holds more than " + std::to_string(max_bytes) + " bytes");
+    }
+  }
 }
 
 Expected<std::string> prompt(std::string_view question, bool hidden) {

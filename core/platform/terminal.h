@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/cancel.h"
 #include "core/base/expected.h"
 
 namespace neuroshard::platform {
@@ -14,6 +15,10 @@ enum class Stream { In, Out, Error };
 bool is_terminal(Stream stream);
 // Columns of the terminal behind standard error or output; `fallback` when neither is one.
 int terminal_width(int fallback);
+
+// Standard input to its end. Looks at `stop` while nothing comes, so that a person who types nothing can
+// still end the program.  InvalidArgument: more than max_bytes. Cancelled. Io: it is closed or can't be read.
+Expected<std::string> read_standard_input(std::size_t max_bytes, const CancelToken& stop);
 
 // Asks on the controlling terminal (also when standard input and output are redirected) and returns one line
 // without its end. hidden: what is typed is not shown. The caller wipes the answer if it is a secret.

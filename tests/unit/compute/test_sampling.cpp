@@ -1,6 +1,7 @@
 // Choosing tokens: greedy, temperature, top-k, top-p, and that a seed repeats the choice.
 #include <QtTest>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -92,6 +93,59 @@ class TestSampling : public QObject {
     };
     QVERIFY(run(3) == run(3));
     QVERIFY(run(3) != run(4));
+  }
+
+  void large_vocabularies_are_cut_as_by_a_full_sort_data() {
+    QTest::addColumn<int>("top_k");
+    QTest::addColumn<float>("top_p");
+    QTest::newRow("k") << 300 << 1.0f;
+    QTest::newRow("p, few tokens") << 0 << 0.02f;
+    QTest::newRow("p, many tokens") << 0 << 0.6f;
+    QTest::newRow("p of k") << 500 << 0.5f;
+    QTest::newRow("all") << 0 << 1.0f;
+  }
+
+  void large_vocabularies_are_cut_as_by_a_full_sort() {
+    QFETCH(int, top_k);
+    QFETCH(float, top_p);
+    // Nearly flat, with many equal logits, and a few impossible tokens among them.
+    std::vector<float> logits(1200);
+    Rng source(8);
+    for (float& logit : logits) logit = static_cast<float>(source.below(200)) / 100.0f;
+    for (std::size_t i = 0; i < logits.size(); i += 97) logits[i] = -std::numeric_limits<float>::infinity();
+
+    std::vector<std::int32_t> order;
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+      if (std::isfinite(logits[i])) order.push_back(static_cast<std::int32_t>(i));
+    }
+    const auto logit = [&](std::int32_t token) { return logits[static_cast<std::size_t>(token)]; };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::int32_t a, std::int32_t b) { return logit(a) > logit(b); });
+    if (top_k > 0) order.resize(static_cast<std::size_t>(top_k));
+    double sum = 0;
+    for (const std::int32_t token : order) sum += std::exp(double{logit(token)});
+    std::map<std::int32_t, double> probability;
+    double reached = 0;
+    for (const std::int32_t token : order) {
+      if (reached >= top_p * sum) break;
+      reached += probability[token] = std::exp(double{logit(token)});
+    }
+
+    const SamplingOptions options = options_of(1, static_cast<std::uint32_t>(top_k), top_p);
+    Rng rng(6);
+    std::map<std::int32_t, int> counts;
+    const int all = 30 * static_cast<int>(probability.size());
+    for (int i = 0; i < all; ++i)
+      ++counts[sample_token(Span<const float>(logits), options, rng).value_or(-1)];
+    double distance = 0;  // chi-squared; its mean is the number of tokens, its variance twice that
+    for (const auto& [token, weight] : probability) {
+      const double expected = weight / reached * all;
+      distance += (counts[token] - expected) * (counts[token] - expected) / expected;
+    }
+    QCOMPARE(counts.size(), probability.size());  // each of them, and no other
+    const auto tokens = static_cast<double>(probability.size());
+    QVERIFY2(distance < tokens + 5 * std::sqrt(2 * tokens),
+             qPrintable(QString("%1 for %2 tokens").arg(distance).arg(tokens)));
   }
 
   void impossible_tokens_are_never_chosen() {
