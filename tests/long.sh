@@ -20,6 +20,7 @@ kill            50 kill -9 at random moments; the losses must equal an uninterru
 memory          the memory limit at three values, under a watchdog and, where possible, in a cgroup
 shakespeare     the small nanoGPT setting on Tiny Shakespeare, dense and mixture of experts, 2000 steps
 bench           neuroshardd bench
+bench-peers     training beside a well-configured PyTorch, interleaved, with the losses of both (BENCH_ROWS: some rows only)
 bare-debian     both commands of the README in a bare Debian 12 made by debootstrap (root)
 TXT
 }
@@ -198,6 +199,19 @@ target_bench() {
   "$NODE" bench | tee "$STATE/bench.log"
   entry_head
   sed 's/^/    /' "$STATE/bench.log"
+}
+
+target_bench_peers() {
+  install_packages build test long
+  build_release
+  status=0
+  # shellcheck disable=SC2086
+  { python3 tests/bench/compare.py --ours build/release/tests/bench_ours_server --json "$STATE/peers.json" \
+      ${BENCH_ROWS:+--rows $BENCH_ROWS} || echo "exit $?" >"$STATE/failed"; } 2>&1 | tee "$STATE/peers.log"
+  if [ -e "$STATE/failed" ]; then rm -f "$STATE/failed"; status=1; fi
+  entry_head
+  sed 's/^/    /' "$STATE/peers.log"
+  return $status
 }
 
 target_bare_debian() {

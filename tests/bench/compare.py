@@ -28,8 +28,9 @@ LOSS_TOLERANCE = 0.005
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def gemm_rate(child, precision, side, tries=3):
-    """Best of some tries, in operations per second; 0 where it has no such product."""
+def gemm_rate(child, precision, side, tries=6):
+    """Best of some tries, in operations per second; 0 where it has no such product. The threads of a process need a
+    moment until each has a core of its own."""
     best = 0.0
     for _ in range(tries):
         answer = child.ask({"do": "gemm", "precision": precision, "side": side, "repeats": 24}, may_fail=True)
@@ -136,17 +137,30 @@ class Row:
 
 
 def compare_values(row, values):
-    """Differences of what the contenders computed, against PyTorch in fp32 where it takes part."""
+    """Differences of what all contenders computed, against PyTorch in fp32 where it takes part."""
     base = "PyTorch fp32" if "PyTorch fp32" in values else next(n for n in values if n.startswith("PyTorch"))
     last = row["compared"]
     result = {}
     for name, series in values.items():
-        if name.startswith("ours") and last:
+        if name != base and last:
             mine, theirs = series[-last:], values[base][-last:]
             result[name] = {"first": series[0], "first_of_peer": values[base][0], "last": sum(mine) / last,
                             "last_of_peer": sum(theirs) / last, "peer": base, "steps": len(series),
                             "difference": abs(sum(mine) - sum(theirs)) / last}
     return result
+
+
+def losses_agree(row, values, differences):
+    """Ours within the tolerance of PyTorch in fp32. In bf16 also when it is within it of PyTorch in bf16: rounding alone
+    may move both as far."""
+    tolerance, last = LOSS_TOLERANCE * row.get("scale", 1.0), row["compared"]
+    for name in differences:
+        if not name.startswith("ours") or differences[name]["difference"] <= tolerance:
+            continue
+        peer = values.get("PyTorch bf16")
+        if name != "ours bf16" or not peer or abs(sum(values[name][-last:]) - sum(peer[-last:])) / last > tolerance:
+            return False
+    return True
 
 
 def measure(name, row, options, environment):
@@ -158,7 +172,7 @@ def measure(name, row, options, environment):
         kept, dropped = summary(running.run())
         speeds = judge(row, kept)
         values = compare_values(row, running.values)
-        ok = all(v["difference"] <= LOSS_TOLERANCE * row.get("scale", 1.0) for v in values.values())
+        ok = losses_agree(row, running.values, values)
         return {"row": name, "description": row["description"], "unit": row["unit"], "kept": len(kept),
                 "dropped": dropped, "steady": len(kept) >= min(5, row["rounds"]), **speeds, "values": values,
                 "values_agree": ok, "notes": running.notes}
