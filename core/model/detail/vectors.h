@@ -47,10 +47,12 @@ inline Vec larger(Vec a, Vec b) {
   return (Vec)_mm_max_ps((__m128)a, (__m128)b);
 #endif
 }
+// In halves, so that few additions wait for each other.
 inline float sum_of(Vec value) {
-  float sum = 0;
-  for (int i = 0; i < lanes; ++i) sum += value[i];
-  return sum;
+#pragma GCC unroll 4
+  for (int distance = lanes / 2; distance > 0; distance /= 2)
+    value += __builtin_shuffle(value, lane_numbers() + distance);
+  return value[0];
 }
 
 // 2^x to about 2 units in the last place for x ≤ 127; below −125 it stays there instead of vanishing. NaN
