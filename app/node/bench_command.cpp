@@ -23,8 +23,14 @@ constexpr BenchRow rows[] = {
     {"tokenizer", "encoding text, one thread", bench_tokenizer},
     {"merge-learning", "learning a vocabulary of 4096 from text, one thread", bench_merge_learning},
     {"safetensors", "writing and reading weight files in the page cache", bench_safetensors},
-    {"startup", "starting neuroshardd for --help", bench_startup},
+    {"startup", "starting neuroshardd for --help and wallet show", bench_startup},
+    {"gemm", "matrix products in fp32 and bf16: the limit of training", bench_gemm},
+    {"nanogpt", "training 0.8 M parameters, 4 layers of width 128", bench_nanogpt},
+    {"dense25m", "training 25 M parameters, 8 layers of width 512", bench_dense25m},
     {"training", "training the model of the profile solo", bench_training},
+    {"moe-layer", "a layer of 8 experts beside the dense layer of the same work", bench_moe_layer},
+    {"optimizer", "AdamW and clipping of 25 M parameters", bench_optimizer},
+    {"generation", "generating with 144 M parameters, one sequence", bench_generation},
 };
 
 struct BenchFlags {
@@ -34,7 +40,7 @@ struct BenchFlags {
   std::uint32_t threads = 0;
   std::string text;
   std::string scratch;
-  std::string precision = "fp32";
+  std::string precision = "auto";
   bool list = false;
 };
 
@@ -223,8 +229,10 @@ void add_bench_command(CLI::App& root, CommandContext& context) {
       ->check(CLI::Range(0u, 1024u).description(""))
       ->type_name("N")
       ->capture_default_str();
-  bench.add_option("--precision", flags->precision, "fp32 or bf16, for computing")
-      ->check(CLI::IsMember({"fp32", "bf16"}).description(""))
+  bench
+      .add_option("--precision", flags->precision,
+                  "fp32, bf16 or auto (what this processor is faster with), for computing")
+      ->check(CLI::IsMember({"fp32", "bf16", "auto"}).description(""))
       ->type_name("NAME")
       ->capture_default_str();
   bench.add_option("--text", flags->text, "a text file for the tokenizer, instead of generated text")

@@ -25,7 +25,7 @@ struct BenchContext {
   std::string text_file;  // for the tokenizer; empty: generated text
   std::string scratch;    // an existing directory that is ours
   unsigned threads = 0;   // for computing; 0 = all
-  std::string precision;  // for computing: "fp32", "bf16"
+  std::string precision;  // for computing: "fp32", "bf16", "auto"
 };
 
 // A speed as people read it: units per second divided by scale.
@@ -71,6 +71,12 @@ Expected<BenchReport> bench_tokenizer(BenchContext& context);
 Expected<BenchReport> bench_merge_learning(BenchContext& context);
 Expected<BenchReport> bench_safetensors(BenchContext& context);
 Expected<BenchReport> bench_startup(BenchContext& context);
+Expected<BenchReport> bench_gemm(BenchContext& context);
+Expected<BenchReport> bench_nanogpt(BenchContext& context);
+Expected<BenchReport> bench_dense25m(BenchContext& context);
 Expected<BenchReport> bench_training(BenchContext& context);
+Expected<BenchReport> bench_moe_layer(BenchContext& context);
+Expected<BenchReport> bench_optimizer(BenchContext& context);
+Expected<BenchReport> bench_generation(BenchContext& context);
 
 }  // namespace neuroshard::app

@@ -1,138 +1,117 @@
-// Training the model of the profile solo through the compute module, as a share of the matrix product's
-// speed that the same module reaches in the same round.
+// Training models of several sizes through the compute module, as a share of the matrix product's speed that
+// the same module reaches in the same precision and round.
 #include <fmt/format.h>
 
-#include <cstring>
-
-#include "app/node/bench_row.h"
-#include "core/base/rng.h"
-#include "core/compute/module.h"
+#include "app/node/bench_compute.h"
 #include "core/engine/network_profile.h"
 
 namespace neuroshard::app {
 namespace {
 
 constexpr std::uint32_t gemm_side = 1024;
-constexpr int gemm_repeats = 4;
-constexpr std::uint32_t sequences = 8;  // of a micro-batch (SPEC §6)
 
-Contender gemm_yardstick(compute::Module& module) {
-  const std::size_t count = std::size_t{gemm_side} * gemm_side;
-  auto a = std::make_shared<std::vector<float>>(count, 0.5f);
-  auto b = std::make_shared<std::vector<float>>(count, 0.25f);
-  auto c = std::make_shared<std::vector<float>>(count);
-  return {"GEMM", [&module, a, b, c]() -> Expected<double> {
-            for (int i = 0; i < gemm_repeats; ++i) {
-              const compute::Status status =
-                  module.gemm(gemm_side, gemm_side, gemm_side, a->data(), b->data(), c->data());
-              if (!status.ok()) return compute::to_error(status);
-            }
-            return 2.0 * gemm_repeats * gemm_side * gemm_side * gemm_side;
-          }};
-}
-
-// Forward and backward: six operations per active parameter and token (Kaplan et al. 2020), and the
-// attention's two products over half of the positions on average.
-double operations_per_token(const compute::ModelShape& shape) {
-  const double attention = 6.0 * shape.layers * shape.hidden * shape.sequence;
-  return 6.0 * static_cast<double>(compute::active_parameter_count(shape)) + attention;
-}
-
-class TrainingStep {
- public:
-  TrainingStep(compute::Stage& stage, const compute::ModelShape& shape) : stage_(stage), shape_(shape) {
-    Rng rng(1);
-    tokens_.resize(std::size_t{sequences} * shape.sequence);
-    for (auto& token : tokens_) token = static_cast<std::int32_t>(rng.below(shape.vocab));
-    targets_.assign(tokens_.begin() + 1, tokens_.end());
-    targets_.push_back(-1);
-  }
-
-  Expected<void> initialise() {
-    const Hash256 seed{1};
-    for (std::uint32_t i = 0; i < stage_.slot_count(); ++i) {
-      const compute::SlotBuffers slot = stage_.slot(i);
-      std::vector<float> values(slot.count);
-      compute::initialise_slot(shape_, slot.id, seed, {values.data(), values.size()});
-      const compute::Status status = stage_.copy_in(i, compute::SlotBuffer::Parameters, values.data());
-      if (!status.ok()) return compute::to_error(status);
-    }
-    stage_.parameters_changed();
-    return {};
-  }
-
-  Expected<double> forward_backward() {
-    const compute::MicroBatch batch{sequences, shape_.sequence, tokens_.data(), targets_.data(), nullptr};
-    compute::ForwardMetrics metrics;
-    compute::Status status = stage_.forward(++id_, batch, nullptr, &metrics);
-    if (status.ok()) status = stage_.backward(id_, nullptr, nullptr);
-    if (!status.ok()) return compute::to_error(status);
-    return operations_per_token(shape_) * static_cast<double>(tokens_.size());
-  }
-
-  // The same and the optimizer's step, once per micro-batch: a lower bound, since real steps accumulate
-  // several.
-  Expected<double> whole_step() {
-    NS_ASSIGN_OR_RETURN(const double operations, forward_backward());
-    compute::StepOptions options;
-    options.learning_rate = 1e-4;
-    options.tokens = tokens_.size();
-    options.step = ++step_;
-    compute::StepMetrics metrics;
-    const compute::Status status = stage_.step(options, &metrics);
-    if (!status.ok()) return compute::to_error(status);
-    return operations;
-  }
-
- private:
-  compute::Stage& stage_;
-  compute::ModelShape shape_;
-  std::vector<std::int32_t> tokens_, targets_;
-  std::uint64_t id_ = 0;
-  std::uint64_t step_ = 0;
+struct Workload {
+  const char* model;
+  compute::ModelShape shape;
+  compute::RouterOptions router;
+  std::uint32_t sequences = 0;
+  bool judged = true;  // against the share of the product's speed
 };
 
-}  // namespace
-
-Expected<BenchReport> bench_training(BenchContext& context) {
-  compute::ModuleOptions options;
-  options.threads = context.threads;
-  std::strncpy(options.precision, context.precision.c_str(), sizeof(options.precision) - 1);
-  NS_ASSIGN_OR_RETURN(const compute::LoadedModule loaded,
-                      compute::load_module("cpu", options, context.logger));
-  NS_ASSIGN_OR_RETURN(const engine::NetworkProfile profile, engine::builtin_profile("solo"));
-  compute::StageSpec spec;
-  spec.shape = engine::model_shape(profile.consensus);
-  spec.router = engine::router_options(profile.consensus);
-  spec.layer_count = spec.shape.layers;
-  spec.embed = spec.head = true;
-  NS_ASSIGN_OR_RETURN(const compute::StagePtr stage, compute::make_stage(*loaded.module, spec));
-  TrainingStep training(*stage, spec.shape);
-  NS_RETURN_IF_ERROR(training.initialise());
-
+Expected<BenchReport> measure(BenchContext& context, const Workload& workload) {
+  NS_ASSIGN_OR_RETURN(const compute::LoadedModule loaded, load_bench_module(context, context.precision));
+  NS_ASSIGN_OR_RETURN(const auto training, TrainingStep::make(*loaded.module, workload.shape, workload.router,
+                                                              workload.sequences, true));
+  const double per_token = operations_per_token(workload.shape);
+  const double operations = per_token * training->tokens();
   BenchReport report;
   report.unit = {"GFLOP/s", 1e9};
   report.yardstick_unit = report.unit;
-  const std::vector<Contender> contenders = {
-      {"forward+backward", [&] { return training.forward_backward(); }},
-      {"step", [&] { return training.whole_step(); }}};
-  NS_ASSIGN_OR_RETURN(report.result, run_interleaved(context.clock, gemm_yardstick(*loaded.module),
-                                                     contenders, context.rounds, context.stop));
-  report.targets = {{"step", true, 0.25, 0.45}};
-  const double per_token = operations_per_token(spec.shape);
+  const std::vector<Contender> contenders = {{"forward+backward",
+                                              [&]() -> Expected<double> {
+                                                NS_RETURN_IF_ERROR(training->forward_backward());
+                                                return operations;
+                                              }},
+                                             {"step", [&]() -> Expected<double> {
+                                                NS_RETURN_IF_ERROR(training->whole_step());
+                                                return operations;
+                                              }}};
+  NS_ASSIGN_OR_RETURN(
+      report.result,
+      run_interleaved(context.clock, gemm_contender(*loaded.module, "GEMM", loaded.info.precision, gemm_side),
+                      contenders, context.rounds, context.stop));
+  if (workload.judged) report.targets = {{"step", true, 0.25, 0.45}};
   const auto tokens_per_s = [&](std::size_t contender) {
     return fmt::format("{:.0f}", report.result.contenders[contender].median / per_token);
   };
   report.notes = {{"tokens_per_s", tokens_per_s(1)},
                   {"tokens_per_s_without_optimizer", tokens_per_s(0)},
-                  {"model", "solo"},
-                  {"parameters", std::to_string(compute::model_parameter_count(spec.shape))},
-                  {"active_parameters", std::to_string(compute::active_parameter_count(spec.shape))},
-                  {"micro_batch", fmt::format("{} x {}", sequences, spec.shape.sequence)},
-                  {"gemm", loaded.info.gemm},
-                  {"isa", loaded.info.isa},
-                  {"precision", loaded.info.precision},
-                  {"threads", std::to_string(loaded.info.threads)}};
+                  {"model", workload.model},
+                  {"parameters", std::to_string(compute::model_parameter_count(workload.shape))},
+                  {"active_parameters", std::to_string(compute::active_parameter_count(workload.shape))},
+                  {"micro_batch", fmt::format("{} x {}", workload.sequences, workload.shape.sequence)}};
+  add_compute_notes(loaded, report);
+  return report;
+}
+
+}  // namespace
+
+Expected<BenchReport> bench_gemm(BenchContext& context) {
+  NS_ASSIGN_OR_RETURN(const compute::LoadedModule loaded, load_bench_module(context, "auto"));
+  compute::Module& module = *loaded.module;
+  std::vector<Contender> contenders = {gemm_contender(module, "fp32 2048", "fp32", 2048)};
+  const Contender half = gemm_contender(module, "bf16 1024", "bf16", 1024);
+  const bool has_bf16 = half.work().ok();
+  if (has_bf16) {
+    contenders.push_back(half);
+    contenders.push_back(gemm_contender(module, "bf16 2048", "bf16", 2048));
+  }
+  BenchReport report{{"GFLOP/s", 1e9}, {"GFLOP/s", 1e9}, {}, {}, {}};
+  NS_ASSIGN_OR_RETURN(report.result,
+                      run_interleaved(context.clock, gemm_contender(module, "fp32 1024", "fp32", 1024),
+                                      contenders, context.rounds, context.stop));
+  if (!has_bf16) report.notes = {{"bf16", "no units in this processor"}};
+  add_compute_notes(loaded, report);
+  return report;
+}
+
+Expected<BenchReport> bench_nanogpt(BenchContext& context) {
+  return measure(context, {"nanogpt", bench_shape(4, 128, 4, 4, 352, 96, 64), {}, 12, false});
+}
+
+Expected<BenchReport> bench_dense25m(BenchContext& context) {
+  return measure(context, {"dense25m", bench_shape(8, 512, 8, 8, 1344, 512, 256), {}, 4});
+}
+
+Expected<BenchReport> bench_training(BenchContext& context) {
+  NS_ASSIGN_OR_RETURN(const engine::NetworkProfile profile, engine::builtin_profile("solo"));
+  return measure(context, {"solo", engine::model_shape(profile.consensus),
+                           engine::router_options(profile.consensus), 8, false});
+}
+
+// One layer with experts beside the dense layer of the same operations per token: one expert of twice the
+// width. Both forward and backward; no optimizer.
+Expected<BenchReport> bench_moe_layer(BenchContext& context) {
+  constexpr std::uint32_t sequences = 4;
+  NS_ASSIGN_OR_RETURN(const compute::LoadedModule loaded, load_bench_module(context, context.precision));
+  compute::ModelShape sparse = bench_shape(1, 512, 8, 2, 2048, 16, 512);
+  sparse.experts = 8;
+  sparse.experts_per_token = 2;
+  const compute::ModelShape dense = bench_shape(1, 512, 8, 2, 4096, 16, 512);
+  NS_ASSIGN_OR_RETURN(const auto moe, TrainingStep::make(*loaded.module, sparse, {}, sequences, false));
+  NS_ASSIGN_OR_RETURN(const auto equal, TrainingStep::make(*loaded.module, dense, {}, sequences, false));
+  const auto passes = [](TrainingStep& layer) -> Expected<double> {
+    layer.zero_gradients();
+    NS_RETURN_IF_ERROR(layer.forward_backward());
+    return layer.tokens();
+  };
+  BenchReport report{{"tokens/s", 1}, {"tokens/s", 1}, {}, {{"8 experts, top-2", true, 0.65, 0.90}}, {}};
+  NS_ASSIGN_OR_RETURN(
+      report.result,
+      run_interleaved(context.clock, {"dense equivalent", [&] { return passes(*equal); }},
+                      {{"8 experts, top-2", [&] { return passes(*moe); }}}, context.rounds, context.stop));
+  report.notes = {{"hidden", "512"}, {"ffn", "2048 per expert, 4096 dense"}, {"micro_batch", "4 x 512"}};
+  add_compute_notes(loaded, report);
   return report;
 }
 

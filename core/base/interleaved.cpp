@@ -17,6 +17,10 @@ struct Round {
 };
 
 Expected<double> time_once(const Clock& clock, const Contender& contender) {
+  if (contender.prepare) {
+    auto prepared = contender.prepare();
+    if (!prepared.ok()) return std::move(prepared).error().with_context("preparing " + contender.name);
+  }
   const MonotonicTime start = clock.monotonic_now();
   auto units = contender.work();
   const double seconds = to_seconds(clock.monotonic_now() - start);

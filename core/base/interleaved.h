@@ -18,6 +18,7 @@ namespace neuroshard {
 struct Contender {
   std::string name;
   std::function<Expected<double>()> work;
+  std::function<Expected<void>()> prepare = {};  // before each work(), untimed; may be empty
 };
 
 struct InterleavedOptions {

@@ -55,10 +55,27 @@ class TestBenchCommand : public QObject {
     QVERIFY2(QDir(scratch.path()).isEmpty(), "the temporary files were left behind");
   }
 
+  void measures_computing() {
+    if (!QFile::exists(qEnvironmentVariable("NS_BIN_DIR") + "/../lib/neuroshard/compute_cpu.so"))
+      QSKIP("built without the compute module");
+    const Result result =
+        bench({"--rows", "nanogpt", "startup", "--precision", "fp32", "--seconds", "0", "--rounds", "1"});
+    QVERIFY2(result.exit_code == 0, qPrintable(result.errors));
+    QCOMPARE(result.lines.size(), 3);
+    for (int i = 1; i <= 2; ++i) {
+      QCOMPARE(result.lines[i]["contenders"].toArray().size(), 2);
+      for (const QJsonValue& value : result.lines[i]["contenders"].toArray())
+        QVERIFY(value.toObject()["ratio_median"].toDouble() > 0);
+    }
+    const QJsonObject notes = result.lines[1]["notes"].toObject();
+    QCOMPARE(notes["precision"].toString(), QString("fp32"));
+    QVERIFY(notes["tokens_per_s"].toString().toDouble() > 0);
+  }
+
   void lists_rows() {
     const Result result = bench({"--list"});
     QCOMPARE(result.exit_code, 0);
-    QVERIFY(result.lines.size() >= 5);
+    QVERIFY(result.lines.size() >= 12);
   }
 
   void refuses_nonsense() {

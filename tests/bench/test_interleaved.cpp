@@ -102,6 +102,24 @@ class TestInterleaved : public QObject {
     QVERIFY(stopped.error().code == ErrorCode::Cancelled);
   }
 
+  void prepares_untimed() {
+    Script script;
+    int prepared = 0;
+    Contender contender = script.contender("a", 100, {100});
+    contender.prepare = [&]() -> Expected<void> {
+      ++prepared;
+      return {};
+    };
+    const auto result =
+        run_interleaved(script.clock, script.contender("y", 100, {100}), {contender}, options(3), {});
+    QCOMPARE(prepared, 4);  // the untimed round too
+    QCOMPARE(result->contenders[0].ratio_median, 1.0);
+    contender.prepare = []() -> Expected<void> { return make_error(ErrorCode::Io, "no room"); };
+    const auto failed =
+        run_interleaved(script.clock, script.contender("y", 100, {100}), {contender}, options(3), {});
+    QVERIFY(failed.error().describe().find("preparing a") != std::string::npos);
+  }
+
   void finds_medians() {
     QCOMPARE(median_of({}), 0.0);
     QCOMPARE(median_of({3, 1, 2}), 2.0);
