@@ -8,15 +8,15 @@ namespace neuroshard::compute {
 namespace {
 
 constexpr std::uint64_t float_bytes = sizeof(float);
-// As in core/model/head.cpp and attention.cpp.
+// As in core/model/head.cpp.
 constexpr std::uint64_t logits_chunk_bytes = 8u << 20;
 constexpr std::uint64_t least_logits_rows = 32;
-constexpr std::uint64_t attention_block_queries = 64;
 
 // As in core/model/packed_weight.h.
 constexpr std::uint64_t packed_rows = 32;
 constexpr std::uint64_t packed_columns = 64;
 constexpr std::uint64_t bf16_bytes = 2;
+constexpr std::uint64_t head_columns = 16;  // heads are padded to it (core/model/attention_shape.h)
 
 std::uint64_t activation_bytes(Precision precision) {
   return precision == Precision::Fp32 ? float_bytes : bf16_bytes;
@@ -44,8 +44,12 @@ std::uint64_t kept_per_token(const ModelShape& shape, Precision precision) {
   return exact * float_bytes + activations * activation_bytes(precision);
 }
 
-// Bytes per token that live only while one layer runs backward: the mixture's are the most.
-std::uint64_t scratch_per_token(const ModelShape& shape, Precision precision) {
+std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+// Bytes per token that live only while a layer's mixture runs backward.
+std::uint64_t mixture_scratch_per_token(const ModelShape& shape, Precision precision) {
   const Widths width(shape);
   const std::uint64_t sorted = shape.experts > 1 ? 3 * shape.experts_per_token * width.hidden : 0;
   std::uint64_t bytes =
@@ -58,8 +62,26 @@ std::uint64_t scratch_per_token(const ModelShape& shape, Precision precision) {
   return bytes;
 }
 
-std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
-  return (value + unit - 1) / unit * unit;
+// The same for its attention: gradients of queries, keys and values, and of the keys and values of each head
+// where several share them (core/model/attention_shape.h).
+std::uint64_t attention_scratch_per_token(const ModelShape& shape, Precision precision) {
+  const Widths width(shape);
+  std::uint64_t bytes = 2 * width.hidden * float_bytes +
+                        (width.hidden + 2 * width.query + 2 * width.key) * activation_bytes(precision);
+  if (shape.heads != shape.kv_heads)
+    bytes += 2 * shape.heads * round_up(shape.head_dim, head_columns) * float_bytes;
+  return bytes;
+}
+
+std::uint64_t scratch_per_token(const ModelShape& shape, Precision precision) {
+  return std::max(mixture_scratch_per_token(shape, precision), attention_scratch_per_token(shape, precision));
+}
+
+// Scratch of one thread in the attention's backward pass (core/model/attention_shape.h), the larger of the
+// two.
+std::uint64_t attention_scratch_per_thread(const ModelShape& shape, std::uint32_t sequence) {
+  const std::uint64_t columns = round_up(shape.head_dim, head_columns);
+  return (4 * round_up(sequence, 2) * columns + 320 * columns + std::uint64_t{64} * 194) * float_bytes;
 }
 
 // Both packed copies of a weight, or the one that a forward pass reads.
@@ -106,9 +128,7 @@ std::uint64_t estimate_workspace_bytes(const ModelShape& shape, Precision precis
   std::uint64_t logits = std::max(logits_chunk_bytes, least_logits_rows * shape.vocab * float_bytes);
   // Their gradient, and the turned operands of the head's.
   if (precision == Precision::Bf16) logits *= 2;
-  const std::uint64_t attention =
-      2 * attention_block_queries * sequence * float_bytes * std::max(threads, 1u);
-  return logits + attention;
+  return logits + attention_scratch_per_thread(shape, sequence) * std::max(threads, 1u);
 }
 
 std::uint64_t estimate_session_bytes(const ModelShape& shape, Precision precision, std::uint32_t capacity) {

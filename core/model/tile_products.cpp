@@ -1,5 +1,6 @@
 #include "core/model/tile_products.h"
 
+#include <dnnl.h>
 #include <omp.h>
 
 #include <algorithm>

@@ -6,8 +6,6 @@
 // tiles have few different sizes however many rows an expert got.
 #pragma once
 
-#include <dnnl.h>
-
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -16,6 +14,8 @@
 #include <vector>
 
 #include "core/model/kernels.h"
+
+struct dnnl_engine;  // oneDNN's
 
 namespace neuroshard::model {
 
@@ -68,7 +68,7 @@ class TileProducts {
                  std::vector<Task>& tasks);
   void run(const std::vector<Task>& tasks);
 
-  dnnl_engine_t engine_ = nullptr;
+  dnnl_engine* engine_ = nullptr;
   std::map<TileKey, std::unique_ptr<Tile>> tiles_;
 };
 

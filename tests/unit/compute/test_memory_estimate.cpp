@@ -23,7 +23,8 @@ class TestMemoryEstimate : public QObject {
     shape.sequence = 16;
     const std::uint64_t parameters = 4 * model_parameter_count(shape);
     QCOMPARE(estimate_memory(shape, Precision::Fp32, false).total(), parameters);
-    QCOMPARE(estimate_memory(shape, Precision::Fp32, true).total(), 4 * parameters);  // gradients, and two moments
+    QCOMPARE(estimate_memory(shape, Precision::Fp32, true).total(),
+             4 * parameters);  // gradients, and two moments
     QCOMPARE(estimate_session_bytes(shape, Precision::Fp32, 100), std::uint64_t{2 * 4 * 2 * 100 * 2 * 8});
     QCOMPARE(estimate_session_bytes(shape, Precision::Bf16, 100), std::uint64_t{2 * 2 * 2 * 100 * 2 * 8});
     for (const Precision precision : {Precision::Fp32, Precision::Bf16}) {
