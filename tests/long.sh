@@ -19,6 +19,7 @@ tidy            clang-tidy over every unit that does not see Torch
 kill            50 kill -9 at random moments; the losses must equal an uninterrupted run's
 memory          the memory limit at three values, under a watchdog and, where possible, in a cgroup
 shakespeare     the small nanoGPT setting on Tiny Shakespeare, dense and mixture of experts, 2000 steps
+partition       the partitioner: 10,000 graphs against brute force, public and generated graphs, cost by size
 bench           neuroshardd bench
 bench-peers     training beside a well-configured PyTorch, interleaved, with the losses of both (BENCH_ROWS: some rows only)
 bare-debian     both commands of the README in a bare Debian 12 made by debootstrap (root)
@@ -191,6 +192,25 @@ target_shakespeare() {
   echo "- MoE at equal active parameters: $(study_result moe | tail -n 1)"
   echo "- Gate: dense <= 1.88 and MoE <= dense"
   awk -v d="$dense" -v m="$moe" 'BEGIN { ok = d <= 1.88 && m <= d; print ok ? "- Passed" : "- FAILED"; exit !ok }'
+}
+
+target_partition() {
+  install_packages build test
+  build_release
+  measure=build/release/tests/measure_partition
+  once oracle env NS_LONG=1 build/release/tests/test_placement_oracle
+  [ ! -d ../shared/data/mtpp ] || once public "$measure" public ../shared/data/mtpp
+  once families "$measure" families 0.9
+  once layered-models "$measure" layered-models 0.9
+  once curve "$measure" curve
+  entry_head
+  echo "- Brute force: $(grep '^Totals' "$STATE/oracle" | tail -n 1)"
+  for part in public families layered-models; do
+    [ ! -e "$STATE/$part" ] || sed -n 's/^SUMMARY /- /p' "$STATE/$part"
+  done
+  for part in public curve; do
+    [ ! -e "$STATE/$part" ] || { echo; grep -v '^SUMMARY' "$STATE/$part" | sed 's/^/    /'; }
+  done
 }
 
 target_bench() {

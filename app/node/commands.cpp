@@ -8,19 +8,35 @@ void add_checkpoint_command(CLI::App& root, CommandContext& context);
 void add_generate_command(CLI::App& root, CommandContext& context);
 void add_genesis_command(CLI::App& root, CommandContext& context);
 void add_network_command(CLI::App& root, CommandContext& context);
+void add_partition_command(CLI::App& root, CommandContext& context);
 void add_train_command(CLI::App& root, CommandContext& context);
 void add_wallet_command(CLI::App& root, CommandContext& context);
 void add_run_command(CLI::App& root, CommandContext& context);
 void add_settings_command(CLI::App& root, CommandContext& context);
+void add_status_command(CLI::App& root, CommandContext& context);
+void add_contribute_command(CLI::App& root, CommandContext& context);
+void add_snooze_command(CLI::App& root, CommandContext& context);
+void add_finish_command(CLI::App& root, CommandContext& context);
+void add_stop_command(CLI::App& root, CommandContext& context);
+void add_set_command(CLI::App& root, CommandContext& context);
+void add_logs_command(CLI::App& root, CommandContext& context);
 
 void add_all_commands(CLI::App& root, CommandContext& context) {
   add_run_command(root, context);
+  add_status_command(root, context);
+  add_contribute_command(root, context);
+  add_snooze_command(root, context);
+  add_finish_command(root, context);
+  add_stop_command(root, context);
+  add_set_command(root, context);
+  add_logs_command(root, context);
   add_train_command(root, context);
   add_generate_command(root, context);
   add_genesis_command(root, context);
   add_wallet_command(root, context);
   add_network_command(root, context);
   add_checkpoint_command(root, context);
+  add_partition_command(root, context);
   add_settings_command(root, context);
   add_bench_command(root, context);
 }

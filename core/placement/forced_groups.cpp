@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/placement/detail/block_cut.h"
+#include "core/placement/detail/affordable_block.h"
 #include "core/placement/detail/reachability.h"
 
 namespace neuroshard::placement {
 namespace {
 
+using detail::AffordableBlock;
 using detail::BitRows;
-using detail::BlockCut;
 using detail::Reachability;
 
 // Sums are compared with this relative allowance for rounding, always to the side that proves less.
@@ -21,12 +21,13 @@ constexpr std::size_t max_pair_nodes = 1200;
 // One round of the rules on one contracted graph.
 class Round {
  public:
-  Round(const TensorGraph& graph, const std::vector<Device>& devices, double limit,
+  Round(const TensorGraph& graph, const std::vector<Device>& devices, double limit, std::uint32_t branching,
         const std::function<bool()>& stop)
       : graph_(graph),
         devices_(devices),
         best_(best_of(devices)),
         limit_(limit * (1 + rounding)),
+        branching_(branching),
         stop_(stop),
         reach_(graph),
         apart_(graph.size(), graph.size()) {
@@ -37,7 +38,12 @@ class Round {
 
   // False: T is refuted.
   bool run() { return windows() && pairs() && slack() && cuts(); }
-  std::vector<std::pair<NodeIndex, NodeIndex>> together;
+  std::vector<std::pair<NodeIndex, NodeIndex>> together, separated;
+  // Pairs that an earlier round found incompatible.
+  void separate(NodeIndex a, NodeIndex b) {
+    apart_.set(a, b);
+    apart_.set(b, a);
+  }
   bool stopped = false;
 
  private:
@@ -45,9 +51,6 @@ class Round {
   bool pairs();
   bool slack();
   bool cuts();
-  bool cut_pair(BlockCut* cut, NodeIndex in, NodeIndex out);
-  void exclude(NodeIndex in, std::vector<std::uint8_t>* outside) const;
-  bool witnessed(NodeIndex in, NodeIndex out) const;
   double sum_row(const std::uint64_t* row, const std::vector<double>& values) const {
     double sum = 0;
     detail::for_each_bit(row, nullptr, reach_.after.words(), [&](NodeIndex v) { sum += values[v]; });
@@ -58,13 +61,13 @@ class Round {
   const std::vector<Device>& devices_;
   const Device best_;
   const double limit_;
+  const std::uint32_t branching_;
   const std::function<bool()>& stop_;
   Reachability reach_;
   BitRows apart_;        // symmetric
   double capacity_ = 0;  // work that all devices do in T
   bool equal_ = false;
   std::vector<int> earliest_, latest_;
-  std::vector<std::vector<std::uint8_t>> witnesses_;
 };
 
 bool Round::windows() {
@@ -108,10 +111,6 @@ bool Round::pairs() {
   const double most_work = limit_ / best_.work_factor;
   const bool hard_memory = best_.stream_factor == unlimited;
   const double most_params = hard_memory ? best_.memory * (1 + rounding) : unlimited;
-  const auto separate = [&](NodeIndex a, NodeIndex b) {
-    apart_.set(a, b);
-    apart_.set(b, a);
-  };
   for (NodeIndex g = 0; g < n; ++g) {
     if (graph_.work[g] > most_work || graph_.params[g] > most_params) return false;
     for (NodeIndex h = g + 1; h < n; ++h) {
@@ -120,16 +119,29 @@ bool Round::pairs() {
         separate(g, h);
       }
     }
-    if (n > max_pair_nodes) continue;
+  }
+  // Numbers are topological. What comes after a node that g can't share a block with can't either: the path
+  // between contains that node. So only pairs that may still be together are summed up.
+  std::vector<std::uint64_t> beyond(words);
+  for (NodeIndex g = 0; g < n && n <= max_pair_nodes; ++g) {
+    std::fill(beyond.begin(), beyond.end(), 0);
     detail::for_each_bit(reach_.after.row(g), nullptr, words, [&](NodeIndex h) {
-      if (apart_.test(g, h)) return;
-      double work = graph_.work[g] + graph_.work[h];
-      double params = graph_.params[g] + graph_.params[h];
-      detail::for_each_bit(reach_.after.row(g), reach_.before.row(h), words, [&](NodeIndex x) {
-        work += graph_.work[x];
-        params += graph_.params[x];
-      });
-      if (work > most_work || params > most_params) separate(g, h);
+      bool far = ((beyond[h / 64] >> (h % 64)) & 1) || apart_.test(g, h);
+      if (!far) {
+        double work = graph_.work[g] + graph_.work[h];
+        double params = graph_.params[g] + graph_.params[h];
+        detail::for_each_bit(reach_.after.row(g), reach_.before.row(h), words, [&](NodeIndex x) {
+          work += graph_.work[x];
+          params += graph_.params[x];
+        });
+        far = work > most_work || params > most_params;
+      } else if ((beyond[h / 64] >> (h % 64)) & 1) {
+        separate(g, h);
+        return;
+      }
+      if (!far) return;
+      separate(g, h);
+      for (std::size_t w = 0; w < words; ++w) beyond[w] |= reach_.after.row(h)[w];
     });
   }
   return true;
@@ -157,60 +169,21 @@ bool Round::slack() {
   return true;
 }
 
-void Round::exclude(NodeIndex in, std::vector<std::uint8_t>* outside) const {
-  detail::for_each_bit(apart_.row(in), nullptr, apart_.words(), [&](NodeIndex v) { (*outside)[v] = 1; });
-}
-
-// Some affordable block with `in` and without `out` is known already.
-bool Round::witnessed(NodeIndex in, NodeIndex out) const {
-  const bool later = reach_.after.test(in, out);
-  const BitRows& beyond = later ? reach_.after : reach_.before;
-  for (const auto& block : witnesses_) {
-    if (!block[in] || block[out]) continue;
-    bool valid = true;
-    for (const BitRows* rows : {&apart_, &beyond}) {
-      const NodeIndex row = rows == &apart_ ? in : out;
-      detail::for_each_bit(rows->row(row), nullptr, rows->words(),
-                           [&](NodeIndex v) { valid = valid && !block[v]; });
-    }
-    if (valid) return true;
-  }
-  return false;
-}
-
-// Together when no affordable block has `in` without its neighbour `out`.
-bool Round::cut_pair(BlockCut* cut, NodeIndex in, NodeIndex out) {
-  if (apart_.test(in, out) || witnessed(in, out)) return false;
-  std::vector<std::uint8_t> outside(graph_.size());
-  exclude(in, &outside);
-  const BitRows& beyond = reach_.after.test(in, out) ? reach_.after : reach_.before;
-  detail::for_each_bit(beyond.row(out), nullptr, beyond.words(), [&](NodeIndex v) { outside[v] = 1; });
-  outside[out] = 1;
-  if (cut->cheapest(in, outside, limit_) > limit_) {
-    together.emplace_back(in, out);
-    return true;
-  }
-  if (witnesses_.size() < 64) {
-    witnesses_.push_back(cut->block());
-  } else {
-    witnesses_[(in * 31 + out) % 64] = cut->block();
-  }
-  return false;
-}
-
 bool Round::cuts() {
-  BlockCut cut(graph_, best_.work_factor, best_.io_factor);
+  AffordableBlock affordable(graph_, best_.work_factor, best_.io_factor, limit_, reach_, apart_, branching_);
   for (NodeIndex v = 0; v < graph_.size(); ++v) {
     if (stop_()) {
       stopped = true;
       return true;
     }
-    std::vector<std::uint8_t> outside(graph_.size());
-    exclude(v, &outside);
-    if (cut.cheapest(v, outside, limit_) > limit_) return false;
-    if (witnesses_.size() < 64) witnesses_.push_back(cut.block());
+    if (!affordable.with(v)) return false;
     for (const NodeIndex s : graph_.successors[v]) {
-      if (!cut_pair(&cut, v, s)) cut_pair(&cut, s, v);
+      if (apart_.test(v, s)) continue;
+      if (!affordable.with_but_without(v, s) || !affordable.with_but_without(s, v)) {
+        together.emplace_back(v, s);
+      } else if (branching_ > 1 && !affordable.with_both(v, s)) {
+        separated.emplace_back(v, s);
+      }
     }
   }
   return true;
@@ -219,27 +192,37 @@ bool Round::cuts() {
 }  // namespace
 
 ForcedGroups force_groups(const TensorGraph& graph, const std::vector<Device>& devices, double limit,
-                          const std::function<bool()>& stop) {
+                          std::uint32_t branching, const std::function<bool()>& stop) {
   ForcedGroups result;
   result.grouping = close_groups(graph, {});
   TensorGraph contracted = contract(graph, result.grouping);
+  std::vector<std::pair<NodeIndex, NodeIndex>> separated;
   for (;;) {
-    Round round(contracted, devices, limit, stop);
+    Round round(contracted, devices, limit, branching, stop);
+    for (const auto& [a, b] : separated) round.separate(a, b);
     if (!round.run()) {
       result.refuted = true;
       return result;
     }
-    if (round.together.empty()) {
-      result.complete = !round.stopped;
-      return result;
+    result.complete = !round.stopped;
+    if (round.stopped || (round.together.empty() && round.separated.empty())) {
+      round.separated.clear();
+      if (round.together.empty()) return result;
     }
     const Grouping step = close_groups(contracted, round.together);
+    separated.insert(separated.end(), round.separated.begin(), round.separated.end());
+    for (auto& [a, b] : separated) {
+      a = step.group_of[a];
+      b = step.group_of[b];
+      // A group that holds an incompatible pair is no part of any block.
+      if (a == b) {
+        result.refuted = true;
+        return result;
+      }
+    }
     result.grouping = compose(result.grouping, step);
     contracted = contract(contracted, step);
-    if (round.stopped) {
-      result.complete = false;
-      return result;
-    }
+    if (round.stopped) return result;
   }
 }
 

@@ -6,6 +6,11 @@
 //     cannot be in g's block (rule 2) costs more than T (a minimum cut, detail/block_cut.h), every block
 //     with g contains h. The same with the roles exchanged. This contains the rule "work of g's group + its
 //     output > T" and charges all the traffic that such a block cannot avoid.
+//     The minimum is over all sets. When the set found is no block (a path leaves it and comes back, or two
+//     of its nodes can't be together), branching follows: the node x that it leaves out of a path joins, or
+//     nothing after x is in the block, or nothing before x; of two incompatible nodes one goes. Some branch
+//     contains every valid block, so if all branches exceed T, so do all blocks. `branching` bounds the cuts
+//     per test; a test that ends early proves nothing.
 //  2. Incompatible pairs. A block is convex, so one with g and h contains every path between them; when the
 //     work (or parameters) on those paths exceed T (or the memory), g and h are never together. A block
 //     with g but not its successor h contains nothing that comes after h.
@@ -36,6 +41,6 @@ struct ForcedGroups {
 
 // `stop` is asked between cuts.
 ForcedGroups force_groups(const TensorGraph& graph, const std::vector<Device>& devices, double limit,
-                          const std::function<bool()>& stop);
+                          std::uint32_t branching, const std::function<bool()>& stop);
 
 }  // namespace neuroshard::placement

@@ -1,8 +1,10 @@
 #include "core/placement/ideal_search.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "core/placement/detail/ideal_store.h"
+#include "core/placement/detail/reachability.h"
 
 namespace neuroshard::placement {
 namespace {
@@ -12,6 +14,10 @@ using detail::IdealStore;
 constexpr double rounding = 1e-10;
 // Layers up to this size are filtered pairwise by absorption.
 constexpr std::size_t max_pairwise = 12'000;
+// Memory for ideals; a search that needs more gives up.
+constexpr std::size_t max_store_bytes = 512u << 20;
+// Codes of used devices fit 64 bits.
+constexpr double max_code = 9e18;
 
 class Search {
  public:
@@ -22,6 +28,7 @@ class Search {
         limit_(limit * (1 + rounding)),
         limits_(limits),
         words_((graph.size() + 63) / 64),
+        reach_(graph),
         store_(words_) {
     prepare();
   }
@@ -37,6 +44,7 @@ class Search {
   void leaf();
   bool absorbed() const;
   bool is_free(NodeIndex v) const;
+  void block(NodeIndex v);
   double cost_with(NodeIndex x) const;
   bool out_of_steps();
   void thin(std::vector<std::uint32_t>* layer);
@@ -49,6 +57,7 @@ class Search {
   const double limit_;
   const IdealSearchLimits& limits_;
   const std::size_t words_;
+  const detail::Reachability reach_;
   IdealStore store_;
   IdealAnswer answer_;
   bool truncated_ = false;
@@ -73,6 +82,9 @@ class Search {
   std::vector<std::uint32_t> left_out_of_;  // consumers of an inner tensor that were left out
   std::vector<NodeIndex> candidates_;
   std::vector<NodeIndex> left_out_, taken_;
+  std::vector<std::uint64_t> blocked_;  // left out, or after something that was
+  double blocked_work_ = 0;
+  std::vector<std::uint64_t> undo_;  // rows of blocked_ to come back to
   double work_ = 0, in_ = 0, out_cost_ = 0, sure_out_ = 0, params_ = 0;
   std::uint64_t steps_here_ = 0;
   std::vector<std::uint32_t>* next_ = nullptr;
@@ -141,6 +153,8 @@ void Search::begin(std::uint32_t state) {
     if (missing_[v] == 0) candidates_.push_back(v);
   }
   work_ = in_ = out_cost_ = sure_out_ = params_ = 0;
+  blocked_work_ = 0;
+  blocked_.assign(words_, 0);
 }
 
 void Search::take(NodeIndex v) {
@@ -194,12 +208,26 @@ bool Search::is_free(NodeIndex v) const {
   });
 }
 
+// v and everything after it can't be in the block any more.
+void Search::block(NodeIndex v) {
+  const auto add = [&](std::size_t word, std::uint64_t bits) {
+    for (std::uint64_t rest = bits & ~blocked_[word]; rest != 0; rest &= rest - 1) {
+      blocked_work_ += graph_.work[word * 64 + static_cast<std::size_t>(std::countr_zero(rest))];
+    }
+    blocked_[word] |= bits;
+  };
+  add(v / 64, std::uint64_t{1} << (v % 64));
+  for (std::size_t w = 0; w < words_; ++w) add(w, reach_.after.row(v)[w]);
+}
+
 // Decides candidate `at` and everything after it.
 void Search::extend(std::size_t at) {
   if (reached_all_ || out_of_steps()) return;
   const Device& device = kinds_[kind_].device;
   const double sure = device.block_cost(work_, in_ + sure_out_, params_, 0);
   if (sure > limit_) return;
+  // What was left out, and all after it, is missing for the fill.
+  if (total_work_ - base_work_ - blocked_work_ < needed_work_) return;
   // Even if the rest of T goes into work, the other devices could not do what remains.
   if (device.block_cost(needed_work_, in_ + sure_out_, 0, 0) > limit_) return;
   if (at == candidates_.size()) {
@@ -220,7 +248,13 @@ void Search::extend(std::size_t at) {
   for (const TensorIndex t : graph_.consumed[v]) {
     if (inner_[t] && left_out_of_[t]++ == 0) sure_out_ += graph_.tensors[t].cost;
   }
+  const double blocked_work = blocked_work_;
+  undo_.insert(undo_.end(), blocked_.begin(), blocked_.end());
+  block(v);
   extend(at + 1);
+  std::copy_n(undo_.end() - static_cast<std::ptrdiff_t>(words_), words_, blocked_.begin());
+  undo_.resize(undo_.size() - words_);
+  blocked_work_ = blocked_work;
   for (const TensorIndex t : graph_.consumed[v]) {
     if (inner_[t]) --left_out_of_[t];
   }
@@ -256,6 +290,7 @@ void Search::leaf() {
   const auto [state, is_new] = store_.insert(ideal_.data(), used, parent_, kind_, kinds_.size() == 1);
   if (!is_new) return;
   ++answer_.ideals;
+  if (store_.bytes() > max_store_bytes) out_ = true;
   store_.set_score(state, base_work_ + work_ - out_cost_);
   if (base_count_ + taken_.size() == graph_.size()) {
     reached_all_ = true;
@@ -343,6 +378,9 @@ IdealAnswer Search::run() {
 
 IdealAnswer search_ideals(const TensorGraph& graph, const std::vector<Device>& devices, double limit,
                           const IdealSearchLimits& limits) {
+  double codes = 1;
+  for (const DeviceKind& kind : kinds_of(devices)) codes *= kind.count + 1;
+  if (codes > max_code) return {};
   return Search(graph, devices, limit, limits).run();
 }
 

@@ -19,8 +19,8 @@
 //    which cost no more; no other block changes. The same holds for J ⊂ J' when all of J' \ J are light, by
 //    taking out J' \ J, block by block: per block the outputs received cost at most the work taken out.
 //  - Equal ideals are kept once (hash).
-// With a node limit the widest layers are thinned out (fullest ideals first). Then a chain that is found is
-// still a valid one, but an empty layer proves nothing.
+// With a limit on layers the widest layers are thinned out (fullest ideals first). Then a chain that is found
+// is still a valid one, but an empty layer proves nothing.
 #pragma once
 
 #include <cstdint>

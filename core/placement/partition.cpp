@@ -118,7 +118,7 @@ bool Partitioner::finished(std::uint32_t rounds) const {
 
 void Partitioner::round(std::uint32_t number) {
   const auto stop_now = [this] { return stop(); };
-  BoundSearch bounds(bound_graph_, devices_, stop_now);
+  BoundSearch bounds(bound_graph_, devices_, number, stop_now);
   const double target = upper_ == unlimited ? unlimited : upper_ * (1 - improvement);
   Grouping search_grouping = search_grouping_;
   if (target != unlimited) {
@@ -133,7 +133,7 @@ void Partitioner::round(std::uint32_t number) {
   if (!block_of_.empty()) heuristics.set_incumbent(search_grouping, block_of_);
 
   std::vector<Candidate> found;
-  threads_.run([&] { bounds.run(target, lower_, number); }, [&] { found = heuristics.run(target, number); });
+  threads_.run([&] { bounds.run(target, lower_); }, [&] { found = heuristics.run(target, number); });
   raise(bounds.lower(), bounds.certificate());
   if (!bounds.candidate().block_of.empty()) {
     offer(bounds.candidate(), compose(bound_grouping_, bounds.candidate_grouping()));

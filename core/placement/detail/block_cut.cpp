@@ -12,7 +12,7 @@ constexpr std::uint32_t unreached = ~std::uint32_t{0};
 BlockCut::BlockCut(const TensorGraph& graph, double work_factor, double io_factor) : nodes_(graph.size()) {
   const std::size_t vertices = nodes_ + 2 * graph.tensors.size();
   out_.resize(vertices);
-  level_.resize(vertices);
+  level_.assign(vertices, unreached);
   at_.resize(vertices);
   sink_initial_.assign(vertices, 0);
   for (NodeIndex v = 0; v < nodes_; ++v) sink_initial_[v] = graph.work[v] * work_factor;
@@ -30,6 +30,7 @@ BlockCut::BlockCut(const TensorGraph& graph, double work_factor, double io_facto
     }
   }
   for (const Arc& arc : arcs_) initial_.push_back(arc.capacity);
+  sink_ = sink_initial_;
 }
 
 void BlockCut::add_arc(std::uint32_t from, std::uint32_t to, double capacity) {
@@ -39,54 +40,70 @@ void BlockCut::add_arc(std::uint32_t from, std::uint32_t to, double capacity) {
   arcs_.push_back({from, 0});
 }
 
-// Distances from the source up to the first layer that can reach the sink.
-bool BlockCut::layer(std::uint32_t source, const std::vector<std::uint8_t>& outside) {
-  std::fill(level_.begin(), level_.end(), unreached);
-  queue_.assign(1, source);
-  level_[source] = 0;
-  bool reached = false;
+// Distances from the sources up to the first layer that can reach the sink.
+bool BlockCut::layer(const std::vector<NodeIndex>& sources, const std::vector<std::uint8_t>& outside) {
+  for (const std::uint32_t v : queue_) level_[v] = unreached;
+  queue_.assign(sources.begin(), sources.end());
+  for (const NodeIndex source : sources) level_[source] = at_[source] = 0;
+  std::uint32_t sink_level = unreached;
   for (std::size_t i = 0; i < queue_.size(); ++i) {
     const std::uint32_t v = queue_[i];
-    if (sink_[v] > 0 || (v < nodes_ && outside[v])) reached = true;
+    if (level_[v] >= sink_level) break;  // deeper ones are on no shortest path
+    if (sink_[v] > 0 || (v < nodes_ && outside[v])) sink_level = level_[v] + 1;
     for (const std::uint32_t a : out_[v]) {
       if (!(arcs_[a].capacity > 0) || level_[arcs_[a].to] != unreached) continue;
       level_[arcs_[a].to] = level_[v] + 1;
+      at_[arcs_[a].to] = 0;
       queue_.push_back(arcs_[a].to);
     }
   }
-  return reached;
+  return sink_level != unreached;
 }
 
 // Dinic's depth-first search; the depth is that of the layering.
 double BlockCut::push(std::uint32_t v, double most, const std::vector<std::uint8_t>& outside) {
   if (v < nodes_ && outside[v]) return most;
   double sent = std::min(most, sink_[v]);
-  sink_[v] -= sent;
+  if (sent > 0) {
+    sink_[v] -= sent;
+    drained_.push_back(v);
+  }
   for (; at_[v] < out_[v].size(); ++at_[v]) {
     if (!(sent < most)) return sent;
     const std::uint32_t a = out_[v][at_[v]];
     if (!(arcs_[a].capacity > 0) || level_[arcs_[a].to] != level_[v] + 1) continue;
     const double got = push(arcs_[a].to, std::min(most - sent, arcs_[a].capacity), outside);
+    if (!(got > 0)) continue;
     arcs_[a].capacity -= got;
     arcs_[a ^ 1].capacity += got;
+    used_.push_back(a);
     sent += got;
   }
   return sent;
 }
 
-double BlockCut::cheapest(NodeIndex inside, const std::vector<std::uint8_t>& outside, double limit) {
-  for (std::size_t a = 0; a < arcs_.size(); ++a) arcs_[a].capacity = initial_[a];
-  sink_ = sink_initial_;
+double BlockCut::cheapest(const std::vector<NodeIndex>& inside, const std::vector<std::uint8_t>& outside,
+                          double limit) {
+  // Only what the last call touched is put back.
+  for (const std::uint32_t a : used_) {
+    arcs_[a].capacity = initial_[a];
+    arcs_[a ^ 1].capacity = initial_[a ^ 1];
+  }
+  for (const std::uint32_t v : drained_) sink_[v] = sink_initial_[v];
+  used_.clear();
+  drained_.clear();
   double flow = 0;
   while (flow <= limit) {
     if (!layer(inside, outside)) {
-      block_.resize(nodes_);
-      for (std::size_t v = 0; v < nodes_; ++v) block_[v] = level_[v] != unreached;
+      block_.assign(nodes_, 0);
+      for (const std::uint32_t v : queue_) {
+        if (v < nodes_) block_[v] = 1;
+      }
       return flow;
     }
-    std::fill(at_.begin(), at_.end(), 0);
     // Slightly more than what the limit needs, so that passing it shows.
-    const double got = push(inside, limit * 1.001 + 1e-300 - flow, outside);
+    double got = 0;
+    for (const NodeIndex source : inside) got += push(source, limit * 1.001 + 1e-300 - flow - got, outside);
     if (!(got > 0)) break;
     flow += got;
   }

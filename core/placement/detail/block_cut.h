@@ -23,7 +23,8 @@ class BlockCut {
 
   // The least cost, or some value > limit as soon as it is known to exceed it. `outside` has one byte per
   // node; nonzero: not in the block. When the value is ≤ limit, block() holds a set that attains it.
-  double cheapest(NodeIndex inside, const std::vector<std::uint8_t>& outside, double limit);
+  double cheapest(const std::vector<NodeIndex>& inside, const std::vector<std::uint8_t>& outside,
+                  double limit);
   // One byte per node: of the last call.
   const std::vector<std::uint8_t>& block() const { return block_; }
 
@@ -34,7 +35,7 @@ class BlockCut {
   };
 
   void add_arc(std::uint32_t from, std::uint32_t to, double capacity);
-  bool layer(std::uint32_t source, const std::vector<std::uint8_t>& outside);
+  bool layer(const std::vector<NodeIndex>& sources, const std::vector<std::uint8_t>& outside);
   double push(std::uint32_t from, double most, const std::vector<std::uint8_t>& outside);
 
   std::size_t nodes_;
@@ -43,6 +44,7 @@ class BlockCut {
   std::vector<double> sink_initial_, sink_;  // capacity left from a node to the sink
   std::vector<std::vector<std::uint32_t>> out_;
   std::vector<std::uint32_t> level_, at_, queue_;
+  std::vector<std::uint32_t> used_, drained_;  // arcs and vertices that carry flow
   std::vector<std::uint8_t> block_;
 };
 

@@ -6,6 +6,7 @@
 #include "core/placement/forced_groups.h"
 #include "core/placement/ideal_search.h"
 #include "core/placement/problem.h"
+#include "core/placement/slicing.h"
 
 namespace neuroshard::placement::detail {
 namespace {
@@ -52,14 +53,44 @@ double simple_bound(const TensorGraph& graph, const std::vector<Device>& devices
 }
 
 bool BoundSearch::contract_at(double limit) {
-  const ForcedGroups forced = force_groups(graph_, devices_, limit, stop_);
+  const ForcedGroups forced = force_groups(graph_, devices_, limit, branching(), stop_);
   if (forced.refuted) return false;
   grouping_ = forced.grouping;
   return true;
 }
 
+// A graph with one topological order: its slicings are all its partitions, so slicing is exact.
+bool BoundSearch::slice_only_order(const TensorGraph& contracted, const Grouping& grouping, double limit,
+                                   Verdict* verdict) {
+  const std::vector<NodeIndex> order = topological_order(contracted);
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    const auto& next = contracted.successors[order[i - 1]];
+    if (!std::binary_search(next.begin(), next.end(), order[i])) return false;
+  }
+  if (kinds_of(devices_).size() > 1 || devices_[0].memory != unlimited) return false;
+  Slicer slicer(contracted, devices_);
+  const Slicing slicing = slicer.slice(order, limit * (1 + 1e-12));
+  *verdict = slicing.bottleneck == unlimited ? Verdict::Refuted : Verdict::Found;
+  if (*verdict == Verdict::Refuted) {
+    lower_ = limit;
+    certificate_ = "slicing of the only order";
+    return true;
+  }
+  candidate_ = {std::vector<std::uint32_t>(order.size()), slicing.device, {}};
+  for (std::size_t i = 0, b = 0; i < order.size(); ++i) {
+    if (i == slicing.ends[b]) ++b;
+    candidate_.block_of[order[i]] = static_cast<std::uint32_t>(b);
+  }
+  candidate_grouping_ = grouping;
+  candidate_cost_ = slicing.bottleneck;
+  only_order_ = true;
+  return true;
+}
+
 BoundSearch::Verdict BoundSearch::search(const Grouping& grouping, double limit, std::uint64_t* steps) {
   const TensorGraph contracted = contract(graph_, grouping);
+  Verdict exact = Verdict::Unknown;
+  if (slice_only_order(contracted, grouping, limit, &exact)) return exact;
   IdealSearchLimits limits;
   limits.steps = *steps;
   limits.stop = stop_;
@@ -78,7 +109,7 @@ BoundSearch::Verdict BoundSearch::search(const Grouping& grouping, double limit,
 }
 
 BoundSearch::Verdict BoundSearch::decide(double limit, std::uint64_t* steps) {
-  const ForcedGroups forced = force_groups(graph_, devices_, limit, stop_);
+  const ForcedGroups forced = force_groups(graph_, devices_, limit, branching(), stop_);
   if (forced.refuted) {
     lower_ = limit;
     certificate_ = "forced co-location";
@@ -87,10 +118,10 @@ BoundSearch::Verdict BoundSearch::decide(double limit, std::uint64_t* steps) {
   return search(forced.grouping, limit, steps);
 }
 
-void BoundSearch::run(double target, double lower, std::uint32_t round) {
+void BoundSearch::run(double target, double lower) {
   if (target == unlimited) return;
   lower_ = lower;
-  std::uint64_t steps = std::uint64_t{200'000} << std::min<std::uint32_t>(2 * round, 12);
+  std::uint64_t steps = std::uint64_t{200'000} << std::min<std::uint32_t>(2 * round_, 12);
   std::uint64_t first = steps / 2;
   Verdict verdict = search(grouping_, target, &first);
   if (verdict == Verdict::Refuted) return;
@@ -101,7 +132,8 @@ void BoundSearch::run(double target, double lower, std::uint32_t round) {
   for (int i = 0; i < 40 && !stop_() && steps > 0 && high > lower_ * (1 + 1e-9); ++i) {
     double middle = std::sqrt(lower_ * high);
     if (i == 0 && !decided) middle = std::max(middle, high * (1 - coarse));
-    if (middle > high * (1 - 1e-6)) middle = high * (1 - 1e-9);
+    // The best slicing of an only order leaves nothing below it.
+    if (only_order_ || middle > high * (1 - 1e-6)) middle = high * (1 - 1e-9);
     std::uint64_t budget = decided ? steps : steps / 4;
     const std::uint64_t before = budget;
     verdict = decide(middle, &budget);

@@ -24,6 +24,7 @@ class IdealStore {
   double score(std::uint32_t state) const { return entries_[state].score; }
   void set_score(std::uint32_t state, double score) { entries_[state].score = score; }
   std::size_t size() const { return entries_.size(); }
+  std::size_t bytes() const { return size() * (words_ * sizeof(std::uint64_t) + sizeof(Entry) + 8); }
 
   // False when the same ideal was reached before with a set of devices that leaves as much: the same code, or
   // with one kind of device (codes are counts then) a smaller one.
