@@ -233,7 +233,12 @@ def main(arguments):
         for name in options.rows:
             row = dict(ROWS[name])
             row["rounds"] = options.rounds or row["rounds"]
-            results.append(measure(name, row, options, environment))
+            try:
+                results.append(measure(name, row, options, environment))
+            except Failed as failed:
+                if failed.exit_code == 77:
+                    raise
+                results.append({"row": name, "refused": str(failed), "notes": []})
             print_row(results[-1])
     except Failed as failed:
         print(f"error: {failed}", file=sys.stderr)

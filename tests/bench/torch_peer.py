@@ -224,6 +224,8 @@ class Model:
         """Per slot, at clip * sqrt(parameters of the slot / of the model)."""
         for slot, limit in zip(self.slots, self.limits):
             gradients = [p.grad for p in slot if p.grad is not None]
+            if not gradients:
+                continue  # an expert that no token chose
             norm = math.sqrt(sum(n.item() ** 2 for n in torch._foreach_norm(gradients)))
             if norm > limit:
                 torch._foreach_mul_(gradients, limit / norm)
