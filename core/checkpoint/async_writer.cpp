@@ -1,5 +1,6 @@
 #include "core/checkpoint/async_writer.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <utility>
@@ -11,12 +12,15 @@ namespace neuroshard::checkpoint {
 // `busy` hands writer and snapshot from one thread to the other: whoever set it owns both until it is
 // cleared. Only the parts of the copy are shared, which the snapshot sees to.
 struct AsyncWriter::State {
-  State(Writer& w, Executor& e, Callbacks c) : writer(w), io(e), callbacks(std::move(c)) {}
+  State(Writer& w, Executor& e, Callbacks c, Pace p)
+      : writer(w), io(e), callbacks(std::move(c)), pace(std::move(p)) {}
 
   // On the io executor.
   void write(Manifest manifest) {
     copy();
-    const Expected<SaveResult> result = writer.save(std::move(manifest), snapshot.view());
+    if (pace.share < 1) spent = pace.processor_time();
+    const Expected<SaveResult> result =
+        writer.save(std::move(manifest), snapshot.view(), [this] { pause(); });
     // Told first, so that wait() means that the outcome is known.
     report(result);
     finish();
@@ -26,6 +30,25 @@ struct AsyncWriter::State {
     while (snapshot.copy_part()) {
     }
     snapshot.wait_copied();
+  }
+  // On the io executor, between two pieces: as long as it takes for the work since the last one to have been
+  // the share that it may be.
+  void pause() {
+    if (pace.share >= 1) return;
+    const Duration worked = pace.processor_time() - spent;
+    const auto rest = std::chrono::duration_cast<Duration>(worked * (1 / pace.share - 1));
+    {
+      std::unique_lock lock(mutex);
+      changed.wait_for(lock, rest, [this] { return hurried; });
+    }
+    spent = pace.processor_time();
+  }
+  void hurry() {
+    {
+      const std::lock_guard lock(mutex);
+      hurried = true;
+    }
+    changed.notify_all();
   }
   void report(const Expected<SaveResult>& result) const {
     if (result.ok())
@@ -38,23 +61,27 @@ struct AsyncWriter::State {
       std::lock_guard lock(mutex);
       busy = false;
     }
-    idle.notify_all();
+    changed.notify_all();
   }
 
   Writer& writer;
   Executor& io;
   const Callbacks callbacks;
+  const Pace pace;
   Snapshot snapshot;
   mutable std::mutex mutex;
-  mutable std::condition_variable idle;
+  std::condition_variable changed;
   bool busy = false;
+  bool hurried = false;  // somebody waits for the save in flight
   bool wanted = false;
+  Duration spent{0};     // of the io executor: the processor time at the end of the last pause
   bool copying = false;  // of the compute thread: a copy was begun that it has not waited for yet
 };
 
-AsyncWriter::AsyncWriter(Writer& writer, Executor& io, Callbacks callbacks)
-    : state_(std::make_shared<State>(writer, io, std::move(callbacks))) {
+AsyncWriter::AsyncWriter(Writer& writer, Executor& io, Callbacks callbacks, Pace pace)
+    : state_(std::make_shared<State>(writer, io, std::move(callbacks), std::move(pace))) {
   NS_CHECK(state_->callbacks.saved && state_->callbacks.failed);
+  NS_CHECK(state_->pace.share > 0 && (state_->pace.share >= 1 || state_->pace.processor_time));
 }
 
 AsyncWriter::~AsyncWriter() {
@@ -69,6 +96,7 @@ Expected<SaveStart> AsyncWriter::save(Manifest manifest, const TensorView& live,
       return SaveStart::Deferred;
     }
     state_->wanted = false;
+    state_->hurried = false;
     state_->busy = true;
   }
   if (!allow_copy || !state_->snapshot.begin(live).ok()) {
@@ -122,6 +150,10 @@ Expected<SaveResult> AsyncWriter::save_now(Manifest manifest, const TensorView& 
   return result;
 }
 
+void AsyncWriter::hurry() {
+  state_->hurry();
+}
+
 bool AsyncWriter::in_flight() const {
   std::lock_guard lock(state_->mutex);
   return state_->busy;
@@ -132,9 +164,10 @@ bool AsyncWriter::wanted() const {
   return state_->wanted;
 }
 
-void AsyncWriter::wait() const {
+void AsyncWriter::wait() {
+  state_->hurry();
   std::unique_lock lock(state_->mutex);
-  state_->idle.wait(lock, [this] { return !state_->busy; });
+  state_->changed.wait(lock, [this] { return !state_->busy; });
 }
 
 std::uint64_t AsyncWriter::snapshot_bytes() const {

@@ -2,12 +2,18 @@
 // copies them while the next step's passes run, and writes the copy afterwards; only the optimizer has to ask
 // first (before_update()), and then helps with what is left to copy. At most one save is in flight; a request
 // meanwhile is remembered, not queued, so the newest state wins and memory stays at one copy.
+//
+// Writing gives way to the training by pausing, not by a low priority of its thread: on a machine that other
+// programs fill, a thread of idle priority may be held for seconds while training waits for its part of the
+// copy, or while it holds a lock inside the file system. And not every system lets a thread return from
+// there.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 
+#include "core/base/clock.h"
 #include "core/base/executor.h"
 #include "core/base/expected.h"
 #include "core/checkpoint/writer.h"
@@ -19,6 +25,12 @@ enum class SaveStart {
   Deferred,  // one is in flight; call again at a later step with the state of then (wanted() is true until
              // then)
   Written,   // no copy was allowed: it is on the disk already, and the callback was called
+};
+
+// How much of one processor hashing and writing take while nobody waits for them.
+struct Pace {
+  double share = 1;                          // in (0, 1]; 1: without pauses
+  std::function<Duration()> processor_time;  // of the calling thread; must be set for less than 1
 };
 
 // Threads: save(), save_now(), before_update() and wait() from one thread (compute); callbacks come on the io
@@ -33,7 +45,7 @@ class AsyncWriter {
   };
 
   // writer and io outlive this object.
-  AsyncWriter(Writer& writer, Executor& io, Callbacks callbacks);
+  AsyncWriter(Writer& writer, Executor& io, Callbacks callbacks, Pace pace = {});
   // Waits for a save in flight: the executor must still be running.
   ~AsyncWriter();
 
@@ -54,11 +66,14 @@ class AsyncWriter {
   // Copies what is left of it at memory speed; usually nothing.
   void before_update();
 
+  // The save in flight, if any, is written without further pauses.
+  void hurry();
   bool in_flight() const;
   // A request was deferred since the last save started.
   bool wanted() const;
-  // Until nothing is in flight. With a manual executor: run it first, or this never returns.
-  void wait() const;
+  // Until nothing is in flight, which it hurries. With a manual executor: run it first, or this never
+  // returns.
+  void wait();
   // Of the copy that is kept between saves; part of the memory plan.
   std::uint64_t snapshot_bytes() const;
 

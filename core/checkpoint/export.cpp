@@ -99,7 +99,9 @@ Expected<void> write_export(storage::FileEnv& env, Source& source, const Entry& 
   std::vector<tensor::TensorSpec> specs;
   for (const tensor::TensorEntry& item : source.header.tensors) specs.push_back(item.spec);
   NS_ASSIGN_OR_RETURN(auto layout, tensor::SafetensorsWriter::plan(specs, metadata_of(entry)));
-  NS_ASSIGN_OR_RETURN(const auto file, env.open_write(path, /*world_readable=*/true));
+  // Exports are large and often go to another disk: the checkpoints of the run stay in the page cache.
+  NS_ASSIGN_OR_RETURN(const auto file,
+                      env.open_write_large(path, {.bytes = layout.file_bytes(), .world_readable = true}));
   const tensor::SafetensorsWriter::Sink sink = [&](ByteSpan bytes) { return file->append(bytes); };
   NS_RETURN_IF_ERROR(layout.begin(sink));
   NS_RETURN_IF_ERROR(copy_data(source, layout, sink, progress));

@@ -40,13 +40,14 @@ Expected<void> check_tensors(const Manifest& manifest, const TensorView& tensors
 }
 
 Expected<FileRecord> write_weights(storage::FileEnv& env, const std::string& folder, const Manifest& manifest,
-                                   const TensorView& tensors) {
+                                   const TensorView& tensors, const Pause& pause) {
   // The format's own readers expect this key.
   NS_ASSIGN_OR_RETURN(auto layout,
                       SafetensorsWriter::plan(detail::weight_specs(manifest.architecture, manifest.slots),
                                               {{"format", "pt"}}));
   NS_ASSIGN_OR_RETURN(HashingFile file, HashingFile::create_large(env, folder, detail::weights_file,
                                                                   {.bytes = layout.file_bytes()}));
+  file.set_pause(&pause);
   const SafetensorsWriter::Sink sink = [&](ByteSpan bytes) { return file.append(bytes); };
   NS_RETURN_IF_ERROR(layout.begin(sink));
   for (const SlotTensors& slot : tensors.slots)
@@ -56,12 +57,14 @@ Expected<FileRecord> write_weights(storage::FileEnv& env, const std::string& fol
 }
 
 Expected<FileRecord> write_optimizer(storage::FileEnv& env, const std::string& folder,
-                                     const Manifest& manifest, const TensorView& tensors) {
+                                     const Manifest& manifest, const TensorView& tensors,
+                                     const Pause& pause) {
   NS_ASSIGN_OR_RETURN(
       auto layout, SafetensorsWriter::plan(
                        detail::optimizer_specs(manifest.architecture, manifest.slots, tensors.extras), {}));
   NS_ASSIGN_OR_RETURN(HashingFile file, HashingFile::create_large(env, folder, detail::optimizer_file,
                                                                   {.bytes = layout.file_bytes()}));
+  file.set_pause(&pause);
   const SafetensorsWriter::Sink sink = [&](ByteSpan bytes) { return file.append(bytes); };
   NS_RETURN_IF_ERROR(layout.begin(sink));
   for (const SlotTensors& slot : tensors.slots) {
@@ -107,11 +110,11 @@ Expected<void> Writer::check_room(std::uint64_t bytes) {
 }
 
 Expected<SaveResult> Writer::write_folder(Manifest& manifest, const TensorView& tensors,
-                                          const std::string& folder) {
+                                          const std::string& folder, const Pause& pause) {
   NS_RETURN_IF_ERROR(env_->remove_tree(folder));
   NS_RETURN_IF_ERROR(env_->create_directories(folder));
-  NS_ASSIGN_OR_RETURN(FileRecord weights, write_weights(*env_, folder, manifest, tensors));
-  NS_ASSIGN_OR_RETURN(FileRecord optimizer, write_optimizer(*env_, folder, manifest, tensors));
+  NS_ASSIGN_OR_RETURN(FileRecord weights, write_weights(*env_, folder, manifest, tensors, pause));
+  NS_ASSIGN_OR_RETURN(FileRecord optimizer, write_optimizer(*env_, folder, manifest, tensors, pause));
   manifest.files = {std::move(weights), std::move(optimizer)};
   return seal_folder(manifest, folder);
 }
@@ -133,7 +136,7 @@ Expected<SaveResult> Writer::seal_folder(Manifest& manifest, const std::string& 
   return result;
 }
 
-Expected<SaveResult> Writer::save(Manifest manifest, const TensorView& tensors) {
+Expected<SaveResult> Writer::save(Manifest manifest, const TensorView& tensors, const Pause& pause) {
   manifest.slots.clear();
   for (const SlotTensors& slot : tensors.slots) manifest.slots.push_back(slot.id);
   NS_RETURN_IF_ERROR(check_tensors(manifest, tensors));
@@ -142,7 +145,7 @@ Expected<SaveResult> Writer::save(Manifest manifest, const TensorView& tensors) 
   NS_RETURN_IF_ERROR(check_room(estimate_bytes(manifest.architecture, manifest.slots)));
 
   const std::string folder = root_ + "/" + detail::saving_folder;
-  Expected<SaveResult> result = write_folder(manifest, tensors, folder);
+  Expected<SaveResult> result = write_folder(manifest, tensors, folder, pause);
   if (!result.ok()) {
     (void)env_->remove_tree(folder);  // best effort; the next save and the next start try again
     return std::move(result).error().with_context("saving a checkpoint");
@@ -161,12 +164,13 @@ Expected<SaveResult> Writer::copy_folder(const Entry& source, Manifest& manifest
   NS_RETURN_IF_ERROR(env_->create_directories(folder));
   Bytes chunk(detail::chunk_bytes);
   for (const FileRecord& record : source.manifest.files) {
-    NS_ASSIGN_OR_RETURN(const auto from, env_->open_read(source.path + "/" + record.name));
+    NS_ASSIGN_OR_RETURN(auto file, env_->open_read(source.path + "/" + record.name));
+    detail::FileSource from(std::move(file));
     NS_ASSIGN_OR_RETURN(HashingFile to,
                         HashingFile::create_large(*env_, folder, record.name, {.bytes = record.bytes}));
     for (std::uint64_t at = 0; at < record.bytes;) {
       const auto now = static_cast<std::size_t>(std::min<std::uint64_t>(record.bytes - at, chunk.size()));
-      NS_RETURN_IF_ERROR(from->read_at(at, MutableByteSpan(chunk.data(), now)));
+      NS_RETURN_IF_ERROR(from.read_at(at, MutableByteSpan(chunk.data(), now)));
       NS_RETURN_IF_ERROR(to.append(ByteSpan(chunk.data(), now)));
       at += now;
     }

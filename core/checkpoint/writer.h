@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "core/base/expected.h"
@@ -21,6 +22,8 @@ struct SaveResult {
   Manifest manifest;        // as written: with sequence, hashes and signature
 };
 
+using Pause = std::function<void()>;
+
 // Only the owner of the data directory makes one, and only one: opening removes what a killed save left
 // behind. env and node_key outlive it.  Threads: one at a time.
 class Writer {
@@ -36,7 +39,9 @@ class Writer {
   // Errors: InvalidArgument (tensors that are not the architecture's), Exhausted (disk full, also when it is
   // foreseen), Denied (read-only), Io. After a failure nothing of this save is left, as far as the disk
   // allows, and the next save starts afresh.
-  Expected<SaveResult> save(Manifest manifest, const TensorView& tensors);
+  // pause: called between pieces of about a megabyte, without anything locked; a caller that wants little of
+  // the processor sleeps there.
+  Expected<SaveResult> save(Manifest manifest, const TensorView& tensors, const Pause& pause = {});
 
   // Copies a checkpoint from elsewhere below the root: verified first, hashed on the way, signed anew by this
   // node with its origin noted, pinned, and never the newest by itself: choose() makes training continue from
@@ -51,7 +56,8 @@ class Writer {
  private:
   Writer(storage::FileEnv& env, const crypto::KeyPair& node_key, std::string root)
       : env_(&env), node_key_(&node_key), root_(std::move(root)) {}
-  Expected<SaveResult> write_folder(Manifest& manifest, const TensorView& tensors, const std::string& folder);
+  Expected<SaveResult> write_folder(Manifest& manifest, const TensorView& tensors, const std::string& folder,
+                                    const Pause& pause);
   Expected<SaveResult> copy_folder(const Entry& source, Manifest& manifest, const std::string& folder);
   Expected<SaveResult> seal_folder(Manifest& manifest, const std::string& folder);
   Expected<void> check_room(std::uint64_t bytes);

@@ -6,7 +6,7 @@
 
 #include "core/base/check.h"
 #include "core/compute/slot.h"
-#include "core/platform/thread_priority.h"
+#include "core/platform/cpu.h"
 
 namespace neuroshard::engine {
 namespace {
@@ -14,6 +14,9 @@ namespace {
 constexpr const char* router_bias_name = "router_bias";
 // At most one save and its clean-up wait at a time.
 constexpr std::size_t io_queue = 8;
+// Of one processor, for hashing and writing. Where all of them compute, a step that is split evenly between
+// them takes longer by at most this.
+constexpr double io_share = 0.02;
 
 Error no_host_memory() {
   return make_error(
@@ -195,10 +198,8 @@ Expected<void> TrainingCheckpoints::start(const compute::ModelShape& shape, cons
                                   "The checkpoint could not be saved: " + error.message +
                                       " Training goes on; the next checkpoint is tried as usual."});
   };
-  async_ = std::make_unique<checkpoint::AsyncWriter>(*writer_, *io_, std::move(callbacks));
-  // Hashing and writing give way to the computing threads. A save that is waited for runs at full speed all
-  // the same: then nobody computes.
-  static_cast<void>(io_->post(platform::run_in_background));
+  async_ = std::make_unique<checkpoint::AsyncWriter>(
+      *writer_, *io_, std::move(callbacks), checkpoint::Pace{io_share, platform::thread_processor_time});
   if (copy_allowed_) async_->prepare(save_bytes_);
   return {};
 }
@@ -244,7 +245,11 @@ checkpoint::TensorView TrainingCheckpoints::view() {
 bool TrainingCheckpoints::save(const RunState& state) {
   // Only a save that begins counts for the policy; one that must wait is asked for again at the next step.
   wanted_ = async_->in_flight();
-  if (wanted_) return false;
+  if (wanted_) {
+    // The user wants them more often than the pauses allow.
+    async_->hurry();
+    return false;
+  }
   const auto started = async_->save(describe(state), view(), copy_allowed_);
   if (!started.ok()) {
     const std::lock_guard lock(inbox_->mutex);

@@ -8,6 +8,7 @@
 #include "core/compute/slot.h"
 #include "core/platform/heap.h"
 #include "core/platform/process_memory.h"
+#include "core/storage/file_env.h"
 
 namespace neuroshard::engine {
 namespace {
@@ -63,7 +64,7 @@ Expected<TrainingMemory> plan_training_memory(const TrainingMemoryRequest& reque
       compute::estimate_activation_bytes_per_sample(request.shape, request.precision, sequence);
   if (request.training) {
     const std::vector<compute::SlotId> slots = compute::model_slots(request.shape);
-    needs.snapshot_whole = checkpoint::Snapshot::bytes_for(request.shape, slots);
+    needs.snapshot_whole = checkpoint::Snapshot::bytes_for(request.shape, slots) + storage::large_file_buffer;
     needs.snapshot_slot = write_buffer;
   }
   const std::uint32_t most =

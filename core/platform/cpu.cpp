@@ -1,6 +1,7 @@
 #include "core/platform/cpu.h"
 
 #include <sched.h>
+#include <time.h>
 
 #include <algorithm>
 #include <thread>
@@ -90,6 +91,12 @@ CpuInfo cpu_info(const std::string& root) {
       affinity_cpus(),
       detail::cgroup_folders(read_small_file(root + "/proc/self/cgroup"), root + "/sys/fs/cgroup"));
   return info;
+}
+
+Duration thread_processor_time() {
+  timespec spent{};
+  if (::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent) != 0) return Duration{0};
+  return std::chrono::seconds(spent.tv_sec) + std::chrono::nanoseconds(spent.tv_nsec);
 }
 
 }  // namespace neuroshard::platform

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "core/base/clock.h"
+
 namespace neuroshard::platform {
 
 // Instruction sets of interest to matrix products. All false where they can't be asked for.
@@ -25,5 +27,8 @@ struct CpuInfo {
 CpuInfo cpu_info();
 // The same with /proc and /sys below `root`, for tests; affinity stays the process's own.
 CpuInfo cpu_info(const std::string& root);
+
+// Time that processors have spent on the calling thread; 0 where the system does not tell.
+Duration thread_processor_time();
 
 }  // namespace neuroshard::platform

@@ -28,7 +28,15 @@ class ReadableFile {
   virtual std::uint64_t size() const = 0;
   // Reads exactly target.size() bytes at offset; Corrupt("… ends early") when the file is shorter.
   virtual Expected<void> read_at(std::uint64_t offset, MutableByteSpan target) = 0;
+  // These bytes will be read soon: the system may fetch them meanwhile. Only a wish, may exceed the file.
+  virtual void expect_read(std::uint64_t offset, std::uint64_t bytes) const {
+    static_cast<void>(offset);
+    static_cast<void>(bytes);
+  }
 };
+
+// What a file of open_write_large() holds in memory beside what is appended to it.
+inline constexpr std::size_t large_file_buffer = std::size_t{1} << 20;
 
 // What is known of a large file before it is written.
 struct LargeFile {

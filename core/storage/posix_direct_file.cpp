@@ -17,7 +17,7 @@ namespace {
 // Of memory, offset and length: what the strictest disks and file systems ask for.
 constexpr std::size_t alignment = 4096;
 // Large enough for a disk to be busy, small enough to be in the cache when it is copied here.
-constexpr std::size_t buffer_bytes = std::size_t{1} << 20;
+constexpr std::size_t buffer_bytes = large_file_buffer;
 
 // macOS names it otherwise; elsewhere 0: then this is a file with a buffer.
 int set_direct([[maybe_unused]] int fd, [[maybe_unused]] bool on) {

@@ -73,6 +73,16 @@ class PosixReadableFile final : public ReadableFile {
     return {};
   }
 
+  void expect_read([[maybe_unused]] std::uint64_t offset,
+                   [[maybe_unused]] std::uint64_t bytes) const override {
+#if defined(POSIX_FADV_WILLNEED)
+    if (offset >= size_) return;
+    static_cast<void>(::posix_fadvise(fd_.get(), static_cast<off_t>(offset),
+                                      static_cast<off_t>(std::min(bytes, size_ - offset)),
+                                      POSIX_FADV_WILLNEED));
+#endif
+  }
+
  private:
   Error ends_early() const {
     return make_error(ErrorCode::Corrupt,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -28,6 +29,9 @@ class HashingFile {
     return HashingFile(std::move(file), name);
   }
 
+  // Called after each chunk; may be null. Outlives this object.
+  void set_pause(const std::function<void()>* pause) { pause_ = pause; }
+
   // Hashes each chunk while it is warm in the cache, then writes it.
   Expected<void> append(ByteSpan bytes) {
     while (!bytes.empty()) {
@@ -36,6 +40,7 @@ class HashingFile {
       NS_RETURN_IF_ERROR(file_->append(chunk));
       bytes_ += chunk.size();
       bytes = bytes.subspan(chunk.size());
+      if (pause_ != nullptr && *pause_) (*pause_)();
     }
     return {};
   }
@@ -54,6 +59,7 @@ class HashingFile {
   std::unique_ptr<storage::WritableFile> file_;
   std::string name_;
   std::unique_ptr<crypto::Sha256> hash_;
+  const std::function<void()>* pause_ = nullptr;
   std::uint64_t bytes_ = 0;
 };
 

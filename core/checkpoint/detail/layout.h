@@ -37,17 +37,28 @@ std::vector<tensor::TensorSpec> optimizer_specs(const compute::ModelShape& shape
                                                 Span<const compute::SlotId> slots,
                                                 Span<const ExtraTensor> extras);
 
-// A file of the environment as the byte source that core/tensor reads.
+// How far ahead of a reader the disk is kept busy.
+inline constexpr std::uint64_t read_ahead_bytes = std::uint64_t{32} << 20;
+
+// A file of the environment as the byte source that core/tensor reads. Read from front to back it has the
+// disk fetch what comes next while the caller hashes what it has.
 class FileSource final : public tensor::ByteSource {
  public:
   explicit FileSource(std::unique_ptr<storage::ReadableFile> file) : file_(std::move(file)) {}
   std::uint64_t size() const override { return file_->size(); }
   Expected<void> read_at(std::uint64_t offset, MutableByteSpan target) override {
+    // In quarters of the distance: few requests, each of them large.
+    if (offset + read_ahead_bytes >= expected_ + read_ahead_bytes / 4 && expected_ < size()) {
+      const std::uint64_t until = offset + read_ahead_bytes;
+      file_->expect_read(expected_, until - expected_);
+      expected_ = until;
+    }
     return file_->read_at(offset, target);
   }
 
  private:
   std::unique_ptr<storage::ReadableFile> file_;
+  std::uint64_t expected_ = 0;  // what lies before has been asked for
 };
 
 }  // namespace neuroshard::checkpoint::detail

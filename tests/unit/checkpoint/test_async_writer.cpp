@@ -1,5 +1,6 @@
 // Saving beside training: one save in flight, the newest state wins, failures are told and cost nothing else.
 #include <QtTest>
+#include <atomic>
 #include <thread>
 
 #include "core/checkpoint/async_writer.h"
@@ -170,6 +171,45 @@ class TestAsyncWriter : public QObject {
     io.run();
     QCOMPARE(failed_.size(), std::size_t{1});
     QVERIFY(current_state().same_bits(TinyState(2)));
+  }
+
+  // A thread that would rest for hours after each piece: whoever waits for it waits for no pause, whether it
+  // has begun or not, and neither does an update.
+  void who_waits_waits_for_no_pause() {
+    auto writer = Writer::open(disk_, key_, "/c").value();
+    const auto io = make_thread_executor("io", 8);
+    std::atomic<int> asked{0};
+    const Pace pace{0.001, [&] { return Duration(std::chrono::hours(++asked)); }};
+    AsyncWriter async(writer, *io, callbacks(), pace);
+    TinyState live(1, wide_shape());
+    Manifest manifest = tiny_manifest(0);
+    manifest.architecture = live.shape;
+    for (std::uint32_t step = 1; step <= 3; ++step) {
+      live.fill(step);
+      manifest.step = step;
+      QCOMPARE(async.save(manifest, live.view(), true).value(), SaveStart::Started);
+      async.before_update();
+      live.fill(100 + step);
+      if (step == 1) QTRY_VERIFY(asked >= 2);  // it rests
+      if (step == 2) async.hurry();
+      async.wait();
+      TinyState loaded(99, live.shape);
+      QVERIFY(load_current(disk_, Catalogue(disk_, "/c"), loaded.request()).ok());
+      QVERIFY(loaded.same_bits(TinyState(step, live.shape)));
+    }
+    QVERIFY(async.save(manifest, live.view(), true).ok());  // and it ends at once with one in flight
+  }
+
+  // Pieces with pauses between them: as many as the writer makes.
+  void a_pause_after_every_piece() {
+    auto writer = Writer::open(disk_, key_, "/c").value();
+    const TinyState live(1, wide_shape());
+    Manifest manifest = tiny_manifest(1);
+    manifest.architecture = live.shape;
+    int pauses = 0;
+    const auto saved = writer.save(manifest, live.view(), [&] { ++pauses; });
+    QVERIFY(saved.ok());
+    QVERIFY(std::uint64_t(pauses) >= saved->manifest.file_bytes() >> 20);
   }
 
   void requests_coalesce() {

@@ -73,6 +73,7 @@ class TestInnerLoop : public QObject {
   void not_finite_gradient();
   void empty_batches();
   void time_is_split();
+  void held_before_the_update();
   void evaluation();
   void evaluation_adapts_to_memory();
 };
@@ -229,6 +230,34 @@ void TestInnerLoop::time_is_split() {
   QVERIFY(result.ok());
   QCOMPARE(result->seconds_forward_backward, 0.5);
   QCOMPARE(result->seconds_optimizer, 0.0);
+}
+
+// Whoever reads the weights beside the passes is asked between the last pass and the update, and the time
+// that it takes is neither's.
+void TestInnerLoop::held_before_the_update() {
+  Fixture f(2);
+  f.stage.on_forward = [&] { f.clock.advance(std::chrono::seconds(3)); };
+  std::vector<std::string> before;
+  f.loop.set_before_update([&] {
+    before = f.stage.calls;
+    f.clock.advance(std::chrono::seconds(7));
+  });
+  const auto step = f.step(Batch(4, 2));
+  QVERIFY(step.ok());
+  QCOMPARE(step->seconds_forward_backward, 6.0);
+  QCOMPARE(step->seconds_held, 7.0);
+  QCOMPARE(step->seconds_optimizer, 0.0);
+  QCOMPARE(std::count(before.begin(), before.end(), "backward"), 2);
+  QVERIFY(std::none_of(before.begin(), before.end(),
+                       [](const std::string& call) { return call.rfind("step", 0) == 0; }));
+  // A step that is given up updates nothing and asks nobody.
+  before.clear();
+  CancelSource stop;
+  stop.cancel();
+  QVERIFY(!f.step(Batch(4, 2), stop.token()).ok());
+  QVERIFY(before.empty());
+  f.loop.set_before_update(nullptr);
+  QCOMPARE(f.step(Batch(4, 2)).value().seconds_held, 0.0);
 }
 
 void TestInnerLoop::evaluation() {
