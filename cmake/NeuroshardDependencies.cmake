@@ -15,7 +15,12 @@ pkg_check_modules(libcurl REQUIRED IMPORTED_TARGET libcurl)            # downloa
 pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip)              # the container of .pt shards
 pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)       # Unicode categories for the GPT-2 split
 pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib)        # genesis serve
+pkg_check_modules(protobuf REQUIRED IMPORTED_TARGET protobuf)          # messages between programs and nodes
+pkg_check_modules(grpcpp REQUIRED IMPORTED_TARGET grpc++)              # the control service: calls and streams over TLS
 pkg_check_modules(libsecret IMPORTED_TARGET libsecret-1)               # desktop keychain (optional)
+
+find_program(NS_PROTOC protoc REQUIRED)                  # generates the code of proto/*.proto
+find_program(NS_GRPC_PLUGIN grpc_cpp_plugin REQUIRED)    # and of their services
 
 if(NS_COMPUTE_MODULE)
   find_package(Torch REQUIRED)        # tensors and autograd: only core/model
@@ -23,5 +28,5 @@ if(NS_COMPUTE_MODULE)
   find_package(OpenMP REQUIRED)       # one thread pool with LibTorch and oneDNN
 endif()
 if(NS_BUILD_TESTS)
-  find_package(Qt6 6.2 REQUIRED COMPONENTS Core Test)  # the test framework (and later the app)
+  find_package(Qt6 6.2 REQUIRED COMPONENTS Core Network Test)  # the test framework (and later the app)
 endif()

@@ -6,8 +6,11 @@
 
 #include "app/node/event_queue.h"
 #include "app/node/open_directory.h"
+#include "app/node/snapshot_text.h"
 #include "app/node/training_view.h"
+#include "core/control/service_module.h"
 #include "core/engine/engine.h"
+#include "core/platform/paths.h"
 
 namespace neuroshard::app {
 namespace {
@@ -35,9 +38,30 @@ void say_ready(const node::Snapshot& view, CommandContext& context) {
                                   view.identity.wallet_protected ? "" : " (not protected)"));
 }
 
-void say_state(const node::StateChanged& changed, CommandContext& context) {
+// A node without the service still trains and stops by signal: a warning, not an end.
+std::unique_ptr<control::Server> start_control(node::Node& node, Logger& logger, CommandContext& context) {
+  auto server = [&]() -> Expected<std::unique_ptr<control::Server>> {
+    NS_ASSIGN_OR_RETURN(const control::Service service, control::load_service());
+    control::ServerOptions options;
+    options.data_directory = node.snapshot()->program.data_directory;
+    options.runtime_directory = platform::runtime_directory(platform::process_environment());
+    options.build = program_version();
+    options.format = engine::data_directory_format;
+    return service.start_server(node, {context.files, context.entropy, context.clock, logger},
+                                std::move(options));
+  }();
+  if (server.ok()) return std::move(*server);
+  logger.warning("control", "this node can't be steered from outside: " + server.error().describe());
+  return nullptr;
+}
+
+void say_state(const node::StateChanged& changed, const node::Snapshot& view, CommandContext& context) {
   nlohmann::ordered_json line = {{"state", std::string(to_string(changed.state))}};
   if (changed.error) line["message"] = changed.error->describe();
+  if (changed.state == node::RunState::Paused) {
+    line["pause_reasons"] = view.pause_reasons;
+    context.output.note(state_text(view));
+  }
   context.output.json_line(line);
 }
 
@@ -46,31 +70,34 @@ Expected<void> run(const RunFlags& flags, CommandContext& context) {
                       open_data_directory(context, OpenMode::Create, *flags.settings));
   engine::EngineOptions options;
   options.version = program_version();
+  options.remember_contributing = true;
   const auto node = engine::Engine::start(std::move(opened.directory),
                                           {context.files, context.clock, *opened.logger}, std::move(options));
   TrainingView view(*node, context.output, context.clock, /*step_lines=*/false);
   EventQueue events(*node);
+  const auto control = start_control(*node, *opened.logger, context);
   say_ready(*node->snapshot(), context);
   if (const std::string notice = node->snapshot()->program.notice; !notice.empty())
     context.output.note(notice);
   NS_RETURN_IF_ERROR(node->start_training(flags.plan));
-  std::optional<node::CommandId> shutdown;
+  bool stopping = false;
   std::optional<Error> failure;  // what training stands still for
   while (true) {
-    if (!shutdown && context.stop.cancelled()) {
-      NS_ASSIGN_OR_RETURN(shutdown, node->request_shutdown());
+    if (!stopping && context.stop.cancelled()) {
+      stopping = true;
+      static_cast<void>(node->request_shutdown().ok());  // refused when "neuroshardd stop" came first
     }
     const auto event = events.next(poll);
     if (!event) continue;
     view.show(*event);
     if (const auto* changed = std::get_if<node::StateChanged>(&*event)) {
-      say_state(*changed, context);
+      say_state(*changed, *node->snapshot(), context);
       if (changed->state != node::RunState::Stopping) failure = changed->error;
     }
-    const auto* done = std::get_if<node::CommandDone>(&*event);
-    if (done == nullptr || !shutdown || done->id != *shutdown) continue;
+    const auto* ended = std::get_if<node::Ended>(&*event);
+    if (ended == nullptr) continue;
     view.clear();
-    if (done->error) return *done->error;
+    if (ended->error) return *ended->error;
     // Stopping went well, but a supervisor should learn that the node was not doing its work.
     if (failure) return std::move(*failure).with_context("training had failed before the stop");
     context.output.line(

@@ -1,9 +1,11 @@
-// neuroshardd settings list | get | set | reset
+// neuroshardd settings list | get | set | reset, and set: with a running core through it, else in the
+// directory.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "app/node/core_client.h"
 #include "app/node/open_directory.h"
 
 namespace neuroshard::app {
@@ -13,41 +15,82 @@ using engine::Setting;
 using engine::SettingInfo;
 using engine::Settings;
 
-void show_setting(const Settings& settings, const SettingInfo& info, CommandContext& context) {
-  const std::string value = engine::format_setting(info.id, settings.value(info.id));
-  nlohmann::ordered_json object = {{"name", info.name}, {"value", value}};
-  if (info.type != engine::SettingType::Choice) object["number"] = settings.number(info.id);
+// A setting in force, wherever it was read.
+struct Shown {
+  std::string value, origin;
+  bool locked = false;
+};
+using AllShown = std::vector<std::pair<Setting, Shown>>;
+
+Shown shown(const Settings& settings, Setting id) {
+  return {engine::format_setting(id, settings.value(id)), std::string(engine::to_string(settings.origin(id))),
+          settings.locked(id)};
+}
+
+void show_setting(const SettingInfo& info, const Shown& setting, CommandContext& context) {
+  nlohmann::ordered_json object = {{"name", info.name}, {"value", setting.value}};
+  if (info.type != engine::SettingType::Choice) {
+    const auto parsed = engine::parse_setting(info.id, setting.value);
+    if (parsed.ok()) object["number"] = parsed->number;
+  }
   object["type"] = std::string(engine::to_string(info.type));
   object["class"] = std::string(engine::to_string(info.setting_class));
   object["default"] = info.default_text;
   object["least"] = info.least;
   object["most"] = info.most;
   object["choices"] = info.choices;
-  object["origin"] = std::string(engine::to_string(settings.origin(info.id)));
-  object["locked"] = settings.locked(info.id);
+  object["origin"] = setting.origin;
+  object["locked"] = setting.locked;
   object["flag"] = engine::flag_name(info);
   object["environment"] = engine::environment_name(info);
   object["help"] = info.help;
   context.output.json_line(object);
-  context.output.line(fmt::format("{:<30} {:<10} {:<14} {}", info.name, value,
-                                  engine::to_string(settings.origin(info.id)), info.help));
+  context.output.line(
+      fmt::format("{:<30} {:<10} {:<14} {}", info.name, setting.value, setting.origin, info.help));
 }
 
-// Settings of the directory; of a fresh one where there is none yet, so that the table can be read before the
-// first run.
-Expected<Settings> read_settings(CommandContext& context) {
-  auto opened = open_data_directory(context, OpenMode::Existing);
-  if (opened.ok()) return opened->directory->settings();
-  if (opened.error().code != ErrorCode::NotFound) return std::move(opened).error();
-  NS_ASSIGN_OR_RETURN(
-      const auto profile,
-      engine::load_network_profile(context.files, context.profile.empty() ? "solo" : context.profile));
-  return Settings::resolve({&profile, nullptr, engine::process_environment, {}});
+// Of the core that runs on the directory.
+Expected<AllShown> ask_settings(CoreClient& client) {
+  using Entries = std::vector<node::SettingEntry>;
+  NS_ASSIGN_OR_RETURN(const Entries entries,
+                      client.ask<Entries>([](node::Node& node, node::Reply<Entries> reply) {
+                        return node.query_settings(std::move(reply));
+                      }));
+  AllShown all;
+  for (const node::SettingEntry& entry : entries) {
+    // A core of another version may have settings that this program has no words for.
+    if (const auto id = engine::find_setting(entry.name); id.ok())
+      all.emplace_back(*id, Shown{entry.value, entry.origin, entry.locked});
+  }
+  return all;
+}
+
+// Settings of the directory, or of the core that runs on it; of a fresh one where there is none yet, so that
+// the table can be read before the first run.
+Expected<AllShown> read_settings(CommandContext& context) {
+  Settings settings;
+  if (auto opened = open_data_directory(context, OpenMode::Existing); opened.ok()) {
+    settings = opened->directory->settings();
+  } else if (opened.error().code == ErrorCode::Busy) {
+    NS_ASSIGN_OR_RETURN(const auto client, CoreClient::attach(context));
+    return ask_settings(*client);
+  } else if (opened.error().code == ErrorCode::NotFound) {
+    NS_ASSIGN_OR_RETURN(
+        const auto profile,
+        engine::load_network_profile(context.files, context.profile.empty() ? "solo" : context.profile));
+    NS_ASSIGN_OR_RETURN(settings, Settings::resolve({&profile, nullptr, engine::process_environment, {}}));
+  } else {
+    return std::move(opened).error();
+  }
+  AllShown all;
+  for (const SettingInfo& info : engine::settings_table())
+    all.emplace_back(info.id, shown(settings, info.id));
+  return all;
 }
 
 Expected<void> list_settings(CommandContext& context) {
-  NS_ASSIGN_OR_RETURN(const Settings settings, read_settings(context));
-  for (const SettingInfo& info : engine::settings_table()) show_setting(settings, info, context);
+  NS_ASSIGN_OR_RETURN(const AllShown settings, read_settings(context));
+  for (const auto& [id, setting] : settings) show_setting(engine::setting_info(id), setting, context);
   return {};
 }
 
@@ -59,12 +102,28 @@ Expected<Setting> named(const std::string& name) {
 
 Expected<void> get_setting(const std::string& name, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const Setting id, named(name));
-  NS_ASSIGN_OR_RETURN(const Settings settings, read_settings(context));
-  if (context.json) {
-    show_setting(settings, engine::setting_info(id), context);
-  } else {
-    context.output.line(engine::format_setting(id, settings.value(id)));
+  NS_ASSIGN_OR_RETURN(const AllShown settings, read_settings(context));
+  for (const auto& [other, setting] : settings) {
+    if (other != id) continue;
+    if (context.json) {
+      show_setting(engine::setting_info(id), setting, context);
+    } else {
+      context.output.line(setting.value);
+    }
+    return {};
   }
+  return make_error(ErrorCode::Unsupported,
+                    fmt::format("the running core has no setting {}: upgrade it", name));
+}
+
+// A running core changes its own settings, at once.
+Expected<void> change_in_core(Setting id, const std::string& text, CommandContext& context) {
+  NS_ASSIGN_OR_RETURN(const auto client, CoreClient::attach(context));
+  const SettingInfo& info = engine::setting_info(id);
+  NS_RETURN_IF_ERROR(client->command([&](node::Node& node) { return node.set_setting(info.name, text); }));
+  NS_ASSIGN_OR_RETURN(const AllShown settings, ask_settings(*client));
+  for (const auto& [other, setting] : settings)
+    if (other == id) show_setting(info, setting, context);
   return {};
 }
 
@@ -74,14 +133,28 @@ Expected<void> change_setting(const std::string& name, const std::string* text, 
   if (text != nullptr) {
     NS_ASSIGN_OR_RETURN(value, engine::parse_setting(id, *text));
   }
-  NS_ASSIGN_OR_RETURN(const OpenedDirectory opened, open_data_directory(context, OpenMode::Create));
-  engine::DataDirectory& directory = *opened.directory;
+  const auto opened = open_data_directory(context, OpenMode::Create);
+  if (!opened.ok()) {
+    if (opened.error().code != ErrorCode::Busy || text == nullptr) return opened.error();
+    return change_in_core(id, *text, context);
+  }
+  engine::DataDirectory& directory = *opened->directory;
   NS_RETURN_IF_ERROR(text != nullptr ? directory.set_setting(id, value) : directory.clear_setting(id));
-  show_setting(directory.settings(), engine::setting_info(id), context);
+  show_setting(engine::setting_info(id), shown(directory.settings(), id), context);
   return {};
 }
 
 }  // namespace
+
+void add_set_command(CLI::App& root, CommandContext& context) {
+  auto name = std::make_shared<std::string>();
+  auto value = std::make_shared<std::string>();
+  CLI::App& set = add_command(root, "set", "Change a setting, of a running node at once",
+                              {"neuroshardd set memory_limit 2GiB", "neuroshardd set cpu_threads 2"});
+  set.add_option("name", *name, "name of the setting, see \"neuroshardd settings list\"")->required();
+  set.add_option("value", *value, "the new value")->required();
+  set_body(set, context, [name, value, &context] { return change_setting(*name, value.get(), context); });
+}
 
 void add_settings_command(CLI::App& root, CommandContext& context) {
   CLI::App& settings =

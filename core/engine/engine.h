@@ -36,6 +36,9 @@ struct EngineOptions {
   // Makes the session; tests put a fake one here.
   std::function<Expected<std::unique_ptr<TrainingSession>>(DataDirectory&, TrainingServices)> make_session =
       TrainingSession::create;
+  // Contributing is as the settings say and every switch is kept there. False: on, whatever they say, for
+  // training that a person starts by hand.
+  bool remember_contributing = false;
   // How often resident memory and free space are looked at.
   Duration resource_period = std::chrono::seconds(2);
 };

@@ -61,6 +61,7 @@ EngineCore::EngineCore(std::unique_ptr<DataDirectory> directory, EngineServices 
                     network_notice(directory_->profile())};
   draft_.model = model_view(directory_->profile().consensus);
   draft_.resources.memory_limit_bytes = directory_->settings().number(Setting::MemoryLimit);
+  open_contributing();
   publish();
   if (!core_->post([this] { look_at_resources(); }))
     services_.logger.warning("engine", "the core thread did not start");
@@ -109,12 +110,7 @@ Expected<node::CommandId> EngineCore::start_training(const node::TrainingPlan& p
     if (run_ || session_open_) {
       return done(id, make_error(ErrorCode::Busy, "training is under way already; stop it first"));
     }
-    run_ = Run{plan, id};
-    stop_requested_ = false;
-    clear("training_failed");
-    draft_.training.data_source = plan.text_path;
-    draft_.training.activity.clear();
-    set_state(node::RunState::Starting);
+    begin_run(plan, id);
   });
 }
 
@@ -125,27 +121,6 @@ Expected<node::CommandId> EngineCore::stop_training() {
     stop_requested_ = true;
     cancel_.cancel();
     set_state(node::RunState::Stopping);
-  });
-}
-
-Expected<node::CommandId> EngineCore::finish() {
-  return accept([this](node::CommandId id) {
-    if (!run_ && !session_open_) return done(id);
-    stops_.push_back(id);
-    stop_requested_ = true;  // the step that runs is completed
-  });
-}
-
-Expected<node::CommandId> EngineCore::set_contributing(bool on) {
-  return accept([this, on](node::CommandId id) {
-    draft_.contributing = on;
-    draft_.pause_reasons.clear();
-    if (!on) draft_.pause_reasons.emplace_back("you switched contributing off");
-    // A step that is thrown away is computed again later: obeyed at once, and nothing is lost.
-    if (!on && run_ && run_->prepared) cancel_.cancel();
-    if (on && draft_.state == node::RunState::Paused) set_state(node::RunState::Training);
-    publish();
-    done(id);
   });
 }
 
@@ -161,6 +136,7 @@ Expected<node::CommandId> EngineCore::save_checkpoint() {
 Expected<node::CommandId> EngineCore::set_setting(const std::string& name, const std::string& value) {
   NS_ASSIGN_OR_RETURN(const Setting id, find_setting(name));
   NS_ASSIGN_OR_RETURN(SettingValue parsed, parse_setting(id, value));
+  if (id == Setting::Contribute) return set_contributing(parsed.word == "on");
   return accept([this, id, parsed = std::move(parsed)](node::CommandId command) {
     setting_changes_.push_back({command, id, parsed});
   });
@@ -232,6 +208,7 @@ void EngineCore::publish() {
 
 void EngineCore::look_at_resources() {
   if (ending_) return;
+  end_snooze_if_due();  // the wall clock may have jumped, or the machine slept
   draft_.resources.resident_bytes = platform::process_memory().resident.value_or(0);
   const auto free = services_.files.free_bytes(directory_path_);
   draft_.resources.disk_free_bytes = free.value_or(0);

@@ -47,11 +47,10 @@ void EngineCore::advance() {
   if ((stop_requested_ || target_reached()) && (run_ || session_open_)) return finish_job();
   if (shutting_down_) return end();
   if (!run_) return;
+  if (!may_train()) return pause();
   if (!run_->prepared) return prepare_job();
   if (!saves_.empty()) return save_job();
-  if (draft_.contributing) return step_job();
-  if (unsaved_) return save_job();
-  set_state(node::RunState::Paused);
+  step_job();
 }
 
 void EngineCore::start_job(Job job) {
@@ -94,15 +93,19 @@ void EngineCore::prepare_job() {
 }
 
 void EngineCore::on_prepared(Expected<SessionInfo> result) {
-  const node::CommandId command = run_->command;
+  // Cancelled by a pause: prepared again when it is over.
+  if (!result.ok() && result.error().code == ErrorCode::Cancelled && !stop_requested_) return;
+  const node::CommandId command = std::exchange(run_->command, 0);
   if (!result.ok()) {
+    keep_finished_plan();
     run_.reset();
     const Error error = std::move(result).error();
-    done(command, error);
+    if (command != 0) done(command, error);
     if (error.code != ErrorCode::Cancelled || !stop_requested_) return fail(error);
     stop_requested_ = shutting_down_;
     done_all(stops_, std::nullopt);
-    return set_state(shutting_down_ ? node::RunState::Stopping : node::RunState::Idle);
+    set_state(shutting_down_ ? node::RunState::Stopping : node::RunState::Idle);
+    return take_up_finished();
   }
   session_open_ = true;
   run_->prepared = true;
@@ -117,11 +120,11 @@ void EngineCore::on_prepared(Expected<SessionInfo> result) {
   // Without a limit of the user, what the machine had free is the limit in force.
   if (result->memory_limit != 0) draft_.resources.memory_limit_bytes = result->memory_limit;
   unsaved_ = false;
-  if (!stop_requested_) set_state(node::RunState::Training);
+  if (!stop_requested_ && may_train()) set_state(node::RunState::Training);
   publish();
   emit(node::Prepared{result->step, result->restored_from, result->train_tokens, result->held_out_tokens,
                       result->vocabulary, result->files_added});
-  done(command);
+  if (command != 0) done(command);
 }
 
 void EngineCore::step_job() {
@@ -201,17 +204,25 @@ void EngineCore::finish_job() {
     Expected<void> result;
     if (session_) result = session_->finish();
     session_.reset();
-    return [this, result = std::move(result)] { on_finished(result); };
+    const auto newest = read_checkpoints({{}, 1});
+    std::string name = newest.ok() && !newest->entries.empty() ? newest->entries.front().name : "";
+    return [this, result = std::move(result), name = std::move(name)] { on_finished(result, name); };
   });
 }
 
-void EngineCore::on_finished(Expected<void> result) {
+void EngineCore::on_finished(Expected<void> result, const std::string& newest) {
+  if (result.ok() && !newest.empty() && newest != draft_.checkpoint.newest) {
+    draft_.checkpoint = {newest, services_.clock.wall_now()};
+    publish();
+    emit(node::CheckpointWritten{newest});
+  }
   session_open_ = false;
   stop_requested_ = shutting_down_;
   unsaved_ = false;
   draft_.training.activity.clear();
-  if (run_ && !run_->prepared)
+  if (run_ && run_->command != 0)
     done(run_->command, make_error(ErrorCode::Cancelled, "stopped before training began"));
+  keep_finished_plan();
   run_.reset();
   std::optional<Error> error;
   if (!result.ok()) error = std::move(result).error().with_context("final checkpoint");
@@ -228,6 +239,7 @@ void EngineCore::on_finished(Expected<void> result) {
     }
   }
   done_all(stops_, error);
+  take_up_finished();
 }
 
 void EngineCore::fail(Error error) {
@@ -245,11 +257,16 @@ void EngineCore::setting_job() {
   start_job([this, change = std::move(change)] {
     auto result = directory_->set_setting(change.id, change.value);
     return [this, change, result = std::move(result)] {
-      if (!result.ok()) return done(change.command, result.error());
+      // Command 0: part of another command, which it does not fail.
+      const auto finish = [&](std::optional<Error> error) {
+        if (change.command != 0) return done(change.command, std::move(error));
+        if (error) services_.logger.warning("settings", error->describe());
+      };
+      if (!result.ok()) return finish(result.error());
       if (change.id == Setting::MemoryLimit) draft_.resources.memory_limit_bytes = change.value.number;
       publish();
       emit(node::SettingChanged{setting_info(change.id).name, format_setting(change.id, change.value)});
-      done(change.command);
+      finish(std::nullopt);
     };
   });
 }
@@ -257,9 +274,11 @@ void EngineCore::setting_job() {
 void EngineCore::end() {
   ending_ = true;
   resource_timer_.reset();
+  snooze_timer_.reset();
   set_state(node::RunState::Stopping);
   done_all(stops_, std::nullopt);
   done_all(shutdowns_, shutdown_error_);
+  emit(node::Ended{shutdown_error_});
   ended_.set_value();
 }
 

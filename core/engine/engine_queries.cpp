@@ -99,11 +99,16 @@ Expected<node::Series> EngineCore::read_series(const node::SeriesQuery& query) {
 Expected<node::LogPage> EngineCore::read_logs(const node::LogQuery& query) {
   return with_history<node::LogPage>([&query](history::SeriesStore&,
                                               history::EventLog& events) -> Expected<node::LogPage> {
+    NS_ASSIGN_OR_RETURN(const auto oldest, events.after(0, 1, LogLevel::Debug));
     NS_ASSIGN_OR_RETURN(const auto page, events.after(static_cast<std::int64_t>(query.after),
                                                       static_cast<std::uint32_t>(query.limit), query.least));
     node::LogPage answer;
     answer.next = static_cast<std::uint64_t>(page.next);
     answer.more = page.more;
+    if (query.after != 0 && !oldest.events.empty()) {
+      const auto first = static_cast<std::uint64_t>(oldest.events.front().sequence);
+      answer.dropped = first > query.after + 1 ? first - query.after - 1 : 0;
+    }
     for (const history::Event& event : page.events) {
       answer.entries.push_back({static_cast<std::uint64_t>(event.sequence),
                                 WallTime(std::chrono::milliseconds(event.time_ms)),

@@ -47,6 +47,8 @@ constexpr std::array<SettingInfo, setting_count> table{{
      "tokens in one shard of imported text", "Tokens per shard"},
     {S::LogLevel, "log_level", T::Choice, K::Setting, 0, 0, "info", "debug|info|warning|error",
      "least level that is written to the log", "Log level"},
+    {S::Contribute, "contribute", T::Choice, K::Setting, 0, 0, "on", "on|off",
+     "whether a running node trains; off = paused until it is on again (train ignores it)", "Contribute"},
 }};
 
 constexpr bool table_in_order() {

@@ -36,6 +36,7 @@ enum class Setting : std::uint8_t {
   EvalTokens,
   ShardTokens,
   LogLevel,
+  Contribute,
   Count,
 };
 inline constexpr std::size_t setting_count = static_cast<std::size_t>(Setting::Count);

@@ -57,8 +57,12 @@ struct CommandDone {
   CommandId id = 0;
   std::optional<Error> error;  // none = success
 };
+// The node has shut down, whoever asked for it. The last event.
+struct Ended {
+  std::optional<Error> error;  // of the final checkpoint
+};
 
 using Event = std::variant<StateChanged, Prepared, StepFinished, ActivityProgress, CheckpointWritten,
-                           SettingChanged, AlertRaised, AlertCleared, CommandDone>;
+                           SettingChanged, AlertRaised, AlertCleared, CommandDone, Ended>;
 
 }  // namespace neuroshard::node

@@ -5,6 +5,7 @@
 // of the core's state: commands and queries are checked at once and answered later.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -31,6 +32,8 @@ class Subscription {
   virtual ~Subscription() = default;
 };
 
+inline constexpr std::chrono::seconds max_snooze = std::chrono::hours(24 * 7);
+
 using EventHandler = std::function<void(const Event&)>;  // runs on a core thread; must only enqueue
 template <class T>
 using Reply = std::function<void(Expected<T>)>;  // once, on a core thread; must only enqueue
@@ -46,12 +49,17 @@ class Node {
   // Commands. An error now: refused, nothing happens. Else the outcome comes as CommandDone with this id.
   // Busy: something of the kind runs already, or too many commands are under way.  Cancelled: shutting down.
   virtual Expected<CommandId> start_training(const TrainingPlan& plan) = 0;
-  virtual Expected<CommandId> stop_training() = 0;            // within one step; then a checkpoint
-  virtual Expected<CommandId> set_contributing(bool on) = 0;  // the one switch: off = pause without end
-  virtual Expected<CommandId> finish() = 0;                   // complete the round, checkpoint, then Idle
+  virtual Expected<CommandId> stop_training() = 0;  // within one step; then a checkpoint
+  // The one switch: off = pause without end; on clears a snooze and takes up what finish() ended.
+  virtual Expected<CommandId> set_contributing(bool on) = 0;
+  // A pause that ends by itself; 1 second … max_snooze. A new one replaces the one before.
+  virtual Expected<CommandId> snooze(std::chrono::seconds duration) = 0;
+  // Completes the step (the round) that runs, writes a checkpoint, frees the model's memory, and switches
+  // contributing off.
+  virtual Expected<CommandId> finish() = 0;
   virtual Expected<CommandId> save_checkpoint() = 0;
   virtual Expected<CommandId> set_setting(const std::string& name, const std::string& value) = 0;
-  // Final checkpoint and end. Done when CommandDone comes; other commands are refused from now on.
+  // Final checkpoint and end: CommandDone, then Ended; other commands are refused from now on.
   virtual Expected<CommandId> request_shutdown() = 0;
 
   // Queries. An error now: a wrong argument.

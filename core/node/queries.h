@@ -48,6 +48,7 @@ struct LogPage {
   std::vector<LogEntry> entries;  // ascending
   std::uint64_t next = 0;         // `after` of the following page
   bool more = false;
+  std::uint64_t dropped = 0;  // records between `after` and the first entry that are not kept any more
 };
 
 struct CheckpointQuery {

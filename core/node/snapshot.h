@@ -119,6 +119,7 @@ struct Snapshot {
   WallTime taken{};
   RunState state = RunState::Starting;
   bool contributing = true;                // the one switch
+  std::optional<WallTime> snoozed_until;   // paused until then
   std::vector<std::string> pause_reasons;  // every reason, for people
   IdentityView identity;
   ProgramView program;

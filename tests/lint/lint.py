@@ -30,7 +30,7 @@ THIRD_PARTY = {
     "spdlog": ["spdlog/"], "sodium": ["sodium.h", "sodium/"], "sqlite3": ["sqlite3.h"], "nlohmann": ["nlohmann/"],
     "curl": ["curl/"], "zip": ["zip.h", "zipconf.h"], "utf8proc": ["utf8proc.h"], "torch": ["torch/", "ATen/", "c10/"],
     "dnnl": ["oneapi/dnnl/", "dnnl"], "omp": ["omp.h"], "httplib": ["httplib.h"], "tomlplusplus": ["toml++/"],
-    "libsecret": ["libsecret/"], "grpc": ["grpc/", "grpcpp/", "google/protobuf/"], "cli11": ["CLI/"], "fmt": ["fmt/"],
+    "libsecret": ["libsecret/"], "grpc": ["grpc/", "grpcpp/", "google/protobuf/", "proto/"], "cli11": ["CLI/"], "fmt": ["fmt/"],
     "lz4": ["lz4"], "openssl": ["openssl/"], "miniupnpc": ["miniupnpc/"], "cuda": ["cuda", "cublas"],
     "os": ["sys/", "unistd.h", "fcntl.h", "dlfcn.h", "signal.h", "pthread.h", "sched.h", "termios.h", "poll.h", "dirent.h",
            "pwd.h", "windows.h", "mach", "link.h", "malloc.h", "netinet/", "arpa/", "netdb.h", "execinfo.h", "ucontext.h",

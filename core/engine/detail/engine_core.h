@@ -14,8 +14,8 @@
 
 #include "core/base/cancel.h"
 #include "core/base/executor.h"
-#include "core/engine/detail/subscribers.h"
 #include "core/engine/engine.h"
+#include "core/node/subscribers.h"
 
 namespace neuroshard::engine::detail {
 
@@ -30,6 +30,7 @@ class EngineCore final : public Engine {
   Expected<node::CommandId> start_training(const node::TrainingPlan& plan) override;
   Expected<node::CommandId> stop_training() override;
   Expected<node::CommandId> set_contributing(bool on) override;
+  Expected<node::CommandId> snooze(std::chrono::seconds duration) override;
   Expected<node::CommandId> finish() override;
   Expected<node::CommandId> save_checkpoint() override;
   Expected<node::CommandId> set_setting(const std::string& name, const std::string& value) override;
@@ -45,7 +46,7 @@ class EngineCore final : public Engine {
   // One wish to train, until its end. Core thread.
   struct Run {
     node::TrainingPlan plan;
-    node::CommandId command = 0;  // done when training begins
+    node::CommandId command = 0;  // done when training begins or is paused; 0 = done
     bool prepared = false;
     std::uint64_t target_step = 0;  // 0 = no end
   };
@@ -74,7 +75,7 @@ class EngineCore final : public Engine {
   void end();
   void on_prepared(Expected<SessionInfo> result);
   void on_step(Expected<StepReport> result);
-  void on_finished(Expected<void> result);
+  void on_finished(Expected<void> result, const std::string& newest);
   void fail(Error error);
   void set_state(node::RunState state, std::optional<Error> error = std::nullopt);
   void emit(const node::Event& event) { subscribers_->emit(event); }
@@ -85,6 +86,17 @@ class EngineCore final : public Engine {
   void publish();
   void look_at_resources();
   bool target_reached() const;
+  // Contributing (engine_contribute.cpp).
+  bool may_train() const { return draft_.contributing && !draft_.snoozed_until; }
+  void open_contributing();  // before the threads run
+  void remember_contributing(node::CommandId command);
+  void tell_pause_reasons();
+  void apply_pause();  // after a change of what may_train() looks at
+  void pause();        // nothing runs now: saves what there is, then Paused
+  void end_snooze_if_due();
+  void begin_run(node::TrainingPlan plan, node::CommandId command);
+  void keep_finished_plan();  // before run_ goes
+  void take_up_finished();
 
   // Compute thread.
   void report_progress(const PrepareProgress& progress);
@@ -100,7 +112,7 @@ class EngineCore final : public Engine {
   std::unique_ptr<DataDirectory> directory_;  // changed on the compute thread only
   EngineServices services_;
   EngineOptions options_;
-  std::shared_ptr<Subscribers> subscribers_ = std::make_shared<Subscribers>();
+  std::shared_ptr<node::Subscribers> subscribers_ = std::make_shared<node::Subscribers>();
 
   // Any thread.
   const std::string directory_path_;
@@ -124,7 +136,10 @@ class EngineCore final : public Engine {
   std::optional<Error> shutdown_error_;  // of the final checkpoint
   Ids stops_, saves_, shutdowns_;
   std::vector<SettingChange> setting_changes_;
-  std::unique_ptr<TimerHandle> resource_timer_;
+  std::unique_ptr<TimerHandle> resource_timer_, snooze_timer_;
+  bool finishing_ = false;                           // finish() was asked for; contributing goes off with it
+  std::optional<Error> contribute_locked_;           // a flag or the environment decides; fixed
+  std::optional<node::TrainingPlan> finished_plan_;  // what switching contributing on takes up again
 
   // Compute thread.
   std::unique_ptr<TrainingSession> session_;

@@ -133,6 +133,12 @@ class TestEngine : public QObject {
   void continues_to_a_step();
   void stop_is_obeyed_within_a_step_and_saves();
   void pause_saves_and_goes_on();
+  void snooze_ends_by_itself_and_with_the_switch();
+  void pause_before_the_model_is_ready();
+  void switch_is_remembered_when_asked_to();
+  void forced_switch_is_refused();
+  void finish_ends_and_the_switch_takes_it_up();
+  void end_is_the_last_event();
   void checkpoint_on_demand();
   void failed_preparation_is_told_and_can_be_repeated();
   void failed_step_saves_what_there_is();
@@ -145,14 +151,16 @@ class TestEngine : public QObject {
   void bad_arguments_are_refused_at_once();
 
  private:
-  std::unique_ptr<Engine> start() {
+  std::unique_ptr<Engine> start(bool remember = false, const char* contribute_flag = nullptr) {
     DataDirectoryOptions options;
+    if (contribute_flag != nullptr) options.setting_flags = {{Setting::Contribute, contribute_flag}};
     options.path = folder_->filePath("d").toStdString();
     options.environment = nullptr;
     auto directory = DataDirectory::open(options, {files_, entropy_, clock_, logger_});
     if (!directory.ok()) qFatal("%s", directory.error().describe().c_str());
     EngineOptions engine;
     engine.version = "test";
+    engine.remember_contributing = remember;
     engine.make_session = [this](DataDirectory& d,
                                  TrainingServices s) -> Expected<std::unique_ptr<TrainingSession>> {
       NS_ASSIGN_OR_RETURN(auto history, TrainingHistory::open(s.files, d.state_database_path(), s.clock));
@@ -245,6 +253,109 @@ void TestEngine::pause_saves_and_goes_on() {
   QVERIFY(next.has_value());
   QCOMPARE(next->step.step, paused_at + 1);
   QVERIFY(engine->snapshot()->pause_reasons.empty());
+}
+
+void TestEngine::snooze_ends_by_itself_and_with_the_switch() {
+  const auto engine = start();
+  Recorder events(*engine);
+  QVERIFY(engine->start_training({}).ok());
+  QVERIFY(events.wait<node::StepFinished>().has_value());
+  QCOMPARE(engine->snooze(std::chrono::seconds(0)).error().code, ErrorCode::InvalidArgument);
+  QCOMPARE(engine->snooze(node::max_snooze + std::chrono::seconds(1)).error().code,
+           ErrorCode::InvalidArgument);
+  QVERIFY(engine->snooze(std::chrono::seconds(1)).ok());
+  QVERIFY(events.state(node::RunState::Paused));
+  const auto view = engine->snapshot();
+  QVERIFY(view->contributing);  // the switch is not touched
+  QVERIFY(view->snoozed_until > view->taken - std::chrono::seconds(1));
+  QVERIFY(view->pause_reasons.at(0).find("snoozed until") != std::string::npos);
+  QVERIFY(events.state(node::RunState::Training));
+  QVERIFY(!engine->snapshot()->snoozed_until);
+  // Reasons add up, and contributing on ends both.
+  QVERIFY(engine->snooze(std::chrono::hours(1)).ok());
+  QVERIFY(engine->set_contributing(false).ok());
+  QVERIFY(events.state(node::RunState::Paused));
+  const auto both = events.done(engine->set_contributing(false));
+  QVERIFY(both.has_value());
+  QCOMPARE(engine->snapshot()->pause_reasons.size(), std::size_t{2});
+  QVERIFY(engine->set_contributing(true).ok());
+  QVERIFY(events.state(node::RunState::Training));
+  QVERIFY(engine->snapshot()->pause_reasons.empty());
+}
+
+void TestEngine::pause_before_the_model_is_ready() {
+  const auto engine = start();
+  Recorder events(*engine);
+  QVERIFY(events.done(engine->set_contributing(false)).has_value());
+  const auto started = events.done(engine->start_training({.text_path = {}, .steps = 2}));
+  QVERIFY(started.has_value() && !started->error);  // not left open for the length of the pause
+  QCOMPARE(engine->snapshot()->state, node::RunState::Paused);
+  QCOMPARE(script_.sessions.load(), 0);  // nothing was loaded
+  QVERIFY(engine->set_contributing(true).ok());
+  QVERIFY(events.wait<node::Prepared>().has_value());
+  QVERIFY(events.state(node::RunState::Idle));
+  QCOMPARE(script_.steps.load(), std::uint64_t{2});
+}
+
+void TestEngine::switch_is_remembered_when_asked_to() {
+  {
+    const auto engine = start(/*remember=*/true);
+    Recorder events(*engine);
+    QVERIFY(engine->snapshot()->contributing);
+    const auto off = events.done(engine->set_contributing(false));
+    QVERIFY(off.has_value() && !off->error);
+  }
+  {
+    const auto engine = start(/*remember=*/true);
+    Recorder events(*engine);
+    QVERIFY(!engine->snapshot()->contributing);
+    QVERIFY(!engine->snapshot()->pause_reasons.empty());
+    QVERIFY(engine->start_training({}).ok());
+    QVERIFY(events.state(node::RunState::Paused));
+    QVERIFY(events.done(engine->set_setting("contribute", "on")).has_value());
+    QVERIFY(events.wait<node::StepFinished>().has_value());
+  }
+  QVERIFY(start(/*remember=*/true)->snapshot()->contributing);
+}
+
+void TestEngine::forced_switch_is_refused() {
+  const auto engine = start(/*remember=*/true, "off");
+  QVERIFY(!engine->snapshot()->contributing);
+  const auto refused = engine->set_contributing(true);
+  QCOMPARE(refused.error().code, ErrorCode::Denied);
+  QVERIFY(refused.error().message.find("--contribute") != std::string::npos);
+}
+
+void TestEngine::finish_ends_and_the_switch_takes_it_up() {
+  const auto engine = start(/*remember=*/true);
+  Recorder events(*engine);
+  QVERIFY(engine->start_training({.text_path = "text", .until_step = 100'000'000}).ok());
+  QVERIFY(events.wait<node::StepFinished>().has_value());
+  const auto done = events.done(engine->finish());
+  QVERIFY(done.has_value() && !done->error);
+  QCOMPARE(script_.finished.load(), 1);
+  QCOMPARE(engine->snapshot()->state, node::RunState::Idle);
+  QVERIFY(!engine->snapshot()->contributing);
+  const std::uint64_t steps = script_.steps;
+  QVERIFY(events.done(engine->set_contributing(true)).has_value());
+  QCOMPARE(events.wait<node::StepFinished>()->step.step, steps + 1);
+  QCOMPARE(engine->snapshot()->training.target_step, std::uint64_t{100'000'000});
+  QCOMPARE(script_.sessions.load(), 2);
+  // What was stopped, not finished, stays stopped.
+  QVERIFY(events.done(engine->stop_training()).has_value());
+  QVERIFY(events.done(engine->set_contributing(true)).has_value());
+  QCOMPARE(engine->snapshot()->state, node::RunState::Idle);
+}
+
+void TestEngine::end_is_the_last_event() {
+  auto engine = start();
+  Recorder events(*engine);
+  QVERIFY(engine->start_training({}).ok());
+  QVERIFY(events.wait<node::StepFinished>().has_value());
+  const auto id = engine->request_shutdown();
+  QVERIFY(events.done(id).has_value());
+  const auto ended = events.wait<node::Ended>();
+  QVERIFY(ended.has_value() && !ended->error);
 }
 
 void TestEngine::checkpoint_on_demand() {

@@ -1,9 +1,9 @@
-#include "core/engine/detail/subscribers.h"
+#include "core/node/subscribers.h"
 
-namespace neuroshard::engine::detail {
+namespace neuroshard::node {
 
 // Outlives the node safely: it only knows the registry, and that weakly.
-class Subscribers::Handle final : public node::Subscription {
+class Subscribers::Handle final : public Subscription {
  public:
   Handle(std::weak_ptr<Subscribers> owner, std::uint64_t id) : owner_(std::move(owner)), id_(id) {}
   ~Handle() override {
@@ -15,14 +15,14 @@ class Subscribers::Handle final : public node::Subscription {
   std::uint64_t id_;
 };
 
-std::unique_ptr<node::Subscription> Subscribers::add(node::EventHandler handler) {
+std::unique_ptr<Subscription> Subscribers::add(EventHandler handler) {
   std::lock_guard lock(mutex_);
   const std::uint64_t id = next_id_++;
   handlers_.emplace(id, std::move(handler));
   return std::make_unique<Handle>(weak_from_this(), id);
 }
 
-void Subscribers::emit(const node::Event& event) {
+void Subscribers::emit(const Event& event) {
   std::lock_guard lock(mutex_);
   for (const auto& [id, handler] : handlers_) handler(event);
 }
@@ -32,4 +32,4 @@ void Subscribers::remove(std::uint64_t id) {
   handlers_.erase(id);
 }
 
-}  // namespace neuroshard::engine::detail
+}  // namespace neuroshard::node

@@ -1,4 +1,4 @@
-// Who listens to a node's events. Threads: any.
+// Who listens to a node's events: for whoever implements Node. Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 #include "core/node/node.h"
 
-namespace neuroshard::engine::detail {
+namespace neuroshard::node {
 
 class Subscribers : public std::enable_shared_from_this<Subscribers> {
  public:
-  std::unique_ptr<node::Subscription> add(node::EventHandler handler);
+  std::unique_ptr<Subscription> add(EventHandler handler);
   // Calls every handler. A handler that unsubscribes inside its call would deadlock, as node.h says.
-  void emit(const node::Event& event);
+  void emit(const Event& event);
 
  private:
   class Handle;
@@ -22,7 +22,7 @@ class Subscribers : public std::enable_shared_from_this<Subscribers> {
 
   std::mutex mutex_;
   std::uint64_t next_id_ = 1;
-  std::map<std::uint64_t, node::EventHandler> handlers_;
+  std::map<std::uint64_t, EventHandler> handlers_;
 };
 
-}  // namespace neuroshard::engine::detail
+}  // namespace neuroshard::node

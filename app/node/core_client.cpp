@@ -1,0 +1,72 @@
+#include "app/node/core_client.h"
+
+#include <fmt/format.h>
+
+#include "app/node/open_directory.h"
+#include "core/control/control_file.h"
+#include "core/control/service_module.h"
+#include "core/platform/directory_lock.h"
+#include "core/platform/paths.h"
+
+namespace neuroshard::app {
+namespace {
+
+constexpr Duration poll = std::chrono::milliseconds(50);
+constexpr Duration connect_limit = std::chrono::seconds(10);
+
+// Why there is no core to talk to, and what to do.
+Error no_core(const std::string& path, const Error& reason, CommandContext& context) {
+  if (context.files.exists(path + "/FORMAT")) {
+    const auto lock = platform::DirectoryLock::acquire(path, context.clock);
+    if (!lock.ok() && lock.error().code == ErrorCode::Busy) {
+      return make_error(ErrorCode::Busy, lock.error().message +
+                                             "; it offers no control service, only \"neuroshardd run\" does");
+    }
+  }
+  std::string text = fmt::format("no neuroshardd runs on {}", path);
+  if (reason.code == ErrorCode::Unavailable) text += fmt::format(" ({})", reason.message);
+  return make_error(ErrorCode::Unavailable,
+                    fmt::format("{}; start one: neuroshardd run --data-dir {}", text, path));
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<CoreClient>> CoreClient::attach(CommandContext& context) {
+  control::ConnectOptions options;
+  NS_ASSIGN_OR_RETURN(options.data_directory, data_directory_path(context));
+  options.runtime_directory = platform::runtime_directory(platform::process_environment());
+  options.program = "neuroshardd";
+  options.build = program_version();
+  const auto file = control::find_core(options.runtime_directory, options.data_directory);
+  if (!file.ok()) {
+    const ErrorCode code = file.error().code;
+    if (code != ErrorCode::NotFound && code != ErrorCode::Unavailable) return file.error();
+    return no_core(options.data_directory, file.error(), context);
+  }
+  NS_ASSIGN_OR_RETURN(const control::Service service, control::load_service());
+  auto node = service.connect(std::move(options));
+  NS_RETURN_IF_ERROR(node->wait_connected(connect_limit, context.stop));
+  return std::unique_ptr<CoreClient>(new CoreClient(context, file->process, std::move(node)));
+}
+
+Expected<void> CoreClient::command(const std::function<Expected<node::CommandId>(node::Node&)>& send) {
+  NS_ASSIGN_OR_RETURN(const node::CommandId id, send(*node_));
+  while (!context_.stop.cancelled()) {
+    const auto event = events_.next(poll);
+    if (!event) continue;
+    const auto* done = std::get_if<node::CommandDone>(&*event);
+    if (done == nullptr || done->id != id) continue;
+    if (done->error) return *done->error;
+    return {};
+  }
+  return make_error(ErrorCode::Cancelled, "not waited for; the core goes on with it");
+}
+
+Expected<void> CoreClient::wait(StopFlag& flag) {
+  while (!flag.wait(poll)) {
+    if (context_.stop.cancelled()) return make_error(ErrorCode::Cancelled, "stopped before the answer came");
+  }
+  return {};
+}
+
+}  // namespace neuroshard::app

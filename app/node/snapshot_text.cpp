@@ -1,0 +1,139 @@
+#include "app/node/snapshot_text.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace neuroshard::app {
+namespace {
+
+template <class T>
+nlohmann::ordered_json or_null(const std::optional<T>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+}
+
+nlohmann::ordered_json text_or_null(const std::string& text) {
+  return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
+}
+
+nlohmann::ordered_json training_json(const node::TrainingView& view) {
+  nlohmann::ordered_json json = {{"step", view.step}};
+  json["target_step"] =
+      view.target_step == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(view.target_step);
+  json["loss"] = or_null(view.smoothed_loss);
+  json["held_out_loss"] = nullptr;
+  json["best_held_out_loss"] = or_null(view.best_evaluation_loss);
+  json["bits_per_byte"] = nullptr;
+  if (view.last_evaluation) {
+    json["held_out_loss"] = view.last_evaluation->loss;
+    json["bits_per_byte"] = or_null(view.last_evaluation->bits_per_byte);
+  }
+  json["last_step"] = nullptr;
+  if (view.last_step) {
+    const node::StepView& step = *view.last_step;
+    json["last_step"] = {{"step", step.step},        {"loss", step.loss},
+                         {"lr", step.learning_rate}, {"grad_norm", step.gradient_norm},
+                         {"tokens", step.tokens},    {"tokens_per_s", step.tokens_per_second},
+                         {"balance", step.balance},  {"micro_batch", step.micro_batch}};
+  }
+  json["activity"] = text_or_null(view.activity);
+  json["activity_share"] =
+      view.activity.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(view.activity_share);
+  return json;
+}
+
+std::string mebibytes(std::uint64_t bytes) {
+  return bytes == 0 ? "—" : fmt::format("{} MiB", bytes >> 20);
+}
+
+std::string row(const char* name, const std::string& value) {
+  return fmt::format("{:<11}{}", name, value.empty() ? "—" : value);
+}
+
+}  // namespace
+
+nlohmann::ordered_json snapshot_json(const node::Snapshot& view) {
+  nlohmann::ordered_json json = {{"running", true},
+                                 {"state", std::string(to_string(view.state))},
+                                 {"contributing", view.contributing},
+                                 {"pause_reasons", view.pause_reasons}};
+  json["snoozed_until_ms"] =
+      view.snoozed_until ? nlohmann::ordered_json(to_unix_ms(*view.snoozed_until)) : nullptr;
+  json["training"] = training_json(view.training);
+  json["checkpoint"] = text_or_null(view.checkpoint.newest);
+  json["model"] = {{"layers", view.model.layers},
+                   {"hidden", view.model.hidden},
+                   {"experts", view.model.experts},
+                   {"parameters", view.model.parameters},
+                   {"active_parameters", view.model.active_parameters}};
+  json["compute"] = {{"device", text_or_null(view.compute.device)},
+                     {"kernels", text_or_null(view.compute.kernels)},
+                     {"isa", text_or_null(view.compute.isa)},
+                     {"precision", text_or_null(view.compute.precision)},
+                     {"threads", view.compute.threads}};
+  json["resources"] = {{"resident_bytes", view.resources.resident_bytes},
+                       {"memory_limit_bytes", view.resources.memory_limit_bytes},
+                       {"disk_free_bytes", view.resources.disk_free_bytes}};
+  json["alerts"] = nlohmann::ordered_json::array();
+  for (const node::Alert& alert : view.alerts) {
+    json["alerts"].push_back({{"key", alert.key},
+                              {"severity", std::string(to_string(alert.severity))},
+                              {"message", alert.message}});
+  }
+  json["pid"] = view.program.pid;
+  json["version"] = view.program.version;
+  json["data_dir"] = view.program.data_directory;
+  json["network"] = view.program.network;
+  json["node_id"] = view.identity.node_id;
+  json["wallet_id"] = view.identity.wallet_id;
+  json["snapshot"] = view.version;
+  return json;
+}
+
+std::string state_text(const node::Snapshot& view) {
+  // Between the switch and the end of the step.
+  const bool pausing = view.state == node::RunState::Training && !view.pause_reasons.empty();
+  std::string text(pausing ? "pausing" : to_string(view.state));
+  if (view.state == node::RunState::Training || view.state == node::RunState::Paused) {
+    if (view.training.step != 0) text += fmt::format(", step {}", view.training.step);
+    if (view.training.target_step != 0) text += fmt::format(" of {}", view.training.target_step);
+  }
+  if (!view.training.activity.empty()) text += ", " + view.training.activity;
+  std::string separator = ": ";
+  for (const std::string& reason : view.pause_reasons) {
+    text += separator + reason;
+    separator = "; ";
+  }
+  return text;
+}
+
+std::vector<std::string> snapshot_lines(const node::Snapshot& view) {
+  const node::TrainingView& training = view.training;
+  std::string loss;
+  if (training.smoothed_loss) loss = fmt::format("{:.4f}", *training.smoothed_loss);
+  if (training.last_evaluation) {
+    loss += fmt::format(", held out {:.4f} at step {}", training.last_evaluation->loss,
+                        training.last_evaluation->step);
+  }
+  std::vector<std::string> lines = {
+      row("State", state_text(view)),
+      row("Loss", loss),
+      row("Speed",
+          training.last_step ? fmt::format("{:.0f} tokens/s", training.last_step->tokens_per_second) : ""),
+      row("Checkpoint", view.checkpoint.newest),
+      row("Memory", fmt::format("{} of {}", mebibytes(view.resources.resident_bytes),
+                                mebibytes(view.resources.memory_limit_bytes))),
+      row("Disk free", mebibytes(view.resources.disk_free_bytes)),
+      row("Compute", view.compute.device.empty()
+                         ? std::string()
+                         : fmt::format("{}; {}; {} thread{}", view.compute.device, view.compute.precision,
+                                       view.compute.threads, view.compute.threads == 1 ? "" : "s")),
+      row("Network", view.program.network),
+      row("Data", view.program.data_directory),
+      row("Process", fmt::format("{}, version {}", view.program.pid, view.program.version))};
+  for (const node::Alert& alert : view.alerts)
+    lines.push_back(row("Alert", fmt::format("{}: {}", to_string(alert.severity), alert.message)));
+  return lines;
+}
+
+}  // namespace neuroshard::app

@@ -1,0 +1,43 @@
+// Values of core/node as messages, and back. Reading accepts anything a peer may send: numbers of an
+// enumeration that this build does not know are kept as they are (to_string says "unknown"), missing parts
+// keep their defaults.
+#pragma once
+
+#include <grpcpp/support/status.h>
+
+#include <optional>
+#include <vector>
+
+#include <proto/control.pb.h>
+#include "core/node/node.h"
+
+namespace neuroshard::control::detail {
+
+namespace wire = ::neuroshard::control::v1;
+
+void encode(const node::Snapshot& from, wire::Snapshot* to);  // full
+node::Snapshot decode(const wire::Snapshot& from);
+// Takes from `next` the parts that `last` has in the same form, so that only the changed ones are sent.
+void leave_out_unchanged(const wire::Snapshot& last, wire::Snapshot* next);
+// Lays a change over `whole`; fields that this build does not know are kept.
+void merge(wire::Snapshot&& change, wire::Snapshot* whole);
+
+// False for events that are not sent (CommandDone).
+bool encode(const node::Event& from, wire::Event* to);
+std::optional<node::Event> decode(
+    const wire::Event& from);  // nothing: of a kind that this build does not know
+
+void encode(const node::Series& from, wire::SeriesReply* to);
+node::Series decode(const wire::SeriesReply& from);
+void encode(const node::LogPage& from, wire::LogPage* to);
+node::LogPage decode(const wire::LogPage& from);
+void encode(const node::CheckpointPage& from, wire::CheckpointPage* to);
+node::CheckpointPage decode(const wire::CheckpointPage& from);
+void encode(const std::vector<node::SettingEntry>& from, wire::SettingList* to);
+std::vector<node::SettingEntry> decode(const wire::SettingList& from);
+
+// An Error travels whole, beside the status code that gRPC's own tools understand.
+grpc::Status to_status(const Error& error);
+Error to_error(const grpc::Status& status);
+
+}  // namespace neuroshard::control::detail

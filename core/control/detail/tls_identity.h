@@ -1,0 +1,23 @@
+// The control key: made anew for every start of the service and never stored, so that a control.json can only
+// lead to the process that wrote it.
+#pragma once
+
+#include <string>
+
+#include "core/base/clock.h"
+#include "core/base/expected.h"
+
+namespace neuroshard::control::detail {
+
+// What the certificate is made out to; the client asks for this name whatever the address.
+inline constexpr const char* certificate_name = "neuroshard-control";
+
+struct TlsIdentity {
+  std::string certificate;  // PEM, self-signed
+  std::string key;          // PEM
+};
+
+// Ed25519 (RFC 8410). Valid from a day before `now` (clocks are set back) for ten years.
+Expected<TlsIdentity> make_tls_identity(WallTime now);
+
+}  // namespace neuroshard::control::detail

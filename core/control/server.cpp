@@ -1,0 +1,372 @@
+// The control service of a core. Each call has a thread of gRPC's (sixteen watchers and as many commands and
+// questions, then calls are refused); they copy values in and out and never touch the core's state.
+#include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/resource_quota.h>
+
+#include <atomic>
+#include <future>
+
+#include <proto/control.grpc.pb.h>
+#include "core/base/executor.h"
+#include "core/control/control_file.h"
+#include "core/control/detail/call_rules.h"
+#include "core/control/detail/convert.h"
+#include "core/control/detail/event_hub.h"
+#include "core/control/detail/tls_identity.h"
+#include "core/platform/loopback_listener.h"
+#include "core/platform/private_directory.h"
+
+namespace neuroshard::control {
+namespace {
+
+using grpc::ServerContext;
+using grpc::Status;
+namespace wire = detail::wire;
+
+constexpr std::size_t cookie_bytes = 32;
+constexpr std::size_t memory_for_calls = 64u << 20;  // of gRPC, all connections together
+constexpr int handshake_ms = 5'000;                  // a silent connection gives its place back
+constexpr int idle_ms = 30'000;                      // as one that asks nothing
+constexpr int calls_per_connection = 32;
+constexpr int spare_threads = 8;                           // that wait for calls, or refuse them
+constexpr Duration poll = std::chrono::milliseconds(200);  // between two looks whether the caller went away
+constexpr std::chrono::milliseconds last_calls{2'000};
+
+// One of a bounded number of places, while it lives.
+class Place {
+ public:
+  Place(std::atomic<std::size_t>& taken, std::size_t places)
+      : taken_(taken), ok_(taken_.fetch_add(1) < places) {}
+  ~Place() { taken_.fetch_sub(1); }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  bool ok() const { return ok_; }
+
+ private:
+  std::atomic<std::size_t>& taken_;
+  const bool ok_;
+};
+
+class ControlService final : public wire::Control::Service {
+ public:
+  ControlService(node::Node& node, Logger& logger, const ServerOptions& options, std::string cookie)
+      : node_(node),
+        logger_(logger),
+        options_(options),
+        cookie_(std::move(cookie)),
+        hub_(node, options.limits) {}
+
+  void stop() { hub_.stop(); }
+
+  Status Hello(ServerContext* context, const wire::HelloRequest* request, wire::HelloReply* reply) override {
+    if (const auto allowed = check_caller(*context, /*any_version=*/true); !allowed.ok())
+      return detail::to_status(allowed.error());
+    logger_.debug("control", fmt::format("{} ({}) says hello", request->program().substr(0, 100),
+                                         request->build().substr(0, 40)));
+    reply->mutable_control()->set_major(options_.speaks.major);
+    reply->mutable_control()->set_minor(options_.speaks.minor);
+    reply->set_build(options_.build);
+    reply->set_format(options_.format);
+    for (const char* capability : {"snapshot", "series", "logs", "checkpoints", "settings", "snooze"})
+      reply->add_capabilities(capability);
+    reply->set_pid(node_.snapshot()->program.pid);
+    return Status::OK;
+  }
+
+  Status Watch(ServerContext* context, const wire::WatchRequest* request,
+               grpc::ServerWriter<wire::Update>* writer) override {
+    if (const auto allowed = check_caller(*context); !allowed.ok()) return detail::to_status(allowed.error());
+    const Place place(watchers_, options_.limits.watchers);
+    if (!place.ok()) {
+      return detail::to_status(make_error(
+          ErrorCode::Exhausted,
+          fmt::format("{} programs follow this core already; close one", options_.limits.watchers)));
+    }
+    detail::EventHub::Watcher watcher(hub_);
+    std::shared_ptr<const node::Snapshot> seen;
+    wire::Snapshot sent;
+    while (true) {
+      const bool stopping = hub_.stopping();  // looked at first: what came before it is still sent
+      auto batch = watcher.take();
+      const auto view = node_.snapshot();
+      if ((!seen || view->version != seen->version) && !write_snapshot(*view, &sent, writer))
+        return Status::CANCELLED;
+      seen = view;
+      if (batch.too_slow) {
+        return detail::to_status(
+            make_error(ErrorCode::Exhausted,
+                       "this program reads events too slowly; connect again for the latest state"));
+      }
+      if (request->events() && !write_events(batch, writer)) return Status::CANCELLED;
+      if (stopping) return detail::to_status(make_error(ErrorCode::Unavailable, "the core has stopped"));
+      if (context->IsCancelled()) return Status::CANCELLED;
+      watcher.wait(options_.limits.period);
+    }
+  }
+
+  Status Command(ServerContext* context, const wire::CommandRequest* request,
+                 wire::CommandReply* reply) override {
+    const Place place(calls_, options_.limits.calls);
+    if (const auto allowed = check_call(*context, place); !allowed.ok())
+      return detail::to_status(allowed.error());
+    const auto id = dispatch(*request);
+    if (!id.ok()) return detail::to_status(id.error());
+    while (true) {
+      const bool stopping = hub_.stopping();
+      if (const auto done = hub_.wait_done(*id, poll)) {
+        if (done->error) return detail::to_status(*done->error);
+        break;
+      }
+      if (stopping)
+        return detail::to_status(make_error(ErrorCode::Unavailable, "the core stopped before this was done"));
+      if (context->IsCancelled()) return Status::CANCELLED;
+    }
+    reply->set_id(*id);
+    detail::encode(*node_.snapshot(), reply->mutable_snapshot());
+    return Status::OK;
+  }
+
+  Status QuerySeries(ServerContext* context, const wire::SeriesQuery* request,
+                     wire::SeriesReply* reply) override {
+    return answer<node::Series>(
+        *context,
+        [&](node::Reply<node::Series> done) {
+          return node_.query_series(
+              {request->name().substr(0, 64), request->from_step(), request->to_step(), request->buckets()},
+              std::move(done));
+        },
+        reply);
+  }
+
+  Status QueryLogs(ServerContext* context, const wire::LogQuery* request, wire::LogPage* reply) override {
+    const auto least = static_cast<LogLevel>(std::min(request->least(), 3u));
+    return answer<node::LogPage>(
+        *context,
+        [&](node::Reply<node::LogPage> done) {
+          return node_.query_logs({request->after(), request->limit(), least}, std::move(done));
+        },
+        reply);
+  }
+
+  Status QueryCheckpoints(ServerContext* context, const wire::CheckpointQuery* request,
+                          wire::CheckpointPage* reply) override {
+    return answer<node::CheckpointPage>(
+        *context,
+        [&](node::Reply<node::CheckpointPage> done) {
+          return node_.query_checkpoints({request->after().substr(0, 256), request->limit()},
+                                         std::move(done));
+        },
+        reply);
+  }
+
+  Status QuerySettings(ServerContext* context, const wire::SettingsQuery*,
+                       wire::SettingList* reply) override {
+    return answer<std::vector<node::SettingEntry>>(
+        *context,
+        [&](node::Reply<std::vector<node::SettingEntry>> done) {
+          return node_.query_settings(std::move(done));
+        },
+        reply);
+  }
+
+ private:
+  Expected<void> check_caller(const ServerContext& context, bool any_version = false) {
+    const auto allowed = detail::check_cookie(context, cookie_);
+    if (!allowed.ok()) {
+      // Powers of two: a flood of wrong cookies must not fill the log.
+      const std::uint64_t count = refused_.fetch_add(1) + 1;
+      if ((count & (count - 1)) == 0)
+        logger_.warning("control", fmt::format("refused {} call(s) without the right cookie", count));
+      return allowed;
+    }
+    return any_version ? allowed : detail::check_version(context, options_.speaks);
+  }
+
+  Expected<void> check_call(const ServerContext& context, const Place& place) {
+    NS_RETURN_IF_ERROR(check_caller(context));
+    if (place.ok()) return {};
+    return make_error(ErrorCode::Busy,
+                      "too many commands and questions are under way; try again in a moment");
+  }
+
+  Expected<node::CommandId> dispatch(const wire::CommandRequest& request) {
+    using Kind = wire::CommandRequest;
+    switch (request.command_case()) {
+      case Kind::kStartTraining:
+        return node_.start_training({request.start_training().text_path(), request.start_training().steps(),
+                                     request.start_training().until_step()});
+      case Kind::kStopTraining: return node_.stop_training();
+      case Kind::kSetContributing: return node_.set_contributing(request.set_contributing().on());
+      case Kind::kSnooze: {
+        constexpr auto most = static_cast<std::uint64_t>(node::max_snooze.count()) + 1;
+        return node_.snooze(std::chrono::seconds(std::min(request.snooze().seconds(), most)));
+      }
+      case Kind::kFinish: return node_.finish();
+      case Kind::kSaveCheckpoint: return node_.save_checkpoint();
+      case Kind::kSetSetting:
+        return node_.set_setting(request.set_setting().name(), request.set_setting().value());
+      case Kind::kShutdown: return node_.request_shutdown();
+      case Kind::COMMAND_NOT_SET: break;
+    }
+    return make_error(ErrorCode::Unsupported, "this core does not know that command: upgrade it");
+  }
+
+  bool write_snapshot(const node::Snapshot& view, wire::Snapshot* sent,
+                      grpc::ServerWriter<wire::Update>* writer) {
+    wire::Update update;
+    wire::Snapshot whole;
+    detail::encode(view, &whole);
+    *update.mutable_snapshot() = whole;
+    if (sent->full()) detail::leave_out_unchanged(*sent, update.mutable_snapshot());
+    sent->Swap(&whole);
+    return writer->Write(update);
+  }
+
+  bool write_events(const detail::EventHub::Batch& batch, grpc::ServerWriter<wire::Update>* writer) {
+    for (const node::Event& event : batch.events) {
+      wire::Update update;
+      update.set_dropped_steps(batch.dropped_steps);
+      if (detail::encode(event, update.mutable_event()) && !writer->Write(update)) return false;
+    }
+    return true;
+  }
+
+  // Puts a question to the node and waits for the answer, as long as the caller does.
+  template <class T, class Ask, class Message>
+  Status answer(ServerContext& context, const Ask& ask, Message* reply) {
+    const Place place(calls_, options_.limits.calls);
+    if (const auto allowed = check_call(context, place); !allowed.ok())
+      return detail::to_status(allowed.error());
+    const auto promise = std::make_shared<std::promise<Expected<T>>>();
+    auto future = promise->get_future();
+    const Expected<void> asked = ask([promise](Expected<T> value) { promise->set_value(std::move(value)); });
+    if (!asked.ok()) return detail::to_status(asked.error());
+    while (future.wait_for(poll) != std::future_status::ready) {
+      if (context.IsCancelled()) return Status::CANCELLED;
+      if (hub_.stopping())
+        return detail::to_status(make_error(ErrorCode::Unavailable, "the core is stopping"));
+    }
+    const Expected<T> value = future.get();
+    if (!value.ok()) return detail::to_status(value.error());
+    detail::encode(*value, reply);
+    return Status::OK;
+  }
+
+  node::Node& node_;
+  Logger& logger_;
+  const ServerOptions options_;
+  const std::string cookie_;
+  std::atomic<std::size_t> watchers_{0}, calls_{0};
+  std::atomic<std::uint64_t> refused_{0};
+  detail::EventHub hub_;
+};
+
+class ControlServer final : public Server {
+ public:
+  ControlServer(node::Node& node, ServerServices services, ServerOptions options)
+      : services_(services),
+        options_(std::move(options)),
+        cookie_(make_cookie(services.entropy)),
+        service_(node, services.logger, options_, cookie_) {}
+
+  ~ControlServer() override {
+    if (!path_.empty()) static_cast<void>(services_.files.remove_file(path_).ok());
+    service_.stop();
+    if (listener_) listener_->stop();
+    if (server_)
+      server_->Shutdown(std::chrono::system_clock::time_point(services_.clock.wall_now() + last_calls));
+    gate_.reset();
+  }
+
+  std::string address() const override { return fmt::format("127.0.0.1:{}", listener_->port()); }
+
+  Expected<void> start(const node::Node& node) {
+    detail::prepare_grpc();
+    NS_RETURN_IF_ERROR(platform::make_private_directory(options_.runtime_directory));
+    NS_ASSIGN_OR_RETURN(const detail::TlsIdentity identity,
+                        detail::make_tls_identity(services_.clock.wall_now()));
+    NS_ASSIGN_OR_RETURN(listener_, platform::LoopbackListener::open(options_.limits.connections));
+    build(identity);
+    if (!server_) return make_error(ErrorCode::Internal, "gRPC can't start the control service");
+    // The connections' own thread, for as long as the service lives.
+    gate_ = make_thread_executor("ns-control", 1);
+    const bool posted = gate_->post([this] {
+      listener_->serve([this](int descriptor) {
+        grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+        connection.fd = descriptor;
+        acceptor_->HandleNewConnection(&connection);
+      });
+    });
+    NS_CHECK(posted);
+    return write_file(identity, node);
+  }
+
+ private:
+  static std::string make_cookie(crypto::Entropy& entropy) {
+    std::array<std::uint8_t, cookie_bytes> bytes{};
+    entropy.fill({bytes.data(), bytes.size()});
+    return to_hex({bytes.data(), bytes.size()});
+  }
+
+  void build(const detail::TlsIdentity& identity) {
+    grpc::SslServerCredentialsOptions tls(GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
+    tls.pem_key_cert_pairs.push_back({identity.key, identity.certificate});
+    const auto threads = static_cast<int>(options_.limits.watchers + options_.limits.calls) + spare_threads;
+    grpc::ResourceQuota quota("control");
+    quota.Resize(memory_for_calls).SetMaxThreads(threads);
+    grpc::ServerBuilder builder;
+    acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+        grpc::SslServerCredentials(tls));
+    builder.RegisterService(&service_);
+    builder.SetResourceQuota(quota);
+    builder.SetMaxReceiveMessageSize(detail::max_request_bytes);
+    builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
+    builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
+    builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 2);
+    builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, detail::max_metadata_bytes);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, calls_per_connection);
+    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, handshake_ms);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, idle_ms);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE,
+                               0);  // windows stay small: a slow reader gets the latest
+    server_ = builder.BuildAndStart();
+  }
+
+  Expected<void> write_file(const detail::TlsIdentity& identity, const node::Node& node) {
+    ControlFile file;
+    file.process = platform::own_process();
+    file.started = node.snapshot()->program.started;
+    file.address = address();
+    file.certificate = identity.certificate;
+    file.cookie = cookie_;
+    file.data_directory = options_.data_directory;
+    const std::string path = control_file_path(options_.runtime_directory, options_.data_directory);
+    NS_RETURN_IF_ERROR(
+        storage::write_file_atomic(services_.files, path, as_bytes(format_control_file(file))));
+    path_ = path;
+    return {};
+  }
+
+  ServerServices services_;
+  const ServerOptions options_;
+  const std::string cookie_;
+  std::string path_;  // of control.json, once it is written
+  ControlService service_;
+  std::unique_ptr<platform::LoopbackListener> listener_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<Executor> gate_;
+};
+
+}  // namespace
+
+Expected<std::unique_ptr<Server>> start_server(node::Node& node, ServerServices services,
+                                               ServerOptions options) {
+  auto server = std::make_unique<ControlServer>(node, services, std::move(options));
+  NS_RETURN_IF_ERROR(server->start(node));
+  return std::unique_ptr<Server>(std::move(server));
+}
+
+}  // namespace neuroshard::control

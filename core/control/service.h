@@ -1,0 +1,117 @@
+// The control service: a running core on one side, the programs that show and steer it on the other. gRPC
+// over TLS 1.3 on the loopback interface, an ephemeral port; control.json (control_file.h) is how clients
+// find it. The messages, their limits and the rules of versions: proto/README.md.
+//
+// gRPC is behind this header, in a shared library that is loaded when first needed (service_module.h), so
+// that commands which need no service start at once.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/cancel.h"
+#include "core/base/clock.h"
+#include "core/base/expected.h"
+#include "core/base/log.h"
+#include "core/crypto/entropy.h"
+#include "core/node/node.h"
+#include "core/storage/file_env.h"
+
+namespace neuroshard::control {
+
+// Same major: both ways. Another major: refused, saying which side to upgrade. Raised as proto/README.md
+// says.
+struct Version {
+  std::uint32_t major = 0, minor = 0;
+  friend bool operator==(const Version&, const Version&) = default;
+};
+inline constexpr Version version{1, 0};
+
+// Bounds of the server; every one is per core.
+struct ServerLimits {
+  std::size_t watchers = 16;     // programs that follow at the same time
+  std::size_t calls = 16;        // commands and questions under way at the same time
+  std::size_t connections = 64;  // open at the same time, the silent ones included
+  std::size_t events = 512;      // that wait for one slow watcher, steps not counted; then it is dropped
+  std::size_t steps = 64;        // step and progress events that wait for it; the oldest go
+  Duration period = std::chrono::milliseconds(100);  // between two snapshots to one watcher
+};
+
+struct ServerOptions {
+  std::string data_directory;
+  std::string runtime_directory;  // made private when missing
+  std::string build;              // "0.1.0"
+  std::uint32_t format = 0;       // of the data directory
+  Version speaks = version;       // tests speak another one
+  ServerLimits limits;
+};
+
+struct ServerServices {  // all outlive the server
+  storage::FileEnv& files;
+  crypto::Entropy& entropy;
+  const Clock& clock;
+  Logger& logger;
+};
+
+// Serves while it lives. Destruction removes control.json, lets running calls end (2 s at most) and refuses
+// new ones; before that, watchers get the last snapshot and events.
+class Server {
+ public:
+  virtual ~Server() = default;
+  virtual std::string address() const = 0;  // "127.0.0.1:43210"
+};
+
+enum class LinkState : std::uint8_t {
+  Connecting,
+  Connected,
+  Lost,     // was there or will be; tried again by itself
+  Refused,  // wrong cookie, certificate or version: trying again helps only when a core starts anew
+};
+std::string_view to_string(LinkState state);
+
+// What a screen says about the connection itself.
+struct LinkView {
+  LinkState state = LinkState::Connecting;
+  std::optional<Error> error;  // why Lost or Refused
+  // Of the core, from its hello; zeros before.
+  Version control;
+  std::string build;
+  std::uint32_t format = 0;
+  std::uint64_t pid = 0;
+  std::vector<std::string> capabilities;
+};
+
+struct ConnectOptions {
+  std::string data_directory;
+  std::string runtime_directory;
+  std::string program;  // "neuroshardd status"; for the core's log
+  std::string build;
+  Version speaks = version;
+  Duration first_retry = std::chrono::milliseconds(250);  // doubles up to last_retry
+  Duration last_retry = std::chrono::seconds(5);
+};
+
+// A Node over the service. Connects and reconnects by itself, to whichever core owns the directory then; the
+// snapshot of a lost core stays readable, and link() says that it is old. Commands and queries without a
+// connection are refused with Unavailable; a command whose connection breaks ends with Unavailable ("not
+// known whether it was done").
+class RemoteNode : public node::Node {
+ public:
+  virtual LinkView link() const = 0;
+  // Called on a thread of the node after each change; must only enqueue.
+  [[nodiscard]] virtual std::unique_ptr<node::Subscription> watch_link(std::function<void()> on_change) = 0;
+  // Blocks, for command lines: until the first snapshot of this connection is there, or the core refuses, or
+  // `limit` passes (Timeout), or `stop` (Cancelled).
+  virtual Expected<void> wait_connected(Duration limit, const CancelToken& stop) = 0;
+};
+
+// The service's two entries. With gRPC linked in, start_server() and connect() themselves; else from
+// load_service().
+Expected<std::unique_ptr<Server>> start_server(node::Node& node, ServerServices services,
+                                               ServerOptions options);
+std::unique_ptr<RemoteNode> connect(ConnectOptions options);
+
+}  // namespace neuroshard::control

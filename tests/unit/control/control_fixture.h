@@ -1,0 +1,131 @@
+// A control service over a FakeNode on the real loopback interface, with its files in a temporary folder.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <proto/control.grpc.pb.h>
+#include <QElapsedTimer>
+#include <QTemporaryDir>
+#include <QThread>
+#include <deque>
+#include <functional>
+
+#include "core/base/clock.h"
+#include "core/control/control_file.h"
+#include "core/control/service.h"
+#include "tests/support/fake_node.h"
+
+namespace neuroshard::test {
+
+namespace wire = ::neuroshard::control::v1;
+
+// True as soon as the condition holds; false after a long time. Waits without sleeping.
+inline bool until(const std::function<bool()>& condition) {
+  QElapsedTimer clock;
+  clock.start();
+  while (!condition()) {
+    if (clock.elapsed() > 20'000) return false;
+    QThread::yieldCurrentThread();
+  }
+  return true;
+}
+
+// Collects the events of a node.
+class Events {
+ public:
+  explicit Events(node::Node& node)
+      : subscription_(node.subscribe([this](const node::Event& event) {
+          std::lock_guard lock(mutex_);
+          events_.push_back(event);
+        })) {}
+  template <class Kind>
+  std::vector<Kind> all() const {
+    std::lock_guard lock(mutex_);
+    std::vector<Kind> found;
+    for (const node::Event& event : events_)
+      if (const auto* kind = std::get_if<Kind>(&event)) found.push_back(*kind);
+    return found;
+  }
+  // The outcome of an accepted command.
+  std::optional<node::CommandDone> done(node::CommandId id) const {
+    std::optional<node::CommandDone> found;
+    until([&] {
+      for (const auto& done : all<node::CommandDone>())
+        if (done.id == id) found = done;
+      return found.has_value();
+    });
+    return found;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<node::Event> events_;
+  std::unique_ptr<node::Subscription> subscription_;  // last: ends first
+};
+
+struct ControlFixture {
+  QTemporaryDir folder;
+  SystemClock clock;
+  crypto::SystemEntropy entropy;
+  std::unique_ptr<storage::FileEnv> files = storage::make_posix_file_env();
+  NullLogger logger;
+  testing::FakeNode node;
+  std::unique_ptr<control::Server> server;
+
+  std::string runtime() const { return folder.filePath("runtime").toStdString(); }
+  std::string data() const { return folder.filePath("d").toStdString(); }
+
+  Expected<void> start(control::ServerLimits limits = {}, control::Version speaks = control::version) {
+    control::ServerOptions options;
+    options.data_directory = data();
+    options.runtime_directory = runtime();
+    options.build = "1.2.3";
+    options.format = 7;
+    options.limits = limits;
+    options.speaks = speaks;
+    NS_ASSIGN_OR_RETURN(server, control::start_server(node, {*files, entropy, clock, logger}, options));
+    return {};
+  }
+
+  control::ConnectOptions options(control::Version speaks = control::version) const {
+    control::ConnectOptions connect;
+    connect.data_directory = data();
+    connect.runtime_directory = runtime();
+    connect.program = "test";
+    connect.build = "1.2.3";
+    connect.speaks = speaks;
+    connect.first_retry = std::chrono::milliseconds(20);
+    connect.last_retry = std::chrono::milliseconds(50);
+    return connect;
+  }
+  // Connected, or null.
+  std::unique_ptr<control::RemoteNode> connect() const {
+    auto remote = control::connect(options());
+    if (!remote->wait_connected(std::chrono::seconds(20), {}).ok()) return nullptr;
+    return remote;
+  }
+
+  control::ControlFile file() const {
+    const auto found = control::find_core(runtime(), data());
+    if (!found.ok()) qFatal("%s", found.error().describe().c_str());
+    return *found;
+  }
+
+  // A client without manners, for what RemoteNode never does.
+  std::unique_ptr<wire::Control::Stub> raw() const {
+    grpc::SslCredentialsOptions tls;
+    tls.pem_root_certs = file().certificate;
+    grpc::ChannelArguments arguments;
+    arguments.SetSslTargetNameOverride("neuroshard-control");
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    return wire::Control::NewStub(
+        grpc::CreateCustomChannel("ipv4:" + file().address, grpc::SslCredentials(tls), arguments));
+  }
+  void sign(grpc::ClientContext* context) const {
+    context->AddMetadata("neuroshard-cookie", file().cookie);
+    context->AddMetadata("neuroshard-control", "1.0");
+  }
+};
+
+}  // namespace neuroshard::test
