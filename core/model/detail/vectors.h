@@ -55,6 +55,14 @@ inline float sum_of(Vec value) {
   return value[0];
 }
 
+// The largest element that is a number; −infinity if none is.
+inline float largest_of(Vec value) {
+#pragma GCC unroll 4
+  for (int distance = lanes / 2; distance > 0; distance /= 2)
+    value = larger(__builtin_shuffle(value, lane_numbers() + distance), value);
+  return value[0];
+}
+
 // 2^x to about 2 units in the last place for x ≤ 127; below −125 it stays there instead of vanishing. NaN
 // stays. The polynomial has the least relative error on [−1/2, 1/2] (7.5e-8), up to the rounding of its first
 // term.
