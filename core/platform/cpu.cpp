@@ -1,7 +1,7 @@
 #include "core/platform/cpu.h"
 
 #include <sched.h>
-#include <time.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <thread>
@@ -94,9 +94,16 @@ CpuInfo cpu_info(const std::string& root) {
 }
 
 Duration thread_processor_time() {
-  timespec spent{};
-  if (::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent) != 0) return Duration{0};
-  return std::chrono::seconds(spent.tv_sec) + std::chrono::nanoseconds(spent.tv_nsec);
+#if defined(RUSAGE_THREAD)
+  rusage usage{};
+  if (::getrusage(RUSAGE_THREAD, &usage) != 0) return Duration{0};
+  const auto time = [](const timeval& t) -> Duration {
+    return std::chrono::seconds(t.tv_sec) + std::chrono::microseconds(t.tv_usec);
+  };
+  return time(usage.ru_utime) + time(usage.ru_stime);
+#else
+  return Duration{0};
+#endif
 }
 
 }  // namespace neuroshard::platform

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <thread>
 #include <utility>
 
 #include "core/platform/cpu.h"
@@ -47,15 +48,20 @@ class TestLargeBuffer : public QObject {
     QVERIFY(nothing.empty());
   }
 
-  // Grows with work, not with sleep.
-  void processor_time_counts_work() {
+  // Of this thread: it grows with the thread's work, and not with another's.
+  void processor_time_counts_own_work() {
     const Duration begin = platform::thread_processor_time();
-    volatile std::uint64_t sum = 0;
-    while (platform::thread_processor_time() - begin < std::chrono::milliseconds(2)) sum = sum + 1;
-    QVERIFY(sum > 0);
+    const auto work = [](Duration most) {
+      const Duration started = platform::thread_processor_time();
+      while (platform::thread_processor_time() - started < most) {
+      }
+    };
+    work(std::chrono::milliseconds(2));
     const Duration before = platform::thread_processor_time();
-    QTest::qSleep(200);
-    QVERIFY(platform::thread_processor_time() - before < std::chrono::milliseconds(200));
+    QVERIFY(before - begin >= std::chrono::milliseconds(2));
+    std::thread other(work, std::chrono::milliseconds(50));
+    other.join();
+    QVERIFY(platform::thread_processor_time() - before < std::chrono::milliseconds(50));
   }
 };
 
