@@ -195,6 +195,10 @@ ForcedGroups force_groups(const TensorGraph& graph, const std::vector<Device>& d
                           std::uint32_t branching, const std::function<bool()>& stop) {
   ForcedGroups result;
   result.grouping = close_groups(graph, {});
+  if (graph.size() > max_forced_nodes) {
+    result.complete = false;
+    return result;
+  }
   TensorGraph contracted = contract(graph, result.grouping);
   std::vector<std::pair<NodeIndex, NodeIndex>> separated;
   for (;;) {

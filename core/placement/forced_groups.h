@@ -33,6 +33,9 @@
 
 namespace neuroshard::placement {
 
+// Larger graphs are returned as they are: pairs of nodes take n² bits, and rounds more than seconds.
+inline constexpr std::size_t max_forced_nodes = 5000;
+
 struct ForcedGroups {
   bool refuted = false;
   bool complete = true;  // false: stopped early; the groups found until then are still forced

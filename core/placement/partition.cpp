@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <optional>
 
@@ -129,15 +130,26 @@ void Partitioner::round(std::uint32_t number) {
     if (!problem_.memory_binds) search_grouping = compose(bound_grouping_, bounds.grouping());
   }
   const TensorGraph search_graph = contract(problem_.graph, search_grouping);
-  Heuristics heuristics(search_graph, devices_, stop_now, options_.seed * 1'000'003 + attempts_++);
+  // A complete answer of the exact half ends the other: it can't find anything better. (Where memory binds,
+  // what the exact half found may not fit.)
+  std::atomic<bool> answered{false};
+  Heuristics heuristics(
+      search_graph, devices_, [&] { return answered.load() || stop(); },
+      options_.seed * 1'000'003 + attempts_++);
   if (!block_of_.empty()) heuristics.set_incumbent(search_grouping, block_of_);
 
   std::vector<Candidate> found;
-  threads_.run([&] { bounds.run(target, lower_); }, [&] { found = heuristics.run(target, number); });
+  const auto prove = [&] {
+    bounds.run(target, lower_);
+    if (bounds.complete() && !(problem_.memory_binds && !bounds.candidate().block_of.empty()))
+      answered = true;
+  };
+  threads_.run(prove, [&] { found = heuristics.run(target, number); });
   raise(bounds.lower(), bounds.certificate());
   if (!bounds.candidate().block_of.empty()) {
     offer(bounds.candidate(), compose(bound_grouping_, bounds.candidate_grouping()));
   }
+  if (answered) return;  // how far the other half came depends on the threads
   for (const Candidate& candidate : found) offer(candidate, search_grouping);
 }
 

@@ -156,14 +156,34 @@ std::vector<BlockReport> report_blocks(const Problem& problem, const std::vector
   std::vector<NodeIndex> by_block;
   for (const BlockReport& block : blocks)
     by_block.insert(by_block.end(), block.nodes.begin(), block.nodes.end());
+  // Transfers are added up anew: the sweep's running sums would leave a rounding error where nothing is sent.
+  std::vector<std::uint32_t> final_block(problem.graph.size());
+  for (std::uint32_t b = 0; b < blocks.size(); ++b) {
+    for (const NodeIndex v : blocks[b].nodes) final_block[v] = b;
+  }
+  std::vector<double> in(blocks.size()), out(blocks.size());
+  for (const Tensor& tensor : problem.graph.tensors) {
+    const std::uint32_t home = final_block[tensor.producer];
+    std::vector<std::uint32_t> readers;
+    for (const NodeIndex c : tensor.consumers) {
+      if (final_block[c] != home) readers.push_back(final_block[c]);
+    }
+    std::sort(readers.begin(), readers.end());
+    readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+    if (!readers.empty()) out[home] += tensor.cost;
+    for (const std::uint32_t b : readers) in[b] += tensor.cost;
+  }
   SegmentSweep sweep(problem.graph);
   sweep.set_order(by_block);
   std::size_t at = 0;
-  for (BlockReport& block : blocks) {
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    BlockReport& block = blocks[b];
     sweep.start(at);
     SegmentCost cost;
     for (std::size_t i = 0; i < block.nodes.size(); ++i) cost = sweep.grow();
     at += block.nodes.size();
+    cost.in = in[b];
+    cost.out = out[b];
     const Device& device = problem.devices[block.device];
     block.work = cost.work * device.work_factor;
     block.in = cost.in * device.io_factor;

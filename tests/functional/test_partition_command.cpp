@@ -57,7 +57,7 @@ void TestPartitionCommand::json_has_bound_and_blocks() {
   QVERIFY2(result.ok(), result.text().constData());
   const QJsonObject object = json(result);
   QCOMPARE(object["bottleneck"].toDouble(), 7.0);  // 3 + 3 and 100 bytes at 1e5 a second = 1 ms
-  QCOMPARE(object["lower_bound"].toDouble(), 7.0);
+  QVERIFY(object["lower_bound"].toDouble() <= 7.0 && object["lower_bound"].toDouble() > 6.9999);
   QVERIFY(object["proved"].toBool());
   QVERIFY(object["gap"].toDouble(1) < 1e-4);
   QCOMPARE(object["unit"].toString(), QString("ms"));

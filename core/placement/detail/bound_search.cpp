@@ -119,12 +119,13 @@ BoundSearch::Verdict BoundSearch::decide(double limit, std::uint64_t* steps) {
 }
 
 void BoundSearch::run(double target, double lower) {
-  if (target == unlimited) return;
+  if (target == unlimited || graph_.size() > max_forced_nodes) return;
   lower_ = lower;
-  std::uint64_t steps = std::uint64_t{200'000} << std::min<std::uint32_t>(2 * round_, 12);
+  std::uint64_t steps = std::uint64_t{4'000'000} << std::min<std::uint32_t>(2 * round_, 10);
   std::uint64_t first = steps / 2;
   Verdict verdict = search(grouping_, target, &first);
-  if (verdict == Verdict::Refuted) return;
+  complete_ = verdict == Verdict::Refuted;
+  if (complete_) return;
   double high = verdict == Verdict::Found ? candidate_cost_ : target;
   bool decided = verdict == Verdict::Found;
   // Where the last word was "found", the next value must be decided as well; after "unknown", the bound rises
@@ -132,8 +133,11 @@ void BoundSearch::run(double target, double lower) {
   for (int i = 0; i < 40 && !stop_() && steps > 0 && high > lower_ * (1 + 1e-9); ++i) {
     double middle = std::sqrt(lower_ * high);
     if (i == 0 && !decided) middle = std::max(middle, high * (1 - coarse));
-    // The best slicing of an only order leaves nothing below it.
-    if (only_order_ || middle > high * (1 - 1e-6)) middle = high * (1 - 1e-9);
+    // Near the end, and where the best slicing of an only order leaves nothing below it, ask for the proof
+    // itself; now and then bisect nevertheless, or many small improvements could follow each other.
+    if (only_order_ || (high < lower_ * 1.002 && i % 4 != 3) || middle > high * (1 - 1e-6)) {
+      middle = high * (1 - 1e-9);
+    }
     std::uint64_t budget = decided ? steps : steps / 4;
     const std::uint64_t before = budget;
     verdict = decide(middle, &budget);
@@ -146,6 +150,7 @@ void BoundSearch::run(double target, double lower) {
       decided = false;
     }
   }
+  complete_ = decided && high <= lower_ * (1 + 2e-9);
 }
 
 }  // namespace neuroshard::placement::detail

@@ -31,6 +31,8 @@ class BoundSearch {
   void run(double target, double lower);
 
   double lower() const { return lower_; }
+  // The question is answered: nothing below the target, or nothing below the candidate.
+  bool complete() const { return complete_; }
   const char* certificate() const { return certificate_; }
   // The best partition found on the way, over candidate_grouping(); maybe empty.
   const Candidate& candidate() const { return candidate_; }
@@ -50,6 +52,7 @@ class BoundSearch {
   std::function<bool()> stop_;
   Grouping grouping_;
   double lower_ = 0;
+  bool complete_ = false;
   const char* certificate_ = "";
   Candidate candidate_;
   double candidate_cost_ = 0;  // in the bound's graph: true where memory does not bind

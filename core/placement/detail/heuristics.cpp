@@ -82,7 +82,7 @@ std::vector<Candidate> Heuristics::run(double target, std::uint32_t round) {
   std::vector<std::vector<NodeIndex>> orders = simple_orders(graph_);
   if (!hint_.empty()) orders.push_back(hint_);
   SlicedOrder best = best_slicing(graph_, devices_, orders, unlimited, stop_);
-  const std::uint64_t moves = std::uint64_t{50'000} << std::min<std::uint32_t>(round, 8);
+  const std::uint64_t moves = std::uint64_t{30'000} << std::min<std::uint32_t>(round, 8);
   Candidate narrow;
   if (narrow_search(target, round, &narrow)) {
     found.push_back(std::move(narrow));
@@ -91,7 +91,7 @@ std::vector<Candidate> Heuristics::run(double target, std::uint32_t round) {
   if (best.found()) best = improve(best, moves);
   if (!(best.slicing.bottleneck < target)) {
     GeneticPlan plan;
-    plan.generations = 10u << std::min<std::uint32_t>(round, 6);
+    plan.generations = 5u << std::min<std::uint32_t>(round, 6);
     plan.stop = stop_;
     if (best.found()) {
       orders.push_back(best.order);
