@@ -8,8 +8,10 @@
 namespace neuroshard::model {
 namespace {
 
-// Bytes that are asked for ahead of their use.
-constexpr int64_t prefetched_bytes = 16 * 1024;
+// Bytes that are asked for ahead of their use, where keys and values are more than a processor's caches near
+// the core hold.
+constexpr int64_t prefetched_bytes = 64 * 1024;
+constexpr int64_t least_prefetched = 4 * 1024 * 1024;
 
 // Row (head, query) of a sequence is head · queries + query.
 struct FewShared {
@@ -66,6 +68,7 @@ inline int64_t rows_per_kv_head(const AttentionShape& shape) {
 // How far ahead lines are asked for, in activations: whole rows, so that they are those of the same kv head.
 inline int64_t few_ahead(const AttentionShape& shape, int64_t stride) {
   const int64_t row_bytes = shape.kv_heads * shape.dim * static_cast<int64_t>(sizeof(Value));
+  if (2 * (shape.past + shape.queries) * row_bytes < least_prefetched) return 0;
   return ((prefetched_bytes + row_bytes - 1) / row_bytes) * stride;
 }
 

@@ -72,8 +72,9 @@ struct KvRows {
   int64_t stride;
 };
 
-// Asks for the line that is needed `prefetched_keys` later. It may lie behind the end: that is no access.
-inline void prefetch(const Value* at, int64_t ahead) {
+// Asks for the line that is needed later. It may lie behind the end: that is no access. Always inline,
+// because GCC takes a function that only asks for one without effect and drops calls of it.
+__attribute__((always_inline)) inline void prefetch(const Value* at, int64_t ahead) {
   _mm_prefetch(reinterpret_cast<const char*>(reinterpret_cast<uintptr_t>(at) +
                                              static_cast<uintptr_t>(ahead) * sizeof(Value)),
                _MM_HINT_T0);

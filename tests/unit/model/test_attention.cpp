@@ -327,6 +327,19 @@ class TestAttention : public QObject {
     }
   }
 
+  // Generation: as many rows share a kv head as heads and queries make, and no head fills the last vector.
+  void few_queries_match_the_definition() {
+    for (const int dim : {1, 3, 17, 31, 33, 48, 64, 80, 128, 136}) {
+      for (const int queries : {1, 2, 3, 4}) {
+        const int kv_heads = dim % 2 == 0 ? 2 : 6;
+        const std::string wrong = check({1, queries, 133, 6, kv_heads, dim}, 2.0f);
+        QVERIFY2(wrong.empty(), wrong.c_str());
+      }
+    }
+    const std::string sequences = check({3, 4, 0, 5, 1, 40}, 2.0f);
+    QVERIFY2(sequences.empty(), sequences.c_str());
+  }
+
   // Scores of several hundred: only the differences to the highest may be raised to a power. A score's own
   // rounding then weighs hundreds of times more.
   void large_scores_do_not_overflow() {
@@ -340,7 +353,7 @@ class TestAttention : public QObject {
     for (const Table& table : tables()) {
       for (const AttentionShape& shape :
            {AttentionShape{2, 150, 0, 4, 2, 16}, AttentionShape{2, 90, 0, 3, 3, 32},
-            AttentionShape{1, 1, 700, 4, 2, 16}}) {
+            AttentionShape{1, 1, 700, 4, 2, 16}, AttentionShape{1, 3, 700, 6, 2, 72}}) {
         const Problem problem(shape, table.kernels->element, 3, 2.0f);
         const Result one = run(table, problem, 1);
         for (const int threads : {2, 3, 5}) {
@@ -366,6 +379,25 @@ class TestAttention : public QObject {
       const Result result = run(table, problem, 2);
       for (std::size_t query = 0; query < 80; ++query)
         QCOMPARE(std::isnan(result.output[query * 16]), query >= 40);
+    }
+  }
+
+  // The value of a query's own position is hidden from the queries before it, whatever it holds.
+  void later_values_are_not_seen() {
+    for (const Table& table : tables()) {
+      Problem problem({1, 4, 30, 2, 1, 24}, table.kernels->element, 5, 1.0f);
+      const float nan = NAN;
+      const Bf16 nan_bits = 0x7fc1;
+      const bool wide = table.kernels->element == Element::Float;
+      const void* source = wide ? static_cast<const void*>(&nan) : &nan_bits;
+      std::memcpy(problem.kv.at(problem.kv_at(32, 1, 0, 5)), source, wide ? 4 : 2);
+      const Result result = run(table, problem, 1);
+      for (std::size_t query = 0; query < 4; ++query) {
+        for (std::size_t head = 0; head < 2; ++head) {
+          QCOMPARE(std::isnan(result.output[(query * 2 + head) * 24 + 5]), query >= 2);
+          QVERIFY(!std::isnan(result.output[(query * 2 + head) * 24 + 6]));
+        }
+      }
     }
   }
 };
