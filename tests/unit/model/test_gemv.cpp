@@ -149,7 +149,7 @@ class TestGemv : public QObject {
     const Kernels& kernels = *tables()[static_cast<std::size_t>(table)].kernels;
     const auto output = static_cast<ProductOutput>(form);
     std::uint64_t seed = 1;
-    for (const std::int64_t rows : {1, 2, 3, 4, 5, 7, 8, 11}) {
+    for (const std::int64_t rows : {1, 2, 3, 4, 5, 7, 8, 11, 12, 13, 14, 15, 16}) {
       for (const std::int64_t outputs : {1, 3, 64, 67, 150}) {
         for (const std::int64_t inputs : {1, 2, 7, 32, 63, 259}) {
           Problem problem(kernels, rows, outputs, inputs, ++seed);
