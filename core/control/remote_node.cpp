@@ -4,8 +4,8 @@
 #include <grpcpp/grpcpp.h>
 
 #include <condition_variable>
+#include <map>
 #include <mutex>
-#include <set>
 
 #include <proto/control.grpc.pb.h>
 #include "core/base/executor.h"
@@ -85,7 +85,7 @@ class RemoteNodeImpl final : public RemoteNode {
     {
       std::lock_guard lock(mutex_);
       stopping_ = true;
-      for (ClientContext* context : contexts_) context->TryCancel();
+      for (const auto& [context, call] : contexts_) context->TryCancel();
     }
     changed_.notify_all();
     worker_.reset();
@@ -188,7 +188,7 @@ class RemoteNodeImpl final : public RemoteNode {
   }
 
  private:
-  // One call under way, kept alive by its own completion.
+  // One call under way, kept alive by contexts_.
   template <class Request, class Message>
   struct Call {
     std::shared_ptr<const Link> link;
@@ -206,16 +206,22 @@ class RemoteNodeImpl final : public RemoteNode {
   void publish(node::Snapshot snapshot);
 
   // Counts a call and makes it cancellable; false when the node ends.
-  bool enter(ClientContext* context) {
+  // The last reference to a channel must not go on a thread of gRPC's callbacks (it would join itself): calls
+  // that are over are kept in spent_ and released by whoever comes next.
+  bool enter(ClientContext* context, std::shared_ptr<void> call = nullptr) {
+    std::vector<std::shared_ptr<void>> spent;  // released outside the lock
     std::lock_guard lock(mutex_);
     if (stopping_) return false;
-    contexts_.insert(context);
+    spent.swap(spent_);
+    contexts_[context] = std::move(call);
     ++calls_;
     return true;
   }
   void leave(ClientContext* context) {
     std::lock_guard lock(mutex_);
-    contexts_.erase(context);
+    const auto at = contexts_.find(context);
+    if (at->second) spent_.push_back(std::move(at->second));
+    contexts_.erase(at);
     --calls_;
     changed_.notify_all();  // under the lock: the destructor may be waiting to take everything away
   }
@@ -244,14 +250,14 @@ class RemoteNodeImpl final : public RemoteNode {
       ++open_commands_;
       id = next_command_++;
     }
-    if (!enter(&call->context)) {
+    if (!enter(&call->context, call)) {
       std::lock_guard lock(mutex_);
       --open_commands_;
       return make_error(ErrorCode::Cancelled, "the connection is being closed");
     }
     link->stub->async()->Command(
         &call->context, &call->request, &call->reply,
-        [this, call, id](const grpc::Status& status) { on_done(*call, id, status); });
+        [this, raw = call.get(), id](const grpc::Status& status) { on_done(*raw, id, status); });
     return id;
   }
 
@@ -284,16 +290,18 @@ class RemoteNodeImpl final : public RemoteNode {
     call->request = request;
     link->sign(&call->context);
     call->context.set_deadline(after(query_limit));
-    if (!enter(&call->context)) return make_error(ErrorCode::Cancelled, "the connection is being closed");
-    (link->stub->async()->*method)(&call->context, &call->request, &call->reply,
-                                   [this, call, reply = std::move(reply)](const grpc::Status& status) {
-                                     if (status.ok()) {
-                                       reply(detail::decode(call->reply));
-                                     } else {
-                                       reply(detail::to_error(status));
-                                     }
-                                     leave(&call->context);
-                                   });
+    if (!enter(&call->context, call))
+      return make_error(ErrorCode::Cancelled, "the connection is being closed");
+    (link->stub->async()->*method)(
+        &call->context, &call->request, &call->reply,
+        [this, raw = call.get(), reply = std::move(reply)](const grpc::Status& status) {
+          if (status.ok()) {
+            reply(detail::decode(raw->reply));
+          } else {
+            reply(detail::to_error(status));
+          }
+          leave(&raw->context);
+        });
     return {};
   }
 
@@ -310,8 +318,9 @@ class RemoteNodeImpl final : public RemoteNode {
   std::condition_variable changed_;
   std::shared_ptr<const node::Snapshot> published_;
   LinkView view_;
-  std::shared_ptr<const Link> link_;  // null unless connected
-  std::set<ClientContext*> contexts_;
+  std::shared_ptr<const Link> link_;                          // null unless connected
+  std::map<ClientContext*, std::shared_ptr<void>> contexts_;  // of calls under way, with what owns them
+  std::vector<std::shared_ptr<void>> spent_;
   std::size_t calls_ = 0, open_commands_ = 0;
   node::CommandId next_command_ = 1;
   bool stopping_ = false;
@@ -399,14 +408,15 @@ void RemoteNodeImpl::on_update(wire::Update* update, const std::shared_ptr<const
   if (update->snapshot().full()) whole_.Clear();
   const bool first = !whole_.has_training();
   detail::merge(std::move(*update->mutable_snapshot()), &whole_);
-  if (first) {
+  if (!first) return publish(detail::decode(whole_));
+  auto snapshot = std::make_shared<const node::Snapshot>(detail::decode(whole_));
+  {
+    // Whatever its version: another core's count from the beginning.
     std::lock_guard lock(mutex_);
-    // Another core's versions count from the beginning.
-    published_ = std::make_shared<const node::Snapshot>();
+    published_ = std::move(snapshot);
     link_ = link;
   }
-  publish(detail::decode(whole_));
-  if (first) set_link(LinkState::Connected, std::nullopt);
+  set_link(LinkState::Connected, std::nullopt);
 }
 
 // The newest wins: an answer's snapshot may be ahead of the stream.

@@ -28,6 +28,8 @@ constexpr std::size_t cookie_bytes = 32;
 constexpr std::size_t memory_for_calls = 64u << 20;  // of gRPC, all connections together
 constexpr int handshake_ms = 5'000;                  // a silent connection gives its place back
 constexpr int idle_ms = 30'000;                      // as one that asks nothing
+constexpr int keepalive_ms = 20'000;                 // between two pings of a connection that has a call
+constexpr int keepalive_answer_ms = 10'000;
 constexpr int calls_per_connection = 32;
 constexpr int spare_threads = 8;                           // that wait for calls, or refuse them
 constexpr Duration poll = std::chrono::milliseconds(200);  // between two looks whether the caller went away
@@ -83,7 +85,7 @@ class ControlService final : public wire::Control::Service {
           ErrorCode::Exhausted,
           fmt::format("{} programs follow this core already; close one", options_.limits.watchers)));
     }
-    detail::EventHub::Watcher watcher(hub_);
+    detail::EventHub::Watcher watcher(hub_, request->events());
     std::shared_ptr<const node::Snapshot> seen;
     wire::Snapshot sent;
     while (true) {
@@ -98,7 +100,7 @@ class ControlService final : public wire::Control::Service {
             make_error(ErrorCode::Exhausted,
                        "this program reads events too slowly; connect again for the latest state"));
       }
-      if (request->events() && !write_events(batch, writer)) return Status::CANCELLED;
+      if (!write_events(batch, writer)) return Status::CANCELLED;
       if (stopping) return detail::to_status(make_error(ErrorCode::Unavailable, "the core has stopped"));
       if (context->IsCancelled()) return Status::CANCELLED;
       watcher.wait(options_.limits.period);
@@ -329,6 +331,9 @@ class ControlServer final : public Server {
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, calls_per_connection);
     builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, handshake_ms);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, idle_ms);
+    // A watcher whose process stands still gives its place back.
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, keepalive_ms);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, keepalive_answer_ms);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE,
                                0);  // windows stay small: a slow reader gets the latest
     server_ = builder.BuildAndStart();

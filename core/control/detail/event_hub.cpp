@@ -34,7 +34,7 @@ void EventHub::on_event(const node::Event& event) {
 }
 
 void EventHub::push(Watcher& watcher, const node::Event& event, bool step) {
-  if (watcher.too_slow_) return;
+  if (!watcher.wants_events_ || watcher.too_slow_) return;
   if (step) {
     if (watcher.steps_ >= limits_.steps) {
       watcher.waiting_.erase(std::find_if(watcher.waiting_.begin(), watcher.waiting_.end(), is_step));
@@ -54,7 +54,7 @@ void EventHub::push(Watcher& watcher, const node::Event& event, bool step) {
   watcher.waiting_.push_back(event);
 }
 
-EventHub::Watcher::Watcher(EventHub& hub) : hub_(hub) {
+EventHub::Watcher::Watcher(EventHub& hub, bool wants_events) : hub_(hub), wants_events_(wants_events) {
   std::lock_guard lock(hub_.mutex_);
   hub_.watchers_.push_back(this);
 }

@@ -30,7 +30,8 @@ class EventHub {
   // One watcher's queue, while it lives.
   class Watcher {
    public:
-    explicit Watcher(EventHub& hub);
+    // wants_events false: wait() only waits, and nothing is kept.
+    Watcher(EventHub& hub, bool wants_events);
     ~Watcher();
     Watcher(const Watcher&) = delete;
     Watcher& operator=(const Watcher&) = delete;
@@ -41,6 +42,7 @@ class EventHub {
    private:
     friend class EventHub;
     EventHub& hub_;
+    const bool wants_events_;
     std::deque<node::Event> waiting_;
     std::size_t steps_ = 0;  // of them
     bool urgent_ = false;

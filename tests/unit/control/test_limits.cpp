@@ -1,5 +1,5 @@
 // What the control service refuses or bounds, each with its reason: callers without the cookie or with
-// another certificate, garbage, messages that are too long, slow readers, and a thousand connections.
+// another certificate, garbage, messages that are too long, slow readers, and hundreds of connections.
 #include <QSslSocket>
 #include <QTcpSocket>
 #include <QtTest>
@@ -24,7 +24,7 @@ class TestControlLimits : public QObject {
   void slow_reader_gets_the_latest();
   void reader_that_loses_events_is_told();
   void too_many_watchers_are_refused();
-  void thousand_connections_are_bounded();
+  void hundreds_of_connections_are_bounded();
 
  private:
   // One Hello of a client without manners.
@@ -237,14 +237,14 @@ void TestControlLimits::too_many_watchers_are_refused() {
   QVERIFY(third->wait_connected(std::chrono::seconds(20), {}).ok());
 }
 
-void TestControlLimits::thousand_connections_are_bounded() {
+void TestControlLimits::hundreds_of_connections_are_bounded() {
   QVERIFY(fixture_->start().ok());
   const auto descriptors = [] { return QDir("/proc/self/fd").count(); };
   const auto remote = fixture_->connect();
   const auto before = descriptors();
   {
     std::vector<std::unique_ptr<QTcpSocket>> silent;
-    for (int i = 0; i < 400; ++i) {  // both ends are in this process: a thousand would be its own limit
+    for (int i = 0; i < 400; ++i) {  // both ends are in this process: more would be its own limit
       silent.push_back(std::make_unique<QTcpSocket>());
       silent.back()->connectToHost("127.0.0.1", port());
       QVERIFY(silent.back()->waitForConnected(5'000));
