@@ -180,8 +180,8 @@ class TestAsyncWriter : public QObject {
     const auto io = make_thread_executor("io", 8);
     std::atomic<int> asked{0};
     const Pace pace{0.001, [&] { return Duration(std::chrono::hours(++asked)); }};
+    TinyState live(1, wide_shape());  // outlives the copy
     AsyncWriter async(writer, *io, callbacks(), pace);
-    TinyState live(1, wide_shape());
     Manifest manifest = tiny_manifest(0);
     manifest.architecture = live.shape;
     for (std::uint32_t step = 1; step <= 3; ++step) {

@@ -289,7 +289,7 @@ void TestEngine::pause_before_the_model_is_ready() {
   QVERIFY(events.done(engine->set_contributing(false)).has_value());
   const auto started = events.done(engine->start_training({.text_path = {}, .steps = 2}));
   QVERIFY(started.has_value() && !started->error);  // not left open for the length of the pause
-  QCOMPARE(engine->snapshot()->state, node::RunState::Paused);
+  QTRY_COMPARE(engine->snapshot()->state, node::RunState::Paused);
   QCOMPARE(script_.sessions.load(), 0);  // nothing was loaded
   QVERIFY(engine->set_contributing(true).ok());
   QVERIFY(events.wait<node::Prepared>().has_value());
