@@ -8,6 +8,12 @@
 #include "core/base/check.h"
 
 namespace neuroshard::checkpoint {
+namespace {
+
+// Work that nobody notices needs no pause after it: a small model is saved at once.
+constexpr Duration least_worked = std::chrono::milliseconds(5);
+
+}  // namespace
 
 // `busy` hands writer and snapshot from one thread to the other: whoever set it owns both until it is
 // cleared. Only the parts of the copy are shared, which the snapshot sees to.
@@ -36,6 +42,7 @@ struct AsyncWriter::State {
   void pause() {
     if (pace.share >= 1) return;
     const Duration worked = pace.processor_time() - spent;
+    if (worked < least_worked) return;  // goes on counting
     const auto rest = std::chrono::duration_cast<Duration>(worked * (1 / pace.share - 1));
     {
       std::unique_lock lock(mutex);
