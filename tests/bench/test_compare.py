@@ -11,6 +11,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+from compare import LOSS_TOLERANCE, compare_values, losses_agree  # noqa: E402
 from rounds import Round, judge, summary  # noqa: E402
 
 PYTHON = "/usr/bin/python3"
@@ -50,8 +51,22 @@ def test_rounds():
     check(judge(row, kept)["ratios"][0]["verdict"] == "missed", "a missed target is said to be missed")
 
 
+def test_losses():
+    row = {"compared": 2}
+    values = {"PyTorch fp32": [9.0, 4.0, 2.0], "PyTorch bf16": [9.0, 4.5, 2.5], "ours fp32": [9.0, 4.001, 2.001],
+              "ours bf16": [9.0, 4.5, 2.5]}
+    differences = compare_values(row, values)
+    check(abs(differences["ours fp32"]["difference"] - 0.001) < 1e-9, "the difference is that of the last steps' means")
+    check(not losses_agree(row, differences), "agreeing with the peer's bf16 alone does not count")
+    values["ours bf16"] = [9.0, 4.004, 2.004]
+    check(losses_agree(row, compare_values(row, values)), "the peer's own bf16 is not judged")
+    check(LOSS_TOLERANCE == 0.005 and not losses_agree({"compared": 2, "scale": 0.1}, compare_values(row, values)),
+          "a row may ask for more")
+
+
 def main(ours):
     test_rounds()
+    test_losses()
     code, result, text = compare(ours, "--peer", PYTHON, os.path.join(HERE, "fake_peer.py"))
     refused = result["rows"][0].get("refused", "")
     check(code == 1 and "badly configured" in refused and "speeds" not in result["rows"][0], "a slow peer is refused")
