@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/node/command.h"
+#include "app/node/partition_input.h"
 #include "core/placement/drawing.h"
 #include "core/placement/graph_json.h"
 #include "core/placement/partition.h"
@@ -19,7 +20,8 @@ using placement::PartitionResult;
 using placement::Peer;
 
 struct PartitionFlags {
-  std::string graph, peers;
+  PartitionInputFlags input;
+  std::string peers;
   std::uint32_t k = 0;
   std::string memory, bandwidth, stream_bandwidth;
   double time_limit = 8;
@@ -149,14 +151,10 @@ Expected<void> run_partition(const PartitionFlags& flags, CommandContext& contex
     return make_error(ErrorCode::InvalidArgument, "--time-limit must be a positive number of seconds");
   }
   const MonotonicTime start = context.clock.monotonic_now();
-  NS_ASSIGN_OR_RETURN(const Bytes bytes,
-                      storage::read_file(context.files, flags.graph, placement::max_graph_file_bytes));
-  auto parsed = placement::parse_graph(bytes);
-  if (!parsed.ok()) return std::move(parsed).error().with_context(flags.graph);
-  const ComputationGraph& graph = *parsed;
+  NS_ASSIGN_OR_RETURN(const ComputationGraph graph, read_partition_graph(flags.input, context));
   NS_ASSIGN_OR_RETURN(const std::vector<Peer> peers, read_peers(flags, graph.nodes.size(), context));
   auto problem = placement::make_problem(graph, peers);
-  if (!problem.ok()) return std::move(problem).error().with_context(flags.graph);
+  if (!problem.ok()) return std::move(problem).error().with_context(flags.input.graph);
   placement::PartitionOptions options;
   options.seed = flags.seed;
   options.rounds = 1000;
@@ -194,7 +192,7 @@ void add_partition_command(CLI::App& root, CommandContext& context) {
        "public device-placement graphs (nodes with fpgaLatency, edges with cost) are read as well.",
        "Peers are [{\"name\": \"x\", \"speed\": 2, \"memory\": 8e9, \"bandwidth\": 1e8, "
        "\"stream_bandwidth\": 0}, ...]."});
-  partition.add_option("--graph", flags->graph, "graph file (JSON)")->required()->type_name("FILE");
+  partition.add_option("--graph", flags->input.graph, "graph file (JSON)")->required()->type_name("FILE");
   partition.add_option("--k", flags->k, "at most this many blocks, one per peer")->required();
   const auto bytes = [&](const char* name, std::string& target, const char* help, const char* type) {
     return partition.add_option(name, target, help)->type_name(type);
