@@ -28,5 +28,17 @@ if(NS_COMPUTE_MODULE)
   find_package(OpenMP REQUIRED)       # one thread pool with LibTorch and oneDNN
 endif()
 if(NS_BUILD_TESTS)
-  find_package(Qt6 6.2 REQUIRED COMPONENTS Core Network Test)  # the test framework (and later the app)
+  find_package(Qt6 6.2 REQUIRED COMPONENTS Core Network Test)  # the test framework
+endif()
+if(NS_BUILD_APP AND NOT NS_FUZZ)
+  # Widgets: the window. Charts: bars, donuts, histograms (GPL-3, and so is the app's binary). Svg: icons. Network: one
+  # instance at a time. DBus: the desktop's colour scheme. LinguistTools: translations.
+  find_package(Qt6 6.2 QUIET COMPONENTS Widgets Charts Svg Network DBus LinguistTools)
+  if(NOT Qt6Widgets_FOUND OR NOT Qt6Charts_FOUND OR NOT Qt6Svg_FOUND OR NOT Qt6Network_FOUND OR NOT Qt6DBus_FOUND
+     OR NOT Qt6LinguistTools_FOUND)
+    message(STATUS "The desktop app is not built: Qt 6 is not complete (installers/debian-packages.txt)")
+    set(NS_BUILD_APP OFF)
+  endif()
+else()
+  set(NS_BUILD_APP OFF)
 endif()

@@ -3,6 +3,7 @@ option(NS_WERROR "Treat warnings as errors" OFF)
 option(NS_BUILD_TESTS "Build the Qt Test programs" ON)
 option(NS_FUZZ "Build the libFuzzer targets (clang only)" OFF)
 option(NS_COMPUTE_MODULE "Build the LibTorch compute module" ON)
+option(NS_BUILD_APP "Build the desktop app, where Qt is found" ON)
 set(NS_SANITIZE "" CACHE STRING "Comma-separated sanitizers, e.g. address,undefined")
 
 set(CMAKE_CXX_EXTENSIONS OFF)

@@ -16,6 +16,17 @@ function(ns_library name)
   endforeach()
 endfunction()
 
+# ns_ui_library(name SOURCES a.cpp … [DEPS folder …] [LIBS target …])
+#   One static library per folder of ui/, named neuroshard_ui_<name>, alias ns::ui_<name>. DEPS are ns:: targets without the
+#   prefix (node, ui_theme). Qt is part of the headers here, so LIBS are public.
+function(ns_ui_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LIBS" ${ARGN})
+  ns_library(ui_${name} SOURCES ${ARG_SOURCES} DEPS ${ARG_DEPS})
+  set_target_properties(neuroshard_ui_${name} PROPERTIES AUTOMOC ON)
+  target_compile_features(neuroshard_ui_${name} PUBLIC cxx_std_20)
+  target_link_libraries(neuroshard_ui_${name} PUBLIC Qt6::Widgets ${ARG_LIBS})
+endfunction()
+
 # ns_add_test(name SOURCES test_x.cpp … [DEPS folder …] [LIBS target …] [LABEL ci|long] [TIMEOUT s] [LOCK resource])
 #   A Qt Test program (QTEST_GUILESS_MAIN in the source) known to ctest as <name>. Default label ci, 60 s.
 #   ${NS_TEST_SHARED_DATA} (a directory that may be absent) reaches the test as the environment variable NS_SHARED_DATA.

@@ -2,13 +2,15 @@
 """House rules that a machine can check.    lint.py [ROOT] [--no-format]
 
 Prints "file:line: rule: what is wrong and what to do instead" for each finding and exits 1 if there is any. The rules:
-  layers      core/ includes only what core/layers.txt allows, folders and third-party headers alike; ditto ns_library(DEPS)
+  layers      core/ includes only what core/layers.txt allows, folders and third-party headers alike; ditto ns_library(DEPS);
+              ui/ ditto by ui/layers.txt, and of core only the seam; app/gui of core only what reaches a running core
   headers     #pragma once; heavy third-party headers stay out of public headers; no "using namespace"
   size        no file over 600 lines (over 400 is listed as a note)
   markers     no unfinished work left behind
   banned      time, randomness, threads, files and the console only through their adapters
   paths       no path of somebody's machine
-  mirror      tests/unit has exactly the folders of core
+  blocking    the window never waits: no blocking calls in ui and app/gui
+  mirror      tests/unit has exactly the folders of core; tests/unit/ui only folders of ui
   corpus      every fuzz target has seeds
   format      clang-format 14 has nothing to change
 Exceptions stand in tests/lint/exceptions.txt, each with its reason; one that is no longer needed is a finding too.
@@ -42,28 +44,41 @@ STD_C = {"assert.h", "errno.h", "float.h", "inttypes.h", "limits.h", "math.h", "
 HEAVY = {"spdlog", "nlohmann", "torch", "curl", "zip", "sqlite3", "tomlplusplus", "httplib", "sodium", "cli11", "grpc",
          "libsecret", "utf8proc", "dnnl", "omp", "fmt", "openssl"}
 APP_THIRD_PARTY = {"cli11", "nlohmann", "fmt"}
+# What ui and app/gui may see of core: the seam and its values; the app also what finds, starts and reaches a core.
+UI_CORE = {"base", "node"}
+GUI_CORE = UI_CORE | {"control", "platform", "storage"}
 CORE_ALWAYS = {"fmt"}
 
 # (name, pattern, where it may not stand, what to use instead)
 BANNED = [
-    ("clock", r"\b(?:system_clock|steady_clock|high_resolution_clock)::now|\b(?:clock_)?gettime(?:ofday)?\s*\(", "core app",
+    ("clock", r"\b(?:system_clock|steady_clock|high_resolution_clock)::now|\b(?:clock_)?gettime(?:ofday)?\s*\(", "core app ui",
      "the Clock of core/base/clock.h"),
-    ("random", r"\b(?:s?rand|drand48|random)\s*\(|std::random_device|std::mt19937|std::default_random_engine", "core app tests",
+    ("random", r"\b(?:s?rand|drand48|random)\s*\(|std::random_device|std::mt19937|std::default_random_engine", "core app ui tests",
      "Rng of core/base/rng.h, or Entropy of core/crypto/entropy.h for secrets"),
     ("sleep", r"\bsleep_(?:for|until)\b|\b(?:u|nano)?sleep\s*\(|\bQTest::qSleep\b|\bQThread::m?sleep\b", "core app tests",
      "wait for the event itself, or move a manual clock"),
-    ("thread", r"\bstd::(?:j?thread|async)\b(?!::(?:id|hardware_concurrency))|\bpthread_create\b", "core app", "Executor of core/base/executor.h"),
-    ("file", r"\bstd::[io]?fstream\b|\bf(?:d)?open\s*\(|\bmkstemp\s*\(|\btmpfile\s*\(", "core app",
+    ("thread", r"\bstd::(?:j?thread|async)\b(?!::(?:id|hardware_concurrency))|\bpthread_create\b|\bQThread\b|\bQtConcurrent\b", "core app ui", "Executor of core/base/executor.h"),
+    ("file", r"\bstd::[io]?fstream\b|\bf(?:d)?open\s*\(|\bmkstemp\s*\(|\btmpfile\s*\(", "core app ui",
      "FileEnv of core/storage/file_env.h"),
-    ("console", r"\bstd::c(?:out|err|log|in)\b|\bv?f?printf\s*\(|\bputs\s*\(|\bperror\s*\(", "core",
+    ("console", r"\bstd::c(?:out|err|log|in)\b|\bv?f?printf\s*\(|\bputs\s*\(|\bperror\s*\(", "core ui",
      "Logger of core/base/log.h, or return the text to the caller"),
-    ("environment", r"\b(?:secure_)?(?:get|put|set|unset)env\s*\(", "core app", "core/platform"),
-    ("process", r"\b(?:_?exit|quick_exit|abort|terminate)\s*\(|\bsystem\s*\(|\bpopen\s*\(|\bfork\s*\(", "core",
+    ("environment", r"\b(?:secure_)?(?:get|put|set|unset)env\s*\(", "core app ui", "core/platform"),
+    ("process", r"\b(?:_?exit|quick_exit|abort|terminate)\s*\(|\bsystem\s*\(|\bpopen\s*\(|\bfork\s*\(", "core ui",
      "return an Error; a bug is NS_CHECK"),
-    ("signal", r"\bsigaction\s*\(|\bsignal\s*\(", "core app", "core/platform"),
-    ("throw", r"\bthrow\b(?!\s*\()", "core app", "Expected<T>"),
-    ("qt-keyword", r"^\s*(?:public|private|protected)\s+slots\s*:|^\s*signals\s*:|\bemit\s+\w", "core app tests",
+    ("signal", r"\bsigaction\s*\(|\bsignal\s*\(", "core app ui", "core/platform"),
+    ("throw", r"\bthrow\b(?!\s*\()", "core app ui", "Expected<T>"),
+    ("qt-keyword", r"^\s*(?:public|private|protected)\s+slots\s*:|^\s*signals\s*:|\bemit\s+\w", "core app ui tests",
      "Q_SLOTS, Q_SIGNALS, Q_EMIT"),
+]
+# In ui and app/gui: what makes the UI thread wait, and what to do instead.
+BLOCKING = [
+    (r"\bwaitFor(?:Started|Finished|ReadyRead|BytesWritten|Connected|Disconnected|NewConnection|Encrypted|Done)\s*\(",
+     "the signal that says so"),
+    (r"\bBlockingQueuedConnection\b", "a queued connection"),
+    (r"\bQDBusInterface\b|\bQDBusReply\b|\.call\s*\(", "asyncCall() and a QDBusPendingCallWatcher"),
+    (r"\bprocessEvents\s*\(", "a timer or a signal"),
+    (r"\bstd::(?:future|promise|condition_variable|latch|binary_semaphore)\b|\bQ(?:WaitCondition|Semaphore)\b",
+     "a queued call with the answer"),
 ]
 MARKERS = re.compile(r"\b(?:TODO|FIXME|XXX)\b|\b(?:placeholder|not implemented|unimplemented|stub)\b(?!-)", re.IGNORECASE)
 MACHINE_PATH = re.compile(r"(?<![\w.$}])/(?:work|root|home|Users|mnt|scratch)/")
@@ -127,32 +142,36 @@ class Lint:
 
     # ---- rules -----------------------------------------------------------------------------------------------------
     def load_layers(self):
-        self.layers = {}
-        path = os.path.join(self.root, "core/layers.txt")
-        if not os.path.exists(path):
-            self.findings.append("core/layers.txt:1: layers: the allow-list is missing")
-            return
-        for number, line in enumerate(self.read("core/layers.txt").splitlines(), 1):
+        self.layers = self.load_layers_of("core")
+        self.ui_layers = self.load_layers_of("ui") if os.path.isdir(os.path.join(self.root, "ui")) else {}
+
+    def load_layers_of(self, area):
+        layers, name = {}, f"{area}/layers.txt"
+        if not os.path.exists(os.path.join(self.root, name)):
+            self.findings.append(f"{name}:1: layers: the allow-list is missing")
+            return layers
+        for number, line in enumerate(self.read(name).splitlines(), 1):
             line = line.split("#")[0].strip() if line.lstrip().startswith("#") else line.strip()
             if not line:
                 continue
             parts = [p.strip() for p in line.split(":")]
             if len(parts) != 4 or not parts[1].isdigit():
-                self.findings.append(f"core/layers.txt:{number}: layers: write  folder : level : folders : third party")
+                self.findings.append(f"{name}:{number}: layers: write  folder : level : folders : third party")
                 continue
-            self.layers[parts[0]] = (int(parts[1]), parts[2].split(), set(parts[3].split()), number)
-        for folder, (level, allowed, third, number) in self.layers.items():
+            layers[parts[0]] = (int(parts[1]), parts[2].split(), set(parts[3].split()), number)
+        for folder, (level, allowed, third, number) in layers.items():
             for other in allowed:
-                if other not in self.layers:
-                    self.findings.append(f"core/layers.txt:{number}: layers: {folder} allows the unknown folder {other}")
-                elif self.layers[other][0] >= level:
-                    self.findings.append(f"core/layers.txt:{number}: layers: {folder} (level {level}) may not include {other} "
-                                         f"(level {self.layers[other][0]}); includes go downward only")
+                if other not in layers:
+                    self.findings.append(f"{name}:{number}: layers: {folder} allows the unknown folder {other}")
+                elif layers[other][0] >= level:
+                    self.findings.append(f"{name}:{number}: layers: {folder} (level {level}) may not include {other} "
+                                         f"(level {layers[other][0]}); includes go downward only")
             for key in third - set(THIRD_PARTY):
-                self.findings.append(f"core/layers.txt:{number}: layers: unknown third party {key}; name its headers in lint.py")
-        for folder in self.folders("core"):
-            if folder not in self.layers:
-                self.findings.append(f"core/layers.txt:1: layers: core/{folder} has no line")
+                self.findings.append(f"{name}:{number}: layers: unknown third party {key}; name its headers in lint.py")
+        for folder in self.folders(area):
+            if folder not in layers:
+                self.findings.append(f"{name}:1: layers: {area}/{folder} has no line")
+        return layers
 
     def folders(self, path):
         full = os.path.join(self.root, path)
@@ -177,7 +196,7 @@ class Lint:
 
     def check_own_include(self, path, number, area, folder, name):
         target = name.split("/")
-        if area == "tests" and name.endswith(".moc"):
+        if area in ("tests", "ui", "app") and name.endswith(".moc"):
             return
         if target[0] == "core" and len(target) > 2:
             other = target[1]
@@ -191,9 +210,18 @@ class Lint:
                     self.report(path, number, "layers", f"core/{folder} may not include core/{other} (core/layers.txt)")
             if area == "app" and other == "model":
                 self.report(path, number, "layers", "the compute module is loaded, not linked: use core/compute")
+            if area == "ui" and other not in UI_CORE:
+                self.report(path, number, "layers", f"ui/ sees only the seam (core/node, core/base), not core/{other}")
+            if path.startswith("app/gui/") and other not in GUI_CORE:
+                self.report(path, number, "layers", f"app/gui may include only {' '.join(sorted(GUI_CORE))} of core, not {other}")
         elif target[0] in ("app", "tests", "ui") and len(target) > 1:
-            if area == "core" or (area == "app" and target[0] == "tests"):
+            other = target[1]
+            if area == "core" or (area in ("app", "ui") and target[0] == "tests") or (area == "ui" and target[0] == "app"):
                 self.report(path, number, "layers", f"{area}/ may not include {target[0]}/")
+            elif area == "app" and target[0] == "ui" and not path.startswith("app/gui/"):
+                self.report(path, number, "layers", "only app/gui has windows")
+            elif area == "ui" and other != folder and other not in self.ui_layers.get(folder, (0, [], set(), 0))[1]:
+                self.report(path, number, "layers", f"ui/{folder} may not include ui/{other} (ui/layers.txt)")
             elif not os.path.exists(os.path.join(self.root, name)):
                 self.report(path, number, "layers", f"{name} does not exist; includes are written from the root")
         else:
@@ -220,6 +248,8 @@ class Lint:
             # Torch is the language of core/model; its public face is core/compute.
             if public and HEAVY.intersection(keys) and not (folder == "model" and "torch" in keys):
                 self.report(path, number, "headers", f"<{name}> belongs in a .cpp or a detail/ header, not in a public one")
+        elif area == "ui" and keys != ["fmt"]:
+            self.report(path, number, "layers", f"<{name}> ({keys[0]}) does not belong in ui/; Qt or core/ has it")
         elif area == "app" and not APP_THIRD_PARTY.intersection(keys):
             self.report(path, number, "layers", f"<{name}> ({keys[0]}) does not belong in app/; core/ has an adapter")
 
@@ -251,6 +281,10 @@ class Lint:
             for name, pattern, areas, instead in BANNED:
                 if area in areas.split() and re.search(pattern, line):
                     self.report(path, number, f"banned-{name}", f"use {instead}")
+            if area == "ui" or path.startswith("app/gui/"):
+                for pattern, instead in BLOCKING:
+                    if re.search(pattern, line):
+                        self.report(path, number, "blocking", f"the UI thread never waits: use {instead}")
 
     def check_text(self, path, text):
         lines = text.count("\n") + 1
@@ -272,8 +306,11 @@ class Lint:
         core, unit = set(self.folders("core")), set(self.folders("tests/unit"))
         for folder in sorted(core - unit):
             self.report(f"tests/unit/{folder}", 1, "mirror", f"core/{folder} has no folder of unit tests")
-        for folder in sorted(unit - core):
+        for folder in sorted(unit - core - {"ui"}):
             self.report(f"tests/unit/{folder}", 1, "mirror", f"there is no core/{folder}")
+
+        for folder in sorted(set(self.folders("tests/unit/ui")) - set(self.folders("ui"))):
+            self.report(f"tests/unit/ui/{folder}", 1, "mirror", f"there is no ui/{folder}")
 
     def check_corpus(self, paths):
         for path in paths:

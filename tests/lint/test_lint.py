@@ -22,6 +22,11 @@ GOOD = {
     "app/node/main.cpp": '#include "core/data/../data/d.cpp"\n'.replace("../data/", "") + "#include <CLI/CLI.hpp>\n",
     "tests/unit/base/test_a.cpp": '#include "core/base/detail/inner.h"\n#include <QtTest>\n#include "test_a.moc"\n',
     "tests/unit/crypto/CMakeLists.txt": "", "tests/unit/storage/CMakeLists.txt": "", "tests/unit/data/CMakeLists.txt": "",
+    "ui/layers.txt": "theme : 0 : :\nwidgets : 1 : theme :\n",
+    "ui/theme/t.h": '#pragma once\n#include <QColor>\n#include "core/base/a.h"\n',
+    "ui/widgets/w.cpp": '#include "ui/theme/t.h"\n#include <QWidget>\n#include "w.moc"\n',
+    "app/gui/main.cpp": '#include "ui/widgets/w.cpp"\n#include "core/storage/s.cpp"\n#include <QApplication>\n',
+    "tests/unit/ui/theme/test_t.cpp": '#include "ui/theme/t.h"\n',
     "tests/fuzz/fuzz_k.cpp": "#include <cstddef>\n", "tests/fuzz/corpus/k/seed": "x",
     "README.md": "Kept in ~/.local/share.\n",
 }
@@ -48,6 +53,13 @@ class LintTest(unittest.TestCase):
 
     def test_good_tree_passes(self):
         self.assertEqual(self.lint(), [])
+
+    def test_the_window_never_waits(self):
+        for line in ("p.waitForFinished(100);", "QDBusInterface i(a, b);", "bus.call(message);", "app.processEvents();",
+                     "connect(a, b, c, d, Qt::BlockingQueuedConnection);", "std::future<int> answer;"):
+            self.complains("blocking", "ui/widgets/w.cpp", {"ui/widgets/w.cpp": line + "\n"})
+            self.complains("blocking", "app/gui/main.cpp", {"app/gui/main.cpp": line + "\n"})
+        self.assertEqual(self.lint({"tests/unit/ui/theme/test_t.cpp": "p.waitForFinished(100);\n"}), [])
 
     def test_layers(self):
         self.complains("layers", "core/base/a.h", {"core/base/a.h": '#pragma once\n#include "core/crypto/k.h"\n'})

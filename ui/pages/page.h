@@ -1,0 +1,54 @@
+// One page of the window. The window refreshes it at most ten times a second while it is shown, and once when
+// it comes into view; hidden pages do nothing.
+#pragma once
+
+#include <QString>
+#include <QWidget>
+#include <functional>
+
+#include "core/base/clock.h"
+#include "core/node/snapshot.h"
+
+namespace neuroshard::ui {
+
+class Bridge;
+class Theme;
+
+// Threads: ui.
+class Page : public QWidget {
+  Q_OBJECT
+ public:
+  struct Context {
+    Bridge& bridge;
+    const Theme& theme;
+    const Clock& clock;  // wall time for "3 minutes ago"; a manual one in tests
+    // Opens another page; `detail` is what that page should show (a checkpoint, a setting), empty = nothing
+    // special.
+    std::function<void(const QString& key, const QString& detail)> navigate = {};
+  };
+
+  explicit Page(const Context& context, QWidget* parent = nullptr) : QWidget(parent), context_(context) {}
+
+  virtual QString title() const = 0;
+  virtual QString icon() const = 0;  // name in resources/icons, without .svg
+  virtual void refresh(const node::Snapshot& snapshot) = 0;
+  // Came into view, left it: start and stop own timers and queries.
+  virtual void shown() {}
+  virtual void hidden() {}
+  // What navigate() passed on.
+  virtual void open_detail(const QString&) {}
+
+ protected:
+  Bridge& bridge() const { return context_.bridge; }
+  const Theme& theme() const { return context_.theme; }
+  const Clock& clock() const { return context_.clock; }
+  void navigate(const QString& key, const QString& detail = {}) const {
+    if (context_.navigate) context_.navigate(key, detail);
+  }
+  const Context& context() const { return context_; }
+
+ private:
+  Context context_;
+};
+
+}  // namespace neuroshard::ui
