@@ -1,0 +1,21 @@
+// Which branch each checkpoint is on: after a restore training goes on beside what was, and both are shown.
+// Pure.
+#pragma once
+
+#include <vector>
+
+#include "core/node/queries.h"
+
+namespace neuroshard::ui {
+
+struct CheckpointPlace {
+  int lane = 0;     // 0 = the branch of the newest one
+  int parent = -1;  // index of the save that it went on from; -1 = the first, gone or unknown
+};
+
+// In the order of the entries (newest first). The newest one's line of parents is lane 0; every other line
+// gets the lowest lane that is free over its steps. A parent that is gone is bridged: the line goes on
+// without a joint.
+std::vector<CheckpointPlace> place_on_branches(const std::vector<node::CheckpointEntry>& newest_first);
+
+}  // namespace neuroshard::ui
