@@ -54,14 +54,10 @@ class Module {
   virtual Status set_threads(std::uint32_t threads) = 0;
   virtual void set_memory_limit(std::uint64_t bytes) = 0;
   virtual MemoryUse memory(bool reset_peak) = 0;
-  // C [m,n] = A [m,k] · B [k,n], row-major, through the same path as the model's products; for the start-up
-  // check and for bench's yardstick.
-  // `repeats` products of side × side in "fp32" or "bf16", adding their operations. Unsupported where the
-  // processor has no units for it.
+  // `repeats` products of side × side in "fp32" or "bf16" through the same path as the model's, adding their
+  // operations: what the model's speed is measured by. Unsupported where the processor has no units for it.
   virtual Status gemm_yardstick(const char* precision, std::uint32_t side, std::uint32_t repeats,
                                 double* operations) = 0;
-  virtual Status gemm(std::uint32_t m, std::uint32_t n, std::uint32_t k, const float* a, const float* b,
-                      float* c) = 0;
 
  protected:
   ~Module() = default;

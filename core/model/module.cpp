@@ -41,8 +41,6 @@ class CpuModule final : public compute::Module {
   compute::MemoryUse memory(bool reset_peak) override { return {pool_.live(), pool_.peak(reset_peak)}; }
   Status gemm_yardstick(const char* precision, std::uint32_t side, std::uint32_t repeats,
                         double* operations) override;
-  Status gemm(std::uint32_t m, std::uint32_t n, std::uint32_t k, const float* a, const float* b,
-              float* c) override;
 
  private:
   MemoryPool pool_;
@@ -154,17 +152,6 @@ Status CpuModule::set_threads(std::uint32_t threads) {
   threads_ = wanted;
   return guarded(wanted, [&] {
     at::set_num_threads(static_cast<int>(wanted));
-    return success();
-  });
-}
-
-Status CpuModule::gemm(std::uint32_t m, std::uint32_t n, std::uint32_t k, const float* a, const float* b,
-                       float* c) {
-  return guarded(threads_.load(), [&] {
-    if (m == 0 || n == 0 || k == 0)
-      return failure(ErrorCode::InvalidArgument, "A product needs sizes above 0.");
-    at::Tensor result = wrap_floats(c, {m, n});
-    multiply_floats(result, wrap_floats(a, {m, k}), wrap_floats(b, {k, n}));
     return success();
   });
 }

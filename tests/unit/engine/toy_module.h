@@ -227,10 +227,6 @@ class ToyModule final : public compute::Module {
   void set_memory_limit(std::uint64_t bytes) override { controls.memory_limit = bytes; }
   compute::MemoryUse memory(bool) override { return {}; }
   compute::Status gemm_yardstick(const char*, std::uint32_t, std::uint32_t, double*) override { return {}; }
-  compute::Status gemm(std::uint32_t, std::uint32_t, std::uint32_t, const float*, const float*,
-                       float*) override {
-    return {};
-  }
 };
 
 }  // namespace neuroshard::testing
