@@ -1,0 +1,40 @@
+// What a node is doing, as icon, word and colour, with the reason: the same for the header, the tray and
+// notifications.
+#pragma once
+
+#include <QCoreApplication>
+#include <QString>
+#include <QStringList>
+
+#include "core/node/snapshot.h"
+
+namespace neuroshard::ui {
+
+// What a colour means; always beside an icon and a word.
+enum class Tone { Working, Info, Paused, Warning, Danger };
+QString tone_name(Tone tone);  // "working", as the style sheet has it
+
+// The six states of the tray, told apart by shape.
+enum class DisplayState { Training, Idle, Paused, Syncing, Warning, Error };
+QString tray_icon_name(DisplayState state);  // in resources/icons
+
+struct StateText {
+  DisplayState display = DisplayState::Idle;
+  Tone tone = Tone::Info;
+  QString icon;               // in resources/icons
+  QString word;               // "Training", "Paused", "Core not running"
+  QString reason;             // one line: why; empty = the word says all
+  QStringList reasons;        // every active one, in full
+  bool can_override = false;  // "run anyway" would end the pause
+};
+
+class StateWords {
+  Q_DECLARE_TR_FUNCTIONS(neuroshard::ui::StateWords)
+ public:
+  // snapshot may be null (none has come yet); attached: a core answers.
+  static StateText describe(const node::Snapshot* snapshot, bool attached, WallTime now);
+  static QString severity(node::Severity severity);
+  static Tone tone(node::Severity severity);
+};
+
+}  // namespace neuroshard::ui

@@ -1,0 +1,68 @@
+#include "ui/widgets/card.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QStyle>
+#include <QVBoxLayout>
+
+namespace neuroshard::ui {
+
+void set_role(QWidget* widget, const char* property, const QString& value) {
+  if (widget->property(property).toString() == value) return;
+  widget->setProperty(property, value);
+  widget->style()->unpolish(widget);
+  widget->style()->polish(widget);
+}
+
+QLabel* make_label(const QString& text, const char* role, QWidget* parent) {
+  auto* label = new QLabel(text, parent);
+  label->setTextFormat(Qt::PlainText);
+  if (role != nullptr) label->setProperty("role", QString::fromLatin1(role));
+  return label;
+}
+
+QLabel* make_paragraph(const QString& text, const char* role, QWidget* parent) {
+  QLabel* label = make_label(text, role, parent);
+  label->setWordWrap(true);
+  return label;
+}
+
+Card::Card(const QString& title, QWidget* parent) : QFrame(parent) {
+  setProperty("role", QStringLiteral("card"));
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(card_margin, card_margin - 2, card_margin, card_margin);
+  column->setSpacing(grid_step);
+  heading_ = new QHBoxLayout;
+  heading_->setSpacing(grid_step);
+  title_ = make_label({}, "card-title", this);
+  caption_ = make_label({}, "caption", this);
+  caption_->hide();
+  heading_->addWidget(title_);
+  heading_->addWidget(caption_);
+  heading_->addStretch(1);
+  column->addLayout(heading_);
+  body_ = new QVBoxLayout;
+  body_->setSpacing(grid_step);
+  column->addLayout(body_, 1);
+  set_title(title);
+}
+
+void Card::set_title(const QString& title) {
+  title_->setText(title);
+  title_->setVisible(!title.isEmpty());
+}
+
+QString Card::title() const {
+  return title_->text();
+}
+
+void Card::set_caption(const QString& caption) {
+  caption_->setText(caption);
+  caption_->setVisible(!caption.isEmpty());
+}
+
+void Card::add_control(QWidget* control) {
+  heading_->addWidget(control);
+}
+
+}  // namespace neuroshard::ui

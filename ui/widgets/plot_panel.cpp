@@ -1,0 +1,107 @@
+#include "ui/widgets/plot_panel.h"
+
+#include <QBuffer>
+#include <QMenu>
+#include <QStackedLayout>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "ui/text/format.h"
+#include "ui/theme/theme.h"
+#include "ui/widgets/csv.h"
+#include "ui/widgets/plot_table_model.h"
+#include "ui/widgets/table_view.h"
+
+namespace neuroshard::ui {
+namespace {
+constexpr QSize picture_size{1200, 600};
+constexpr qreal picture_scale = 2;
+}  // namespace
+
+PlotPanel::PlotPanel(const Theme& theme, const QString& title, const QString& file_name, QWidget* parent)
+    : Card(title, parent),
+      theme_(theme),
+      file_name_(file_name),
+      format_([](double v) { return Format::significant(v, 4); }) {
+  plot_ = new PlotWidget(theme, title, this);
+  model_ = new PlotTableModel(this);
+  faces_ = new QStackedLayout;
+  faces_->addWidget(plot_);
+  body()->addLayout(faces_, 1);
+  build_controls();
+  connect(plot_, &PlotWidget::data_changed, this, [this] {
+    if (table_shown()) fill_table();
+    const bool some = !plot_->empty();
+    for (QToolButton* button : {log_, twin_, export_}) button->setEnabled(some);
+  });
+  connect(plot_, &PlotWidget::zoom_changed, all_, &QWidget::setVisible);
+}
+
+void PlotPanel::build_controls() {
+  const auto add = [this](const char* icon, const QString& text) {
+    auto* button = new QToolButton(this);
+    button->setIcon(theme_.icon(QString::fromLatin1(icon)));
+    button->setToolTip(text);
+    button->setAccessibleName(tr("%1: %2").arg(title(), text));
+    add_control(button);
+    return button;
+  };
+  all_ = add("zoom-fit", tr("Show all"));
+  all_->hide();
+  connect(all_, &QToolButton::clicked, plot_, &PlotWidget::show_all);
+  log_ = add("log-axis", tr("Logarithmic axis"));
+  log_->setCheckable(true);
+  connect(log_, &QToolButton::toggled, plot_, &PlotWidget::set_log_y);
+  twin_ = add("table", tr("As a table"));
+  twin_->setCheckable(true);
+  connect(twin_, &QToolButton::toggled, this, &PlotPanel::show_table);
+  export_ = add("export", tr("Export"));
+  export_->setPopupMode(QToolButton::InstantPopup);
+  auto* menu = new QMenu(export_);
+  menu->addAction(tr("Picture (PNG) …"), this, &PlotPanel::export_picture);
+  menu->addAction(tr("Values (CSV) …"), this, &PlotPanel::export_csv);
+  export_->setMenu(menu);
+  for (QToolButton* button : {log_, twin_, export_}) button->setEnabled(false);
+}
+
+void PlotPanel::set_y_format(const PlotWidget::Formatter& format) {
+  format_ = format;
+  plot_->set_y_format(format);
+}
+
+bool PlotPanel::table_shown() const {
+  return table_ != nullptr && faces_->currentWidget() == table_;
+}
+
+void PlotPanel::show_table(bool shown) {
+  if (shown && table_ == nullptr) {
+    table_ = new TableView(tr("%1, as a table").arg(title()), this);
+    table_->setModel(model_);
+    faces_->addWidget(table_);
+  }
+  if (shown) fill_table();
+  faces_->setCurrentWidget(shown ? static_cast<QWidget*>(table_) : plot_);
+  twin_->setChecked(shown);
+}
+
+void PlotPanel::fill_table() {
+  model_->set_series(plot_->series(), format_);
+}
+
+QString PlotPanel::csv() const {
+  model_->set_series(plot_->series(), format_);
+  return model_->csv();
+}
+
+void PlotPanel::export_picture() {
+  QBuffer buffer;
+  buffer.open(QIODevice::WriteOnly);
+  plot_->to_image(picture_size, picture_scale).save(&buffer, "PNG");
+  save_text_as(this, file_name_ + QStringLiteral(".png"), tr("Pictures (*.png)"), buffer.data());
+}
+
+void PlotPanel::export_csv() {
+  save_text_as(this, file_name_ + QStringLiteral(".csv"), tr("Tables (*.csv)"), csv().toUtf8());
+}
+
+}  // namespace neuroshard::ui
