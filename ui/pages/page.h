@@ -12,6 +12,7 @@
 namespace neuroshard::ui {
 
 class Bridge;
+class Preferences;
 class Theme;
 
 // Threads: ui.
@@ -25,6 +26,8 @@ class Page : public QWidget {
     // Opens another page; `detail` is what that page should show (a checkpoint, a setting), empty = nothing
     // special.
     std::function<void(const QString& key, const QString& detail)> navigate = {};
+    Preferences* preferences = nullptr;  // what belongs to the app itself; null = its settings are not shown
+    QString core_program = {};           // neuroshardd, for diagnostics; empty = not known
   };
 
   explicit Page(const Context& context, QWidget* parent = nullptr) : QWidget(parent), context_(context) {}
