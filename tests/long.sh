@@ -22,6 +22,7 @@ shakespeare     the small nanoGPT setting on Tiny Shakespeare, dense and mixture
 partition       the partitioner: 10,000 graphs against brute force, public and generated graphs, cost by size
 bench           neuroshardd bench
 bench-peers     training beside a well-configured PyTorch, interleaved, with the losses of both (BENCH_ROWS: some rows only)
+bf16-loss       what bf16 does to the loss after 100 steps: several texts and first weights, ours and PyTorch (needs bf16 units)
 bare-debian     both commands of the README in a bare Debian 12 made by debootstrap (root)
 TXT
 }
@@ -231,6 +232,22 @@ target_bench_peers() {
   if [ -e "$STATE/failed" ]; then rm -f "$STATE/failed"; status=1; fi
   entry_head
   sed 's/^/    /' "$STATE/peers.log"
+  return $status
+}
+
+target_bf16_loss() {
+  if ! grep -qE '^flags.* (avx512_bf16|amx_bf16)( |$)' /proc/cpuinfo; then
+    die "bf16-loss: this processor has no bf16 units (AVX512_BF16 or AMX), so the study can't run here"
+  fi
+  install_packages build test long
+  build_release
+  # Each finished run is a file: a second start goes on.
+  status=0
+  { python3 tests/bench/loss_study.py --ours build/release/tests/bench_ours_server --state "$STATE/runs" \
+      || echo "exit $?" >"$STATE/failed"; } 2>&1 | tee "$STATE/study.log"
+  if [ -e "$STATE/failed" ]; then rm -f "$STATE/failed"; status=1; fi
+  entry_head
+  sed -n '/^[a-z0-9]*: /,$p' "$STATE/study.log" | sed 's/^/    /'
   return $status
 }
 

@@ -41,6 +41,17 @@ void brand(char* text, std::size_t size) {
   std::snprintf(text, size, "%s", *start != 0 ? start : "unknown processor");
 }
 
+// Of oneDNN and of the kernel tables.
+bool unlimited(const char* max_isa) {
+  return *max_isa == 0 || std::strcmp(max_isa, "bf16-widened") == 0;
+}
+
+Kernels without_pairs(Kernels kernels) {
+  kernels.attention_forward_pairs = nullptr;
+  kernels.attention_backward_pairs = nullptr;
+  return kernels;
+}
+
 }  // namespace
 
 std::uint32_t available_threads() {
@@ -49,7 +60,7 @@ std::uint32_t available_threads() {
 
 compute::Status limit_instruction_set(const char* max_isa) {
   dnnl_cpu_isa_t isa = dnnl_cpu_isa_all;
-  if (*max_isa == 0) return success();
+  if (unlimited(max_isa)) return success();
   if (std::strcmp(max_isa, "avx512") == 0) {
     isa = dnnl_cpu_isa_avx512_core;
   } else if (std::strcmp(max_isa, "avx2") == 0) {
@@ -58,7 +69,8 @@ compute::Status limit_instruction_set(const char* max_isa) {
     isa = dnnl_cpu_isa_sse41;
   } else {
     return failure(ErrorCode::InvalidArgument,
-                   "The highest instruction set must be \"avx512\", \"avx2\", \"sse4\" or empty.");
+                   "The highest instruction set must be \"bf16-widened\", \"avx512\", \"avx2\", \"sse4\" or "
+                   "empty.");
   }
   if (dnnl_set_max_cpu_isa(isa) == dnnl_success) return success();
   return failure(ErrorCode::Unsupported,
@@ -70,7 +82,7 @@ const Kernels& best_kernels(const char* max_isa) {
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
                       __builtin_cpu_supports("avx512cd");
-  const bool wide = *max_isa == 0 || std::strcmp(max_isa, "avx512") == 0;
+  const bool wide = unlimited(max_isa) || std::strcmp(max_isa, "avx512") == 0;
   if (avx2 && avx512 && wide) return kernels_avx512;
   if (avx2 && std::strcmp(max_isa, "sse4") != 0) return kernels_avx2;
   return kernels_sse2;
@@ -78,7 +90,9 @@ const Kernels& best_kernels(const char* max_isa) {
 
 const Kernels* bf16_kernels(const char* max_isa) {
   const bool avx512 = &best_kernels(max_isa) == &kernels_avx512;
-  return avx512 && *max_isa == 0 && __builtin_cpu_supports("avx512bf16") ? &kernels_avx512_bf16 : nullptr;
+  if (!avx512 || !unlimited(max_isa) || !__builtin_cpu_supports("avx512bf16")) return nullptr;
+  static const Kernels widened = without_pairs(kernels_avx512_bf16);
+  return *max_isa == 0 ? &kernels_avx512_bf16 : &widened;
 }
 
 void describe_processor(compute::ModuleInfo& info) {

@@ -15,7 +15,9 @@ inline constexpr std::uint32_t max_threads = 1024;
 std::uint32_t available_threads();
 
 // "", "avx512" (without its bf16 units), "avx2" or "sse4": the highest level that oneDNN may use. Before its
-// first use. InvalidArgument on another name, Unsupported when it comes too late.
+// first use. "bf16-widened" limits nothing but attention, which then widens bf16 instead of multiplying pairs
+// of it: to tell its rounding from that of the other products. InvalidArgument on another name, Unsupported
+// when it comes too late.
 compute::Status limit_instruction_set(const char* max_isa);
 // The kernels for this processor, at most of that level.
 const Kernels& best_kernels(const char* max_isa);

@@ -19,7 +19,7 @@ import os
 import sys
 import tempfile
 
-from contenders import Child, Failed, peer_environment, settings_of, tune
+from contenders import Child, Failed, has_bf16_units, peer_environment, settings_of, tune
 from rounds import Round, judge, summary
 from workloads import ROWS, make_inputs
 
@@ -202,6 +202,12 @@ def print_row(result):
     sys.stdout.flush()
 
 
+def in_precisions(row, precisions):
+    """The row with the peers of these precisions; a row whose peer is bf16 alone is held to its fp32 without."""
+    targets = [t for t in row["targets"] if t[0] in precisions] or [("fp32", *t[1:]) for t in row["targets"]]
+    return {**row, "targets": targets}
+
+
 def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ours", required=True, help="the program bench_ours_server")
@@ -222,13 +228,16 @@ def parse(arguments):
 
 def main(arguments):
     options = parse(arguments)
+    if "bf16" in options.precisions and not has_bf16_units():
+        print("no bf16 units in this processor: fp32 only")
+        options.precisions = ["fp32"]
     results = []
     try:
         environment, chosen = tune(options) if options.blas == "openblas" else (
             peer_environment(options, options.coretype, options.capability), "BLAS: " + options.blas)
         print(chosen)
         for name in options.rows:
-            row = dict(ROWS[name])
+            row = in_precisions(ROWS[name], options.precisions)
             row["rounds"] = options.rounds or row["rounds"]
             try:
                 results.append(measure(name, row, options, environment))

@@ -69,6 +69,23 @@ def peer_environment(options, coretype, capability):
     return settings_of(options.threads, more)
 
 
+def has_bf16_units():
+    """Whether the processor multiplies bf16. Without, PyTorch does it number by number, and nobody trains so."""
+    with open("/proc/cpuinfo") as file:
+        flags = next((line for line in file if line.startswith("flags")), "").split()
+    return any(flag in flags for flag in ("avx512_bf16", "amx_bf16"))
+
+
+def rate(measure, options, environment):
+    """0 for settings that this processor can't run: it kills the process for an unknown instruction."""
+    try:
+        return measure(options, environment)
+    except Failed as failed:
+        if failed.exit_code == 77:
+            raise
+        return 0.0
+
+
 def product_rate(options, environment):
     child = Child(options.peer + ["--precision", "fp32", "--threads", str(options.threads)], environment)
     request = {"do": "gemm", "precision": "fp32", "side": options.gemm_side, "repeats": 4}
@@ -91,12 +108,14 @@ def tune(options):
                      "proves nothing)")
     tried = {}
     for coretype in [options.coretype] if options.coretype else CORE_TYPES:
-        tried[coretype] = product_rate(options, peer_environment(options, coretype, options.capability))
+        tried[coretype] = rate(product_rate, options, peer_environment(options, coretype, options.capability))
     coretype = max(tried, key=tried.get)
     speeds = {}
     for capability in [options.capability] if options.capability else CAPABILITIES:
-        speeds[capability] = elementwise_rate(options, peer_environment(options, coretype, capability))
+        speeds[capability] = rate(elementwise_rate, options, peer_environment(options, coretype, capability))
     capability = max(speeds, key=speeds.get)
+    if not tried[coretype] or not speeds[capability]:
+        raise Failed("the peer ran with none of the settings tried")
     rates = ", ".join(f"{k or 'as detected'} {v / 1e9:.0f}" for k, v in tried.items())
     rows = ", ".join(f"{k} {v / 1e9:.2f}" for k, v in speeds.items())
     return (peer_environment(options, coretype, capability),

@@ -1,12 +1,12 @@
 // Our side of tests/bench/compare.py: trains through the compute module as the program does, a batch of steps
 // for each request. One JSON object a line on standard input, one on standard output for each.
 //
-//   ours_server PRECISION THREADS
+//   ours_server PRECISION THREADS [MAX_ISA]     (core/model/cpu_features.h)
 //
 // hello                         → name, precision, threads, details
 // gemm precision side repeats   → seconds, operations; precision "fp32", "bf16" (weights packed once),
 //                                 "bf16-plain"
-// weights shape alone path      → writes the initial weights: all slots in canonical order, fp32
+// weights shape alone path seed → writes the initial weights: all slots in canonical order, fp32
 // prepare kind shape batch ...  → kind "model" (weights, tokens, learning_rate, clip), "layer" (weights,
 //                                 activations, repack), "optimizer" (learning_rate, clip)
 // steps count                   → seconds, values: a loss (or, for a layer, a mean product) for each step
@@ -76,7 +76,8 @@ Expected<void> write_weights(const json& request) {
   std::ofstream file(path, std::ios::binary);
   for (const compute::SlotId slot : slots_of(shape, request.at("alone"))) {
     std::vector<float> values(compute::slot_parameter_count(shape, slot));
-    compute::initialise_slot(shape, slot, Hash256{7}, {values.data(), values.size()});
+    compute::initialise_slot(shape, slot, Hash256{request.at("seed").get<std::uint8_t>()},
+                             {values.data(), values.size()});
     file.write(reinterpret_cast<const char*>(values.data()),
                static_cast<std::streamsize>(values.size() * sizeof(float)));
   }
@@ -312,12 +313,13 @@ class Server {
   std::unique_ptr<Subject> subject_;
 };
 
-int serve(const std::string& precision, std::uint32_t threads) {
+int serve(const std::string& precision, std::uint32_t threads, const std::string& max_isa) {
   NullLogger logger;
   const SystemClock clock;
   compute::ModuleOptions options;
   options.threads = threads;
   precision.copy(options.precision, sizeof options.precision - 1);
+  max_isa.copy(options.max_isa, sizeof options.max_isa - 1);
   const auto loaded = compute::load_module("cpu", options, logger);
   if (!loaded.ok()) {
     std::cerr << loaded.error().describe() << '\n';
@@ -342,9 +344,10 @@ int serve(const std::string& precision, std::uint32_t threads) {
 }  // namespace neuroshard::bench
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::cerr << "usage: ours_server fp32|bf16 THREADS\n";
+  if (argc != 3 && argc != 4) {
+    std::cerr << "usage: ours_server fp32|bf16 THREADS [MAX_ISA]\n";
     return 64;
   }
-  return neuroshard::bench::serve(argv[1], static_cast<std::uint32_t>(std::atoi(argv[2])));
+  return neuroshard::bench::serve(argv[1], static_cast<std::uint32_t>(std::atoi(argv[2])),
+                                  argc == 4 ? argv[3] : "");
 }

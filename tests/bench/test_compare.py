@@ -11,7 +11,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-from compare import LOSS_TOLERANCE, compare_values, losses_agree  # noqa: E402
+from compare import LOSS_TOLERANCE, compare_values, in_precisions, losses_agree  # noqa: E402
 from rounds import Round, judge, summary  # noqa: E402
 
 PYTHON = "/usr/bin/python3"
@@ -64,8 +64,17 @@ def test_losses():
           "a row may ask for more")
 
 
+def test_precisions():
+    row = {"targets": [("fp32", 2, 3), ("bf16", 1, 1.5)]}
+    check(in_precisions(row, ["fp32", "bf16"])["targets"] == row["targets"], "each peer where bf16 can be computed")
+    check(in_precisions(row, ["fp32"])["targets"] == [("fp32", 2, 3)], "no bf16 peer without bf16")
+    row = {"targets": [("bf16", 1.3, 1.9)]}
+    check(in_precisions(row, ["fp32"])["targets"] == [("fp32", 1.3, 1.9)], "then fp32 is held to the row's target")
+
+
 def main(ours):
     test_rounds()
+    test_precisions()
     test_losses()
     code, result, text = compare(ours, "--peer", PYTHON, os.path.join(HERE, "fake_peer.py"))
     refused = result["rows"][0].get("refused", "")

@@ -36,9 +36,9 @@ ROWS = {
 }
 
 
-def prose(letters):
-    """Words of syllables with Zipf's frequencies in sentences: easy to begin to learn. Always the same."""
-    rng = random.Random(1)
+def prose(letters, number=1):
+    """Words of syllables with Zipf's frequencies in sentences: easy to begin to learn. A number is always one text."""
+    rng = random.Random(number)
     syllables = [a + b for a in "bdfgklmnprstv" for b in "aeiou"]
     words = ["".join(rng.choices(syllables, k=rng.randint(1, 3))) for _ in range(400)]
     weights = [1 / (rank + 1) for rank in range(len(words))]
@@ -53,7 +53,7 @@ def write_tokens(row, path):
     """Enough windows of [sequence + 1] tokens for 100 steps: printable characters, space = 0."""
     length = row["shape"]["sequence"] + 1
     count = 100 * row["batch"]
-    tokens = array.array("i", (ord(c) - 32 for c in prose(count * length)))
+    tokens = array.array("i", (ord(c) - 32 for c in prose(count * length, row.get("text", 1))))
     with open(path, "wb") as file:
         tokens[:count * length].tofile(file)
 
@@ -71,7 +71,8 @@ def make_inputs(row, folder, ours):
     request = {key: row[key] for key in ("kind", "shape", "batch", "learning_rate", "clip", "repack", "parameters",
                                          "tensors") if key in row}
     request["weights"] = os.path.join(folder, "weights")
-    ours.ask({"do": "weights", "shape": row["shape"], "alone": row["kind"] == "layer", "path": request["weights"]})
+    ours.ask({"do": "weights", "shape": row["shape"], "alone": row["kind"] == "layer", "path": request["weights"],
+              "seed": row.get("seed", 7)})
     if row["kind"] == "layer":
         request.update(activations=os.path.join(folder, "activations"), clip=1.0)
         write_activations(row, request["activations"])

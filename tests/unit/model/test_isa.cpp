@@ -80,6 +80,10 @@ class TestIsa : public QObject {
     QVERIFY(line.at(0).endsWith("/bf16"));
     QCOMPARE(train_in_process("", "bf16"), line);
     QCOMPARE(train_in_process("", "auto"), line);
+    // Attention without products of pairs: the same to the rounding of bf16.
+    const QStringList widened = train_in_process("bf16-widened", "bf16");
+    QCOMPARE(widened.size(), line.size());
+    for (int step = 1; step <= 5; ++step) QVERIFY(std::abs(loss(widened, step) - loss(line, step)) < 1e-2);
   }
 
   void lower_instruction_sets_agree_to_rounding() {
