@@ -31,6 +31,7 @@ constexpr BenchRow rows[] = {
     {"moe-layer", "a layer of 8 experts beside the dense layer of the same work", bench_moe_layer},
     {"optimizer", "AdamW and clipping of 25 M parameters", bench_optimizer},
     {"generation", "generating with 144 M parameters, one sequence", bench_generation},
+    {"checkpoint", "training the profile solo with and without checkpoints beside it", bench_checkpoint},
 };
 
 struct BenchFlags {

@@ -78,5 +78,6 @@ Expected<BenchReport> bench_training(BenchContext& context);
 Expected<BenchReport> bench_moe_layer(BenchContext& context);
 Expected<BenchReport> bench_optimizer(BenchContext& context);
 Expected<BenchReport> bench_generation(BenchContext& context);
+Expected<BenchReport> bench_checkpoint(BenchContext& context);
 
 }  // namespace neuroshard::app

@@ -35,6 +35,8 @@ class SavePolicy {
   // Written today, and the budget; for people.
   DailyWrites written(WallTime wall) const;
   const SavePolicyOptions& options() const { return options_; }
+  // In force from the next due() on; what was counted stays counted.
+  void set_options(const SavePolicyOptions& options) { options_ = options; }
 
  private:
   SavePolicyOptions options_;

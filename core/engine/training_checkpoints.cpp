@@ -149,12 +149,9 @@ Expected<std::unique_ptr<TrainingCheckpoints>> TrainingCheckpoints::open(DataDir
 Expected<void> TrainingCheckpoints::start(const compute::ModelShape& shape, const Options& options) {
   shape_ = shape;
   if (stage_.slot_count() == 0 || stage_.slot(0).parameters == nullptr) return no_host_memory();
-  const Settings& settings = directory_.settings();
-  checkpoint::SavePolicyOptions policy;
-  policy.every_steps = settings.number(Setting::CheckpointEverySteps);
-  policy.minimum_interval = std::chrono::seconds(settings.number(Setting::CheckpointMinInterval));
-  policy.daily_write_bytes = settings.number(Setting::CheckpointDailyWriteBudget);
-  policy_.emplace(policy, options.resumed ? options.resumed->written_today : checkpoint::DailyWrites{});
+  local_data_bytes_ = options.local_data_bytes;
+  policy_.emplace(save_options(),
+                  options.resumed ? options.resumed->written_today : checkpoint::DailyWrites{});
   last_saved_step_ = options.resumed ? options.resumed->step : 0;
   policy_->start(last_saved_step_, services_.clock.monotonic_now());
   save_bytes_ = checkpoint::Writer::estimate_bytes(shape, slots_of(stage_));
@@ -167,17 +164,16 @@ Expected<void> TrainingCheckpoints::start(const compute::ModelShape& shape, cons
   writer_->set_parent(options.resumed_name);
   io_ = make_thread_executor("checkpoint-io", io_queue);
 
-  checkpoint::RetentionPolicy retention;
-  retention.keep_last = static_cast<std::uint32_t>(settings.number(Setting::CheckpointKeepLast));
-  if (const std::uint64_t disk = settings.number(Setting::DiskLimit); disk > 0) {
-    retention.disk_cap_bytes = disk - std::min(disk / 2, options.local_data_bytes);
-  }
   // After each save, on the thread that wrote it and before the writer is free again: what is no longer kept
   // goes.
-  const auto clean_up = [inbox = inbox_, &files = services_.files, root = directory_.checkpoints_path(),
-                         retention] {
+  const auto clean_up = [inbox = inbox_, &files = services_.files, root = directory_.checkpoints_path()] {
+    checkpoint::RetentionPolicy policy;
+    {
+      const std::lock_guard lock(inbox->mutex);
+      policy = inbox->retention;
+    }
     checkpoint::Catalogue catalogue(files, root);
-    const auto removed = checkpoint::apply_retention(catalogue, retention);
+    const auto removed = checkpoint::apply_retention(catalogue, policy);
     if (removed.ok()) return;
     const std::lock_guard lock(inbox->mutex);
     inbox->news.alerts.push_back({LogLevel::Warning, "checkpoint",
@@ -204,12 +200,36 @@ Expected<void> TrainingCheckpoints::start(const compute::ModelShape& shape, cons
   return {};
 }
 
-bool TrainingCheckpoints::due(const RunState& state) const {
+checkpoint::SavePolicyOptions TrainingCheckpoints::save_options() const {
+  const Settings& settings = directory_.settings();
+  checkpoint::SavePolicyOptions options;
+  options.every_steps = settings.number(Setting::CheckpointEverySteps);
+  options.minimum_interval = std::chrono::seconds(settings.number(Setting::CheckpointMinInterval));
+  options.daily_write_bytes = settings.number(Setting::CheckpointDailyWriteBudget);
+  return options;
+}
+
+checkpoint::RetentionPolicy TrainingCheckpoints::retention() const {
+  const Settings& settings = directory_.settings();
+  checkpoint::RetentionPolicy policy;
+  policy.keep_last = static_cast<std::uint32_t>(settings.number(Setting::CheckpointKeepLast));
+  if (const std::uint64_t disk = settings.number(Setting::DiskLimit); disk > 0) {
+    policy.disk_cap_bytes = disk - std::min(disk / 2, local_data_bytes_);
+  }
+  return policy;
+}
+
+bool TrainingCheckpoints::due(const RunState& state) {
+  policy_->set_options(save_options());
   return wanted_ ||
          policy_->due(state.step, services_.clock.monotonic_now(), services_.clock.wall_now(), save_bytes_);
 }
 
 checkpoint::Manifest TrainingCheckpoints::describe(const RunState& state) {
+  {
+    const std::lock_guard lock(inbox_->mutex);
+    inbox_->retention = retention();
+  }
   const ConsensusPart& consensus = directory_.profile().consensus;
   checkpoint::Manifest manifest;
   manifest.wallet = directory_.wallet_id();

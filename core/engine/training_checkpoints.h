@@ -73,7 +73,8 @@ class TrainingCheckpoints {
                                                              compute::Stage& stage, const Options& options);
   ~TrainingCheckpoints();
 
-  bool due(const RunState& state) const;
+  // By the settings of now.
+  bool due(const RunState& state);
   // Starts a save of the present state; false when one is still being written or could not be started. state
   // is what is recorded.
   bool save(const RunState& state);
@@ -93,15 +94,18 @@ class TrainingCheckpoints {
   News collect();
 
  private:
-  // Where the io thread leaves its news.
+  // What the session and the io thread tell each other.
   struct Inbox {
     std::mutex mutex;
     News news;
     std::optional<std::uint64_t> saved_step;
+    checkpoint::RetentionPolicy retention;  // as the settings were at the last save
   };
   TrainingCheckpoints(DataDirectory& directory, TrainingServices services, compute::Stage& stage,
                       const Options& options);
   Expected<void> start(const compute::ModelShape& shape, const Options& options);
+  checkpoint::SavePolicyOptions save_options() const;
+  checkpoint::RetentionPolicy retention() const;
   checkpoint::Manifest describe(const RunState& state);
   checkpoint::TensorView view();
 
@@ -111,6 +115,7 @@ class TrainingCheckpoints {
   compute::ModelShape shape_;
   bool copy_allowed_;
   bool wanted_ = false;  // a save was due while another was being written
+  std::uint64_t local_data_bytes_ = 0;
   std::uint64_t save_bytes_ = 0;
   std::uint64_t last_saved_step_ = 0;
   std::vector<float> router_bias_;
