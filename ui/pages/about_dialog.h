@@ -1,0 +1,18 @@
+// What this program is, its version, and the licences it comes under.
+#pragma once
+
+#include <QDialog>
+
+namespace neuroshard::ui {
+
+class Theme;
+
+class AboutDialog final : public QDialog {
+  Q_OBJECT
+ public:
+  // `core_version`: of the attached core; empty = none.
+  AboutDialog(const Theme& theme, const QString& app_version, const QString& core_version,
+              QWidget* parent = nullptr);
+};
+
+}  // namespace neuroshard::ui

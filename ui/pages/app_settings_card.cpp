@@ -1,0 +1,108 @@
+#include "ui/pages/app_settings_card.h"
+
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QVBoxLayout>
+
+#include "ui/models/preferences.h"
+#include "ui/pages/setting_editor_parts.h"
+#include "ui/theme/theme.h"
+#include "ui/widgets/toggle_switch.h"
+
+namespace neuroshard::ui {
+namespace {
+
+QComboBox* make_choice(const char* object, const QString& name) {
+  auto* box = new QComboBox;
+  box->setObjectName(QString::fromLatin1(object));
+  box->setAccessibleName(name);
+  box->setMinimumWidth(150);
+  guard_wheel(box);
+  return box;
+}
+
+QWidget* make_switch(const Theme& theme, const char* object, const QString& name, bool on,
+                     const std::function<void(bool)>& set) {
+  auto* made = new ToggleSwitch(theme, {});
+  made->setObjectName(QString::fromLatin1(object));
+  made->setAccessibleName(name);
+  made->setChecked(on);
+  QObject::connect(made, &QAbstractButton::clicked, made, set);
+  return made;
+}
+
+}  // namespace
+
+AppSettingsCard::AppSettingsCard(const Theme& theme, Preferences& preferences, QWidget* parent)
+    : Card(tr("This app"), parent) {
+  setObjectName(QStringLiteral("app_settings"));
+  set_caption(tr("kept on this computer; the core knows nothing of it"));
+  QComboBox* look = make_choice("app_theme", tr("Theme"));
+  look->addItem(tr("As the desktop"), static_cast<int>(ThemeChoice::System));
+  look->addItem(tr("Light"), static_cast<int>(ThemeChoice::Light));
+  look->addItem(tr("Dark"), static_cast<int>(ThemeChoice::Dark));
+  look->setCurrentIndex(look->findData(static_cast<int>(preferences.theme())));
+  connect(look, &QComboBox::activated, this, [look, &preferences] {
+    preferences.set_theme(static_cast<ThemeChoice>(look->currentData().toInt()));
+  });
+  add_row(tr("Theme"), tr("Light, dark, or as the desktop has it."), look);
+
+  QComboBox* language = make_choice("app_language", tr("Language"));
+  language->addItem(tr("As the desktop"), QString());
+  language->addItem(QStringLiteral("English"), QStringLiteral("en"));
+  language->setCurrentIndex(std::max(0, language->findData(preferences.language())));
+  connect(language, &QComboBox::activated, this,
+          [language, &preferences] { preferences.set_language(language->currentData().toString()); });
+  add_row(tr("Language"), tr("Takes effect at the next start of the app."), language);
+
+  const auto add_switch = [&](const char* object, const QString& title, const QString& help, bool on,
+                              const std::function<void(bool)>& set) {
+    add_row(title, help, make_switch(theme, object, title, on, set));
+  };
+  add_switch("app_close_to_tray", tr("Keep running in the tray"),
+             tr("Closing the window leaves the app in the tray, where there is one."),
+             preferences.close_to_tray(), [&preferences](bool on) { preferences.set_close_to_tray(on); });
+  add_switch("app_autostart", tr("Start with the session"), tr("In the tray, without a window."),
+             preferences.autostart(), [&preferences](bool on) { preferences.set_autostart(on); });
+  const auto notify = [&](const char* object, const QString& title, const QString& help,
+                          NotificationClass about) {
+    add_switch(object, title, help, preferences.notify(about),
+               [&preferences, about](bool on) { preferences.set_notify(about, on); });
+  };
+  notify("app_notify_problem", tr("Notify of problems"),
+         tr("When something needs you: disk full, core ended."), NotificationClass::Problem);
+  notify("app_notify_pause", tr("Notify of pauses"), tr("When training pauses or goes on by itself."),
+         NotificationClass::Pause);
+  notify("app_notify_finished", tr("Notify of results"), tr("When long work, such as an export, is done."),
+         NotificationClass::Finished);
+}
+
+void AppSettingsCard::add_row(const QString& title, const QString& help, QWidget* editor) {
+  auto* row = new QWidget(this);
+  auto* line = new QHBoxLayout(row);
+  line->setContentsMargins(0, grid_step / 2, 0, grid_step / 2);
+  auto* words = new QVBoxLayout;
+  words->setSpacing(0);
+  words->addWidget(make_label(title, "strong", row));
+  words->addWidget(make_paragraph(help, "caption", row));
+  line->addLayout(words, 1);
+  line->addWidget(editor, 0, Qt::AlignVCenter);
+  body()->addWidget(row);
+  rows_.push_back({row, title + u' ' + help});
+}
+
+bool AppSettingsCard::filter(const QString& words) {
+  bool any = false;
+  const QStringList parts = words.split(u' ', Qt::SkipEmptyParts);
+  for (const Row& row : rows_) {
+    const bool found = std::all_of(parts.begin(), parts.end(), [&row](const QString& part) {
+      return row.words.contains(part, Qt::CaseInsensitive);
+    });
+    row.widget->setVisible(found);
+    any = any || found;
+  }
+  return any;
+}
+
+}  // namespace neuroshard::ui

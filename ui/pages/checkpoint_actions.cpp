@@ -1,0 +1,186 @@
+#include "ui/pages/checkpoint_actions.h"
+
+#include <QFileDialog>
+
+#include "ui/bridge/bridge.h"
+#include "ui/pages/compare_dialog.h"
+#include "ui/pages/confirm.h"
+#include "ui/pages/prune_dialog.h"
+#include "ui/pages/work_panel.h"
+#include "ui/text/format.h"
+
+namespace neuroshard::ui {
+namespace {
+
+QString step_of(const node::CheckpointEntry& entry) {
+  return CheckpointActions::tr("step %1").arg(Format::integer(entry.step));
+}
+
+QString steps_of(const CheckpointActions::Entries& entries) {
+  QStringList steps;
+  for (const node::CheckpointEntry& entry : entries) steps.append(Format::integer(entry.step));
+  if (steps.size() > 8) steps = steps.mid(0, 8) << CheckpointActions::tr("…");
+  return steps.join(QStringLiteral("; "));
+}
+
+}  // namespace
+
+CheckpointActions::CheckpointActions(Bridge& bridge, const Theme& theme, WorkPanel& work, QWidget* window)
+    : QObject(window), bridge_(bridge), theme_(theme), work_(work), window_(window) {}
+
+void CheckpointActions::save() {
+  work_.run({tr("Saving a checkpoint"), [](node::Node& node) { return node.save_checkpoint(); },
+             [](const node::CommandResult&) { return tr("It is in the list."); }});
+}
+
+void CheckpointActions::restore(const node::CheckpointEntry& entry) {
+  const auto snapshot = bridge_.snapshot();
+  const QString here =
+      snapshot ? tr("step %1").arg(Format::integer(snapshot->training.step)) : tr("the present state");
+  confirm(window_,
+          {tr("Go back to %1?").arg(step_of(entry)),
+           tr("Training goes on from %1, saved %2. What the model learned since is not lost: %3 is kept, and "
+              "Undo brings it "
+              "back until the next restore or 50 further steps. No checkpoint is removed.")
+               .arg(step_of(entry), Format::date_time(entry.at), here),
+           tr("Restore")},
+          [this, entry] {
+            work_.run({tr("Restoring %1").arg(step_of(entry)),
+                       [name = entry.name](node::Node& node) { return node.restore_checkpoint(name); },
+                       [entry](const node::CommandResult&) {
+                         return tr("Training goes on from %1.").arg(step_of(entry));
+                       }});
+          });
+}
+
+void CheckpointActions::undo() {
+  work_.run({tr("Undoing the restore"), [](node::Node& node) { return node.undo_restore(); },
+             [](const node::CommandResult&) { return tr("The model is as it was before the restore."); }});
+}
+
+void CheckpointActions::verify(const Entries& entries) {
+  for (const node::CheckpointEntry& entry : entries) {
+    work_.run({tr("Checking %1").arg(step_of(entry)),
+               [name = entry.name](node::Node& node) { return node.verify_checkpoint(name); },
+               [this, entry](const node::CommandResult& result) {
+                 const auto* found = std::get_if<node::VerifyResult>(&result);
+                 if (found == nullptr) return QString();
+                 if (found->intact)
+                   return tr("All %1 are as they were written.").arg(Format::bytes(found->bytes));
+                 work_.say(Tone::Danger, tr("The checkpoint of %1 is damaged").arg(step_of(entry)),
+                           tr("%1. Restore another one; this one can be deleted.")
+                               .arg(QString::fromStdString(found->problem)));
+                 return QString();
+               },
+               true});
+  }
+}
+
+void CheckpointActions::compare(const node::CheckpointEntry& first, const node::CheckpointEntry& second) {
+  // The older one is the first, in whatever order they were chosen.
+  const bool swapped = first.step > second.step;
+  const std::string a = swapped ? second.name : first.name, b = swapped ? first.name : second.name;
+  work_.run(
+      {tr("Comparing %1 with %2").arg(step_of(swapped ? second : first), step_of(swapped ? first : second)),
+       [a, b](node::Node& node) { return node.compare_checkpoints(a, b); },
+       [this](const node::CommandResult& result) {
+         if (const auto* found = std::get_if<node::CheckpointComparison>(&result))
+           (new CompareDialog(theme_, *found, window_))->show();
+         return QString();
+       },
+       true});
+}
+
+void CheckpointActions::pin(const Entries& entries, bool pinned) {
+  for (const node::CheckpointEntry& entry : entries) {
+    if (entry.pinned == pinned) continue;
+    work_.run({pinned ? tr("Pinning %1").arg(step_of(entry)) : tr("Unpinning %1").arg(step_of(entry)),
+               [name = entry.name, pinned](node::Node& node) { return node.pin_checkpoint(name, pinned); }});
+  }
+}
+
+void CheckpointActions::remove(const Entries& entries, const std::string& newest) {
+  Entries gone;
+  std::uint64_t bytes = 0;
+  QStringList kept;
+  for (const node::CheckpointEntry& entry : entries) {
+    if (entry.name == newest)
+      kept.append(tr("%1 stays: it is the newest, and training goes on from it after a restart.")
+                      .arg(step_of(entry)));
+    else if (entry.pinned)
+      kept.append(tr("%1 stays: it is pinned. Unpin it first.").arg(step_of(entry)));
+    else {
+      gone.push_back(entry);
+      bytes += entry.bytes;
+    }
+  }
+  if (gone.empty()) {
+    work_.say(Tone::Warning, tr("Nothing can be deleted"), kept.join(u' '));
+    return;
+  }
+  QString text =
+      tr("This frees %1 and can't be undone. Steps: %2.").arg(Format::bytes(bytes), steps_of(gone));
+  if (!kept.isEmpty()) text += u' ' + kept.join(u' ');
+  confirm(window_,
+          {tr("Delete %n checkpoint(s)?", nullptr, static_cast<int>(gone.size())), text, tr("Delete"), true},
+          [this, gone] {
+            for (const node::CheckpointEntry& entry : gone) {
+              work_.run({tr("Deleting %1").arg(step_of(entry)),
+                         [name = entry.name](node::Node& node) { return node.delete_checkpoint(name); }});
+            }
+          });
+}
+
+void CheckpointActions::prune() {
+  auto* dialog = new PruneDialog(bridge_, window_);
+  connect(dialog, &PruneDialog::agreed, this, [this](const node::PrunePolicy& policy, int count) {
+    work_.run({tr("Removing %n old checkpoint(s)", nullptr, count),
+               [policy](node::Node& node) { return node.prune_checkpoints(policy); },
+               [](const node::CommandResult&) { return tr("Done."); }});
+  });
+  dialog->open();
+}
+
+void CheckpointActions::export_as(const node::CheckpointEntry& entry, const QString& format) {
+  const bool weights = format == QStringLiteral("safetensors");
+  auto* dialog =
+      new QFileDialog(window_, weights ? tr("Export the weights") : tr("Export the whole checkpoint"));
+  dialog->setObjectName(QStringLiteral("export_dialog"));
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setAcceptMode(QFileDialog::AcceptSave);
+  dialog->setFileMode(QFileDialog::AnyFile);
+  if (weights) {
+    dialog->setNameFilter(tr("Safetensors (*.safetensors)"));
+    dialog->setDefaultSuffix(QStringLiteral("safetensors"));
+  }
+  dialog->selectFile(QStringLiteral("step-%1").arg(entry.step) +
+                     (weights ? QStringLiteral(".safetensors") : QString()));
+  connect(dialog, &QFileDialog::fileSelected, this, [this, entry, format](const QString& path) {
+    work_.run({tr("Exporting %1").arg(step_of(entry)),
+               [name = entry.name, format = format.toStdString(), path = path.toStdString()](
+                   node::Node& node) { return node.export_checkpoint(name, format, path); },
+               [path](const node::CommandResult&) { return tr("Written to %1.").arg(path); }, true});
+  });
+  dialog->open();
+}
+
+void CheckpointActions::import() {
+  auto* dialog = new QFileDialog(window_, tr("Import a checkpoint: choose its folder"));
+  dialog->setObjectName(QStringLiteral("import_dialog"));
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setFileMode(QFileDialog::Directory);
+  connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) {
+    work_.run({tr("Importing a checkpoint"),
+               [path = path.toStdString()](node::Node& node) { return node.import_checkpoint(path); },
+               [](const node::CommandResult& result) {
+                 const auto* found = std::get_if<node::ImportResult>(&result);
+                 return found == nullptr ? QString()
+                                         : tr("It is in the list as %1. Restore it to train on from it.")
+                                               .arg(QString::fromStdString(found->name));
+               },
+               true});
+  });
+  dialog->open();
+}
+
+}  // namespace neuroshard::ui

@@ -1,0 +1,78 @@
+// The saved states of the model: where each stands in the training, what each is worth, and what can be done
+// with them.
+#pragma once
+
+#include <QTimer>
+#include <vector>
+
+#include "core/base/expected.h"
+#include "core/node/queries.h"
+#include "ui/pages/page.h"
+
+class QPushButton;
+class QSortFilterProxyModel;
+class QStackedWidget;
+class QToolButton;
+class QVBoxLayout;
+
+namespace neuroshard::ui {
+
+class Banner;
+class Card;
+class CheckpointActions;
+class CheckpointModel;
+class CheckpointTimeline;
+class TableView;
+class WorkPanel;
+
+class CheckpointsPage final : public Page {
+  Q_OBJECT
+ public:
+  static constexpr std::size_t max_shown = 2'000;
+
+  explicit CheckpointsPage(const Context& context, QWidget* parent = nullptr);
+  QString title() const override { return tr("Checkpoints"); }
+  QString icon() const override { return QStringLiteral("checkpoints"); }
+  void refresh(const node::Snapshot& snapshot) override;
+  void shown() override;
+  void hidden() override;
+  void open_detail(const QString& name) override;  // selects that checkpoint
+
+ private:
+  using Entries = std::vector<node::CheckpointEntry>;
+
+  void build_toolbar(QVBoxLayout* column);
+  void build_table(QVBoxLayout* column);
+  QMenu* more_menu();
+  void ask();
+  void take(const Expected<node::CheckpointPage>& page);
+  void show_entries();
+  Entries chosen() const;  // in the order of the table
+  void choose(const QString& name, bool add);
+  void update_actions();
+  void show_undo(const node::UndoView& undo);
+
+  CheckpointModel* model_;
+  QSortFilterProxyModel* sorted_;
+  CheckpointActions* actions_;
+  WorkPanel* work_;
+  Banner* undo_;
+  std::string undo_shown_;
+  CheckpointTimeline* timeline_;
+  TableView* table_;
+  Card* table_card_;
+  QStackedWidget* stack_;
+  QPushButton* restore_;
+  QPushButton* verify_;
+  QPushButton* compare_;
+  QPushButton* pin_;
+  QToolButton* more_;
+  QAction* export_weights_ = nullptr;
+  QAction* export_all_ = nullptr;
+  QAction* delete_ = nullptr;
+  QTimer ageing_;
+  bool asking_ = false, ask_again_ = false;
+  Entries incoming_;
+};
+
+}  // namespace neuroshard::ui

@@ -1,0 +1,20 @@
+// Asks before something is done that cannot simply be done again.
+#pragma once
+
+#include <QString>
+#include <functional>
+
+class QWidget;
+
+namespace neuroshard::ui {
+
+struct Question {
+  QString title;             // "Delete 2 checkpoints?"
+  QString text;              // what will happen, in full
+  QString action;            // the button: "Delete"
+  bool destructive = false;  // the safe button is the default
+};
+// Returns at once; `yes` runs when the person agrees, unless `parent` is gone by then.
+void confirm(QWidget* parent, const Question& question, std::function<void()> yes);
+
+}  // namespace neuroshard::ui

@@ -1,0 +1,53 @@
+#include "ui/pages/earnings_page.h"
+
+#include <QFormLayout>
+#include <QLabel>
+#include <QVBoxLayout>
+
+#include "ui/pages/page_body.h"
+#include "ui/text/format.h"
+#include "ui/theme/theme.h"
+#include "ui/widgets/card.h"
+#include "ui/widgets/empty_state.h"
+
+namespace neuroshard::ui {
+
+EarningsPage::EarningsPage(const Context& context, QWidget* parent) : Page(context, parent) {
+  const PageBody body = make_page_body(this, title());
+  auto* card = new Card;
+  auto* empty = new EmptyState(theme(), icon(), tr("Nothing is earned while this node trains alone"),
+                               tr("NEURO is credited for work that other nodes have checked. This version "
+                                  "trains on one computer, so there is nobody to "
+                                  "check it and nothing to pay. Once it trains with others, this page shows "
+                                  "what is confirmed and what is pending, day "
+                                  "by day, and for every credit the signed proof behind it."));
+  empty->set_action(tr("See the network"));
+  connect(empty, &EmptyState::action_clicked, this, [this] { navigate(QStringLiteral("network")); });
+  card->body()->addWidget(empty, 1);
+  body.column->addWidget(card, 1);
+  auto* identity = new Card(tr("Where it will go"));
+  auto* form = new QFormLayout;
+  form->setHorizontalSpacing(2 * grid_step);
+  const auto add = [form](const QString& what, const char* object) {
+    QLabel* value = make_label(Format::dash());
+    value->setObjectName(QString::fromLatin1(object));
+    value->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    form->addRow(make_label(what, "muted"), value);
+    return value;
+  };
+  network_ = add(tr("Network"), "earnings_network");
+  wallet_ = add(tr("Wallet"), "earnings_wallet");
+  identity->body()->addLayout(form);
+  body.column->addWidget(identity);
+}
+
+void EarningsPage::refresh(const node::Snapshot& snapshot) {
+  network_->setText(snapshot.program.network.empty() ? Format::dash()
+                                                     : QString::fromStdString(snapshot.program.network));
+  const node::IdentityView& identity = snapshot.identity;
+  wallet_->setText(identity.wallet_id.empty()
+                       ? tr("none yet: \"neuroshardd wallet create\" makes one, with words to write down")
+                       : QString::fromStdString(identity.wallet_id));
+}
+
+}  // namespace neuroshard::ui

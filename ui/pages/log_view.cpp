@@ -1,0 +1,113 @@
+#include "ui/pages/log_view.h"
+
+#include <QClipboard>
+#include <QGuiApplication>
+#include <QHeaderView>
+#include <QKeyEvent>
+#include <QPainter>
+#include <QScrollBar>
+#include <QStyledItemDelegate>
+
+#include "ui/models/log_model.h"
+#include "ui/theme/theme.h"
+
+namespace neuroshard::ui {
+namespace {
+
+constexpr int side_padding = 8;
+
+// Plain text in the colour of the level: cheaper than a styled item, and hundreds of lines pass in a second.
+class LogDelegate final : public QStyledItemDelegate {
+ public:
+  LogDelegate(const Theme& theme, const LogModel& model, QObject* parent)
+      : QStyledItemDelegate(parent), theme_(theme), model_(model) {}
+
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    const LogLine& line = model_.line(index.row());
+    const bool selected = option.state.testFlag(QStyle::State_Selected);
+    if (selected) painter->fillRect(option.rect, theme_.color(Token::Selection));
+    Token colour = index.column() == LogModel::Message ? Token::Text : Token::TextMuted;
+    if (line.level == LogLevel::Debug) colour = Token::TextMuted;
+    if (line.level == LogLevel::Warning) colour = Token::Warning;
+    if (line.level == LogLevel::Error) colour = Token::Danger;
+    painter->setFont(option.font);
+    painter->setPen(theme_.color(selected ? Token::Text : colour));
+    const QRect room = option.rect.adjusted(side_padding, 0, -side_padding, 0);
+    QString text = index.data().toString();
+    // Measuring a very long line costs more than drawing the part that can be seen.
+    constexpr int longest = 1'000;
+    if (text.size() > longest) text.truncate(longest);
+    painter->drawText(room, Qt::AlignVCenter | Qt::AlignLeft | Qt::TextSingleLine, text);
+  }
+
+ private:
+  const Theme& theme_;
+  const LogModel& model_;
+};
+
+}  // namespace
+
+LogView::LogView(const Theme& theme, LogModel& model, QWidget* parent)
+    : TableView(tr("Log"), parent), model_(model) {
+  setObjectName(QStringLiteral("log_view"));
+  setModel(&model);
+  setItemDelegate(new LogDelegate(theme, model, this));
+  setFont(theme.monospace());
+  const QFontMetrics metrics(font());
+  // Rows of one height: the view never has to look at a line that it does not show.
+  verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
+  verticalHeader()->setMinimumSectionSize(1);
+  verticalHeader()->setDefaultSectionSize(metrics.height() + 4);
+  horizontalHeader()->setSectionResizeMode(QHeaderView::Interactive);
+  const auto width = [&metrics](const char* sample) {
+    return metrics.horizontalAdvance(QLatin1String(sample)) + 2 * side_padding;
+  };
+  setColumnWidth(LogModel::Time, width("00:00:00.000 "));
+  setColumnWidth(LogModel::Level, width("warning  "));
+  setColumnWidth(LogModel::Category, width("checkpoint  "));
+  setVerticalScrollMode(QAbstractItemView::ScrollPerItem);
+  connect(verticalScrollBar(), &QScrollBar::valueChanged, this, &LogView::scrolled);
+  connect(verticalScrollBar(), &QScrollBar::rangeChanged, this, &LogView::inserted);
+  connect(&theme, &Theme::changed, viewport(), QOverload<>::of(&QWidget::update));
+}
+
+void LogView::scrolled(int value) {
+  if (own_scroll_) return;
+  const bool at_end = value >= verticalScrollBar()->maximum();
+  if (at_end == following_) return;
+  following_ = at_end;
+  Q_EMIT following_changed(following_);
+}
+
+void LogView::inserted() {
+  if (following_) {
+    own_scroll_ = true;
+    verticalScrollBar()->setValue(verticalScrollBar()->maximum());
+    own_scroll_ = false;
+  }
+}
+
+void LogView::set_following(bool on) {
+  const bool changed = on != following_;
+  following_ = on;
+  inserted();
+  if (changed) Q_EMIT following_changed(on);
+}
+
+QString LogView::selected_text() const {
+  QModelIndexList rows = selectionModel()->selectedRows();
+  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.row() < b.row(); });
+  QStringList lines;
+  for (const QModelIndex& row : rows) lines.append(model_.text(row.row()));
+  return lines.join(u'\n');
+}
+
+void LogView::keyPressEvent(QKeyEvent* event) {
+  if (event->matches(QKeySequence::Copy)) {
+    QGuiApplication::clipboard()->setText(selected_text());
+    return;
+  }
+  TableView::keyPressEvent(event);
+}
+
+}  // namespace neuroshard::ui

@@ -1,0 +1,36 @@
+// The lines of a log, following the end until the person scrolls away from it.
+#pragma once
+
+#include "ui/widgets/table_view.h"
+
+namespace neuroshard::ui {
+
+class LogModel;
+class Theme;
+
+// Threads: ui.
+class LogView final : public TableView {
+  Q_OBJECT
+ public:
+  LogView(const Theme& theme, LogModel& model, QWidget* parent = nullptr);
+
+  bool following() const { return following_; }
+  void set_following(bool on);  // on: goes to the end
+  QString selected_text() const;
+
+ Q_SIGNALS:
+  void following_changed(bool on);
+
+ protected:
+  void keyPressEvent(QKeyEvent* event) override;
+
+ private:
+  void scrolled(int value);
+  void inserted();
+
+  LogModel& model_;
+  bool following_ = true;
+  bool own_scroll_ = false;  // moved by us, not by the person
+};
+
+}  // namespace neuroshard::ui

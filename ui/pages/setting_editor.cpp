@@ -1,0 +1,194 @@
+#include "ui/pages/setting_editor.h"
+
+#include <QComboBox>
+#include <QEvent>
+#include <QFileDialog>
+#include <QHBoxLayout>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QSpinBox>
+#include <algorithm>
+#include <limits>
+
+#include "ui/pages/setting_editor_parts.h"
+#include "ui/theme/theme.h"
+#include "ui/widgets/card.h"
+#include "ui/widgets/toggle_switch.h"
+
+namespace neuroshard::ui {
+namespace {
+
+constexpr int field_width = 150;
+
+class WheelGuard final : public QObject {
+ public:
+  using QObject::QObject;
+  bool eventFilter(QObject* watched, QEvent* event) override {
+    if (event->type() != QEvent::Wheel || static_cast<QWidget*>(watched)->hasFocus()) return false;
+    event->ignore();
+    return true;
+  }
+};
+
+QHBoxLayout* line_of(QWidget* editor) {
+  auto* line = new QHBoxLayout(editor);
+  line->setContentsMargins(0, 0, 0, 0);
+  line->setSpacing(grid_step);
+  return line;
+}
+
+}  // namespace
+
+void guard_wheel(QWidget* field) {
+  field->setFocusPolicy(Qt::StrongFocus);
+  field->installEventFilter(new WheelGuard(field));
+}
+
+SwitchEditor::SwitchEditor(const Theme& theme, const QString& name) {
+  toggle_ = new ToggleSwitch(theme, {}, this);
+  toggle_->setAccessibleName(name);
+  line_of(this)->addWidget(toggle_);
+  setFocusProxy(toggle_);
+  connect(toggle_, &QAbstractButton::clicked, this, [this] { Q_EMIT edited(value()); });
+}
+
+QString SwitchEditor::value() const {
+  return toggle_->isChecked() ? QStringLiteral("on") : QStringLiteral("off");
+}
+void SwitchEditor::set_value(const QString& value) {
+  toggle_->setChecked(value == QStringLiteral("on"));
+}
+
+ChoiceEditor::ChoiceEditor(const node::SettingEntry& entry, const QString& name) {
+  box_ = new QComboBox(this);
+  box_->setAccessibleName(name);
+  box_->addItems(setting_choices(entry));
+  box_->setMinimumWidth(field_width);
+  guard_wheel(box_);
+  line_of(this)->addWidget(box_);
+  setFocusProxy(box_);
+  connect(box_, &QComboBox::activated, this, [this] { Q_EMIT edited(value()); });
+}
+
+QString ChoiceEditor::value() const {
+  return box_->currentText();
+}
+void ChoiceEditor::set_value(const QString& value) {
+  box_->setCurrentText(value);
+}
+
+NumberEditor::NumberEditor(const node::SettingEntry& entry, const QString& name)
+    : type_(entry.type), least_(entry.least), most_(entry.most), units_(setting_units(entry.type)) {
+  number_ = new QSpinBox(this);
+  number_->setAccessibleName(name);
+  number_->setMinimumWidth(field_width);
+  number_->setGroupSeparatorShown(true);
+  number_->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
+  const QString zero = meaning_of_zero(QString::fromStdString(entry.help));
+  if (least_ == 0 && !zero.isEmpty()) number_->setSpecialValueText(zero);
+  guard_wheel(number_);
+  unit_ = new QComboBox(this);
+  unit_->setAccessibleName(tr("Unit of %1").arg(name));
+  for (const SettingUnit& unit : units_) unit_->addItem(unit.suffix);
+  unit_->setVisible(units_.size() > 1);
+  guard_wheel(unit_);
+  if (units_.size() == 1 && !entry.unit.empty())
+    number_->setSuffix(QStringLiteral(" ") + QString::fromStdString(entry.unit));
+  auto* line = line_of(this);
+  line->addWidget(number_);
+  line->addWidget(unit_);
+  setFocusProxy(number_);
+  bound_to_unit();
+  still_.setSingleShot(true);
+  still_.setInterval(600);
+  connect(&still_, &QTimer::timeout, this, [this] { Q_EMIT edited(value()); });
+  connect(number_, &QSpinBox::valueChanged, this, [this] { still_.start(); });
+  connect(number_, &QSpinBox::editingFinished, this, [this] {
+    if (!still_.isActive()) return;
+    still_.stop();
+    Q_EMIT edited(value());
+  });
+  connect(unit_, &QComboBox::activated, this, [this] {
+    bound_to_unit();
+    still_.start();
+  });
+}
+
+void NumberEditor::bound_to_unit() {
+  const std::uint64_t factor = units_[static_cast<std::size_t>(unit_->currentIndex())].factor;
+  constexpr std::uint64_t widest = std::numeric_limits<int>::max();
+  const auto least = std::min(widest, (least_ + factor - 1) / factor);
+  const auto most = most_ == 0 ? widest : std::clamp(most_ / factor, least, widest);
+  const QSignalBlocker quiet(number_);
+  number_->setRange(static_cast<int>(least), static_cast<int>(most));
+}
+
+QString NumberEditor::value() const {
+  return write_scaled(
+      type_, {static_cast<std::uint64_t>(number_->value()), static_cast<std::size_t>(unit_->currentIndex())});
+}
+
+void NumberEditor::set_value(const QString& text) {
+  const auto value = read_scaled(type_, text);
+  if (!value || still_.isActive()) return;
+  const QSignalBlocker quiet(number_);
+  unit_->setCurrentIndex(static_cast<int>(value->unit));
+  bound_to_unit();
+  number_->setValue(
+      static_cast<int>(std::min<std::uint64_t>(value->number, std::numeric_limits<int>::max())));
+}
+
+TextEditor::TextEditor(const Theme& theme, const node::SettingEntry& entry, const QString& name) {
+  line_ = new QLineEdit(this);
+  line_->setAccessibleName(name);
+  line_->setMinimumWidth(field_width + 60);
+  auto* line = line_of(this);
+  line->addWidget(line_);
+  setFocusProxy(line_);
+  if (entry.type == "path") {
+    auto* choose = new QPushButton(theme.icon(QStringLiteral("folder"), Token::Text), tr("Choose …"), this);
+    choose->setAccessibleName(tr("Choose a folder for %1").arg(name));
+    connect(choose, &QPushButton::clicked, this, &TextEditor::browse);
+    line->addWidget(choose);
+  }
+  connect(line_, &QLineEdit::editingFinished, this, [this] {
+    if (value() == shown_) return;
+    shown_ = value();
+    Q_EMIT edited(shown_);
+  });
+}
+
+void TextEditor::browse() {
+  auto* dialog = new QFileDialog(this, tr("Choose a folder"), line_->text());
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setFileMode(QFileDialog::Directory);
+  connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) {
+    line_->setText(path);
+    shown_ = path;
+    Q_EMIT edited(path);
+  });
+  dialog->open();
+}
+
+QString TextEditor::value() const {
+  return line_->text();
+}
+void TextEditor::set_value(const QString& value) {
+  if (line_->hasFocus() && line_->isModified()) return;  // not under the person's hands
+  shown_ = value;
+  line_->setText(value);
+}
+
+SettingEditor* make_setting_editor(const Theme& theme, const node::SettingEntry& entry) {
+  const QString name = QString::fromStdString(entry.title.empty() ? entry.name : entry.title);
+  if (is_switch(entry)) return new SwitchEditor(theme, name);
+  if (!entry.choices.empty()) return new ChoiceEditor(entry, name);
+  if (entry.type == "week_hours") return new ScheduleEditor(theme, name);
+  if (entry.type == "programs") return new ProgramsEditor(name);
+  const bool number = entry.type == "integer" || entry.type == "bytes" || entry.type == "seconds";
+  if (number && read_scaled(entry.type, QString::fromStdString(entry.value)))
+    return new NumberEditor(entry, name);
+  return new TextEditor(theme, entry, name);
+}
+
+}  // namespace neuroshard::ui

@@ -1,0 +1,62 @@
+// Commands to the core that take their time: what is under way, how far it is, a way to end it, and what came
+// of it. Work that the core does one at a time waits here for its turn.
+#pragma once
+
+#include <QWidget>
+#include <deque>
+#include <functional>
+
+#include "ui/bridge/bridge.h"
+#include "ui/text/state_text.h"
+
+class QLabel;
+class QProgressBar;
+class QVBoxLayout;
+
+namespace neuroshard::ui {
+
+class Banner;
+class Theme;
+
+struct Work {
+  QString title;  // "Checking step 1,200"
+  Bridge::Command command;
+  // What to tell the person when it went well; empty = the page shows it anyway.
+  std::function<QString(const node::CommandResult&)> success = {};
+  bool can_cancel = false;
+};
+
+// Threads: ui.
+class WorkPanel final : public QWidget {
+  Q_OBJECT
+ public:
+  static constexpr std::size_t max_waiting = 500;
+
+  WorkPanel(Bridge& bridge, const Theme& theme, QWidget* parent = nullptr);
+
+  void run(Work work);
+  // A sentence of the page itself, in the same place.
+  void say(Tone tone, const QString& title, const QString& text);
+  bool busy() const { return current_ticket_ != 0; }
+
+ Q_SIGNALS:
+  void finished();  // each piece of work, however it ended
+
+ private:
+  void start_next();
+  void done(const Work& work, const Expected<node::CommandResult>& result);
+  void progress(const node::CommandProgress& progress);
+  void cancel();
+
+  Bridge& bridge_;
+  std::deque<Work> waiting_;
+  quint64 current_ticket_ = 0;
+  QWidget* row_;
+  QLabel* title_;
+  QLabel* detail_;
+  QProgressBar* bar_;
+  QWidget* cancel_;
+  Banner* outcome_;
+};
+
+}  // namespace neuroshard::ui
