@@ -1,0 +1,75 @@
+// Stop signals that can be read, and programs that are asked to end.
+#include <csignal>
+
+#include <QProcess>
+#include <QSocketNotifier>
+#include <QtTest>
+
+#include "core/platform/process_control.h"
+#include "core/platform/stop_pipe.h"
+
+using namespace neuroshard::platform;  // NOLINT
+using neuroshard::ErrorCode;
+
+class TestStop : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void signals_can_be_read();
+  void one_at_a_time();
+  void a_process_is_asked_to_end();
+  void only_that_very_process();
+};
+
+void TestStop::signals_can_be_read() {
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    const auto pipe = StopPipe::install();
+    QVERIFY(pipe.ok());
+    QSocketNotifier notifier(pipe->descriptor(), QSocketNotifier::Read);
+    int told = 0;
+    connect(&notifier, &QSocketNotifier::activated, this, [&] {
+      ++told;
+      notifier.setEnabled(false);
+    });
+    QCoreApplication::processEvents();
+    QCOMPARE(told, 0);
+    QCOMPARE(std::raise(signal), 0);
+    QTRY_COMPARE(told, 1);
+  }
+}
+
+void TestStop::one_at_a_time() {
+  {
+    const auto first = StopPipe::install();
+    QVERIFY(first.ok());
+    QCOMPARE(StopPipe::install().error().code, ErrorCode::Busy);
+  }
+  QVERIFY(StopPipe::install().ok());
+}
+
+void TestStop::a_process_is_asked_to_end() {
+  QProcess child;
+  child.setChildProcessModifier([] { leave_session(); });
+  child.start("sleep", {"600"});
+  QVERIFY(child.waitForStarted());
+  const auto process = find_process(child.processId());
+  QVERIFY(process.has_value());
+  QVERIFY(ask_to_end(*process).ok());
+  QVERIFY(child.waitForFinished());
+  QCOMPARE(ask_to_end(*process).error().code, ErrorCode::NotFound);
+}
+
+void TestStop::only_that_very_process() {
+  QProcess child;
+  child.start("sleep", {"600"});
+  QVERIFY(child.waitForStarted());
+  auto process = find_process(child.processId());
+  QVERIFY(process.has_value());
+  process->start += 1;  // another one had this number before
+  QCOMPARE(ask_to_end(*process).error().code, ErrorCode::NotFound);
+  QCOMPARE(child.state(), QProcess::Running);
+  child.kill();
+  QVERIFY(child.waitForFinished());
+}
+
+QTEST_GUILESS_MAIN(TestStop)
+#include "test_stop.moc"
