@@ -1,0 +1,136 @@
+// The app as a whole: makes the parts and lets them know of each other. What the window shows is ui/; what
+// happens to the core is the supervisor; this is the wiring, the life of the program, and what belongs to the
+// desktop.
+//
+// Threads: ui.
+#pragma once
+
+#include <QObject>
+#include <QPointer>
+#include <QTimer>
+#include <memory>
+
+#include "app/gui/arguments.h"
+#include "app/gui/autostart.h"
+#include "app/gui/background.h"
+#include "app/gui/core_supervisor.h"
+#include "app/gui/data_location.h"
+#include "app/gui/machine_setup.h"
+#include "app/gui/notifier.h"
+#include "app/gui/process_launcher.h"
+#include "app/gui/remote_core_link.h"
+#include "app/gui/session_sensors.h"
+#include "app/gui/user_config.h"
+#include "ui/bridge/bridge.h"
+#include "ui/models/preferences.h"
+#include "ui/theme/theme.h"
+#include "ui/tray/tray.h"
+#include "ui/window/main_window.h"
+
+class QApplication;
+class QProgressDialog;
+
+namespace neuroshard::ui {
+class SetupDialog;
+}
+
+namespace neuroshard::gui {
+
+// Where things are; tests choose their own.
+struct ApplicationPlaces {
+  QString program_folder;  // neuroshardd is beside the app
+  QString app_program;     // for the autostart entry
+  QString config_file;
+  QString autostart_folder;
+  QString default_data;       // when nothing was chosen
+  QString runtime_directory;  // of control.json
+  QString version;
+};
+
+class Application final : public QObject {
+  Q_OBJECT
+ public:
+  Application(QApplication& application, ApplicationPlaces places, Arguments arguments, const Clock& clock,
+              SessionSensorList sensors, SupervisorLimits limits = {});
+  ~Application() override;
+
+  // Shows the window (or only the tray) and begins to look for the data.
+  void start();
+  static constexpr std::chrono::seconds data_period{3};
+
+  // The command line of a second start.
+  void called(const Arguments& arguments);
+  // Stops what is to be stopped; finished() follows within 15 seconds. SIGTERM, logout and Quit end here.
+  void quit();
+
+  void show_window();
+  void open_setup();
+  void handle_link(const QString& text);
+
+  ui::MainWindow& window() { return *window_; }
+  ui::Tray& tray() { return *tray_; }
+  ui::Bridge& bridge() { return *bridge_; }
+  CoreSupervisor& supervisor() { return *supervisor_; }
+
+ Q_SIGNALS:
+  void finished(int code);
+
+ private:
+  ui::Page::Context page_context(const QString& core_program);
+  void build_menu();
+  void connect_parts();
+  void look_for_data_now();
+  void on_data(const DataLocation& location);
+  void use_data(const QString& path);
+  void show_missing(const DataLocation& location);
+  void choose_other_data();
+  void check_data();  // now and then, while a core runs
+  void gate(const std::function<void(bool)>& allowed);
+  DataChoice data_choice() const;
+  void on_core_status();
+  void on_attached(const std::shared_ptr<node::Node>& node);
+  void on_event(const node::Event& event);
+  void remember_instance();
+  void after_setup();
+  bool may_close();
+  void toggle_window();
+  void restore_window();
+  void save_window();
+  void apply_autostart();
+  void show_error(const QString& what, const QString& why);
+  void attach_elsewhere();
+  void attach_file(const QString& file);
+
+  QApplication& application_;
+  const ApplicationPlaces places_;
+  const Arguments arguments_;
+  const Clock& clock_;
+
+  UserConfig config_;
+  Background background_;
+  std::unique_ptr<ui::Preferences> preferences_;
+  std::unique_ptr<ui::Theme> theme_;
+  std::unique_ptr<ui::Bridge> bridge_;
+  std::unique_ptr<RemoteCoreLink> link_;
+  std::unique_ptr<ProcessLauncher> launcher_;
+  std::unique_ptr<CoreSupervisor> supervisor_;
+  std::unique_ptr<ui::MainWindow> window_;
+  std::unique_ptr<ui::Tray> tray_;
+  std::unique_ptr<Notifier> notifier_;
+  std::unique_ptr<SessionReporter> sensors_;
+  std::unique_ptr<MachineSetup> setup_services_;
+  Autostart autostart_;
+
+  QPointer<ui::SetupDialog> setup_;
+  QPointer<QProgressDialog> stopping_;
+  QTimer tick_;        // of the supervisor and the notifier
+  QTimer data_timer_;  // looks for a disk that is missing, and whether it still is there
+  std::weak_ptr<node::Node> node_;
+  QAction* here_ = nullptr;
+  CorePhase told_ = CorePhase::Closed;  // what was notified last
+  bool data_missing_ = false;
+  bool looking_for_data_ = false;
+  bool quitting_ = false;
+};
+
+}  // namespace neuroshard::gui

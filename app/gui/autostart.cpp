@@ -1,0 +1,68 @@
+#include "app/gui/autostart.h"
+
+#include <QDir>
+#include <QFile>
+#include <QSaveFile>
+#include <QStandardPaths>
+
+namespace neuroshard::gui {
+namespace {
+
+// As the Desktop Entry Specification wants an argument of Exec: quoted, and its reserved characters escaped
+// twice.
+QString quote(const QString& argument) {
+  QString text;
+  for (const QChar c : argument) {
+    if (c == '"' || c == '`' || c == '$') text += "\\\\";
+    if (c == '\\') text += "\\\\\\";
+    if (c == '%') text += '%';
+    text += c;
+  }
+  return '"' + text + '"';
+}
+
+}  // namespace
+
+Autostart::Autostart(QString folder, QString program)
+    : folder_(std::move(folder)), program_(std::move(program)) {}
+
+QString Autostart::default_folder() {
+  return QStandardPaths::writableLocation(QStandardPaths::GenericConfigLocation) + "/autostart";
+}
+
+QString Autostart::entry() const {
+  return QString(
+             "[Desktop Entry]\n"
+             "Type=Application\n"
+             "Name=NeuroShard\n"
+             "Comment=Trains an open language model while you allow it\n"
+             "Exec=%1 --minimized\n"
+             "Icon=neuroshard\n"
+             "Terminal=false\n"
+             "X-GNOME-Autostart-enabled=true\n")
+      .arg(quote(program_));
+}
+
+bool Autostart::enabled() const {
+  QFile file(path());
+  if (!file.open(QIODevice::ReadOnly)) return false;
+  const QByteArray text = file.read(64 * 1024);
+  // A desktop's own settings switch an entry off in these ways.
+  return !text.contains("Hidden=true") && !text.contains("X-GNOME-Autostart-enabled=false");
+}
+
+Expected<void> Autostart::set(bool on) const {
+  if (!on) {
+    if (QFile::exists(path()) && !QFile::remove(path()))
+      return make_error(ErrorCode::Io, ("can't remove " + path()).toStdString());
+    return {};
+  }
+  QSaveFile file(path());
+  if (!QDir().mkpath(folder_) || !file.open(QIODevice::WriteOnly) || file.write(entry().toUtf8()) < 0 ||
+      !file.commit()) {
+    return make_error(ErrorCode::Io, ("can't write " + path() + ": " + file.errorString()).toStdString());
+  }
+  return {};
+}
+
+}  // namespace neuroshard::gui

@@ -1,0 +1,26 @@
+// Starting with the desktop session: an entry of the XDG autostart folder.
+#pragma once
+
+#include <QString>
+
+#include "core/base/expected.h"
+
+namespace neuroshard::gui {
+
+class Autostart {
+ public:
+  // `folder` is $XDG_CONFIG_HOME/autostart; `program` the app's absolute path.
+  Autostart(QString folder, QString program);
+  static QString default_folder();
+
+  bool enabled() const;
+  Expected<void> set(bool on) const;
+  // What the entry holds.
+  QString entry() const;
+
+ private:
+  QString path() const { return folder_ + "/neuroshard.desktop"; }
+  QString folder_, program_;
+};
+
+}  // namespace neuroshard::gui

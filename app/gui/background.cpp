@@ -1,0 +1,40 @@
+#include "app/gui/background.h"
+
+#include <QPointer>
+
+namespace neuroshard::gui {
+namespace {
+
+class StandIn : public QObject {
+ public:
+  explicit StandIn(QObject* context) : context_(context) {}
+  bool context_lives() const { return !context_.isNull(); }
+
+ private:
+  QPointer<QObject> context_;
+};
+
+}  // namespace
+
+Background::Background(const char* name) : executor_(make_thread_executor(name, max_jobs)) {}
+
+bool Background::run(std::function<void()> job) {
+  return executor_->post(std::move(job));
+}
+
+Background::Guard::Guard(QObject* context) : stand_in_(new StandIn(context)) {}
+
+Background::Guard::~Guard() {
+  stand_in_->deleteLater();
+}
+
+void Background::Guard::post(std::function<void()> call) {
+  QMetaObject::invokeMethod(
+      stand_in_,
+      [stand_in = static_cast<StandIn*>(stand_in_), call = std::move(call)] {
+        if (stand_in->context_lives()) call();
+      },
+      Qt::QueuedConnection);
+}
+
+}  // namespace neuroshard::gui

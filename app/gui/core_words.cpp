@@ -1,0 +1,113 @@
+#include "app/gui/core_words.h"
+
+namespace neuroshard::gui {
+namespace {
+
+using ui::BannerContent;
+using ui::Tone;
+
+int seconds(Duration wait) {
+  return static_cast<int>(std::chrono::duration_cast<std::chrono::seconds>(wait).count());
+}
+
+QString text_of(const Error& error) {
+  return QString::fromStdString(error.describe());
+}
+
+}  // namespace
+
+std::optional<BannerContent> CoreWords::banner(const CoreStatus& status, const CoreActions& actions) {
+  BannerContent banner;
+  banner.details = status.said;
+  switch (status.phase) {
+    case CorePhase::Closed: return std::nullopt;
+    case CorePhase::Looking:
+      banner.title = status.remote ? tr("Connecting to the other computer") : tr("Looking for the core");
+      banner.text = status.remote ? text_of(status.error) : QString();
+      return banner;
+    case CorePhase::Starting:
+      banner.title = status.safe_mode ? tr("Starting the core in safe mode") : tr("Starting the core");
+      banner.text = tr("It opens the data, and training goes on from the last checkpoint.");
+      if (status.safe_mode) banner.text = tr("It opens the data; nothing is trained.");
+      return banner;
+    case CorePhase::Running:
+      if (status.safe_mode) {
+        banner.tone = Tone::Warning;
+        banner.title = tr("Safe mode: nothing is trained");
+        banner.text =
+            tr("The core crashed %n time(s) within ten minutes. Now it runs without training: checkpoints, "
+               "wallet and "
+               "logs can be looked at. Data and settings are as they were.",
+               nullptr, static_cast<int>(status.crashes));
+        banner.actions = {{tr("Try normally again"), actions.try_normally, true}};
+        return banner;
+      }
+      if (status.crashes == 0) return std::nullopt;
+      banner.tone = Tone::Warning;
+      banner.title = tr("The core crashed and was started again");
+      banner.text =
+          tr("Training goes on from the last checkpoint. That was %n crash(es) within ten minutes; after "
+             "three the "
+             "core starts in safe mode. The diagnostics say more.",
+             nullptr, static_cast<int>(status.crashes));
+      banner.can_close = true;
+      return banner;
+    case CorePhase::Waiting:
+      banner.tone = Tone::Danger;
+      banner.title = status.crashed ? tr("The core crashed") : tr("The core could not start");
+      banner.text = tr("It is started again in %n second(s).", nullptr, seconds(status.wait));
+      if (!status.crashed) banner.text = text_of(status.error) + ' ' + banner.text;
+      banner.actions = {{tr("Start now"), actions.start_now, true}};
+      return banner;
+    case CorePhase::Stopped:
+      banner.tone = status.crashed ? Tone::Danger : Tone::Info;
+      banner.title = status.crashed ? tr("The core crashed") : tr("The core has stopped");
+      banner.text = status.ours ? tr("Something else asked it to. Everything is saved.")
+                                : tr("This app did not start it, so it does not start it again by itself.");
+      banner.actions = {{tr("Start it here"), actions.start_now, true}};
+      return banner;
+    case CorePhase::Failed:
+      banner.tone = Tone::Danger;
+      banner.title = status.remote ? tr("The other computer cannot be reached") : tr("The core does not run");
+      banner.text = text_of(status.error);
+      if (!status.remote) banner.actions = {{tr("Try again"), actions.start_now, true}};
+      return banner;
+    case CorePhase::WrongVersion:
+      banner.tone = Tone::Danger;
+      banner.title = tr("The core is of another version");
+      banner.text = text_of(status.error);
+      if (status.ours) {
+        banner.text =
+            tr("The core that runs was started before NeuroShard was upgraded. Restart it; it saves before.");
+        banner.details = text_of(status.error);
+        banner.actions = {{tr("Restart the core"), actions.restart, true}};
+      }
+      return banner;
+    case CorePhase::Stopping:
+      banner.title = tr("The core is stopping");
+      banner.text = tr("It writes the last checkpoint.");
+      return banner;
+  }
+  return std::nullopt;
+}
+
+std::optional<ui::CoreTrouble> CoreWords::trouble(const CoreStatus& status) {
+  using ui::DisplayState;
+  switch (status.phase) {
+    case CorePhase::Closed: return ui::CoreTrouble{DisplayState::Idle, tr("Not running"), {}};
+    case CorePhase::Looking:
+    case CorePhase::Starting: return ui::CoreTrouble{DisplayState::Syncing, tr("Starting"), {}};
+    case CorePhase::Running: return std::nullopt;
+    case CorePhase::Stopping: return ui::CoreTrouble{DisplayState::Syncing, tr("Stopping"), {}};
+    case CorePhase::Stopped:
+      if (!status.crashed) return ui::CoreTrouble{DisplayState::Idle, tr("Stopped"), {}};
+      break;
+    case CorePhase::Waiting:
+    case CorePhase::Failed:
+    case CorePhase::WrongVersion: break;
+  }
+  const auto content = banner(status, {});
+  return ui::CoreTrouble{DisplayState::Error, tr("Needs you"), content ? content->title : QString()};
+}
+
+}  // namespace neuroshard::gui

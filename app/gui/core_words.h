@@ -1,0 +1,28 @@
+// What the window and the tray say about the life of the core, as the supervisor sees it.
+#pragma once
+
+#include <QCoreApplication>
+#include <functional>
+#include <optional>
+
+#include "app/gui/core_supervisor.h"
+#include "ui/tray/tray_text.h"
+#include "ui/widgets/banner.h"
+
+namespace neuroshard::gui {
+
+struct CoreActions {
+  std::function<void()> start_now;
+  std::function<void()> try_normally;
+  std::function<void()> restart;
+};
+
+class CoreWords {
+  Q_DECLARE_TR_FUNCTIONS(neuroshard::gui::CoreWords)
+ public:
+  // Nothing to say: no banner.
+  static std::optional<ui::BannerContent> banner(const CoreStatus& status, const CoreActions& actions);
+  static std::optional<ui::CoreTrouble> trouble(const CoreStatus& status);
+};
+
+}  // namespace neuroshard::gui

@@ -1,0 +1,26 @@
+// neuroshard: links, from a browser or another program. What they ask for is always shown and confirmed
+// before anything happens.
+//   neuroshard:attach?file=/path/to/control.json    connect to the core that the file names
+//   neuroshard:invite?peer=host:port                a computer of the network to begin with
+#pragma once
+
+#include <QString>
+#include <variant>
+
+namespace neuroshard::gui {
+
+struct AttachLink {
+  QString file;  // an absolute path on this machine
+};
+struct InviteLink {
+  QString peer;  // host:port
+};
+struct UnknownLink {
+  QString why;  // for people
+};
+using Link = std::variant<AttachLink, InviteLink, UnknownLink>;
+
+// Any text is safe.
+Link parse_link(const QString& text);
+
+}  // namespace neuroshard::gui

@@ -1,0 +1,102 @@
+#include "app/gui/machine_setup.h"
+
+#include <QCoreApplication>
+#include <QDir>
+#include <QFile>
+#include <QFileInfo>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QPointer>
+#include <QProcess>
+#include <QStorageInfo>
+#include <memory>
+
+#include "core/platform/cpu.h"
+#include "core/platform/process_memory.h"
+
+namespace neuroshard::gui {
+namespace {
+
+QString tr(const char* text) {
+  return QCoreApplication::translate("MachineSetup", text);
+}
+
+}  // namespace
+
+ui::FolderInfo look_at_folder(const QString& folder) {
+  ui::FolderInfo info;
+  const QFileInfo there(folder);
+  if (there.exists() && !there.isDir()) {
+    info.problem = tr("This is a file, not a folder.");
+    return info;
+  }
+  // The nearest folder that exists decides what can be made in it.
+  QFileInfo nearest = there;
+  while (!nearest.exists() && !nearest.isRoot()) nearest = QFileInfo(nearest.path());
+  if (!nearest.isDir() || !nearest.isWritable()) {
+    info.problem = tr("You may not write to %1. Choose a folder of your own.").arg(nearest.filePath());
+    return info;
+  }
+  const QStorageInfo storage(nearest.filePath());
+  if (storage.isReadOnly()) {
+    info.problem = tr("That disk can only be read. Choose another one.");
+    return info;
+  }
+  info.free_bytes = static_cast<std::uint64_t>(std::max<qint64>(0, storage.bytesAvailable()));
+  info.usable = true;
+  const QDir dir(folder);
+  info.has_data = dir.exists("FORMAT");
+  const bool has_wallet = dir.exists("wallet.keystore");
+  info.has_other_files = !info.has_data && !has_wallet && there.exists() && !dir.isEmpty();
+  return info;
+}
+
+MachineSetup::MachineSetup(QString program, QString default_folder, Background& background)
+    : program_(std::move(program)), default_folder_(std::move(default_folder)), background_(background) {}
+
+ui::MachineInfo MachineSetup::machine() const {
+  return {static_cast<unsigned>(platform::cpu_info().usable_cpus), platform::available_memory().total};
+}
+
+void MachineSetup::look_at(QObject* context, const QString& folder,
+                           std::function<void(const ui::FolderInfo&)> then) {
+  background_.run(
+      context, [folder] { return look_at_folder(folder); },
+      [this, guard = QPointer(context), folder, then = std::move(then)](ui::FolderInfo info) {
+        if (!QFile::exists(QDir(folder).filePath("wallet.keystore"))) return then(info);
+        run(guard, {"wallet", "show", "--data-dir", folder, "--json"}, {},
+            [info, then](const ui::CommandOutcome& outcome) mutable {
+              info.wallet_id = QJsonDocument::fromJson(outcome.out).object().value("wallet_id").toString();
+              if (!outcome.ok()) {
+                info.usable = false;
+                info.problem = QString::fromUtf8(outcome.err).trimmed();
+              }
+              then(info);
+            });
+      });
+}
+
+void MachineSetup::run(QObject* context, const QStringList& arguments, const QByteArray& input,
+                       std::function<void(ui::CommandOutcome)> then) {
+  auto* process = new QProcess(context);
+  process->setProgram(program_);
+  process->setArguments(arguments);
+  const auto finish = [process, then = std::move(then)](int code) {
+    process->disconnect();
+    ui::CommandOutcome outcome{code, process->readAllStandardOutput(), process->readAllStandardError()};
+    if (code != 0 && outcome.err.isEmpty()) outcome.err = process->errorString().toUtf8();
+    process->deleteLater();
+    then(std::move(outcome));
+  };
+  QObject::connect(process, &QProcess::finished, context, [finish](int code, QProcess::ExitStatus status) {
+    finish(status == QProcess::NormalExit ? code : -1);
+  });
+  QObject::connect(process, &QProcess::errorOccurred, context, [finish](QProcess::ProcessError error) {
+    if (error == QProcess::FailedToStart) finish(-1);
+  });
+  process->start();
+  process->write(input);
+  process->closeWriteChannel();
+}
+
+}  // namespace neuroshard::gui

@@ -1,0 +1,113 @@
+// neuroshard: the desktop app.
+#include <QApplication>
+#include <QDir>
+#include <QLibraryInfo>
+#include <QLocale>
+#include <QMessageBox>
+#include <QSocketNotifier>
+#include <QTextStream>
+#include <QTranslator>
+
+#include "app/gui/application.h"
+#include "app/gui/single_instance.h"
+#include "core/platform/paths.h"
+#include "core/platform/private_directory.h"
+#include "core/platform/stop_pipe.h"
+
+namespace {
+
+using namespace neuroshard;  // NOLINT
+
+constexpr int exit_failed = 1, exit_usage = 64;
+
+void say(FILE* stream, const QString& text) {
+  QTextStream(stream) << text;
+}
+
+gui::ApplicationPlaces find_places() {
+  const platform::Environment environment = platform::process_environment();
+  gui::ApplicationPlaces places;
+  places.program_folder = QCoreApplication::applicationDirPath();
+  places.app_program = QCoreApplication::applicationFilePath();
+  places.config_file = gui::UserConfig::default_path();
+  places.autostart_folder = gui::Autostart::default_folder();
+  const std::string named = environment("NEUROSHARD_DATA_DIR");
+  places.default_data = QString::fromStdString(
+      named.empty() ? platform::default_data_directory(environment).value_or("") : named);
+  places.runtime_directory = QString::fromStdString(platform::runtime_directory(environment));
+  places.version = NS_VERSION;
+  return places;
+}
+
+// The app's own words and Qt's, in the language that was chosen, else the desktop's.
+void install_translations(const QString& language) {
+  const QLocale locale = language.isEmpty() ? QLocale() : QLocale(language);
+  if (!language.isEmpty()) QLocale::setDefault(locale);
+  auto* own = new QTranslator(qApp);
+  if (own->load(locale, "neuroshard", "_", ":/translations")) QCoreApplication::installTranslator(own);
+  auto* qt = new QTranslator(qApp);
+  if (qt->load(locale, "qtbase", "_", QLibraryInfo::path(QLibraryInfo::TranslationsPath)))
+    QCoreApplication::installTranslator(qt);
+}
+
+int run(QApplication& application, const gui::Arguments& arguments, const QStringList& words) {
+  gui::ApplicationPlaces places = find_places();
+  if (const auto made = platform::make_private_directory(places.runtime_directory.toStdString());
+      !made.ok()) {
+    say(stderr, QString::fromStdString("neuroshard: " + made.error().describe() + '\n'));
+    return exit_failed;
+  }
+  // One app for each set of data: by the user's choice, or the folder that is named.
+  const QString key = arguments.data_directory.isEmpty() ? places.config_file
+                                                         : QDir().absoluteFilePath(arguments.data_directory);
+  gui::SingleInstance instance(places.runtime_directory, key);
+  switch (instance.claim(words)) {
+    case gui::SingleInstance::Role::First: break;
+    case gui::SingleInstance::Role::Second: return 0;
+    case gui::SingleInstance::Role::Failed:
+      say(stderr, "neuroshard: " + instance.error() + '\n');
+      return exit_failed;
+  }
+  if (arguments.quit) return 0;  // nothing runs
+  install_translations(ui::Preferences(places.config_file).language());
+  const SystemClock clock;
+  gui::Application app(application, std::move(places), arguments, clock, gui::make_session_sensors());
+  QObject::connect(&instance, &gui::SingleInstance::called, &app,
+                   [&app](const QStringList& call) { app.called(gui::parse_arguments(call)); });
+  QObject::connect(&app, &gui::Application::finished, &application, &QApplication::exit,
+                   Qt::QueuedConnection);
+  auto stop = platform::StopPipe::install();
+  std::unique_ptr<QSocketNotifier> stop_notifier;
+  if (stop.ok()) {
+    stop_notifier = std::make_unique<QSocketNotifier>(stop->descriptor(), QSocketNotifier::Read);
+    QObject::connect(stop_notifier.get(), &QSocketNotifier::activated, &app, [&app, &stop_notifier] {
+      stop_notifier->setEnabled(false);
+      app.quit();
+    });
+  }
+  app.start();
+  return QApplication::exec();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  QStringList words;
+  for (int i = 1; i < argc; ++i) words << QString::fromLocal8Bit(argv[i]);
+  const gui::Arguments arguments = gui::parse_arguments(words);
+  if (!arguments.error.isEmpty()) {
+    say(stderr, "neuroshard: " + arguments.error + '\n');
+    return exit_usage;
+  }
+  if (arguments.help || arguments.version) {
+    say(stdout, arguments.help ? gui::help_text() : QStringLiteral("neuroshard " NS_VERSION "\n"));
+    return 0;
+  }
+  QCoreApplication::setApplicationName("neuroshard");
+  QCoreApplication::setApplicationVersion(NS_VERSION);
+  QGuiApplication::setApplicationDisplayName("NeuroShard");
+  QGuiApplication::setDesktopFileName("neuroshard");
+  QApplication application(argc, argv);
+  QApplication::setQuitOnLastWindowClosed(false);
+  return run(application, arguments, words);
+}

@@ -1,0 +1,160 @@
+#include "app/gui/remote_core_link.h"
+
+#include <QFile>
+
+#include "core/base/bytes.h"
+#include "core/control/control_file.h"
+#include "core/control/service_module.h"
+#include "core/platform/private_directory.h"
+#include "core/platform/process_control.h"
+#include "core/storage/file_env.h"
+
+namespace neuroshard::gui {
+namespace {
+
+// The screen should notice a new core at once: looking for control.json costs next to nothing.
+constexpr std::chrono::milliseconds first_retry{100};
+constexpr std::chrono::milliseconds last_retry{1000};
+
+CoreAbsence refused(Error error, platform::ProcessIdentity process = {}) {
+  return {CoreAbsence::Kind::Refused, std::move(error), process};
+}
+
+}  // namespace
+
+// One directory's connection. Lives on the background thread; the node that it gives away shares it.
+class RemoteCoreLink::Session : public std::enable_shared_from_this<Session> {
+ public:
+  using Report = std::function<void(std::shared_ptr<control::RemoteNode>, CoreAbsence)>;
+
+  Session(control::ConnectOptions options, Report report)
+      : options_(std::move(options)), report_(std::move(report)) {}
+
+  // Background thread.
+  void start(const std::string& control_file) {
+    if (!control_file.empty()) {
+      if (auto taken = take_in(control_file); !taken.ok())
+        return report_(nullptr, refused(std::move(taken).error()));
+    }
+    auto service = control::load_service();
+    if (!service.ok()) return report_(nullptr, refused(std::move(service).error()));
+    node_ = service->connect(options_);
+    watch_ = node_->watch_link([this] { look(); });
+    look();
+  }
+  void end() {
+    watch_.reset();
+    node_.reset();
+  }
+
+ private:
+  // An imported control file: kept in a folder of its own, under the name by which it is looked for. The
+  // process that it names is on another computer, so this one's stands in for it.
+  Expected<void> take_in(const std::string& control_file) {
+    const auto files = storage::make_posix_file_env();
+    NS_ASSIGN_OR_RETURN(const Bytes bytes,
+                        storage::read_file(*files, control_file, control::max_control_file_bytes));
+    NS_ASSIGN_OR_RETURN(control::ControlFile file, control::parse_control_file(std::string(as_text(bytes))));
+    file.process = platform::own_process();
+    options_.data_directory = file.data_directory;
+    options_.runtime_directory += "/imported";
+    NS_RETURN_IF_ERROR(platform::make_private_directory(options_.runtime_directory));
+    return storage::write_file_atomic(
+        *files, control::control_file_path(options_.runtime_directory, file.data_directory),
+        as_bytes(control::format_control_file(file)));
+  }
+
+  // Any thread of the node's: only values are read and passed on.
+  void look() {
+    const control::LinkView view = node_->link();
+    switch (view.state) {
+      case control::LinkState::Connecting: return;
+      case control::LinkState::Connected: return report_(node_, {});
+      case control::LinkState::Lost:
+      case control::LinkState::Refused: break;
+    }
+    CoreAbsence why;
+    why.error = view.error.value_or(make_error(ErrorCode::Unavailable, "the core does not answer"));
+    const auto file = control::find_core(options_.runtime_directory, options_.data_directory);
+    if (view.state == control::LinkState::Refused) {
+      why.kind = CoreAbsence::Kind::Refused;
+      if (file.ok()) why.process = file->process;
+    } else if (!file.ok() && file.error().code == ErrorCode::Unavailable) {
+      why.kind = CoreAbsence::Kind::Killed;
+    } else if (file.ok()) {
+      why.kind = CoreAbsence::Kind::Silent;
+      why.process = file->process;
+    }
+    report_(nullptr, std::move(why));
+  }
+
+  control::ConnectOptions options_;  // set before the node is made
+  const Report report_;
+  std::shared_ptr<control::RemoteNode> node_;
+  std::unique_ptr<node::Subscription> watch_;
+};
+
+RemoteCoreLink::RemoteCoreLink(RemoteCoreLinkOptions options, QObject* parent)
+    : CoreLink(parent), options_(std::move(options)), background_("ns-core-link") {
+  qRegisterMetaType<CorePresence>();
+  qRegisterMetaType<CoreAbsence>();
+}
+
+RemoteCoreLink::~RemoteCoreLink() {
+  close();
+}
+
+void RemoteCoreLink::open(const QString& data_directory) {
+  start(data_directory, {});
+}
+
+void RemoteCoreLink::open_file(const QString& control_file) {
+  start({}, control_file);
+}
+
+void RemoteCoreLink::start(const QString& data_directory, const QString& control_file) {
+  close();
+  control::ConnectOptions options;
+  options.data_directory = data_directory.toStdString();
+  options.runtime_directory = options_.runtime_directory.toStdString();
+  options.program = options_.program.toStdString();
+  options.build = options_.build.toStdString();
+  options.first_retry = first_retry;
+  options.last_retry = last_retry;
+  const quint64 generation = ++generation_;
+  auto report = [this, generation, directory = options.data_directory, runtime = options.runtime_directory](
+                    std::shared_ptr<control::RemoteNode> node, CoreAbsence why) {
+    CorePresence core;
+    if (node) {
+      core.node = std::move(node);
+      if (const auto file = control::find_core(runtime, directory); file.ok()) core.process = file->process;
+    }
+    QMetaObject::invokeMethod(
+        this,
+        [this, generation, core = std::move(core), why = std::move(why)] {
+          if (generation != generation_) return;
+          if (core.node) {
+            Q_EMIT present(core);
+          } else {
+            Q_EMIT absent(why);
+          }
+        },
+        Qt::QueuedConnection);
+  };
+  session_ = std::make_shared<Session>(std::move(options), std::move(report));
+  background_.run([session = session_, file = control_file.toStdString()] { session->start(file); });
+}
+
+void RemoteCoreLink::close() {
+  ++generation_;
+  if (!session_) return;
+  // The end waits for calls under way: not here.
+  background_.run([session = std::move(session_)] { session->end(); });
+  session_.reset();
+}
+
+void RemoteCoreLink::ask_to_end(const platform::ProcessIdentity& process) {
+  background_.run([process] { static_cast<void>(platform::ask_to_end(process).ok()); });
+}
+
+}  // namespace neuroshard::gui

@@ -1,0 +1,82 @@
+#include "app/gui/single_instance.h"
+
+#include <QCryptographicHash>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QLocalSocket>
+#include <QTimer>
+
+namespace neuroshard::gui {
+namespace {
+
+constexpr int answer_limit_ms = 5000;
+constexpr int silent_limit_ms = 5000;  // of a caller that says nothing
+constexpr char taken[] = "ok\n";
+
+// Paths of sockets have room for some hundred characters.
+QString short_name(const QString& key) {
+  return QString::fromLatin1(
+      QCryptographicHash::hash(key.toUtf8(), QCryptographicHash::Sha256).toHex().left(16));
+}
+
+}  // namespace
+
+SingleInstance::SingleInstance(const QString& folder, const QString& key, QObject* parent)
+    : QObject(parent),
+      socket_path_(folder + "/app-" + short_name(key)),
+      lock_(folder + "/app-" + short_name(key) + ".lock") {
+  lock_.setStaleLockTime(0);  // held for the life of the process; a dead one's is recognised by its number
+  server_.setSocketOptions(QLocalServer::UserAccessOption);
+  connect(&server_, &QLocalServer::newConnection, this, &SingleInstance::receive);
+}
+
+SingleInstance::Role SingleInstance::claim(const QStringList& arguments) {
+  if (!lock_.tryLock(0)) {
+    if (hand_over(arguments)) return Role::Second;
+    // It has the lock and no ears: it is starting or ending. Once more, then its place is not to be had.
+    if (!lock_.tryLock(answer_limit_ms)) {
+      if (hand_over(arguments)) return Role::Second;
+      error_ = tr("NeuroShard runs already and does not answer.");
+      return Role::Failed;
+    }
+  }
+  QLocalServer::removeServer(socket_path_);  // of an app that was killed: the lock is ours
+  if (!server_.listen(socket_path_)) {
+    error_ = tr("Cannot listen for a second start: %1").arg(server_.errorString());
+    return Role::Failed;
+  }
+  return Role::First;
+}
+
+bool SingleInstance::hand_over(const QStringList& arguments) {
+  QLocalSocket socket;
+  socket.connectToServer(socket_path_);
+  if (!socket.waitForConnected(answer_limit_ms)) return false;
+  socket.write(QJsonDocument(QJsonArray::fromStringList(arguments)).toJson(QJsonDocument::Compact) + '\n');
+  while (!socket.canReadLine()) {
+    if (!socket.waitForReadyRead(answer_limit_ms)) return false;
+  }
+  return socket.readLine() == taken;
+}
+
+void SingleInstance::receive() {
+  while (QLocalSocket* socket = server_.nextPendingConnection()) {
+    connect(socket, &QLocalSocket::disconnected, socket, &QObject::deleteLater);
+    QTimer::singleShot(silent_limit_ms, socket, [socket] { socket->abort(); });
+    connect(socket, &QLocalSocket::readyRead, this, [this, socket] {
+      if (!socket->canReadLine()) {
+        if (socket->bytesAvailable() > max_message) socket->abort();
+        return;
+      }
+      const QJsonDocument message = QJsonDocument::fromJson(socket->readLine(max_message));
+      if (!message.isArray()) return socket->abort();
+      QStringList arguments;
+      for (const auto& value : message.array()) arguments << value.toString();
+      socket->write(taken);
+      socket->disconnectFromServer();  // after the answer is written
+      Q_EMIT called(arguments);
+    });
+  }
+}
+
+}  // namespace neuroshard::gui

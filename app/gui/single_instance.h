@@ -1,0 +1,47 @@
+// One app at a time for each user and data directory: a second start hands its command line to the first and
+// ends.
+//
+// Threads: ui.
+#pragma once
+
+#include <QLocalServer>
+#include <QLockFile>
+#include <QObject>
+#include <QString>
+#include <QStringList>
+#include <memory>
+
+namespace neuroshard::gui {
+
+class SingleInstance final : public QObject {
+  Q_OBJECT
+ public:
+  static constexpr qsizetype max_message = 64 * 1024;
+
+  // `folder` is private to the user; `key` tells the apps apart that may run side by side.
+  SingleInstance(const QString& folder, const QString& key, QObject* parent = nullptr);
+
+  enum class Role {
+    First,   // listens from now on
+    Second,  // the first one has taken the message
+    Failed,  // neither: `error` says why
+  };
+  // Waits at most a few seconds for the first one's answer. What a killed app left behind is cleared away.
+  Role claim(const QStringList& arguments);
+  QString error() const { return error_; }
+
+ Q_SIGNALS:
+  // The command line of a second start.
+  void called(const QStringList& arguments);
+
+ private:
+  bool hand_over(const QStringList& arguments);
+  void receive();
+
+  QString socket_path_;
+  QString error_;
+  QLockFile lock_;
+  QLocalServer server_;
+};
+
+}  // namespace neuroshard::gui

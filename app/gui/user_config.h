@@ -1,0 +1,51 @@
+// What belongs to this user and not to a data directory: where the data is, and how the window stood. Kept in
+// $XDG_CONFIG_HOME/neuroshard/app.ini (of the platform's kind elsewhere), written atomically. Threads: ui.
+#pragma once
+
+#include <QByteArray>
+#include <QSettings>
+#include <QString>
+#include <cstdint>
+
+namespace neuroshard::gui {
+
+class UserConfig {
+ public:
+  // The user's own file.
+  static QString default_path();
+  explicit UserConfig(const QString& path);
+
+  QString path() const { return settings_.fileName(); }
+
+  // The data directory that was chosen; empty = the wizard has not been through.
+  QString data_directory() const { return text("data/directory"); }
+  // UUID of that directory; empty until the core has said it. With the path it tells a missing disk from a
+  // first run.
+  QString instance() const { return text("data/instance"); }
+  void set_data_directory(const QString& path, const QString& instance);
+  // A folder of text that the core reads at its start, beside what it has.
+  QString text_folder() const { return text("data/text_folder"); }
+  void set_text_folder(const QString& path) { settings_.setValue("data/text_folder", path); }
+
+  // The core that this app started last: so that a restarted app knows its own.
+  std::int64_t started_pid() const { return settings_.value("core/pid").toLongLong(); }
+  std::uint64_t started_at() const { return settings_.value("core/start").toULongLong(); }
+  void set_started(std::int64_t pid, std::uint64_t start);
+
+  QByteArray geometry() const { return settings_.value("window/geometry").toByteArray(); }
+  QByteArray window_state() const { return settings_.value("window/state").toByteArray(); }
+  QString page() const { return text("window/page"); }
+  void set_window(const QByteArray& geometry, const QByteArray& state, const QString& page);
+
+  // Whether the word "it goes on in the tray" was said once.
+  bool told_tray() const { return settings_.value("window/told_tray", false).toBool(); }
+  void set_told_tray() { settings_.setValue("window/told_tray", true); }
+
+  void sync() { settings_.sync(); }
+
+ private:
+  QString text(const char* key) const { return settings_.value(key).toString(); }
+  QSettings settings_;
+};
+
+}  // namespace neuroshard::gui

@@ -1,0 +1,244 @@
+// The app's manners on a desktop: command line, links, one instance, autostart, notifications, and where the
+// data is.
+#include <QLocalSocket>
+#include <QSignalSpy>
+#include <QTemporaryDir>
+#include <QtTest>
+
+#include "app/gui/arguments.h"
+#include "app/gui/autostart.h"
+#include "app/gui/data_location.h"
+#include "app/gui/link.h"
+#include "app/gui/notifier.h"
+#include "app/gui/session_sensors.h"
+#include "app/gui/single_instance.h"
+
+using namespace neuroshard;       // NOLINT
+using namespace neuroshard::gui;  // NOLINT
+using std::chrono::seconds;
+using ui::NotificationClass;
+
+namespace {
+
+void write(const QString& path, const QByteArray& text) {
+  QFile file(path);
+  QVERIFY(file.open(QIODevice::WriteOnly));
+  file.write(text);
+}
+
+class FixedSensor final : public SessionSensor {
+ public:
+  void read(node::SessionSensors* into) override {
+    into->input_idle = seconds(42);
+    into->full_screen = true;
+    into->full_screen_program = "player";
+  }
+};
+
+}  // namespace
+
+class TestDesktop : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void the_command_line();
+  void wrong_command_lines_name_what_is_wrong();
+  void links();
+  void links_that_are_refused();
+  void first_run_missing_disk_and_ready();
+  void the_first_app_hears_the_second();
+  void what_a_killed_app_left_is_cleared();
+  void noise_on_the_socket_is_bounded();
+  void autostart_entry();
+  void notifications_are_rare_and_chosen();
+  void sensors_report_values_and_unknowns();
+};
+
+void TestDesktop::the_command_line() {
+  const Arguments plain = parse_arguments({});
+  QVERIFY(plain.error.isEmpty() && !plain.minimized && plain.link.isEmpty());
+  const Arguments all =
+      parse_arguments({"--minimized", "--data-dir", "/d", "--setup", "neuroshard:invite?peer=a:1"});
+  QVERIFY(all.error.isEmpty() && all.minimized && all.setup);
+  QCOMPARE(all.data_directory, QString("/d"));
+  QCOMPARE(all.link, QString("neuroshard:invite?peer=a:1"));
+  QCOMPARE(parse_arguments({"--data-dir=/e"}).data_directory, QString("/e"));
+  QCOMPARE(parse_arguments({"--text", "/t"}).text, QString("/t"));
+  QVERIFY(parse_arguments({"--help"}).help && parse_arguments({"--version"}).version &&
+          parse_arguments({"--quit"}).quit);
+  for (const char* flag : {"--data-dir", "--text", "--minimized", "--setup", "--quit", "--version", "--help"})
+    QVERIFY2(help_text().contains(flag), flag);
+}
+
+void TestDesktop::wrong_command_lines_name_what_is_wrong() {
+  QVERIFY(parse_arguments({"--data-dir"}).error.contains("--data-dir"));
+  QVERIFY(parse_arguments({"--data-dir="}).error.contains("--data-dir"));
+  QVERIFY(parse_arguments({"--fast"}).error.contains("--fast"));
+  QVERIFY(parse_arguments({"http://example.org"}).error.contains("http://example.org"));
+  QVERIFY(!parse_arguments({"neuroshard:a", "neuroshard:b"}).error.isEmpty());
+  QVERIFY(!parse_arguments({"neuroshard:" + QString(5000, 'a')}).error.isEmpty());
+}
+
+void TestDesktop::links() {
+  const Link attach = parse_link("neuroshard:attach?file=/media/stick/control%20file.json");
+  QCOMPARE(std::get<AttachLink>(attach).file, QString("/media/stick/control file.json"));
+  QCOMPARE(std::get<AttachLink>(parse_link("neuroshard://attach?file=/c.json")).file, QString("/c.json"));
+  QCOMPARE(std::get<InviteLink>(parse_link("neuroshard:invite?peer=host.example:9000")).peer,
+           QString("host.example:9000"));
+  QCOMPARE(std::get<InviteLink>(parse_link("NeuroShard:invite?peer=[2001:db8::1]:9000")).peer,
+           QString("[2001:db8::1]:9000"));
+}
+
+void TestDesktop::links_that_are_refused() {
+  for (const char* text :
+       {"neuroshard:", "neuroshard:pay?to=x", "neuroshard:attach", "neuroshard:attach?file=relative.json",
+        "neuroshard:attach?file=/a%0Ab", "neuroshard:attach?file=/a%E2%80%AEb", "neuroshard:invite?peer=host",
+        "neuroshard:invite?peer=host:0", "neuroshard:invite?peer=host:70000",
+        "neuroshard:invite?peer=a%20b:1", "http://example.org", "", "neuroshard:%"}) {
+    const Link link = parse_link(text);
+    QVERIFY2(std::holds_alternative<UnknownLink>(link), text);
+    QVERIFY2(!std::get<UnknownLink>(link).why.isEmpty(), text);
+  }
+  QVERIFY(std::holds_alternative<UnknownLink>(
+      parse_link("neuroshard:invite?peer=" + QString(100000, 'a') + ":1")));
+}
+
+void TestDesktop::first_run_missing_disk_and_ready() {
+  const QTemporaryDir folder;
+  const QString data = folder.filePath("data");
+  const QString id = "01234567-89ab-4cde-8f01-23456789abcd";
+  // Never chosen: the default place decides.
+  QCOMPARE(look_for_data({{}, {}, data}).state, DataState::FirstRun);
+  // Chosen and gone: never a first run.
+  QCOMPARE(look_for_data({data, id, {}}).state, DataState::Missing);
+  QCOMPARE(look_for_data({data, {}, {}}).state, DataState::Missing);
+  QVERIFY(QDir().mkpath(data));
+  // The mount point without the disk.
+  const DataLocation empty = look_for_data({data, id, {}});
+  QCOMPARE(empty.state, DataState::Missing);
+  QVERIFY(!empty.problem.isEmpty());
+  // Chosen a moment ago; the core makes it.
+  QCOMPARE(look_for_data({data, {}, {}}).state, DataState::Ready);
+  write(data + "/FORMAT", "1\n");
+  write(data + "/instance", id.toLatin1() + "\n");
+  QCOMPARE(look_for_data({data, id, {}}).state, DataState::Ready);
+  QCOMPARE(look_for_data({{}, {}, data}).state, DataState::Ready);
+  // Another disk in its place.
+  const DataLocation other = look_for_data({data, "ffffffff-89ab-4cde-8f01-23456789abcd", {}});
+  QCOMPARE(other.state, DataState::Missing);
+  QVERIFY(other.problem.contains("another"));
+}
+
+void TestDesktop::the_first_app_hears_the_second() {
+  const QTemporaryDir folder;
+  SingleInstance first(folder.path(), "key");
+  QCOMPARE(first.claim({}), SingleInstance::Role::First);
+  QSignalSpy called(&first, &SingleInstance::called);
+  // The second waits for an answer, so it runs on a thread of its own here.
+  const std::unique_ptr<QThread> thread(QThread::create([&folder] {
+    SingleInstance second(folder.path(), "key");
+    QCOMPARE(second.claim({"--setup", "neuroshard:invite?peer=a:1"}), SingleInstance::Role::Second);
+  }));
+  thread->start();
+  QTRY_COMPARE_WITH_TIMEOUT(called.count(), 1, 20000);
+  QCOMPARE(called[0][0].toStringList(), QStringList({"--setup", "neuroshard:invite?peer=a:1"}));
+  QTRY_VERIFY_WITH_TIMEOUT(thread->isFinished(), 20000);
+  SingleInstance other(folder.path(), "other data");
+  QCOMPARE(other.claim({}), SingleInstance::Role::First);
+}
+
+void TestDesktop::what_a_killed_app_left_is_cleared() {
+  const QTemporaryDir folder;
+  {
+    SingleInstance killed(folder.path(), "key");
+    QCOMPARE(killed.claim({}), SingleInstance::Role::First);
+  }
+  // A socket file that nobody listens on.
+  for (const QString& name : QDir(folder.path()).entryList({"app-*.lock"}, QDir::Files))
+    QFile::remove(folder.filePath(name));
+  QLocalServer stale;
+  SingleInstance next(folder.path(), "key");
+  QCOMPARE(next.claim({}), SingleInstance::Role::First);
+}
+
+void TestDesktop::noise_on_the_socket_is_bounded() {
+  const QTemporaryDir folder;
+  SingleInstance first(folder.path(), "key");
+  QCOMPARE(first.claim({}), SingleInstance::Role::First);
+  QSignalSpy called(&first, &SingleInstance::called);
+  QString path;
+  for (const QString& name : QDir(folder.path()).entryList(QDir::System | QDir::Files)) {
+    if (!name.endsWith(".lock")) path = folder.filePath(name);
+  }
+  QVERIFY(!path.isEmpty());
+  QLocalSocket noise;
+  noise.connectToServer(path);
+  QTRY_COMPARE(noise.state(), QLocalSocket::ConnectedState);
+  noise.write(QByteArray(4 * SingleInstance::max_message, 'x'));
+  QTRY_COMPARE_WITH_TIMEOUT(noise.state(), QLocalSocket::UnconnectedState, 20000);
+  QCOMPARE(called.count(), 0);
+}
+
+void TestDesktop::autostart_entry() {
+  const QTemporaryDir folder;
+  const Autostart autostart(folder.filePath("autostart"), "/opt/my apps/neuroshard");
+  QVERIFY(!autostart.enabled());
+  QVERIFY(autostart.set(true).ok());
+  QVERIFY(autostart.enabled());
+  QVERIFY(autostart.entry().contains("Exec=\"/opt/my apps/neuroshard\" --minimized\n"));
+  // Switched off in the desktop's own settings.
+  write(folder.filePath("autostart/neuroshard.desktop"), autostart.entry().toUtf8() + "Hidden=true\n");
+  QVERIFY(!autostart.enabled());
+  QVERIFY(autostart.set(true).ok() && autostart.enabled());
+  QVERIFY(autostart.set(false).ok());
+  QVERIFY(!autostart.enabled());
+  QVERIFY(autostart.set(false).ok());
+  const Autostart nowhere("/proc/nowhere", "/usr/bin/neuroshard");
+  QVERIFY(!nowhere.set(true).ok());
+}
+
+void TestDesktop::notifications_are_rare_and_chosen() {
+  ManualClock clock;
+  std::vector<Notification> shown;
+  Notifier notifier(
+      clock, [](NotificationClass about) { return about != NotificationClass::Finished; },
+      [&shown](const Notification& one) { shown.push_back(one); });
+  notifier.add({NotificationClass::Finished, "checkpoint", ""});
+  QVERIFY(shown.empty());  // not wanted
+  notifier.add({NotificationClass::Problem, "disk", "full"});
+  QCOMPARE(shown.size(), std::size_t{1});
+  for (int i = 0; i < 1000; ++i) notifier.add({NotificationClass::Pause, QString("pause %1").arg(i), ""});
+  clock.advance(seconds(29));
+  notifier.tick();
+  QCOMPARE(shown.size(), std::size_t{1});
+  clock.advance(seconds(1));
+  notifier.tick();
+  QCOMPARE(shown.size(), std::size_t{2});
+  QVERIFY(shown[1].title.contains("1000"));
+  QVERIFY(shown[1].text.count('\n') < static_cast<qsizetype>(Notifier::max_waiting));
+  clock.advance(seconds(60));
+  notifier.tick();
+  QCOMPARE(shown.size(), std::size_t{2});
+}
+
+void TestDesktop::sensors_report_values_and_unknowns() {
+  SessionSensorList sensors;
+  sensors.push_back(std::make_unique<FixedSensor>());
+  std::optional<node::SessionSensors> seen;
+  SessionReporter reporter(std::move(sensors),
+                           [&seen](const node::SessionSensors& values) { seen = values; });
+  reporter.start();
+  QTRY_VERIFY(seen.has_value());
+  QCOMPARE(seen->input_idle->count(), seconds::rep{42});
+  QVERIFY(seen->full_screen == true);
+  QVERIFY(!seen->metered.has_value());
+  // Nothing is reported any more once it was stopped.
+  reporter.stop();
+  seen.reset();
+  reporter.read_now();
+  QCoreApplication::processEvents();
+  QVERIFY(!seen.has_value());
+  QVERIFY(SessionReporter::period < node::sensor_lease);
+}
+
+QTEST_GUILESS_MAIN(TestDesktop)
+#include "test_desktop.moc"

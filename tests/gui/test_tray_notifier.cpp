@@ -1,0 +1,230 @@
+// The tray icon over the newer protocol (StatusNotifier): a session bus of its own, and this program as the
+// watcher and host that a desktop has. The menu is asked for and used over the bus, as a panel does.
+#include <QDBusArgument>
+#include <QDBusConnection>
+#include <QDBusMessage>
+#include <QDBusVariant>
+#include <QJsonArray>
+#include <QtTest>
+
+#include "tests/gui/support/desktop_fixture.h"
+
+using namespace neuroshard::test;  // NOLINT
+
+class Watcher : public QObject {
+  Q_OBJECT
+  Q_CLASSINFO("D-Bus Interface", "org.kde.StatusNotifierWatcher")
+  Q_PROPERTY(bool IsStatusNotifierHostRegistered READ host)
+  Q_PROPERTY(int ProtocolVersion READ version)
+  Q_PROPERTY(QStringList RegisteredStatusNotifierItems READ items)
+
+ public:
+  bool host() const { return true; }
+  int version() const { return 0; }
+  QStringList items() const { return items_; }
+
+ public Q_SLOTS:
+  Q_SCRIPTABLE void RegisterStatusNotifierItem(const QString& service) {
+    items_ << service;
+    Q_EMIT StatusNotifierItemRegistered(service);
+  }
+  Q_SCRIPTABLE void RegisterStatusNotifierHost(const QString&) {}
+
+ Q_SIGNALS:
+  Q_SCRIPTABLE void StatusNotifierItemRegistered(const QString& service);
+  Q_SCRIPTABLE void StatusNotifierItemUnregistered(const QString& service);
+  Q_SCRIPTABLE void StatusNotifierHostRegistered();
+
+ private:
+  QStringList items_;
+};
+
+// (ia{sv}av): an entry of the menu with those below it.
+struct MenuEntry {
+  int id = 0;
+  QVariantMap properties;
+  QList<MenuEntry> children;
+};
+
+namespace {
+
+MenuEntry read_entry(const QDBusArgument& argument) {
+  MenuEntry entry;
+  argument.beginStructure();
+  argument >> entry.id >> entry.properties;
+  argument.beginArray();
+  while (!argument.atEnd()) {
+    QDBusVariant child;
+    argument >> child;
+    entry.children << read_entry(child.variant().value<QDBusArgument>());
+  }
+  argument.endArray();
+  argument.endStructure();
+  return entry;
+}
+
+QString label(const MenuEntry& entry) {
+  return entry.properties["label"].toString().remove('_');
+}
+
+const MenuEntry* find(const MenuEntry& menu, const QString& begins) {
+  for (const MenuEntry& child : menu.children) {
+    if (label(child).startsWith(begins)) return &child;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+class TestTrayNotifier : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void initTestCase();
+  void cleanupTestCase();
+  void the_item_says_what_it_is();
+  void the_menu_has_what_it_should();
+  void contribute_is_switched_over_the_bus();
+  void snooze_ends_by_itself();
+  void a_click_asks_for_the_window();
+  void quit_quits();
+
+ private:
+  QDBusMessage call(const QString& path, const QString& interface, const QString& method,
+                    const QVariantList& arguments) {
+    QDBusMessage message =
+        QDBusMessage::createMethodCall(watcher_.items().constFirst(), path, interface, method);
+    message.setArguments(arguments);
+    return bus_->call(message, QDBus::BlockWithGui, generous_ms);
+  }
+  MenuEntry menu() {
+    const QDBusMessage reply =
+        call("/MenuBar", "com.canonical.dbusmenu", "GetLayout", {0, -1, QStringList()});
+    if (reply.arguments().size() < 2) return {};
+    return read_entry(reply.arguments()[1].value<QDBusArgument>());
+  }
+  void choose(int id) {
+    call("/MenuBar", "com.canonical.dbusmenu", "Event",
+         {id, QString("clicked"), QVariant::fromValue(QDBusVariant(QString())), 0u});
+  }
+  QVariant item(const QString& property) {
+    const QDBusMessage reply = call("/StatusNotifierItem", "org.freedesktop.DBus.Properties", "Get",
+                                    {QString("org.kde.StatusNotifierItem"), property});
+    return reply.arguments().isEmpty() ? QVariant() : reply.arguments()[0].value<QDBusVariant>().variant();
+  }
+  QString last_command() {
+    const QJsonArray commands = state_["commands"].toArray();
+    return commands.isEmpty() ? QString() : commands.last().toString();
+  }
+  // Until the subject has been told that command.
+  bool until_command(const QString& begins) {
+    state_ = subject_->until([&begins](const QJsonObject& now) {
+      const QJsonArray commands = now["commands"].toArray();
+      return !commands.isEmpty() && commands.last().toString().startsWith(begins);
+    });
+    return !state_.isEmpty();
+  }
+
+  std::unique_ptr<XServer> server_;
+  std::unique_ptr<Helper> daemon_, subject_;
+  std::unique_ptr<QDBusConnection> bus_;
+  Watcher watcher_;
+  QJsonObject state_;
+};
+
+void TestTrayNotifier::initTestCase() {
+  const QString missing = missing_programs({"Xvfb", "dbus-daemon"});
+  QVERIFY2(missing.isEmpty(), qPrintable(missing));
+  server_ = std::make_unique<XServer>();
+  QVERIFY(server_->running());
+  daemon_ = std::make_unique<Helper>("dbus-daemon", QStringList{"--session", "--nofork", "--print-address"},
+                                     server_->environment());
+  const auto address = daemon_->next_line();
+  QVERIFY(address.has_value());
+  bus_ = std::make_unique<QDBusConnection>(
+      QDBusConnection::connectToBus(QString::fromLatin1(*address), "watcher"));
+  QVERIFY(bus_->isConnected());
+  QVERIFY(
+      bus_->registerObject("/StatusNotifierWatcher", &watcher_,
+                           QDBusConnection::ExportScriptableContents | QDBusConnection::ExportAllProperties));
+  QVERIFY(bus_->registerService("org.kde.StatusNotifierWatcher"));
+  QProcessEnvironment environment = server_->environment();
+  environment.insert("DBUS_SESSION_BUS_ADDRESS", QString::fromLatin1(*address));
+  subject_ = std::make_unique<Helper>(QCoreApplication::applicationDirPath() + "/tray_subject", QStringList{},
+                                      environment);
+  QTRY_VERIFY_WITH_TIMEOUT(!watcher_.items().isEmpty(), generous_ms);
+}
+
+void TestTrayNotifier::cleanupTestCase() {
+  subject_.reset();
+  bus_.reset();
+  daemon_.reset();
+  server_.reset();
+}
+
+void TestTrayNotifier::the_item_says_what_it_is() {
+  const QJsonObject state = subject_->until([](const QJsonObject& now) { return now["available"].toBool(); });
+  QVERIFY(!state.isEmpty());
+  const QStringList lines = state["tooltip"].toString().split('\n');
+  QCOMPARE(lines[0], QString("NeuroShard"));
+  QVERIFY(lines[1].startsWith("Training"));
+  QVERIFY(lines[2].contains("3.21"));
+  QVERIFY(
+      lines[3].contains(QString::fromUtf8("—")));  // nothing is earned on one's own, and unknown is never 0
+  QCOMPARE(item("Category").toString(), QString("ApplicationStatus"));
+}
+
+void TestTrayNotifier::the_menu_has_what_it_should() {
+  const MenuEntry all = menu();
+  const MenuEntry* contribute = find(all, "Contribute");
+  QVERIFY(contribute != nullptr);
+  QCOMPARE(contribute->properties["toggle-state"].toInt(), 1);
+  const MenuEntry* snooze = find(all, "Snooze");
+  QVERIFY(snooze != nullptr);
+  for (const char* entry : {"15 minutes", "1 hour", "4 hours", "Until tomorrow"})
+    QVERIFY2(find(*snooze, entry) != nullptr, entry);
+  const MenuEntry* gpu = find(all, "Pause the GPU only");
+  QVERIFY(gpu != nullptr);
+  QCOMPARE(gpu->properties["enabled"], QVariant(false));
+  for (const char* entry : {"Finish", "Open", "Quit"}) QVERIFY2(find(all, entry) != nullptr, entry);
+}
+
+void TestTrayNotifier::contribute_is_switched_over_the_bus() {
+  choose(find(menu(), "Contribute")->id);
+  QVERIFY(until_command("contribute off"));
+  QTRY_COMPARE_WITH_TIMEOUT(find(menu(), "Contribute")->properties["toggle-state"].toInt(), 0, generous_ms);
+  const QJsonObject paused =
+      subject_->until([](const QJsonObject& now) { return now["icon"].toString() == "tray-paused"; });
+  QVERIFY(paused["tooltip"].toString().contains("Paused"));
+  choose(find(menu(), "Contribute")->id);
+  QVERIFY(until_command("contribute on"));
+  QTRY_COMPARE_WITH_TIMEOUT(find(menu(), "Contribute")->properties["toggle-state"].toInt(), 1, generous_ms);
+}
+
+void TestTrayNotifier::snooze_ends_by_itself() {
+  const MenuEntry all = menu();
+  choose(find(*find(all, "Snooze"), "1 hour")->id);
+  QVERIFY(until_command("snooze"));
+  QCOMPARE(last_command(), QString("snooze 3600"));
+  choose(find(*find(all, "Snooze"), "Until tomorrow")->id);
+  state_ = subject_->until([this](const QJsonObject& now) {
+    return now["commands"].toArray().size() > state_["commands"].toArray().size();
+  });
+  const int seconds = last_command().section(' ', 1).toInt();
+  QVERIFY2(seconds > 0 && seconds <= 31 * 3600, qPrintable(last_command()));
+}
+
+void TestTrayNotifier::a_click_asks_for_the_window() {
+  call("/StatusNotifierItem", "org.kde.StatusNotifierItem", "Activate", {10, 10});
+  QVERIFY(!subject_->until([](const QJsonObject& now) { return now["toggled"].toInt() == 1; }).isEmpty());
+  choose(find(menu(), "Open")->id);
+  QVERIFY(!subject_->until([](const QJsonObject& now) { return now["opened"].toInt() == 1; }).isEmpty());
+}
+
+void TestTrayNotifier::quit_quits() {
+  choose(find(menu(), "Quit")->id);
+  QTRY_VERIFY_WITH_TIMEOUT(!subject_->running() || subject_->process().waitForFinished(100), generous_ms);
+  QCOMPARE(subject_->process().exitCode(), 0);
+}
+
+QTEST_GUILESS_MAIN(TestTrayNotifier)
+#include "test_tray_notifier.moc"

@@ -1,0 +1,88 @@
+// What the tray says in each of its six states; unknown is a dash, never a number.
+#include <QSet>
+#include <QtTest>
+
+#include "ui/tray/tray.h"
+#include "ui/tray/tray_text.h"
+
+using namespace neuroshard;      // NOLINT
+using namespace neuroshard::ui;  // NOLINT
+
+class TestTrayText : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void six_states_have_six_icons();
+  void every_reason_is_told();
+  void unknown_is_a_dash();
+  void a_core_that_does_not_answer();
+  void tomorrow_is_the_next_morning();
+
+ private:
+  static constexpr WallTime now_{std::chrono::milliseconds(1'700'000'000'000)};
+  TrayView view(const node::Snapshot& snapshot) {
+    return TrayWords::describe(&snapshot, true, std::nullopt, now_);
+  }
+};
+
+void TestTrayText::six_states_have_six_icons() {
+  QSet<QString> icons;
+  node::Snapshot snapshot;
+  snapshot.state = node::RunState::Training;
+  icons << tray_icon_name(view(snapshot).display);
+  snapshot.alerts.push_back({"disk_low", node::Severity::Warning, "nearly full", {}});
+  icons << tray_icon_name(view(snapshot).display);
+  snapshot.alerts.clear();
+  for (const auto state :
+       {node::RunState::Idle, node::RunState::Paused, node::RunState::Starting, node::RunState::Failed}) {
+    snapshot.state = state;
+    icons << tray_icon_name(view(snapshot).display);
+  }
+  QCOMPARE(icons.size(), 6);
+  for (const QString& icon : icons) QVERIFY2(QFile::exists(":/icons/" + icon + ".svg"), qPrintable(icon));
+}
+
+void TestTrayText::every_reason_is_told() {
+  node::Snapshot snapshot;
+  snapshot.state = node::RunState::Paused;
+  snapshot.pause_reasons.push_back({"battery", "on battery, 40 %", std::nullopt, true});
+  snapshot.pause_reasons.push_back({"metered", "the network is metered", std::nullopt, true});
+  const TrayView both = view(snapshot);
+  QVERIFY2(both.tooltip.contains("on battery, 40 %") && both.tooltip.contains("the network is metered"),
+           qPrintable(both.tooltip));
+  QVERIFY(both.status.startsWith("Paused"));
+}
+
+void TestTrayText::unknown_is_a_dash() {
+  node::Snapshot snapshot;
+  const TrayView unknown = view(snapshot);
+  QVERIFY2(unknown.tooltip.contains(QString::fromUtf8("Loss —")), qPrintable(unknown.tooltip));
+  QVERIFY(unknown.tooltip.contains(QString::fromUtf8("Earned today —")));
+  snapshot.training.smoothed_loss = 3.2149;
+  QVERIFY(view(snapshot).tooltip.contains("3.215"));
+}
+
+void TestTrayText::a_core_that_does_not_answer() {
+  const TrayView starting =
+      TrayWords::describe(nullptr, false, CoreTrouble{DisplayState::Syncing, "Starting", {}}, now_);
+  QCOMPARE(starting.display, DisplayState::Syncing);
+  QCOMPARE(starting.status, QString("Starting"));
+  node::Snapshot old;
+  old.state = node::RunState::Training;
+  old.training.smoothed_loss = 2;
+  const TrayView crashed = TrayWords::describe(
+      &old, false, CoreTrouble{DisplayState::Error, "Needs you", "The core crashed"}, now_);
+  QCOMPARE(crashed.display, DisplayState::Error);
+  QVERIFY(crashed.tooltip.contains("The core crashed"));
+  QVERIFY(crashed.tooltip.contains(QString::fromUtf8("Loss —")));  // what was, is not what is
+}
+
+void TestTrayText::tomorrow_is_the_next_morning() {
+  const QDateTime evening(QDate(2026, 11, 21), QTime(22, 15), Qt::LocalTime);
+  const auto until = until_tomorrow(WallTime(std::chrono::milliseconds(evening.toMSecsSinceEpoch())));
+  QCOMPARE(evening.addSecs(until.count()), QDateTime(QDate(2026, 11, 22), QTime(6, 0), Qt::LocalTime));
+  const QDateTime night(QDate(2026, 11, 22), QTime(0, 5), Qt::LocalTime);
+  QVERIFY(until_tomorrow(WallTime(std::chrono::milliseconds(night.toMSecsSinceEpoch()))) < node::max_snooze);
+}
+
+QTEST_GUILESS_MAIN(TestTrayText)
+#include "test_tray_text.moc"

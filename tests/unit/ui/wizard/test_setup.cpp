@@ -1,0 +1,213 @@
+// The set-up assistant with a machine and a neuroshardd that the test makes up: its ways through, its
+// refusals, and what it never does with a secret.
+#include <QLabel>
+#include <QLineEdit>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QRadioButton>
+#include <QtTest>
+
+#include "ui/wizard/setup_dialog.h"
+#include "ui/wizard/setup_pages.h"
+
+using namespace neuroshard::ui;  // NOLINT
+
+namespace {
+
+const char* const twelve = "one two three four five six seven eight nine ten eleven twelve";
+
+class FakeServices final : public SetupServices {
+ public:
+  QString default_folder() const override { return "/home-of-somebody/neuroshard"; }
+  MachineInfo machine() const override { return {8, 16ull << 30}; }
+  void look_at(QObject*, const QString&, std::function<void(const FolderInfo&)> then) override {
+    then(folder);
+  }
+  void run(QObject*, const QStringList& arguments, const QByteArray& input,
+           std::function<void(CommandOutcome)> then) override {
+    calls << arguments;
+    inputs << input;
+    if (fail.contains(arguments.first())) return then({77, {}, "neuroshardd: error: " + problem});
+    if (arguments.value(1) == "create")
+      return then(
+          {0, R"({"wallet_id":"26870dc7719c62a5"})", QByteArray("\nThe 12 words:\n\n  ") + twelve + "\n\n"});
+    then({0, R"({"wallet_id":"aaaabbbbccccdddd"})", {}});
+  }
+
+  FolderInfo folder{true, {}, 50ull << 30, false, false, {}};
+  QList<QStringList> calls;
+  QList<QByteArray> inputs;
+  QStringList fail;
+  QByteArray problem = "no permission";
+};
+
+}  // namespace
+
+class TestSetup : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void init();
+  void from_nothing_to_the_start();
+  void a_wallet_is_restored_without_its_secret_in_arguments();
+  void wrong_words_are_told();
+  void a_folder_that_cannot_be_used_stops_here();
+  void a_failure_of_neuroshardd_is_shown_in_its_words();
+  void run_again_keeps_what_is_there();
+  void presets_fit_the_machine();
+
+ private:
+  template <class Widget>
+  Widget* get(const char* name) {
+    return dialog_->findChild<Widget*>(name);
+  }
+  void next() { QTest::mouseClick(get<QPushButton>("setupNext"), Qt::LeftButton); }
+  void start(SetupDraft draft = {}) {
+    dialog_ = std::make_unique<SetupDialog>(services_, draft);
+    dialog_->show();
+  }
+  QString problem() {
+    for (auto* label : dialog_->findChildren<QLabel*>("setupProblem")) {
+      if (label->isVisible()) return label->text();
+    }
+    return {};
+  }
+
+  FakeServices services_;
+  std::unique_ptr<SetupDialog> dialog_;
+};
+
+void TestSetup::init() {
+  services_ = {};
+}
+
+void TestSetup::from_nothing_to_the_start() {
+  start();
+  next();
+  QCOMPARE(get<QLineEdit>("setupFolder")->text(), services_.default_folder());
+  QVERIFY(get<QLabel>("setupSpace")->text().contains("50"));
+  next();
+  QVERIFY(get<QRadioButton>("setupCreate")->isChecked());
+  next();
+  QCOMPARE(services_.calls.last(),
+           (QStringList{"wallet", "create", "--data-dir", services_.default_folder(), "--json"}));
+  QVERIFY(get<QLabel>("setupWord12")->text().endsWith("twelve"));
+  next();
+  const QStringList words = QString(twelve).split(' ');
+  auto* first = get<QLineEdit>("setupAnswer1");
+  auto* second = get<QLineEdit>("setupAnswer2");
+  QVERIFY(first->property("word").toInt() < 6 && second->property("word").toInt() >= 6);
+  first->setText(words[first->property("word").toInt()]);
+  second->setText("another");
+  next();
+  QVERIFY(problem().contains("another one"));
+  second->setText(' ' + words[second->property("word").toInt()].toUpper() + ' ');
+  next();
+  QVERIFY(dialog_->draft().words.isEmpty());  // not kept once they are confirmed
+  get<QRadioButton>("setupLight")->setChecked(true);
+  next();
+  QCOMPARE(services_.calls.last(), (QStringList{"settings", "set", "memory_limit", "4096MiB", "--data-dir",
+                                                services_.default_folder()}));
+  QCOMPARE(services_.calls[services_.calls.size() - 2].mid(0, 4),
+           (QStringList{"settings", "set", "cpu_threads", "2"}));
+  get<QLineEdit>("setupText")->setText("/no/such/folder");
+  next();
+  QVERIFY(problem().contains("/no/such/folder"));
+  get<QLineEdit>("setupText")->clear();
+  next();
+  QCOMPARE(dialog_->result(), static_cast<int>(QDialog::Accepted));
+  QCOMPARE(dialog_->draft().folder, services_.default_folder());
+}
+
+void TestSetup::a_wallet_is_restored_without_its_secret_in_arguments() {
+  start();
+  next();
+  next();
+  get<QRadioButton>("setupRestore")->setChecked(true);
+  QVERIFY(!get<QPushButton>("setupNext")->isEnabled());
+  get<QPlainTextEdit>("setupSecret")->setPlainText(QString("  ") + twelve + "\n");
+  next();
+  QCOMPARE(services_.calls.size(), 1);
+  QVERIFY(services_.calls[0].contains("restore"));
+  QVERIFY(!services_.calls[0].join(' ').contains("three"));
+  QCOMPARE(services_.inputs[0], QByteArray(twelve) + '\n');
+  QVERIFY(get<QPlainTextEdit>("setupSecret")->toPlainText().isEmpty());
+  QVERIFY(get<QRadioButton>("setupBalanced")->isVisible());  // no words to write down: they are known
+}
+
+void TestSetup::wrong_words_are_told() {
+  start();
+  next();
+  next();
+  get<QRadioButton>("setupRestore")->setChecked(true);
+  get<QPlainTextEdit>("setupSecret")->setPlainText("only three words");
+  next();
+  QVERIFY(services_.calls.isEmpty());
+  QVERIFY(problem().contains("12 words"));
+  services_.fail << "wallet";
+  services_.problem = "word 3 is not in the list";
+  get<QPlainTextEdit>("setupSecret")->setPlainText(twelve);
+  next();
+  QCOMPARE(problem(), QString("word 3 is not in the list"));
+}
+
+void TestSetup::a_folder_that_cannot_be_used_stops_here() {
+  services_.folder = {false, "That disk can only be read.", 0, false, false, {}};
+  start();
+  next();
+  QVERIFY(!get<QPushButton>("setupNext")->isEnabled());
+  QCOMPARE(problem(), QString("That disk can only be read."));
+  get<QLineEdit>("setupFolder")->setText("relative/path");
+  QVERIFY(!get<QPushButton>("setupNext")->isEnabled());
+  services_.folder.usable = true;
+  get<QLineEdit>("setupFolder")->setText("/another");
+  QVERIFY(get<QPushButton>("setupNext")->isEnabled());
+}
+
+void TestSetup::a_failure_of_neuroshardd_is_shown_in_its_words() {
+  services_.fail << "wallet";
+  start();
+  next();
+  next();
+  next();
+  QCOMPARE(problem(), QString("no permission"));
+  QVERIFY(get<QPushButton>("setupNext")->isEnabled());  // it can be tried again
+  services_.fail.clear();
+  next();
+  QVERIFY(get<QLabel>("setupWord1")->isVisible());
+}
+
+void TestSetup::run_again_keeps_what_is_there() {
+  services_.folder = {true, {}, 50ull << 30, true, false, "26870dc7719c62a5"};
+  SetupDraft draft;
+  draft.folder = "/data";
+  draft.again = true;
+  draft.text_folder = "/usr";
+  start(draft);
+  next();
+  QCOMPARE(get<QLineEdit>("setupFolder")->text(), QString("/data"));
+  next();
+  QVERIFY(get<QRadioButton>("setupKeep")->isChecked());
+  QVERIFY(get<QRadioButton>("setupKeep")->text().contains("26870dc7719c62a5"));
+  next();
+  QVERIFY(get<QRadioButton>("setupLimitsKeep")->isChecked());
+  next();
+  QCOMPARE(get<QLineEdit>("setupText")->text(), QString("/usr"));
+  next();
+  QCOMPARE(dialog_->result(), static_cast<int>(QDialog::Accepted));
+  QVERIFY(services_.calls.isEmpty());  // nothing was touched
+}
+
+void TestSetup::presets_fit_the_machine() {
+  using Settings = std::vector<std::pair<QString, QString>>;
+  const MachineInfo small{1, 2ull << 30};
+  QCOMPARE(preset_settings(LimitsPreset::Light, small),
+           (Settings{{"cpu_threads", "1"}, {"memory_limit", "1024MiB"}}));
+  const MachineInfo large{16, 32ull << 30};
+  QCOMPARE(preset_settings(LimitsPreset::Balanced, large),
+           (Settings{{"cpu_threads", "8"}, {"memory_limit", "16384MiB"}}));
+  QCOMPARE(preset_settings(LimitsPreset::Max, large)[0].second, QString("0"));  // all of them
+  QVERIFY(preset_settings(LimitsPreset::Keep, large).empty());
+}
+
+QTEST_MAIN(TestSetup)
+#include "test_setup.moc"

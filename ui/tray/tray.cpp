@@ -1,0 +1,147 @@
+#include "ui/tray/tray.h"
+
+#include <QDateTime>
+#include <QMenu>
+#include <QSystemTrayIcon>
+
+#include "ui/bridge/bridge.h"
+#include "ui/theme/theme.h"
+
+namespace neuroshard::ui {
+namespace {
+
+// A host may come after the app (the desktop is still starting) and may go (the panel crashed).
+constexpr std::chrono::seconds host_period{2};
+constexpr int morning_hour = 6;
+constexpr int message_ms = 10000;
+
+}  // namespace
+
+std::chrono::seconds until_tomorrow(WallTime now) {
+  const QDateTime local = QDateTime::fromMSecsSinceEpoch(to_unix_ms(now));
+  const QDateTime morning(local.date().addDays(1), QTime(morning_hour, 0));
+  return std::chrono::seconds(local.secsTo(morning));
+}
+
+Tray::Tray(Bridge& bridge, const Theme& theme, const Clock& clock, QObject* parent)
+    : QObject(parent), bridge_(bridge), theme_(theme), clock_(clock) {
+  build_menu();
+  make_icon();
+  connect(&bridge_, &Bridge::snapshot_changed, this, &Tray::refresh);
+  connect(&bridge_, &Bridge::attached_changed, this, &Tray::refresh);
+  connect(&theme_, &Theme::changed, this, [this] {
+    shown_icon_.reset();
+    refresh();
+  });
+  connect(&host_timer_, &QTimer::timeout, this, &Tray::look_for_host);
+  host_timer_.start(host_period);
+  available_ = QSystemTrayIcon::isSystemTrayAvailable();
+  refresh();
+}
+
+Tray::~Tray() = default;
+
+bool Tray::available() const {
+  return available_;
+}
+
+void Tray::make_icon() {
+  icon_ = std::make_unique<QSystemTrayIcon>();
+  icon_->setContextMenu(menu_.get());
+  connect(icon_.get(), &QSystemTrayIcon::activated, this, [this](QSystemTrayIcon::ActivationReason reason) {
+    if (reason == QSystemTrayIcon::Trigger) Q_EMIT toggle_requested();
+  });
+  connect(icon_.get(), &QSystemTrayIcon::messageClicked, this, &Tray::open_requested);
+  shown_icon_.reset();
+}
+
+void Tray::look_for_host() {
+  const bool now = QSystemTrayIcon::isSystemTrayAvailable();
+  if (now == available_) return;
+  available_ = now;
+  if (now) {
+    // Which protocol is spoken is decided when an icon is made.
+    make_icon();
+    refresh();
+  }
+  Q_EMIT available_changed(now);
+}
+
+void Tray::build_menu() {
+  menu_ = std::make_unique<QMenu>();
+  menu_->setObjectName("trayMenu");
+  status_ = menu_->addAction(QString());
+  status_->setEnabled(false);
+  menu_->addSeparator();
+  contribute_ = menu_->addAction(tr("Contribute"));
+  contribute_->setCheckable(true);
+  connect(contribute_, &QAction::triggered, this, [this](bool on) {
+    send(on ? tr("Switching contributing on") : tr("Switching contributing off"),
+         [on](node::Node& node) { return node.set_contributing(on); });
+  });
+  snooze_ = menu_->addMenu(tr("Snooze"));
+  snooze_->setIcon(theme_.icon("snooze"));
+  using std::chrono::minutes;
+  snooze_->addAction(tr("15 minutes"), this, [this] { snooze(minutes(15)); });
+  snooze_->addAction(tr("1 hour"), this, [this] { snooze(minutes(60)); });
+  snooze_->addAction(tr("4 hours"), this, [this] { snooze(minutes(240)); });
+  snooze_->addAction(tr("Until tomorrow"), this, [this] { snooze(until_tomorrow(clock_.wall_now())); });
+  end_snooze_ = snooze_->addAction(tr("End the snooze"), this, [this] {
+    send(tr("Ending the snooze"), [](node::Node& node) { return node.set_contributing(true); });
+  });
+  QAction* gpu = menu_->addAction(tr("Pause the GPU only (this version computes on the processor only)"));
+  gpu->setEnabled(false);
+  finish_ = menu_->addAction(tr("Finish this step, then stop"), this, [this] {
+    send(tr("Finishing"), [](node::Node& node) { return node.finish(); });
+  });
+  menu_->addSeparator();
+  QAction* open = menu_->addAction(tr("Open NeuroShard"), this, &Tray::open_requested);
+  menu_->setDefaultAction(open);
+  menu_->addAction(tr("Quit"), this, &Tray::quit_requested);
+}
+
+void Tray::set_trouble(std::optional<CoreTrouble> trouble) {
+  trouble_ = std::move(trouble);
+  refresh();
+}
+
+void Tray::refresh() {
+  const auto snapshot = bridge_.snapshot();
+  const bool attached = bridge_.attached() && snapshot != nullptr;
+  const TrayView before =
+      std::exchange(view_, TrayWords::describe(snapshot.get(), attached, trouble_, clock_.wall_now()));
+  const bool can_steer = attached && !snapshot->safe_mode;
+  contribute_->setEnabled(can_steer);
+  contribute_->setChecked(attached && snapshot->contributing);
+  snooze_->setEnabled(can_steer && snapshot->contributing);
+  end_snooze_->setVisible(attached && snapshot->snoozed_until.has_value());
+  finish_->setEnabled(can_steer && snapshot->state == node::RunState::Training && !snapshot->finishing);
+  if (before.status != view_.status || status_->text().isEmpty()) status_->setText(view_.status);
+  if (shown_icon_ != view_.display) {
+    shown_icon_ = view_.display;
+    // In its own colours: a tray's background is not ours.
+    icon_->setIcon(QIcon(":/icons/" + tray_icon_name(view_.display) + ".svg"));
+    icon_->setToolTip(view_.tooltip);
+    icon_->show();
+  }
+  if (before.tooltip != view_.tooltip) icon_->setToolTip(view_.tooltip);
+}
+
+void Tray::snooze(std::chrono::seconds duration) {
+  send(tr("Snoozing"), [duration](node::Node& node) { return node.snooze(duration); });
+}
+
+void Tray::send(const QString& what, std::function<Expected<node::CommandId>(node::Node&)> command) {
+  bridge_.run(this, std::move(command), [this, what](const Expected<node::CommandResult>& outcome) {
+    refresh();  // the check mark follows the core, not the click
+    if (!outcome.ok()) Q_EMIT command_failed(what, QString::fromStdString(outcome.error().describe()));
+  });
+}
+
+void Tray::notify(const QString& title, const QString& text, bool urgent) {
+  if (!available_) return;
+  icon_->showMessage(title, text, urgent ? QSystemTrayIcon::Critical : QSystemTrayIcon::Information,
+                     message_ms);
+}
+
+}  // namespace neuroshard::ui

@@ -1,0 +1,76 @@
+// The icon in the desktop's tray, with its menu. Works with both protocols that Qt speaks (StatusNotifier,
+// XEmbed); without a tray it is simply not there, and one that appears later is used.
+#pragma once
+
+#include <QObject>
+#include <QTimer>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "core/base/clock.h"
+#include "core/node/node.h"
+#include "ui/tray/tray_text.h"
+
+class QAction;
+class QMenu;
+class QSystemTrayIcon;
+
+namespace neuroshard::ui {
+
+class Bridge;
+class Theme;
+
+// Threads: ui.
+class Tray final : public QObject {
+  Q_OBJECT
+ public:
+  // All outlive it.
+  Tray(Bridge& bridge, const Theme& theme, const Clock& clock, QObject* parent = nullptr);
+  ~Tray() override;
+
+  // Whether an icon can be seen now: there is a host for it.
+  bool available() const;
+  // What the app knows of a core that does not answer; nothing = it answers, or nobody knows.
+  void set_trouble(std::optional<CoreTrouble> trouble);
+  // Shown by the desktop, if there is an icon.
+  void notify(const QString& title, const QString& text, bool urgent);
+
+  const TrayView& view() const { return view_; }
+  QMenu* menu() const { return menu_.get(); }
+  const QSystemTrayIcon* icon() const { return icon_.get(); }
+
+ Q_SIGNALS:
+  void open_requested();    // the menu
+  void toggle_requested();  // a click on the icon
+  void quit_requested();
+  void available_changed(bool available);
+  void command_failed(const QString& what, const QString& why);
+
+ private:
+  void build_menu();
+  void make_icon();
+  void look_for_host();
+  void refresh();
+  void snooze(std::chrono::seconds duration);
+  void send(const QString& what, std::function<Expected<node::CommandId>(node::Node&)> command);
+
+  Bridge& bridge_;
+  const Theme& theme_;
+  const Clock& clock_;
+  QTimer host_timer_;
+  bool available_ = false;
+  std::optional<CoreTrouble> trouble_;
+  TrayView view_;
+  std::optional<DisplayState> shown_icon_;
+  std::unique_ptr<QMenu> menu_;
+  std::unique_ptr<QSystemTrayIcon> icon_;
+  QAction *status_ = nullptr, *contribute_ = nullptr, *end_snooze_ = nullptr, *finish_ = nullptr;
+  QMenu* snooze_ = nullptr;
+};
+
+// Until 6:00 of the next day, in the time zone of this session.
+std::chrono::seconds until_tomorrow(WallTime now);
+
+}  // namespace neuroshard::ui

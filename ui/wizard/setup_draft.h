@@ -1,0 +1,31 @@
+// What the assistant has gathered so far.
+#pragma once
+
+#include <QString>
+#include <QStringList>
+
+#include "ui/theme/theme.h"
+#include "ui/wizard/setup_services.h"
+
+namespace neuroshard::ui {
+
+enum class LimitsPreset { Keep, Light, Balanced, Max };
+
+struct SetupDraft {
+  ThemeChoice theme = ThemeChoice::System;
+  QString language;  // empty = the desktop's
+  QString folder;
+  FolderInfo folder_info;
+  QStringList words;    // of a wallet that was made just now, until they are confirmed; wiped then
+  QString made_wallet;  // its id
+  LimitsPreset limits = LimitsPreset::Balanced;
+  QString text_folder;
+  bool autostart = false;
+  bool again = false;  // the assistant was opened again: what is there is kept unless changed
+};
+
+// Overwrites what is in memory.
+void wipe(QString* text);
+void wipe(QStringList* texts);
+
+}  // namespace neuroshard::ui
