@@ -1,0 +1,65 @@
+// How the router spreads the tokens: load of every expert of every layer, and how even it is.
+#pragma once
+
+#include <QTimer>
+
+#include "ui/pages/page.h"
+
+class QLabel;
+class QStackedLayout;
+class QStandardItemModel;
+class QToolButton;
+
+namespace neuroshard::node {
+struct ExpertLoad;
+}
+
+namespace neuroshard::ui {
+
+class Card;
+class CellGrid;
+class Fact;
+class Histogram;
+class TableView;
+struct GridContent;
+
+class ExpertsPage final : public Page {
+  Q_OBJECT
+ public:
+  static constexpr std::chrono::milliseconds period{2000};  // between two questions while the page is shown
+
+  explicit ExpertsPage(const Context& context, QWidget* parent = nullptr);
+  QString title() const override { return tr("Experts"); }
+  QString icon() const override { return QStringLiteral("experts"); }
+  void refresh(const node::Snapshot& snapshot) override;
+  void shown() override;
+  void hidden() override;
+
+ private:
+  Card* make_matrix();
+  Card* make_spread();
+  void ask();
+  void show_loads(const std::vector<node::ExpertLoad>& loads);
+
+  CellGrid* matrix_;
+  TableView* table_;
+  QStandardItemModel* model_;
+  QStackedLayout* faces_;
+  QToolButton* twin_;
+  QLabel* detail_;
+  Histogram* histogram_;
+  Fact* balance_;
+  Fact* busiest_;
+  Fact* quietest_;
+  QTimer pause_;
+  std::uint64_t step_ = 0, asked_step_ = 0;
+  bool shown_ = false, asking_ = false;
+};
+
+// Rows: layers; columns: experts; a cell is the load over an even load, its colour from none to twice the
+// even load.
+GridContent load_matrix(const std::vector<node::ExpertLoad>& loads);
+// How many experts got which load: ten classes of 0.2 of an even load, the last one open.
+std::vector<double> load_classes(const std::vector<node::ExpertLoad>& loads);
+
+}  // namespace neuroshard::ui

@@ -1,0 +1,43 @@
+#include "ui/pages/grid_twin.h"
+
+#include <QStackedLayout>
+#include <QStandardItemModel>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "ui/widgets/card.h"
+
+namespace neuroshard::ui {
+
+QStackedLayout* add_twin(Card* card, QToolButton* button, QWidget* picture, QWidget* table) {
+  auto* faces = new QStackedLayout;
+  faces->addWidget(picture);
+  faces->addWidget(table);
+  card->body()->addLayout(faces);
+  QObject::connect(button, &QToolButton::toggled, card,
+                   [faces](bool on) { faces->setCurrentIndex(on ? 1 : 0); });
+  return faces;
+}
+
+void fill_rows(QStandardItemModel& model, const std::vector<QStringList>& rows, int first_number) {
+  const int count = static_cast<int>(rows.size());
+  if (model.rowCount() != count) model.setRowCount(count);
+  for (int column = first_number; column < model.columnCount(); ++column)
+    if (QStandardItem* head = model.horizontalHeaderItem(column); head != nullptr)
+      head->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
+  for (int row = 0; row < count; ++row) {
+    const QStringList& texts = rows[static_cast<std::size_t>(row)];
+    for (int column = 0; column < texts.size(); ++column) {
+      QStandardItem* item = model.item(row, column);
+      if (item == nullptr) {
+        item = new QStandardItem;
+        item->setEditable(false);
+        if (column >= first_number) item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
+        model.setItem(row, column, item);
+      }
+      if (item->text() != texts[column]) item->setText(texts[column]);
+    }
+  }
+}
+
+}  // namespace neuroshard::ui

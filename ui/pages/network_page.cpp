@@ -1,0 +1,184 @@
+#include "ui/pages/network_page.h"
+
+#include <QHeaderView>
+#include <QLabel>
+#include <QStackedLayout>
+#include <QStandardItemModel>
+#include <QToolButton>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "core/node/node.h"
+#include "ui/bridge/bridge.h"
+#include "ui/pages/grid_twin.h"
+#include "ui/text/format.h"
+#include "ui/theme/theme.h"
+#include "ui/widgets/card.h"
+#include "ui/widgets/card_grid.h"
+#include "ui/widgets/cell_grid.h"
+#include "ui/widgets/empty_state.h"
+#include "ui/widgets/table_view.h"
+
+namespace neuroshard::ui {
+namespace {
+
+constexpr int page_margin = 16, column_width = 380, most_rows = 64;
+
+class Words {
+  Q_DECLARE_TR_FUNCTIONS(neuroshard::ui::NetworkPage)
+};
+
+QString slot_name(const node::SlotEntry& slot) {
+  if (slot.kind == "embed") return Words::tr("Embedding");
+  if (slot.kind == "head") return Words::tr("Head");
+  if (slot.kind == "layer") return Words::tr("Layer %1").arg(slot.layer);
+  return Words::tr("Layer %1, expert %2").arg(slot.layer).arg(slot.expert);
+}
+
+QString replicas_text(const node::SlotEntry& slot) {
+  return slot.replicas ? Format::integer(*slot.replicas) : Format::dash();
+}
+
+}  // namespace
+
+GridContent layer_map(const std::vector<node::SlotEntry>& entries) {
+  std::uint32_t layers = 0, experts = 0;
+  for (const node::SlotEntry& slot : entries) {
+    if (slot.kind == "layer" || slot.kind == "expert") layers = std::max(layers, slot.layer + 1);
+    if (slot.kind == "expert") experts = std::max(experts, slot.expert + 1);
+  }
+  GridContent content;
+  content.columns << Words::tr("Emb");
+  for (std::uint32_t layer = 0; layer < layers; ++layer) content.columns << QString::number(layer);
+  content.columns << Words::tr("Head");
+  content.rows << Words::tr("Shared");
+  for (std::uint32_t expert = 0; expert < std::min<std::uint32_t>(experts, most_rows); ++expert)
+    content.rows << Words::tr("Expert %1").arg(expert);
+  const auto columns = static_cast<std::size_t>(content.columns.size());
+  content.cells.resize(columns * static_cast<std::size_t>(content.rows.size()));
+  for (const node::SlotEntry& slot : entries) {
+    const std::size_t row = slot.kind == "expert" ? slot.expert + 1u : 0u;
+    const std::size_t column = slot.kind == "embed" ? 0 : slot.kind == "head" ? columns - 1 : slot.layer + 1u;
+    if (row * columns + column >= content.cells.size()) continue;
+    GridCell& cell = content.cells[row * columns + column];
+    cell.text = replicas_text(slot);
+    cell.outlined = slot.mine;
+    cell.description =
+        Words::tr("%1: %2 parameters, %3; %4; held by %5 in the network")
+            .arg(slot_name(slot), Format::si(static_cast<double>(slot.parameters)), Format::bytes(slot.bytes),
+                 slot.mine ? Words::tr("held here") : Words::tr("not held here"), replicas_text(slot));
+  }
+  return content;
+}
+
+NetworkPage::NetworkPage(const Context& context, QWidget* parent) : Page(context, parent) {
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(page_margin, 12, page_margin, page_margin);
+  column->setSpacing(12);
+  column->addWidget(make_map());
+  auto* grid = new CardGrid(column_width, this);
+  auto* peers = new Card(tr("Peers"));
+  peers->body()->addWidget(new EmptyState(
+      theme(), QStringLiteral("network"), tr("No peers: this node trains alone"),
+      tr("Other nodes will be listed here with their layers, latency and version. This version of NeuroShard "
+         "has no network yet, so there is nobody to list and nothing to switch on."),
+      peers));
+  grid->add(peers);
+  auto* reach = new Card(tr("Reachability"));
+  reach->body()->addWidget(new EmptyState(
+      theme(), QStringLiteral("link"), tr("Not tested"),
+      tr("A test will say here in plain words whether other nodes can reach this one, and what to change on "
+         "the router if not. It comes with the network; until then no port is open to others."),
+      reach));
+  grid->add(reach);
+  column->addWidget(grid);
+  column->addStretch(1);
+  connect(&bridge(), &Bridge::attached_changed, this, [this] { asked_parameters_ = 0; });
+}
+
+Card* NetworkPage::make_map() {
+  auto* card = new Card(tr("Layer map"), this);
+  card->set_caption(tr("outlined in green: held here; the number: how many nodes hold it"));
+  twin_ = new QToolButton(card);
+  twin_->setIcon(theme().icon(QStringLiteral("table")));
+  twin_->setCheckable(true);
+  twin_->setToolTip(tr("As a table"));
+  twin_->setAccessibleName(tr("Layer map: as a table"));
+  card->add_control(twin_);
+  auto* picture = new QWidget(card);
+  auto* inside = new QVBoxLayout(picture);
+  inside->setContentsMargins(0, 0, 0, 0);
+  map_ = new CellGrid(theme(), tr("Layer map"), picture);
+  map_->setObjectName(QStringLiteral("layer_map"));
+  detail_ =
+      make_paragraph(tr("The map appears once a model is loaded: start training, or wait while it loads."),
+                     "muted", picture);
+  inside->addWidget(map_);
+  inside->addWidget(detail_);
+  connect(map_, &CellGrid::current_changed, this, [this](int row, int cell) {
+    const GridContent& content = map_->content();
+    detail_->setText(
+        content
+            .cells[static_cast<std::size_t>(row) * static_cast<std::size_t>(content.columns.size()) +
+                   static_cast<std::size_t>(cell)]
+            .description);
+  });
+  table_ = new TableView(tr("Layer map, as a table"), card);
+  model_ = new QStandardItemModel(table_);
+  model_->setHorizontalHeaderLabels(
+      {tr("Slot"), tr("Held here"), tr("Nodes"), tr("Parameters"), tr("Memory")});
+  table_->setModel(model_);
+  table_->setMinimumHeight(280);
+  faces_ = add_twin(card, twin_, picture, table_);
+  summary_ = make_paragraph({}, "caption", card);
+  card->body()->addWidget(summary_);
+  return card;
+}
+
+void NetworkPage::shown() {
+  asked_parameters_ = 0;
+  ask();
+}
+
+void NetworkPage::refresh(const node::Snapshot& snapshot) {
+  if (snapshot.model.parameters != asked_parameters_ && !asking_) {
+    asked_parameters_ = snapshot.model.parameters;
+    ask();
+  }
+}
+
+void NetworkPage::ask() {
+  if (asking_ || !bridge().attached()) return;
+  asking_ = true;
+  bridge().query<std::vector<node::SlotEntry>>(
+      this,
+      [](node::Node& node, node::Reply<std::vector<node::SlotEntry>> reply) {
+        return node.query_slots(std::move(reply));
+      },
+      [this](const Expected<std::vector<node::SlotEntry>>& answer) {
+        asking_ = false;
+        if (answer.ok() && !answer->empty()) show_slots(*answer);
+      });
+}
+
+void NetworkPage::show_slots(const std::vector<node::SlotEntry>& entries) {
+  if (map_->content().rows.isEmpty())
+    detail_->setText(tr("Choose a cell with the mouse or the arrow keys to read about it."));
+  map_->set_content(layer_map(entries));
+  std::vector<QStringList> rows;
+  std::uint64_t mine = 0, parameters = 0, bytes = 0;
+  for (const node::SlotEntry& slot : entries) {
+    rows.push_back({slot_name(slot), slot.mine ? tr("yes") : tr("no"), replicas_text(slot),
+                    Format::si(static_cast<double>(slot.parameters)), Format::bytes(slot.bytes)});
+    if (!slot.mine) continue;
+    ++mine;
+    parameters += slot.parameters;
+    bytes += slot.bytes;
+  }
+  fill_rows(*model_, rows, 2);
+  summary_->setText(tr("%1 of %2 slots are held here: %3 parameters, %4 with gradients and moments.")
+                        .arg(Format::integer(mine), Format::integer(entries.size()),
+                             Format::si(static_cast<double>(parameters)), Format::bytes(bytes)));
+}
+
+}  // namespace neuroshard::ui

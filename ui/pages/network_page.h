@@ -1,0 +1,51 @@
+// The layers of the model and who holds them, the peers, and whether others can reach this node.
+#pragma once
+
+#include "ui/pages/page.h"
+
+class QLabel;
+class QStackedLayout;
+class QStandardItemModel;
+class QToolButton;
+
+namespace neuroshard::node {
+struct SlotEntry;
+}
+
+namespace neuroshard::ui {
+
+class Card;
+class CellGrid;
+class TableView;
+struct GridContent;
+
+class NetworkPage final : public Page {
+  Q_OBJECT
+ public:
+  explicit NetworkPage(const Context& context, QWidget* parent = nullptr);
+  QString title() const override { return tr("Network"); }
+  QString icon() const override { return QStringLiteral("network"); }
+  void refresh(const node::Snapshot& snapshot) override;
+  void shown() override;
+
+ private:
+  Card* make_map();
+  void ask();
+  void show_slots(const std::vector<node::SlotEntry>& entries);
+
+  CellGrid* map_;
+  TableView* table_;
+  QStandardItemModel* model_;
+  QStackedLayout* faces_;
+  QLabel* detail_;
+  QLabel* summary_;
+  QToolButton* twin_;
+  std::uint64_t asked_parameters_ = 0;  // of the model that the map shows
+  bool asking_ = false;
+};
+
+// Columns: embedding, layers, head; rows: the shared part, then each expert. A cell says how many nodes hold
+// it.
+GridContent layer_map(const std::vector<node::SlotEntry>& entries);
+
+}  // namespace neuroshard::ui

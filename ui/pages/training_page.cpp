@@ -1,0 +1,311 @@
+#include "ui/pages/training_page.h"
+
+#include <QFileDialog>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <map>
+
+#include "ui/pages/series_feed.h"
+#include "ui/text/format.h"
+#include "ui/theme/theme.h"
+#include "ui/widgets/card.h"
+#include "ui/widgets/card_grid.h"
+#include "ui/widgets/plot_panel.h"
+#include "ui/widgets/share_bar.h"
+
+namespace neuroshard::ui {
+namespace {
+
+constexpr int page_margin = 16, column_width = 330, loss_height = 340, small_height = 240;
+constexpr int most_steps = 100'000'000;
+
+class Words {
+  Q_DECLARE_TR_FUNCTIONS(neuroshard::ui::TrainingPage)
+};
+
+}  // namespace
+
+std::vector<PlotMark> checkpoint_marks(const std::vector<node::CheckpointEntry>& entries) {
+  std::vector<const node::CheckpointEntry*> by_time;
+  std::map<std::string, const node::CheckpointEntry*> by_name;
+  for (const node::CheckpointEntry& entry : entries) {
+    by_time.push_back(&entry);
+    by_name[entry.name] = &entry;
+  }
+  std::sort(by_time.begin(), by_time.end(), [](const auto* a, const auto* b) { return a->at < b->at; });
+  std::vector<PlotMark> marks;
+  for (std::size_t i = 0; i < by_time.size(); ++i) {
+    const node::CheckpointEntry& entry = *by_time[i];
+    marks.push_back({static_cast<double>(entry.step), PlotMarkKind::Checkpoint,
+                     Words::tr("Checkpoint at step %1").arg(Format::integer(entry.step))});
+    const auto parent = by_name.find(entry.parent);
+    if (i == 0 || entry.parent.empty() || parent == by_name.end() || parent->second == by_time[i - 1])
+      continue;
+    marks.push_back({static_cast<double>(parent->second->step), PlotMarkKind::Restore,
+                     Words::tr("Went back to step %1").arg(Format::integer(parent->second->step))});
+  }
+  return marks;
+}
+
+TrainingPage::TrainingPage(const Context& context, QWidget* parent) : Page(context, parent) {
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(page_margin, 12, page_margin, page_margin);
+  column->setSpacing(12);
+  column->addWidget(make_controls());
+  loss_ = make_panel(tr("Loss"), QStringLiteral("loss"),
+                     {{"loss", tr("Training")}, {"val_loss", tr("Held-out text")}});
+  loss_->setMinimumHeight(loss_height);
+  column->addWidget(loss_);
+  auto* grid = new CardGrid(column_width, this);
+  grid->add(make_breakdown());
+  PlotPanel* rate =
+      make_panel(tr("Learning rate"), QStringLiteral("learning-rate"), {{"lr", tr("Learning rate")}});
+  PlotPanel* norm = make_panel(tr("Gradient norm"), QStringLiteral("gradient-norm"),
+                               {{"grad_norm", tr("Norm before clipping")}});
+  PlotPanel* speed =
+      make_panel(tr("Throughput"), QStringLiteral("throughput"), {{"tokens_per_s", tr("Tokens per second")}});
+  PlotPanel* seconds =
+      make_panel(tr("Time of a step"), QStringLiteral("step-time"), {{"step_seconds", tr("Seconds")}});
+  rate->set_y_format([](double v) { return Format::significant(v, 3); });
+  norm->set_y_format([](double v) { return Format::significant(v, 3); });
+  speed->set_y_format([](double v) { return Format::si(v); });
+  seconds->set_y_format([](double v) { return Format::seconds(v); });
+  for (PlotPanel* panel : {rate, norm, speed, seconds}) {
+    panel->setMinimumHeight(small_height);
+    grid->add(panel);
+  }
+  column->addWidget(grid);
+  column->addStretch(1);
+  connect(&bridge(), &Bridge::happened, this, [this](const node::Event& event) {
+    if (std::holds_alternative<node::CheckpointsChanged>(event)) ask_checkpoints();
+  });
+}
+
+PlotPanel* TrainingPage::make_panel(const QString& title, const QString& file,
+                                    const std::vector<std::pair<std::string, QString>>& names) {
+  auto* panel = new PlotPanel(theme(), title, file, this);
+  panel->plot()->set_empty_text(tr("The curve begins with the first step."));
+  std::vector<SeriesFeed::Wanted> wanted;
+  for (const auto& [name, text] : names) {
+    PlotSeries look;
+    look.name = text;
+    look.colour = static_cast<int>(feeds_.size() + wanted.size());
+    look.band = name != "val_loss" && name != "lr";
+    look.smoothed = name == "loss" || name == "tokens_per_s" || name == "grad_norm" || name == "step_seconds";
+    look.markers = name == "val_loss";
+    wanted.push_back({name, look});
+  }
+  feeds_.push_back(new SeriesFeed(bridge(), panel->plot(), std::move(wanted), this));
+  return panel;
+}
+
+Card* TrainingPage::make_controls() {
+  auto* card = new Card(tr("Training run"), this);
+  auto* row = new QHBoxLayout;
+  source_ = new QLineEdit(card);
+  source_->setObjectName(QStringLiteral("training_source"));
+  source_->setPlaceholderText(tr("Text to learn from: a folder or a file (empty: what is here already)"));
+  source_->setAccessibleName(tr("Folder or file of text to learn from"));
+  source_->setMinimumWidth(120);
+  folder_ = new QPushButton(theme().icon(QStringLiteral("folder")), tr("Folder …"), card);
+  file_ = new QPushButton(theme().icon(QStringLiteral("file")), tr("File …"), card);
+  connect(folder_, &QPushButton::clicked, this, &TrainingPage::choose_folder);
+  connect(file_, &QPushButton::clicked, this, &TrainingPage::choose_file);
+  row->addWidget(source_, 1);
+  row->addWidget(folder_);
+  row->addWidget(file_);
+  card->body()->addLayout(row);
+  auto* second = new QHBoxLayout;
+  QLabel* caption = make_label(tr("Further steps"), nullptr, card);
+  steps_ = new QSpinBox(card);
+  steps_->setObjectName(QStringLiteral("training_steps"));
+  steps_->setRange(0, most_steps);
+  steps_->setSingleStep(100);
+  steps_->setSpecialValueText(tr("no end"));
+  steps_->setGroupSeparatorShown(true);
+  steps_->setMinimumWidth(130);
+  steps_->setAccessibleName(tr("Further steps; 0 means no end"));
+  caption->setBuddy(steps_);
+  start_ = new QPushButton(tr("Start"), card);
+  start_->setObjectName(QStringLiteral("training_start"));
+  start_->setProperty("role", QStringLiteral("primary"));
+  connect(start_, &QPushButton::clicked, this, &TrainingPage::start);
+  connect(source_, &QLineEdit::returnPressed, this, [this] {
+    if (start_->isEnabled()) start();
+  });
+  stop_ = new QPushButton(tr("Stop"), card);
+  stop_->setObjectName(QStringLiteral("training_stop"));
+  stop_->setToolTip(tr("Stops within one step and writes a checkpoint"));
+  connect(stop_, &QPushButton::clicked, this, &TrainingPage::stop);
+  second->addWidget(caption);
+  second->addWidget(steps_);
+  second->addStretch(1);
+  second->addWidget(start_);
+  second->addWidget(stop_);
+  card->body()->addLayout(second);
+  message_ = make_paragraph({}, "muted", card);
+  message_->hide();
+  card->body()->addWidget(message_);
+  progress_text_ = make_paragraph(tr("No step yet."), "caption", card);
+  progress_ = new QProgressBar(card);
+  progress_->setObjectName(QStringLiteral("training_progress"));
+  progress_->setAccessibleName(tr("Progress to the target"));
+  progress_->setTextVisible(false);
+  progress_->setRange(0, 1000);
+  card->body()->addWidget(progress_text_);
+  card->body()->addWidget(progress_);
+  return card;
+}
+
+Card* TrainingPage::make_breakdown() {
+  auto* card = new Card(tr("Where a step's time goes"), this);
+  breakdown_ = new ShareBar(theme(), tr("Where a step's time goes"), card);
+  breakdown_note_ = make_paragraph(tr("Shown from the first step on."), "caption", card);
+  card->body()->addWidget(breakdown_);
+  card->body()->addWidget(breakdown_note_);
+  card->body()->addStretch(1);
+  return card;
+}
+
+void TrainingPage::choose_folder() {
+  const QString path = QFileDialog::getExistingDirectory(this, tr("Folder of text"), source_->text());
+  if (!path.isEmpty()) source_->setText(path);
+}
+
+void TrainingPage::choose_file() {
+  const QString path = QFileDialog::getOpenFileName(this, tr("File of text"), source_->text(),
+                                                    tr("Text (*.txt *.md *.text);;All files (*)"));
+  if (!path.isEmpty()) source_->setText(path);
+}
+
+void TrainingPage::say(const QString& text, bool bad) {
+  set_role(message_, "role", bad ? QStringLiteral("danger") : QStringLiteral("muted"));
+  message_->setText(text);
+  message_->setVisible(!text.isEmpty());
+}
+
+void TrainingPage::start() {
+  node::TrainingPlan plan;
+  plan.text_path = source_->text().trimmed().toStdString();
+  plan.steps = static_cast<std::uint64_t>(steps_->value());
+  asking_ = true;
+  start_->setEnabled(false);
+  say({}, false);
+  bridge().run(
+      this, [plan](node::Node& node) { return node.start_training(plan); },
+      [this](const Expected<node::CommandResult>& outcome) {
+        asking_ = false;
+        if (!outcome.ok())
+          say(tr("Training did not start: %1").arg(QString::fromStdString(outcome.error().message)), true);
+        if (bridge().snapshot()) show_controls(*bridge().snapshot());
+      });
+}
+
+void TrainingPage::stop() {
+  asking_ = true;
+  stop_->setEnabled(false);
+  say(tr("Stopping after this step …"), false);
+  bridge().run(
+      this, [](node::Node& node) { return node.stop_training(); },
+      [this](const Expected<node::CommandResult>& outcome) {
+        asking_ = false;
+        say(outcome.ok() ? QString()
+                         : tr("It did not stop: %1").arg(QString::fromStdString(outcome.error().message)),
+            !outcome.ok());
+        if (bridge().snapshot()) show_controls(*bridge().snapshot());
+      });
+}
+
+void TrainingPage::shown() {
+  shown_ = true;
+  for (SeriesFeed* feed : feeds_) feed->start();
+  ask_checkpoints();
+}
+
+void TrainingPage::hidden() {
+  shown_ = false;
+  for (SeriesFeed* feed : feeds_) feed->stop();
+}
+
+void TrainingPage::open_detail(const QString& detail) {
+  if (detail == QLatin1String("start")) source_->setFocus();
+}
+
+void TrainingPage::ask_checkpoints() {
+  if (!shown_ || !bridge().attached()) return;
+  node::CheckpointQuery query;
+  query.limit = node::max_page;
+  bridge().query<node::CheckpointPage>(
+      this,
+      [query](node::Node& node, node::Reply<node::CheckpointPage> reply) {
+        return node.query_checkpoints(query, std::move(reply));
+      },
+      [this](const Expected<node::CheckpointPage>& page) {
+        if (page.ok()) loss_->plot()->set_marks(checkpoint_marks(page->entries));
+      });
+}
+
+void TrainingPage::refresh(const node::Snapshot& snapshot) {
+  show_controls(snapshot);
+  for (SeriesFeed* feed : feeds_) feed->update(snapshot.training.step);
+  if (!snapshot.training.last_step) return;
+  const node::StepView& step = *snapshot.training.last_step;
+  const auto part = [](const QString& name, double seconds) {
+    return SharePart{name, seconds, Format::seconds(seconds)};
+  };
+  breakdown_->set_parts(
+      {part(tr("Computing"), step.compute_seconds), part(tr("Optimiser"), step.optimizer_seconds),
+       part(tr("Reading data"), step.data_seconds), part(tr("Waiting"), step.waiting_seconds)});
+  breakdown_note_->setText(
+      tr("Step %1: %2")
+          .arg(Format::integer(step.step), Format::seconds(step.compute_seconds + step.optimizer_seconds +
+                                                           step.data_seconds + step.waiting_seconds)));
+}
+
+void TrainingPage::show_controls(const node::Snapshot& snapshot) {
+  const bool attached = bridge().attached(), idle = snapshot.state == node::RunState::Idle;
+  const bool running = snapshot.state == node::RunState::Training || snapshot.state == node::RunState::Paused;
+  for (QWidget* widget : {static_cast<QWidget*>(source_), static_cast<QWidget*>(folder_),
+                          static_cast<QWidget*>(file_), static_cast<QWidget*>(steps_)})
+    widget->setEnabled(attached && idle && !snapshot.safe_mode);
+  start_->setEnabled(attached && idle && !asking_ && !snapshot.safe_mode);
+  stop_->setEnabled(attached && running && !asking_);
+  const node::TrainingView& training = snapshot.training;
+  QString text;
+  double share = 0;
+  if (snapshot.safe_mode) {
+    text = tr("Safe mode: training is off until the core starts normally.");
+  } else if (snapshot.state == node::RunState::Starting) {
+    text = training.activity.empty() ? tr("Starting") : QString::fromStdString(training.activity);
+    share = training.activity_share;
+  } else if (training.target_step > 0) {
+    text = tr("Step %1 of %2").arg(Format::integer(training.step), Format::integer(training.target_step));
+    share = static_cast<double>(training.step) / static_cast<double>(training.target_step);
+    if (training.last_step && training.last_step->step == training.step &&
+        snapshot.state == node::RunState::Training && training.target_step > training.step) {
+      const double each = training.last_step->compute_seconds + training.last_step->optimizer_seconds +
+                          training.last_step->data_seconds + training.last_step->waiting_seconds;
+      const auto left = std::chrono::seconds(
+          static_cast<std::int64_t>(each * static_cast<double>(training.target_step - training.step)));
+      text = tr("%1, about %2 left").arg(text, Format::duration(left));
+    }
+  } else if (training.step > 0) {
+    text = running ? tr("Step %1, without an end").arg(Format::integer(training.step))
+                   : tr("%1 steps done").arg(Format::integer(training.step));
+  } else {
+    text = tr("No step yet. Choose a folder or file of text and press Start.");
+  }
+  if (!training.data_source.empty() && running)
+    text = tr("%1, from %2").arg(text, QString::fromStdString(training.data_source));
+  progress_text_->setText(text);
+  progress_->setVisible(share > 0);
+  progress_->setValue(static_cast<int>(std::min(1.0, share) * 1000));
+}
+
+}  // namespace neuroshard::ui

@@ -1,0 +1,69 @@
+// How the model learns: curves with marks, where a step's time goes, progress to the target, and start and
+// stop.
+#pragma once
+
+#include <set>
+
+#include "ui/pages/page.h"
+#include "ui/widgets/plot_painter.h"
+
+class QLabel;
+class QLineEdit;
+class QProgressBar;
+class QPushButton;
+class QSpinBox;
+
+namespace neuroshard::ui {
+
+class Card;
+class PlotPanel;
+class SeriesFeed;
+class ShareBar;
+
+class TrainingPage final : public Page {
+  Q_OBJECT
+ public:
+  explicit TrainingPage(const Context& context, QWidget* parent = nullptr);
+  QString title() const override { return tr("Training"); }
+  QString icon() const override { return QStringLiteral("training"); }
+  void refresh(const node::Snapshot& snapshot) override;
+  void shown() override;
+  void hidden() override;
+  void open_detail(const QString& detail) override;
+
+  PlotPanel* loss_panel() const { return loss_; }
+
+ private:
+  Card* make_controls();
+  Card* make_breakdown();
+  PlotPanel* make_panel(const QString& title, const QString& file,
+                        const std::vector<std::pair<std::string, QString>>& names);
+  void choose_folder();
+  void choose_file();
+  void start();
+  void stop();
+  void say(const QString& text, bool bad);
+  void ask_checkpoints();
+  void show_controls(const node::Snapshot& snapshot);
+
+  QLineEdit* source_;
+  QPushButton* folder_;
+  QPushButton* file_;
+  QSpinBox* steps_;
+  QPushButton* start_;
+  QPushButton* stop_;
+  QLabel* progress_text_;
+  QProgressBar* progress_;
+  QLabel* message_;
+  PlotPanel* loss_;
+  std::vector<SeriesFeed*> feeds_;
+  ShareBar* breakdown_;
+  QLabel* breakdown_note_;
+  bool shown_ = false, asking_ = false;
+};
+
+// Where in the chart checkpoints stand, and where training went back to one: a save whose parent is not the
+// save before it.
+std::vector<PlotMark> checkpoint_marks(const std::vector<node::CheckpointEntry>& entries);
+
+}  // namespace neuroshard::ui

@@ -1,0 +1,54 @@
+#include "ui/widgets/card_grid.h"
+
+#include <QGridLayout>
+#include <algorithm>
+
+namespace neuroshard::ui {
+namespace {
+constexpr int gap = 12;
+}  // namespace
+
+CardGrid::CardGrid(int column_width, QWidget* parent) : QWidget(parent), column_width_(column_width) {
+  grid_ = new QGridLayout(this);
+  grid_->setContentsMargins(0, 0, 0, 0);
+  grid_->setSpacing(gap);
+}
+
+void CardGrid::add(QWidget* card, int span) {
+  card->setParent(this);
+  items_.push_back({card, std::clamp(span, 1, max_columns)});
+  columns_ = 0;  // arranged again
+  arrange();
+}
+
+void CardGrid::arrange() {
+  const int fitting = std::clamp((width() + gap) / (column_width_ + gap), 1, max_columns);
+  if (fitting == columns_) return;
+  columns_ = fitting;
+  for (const Item& item : items_) grid_->removeWidget(item.card);
+  int row = 0, column = 0;
+  for (const Item& item : items_) {
+    const int span = std::min(item.span, columns_);
+    if (column + span > columns_) {
+      ++row;
+      column = 0;
+    }
+    grid_->addWidget(item.card, row, column, 1, span);
+    column += span;
+  }
+  for (int i = 0; i < max_columns; ++i) grid_->setColumnStretch(i, i < columns_ ? 1 : 0);
+}
+
+QSize CardGrid::minimumSizeHint() const {
+  // The widest card in one column: more columns are a matter of room, not a demand.
+  int width = 0;
+  for (const Item& item : items_) width = std::max(width, item.card->minimumSizeHint().width());
+  return {width, QWidget::minimumSizeHint().height()};
+}
+
+void CardGrid::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  arrange();
+}
+
+}  // namespace neuroshard::ui
