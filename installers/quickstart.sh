@@ -4,11 +4,13 @@
 #   sh installers/quickstart.sh [TEXT_FOLDER]
 #
 # On Debian 12 it installs what is missing (as root, or through sudo), builds the Release programs into build/release/bin,
-# makes a wallet, gathers a corpus of English prose from Debian's documentation packages (or takes TEXT_FOLDER), trains
-# the profile "solo" with a live progress line, writes a checkpoint and prints a sample of text. Run again, it resumes.
+# makes a wallet, gathers a corpus of English prose from Debian's documentation packages (or takes TEXT_FOLDER), and trains the
+# profile "solo". Where there is a display, in the window of the desktop app; else in the terminal, with a live progress
+# line, a checkpoint and a sample of text at the end. Run again, it resumes.
 #
 #   NEUROSHARD_DATA_DIR   where everything is kept   (default: ${XDG_DATA_HOME:-~/.local/share}/neuroshard)
-#   QUICKSTART_STEPS      training steps of this run (default: 100)
+#   QUICKSTART_STEPS      training steps of this run in the terminal (default: 100)
+#   QUICKSTART_TERMINAL   1 = in the terminal, display or not
 set -eu
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
 case "${1:-}" in
@@ -63,7 +65,15 @@ if [ "$(. /etc/os-release 2>/dev/null && echo "$ID $VERSION_ID")" = "debian 12" 
 tests=OFF
 if grep -qs '^NS_BUILD_TESTS:BOOL=ON' build/release/CMakeCache.txt; then tests=ON; fi
 cmake --preset release -DNS_WERROR=$strict -DNS_BUILD_TESTS=$tests >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
-cmake --build --preset release --parallel "$(build_jobs)" --target neuroshardd compute_cpu
+# The window where one can be shown, and the app is part of this build (its libraries were found).
+window=no
+if [ "${QUICKSTART_TERMINAL:-0}" != 1 ] && [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ] &&
+   cmake --build --preset release --target help | grep -q '^neuroshard:'; then
+  window=yes
+fi
+targets="neuroshardd compute_cpu"
+[ $window = no ] || targets="$targets neuroshard"
+cmake --build --preset release --parallel "$(build_jobs)" --target $targets
 
 if [ ! -e "$DATA/wallet.keystore" ]; then
   say "A wallet (kept in $DATA)"
@@ -76,6 +86,16 @@ if [ -z "$TEXT" ]; then
   fi
   TEXT=$CORPUS
   echo "$(ls "$TEXT" | wc -l) files, $(du -sm "$TEXT" | cut -f1) MB of text in $TEXT"
+fi
+
+if [ $window = yes ]; then
+  say "The window opens; Quit in its menu stops the training with a checkpoint"
+  "$NODE" settings set contribute on --data-dir "$DATA" --profile solo >/dev/null
+  if "$ROOT/build/release/bin/neuroshard" --data-dir "$DATA" --text "$TEXT"; then
+    printf '\nRun the same command again to train on. Data: %s   The app: %s\n' "$DATA" "$ROOT/build/release/bin/neuroshard"
+    exit 0
+  fi
+  echo "The window could not be opened; training goes on here." >&2
 fi
 
 say "Training $STEPS steps (Ctrl-C stops cleanly; run this command again to go on)"
