@@ -81,6 +81,18 @@ std::size_t ComputationGraph::edge_count() const {
   return count;
 }
 
+Expected<void> set_unit(ComputationGraph* graph, const std::string& unit) {
+  const std::pair<const char*, double> units[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}};
+  for (const auto& [name, seconds] : units) {
+    if (!(unit == name || (unit.empty() && seconds == 1))) continue;
+    graph->unit = name;
+    graph->unit_seconds = seconds;
+    return {};
+  }
+  return invalid(
+      fmt::format("the graph's \"unit\" is \"{}\"; it must be \"s\", \"ms\" or \"us\"", unit.substr(0, 40)));
+}
+
 Expected<void> validate(const ComputationGraph& graph) {
   const std::size_t n = graph.nodes.size();
   if (n == 0) return invalid("the graph has no nodes");

@@ -53,4 +53,7 @@ struct ComputationGraph {
 // InvalidArgument names the node (for a cycle: a cycle of nodes).
 Expected<void> validate(const ComputationGraph& graph);
 
+// Names the unit of work: "s" (also when empty), "ms" or "us"; else InvalidArgument.
+Expected<void> set_unit(ComputationGraph* graph, const std::string& unit);
+
 }  // namespace neuroshard::placement

@@ -14,6 +14,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int max_depth = 8;
+constexpr std::size_t max_convention = 4096;
 
 Error invalid(std::string message) {
   return make_error(ErrorCode::InvalidArgument, std::move(message));
@@ -58,11 +59,17 @@ class Fields {
     }
     return value;
   }
-  Expected<std::string> text(const char* name) const {
+  Expected<bool> flag(const char* name) const {
+    const auto at = object_.find(name);
+    if (at == object_.end()) return false;
+    if (!at->is_boolean()) return invalid(fmt::format("{}: \"{}\" is neither true nor false", where_, name));
+    return at->get<bool>();
+  }
+  Expected<std::string> text(const char* name, std::size_t most = max_id_length) const {
     const auto at = object_.find(name);
     if (at == object_.end()) return std::string();
     if (!at->is_string()) return invalid(fmt::format("{}: \"{}\" is not text", where_, name));
-    return clipped(at->get<std::string>());
+    return at->get<std::string>().substr(0, most);
   }
   Expected<void> only(std::initializer_list<std::string_view> known) const {
     for (const auto& [name, value] : object_.items()) {
@@ -145,11 +152,12 @@ void sort_inputs(ComputationGraph* graph) {
 Expected<void> read_own_node(const json& object, const Ids& ids, GraphNode* node, std::size_t* edges) {
   const std::string where = fmt::format("node \"{}\"", node->id);
   const Fields fields(object, where);
-  NS_RETURN_IF_ERROR(fields.only({"id", "op", "work", "param_bytes", "output_bytes", "inputs"}));
+  NS_RETURN_IF_ERROR(fields.only({"id", "op", "work", "param_bytes", "output_bytes", "transfer", "inputs"}));
   NS_ASSIGN_OR_RETURN(node->op, fields.text("op"));
   NS_ASSIGN_OR_RETURN(node->work, fields.number("work", {}));
   NS_ASSIGN_OR_RETURN(node->param_bytes, fields.number("param_bytes", 0));
   NS_ASSIGN_OR_RETURN(node->output_bytes, fields.number("output_bytes", 0));
+  NS_ASSIGN_OR_RETURN(node->transfer, fields.number("transfer", 0));
   const auto inputs = object.find("inputs");
   if (inputs == object.end()) return {};
   if (!inputs->is_array()) return invalid(where + ": \"inputs\" is not a list");
@@ -181,14 +189,11 @@ Expected<void> read_colocation(const json& document, const Ids& ids, Computation
 Expected<ComputationGraph> read_own(const json& document) {
   ComputationGraph graph;
   Ids ids;
-  NS_ASSIGN_OR_RETURN(graph.unit, Fields(document, "the graph").text("unit"));
-  if (graph.unit.empty()) graph.unit = "s";
-  if (graph.unit == "ms") graph.unit_seconds = 1e-3;
-  if (graph.unit == "us") graph.unit_seconds = 1e-6;
-  if (graph.unit != "s" && graph.unit_seconds == 1) {
-    return invalid(
-        fmt::format("the graph's \"unit\" is \"{}\"; it must be \"s\", \"ms\" or \"us\"", graph.unit));
-  }
+  const Fields top(document, "the graph");
+  NS_ASSIGN_OR_RETURN(const std::string unit, top.text("unit"));
+  NS_RETURN_IF_ERROR(set_unit(&graph, unit));
+  NS_ASSIGN_OR_RETURN(graph.printed_transfers, top.flag("printed_transfers"));
+  NS_ASSIGN_OR_RETURN(graph.convention, top.text("convention", max_convention));
   NS_ASSIGN_OR_RETURN(const json* nodes, list(document, "nodes", max_nodes));
   NS_RETURN_IF_ERROR(add_nodes(*nodes, &graph, &ids));
   std::size_t edges = 0;
@@ -196,9 +201,12 @@ Expected<ComputationGraph> read_own(const json& document) {
     NS_RETURN_IF_ERROR(read_own_node((*nodes)[i], ids, &graph.nodes[i], &edges));
   }
   NS_RETURN_IF_ERROR(read_colocation(document, ids, &graph));
-  graph.convention = "own form: work in " + graph.unit +
-                     "; a tensor costs output_bytes / bandwidth, once per producer for each consuming block "
-                     "and once on output";
+  if (graph.convention.empty()) {
+    graph.convention = fmt::format(
+        "own form: work in {}; a tensor costs {}, once per producer for each consuming block and once on "
+        "output",
+        graph.unit, graph.printed_transfers ? "its transfer as printed" : "output_bytes / bandwidth");
+  }
   return graph;
 }
 
@@ -258,6 +266,40 @@ Expected<ComputationGraph> parse_graph(ByteSpan bytes) {
   sort_inputs(&graph);
   NS_RETURN_IF_ERROR(validate(graph));
   return graph;
+}
+
+std::string format_graph(const ComputationGraph& graph) {
+  using Object = nlohmann::ordered_json;
+  Object nodes = Object::array();
+  for (const GraphNode& node : graph.nodes) {
+    Object object{{"id", node.id}};
+    if (!node.op.empty()) object["op"] = node.op;
+    object["work"] = node.work;
+    if (node.param_bytes != 0) object["param_bytes"] = node.param_bytes;
+    if (node.output_bytes != 0) object["output_bytes"] = node.output_bytes;
+    if (node.transfer != 0) object["transfer"] = node.transfer;
+    if (!node.inputs.empty()) {
+      Object inputs = Object::array();
+      for (const std::uint32_t u : node.inputs) inputs.push_back(graph.nodes[u].id);
+      object["inputs"] = std::move(inputs);
+    }
+    nodes.push_back(std::move(object));
+  }
+  Object document{{"unit", graph.unit}};
+  if (!graph.convention.empty()) document["convention"] = graph.convention;
+  if (graph.printed_transfers) document["printed_transfers"] = true;
+  document["nodes"] = std::move(nodes);
+  if (!graph.colocated.empty()) {
+    Object sets = Object::array();
+    for (const auto& set : graph.colocated) {
+      Object ids = Object::array();
+      for (const std::uint32_t v : set) ids.push_back(graph.nodes[v].id);
+      sets.push_back(std::move(ids));
+    }
+    document["colocate"] = std::move(sets);
+  }
+  // An id that is no UTF-8 (JSON from elsewhere can't have one, protobuf can) is repaired, not refused.
+  return document.dump(1, ' ', false, Object::error_handler_t::replace) + "\n";
 }
 
 Expected<std::vector<Peer>> parse_peers(ByteSpan bytes) {

@@ -6,8 +6,11 @@
 //               "work": 0.5,                       time on a peer of speed 1, required
 //               "param_bytes": 4096,               optional, 0
 //               "output_bytes": 1024,              optional, 0
+//               "transfer": 0.1,                   optional, 0: see printed_transfers
 //               "inputs": ["a"]}],                 optional, ids of nodes whose output this one reads
-//    "colocate": [["a", "b"]]}                     optional, sets of ids that must share a block
+//    "colocate": [["a", "b"]],                     optional, sets of ids that must share a block
+//    "printed_transfers": true,                    optional: without a bandwidth, tensors cost their
+//    "transfer" "convention": "…"}                            optional text: how the numbers came about
 // Unknown fields of a node are errors (a misspelt one would count as 0); unknown top-level fields are
 // ignored.
 //
@@ -29,6 +32,9 @@ namespace neuroshard::placement {
 // A graph that validate() accepts. InvalidArgument says what is wrong and names the node; Exhausted when the
 // text is longer than max_graph_file_bytes.
 Expected<ComputationGraph> parse_graph(ByteSpan json);
+
+// Our own form; parse_graph(format_graph(g)) = g for every valid graph of UTF-8 ids, with inputs sorted.
+std::string format_graph(const ComputationGraph& graph);
 
 Expected<std::vector<Peer>> parse_peers(ByteSpan json);
 

@@ -15,15 +15,10 @@ Error invalid(std::string message) {
   return make_error(ErrorCode::InvalidArgument, std::move(message));
 }
 
-Expected<void> check_peers(const ComputationGraph& graph, const std::vector<Peer>& peers) {
+Expected<void> check_peers(const std::vector<Peer>& peers) {
   if (peers.empty()) return invalid("no peers: give at least one block (--k 1)");
   if (peers.size() > max_blocks) {
     return invalid(fmt::format("{} blocks are more than the most of {}", peers.size(), max_blocks));
-  }
-  if (peers.size() > graph.nodes.size()) {
-    return invalid(
-        fmt::format("{} blocks for a graph of {} nodes: a block holds at least one node; give at most {}",
-                    peers.size(), graph.nodes.size(), graph.nodes.size()));
   }
   for (const Peer& peer : peers) {
     const auto wrong = [&](const char* what, double value) {
@@ -110,8 +105,17 @@ Expected<void> check_memory(const ComputationGraph& graph, const Problem& proble
 }  // namespace
 
 Expected<Problem> make_problem(const ComputationGraph& graph, const std::vector<Peer>& peers) {
+  if (peers.size() > graph.nodes.size() && !graph.nodes.empty()) {
+    return invalid(
+        fmt::format("{} blocks for a graph of {} nodes: a block holds at least one node; give at most {}",
+                    peers.size(), graph.nodes.size(), graph.nodes.size()));
+  }
+  return make_pipeline_problem(graph, peers);
+}
+
+Expected<Problem> make_pipeline_problem(const ComputationGraph& graph, const std::vector<Peer>& peers) {
   NS_RETURN_IF_ERROR(validate(graph));
-  NS_RETURN_IF_ERROR(check_peers(graph, peers));
+  NS_RETURN_IF_ERROR(check_peers(peers));
   const auto has_bandwidth = [](const Peer& peer) { return peer.bandwidth != unlimited; };
   const bool any = std::any_of(peers.begin(), peers.end(), has_bandwidth);
   const bool all = std::all_of(peers.begin(), peers.end(), has_bandwidth);

@@ -25,6 +25,9 @@ struct Problem {
 // is missing.
 Expected<Problem> make_problem(const ComputationGraph& graph, const std::vector<Peer>& peers);
 
+// The same without the limit on the number of peers: for pipelines that may leave peers out.
+Expected<Problem> make_pipeline_problem(const ComputationGraph& graph, const std::vector<Peer>& peers);
+
 struct BlockReport {
   std::uint32_t device = 0;                        // position in Problem::devices, and in the list of peers
   std::vector<NodeIndex> nodes;                    // in an order in which the peer can run them

@@ -107,8 +107,10 @@ Slicing Slicer::slice(const std::vector<NodeIndex>& order, const std::vector<std
     }
   }
   Slicing result;
-  std::size_t j = n, b = k;
-  while (b > 1 && best_[n * stride + b - 1] <= best_[n * stride + b]) --b;
+  // Devices behind the last block are left out as well; with unequal ones more of them may be worse.
+  const auto last = best_.begin() + static_cast<std::ptrdiff_t>(n * stride);
+  std::size_t j = n, b = static_cast<std::size_t>(
+                         std::min_element(last + 1, last + 1 + static_cast<std::ptrdiff_t>(k)) - last);
   result.bottleneck = best_[n * stride + b];
   if (!(result.bottleneck < cap)) return {};
   for (; j > 0; --b) {
