@@ -57,6 +57,13 @@ function(ns_add_test name)
   endif()
 endfunction()
 
+# ns_add_ui_test(…): the same for tests that make windows (QTEST_MAIN): without a screen, in plain English, at 100 %.
+function(ns_add_ui_test name)
+  ns_add_test(${name} ${ARGN})
+  set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "QT_QPA_PLATFORM=offscreen" "QT_SCALE_FACTOR=1" "LC_ALL=C.UTF-8" "TZ=UTC"
+    "DBUS_SESSION_BUS_ADDRESS=disabled:")
+endfunction()
+
 # ns_add_fuzzer(name SOURCE fuzz_x.cpp [DEPS folder …] [LIBS target …])
 #   A libFuzzer program; seeds in tests/fuzz/corpus/<name>. Built by the preset "fuzz" only.
 function(ns_add_fuzzer name)
