@@ -36,6 +36,16 @@ struct StageDeleter {
 using StagePtr = std::unique_ptr<Stage, StageDeleter>;
 Expected<StagePtr> make_stage(Module& module, const StageSpec& spec);
 
+// Owns what a script's open call returned.
+struct ScriptDeleter {
+  void operator()(ScriptModel* model) const { model->release(); }
+  void operator()(ScriptBlock* block) const { block->release(); }
+};
+using ScriptModelPtr = std::unique_ptr<ScriptModel, ScriptDeleter>;
+using ScriptBlockPtr = std::unique_ptr<ScriptBlock, ScriptDeleter>;
+Expected<ScriptModelPtr> open_script(Module& module, const ScriptHost& host, const ScriptOptions& options);
+Expected<ScriptBlockPtr> open_script_block(Module& module, const ScriptHost& host);
+
 // Checks a shape before anything is allocated for it: bounds, divisibility. InvalidArgument names the field.
 Expected<void> validate(const ModelShape& shape);
 

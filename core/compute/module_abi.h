@@ -5,12 +5,13 @@
 
 #include <cstdint>
 
+#include "core/compute/script.h"
 #include "core/compute/stage.h"
 
 namespace neuroshard::compute {
 
-// Raise on any change of module_abi.h, stage.h, slot.h or model_shape.h.
-inline constexpr std::uint32_t module_abi_version = 2;
+// Raise on any change of module_abi.h, script.h, stage.h, slot.h or model_shape.h.
+inline constexpr std::uint32_t module_abi_version = 3;
 inline constexpr char module_entry_name[] = "neuroshard_compute_module";
 
 // What the host lends the module for the duration of the entry's call.
@@ -58,6 +59,10 @@ class Module {
   // operations: what the model's speed is measured by. Unsupported where the processor has no units for it.
   virtual Status gemm_yardstick(const char* precision, std::uint32_t side, std::uint32_t repeats,
                                 double* operations) = 0;
+  // A TorchScript model, run with the samples to see its graph and costs; or one block of a cut one. Always
+  // fp32 as the file says and one thread. The host is used during the call only. Null and *status on failure.
+  virtual ScriptModel* open_script(const ScriptHost& host, const ScriptOptions& options, Status* status) = 0;
+  virtual ScriptBlock* open_script_block(const ScriptHost& host, Status* status) = 0;
 
  protected:
   ~Module() = default;

@@ -144,4 +144,18 @@ Expected<StagePtr> make_stage(Module& module, const StageSpec& spec) {
   return stage;
 }
 
+Expected<ScriptModelPtr> open_script(Module& module, const ScriptHost& host, const ScriptOptions& options) {
+  Status status;
+  ScriptModelPtr model(module.open_script(host, options, &status));
+  if (model == nullptr) return to_error(status);
+  return model;
+}
+
+Expected<ScriptBlockPtr> open_script_block(Module& module, const ScriptHost& host) {
+  Status status;
+  ScriptBlockPtr block(module.open_script_block(host, &status));
+  if (block == nullptr) return to_error(status);
+  return block;
+}
+
 }  // namespace neuroshard::compute

@@ -8,8 +8,13 @@
 namespace neuroshard::model {
 namespace {
 
-// In front of every block: its size. A whole cache line, to keep the alignment.
+// In front of every block. A whole cache line, to keep the alignment.
+struct Header {
+  std::size_t size;
+  MemoryPool* pool;
+};
 constexpr std::size_t header_bytes = 64;
+static_assert(sizeof(Header) <= header_bytes);
 // What may wait before anything has been used.
 constexpr std::uint64_t least_waiting_bytes = 16u << 20;
 
@@ -21,7 +26,7 @@ void* start_of(void* memory) {
   return static_cast<char*>(memory) - header_bytes;
 }
 std::size_t size_of(void* memory) {
-  return *static_cast<std::size_t*>(start_of(memory));
+  return static_cast<Header*>(start_of(memory))->size;
 }
 
 }  // namespace
@@ -48,7 +53,7 @@ void* MemoryPool::allocate(std::size_t bytes) {
       start = std::aligned_alloc(64, size);
     }
     if (start == nullptr) throw OutOfMemory(bytes, live_, 0);
-    *static_cast<std::size_t*>(start) = size;
+    *static_cast<Header*>(start) = {size, this};
     memory = static_cast<char*>(start) + header_bytes;
   }
   live_ += size;
@@ -68,6 +73,10 @@ void MemoryPool::release(void* memory) noexcept {
   } catch (...) {  // no memory for the list itself
     std::free(start_of(memory));
   }
+}
+
+void MemoryPool::release_to_owner(void* memory) noexcept {
+  if (memory != nullptr) static_cast<Header*>(start_of(memory))->pool->release(memory);
 }
 
 void MemoryPool::set_limit(std::uint64_t bytes) {

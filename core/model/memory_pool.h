@@ -40,6 +40,8 @@ class MemoryPool {
   // At least `bytes`, aligned to 64. Throws OutOfMemory.
   void* allocate(std::size_t bytes);
   void release(void* memory) noexcept;
+  // To the pool that it came from.
+  static void release_to_owner(void* memory) noexcept;
 
   void set_limit(std::uint64_t bytes);
   std::uint64_t live() const;

@@ -13,6 +13,7 @@
 #include "core/model/packed_weight.h"
 #include "core/model/products.h"
 #include "core/model/products_check.h"
+#include "core/model/script_model.h"
 #include "core/model/stage_boundary.h"
 #include "core/model/tensors.h"
 #include "core/model/torch_allocator.h"
@@ -41,6 +42,9 @@ class CpuModule final : public compute::Module {
   compute::MemoryUse memory(bool reset_peak) override { return {pool_.live(), pool_.peak(reset_peak)}; }
   Status gemm_yardstick(const char* precision, std::uint32_t side, std::uint32_t repeats,
                         double* operations) override;
+  compute::ScriptModel* open_script(const compute::ScriptHost& host, const compute::ScriptOptions& options,
+                                    Status* status) override;
+  compute::ScriptBlock* open_script_block(const compute::ScriptHost& host, Status* status) override;
 
  private:
   MemoryPool pool_;
@@ -183,6 +187,19 @@ Status CpuModule::gemm_yardstick(const char* precision, std::uint32_t side, std:
     *operations += 2.0 * repeats * static_cast<double>(side) * side * side;
     return success();
   });
+}
+
+compute::ScriptModel* CpuModule::open_script(const compute::ScriptHost& host,
+                                             const compute::ScriptOptions& options, Status* status) {
+  compute::ScriptModel* model = nullptr;
+  *status = guarded_script("reading the model", [&] { model = new LoadedScript(host, options); });
+  return model;
+}
+
+compute::ScriptBlock* CpuModule::open_script_block(const compute::ScriptHost& host, Status* status) {
+  compute::ScriptBlock* block = nullptr;
+  *status = guarded_script("reading a block", [&] { block = new LoadedBlock(host); });
+  return block;
 }
 
 }  // namespace

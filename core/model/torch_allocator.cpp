@@ -10,29 +10,13 @@ class PoolAllocator final : public c10::Allocator {
   explicit PoolAllocator(MemoryPool& pool) : pool_(&pool) {}
 
   c10::DataPtr allocate(size_t bytes) const override {
-    auto* block = bytes == 0 ? nullptr : new Block{pool_, nullptr};
-    if (block == nullptr) return {nullptr, nullptr, &free_block, c10::Device(c10::DeviceType::CPU)};
-    try {
-      block->memory = pool_->allocate(bytes);
-    } catch (...) {
-      delete block;
-      throw;
-    }
-    return {block->memory, block, &free_block, c10::Device(c10::DeviceType::CPU)};
+    void* memory = bytes == 0 ? nullptr : pool_->allocate(bytes);
+    return {memory, memory, &MemoryPool::release_to_owner, c10::Device(c10::DeviceType::CPU)};
   }
+  // Memory without a DataPtr: LibTorch's calls of oneDNN ask for it.
+  c10::DeleterFnPtr raw_deleter() const override { return &MemoryPool::release_to_owner; }
 
  private:
-  struct Block {
-    MemoryPool* pool;
-    void* memory;
-  };
-  static void free_block(void* context) {
-    auto* block = static_cast<Block*>(context);
-    if (block == nullptr) return;
-    block->pool->release(block->memory);
-    delete block;
-  }
-
   MemoryPool* pool_;
 };
 

@@ -89,6 +89,13 @@ class NodeProcess {
     }
   }
 
+  // Standard error until now.
+  QByteArray errors_so_far() {
+    process_.waitForReadyRead(1);
+    collect();
+    return err_;
+  }
+
   // kill -9: nothing in the process gets a say.
   void kill_now() {
     if (!running()) return;

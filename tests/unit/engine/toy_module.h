@@ -227,6 +227,15 @@ class ToyModule final : public compute::Module {
   void set_memory_limit(std::uint64_t bytes) override { controls.memory_limit = bytes; }
   compute::MemoryUse memory(bool) override { return {}; }
   compute::Status gemm_yardstick(const char*, std::uint32_t, std::uint32_t, double*) override { return {}; }
+  compute::ScriptModel* open_script(const compute::ScriptHost&, const compute::ScriptOptions&,
+                                    compute::Status* status) override {
+    *status = toy_failure(ErrorCode::Unsupported, "The toy module reads no models.");
+    return nullptr;
+  }
+  compute::ScriptBlock* open_script_block(const compute::ScriptHost&, compute::Status* status) override {
+    *status = toy_failure(ErrorCode::Unsupported, "The toy module reads no models.");
+    return nullptr;
+  }
 };
 
 }  // namespace neuroshard::testing
