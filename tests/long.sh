@@ -23,6 +23,7 @@ partition       the partitioner: 10,000 graphs against brute force, public and g
 bench           neuroshardd bench
 bench-peers     training beside a well-configured PyTorch, interleaved, with the losses of both (BENCH_ROWS: some rows only)
 bf16-loss       what bf16 does to the loss after 100 steps: several texts and first weights, ours and PyTorch (needs bf16 units)
+screenshots     every page of the app as PNG: light, dark, 100 and 200 %, normal, narrow, English, pseudo-locale, mirrored
 bare-debian     both commands of the README in a bare Debian 12 made by debootstrap (root)
 TXT
 }
@@ -249,6 +250,18 @@ target_bf16_loss() {
   entry_head
   sed -n '/^[a-z0-9]*: /,$p' "$STATE/study.log" | sed 's/^/    /'
   return $status
+}
+
+target_screenshots() {
+  install_packages build test
+  build_release
+  for language in en pseudo pseudo-rtl; do
+    for scale in 1 2; do
+      once "$language-$scale" env QT_QPA_PLATFORM=offscreen "QT_SCALE_FACTOR=$scale" TZ=UTC DBUS_SESSION_BUS_ADDRESS=disabled: \
+        build/release/tests/ns_screenshots "$STATE/pictures" "$language"
+    done
+  done
+  say "$(find "$STATE/pictures" -name '*.png' | wc -l) pictures are in build/long/screenshots/pictures: look at them"
 }
 
 target_bare_debian() {

@@ -102,13 +102,13 @@ Card* OverviewPage::make_loss_card() {
   card->body()->addLayout(facts);
   loss_spark_ = new PlotWidget(theme(), tr("Loss so far"), card);
   loss_spark_->set_axes_shown(false);
-  loss_spark_->setFixedHeight(spark_height);
+  loss_spark_->setMinimumHeight(spark_height);
   loss_spark_->set_empty_text(tr("The curve begins with the first step."));
   PlotSeries look;
   look.name = tr("Loss");
   look.smoothed = true;
   loss_feed_ = new SeriesFeed(bridge(), loss_spark_, {{"loss", look}}, this);
-  card->body()->addWidget(loss_spark_);
+  card->body()->addWidget(loss_spark_, 1);
   return card;
 }
 
@@ -122,14 +122,14 @@ Card* OverviewPage::make_speed_card() {
   card->body()->addLayout(facts);
   speed_spark_ = new PlotWidget(theme(), tr("Speed so far"), card);
   speed_spark_->set_axes_shown(false);
-  speed_spark_->setFixedHeight(spark_height);
+  speed_spark_->setMinimumHeight(spark_height);
   speed_spark_->set_empty_text(tr("The curve begins with the first step."));
   PlotSeries look;
   look.name = tr("Tokens per second");
   look.colour = 2;
   look.smoothed = true;
   speed_feed_ = new SeriesFeed(bridge(), speed_spark_, {{"tokens_per_s", look}}, this);
-  card->body()->addWidget(speed_spark_);
+  card->body()->addWidget(speed_spark_, 1);
   return card;
 }
 
@@ -152,6 +152,7 @@ Card* OverviewPage::make_resources_card() {
   memory_ = new Gauge(theme(), tr("Memory"), card);
   disk_ = new Gauge(theme(), tr("Disk"), card);
   cpu_ = new Gauge(theme(), tr("Processor"), card);
+  cpu_->set_warns(false);
   card->body()->addWidget(memory_);
   card->body()->addWidget(disk_);
   card->body()->addWidget(cpu_);

@@ -42,7 +42,8 @@ QString Gauge::value() const {
 void Gauge::set(const QString& value, std::optional<double> share, const QString& note) {
   value_->set_text(value);
   QString text = note;
-  if (share && *share >= high) text = note.isEmpty() ? tr("nearly full") : tr("nearly full: %1").arg(note);
+  if (warns_ && share && *share >= high)
+    text = note.isEmpty() ? tr("nearly full") : tr("nearly full: %1").arg(note);
   if (note_->text() != text) note_->setText(text);
   setAccessibleName(tr("%1: %2").arg(caption_->text(), value));
   setAccessibleDescription(text);
@@ -59,7 +60,10 @@ void Gauge::paintEvent(QPaintEvent*) {
   painter.setBrush(theme_.color(Token::SurfaceAlt));
   painter.drawRoundedRect(track, bar_height / 2.0, bar_height / 2.0);
   if (!share_ || *share_ <= 0) return;
-  const Token token = *share_ >= 1 ? Token::Danger : *share_ >= high ? Token::Warning : Token::Accent;
+  const Token token = !warns_           ? Token::Accent
+                      : *share_ >= 1    ? Token::Danger
+                      : *share_ >= high ? Token::Warning
+                                        : Token::Accent;
   QRectF filled = track;
   filled.setWidth(std::max<qreal>(bar_height, track.width() * std::min(*share_, 1.0)));
   if (layoutDirection() == Qt::RightToLeft) filled.moveRight(track.right());

@@ -63,7 +63,9 @@ void paint_mark(QPainter& painter, const PlotFrame& frame, const PlotMark& mark,
   painter.drawLine(QPointF(x, top), QPointF(x, frame.axes.area.bottom()));
   painter.setPen(Qt::NoPen);
   painter.setBrush(colour);
-  const QRectF box(x - mark_side / 2, top - mark_side / 2, mark_side, mark_side);
+  QRectF box(x - mark_side / 2, top - mark_side / 2, mark_side, mark_side);
+  // Often at the step of a checkpoint: below its mark.
+  if (mark.kind == PlotMarkKind::Restore) box.translate(0, mark_side + 2);
   switch (mark.kind) {
     case PlotMarkKind::Checkpoint: painter.drawRect(box.adjusted(1, 1, -1, -1)); break;
     case PlotMarkKind::Restore: {

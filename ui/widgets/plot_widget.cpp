@@ -148,7 +148,9 @@ PlotFrame PlotWidget::build_frame(const QRectF& bounds) const {
   frame.y_title = axes_shown_ ? y_title_ : QString();
   frame.legend = legend_ && axes_shown_;
   frame.format_y = format_y_;
-  frame.format_x = [](double step) { return Format::si(step); };
+  frame.format_x = [](double step) {
+    return step < 1e6 ? Format::integer(static_cast<std::uint64_t>(std::max(0.0, step))) : Format::si(step);
+  };
   frame.axes.x = visible_;
   frame.axes.log_y = log_y_;
   std::vector<const std::vector<PlotPoint>*> all;

@@ -7,7 +7,6 @@
 #include <QPushButton>
 #include <QToolButton>
 
-#include "core/node/node.h"
 #include "ui/bridge/bridge.h"
 #include "ui/text/format.h"
 #include "ui/theme/theme.h"

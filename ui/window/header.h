@@ -6,7 +6,7 @@
 #include <chrono>
 #include <functional>
 
-#include "core/node/snapshot.h"
+#include "core/node/node.h"
 #include "ui/pages/page.h"
 #include "ui/text/state_text.h"
 

@@ -2,9 +2,15 @@
 
 #include <QCoreApplication>
 
+#include "ui/pages/checkpoints_page.h"
+#include "ui/pages/data_page.h"
+#include "ui/pages/earnings_page.h"
 #include "ui/pages/experts_page.h"
+#include "ui/pages/logs_page.h"
 #include "ui/pages/network_page.h"
 #include "ui/pages/overview_page.h"
+#include "ui/pages/playground_page.h"
+#include "ui/pages/settings_page.h"
 #include "ui/pages/training_page.h"
 
 namespace neuroshard::ui {
@@ -28,6 +34,12 @@ std::vector<PageFactory> page_factories() {
       page<NetworkPage>("network", Rail::tr("Network")),
       page<TrainingPage>("training", Rail::tr("Training")),
       page<ExpertsPage>("experts", Rail::tr("Experts")),
+      page<EarningsPage>("earnings", Rail::tr("Earnings")),
+      page<CheckpointsPage>("checkpoints", Rail::tr("Checkpoints")),
+      page<DataPage>("data", Rail::tr("Data")),
+      page<PlaygroundPage>("playground", Rail::tr("Playground")),
+      page<SettingsPage>("settings", Rail::tr("Settings")),
+      page<LogsPage>("logs", Rail::tr("Logs")),
   };
 }
 

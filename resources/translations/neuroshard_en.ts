@@ -1,0 +1,129 @@
+<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" language="en" sourcelanguage="en">
+<context>
+    <name>neuroshard::gui::CoreWords</name>
+    <message numerus="yes">
+        <source>The core crashed %n time(s) within ten minutes. Now it runs without training: checkpoints, wallet and logs can be looked at. Data and settings are as they were.</source>
+        <translation>
+            <numerusform>The core crashed %n time within ten minutes. Now it runs without training: checkpoints, wallet and logs can be looked at. Data and settings are as they were.</numerusform>
+            <numerusform>The core crashed %n times within ten minutes. Now it runs without training: checkpoints, wallet and logs can be looked at. Data and settings are as they were.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Training goes on from the last checkpoint. That was %n crash(es) within ten minutes; after three the core starts in safe mode. The diagnostics say more.</source>
+        <translation>
+            <numerusform>Training goes on from the last checkpoint. That was %n crash within ten minutes; after three the core starts in safe mode. The diagnostics say more.</numerusform>
+            <numerusform>Training goes on from the last checkpoint. That was %n crashes within ten minutes; after three the core starts in safe mode. The diagnostics say more.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>It is started again in %n second(s).</source>
+        <translation>
+            <numerusform>It is started again in %n second.</numerusform>
+            <numerusform>It is started again in %n seconds.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>neuroshard::ui::CheckpointActions</name>
+    <message numerus="yes">
+        <source>Delete %n checkpoint(s)?</source>
+        <translation>
+            <numerusform>Delete %n checkpoint?</numerusform>
+            <numerusform>Delete %n checkpoints?</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Removing %n old checkpoint(s)</source>
+        <translation>
+            <numerusform>Removing %n old checkpoint</numerusform>
+            <numerusform>Removing %n old checkpoints</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>neuroshard::ui::IdentityPage</name>
+    <message numerus="yes">
+        <source>A wallet has 12 words, or a token of 64 characters; this is %n word(s).</source>
+        <translation>
+            <numerusform>A wallet has 12 words, or a token of 64 characters; this is %n word.</numerusform>
+            <numerusform>A wallet has 12 words, or a token of 64 characters; this is %n words.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>neuroshard::ui::LimitsPage</name>
+    <message numerus="yes">
+        <source>%1: %n of %2 threads, %3 of memory</source>
+        <translation>
+            <numerusform>%1: %n of %2 threads, %3 of memory</numerusform>
+            <numerusform>%1: %n of %2 threads, %3 of memory</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>neuroshard::ui::OverviewPage</name>
+    <message numerus="yes">
+        <source>%n layer(s)</source>
+        <translation>
+            <numerusform>%n layer</numerusform>
+            <numerusform>%n layers</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n expert(s)</source>
+        <translation>
+            <numerusform>%n expert</numerusform>
+            <numerusform>%n experts</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n thread(s) allowed</source>
+        <translation>
+            <numerusform>%n thread allowed</numerusform>
+            <numerusform>%n threads allowed</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>neuroshard::ui::PruneDialog</name>
+    <message numerus="yes">
+        <source>Nothing would be removed; %n stay.</source>
+        <translation>
+            <numerusform>Nothing would be removed; %n stays.</numerusform>
+            <numerusform>Nothing would be removed; %n stay.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>neuroshard::ui::StateWords</name>
+    <message numerus="yes">
+        <source> (and %n more)</source>
+        <translation>
+            <numerusform> (and %n more)</numerusform>
+            <numerusform> (and %n more)</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>neuroshard::ui::StatusLine</name>
+    <message numerus="yes">
+        <source> · %n threads</source>
+        <translation>
+            <numerusform> · %n thread</numerusform>
+            <numerusform> · %n threads</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>neuroshard::ui::WorkPanel</name>
+    <message numerus="yes">
+        <source>%1 (%n more to do)</source>
+        <translation>
+            <numerusform>%1 (%n more to do)</numerusform>
+            <numerusform>%1 (%n more to do)</numerusform>
+        </translation>
+    </message>
+</context>
+</TS>

@@ -1,0 +1,244 @@
+#include "tests/support/demo_node.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace neuroshard::testing {
+namespace {
+
+constexpr std::uint64_t steps = 1204, target = 5000;
+constexpr std::uint32_t layers = 6, experts = 8;
+
+// Noise that is the same everywhere: a fraction of a product.
+double noise(std::uint64_t i, double scale) {
+  const double x = std::sin(static_cast<double>(i) * 12.9898) * 43758.5453;
+  return (x - std::floor(x) - 0.5) * scale;
+}
+
+double loss_at(std::uint64_t step) {
+  return 2.9 + 5.5 * std::exp(-static_cast<double>(step) / 260.0);
+}
+
+// The fake core does not merge values as the history does; fours fit into any chart that is asked for.
+void merge_fours(std::vector<node::SeriesBucket>& buckets) {
+  std::vector<node::SeriesBucket> merged;
+  for (std::size_t i = 0; i < buckets.size(); i += 4) {
+    node::SeriesBucket one = buckets[i];
+    const std::size_t end = std::min(buckets.size(), i + 4);
+    double sum = 0;
+    for (std::size_t k = i; k < end; ++k) {
+      one.least = std::min(one.least, buckets[k].least);
+      one.most = std::max(one.most, buckets[k].most);
+      sum += buckets[k].mean;
+    }
+    one.width = one.count = end - i;
+    one.mean = sum / static_cast<double>(end - i);
+    merged.push_back(one);
+  }
+  buckets = std::move(merged);
+}
+
+void add_series(FakeNode& node) {
+  for (std::uint64_t step = 1; step <= steps; ++step) {
+    const double loss = loss_at(step) + noise(step, 0.5);
+    node.series["loss"].push_back({step, 1, 1, loss, loss, loss});
+    const double rate = step < 100 ? 3e-4 * static_cast<double>(step) / 100
+                                   : 3e-4 * (0.55 + 0.45 * std::cos(static_cast<double>(step) / 1600));
+    node.series["lr"].push_back({step, 1, 1, rate, rate, rate});
+    const double norm =
+        0.8 + 3 * std::exp(-static_cast<double>(step) / 90.0) + std::abs(noise(step * 7, 0.7));
+    node.series["grad_norm"].push_back({step, 1, 1, norm, norm, norm});
+    const double speed = (step > 600 && step < 660 ? 5200 : 7100) + noise(step * 3, 500);
+    node.series["tokens_per_s"].push_back({step, 1, 1, speed, speed, speed});
+    const double seconds = 4096 / speed;
+    node.series["step_seconds"].push_back({step, 1, 1, seconds, seconds, seconds});
+    if (step % 100 == 0) {
+      const double held = loss_at(step) + 0.12;
+      node.series["val_loss"].push_back({step, 1, 1, held, held, held});
+    }
+  }
+  for (auto& [name, buckets] : node.series)
+    if (name != "val_loss") merge_fours(buckets);
+}
+
+void add_model(FakeNode& node) {
+  node.slots.push_back({"embed", "embed", 0, 0, 1'048'576, 16u << 20, true, 1});
+  for (std::uint32_t layer = 0; layer < layers; ++layer) {
+    node.slots.push_back({"layer " + std::to_string(layer), "layer", layer, 0, 262'912, 4u << 20, true, 1});
+    for (std::uint32_t expert = 0; expert < experts; ++expert) {
+      node.slots.push_back({"expert " + std::to_string(layer) + "." + std::to_string(expert), "expert", layer,
+                            expert, 393'216, 6u << 20, true, 1});
+      const double even = 1 + noise(layer * 31 + expert * 7 + 3, 1.1);
+      node.experts.push_back({layer, expert, even / experts, noise(layer + expert, 0.02), true, 1,
+                              static_cast<std::uint64_t>(even * 616'448 * 2 / experts)});
+    }
+  }
+  node.slots.push_back({"head", "head", 0, 0, 1'048'832, 16u << 20, true, 1});
+}
+
+void add_checkpoints(FakeNode& node, WallTime now) {
+  std::string parent;
+  const struct {
+    std::uint64_t step;
+    int minutes;
+    const char* name;
+  } saves[] = {{200, 170, "0000000200-df2e427f"},
+               {400, 140, "0000000400-1c09ab34"},
+               {600, 112, "0000000600-77e1f2d0"},
+               {800, 80, "0000000800-a3b4c5d6"},
+               {600, 78, ""},
+               {1000, 40, "0000001000-5e6f7a8b"},
+               {1200, 3, "0000001200-90ab12cd"}};
+  for (const auto& save : saves) {
+    if (save.name[0] == 0) {  // went back
+      parent = "0000000600-77e1f2d0";
+      continue;
+    }
+    node::CheckpointEntry entry;
+    entry.name = save.name;
+    entry.step = save.step;
+    entry.at = now - std::chrono::minutes(save.minutes);
+    entry.bytes = 251u << 20;
+    entry.loss = loss_at(save.step);
+    entry.held_out_loss = loss_at(save.step) + 0.12;
+    entry.pinned = save.step == 600;
+    entry.hash = std::string(56, 'a') + std::string(save.name).substr(11);
+    entry.parent = parent;
+    if (save.step < 1000) {
+      entry.verified_at = now - std::chrono::minutes(30);
+      entry.intact = true;
+    }
+    parent = save.name;
+    node.checkpoints.insert(node.checkpoints.begin(), entry);
+  }
+}
+
+void add_data(FakeNode& node) {
+  node.data.source = "/srv/books";
+  node.data.train_tokens = 2'190'000;
+  node.data.held_out_tokens = 251'800;
+  node.data.text_bytes = 9u << 20;
+  node.data.cache_bytes = 5u << 20;
+  node.data.cache_limit_bytes = 1u << 30;
+  node.data.tokens_seen = steps * 4096;
+  node.data.epochs = static_cast<double>(steps) * 4096 / 2'190'000;
+  node.data.vocabulary = 4096;
+  node.data.merges = 3837;
+  node.data.tokenizer_hash = std::string(64, 'b');
+  node.data.bytes_per_token = 3.72;
+  for (std::uint64_t i = 0; i < 6; ++i)
+    node.data.shards.push_back({i, "shard-" + std::to_string(i) + ".pt", i < 5 ? "cached" : "downloading",
+                                365'000, 1'460'000, i == 2, std::string(64, 'c')});
+  node.data.shard_count = node.data.shards.size();
+}
+
+void add_logs(FakeNode& node, WallTime now) {
+  const struct {
+    LogLevel level;
+    const char* category;
+    const char* message;
+  } lines[] = {{LogLevel::Info, "engine", "the data directory is open"},
+               {LogLevel::Info, "data", "41 files, 9 MB of text, 2.19M tokens to train on"},
+               {LogLevel::Info, "train", "training goes on from step 1000"},
+               {LogLevel::Warning, "storage", "saving took 4.1 s; the disk is slow"},
+               {LogLevel::Info, "checkpoint", "wrote 0000001200-90ab12cd (251 MiB)"}};
+  std::uint64_t sequence = 0;
+  for (int round = 0; round < 8; ++round)
+    for (const auto& line : lines) {
+      node::LogEntry entry;
+      entry.sequence = ++sequence;
+      entry.at = now - std::chrono::minutes(200) + std::chrono::minutes(4) * static_cast<int>(sequence);
+      entry.record.level = line.level;
+      entry.record.category = line.category;
+      entry.record.message = line.message;
+      node.logs.push_back(entry);
+    }
+}
+
+void add_settings(FakeNode& node) {
+  const auto add = [&node](const char* name, const char* title, const char* group, const char* type,
+                           const char* value, const char* help, const char* unit = "",
+                           const char* choices = "") {
+    node::SettingEntry entry;
+    entry.name = name;
+    entry.title = title;
+    entry.group = group;
+    entry.type = type;
+    entry.value = entry.default_value = value;
+    entry.help = help;
+    entry.unit = unit;
+    entry.choices = choices;
+    entry.origin = "default";
+    entry.most = 1'000'000;
+    node.settings.push_back(entry);
+  };
+  add("memory_limit", "Memory limit", "Limits", "bytes", "2GiB",
+      "The whole process stays below it; 0 = no limit.");
+  add("cpu_threads", "Processor threads", "Limits", "integer", "2", "Threads that compute.");
+  add("pause_on_battery", "Pause on battery", "Power", "choice", "on",
+      "Training waits until the machine is on mains.", "", "on|off");
+  add("pause_on_metered", "Pause on a metered link", "Power", "choice", "on",
+      "Training waits while the connection is paid by volume.", "", "on|off");
+  add("checkpoint_interval", "Time between checkpoints", "Storage", "duration", "10min",
+      "How much work a crash can cost.");
+}
+
+void fill_snapshot(node::Snapshot& next, WallTime now) {
+  next.taken = now;
+  next.state = node::RunState::Training;
+  next.contributing = true;
+  next.identity = {std::string(64, 'd'), "26870dc7719c62a5", "3f2b9a34-6f0f-4e55-9d30-0c60d4a9a7d1", false};
+  next.program.version = "0.1.0";
+  next.program.started = now - std::chrono::hours(3);
+  next.program.network = "solo";
+  next.program.data_directory = "/srv/neuroshard";
+  next.compute = {"AMD EPYC 7763, 2 cores", "oneDNN 2.6.3 sgemm", "avx2", "fp32", 2};
+  next.model = {layers, 256, experts, 2, 4096, 256, 21'970'000, 6'770'000};
+  node::StepView step;
+  step.step = steps;
+  step.loss = loss_at(steps) + noise(steps, 0.5);
+  step.learning_rate = 2.4e-4;
+  step.gradient_norm = 0.93;
+  step.tokens = steps * 4096;
+  step.tokens_per_second = 7132;
+  step.balance = 1.08;
+  step.compute_seconds = 0.498;
+  step.optimizer_seconds = 0.052;
+  step.data_seconds = 0.004;
+  step.waiting_seconds = 0.021;
+  next.training.last_step = step;
+  next.training.smoothed_loss = loss_at(steps);
+  next.training.last_evaluation = node::EvaluationView{1200, loss_at(1200) + 0.12, 1.62};
+  next.training.best_evaluation_loss = loss_at(1200) + 0.12;
+  next.training.step = steps;
+  next.training.target_step = target;
+  next.training.data_source = "/srv/books";
+  next.training.activity = "training";
+  next.checkpoint.newest = "0000001200-90ab12cd";
+  next.resources.resident_bytes = 1'430'000'000;
+  next.resources.memory_limit_bytes = 2ull << 30;
+  next.resources.memory_total_bytes = 16ull << 30;
+  next.resources.directory_bytes = 1'830'000'000;
+  next.resources.disk_free_bytes = 38'000'000'000;
+  next.resources.cpu_share = 0.93;
+  next.alerts.push_back({"disk_low", node::Severity::Warning,
+                         "Less than 40 GB are free: old checkpoints can be removed.",
+                         now - std::chrono::minutes(12)});
+}
+
+}  // namespace
+
+std::shared_ptr<FakeNode> make_demo_node(const Clock& clock) {
+  auto node = std::make_shared<FakeNode>();
+  const WallTime now = clock.wall_now();
+  add_series(*node);
+  add_model(*node);
+  add_checkpoints(*node, now);
+  add_data(*node);
+  add_logs(*node, now);
+  add_settings(*node);
+  node->publish([now](node::Snapshot& next) { fill_snapshot(next, now); });
+  return node;
+}
+
+}  // namespace neuroshard::testing

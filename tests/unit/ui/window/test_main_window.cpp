@@ -1,0 +1,269 @@
+// The window over a fake core: pages, the state and its reasons, the controls that steer, alerts, and a core
+// that goes away.
+#include <QAbstractButton>
+#include <QListWidget>
+#include <QMenu>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QStackedWidget>
+#include <QToolButton>
+#include <QtTest>
+
+#include "tests/unit/ui/window/layout_checks.h"
+#include "tests/unit/ui/window/window_fixture.h"
+#include "ui/pages/training_page.h"
+#include "ui/text/translation.h"
+#include "ui/widgets/banner.h"
+#include "ui/widgets/cell_grid.h"
+#include "ui/widgets/plot_panel.h"
+
+using namespace neuroshard;
+using namespace neuroshard::ui;
+
+class MainWindowTest : public QObject {
+  Q_OBJECT
+
+  std::unique_ptr<WindowFixture> fixture_;
+
+  template <class W>
+  W* find(const char* name) {
+    W* found = fixture_->window->findChild<W*>(QString::fromLatin1(name));
+    if (found == nullptr) qFatal("there is no %s", name);
+    return found;
+  }
+  QToolButton* pill() { return find<QToolButton>("state_pill"); }
+  bool commanded(const char* text) {
+    const auto all = fixture_->node->commands();
+    return std::find(all.begin(), all.end(), std::string(text)) != all.end();
+  }
+
+ private Q_SLOTS:
+  void initTestCase() { install_translation(*qApp, QStringLiteral("en")); }
+  void init() {
+    fixture_ = std::make_unique<WindowFixture>();
+    fixture_->window->show();
+    QTRY_VERIFY(pill()->text().contains("Training"));
+  }
+  void cleanup() { fixture_.reset(); }
+
+  void pages_are_made_when_first_opened() {
+    MainWindow& window = *fixture_->window;
+    QCOMPARE(window.current_page(), QString("overview"));
+    QCOMPARE(window.findChildren<Page*>().size(), 1);
+    QSignalSpy opened(&window, &MainWindow::page_opened);
+    window.open_page("training");
+    QCOMPARE(opened.takeFirst().at(0).toString(), QString("training"));
+    QCOMPARE(window.findChildren<Page*>().size(), 2);
+    window.open_page("no such page");
+    QCOMPARE(window.current_page(), QString("training"));
+    QTest::keyClick(&window, Qt::Key_1, Qt::ControlModifier);
+    QCOMPARE(window.current_page(), QString("overview"));
+  }
+  void the_rail_shows_icons_only_where_it_is_narrow() {
+    auto* rail = find<QListWidget>("rail");
+    QCOMPARE(rail->item(0)->text(), QString("Overview"));
+    fixture_->window->resize(800, 600);
+    QTRY_COMPARE(rail->item(0)->text(), QString());
+    QCOMPARE(rail->item(0)->data(Qt::AccessibleTextRole).toString(), QString("Overview"));
+    QVERIFY(rail->item(0)->toolTip().contains("Overview"));
+  }
+  void the_switch_pauses_and_the_reason_is_shown() {
+    QTest::mouseClick(find<QAbstractButton>("contribute"), Qt::LeftButton);
+    QTRY_VERIFY(commanded("contribute off"));
+    QTRY_VERIFY(pill()->text().contains("Paused"));
+    QVERIFY(!pill()->toolTip().isEmpty());
+    QTRY_VERIFY(!find<QAbstractButton>("contribute")->isChecked());
+    QTest::keyClick(find<QAbstractButton>("contribute"), Qt::Key_Space);
+    QTRY_VERIFY(commanded("contribute on"));
+    QTRY_VERIFY(pill()->text().contains("Training"));
+  }
+  void a_refused_command_is_told_and_the_switch_goes_back() {
+    fixture_->node->refuse(make_error(ErrorCode::Busy, "another change is under way"));
+    QTest::mouseClick(find<QAbstractButton>("contribute"), Qt::LeftButton);
+    QTRY_VERIFY(fixture_->window->findChild<Banner*>("banner_command") != nullptr);
+    QVERIFY(find<Banner>("banner_command")->content().text.contains("another change is under way"));
+    QTRY_VERIFY(find<QAbstractButton>("contribute")->isChecked());
+  }
+  void rules_that_pause_are_all_listed_and_can_be_ignored() {
+    QVERIFY(!find<QPushButton>("run_anyway")->isVisible());
+    fixture_->node->publish([](node::Snapshot& next) {
+      next.state = node::RunState::Paused;
+      next.pause_reasons = {{"battery", "on battery, 63 %: goes on with mains power", {}, true},
+                            {"metered", "the connection is paid by volume", {}, true}};
+    });
+    QTRY_VERIFY(find<QPushButton>("run_anyway")->isVisible());
+    QVERIFY(pill()->toolTip().contains("on battery, 63 %"));
+    QVERIFY(pill()->toolTip().contains("paid by volume"));
+    QVERIFY(pill()->accessibleName().contains("on battery"));
+    QTest::mouseClick(find<QPushButton>("run_anyway"), Qt::LeftButton);
+    QTRY_VERIFY(!fixture_->node->commands().empty());
+    QVERIFY(fixture_->node->commands().back().find("3600") != std::string::npos);
+    // The user's own pause is not a rule.
+    fixture_->node->publish([](node::Snapshot& next) {
+      next.pause_reasons = {{"user", "you switched contributing off", {}, false}};
+    });
+    QTRY_VERIFY(!find<QPushButton>("run_anyway")->isVisible());
+  }
+  void snooze_has_an_end_and_says_it() {
+    QMenu* menu = find<QToolButton>("snooze")->menu();
+    menu->actions().at(1)->trigger();
+    QTRY_VERIFY(commanded("snooze 3600"));
+    const WallTime end = fixture_->clock.wall_now() + std::chrono::minutes(30);
+    fixture_->node->publish([end](node::Snapshot& next) {
+      next.state = node::RunState::Paused;
+      next.snoozed_until = end;
+      next.pause_reasons = {{"snooze", "snoozed", end, false}};
+    });
+    QTRY_VERIFY2(pill()->text().contains("22:43"), qPrintable(pill()->text()));
+  }
+  void urgent_alerts_stand_over_every_page_until_over() {
+    fixture_->node->publish([](node::Snapshot& next) {
+      next.alerts = {
+          {"training_failed", node::Severity::Critical, "The disk refused a write. Free some space.", {}}};
+    });
+    QTRY_VERIFY(fixture_->window->findChild<Banner*>("banner_alert_training_failed") != nullptr);
+    fixture_->node->publish([](node::Snapshot& next) { next.alerts.clear(); });
+    QTRY_VERIFY(fixture_->window->findChild<Banner*>("banner_alert_training_failed") == nullptr);
+  }
+  void a_core_that_went_leaves_dimmed_values_and_a_banner() {
+    fixture_->bridge.attach(nullptr);
+    QTRY_VERIFY(fixture_->window->findChild<Banner*>("banner_core") != nullptr);
+    QVERIFY(pill()->text().contains("not running"));
+    QVERIFY(!find<QAbstractButton>("contribute")->isEnabled());
+    QVERIFY(fixture_->window->findChild<QStackedWidget*>()->graphicsEffect() != nullptr);
+    fixture_->bridge.attach(fixture_->node);
+    QTRY_VERIFY(fixture_->window->findChild<Banner*>("banner_core") == nullptr);
+    QVERIFY(fixture_->window->findChild<QStackedWidget*>()->graphicsEffect() == nullptr);
+  }
+  void banners_stand_in_the_order_of_urgency() {
+    BannerContent content;
+    content.title = "note";
+    fixture_->window->show_banner("a", content);
+    content.tone = Tone::Danger;
+    fixture_->window->show_banner("b", content);
+    content.tone = Tone::Warning;
+    fixture_->window->show_banner("c", content);
+    QTRY_VERIFY(find<Banner>("banner_b")->y() < find<Banner>("banner_c")->y());
+    QVERIFY(find<Banner>("banner_c")->y() < find<Banner>("banner_a")->y());
+    fixture_->window->clear_banner("b");
+    fixture_->window->clear_banner("never shown");
+  }
+  // The rule: what is drawn equals the core's own data.
+  void the_training_page_draws_the_cores_series() {
+    fixture_->window->open_page("training");
+    auto* page = qobject_cast<TrainingPage*>(fixture_->window->page("training"));
+    const PlotWidget* plot = page->loss_panel()->plot();
+    QTRY_VERIFY(!plot->empty());
+    const auto& core = fixture_->node->series["loss"];
+    const auto& drawn = plot->series().at(0).points;
+    QCOMPARE(drawn.size(), core.size());
+    for (std::size_t i = 0; i < core.size(); i += 25) QCOMPARE(drawn[i].mean, core[i].mean);
+    QCOMPARE(plot->series().at(1).points.size(), fixture_->node->series["val_loss"].size());
+    QCOMPARE(plot->visible_range(), (PlotRange{0, 1204}));
+    // Six checkpoints, and one way back: 1000 went on from 600 although 800 had been written.
+    QTRY_COMPARE(plot->marks().size(), 7u);
+    QCOMPARE(std::count_if(
+                 plot->marks().begin(), plot->marks().end(),
+                 [](const PlotMark& mark) { return mark.kind == PlotMarkKind::Restore && mark.x == 600; }),
+             1);
+  }
+  void zooming_asks_for_that_range_only() {
+    fixture_->window->open_page("training");
+    auto* page = qobject_cast<TrainingPage*>(fixture_->window->page("training"));
+    PlotWidget* plot = page->loss_panel()->plot();
+    QTRY_VERIFY(!plot->empty());
+    plot->zoom_to({500, 600});
+    QTRY_VERIFY(plot->series().at(0).points.size() <= 27);
+    QVERIFY(plot->series().at(0).points.front().x >= 498);
+    QVERIFY(plot->series().at(0).points.back().x <= 604);
+  }
+  void the_layer_map_and_the_loads_are_the_cores() {
+    fixture_->window->open_page("network");
+    auto* map = find<CellGrid>("layer_map");
+    QTRY_COMPARE(map->content().columns.size(), 8);  // embedding, six layers, head
+    QCOMPARE(map->content().rows.size(), 9);         // shared, eight experts
+    int cells = 0;
+    for (const GridCell& cell : map->content().cells) cells += cell.description.isEmpty() ? 0 : 1;
+    QCOMPARE(cells, int(fixture_->node->slots.size()));
+    fixture_->window->open_page("experts");
+    auto* matrix = find<CellGrid>("expert_matrix");
+    QTRY_COMPARE(matrix->content().cells.size(), 48u);
+    QCOMPARE(matrix->content().cells[11].text,
+             QLocale().toString(fixture_->node->experts[11].share * 8, 'f', 2));
+  }
+  void starting_and_stopping_go_to_the_core() {
+    fixture_->window->open_page("training");
+    QTRY_VERIFY(find<QPushButton>("training_stop")->isEnabled());
+    QVERIFY(!find<QPushButton>("training_start")->isEnabled());
+    QTest::mouseClick(find<QPushButton>("training_stop"), Qt::LeftButton);
+    QTRY_VERIFY(commanded("stop training"));
+    fixture_->node->publish([](node::Snapshot& next) { next.state = node::RunState::Idle; });
+    QTRY_VERIFY(find<QPushButton>("training_start")->isEnabled());
+    find<QLineEdit>("training_source")->setText("/srv/books");
+    QTest::mouseClick(find<QPushButton>("training_start"), Qt::LeftButton);
+    QTRY_VERIFY(commanded("train /srv/books 0 0"));
+  }
+  // Repaints are bounded by the bridge's ticks, whatever the core does.
+  void a_flood_of_snapshots_is_few_frames() {
+    fixture_->window->open_page("training");
+    auto* page = qobject_cast<TrainingPage*>(fixture_->window->page("training"));
+    PlotWidget* plot = page->loss_panel()->plot();
+    QTRY_VERIFY(!plot->empty());
+    QSignalSpy ticks(&fixture_->bridge, &Bridge::snapshot_changed);
+    const int before = plot->frames();
+    for (int i = 0; i < 2000; ++i)
+      fixture_->node->publish([i](node::Snapshot& next) { next.training.step = 1204 + std::uint64_t(i); });
+    QTRY_VERIFY(fixture_->bridge.snapshot()->training.step == 3203);
+    QTRY_VERIFY(plot->frames() > before);
+    // A frame for a tick's range, and one for the answer of each round of questions.
+    QVERIFY2(plot->frames() - before <= 2 * ticks.count() + 2,
+             qPrintable(QString("%1 frames, %2 ticks").arg(plot->frames() - before).arg(ticks.count())));
+  }
+  void hidden_windows_draw_nothing() {
+    fixture_->window->hide();
+    QSignalSpy ticks(&fixture_->bridge, &Bridge::snapshot_changed);
+    fixture_->node->publish([](node::Snapshot& next) { next.state = node::RunState::Idle; });
+    QTRY_VERIFY(ticks.count() > 0);
+    QVERIFY(pill()->text().contains("Training"));
+    fixture_->window->show();
+    QVERIFY(pill()->text().contains("Idle"));
+  }
+  void closing_is_the_applications_decision() {
+    bool may = false;
+    fixture_->window->may_close = [&may] { return may; };
+    QVERIFY(!fixture_->window->close());
+    QVERIFY(fixture_->window->isVisible());
+    may = true;
+    QVERIFY(fixture_->window->close());
+  }
+  // Tab goes from the rail through the header and then into the page, and comes round.
+  void tab_reaches_everything_in_reading_order() {
+    MainWindow& window = *fixture_->window;
+    window.activateWindow();
+    auto* rail = find<QListWidget>("rail");
+    rail->setFocus();
+    QTRY_VERIFY(rail->hasFocus());
+    QList<QWidget*> visited;
+    for (int i = 0; i < 200; ++i) {
+      QTest::keyClick(window.focusWidget(), Qt::Key_Tab);
+      QWidget* at = window.focusWidget();
+      if (at == rail) break;
+      QVERIFY2(!visited.contains(at), qPrintable("a ring without the rail at " + describe(at)));
+      visited << at;
+    }
+    QCOMPARE(window.focusWidget(), rail);
+    for (QWidget* widget : window.findChildren<QWidget*>())
+      if (focusable(widget) && widget != rail &&
+          qobject_cast<QAbstractScrollArea*>(widget->parentWidget()) == nullptr)
+        QVERIFY2(visited.contains(widget), qPrintable("not reached: " + describe(widget)));
+    const auto page_at = std::find_if(visited.begin(), visited.end(), [&window](QWidget* w) {
+      return window.page("overview")->isAncestorOf(w);
+    });
+    const auto header_at = visited.indexOf(find<QWidget>("contribute"));
+    QVERIFY(header_at >= 0);
+    QVERIFY(page_at == visited.end() || page_at - visited.begin() > header_at);
+  }
+};
+
+QTEST_MAIN(MainWindowTest)
+#include "test_main_window.moc"
