@@ -139,9 +139,15 @@ void Application::start() {
   } else {
     window_->show();
   }
-  if (!arguments_.link.isEmpty()) handle_link(arguments_.link);
-  if (arguments_.setup) return open_setup();
-  look_for_data_now();
+  if (arguments_.setup) {
+    open_setup();
+  } else {
+    look_for_data_now();
+  }
+  // Asks, so it comes when the window stands.
+  if (!arguments_.link.isEmpty())
+    QMetaObject::invokeMethod(
+        this, [this] { handle_link(arguments_.link); }, Qt::QueuedConnection);
 }
 
 void Application::called(const Arguments& arguments) {

@@ -137,6 +137,8 @@ void CoreSupervisor::on_absent(const CoreAbsence& why) {
 }
 
 void CoreSupervisor::on_ended(const CoreExit& exit) {
+  // Ours gave way to another core, which came first and is the one that we talk to.
+  if (status_.phase == CorePhase::Running && exit.pid != status_.process.pid) return;
   switch (status_.phase) {
     case CorePhase::Stopping: detach(); return finish_stop(true);
     case CorePhase::Starting:

@@ -83,6 +83,7 @@ class TestSupervisor : public QObject {
   void quit_gives_up_after_the_limit();
   void a_restarted_app_knows_its_own_core();
   void a_core_that_is_silent_is_not_started_twice();
+  void a_core_that_came_first_is_used();
   void nothing_is_started_without_its_data();
   void another_computer_is_never_started();
 
@@ -331,6 +332,15 @@ void TestSupervisor::a_core_that_is_silent_is_not_started_twice() {
   link_->go(CoreAbsence::Kind::Silent);
   QCOMPARE(launcher_->requests.size(), std::size_t{1});
   link_->come(*launcher_->pid());
+  QCOMPARE(phase(), CorePhase::Running);
+}
+
+void TestSupervisor::a_core_that_came_first_is_used() {
+  open();
+  link_->go(CoreAbsence::Kind::None);
+  link_->come(7);  // somebody started one at the same moment
+  QVERIFY(!supervisor_->status().ours);
+  launcher_->end(false, 75, "process 7 has it");
   QCOMPARE(phase(), CorePhase::Running);
 }
 

@@ -34,9 +34,11 @@ class AppFixture {
   }
   ~AppFixture() {
     // A core that is left is ended by its number, and only if it is the one that this app started.
-    const auto process = app_ ? app_->supervisor().status().process : platform::ProcessIdentity{};
+    const auto status = app_ ? app_->supervisor().status() : gui::CoreStatus{};
     app_.reset();
-    if (process.pid != 0) QProcess::execute("kill", {"-9", QString::number(process.pid)});
+    const std::int64_t pid = status.ours ? status.process.pid : 0;
+    if (pid != 0 && pid != QCoreApplication::applicationPid())
+      QProcess::execute("kill", {"-9", QString::number(pid)});
   }
 
   QString path(const QString& name) const { return folder_.filePath(name); }

@@ -135,7 +135,7 @@ void TestBridge::the_inbox_is_bounded_and_keeps_outcomes() {
   inbox.begin_call();
   inbox.end_call(5);
   inbox.put(node::CommandDone{5, std::nullopt, {}});
-  for (int i = 0; i < 100000; ++i) {
+  for (int i = 0; i < 5000; ++i) {
     inbox.put(node::AlertRaised{{"key" + std::to_string(i % 2000), node::Severity::Notice, "", {}}});
     inbox.put(node::CommandDone{1000u + static_cast<node::CommandId>(i), std::nullopt, {}});
     inbox.put(node::CommandProgress{5, "reading", static_cast<std::uint64_t>(i), 0});
