@@ -203,7 +203,7 @@ void Picture::write_inner_edges(const SvgLayout& layout) {
       const double x1 = layout.x[u], y1 = layout.y[u] + svg_box_height / 2;
       const double x2 = layout.x[v], y2 = layout.y[v] - svg_box_height / 2;
       const bool far = layout.row[v] > layout.row[u] + 1 && std::abs(x1 - x2) < svg_box_width;
-      const double swing = far ? svg_box_width * 0.62 : 0;
+      const double swing = far ? svg_box_width * 0.82 : 0;
       const double bend = std::max(8.0, (y2 - y1) / 2);
       svg_ += fmt::format(
           "<path d=\"M{:.1f} {:.1f}C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}\" class=\"edge\"/>\n", x1, y1,
@@ -218,16 +218,18 @@ void Picture::write_transfer(const SvgLayout& layout, NodeIndex from, std::uint3
   double y = 0;
   for (const NodeIndex v : readers) y += layout.y[v];
   y /= static_cast<double>(readers.size());
-  const double x1 = layout.x[from] + svg_box_width / 2, y1 = layout.y[from];
+  // Level to the edge of its column first: a slanted line would cross what stands below.
+  const SvgColumn& home = layout.columns[layout.block_of[from]];
+  const double x1 = layout.x[from] + svg_box_width / 2, y1 = layout.y[from], edge = home.left + home.width;
   const double port = layout.columns[to].left;
-  const double bend = (port - x1) / 2;
+  const double bend = (port - edge) / 2;
   const char* line = colours_of(layout.block_of[from]).line;
   svg_ += fmt::format(
-      "<path d=\"M{:.1f} {:.1f}C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}\" class=\"cut\" "
+      "<path d=\"M{:.1f} {:.1f}H{:.1f}C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}\" class=\"cut\" "
       "stroke=\"{}\"><title>{} to "
       "block {}, {}</title></path>\n<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n",
-      x1, y1, x1 + bend, y1, port - bend, y, port, y, line, escaped(graph_.nodes[from].id, 60), to + 1,
-      size_text(graph_.nodes[from].output_bytes), port, y, line);
+      x1, y1, edge, edge + bend, y1, port - bend, y, port, y, line, escaped(graph_.nodes[from].id, 60),
+      to + 1, size_text(graph_.nodes[from].output_bytes), port, y, line);
   for (const NodeIndex v : readers) {
     const double end = layout.x[v] - svg_box_width / 2;
     svg_ += fmt::format(
