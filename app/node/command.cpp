@@ -56,7 +56,8 @@ class HelpFormatter final : public CLI::Formatter {
     }
     if (path.empty()) path = name;
     std::string text = app->get_description() + "\n\nUsage: " + path;
-    const auto commands = app->get_subcommands([](const CLI::App*) { return true; });
+    // A command without a group is for programs.
+    const auto commands = app->get_subcommands([](const CLI::App* c) { return !c->get_group().empty(); });
     for (const CLI::Option* option : app->get_options()) {
       if (!option->get_positional()) continue;
       text += option->get_required() ? " " + option->get_name(true) : " [" + option->get_name(true) + "]";

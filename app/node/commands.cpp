@@ -9,6 +9,7 @@ void add_generate_command(CLI::App& root, CommandContext& context);
 void add_genesis_command(CLI::App& root, CommandContext& context);
 void add_network_command(CLI::App& root, CommandContext& context);
 void add_partition_command(CLI::App& root, CommandContext& context);
+void add_partition_worker_command(CLI::App& root, CommandContext& context);
 void add_train_command(CLI::App& root, CommandContext& context);
 void add_wallet_command(CLI::App& root, CommandContext& context);
 void add_run_command(CLI::App& root, CommandContext& context);
@@ -37,6 +38,7 @@ void add_all_commands(CLI::App& root, CommandContext& context) {
   add_network_command(root, context);
   add_checkpoint_command(root, context);
   add_partition_command(root, context);
+  add_partition_worker_command(root, context);
   add_settings_command(root, context);
   add_bench_command(root, context);
 }

@@ -7,6 +7,9 @@
 
 #include "app/node/command.h"
 #include "app/node/partition_input.h"
+#include "app/node/partition_pipeline.h"
+#include "app/node/partition_script.h"
+#include "app/node/quantity.h"
 #include "core/placement/drawing.h"
 #include "core/placement/graph_json.h"
 #include "core/placement/partition.h"
@@ -21,37 +24,16 @@ using placement::Peer;
 
 struct PartitionFlags {
   PartitionInputFlags input;
+  std::string save;
   std::string peers;
   std::uint32_t k = 0;
   std::string memory, bandwidth, stream_bandwidth;
   double time_limit = 8;
   std::uint64_t seed = 1;
   bool dot = false, svg = false;
+  bool run = false;
+  std::uint64_t batches = 0;
 };
-
-// "4096", "8e9", "512MiB", "1.5GB".
-Expected<double> parse_bytes(const std::string& flag, const std::string& text) {
-  static constexpr std::pair<std::string_view, double> units[] = {
-      {"KiB", 1024.}, {"MiB", 1048576.}, {"GiB", 1073741824.}, {"TiB", 1099511627776.},
-      {"KB", 1e3},    {"MB", 1e6},       {"GB", 1e9},          {"TB", 1e12},
-      {"B", 1}};
-  std::string number = text;
-  double unit = 1;
-  for (const auto& [name, factor] : units) {
-    if (number.size() <= name.size() || number.substr(number.size() - name.size()) != name) continue;
-    number.resize(number.size() - name.size());
-    unit = factor;
-    break;
-  }
-  double value = 0;
-  if (!CLI::detail::lexical_cast(number, value) || !std::isfinite(value) || !(value > 0) ||
-      value * unit > placement::max_quantity) {
-    return make_error(
-        ErrorCode::InvalidArgument,
-        fmt::format("{} is \"{}\"; give a positive number of bytes like 8e9 or 512MiB", flag, text));
-  }
-  return value * unit;
-}
 
 Expected<std::vector<Peer>> read_peers(const PartitionFlags& flags, std::size_t nodes,
                                        CommandContext& context) {
@@ -89,9 +71,29 @@ Expected<std::vector<Peer>> read_peers(const PartitionFlags& flags, std::size_t 
   return peers;
 }
 
-nlohmann::ordered_json to_json(const ComputationGraph& graph, const std::vector<Peer>& peers,
+// What the times come from, where the graph itself had none; null else.
+nlohmann::ordered_json machine_json(const PartitionInput& input) {
+  if (!input.machine) return nullptr;
+  const placement::MachineModel& model = input.machine->model;
+  return {{"flops_per_second", model.flops},  {"memory_bytes_per_second", model.memory_bandwidth},
+          {"launch_seconds", model.launch},   {"source", input.machine->source},
+          {"graph_flops", input.total.flops}, {"graph_bytes", input.total.bytes}};
+}
+
+void print_machine(const PartitionInput& input, Output& output) {
+  if (!input.machine) return;
+  const placement::MachineModel& model = input.machine->model;
+  output.line(fmt::format("machine      {:.4g} GFLOP/s, {:.3g} GB/s, {:.3g} us per operation ({})",
+                          model.flops / 1e9, model.memory_bandwidth / 1e9, model.launch * 1e6,
+                          input.machine->source));
+  output.line(fmt::format("model        {:.5g} GFLOP, {:.4g} GB moved per request", input.total.flops / 1e9,
+                          input.total.bytes / 1e9));
+}
+
+nlohmann::ordered_json to_json(const PartitionInput& input, const std::vector<Peer>& peers,
                                const PartitionFlags& flags, const PartitionResult& result, double seconds,
                                const std::string& convention) {
+  const ComputationGraph& graph = input.graph;
   nlohmann::ordered_json blocks = nlohmann::ordered_json::array();
   for (const BlockReport& block : result.blocks) {
     nlohmann::ordered_json ids = nlohmann::ordered_json::array();
@@ -121,12 +123,15 @@ nlohmann::ordered_json to_json(const ComputationGraph& graph, const std::vector<
           {"seconds", seconds},
           {"interrupted", result.interrupted},
           {"convention", convention},
+          {"machine", machine_json(input)},
           {"blocks", std::move(blocks)}};
 }
 
-void print_table(const ComputationGraph& graph, const std::vector<Peer>& peers, const PartitionResult& result,
+void print_table(const PartitionInput& input, const std::vector<Peer>& peers, const PartitionResult& result,
                  double seconds, const std::string& convention, Output& output) {
+  const ComputationGraph& graph = input.graph;
   output.line(fmt::format("convention   {}", convention));
+  print_machine(input, output);
   output.line(fmt::format("graph        {} nodes, {} edges", graph.nodes.size(), graph.edge_count()));
   output.line(fmt::format("bottleneck   {:.6g} {}", result.bottleneck, graph.unit));
   output.line(fmt::format("lower bound  {:.6g} {} ({})", result.lower_bound, graph.unit, result.certificate));
@@ -146,13 +151,57 @@ void print_table(const ComputationGraph& graph, const std::vector<Peer>& peers, 
   }
 }
 
-Expected<void> run_partition(const PartitionFlags& flags, CommandContext& context) {
+// Without --k: what was read, and where it was saved.
+void print_saved(const PartitionInput& input, const PartitionFlags& flags, Output& output) {
+  const ComputationGraph& graph = input.graph;
+  double work = 0, params = 0;
+  for (const placement::GraphNode& node : graph.nodes) {
+    work += node.work;
+    params += node.param_bytes;
+  }
+  output.line(fmt::format("convention   {}", graph.convention));
+  print_machine(input, output);
+  output.line(fmt::format("graph        {} nodes, {} edges, work {:.6g} {}, {:.6g} bytes of parameters",
+                          graph.nodes.size(), graph.edge_count(), work, graph.unit, params));
+  output.line(fmt::format("saved        {}", flags.save));
+  output.json_line({{"saved", flags.save},
+                    {"nodes", graph.nodes.size()},
+                    {"edges", graph.edge_count()},
+                    {"work", work},
+                    {"unit", graph.unit},
+                    {"param_bytes", params},
+                    {"convention", graph.convention},
+                    {"machine", machine_json(input)}});
+}
+
+Expected<void> run_partition(const PartitionFlags& flags, bool cut, CommandContext& context) {
+  if (!cut && flags.save.empty()) {
+    return make_error(ErrorCode::InvalidArgument, "--k is required: at most how many blocks?");
+  }
   if (!(flags.time_limit > 0) || flags.time_limit > 1e6) {
     return make_error(ErrorCode::InvalidArgument, "--time-limit must be a positive number of seconds");
   }
+  PartitionInputFlags input_flags = flags.input;
+  input_flags.script.seed = flags.seed;
+  if (input_flags.costs.empty() && flags.run) input_flags.costs = "measured";
+  NS_ASSIGN_OR_RETURN(const PartitionInput input, read_partition_graph(input_flags, context));
+  if (flags.run && input.script == nullptr) {
+    return make_error(ErrorCode::InvalidArgument,
+                      fmt::format("{} is no TorchScript model, and only such a model can be run in blocks",
+                                  flags.input.graph));
+  }
+  const ComputationGraph& graph = input.graph;
+  if (!flags.save.empty()) NS_RETURN_IF_ERROR(save_graph(graph, flags.save, context));
+  if (!cut) {
+    print_saved(input, flags, context.output);
+    return {};
+  }
   const MonotonicTime start = context.clock.monotonic_now();
-  NS_ASSIGN_OR_RETURN(const ComputationGraph graph, read_partition_graph(flags.input, context));
-  NS_ASSIGN_OR_RETURN(const std::vector<Peer> peers, read_peers(flags, graph.nodes.size(), context));
+  NS_ASSIGN_OR_RETURN(std::vector<Peer> peers, read_peers(flags, graph.nodes.size(), context));
+  if (flags.run && flags.bandwidth.empty()) {
+    NS_ASSIGN_OR_RETURN(const double bandwidth, measure_stream_bandwidth(context));
+    for (Peer& peer : peers) peer.bandwidth = bandwidth;
+  }
   auto problem = placement::make_problem(graph, peers);
   if (!problem.ok()) return std::move(problem).error().with_context(flags.input.graph);
   placement::PartitionOptions options;
@@ -171,13 +220,69 @@ Expected<void> run_partition(const PartitionFlags& flags, CommandContext& contex
   } else if (flags.svg) {
     context.output.raw(placement::to_svg(graph, result));
   } else {
-    print_table(graph, peers, result, seconds, convention, context.output);
-    context.output.json_line(to_json(graph, peers, flags, result, seconds, convention));
+    print_table(input, peers, result, seconds, convention, context.output);
+    nlohmann::ordered_json object = to_json(input, peers, flags, result, seconds, convention);
+    if (flags.run) {
+      const ScriptRun run{flags.batches, peers.front().bandwidth};
+      NS_ASSIGN_OR_RETURN(object["run"], run_script_blocks(*input.script, graph, result, run, context));
+    }
+    context.output.json_line(object);
   }
   return {};
 }
 
 }  // namespace
+
+void add_input_options(CLI::App& partition, PartitionFlags& flags) {
+  PartitionInputFlags& input = flags.input;
+  partition
+      .add_option(
+          "--graph", input.graph,
+          "graph file (JSON or protobuf), ONNX or TorchScript model, or model:PROFILE for a model of ours")
+      ->required()
+      ->type_name("FILE");
+  partition.add_option("--save-graph", flags.save, "write the graph as read, with its costs: .json or .pb")
+      ->type_name("FILE");
+  partition
+      .add_option("--flops", input.machine.flops,
+                  "speed of a peer in matrix products, where the graph has no times; default measured here")
+      ->type_name("FLOP/S");
+  partition
+      .add_option("--memory-bandwidth", input.machine.memory_bandwidth,
+                  "of a peer's memory, where the graph has no times; default measured here")
+      ->type_name("BYTES/S");
+  partition.add_option("--dim", input.dimensions, "size of an open dimension of an ONNX model, like batch=8")
+      ->type_name("NAME=SIZE");
+  partition.add_option("--level", input.level, "of model:PROFILE: what a node is")
+      ->check(CLI::IsMember({"layer", "slot", "operator"}))
+      ->default_str("layer");
+  partition.add_option("--sequences", input.sequences, "of model:PROFILE: sequences in one request")
+      ->default_str("1");
+  partition.add_flag("--training", input.training, "of model:PROFILE: with the backward pass");
+}
+
+void add_script_options(CLI::App& partition, PartitionFlags& flags) {
+  partition
+      .add_option("--input-shape", flags.input.script.input_shapes,
+                  "of a TorchScript model: sizes of a tensor that it takes, like 1x3x224x224 or "
+                  "8x128:int64:50000 (integers below 50000); once per tensor")
+      ->type_name("SIZES[:TYPE[:BELOW]]")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  partition
+      .add_option(
+          "--costs", flags.input.costs,
+          "of a TorchScript model: \"model\" (from operations and bytes, as above) or \"measured\" (its "
+          "operations' times here, one thread); default model, with --run measured")
+      ->check(CLI::IsMember({"model", "measured"}));
+  CLI::Option* run = partition.add_flag(
+      "--run", flags.run,
+      "cut the TorchScript model into processes of this machine, run them as a pipeline, compare outputs and "
+      "speed with the whole model; --bandwidth is then measured unless given");
+  partition.add_option("--batches", flags.batches, "micro-batches to run; default about two seconds of them")
+      ->needs(run);
+  for (const char* other : {"--peers", "--dot", "--svg"}) run->excludes(partition.get_option(other));
+}
 
 void add_partition_command(CLI::App& root, CommandContext& context) {
   auto flags = std::make_shared<PartitionFlags>();
@@ -186,14 +291,21 @@ void add_partition_command(CLI::App& root, CommandContext& context) {
       {"neuroshardd partition --graph model.json --k 4 --bandwidth 1e8",
        "neuroshardd partition --graph model.json --k 4 --memory 8GB --bandwidth 1e8 --json",
        "neuroshardd partition --graph model.json --k 8 --peers peers.json --svg > cut.svg", "",
+       "neuroshardd partition --graph model.onnx --dim batch=8 --k 4 --bandwidth 1e8",
+       "neuroshardd partition --graph model:mainnet --level slot --k 8 --bandwidth 1e8",
+       "neuroshardd partition --graph model.onnx --save-graph graph.json",
+       "neuroshardd partition --graph model.pt --input-shape 1x3x224x224 --k 2 --run", "",
        "A graph is {\"unit\": \"ms\", \"nodes\": [{\"id\": \"b\", \"op\": \"matmul\", \"work\": 0.5,",
        "\"param_bytes\": 4096, \"output_bytes\": 1024, \"inputs\": [\"a\"]}, ...], \"colocate\": [[\"a\", "
-       "\"b\"]]}; the",
-       "public device-placement graphs (nodes with fpgaLatency, edges with cost) are read as well.",
+       "\"b\"]]}, or the",
+       "same as proto/graph.proto; the public device-placement graphs (nodes with fpgaLatency, edges with",
+       "cost) are read as well. Models have no times: theirs come from operations and bytes on a machine of",
+       "--flops and --memory-bandwidth. Formats are told by content. A TorchScript model is a program: it",
+       "runs here, with your rights, to see its sizes. Take one only from somebody you trust.",
        "Peers are [{\"name\": \"x\", \"speed\": 2, \"memory\": 8e9, \"bandwidth\": 1e8, "
        "\"stream_bandwidth\": 0}, ...]."});
-  partition.add_option("--graph", flags->input.graph, "graph file (JSON)")->required()->type_name("FILE");
-  partition.add_option("--k", flags->k, "at most this many blocks, one per peer")->required();
+  add_input_options(partition, *flags);
+  CLI::Option* blocks = partition.add_option("--k", flags->k, "at most this many blocks, one per peer");
   const auto bytes = [&](const char* name, std::string& target, const char* help, const char* type) {
     return partition.add_option(name, target, help)->type_name(type);
   };
@@ -210,7 +322,9 @@ void add_partition_command(CLI::App& root, CommandContext& context) {
   partition.add_option("--seed", flags->seed, "of the random search")->default_str("1");
   CLI::Option* dot = partition.add_flag("--dot", flags->dot, "print the cut graph for Graphviz");
   partition.add_flag("--svg", flags->svg, "print a picture of the cut graph")->excludes(dot);
-  set_body(partition, context, [flags, &context] { return run_partition(*flags, context); });
+  add_script_options(partition, *flags);
+  set_body(partition, context,
+           [flags, blocks, &context] { return run_partition(*flags, blocks->count() > 0, context); });
 }
 
 }  // namespace neuroshard::app
