@@ -27,15 +27,15 @@
 namespace neuroshard::ui {
 
 CheckpointsPage::CheckpointsPage(const Context& context, QWidget* parent) : Page(context, parent) {
-  const PageBody body = make_page_body(this, title());
+  QVBoxLayout* page_column = make_page_column(this);
   work_ = new WorkPanel(bridge(), theme(), this);
   actions_ = new CheckpointActions(bridge(), theme(), *work_, this);
-  build_toolbar(body.column);
+  build_toolbar(page_column);
   undo_ = new Banner(theme(), this);
   undo_->setObjectName(QStringLiteral("undo_banner"));
   undo_->hide();
-  body.column->addWidget(undo_);
-  body.column->addWidget(work_);
+  page_column->addWidget(undo_);
+  page_column->addWidget(work_);
 
   stack_ = new QStackedWidget(this);
   auto* empty = new EmptyState(
@@ -56,7 +56,7 @@ CheckpointsPage::CheckpointsPage(const Context& context, QWidget* parent) : Page
   column->addWidget(timeline_card);
   build_table(column);
   stack_->addWidget(content);
-  body.column->addWidget(stack_, 1);
+  page_column->addWidget(stack_, 1);
 
   connect(timeline_, &CheckpointTimeline::selected, this, &CheckpointsPage::choose);
   connect(timeline_, &CheckpointTimeline::activated, this, [this](const QString& name) {

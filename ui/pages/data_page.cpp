@@ -46,7 +46,7 @@ QString or_dash(const std::string& text) {
 }  // namespace
 
 DataPage::DataPage(const Context& context, QWidget* parent) : Page(context, parent) {
-  const PageBody body = make_page_body(this, title());
+  QVBoxLayout* page_column = make_page_column(this);
   stack_ = new QStackedWidget(this);
   stack_->addWidget(new EmptyState(
       theme(), icon(), tr("No training text yet"),
@@ -67,7 +67,7 @@ DataPage::DataPage(const Context& context, QWidget* parent) : Page(context, pare
   column->addWidget(new TokenizerCard(bridge(), theme()));
   build_shards(column);
   stack_->addWidget(content);
-  body.column->addWidget(stack_, 1);
+  page_column->addWidget(stack_, 1);
   timer_.setInterval(2'000);
   connect(&timer_, &QTimer::timeout, this, &DataPage::ask);
 }

@@ -13,7 +13,7 @@
 namespace neuroshard::ui {
 
 EarningsPage::EarningsPage(const Context& context, QWidget* parent) : Page(context, parent) {
-  const PageBody body = make_page_body(this, title());
+  QVBoxLayout* page_column = make_page_column(this);
   auto* card = new Card;
   auto* empty = new EmptyState(theme(), icon(), tr("Nothing is earned while this node trains alone"),
                                tr("NEURO is credited for work that other nodes have checked. This version "
@@ -24,7 +24,7 @@ EarningsPage::EarningsPage(const Context& context, QWidget* parent) : Page(conte
   empty->set_action(tr("See the network"));
   connect(empty, &EmptyState::action_clicked, this, [this] { navigate(QStringLiteral("network")); });
   card->body()->addWidget(empty, 1);
-  body.column->addWidget(card, 1);
+  page_column->addWidget(card, 1);
   auto* identity = new Card(tr("Where it will go"));
   auto* form = new QFormLayout;
   form->setHorizontalSpacing(2 * grid_step);
@@ -38,7 +38,7 @@ EarningsPage::EarningsPage(const Context& context, QWidget* parent) : Page(conte
   network_ = add(tr("Network"), "earnings_network");
   wallet_ = add(tr("Wallet"), "earnings_wallet");
   identity->body()->addLayout(form);
-  body.column->addWidget(identity);
+  page_column->addWidget(identity);
 }
 
 void EarningsPage::refresh(const node::Snapshot& snapshot) {

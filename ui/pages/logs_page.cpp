@@ -25,29 +25,17 @@
 namespace neuroshard::ui {
 
 LogsPage::LogsPage(const Context& context, QWidget* parent) : Page(context, parent) {
-  const PageBody body = make_page_body(this, title(), false);
-  auto* diagnostics =
-      new QPushButton(theme().icon(QStringLiteral("diagnostics"), Token::Text), tr("Diagnostics …"));
-  diagnostics->setObjectName(QStringLiteral("diagnostics"));
-  diagnostics->setToolTip(tr("Collects what helps to find an error, shows it, and saves it"));
-  connect(diagnostics, &QPushButton::clicked, this, [this] {
-    const auto snapshot = bridge().snapshot();
-    (new DiagnosticsDialog(theme(), this->context().core_program,
-                           snapshot ? QString::fromStdString(snapshot->program.data_directory) : QString(),
-                           this))
-        ->open();
-  });
-  body.controls->addWidget(diagnostics);
+  QVBoxLayout* column = make_page_column(this);
   model_ = new LogModel(this);
   feed_ = new LogFeed(bridge(), *model_, this);
-  body.column->addWidget(build_filters());
+  column->addWidget(build_filters());
   words_error_ = make_paragraph({}, "danger");
   words_error_->setObjectName(QStringLiteral("words_error"));
   words_error_->hide();
-  body.column->addWidget(words_error_);
+  column->addWidget(words_error_);
   view_ = new LogView(theme(), *model_);
-  body.column->addWidget(view_, 1);
-  body.column->addWidget(build_buttons());
+  column->addWidget(view_, 1);
+  column->addWidget(build_buttons());
   connect(view_, &LogView::following_changed, follow_, &QAbstractButton::setChecked);
   connect(follow_, &QAbstractButton::clicked, view_, &LogView::set_following);
   connect(feed_, &LogFeed::failed, this, [this](const QString& message) { counts_->setText(message); });
@@ -111,6 +99,18 @@ QWidget* LogsPage::build_buttons() {
   counts_ = make_label({}, "caption");
   counts_->setObjectName(QStringLiteral("log_counts"));
   line->addWidget(counts_, 1);
+  auto* diagnostics =
+      new QPushButton(theme().icon(QStringLiteral("diagnostics"), Token::Text), tr("Diagnostics …"));
+  diagnostics->setObjectName(QStringLiteral("diagnostics"));
+  diagnostics->setToolTip(tr("Collects what helps to find an error, shows it, and saves it"));
+  connect(diagnostics, &QPushButton::clicked, this, [this] {
+    const auto snapshot = bridge().snapshot();
+    (new DiagnosticsDialog(theme(), this->context().core_program,
+                           snapshot ? QString::fromStdString(snapshot->program.data_directory) : QString(),
+                           this))
+        ->open();
+  });
+  line->addWidget(diagnostics);
   auto* copy = new QPushButton(theme().icon(QStringLiteral("copy"), Token::Text), tr("Copy"));
   copy->setObjectName(QStringLiteral("copy_log"));
   copy->setToolTip(tr("The chosen lines, or all that are shown"));

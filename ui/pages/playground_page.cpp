@@ -27,11 +27,11 @@
 namespace neuroshard::ui {
 
 PlaygroundPage::PlaygroundPage(const Context& context, QWidget* parent) : Page(context, parent) {
-  const PageBody body = make_page_body(this, title(), false);
+  QVBoxLayout* page_column = make_page_column(this);
   honesty_ = new Banner(theme(), this);
   honesty_->setObjectName(QStringLiteral("honesty"));
   honesty_->hide();
-  body.column->addWidget(honesty_);
+  page_column->addWidget(honesty_);
   stack_ = new QStackedWidget(this);
   stack_->addWidget(
       new EmptyState(theme(), icon(), tr("No model yet"),
@@ -44,7 +44,7 @@ PlaygroundPage::PlaygroundPage(const Context& context, QWidget* parent) : Page(c
   line->addWidget(build_talk(), 1);
   line->addWidget(build_side());
   stack_->addWidget(content);
-  body.column->addWidget(stack_, 1);
+  page_column->addWidget(stack_, 1);
   stream_timer_.setInterval(stream_period);
   connect(&stream_timer_, &QTimer::timeout, this, &PlaygroundPage::stream);
   mode_changed();

@@ -37,10 +37,13 @@ QString group_title(const QString& group) {
 }  // namespace
 
 SettingsPage::SettingsPage(const Context& context, QWidget* parent) : Page(context, parent) {
-  const PageBody body = make_page_body(this, title());
+  QVBoxLayout* column = make_page_column(this);
+  auto* top = new QHBoxLayout;
+  top->addStretch(1);
+  column->addLayout(top);
   count_ = make_label({}, "caption");
   count_->setObjectName(QStringLiteral("search_count"));
-  body.controls->addWidget(count_);
+  top->addWidget(count_);
   search_ = new QLineEdit;
   search_->setObjectName(QStringLiteral("search"));
   search_->setAccessibleName(tr("Search in settings"));
@@ -49,26 +52,26 @@ SettingsPage::SettingsPage(const Context& context, QWidget* parent) : Page(conte
   search_->addAction(theme().icon(QStringLiteral("search")), QLineEdit::LeadingPosition);
   search_->setMinimumWidth(220);
   connect(search_, &QLineEdit::textChanged, this, &SettingsPage::filter);
-  body.controls->addWidget(search_);
+  top->addWidget(search_);
   auto* find = new QShortcut(QKeySequence::Find, this);
   connect(find, &QShortcut::activated, search_, [this] { search_->setFocus(Qt::ShortcutFocusReason); });
   problem_ = make_paragraph({}, "danger");
   problem_->hide();
-  body.column->addWidget(problem_);
+  column->addWidget(problem_);
   cards_ = new QVBoxLayout;
   cards_->setSpacing(2 * grid_step);
-  body.column->addLayout(cards_);
+  column->addLayout(cards_);
   if (context.preferences != nullptr) {
     app_ = new AppSettingsCard(theme(), *context.preferences, this);
-    body.column->addWidget(app_);
+    column->addWidget(app_);
   }
   nothing_ = new EmptyState(theme(), QStringLiteral("search"), tr("No setting matches"),
                             tr("Try a shorter word: names, titles and explanations are searched."));
   nothing_->set_action(tr("Show all"));
   connect(nothing_, &EmptyState::action_clicked, search_, &QLineEdit::clear);
   nothing_->hide();
-  body.column->addWidget(nothing_);
-  body.column->addStretch(1);
+  column->addWidget(nothing_);
+  column->addStretch(1);
   connect(&bridge(), &Bridge::happened, this, [this](const node::Event& event) {
     if (std::holds_alternative<node::SettingChanged>(event)) ask();
   });
@@ -87,8 +90,9 @@ void SettingsPage::open_detail(const QString& name) {
   SettingRow* found = row(name);
   if (found == nullptr) return;  // when the settings are there
   wanted_detail_.clear();
-  if (auto* scroll = findChild<QScrollArea*>(QStringLiteral("page_scroll")))
-    scroll->ensureWidgetVisible(found);
+  for (QWidget* up = parentWidget(); up != nullptr; up = up->parentWidget()) {
+    if (auto* scroll = qobject_cast<QScrollArea*>(up)) scroll->ensureWidgetVisible(found);
+  }
   found->editor()->setFocus(Qt::ShortcutFocusReason);
 }
 
