@@ -1,0 +1,314 @@
+// The page of checkpoints: what it shows, what it asks before, and which command reaches the core.
+#include <QAction>
+#include <QFileDialog>
+#include <QListWidget>
+#include <QProgressBar>
+#include <QSpinBox>
+#include <QTableView>
+#include <QToolButton>
+
+#include "tests/unit/ui/pages/page_fixture.h"
+#include "ui/pages/checkpoint_timeline.h"
+#include "ui/pages/checkpoints_page.h"
+#include "ui/pages/compare_dialog.h"
+#include "ui/pages/prune_dialog.h"
+#include "ui/widgets/banner.h"
+#include "ui/widgets/empty_state.h"
+
+using namespace neuroshard;      // NOLINT
+using namespace neuroshard::ui;  // NOLINT
+
+namespace {
+
+node::CheckpointEntry checkpoint(const std::string& name, std::uint64_t step,
+                                 const std::string& parent = {}) {
+  node::CheckpointEntry entry;
+  entry.name = name;
+  entry.step = step;
+  entry.at = WallTime(std::chrono::milliseconds(1'699'000'000'000 + static_cast<std::int64_t>(step) * 1000));
+  entry.bytes = 10u << 20;
+  entry.loss = 4.0;
+  entry.hash = "abcdef0123456789";
+  entry.parent = parent;
+  return entry;
+}
+
+}  // namespace
+
+class TestCheckpointsPage : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void init();
+  void cleanup() { fixture_.reset(); }
+  void without_checkpoints_it_says_what_will_come();
+  void lists_all_with_the_newest_first();
+  void restore_asks_and_says_what_happens();
+  void a_restore_can_be_taken_back();
+  void checks_several_one_after_the_other();
+  void a_damaged_one_is_told_with_the_way_out();
+  void work_shows_progress_and_can_be_cancelled();
+  void two_are_compared();
+  void pins_and_unpins();
+  void deleting_asks_and_spares_the_newest_and_the_pinned();
+  void nothing_but_the_newest_is_refused_in_words();
+  void a_rule_shows_what_it_removes_before();
+  void exports_to_a_file();
+  void a_refusal_of_the_core_is_shown();
+  void the_timeline_and_the_table_are_one();
+  void a_change_in_the_core_keeps_the_selection();
+  void actions_follow_the_selection();
+
+ private:
+  QTableView* table() const { return fixture_->find<QTableView>("checkpoint_table"); }
+  void select(int row, bool add = false) const {
+    table()->selectionModel()->select(
+        table()->model()->index(row, 0),
+        (add ? QItemSelectionModel::Select : QItemSelectionModel::ClearAndSelect) |
+            QItemSelectionModel::Rows);
+  }
+  QString cell(int row, int column) const { return table()->model()->index(row, column).data().toString(); }
+  const BannerContent& outcome() const { return fixture_->find<Banner>("work_outcome")->content(); }
+  void start(std::vector<node::CheckpointEntry> entries) {
+    fixture_->node->checkpoints = std::move(entries);
+    fixture_->show<CheckpointsPage>();
+    if (!fixture_->node->checkpoints.empty())
+      QTRY_COMPARE(table()->model()->rowCount(), static_cast<int>(fixture_->node->checkpoints.size()));
+  }
+  void start_three() {
+    start({checkpoint("c3", 300, "c2"), checkpoint("c2", 200, "c1"), checkpoint("c1", 100)});
+  }
+
+  std::unique_ptr<PageFixture> fixture_;
+};
+
+void TestCheckpointsPage::init() {
+  fixture_ = std::make_unique<PageFixture>();
+}
+
+void TestCheckpointsPage::without_checkpoints_it_says_what_will_come() {
+  start({});
+  auto* empty = fixture_->page->findChild<EmptyState*>();
+  QVERIFY(empty->isVisible());
+  QVERIFY(!table()->isVisible());
+  QTest::mouseClick(empty->findChild<QPushButton*>(), Qt::LeftButton);
+  QTRY_VERIFY(fixture_->commanded("save"));
+}
+
+void TestCheckpointsPage::lists_all_with_the_newest_first() {
+  start_three();
+  QVERIFY(table()->isVisible());
+  QCOMPARE(cell(0, 0), QStringLiteral("300 (newest)"));
+  QCOMPARE(cell(2, 0), QStringLiteral("100"));
+  // Sorted by a click on a heading: by value, not by text.
+  table()->sortByColumn(0, Qt::AscendingOrder);
+  QCOMPARE(cell(0, 0), QStringLiteral("100"));
+}
+
+void TestCheckpointsPage::restore_asks_and_says_what_happens() {
+  start_three();
+  fixture_->publish([](node::Snapshot& s) { s.training.step = 345; });
+  QTRY_COMPARE(fixture_->bridge.snapshot()->training.step, std::uint64_t{345});
+  select(1);
+  fixture_->click("restore");
+  QVERIFY(fixture_->question() != nullptr);
+  QVERIFY(fixture_->question()->text().contains(QStringLiteral("200")));
+  QVERIFY(fixture_->question()->informativeText().contains(QStringLiteral("345")));
+  QVERIFY(fixture_->question()->informativeText().contains(QStringLiteral("Undo")));
+  QVERIFY(!fixture_->commanded("restore c2"));
+  fixture_->agree();
+  QTRY_VERIFY(fixture_->commanded("restore c2"));
+  QTRY_VERIFY(outcome().text.contains(QStringLiteral("200")));
+}
+
+void TestCheckpointsPage::a_restore_can_be_taken_back() {
+  start_three();
+  auto* banner = fixture_->find<Banner>("undo_banner");
+  QVERIFY(!banner->isVisible());
+  fixture_->publish([](node::Snapshot& s) { s.undo = {"c3", 345}; });
+  QVERIFY(banner->isVisible());
+  QVERIFY(banner->content().text.contains(QStringLiteral("345")));
+  QTest::mouseClick(banner->findChild<QPushButton*>(), Qt::LeftButton);
+  QTRY_VERIFY(fixture_->commanded("undo"));
+  fixture_->publish([](node::Snapshot& s) { s.undo = {}; });
+  QVERIFY(!banner->isVisible());
+}
+
+void TestCheckpointsPage::checks_several_one_after_the_other() {
+  start_three();
+  fixture_->node->hold_commands();
+  select(0);
+  select(1, true);
+  fixture_->click("verify");
+  QTRY_VERIFY(fixture_->commanded("verify c3"));
+  QVERIFY(!fixture_->commanded("verify c2"));  // the core does one at a time
+  QVERIFY(fixture_->find<QLabel>("work_title")->text().contains(QStringLiteral("1 more")));
+  fixture_->node->finish(fixture_->node->held("verify c3"),
+                         node::CommandResult{node::VerifyResult{"c3", true, {}, 5}});
+  QTRY_VERIFY(fixture_->commanded("verify c2"));
+}
+
+void TestCheckpointsPage::a_damaged_one_is_told_with_the_way_out() {
+  start_three();
+  fixture_->node->verified = {{}, false, "weights-2: the hash differs", 0};
+  select(2);
+  fixture_->click("verify");
+  QTRY_VERIFY(outcome().text.contains(QStringLiteral("weights-2")));
+  QVERIFY(outcome().text.contains(QStringLiteral("Restore another")));
+  QCOMPARE(outcome().tone, Tone::Danger);
+  QTRY_COMPARE(cell(2, 5), QStringLiteral("damaged"));
+}
+
+void TestCheckpointsPage::work_shows_progress_and_can_be_cancelled() {
+  start_three();
+  fixture_->node->hold_commands();
+  select(0);
+  fixture_->click("verify");
+  QTRY_VERIFY(fixture_->node->held("verify") != 0);
+  fixture_->node->progress(fixture_->node->held("verify"), "reading c3", 30, 100);
+  auto* bar = fixture_->find<QProgressBar>("work_progress");
+  QTRY_COMPARE(bar->value(), 300);
+  QVERIFY(bar->isVisible());
+  fixture_->click("work_cancel");
+  QTRY_VERIFY(outcome().title.contains(QStringLiteral("cancelled")));
+  QVERIFY(!bar->isVisible());
+}
+
+void TestCheckpointsPage::two_are_compared() {
+  start_three();
+  node::CheckpointComparison& comparison = fixture_->node->comparison;
+  comparison.first = checkpoint("c1", 100);
+  comparison.second = checkpoint("c3", 300);
+  comparison.slots = {{"embed", 1, 0.1, 0.99}, {"layer 0", 2, 0.25, 0.9}};
+  comparison.distance = 2.5;
+  comparison.relative = 0.2;
+  select(0);
+  select(2, true);
+  fixture_->click("compare");
+  QTRY_VERIFY(fixture_->commanded("compare c1 c3"));  // the earlier one first
+  QTRY_VERIFY(fixture_->page->findChild<CompareDialog*>() != nullptr);
+  auto* dialog = fixture_->page->findChild<CompareDialog*>();
+  auto* distances = dialog->findChild<QTableView*>(QStringLiteral("compare_table"));
+  QCOMPARE(distances->model()->rowCount(), 2);
+  QCOMPARE(distances->model()->index(1, 1).data().toString(), QStringLiteral("25\u00a0%"));
+  QVERIFY(dialog->findChild<QLabel*>(QStringLiteral("compare_total"))->text().contains(QStringLiteral("20")));
+}
+
+void TestCheckpointsPage::pins_and_unpins() {
+  start_three();
+  select(2);
+  fixture_->click("pin");
+  QTRY_VERIFY(fixture_->commanded("pin c1"));
+  QTRY_COMPARE(fixture_->find<QPushButton>("pin")->text(), QStringLiteral("Unpin"));
+  fixture_->click("pin");
+  QTRY_VERIFY(fixture_->commanded("unpin c1"));
+}
+
+void TestCheckpointsPage::deleting_asks_and_spares_the_newest_and_the_pinned() {
+  auto pinned = checkpoint("c1", 100);
+  pinned.pinned = true;
+  start({checkpoint("c3", 300), checkpoint("c2", 200), pinned});
+  table()->selectAll();
+  fixture_->page->findChild<QAction*>(QStringLiteral("delete"))->trigger();
+  QVERIFY(fixture_->question() != nullptr);
+  const QString text = fixture_->question()->informativeText();
+  QVERIFY(text.contains(QStringLiteral("step 300 stays: it is the newest")));
+  QVERIFY(text.contains(QStringLiteral("step 100 stays: it is pinned")));
+  QVERIFY(text.contains(QStringLiteral("10.0\u00a0MiB")));
+  fixture_->agree();
+  QTRY_COMPARE(table()->model()->rowCount(), 2);
+  QVERIFY(fixture_->commanded("delete c2"));
+  QVERIFY(!fixture_->commanded("delete c3"));
+  QVERIFY(!fixture_->commanded("delete c1"));
+}
+
+void TestCheckpointsPage::nothing_but_the_newest_is_refused_in_words() {
+  start_three();
+  select(0);
+  table()->setFocus();
+  QTest::keyClick(table(), Qt::Key_Delete);
+  QTRY_VERIFY(outcome().text.contains(QStringLiteral("newest")));
+  QVERIFY(fixture_->question() == nullptr);
+}
+
+void TestCheckpointsPage::a_rule_shows_what_it_removes_before() {
+  start_three();
+  fixture_->node->prune = {{"c1", "c2"}, 20u << 20, 1};
+  fixture_->page->findChild<QAction*>(QStringLiteral("prune"))->trigger();
+  auto* dialog = fixture_->page->findChild<PruneDialog*>();
+  QVERIFY(dialog != nullptr);
+  auto* summary = dialog->findChild<QLabel*>(QStringLiteral("prune_summary"));
+  auto* action = dialog->findChild<QPushButton*>(QStringLiteral("prune_action"));
+  QTRY_VERIFY(summary->text().contains(QStringLiteral("20.0\u00a0MiB")));
+  QCOMPARE(dialog->findChild<QListWidget*>(QStringLiteral("prune_list"))->count(), 2);
+  QVERIFY(action->isEnabled());
+  // Another rule: no button until its preview is there.
+  dialog->findChild<QSpinBox*>(QStringLiteral("prune_newest"))->setValue(7);
+  QVERIFY(!action->isEnabled());
+  QTRY_VERIFY(action->isEnabled());
+  QTest::mouseClick(action, Qt::LeftButton);
+  QTRY_VERIFY(fixture_->commanded("prune 7"));
+}
+
+void TestCheckpointsPage::exports_to_a_file() {
+  start_three();
+  select(1);
+  fixture_->page->findChild<QAction*>(QStringLiteral("export_weights"))->trigger();
+  auto* dialog = fixture_->page->findChild<QFileDialog*>(QStringLiteral("export_dialog"));
+  QVERIFY(dialog != nullptr);
+  const QString path = fixture_->folder.filePath(QStringLiteral("weights.safetensors"));
+  dialog->selectFile(path);
+  QMetaObject::invokeMethod(dialog, "accept");
+  QTRY_VERIFY(fixture_->commanded("export c2 safetensors " + path.toStdString()));
+  QTRY_VERIFY(outcome().text.contains(path));
+}
+
+void TestCheckpointsPage::a_refusal_of_the_core_is_shown() {
+  start_three();
+  fixture_->node->refuse(make_error(ErrorCode::Busy, "a restore is under way; wait for it"));
+  fixture_->click("save");
+  QTRY_VERIFY(outcome().text.contains(QStringLiteral("wait for it")));
+  QCOMPARE(outcome().tone, Tone::Danger);
+}
+
+void TestCheckpointsPage::the_timeline_and_the_table_are_one() {
+  start_three();
+  auto* timeline = fixture_->page->findChild<CheckpointTimeline*>();
+  QTest::mouseClick(timeline, Qt::LeftButton, {}, timeline->position_of(QStringLiteral("c2")).toPoint());
+  QCOMPARE(table()->selectionModel()->selectedRows().size(), 1);
+  QCOMPARE(table()->selectionModel()->selectedRows().front().row(), 1);
+  timeline->setFocus();
+  QTest::keyClick(timeline, Qt::Key_Right);
+  QCOMPARE(table()->selectionModel()->selectedRows().front().row(), 0);
+  QTest::keyClick(timeline, Qt::Key_Home);
+  QCOMPARE(table()->selectionModel()->selectedRows().front().row(), 2);
+  QVERIFY(timeline->accessibleDescription().contains(QStringLiteral("Step 100")));
+  QTest::keyClick(timeline, Qt::Key_Return);
+  QVERIFY(fixture_->question() != nullptr);  // as Restore
+}
+
+void TestCheckpointsPage::a_change_in_the_core_keeps_the_selection() {
+  start_three();
+  select(1);
+  auto& entries = fixture_->node->checkpoints;
+  entries.insert(entries.begin(), checkpoint("c4", 400, "c3"));
+  fixture_->node->emit(node::CheckpointWritten{"c4"});
+  QTRY_COMPARE(table()->model()->rowCount(), 4);
+  QCOMPARE(table()->selectionModel()->selectedRows().front().row(), 2);
+  QCOMPARE(cell(2, 0), QStringLiteral("200"));
+}
+
+void TestCheckpointsPage::actions_follow_the_selection() {
+  start_three();
+  const auto enabled = [this](const char* name) { return fixture_->find<QPushButton>(name)->isEnabled(); };
+  table()->clearSelection();
+  QVERIFY(!enabled("restore") && !enabled("verify") && !enabled("compare") && !enabled("pin"));
+  select(0);
+  QVERIFY(enabled("restore") && enabled("verify") && !enabled("compare"));
+  select(1, true);
+  QVERIFY(!enabled("restore") && enabled("compare"));
+  select(2, true);
+  QVERIFY(!enabled("compare") && enabled("verify"));
+}
+
+QTEST_MAIN(TestCheckpointsPage)
+#include "test_checkpoints_page.moc"

@@ -1,0 +1,228 @@
+// The log viewer, its filters and its following; and the dialogs of diagnostics and About.
+#include <QClipboard>
+#include <QComboBox>
+#include <QFileDialog>
+#include <QLineEdit>
+#include <QPlainTextEdit>
+#include <QScrollBar>
+
+#include "tests/unit/ui/pages/page_fixture.h"
+#include "ui/models/log_model.h"
+#include "ui/pages/about_dialog.h"
+#include "ui/pages/diagnostics_dialog.h"
+#include "ui/pages/earnings_page.h"
+#include "ui/pages/log_view.h"
+#include "ui/pages/logs_page.h"
+#include "ui/widgets/empty_state.h"
+#include "ui/widgets/toggle_switch.h"
+
+using namespace neuroshard;      // NOLINT
+using namespace neuroshard::ui;  // NOLINT
+
+class TestLogsPage : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void init();
+  void cleanup() { fixture_.reset(); }
+  void shows_lines_and_follows_them();
+  void scrolling_up_stops_following();
+  void filters_narrow_the_view();
+  void a_bad_expression_is_explained();
+  void lines_are_copied();
+  void what_the_core_did_not_keep_is_counted();
+  void nothing_is_asked_while_hidden();
+  void diagnostics_are_shown_before_they_are_saved();
+  void diagnostics_without_a_program_say_what_to_do();
+  void a_failing_program_is_told();
+  void about_names_the_licences();
+  void earnings_are_honest();
+
+ private:
+  LogView* view() const { return fixture_->page->findChild<LogView*>(); }
+  void add(int count, LogLevel level = LogLevel::Info, const std::string& category = "train") {
+    auto& logs = fixture_->node->logs;
+    for (int i = 0; i < count; ++i) {
+      const std::uint64_t sequence = logs.empty() ? 1 : logs.back().sequence + 1;
+      logs.push_back(
+          {sequence, fixture_->clock.wall_now(), {level, category, "line " + std::to_string(sequence)}});
+    }
+  }
+  void start() {
+    fixture_->show<LogsPage>();
+    QTRY_COMPARE(view()->model()->rowCount(), static_cast<int>(fixture_->node->logs.size()));
+  }
+  // A program that answers as the core's would.
+  QString make_program(const QByteArray& script) const {
+    const QString path = fixture_->folder.filePath(QStringLiteral("program"));
+    QFile file(path);
+    if (!file.open(QIODevice::WriteOnly)) return {};
+    file.write("#!/bin/sh\n" + script);
+    file.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+    return path;
+  }
+
+  std::unique_ptr<PageFixture> fixture_;
+};
+
+void TestLogsPage::init() {
+  fixture_ = std::make_unique<PageFixture>();
+}
+
+void TestLogsPage::shows_lines_and_follows_them() {
+  add(500);
+  start();
+  QScrollBar* bar = view()->verticalScrollBar();
+  QTRY_VERIFY(bar->maximum() > 0);
+  QCOMPARE(bar->value(), bar->maximum());
+  add(100);
+  QTRY_COMPARE(view()->model()->rowCount(), 600);
+  QCOMPARE(bar->value(), bar->maximum());
+  QVERIFY(fixture_->find<ToggleSwitch>("follow")->isChecked());
+}
+
+void TestLogsPage::scrolling_up_stops_following() {
+  add(500);
+  start();
+  QScrollBar* bar = view()->verticalScrollBar();
+  bar->setValue(10);
+  QVERIFY(!fixture_->find<ToggleSwitch>("follow")->isChecked());
+  add(100);
+  QTRY_COMPARE(view()->model()->rowCount(), 600);
+  QCOMPARE(bar->value(), 10);
+  fixture_->click("follow");
+  QCOMPARE(bar->value(), bar->maximum());
+  // By hand to the end: it follows again.
+  bar->setValue(5);
+  bar->setValue(bar->maximum());
+  QVERIFY(fixture_->find<ToggleSwitch>("follow")->isChecked());
+}
+
+void TestLogsPage::filters_narrow_the_view() {
+  add(10);
+  add(2, LogLevel::Error, "storage");
+  start();
+  auto* category = fixture_->find<QComboBox>("category");
+  QCOMPARE(category->count(), 3);
+  category->setCurrentText(QStringLiteral("storage"));
+  QTRY_COMPARE(view()->model()->rowCount(), 2);
+  category->setCurrentIndex(0);
+  fixture_->find<QComboBox>("level")->setCurrentIndex(3);
+  QTRY_COMPARE(view()->model()->rowCount(), 2);
+  fixture_->find<QComboBox>("level")->setCurrentIndex(1);
+  QTest::keyClicks(fixture_->find<QLineEdit>("words"), QStringLiteral("line 1\\d"));
+  QTRY_COMPARE(view()->model()->rowCount(), 3);
+}
+
+void TestLogsPage::a_bad_expression_is_explained() {
+  add(10);
+  start();
+  QTest::keyClicks(fixture_->find<QLineEdit>("words"), QStringLiteral("line ("));
+  auto* error = fixture_->find<QLabel>("words_error");
+  QTRY_VERIFY(error->isVisible());
+  QVERIFY(error->text().contains(QStringLiteral("character")));
+  QCOMPARE(view()->model()->rowCount(), 10);
+  QTest::keyClick(fixture_->find<QLineEdit>("words"), Qt::Key_Backspace);
+  QTRY_VERIFY(!error->isVisible());
+}
+
+void TestLogsPage::lines_are_copied() {
+  add(3);
+  start();
+  fixture_->click("copy_log");
+  QCOMPARE(QGuiApplication::clipboard()->text().count(u'\n'), 2);
+  view()->selectRow(1);
+  fixture_->click("copy_log");
+  QVERIFY(QGuiApplication::clipboard()->text().endsWith(QStringLiteral("train  line 2")));
+  QGuiApplication::clipboard()->clear();
+  QTest::keyClick(view(), Qt::Key_C, Qt::ControlModifier);
+  QVERIFY(QGuiApplication::clipboard()->text().endsWith(QStringLiteral("line 2")));
+}
+
+void TestLogsPage::what_the_core_did_not_keep_is_counted() {
+  add(10);
+  start();
+  // The core's own store went on and dropped 40 that nobody read.
+  fixture_->node->logs = {{51, fixture_->clock.wall_now(), {LogLevel::Info, "train", "line 51"}}};
+  QTRY_COMPARE(view()->model()->rowCount(), 12);
+  QTRY_VERIFY(fixture_->find<QLabel>("log_counts")->text().contains(QStringLiteral("40 not kept")));
+}
+
+void TestLogsPage::nothing_is_asked_while_hidden() {
+  add(10);
+  start();
+  fixture_->page->hidden();
+  add(10);
+  fixture_->node->emit(node::StateChanged{});
+  QSignalSpy happened(&fixture_->bridge, &Bridge::happened);
+  QTRY_VERIFY(!happened.isEmpty());  // at least one tick of the bridge later
+  QCOMPARE(view()->model()->rowCount(), 10);
+  fixture_->page->shown();
+  QTRY_COMPARE(view()->model()->rowCount(), 20);
+}
+
+void TestLogsPage::diagnostics_are_shown_before_they_are_saved() {
+  fixture_->core_program = make_program(
+      "[ \"$1\" = diagnostics ] || exit 64\n"
+      "if [ \"$2\" = --preview ]; then echo \"version: 1; in $4\"; else echo zip >\"$3\"; fi\n");
+  fixture_->show<LogsPage>();
+  fixture_->publish([](node::Snapshot& s) { s.program.data_directory = "/data"; });
+  QTRY_COMPARE(fixture_->bridge.snapshot()->program.data_directory, std::string("/data"));
+  fixture_->click("diagnostics");
+  auto* dialog = fixture_->page->findChild<DiagnosticsDialog*>();
+  auto* save = dialog->findChild<QPushButton*>(QStringLiteral("diagnostics_save"));
+  QVERIFY(!save->isEnabled());
+  auto* preview = dialog->findChild<QPlainTextEdit*>(QStringLiteral("diagnostics_preview"));
+  QTRY_COMPARE(preview->toPlainText(), QStringLiteral("version: 1; in /data\n"));
+  QTest::mouseClick(save, Qt::LeftButton);
+  auto* files = dialog->findChild<QFileDialog*>();
+  QVERIFY(files != nullptr);
+  const QString path = fixture_->folder.filePath(QStringLiteral("d.zip"));
+  files->selectFile(path);
+  QMetaObject::invokeMethod(files, "accept");
+  auto* state = dialog->findChild<QLabel*>(QStringLiteral("diagnostics_state"));
+  QTRY_VERIFY(state->text().contains(QStringLiteral("Saved as")));
+  QVERIFY(QFile::exists(path));
+}
+
+void TestLogsPage::diagnostics_without_a_program_say_what_to_do() {
+  fixture_->show<LogsPage>();
+  fixture_->click("diagnostics");
+  auto* dialog = fixture_->page->findChild<DiagnosticsDialog*>();
+  const auto text = dialog->findChild<QLabel*>(QStringLiteral("diagnostics_state"))->text();
+  QVERIFY(text.contains(QStringLiteral("neuroshardd diagnostics --preview")));
+  QVERIFY(!dialog->findChild<QPushButton*>(QStringLiteral("diagnostics_save"))->isEnabled());
+}
+
+void TestLogsPage::a_failing_program_is_told() {
+  fixture_->core_program = make_program("echo 'no such directory' >&2; exit 1\n");
+  fixture_->show<LogsPage>();
+  fixture_->click("diagnostics");
+  auto* dialog = fixture_->page->findChild<DiagnosticsDialog*>();
+  auto* state = dialog->findChild<QLabel*>(QStringLiteral("diagnostics_state"));
+  QTRY_VERIFY(state->text().contains(QStringLiteral("no such directory")));
+  QVERIFY(!dialog->findChild<QPushButton*>(QStringLiteral("diagnostics_save"))->isEnabled());
+}
+
+void TestLogsPage::about_names_the_licences() {
+  auto* dialog = new AboutDialog(fixture_->theme, QStringLiteral("0.1.0"), QString());
+  QString all;
+  for (QLabel* label : dialog->findChildren<QLabel*>()) all += label->text() + u'\n';
+  QVERIFY(all.contains(QStringLiteral("App 0.1.0, core —")));
+  QVERIFY(all.contains(QStringLiteral("Apache-2.0")));
+  QVERIFY(all.contains(QStringLiteral("GPL-3")));
+  delete dialog;
+}
+
+void TestLogsPage::earnings_are_honest() {
+  fixture_->show<EarningsPage>();
+  auto* empty = fixture_->page->findChild<EmptyState*>();
+  QVERIFY(empty->isVisible());
+  QTest::mouseClick(empty->findChild<QPushButton*>(), Qt::LeftButton);
+  QCOMPARE(fixture_->went_to, QStringLiteral("network"));
+  QVERIFY(fixture_->find<QLabel>("earnings_wallet")->text().contains(QStringLiteral("wallet create")));
+  fixture_->publish([](node::Snapshot& s) { s.identity.wallet_id = "26870dc7aa0062c5"; });
+  QCOMPARE(fixture_->find<QLabel>("earnings_wallet")->text(), QStringLiteral("26870dc7aa0062c5"));
+}
+
+QTEST_MAIN(TestLogsPage)
+#include "test_logs_page.moc"

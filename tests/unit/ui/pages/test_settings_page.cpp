@@ -1,0 +1,320 @@
+// The page of settings: drawn from the core's table; a change applies at once and the core has the last word.
+#include <QAccessible>
+#include <QComboBox>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QSpinBox>
+#include <QWheelEvent>
+
+#include "tests/unit/ui/pages/page_fixture.h"
+#include "ui/pages/setting_editor.h"
+#include "ui/pages/setting_row.h"
+#include "ui/pages/settings_page.h"
+#include "ui/pages/week_grid.h"
+#include "ui/widgets/card.h"
+#include "ui/widgets/toggle_switch.h"
+
+using namespace neuroshard;      // NOLINT
+using namespace neuroshard::ui;  // NOLINT
+
+namespace {
+
+node::SettingEntry setting(const std::string& name, const std::string& type, const std::string& value,
+                           const std::string& standard, const std::string& group) {
+  node::SettingEntry entry;
+  entry.name = name;
+  entry.title = "Title of " + name;
+  entry.type = type;
+  entry.value = value;
+  entry.default_value = standard;
+  entry.group = group;
+  entry.help = "what " + name + " does";
+  entry.origin = value == standard ? "built-in" : "file";
+  return entry;
+}
+
+}  // namespace
+
+class TestSettingsPage : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void init();
+  void cleanup() { fixture_.reset(); }
+  void every_setting_has_a_field_of_its_type();
+  void a_switch_applies_at_once();
+  void a_number_keeps_its_unit();
+  void a_choice_applies_at_once();
+  void the_cores_refusal_stands_beside_the_field();
+  void a_changed_setting_is_marked_and_reset();
+  void a_group_is_reset_after_a_question();
+  void a_locked_setting_says_why();
+  void what_needs_a_restart_says_so();
+  void search_narrows_the_page();
+  void the_week_is_painted_with_the_mouse();
+  void the_week_is_painted_with_keys();
+  void programs_are_added_and_removed();
+  void a_change_from_elsewhere_is_shown();
+  void the_wheel_does_not_change_a_field_in_passing();
+  void the_apps_own_settings_are_kept();
+  void every_field_has_a_name();
+  void a_link_leads_to_the_field();
+
+ private:
+  SettingRow* row(const char* name) const {
+    return fixture_->find<SettingRow>((std::string("setting_") + name).c_str());
+  }
+  template <class W>
+  W* field(const char* name) const {
+    return row(name)->editor()->findChild<W*>();
+  }
+  void start() {
+    fixture_->show<SettingsPage>();
+    QTRY_VERIFY(fixture_->page->findChild<SettingRow*>() != nullptr);
+  }
+  void change(const std::string& name, const std::string& value) {
+    for (auto& entry : fixture_->node->settings)
+      if (entry.name == name) entry.value = value;
+    fixture_->node->emit(node::SettingChanged{name, value});
+  }
+
+  std::unique_ptr<PageFixture> fixture_;
+};
+
+void TestSettingsPage::init() {
+  fixture_ = std::make_unique<PageFixture>();
+  auto& all = fixture_->node->settings;
+  all.push_back(setting("cpu_threads", "integer", "0", "0", "Limits"));
+  all.back().most = 1024;
+  all.back().help = "CPU threads to compute with; 0 = all usable";
+  all.push_back(setting("memory_limit", "bytes", "2GiB", "0", "Limits"));
+  all.back().most = std::uint64_t{1} << 60;
+  all.push_back(setting("min_interval", "seconds", "10min", "10min", "Storage"));
+  all.back().most = 86'400;
+  all.push_back(setting("precision", "choice", "auto", "auto", "Training"));
+  all.back().choices = "auto|fp32|bf16";
+  all.back().at_restart = true;
+  all.push_back(setting("on_battery", "choice", "off", "off", "Power"));
+  all.back().choices = "on|off";
+  all.push_back(setting("schedule", "week_hours", "always", "always", "Schedule"));
+  all.push_back(setting("programs", "programs", "vlc", "", "Power"));
+  all.push_back(setting("device", "choice", "cpu", "auto", "Advanced"));
+  all.back().choices = "auto|cpu";
+  all.back().locked = true;
+  all.back().origin = "flag";
+}
+
+void TestSettingsPage::every_setting_has_a_field_of_its_type() {
+  start();
+  QVERIFY(field<QSpinBox>("cpu_threads") != nullptr);
+  QCOMPARE(field<QSpinBox>("cpu_threads")->text(), QStringLiteral("all usable"));
+  QCOMPARE(field<QSpinBox>("memory_limit")->value(), 2);
+  QCOMPARE(field<QComboBox>("memory_limit")->currentText(), QStringLiteral("GiB"));
+  QCOMPARE(field<QComboBox>("min_interval")->currentText(), QStringLiteral("min"));
+  QCOMPARE(field<QComboBox>("precision")->count(), 3);
+  QVERIFY(field<ToggleSwitch>("on_battery") != nullptr);
+  QVERIFY(field<WeekGrid>("schedule")->hours().is_always());
+  QCOMPARE(field<QListWidget>("programs")->count(), 1);
+}
+
+void TestSettingsPage::a_switch_applies_at_once() {
+  start();
+  QTest::mouseClick(field<ToggleSwitch>("on_battery"), Qt::LeftButton);
+  QTRY_VERIFY(fixture_->commanded("set on_battery on"));
+}
+
+void TestSettingsPage::a_number_keeps_its_unit() {
+  start();
+  auto* number = field<QSpinBox>("memory_limit");
+  number->setFocus();
+  number->selectAll();
+  QTest::keyClicks(number, QStringLiteral("6"));
+  QTest::keyClick(number, Qt::Key_Return);
+  QTRY_VERIFY(fixture_->commanded("set memory_limit 6GiB"));
+}
+
+void TestSettingsPage::a_choice_applies_at_once() {
+  start();
+  auto* box = field<QComboBox>("precision");
+  box->setFocus();
+  QTest::keyClick(box, Qt::Key_Down);
+  QTRY_VERIFY(fixture_->commanded("set precision fp32"));
+}
+
+void TestSettingsPage::the_cores_refusal_stands_beside_the_field() {
+  start();
+  fixture_->node->refuse(make_error(ErrorCode::InvalidArgument, "memory_limit must be at least 512MiB"));
+  field<QSpinBox>("memory_limit")->setValue(1);
+  QTRY_VERIFY(row("memory_limit")->error().contains(QStringLiteral("at least 512MiB")));
+  QVERIFY(row("memory_limit")->findChild<QLabel*>(QStringLiteral("error"))->isVisible());
+  QVERIFY(row("cpu_threads")->error().isEmpty());
+  QCOMPARE(field<QSpinBox>("memory_limit")->value(), 1);  // what the person typed stays, to be mended
+  fixture_->node->refuse({});
+  field<QSpinBox>("memory_limit")->setValue(3);
+  QTRY_VERIFY(fixture_->commanded("set memory_limit 3GiB"));
+  QTRY_VERIFY(row("memory_limit")->error().isEmpty());
+}
+
+void TestSettingsPage::a_changed_setting_is_marked_and_reset() {
+  start();
+  auto* mark = row("memory_limit")->findChild<QLabel*>(QStringLiteral("changed"));
+  QVERIFY(mark->isVisible());
+  QVERIFY(!row("cpu_threads")->findChild<QLabel*>(QStringLiteral("changed"))->isVisible());
+  QTest::mouseClick(row("memory_limit")->findChild<QPushButton*>(QStringLiteral("reset")), Qt::LeftButton);
+  QTRY_VERIFY(fixture_->commanded("set memory_limit 0"));
+  change("memory_limit", "0");
+  QTRY_VERIFY(!mark->isVisible());
+}
+
+void TestSettingsPage::a_group_is_reset_after_a_question() {
+  start();
+  auto* group = fixture_->find<Card>("group_Power");
+  QTest::mouseClick(group->findChild<QPushButton*>(QStringLiteral("reset_group")), Qt::LeftButton);
+  QVERIFY(fixture_->question()->informativeText().contains(QStringLiteral("Title of programs")));
+  QVERIFY(!fixture_->question()->informativeText().contains(QStringLiteral("on_battery")));
+  fixture_->agree();
+  QTRY_VERIFY(fixture_->commanded("set programs "));
+  // Nothing changed there: nothing to reset.
+  QVERIFY(!fixture_->find<Card>("group_Storage")
+               ->findChild<QPushButton*>(QStringLiteral("reset_group"))
+               ->isEnabled());
+}
+
+void TestSettingsPage::a_locked_setting_says_why() {
+  start();
+  QVERIFY(!field<QComboBox>("device")->isEnabled());
+  QVERIFY(row("device")
+              ->findChild<QLabel*>(QStringLiteral("note"))
+              ->text()
+              .contains(QStringLiteral("command line")));
+  QVERIFY(!row("device")->findChild<QPushButton*>(QStringLiteral("reset"))->isVisible());
+}
+
+void TestSettingsPage::what_needs_a_restart_says_so() {
+  start();
+  auto* note = row("precision")->findChild<QLabel*>(QStringLiteral("note"));
+  QVERIFY(note->isVisible());
+  QVERIFY(note->text().contains(QStringLiteral("next start")));
+  QVERIFY(!row("cpu_threads")->findChild<QLabel*>(QStringLiteral("note"))->isVisible());
+}
+
+void TestSettingsPage::search_narrows_the_page() {
+  start();
+  auto* search = fixture_->find<QLineEdit>("search");
+  QTest::keyClicks(search, QStringLiteral("memory"));
+  QVERIFY(row("memory_limit")->isVisible());
+  QVERIFY(!row("cpu_threads")->isVisible());
+  QVERIFY(!fixture_->find<Card>("group_Power")->isVisible());
+  QCOMPARE(fixture_->find<QLabel>("search_count")->text(), QStringLiteral("1 of 8"));
+  search->setText(QStringLiteral("no such thing"));
+  QVERIFY(!row("memory_limit")->isVisible());
+  search->setText(QStringLiteral("tray"));
+  QVERIFY(fixture_->find<Card>("app_settings")->isVisible());
+  search->clear();
+  QVERIFY(row("cpu_threads")->isVisible());
+}
+
+void TestSettingsPage::the_week_is_painted_with_the_mouse() {
+  start();
+  auto* grid = field<WeekGrid>("schedule");
+  // Monday 8 to 17 off, with one stroke.
+  QTest::mousePress(grid, Qt::LeftButton, {}, grid->cell(0, 8).center());
+  QTest::mouseMove(grid, grid->cell(0, 12).center());
+  QTest::mouseMove(grid, grid->cell(0, 17).center());
+  QVERIFY(fixture_->node->commands().empty());  // not before the stroke ends
+  QTest::mouseRelease(grid, Qt::LeftButton, {}, grid->cell(0, 17).center());
+  QTRY_COMPARE(fixture_->node->commands().size(), std::size_t{1});
+  const std::string command = fixture_->node->commands().front();
+  const auto sent = WeekHours::parse(command.substr(std::string("set schedule ").size()));
+  QVERIFY(sent.ok());
+  QVERIFY(!sent->at(0, 8) && !sent->at(0, 17));
+  QVERIFY(sent->at(0, 7) && sent->at(0, 18) && sent->at(1, 12));
+}
+
+void TestSettingsPage::the_week_is_painted_with_keys() {
+  start();
+  auto* grid = field<WeekGrid>("schedule");
+  grid->setFocus();
+  QTest::keyClick(grid, Qt::Key_Down);
+  QTest::keyClick(grid, Qt::Key_Right);
+  QTest::keyClick(grid, Qt::Key_Space);
+  QTRY_COMPARE(fixture_->node->commands().size(), std::size_t{1});
+  QVERIFY(!grid->hours().at(1, 1));
+  QTest::keyClick(grid, Qt::Key_Right, Qt::ShiftModifier);
+  QVERIFY(!grid->hours().at(1, 2));
+  QVERIFY(grid->accessibleDescription().contains(QStringLiteral("Tuesday")));
+  // The same as text, for whoever prefers it.
+  auto* text = row("schedule")->findChild<QLineEdit*>(QStringLiteral("schedule_text"));
+  text->setFocus();
+  text->selectAll();
+  QTest::keyClicks(text, QStringLiteral("sat-sun"));
+  QTest::keyClick(text, Qt::Key_Return);
+  QTRY_VERIFY(fixture_->commanded("set schedule sat-sun"));
+  QVERIFY(grid->hours().at(5, 0) && !grid->hours().at(0, 0));
+}
+
+void TestSettingsPage::programs_are_added_and_removed() {
+  start();
+  auto* name = row("programs")->findChild<QLineEdit*>(QStringLiteral("program_name"));
+  QTest::keyClicks(name, QStringLiteral("steam"));
+  QTest::keyClick(name, Qt::Key_Return);
+  QTRY_VERIFY(fixture_->commanded("set programs vlc, steam"));
+  change("programs", "vlc, steam");
+  auto* list = field<QListWidget>("programs");
+  list->setCurrentRow(0);
+  QTest::mouseClick(row("programs")->findChild<QPushButton*>(QStringLiteral("program_remove")),
+                    Qt::LeftButton);
+  QTRY_VERIFY(fixture_->commanded("set programs steam"));
+}
+
+void TestSettingsPage::a_change_from_elsewhere_is_shown() {
+  start();
+  change("on_battery", "on");
+  QTRY_VERIFY(field<ToggleSwitch>("on_battery")->isChecked());
+  QVERIFY(fixture_->node->commands().empty());  // showing is not setting
+}
+
+void TestSettingsPage::the_wheel_does_not_change_a_field_in_passing() {
+  start();
+  auto* number = field<QSpinBox>("memory_limit");
+  fixture_->find<QLineEdit>("search")->setFocus();
+  QWheelEvent turn(number->rect().center(), number->mapToGlobal(number->rect().center()), {}, {0, 120},
+                   Qt::NoButton, Qt::NoModifier, Qt::NoScrollPhase, false);
+  QApplication::sendEvent(number, &turn);
+  QCOMPARE(number->value(), 2);
+}
+
+void TestSettingsPage::the_apps_own_settings_are_kept() {
+  start();
+  auto* look = fixture_->find<QComboBox>("app_theme");
+  look->setFocus();
+  QTest::keyClick(look, Qt::Key_End);
+  QCOMPARE(fixture_->preferences.theme(), ThemeChoice::Dark);
+  QTest::mouseClick(fixture_->find<ToggleSwitch>("app_close_to_tray"), Qt::LeftButton);
+  QVERIFY(!fixture_->preferences.close_to_tray());
+  QTest::mouseClick(fixture_->find<ToggleSwitch>("app_notify_pause"), Qt::LeftButton);
+  QVERIFY(fixture_->preferences.notify(NotificationClass::Pause));
+  QVERIFY(fixture_->node->commands().empty());  // the core knows nothing of it
+}
+
+void TestSettingsPage::every_field_has_a_name() {
+  start();
+  for (QWidget* widget : fixture_->page->findChildren<QWidget*>()) {
+    if (widget->focusPolicy() == Qt::NoFocus || !widget->isVisible() || widget->focusProxy() != nullptr)
+      continue;
+    auto* interface = QAccessible::queryAccessibleInterface(widget);
+    QVERIFY2(
+        interface != nullptr && !interface->text(QAccessible::Name).isEmpty(),
+        qPrintable(QString::fromLatin1(widget->metaObject()->className()) + u' ' + widget->objectName()));
+  }
+}
+
+void TestSettingsPage::a_link_leads_to_the_field() {
+  auto& page = fixture_->show<SettingsPage>();
+  page.open_detail(QStringLiteral("precision"));  // before the settings are there
+  QTRY_VERIFY(page.findChild<SettingRow*>() != nullptr);
+  page.activateWindow();
+  QTRY_VERIFY(field<QComboBox>("precision")->hasFocus());
+}
+
+QTEST_MAIN(TestSettingsPage)
+#include "test_settings_page.moc"
