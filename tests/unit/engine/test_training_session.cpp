@@ -5,8 +5,7 @@
 #include "core/checkpoint/catalogue.h"
 #include "core/engine/training_checkpoints.h"
 #include "tests/support/fault_file_env.h"
-#include "tests/unit/engine/toy_module.h"
-#include "tests/unit/engine/training_fixture.h"
+#include "tests/unit/engine/session_run.h"
 
 using neuroshard::CancelSource;
 using neuroshard::CancelToken;
@@ -21,63 +20,13 @@ using neuroshard::engine::Setting;
 using neuroshard::engine::StepReport;
 using neuroshard::engine::TrainingServices;
 using neuroshard::engine::TrainingSession;
+using neuroshard::testing::checkpoints_of;
 using neuroshard::testing::FaultFileEnv;
 using neuroshard::testing::Faults;
-using neuroshard::testing::ToyModule;
+using neuroshard::testing::Run;
 using neuroshard::testing::TrainingFixture;
 namespace compute = neuroshard::compute;
 namespace storage = neuroshard::storage;
-
-namespace {
-
-// One start of the program: data directory, module, session. Destroying it is a kill, as far as the disk can
-// tell.
-struct Run {
-  std::unique_ptr<DataDirectory> directory;
-  std::unique_ptr<ToyModule> module = std::make_unique<ToyModule>();
-  std::unique_ptr<TrainingSession> session;
-  Expected<SessionInfo> info = neuroshard::make_error(ErrorCode::Internal, "not prepared");
-
-  Run(TrainingFixture& fixture, const std::string& name, const std::string& text = "text.txt",
-      SessionMode mode = SessionMode::Train, storage::FileEnv* files = nullptr) {
-    auto opened = fixture.open(name);
-    NS_CHECK(opened.ok());
-    directory = std::move(*opened);
-    TrainingServices services{files != nullptr ? *files : fixture.files(), fixture.clock(), fixture.logger()};
-    services.load_module = [this](const std::string&, const compute::ModuleOptions& options,
-                                  neuroshard::Logger&) {
-      module->controls.threads = options.threads;
-      return Expected<compute::LoadedModule>(compute::LoadedModule{module.get(), {}});
-    };
-    auto created = TrainingSession::create(*directory, services);
-    NS_CHECK(created.ok());
-    session = std::move(*created);
-    PrepareOptions options;
-    options.mode = mode;
-    if (!text.empty()) options.text = fixture.path(text);
-    info = session->prepare(options);
-  }
-  ~Run() { session.reset(); }
-
-  StepReport step() {
-    auto report = session->step(CancelToken());
-    NS_CHECK(report.ok());
-    return std::move(*report);
-  }
-  std::vector<double> steps(int count) {
-    std::vector<double> losses;
-    for (int i = 0; i < count; ++i) losses.push_back(step().loss);
-    return losses;
-  }
-};
-
-std::size_t checkpoints(TrainingFixture& fixture, const std::string& name) {
-  return neuroshard::checkpoint::Catalogue(fixture.files(), fixture.path(name) + "/checkpoints")
-      .list()
-      ->size();
-}
-
-}  // namespace
 
 class TestTrainingSession : public QObject {
   Q_OBJECT
@@ -88,9 +37,6 @@ class TestTrainingSession : public QObject {
   void stop_within_a_step_changes_nothing();
   void clean_stop_saves_once();
   void disk_full_goes_on_and_recovers();
-  void memory_limit_says_what_is_missing();
-  void out_of_memory_is_remembered();
-  void limits_hold_from_the_next_step();
   void foreign_training_state_is_refused();
   void diverged_step_is_not_applied();
   void another_tokenizer_is_refused();
@@ -210,15 +156,15 @@ void TestTrainingSession::clean_stop_saves_once() {
     Run run(fixture, "d");
     run.steps(3);
     QVERIFY(run.session->finish().ok());
-    QCOMPARE(checkpoints(fixture, "d"), std::size_t{1});
+    QCOMPARE(checkpoints_of(fixture, "d"), std::size_t{1});
     QVERIFY(run.session->finish().ok());
-    QCOMPARE(checkpoints(fixture, "d"), std::size_t{1});
+    QCOMPARE(checkpoints_of(fixture, "d"), std::size_t{1});
   }
   Run again(fixture, "d");
   QCOMPARE(again.info->step, std::uint64_t{3});
   QCOMPARE(again.info->files_added, std::uint64_t{0});  // the same text once more is known
   QVERIFY(again.session->finish().ok());
-  QCOMPARE(checkpoints(fixture, "d"), std::size_t{1});
+  QCOMPARE(checkpoints_of(fixture, "d"), std::size_t{1});
 }
 
 void TestTrainingSession::disk_full_goes_on_and_recovers() {
@@ -245,70 +191,13 @@ void TestTrainingSession::disk_full_goes_on_and_recovers() {
     const auto events = run.session->events().newest(50, LogLevel::Error);
     QVERIFY(events.ok() && !events->events.empty());
   }
-  QCOMPARE(checkpoints(fixture, "d"), std::size_t{0});
+  QCOMPARE(checkpoints_of(fixture, "d"), std::size_t{0});
   // With room again, everything works.
   Run run(fixture, "d", "");
   QVERIFY(run.info.ok());
   run.steps(2);
   QVERIFY(run.session->finish().ok());
-  QCOMPARE(checkpoints(fixture, "d"), std::size_t{1});
-}
-
-void TestTrainingSession::memory_limit_says_what_is_missing() {
-  TrainingFixture fixture;
-  fixture.settings[Setting::MemoryLimit] = "128MiB";
-  Run run(fixture, "d");
-  QVERIFY(!run.info.ok());
-  QCOMPARE(run.info.error().code, ErrorCode::Exhausted);
-  QVERIFY(run.info.error().message.find("128 MiB") != std::string::npos);
-  QVERIFY(run.info.error().message.find("are missing") != std::string::npos);
-}
-
-void TestTrainingSession::out_of_memory_is_remembered() {
-  TrainingFixture fixture;
-  {
-    Run run(fixture, "d");
-    QCOMPARE(run.info->micro_batch, 8u);
-    QCOMPARE(run.step().micro_batch, 8u);
-    run.module->controls.fits = 3;
-    const StepReport report = run.step();
-    QCOMPARE(report.micro_batch, 2u);
-    QCOMPARE(report.alerts.size(), std::size_t{1});
-    QCOMPARE(report.alerts.front().category, std::string("memory"));
-    QVERIFY(run.session->finish().ok());
-  }
-  {
-    Run again(fixture, "d");
-    QCOMPARE(again.info->micro_batch, 2u);
-    QCOMPARE(again.step().micro_batch, 2u);
-    QVERIFY(again.session->finish().ok());
-  }
-  // A person who changes the limit gets what it allows.
-  fixture.settings[Setting::MemoryLimit] = "64GiB";
-  const Run raised(fixture, "d");
-  QCOMPARE(raised.info->micro_batch, 8u);
-}
-
-void TestTrainingSession::limits_hold_from_the_next_step() {
-  TrainingFixture fixture;
-  Run run(fixture, "d");
-  QCOMPARE(run.step().micro_batch, 8u);
-  QVERIFY(run.directory->set_setting(Setting::MaxMicroBatch, {3, {}}).ok());
-  QCOMPARE(run.step().micro_batch, 3u);
-  // A limit below what the program has already: the tensors get no more, and the micro-batch shrinks to the
-  // least.
-  const std::uint64_t before = run.module->controls.memory_limit;
-  QVERIFY(run.directory->set_setting(Setting::MemoryLimit, {1u << 20, {}}).ok());
-  bool told = false;
-  for (int i = 0; i < 3; ++i) {
-    for (const auto& alert : run.step().alerts) told = told || alert.category == "memory";
-  }
-  QVERIFY(told);
-  QVERIFY(run.module->controls.memory_limit < before);
-  QCOMPARE(run.step().micro_batch, 1u);
-  QVERIFY(run.directory->set_setting(Setting::MemoryLimit, {0, {}}).ok());
-  run.step();
-  QCOMPARE(run.module->controls.memory_limit, std::uint64_t{0});  // none
+  QCOMPARE(checkpoints_of(fixture, "d"), std::size_t{1});
 }
 
 void TestTrainingSession::foreign_training_state_is_refused() {

@@ -1,0 +1,97 @@
+// Limits and settings of a running session: obeyed from the next step on, and clear about what is missing.
+#include <QtTest>
+
+#include "tests/unit/engine/session_run.h"
+
+using neuroshard::ErrorCode;
+using neuroshard::engine::Setting;
+using neuroshard::engine::StepReport;
+using neuroshard::testing::checkpoints_of;
+using neuroshard::testing::Run;
+using neuroshard::testing::TrainingFixture;
+
+class TestTrainingLimits : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void memory_limit_says_what_is_missing();
+  void out_of_memory_is_remembered();
+  void limits_hold_from_the_next_step();
+  void checkpoint_settings_hold_from_the_next_step();
+};
+
+void TestTrainingLimits::memory_limit_says_what_is_missing() {
+  TrainingFixture fixture;
+  fixture.settings[Setting::MemoryLimit] = "128MiB";
+  Run run(fixture, "d");
+  QVERIFY(!run.info.ok());
+  QCOMPARE(run.info.error().code, ErrorCode::Exhausted);
+  QVERIFY(run.info.error().message.find("128 MiB") != std::string::npos);
+  QVERIFY(run.info.error().message.find("are missing") != std::string::npos);
+}
+
+void TestTrainingLimits::out_of_memory_is_remembered() {
+  TrainingFixture fixture;
+  {
+    Run run(fixture, "d");
+    QCOMPARE(run.info->micro_batch, 8u);
+    QCOMPARE(run.step().micro_batch, 8u);
+    run.module->controls.fits = 3;
+    const StepReport report = run.step();
+    QCOMPARE(report.micro_batch, 2u);
+    QCOMPARE(report.alerts.size(), std::size_t{1});
+    QCOMPARE(report.alerts.front().category, std::string("memory"));
+    QVERIFY(run.session->finish().ok());
+  }
+  {
+    Run again(fixture, "d");
+    QCOMPARE(again.info->micro_batch, 2u);
+    QCOMPARE(again.step().micro_batch, 2u);
+    QVERIFY(again.session->finish().ok());
+  }
+  // A person who changes the limit gets what it allows.
+  fixture.settings[Setting::MemoryLimit] = "64GiB";
+  const Run raised(fixture, "d");
+  QCOMPARE(raised.info->micro_batch, 8u);
+}
+
+void TestTrainingLimits::limits_hold_from_the_next_step() {
+  TrainingFixture fixture;
+  Run run(fixture, "d");
+  QCOMPARE(run.step().micro_batch, 8u);
+  QVERIFY(run.directory->set_setting(Setting::MaxMicroBatch, {3, {}}).ok());
+  QCOMPARE(run.step().micro_batch, 3u);
+  // A limit below what the program has already: the tensors get no more, and the micro-batch shrinks to the
+  // least.
+  const std::uint64_t before = run.module->controls.memory_limit;
+  QVERIFY(run.directory->set_setting(Setting::MemoryLimit, {1u << 20, {}}).ok());
+  bool told = false;
+  for (int i = 0; i < 3; ++i) {
+    for (const auto& alert : run.step().alerts) told = told || alert.category == "memory";
+  }
+  QVERIFY(told);
+  QVERIFY(run.module->controls.memory_limit < before);
+  QCOMPARE(run.step().micro_batch, 1u);
+  QVERIFY(run.directory->set_setting(Setting::MemoryLimit, {0, {}}).ok());
+  run.step();
+  QCOMPARE(run.module->controls.memory_limit, std::uint64_t{0});  // none
+}
+
+void TestTrainingLimits::checkpoint_settings_hold_from_the_next_step() {
+  TrainingFixture fixture;
+  Run run(fixture, "d");
+  // A budget that has no room for one checkpoint.
+  QVERIFY(run.directory->set_setting(Setting::CheckpointDailyWriteBudget, {1, {}}).ok());
+  for (int i = 0; i < 12; ++i) QVERIFY(!run.step().checkpoint_started);
+  QVERIFY(run.directory->set_setting(Setting::CheckpointDailyWriteBudget, {0, {}}).ok());
+  QVERIFY(run.step().checkpoint_started);
+  // The newest, and the best if that is another.
+  QVERIFY(run.directory->set_setting(Setting::CheckpointKeepLast, {1, {}}).ok());
+  for (int i = 0; i < 3; ++i) {
+    run.step();
+    QVERIFY(run.session->save().ok());
+  }
+  QVERIFY(checkpoints_of(fixture, "d") <= 2);
+}
+
+QTEST_GUILESS_MAIN(TestTrainingLimits)
+#include "test_training_limits.moc"
