@@ -5,6 +5,7 @@ namespace neuroshard::app {
 
 void add_bench_command(CLI::App& root, CommandContext& context);
 void add_checkpoint_command(CLI::App& root, CommandContext& context);
+void add_diagnostics_command(CLI::App& root, CommandContext& context);
 void add_generate_command(CLI::App& root, CommandContext& context);
 void add_genesis_command(CLI::App& root, CommandContext& context);
 void add_network_command(CLI::App& root, CommandContext& context);
@@ -40,6 +41,7 @@ void add_all_commands(CLI::App& root, CommandContext& context) {
   add_partition_command(root, context);
   add_partition_worker_command(root, context);
   add_settings_command(root, context);
+  add_diagnostics_command(root, context);
   add_bench_command(root, context);
 }
 

@@ -5,23 +5,26 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "app/node/redaction.h"
 #include "core/platform/paths.h"
 
 namespace neuroshard::app {
 namespace {
 
-// Everything into the file, and what a person should see to the terminal.
+// Everything into the file, without secrets, and what a person should see to the terminal.
 class DirectoryLogger final : public Logger {
  public:
   DirectoryLogger(std::unique_ptr<Logger> file, Logger& terminal)
-      : file_(std::move(file)), terminal_(terminal) {}
+      : file_(std::move(file)), terminal_(terminal) {
+    if (file_) redacting_ = make_redacting_logger(*file_, log_redactor());
+  }
   void write(const LogRecord& record) override {
-    if (file_) file_->write(record);
+    if (redacting_) redacting_->write(record);
     terminal_.write(record);
   }
 
  private:
-  std::unique_ptr<Logger> file_;
+  std::unique_ptr<Logger> file_, redacting_;
   Logger& terminal_;
 };
 
@@ -33,26 +36,30 @@ LogLevel log_level(const std::string& word) {
 
 constexpr std::uint64_t max_marker_bytes = 256;
 
-// Says once that an earlier process crashed here. Which records were told is remembered beside them.
-void tell_crashes(CommandContext& context, const engine::DataDirectory& directory, Logger& logger) {
+// Says once that earlier processes crashed here; the newest one's notice, or an empty one. Which records were
+// told is remembered beside them.
+std::string tell_crashes(CommandContext& context, const engine::DataDirectory& directory, Logger& logger) {
   const auto records = platform::read_crash_records(directory.crash_path());
-  if (records.empty()) return;
+  if (records.empty()) return {};
   const std::string marker = directory.crash_path() + "/told";
   std::string told;
   if (const auto bytes = storage::read_file(context.files, marker, max_marker_bytes); bytes.ok()) {
     told = std::string(as_text(*bytes));
   }
-  if (told == records.front().file) return;
+  if (told == records.front().file) return {};
+  std::string newest;
   for (const platform::CrashRecord& record : records) {
     if (record.file == told) break;
-    logger.warning(
-        "crash",
-        fmt::format("an earlier neuroshardd (process {}) crashed with {}; the note is {}/{}. Nothing "
-                    "was sent anywhere; please report it",
-                    record.pid, record.signal, directory.crash_path(), record.file));
+    std::string notice = fmt::format(
+        "an earlier neuroshardd (process {}) crashed with {}; the note is {}/{}. Nothing was sent anywhere; "
+        "\"neuroshardd diagnostics\" makes a file for a report",
+        record.pid, record.signal, directory.crash_path(), record.file);
+    logger.warning("crash", notice);
+    if (newest.empty()) newest = std::move(notice);
   }
   // Not remembered on a full disk: then it is told again.
   static_cast<void>(storage::write_file_atomic(context.files, marker, as_bytes(records.front().file)).ok());
+  return newest;
 }
 
 }  // namespace
@@ -75,7 +82,8 @@ void add_setting_flags(CLI::App& command, std::shared_ptr<SettingFlags> flags,
         .add_option_function<std::string>(
             engine::flag_name(info),
             [flags, id = info.id](const std::string& text) { flags->given.emplace_back(id, text); },
-            fmt::format("{} (default {})", info.help, info.default_text))
+            fmt::format("{} (default {})", info.help,
+                        *info.default_text == '\0' ? "none" : info.default_text))
         ->type_name(info.type == engine::SettingType::Choice ? info.choices : kind);
   }
 }
@@ -102,7 +110,7 @@ Expected<OpenedDirectory> open_data_directory(CommandContext& context, OpenMode 
   log.file_level = log_level(opened.directory->settings().word(engine::Setting::LogLevel));
   opened.logger = std::make_unique<DirectoryLogger>(make_file_logger(log), context.logger);
   if (mode == OpenMode::Create) {
-    tell_crashes(context, *opened.directory, *opened.logger);
+    opened.crash_notice = tell_crashes(context, *opened.directory, *opened.logger);
     auto recorder =
         platform::CrashRecorder::install(opened.directory->crash_path(), "neuroshardd " + program_version());
     if (recorder.ok()) opened.crash_recorder.emplace(std::move(*recorder));

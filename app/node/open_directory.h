@@ -29,6 +29,7 @@ struct OpenedDirectory {
   std::unique_ptr<Logger> logger;  // into D/logs/neuroshardd.log, warnings to the terminal as well
   std::unique_ptr<engine::DataDirectory> directory;
   std::optional<platform::CrashRecorder> crash_recorder;  // into D/crash, with OpenMode::Create
+  std::string crash_notice;  // that the program crashed since the last start; empty = it did not
 };
 
 enum class OpenMode {
