@@ -20,6 +20,8 @@ class TestPartitionCommand : public QObject {
   void memory_and_streaming();
   void peers_from_a_file();
   void seed_repeats();
+  void graphs_are_converted();
+  void models_of_ours();
   void bad_input_data();
   void bad_input();
   void public_graphs_are_proved_data();
@@ -119,6 +121,42 @@ void TestPartitionCommand::seed_repeats() {
   QCOMPARE(json(partition(line))["blocks"].toArray(), json(partition(line))["blocks"].toArray());
 }
 
+void TestPartitionCommand::graphs_are_converted() {
+  const QString binary = folder_.filePath("chain.pb"), text = folder_.filePath("again.json");
+  const ProcessResult saved = partition({"--graph", chain_, "--save-graph", binary});
+  QVERIFY2(saved.ok() && saved.out.contains("4 nodes"), saved.text().constData());
+  const ProcessResult back = partition({"--graph", binary, "--save-graph", text, "--json"});
+  QVERIFY2(back.ok(), back.text().constData());
+  QCOMPARE(json(back)["work"].toDouble(), 12.0);
+  const QStringList rest{"--k", "3", "--bandwidth", "1e5", "--json"};
+  const QJsonArray blocks = json(partition(QStringList{"--graph", chain_} + rest))["blocks"].toArray();
+  QVERIFY(!blocks.isEmpty());
+  QCOMPARE(json(partition(QStringList{"--graph", binary} + rest))["blocks"].toArray(), blocks);
+  QCOMPARE(json(partition(QStringList{"--graph", text} + rest))["blocks"].toArray(), blocks);
+}
+
+// Every level holds the same parameters and does the same operations; times follow the given machine.
+void TestPartitionCommand::models_of_ours() {
+  double params = 0, flops = 0;
+  for (const char* level : {"layer", "slot", "operator"}) {
+    const ProcessResult result =
+        partition({"--graph", "model:devnet", "--level", level, "--sequences", "4", "--k", "2", "--flops",
+                   "10G", "--memory-bandwidth", "10GB", "--bandwidth", "1e9", "--json"});
+    QVERIFY2(result.ok(), result.text().constData());
+    const QJsonObject object = json(result), machine = object["machine"].toObject();
+    QCOMPARE(machine["flops_per_second"].toDouble(), 1e10);
+    QCOMPARE(machine["source"].toString(), QString("given"));
+    double held = 0;
+    for (const QJsonValue& block : object["blocks"].toArray()) held += block["param_bytes"].toDouble();
+    if (params == 0) params = held, flops = machine["graph_flops"].toDouble();
+    QVERIFY(held > 0);
+    QCOMPARE(held, params);
+    QCOMPARE(machine["graph_flops"].toDouble(), flops);
+    // No faster than the operations on two such machines allow.
+    QVERIFY(object["bottleneck"].toDouble() >= 1e3 * flops / 1e10 / 2);
+  }
+}
+
 void TestPartitionCommand::bad_input_data() {
   QTest::addColumn<QStringList>("arguments");
   QTest::addColumn<int>("code");
@@ -133,6 +171,17 @@ void TestPartitionCommand::bad_input_data() {
   QTest::newRow("k too large") << QStringList{"--graph", chain_, "--k", "5"} << 64 << QByteArray("4 nodes");
   QTest::newRow("k is 0") << QStringList{"--graph", chain_, "--k", "0"} << 64 << QByteArray("--k is 0");
   QTest::newRow("negative k") << QStringList{"--graph", chain_, "--k", "-1"} << 64 << QByteArray("0 or more");
+  QTest::newRow("no such form") << QStringList{"--graph", chain_, "--save-graph", folder_.filePath("x.txt")}
+                                << 64 << QByteArray(".json or .pb");
+  QTest::newRow("no such model") << QStringList{"--graph", "model:nowhere", "--k", "2"} << 66
+                                 << QByteArray("nowhere");
+  QTest::newRow("bad speed") << QStringList{"--graph", "model:devnet", "--k", "2", "--flops", "fast"} << 64
+                             << QByteArray("--flops is \"fast\"");
+  const QString onnx = write("cut.onnx", QByteArray("\x08\x07\x12\x02p", 5));
+  QTest::newRow("cut ONNX") << QStringList{"--graph", onnx, "--k", "2"} << 65
+                            << QByteArray("not an ONNX model");
+  QTest::newRow("bad dimension") << QStringList{"--graph", onnx, "--k", "2", "--dim", "batch"} << 64
+                                 << QByteArray("--dim is \"batch\"");
   QTest::newRow("no bandwidth") << QStringList{"--graph", chain_, "--k", "2"} << 64
                                 << QByteArray("--bandwidth");
   QTest::newRow("bad bandwidth") << QStringList{"--graph", chain_, "--k", "2", "--bandwidth", "fast"} << 64
