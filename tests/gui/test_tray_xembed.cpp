@@ -31,11 +31,23 @@ class TestTrayXembed : public QObject {
       return state["available"].toBool() && state["place"].toArray()[2].toInt() > 0;
     });
   }
-  // Clicks the middle of the icon.
+  // Clicks the middle of the icon, where it stands now: a tray moves its icons while it grows.
   bool click(const char* button) {
-    const QJsonArray place = until_in_tray()["place"].toArray();
+    until_in_tray();
+    const QJsonArray place = subject_->latest()["place"].toArray();
     const int x = place[0].toInt() + place[2].toInt() / 2, y = place[1].toInt() + place[3].toInt() / 2;
     return server_->run("xdotool", {"mousemove", QString::number(x), QString::number(y), "click", button});
+  }
+  // Until a click has arrived.
+  bool click_toggles() {
+    const int before = subject_->latest()["toggled"].toInt();
+    const QDeadlineTimer deadline(generous_ms);
+    while (!deadline.hasExpired()) {
+      if (!click("1")) return false;
+      QTest::qWait(500);
+      if (subject_->latest()["toggled"].toInt() > before) return true;
+    }
+    return false;
   }
   QImage look();
 
@@ -67,8 +79,7 @@ void TestTrayXembed::cleanupTestCase() {
 }
 
 void TestTrayXembed::a_click_asks_for_the_window() {
-  QVERIFY(click("1"));
-  QVERIFY(!subject_->until([](const QJsonObject& state) { return state["toggled"].toInt() == 1; }).isEmpty());
+  QVERIFY(click_toggles());
 }
 
 void TestTrayXembed::the_menu_switches_contributing() {
@@ -117,8 +128,7 @@ void TestTrayXembed::a_tray_that_comes_back_is_used() {
   QVERIFY(!subject_->until([](const QJsonObject& now) { return !now["available"].toBool(); }).isEmpty());
   tray_ = start_tray();
   QVERIFY(!until_in_tray().isEmpty());
-  QVERIFY(click("1"));
-  QVERIFY(!subject_->until([](const QJsonObject& now) { return now["toggled"].toInt() == 2; }).isEmpty());
+  QVERIFY(click_toggles());
 }
 
 QTEST_GUILESS_MAIN(TestTrayXembed)

@@ -57,6 +57,12 @@ class Helper {
     }
     return {};
   }
+  // What it said last, and all that it said meanwhile.
+  QJsonObject latest() {
+    process_.waitForReadyRead(10);
+    while (process_.canReadLine()) last_ = QJsonDocument::fromJson(process_.readLine()).object();
+    return last_;
+  }
   QByteArray errors() { return process_.readAllStandardError(); }
   QProcess& process() { return process_; }
 

@@ -3,6 +3,7 @@
 // its standard input says:
 //   state training|idle|paused|syncing|warning|error      quit
 #include <QApplication>
+#include <QFile>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
