@@ -192,7 +192,7 @@ Status CpuModule::gemm_yardstick(const char* precision, std::uint32_t side, std:
 compute::ScriptModel* CpuModule::open_script(const compute::ScriptHost& host,
                                              const compute::ScriptOptions& options, Status* status) {
   compute::ScriptModel* model = nullptr;
-  *status = guarded_script("reading the model", [&] { model = new LoadedScript(host, options); });
+  *status = guarded_script("opening and running the model", [&] { model = new LoadedScript(host, options); });
   return model;
 }
 

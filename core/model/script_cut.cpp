@@ -84,7 +84,7 @@ class Cutter {
 
   void add(Value* value, std::uint32_t from, std::uint32_t to) {
     constexpr std::int64_t after_all = std::int64_t{1} << 40;
-    const std::int64_t sender = from == script_driver ? -1 : from;
+    const std::int64_t sender = from == script_driver ? std::int64_t{-1} : from;
     ScriptValues& values = links_[{sender, to == script_driver ? after_all : to}];
     if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
   }

@@ -97,9 +97,9 @@ LoadedScript::LoadedScript(const compute::ScriptHost& host, const compute::Scrip
           structure_.operations(),
           ScriptValues(structure_.graph()->inputs().begin(), structure_.graph()->inputs().end()),
           structure_.results())) {
+  arguments_.push_back(make_arguments(0));
   // Lent for this call only.
   for (compute::ScriptSample& sample : samples_) sample.data = nullptr;
-  arguments_.push_back(make_arguments(0));
 }
 
 void LoadedScript::check_arguments() const {

@@ -362,7 +362,8 @@ void TestScriptModel::damaged_messages_are_refused() {
   QVERIFY(model != nullptr);
   QVERIFY(model->cut(std::vector<std::uint32_t>(model->node_count(), 0), 1).ok());
   Span<const std::uint8_t> span;
-  QVERIFY(model->driver_message(0, 0, &span).ok());
+  const Status packed = model->driver_message(0, 0, &span);
+  QVERIFY2(packed.ok(), packed.message);
   const QByteArray message(reinterpret_cast<const char*>(span.data()), qsizetype(span.size()));
   Span<const std::uint8_t> file;
   QVERIFY(model->block_file(0, &file).ok());
