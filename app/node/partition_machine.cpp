@@ -47,10 +47,9 @@ Expected<Machine> partition_machine(const MachineFlags& flags, CommandContext& c
   } else {
     auto loaded = compute::load_module("cpu", {}, context.logger);
     if (!loaded.ok()) {
-      return make_error(
-          loaded.error().code,
-          fmt::format("{} Without it, give the machine's speed: --flops and --memory-bandwidth",
-                      loaded.error().message));
+      return make_error(loaded.error().code,
+                        fmt::format("{} Without it, give the machine's speed: --flops and --memory-bandwidth",
+                                    loaded.error().message));
     }
     compute::Module& module = *loaded->module;
     NS_ASSIGN_OR_RETURN(machine.model.flops, product_rate(module, context.clock, large_side, large_products));
