@@ -109,10 +109,10 @@
 <context>
     <name>neuroshard::ui::StatusLine</name>
     <message numerus="yes">
-        <source> · %n threads</source>
+        <source>%n thread(s)</source>
         <translation>
-            <numerusform> · %n thread</numerusform>
-            <numerusform> · %n threads</numerusform>
+            <numerusform>%n thread</numerusform>
+            <numerusform>%n threads</numerusform>
         </translation>
     </message>
 </context>

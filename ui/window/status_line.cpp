@@ -36,7 +36,8 @@ void StatusLine::refresh(const node::Snapshot* snapshot, bool attached, std::chr
   if (snapshot != nullptr && !snapshot->compute.device.empty()) {
     device = QString::fromStdString(snapshot->compute.device);
     if (snapshot->compute.threads != 0)
-      device += tr(" · %n threads", nullptr, static_cast<int>(snapshot->compute.threads));
+      device +=
+          QStringLiteral(" · ") + tr("%n thread(s)", nullptr, static_cast<int>(snapshot->compute.threads));
     if (!snapshot->compute.precision.empty())
       device += QStringLiteral(" · ") + QString::fromStdString(snapshot->compute.precision);
   }

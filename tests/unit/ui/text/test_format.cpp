@@ -42,7 +42,7 @@ class FormatTest : public QObject {
     QCOMPARE(Format::loss(std::numeric_limits<double>::infinity()), "—");
     QCOMPARE(Format::loss(std::optional<double>()), "—");
     QCOMPARE(Format::significant(0.0003, 3), "0.000300");
-    QCOMPARE(Format::significant(3e-6, 2), "3.0e-06");
+    QCOMPARE(Format::significant(3e-6, 2), "3.0E-06");
     QCOMPARE(Format::significant(12345.6, 4), "12,346");
   }
   void shares_and_rates() {

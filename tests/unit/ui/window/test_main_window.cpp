@@ -56,6 +56,8 @@ class MainWindowTest : public QObject {
     QCOMPARE(window.findChildren<Page*>().size(), 2);
     window.open_page("no such page");
     QCOMPARE(window.current_page(), QString("training"));
+    window.activateWindow();
+    QVERIFY(QTest::qWaitForWindowActive(&window));
     QTest::keyClick(&window, Qt::Key_1, Qt::ControlModifier);
     QCOMPARE(window.current_page(), QString("overview"));
   }
