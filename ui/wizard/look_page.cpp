@@ -1,7 +1,6 @@
 #include <QButtonGroup>
 #include <QComboBox>
 #include <QFormLayout>
-#include <QLocale>
 #include <QVBoxLayout>
 
 #include "ui/wizard/setup_pages.h"
@@ -13,8 +12,7 @@ LookPage::LookPage(SetupDraft& draft, SetupServices& services) : SetupPage(draft
   auto* language = new QComboBox(this);
   language->setObjectName("setupLanguage");
   language->setAccessibleName(tr("Language"));
-  language->addItem(tr("As the desktop (numbers and dates: %1)").arg(QLocale().nativeLanguageName()),
-                    QString());
+  language->addItem(tr("As the desktop"), QString());
   language->addItem(QStringLiteral("English"), QStringLiteral("en"));
   language->setCurrentIndex(std::max(0, language->findData(draft.language)));
   connect(language, &QComboBox::currentIndexChanged, this,
