@@ -10,6 +10,7 @@
 #include "app/node/partition_pipeline.h"
 #include "app/node/script_host.h"
 #include "core/platform/cpu.h"
+#include "core/platform/process_memory.h"
 
 namespace neuroshard::app {
 namespace {
@@ -124,6 +125,8 @@ Expected<compute::ScriptModelPtr> open_script_file(const std::string& path, cons
   NS_ASSIGN_OR_RETURN(const auto file, context.files.open_read(path));
   compute::ModuleOptions module_options;
   module_options.threads = 1;
+  // A model decides what it allocates.
+  module_options.memory_limit = platform::available_memory().available / 10 * 9;
   NS_ASSIGN_OR_RETURN(const compute::LoadedModule loaded,
                       compute::load_module("cpu", module_options, context.logger));
   compute::ScriptOptions options;

@@ -162,7 +162,8 @@ void TestPartitionScript::bad_input_data() {
   row("no shape", "perceptron", {}, 64, "--input-shape");
   row("bad shape", "perceptron", {"--input-shape", "8x"}, 64, "--input-shape is \"8x\"");
   row("bad type", "perceptron", {"--input-shape", "8x64:float"}, 64, "float32");
-  row("wrong shape", "perceptron", {"--input-shape", "8x63"}, 64, "running the model");
+  row("wrong shape", "perceptron", {"--input-shape", "8x63"}, 64, "shapes cannot be multiplied");
+  row("more than the memory", "perceptron", {"--input-shape", "1000000000x64"}, 74, "memory limit");
   row("two shapes", "perceptron", {"--input-shape", "8x64", "--input-shape", "8x64"}, 64, "more inputs");
   row("weights only", "weights", {"--input-shape", "8x64"}, 65, "no TorchScript program");
   row("cut off", "cut_off", {"--input-shape", "8x64"}, 65, "no TorchScript file");
