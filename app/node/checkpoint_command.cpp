@@ -1,7 +1,5 @@
-// neuroshardd checkpoint list | verify | restore | delete | pin | unpin | export | import
-//
-// Reading commands (list, verify, export) need no lock and work beside a running node; the others own the
-// data directory while they run.
+// neuroshardd checkpoint list | verify | export | compare: what only reads, beside a running node as well.
+// What changes something: checkpoint_change_command.cpp.
 #include "app/node/checkpoint_command.h"
 
 #include <fmt/chrono.h>
@@ -11,12 +9,13 @@
 #include <nlohmann/json.hpp>
 
 #include "app/node/command.h"
+#include "app/node/core_client.h"
 #include "app/node/open_directory.h"
 #include "app/node/progress.h"
 #include "core/checkpoint/catalogue.h"
+#include "core/checkpoint/compare.h"
 #include "core/checkpoint/export.h"
 #include "core/checkpoint/loader.h"
-#include "core/checkpoint/writer.h"
 
 namespace neuroshard::app {
 namespace {
@@ -26,7 +25,9 @@ using checkpoint::Entry;
 
 struct CheckpointFlags {
   std::string which;  // name, its beginning, a step, or "latest"
-  std::string path;   // --out, or the folder to import
+  std::string other;  // what it is compared with
+  std::string path;   // --out
+  std::string format = "safetensors";
   bool all = false;
   bool force = false;
 };
@@ -109,7 +110,26 @@ Expected<void> list_checkpoints(CommandContext& context) {
   return {};
 }
 
+// A running core remembers what its own verification finds; then it is asked.
+Expected<std::string> trouble_of(const Entry& entry, CoreClient* client, CommandContext& context) {
+  if (client != nullptr) {
+    NS_ASSIGN_OR_RETURN(
+        const node::CommandResult outcome,
+        client->run([&](node::Node& node) { return node.verify_checkpoint(entry.name); }, entry.name));
+    const auto* result = std::get_if<node::VerifyResult>(&outcome);
+    if (result == nullptr) return make_error(ErrorCode::Internal, "the core gave no result");
+    return result->problem;
+  }
+  ProgressLine progress(context.output, context.clock, entry.name);
+  const Expected<void> result = checkpoint::verify(
+      context.files, entry, [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); },
+      context.stop);
+  if (!result.ok() && result.error().code == ErrorCode::Cancelled) return result.error();
+  return result.ok() ? std::string() : result.error().describe();
+}
+
 Expected<void> verify_checkpoints(const CheckpointFlags& flags, CommandContext& context) {
+  NS_ASSIGN_OR_RETURN(const auto client, CoreClient::find(context));
   NS_ASSIGN_OR_RETURN(const Catalogue catalogue, read_only_catalogue(context));
   std::vector<Entry> entries;
   if (flags.all) {
@@ -120,109 +140,79 @@ Expected<void> verify_checkpoints(const CheckpointFlags& flags, CommandContext& 
   }
   for (const Entry& entry : entries) {
     if (context.stop.cancelled()) return make_error(ErrorCode::Cancelled, "stopped before the end");
-    ProgressLine progress(context.output, context.clock, entry.name);
-    const Expected<void> result = checkpoint::verify(
-        context.files, entry, [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); });
-    progress.clear();
-    if (!result.ok()) context.exit_code = ExitCode::Failure;
-    const std::string trouble = result.ok() ? std::string() : result.error().describe();
-    context.output.line(result.ok() ? fmt::format("{}  good", entry.name)
-                                    : fmt::format("{}  DAMAGED: {}", entry.name, trouble));
-    nlohmann::ordered_json json = {{"name", entry.name}, {"good", result.ok()}};
-    if (!result.ok()) json["damage"] = trouble;
+    NS_ASSIGN_OR_RETURN(const std::string trouble, trouble_of(entry, client.get(), context));
+    const bool good = trouble.empty();
+    if (!good) context.exit_code = ExitCode::Failure;
+    context.output.line(good ? fmt::format("{}  good", entry.name)
+                             : fmt::format("{}  DAMAGED: {}", entry.name, trouble));
+    nlohmann::ordered_json json = {{"name", entry.name}, {"good", good}};
+    if (!good) json["damage"] = trouble;
     context.output.json_line(json);
   }
-  return {};
-}
-
-Expected<void> restore_checkpoint(const CheckpointFlags& flags, CommandContext& context) {
-  NS_ASSIGN_OR_RETURN(const OpenedDirectory opened, open_data_directory(context, OpenMode::Existing));
-  const engine::DataDirectory& directory = *opened.directory;
-  Catalogue catalogue(context.files, directory.checkpoints_path());
-  NS_ASSIGN_OR_RETURN(const Entry entry, catalogue.find(flags.which));
-  if (entry.complete() && entry.manifest.network_id != directory.network_id()) {
-    return make_error(
-        ErrorCode::InvalidArgument,
-        fmt::format("the checkpoint {} belongs to another network than this data directory", entry.name));
-  }
-  // Better now than at the next start.
-  NS_RETURN_IF_ERROR(checkpoint::verify(context.files, entry));
-  NS_ASSIGN_OR_RETURN(const std::optional<Entry> before, catalogue.current());
-  NS_RETURN_IF_ERROR(catalogue.choose(entry.name));
-  const std::string undo = before ? before->name : std::string();
-  context.output.line(fmt::format("Training continues from {} (step {}).", entry.name, entry.manifest.step));
-  if (!undo.empty() && undo != entry.name) {
-    context.output.line(fmt::format("Undo: neuroshardd checkpoint restore {}", undo));
-  }
-  context.output.json_line({{"restored", entry.name}, {"step", entry.manifest.step}, {"before", undo}});
-  return {};
-}
-
-Expected<void> delete_checkpoint(const CheckpointFlags& flags, CommandContext& context) {
-  NS_ASSIGN_OR_RETURN(const OpenedDirectory opened, open_data_directory(context, OpenMode::Existing));
-  Catalogue catalogue(context.files, opened.directory->checkpoints_path());
-  NS_ASSIGN_OR_RETURN(const Entry entry, catalogue.find(flags.which));
-  NS_ASSIGN_OR_RETURN(const std::optional<Entry> current, catalogue.current());
-  if (current && current->name == entry.name && !flags.force) {
-    return make_error(
-        ErrorCode::Denied,
-        fmt::format("{} is the checkpoint that training continues from; delete it with --force, or "
-                    "restore another one first",
-                    entry.name));
-  }
-  NS_RETURN_IF_ERROR(catalogue.remove(entry.name));
-  context.output.line(fmt::format("Deleted {} ({}).", entry.name, format_bytes(entry.bytes)));
-  context.output.json_line({{"deleted", entry.name}, {"bytes", entry.bytes}});
-  return {};
-}
-
-Expected<void> pin_checkpoint(const CheckpointFlags& flags, CommandContext& context, bool pin) {
-  NS_ASSIGN_OR_RETURN(const OpenedDirectory opened, open_data_directory(context, OpenMode::Existing));
-  Catalogue catalogue(context.files, opened.directory->checkpoints_path());
-  NS_ASSIGN_OR_RETURN(const Entry entry, catalogue.find(flags.which));
-  NS_RETURN_IF_ERROR(pin ? catalogue.pin(entry.name) : catalogue.unpin(entry.name));
-  context.output.line(pin ? fmt::format("{} is kept until you unpin or delete it.", entry.name)
-                          : fmt::format("{} is kept as long as the retention rules say.", entry.name));
-  context.output.json_line({{"name", entry.name}, {"pinned", pin}});
   return {};
 }
 
 Expected<void> export_checkpoint(const CheckpointFlags& flags, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const Catalogue catalogue, read_only_catalogue(context));
   NS_ASSIGN_OR_RETURN(const Entry entry, catalogue.find(flags.which));
-  const std::string path = flags.path.empty() ? checkpoint::export_file_name(entry.manifest) : flags.path;
-  if (!flags.force && context.files.exists(path)) {
-    return make_error(
-        ErrorCode::AlreadyExists,
-        fmt::format("{} exists already; choose another --out, or replace it with --force", path));
+  const bool folder = flags.format == "checkpoint";
+  const std::string path = !flags.path.empty() ? flags.path
+                           : folder            ? entry.name
+                                               : checkpoint::export_file_name(entry.manifest);
+  if ((!flags.force || folder) && context.files.exists(path)) {
+    return make_error(ErrorCode::AlreadyExists, fmt::format("{} exists already; choose another --out{}", path,
+                                                            folder ? "" : ", or replace it with --force"));
   }
   ProgressLine progress(context.output, context.clock, "export");
+  const auto write = folder ? checkpoint::export_folder : checkpoint::export_weights;
   NS_ASSIGN_OR_RETURN(
       const std::uint64_t bytes,
-      checkpoint::export_weights(context.files, entry, path, [&](std::uint64_t done, std::uint64_t total) {
-        progress.update(done, total);
-      }));
+      write(
+          context.files, entry, path,
+          [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); }, context.stop));
   progress.clear();
   context.output.line(fmt::format("Wrote {} ({}) from {}.", path, format_bytes(bytes), entry.name));
   context.output.json_line({{"name", entry.name}, {"file", path}, {"bytes", bytes}});
   return {};
 }
 
-Expected<void> import_checkpoint(const CheckpointFlags& flags, CommandContext& context) {
-  NS_ASSIGN_OR_RETURN(const OpenedDirectory opened, open_data_directory(context, OpenMode::Existing));
-  const engine::DataDirectory& directory = *opened.directory;
-  NS_ASSIGN_OR_RETURN(const Entry source, checkpoint::open_folder(context.files, flags.path));
-  if (source.manifest.network_id != directory.network_id()) {
-    return make_error(
-        ErrorCode::InvalidArgument,
-        fmt::format("the checkpoint in {} belongs to another network than this data directory", flags.path));
+Expected<void> compare_checkpoints(const CheckpointFlags& flags, CommandContext& context) {
+  NS_ASSIGN_OR_RETURN(const Catalogue catalogue, read_only_catalogue(context));
+  NS_ASSIGN_OR_RETURN(const Entry first, catalogue.find(flags.which));
+  NS_ASSIGN_OR_RETURN(const Entry second, catalogue.find(flags.other));
+  ProgressLine progress(context.output, context.clock, "compare");
+  NS_ASSIGN_OR_RETURN(
+      const checkpoint::Comparison result,
+      checkpoint::compare(
+          context.files, first, second,
+          [&](std::uint64_t done, std::uint64_t total) { progress.update(done, total); }, context.stop));
+  progress.clear();
+  const auto json_of = [](const checkpoint::WeightDistance& d) {
+    return nlohmann::ordered_json{{"distance", d.distance}, {"relative", d.relative}, {"cosine", d.cosine}};
+  };
+  nlohmann::ordered_json json = {
+      {"first", first.name}, {"second", second.name}, {"all", json_of(result.all)}};
+  context.output.line(fmt::format("{}: loss {}, held out {}", first.name,
+                                  loss_text(first.manifest.losses.training),
+                                  loss_text(first.manifest.losses.held_out)));
+  context.output.line(fmt::format("{}: loss {}, held out {}", second.name,
+                                  loss_text(second.manifest.losses.training),
+                                  loss_text(second.manifest.losses.held_out)));
+  context.output.line(
+      fmt::format("{:<12}  {:>12}  {:>10}  {:>10}", "slot", "distance", "relative", "cosine"));
+  const auto line = [&](const std::string& name, const checkpoint::WeightDistance& d) {
+    context.output.line(
+        fmt::format("{:<12}  {:>12.6g}  {:>10.4g}  {:>10.6f}", name, d.distance, d.relative, d.cosine));
+  };
+  for (const checkpoint::SlotComparison& slot : result.slots) {
+    const std::string name = compute::to_string(slot.slot);
+    line(name, slot.distance);
+    nlohmann::ordered_json entry = {{"slot", name}};
+    entry.update(json_of(slot.distance));
+    json["slots"].push_back(std::move(entry));
   }
-  NS_ASSIGN_OR_RETURN(auto writer, checkpoint::Writer::open(context.files, directory.node_key(),
-                                                            directory.checkpoints_path()));
-  NS_ASSIGN_OR_RETURN(const checkpoint::SaveResult result, writer.adopt(source));
-  context.output.line(fmt::format("Imported {} as {}. To continue from it: neuroshardd checkpoint restore {}",
-                                  flags.path, result.name, result.name));
-  context.output.json_line({{"imported", result.name}, {"from", source.name}, {"bytes", result.bytes}});
+  line("all", result.all);
+  context.output.json_line(json);
   return {};
 }
 
@@ -242,42 +232,28 @@ void add_which(CLI::App& command, const Flags& flags, bool required) {
   if (required) option->required();
 }
 
-void add_keeping(CLI::App& group, CommandContext& context) {
-  auto deleted = std::make_shared<CheckpointFlags>();
-  CLI::App& remove = add_one(group, context, "delete", "Delete a checkpoint",
-                             {"neuroshardd checkpoint delete 120"}, deleted, delete_checkpoint);
-  add_which(remove, deleted, true);
-  remove.add_flag("--force", deleted->force, "also the one that training continues from");
-
-  auto pinned = std::make_shared<CheckpointFlags>();
-  CLI::App& pin =
-      add_one(group, context, "pin", "Keep a checkpoint whatever the retention rules say",
-              {"neuroshardd checkpoint pin latest"}, pinned,
-              [](const CheckpointFlags& f, CommandContext& c) { return pin_checkpoint(f, c, true); });
-  add_which(pin, pinned, true);
-  auto unpinned = std::make_shared<CheckpointFlags>();
-  CLI::App& unpin = add_one(
-      group, context, "unpin", "Let the retention rules decide again", {"neuroshardd checkpoint unpin 120"},
-      unpinned, [](const CheckpointFlags& f, CommandContext& c) { return pin_checkpoint(f, c, false); });
-  add_which(unpin, unpinned, true);
-}
-
 void add_sharing(CLI::App& group, CommandContext& context) {
   auto exported = std::make_shared<CheckpointFlags>();
   CLI::App& out = add_one(
-      group, context, "export", "Write the weights as one plain safetensors file",
+      group, context, "export",
+      "Write the weights as one safetensors file, or all of it as a folder to import",
       {"neuroshardd checkpoint export --out model.safetensors", "neuroshardd checkpoint export 120 --json"},
       exported, export_checkpoint);
   add_which(out, exported, false);
   out.add_option("--out", exported->path, "file to write (default: a name made of wallet, node and step)")
       ->type_name("FILE");
+  out.add_option("--format", exported->format, "safetensors (weights only, default) or checkpoint (a folder)")
+      ->check(CLI::IsMember({"safetensors", "checkpoint"}));
   out.add_flag("--force", exported->force, "replace the file");
 
-  auto imported = std::make_shared<CheckpointFlags>();
-  CLI::App& in =
-      add_one(group, context, "import", "Copy a checkpoint's folder from elsewhere into this data directory",
-              {"neuroshardd checkpoint import /media/usb/0000000120-1a2b3c4d"}, imported, import_checkpoint);
-  in.add_option("folder", imported->path, "a checkpoint's folder")->type_name("FOLDER")->required();
+  auto compared = std::make_shared<CheckpointFlags>();
+  CLI::App& compare =
+      add_one(group, context, "compare", "How far the weights of two checkpoints are apart, layer by layer",
+              {"neuroshardd checkpoint compare 120 latest"}, compared, compare_checkpoints);
+  add_which(compare, compared, true);
+  compare.add_option("other", compared->other, "the second one, named likewise")
+      ->type_name("CHECKPOINT")
+      ->required();
 }
 
 }  // namespace
@@ -297,14 +273,7 @@ void add_checkpoint_command(CLI::App& root, CommandContext& context) {
   add_which(verify, verified, false);
   verify.add_flag("--all", verified->all, "every checkpoint");
 
-  auto restored = std::make_shared<CheckpointFlags>();
-  CLI::App& restore =
-      add_one(group, context, "restore",
-              "Continue training from this checkpoint; nothing is deleted, and restoring the one "
-              "before undoes it",
-              {"neuroshardd checkpoint restore 120"}, restored, restore_checkpoint);
-  add_which(restore, restored, true);
-  add_keeping(group, context);
+  add_checkpoint_changes(group, context);
   add_sharing(group, context);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/node/open_directory.h"
+#include "app/node/progress.h"
 #include "core/control/control_file.h"
 #include "core/control/service_module.h"
 #include "core/platform/directory_lock.h"
@@ -32,6 +33,19 @@ Error no_core(const std::string& path, const Error& reason, CommandContext& cont
 }  // namespace
 
 Expected<std::unique_ptr<CoreClient>> CoreClient::attach(CommandContext& context) {
+  Error reason = make_error(ErrorCode::NotFound, "");
+  NS_ASSIGN_OR_RETURN(auto client, look_for(context, &reason));
+  if (client) return client;
+  NS_ASSIGN_OR_RETURN(const std::string path, data_directory_path(context));
+  return no_core(path, reason, context);
+}
+
+Expected<std::unique_ptr<CoreClient>> CoreClient::find(CommandContext& context) {
+  Error reason = make_error(ErrorCode::NotFound, "");
+  return look_for(context, &reason);
+}
+
+Expected<std::unique_ptr<CoreClient>> CoreClient::look_for(CommandContext& context, Error* reason) {
   control::ConnectOptions options;
   NS_ASSIGN_OR_RETURN(options.data_directory, data_directory_path(context));
   options.runtime_directory = platform::runtime_directory(platform::process_environment());
@@ -41,7 +55,8 @@ Expected<std::unique_ptr<CoreClient>> CoreClient::attach(CommandContext& context
   if (!file.ok()) {
     const ErrorCode code = file.error().code;
     if (code != ErrorCode::NotFound && code != ErrorCode::Unavailable) return file.error();
-    return no_core(options.data_directory, file.error(), context);
+    *reason = file.error();
+    return std::unique_ptr<CoreClient>();
   }
   NS_ASSIGN_OR_RETURN(const control::Service service, control::load_service());
   auto node = service.connect(std::move(options));
@@ -49,7 +64,7 @@ Expected<std::unique_ptr<CoreClient>> CoreClient::attach(CommandContext& context
   return std::unique_ptr<CoreClient>(new CoreClient(context, file->process, std::move(node)));
 }
 
-Expected<void> CoreClient::command(const std::function<Expected<node::CommandId>(node::Node&)>& send) {
+Expected<void> CoreClient::command(const Send& send) {
   NS_ASSIGN_OR_RETURN(const node::CommandId id, send(*node_));
   while (!context_.stop.cancelled()) {
     const auto event = events_.next(poll);
@@ -60,6 +75,28 @@ Expected<void> CoreClient::command(const std::function<Expected<node::CommandId>
     return {};
   }
   return make_error(ErrorCode::Cancelled, "not waited for; the core goes on with it");
+}
+
+Expected<node::CommandResult> CoreClient::run(const Send& send, const std::string& label,
+                                              const std::function<void()>& show) {
+  ProgressLine line(context_.output, context_.clock, label);
+  NS_ASSIGN_OR_RETURN(const node::CommandId id, send(*node_));
+  bool cancelled = false;
+  while (true) {
+    if (context_.stop.cancelled() && !std::exchange(cancelled, true)) NS_RETURN_IF_ERROR(node_->cancel(id));
+    const auto event = events_.next(poll);
+    if (show) show();
+    if (!event) continue;
+    if (const auto* progress = std::get_if<node::CommandProgress>(&*event); progress && progress->id == id) {
+      if (!show) line.update(progress->done, progress->total);
+      continue;
+    }
+    const auto* done = std::get_if<node::CommandDone>(&*event);
+    if (done == nullptr || done->id != id) continue;
+    if (show) show();
+    if (done->error) return *done->error;
+    return done->result;
+  }
 }
 
 Expected<void> CoreClient::wait(StopFlag& flag) {

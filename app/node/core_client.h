@@ -21,8 +21,16 @@ class CoreClient {
   control::RemoteNode& node() { return *node_; }
   platform::ProcessIdentity process() const { return process_; }
 
+  // The same where there may be none: null when no core serves the directory, which then can be opened.
+  static Expected<std::unique_ptr<CoreClient>> find(CommandContext& context);
+
+  using Send = std::function<Expected<node::CommandId>(node::Node&)>;
   // Sends a command and waits for its outcome; Ctrl-C ends the waiting, not the command.
-  Expected<void> command(const std::function<Expected<node::CommandId>(node::Node&)>& send);
+  Expected<void> command(const Send& send);
+  // The same with what it found out. A long command: its progress is drawn behind `label`, and Ctrl-C cancels
+  // it. show: null, or called whenever the wait is interrupted for a look, e.g. to print text that has come.
+  Expected<node::CommandResult> run(const Send& send, const std::string& label,
+                                    const std::function<void()>& show = {});
   // Asks and waits for the answer.
   template <class T>
   Expected<T> ask(const std::function<Expected<void>(node::Node&, node::Reply<T>)>& question) {
@@ -61,6 +69,8 @@ class CoreClient {
   CoreClient(CommandContext& context, platform::ProcessIdentity process,
              std::unique_ptr<control::RemoteNode> node)
       : context_(context), process_(process), node_(std::move(node)), events_(*node_) {}
+  // Null, with the reason why, where no core serves.
+  static Expected<std::unique_ptr<CoreClient>> look_for(CommandContext& context, Error* reason);
   Expected<void> wait(StopFlag& flag);
 
   CommandContext& context_;

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "app/node/core_client.h"
 #include "app/node/open_directory.h"
 #include "core/engine/generator.h"
 #include "core/platform/terminal.h"
@@ -42,12 +43,75 @@ void report(const engine::Generation& result, const engine::SessionInfo& info, c
                                   flags.options.seed, info.step));
 }
 
+// Text that comes on a thread of the node, for the command's own.
+struct Inbox {
+  std::mutex mutex;
+  std::string waiting, all;
+};
+
+// By the model of the core that runs on the directory, beside its training.
+Expected<void> generate_in_core(CoreClient& client, const GenerateFlags& flags, CommandContext& context) {
+  if (!flags.settings->given.empty()) {
+    return make_error(ErrorCode::InvalidArgument,
+                      "a running node generates with its own settings: leave out the flags of settings, or "
+                      "stop it first");
+  }
+  node::GenerateRequest request;
+  request.prompt = flags.options.prompt;
+  request.max_tokens = flags.options.max_tokens;
+  request.temperature = static_cast<double>(flags.options.sampling.temperature);
+  request.top_k = flags.options.sampling.top_k;
+  request.top_p = static_cast<double>(flags.options.sampling.top_p);
+  request.seed = flags.seed.value_or(random_seed(context.entropy));
+  Output& output = context.output;
+  const bool stream = flags.stream || output.live();
+  const auto inbox = std::make_shared<Inbox>();
+  const auto show = [&output, &inbox, stream] {
+    std::string piece;
+    {
+      const std::lock_guard lock(inbox->mutex);
+      piece.swap(inbox->waiting);
+    }
+    if (piece.empty()) return;
+    inbox->all += piece;
+    if (stream && output.json()) output.json_line({{"piece", piece}});
+    if (stream && !output.json()) output.raw(piece);
+  };
+  if (stream && !output.json()) output.raw(request.prompt);
+  NS_ASSIGN_OR_RETURN(const node::CommandResult outcome,
+                      client.run(
+                          [&](node::Node& node) {
+                            return node.generate(request, [inbox](const std::string& piece) {
+                              const std::lock_guard lock(inbox->mutex);
+                              inbox->waiting += piece;
+                            });
+                          },
+                          "generate", show));
+  const auto* written = std::get_if<node::GenerateResult>(&outcome);
+  if (written == nullptr) return make_error(ErrorCode::Internal, "the core gave no result");
+  if (!output.json()) output.raw(stream ? std::string("\n") : request.prompt + inbox->all + "\n");
+  const double rate = written->seconds > 0 ? written->tokens / written->seconds : 0;
+  output.json_line({{"prompt", request.prompt},
+                    {"text", inbox->all},
+                    {"tokens", written->tokens},
+                    {"prompt_tokens", written->prompt_tokens},
+                    {"finish", written->stopped_by == "end of text" ? "end" : written->stopped_by},
+                    {"seed", request.seed},
+                    {"tokens_per_s", rate},
+                    {"step", written->step}});
+  output.note(fmt::format("[{} tokens, {:.1f} tokens/s, seed {}, after step {}, by the running node]",
+                          written->tokens, rate, request.seed, written->step));
+  return {};
+}
+
 Expected<void> run_generate(GenerateFlags flags, CommandContext& context) {
   if (flags.options.prompt == "-") {
     NS_ASSIGN_OR_RETURN(flags.options.prompt,
                         platform::read_standard_input(engine::max_prompt_bytes, context.stop));
   }
   NS_RETURN_IF_ERROR(compute::validate(flags.options.sampling));
+  NS_ASSIGN_OR_RETURN(const auto client, CoreClient::find(context));
+  if (client) return generate_in_core(*client, flags, context);
   NS_ASSIGN_OR_RETURN(const OpenedDirectory opened,
                       open_data_directory(context, OpenMode::Existing, *flags.settings));
   NS_ASSIGN_OR_RETURN(

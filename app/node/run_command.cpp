@@ -59,7 +59,7 @@ void say_state(const node::StateChanged& changed, const node::Snapshot& view, Co
   nlohmann::ordered_json line = {{"state", std::string(to_string(changed.state))}};
   if (changed.error) line["message"] = changed.error->describe();
   if (changed.state == node::RunState::Paused) {
-    line["pause_reasons"] = view.pause_reasons;
+    line["pause_reasons"] = pause_reasons_json(view);
     context.output.note(state_text(view));
   }
   context.output.json_line(line);

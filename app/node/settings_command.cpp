@@ -135,8 +135,8 @@ Expected<void> change_setting(const std::string& name, const std::string* text, 
   }
   const auto opened = open_data_directory(context, OpenMode::Create);
   if (!opened.ok()) {
-    if (opened.error().code != ErrorCode::Busy || text == nullptr) return opened.error();
-    return change_in_core(id, *text, context);
+    if (opened.error().code != ErrorCode::Busy) return opened.error();
+    return change_in_core(id, text != nullptr ? *text : std::string(), context);  // empty: the default
   }
   engine::DataDirectory& directory = *opened->directory;
   NS_RETURN_IF_ERROR(text != nullptr ? directory.set_setting(id, value) : directory.clear_setting(id));

@@ -52,11 +52,23 @@ std::string row(const char* name, const std::string& value) {
 
 }  // namespace
 
+nlohmann::ordered_json pause_reasons_json(const node::Snapshot& view) {
+  auto reasons = nlohmann::ordered_json::array();
+  for (const node::PauseReason& reason : view.pause_reasons) {
+    reasons.push_back(
+        {{"key", reason.key},
+         {"text", reason.text},
+         {"until_ms", reason.until ? nlohmann::ordered_json(to_unix_ms(*reason.until)) : nullptr},
+         {"can_override", reason.can_override}});
+  }
+  return reasons;
+}
+
 nlohmann::ordered_json snapshot_json(const node::Snapshot& view) {
   nlohmann::ordered_json json = {{"running", true},
                                  {"state", std::string(to_string(view.state))},
                                  {"contributing", view.contributing},
-                                 {"pause_reasons", view.pause_reasons}};
+                                 {"pause_reasons", pause_reasons_json(view)}};
   json["snoozed_until_ms"] =
       view.snoozed_until ? nlohmann::ordered_json(to_unix_ms(*view.snoozed_until)) : nullptr;
   json["training"] = training_json(view.training);
@@ -100,8 +112,8 @@ std::string state_text(const node::Snapshot& view) {
   }
   if (!view.training.activity.empty()) text += ", " + view.training.activity;
   std::string separator = ": ";
-  for (const std::string& reason : view.pause_reasons) {
-    text += separator + reason;
+  for (const node::PauseReason& reason : view.pause_reasons) {
+    text += separator + reason.text;
     separator = "; ";
   }
   return text;

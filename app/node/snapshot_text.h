@@ -9,6 +9,8 @@
 
 namespace neuroshard::app {
 
+// Every active reason with its key.
+nlohmann::ordered_json pause_reasons_json(const node::Snapshot& view);
 // Unknown values are null.
 nlohmann::ordered_json snapshot_json(const node::Snapshot& view);
 // "State      training", …; unknown values are "—".

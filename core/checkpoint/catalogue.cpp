@@ -7,20 +7,41 @@
 
 #include "core/checkpoint/detail/json_reader.h"
 #include "core/checkpoint/detail/layout.h"
+#include "core/crypto/hash.h"
 
 namespace neuroshard::checkpoint {
 namespace {
 
 constexpr std::uint64_t max_choice_bytes = 4096;
 
+// A small note of ours: anything wrong with it means that there is none.
+nlohmann::json read_note(storage::FileEnv& env, const std::string& path) {
+  const auto bytes = storage::read_file(env, path, max_choice_bytes);
+  if (!bytes.ok()) return nullptr;
+  return nlohmann::json::parse(bytes->begin(), bytes->end(), nullptr, false);
+}
+
+std::optional<Verdict> read_verdict(storage::FileEnv& env, const std::string& path) {
+  const nlohmann::json root = read_note(env, path);
+  std::uint64_t at_ms = 0, intact = 0;
+  detail::JsonReader reader(root);
+  reader.read_unsigned("at_ms", at_ms);
+  reader.read_unsigned("intact", intact);
+  constexpr std::uint64_t latest = 253'402'300'799'000;  // the year 9999
+  if (!reader.ok() || at_ms > latest || intact > 1) return std::nullopt;
+  return Verdict{WallTime(std::chrono::milliseconds(at_ms)), intact == 1};
+}
+
 // What can be told without reading the tensors. *name: what the folder should be called.
 Expected<Manifest> check_folder(storage::FileEnv& env, const std::string& path,
-                                const std::vector<storage::DirectoryEntry>& files, std::string* name) {
+                                const std::vector<storage::DirectoryEntry>& files, std::string* name,
+                                Hash256* hash) {
   NS_ASSIGN_OR_RETURN(const Bytes bytes,
                       storage::read_file(env, path + "/" + detail::manifest_file, max_manifest_bytes));
   NS_ASSIGN_OR_RETURN(Manifest manifest, parse_manifest(bytes));
   NS_RETURN_IF_ERROR(verify_signature(manifest));
   *name = folder_name(manifest.step, bytes);
+  *hash = crypto::sha256(bytes);
   for (const char* file : {detail::weights_file, detail::optimizer_file}) {
     if (manifest.file(file) == nullptr)
       return make_error(ErrorCode::Corrupt, fmt::format("{} is missing", file));
@@ -52,7 +73,7 @@ Expected<Entry> open_folder(storage::FileEnv& env, const std::string& path) {
   entry.path = path;
   NS_ASSIGN_OR_RETURN(const auto files, env.list(path));
   for (const storage::DirectoryEntry& file : files) entry.bytes += file.size;
-  NS_ASSIGN_OR_RETURN(entry.manifest, check_folder(env, path, files, &entry.name));
+  NS_ASSIGN_OR_RETURN(entry.manifest, check_folder(env, path, files, &entry.name, &entry.manifest_hash));
   return entry;
 }
 
@@ -68,11 +89,14 @@ Entry Catalogue::read_entry(const std::string& name) const {
   for (const storage::DirectoryEntry& file : *files) {
     entry.bytes += file.size;
     if (file.name == detail::pin_file) entry.pinned = true;
+    if (file.name == detail::verdict_file)
+      entry.verdict = read_verdict(*env_, entry.path + "/" + detail::verdict_file);
   }
   std::string fitting_name;
-  auto manifest = check_folder(*env_, entry.path, *files, &fitting_name);
+  auto manifest = check_folder(*env_, entry.path, *files, &fitting_name, &entry.manifest_hash);
   if (!manifest.ok()) {
     entry.damage = manifest.error().message;
+    entry.manifest_hash = {};
   } else if (fitting_name != name) {
     entry.damage = "the folder's name does not fit its manifest; it was renamed or mixed up";
   } else {
@@ -102,6 +126,8 @@ Expected<std::vector<Entry>> Catalogue::list() const {
     if (item->is_directory && is_folder_name(item->name)) entries.push_back(read_entry(item->name));
   }
   std::sort(entries.begin(), entries.end(), newer);
+  if (const auto kept = read_undo())
+    for (Entry& entry : entries) entry.undo = entry.complete() && entry.name == kept->name;
   const auto choice = read_choice();
   if (choice && (entries.empty() || entries.front().manifest.sequence <= choice->after_sequence)) {
     for (Entry& entry : entries) entry.chosen = entry.complete() && entry.name == choice->name;
@@ -189,6 +215,42 @@ Expected<void> Catalogue::choose(const std::string& name) {
   NS_ASSIGN_OR_RETURN(const std::uint64_t next, next_sequence());
   const nlohmann::json root = {{"name", name}, {"after_sequence", next - 1}};
   return storage::write_file_atomic(*env_, root_ + "/" + detail::choice_file, as_bytes(root.dump(2) + "\n"));
+}
+
+std::optional<Catalogue::Undo> Catalogue::read_undo() const {
+  const nlohmann::json root = read_note(*env_, root_ + "/" + detail::undo_file);
+  Undo undo;
+  detail::JsonReader reader(root);
+  reader.read_text("name", undo.name, max_short_text);
+  reader.read_unsigned("step", undo.step);
+  reader.read_unsigned("until_step", undo.until_step);
+  if (!reader.ok() || !is_folder_name(undo.name)) return std::nullopt;
+  return undo;
+}
+
+std::optional<Catalogue::Undo> Catalogue::undo() const {
+  auto undo = read_undo();
+  if (undo && !read_entry(undo->name).complete()) undo.reset();
+  return undo;
+}
+
+Expected<void> Catalogue::keep_for_undo(const Undo& undo) {
+  const std::string path = root_ + "/" + detail::undo_file;
+  if (undo.name.empty()) {
+    if (!env_->exists(path)) return {};
+    NS_RETURN_IF_ERROR(env_->remove_file(path));
+    return env_->sync_directory(root_);
+  }
+  const nlohmann::json root = {{"name", undo.name}, {"step", undo.step}, {"until_step", undo.until_step}};
+  return storage::write_file_atomic(*env_, path, as_bytes(root.dump(2) + "\n"));
+}
+
+Expected<void> Catalogue::note_verdict(const std::string& name, const Verdict& verdict) {
+  NS_ASSIGN_OR_RETURN(const Entry entry, existing(name));
+  const nlohmann::json root = {{"at_ms", std::max<std::int64_t>(0, to_unix_ms(verdict.at))},
+                               {"intact", verdict.intact ? 1 : 0}};
+  return storage::write_file_atomic(*env_, entry.path + "/" + detail::verdict_file,
+                                    as_bytes(root.dump(2) + "\n"));
 }
 
 Expected<void> Catalogue::pin(const std::string& name) {

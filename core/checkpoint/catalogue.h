@@ -17,15 +17,23 @@ namespace neuroshard::checkpoint {
 // Folders looked at; more than retention ever leaves. Further ones are not listed.
 inline constexpr std::size_t max_listed = 10'000;
 
+struct Verdict {
+  WallTime at{};
+  bool intact = false;
+};
+
 struct Entry {
   std::string name;  // of the folder
   std::string path;
   std::uint64_t bytes = 0;  // on the disk, damaged files included
   bool pinned = false;
   bool chosen = false;  // by restore, and nothing was saved since
+  bool undo = false;    // a restore went away from it, and may be taken back
   std::string
       damage;  // what is wrong, for a person; empty: complete as far as names, sizes and signature tell
-  Manifest manifest;  // empty when damaged
+  Manifest manifest;               // empty when damaged
+  Hash256 manifest_hash{};         // SHA-256 of manifest.json; zeros when damaged
+  std::optional<Verdict> verdict;  // of the last time that all its bytes were read
   bool complete() const { return damage.empty(); }
 };
 
@@ -54,6 +62,20 @@ class Catalogue {
   // undoes it. The next save takes over by itself.
   Expected<void> choose(const std::string& name);
 
+  // The state that a restore went away from: kept whatever the retention rules say, up to a step. A new one
+  // replaces the one before; an empty name forgets it.
+  struct Undo {
+    std::string name;
+    std::uint64_t step = 0;        // of that checkpoint
+    std::uint64_t until_step = 0;  // of the model: from then on it can't be undone
+  };
+  Expected<void> keep_for_undo(const Undo& undo);
+  // Nothing: none, or its checkpoint is gone.
+  std::optional<Undo> undo() const;
+
+  // What verify() found, beside the checkpoint's files.
+  Expected<void> note_verdict(const std::string& name, const Verdict& verdict);
+
   Expected<void> pin(const std::string& name);
   Expected<void> unpin(const std::string& name);
   // Denied when pinned or chosen. Renamed away first, so a kill never leaves half a checkpoint under its
@@ -71,6 +93,7 @@ class Catalogue {
   };
   Entry read_entry(const std::string& name) const;
   std::optional<Choice> read_choice() const;
+  std::optional<Undo> read_undo() const;
   Expected<Entry> existing(const std::string& name) const;
 
   storage::FileEnv* env_;

@@ -49,6 +49,10 @@ std::map<std::string, std::string> metadata_of(const Entry& entry) {
   return metadata;
 }
 
+Error cancelled() {
+  return make_error(ErrorCode::Cancelled, "stopped before the end; nothing was exported");
+}
+
 struct Source {
   std::unique_ptr<detail::FileSource> bytes;
   tensor::SafetensorsHeader header;
@@ -67,12 +71,14 @@ Expected<Source> open_source(storage::FileEnv& env, const Entry& entry) {
 
 // Everything of the source passes the hash; its data also passes to the file.
 Expected<void> copy_data(Source& source, tensor::SafetensorsWriter& layout,
-                         const tensor::SafetensorsWriter::Sink& sink, const Progress& progress) {
+                         const tensor::SafetensorsWriter::Sink& sink, const Progress& progress,
+                         const CancelToken& cancel) {
   crypto::Sha256 hash;
   const std::uint64_t total = source.bytes->size();
   std::uint64_t reported = 0;
   Bytes chunk(detail::chunk_bytes);
   for (std::uint64_t at = 0; at < total;) {
+    if (cancel.cancelled()) return cancelled();
     const std::uint64_t part_end = at < source.header.data_offset ? source.header.data_offset : total;
     const auto now = static_cast<std::size_t>(std::min<std::uint64_t>(part_end - at, chunk.size()));
     const MutableByteSpan piece(chunk.data(), now);
@@ -95,7 +101,7 @@ Expected<void> copy_data(Source& source, tensor::SafetensorsWriter& layout,
 }
 
 Expected<void> write_export(storage::FileEnv& env, Source& source, const Entry& entry,
-                            const std::string& path, const Progress& progress) {
+                            const std::string& path, const Progress& progress, const CancelToken& cancel) {
   std::vector<tensor::TensorSpec> specs;
   for (const tensor::TensorEntry& item : source.header.tensors) specs.push_back(item.spec);
   NS_ASSIGN_OR_RETURN(auto layout, tensor::SafetensorsWriter::plan(specs, metadata_of(entry)));
@@ -104,9 +110,52 @@ Expected<void> write_export(storage::FileEnv& env, Source& source, const Entry& 
                       env.open_write_large(path, {.bytes = layout.file_bytes(), .world_readable = true}));
   const tensor::SafetensorsWriter::Sink sink = [&](ByteSpan bytes) { return file->append(bytes); };
   NS_RETURN_IF_ERROR(layout.begin(sink));
-  NS_RETURN_IF_ERROR(copy_data(source, layout, sink, progress));
+  NS_RETURN_IF_ERROR(copy_data(source, layout, sink, progress, cancel));
   NS_RETURN_IF_ERROR(file->sync());
   return file->close();
+}
+
+Expected<void> copy_file(storage::FileEnv& env, const Entry& entry, const FileRecord& record,
+                         const std::string& folder, const std::function<void(std::uint64_t)>& copied,
+                         const CancelToken& cancel) {
+  NS_ASSIGN_OR_RETURN(auto opened, env.open_read(entry.path + "/" + record.name));
+  detail::FileSource from(std::move(opened));
+  NS_ASSIGN_OR_RETURN(auto to,
+                      detail::HashingFile::create_large(env, folder, record.name, {.bytes = record.bytes}));
+  Bytes chunk(detail::chunk_bytes);
+  for (std::uint64_t at = 0; at < record.bytes;) {
+    if (cancel.cancelled()) return cancelled();
+    const auto now = static_cast<std::size_t>(std::min<std::uint64_t>(record.bytes - at, chunk.size()));
+    NS_RETURN_IF_ERROR(from.read_at(at, MutableByteSpan(chunk.data(), now)));
+    NS_RETURN_IF_ERROR(to.append(ByteSpan(chunk.data(), now)));
+    copied(now);
+    at += now;
+  }
+  NS_ASSIGN_OR_RETURN(const FileRecord written, to.finish());
+  if (written.sha256 == record.sha256) return {};
+  return make_error(ErrorCode::Corrupt,
+                    fmt::format("the content of {} is damaged; nothing was exported", record.name));
+}
+
+Expected<void> write_folder(storage::FileEnv& env, const Entry& entry, const std::string& folder,
+                            const Progress& progress, const CancelToken& cancel) {
+  NS_RETURN_IF_ERROR(env.create_directories(folder));
+  const std::uint64_t total = entry.manifest.file_bytes();
+  std::uint64_t done = 0, reported = 0;
+  const auto copied = [&](std::uint64_t bytes) {
+    done += bytes;
+    if (!progress || (done - reported < progress_step && done != total)) return;
+    reported = done;
+    progress(done, total);
+  };
+  for (const FileRecord& record : entry.manifest.files)
+    NS_RETURN_IF_ERROR(copy_file(env, entry, record, folder, copied, cancel));
+  NS_ASSIGN_OR_RETURN(const Bytes manifest,
+                      storage::read_file(env, entry.path + "/" + detail::manifest_file, max_manifest_bytes));
+  NS_ASSIGN_OR_RETURN(auto file, detail::HashingFile::create(env, folder, detail::manifest_file));
+  NS_RETURN_IF_ERROR(file.append(manifest));
+  NS_RETURN_IF_ERROR(file.finish());
+  return env.sync_directory(folder);
 }
 
 }  // namespace
@@ -123,10 +172,10 @@ std::string export_file_name(const Manifest& manifest) {
 }
 
 Expected<std::uint64_t> export_weights(storage::FileEnv& env, const Entry& entry, const std::string& path,
-                                       const Progress& progress) {
+                                       const Progress& progress, const CancelToken& cancel) {
   NS_ASSIGN_OR_RETURN(Source source, open_source(env, entry));
   const std::string temporary = path + ".part";
-  Expected<void> written = write_export(env, source, entry, temporary, progress);
+  Expected<void> written = write_export(env, source, entry, temporary, progress, cancel);
   if (written.ok()) written = env.rename(temporary, path);
   if (!written.ok()) {
     (void)env.remove_file(temporary);
@@ -134,6 +183,24 @@ Expected<std::uint64_t> export_weights(storage::FileEnv& env, const Entry& entry
   }
   NS_ASSIGN_OR_RETURN(const auto file, env.open_read(path));
   return file->size();
+}
+
+Expected<std::uint64_t> export_folder(storage::FileEnv& env, const Entry& entry, const std::string& path,
+                                      const Progress& progress, const CancelToken& cancel) {
+  if (!entry.complete()) return make_error(ErrorCode::Corrupt, entry.damage);
+  if (env.exists(path)) {
+    return make_error(ErrorCode::AlreadyExists,
+                      fmt::format("{} exists already; give the name of a new folder", path));
+  }
+  const std::string temporary = path + ".part";
+  NS_RETURN_IF_ERROR(env.remove_tree(temporary));
+  Expected<void> written = write_folder(env, entry, temporary, progress, cancel);
+  if (written.ok()) written = env.rename(temporary, path);
+  if (!written.ok()) {
+    (void)env.remove_tree(temporary);
+    return std::move(written).error().with_context("exporting");
+  }
+  return entry.manifest.file_bytes();
 }
 
 }  // namespace neuroshard::checkpoint

@@ -21,16 +21,20 @@ using Destinations = std::unordered_map<std::string, Destination>;
 
 class ProgressMeter {
  public:
-  ProgressMeter(const Progress& report, std::uint64_t total) : report_(report), total_(total) {}
-  void add(std::uint64_t bytes) {
+  ProgressMeter(const Progress& report, const CancelToken& cancel, std::uint64_t total)
+      : report_(report), cancel_(cancel), total_(total) {}
+  Expected<void> add(std::uint64_t bytes) {
+    if (cancel_.cancelled()) return make_error(ErrorCode::Cancelled, "stopped before the end was read");
     done_ += bytes;
-    if (!report_ || (done_ - reported_ < progress_step && done_ != total_)) return;
+    if (!report_ || (done_ - reported_ < progress_step && done_ != total_)) return {};
     reported_ = done_;
     report_(done_, total_);
+    return {};
   }
 
  private:
   const Progress& report_;
+  const CancelToken& cancel_;
   std::uint64_t total_;
   std::uint64_t done_ = 0;
   std::uint64_t reported_ = 0;
@@ -96,7 +100,7 @@ class FileReader {
       const MutableByteSpan chunk = target.first(std::min(target.size(), detail::chunk_bytes));
       NS_RETURN_IF_ERROR(source_->read_at(offset, chunk));
       hash_->update(ByteSpan(chunk.data(), chunk.size()));
-      meter_->add(chunk.size());
+      NS_RETURN_IF_ERROR(meter_->add(chunk.size()));
       offset += chunk.size();
       target = target.subspan(chunk.size());
     }
@@ -204,7 +208,7 @@ bool same_shape(const compute::ModelShape& a, const compute::ModelShape& b) {
 }
 
 Expected<void> load(storage::FileEnv& env, const Entry& entry, const LoadRequest& request,
-                    const Progress& progress) {
+                    const Progress& progress, const CancelToken& cancel) {
   NS_RETURN_IF_ERROR(check_request(entry, request));
   Destinations weights;
   Destinations moments;
@@ -217,7 +221,7 @@ Expected<void> load(storage::FileEnv& env, const Entry& entry, const LoadRequest
   }
   std::uint64_t total = entry.manifest.file(detail::weights_file)->bytes;
   if (request.optimizer) total += entry.manifest.file(detail::optimizer_file)->bytes;
-  ProgressMeter meter(progress, total);
+  ProgressMeter meter(progress, cancel, total);
   {
     NS_ASSIGN_OR_RETURN(FileReader file, FileReader::open(env, entry, detail::weights_file, meter));
     NS_RETURN_IF_ERROR(file.read(weights, nullptr));
@@ -251,12 +255,13 @@ Expected<Loaded> load_current(storage::FileEnv& env, const Catalogue& catalogue,
                              loaded.passed_over.size(), catalogue.root(), loaded.passed_over.front()));
 }
 
-Expected<void> verify(storage::FileEnv& env, const Entry& entry, const Progress& progress) {
+Expected<void> verify(storage::FileEnv& env, const Entry& entry, const Progress& progress,
+                      const CancelToken& cancel) {
   if (!entry.complete()) return corrupt(entry.damage);
   NS_RETURN_IF_ERROR(verify_signature(entry.manifest));
   LoadRequest nothing;
   nothing.shape = entry.manifest.architecture;
-  return load(env, entry, nothing, progress);
+  return load(env, entry, nothing, progress, cancel);
 }
 
 }  // namespace neuroshard::checkpoint

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/cancel.h"
 #include "core/base/expected.h"
 #include "core/checkpoint/catalogue.h"
 #include "core/checkpoint/tensors.h"
@@ -37,9 +38,9 @@ struct LoadRequest {
 using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 // Bit for bit what was saved. Errors: InvalidArgument (another architecture, a slot that it lacks), Corrupt,
-// Io. On a failure the targets hold an undefined mixture.
+// Io, Cancelled (looked at about every megabyte). On a failure the targets hold an undefined mixture.
 Expected<void> load(storage::FileEnv& env, const Entry& entry, const LoadRequest& request,
-                    const Progress& progress = {});
+                    const Progress& progress = {}, const CancelToken& cancel = {});
 
 struct Loaded {
   Entry entry;
@@ -51,7 +52,8 @@ Expected<Loaded> load_current(storage::FileEnv& env, const Catalogue& catalogue,
                               const Progress& progress = {});
 
 // Reads everything and keeps nothing: signature, hashes, strict format, names and shapes.
-Expected<void> verify(storage::FileEnv& env, const Entry& entry, const Progress& progress = {});
+Expected<void> verify(storage::FileEnv& env, const Entry& entry, const Progress& progress = {},
+                      const CancelToken& cancel = {});
 
 bool same_shape(const compute::ModelShape& a, const compute::ModelShape& b);
 

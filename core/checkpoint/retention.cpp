@@ -1,6 +1,7 @@
 #include "core/checkpoint/retention.h"
 
 #include <algorithm>
+#include <set>
 
 namespace neuroshard::checkpoint {
 namespace {
@@ -32,7 +33,8 @@ std::vector<std::string> plan_retention(const std::vector<Entry>& entries, const
     Rank rank = entry.complete() ? Rank::Surplus : Rank::Damaged;
     if (&entry == best) rank = Rank::Best;
     if (rank != Rank::Damaged && entry.name == forerunner) rank = Rank::Forerunner;
-    if (entry.pinned || entry.chosen || (entry.complete() && complete == 1)) rank = Rank::Protected;
+    if (entry.pinned || entry.chosen || entry.undo || (entry.complete() && complete == 1))
+      rank = Rank::Protected;
     if (rank == Rank::Surplus && complete > std::max(policy.keep_last, 1u)) {
       deletions.push_back(entry.name);
       continue;
@@ -50,6 +52,32 @@ std::vector<std::string> plan_retention(const std::vector<Entry>& entries, const
       kept_bytes -= item->second->bytes;
     }
   }
+  return deletions;
+}
+
+std::vector<std::string> plan_prune(const std::vector<Entry>& entries, const PruneRules& rules) {
+  std::vector<const Entry*> best;
+  for (const Entry& entry : entries)
+    if (entry.complete() && entry.manifest.losses.held_out) best.push_back(&entry);
+  std::stable_sort(best.begin(), best.end(), [](const Entry* a, const Entry* b) {
+    return *a->manifest.losses.held_out < *b->manifest.losses.held_out;
+  });
+  if (best.size() > rules.keep_best) best.resize(rules.keep_best);
+
+  std::vector<std::string> deletions;
+  std::set<std::uint64_t> stretches;  // of keep_every_steps that have one kept
+  std::uint32_t complete = 0;
+  for (const Entry& entry : entries) {
+    if (!entry.complete()) continue;
+    ++complete;
+    const bool first_of_stretch =
+        rules.keep_every_steps != 0 && stretches.insert(entry.manifest.step / rules.keep_every_steps).second;
+    const bool kept = entry.pinned || entry.chosen || entry.undo || first_of_stretch ||
+                      complete <= std::max(rules.keep_newest, 1u) ||
+                      std::find(best.begin(), best.end(), &entry) != best.end();
+    if (!kept) deletions.push_back(entry.name);
+  }
+  std::reverse(deletions.begin(), deletions.end());
   return deletions;
 }
 

@@ -159,7 +159,8 @@ Expected<SaveResult> Writer::save(Manifest manifest, const TensorView& tensors, 
   return result;
 }
 
-Expected<SaveResult> Writer::copy_folder(const Entry& source, Manifest& manifest, const std::string& folder) {
+Expected<SaveResult> Writer::copy_folder(const Entry& source, Manifest& manifest, const std::string& folder,
+                                         const CancelToken& cancel) {
   NS_RETURN_IF_ERROR(env_->remove_tree(folder));
   NS_RETURN_IF_ERROR(env_->create_directories(folder));
   Bytes chunk(detail::chunk_bytes);
@@ -169,6 +170,7 @@ Expected<SaveResult> Writer::copy_folder(const Entry& source, Manifest& manifest
     NS_ASSIGN_OR_RETURN(HashingFile to,
                         HashingFile::create_large(*env_, folder, record.name, {.bytes = record.bytes}));
     for (std::uint64_t at = 0; at < record.bytes;) {
+      if (cancel.cancelled()) return make_error(ErrorCode::Cancelled, "stopped before the end");
       const auto now = static_cast<std::size_t>(std::min<std::uint64_t>(record.bytes - at, chunk.size()));
       NS_RETURN_IF_ERROR(from.read_at(at, MutableByteSpan(chunk.data(), now)));
       NS_RETURN_IF_ERROR(to.append(ByteSpan(chunk.data(), now)));
@@ -184,8 +186,8 @@ Expected<SaveResult> Writer::copy_folder(const Entry& source, Manifest& manifest
   return seal_folder(manifest, folder);
 }
 
-Expected<SaveResult> Writer::adopt(const Entry& source) {
-  NS_RETURN_IF_ERROR(verify(*env_, source));
+Expected<SaveResult> Writer::adopt(const Entry& source, const Progress& progress, const CancelToken& cancel) {
+  NS_RETURN_IF_ERROR(verify(*env_, source, progress, cancel));
   NS_RETURN_IF_ERROR(check_room(source.manifest.file_bytes() + overhead_bytes));
   Manifest manifest = source.manifest;
   manifest.sequence = 0;
@@ -193,7 +195,7 @@ Expected<SaveResult> Writer::adopt(const Entry& source) {
   manifest.origin = fmt::format("{} of node {}", source.name, to_hex(source.manifest.instance).substr(0, 16));
   manifest.written_today = {};
   const std::string folder = root_ + "/" + detail::importing_folder;
-  Expected<SaveResult> result = copy_folder(source, manifest, folder);
+  Expected<SaveResult> result = copy_folder(source, manifest, folder, cancel);
   if (!result.ok()) {
     (void)env_->remove_tree(folder);
     return std::move(result).error().with_context("importing a checkpoint");

@@ -9,6 +9,7 @@
 
 #include "core/base/expected.h"
 #include "core/checkpoint/catalogue.h"
+#include "core/checkpoint/loader.h"
 #include "core/checkpoint/manifest.h"
 #include "core/checkpoint/tensors.h"
 #include "core/crypto/keys.h"
@@ -32,6 +33,11 @@ class Writer {
   static Expected<Writer> open(storage::FileEnv& env, const crypto::KeyPair& node_key,
                                const std::string& root);
 
+  // One that only adopts, beside the writer that saves: takes nothing away.
+  static Writer beside(storage::FileEnv& env, const crypto::KeyPair& node_key, const std::string& root) {
+    return Writer(env, node_key, root);
+  }
+
   // The checkpoint that training continues from, named as the parent of the next save.
   void set_parent(std::string name) { parent_ = std::move(name); }
 
@@ -45,8 +51,9 @@ class Writer {
 
   // Copies a checkpoint from elsewhere below the root: verified first, hashed on the way, signed anew by this
   // node with its origin noted, pinned, and never the newest by itself: choose() makes training continue from
-  // it. Errors as for save(), and Corrupt.
-  Expected<SaveResult> adopt(const Entry& source);
+  // it. Errors as for save(), Corrupt and Cancelled.
+  Expected<SaveResult> adopt(const Entry& source, const Progress& progress = {},
+                             const CancelToken& cancel = {});
 
   // Bytes that save() will write for these slots, within a few KiB.
   static std::uint64_t estimate_bytes(const compute::ModelShape& shape, Span<const compute::SlotId> slots);
@@ -58,7 +65,8 @@ class Writer {
       : env_(&env), node_key_(&node_key), root_(std::move(root)) {}
   Expected<SaveResult> write_folder(Manifest& manifest, const TensorView& tensors, const std::string& folder,
                                     const Pause& pause);
-  Expected<SaveResult> copy_folder(const Entry& source, Manifest& manifest, const std::string& folder);
+  Expected<SaveResult> copy_folder(const Entry& source, Manifest& manifest, const std::string& folder,
+                                   const CancelToken& cancel);
   Expected<SaveResult> seal_folder(Manifest& manifest, const std::string& folder);
   Expected<void> check_room(std::uint64_t bytes);
 

@@ -12,6 +12,7 @@
 #include "core/control/control_file.h"
 #include "core/control/detail/call_rules.h"
 #include "core/control/detail/convert.h"
+#include "core/control/detail/dispatch.h"
 #include "core/control/detail/event_hub.h"
 #include "core/control/detail/tls_identity.h"
 #include "core/platform/loopback_listener.h"
@@ -70,7 +71,8 @@ class ControlService final : public wire::Control::Service {
     reply->mutable_control()->set_minor(options_.speaks.minor);
     reply->set_build(options_.build);
     reply->set_format(options_.format);
-    for (const char* capability : {"snapshot", "series", "logs", "checkpoints", "settings", "snooze"})
+    for (const char* capability : {"snapshot", "series", "logs", "checkpoints", "settings", "snooze",
+                                   "checkpoint_commands", "generate", "model", "data", "session"})
       reply->add_capabilities(capability);
     reply->set_pid(node_.snapshot()->program.pid);
     return Status::OK;
@@ -112,12 +114,13 @@ class ControlService final : public wire::Control::Service {
     const Place place(calls_, options_.limits.calls);
     if (const auto allowed = check_call(*context, place); !allowed.ok())
       return detail::to_status(allowed.error());
-    const auto id = dispatch(*request);
+    const auto id = detail::dispatch(node_, *request, [](const std::string&) {});
     if (!id.ok()) return detail::to_status(id.error());
     while (true) {
       const bool stopping = hub_.stopping();
       if (const auto done = hub_.wait_done(*id, poll)) {
         if (done->error) return detail::to_status(*done->error);
+        detail::encode(done->result, reply);
         break;
       }
       if (stopping)
@@ -127,6 +130,37 @@ class ControlService final : public wire::Control::Service {
     reply->set_id(*id);
     detail::encode(*node_.snapshot(), reply->mutable_snapshot());
     return Status::OK;
+  }
+
+  Status Run(ServerContext* context, const wire::CommandRequest* request,
+             grpc::ServerWriter<wire::CommandUpdate>* writer) override {
+    const Place place(calls_, options_.limits.calls);
+    if (const auto allowed = check_call(*context, place); !allowed.ok())
+      return detail::to_status(allowed.error());
+    const auto feed = std::make_shared<detail::EventHub::Feed>();
+    const auto id =
+        detail::dispatch(node_, *request, [feed](const std::string& piece) { feed->add_text(piece); });
+    if (!id.ok()) return detail::to_status(id.error());
+    hub_.follow(feed, *id);
+    Status status = tell(*context, *id, *feed, writer);
+    hub_.forget(feed);
+    // Nobody reads the text any more; the other commands were given to be done.
+    if (status.error_code() == grpc::StatusCode::CANCELLED && request->has_generate())
+      static_cast<void>(node_.cancel(*id).ok());
+    return status;
+  }
+
+  Status Cancel(ServerContext* context, const wire::CancelRequest* request, wire::CancelReply*) override {
+    if (const auto allowed = check_caller(*context); !allowed.ok()) return detail::to_status(allowed.error());
+    const auto asked = node_.cancel(request->id());
+    return asked.ok() ? Status::OK : detail::to_status(asked.error());
+  }
+
+  Status ReportSession(ServerContext* context, const wire::SessionReport* request,
+                       wire::SessionReportReply*) override {
+    if (const auto allowed = check_caller(*context); !allowed.ok()) return detail::to_status(allowed.error());
+    const auto taken = node_.report_session(detail::decode(*request));
+    return taken.ok() ? Status::OK : detail::to_status(taken.error());
   }
 
   Status QuerySeries(ServerContext* context, const wire::SeriesQuery* request,
@@ -172,6 +206,45 @@ class ControlService final : public wire::Control::Service {
         reply);
   }
 
+  Status QueryPrune(ServerContext* context, const wire::PrunePolicy* request,
+                    wire::PrunePreview* reply) override {
+    return answer<node::PrunePreview>(
+        *context,
+        [&](node::Reply<node::PrunePreview> done) {
+          return node_.query_prune(detail::decode(*request), std::move(done));
+        },
+        reply);
+  }
+
+  Status QuerySlots(ServerContext* context, const wire::SlotsQuery*, wire::SlotList* reply) override {
+    return answer<std::vector<node::SlotEntry>>(
+        *context,
+        [&](node::Reply<std::vector<node::SlotEntry>> done) { return node_.query_slots(std::move(done)); },
+        reply);
+  }
+
+  Status QueryExperts(ServerContext* context, const wire::ExpertsQuery*, wire::ExpertList* reply) override {
+    return answer<std::vector<node::ExpertLoad>>(
+        *context,
+        [&](node::Reply<std::vector<node::ExpertLoad>> done) { return node_.query_experts(std::move(done)); },
+        reply);
+  }
+
+  Status QueryData(ServerContext* context, const wire::DataQuery*, wire::Data* reply) override {
+    return answer<node::DataView>(
+        *context, [&](node::Reply<node::DataView> done) { return node_.query_data(std::move(done)); }, reply);
+  }
+
+  Status QueryTokens(ServerContext* context, const wire::TokensQuery* request,
+                     wire::TokenList* reply) override {
+    return answer<std::vector<node::TokenPiece>>(
+        *context,
+        [&](node::Reply<std::vector<node::TokenPiece>> done) {
+          return node_.query_tokens(request->text(), std::move(done));
+        },
+        reply);
+  }
+
  private:
   Expected<void> check_caller(const ServerContext& context, bool any_version = false) {
     const auto allowed = detail::check_cookie(context, cookie_);
@@ -192,26 +265,36 @@ class ControlService final : public wire::Control::Service {
                       "too many commands and questions are under way; try again in a moment");
   }
 
-  Expected<node::CommandId> dispatch(const wire::CommandRequest& request) {
-    using Kind = wire::CommandRequest;
-    switch (request.command_case()) {
-      case Kind::kStartTraining:
-        return node_.start_training({request.start_training().text_path(), request.start_training().steps(),
-                                     request.start_training().until_step()});
-      case Kind::kStopTraining: return node_.stop_training();
-      case Kind::kSetContributing: return node_.set_contributing(request.set_contributing().on());
-      case Kind::kSnooze: {
-        constexpr auto most = static_cast<std::uint64_t>(node::max_snooze.count()) + 1;
-        return node_.snooze(std::chrono::seconds(std::min(request.snooze().seconds(), most)));
+  // What a command tells, until it is done, the caller goes away, or the core stops.
+  Status tell(const ServerContext& context, node::CommandId id, detail::EventHub::Feed& feed,
+              grpc::ServerWriter<wire::CommandUpdate>* writer) {
+    wire::CommandUpdate accepted;
+    accepted.set_accepted(id);
+    if (!writer->Write(accepted)) return Status::CANCELLED;
+    while (true) {
+      const bool stopping = hub_.stopping();
+      auto batch = feed.wait_and_take(poll);
+      wire::CommandUpdate update;
+      if (!batch.text.empty()) {
+        update.set_text(std::move(batch.text));
+        if (!writer->Write(update)) return Status::CANCELLED;
       }
-      case Kind::kFinish: return node_.finish();
-      case Kind::kSaveCheckpoint: return node_.save_checkpoint();
-      case Kind::kSetSetting:
-        return node_.set_setting(request.set_setting().name(), request.set_setting().value());
-      case Kind::kShutdown: return node_.request_shutdown();
-      case Kind::COMMAND_NOT_SET: break;
+      if (batch.progress && !batch.done) {
+        detail::encode(*batch.progress, update.mutable_progress());
+        if (!writer->Write(update)) return Status::CANCELLED;
+      }
+      if (batch.done) {
+        if (batch.done->error) return detail::to_status(*batch.done->error);
+        wire::CommandReply* reply = update.mutable_done();
+        reply->set_id(id);
+        detail::encode(*node_.snapshot(), reply->mutable_snapshot());
+        detail::encode(batch.done->result, reply);
+        return writer->Write(update) ? Status::OK : Status::CANCELLED;
+      }
+      if (stopping)
+        return detail::to_status(make_error(ErrorCode::Unavailable, "the core stopped before this was done"));
+      if (context.IsCancelled()) return Status::CANCELLED;
     }
-    return make_error(ErrorCode::Unsupported, "this core does not know that command: upgrade it");
   }
 
   bool write_snapshot(const node::Snapshot& view, wire::Snapshot* sent,

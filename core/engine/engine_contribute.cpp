@@ -68,26 +68,62 @@ Expected<node::CommandId> EngineCore::finish() {
       return remember_contributing(id);
     }
     finishing_ = true;
+    draft_.finishing = true;
     stop_requested_ = true;  // the step that runs is completed
     if (!run_ || !run_->prepared) cancel_.cancel();
     tell_pause_reasons();
     publish();
     stops_.push_back(id);
-    if (options_.remember_contributing) setting_changes_.push_back({0, Setting::Contribute, {0, "off"}});
+    if (options_.remember_contributing)
+      setting_changes_.push_back({0, Setting::Contribute, {0, "off"}, false});
   });
+}
+
+Expected<node::CommandId> EngineCore::override_rules(std::chrono::seconds duration) {
+  if (duration < std::chrono::seconds(0) || duration > node::max_snooze) {
+    return make_error(ErrorCode::InvalidArgument, fmt::format("rules are ignored for 0 to {} seconds, not {}",
+                                                              node::max_snooze.count(), duration.count()));
+  }
+  return accept([this, duration](node::CommandId id) {
+    draft_.overridden_until.reset();
+    if (duration.count() > 0) draft_.overridden_until = services_.clock.wall_now() + duration;
+    look_at_rules();
+    done(id);
+  });
+}
+
+Expected<void> EngineCore::report_session(const node::SessionSensors& sensors) {
+  if (refusing_.load()) return make_error(ErrorCode::Cancelled, "the node is shutting down");
+  if (core_->post([this, sensors] {
+        session_sensors_ = sensors;
+        session_reported_ = services_.clock.monotonic_now();
+        look_at_rules();
+        advance();
+      })) {
+    return {};
+  }
+  return make_error(ErrorCode::Busy, "the node has too much to do; the next report counts");
+}
+
+void EngineCore::look_at_rules() {
+  if (draft_.overridden_until && services_.clock.wall_now() >= *draft_.overridden_until)
+    draft_.overridden_until.reset();
+  apply_pause();
 }
 
 void EngineCore::remember_contributing(node::CommandId command) {
   if (!options_.remember_contributing) return done(command);
-  setting_changes_.push_back({command, Setting::Contribute, {0, draft_.contributing ? "on" : "off"}});
+  setting_changes_.push_back({command, Setting::Contribute, {0, draft_.contributing ? "on" : "off"}, false});
 }
 
 void EngineCore::tell_pause_reasons() {
   draft_.pause_reasons.clear();
-  if (!draft_.contributing) draft_.pause_reasons.emplace_back("you switched contributing off");
+  if (!draft_.contributing)
+    draft_.pause_reasons.push_back({"user", "you switched contributing off", std::nullopt, false});
   if (draft_.snoozed_until) {
-    draft_.pause_reasons.push_back("snoozed until " +
-                                   local_time(*draft_.snoozed_until, services_.clock.wall_now()));
+    draft_.pause_reasons.push_back(
+        {"snooze", "snoozed until " + local_time(*draft_.snoozed_until, services_.clock.wall_now()),
+         draft_.snoozed_until, false});
   }
 }
 
@@ -130,6 +166,7 @@ void EngineCore::begin_run(node::TrainingPlan plan, node::CommandId command) {
 }
 
 void EngineCore::keep_finished_plan() {
+  draft_.finishing = false;
   if (!std::exchange(finishing_, false) || !run_) return;
   finished_plan_ = run_->plan;
   if (run_->prepared && run_->target_step != 0) {

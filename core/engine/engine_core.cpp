@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/crypto/keys.h"
+#include "core/platform/cpu.h"
 #include "core/platform/directory_lock.h"
 #include "core/platform/process_memory.h"
 
@@ -24,6 +25,8 @@ namespace {
 
 constexpr std::size_t core_queue = 1024;   // a flood of commands is refused with Busy
 constexpr std::size_t compute_queue = 64;  // one job and the queries
+constexpr std::size_t reader_queue = 64;
+constexpr std::size_t files_queue = 16;
 
 node::ModelView model_view(const ConsensusPart& consensus) {
   const compute::ModelShape shape = model_shape(consensus);
@@ -39,6 +42,17 @@ node::ModelView model_view(const ConsensusPart& consensus) {
   return view;
 }
 
+// Of all files below a folder. Folders of folders are few here, and links are not followed by list().
+std::uint64_t tree_bytes(storage::FileEnv& files, const std::string& path, int depth) {
+  constexpr int deepest = 8;
+  const auto entries = files.list(path);
+  if (!entries.ok() || depth > deepest) return 0;
+  std::uint64_t bytes = 0;
+  for (const storage::DirectoryEntry& entry : *entries)
+    bytes += entry.is_directory ? tree_bytes(files, path + "/" + entry.name, depth + 1) : entry.size;
+  return bytes;
+}
+
 }  // namespace
 
 EngineCore::EngineCore(std::unique_ptr<DataDirectory> directory, EngineServices services,
@@ -47,7 +61,11 @@ EngineCore::EngineCore(std::unique_ptr<DataDirectory> directory, EngineServices 
       services_(services),
       options_(std::move(options)),
       directory_path_(directory_->path()),
+      network_id_(directory_->network_id()),
+      router_(model_shape(directory_->profile().consensus)),
       core_(make_thread_executor("ns-core", core_queue)),
+      reader_(make_thread_executor("ns-reader", reader_queue)),
+      files_(make_thread_executor("ns-files", files_queue)),
       compute_(make_thread_executor("ns-compute", compute_queue)) {
   draft_.state = node::RunState::Idle;
   draft_.identity = {to_hex(crypto::node_id(directory_->node_key().public_key())), directory_->wallet_id(),
@@ -61,6 +79,9 @@ EngineCore::EngineCore(std::unique_ptr<DataDirectory> directory, EngineServices 
                     network_notice(directory_->profile())};
   draft_.model = model_view(directory_->profile().consensus);
   draft_.resources.memory_limit_bytes = directory_->settings().number(Setting::MemoryLimit);
+  draft_.resources.memory_total_bytes = platform::available_memory().total;
+  experts_ = router_.view();
+  open_undo();
   open_contributing();
   publish();
   if (!core_->post([this] { look_at_resources(); }))
@@ -72,6 +93,8 @@ EngineCore::~EngineCore() {
   // The final checkpoint first; only then may the threads end.
   ended_.get_future().wait();
   compute_.reset();
+  files_.reset();
+  reader_.reset();
   core_.reset();
 }
 
@@ -135,10 +158,14 @@ Expected<node::CommandId> EngineCore::save_checkpoint() {
 
 Expected<node::CommandId> EngineCore::set_setting(const std::string& name, const std::string& value) {
   NS_ASSIGN_OR_RETURN(const Setting id, find_setting(name));
-  NS_ASSIGN_OR_RETURN(SettingValue parsed, parse_setting(id, value));
-  if (id == Setting::Contribute) return set_contributing(parsed.word == "on");
-  return accept([this, id, parsed = std::move(parsed)](node::CommandId command) {
-    setting_changes_.push_back({command, id, parsed});
+  SettingChange change;
+  change.id = id;
+  change.reset = value.empty();
+  NS_ASSIGN_OR_RETURN(change.value, parse_setting(id, change.reset ? setting_info(id).default_text : value));
+  if (id == Setting::Contribute) return set_contributing(change.value.word == "on");
+  return accept([this, change = std::move(change)](node::CommandId command) mutable {
+    change.command = command;
+    setting_changes_.push_back(change);
   });
 }
 
@@ -151,6 +178,7 @@ Expected<node::CommandId> EngineCore::request_shutdown() {
     shutting_down_ = true;
     stop_requested_ = true;
     cancel_.cancel();
+    for (auto& [command, source] : cancellable_) source.cancel();
     set_state(node::RunState::Stopping);
     advance();
   };
@@ -166,9 +194,9 @@ void EngineCore::set_state(node::RunState state, std::optional<Error> error) {
   emit(node::StateChanged{state, std::move(error)});
 }
 
-void EngineCore::done(node::CommandId id, std::optional<Error> error) {
+void EngineCore::done(node::CommandId id, std::optional<Error> error, node::CommandResult result) {
   open_commands_.fetch_sub(1);
-  emit(node::CommandDone{id, std::move(error)});
+  emit(node::CommandDone{id, std::move(error), std::move(result)});
 }
 
 void EngineCore::done_all(Ids& ids, const std::optional<Error>& error) {
@@ -208,7 +236,10 @@ void EngineCore::publish() {
 
 void EngineCore::look_at_resources() {
   if (ending_) return;
+  look_at_rules();
   end_snooze_if_due();  // the wall clock may have jumped, or the machine slept
+  look_at_processor();
+  if (!directory_timer_ && !sizing_directory_) look_at_directory();
   draft_.resources.resident_bytes = platform::process_memory().resident.value_or(0);
   const auto free = services_.files.free_bytes(directory_path_);
   draft_.resources.disk_free_bytes = free.value_or(0);
@@ -223,6 +254,34 @@ void EngineCore::look_at_resources() {
   }
   publish();
   resource_timer_ = core_->post_after(options_.resource_period, [this] { look_at_resources(); });
+}
+
+void EngineCore::look_at_processor() {
+  const MonotonicTime now = services_.clock.monotonic_now();
+  const Duration used = platform::process_processor_time();
+  if (processor_looked_ && now > *processor_looked_ && used.count() > 0) {
+    static const double processors = std::max(1, platform::cpu_info().usable_cpus);
+    const double share =
+        to_seconds(used - processor_time_) / to_seconds(now - *processor_looked_) / processors;
+    draft_.resources.cpu_share = std::clamp(share, 0.0, 1.0);
+  }
+  processor_looked_ = now;
+  processor_time_ = used;
+}
+
+// Counting thousands of files takes a while: on the reading thread, once a minute.
+void EngineCore::look_at_directory() {
+  constexpr Duration period = std::chrono::seconds(60);
+  sizing_directory_ = reader_->post([this] {
+    const std::uint64_t bytes = tree_bytes(services_.files, directory_path_, 0);
+    static_cast<void>(core_->post([this, bytes] {
+      sizing_directory_ = false;
+      if (ending_) return;
+      draft_.resources.directory_bytes = bytes;
+      publish();
+      directory_timer_ = core_->post_after(period, [this] { look_at_directory(); });
+    }));
+  });
 }
 
 }  // namespace neuroshard::engine::detail

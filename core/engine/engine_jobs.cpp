@@ -22,6 +22,10 @@ node::StepView step_view(const StepReport& report) {
   view.tokens_per_second = report.tokens_per_second;
   view.balance = report.balance;
   view.micro_batch = report.micro_batch;
+  view.data_seconds = report.seconds.data;
+  view.compute_seconds = report.seconds.forward_backward + report.seconds.evaluation;
+  view.optimizer_seconds = report.seconds.optimizer;
+  view.waiting_seconds = report.seconds.checkpoint_stall;
   return view;
 }
 
@@ -44,8 +48,13 @@ bool EngineCore::target_reached() const {
 void EngineCore::advance() {
   if (job_runs_ || ending_) return;
   if (!setting_changes_.empty()) return setting_job();
+  if (restore_ && restore_->entry) return restore_job();
   if ((stop_requested_ || target_reached()) && (run_ || session_open_)) return finish_job();
-  if (shutting_down_) return end();
+  if (text_is_next()) return text_job();
+  // Work on files has been asked to end; it tells when it has.
+  if (shutting_down_) return cancellable_.empty() ? end() : void();
+  text_had_turn_ = false;
+  if (drop_text_model_ && text_model_open_ && writings_.empty()) return drop_text_model_job();
   if (!run_) return;
   if (!may_train()) return pause();
   if (!run_->prepared) return prepare_job();
@@ -81,14 +90,26 @@ void EngineCore::prepare_job() {
   options.text = run_->plan.text_path;
   options.cancel = cancel_.token();
   options.on_progress = [this](const PrepareProgress& progress) { report_progress(progress); };
+  text_model_open_ = false;
   start_job([this, options] {
+    text_session_.reset();  // its memory is needed
     auto result = [&]() -> Expected<SessionInfo> {
       NS_ASSIGN_OR_RETURN(
           session_, options_.make_session(*directory_, {services_.files, services_.clock, services_.logger}));
       return session_->prepare(options);
     }();
     if (!result.ok()) session_.reset();
-    return [this, result = std::move(result)] { on_prepared(result); };
+    std::optional<node::DataView> data;
+    std::shared_ptr<const data::Tokenizer> tokenizer;
+    if (const data::Dataset* dataset = session_ ? session_->dataset() : nullptr) {
+      data = describe_data(*dataset);
+      tokenizer = std::make_shared<const data::Tokenizer>(dataset->tokenizer());
+    }
+    return [this, result = std::move(result), data = std::move(data), tokenizer = std::move(tokenizer)] {
+      if (data) data_ = *data;
+      if (tokenizer) tokenizer_ = tokenizer;
+      on_prepared(result);
+    };
   });
 }
 
@@ -130,14 +151,26 @@ void EngineCore::on_prepared(Expected<SessionInfo> result) {
 void EngineCore::step_job() {
   cancel_ = CancelSource();
   const std::uint64_t target = run_->target_step;
-  start_job([this, target, token = cancel_.token()] {
+  start_job([this, target, token = cancel_.token(), undo_over = std::exchange(undo_over_, false)] {
+    if (undo_over) static_cast<void>(catalogue().keep_for_undo({}).ok());
     auto result = session_->step(token);
     // People want to know how good the model is at the end, whatever the interval of evaluations.
     if (result.ok() && result->step == target && !result->validation) {
       if (auto validation = session_->evaluate(false, token); validation.ok())
         result->validation = *validation;
     }
-    return [this, result = std::move(result)] { on_step(result); };
+    if (!result.ok()) return std::function<void()>([this, result = std::move(result)] { on_step(result); });
+    if (!result->router_load.empty()) {
+      std::vector<float> bias(result->router_load.size());
+      session_->stage().router_bias(bias.data());
+      router_.add(result->router_load, bias);
+    }
+    return std::function<void()>(
+        [this, result = std::move(result), experts = router_.view(), shard = session_->shard_in_use()] {
+          experts_ = experts;
+          shard_in_use_ = shard;
+          on_step(result);
+        });
   });
 }
 
@@ -151,6 +184,8 @@ void EngineCore::on_step(Expected<StepReport> result) {
   node::TrainingView& training = draft_.training;
   training.step = report.step;
   training.last_step = step_view(report);
+  tokens_seen_ = report.total_tokens;
+  forget_undo_when_over();
   training.smoothed_loss = training.smoothed_loss
                                ? *training.smoothed_loss + smoothing * (report.loss - *training.smoothed_loss)
                                : report.loss;
@@ -167,13 +202,18 @@ void EngineCore::on_step(Expected<StepReport> result) {
   }
   publish();
   emit(node::StepFinished{*training.last_step, evaluation});
-  if (!report.checkpoint_saved.empty()) emit(node::CheckpointWritten{report.checkpoint_saved});
+  if (!report.checkpoint_saved.empty()) tell_written(report.checkpoint_saved);
   for (const Alert& alert : report.alerts) {
     raise({alert.category,
            alert.level >= LogLevel::Error ? node::Severity::Critical : node::Severity::Warning,
            alert.text,
            {}});
   }
+}
+
+void EngineCore::tell_written(const std::string& name) {
+  emit(node::CheckpointWritten{name});
+  emit(node::CheckpointsChanged{});  // older ones may have gone
 }
 
 void EngineCore::save_job() {
@@ -186,7 +226,7 @@ void EngineCore::save_job() {
         draft_.checkpoint = {*result, services_.clock.wall_now()};
         clear("checkpoint");
         publish();
-        emit(node::CheckpointWritten{*result});
+        tell_written(*result);
         return done_all(saves_, std::nullopt);
       }
       raise({"checkpoint", node::Severity::Warning, result.error().describe(), {}});
@@ -214,7 +254,7 @@ void EngineCore::on_finished(Expected<void> result, const std::string& newest) {
   if (result.ok() && !newest.empty() && newest != draft_.checkpoint.newest) {
     draft_.checkpoint = {newest, services_.clock.wall_now()};
     publish();
-    emit(node::CheckpointWritten{newest});
+    tell_written(newest);
   }
   session_open_ = false;
   stop_requested_ = shutting_down_;
@@ -255,17 +295,20 @@ void EngineCore::setting_job() {
   SettingChange change = std::move(setting_changes_.front());
   setting_changes_.erase(setting_changes_.begin());
   start_job([this, change = std::move(change)] {
-    auto result = directory_->set_setting(change.id, change.value);
-    return [this, change, result = std::move(result)] {
+    auto result = change.reset ? directory_->clear_setting(change.id)
+                               : directory_->set_setting(change.id, change.value);
+    // What is in force now: after a reset, the profile may have a word.
+    const SettingValue now = directory_->settings().value(change.id);
+    return [this, change, now, result = std::move(result)] {
       // Command 0: part of another command, which it does not fail.
       const auto finish = [&](std::optional<Error> error) {
         if (change.command != 0) return done(change.command, std::move(error));
         if (error) services_.logger.warning("settings", error->describe());
       };
       if (!result.ok()) return finish(result.error());
-      if (change.id == Setting::MemoryLimit) draft_.resources.memory_limit_bytes = change.value.number;
+      if (change.id == Setting::MemoryLimit) draft_.resources.memory_limit_bytes = now.number;
       publish();
-      emit(node::SettingChanged{setting_info(change.id).name, format_setting(change.id, change.value)});
+      emit(node::SettingChanged{setting_info(change.id).name, format_setting(change.id, now)});
       finish(std::nullopt);
     };
   });
@@ -274,6 +317,8 @@ void EngineCore::setting_job() {
 void EngineCore::end() {
   ending_ = true;
   resource_timer_.reset();
+  directory_timer_.reset();
+  text_model_timer_.reset();
   snooze_timer_.reset();
   set_state(node::RunState::Stopping);
   done_all(stops_, std::nullopt);

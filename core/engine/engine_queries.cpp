@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/checkpoint/catalogue.h"
+#include "core/engine/detail/checkpoint_entry.h"
 #include "core/engine/detail/engine_core.h"
 #include "core/engine/training_history.h"
 
@@ -15,6 +16,14 @@ Expected<void> check_limit(std::size_t limit, std::size_t most) {
   return make_error(ErrorCode::InvalidArgument, fmt::format("ask for 1 to {} entries, not {}", most, limit));
 }
 
+// What the seam calls a series, and what the history calls it.
+std::string history_name(const std::string& name) {
+  if (name == "lr") return "learning_rate";
+  if (name == "grad_norm") return "gradient_norm";
+  if (name == "tokens_per_s") return "tokens_per_second";
+  return name;
+}
+
 }  // namespace
 
 Expected<void> EngineCore::ask(std::function<void()> question) {
@@ -23,10 +32,16 @@ Expected<void> EngineCore::ask(std::function<void()> question) {
   return make_error(ErrorCode::Busy, "too many questions are waiting; try again in a moment");
 }
 
-template <class T>
-void EngineCore::reply_on_core(const node::Reply<T>& reply, Expected<T> answer) {
-  // A full core queue drops the answer: the asker's page stays as it was.
-  static_cast<void>(core_->post([reply, answer = std::move(answer)] { reply(answer); }));
+Expected<void> EngineCore::ask_reader(std::function<void()> question) {
+  if (refusing_.load()) return make_error(ErrorCode::Cancelled, "the node is shutting down");
+  if (reader_->post(std::move(question))) return {};
+  return make_error(ErrorCode::Busy, "too many questions are waiting; try again in a moment");
+}
+
+Expected<void> EngineCore::ask_core(std::function<void()> question) {
+  if (refusing_.load()) return make_error(ErrorCode::Cancelled, "the node is shutting down");
+  if (core_->post(std::move(question))) return {};
+  return make_error(ErrorCode::Busy, "the node has too much to do; try again in a moment");
 }
 
 template <class T>
@@ -52,7 +67,8 @@ Expected<void> EngineCore::query_logs(const node::LogQuery& query, node::Reply<n
 Expected<void> EngineCore::query_checkpoints(const node::CheckpointQuery& query,
                                              node::Reply<node::CheckpointPage> reply) {
   NS_RETURN_IF_ERROR(check_limit(query.limit, node::max_page));
-  return ask([this, query, reply = std::move(reply)] { reply_on_core(reply, read_checkpoints(query)); });
+  return ask_reader(
+      [this, query, reply = std::move(reply)] { reply_on_core(reply, read_checkpoints(query)); });
 }
 
 Expected<void> EngineCore::query_settings(node::Reply<std::vector<node::SettingEntry>> reply) {
@@ -71,6 +87,10 @@ Expected<void> EngineCore::query_settings(node::Reply<std::vector<node::SettingE
       entry.least = info.least;
       entry.most = info.most;
       entry.locked = settings.locked(info.id);
+      entry.title = info.label;
+      entry.group = info.group;
+      entry.unit = info.unit;
+      entry.at_restart = info.at_restart;
       entries.push_back(std::move(entry));
     }
     reply_on_core(reply, Expected<std::vector<node::SettingEntry>>(std::move(entries)));
@@ -84,7 +104,7 @@ Expected<node::Series> EngineCore::read_series(const node::SeriesQuery& query) {
         const std::uint64_t to = query.to_step == 0 ? last : std::min(query.to_step, last);
         NS_ASSIGN_OR_RETURN(
             const auto buckets,
-            series.query(query.name, static_cast<std::int64_t>(std::min(query.from_step, to)),
+            series.query(history_name(query.name), static_cast<std::int64_t>(std::min(query.from_step, to)),
                          static_cast<std::int64_t>(to), static_cast<std::uint32_t>(query.buckets)));
         node::Series answer{query.name, {}};
         for (const history::Bucket& bucket : buckets) {
@@ -119,8 +139,7 @@ Expected<node::LogPage> EngineCore::read_logs(const node::LogQuery& query) {
 }
 
 Expected<node::CheckpointPage> EngineCore::read_checkpoints(const node::CheckpointQuery& query) {
-  const checkpoint::Catalogue catalogue(services_.files, directory_->checkpoints_path());
-  NS_ASSIGN_OR_RETURN(const auto entries, catalogue.list());
+  NS_ASSIGN_OR_RETURN(const auto entries, catalogue().list());
   auto at = entries.begin();
   if (!query.after.empty()) {
     at = std::find_if(entries.begin(), entries.end(),
@@ -129,9 +148,7 @@ Expected<node::CheckpointPage> EngineCore::read_checkpoints(const node::Checkpoi
   }
   node::CheckpointPage page;
   for (; at != entries.end() && page.entries.size() < query.limit; ++at) {
-    page.entries.push_back({at->name, at->manifest.step, at->manifest.saved_at, at->bytes,
-                            at->manifest.losses.training, at->manifest.losses.held_out, at->pinned,
-                            at->complete()});
+    page.entries.push_back(checkpoint_entry(*at));
   }
   page.more = at != entries.end();
   return page;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
-#include <vector>
 
 #include "core/compute/module.h"
 #include "core/data/encoder.h"
@@ -120,50 +119,70 @@ Expected<std::vector<data::TokenId>> encode_prompt(const data::Tokenizer& tokeni
 
 }  // namespace
 
-Expected<Generation> generate(TrainingSession& session, const Clock& clock, const GenerateOptions& options) {
-  NS_RETURN_IF_ERROR(validate(options.sampling));
-  const data::Tokenizer& tokenizer = session.tokenizer();
-  NS_ASSIGN_OR_RETURN(const std::vector<data::TokenId> prompt, encode_prompt(tokenizer, options));
-  Window window(session.stage(), session.info().shape);
-
-  Generation result;
-  result.prompt_tokens = static_cast<std::uint32_t>(prompt.size());
-  const MonotonicTime started = clock.monotonic_now();
+Expected<void> TextWriter::begin(const data::Tokenizer& tokenizer) {
+  NS_RETURN_IF_ERROR(validate(options_.sampling));
+  NS_ASSIGN_OR_RETURN(const std::vector<data::TokenId> prompt, encode_prompt(tokenizer, options_));
+  result_.prompt_tokens = static_cast<std::uint32_t>(prompt.size());
   // Ids are far below 2^31: the stage's signed tokens have the same bits.
-  NS_RETURN_IF_ERROR(
-      window.begin({reinterpret_cast<const std::int32_t*>(prompt.data()), prompt.size()}, options.cancel));
-  const MonotonicTime prompted = clock.monotonic_now();
-  result.prompt_seconds = to_seconds(prompted - started);
+  tokens_.assign(prompt.begin(), prompt.end());
+  begun_ = true;
+  return {};
+}
 
-  Rng rng(options.seed);
-  std::size_t shown = 0;
-  while (result.tokens < options.max_tokens) {
-    if (options.cancel.cancelled()) {
-      result.stopped = true;
+void TextWriter::show(bool last) {
+  if (!options_.on_text) return;
+  const std::size_t until = last ? result_.text.size() : whole_characters(result_.text);
+  if (until > shown_) options_.on_text(std::string_view(result_.text).substr(shown_, until - shown_));
+  shown_ = std::max(shown_, until);
+}
+
+Expected<bool> TextWriter::write(TrainingSession& session, const Clock& clock,
+                                 const std::function<bool()>& turn_over) {
+  const data::Tokenizer& tokenizer = session.tokenizer();
+  if (!begun_) NS_RETURN_IF_ERROR(begin(tokenizer));
+  Window window(session.stage(), session.info().shape);
+  const MonotonicTime started = clock.monotonic_now();
+  // Only the first words may be given up: what is written stays.
+  NS_RETURN_IF_ERROR(
+      window.begin({tokens_.data(), tokens_.size()}, result_.tokens == 0 ? options_.cancel : CancelToken()));
+  const MonotonicTime prompted = clock.monotonic_now();
+  if (result_.tokens == 0) result_.prompt_seconds = to_seconds(prompted - started);
+
+  bool complete = false;
+  while (!complete) {
+    if (options_.cancel.cancelled()) {
+      result_.stopped = true;
       break;
     }
     std::vector<float>& logits = window.logits();
     forbid_control_tokens(logits, tokenizer.vocab_size());
     NS_ASSIGN_OR_RETURN(const std::int32_t token,
-                        compute::sample_token({logits.data(), logits.size()}, options.sampling, rng));
-    ++result.tokens;
+                        compute::sample_token({logits.data(), logits.size()}, options_.sampling, rng_));
+    ++result_.tokens;
     if (token == static_cast<std::int32_t>(data::eos_token)) {
-      result.ended = true;
+      result_.ended = true;
       break;
     }
-    result.text += as_text(tokenizer.token_bytes(static_cast<data::TokenId>(token)));
-    const std::size_t whole = whole_characters(result.text);
-    if (options.on_text && whole > shown) {
-      options.on_text(std::string_view(result.text).substr(shown, whole - shown));
-      shown = whole;
+    tokens_.push_back(token);
+    result_.text += as_text(tokenizer.token_bytes(static_cast<data::TokenId>(token)));
+    show(/*last=*/false);
+    complete = result_.tokens >= options_.max_tokens;
+    if (complete) break;
+    if (turn_over && turn_over()) {
+      result_.seconds += to_seconds(clock.monotonic_now() - prompted);
+      return false;
     }
-    if (result.tokens == options.max_tokens) break;
     NS_RETURN_IF_ERROR(window.append(token, CancelToken()));
   }
-  if (options.on_text && shown < result.text.size())
-    options.on_text(std::string_view(result.text).substr(shown));
-  result.seconds = to_seconds(clock.monotonic_now() - prompted);
-  return result;
+  show(/*last=*/true);
+  result_.seconds += to_seconds(clock.monotonic_now() - prompted);
+  return true;
+}
+
+Expected<Generation> generate(TrainingSession& session, const Clock& clock, const GenerateOptions& options) {
+  TextWriter writer(options);
+  NS_ASSIGN_OR_RETURN([[maybe_unused]] const bool complete, writer.write(session, clock, {}));
+  return writer.result();
 }
 
 }  // namespace neuroshard::engine

@@ -10,10 +10,13 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/base/cancel.h"
 #include "core/base/clock.h"
 #include "core/base/expected.h"
+#include "core/base/rng.h"
 #include "core/compute/sampling.h"
 #include "core/engine/training_session.h"
 
@@ -42,8 +45,33 @@ struct Generation {
   double seconds = 0;  // of the answer
 };
 
-// On the session's thread, after prepare() in either mode. Errors: InvalidArgument (a prompt or number out of
-// bounds, sampling options), Exhausted (memory), Cancelled (before the first token), what the stage reports.
+// A text that is written in turns, between which the model may train on or be another one: what it has
+// written is kept, and each turn reads the window again.  Threads: one at a time.
+class TextWriter {
+ public:
+  explicit TextWriter(GenerateOptions options) : options_(std::move(options)), rng_(options_.seed) {}
+
+  // Writes until the text is complete (true), or `turn_over` says so, which is asked after each token
+  // (false). At least one token is written in each turn. On the session's thread, after prepare() in either
+  // mode. Errors: InvalidArgument (a prompt or number out of bounds, sampling options), Exhausted (memory),
+  // Cancelled (before the first token), what the stage reports.
+  Expected<bool> write(TrainingSession& session, const Clock& clock, const std::function<bool()>& turn_over);
+
+  const Generation& result() const { return result_; }
+
+ private:
+  Expected<void> begin(const data::Tokenizer& tokenizer);
+  void show(bool last);
+
+  GenerateOptions options_;
+  Generation result_;
+  Rng rng_;
+  std::vector<std::int32_t> tokens_;  // prompt and text
+  bool begun_ = false;
+  std::size_t shown_ = 0;
+};
+
+// The whole text at once. Errors as above.
 Expected<Generation> generate(TrainingSession& session, const Clock& clock, const GenerateOptions& options);
 
 }  // namespace neuroshard::engine

@@ -62,6 +62,9 @@ struct SettingInfo {
   const char* choices;        // of a Choice: "fp32|bf16"; else ""
   const char* help;           // one sentence, says what 0 means
   const char* label;          // two to four words for a settings page
+  const char* group;          // heading there: one of node/queries.h, SettingEntry::group
+  const char* unit;           // of a number, as shown beside it: "B", "s"; else ""
+  bool at_restart;            // takes effect when the core is started again
 };
 Span<const SettingInfo> settings_table();
 const SettingInfo& setting_info(Setting id);

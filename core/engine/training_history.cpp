@@ -50,6 +50,8 @@ void TrainingHistory::add(const StepReport& report) {
   put("learning_rate", report.learning_rate);
   put("gradient_norm", report.gradient_norm);
   put("tokens_per_second", report.tokens_per_second);
+  const StepSeconds& s = report.seconds;
+  put("step_seconds", s.data + s.forward_backward + s.optimizer + s.checkpoint_stall + s.evaluation);
   if (report.balance > 0) put("balance", report.balance);
   if (report.validation) add(report.step, *report.validation);
   if (report.step % history_flush_steps == 0) flush();

@@ -56,6 +56,13 @@ const data::Tokenizer& SessionImpl::tokenizer() const {
   return dataset_->tokenizer();
 }
 
+std::optional<data::ShardId> SessionImpl::shard_in_use() const {
+  if (!loader_) return std::nullopt;
+  const data::LoaderPosition position = loader_->position();
+  if (!position.started) return std::nullopt;
+  return position.shard_id;
+}
+
 RunState SessionImpl::run_state() const {
   RunState state = state_;
   state.micro_batch = loop_->micro_batch();

@@ -25,6 +25,7 @@
 #include "core/base/expected.h"
 #include "core/base/log.h"
 #include "core/compute/module.h"
+#include "core/data/dataset.h"
 #include "core/data/tokenizer.h"
 #include "core/engine/data_directory.h"
 #include "core/history/event_log.h"
@@ -174,8 +175,12 @@ class TrainingSession {
   // For generation between steps, on this thread. Owned by the session.
   virtual compute::Stage& stage() = 0;
   virtual const data::Tokenizer& tokenizer() const = 0;
-  // Series: "loss" "val_loss" "bits_per_byte" "learning_rate" "gradient_norm" "tokens_per_second" "balance",
-  // by step.
+  // The text that it trains on; null: it can't tell.
+  virtual const data::Dataset* dataset() const { return nullptr; }
+  // The shard that the last step read.
+  virtual std::optional<data::ShardId> shard_in_use() const { return std::nullopt; }
+  // Series: "loss" "val_loss" "bits_per_byte" "learning_rate" "gradient_norm" "tokens_per_second"
+  // "step_seconds" "balance", by step.
   virtual history::SeriesStore& series() = 0;
   virtual history::EventLog& events() = 0;
 };

@@ -10,6 +10,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/node/queries.h"
 #include "core/node/snapshot.h"
 
 namespace neuroshard::node {
@@ -43,6 +44,15 @@ struct ActivityProgress {
 struct CheckpointWritten {
   std::string name;  // the folder's; it is on the disk
 };
+// A checkpoint was written, removed, pinned, imported or verified: lists are to be asked for again.
+struct CheckpointsChanged {};
+// How far a command is: long work such as verify, compare, export, import, restore. At most ten a second.
+struct CommandProgress {
+  CommandId id = 0;
+  std::string activity;  // "reading checkpoint-…", for people
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;  // 0 = unknown
+};
 struct SettingChanged {
   std::string name;
   std::string value;
@@ -55,7 +65,8 @@ struct AlertCleared {
 };
 struct CommandDone {
   CommandId id = 0;
-  std::optional<Error> error;  // none = success
+  std::optional<Error> error;  // none = success; Cancelled after cancel()
+  CommandResult result;        // what the command found out; monostate for most
 };
 // The node has shut down, whoever asked for it. The last event.
 struct Ended {
@@ -63,6 +74,7 @@ struct Ended {
 };
 
 using Event = std::variant<StateChanged, Prepared, StepFinished, ActivityProgress, CheckpointWritten,
-                           SettingChanged, AlertRaised, AlertCleared, CommandDone, Ended>;
+                           CheckpointsChanged, CommandProgress, SettingChanged, AlertRaised, AlertCleared,
+                           CommandDone, Ended>;
 
 }  // namespace neuroshard::node

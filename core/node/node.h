@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,27 @@ struct TrainingPlan {
   std::uint64_t until_step = 0;  // or: up to this step of the model; 0 = no end
 };
 
+inline constexpr std::size_t max_prompt_bytes = 64u << 10;
+inline constexpr std::uint32_t max_generated_tokens = 4096;
+
+struct GenerateRequest {
+  std::string prompt;              // UTF-8, at most max_prompt_bytes
+  std::uint32_t max_tokens = 200;  // 1 … max_generated_tokens
+  double temperature = 0.8;        // 0 = greedy
+  std::uint32_t top_k = 40;        // 0 = off
+  double top_p = 1.0;
+  std::uint64_t seed = 0;  // 0 = a new one each time
+};
+
+// What only a desktop session can see; unset = this session cannot tell.
+struct SessionSensors {
+  std::optional<std::chrono::seconds> input_idle;  // since the last key or mouse movement
+  std::optional<bool> full_screen;
+  std::string full_screen_program;
+  std::optional<bool> metered;
+};
+inline constexpr std::chrono::seconds sensor_lease{10};  // then a report is stale: unknown
+
 // Ends the subscription when destroyed, after waiting out a running call: so never destroy it inside the
 // handler.
 class Subscription {
@@ -32,6 +54,7 @@ class Subscription {
   virtual ~Subscription() = default;
 };
 
+inline constexpr std::uint64_t undo_steps = 50;
 inline constexpr std::chrono::seconds max_snooze = std::chrono::hours(24 * 7);
 
 using EventHandler = std::function<void(const Event&)>;  // runs on a core thread; must only enqueue
@@ -57,7 +80,36 @@ class Node {
   // Completes the step (the round) that runs, writes a checkpoint, frees the model's memory, and switches
   // contributing off.
   virtual Expected<CommandId> finish() = 0;
+  // "Run anyway": ignores the rules (not the user's own pause) for so long; 0 = take the rules up again.
+  virtual Expected<CommandId> override_rules(std::chrono::seconds duration) = 0;
+  // A report of this session's sensors, good for sensor_lease; nothing is kept of it.
+  virtual Expected<void> report_session(const SessionSensors& sensors) = 0;
+
+  // Checkpoints. Names are those of query_checkpoints. Long ones report CommandProgress and end early after
+  // cancel().
   virtual Expected<CommandId> save_checkpoint() = 0;
+  // Training goes on from it; what was is kept for undo_restore() until the next restore or undo_steps
+  // further steps.
+  virtual Expected<CommandId> restore_checkpoint(const std::string& name) = 0;
+  virtual Expected<CommandId> undo_restore() = 0;
+  virtual Expected<CommandId> verify_checkpoint(const std::string& name) = 0;  // VerifyResult
+  virtual Expected<CommandId> compare_checkpoints(const std::string& first, const std::string& second) = 0;
+  virtual Expected<CommandId> pin_checkpoint(const std::string& name, bool pinned) = 0;
+  virtual Expected<CommandId> delete_checkpoint(const std::string& name) = 0;  // not the newest, not pinned
+  virtual Expected<CommandId> prune_checkpoints(const PrunePolicy& policy) = 0;
+  // To a new file: "safetensors" (weights) or a new folder: "checkpoint" (all of it, for import elsewhere).
+  virtual Expected<CommandId> export_checkpoint(const std::string& name, const std::string& format,
+                                                const std::string& path) = 0;
+  virtual Expected<CommandId> import_checkpoint(const std::string& path) = 0;  // ImportResult
+
+  // Text from the running model, between training steps; without a loaded model the newest checkpoint is
+  // read. The pieces come to `on_text` (a core thread; must only enqueue), valid UTF-8; the outcome is a
+  // GenerateResult.
+  virtual Expected<CommandId> generate(const GenerateRequest& request,
+                                       std::function<void(std::string)> on_text) = 0;
+  // Asks a running command to end early: verify, compare, export, import, generate. Unknown ids are ignored.
+  virtual Expected<void> cancel(CommandId id) = 0;
+  // An empty value takes the setting back to its default.
   virtual Expected<CommandId> set_setting(const std::string& name, const std::string& value) = 0;
   // Final checkpoint and end: CommandDone, then Ended; other commands are refused from now on.
   virtual Expected<CommandId> request_shutdown() = 0;
@@ -66,6 +118,14 @@ class Node {
   virtual Expected<void> query_series(const SeriesQuery& query, Reply<Series> reply) = 0;
   virtual Expected<void> query_logs(const LogQuery& query, Reply<LogPage> reply) = 0;
   virtual Expected<void> query_checkpoints(const CheckpointQuery& query, Reply<CheckpointPage> reply) = 0;
+  virtual Expected<void> query_prune(const PrunePolicy& policy, Reply<PrunePreview> reply) = 0;
+  // All slots of the model, in its order; max_slots at most.
+  virtual Expected<void> query_slots(Reply<std::vector<SlotEntry>> reply) = 0;
+  // By layer, then expert; empty for a dense model; max_slots at most.
+  virtual Expected<void> query_experts(Reply<std::vector<ExpertLoad>> reply) = 0;
+  virtual Expected<void> query_data(Reply<DataView> reply) = 0;
+  // At most max_token_text bytes.
+  virtual Expected<void> query_tokens(const std::string& text, Reply<std::vector<TokenPiece>> reply) = 0;
   virtual Expected<void> query_settings(Reply<std::vector<SettingEntry>> reply) = 0;
 };
 

@@ -1,11 +1,12 @@
-// What is asked for rather than shown at once: series, logs, checkpoints, settings. Plain values, paged and
-// bounded.
+// What is asked for rather than shown at once: series, logs, checkpoints, the layer map, data, settings.
+// Plain values, paged and bounded.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "core/base/clock.h"
@@ -15,6 +16,8 @@ namespace neuroshard::node {
 
 inline constexpr std::size_t max_series_buckets = 4096;  // twice the pixels that a chart has
 inline constexpr std::size_t max_page = 500;             // entries of one page
+inline constexpr std::size_t max_slots = 16'384;     // of a layer map or a table of experts; the first ones
+inline constexpr std::size_t max_token_text = 4096;  // bytes of text that query_tokens takes apart
 
 // A series by name ("loss", "val_loss", "tokens_per_s", …) over [from, to), by training step.
 struct SeriesQuery {
@@ -64,14 +67,111 @@ struct CheckpointEntry {
   std::optional<double> held_out_loss;
   bool pinned = false;
   bool complete = true;
+  std::string hash;                     // hex, of the manifest; empty for an incomplete one
+  std::optional<WallTime> verified_at;  // when all its bytes were last checked (by this program), and
+  std::optional<bool> intact;           // what that found; unknown = never checked since it was written
+  std::string parent;                   // the save it went on from; empty = the first, or unknown
 };
 struct CheckpointPage {
   std::vector<CheckpointEntry> entries;  // newest first
   bool more = false;
 };
 
+// What a policy would remove; nothing is done. The newest, pinned ones, and what an undo needs always stay.
+struct PrunePolicy {
+  std::uint32_t keep_newest = 5;
+  std::uint32_t keep_every_steps = 0;  // besides: one for each so many steps; 0 = none
+  std::uint32_t keep_best = 1;         // besides: the lowest held-out losses
+};
+struct PrunePreview {
+  std::vector<std::string> remove;  // names, oldest first
+  std::uint64_t bytes = 0;          // that become free
+  std::uint32_t kept = 0;
+};
+
+// Two checkpoints side by side.
+struct SlotDistance {
+  std::string slot;     // "embed", "layer 3", "expert 3.5", "head"
+  double distance = 0;  // Euclidean norm of the difference of the weights
+  double relative = 0;  // the same over the norm of the first one's weights
+  double cosine = 0;    // of the two weight vectors
+};
+struct CheckpointComparison {
+  CheckpointEntry first, second;
+  std::vector<SlotDistance> slots;    // in the order of the model; max_page at most
+  double distance = 0, relative = 0;  // over all weights
+};
+struct VerifyResult {
+  std::string name;
+  bool intact = false;
+  std::string problem;  // what is wrong and where; empty = intact
+  std::uint64_t bytes = 0;
+};
+struct ImportResult {
+  std::string name;  // of the new checkpoint in the catalogue
+};
+struct GenerateResult {
+  std::uint32_t prompt_tokens = 0, tokens = 0;
+  double prompt_seconds = 0, seconds = 0;
+  std::string stopped_by;  // "length", "end of text", "cancelled"
+  std::uint64_t step = 0;  // of the model that answered
+};
+using CommandResult =
+    std::variant<std::monostate, CheckpointComparison, VerifyResult, ImportResult, GenerateResult>;
+
+// Slots that this node holds or knows of: the layer map.
+struct SlotEntry {
+  std::string name;  // "embed", "layer 3", "expert 3.5", "head"
+  std::string kind;  // "embed", "layer", "expert", "head"
+  std::uint32_t layer = 0, expert = 0;
+  std::uint64_t parameters = 0, bytes = 0;  // bytes: what holding it takes here (weights, gradients, moments)
+  bool mine = false;
+  std::optional<std::uint32_t> replicas;  // in the network; unknown when alone is not certain
+};
+
+// Router load: how many of the tokens each expert got lately (exponential mean over about 20 steps).
+struct ExpertLoad {
+  std::uint32_t layer = 0, expert = 0;
+  double share = 0;  // of the assignments of its layer; an even load is 1 / experts
+  double bias = 0;   // of the router, for balance
+  bool mine = false;
+  std::optional<std::uint32_t> replicas;
+  std::uint64_t tokens = 0;  // assignments since the model is held by this process
+};
+
+// Where the training text comes from.
+struct ShardEntry {
+  std::uint64_t index = 0;
+  std::string name, state;  // "cached", "downloading", "missing", "damaged"
+  std::uint64_t tokens = 0, bytes = 0;
+  bool in_use = false;  // training reads it now
+  std::string hash;
+};
+struct DataView {
+  std::string source;    // folder, file or dataset
+  std::string manifest;  // its id; empty for local text
+  std::uint64_t train_tokens = 0, held_out_tokens = 0, text_bytes = 0, cache_bytes = 0, cache_limit_bytes = 0;
+  std::uint64_t tokens_seen = 0;  // by this model
+  double epochs = 0;              // tokens_seen over train_tokens
+  std::uint32_t vocabulary = 0, merges = 0;
+  std::string tokenizer_hash;
+  double bytes_per_token = 0;      // of the training text; 0 = unknown
+  std::vector<ShardEntry> shards;  // the first max_page of shard_count
+  std::uint64_t shard_count = 0;
+};
+// A text as the model sees it.
+struct TokenPiece {
+  std::uint32_t id = 0;
+  std::string text;  // bytes of the token; may be part of a UTF-8 character
+};
+
 struct SettingEntry {
   std::string name, value, default_value, type, help, choices, origin;
+  std::string title;        // short, for a form: "Memory limit"
+  std::string group;        // "Limits", "Schedule", "Power", "Training", "Storage", "Network", "Appearance",
+                            // "Notifications", "Advanced"
+  std::string unit;         // "MiB", "s", ""
+  bool at_restart = false;  // takes effect at the next start of the core
   std::uint64_t least = 0, most = 0;
   bool locked = false;  // forced by a flag or the environment
 };

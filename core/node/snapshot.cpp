@@ -6,26 +6,35 @@ namespace neuroshard::node {
 namespace {
 
 // Cuts at a character's start, so that the text stays UTF-8.
-void cut(std::string& text) {
-  if (text.size() <= max_text) return;
-  std::size_t end = max_text;
+void cut(std::string& text, std::size_t most) {
+  if (text.size() <= most) return;
+  std::size_t end = most;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
   text.resize(end);
 }
 
-// Every text of a snapshot, in one place for bound() and encoded_bytes().
+// Every text of a snapshot with its limit, in one place for bound() and encoded_bytes().
 template <class SnapshotType, class Visit>
 void for_each_text(SnapshotType& s, Visit visit) {
-  for (auto& reason : s.pause_reasons) visit(reason);
-  for (auto* text : {&s.identity.node_id, &s.identity.wallet_id, &s.identity.instance_id, &s.program.version,
-                     &s.program.data_directory, &s.program.network, &s.program.network_id, &s.program.notice,
-                     &s.compute.device, &s.compute.kernels, &s.compute.isa, &s.compute.precision,
-                     &s.training.data_source, &s.training.activity, &s.checkpoint.newest}) {
-    visit(*text);
+  for (auto& reason : s.pause_reasons) {
+    visit(reason.key, max_key);
+    visit(reason.text, max_text);
+  }
+  for (auto& sensor : s.sensors) {
+    visit(sensor.key, max_key);
+    visit(sensor.value, max_sensor_text);
+    visit(sensor.note, max_sensor_text);
+  }
+  for (auto* text :
+       {&s.identity.node_id, &s.identity.wallet_id, &s.identity.instance_id, &s.program.version,
+        &s.program.data_directory, &s.program.network, &s.program.network_id, &s.program.notice,
+        &s.compute.device, &s.compute.kernels, &s.compute.isa, &s.compute.precision, &s.training.data_source,
+        &s.training.activity, &s.checkpoint.newest, &s.undo.checkpoint}) {
+    visit(*text, max_text);
   }
   for (auto& alert : s.alerts) {
-    visit(alert.key);
-    visit(alert.message);
+    visit(alert.key, max_key);
+    visit(alert.message, max_text);
   }
 }
 
@@ -57,14 +66,19 @@ void bound(Snapshot& snapshot) {
                    [](const Alert& a, const Alert& b) { return a.severity > b.severity; });
   if (snapshot.alerts.size() > max_alerts) snapshot.alerts.resize(max_alerts);
   if (snapshot.pause_reasons.size() > max_reasons) snapshot.pause_reasons.resize(max_reasons);
+  if (snapshot.sensors.size() > max_sensors) snapshot.sensors.resize(max_sensors);
   for_each_text(snapshot, cut);
 }
 
 std::size_t encoded_bytes(const Snapshot& snapshot) {
   constexpr std::size_t per_field = 16;     // tag, length, and the widest scalar
-  constexpr std::size_t fixed_fields = 64;  // more than there are
-  std::size_t bytes = fixed_fields * per_field + snapshot.alerts.size() * 2 * per_field;
-  for_each_text(snapshot, [&bytes](const std::string& text) { bytes += per_field + text.size(); });
+  constexpr std::size_t fixed_fields = 96;  // more than there are
+  // Of an entry, beside its texts: the entry itself, a number and a time.
+  const std::size_t entries =
+      snapshot.alerts.size() + snapshot.pause_reasons.size() + snapshot.sensors.size();
+  std::size_t bytes = fixed_fields * per_field + entries * 3 * per_field;
+  for_each_text(snapshot,
+                [&bytes](const std::string& text, std::size_t) { bytes += per_field + text.size(); });
   return bytes;
 }
 

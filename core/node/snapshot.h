@@ -18,6 +18,9 @@ inline constexpr std::size_t max_snapshot_bytes = 64u << 10;
 inline constexpr std::size_t max_alerts = 32;   // the most urgent ones are kept
 inline constexpr std::size_t max_text = 512;    // characters of any text in a snapshot
 inline constexpr std::size_t max_reasons = 16;  // why contributing is paused
+inline constexpr std::size_t max_sensors = 16;
+inline constexpr std::size_t max_key = 64;           // characters of a key
+inline constexpr std::size_t max_sensor_text = 256;  // characters of a sensor's value or note
 
 enum class RunState : std::uint8_t {
   Starting,  // opening, loading the module, preparing data
@@ -38,6 +41,22 @@ struct Alert {
   Severity severity = Severity::Notice;
   std::string message;  // what is wrong and what to do
   WallTime since{};
+};
+
+// One reason for a pause. Keys are stable: "user", "snooze", "schedule", "battery", "metered", "idle"
+// (someone uses the machine), "program", "full_screen", "hot", "disk", "safe_mode".
+struct PauseReason {
+  std::string key;
+  std::string text;               // for people, with what would end it
+  std::optional<WallTime> until;  // when it ends by itself, if that is known
+  bool can_override = false;      // "run anyway" makes sense (not for "user", "disk", "safe_mode")
+};
+
+// What the contribute rules look at. Unknown (a sensor is missing or its lease ran out) is shown as such.
+struct SensorView {
+  std::string key;    // "battery", "metered", "idle", "full_screen", "program", "temperature"
+  std::string value;  // "on battery, 63 %", "12 min without input"; empty = unknown
+  std::string note;   // why it is unknown, or what the rule does with it now
 };
 
 struct IdentityView {
@@ -82,6 +101,8 @@ struct StepView {
   double tokens_per_second = 0;  // of this step
   double balance = 0;            // router load balance, minimum 1; 0 = dense
   std::uint32_t micro_batch = 0;
+  // Where the wall time of this step went, in seconds; they add up to the whole step.
+  double data_seconds = 0, compute_seconds = 0, optimizer_seconds = 0, waiting_seconds = 0;
 };
 
 // One evaluation on held-out text.
@@ -112,21 +133,35 @@ struct ResourceView {
   std::uint64_t resident_bytes = 0;
   std::uint64_t memory_limit_bytes = 0;  // 0 = none
   std::uint64_t disk_free_bytes = 0;
+  std::uint64_t memory_total_bytes = 0;  // of the machine; 0 = unknown
+  std::uint64_t directory_bytes = 0;     // what the data directory takes; 0 = not yet known
+  std::optional<double> cpu_share;  // of this process, 0 ... 1 of the whole machine, over the last seconds
+};
+
+// A restore that can be taken back.
+struct UndoView {
+  std::string checkpoint;  // what undo would restore; empty = nothing to undo
+  std::uint64_t step = 0;
 };
 
 struct Snapshot {
   std::uint64_t version = 0;  // rises with every publication
   WallTime taken{};
   RunState state = RunState::Starting;
-  bool contributing = true;                // the one switch
-  std::optional<WallTime> snoozed_until;   // paused until then
-  std::vector<std::string> pause_reasons;  // every reason, for people
+  bool contributing = true;                  // the one switch
+  std::optional<WallTime> snoozed_until;     // paused until then
+  std::vector<PauseReason> pause_reasons;    // every active one
+  std::optional<WallTime> overridden_until;  // "run anyway": rules are ignored until then
+  bool finishing = false;                    // finish() was asked for and the step (the round) still runs
+  bool safe_mode = false;                    // run --safe: no training, no compute module
+  std::vector<SensorView> sensors;
   IdentityView identity;
   ProgramView program;
   ComputeView compute;
   ModelView model;
   TrainingView training;
   CheckpointView checkpoint;
+  UndoView undo;
   ResourceView resources;
   std::vector<Alert> alerts;  // most urgent first
 };

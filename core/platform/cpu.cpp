@@ -93,17 +93,29 @@ CpuInfo cpu_info(const std::string& root) {
   return info;
 }
 
-Duration thread_processor_time() {
-#if defined(RUSAGE_THREAD)
-  rusage usage{};
-  if (::getrusage(RUSAGE_THREAD, &usage) != 0) return Duration{0};
+namespace {
+
+Duration processor_time(const rusage& usage) {
   const auto time = [](const timeval& t) -> Duration {
     return std::chrono::seconds(t.tv_sec) + std::chrono::microseconds(t.tv_usec);
   };
   return time(usage.ru_utime) + time(usage.ru_stime);
+}
+
+}  // namespace
+
+Duration thread_processor_time() {
+#if defined(RUSAGE_THREAD)
+  rusage usage{};
+  return ::getrusage(RUSAGE_THREAD, &usage) == 0 ? processor_time(usage) : Duration{0};
 #else
   return Duration{0};
 #endif
+}
+
+Duration process_processor_time() {
+  rusage usage{};
+  return ::getrusage(RUSAGE_SELF, &usage) == 0 ? processor_time(usage) : Duration{0};
 }
 
 }  // namespace neuroshard::platform

@@ -30,5 +30,7 @@ CpuInfo cpu_info(const std::string& root);
 
 // Time that processors have spent on the calling thread; 0 where the system does not tell.
 Duration thread_processor_time();
+// And on all threads of this process.
+Duration process_processor_time();
 
 }  // namespace neuroshard::platform

@@ -22,6 +22,8 @@ class TestControl : public QObject {
   void snooze_ends_by_itself();
   void finish_frees_and_contribute_takes_up();
   void settings_of_a_running_node_change_at_once();
+  void checkpoints_are_handled_beside_the_training();
+  void text_is_written_beside_the_training();
   void logs_are_shown_and_followed();
   void stop_leaves_a_checkpoint_and_a_free_directory();
   void killed_node_is_recognised();
@@ -111,7 +113,8 @@ void TestControl::contribute_off_pauses_and_on_goes_on() {
   const QJsonObject paused = until_state("contribute", "paused");
   QCOMPARE(paused["contributing"].toBool(), false);
   QCOMPARE(paused["pause_reasons"].toArray().size(), 1);
-  QVERIFY(paused["pause_reasons"].toArray()[0].toString().contains("switched contributing off"));
+  QVERIFY(paused["pause_reasons"].toArray()[0].toObject()["text"].toString().contains(
+      "switched contributing off"));
   const qint64 step = step_of(paused);
   for (int i = 0; i < 3; ++i) QCOMPARE(step_of(status("contribute")), step);
   // What was trained is on the disk.
@@ -142,7 +145,10 @@ void TestControl::snooze_ends_by_itself() {
   const ProcessResult snoozed = command({"snooze", "2s"}, "snooze");
   QVERIFY2(snoozed.ok(), snoozed.text().constData());
   const QJsonObject view = json_lines(snoozed.out).value(0);
-  QVERIFY(view["pause_reasons"].toArray()[0].toString().contains("snoozed until"));
+  const QJsonObject reason = view["pause_reasons"].toArray()[0].toObject();
+  QCOMPARE(reason["key"].toString(), QString("snooze"));
+  QVERIFY(reason["text"].toString().contains("snoozed until"));
+  QCOMPARE(reason["until_ms"], view["snoozed_until_ms"]);
   QVERIFY(view["snoozed_until_ms"].isDouble());
   QVERIFY(view["contributing"].toBool());
   QVERIFY(!until_state("snooze", "paused").isEmpty());
@@ -186,6 +192,64 @@ void TestControl::settings_of_a_running_node_change_at_once() {
   QVERIFY(command({"stop"}, "settings").ok());
   const ProcessResult stopped = command({"settings", "get", "checkpoint_keep_last"}, "settings");
   QCOMPARE(json_lines(stopped.out).value(0)["number"].toInteger(), 5);  // it was kept
+}
+
+void TestControl::checkpoints_are_handled_beside_the_training() {
+  const auto node = run("keep");
+  QVERIFY(!until("keep", [](const QJsonObject& now) { return step_of(now) > 1; }).isEmpty());
+  const ProcessResult saved = command({"checkpoint", "save"}, "keep");
+  QVERIFY2(saved.ok(), saved.text().constData());
+  const QString name = json_lines(saved.out).value(0)["saved"].toString();
+  const ProcessResult pinned = command({"checkpoint", "pin", name}, "keep");
+  QVERIFY2(pinned.ok(), pinned.text().constData());
+  const ProcessResult verified = command({"checkpoint", "verify", name}, "keep");
+  QVERIFY2(verified.ok() && json_lines(verified.out).value(0)["good"].toBool(), verified.text().constData());
+  QCOMPARE(command({"checkpoint", "delete", name}, "keep").exit_code, 77);  // pinned
+
+  const QString folder = lab_.path("keep-export");
+  const ProcessResult exported =
+      command({"checkpoint", "export", name, "--format", "checkpoint", "--out", folder}, "keep");
+  QVERIFY2(exported.ok(), exported.text().constData());
+  const ProcessResult imported = command({"checkpoint", "import", folder}, "keep");
+  QVERIFY2(imported.ok(), imported.text().constData());
+  QVERIFY(!json_lines(imported.out).value(0)["imported"].toString().isEmpty());
+
+  const qint64 saved_at = name.section('-', 0, 0).toLongLong();
+  QVERIFY(!until("keep", [&](const QJsonObject& now) { return step_of(now) > saved_at + 2; }).isEmpty());
+  const ProcessResult restored = command({"checkpoint", "restore", name}, "keep");
+  QVERIFY2(restored.ok(), restored.text().constData());
+  const QJsonObject back = json_lines(restored.out).value(0);
+  QCOMPARE(back["step"].toInteger(), saved_at);
+  QVERIFY(!back["before"].toString().isEmpty());
+  QVERIFY(!until("keep", [&](const QJsonObject& now) { return step_of(now) > saved_at; }).isEmpty());
+  const ProcessResult undone = command({"checkpoint", "undo"}, "keep");
+  QVERIFY2(undone.ok(), undone.text().constData());
+  QVERIFY(json_lines(undone.out).value(0)["step"].toInteger() > saved_at);
+  QCOMPARE(command({"checkpoint", "undo"}, "keep").exit_code, 66);
+
+  const ProcessResult preview =
+      command({"checkpoint", "prune", "--preview", "--keep-newest", "1", "--keep-best", "0"}, "keep");
+  QVERIFY2(preview.ok(), preview.text().constData());
+  const ProcessResult compared = command({"checkpoint", "compare", name, "latest"}, "keep");
+  QVERIFY2(compared.ok(), compared.text().constData());
+  QVERIFY(json_lines(compared.out).value(0)["slots"].toArray().size() > 2);
+  const ProcessResult reset = command({"settings", "reset", "checkpoint_keep_last"}, "keep");
+  QVERIFY2(reset.ok(), reset.text().constData());
+}
+
+void TestControl::text_is_written_beside_the_training() {
+  const auto node = run("text");
+  QVERIFY(!until("text", [](const QJsonObject& now) { return step_of(now) > 1; }).isEmpty());
+  const ProcessResult written =
+      command({"generate", "--prompt", "kalo", "--max-tokens", "20", "--seed", "7"}, "text");
+  QVERIFY2(written.ok(), written.text().constData());
+  const QJsonObject text = json_lines(written.out).value(0);
+  QVERIFY(text["tokens"].toInteger() >= 1);
+  QVERIFY(text["step"].toInteger() >= 1);
+  const qint64 step = step_of(status("text"));
+  QVERIFY(!until("text", [step](const QJsonObject& now) { return step_of(now) > step; }).isEmpty());
+  // The model of a running node computes with the node's settings.
+  QCOMPARE(command({"generate", "--prompt", "kalo", "--cpu-threads", "1"}, "text").exit_code, 64);
 }
 
 void TestControl::logs_are_shown_and_followed() {

@@ -43,13 +43,80 @@ void FakeNode::hold_commands() {
 }
 
 void FakeNode::finish_commands(std::optional<Error> error) {
-  std::vector<node::CommandId> held;
+  std::vector<Held> held;
   {
     std::lock_guard lock(mutex_);
     held.swap(held_);
     hold_ = false;
   }
-  for (const node::CommandId id : held) emit(node::CommandDone{id, error});
+  for (const Held& command : held) emit(node::CommandDone{command.id, error, {}});
+}
+
+node::CommandId FakeNode::held(const std::string& beginning) const {
+  std::lock_guard lock(mutex_);
+  for (auto at = held_.rbegin(); at != held_.rend(); ++at)
+    if (at->text.rfind(beginning, 0) == 0) return at->id;
+  return 0;
+}
+
+void FakeNode::progress(node::CommandId id, const std::string& activity, std::uint64_t done,
+                        std::uint64_t total) {
+  emit(node::CommandProgress{id, activity, done, total});
+}
+
+void FakeNode::say(node::CommandId id, const std::string& piece) {
+  std::function<void(std::string)> on_text;
+  {
+    std::lock_guard lock(mutex_);
+    for (const Held& command : held_)
+      if (command.id == id) on_text = command.on_text;
+  }
+  if (on_text) on_text(piece);
+}
+
+void FakeNode::finish(node::CommandId id, Expected<node::CommandResult> outcome) {
+  {
+    std::lock_guard lock(mutex_);
+    if (std::erase_if(held_, [id](const Held& command) { return command.id == id; }) == 0) return;
+  }
+  node::CommandDone done{id, std::nullopt, {}};
+  if (outcome.ok()) {
+    done.result = *outcome;
+  } else {
+    done.error = outcome.error();
+  }
+  emit(done);
+}
+
+std::vector<std::string> FakeNode::queries() const {
+  std::lock_guard lock(mutex_);
+  return queries_;
+}
+
+void FakeNode::hold_queries() {
+  std::lock_guard lock(mutex_);
+  hold_queries_ = true;
+}
+
+void FakeNode::release_queries() {
+  std::vector<std::function<void()>> waiting;
+  {
+    std::lock_guard lock(mutex_);
+    waiting.swap(waiting_answers_);
+    hold_queries_ = false;
+  }
+  for (const auto& answer : waiting) answer();
+}
+
+void FakeNode::fail_queries(Error error) {
+  std::lock_guard lock(mutex_);
+  query_failure_.reset();
+  if (!error.message.empty()) query_failure_ = std::move(error);
+}
+
+std::vector<node::SessionSensors> FakeNode::reports() const {
+  std::lock_guard lock(mutex_);
+  return reports_;
 }
 
 std::shared_ptr<const node::Snapshot> FakeNode::snapshot() const {
@@ -61,21 +128,50 @@ std::unique_ptr<node::Subscription> FakeNode::subscribe(node::EventHandler on_ev
   return subscribers_->add(std::move(on_event));
 }
 
-Expected<node::CommandId> FakeNode::accept(std::string text, std::function<void(node::Snapshot&)> change) {
+Expected<node::CommandId> FakeNode::accept(std::string text, std::function<void(node::Snapshot&)> change,
+                                           Effect effect, std::function<void(std::string)> on_text) {
   node::CommandId id = 0;
   {
     std::lock_guard lock(mutex_);
     if (refusal_) return *refusal_;
-    commands_.push_back(std::move(text));
+    commands_.push_back(text);
     id = next_++;
     if (hold_) {
-      held_.push_back(id);
+      held_.push_back({id, std::move(text), std::move(on_text)});
       return id;
     }
   }
+  node::CommandResult result;
+  if (effect) result = effect();
   publish(change);
-  emit(node::CommandDone{id, std::nullopt});
+  emit(node::CommandDone{id, std::nullopt, std::move(result)});
   return id;
+}
+
+template <class T>
+Expected<void> FakeNode::answer(std::string name, node::Reply<T> reply, Expected<T> value) {
+  {
+    std::lock_guard lock(mutex_);
+    queries_.push_back(std::move(name));
+    if (query_failure_) value = *query_failure_;
+    if (hold_queries_) {
+      waiting_answers_.push_back([reply = std::move(reply), value = std::move(value)] { reply(value); });
+      return {};
+    }
+  }
+  reply(std::move(value));
+  return {};
+}
+
+Expected<void> FakeNode::known(const std::string& checkpoint) const {
+  for (const node::CheckpointEntry& entry : checkpoints)
+    if (entry.name == checkpoint) return {};
+  return make_error(ErrorCode::NotFound, "there is no checkpoint " + checkpoint);
+}
+
+void FakeNode::remove_checkpoint(const std::string& name) {
+  std::erase_if(checkpoints, [&name](const node::CheckpointEntry& entry) { return entry.name == name; });
+  emit(node::CheckpointsChanged{});
 }
 
 Expected<node::CommandId> FakeNode::start_training(const node::TrainingPlan& plan) {
@@ -90,7 +186,8 @@ Expected<node::CommandId> FakeNode::set_contributing(bool on) {
     next.contributing = on;
     next.state = on ? node::RunState::Training : node::RunState::Paused;
     next.pause_reasons.clear();
-    if (!on) next.pause_reasons.emplace_back("you switched contributing off");
+    if (on) next.snoozed_until.reset();
+    if (!on) next.pause_reasons.push_back({"user", "you switched contributing off", std::nullopt, false});
   });
 }
 Expected<node::CommandId> FakeNode::snooze(std::chrono::seconds duration) {
@@ -100,8 +197,102 @@ Expected<node::CommandId> FakeNode::snooze(std::chrono::seconds duration) {
 Expected<node::CommandId> FakeNode::finish() {
   return accept("finish");
 }
+Expected<node::CommandId> FakeNode::override_rules(std::chrono::seconds duration) {
+  return accept("override " + std::to_string(duration.count()));
+}
+Expected<void> FakeNode::report_session(const node::SessionSensors& sensors) {
+  std::lock_guard lock(mutex_);
+  reports_.push_back(sensors);
+  return {};
+}
 Expected<node::CommandId> FakeNode::save_checkpoint() {
   return accept("save");
+}
+Expected<node::CommandId> FakeNode::restore_checkpoint(const std::string& name) {
+  NS_RETURN_IF_ERROR(known(name));
+  return accept("restore " + name, [](node::Snapshot& next) {
+    next.undo = {next.checkpoint.newest, next.training.step};
+  });
+}
+Expected<node::CommandId> FakeNode::undo_restore() {
+  return accept("undo", [](node::Snapshot& next) { next.undo = {}; });
+}
+Expected<node::CommandId> FakeNode::verify_checkpoint(const std::string& name) {
+  NS_RETURN_IF_ERROR(known(name));
+  return accept("verify " + name, {}, [this, name]() -> node::CommandResult {
+    node::VerifyResult result = verified;
+    if (result.name.empty()) result.name = name;
+    for (node::CheckpointEntry& entry : checkpoints)
+      if (entry.name == name) entry.intact = result.intact;
+    emit(node::CheckpointsChanged{});
+    return result;
+  });
+}
+Expected<node::CommandId> FakeNode::compare_checkpoints(const std::string& first, const std::string& second) {
+  NS_RETURN_IF_ERROR(known(first));
+  NS_RETURN_IF_ERROR(known(second));
+  return accept("compare " + first + " " + second, {}, [this, first, second]() -> node::CommandResult {
+    node::CheckpointComparison result = comparison;
+    if (result.first.name.empty()) result.first.name = first;
+    if (result.second.name.empty()) result.second.name = second;
+    return result;
+  });
+}
+Expected<node::CommandId> FakeNode::pin_checkpoint(const std::string& name, bool pinned) {
+  NS_RETURN_IF_ERROR(known(name));
+  return accept((pinned ? "pin " : "unpin ") + name, {}, [this, name, pinned]() -> node::CommandResult {
+    for (node::CheckpointEntry& entry : checkpoints)
+      if (entry.name == name) entry.pinned = pinned;
+    emit(node::CheckpointsChanged{});
+    return {};
+  });
+}
+Expected<node::CommandId> FakeNode::delete_checkpoint(const std::string& name) {
+  NS_RETURN_IF_ERROR(known(name));
+  return accept("delete " + name, {}, [this, name]() -> node::CommandResult {
+    remove_checkpoint(name);
+    return {};
+  });
+}
+Expected<node::CommandId> FakeNode::prune_checkpoints(const node::PrunePolicy& policy) {
+  return accept("prune " + std::to_string(policy.keep_newest), {}, [this]() -> node::CommandResult {
+    for (const std::string& name : prune.remove) remove_checkpoint(name);
+    return {};
+  });
+}
+Expected<node::CommandId> FakeNode::export_checkpoint(const std::string& name, const std::string& format,
+                                                      const std::string& path) {
+  NS_RETURN_IF_ERROR(known(name));
+  return accept("export " + name + " " + format + " " + path);
+}
+Expected<node::CommandId> FakeNode::import_checkpoint(const std::string& path) {
+  return accept("import " + path, {}, [this]() -> node::CommandResult {
+    emit(node::CheckpointsChanged{});
+    return node::ImportResult{"imported"};
+  });
+}
+Expected<node::CommandId> FakeNode::generate(const node::GenerateRequest& request,
+                                             std::function<void(std::string)> on_text) {
+  if (request.prompt.size() > node::max_prompt_bytes)
+    return make_error(ErrorCode::InvalidArgument, "the prompt is too long");
+  const auto effect = [this, on_text]() -> node::CommandResult {
+    node::GenerateResult result;
+    result.stopped_by = "length";
+    for (const std::string& piece : text) {
+      if (on_text) on_text(piece);
+      ++result.tokens;
+    }
+    return result;
+  };
+  return accept("generate " + request.prompt, {}, effect, on_text);
+}
+Expected<void> FakeNode::cancel(node::CommandId id) {
+  {
+    std::lock_guard lock(mutex_);
+    commands_.push_back("cancel " + std::to_string(id));
+  }
+  finish(id, make_error(ErrorCode::Cancelled, "cancelled"));
+  return {};
 }
 Expected<node::CommandId> FakeNode::set_setting(const std::string& name, const std::string& value) {
   return accept("set " + name + " " + value);
@@ -113,17 +304,23 @@ Expected<node::CommandId> FakeNode::request_shutdown() {
 Expected<void> FakeNode::query_series(const node::SeriesQuery& query, node::Reply<node::Series> reply) {
   if (query.buckets < 1 || query.buckets > node::max_series_buckets)
     return make_error(ErrorCode::InvalidArgument, "ask for 1 to 4096 entries");
-  if (query.name != "loss") {
-    reply(make_error(ErrorCode::NotFound, "there is no series " + query.name));
-    return {};
+  node::Series found{query.name, {}};
+  if (const auto at = series.find(query.name); at != series.end()) {
+    for (const node::SeriesBucket& bucket : at->second) {
+      const bool wanted = bucket.first_step + bucket.width > query.from_step &&
+                          (query.to_step == 0 || bucket.first_step < query.to_step);
+      if (wanted && found.buckets.size() < query.buckets) found.buckets.push_back(bucket);
+    }
+  } else if (query.name == "loss") {
+    for (std::size_t i = 0; i < query.buckets; ++i) {
+      const auto step = static_cast<double>(i + 1);
+      found.buckets.push_back({i, 1, 1, step, step, step});
+    }
+  } else {
+    return answer<node::Series>("series " + query.name, std::move(reply),
+                                make_error(ErrorCode::NotFound, "there is no series " + query.name));
   }
-  node::Series series{query.name, {}};
-  for (std::size_t i = 0; i < query.buckets; ++i) {
-    const auto step = static_cast<double>(i + 1);
-    series.buckets.push_back({i, 1, 1, step, step, step});
-  }
-  reply(std::move(series));
-  return {};
+  return answer<node::Series>("series " + query.name, std::move(reply), std::move(found));
 }
 
 Expected<void> FakeNode::query_logs(const node::LogQuery& query, node::Reply<node::LogPage> reply) {
@@ -139,8 +336,7 @@ Expected<void> FakeNode::query_logs(const node::LogQuery& query, node::Reply<nod
   page.next = page.entries.empty() ? query.after : page.entries.back().sequence;
   if (query.after != 0 && !logs.empty() && logs.front().sequence > query.after + 1)
     page.dropped = logs.front().sequence - query.after - 1;
-  reply(std::move(page));
-  return {};
+  return answer<node::LogPage>("logs", std::move(reply), std::move(page));
 }
 
 Expected<void> FakeNode::query_checkpoints(const node::CheckpointQuery& query,
@@ -154,13 +350,36 @@ Expected<void> FakeNode::query_checkpoints(const node::CheckpointQuery& query,
   node::CheckpointPage page;
   for (; at != checkpoints.end() && page.entries.size() < query.limit; ++at) page.entries.push_back(*at);
   page.more = at != checkpoints.end();
-  reply(std::move(page));
-  return {};
+  return answer<node::CheckpointPage>("checkpoints", std::move(reply), std::move(page));
+}
+
+Expected<void> FakeNode::query_prune(const node::PrunePolicy&, node::Reply<node::PrunePreview> reply) {
+  return answer<node::PrunePreview>("prune", std::move(reply), prune);
+}
+
+Expected<void> FakeNode::query_slots(node::Reply<std::vector<node::SlotEntry>> reply) {
+  return answer<std::vector<node::SlotEntry>>("slots", std::move(reply), slots);
+}
+
+Expected<void> FakeNode::query_experts(node::Reply<std::vector<node::ExpertLoad>> reply) {
+  return answer<std::vector<node::ExpertLoad>>("experts", std::move(reply), experts);
+}
+
+Expected<void> FakeNode::query_data(node::Reply<node::DataView> reply) {
+  return answer<node::DataView>("data", std::move(reply), data);
+}
+
+Expected<void> FakeNode::query_tokens(const std::string& bytes,
+                                      node::Reply<std::vector<node::TokenPiece>> reply) {
+  if (bytes.size() > node::max_token_text)
+    return make_error(ErrorCode::InvalidArgument, "the text is too long");
+  std::vector<node::TokenPiece> tokens;
+  for (const char byte : bytes) tokens.push_back({static_cast<unsigned char>(byte), std::string(1, byte)});
+  return answer<std::vector<node::TokenPiece>>("tokens", std::move(reply), std::move(tokens));
 }
 
 Expected<void> FakeNode::query_settings(node::Reply<std::vector<node::SettingEntry>> reply) {
-  reply(settings);
-  return {};
+  return answer<std::vector<node::SettingEntry>>("settings", std::move(reply), settings);
 }
 
 }  // namespace neuroshard::testing

@@ -17,9 +17,11 @@ namespace neuroshard::checkpoint::detail {
 inline constexpr const char* weights_file = "weights.safetensors";
 inline constexpr const char* optimizer_file = "optimizer.safetensors";
 inline constexpr const char* manifest_file = "manifest.json";
-inline constexpr const char* pin_file = "pinned";          // its presence is the pin
-inline constexpr const char* choice_file = "chosen.json";  // beside the checkpoints
-inline constexpr const char* saving_folder = ".saving";    // leftovers of a kill
+inline constexpr const char* pin_file = "pinned";             // its presence is the pin
+inline constexpr const char* verdict_file = "verified.json";  // what the last verification found
+inline constexpr const char* choice_file = "chosen.json";     // beside the checkpoints
+inline constexpr const char* undo_file = "undo.json";         // beside the checkpoints
+inline constexpr const char* saving_folder = ".saving";       // leftovers of a kill
 inline constexpr const char* importing_folder = ".importing";
 inline constexpr const char* deleting_prefix = ".deleting-";
 

@@ -11,7 +11,7 @@ namespace neuroshard::control::detail {
 
 inline constexpr const char* cookie_key = "neuroshard-cookie";
 inline constexpr const char* version_key = "neuroshard-control";
-inline constexpr int max_request_bytes = 64 << 10;  // a command is a path and a few numbers
+inline constexpr int max_request_bytes = 96 << 10;  // a prompt, or paths and a few numbers
 inline constexpr int max_reply_bytes = 4 << 20;     // a page of 500 log records of 1 kB, and a margin
 inline constexpr int max_metadata_bytes = 8 << 10;
 

@@ -22,7 +22,7 @@ void leave_out_unchanged(const wire::Snapshot& last, wire::Snapshot* next);
 // Lays a change over `whole`; fields that this build does not know are kept.
 void merge(wire::Snapshot&& change, wire::Snapshot* whole);
 
-// False for events that are not sent (CommandDone).
+// False for events that are not sent (CommandDone, CommandProgress).
 bool encode(const node::Event& from, wire::Event* to);
 std::optional<node::Event> decode(
     const wire::Event& from);  // nothing: of a kind that this build does not know
@@ -35,6 +35,27 @@ void encode(const node::CheckpointPage& from, wire::CheckpointPage* to);
 node::CheckpointPage decode(const wire::CheckpointPage& from);
 void encode(const std::vector<node::SettingEntry>& from, wire::SettingList* to);
 std::vector<node::SettingEntry> decode(const wire::SettingList& from);
+void encode(const node::PrunePreview& from, wire::PrunePreview* to);
+node::PrunePreview decode(const wire::PrunePreview& from);
+void encode(const std::vector<node::SlotEntry>& from, wire::SlotList* to);
+std::vector<node::SlotEntry> decode(const wire::SlotList& from);
+void encode(const std::vector<node::ExpertLoad>& from, wire::ExpertList* to);
+std::vector<node::ExpertLoad> decode(const wire::ExpertList& from);
+void encode(const node::DataView& from, wire::Data* to);
+node::DataView decode(const wire::Data& from);
+void encode(const std::vector<node::TokenPiece>& from, wire::TokenList* to);
+std::vector<node::TokenPiece> decode(const wire::TokenList& from);
+
+void encode(const node::PrunePolicy& from, wire::PrunePolicy* to);
+node::PrunePolicy decode(const wire::PrunePolicy& from);
+void encode(const node::GenerateRequest& from, wire::Generate* to);
+node::GenerateRequest decode(const wire::Generate& from);
+void encode(const node::SessionSensors& from, wire::SessionReport* to);
+node::SessionSensors decode(const wire::SessionReport& from);
+void encode(const node::CommandProgress& from, wire::CommandProgress* to);  // without the id
+node::CommandProgress decode(const wire::CommandProgress& from);
+void encode(const node::CommandResult& from, wire::CommandReply* to);
+node::CommandResult decode_result(const wire::CommandReply& from);
 
 // An Error travels whole, beside the status code that gRPC's own tools understand.
 grpc::Status to_status(const Error& error);

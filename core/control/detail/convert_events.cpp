@@ -36,6 +36,7 @@ struct Encoder {
   void operator()(const node::CheckpointWritten& event) const {
     to->mutable_checkpoint_written()->set_name(event.name);
   }
+  void operator()(const node::CheckpointsChanged&) const { to->mutable_checkpoints_changed(); }
   void operator()(const node::SettingChanged& event) const {
     to->mutable_setting_changed()->set_name(event.name);
     to->mutable_setting_changed()->set_value(event.value);
@@ -48,6 +49,8 @@ struct Encoder {
     to->mutable_ended();
     if (event.error) encode(*event.error, to->mutable_ended()->mutable_error());
   }
+  // Whoever sent the command gets these as its answer.
+  void operator()(const node::CommandProgress&) const {}
   void operator()(const node::CommandDone&) const {}
 };
 
@@ -97,6 +100,7 @@ std::optional<node::Event> decode(const wire::Event& from) {
       return node::ActivityProgress{from.activity_progress().activity(), from.activity_progress().done(),
                                     from.activity_progress().total()};
     case wire::Event::kCheckpointWritten: return node::CheckpointWritten{from.checkpoint_written().name()};
+    case wire::Event::kCheckpointsChanged: return node::CheckpointsChanged{};
     case wire::Event::kSettingChanged:
       return node::SettingChanged{from.setting_changed().name(), from.setting_changed().value()};
     case wire::Event::kAlertRaised: return node::AlertRaised{decode(from.alert_raised().alert())};

@@ -52,37 +52,58 @@ node::LogPage decode(const wire::LogPage& from) {
   return to;
 }
 
+void encode(const node::CheckpointEntry& from, wire::CheckpointEntry* to) {
+  to->set_name(from.name);
+  to->set_step(from.step);
+  to->set_at(to_unix_ms(from.at));
+  to->set_bytes(from.bytes);
+  if (from.loss) to->set_loss(*from.loss);
+  if (from.held_out_loss) to->set_held_out_loss(*from.held_out_loss);
+  to->set_pinned(from.pinned);
+  to->set_complete(from.complete);
+  to->set_hash(from.hash);
+  if (from.verified_at) to->set_verified_at(to_unix_ms(*from.verified_at));
+  if (from.intact) to->set_intact(*from.intact);
+  to->set_parent(from.parent);
+}
+
+node::CheckpointEntry decode(const wire::CheckpointEntry& from) {
+  node::CheckpointEntry to;
+  to.name = from.name();
+  to.step = from.step();
+  to.at = wall_time(from.at());
+  to.bytes = from.bytes();
+  if (from.has_loss()) to.loss = from.loss();
+  if (from.has_held_out_loss()) to.held_out_loss = from.held_out_loss();
+  to.pinned = from.pinned();
+  to.complete = from.complete();
+  to.hash = from.hash();
+  if (from.has_verified_at()) to.verified_at = wall_time(from.verified_at());
+  if (from.has_intact()) to.intact = from.intact();
+  to.parent = from.parent();
+  return to;
+}
+
 void encode(const node::CheckpointPage& from, wire::CheckpointPage* to) {
-  for (const node::CheckpointEntry& entry : from.entries) {
-    wire::CheckpointEntry* sent = to->add_entry();
-    sent->set_name(entry.name);
-    sent->set_step(entry.step);
-    sent->set_at(to_unix_ms(entry.at));
-    sent->set_bytes(entry.bytes);
-    if (entry.loss) sent->set_loss(*entry.loss);
-    if (entry.held_out_loss) sent->set_held_out_loss(*entry.held_out_loss);
-    sent->set_pinned(entry.pinned);
-    sent->set_complete(entry.complete);
-  }
+  for (const node::CheckpointEntry& entry : from.entries) encode(entry, to->add_entry());
   to->set_more(from.more);
 }
 
 node::CheckpointPage decode(const wire::CheckpointPage& from) {
   node::CheckpointPage to;
-  for (const wire::CheckpointEntry& sent : from.entry()) {
-    node::CheckpointEntry entry;
-    entry.name = sent.name();
-    entry.step = sent.step();
-    entry.at = wall_time(sent.at());
-    entry.bytes = sent.bytes();
-    if (sent.has_loss()) entry.loss = sent.loss();
-    if (sent.has_held_out_loss()) entry.held_out_loss = sent.held_out_loss();
-    entry.pinned = sent.pinned();
-    entry.complete = sent.complete();
-    to.entries.push_back(std::move(entry));
-  }
+  for (const wire::CheckpointEntry& entry : from.entry()) to.entries.push_back(decode(entry));
   to.more = from.more();
   return to;
+}
+
+void encode(const node::PrunePreview& from, wire::PrunePreview* to) {
+  for (const std::string& name : from.remove) to->add_remove(name);
+  to->set_bytes(from.bytes);
+  to->set_kept(from.kept);
+}
+
+node::PrunePreview decode(const wire::PrunePreview& from) {
+  return {{from.remove().begin(), from.remove().end()}, from.bytes(), from.kept()};
 }
 
 void encode(const std::vector<node::SettingEntry>& from, wire::SettingList* to) {
@@ -98,14 +119,32 @@ void encode(const std::vector<node::SettingEntry>& from, wire::SettingList* to) 
     sent->set_least(entry.least);
     sent->set_most(entry.most);
     sent->set_locked(entry.locked);
+    sent->set_title(entry.title);
+    sent->set_group(entry.group);
+    sent->set_unit(entry.unit);
+    sent->set_at_restart(entry.at_restart);
   }
 }
 
 std::vector<node::SettingEntry> decode(const wire::SettingList& from) {
   std::vector<node::SettingEntry> to;
   for (const wire::Setting& entry : from.setting()) {
-    to.push_back({entry.name(), entry.value(), entry.default_value(), entry.type(), entry.help(),
-                  entry.choices(), entry.origin(), entry.least(), entry.most(), entry.locked()});
+    node::SettingEntry setting;
+    setting.name = entry.name();
+    setting.value = entry.value();
+    setting.default_value = entry.default_value();
+    setting.type = entry.type();
+    setting.help = entry.help();
+    setting.choices = entry.choices();
+    setting.origin = entry.origin();
+    setting.title = entry.title();
+    setting.group = entry.group();
+    setting.unit = entry.unit();
+    setting.at_restart = entry.at_restart();
+    setting.least = entry.least();
+    setting.most = entry.most();
+    setting.locked = entry.locked();
+    to.push_back(std::move(setting));
   }
   return to;
 }

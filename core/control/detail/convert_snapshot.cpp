@@ -15,6 +15,10 @@ void encode(const node::StepView& from, wire::Step* to) {
   to->set_tokens_per_second(from.tokens_per_second);
   to->set_balance(from.balance);
   to->set_micro_batch(from.micro_batch);
+  to->set_data_seconds(from.data_seconds);
+  to->set_compute_seconds(from.compute_seconds);
+  to->set_optimizer_seconds(from.optimizer_seconds);
+  to->set_waiting_seconds(from.waiting_seconds);
 }
 
 node::StepView decode(const wire::Step& from) {
@@ -27,6 +31,10 @@ node::StepView decode(const wire::Step& from) {
   to.tokens_per_second = from.tokens_per_second();
   to.balance = from.balance();
   to.micro_batch = from.micro_batch();
+  to.data_seconds = from.data_seconds();
+  to.compute_seconds = from.compute_seconds();
+  to.optimizer_seconds = from.optimizer_seconds();
+  to.waiting_seconds = from.waiting_seconds();
   return to;
 }
 
@@ -117,6 +125,9 @@ void encode_machine(const node::Snapshot& from, wire::Snapshot* to) {
   resources->set_resident_bytes(from.resources.resident_bytes);
   resources->set_memory_limit_bytes(from.resources.memory_limit_bytes);
   resources->set_disk_free_bytes(from.resources.disk_free_bytes);
+  resources->set_memory_total_bytes(from.resources.memory_total_bytes);
+  resources->set_directory_bytes(from.resources.directory_bytes);
+  if (from.resources.cpu_share) resources->set_cpu_share(*from.resources.cpu_share);
 }
 
 void decode_machine(const wire::Snapshot& from, node::Snapshot* to) {
@@ -126,13 +137,55 @@ void decode_machine(const wire::Snapshot& from, node::Snapshot* to) {
   to->model = {model.layers(), model.hidden(),   model.experts(),    model.experts_per_token(),
                model.vocab(),  model.sequence(), model.parameters(), model.active_parameters()};
   const wire::Resources& resources = from.resources();
-  to->resources = {resources.resident_bytes(), resources.memory_limit_bytes(), resources.disk_free_bytes()};
+  to->resources = {resources.resident_bytes(),  resources.memory_limit_bytes(),
+                   resources.disk_free_bytes(), resources.memory_total_bytes(),
+                   resources.directory_bytes(), std::nullopt};
+  if (resources.has_cpu_share()) to->resources.cpu_share = resources.cpu_share();
+}
+
+void encode_contributing(const node::Snapshot& from, wire::Snapshot* to) {
+  wire::Contributing* contributing = to->mutable_contributing();
+  contributing->set_on(from.contributing);
+  for (const node::PauseReason& reason : from.pause_reasons) {
+    wire::PauseReason* sent = contributing->add_reason();
+    sent->set_key(reason.key);
+    sent->set_text(reason.text);
+    if (reason.until) sent->set_until(to_unix_ms(*reason.until));
+    sent->set_can_override(reason.can_override);
+  }
+  if (from.snoozed_until) contributing->set_snoozed_until(to_unix_ms(*from.snoozed_until));
+  if (from.overridden_until) contributing->set_overridden_until(to_unix_ms(*from.overridden_until));
+  contributing->set_finishing(from.finishing);
+  contributing->set_safe_mode(from.safe_mode);
+  to->mutable_sensors();
+  for (const node::SensorView& sensor : from.sensors) {
+    wire::Sensor* sent = to->mutable_sensors()->add_sensor();
+    sent->set_key(sensor.key);
+    sent->set_value(sensor.value);
+    sent->set_note(sensor.note);
+  }
+}
+
+void decode_contributing(const wire::Snapshot& from, node::Snapshot* to) {
+  const wire::Contributing& contributing = from.contributing();
+  to->contributing = contributing.on();
+  for (const wire::PauseReason& sent : contributing.reason()) {
+    node::PauseReason reason{sent.key(), sent.text(), std::nullopt, sent.can_override()};
+    if (sent.has_until()) reason.until = wall_time(sent.until());
+    to->pause_reasons.push_back(std::move(reason));
+  }
+  if (contributing.has_snoozed_until()) to->snoozed_until = wall_time(contributing.snoozed_until());
+  if (contributing.has_overridden_until()) to->overridden_until = wall_time(contributing.overridden_until());
+  to->finishing = contributing.finishing();
+  to->safe_mode = contributing.safe_mode();
+  for (const wire::Sensor& sensor : from.sensors().sensor())
+    to->sensors.push_back({sensor.key(), sensor.value(), sensor.note()});
 }
 
 // One part of a change: replaces the old one when it is there.
 #define NS_FOR_EACH_PART(visit)                                                                  \
   visit(contributing) visit(identity) visit(program) visit(compute) visit(model) visit(training) \
-      visit(checkpoint) visit(resources) visit(alerts)
+      visit(checkpoint) visit(resources) visit(alerts) visit(sensors) visit(undo)
 
 }  // namespace
 
@@ -141,15 +194,14 @@ void encode(const node::Snapshot& from, wire::Snapshot* to) {
   to->set_version(from.version);
   to->set_taken(to_unix_ms(from.taken));
   to->set_state(static_cast<std::uint32_t>(from.state));
-  wire::Contributing* contributing = to->mutable_contributing();
-  contributing->set_on(from.contributing);
-  for (const std::string& reason : from.pause_reasons) contributing->add_pause_reasons(reason);
-  if (from.snoozed_until) contributing->set_snoozed_until(to_unix_ms(*from.snoozed_until));
+  encode_contributing(from, to);
   encode_who(from, to);
   encode_machine(from, to);
   encode_training(from.training, to->mutable_training());
   to->mutable_checkpoint()->set_newest(from.checkpoint.newest);
   to->mutable_checkpoint()->set_newest_at(to_unix_ms(from.checkpoint.newest_at));
+  to->mutable_undo()->set_checkpoint(from.undo.checkpoint);
+  to->mutable_undo()->set_step(from.undo.step);
   to->mutable_alerts();
   for (const node::Alert& alert : from.alerts) encode(alert, to->mutable_alerts()->add_alert());
 }
@@ -159,10 +211,7 @@ node::Snapshot decode(const wire::Snapshot& from) {
   to.version = from.version();
   to.taken = wall_time(from.taken());
   to.state = small_enum<node::RunState>(from.state());
-  to.contributing = from.contributing().on();
-  for (const std::string& reason : from.contributing().pause_reasons()) to.pause_reasons.push_back(reason);
-  if (from.contributing().has_snoozed_until())
-    to.snoozed_until = wall_time(from.contributing().snoozed_until());
+  decode_contributing(from, &to);
   const wire::Identity& identity = from.identity();
   to.identity = {identity.node_id(), identity.wallet_id(), identity.instance_id(),
                  identity.wallet_protected()};
@@ -173,6 +222,7 @@ node::Snapshot decode(const wire::Snapshot& from) {
   decode_machine(from, &to);
   to.training = decode_training(from.training());
   to.checkpoint = {from.checkpoint().newest(), wall_time(from.checkpoint().newest_at())};
+  to.undo = {from.undo().checkpoint(), from.undo().step()};
   for (const wire::Alert& alert : from.alerts().alert()) to.alerts.push_back(decode(alert));
   node::bound(to);
   return to;

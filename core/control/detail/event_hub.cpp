@@ -23,8 +23,10 @@ void EventHub::on_event(const node::Event& event) {
   const bool step = is_step(event);
   {
     std::lock_guard lock(mutex_);
-    if (const auto* done = std::get_if<node::CommandDone>(&event)) {
-      done_.push_back(*done);
+    const auto* done = std::get_if<node::CommandDone>(&event);
+    if (done != nullptr || std::holds_alternative<node::CommandProgress>(event)) {
+      for (const auto& feed : feeds_) feed->add(event);
+      if (done != nullptr) done_.push_back(*done);
       if (done_.size() > kept_outcomes) done_.pop_front();
     } else {
       for (Watcher* watcher : watchers_) push(*watcher, event, step);
@@ -52,6 +54,46 @@ void EventHub::push(Watcher& watcher, const node::Event& event, bool step) {
     watcher.urgent_ = true;
   }
   watcher.waiting_.push_back(event);
+}
+
+void EventHub::Feed::add(const node::Event& event) {
+  const std::lock_guard lock(mutex_);
+  if (const auto* progress = std::get_if<node::CommandProgress>(&event); progress && progress->id == id_) {
+    waiting_.progress = *progress;
+  } else if (const auto* done = std::get_if<node::CommandDone>(&event); done && done->id == id_) {
+    waiting_.done = *done;
+  } else {
+    return;
+  }
+  changed_.notify_all();
+}
+
+void EventHub::Feed::add_text(const std::string& piece) {
+  const std::lock_guard lock(mutex_);
+  waiting_.text += piece;  // bounded by what a generate() may write
+  changed_.notify_all();
+}
+
+EventHub::Feed::Batch EventHub::Feed::wait_and_take(Duration limit) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, limit,
+                    [this] { return waiting_.done || waiting_.progress || !waiting_.text.empty(); });
+  return std::exchange(waiting_, {});
+}
+
+void EventHub::follow(const std::shared_ptr<Feed>& feed, node::CommandId id) {
+  const std::lock_guard lock(mutex_);
+  feeds_.push_back(feed);
+  {
+    const std::lock_guard feed_lock(feed->mutex_);
+    feed->id_ = id;
+  }
+  for (const node::CommandDone& done : done_) feed->add(done);
+}
+
+void EventHub::forget(const std::shared_ptr<Feed>& feed) {
+  const std::lock_guard lock(mutex_);
+  feeds_.remove(feed);
 }
 
 EventHub::Watcher::Watcher(EventHub& hub, bool wants_events) : hub_(hub), wants_events_(wants_events) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -50,6 +51,31 @@ class EventHub {
     bool too_slow_ = false;
   };
 
+  // What one command tells on its way, for the call that sent it. Shared, because the node may still write
+  // text when the call is over.
+  class Feed {
+   public:
+    struct Batch {
+      std::string text;                               // since the last take
+      std::optional<node::CommandProgress> progress;  // the newest
+      std::optional<node::CommandDone> done;          // the last batch has it
+    };
+    void add_text(const std::string& piece);
+    // Returns when there is something to take, or after `limit`.
+    Batch wait_and_take(Duration limit);
+
+   private:
+    friend class EventHub;
+    void add(const node::Event& event);
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    node::CommandId id_ = 0;
+    Batch waiting_;
+  };
+  // To be asked at once after the command was accepted. Until forget().
+  void follow(const std::shared_ptr<Feed>& feed, node::CommandId id);
+  void forget(const std::shared_ptr<Feed>& feed);
+
   // The outcome of a command of this node: nothing when it did not come within `limit`. To be asked at once
   // after the command was accepted; only the newest outcomes are kept.
   std::optional<node::CommandDone> wait_done(node::CommandId id, Duration limit);
@@ -67,6 +93,7 @@ class EventHub {
   std::condition_variable changed_;
   std::list<Watcher*> watchers_;
   std::deque<node::CommandDone> done_;
+  std::list<std::shared_ptr<Feed>> feeds_;
   bool stopping_ = false;
   std::unique_ptr<node::Subscription> subscription_;  // last: ends first
 };

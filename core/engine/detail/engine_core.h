@@ -2,9 +2,12 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -14,7 +17,13 @@
 
 #include "core/base/cancel.h"
 #include "core/base/executor.h"
+#include "core/checkpoint/catalogue.h"
+#include "core/checkpoint/loader.h"
+#include "core/data/dataset.h"
 #include "core/engine/engine.h"
+#include "core/engine/generator.h"
+#include "core/engine/router_load.h"
+#include "core/engine/utf8_stream.h"
 #include "core/node/subscribers.h"
 
 namespace neuroshard::engine::detail {
@@ -32,7 +41,22 @@ class EngineCore final : public Engine {
   Expected<node::CommandId> set_contributing(bool on) override;
   Expected<node::CommandId> snooze(std::chrono::seconds duration) override;
   Expected<node::CommandId> finish() override;
+  Expected<node::CommandId> override_rules(std::chrono::seconds duration) override;
+  Expected<void> report_session(const node::SessionSensors& sensors) override;
   Expected<node::CommandId> save_checkpoint() override;
+  Expected<node::CommandId> restore_checkpoint(const std::string& name) override;
+  Expected<node::CommandId> undo_restore() override;
+  Expected<node::CommandId> verify_checkpoint(const std::string& name) override;
+  Expected<node::CommandId> compare_checkpoints(const std::string& first, const std::string& second) override;
+  Expected<node::CommandId> pin_checkpoint(const std::string& name, bool pinned) override;
+  Expected<node::CommandId> delete_checkpoint(const std::string& name) override;
+  Expected<node::CommandId> prune_checkpoints(const node::PrunePolicy& policy) override;
+  Expected<node::CommandId> export_checkpoint(const std::string& name, const std::string& format,
+                                              const std::string& path) override;
+  Expected<node::CommandId> import_checkpoint(const std::string& path) override;
+  Expected<node::CommandId> generate(const node::GenerateRequest& request,
+                                     std::function<void(std::string)> on_text) override;
+  Expected<void> cancel(node::CommandId id) override;
   Expected<node::CommandId> set_setting(const std::string& name, const std::string& value) override;
   Expected<node::CommandId> request_shutdown() override;
 
@@ -40,6 +64,12 @@ class EngineCore final : public Engine {
   Expected<void> query_logs(const node::LogQuery& query, node::Reply<node::LogPage> reply) override;
   Expected<void> query_checkpoints(const node::CheckpointQuery& query,
                                    node::Reply<node::CheckpointPage> reply) override;
+  Expected<void> query_prune(const node::PrunePolicy& policy, node::Reply<node::PrunePreview> reply) override;
+  Expected<void> query_slots(node::Reply<std::vector<node::SlotEntry>> reply) override;
+  Expected<void> query_experts(node::Reply<std::vector<node::ExpertLoad>> reply) override;
+  Expected<void> query_data(node::Reply<node::DataView> reply) override;
+  Expected<void> query_tokens(const std::string& text,
+                              node::Reply<std::vector<node::TokenPiece>> reply) override;
   Expected<void> query_settings(node::Reply<std::vector<node::SettingEntry>> reply) override;
 
  private:
@@ -54,7 +84,30 @@ class EngineCore final : public Engine {
     node::CommandId command = 0;
     Setting id{};
     SettingValue value;
+    bool reset = false;  // to what holds without the user's choice
   };
+  // A restore, from its command to the model that goes on. Core thread.
+  struct Restore {
+    node::CommandId command = 0;
+    bool undo = false;
+    std::optional<checkpoint::Entry> entry;  // once it is verified
+  };
+  // A text that somebody asked for. The writer belongs to the compute thread.
+  struct Writing {
+    Writing(node::CommandId id, GenerateOptions options)
+        : command(id), cancel(options.cancel), writer(std::move(options)) {}
+    const node::CommandId command;
+    const CancelToken cancel;
+    TextWriter writer;
+    std::uint64_t step = 0;        // of the model that wrote last
+    std::function<void()> finish;  // shows what waits for the rest of a character
+  };
+  // What a command that works on files may use; see accept_file_command().
+  struct FileJob {
+    CancelToken cancel;
+    checkpoint::Progress progress;
+  };
+  using FileWork = std::function<Expected<node::CommandResult>(const FileJob&)>;
   using Ids = std::vector<node::CommandId>;
   // Runs on the compute thread; what it returns runs on the core thread.
   using Job = std::function<std::function<void()>()>;
@@ -63,6 +116,13 @@ class EngineCore final : public Engine {
   Expected<node::CommandId> accept(std::function<void(node::CommandId)> effect);
   // Any thread: a query for the compute thread, whose answer is posted to the core thread.
   Expected<void> ask(std::function<void()> question);
+  // Any thread: a query that needs the disk but no session: answered from the reading thread.
+  Expected<void> ask_reader(std::function<void()> question);
+  // Any thread: a query of what the core thread knows.
+  Expected<void> ask_core(std::function<void()> question);
+  // Any thread: a command whose work is done on the files thread, beside the training, with progress and
+  // cancel().
+  Expected<node::CommandId> accept_file_command(std::string activity, FileWork work);
 
   // Core thread.
   void advance();  // starts the next job, if there is something to do and nothing runs
@@ -72,14 +132,33 @@ class EngineCore final : public Engine {
   void save_job();
   void finish_job();
   void setting_job();
+  void restore_job();
+  void text_job();
+  void drop_text_model_job();
   void end();
+  // Runs work on the files thread; `then` gets its outcome on the core thread. The command is cancellable
+  // meanwhile.
+  void start_file_work(node::CommandId id, const std::string& activity, FileWork work,
+                       std::function<void(Expected<node::CommandResult>)> then);
+  checkpoint::Progress progress_teller(node::CommandId id,
+                                       const std::string& activity);  // files, compute thread
+  void begin_restore(node::CommandId id, const std::string& name, bool undo);
+  void on_restored(Expected<std::uint64_t> step, const checkpoint::Catalogue::Undo& undo);
+  void forget_undo_when_over();
+  void open_undo();  // before the threads run
+  void on_text(const std::shared_ptr<Writing>& writing, Expected<bool> complete);
+  bool text_is_next() const;
+  void look_at_directory();
+  void look_at_processor();
+  void complete_data(node::DataView* view) const;  // with what the core thread knows
   void on_prepared(Expected<SessionInfo> result);
   void on_step(Expected<StepReport> result);
   void on_finished(Expected<void> result, const std::string& newest);
+  void tell_written(const std::string& name);
   void fail(Error error);
   void set_state(node::RunState state, std::optional<Error> error = std::nullopt);
   void emit(const node::Event& event) { subscribers_->emit(event); }
-  void done(node::CommandId id, std::optional<Error> error = std::nullopt);
+  void done(node::CommandId id, std::optional<Error> error = std::nullopt, node::CommandResult result = {});
   void done_all(Ids& ids, const std::optional<Error>& error);
   void raise(node::Alert alert);
   void clear(const std::string& key);
@@ -87,13 +166,14 @@ class EngineCore final : public Engine {
   void look_at_resources();
   bool target_reached() const;
   // Contributing (engine_contribute.cpp).
-  bool may_train() const { return draft_.contributing && !draft_.snoozed_until; }
+  bool may_train() const { return draft_.pause_reasons.empty(); }
   void open_contributing();  // before the threads run
   void remember_contributing(node::CommandId command);
   void tell_pause_reasons();
   void apply_pause();  // after a change of what may_train() looks at
   void pause();        // nothing runs now: saves what there is, then Paused
   void end_snooze_if_due();
+  void look_at_rules();  // with every look at the resources, and when a session reports
   void begin_run(node::TrainingPlan plan, node::CommandId command);
   void keep_finished_plan();  // before run_ goes
   void take_up_finished();
@@ -101,10 +181,20 @@ class EngineCore final : public Engine {
   // Compute thread.
   void report_progress(const PrepareProgress& progress);
   template <class T>
-  void reply_on_core(const node::Reply<T>& reply, Expected<T> answer);
+  void reply_on_core(const node::Reply<T>& reply, Expected<T> answer) {
+    // A full core queue drops the answer: the asker's page stays as it was.
+    static_cast<void>(core_->post([reply, answer = std::move(answer)] { reply(answer); }));
+  }
   Expected<node::Series> read_series(const node::SeriesQuery& query);
   Expected<node::LogPage> read_logs(const node::LogQuery& query);
+  Expected<bool> write_text(Writing& writing, const CancelToken& interrupt, Duration turn);
+  // Any thread.
   Expected<node::CheckpointPage> read_checkpoints(const node::CheckpointQuery& query);
+  checkpoint::Catalogue catalogue() const;
+  node::DataView describe_data(const data::Dataset& dataset) const;
+  // Of this directory. NotFound: it has none yet.
+  Expected<std::unique_ptr<data::Dataset>> open_own_text() const;
+  void tell_checkpoints_changed();
   // Runs `use` with the history of the session, or with one opened for the occasion.
   template <class T>
   Expected<T> with_history(const std::function<Expected<T>(history::SeriesStore&, history::EventLog&)>& use);
@@ -116,6 +206,7 @@ class EngineCore final : public Engine {
 
   // Any thread.
   const std::string directory_path_;
+  const Hash256 network_id_;
   std::promise<void> ended_;
   mutable std::mutex published_mutex_;
   std::shared_ptr<const node::Snapshot> published_;
@@ -140,13 +231,37 @@ class EngineCore final : public Engine {
   bool finishing_ = false;                           // finish() was asked for; contributing goes off with it
   std::optional<Error> contribute_locked_;           // a flag or the environment decides; fixed
   std::optional<node::TrainingPlan> finished_plan_;  // what switching contributing on takes up again
+  node::SessionSensors session_sensors_;             // as last reported
+  std::optional<MonotonicTime> session_reported_;
+
+  std::map<node::CommandId, CancelSource> cancellable_;  // long commands under way, texts included
+  std::optional<Restore> restore_;
+  std::uint64_t undo_until_ = 0;                   // the step of the model at which undo is over
+  bool undo_over_ = false;                         // its checkpoint may go
+  std::deque<std::shared_ptr<Writing>> writings_;  // in turn
+  bool text_had_turn_ = false;                     // training is next
+  bool text_model_open_ = false;                   // text_session_ is there
+  bool drop_text_model_ = false;                   // nobody asked for a text lately
+  std::unique_ptr<TimerHandle> text_model_timer_, directory_timer_;
+  std::vector<node::ExpertLoad> experts_;
+  node::DataView data_;  // of the session's text; shard_count 0: no session was there yet
+  std::shared_ptr<const data::Tokenizer> tokenizer_;
+  std::optional<std::uint64_t> tokens_seen_;  // by the model, as its checkpoint or its last step says
+  std::optional<data::ShardId> shard_in_use_;
+  Duration processor_time_{};  // at the last look
+  std::optional<MonotonicTime> processor_looked_;
+  bool sizing_directory_ = false;
 
   // Compute thread.
   std::unique_ptr<TrainingSession> session_;
+  std::unique_ptr<TrainingSession> text_session_;  // weights only, while there is no training
+  RouterLoad router_;
   MonotonicTime progress_reported_{};
 
-  // Last, so that they are joined first, compute before core.
+  // Last, so that they are joined first, core the last.
   std::unique_ptr<Executor> core_;
+  std::unique_ptr<Executor> reader_;  // questions to the disk
+  std::unique_ptr<Executor> files_;   // work on checkpoints, one at a time
   std::unique_ptr<Executor> compute_;
 };
 

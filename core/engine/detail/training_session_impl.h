@@ -35,6 +35,8 @@ class SessionImpl final : public TrainingSession {
   const SessionInfo& info() const override { return info_; }
   compute::Stage& stage() override;
   const data::Tokenizer& tokenizer() const override;
+  const data::Dataset* dataset() const override { return dataset_.get(); }
+  std::optional<data::ShardId> shard_in_use() const override;
   history::SeriesStore& series() override { return history_->series(); }
   history::EventLog& events() override { return history_->events(); }
 

@@ -130,10 +130,11 @@ void TestControlLimits::largest_snapshot_fits() {
     const std::string text(10'000, 'x');
     for (int i = 0; i < 100; ++i) {
       next.alerts.push_back({text + std::to_string(i), node::Severity::Warning, text, {}});
-      next.pause_reasons.push_back(text);
+      next.pause_reasons.push_back({text, text, WallTime(std::chrono::milliseconds(1)), true});
+      next.sensors.push_back({text, text, text});
     }
     next.training.data_source = next.training.activity = next.program.data_directory = next.program.notice =
-        text;
+        next.undo.checkpoint = text;
   });
   QVERIFY(fixture_->start().ok());
   grpc::ClientContext context;

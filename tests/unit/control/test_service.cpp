@@ -79,7 +79,7 @@ void TestControlService::snapshot_arrives_whole_and_then_changes() {
     next.identity.node_id = std::string(64, 'a');
     next.program.network = "solo";
     next.snoozed_until = WallTime(std::chrono::milliseconds(1'700'000'000'123));
-    next.training.last_step = node::StepView{7, 1.25, 1e-3, 0.5, 700, 1000.5, 1.1, 4};
+    next.training.last_step = node::StepView{7, 1.25, 1e-3, 0.5, 700, 1000.5, 1.1, 4, 0.1, 0.6, 0.2, 0.1};
     next.training.last_evaluation = node::EvaluationView{5, 2.5, std::nullopt};
     next.alerts = {{"disk_low", node::Severity::Warning, "only little is left", {}}};
   });
@@ -134,7 +134,7 @@ void TestControlService::events_arrive_in_order() {
   fixture_->node.emit(
       node::StateChanged{node::RunState::Failed, make_error(ErrorCode::Corrupt, "no number")});
   fixture_->node.emit(node::CheckpointWritten{"0000000001-aa"});
-  fixture_->node.emit(node::CommandDone{99, std::nullopt});  // somebody else's: not sent
+  fixture_->node.emit(node::CommandDone{99, std::nullopt, {}});  // somebody else's: not sent
   fixture_->node.emit(node::StepFinished{node::StepView{3}, node::EvaluationView{3, 1.5, 0.7}});
   fixture_->node.emit(node::Ended{});
   QVERIFY(until([&] { return !events.all<node::Ended>().empty(); }));
@@ -212,10 +212,16 @@ void TestControlService::series_and_pages() {
   for (std::uint64_t i = 1; i <= 30; ++i) {
     fixture_->node.logs.push_back(
         {i + 100, WallTime(std::chrono::milliseconds(i)), {LogLevel::Info, "data", "text"}});
-    fixture_->node.checkpoints.push_back(
-        {"c" + std::to_string(i), i, {}, 5 * i, 1.5, std::nullopt, i == 3, true});
+    node::CheckpointEntry entry;
+    entry.name = "c" + std::to_string(i);
+    entry.step = i;
+    fixture_->node.checkpoints.push_back(entry);
   }
-  fixture_->node.settings = {{"cpu_threads", "2", "0", "integer", "help", "", "flag", 0, 64, true}};
+  node::SettingEntry setting;
+  setting.name = "cpu_threads";
+  setting.group = "Limits";
+  setting.locked = setting.at_restart = true;
+  fixture_->node.settings = {setting};
   const auto remote = fixture_->connect();
 
   std::promise<Expected<node::Series>> series;
@@ -251,7 +257,8 @@ void TestControlService::series_and_pages() {
   QVERIFY(remote->query_settings([&](auto answer) { settings.set_value(answer); }).ok());
   const auto table = settings.get_future().get();
   QCOMPARE(table->front().name, std::string("cpu_threads"));
-  QVERIFY(table->front().locked);
+  QVERIFY(table->front().locked && table->front().at_restart);
+  QCOMPARE(table->front().group, std::string("Limits"));
 }
 
 void TestControlService::reconnects_to_a_new_core() {

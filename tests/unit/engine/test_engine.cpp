@@ -268,7 +268,7 @@ void TestEngine::snooze_ends_by_itself_and_with_the_switch() {
   const auto view = engine->snapshot();
   QVERIFY(view->contributing);  // the switch is not touched
   QVERIFY(view->snoozed_until > view->taken - std::chrono::seconds(1));
-  QVERIFY(view->pause_reasons.at(0).find("snoozed until") != std::string::npos);
+  QVERIFY(view->pause_reasons.at(0).text.find("snoozed until") != std::string::npos);
   QVERIFY(events.state(node::RunState::Training));
   QVERIFY(!engine->snapshot()->snoozed_until);
   // Reasons add up, and contributing on ends both.

@@ -127,8 +127,15 @@ class ToyStage final : public compute::Stage {
   void router_bias(float* bias) const override { std::copy(bias_.begin(), bias_.end(), bias); }
   void set_router_bias(const float* bias) override { std::copy(bias, bias + bias_.size(), bias_.begin()); }
   compute::Status open_session(std::uint64_t, std::uint32_t) override { return {}; }
-  compute::Status extend_session(std::uint64_t, std::uint32_t, const std::int32_t*, const float*, float*,
-                                 float*) override {
+  compute::Status extend_session(std::uint64_t, std::uint32_t n, const std::int32_t* tokens, const float*,
+                                 float*, float* logits) override {
+    const float* const x =
+        slots_.front().parameters.data() + embed_ + static_cast<std::size_t>(tokens[n - 1]) * shape_.hidden;
+    const float* const head = slots_.back().parameters.data() + head_;
+    for (std::size_t v = 0; v < shape_.vocab; ++v) {
+      logits[v] = 0;
+      for (std::size_t h = 0; h < shape_.hidden; ++h) logits[v] += x[h] * head[v * shape_.hidden + h];
+    }
     return {};
   }
   void close_session(std::uint64_t) override {}

@@ -21,14 +21,16 @@ Snapshot overfull() {
   const std::string long_text(100'000, 'x');
   for (int i = 0; i < 100; ++i) {
     snapshot.alerts.push_back({long_text, Severity::Warning, long_text, {}});
-    snapshot.pause_reasons.push_back(long_text);
+    snapshot.pause_reasons.push_back({long_text, long_text, WallTime{}, true});
+    snapshot.sensors.push_back({long_text, long_text, long_text});
   }
   for (std::string* text :
        {&snapshot.identity.node_id, &snapshot.identity.wallet_id, &snapshot.identity.instance_id,
         &snapshot.program.version, &snapshot.program.data_directory, &snapshot.program.network,
         &snapshot.program.network_id, &snapshot.program.notice, &snapshot.compute.device,
         &snapshot.compute.kernels, &snapshot.compute.isa, &snapshot.compute.precision,
-        &snapshot.training.data_source, &snapshot.training.activity, &snapshot.checkpoint.newest}) {
+        &snapshot.training.data_source, &snapshot.training.activity, &snapshot.checkpoint.newest,
+        &snapshot.undo.checkpoint}) {
     *text = long_text;
   }
   return snapshot;
@@ -42,6 +44,8 @@ void TestSnapshot::everything_too_long_still_fits() {
   bound(snapshot);
   QVERIFY(encoded_bytes(snapshot) <= max_snapshot_bytes);
   QCOMPARE(snapshot.alerts.size(), max_alerts);
+  QCOMPARE(snapshot.pause_reasons.size(), max_reasons);
+  QCOMPARE(snapshot.sensors.size(), max_sensors);
 }
 
 void TestSnapshot::texts_are_cut_between_characters() {

@@ -1,0 +1,16 @@
+// A command as it came over the wire, put to the node.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include <proto/control.pb.h>
+#include "core/node/node.h"
+
+namespace neuroshard::control::detail {
+
+// The node's id of it, or why it was refused. on_text: what a generate() writes.
+Expected<node::CommandId> dispatch(node::Node& node, const v1::CommandRequest& request,
+                                   std::function<void(std::string)> on_text);
+
+}  // namespace neuroshard::control::detail

@@ -1,0 +1,49 @@
+#include "core/control/detail/remote_link.h"
+
+#include <fmt/format.h>
+
+#include "core/control/detail/call_rules.h"
+#include "core/control/detail/convert.h"
+#include "core/control/detail/tls_identity.h"
+
+namespace neuroshard::control::detail {
+
+void RemoteLink::sign(grpc::ClientContext* context) const {
+  context->AddMetadata(cookie_key, file.cookie);
+  context->AddMetadata(version_key, to_text(speaks));
+}
+
+std::shared_ptr<const RemoteLink> open_link(ControlFile file, Version speaks) {
+  grpc::SslCredentialsOptions tls;
+  tls.pem_root_certs = file.certificate;  // this one and no other
+  grpc::ChannelArguments arguments;
+  arguments.SetSslTargetNameOverride(certificate_name);
+  arguments.SetMaxReceiveMessageSize(max_reply_bytes);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  const auto channel =
+      grpc::CreateCustomChannel("ipv4:" + file.address, grpc::SslCredentials(tls), arguments);
+  return std::make_shared<const RemoteLink>(
+      RemoteLink{std::move(file), speaks, v1::Control::NewStub(channel)});
+}
+
+Error connect_error(const grpc::Status& status, const ControlFile& file) {
+  Error error = to_error(status);
+  const std::string& text = status.error_message();
+  if (error.code == ErrorCode::Unavailable && (text.find("CERTIFICATE_VERIFY_FAILED") != std::string::npos ||
+                                               text.find("andshake failed") != std::string::npos)) {
+    return make_error(ErrorCode::Denied,
+                      fmt::format("the program at {} is not the core that control.json names: "
+                                  "its certificate is another one",
+                                  file.address));
+  }
+  return std::move(error).with_context(
+      fmt::format("the core of {} (process {})", file.data_directory, file.process.pid));
+}
+
+gpr_timespec after(std::chrono::seconds limit) {
+  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_seconds(limit.count(), GPR_TIMESPAN));
+}
+
+}  // namespace neuroshard::control::detail

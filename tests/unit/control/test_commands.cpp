@@ -1,0 +1,263 @@
+// Commands that tell what happens on their way, over real loopback gRPC: progress, text, results,
+// cancellation, and the bounds of what one program may ask for at the same time.
+#include <QtTest>
+#include <future>
+
+#include "tests/unit/control/control_fixture.h"
+
+using namespace neuroshard;        // NOLINT
+using namespace neuroshard::test;  // NOLINT
+
+class TestControlCommands : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void init() {
+    fixture_ = std::make_unique<ControlFixture>();
+    fixture_->node.checkpoints.resize(2);
+    fixture_->node.checkpoints[0].name = "c2";
+    fixture_->node.checkpoints[1].name = "c1";
+    QVERIFY(fixture_->start().ok());
+    remote_ = fixture_->connect();
+    QVERIFY(remote_ != nullptr);
+  }
+  void cleanup() {
+    remote_.reset();
+    fixture_.reset();
+  }
+  void progress_and_result_belong_to_their_command();
+  void text_comes_in_pieces_and_before_the_outcome();
+  void cancel_reaches_the_core();
+  void a_reader_that_goes_away_cancels_its_text_and_nothing_else();
+  void what_commands_carry_arrives();
+  void answers_arrive_as_they_were_given();
+  void a_flood_of_commands_is_refused_with_its_reason();
+  void reasons_sensors_and_undo_arrive();
+
+ private:
+  std::unique_ptr<ControlFixture> fixture_;
+  std::unique_ptr<control::RemoteNode> remote_;
+};
+
+void TestControlCommands::progress_and_result_belong_to_their_command() {
+  testing::FakeNode& node = fixture_->node;
+  const Events events(*remote_);
+  node.hold_commands();
+  const auto first = remote_->verify_checkpoint("c1");
+  const auto second = remote_->verify_checkpoint("c2");
+  QVERIFY(first.ok() && second.ok());
+  QVERIFY(until([&] { return node.held("verify c1") != 0 && node.held("verify c2") != 0; }));
+  const auto last_done = [&](node::CommandId id) {
+    std::uint64_t done = 0;
+    for (const auto& progress : events.all<node::CommandProgress>())
+      if (progress.id == id) done = progress.done;
+    return done;
+  };
+  // Told again until it arrives: what comes before the call listens may be lost.
+  QVERIFY(until([&] {
+    node.progress(node.held("verify c1"), "reading", 5, 10);
+    return last_done(*first) == 5;
+  }));
+  QCOMPARE(last_done(*second), std::uint64_t{0});
+  QCOMPARE(events.all<node::CommandProgress>().front().activity, std::string("reading"));
+  node.finish(node.held("verify c2"), node::CommandResult(node::VerifyResult{"c2", false, "damaged", 7}));
+  const auto done = events.done(*second);
+  QVERIFY(done && !done->error);
+  QCOMPARE(std::get<node::VerifyResult>(done->result).problem, std::string("damaged"));
+  node.finish(node.held("verify c1"), make_error(ErrorCode::Io, "the disk is gone"));
+  QCOMPARE(events.done(*first)->error->code, ErrorCode::Io);
+}
+
+void TestControlCommands::text_comes_in_pieces_and_before_the_outcome() {
+  testing::FakeNode& node = fixture_->node;
+  const Events events(*remote_);
+  std::mutex mutex;
+  std::string text;
+  const auto add = [&](const std::string& piece) {
+    std::lock_guard lock(mutex);
+    text += piece;
+  };
+  const auto seen = [&] {
+    std::lock_guard lock(mutex);
+    return text;
+  };
+  node.hold_commands();
+  node::GenerateRequest request;
+  request.prompt = "Once";
+  const auto id = remote_->generate(request, add);
+  QVERIFY(until([&] { return node.held("generate Once") != 0; }));
+  node.say(node.held("generate Once"), "upon ");
+  QVERIFY(until([&] { return seen() == "upon "; }));
+  node.say(node.held("generate Once"), "a time");
+  node::GenerateResult result;
+  result.tokens = 3;
+  result.stopped_by = "length";
+  node.finish(node.held("generate Once"), node::CommandResult(result));
+  const auto done = events.done(*id);
+  QVERIFY(done && !done->error);
+  QCOMPARE(seen(), std::string("upon a time"));
+  QCOMPARE(std::get<node::GenerateResult>(done->result).tokens, 3u);
+  request.prompt.assign(node::max_prompt_bytes + 1, 'x');
+  QCOMPARE(remote_->generate(request, add).error().code, ErrorCode::InvalidArgument);
+  request.prompt.assign(node::max_prompt_bytes, 'x');  // the longest one still fits into a request
+  node.finish_commands();
+  const auto longest = remote_->generate(request, add);
+  QVERIFY(!events.done(*longest)->error);
+}
+
+void TestControlCommands::cancel_reaches_the_core() {
+  const Events events(*remote_);
+  fixture_->node.hold_commands();
+  const auto compare = remote_->compare_checkpoints("c1", "c2");
+  QVERIFY(remote_->cancel(*compare).ok());  // at once: before the core has told its id
+  const auto done = events.done(*compare);
+  QVERIFY(done && done->error);
+  QCOMPARE(done->error->code, ErrorCode::Cancelled);
+  QVERIFY(remote_->cancel(12'345).ok());
+}
+
+void TestControlCommands::a_reader_that_goes_away_cancels_its_text_and_nothing_else() {
+  testing::FakeNode& node = fixture_->node;
+  node.hold_commands();
+  QVERIFY(remote_->generate({}, {}).ok());
+  QVERIFY(remote_->verify_checkpoint("c1").ok());
+  QVERIFY(until([&] { return node.held("generate") != 0 && node.held("verify") != 0; }));
+  remote_.reset();
+  QVERIFY(until([&] { return node.held("generate") == 0; }));
+  QVERIFY(node.held("verify") != 0);
+}
+
+void TestControlCommands::what_commands_carry_arrives() {
+  const Events events(*remote_);
+  for (const auto& sent :
+       {remote_->restore_checkpoint("c1"), remote_->undo_restore(), remote_->pin_checkpoint("c1", true),
+        remote_->delete_checkpoint("c1"), remote_->prune_checkpoints({3, 1000, 2}),
+        remote_->export_checkpoint("c2", "checkpoint", "/tmp/x"), remote_->import_checkpoint("/tmp/y"),
+        remote_->override_rules(std::chrono::seconds(60))}) {
+    QVERIFY(sent.ok());
+    const auto done = events.done(*sent);
+    QVERIFY2(done && !done->error, done && done->error ? done->error->describe().c_str() : "");
+  }
+  const auto reached = fixture_->node.commands();
+  for (const char* expected : {"restore c1", "undo", "pin c1", "delete c1", "prune 3",
+                               "export c2 checkpoint /tmp/x", "import /tmp/y", "override 60"}) {
+    QVERIFY2(std::find(reached.begin(), reached.end(), expected) != reached.end(), expected);
+  }
+  node::SessionSensors sensors;
+  sensors.input_idle = std::chrono::seconds(90);
+  sensors.full_screen = true;
+  sensors.full_screen_program = "player";
+  QVERIFY(remote_->report_session(sensors).ok());
+  QVERIFY(until([&] { return !fixture_->node.reports().empty(); }));
+  const auto report = fixture_->node.reports().front();
+  QCOMPARE(report.input_idle->count(), 90);
+  QVERIFY(*report.full_screen && !report.metered);
+  QCOMPARE(report.full_screen_program, std::string("player"));
+}
+
+template <class T, class Ask>
+Expected<T> answer(const Ask& ask) {
+  auto promise = std::make_shared<std::promise<Expected<T>>>();
+  const auto asked = ask([promise](Expected<T> value) { promise->set_value(std::move(value)); });
+  if (!asked.ok()) return asked.error();
+  return promise->get_future().get();
+}
+
+void TestControlCommands::answers_arrive_as_they_were_given() {
+  testing::FakeNode& node = fixture_->node;
+  node.slots = {{"expert 3.5", "expert", 3, 5, 100, 1600, true, 2},
+                {"head", "head", 0, 0, 7, 8, false, std::nullopt}};
+  node.experts = {{1, 2, 0.25, -0.5, true, std::nullopt, 77}};
+  node.data.source = "folder";
+  node.data.bytes_per_token = 3.5;
+  node.data.shard_count = 9;
+  node.data.shards = {{4, "s4", "cached", 10, 20, true, "ab"}};
+  node.prune = {{"c1"}, 100, 1};
+  const auto slots =
+      answer<std::vector<node::SlotEntry>>([&](auto reply) { return remote_->query_slots(reply); });
+  QCOMPARE(slots->size(), std::size_t{2});
+  QCOMPARE(slots->at(0).name, std::string("expert 3.5"));
+  QCOMPARE(*slots->at(0).replicas, 2u);
+  QVERIFY(slots->at(0).mine && !slots->at(1).replicas);
+  const auto experts =
+      answer<std::vector<node::ExpertLoad>>([&](auto reply) { return remote_->query_experts(reply); });
+  QCOMPARE(experts->at(0).bias, -0.5);
+  QCOMPARE(experts->at(0).tokens, std::uint64_t{77});
+  const auto data = answer<node::DataView>([&](auto reply) { return remote_->query_data(reply); });
+  QCOMPARE(data->bytes_per_token, 3.5);
+  QCOMPARE(data->shard_count, std::uint64_t{9});
+  QVERIFY(data->shards.at(0).in_use);
+  const auto prune = answer<node::PrunePreview>([&](auto reply) { return remote_->query_prune({}, reply); });
+  QCOMPARE(prune->remove, std::vector<std::string>{"c1"});
+  // Tokens are bytes, not characters.
+  const auto tokens = answer<std::vector<node::TokenPiece>>(
+      [&](auto reply) { return remote_->query_tokens("\xC3\xA9", reply); });
+  QCOMPARE(tokens->size(), std::size_t{2});
+  QCOMPARE(tokens->at(0).text, std::string("\xC3"));
+  QCOMPARE(remote_->query_tokens(std::string(node::max_token_text + 1, 'x'), [](auto) {}).error().code,
+           ErrorCode::InvalidArgument);
+  // The largest layer map is answered.
+  node.slots.assign(node::max_slots, node.slots[0]);
+  const auto most =
+      answer<std::vector<node::SlotEntry>>([&](auto reply) { return remote_->query_slots(reply); });
+  QVERIFY2(most.ok(), most.ok() ? "" : most.error().describe().c_str());
+  QCOMPARE(most->size(), node::max_slots);
+}
+
+void TestControlCommands::a_flood_of_commands_is_refused_with_its_reason() {
+  testing::FakeNode& node = fixture_->node;
+  node.hold_commands();
+  std::vector<Expected<node::CommandId>> sent;
+  for (int i = 0; i < 16; ++i) sent.push_back(remote_->verify_checkpoint("c1"));
+  QVERIFY(until([&] { return node.commands().size() == 16; }));
+  // This program's own bound, and the core's for everybody.
+  QCOMPARE(remote_->verify_checkpoint("c1").error().code, ErrorCode::Busy);
+  grpc::ClientContext context;
+  fixture_->sign(&context);
+  wire::CommandRequest request;
+  request.mutable_finish();
+  wire::CommandReply reply;
+  const grpc::Status status = fixture_->raw()->Command(&context, request, &reply);
+  QCOMPARE(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  QVERIFY2(status.error_message().find("under way") != std::string::npos, status.error_message().c_str());
+  QCOMPARE(node.commands().size(), std::size_t{16});
+  // The core goes on answering whoever follows it.
+  node.publish([](node::Snapshot& next) { next.training.step = 9; });
+  QVERIFY(until([&] { return remote_->snapshot()->training.step == 9; }));
+}
+
+void TestControlCommands::reasons_sensors_and_undo_arrive() {
+  const WallTime later(std::chrono::milliseconds(1'700'000'000'123));
+  fixture_->node.publish([&](node::Snapshot& next) {
+    next.pause_reasons = {{"battery", "on battery", later, true}, {"user", "off", std::nullopt, false}};
+    next.overridden_until = later;
+    next.finishing = next.safe_mode = true;
+    next.sensors = {{"battery", "63 %", "pauses"}};
+    next.undo = {"c1", 5};
+    next.resources.cpu_share = 0.5;
+    next.resources.directory_bytes = 123;
+    next.training.last_step = node::StepView{};
+    next.training.last_step->waiting_seconds = 0.25;
+  });
+  QVERIFY(until([&] { return remote_->snapshot()->safe_mode; }));
+  const auto view = remote_->snapshot();
+  QCOMPARE(view->pause_reasons.size(), std::size_t{2});
+  QCOMPARE(view->pause_reasons[0].key, std::string("battery"));
+  QVERIFY(view->pause_reasons[0].until == later && view->pause_reasons[0].can_override);
+  QVERIFY(!view->pause_reasons[1].until);
+  QVERIFY(view->overridden_until == later && view->finishing);
+  QCOMPARE(view->sensors.at(0).note, std::string("pauses"));
+  QCOMPARE(view->undo.checkpoint, std::string("c1"));
+  QCOMPARE(*view->resources.cpu_share, 0.5);
+  QCOMPARE(view->resources.directory_bytes, std::uint64_t{123});
+  QCOMPARE(view->training.last_step->waiting_seconds, 0.25);
+  fixture_->node.publish([](node::Snapshot& next) {
+    next.sensors.clear();
+    next.undo = {};
+    next.safe_mode = false;
+  });
+  QVERIFY(until([&] { return !remote_->snapshot()->safe_mode; }));
+  QVERIFY(remote_->snapshot()->sensors.empty() && remote_->snapshot()->undo.checkpoint.empty());
+}
+
+QTEST_GUILESS_MAIN(TestControlCommands)
+#include "test_commands.moc"

@@ -1,0 +1,62 @@
+// Bytes of a model as text that every reader takes, and the router's load over twenty steps.
+#include <QtTest>
+
+#include "core/engine/router_load.h"
+#include "core/engine/utf8_stream.h"
+
+using neuroshard::engine::RouterLoad;
+using neuroshard::engine::Utf8Stream;
+
+class TestText : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void characters_wait_until_they_are_whole() {
+    Utf8Stream stream;
+    QCOMPARE(stream.add("a\xE2\x82"), std::string("a"));
+    QCOMPARE(stream.add("\xAC!"), std::string("\xE2\x82\xAC!"));
+    QCOMPARE(stream.finish(), std::string());
+  }
+  void what_is_no_character_is_replaced() {
+    const std::string mark = "\xEF\xBF\xBD";
+    Utf8Stream stream;
+    QCOMPARE(stream.add("\xFFx\xC0\xAF"), mark + "x" + mark + mark);  // overlong forms too
+    QCOMPARE(stream.add("\xED\xA0\x80"), mark + mark + mark);         // half of a surrogate pair
+    QCOMPARE(stream.add("\xE2\x82x"), mark + "x");                    // broken off
+    QCOMPARE(stream.add("\xF0\x9F"), std::string());
+    QCOMPARE(stream.finish(), mark);
+    QCOMPARE(stream.finish(), std::string());
+  }
+  void any_bytes_become_utf8() {
+    Utf8Stream stream;
+    std::string text;
+    unsigned state = 1;
+    for (int i = 0; i < 20'000; ++i) {
+      state = state * 1'664'525u + 1'013'904'223u;
+      text += stream.add(std::string(1, static_cast<char>(state >> 24)));
+    }
+    text += stream.finish();
+    QCOMPARE(QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())).toStdString(), text);
+  }
+  void load_follows_the_last_steps() {
+    neuroshard::compute::ModelShape shape;
+    shape.layers = 2;
+    shape.experts = 2;
+    RouterLoad load(shape);
+    QCOMPARE(load.view().size(), std::size_t{4});
+    QCOMPARE(load.view()[0].share, 0.0);
+    const std::vector<std::uint64_t> even{50, 50, 100, 0}, moved{0, 100, 100, 0};
+    const std::vector<float> bias{0.5f, 0, 0, 0};
+    load.add(even, bias);
+    QCOMPARE(load.view()[0].share, 0.5);
+    QCOMPARE(load.view()[2].share, 1.0);
+    QCOMPARE(load.view()[0].bias, 0.5);
+    for (int i = 0; i < 20; ++i) load.add(moved, bias);
+    QVERIFY(load.view()[0].share > 0.04 && load.view()[0].share < 0.1);
+    QCOMPARE(load.view()[1].tokens, std::uint64_t{2050});
+    shape.experts = 1;
+    QVERIFY(RouterLoad(shape).view().empty());
+  }
+};
+
+QTEST_GUILESS_MAIN(TestText)
+#include "test_text.moc"
