@@ -20,10 +20,12 @@ kill            50 kill -9 at random moments; the losses must equal an uninterru
 memory          the memory limit at three values, under a watchdog and, where possible, in a cgroup
 shakespeare     the small nanoGPT setting on Tiny Shakespeare, dense and mixture of experts, 2000 steps
 partition       the partitioner: 10,000 graphs against brute force, public and generated graphs, cost by size
+dht             lookups in the hash table at 100 to 10,000 simulated members, with loss, churn and liars
 bench           neuroshardd bench
 bench-peers     training beside a well-configured PyTorch, interleaved, with the losses of both (BENCH_ROWS: some rows only)
 bf16-loss       what bf16 does to the loss after 100 steps: several texts and first weights, ours and PyTorch (needs bf16 units)
 screenshots     every page of the app as PNG: light, dark, 100 and 200 %, normal, narrow, English, pseudo-locale, mirrored
+gui             the window's budgets under Xvfb: start, page switch, longest event, idle, memory, 10,000 log lines/s
 bare-debian     both commands of the README in a bare Debian 12 made by debootstrap (root)
 TXT
 }
@@ -215,6 +217,38 @@ target_partition() {
   done
 }
 
+target_dht() {
+  install_packages build test
+  build_release
+  measure=build/release/tests/measure_dht
+  for members in 100 1000 10000; do
+    once "quiet-$members" "$measure" --members $members
+    once "loss-$members" "$measure" --members $members --loss 0.2 --churn 0.3
+    for attack in poison stale invent; do
+      once "$attack-$members" "$measure" --members $members --hostile 0.2 --attack $attack
+    done
+    once "single-path-$members" "$measure" --members $members --hostile 0.2 --attack poison --single-path
+  done
+  entry_head
+  python3 - "$STATE" <<'PY'
+import json, math, pathlib, sys
+failed = False
+for path in sorted(pathlib.Path(sys.argv[1]).iterdir(), key=lambda p: (p.name.rsplit("-", 1)[0], p.name)):
+    row = json.loads(path.read_text().splitlines()[-1])
+    lookup, name = row["lookup"], path.name
+    limit = math.log2(row["members"]) / 2 + 2
+    control = row["single_path"]
+    gate = 0.999 if row["hostile"] == 0 else 0.99
+    ok = lookup["right"] < gate if control else lookup["right"] >= gate and lookup["hops"] <= limit and lookup["messages"] <= 30
+    failed |= not ok
+    print(f"- {name}: {100 * lookup['right']:.2f} % right, {lookup['wrong']} wrong, {lookup['missing']} missing of {lookup['lookups']}; "
+          f"{lookup['messages']:.1f} messages (95 %: {lookup['messages_95']:.0f}), {lookup['hops']:.2f} hops (limit {limit:.1f}); "
+          f"{row['wall_seconds']:.0f} s, {row['peak_mib']} MiB{'; control: has to fail' if control else ''}{'' if ok else ' MISSED'}")
+print("- FAILED" if failed else "- Passed")
+sys.exit(failed)
+PY
+}
+
 target_bench() {
   install_packages build test
   build_release
@@ -262,6 +296,18 @@ target_screenshots() {
     done
   done
   say "$(find "$STATE/pictures" -name '*.png' | wc -l) pictures are in build/long/screenshots/pictures: look at them"
+}
+
+target_gui() {
+  install_packages build test
+  build_release
+  status=0
+  { env -u DBUS_SESSION_BUS_ADDRESS QT_QPA_PLATFORM=xcb xvfb-run -a -s "-screen 0 1600x1000x24" \
+      build/release/tests/bench_gui --json "$STATE/gui.json" || echo "exit $?" >"$STATE/failed"; } 2>&1 | tee "$STATE/gui.log"
+  if [ -e "$STATE/failed" ]; then rm -f "$STATE/failed"; status=1; fi
+  entry_head
+  sed 's/^/    /' "$STATE/gui.log"
+  return $status
 }
 
 target_bare_debian() {

@@ -28,8 +28,6 @@ QString checked_text(const node::CheckpointEntry& entry, WallTime now) {
 }
 
 void CheckpointModel::set_entries(std::vector<node::CheckpointEntry> next) {
-  const bool newest_changes =
-      !entries_.empty() && (next.empty() || next.front().name != entries_.front().name);
   QSet<QString> names;
   for (const auto& entry : next) names.insert(from(entry.name));
   for (int row = rowCount() - 1; row >= 0; --row) {
@@ -56,8 +54,13 @@ void CheckpointModel::set_entries(std::vector<node::CheckpointEntry> next) {
     entries_.insert(entries_.begin() + row, std::move(wanted));
     endInsertRows();
   }
-  if (newest_changes && rowCount() > 0)
-    Q_EMIT dataChanged(index(0, Step), index(std::min(1, rowCount() - 1), Step));
+  // Only now: a row must not change its text while others are inserted or removed.
+  const std::string newest = entries_.empty() ? std::string() : entries_.front().name;
+  if (newest == newest_) return;
+  const int before = row_of(from(newest_));
+  newest_ = newest;
+  for (const int row : {before, 0})
+    if (row >= 0 && row < rowCount()) Q_EMIT dataChanged(index(row, Step), index(row, Step));
 }
 
 void CheckpointModel::set_now(WallTime now) {

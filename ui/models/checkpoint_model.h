@@ -25,7 +25,7 @@ class CheckpointModel final : public QAbstractTableModel {
   const std::vector<node::CheckpointEntry>& entries() const { return entries_; }
   const node::CheckpointEntry& entry(int row) const { return entries_[static_cast<std::size_t>(row)]; }
   int row_of(const QString& name) const;  // -1 = not here
-  bool is_newest(int row) const { return row == 0; }
+  bool is_newest(int row) const { return entry(row).name == newest_; }
 
   int rowCount(const QModelIndex& parent = {}) const override;
   int columnCount(const QModelIndex& parent = {}) const override;
@@ -38,6 +38,7 @@ class CheckpointModel final : public QAbstractTableModel {
   QVariant sort_value(int row, int column) const;
 
   std::vector<node::CheckpointEntry> entries_;
+  std::string newest_;
   WallTime now_{};
 };
 

@@ -72,6 +72,8 @@ QVariant ComparisonModel::data(const QModelIndex& at, int role) const {
 }
 
 QVariant ComparisonModel::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (orientation == Qt::Horizontal && role == Qt::TextAlignmentRole && section != Slot)
+    return QVariant(Qt::AlignRight | Qt::AlignVCenter);
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
   switch (section) {
     case Slot: return tr("Part of the model");

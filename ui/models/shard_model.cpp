@@ -82,6 +82,9 @@ QVariant ShardModel::data(const QModelIndex& at, int role) const {
 }
 
 QVariant ShardModel::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (orientation == Qt::Horizontal && role == Qt::TextAlignmentRole &&
+      (section == Number || section == Tokens || section == Size))
+    return QVariant(Qt::AlignRight | Qt::AlignVCenter);
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
   switch (section) {
     case Number: return tr("No.");

@@ -67,6 +67,7 @@ QWidget* make_bar_chart(const Theme& theme, const std::vector<BarValue>& bars, c
   view->setRenderHint(QPainter::Antialiasing);
   view->setFrameShape(QFrame::NoFrame);
   view->setBackgroundBrush(Qt::NoBrush);
+  view->viewport()->setAutoFillBackground(false);
   view->setFocusPolicy(Qt::NoFocus);
   view->setAccessibleName(name);
   view->setMinimumSize(margin_width + bar_width * static_cast<int>(bars.size()), chart_height);

@@ -71,6 +71,9 @@ QWidget* chart(const Theme& theme, const node::CheckpointComparison& c) {
   scroll->setMinimumHeight(260);
   scroll->setWidget(
       make_bar_chart(theme, bars, CompareDialog::tr("relative"), CompareDialog::tr("Distance by layer")));
+  // The card shows through.
+  scroll->viewport()->setAutoFillBackground(false);
+  scroll->widget()->setAutoFillBackground(false);
   card->body()->addWidget(scroll);
   return card;
 }

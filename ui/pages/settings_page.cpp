@@ -121,7 +121,8 @@ void SettingsPage::take(const Expected<Entries>& entries) {
     rebuild(*entries);
   }
   for (Group& group : groups_) {
-    group.reset->setEnabled(std::any_of(group.rows.begin(), group.rows.end(), [](SettingRow* row) {
+    // Nothing to reset: no button.
+    group.reset->setVisible(std::any_of(group.rows.begin(), group.rows.end(), [](SettingRow* row) {
       return row->is_changed() && !row->entry().locked;
     }));
   }

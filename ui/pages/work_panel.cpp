@@ -51,7 +51,10 @@ void WorkPanel::run(Work work) {
     return;
   }
   waiting_.push_back(std::move(work));
-  if (!busy()) start_next();
+  if (busy())
+    show_title();
+  else
+    start_next();
 }
 
 void WorkPanel::start_next() {
@@ -62,9 +65,8 @@ void WorkPanel::start_next() {
   }
   Work work = std::move(waiting_.front());
   waiting_.pop_front();
-  title_->setText(waiting_.empty()
-                      ? work.title
-                      : tr("%1 (%n more to do)", nullptr, static_cast<int>(waiting_.size())).arg(work.title));
+  current_title_ = work.title;
+  show_title();
   bar_->setRange(0, 0);
   bar_->setAccessibleName(work.title);
   detail_->clear();
@@ -77,6 +79,11 @@ void WorkPanel::start_next() {
       this, command,
       [this, work = std::move(work)](const Expected<node::CommandResult>& result) { done(work, result); },
       [this](const node::CommandProgress& at) { progress(at); });
+}
+
+void WorkPanel::show_title() {
+  const int more = static_cast<int>(waiting_.size());
+  title_->setText(more == 0 ? current_title_ : tr("%1 (%n more to do)", nullptr, more).arg(current_title_));
 }
 
 void WorkPanel::done(const Work& work, const Expected<node::CommandResult>& result) {

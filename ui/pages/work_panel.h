@@ -44,6 +44,7 @@ class WorkPanel final : public QWidget {
 
  private:
   void start_next();
+  void show_title();
   void done(const Work& work, const Expected<node::CommandResult>& result);
   void progress(const node::CommandProgress& progress);
   void cancel();
@@ -51,6 +52,7 @@ class WorkPanel final : public QWidget {
   Bridge& bridge_;
   std::deque<Work> waiting_;
   quint64 current_ticket_ = 0;
+  QString current_title_;
   QWidget* row_;
   QLabel* title_;
   QLabel* detail_;
