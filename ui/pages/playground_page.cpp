@@ -60,10 +60,11 @@ QWidget* PlaygroundPage::build_talk() {
   transcript_->setTabChangesFocus(true);
   transcript_->document()->setMaximumBlockCount(max_blocks);
   card->body()->addWidget(transcript_, 1);
-  auto* under = new QHBoxLayout;
   facts_ = make_paragraph({}, "caption");
   facts_->setObjectName(QStringLiteral("generation_facts"));
-  under->addWidget(facts_, 1);
+  card->body()->addWidget(facts_);
+  auto* under = new QHBoxLayout;
+  under->addStretch(1);
   copy_ = new QPushButton(theme().icon(QStringLiteral("copy"), Token::Text), tr("Copy answer"));
   copy_->setObjectName(QStringLiteral("copy_answer"));
   copy_->setEnabled(false);
