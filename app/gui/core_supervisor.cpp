@@ -214,6 +214,7 @@ void CoreSupervisor::launch(bool safe) {
 void CoreSupervisor::launch_now(bool safe) {
   LaunchRequest request = request_;
   request.safe = safe;
+  launched_ = clock_.monotonic_now();
   const auto launched = launcher_.launch(request);
   if (launched.ok()) return;
   status_.error = launched.error();
@@ -286,6 +287,12 @@ void CoreSupervisor::finish_stop(bool clean) {
 void CoreSupervisor::tick() {
   const MonotonicTime now = clock_.monotonic_now();
   if (status_.phase == CorePhase::Stopping && now >= give_up_) return finish_stop(false);
+  if (status_.phase == CorePhase::Starting && launcher_.pid() && now - launched_ >= limits_.start_limit) {
+    // It may still come: then it is used.
+    status_.error =
+        make_error(ErrorCode::Timeout, "the core was started and does not answer; its log says more");
+    return set_phase(CorePhase::Failed);
+  }
   if (status_.phase != CorePhase::Waiting) return;
   if (now >= next_start_) {
     forget_old_crashes();

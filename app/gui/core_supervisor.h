@@ -23,6 +23,7 @@ struct SupervisorLimits {
   Duration crash_window = std::chrono::minutes(10);
   std::size_t crashes_to_safe_mode = 3;  // within the window
   Duration stop_limit = std::chrono::seconds(15);
+  Duration start_limit = std::chrono::seconds(60);  // until it answers
 };
 
 enum class CorePhase {
@@ -114,7 +115,7 @@ class CoreSupervisor final : public QObject {
   platform::ProcessIdentity started_;
   std::vector<MonotonicTime> crashes_;
   Duration next_wait_;
-  MonotonicTime next_start_{}, give_up_{}, running_since_{};
+  MonotonicTime next_start_{}, give_up_{}, running_since_{}, launched_{};
   bool quitting_ = false;
   bool restart_ = false, restart_safe_ = false;  // what follows a stop
 };

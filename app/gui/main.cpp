@@ -13,6 +13,7 @@
 #include "core/platform/paths.h"
 #include "core/platform/private_directory.h"
 #include "core/platform/stop_pipe.h"
+#include "ui/text/translation.h"
 
 namespace {
 
@@ -39,15 +40,17 @@ gui::ApplicationPlaces find_places() {
   return places;
 }
 
-// The app's own words and Qt's, in the language that was chosen, else the desktop's.
-void install_translations(const QString& language) {
+// The app's own words and Qt's, in the language that was chosen (NEUROSHARD_LANGUAGE goes before it), else
+// the desktop's.
+void install_translations(const QString& chosen) {
+  const std::string named = platform::process_environment()("NEUROSHARD_LANGUAGE");
+  const QString language = named.empty() ? chosen : QString::fromStdString(named);
   const QLocale locale = language.isEmpty() ? QLocale() : QLocale(language);
-  if (!language.isEmpty()) QLocale::setDefault(locale);
-  auto* own = new QTranslator(qApp);
-  if (own->load(locale, "neuroshard", "_", ":/translations")) QCoreApplication::installTranslator(own);
+  if (!language.isEmpty() && !language.startsWith("pseudo")) QLocale::setDefault(locale);
   auto* qt = new QTranslator(qApp);
   if (qt->load(locale, "qtbase", "_", QLibraryInfo::path(QLibraryInfo::TranslationsPath)))
     QCoreApplication::installTranslator(qt);
+  ui::install_translation(*qApp, language);
 }
 
 int run(QApplication& application, const gui::Arguments& arguments, const QStringList& words) {

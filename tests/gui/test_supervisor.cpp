@@ -83,6 +83,7 @@ class TestSupervisor : public QObject {
   void quit_gives_up_after_the_limit();
   void a_restarted_app_knows_its_own_core();
   void a_core_that_is_silent_is_not_started_twice();
+  void a_core_that_never_answers_is_told();
   void a_core_that_came_first_is_used();
   void nothing_is_started_without_its_data();
   void another_computer_is_never_started();
@@ -333,6 +334,19 @@ void TestSupervisor::a_core_that_is_silent_is_not_started_twice() {
   QCOMPARE(launcher_->requests.size(), std::size_t{1});
   link_->come(*launcher_->pid());
   QCOMPARE(phase(), CorePhase::Running);
+}
+
+void TestSupervisor::a_core_that_never_answers_is_told() {
+  open();
+  link_->go(CoreAbsence::Kind::None);
+  wait(seconds(59));
+  QCOMPARE(phase(), CorePhase::Starting);
+  wait(seconds(1));
+  QCOMPARE(phase(), CorePhase::Failed);
+  QVERIFY(!supervisor_->status().error.message.empty());
+  link_->come(*launcher_->pid());  // late, and welcome
+  QCOMPARE(phase(), CorePhase::Running);
+  QVERIFY(supervisor_->status().ours);
 }
 
 void TestSupervisor::a_core_that_came_first_is_used() {

@@ -2,11 +2,13 @@
 // a real neuroshardd beside it. Everything is ended with the object.
 #pragma once
 
+#include <QAbstractButton>
 #include <QApplication>
 #include <QDir>
 #include <QElapsedTimer>
 #include <QJsonDocument>
 #include <QJsonObject>
+#include <QMenu>
 #include <QProcess>
 #include <QTemporaryDir>
 #include <QtTest>
@@ -14,7 +16,9 @@
 
 #include "app/gui/application.h"
 #include "core/control/control_file.h"
+#include "core/platform/private_directory.h"
 #include "tests/support/training_run.h"
+#include "ui/widgets/banner.h"
 
 namespace neuroshard::test {
 
@@ -28,6 +32,8 @@ class AppFixture {
     qputenv("XDG_RUNTIME_DIR", path("runtime").toUtf8());
     QDir().mkpath(path("runtime"));
     QFile::setPermissions(path("runtime"), QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+    // As main() does: others may not look into it.
+    static_cast<void>(platform::make_private_directory(runtime().toStdString()).ok());
     QDir().mkpath(path("text"));
     QFile text(path("text/tale.txt"));
     if (text.open(QIODevice::WriteOnly)) text.write(made_up_text(7, 60'000));
