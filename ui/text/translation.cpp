@@ -2,6 +2,8 @@
 
 #include <QCoreApplication>
 #include <QLocale>
+#include <algorithm>
+#include <cstring>
 
 // Resources of a static library are registered only when asked for; the macro must stand outside of
 // namespaces.
@@ -44,6 +46,9 @@ bool PseudoTranslator::load_english() {
 
 QString PseudoTranslator::translate(const char* context, const char* source, const char* disambiguation,
                                     int n) const {
+  // Qt asks the catalogue for the direction of the language by this name.
+  if (std::strcmp(source, "QT_LAYOUT_DIRECTION") == 0)
+    return mirrored_ ? QStringLiteral("RTL") : QStringLiteral("LTR");
   const QString english = english_.translate(context, source, disambiguation, n);
   return pseudo(english.isEmpty() ? QString::fromUtf8(source) : english);
 }
@@ -51,7 +56,7 @@ QString PseudoTranslator::translate(const char* context, const char* source, con
 void install_translation(QCoreApplication& application, const QString& language) {
   init_translations();
   if (language.startsWith(QLatin1String("pseudo"))) {
-    auto* translator = new PseudoTranslator(&application);
+    auto* translator = new PseudoTranslator(language.endsWith(QLatin1String("rtl")), &application);
     translator->load_english();
     QCoreApplication::installTranslator(translator);
     return;

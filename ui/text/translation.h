@@ -22,13 +22,14 @@ QString pseudo(const QString& text);
 class PseudoTranslator final : public QTranslator {
   Q_OBJECT
  public:
-  using QTranslator::QTranslator;
+  PseudoTranslator(bool mirrored, QObject* parent) : QTranslator(parent), mirrored_(mirrored) {}
   bool load_english();  // for plurals
   bool isEmpty() const override { return false; }
   QString translate(const char* context, const char* source, const char* disambiguation,
                     int n) const override;
 
  private:
+  bool mirrored_;
   QTranslator english_;
 };
 
