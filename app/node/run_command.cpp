@@ -10,6 +10,7 @@
 #include "app/node/training_view.h"
 #include "core/control/service_module.h"
 #include "core/engine/engine.h"
+#include "core/engine/machine_sensors.h"
 #include "core/platform/paths.h"
 
 namespace neuroshard::app {
@@ -19,12 +20,15 @@ constexpr Duration poll = std::chrono::milliseconds(50);
 
 struct RunFlags {
   node::TrainingPlan plan;
+  bool safe = false;
+  std::string sensor_root = "/";
   std::shared_ptr<SettingFlags> settings = std::make_shared<SettingFlags>();
 };
 
 // One line that whoever started this process waits for.
 void say_ready(const node::Snapshot& view, CommandContext& context) {
   context.output.json_line({{"ready", true},
+                            {"safe_mode", view.safe_mode},
                             {"pid", view.program.pid},
                             {"version", view.program.version},
                             {"data_dir", view.program.data_directory},
@@ -36,6 +40,7 @@ void say_ready(const node::Snapshot& view, CommandContext& context) {
                                   view.program.network, view.program.data_directory,
                                   view.identity.node_id.substr(0, 12), view.identity.wallet_id,
                                   view.identity.wallet_protected ? "" : " (not protected)"));
+  if (view.safe_mode) context.output.line("Safe mode: nothing is trained. Start it without --safe to go on.");
 }
 
 // A node without the service still trains and stops by signal: a warning, not an end.
@@ -71,6 +76,10 @@ Expected<void> run(const RunFlags& flags, CommandContext& context) {
   engine::EngineOptions options;
   options.version = program_version();
   options.remember_contributing = true;
+  options.safe_mode = flags.safe;
+  options.sensors = engine::make_machine_sensors(context.files, opened.directory->path(), flags.sensor_root);
+  if (!opened.crash_notice.empty())
+    options.alerts.push_back({"crashed", node::Severity::Warning, opened.crash_notice, {}});
   const auto node = engine::Engine::start(std::move(opened.directory),
                                           {context.files, context.clock, *opened.logger}, std::move(options));
   TrainingView view(*node, context.output, context.clock, /*step_lines=*/false);
@@ -116,6 +125,13 @@ void add_run_command(CLI::App& root, CommandContext& context) {
   command
       .add_option("--text", flags->plan.text_path,
                   "a file or folder of text to learn from, beside what is there")
+      ->type_name("PATH");
+  command.add_flag(
+      "--safe", flags->safe,
+      "safe mode: no training and no compute module; wallet, checkpoints, settings and logs work");
+  command
+      .add_option("--sensor-root", flags->sensor_root,
+                  "read battery, temperature and programs below this folder, to try rules out (default /)")
       ->type_name("PATH");
   add_setting_flags(command, flags->settings);
   set_body(command, context, [flags, &context] { return run(*flags, context); });

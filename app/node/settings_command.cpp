@@ -29,7 +29,7 @@ Shown shown(const Settings& settings, Setting id) {
 
 void show_setting(const SettingInfo& info, const Shown& setting, CommandContext& context) {
   nlohmann::ordered_json object = {{"name", info.name}, {"value", setting.value}};
-  if (info.type != engine::SettingType::Choice) {
+  if (engine::is_number(info.type)) {
     const auto parsed = engine::parse_setting(info.id, setting.value);
     if (parsed.ok()) object["number"] = parsed->number;
   }

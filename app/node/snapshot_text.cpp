@@ -1,5 +1,6 @@
 #include "app/node/snapshot_text.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -46,6 +47,12 @@ std::string mebibytes(std::uint64_t bytes) {
   return bytes == 0 ? "—" : fmt::format("{} MiB", bytes >> 20);
 }
 
+std::string local_time_text(WallTime at) {
+  return fmt::format(
+      "{:%a %H:%M}",
+      fmt::localtime(std::chrono::system_clock::to_time_t(std::chrono::floor<std::chrono::seconds>(at))));
+}
+
 std::string row(const char* name, const std::string& value) {
   return fmt::format("{:<11}{}", name, value.empty() ? "—" : value);
 }
@@ -71,6 +78,14 @@ nlohmann::ordered_json snapshot_json(const node::Snapshot& view) {
                                  {"pause_reasons", pause_reasons_json(view)}};
   json["snoozed_until_ms"] =
       view.snoozed_until ? nlohmann::ordered_json(to_unix_ms(*view.snoozed_until)) : nullptr;
+  json["overridden_until_ms"] =
+      view.overridden_until ? nlohmann::ordered_json(to_unix_ms(*view.overridden_until)) : nullptr;
+  json["safe_mode"] = view.safe_mode;
+  json["sensors"] = nlohmann::ordered_json::array();
+  for (const node::SensorView& sensor : view.sensors) {
+    json["sensors"].push_back(
+        {{"key", sensor.key}, {"value", text_or_null(sensor.value)}, {"note", sensor.note}});
+  }
   json["training"] = training_json(view.training);
   json["checkpoint"] = text_or_null(view.checkpoint.newest);
   json["model"] = {{"layers", view.model.layers},
@@ -85,7 +100,9 @@ nlohmann::ordered_json snapshot_json(const node::Snapshot& view) {
                      {"threads", view.compute.threads}};
   json["resources"] = {{"resident_bytes", view.resources.resident_bytes},
                        {"memory_limit_bytes", view.resources.memory_limit_bytes},
-                       {"disk_free_bytes", view.resources.disk_free_bytes}};
+                       {"disk_free_bytes", view.resources.disk_free_bytes},
+                       {"memory_total_bytes", view.resources.memory_total_bytes},
+                       {"cpu_share", or_null(view.resources.cpu_share)}};
   json["alerts"] = nlohmann::ordered_json::array();
   for (const node::Alert& alert : view.alerts) {
     json["alerts"].push_back({{"key", alert.key},
@@ -119,6 +136,21 @@ std::string state_text(const node::Snapshot& view) {
   return text;
 }
 
+std::vector<std::string> contribute_lines(const node::Snapshot& view) {
+  std::vector<std::string> lines = {row("State", state_text(view)),
+                                    row("Switch", view.contributing ? "on" : "off")};
+  if (view.overridden_until)
+    lines.push_back(row("Rules", "ignored until " + local_time_text(*view.overridden_until)));
+  for (const node::PauseReason& reason : view.pause_reasons) {
+    lines.push_back(row("Pauses", reason.text + (reason.can_override ? "  (contribute anyway)" : "")));
+  }
+  for (const node::SensorView& sensor : view.sensors) {
+    lines.push_back(row("Sensor", fmt::format("{}: {}; {}", sensor.key,
+                                              sensor.value.empty() ? "—" : sensor.value, sensor.note)));
+  }
+  return lines;
+}
+
 std::vector<std::string> snapshot_lines(const node::Snapshot& view) {
   const node::TrainingView& training = view.training;
   std::string loss;
@@ -143,6 +175,8 @@ std::vector<std::string> snapshot_lines(const node::Snapshot& view) {
       row("Network", view.program.network),
       row("Data", view.program.data_directory),
       row("Process", fmt::format("{}, version {}", view.program.pid, view.program.version))};
+  std::vector<std::string> rules = contribute_lines(view);
+  lines.insert(lines.end(), rules.begin() + 1, rules.end());  // without the state
   for (const node::Alert& alert : view.alerts)
     lines.push_back(row("Alert", fmt::format("{}: {}", to_string(alert.severity), alert.message)));
   return lines;

@@ -1,6 +1,7 @@
 // The engine: implements the seam for one node in this process. Owns the data directory, a core thread with
 // all state, and a compute thread on which the training session lives.
 //
+//   sensor thread   reads the machine's sensors and writes contribute.json: what may take long
 //   core thread     decides: commands, the one job that runs on the compute thread, events, the published
 //   snapshot compute thread  does: prepare, one step, save, finish, queries of the history; one job at a time
 //
@@ -12,12 +13,16 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/base/clock.h"
+#include "core/base/local_time.h"
 #include "core/base/log.h"
+#include "core/contribute/machine_sensors.h"
 #include "core/engine/data_directory.h"
 #include "core/engine/training_session.h"
 #include "core/node/node.h"
+#include "core/platform/local_time.h"
 #include "core/storage/file_env.h"
 
 namespace neuroshard::engine {
@@ -39,7 +44,16 @@ struct EngineOptions {
   // Contributing is as the settings say and every switch is kept there. False: on, whatever they say, for
   // training that a person starts by hand.
   bool remember_contributing = false;
-  // How often resident memory and free space are looked at.
+  // What the contribute rules look at; null = every sensor of the machine is unknown. The rules hold with
+  // remember_contributing only.
+  std::shared_ptr<contribute::MachineSensors> sensors;
+  Duration sensor_period = std::chrono::seconds(5);  // between two readings
+  LocalTimeFunction local_time = platform::local_time;
+  // No training and no compute module; everything else works.
+  bool safe_mode = false;
+  // Raised at the start: what the caller found out before.
+  std::vector<node::Alert> alerts;
+  // How often the rules, resident memory and free space are looked at.
   Duration resource_period = std::chrono::seconds(2);
 };
 

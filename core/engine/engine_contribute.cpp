@@ -1,33 +1,60 @@
 // Contributing: the one switch, snoozes, and finishing. Off and snoozed are reasons to pause; they add up.
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "core/engine/detail/engine_core.h"
+#include "core/engine/training_data.h"
 
 namespace neuroshard::engine::detail {
 namespace {
 
-// In the user's own time zone: "21:31", with the day when that is not today.
-std::string local_time(WallTime at, WallTime now) {
-  const auto broken_down = [](WallTime time) {
-    return fmt::localtime(
-        std::chrono::system_clock::to_time_t(std::chrono::floor<std::chrono::seconds>(time)));
-  };
-  const std::tm then = broken_down(at);
-  const std::tm today = broken_down(now);
-  return then.tm_yday == today.tm_yday && then.tm_year == today.tm_year ? fmt::format("{:%H:%M}", then)
-                                                                        : fmt::format("{:%a %H:%M}", then);
+std::string state_path(const std::string& directory) {
+  return directory + "/contribute.json";
+}
+
+// Training that a person starts by hand obeys the person's own decisions only.
+contribute::Rules no_rules() {
+  contribute::Rules rules;
+  rules.battery = contribute::BatteryRule::Ignore;
+  rules.metered = rules.full_screen = false;
+  return rules;
+}
+
+bool same(const node::PauseReason& a, const node::PauseReason& b) {
+  return a.key == b.key && a.text == b.text && a.until == b.until && a.can_override == b.can_override;
+}
+bool same(const node::SensorView& a, const node::SensorView& b) {
+  return a.key == b.key && a.value == b.value && a.note == b.note;
+}
+template <class T>
+bool same(const std::vector<T>& a, const std::vector<T>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const T& x, const T& y) { return same(x, y); });
 }
 
 }  // namespace
 
 void EngineCore::open_contributing() {
-  if (!options_.remember_contributing) return;
-  Settings settings = directory_->settings();
-  draft_.contributing = settings.word(Setting::Contribute) == "on";
-  const auto allowed = settings.set(Setting::Contribute, settings.value(Setting::Contribute));
-  if (!allowed.ok()) contribute_locked_ = allowed.error();
-  apply_pause();
+  draft_.safe_mode = options_.safe_mode;
+  if (options_.remember_contributing) {
+    Settings settings = directory_->settings();
+    draft_.contributing = settings.word(Setting::Contribute) == "on";
+    const auto allowed = settings.set(Setting::Contribute, settings.value(Setting::Contribute));
+    if (!allowed.ok()) contribute_locked_ = allowed.error();
+    rules_ = contribute_rules(settings);
+    const auto bytes =
+        storage::read_file(services_.files, state_path(directory_path_), max_contribute_state_bytes);
+    if (bytes.ok()) {
+      const auto state = parse_contribute_state({bytes->data(), bytes->size()}, services_.clock.wall_now());
+      if (!state.ok()) services_.logger.warning("contribute", "contribute.json: " + state.error().message);
+      kept_ = state.value_or({});
+    }
+    draft_.snoozed_until = kept_.snoozed_until;
+    draft_.overridden_until = kept_.overridden_until;
+  }
+  static_cast<void>(judge());
 }
 
 Expected<node::CommandId> EngineCore::set_contributing(bool on) {
@@ -39,7 +66,6 @@ Expected<node::CommandId> EngineCore::set_contributing(bool on) {
       snooze_timer_.reset();
     }
     apply_pause();
-    take_up_finished();
     remember_contributing(id);
   });
 }
@@ -71,7 +97,7 @@ Expected<node::CommandId> EngineCore::finish() {
     draft_.finishing = true;
     stop_requested_ = true;  // the step that runs is completed
     if (!run_ || !run_->prepared) cancel_.cancel();
-    tell_pause_reasons();
+    static_cast<void>(judge());
     publish();
     stops_.push_back(id);
     if (options_.remember_contributing)
@@ -86,8 +112,11 @@ Expected<node::CommandId> EngineCore::override_rules(std::chrono::seconds durati
   }
   return accept([this, duration](node::CommandId id) {
     draft_.overridden_until.reset();
-    if (duration.count() > 0) draft_.overridden_until = services_.clock.wall_now() + duration;
-    look_at_rules();
+    if (duration.count() > 0) {
+      draft_.overridden_until =
+          contribute::override_end(rules_, services_.clock.wall_now(), duration, options_.local_time);
+    }
+    apply_pause();
     done(id);
   });
 }
@@ -95,10 +124,8 @@ Expected<node::CommandId> EngineCore::override_rules(std::chrono::seconds durati
 Expected<void> EngineCore::report_session(const node::SessionSensors& sensors) {
   if (refusing_.load()) return make_error(ErrorCode::Cancelled, "the node is shutting down");
   if (core_->post([this, sensors] {
-        session_sensors_ = sensors;
-        session_reported_ = services_.clock.monotonic_now();
+        readings_.session = {sensors, services_.clock.monotonic_now()};
         look_at_rules();
-        advance();
       })) {
     return {};
   }
@@ -106,9 +133,66 @@ Expected<void> EngineCore::report_session(const node::SessionSensors& sensors) {
 }
 
 void EngineCore::look_at_rules() {
+  if (shutting_down_) return;
   if (draft_.overridden_until && services_.clock.wall_now() >= *draft_.overridden_until)
     draft_.overridden_until.reset();
+  read_sensors_if_due();
+  if (!judge() && draft_.overridden_until == kept_.overridden_until) return;
   apply_pause();
+  advance();
+}
+
+// One reading at a time: a sensor that hangs keeps only its own thread, and its values become unknown.
+void EngineCore::read_sensors_if_due() {
+  const MonotonicTime now = services_.clock.monotonic_now();
+  if (!options_.sensors || !options_.remember_contributing || sensors_read_ ||
+      (sensors_asked_ && now - *sensors_asked_ < options_.sensor_period)) {
+    return;
+  }
+  sensors_asked_ = now;
+  sensors_read_ = true;
+  const bool asked = sensors_->post([this, programs = rules_.programs] {
+    auto values = options_.sensors->read(programs);
+    // A full core queue drops the reading: the next one is a few seconds away.
+    const bool told = core_->post([this, values = std::move(values)] {
+      sensors_read_ = false;
+      readings_.machine = {values, services_.clock.monotonic_now()};
+      look_at_rules();
+    });
+    if (!told) sensors_read_ = false;
+  });
+  if (!asked) sensors_read_ = false;
+}
+
+bool EngineCore::judge() {
+  const contribute::Wishes wishes{draft_.contributing, draft_.snoozed_until, draft_.overridden_until,
+                                  options_.safe_mode};
+  const contribute::Moment now{services_.clock.wall_now(), services_.clock.monotonic_now()};
+  contribute::Verdict verdict =
+      contribute::evaluate(options_.remember_contributing ? rules_ : no_rules(), wishes, readings_, now,
+                           options_.local_time, rule_states_);
+  if (!options_.remember_contributing) verdict.sensors.clear();
+  if (!(verdict.limits == limits_)) {
+    limits_ = verdict.limits;
+    if (draft_.compute.threads != 0) draft_.compute.threads = usable_threads(limits_.threads);
+  }
+  if (same(verdict.reasons, draft_.pause_reasons) && same(verdict.sensors, draft_.sensors)) return false;
+  draft_.pause_reasons = std::move(verdict.reasons);
+  draft_.sensors = std::move(verdict.sensors);
+  return true;
+}
+
+void EngineCore::keep_contribute_state() {
+  const ContributeState state{draft_.snoozed_until, draft_.overridden_until};
+  if (!options_.remember_contributing || state == kept_) return;
+  kept_ = state;
+  // On a full disk the decision holds until the core ends, and no longer.
+  const bool posted = sensors_->post([this, text = format_contribute_state(state)] {
+    const auto written =
+        storage::write_file_atomic(services_.files, state_path(directory_path_), as_bytes(text));
+    if (!written.ok()) services_.logger.warning("contribute", written.error().describe());
+  });
+  if (!posted) services_.logger.warning("contribute", "the end of a snooze was not written down");
 }
 
 void EngineCore::remember_contributing(node::CommandId command) {
@@ -116,19 +200,9 @@ void EngineCore::remember_contributing(node::CommandId command) {
   setting_changes_.push_back({command, Setting::Contribute, {0, draft_.contributing ? "on" : "off"}, false});
 }
 
-void EngineCore::tell_pause_reasons() {
-  draft_.pause_reasons.clear();
-  if (!draft_.contributing)
-    draft_.pause_reasons.push_back({"user", "you switched contributing off", std::nullopt, false});
-  if (draft_.snoozed_until) {
-    draft_.pause_reasons.push_back(
-        {"snooze", "snoozed until " + local_time(*draft_.snoozed_until, services_.clock.wall_now()),
-         draft_.snoozed_until, false});
-  }
-}
-
 void EngineCore::apply_pause() {
-  tell_pause_reasons();
+  static_cast<void>(judge());
+  keep_contribute_state();
   if (!may_train()) {
     // A step that is thrown away is computed again later: obeyed at once, and nothing is lost.
     if (run_ && !stop_requested_) cancel_.cancel();
@@ -136,6 +210,7 @@ void EngineCore::apply_pause() {
     set_state(run_->prepared ? node::RunState::Training : node::RunState::Starting);
   }
   publish();
+  take_up_finished();
 }
 
 void EngineCore::pause() {
@@ -151,7 +226,6 @@ void EngineCore::end_snooze_if_due() {
   if (!draft_.snoozed_until || services_.clock.wall_now() < *draft_.snoozed_until) return;
   draft_.snoozed_until.reset();
   apply_pause();
-  take_up_finished();
   advance();
 }
 

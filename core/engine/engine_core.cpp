@@ -24,6 +24,7 @@ namespace neuroshard::engine::detail {
 namespace {
 
 constexpr std::size_t core_queue = 1024;   // a flood of commands is refused with Busy
+constexpr std::size_t sensor_queue = 16;   // one reading, and writes of which the last one counts
 constexpr std::size_t compute_queue = 64;  // one job and the queries
 constexpr std::size_t reader_queue = 64;
 constexpr std::size_t files_queue = 16;
@@ -64,6 +65,7 @@ EngineCore::EngineCore(std::unique_ptr<DataDirectory> directory, EngineServices 
       network_id_(directory_->network_id()),
       router_(model_shape(directory_->profile().consensus)),
       core_(make_thread_executor("ns-core", core_queue)),
+      sensors_(make_thread_executor("ns-sensors", sensor_queue)),
       reader_(make_thread_executor("ns-reader", reader_queue)),
       files_(make_thread_executor("ns-files", files_queue)),
       compute_(make_thread_executor("ns-compute", compute_queue)) {
@@ -83,6 +85,7 @@ EngineCore::EngineCore(std::unique_ptr<DataDirectory> directory, EngineServices 
   experts_ = router_.view();
   open_undo();
   open_contributing();
+  for (const node::Alert& alert : options_.alerts) raise(alert);
   publish();
   if (!core_->post([this] { look_at_resources(); }))
     services_.logger.warning("engine", "the core thread did not start");
@@ -93,6 +96,7 @@ EngineCore::~EngineCore() {
   // The final checkpoint first; only then may the threads end.
   ended_.get_future().wait();
   compute_.reset();
+  sensors_.reset();
   files_.reset();
   reader_.reset();
   core_.reset();

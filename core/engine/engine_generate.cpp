@@ -43,6 +43,10 @@ Expected<GenerateOptions> options_of(const node::GenerateRequest& request) {
 
 Expected<node::CommandId> EngineCore::generate(const node::GenerateRequest& request,
                                                std::function<void(std::string)> on_text) {
+  if (options_.safe_mode) {
+    return make_error(ErrorCode::Unavailable,
+                      "safe mode: nothing is computed; start the core without --safe to generate text");
+  }
   NS_ASSIGN_OR_RETURN(GenerateOptions options, options_of(request));
   options.seed = request.seed;
   if (options.seed == 0)

@@ -151,8 +151,10 @@ void EngineCore::on_prepared(Expected<SessionInfo> result) {
 void EngineCore::step_job() {
   cancel_ = CancelSource();
   const std::uint64_t target = run_->target_step;
-  start_job([this, target, token = cancel_.token(), undo_over = std::exchange(undo_over_, false)] {
+  start_job([this, target, threads = limits_.threads, token = cancel_.token(),
+             undo_over = std::exchange(undo_over_, false)] {
     if (undo_over) static_cast<void>(catalogue().keep_for_undo({}).ok());
+    session_->limit_threads(threads);
     auto result = session_->step(token);
     // People want to know how good the model is at the end, whatever the interval of evaluations.
     if (result.ok() && result->step == target && !result->validation) {
@@ -299,7 +301,9 @@ void EngineCore::setting_job() {
                                : directory_->set_setting(change.id, change.value);
     // What is in force now: after a reset, the profile may have a word.
     const SettingValue now = directory_->settings().value(change.id);
-    return [this, change, now, result = std::move(result)] {
+    auto rules = contribute_rules(directory_->settings());
+    return [this, change, now, rules = std::move(rules), result = std::move(result)] {
+      rules_ = rules;
       // Command 0: part of another command, which it does not fail.
       const auto finish = [&](std::optional<Error> error) {
         if (change.command != 0) return done(change.command, std::move(error));
@@ -307,7 +311,7 @@ void EngineCore::setting_job() {
       };
       if (!result.ok()) return finish(result.error());
       if (change.id == Setting::MemoryLimit) draft_.resources.memory_limit_bytes = now.number;
-      publish();
+      apply_pause();
       emit(node::SettingChanged{setting_info(change.id).name, format_setting(change.id, now)});
       finish(std::nullopt);
     };

@@ -8,12 +8,16 @@
 #include <cstdlib>
 #include <limits>
 
+#include "core/base/week_hours.h"
+#include "core/contribute/rules.h"
+
 namespace neuroshard::engine {
 namespace {
 
 constexpr std::uint64_t kib = 1024, mib = kib * 1024, gib = mib * 1024, tib = gib * 1024;
 constexpr std::uint64_t max_bytes = std::uint64_t{1} << 60;
 constexpr std::uint64_t day = 86'400;
+constexpr std::size_t max_programs_text = 2048;
 
 using T = SettingType;
 using K = SettingClass;
@@ -55,6 +59,35 @@ constexpr std::array<SettingInfo, setting_count> table{{
     {S::Contribute, "contribute", T::Choice, K::Setting, 0, 0, "on", "on|off",
      "whether a running node trains; off = paused until it is on again (train ignores it)", "Contribute",
      "Training", "", false},
+    {S::Schedule, "schedule", T::Hours, K::Setting, 0, 0, "always", "",
+     "hours of the week in which a running node trains, in local time: always, never, \"mon-fri 18-8; "
+     "sat-sun\"",
+     "Hours", "Schedule", "", false},
+    {S::PauseOnBattery, "pause_on_battery", T::Choice, K::Setting, 0, 0, "always", "always|low|never",
+     "pause while the computer runs on battery: always, only when the charge is low, or never",
+     "On battery, pause", "Power", "", false},
+    {S::BatteryLowPercent, "battery_low_percent", T::Integer, K::Setting, 1, 100, "50", "",
+     "charge below which the battery is low, for pause_on_battery = low", "Low charge", "Power", "%", false},
+    {S::PauseOnMetered, "pause_on_metered", T::Choice, K::Setting, 0, 0, "on", "on|off",
+     "pause while the network connection is metered (the desktop app tells)", "Pause on metered connections",
+     "Network", "", false},
+    {S::PauseInFullScreen, "pause_in_full_screen", T::Choice, K::Setting, 0, 0, "on", "on|off",
+     "pause while a program is in full screen (the desktop app tells)", "Pause in full screen", "Schedule",
+     "", false},
+    {S::PauseForPrograms, "pause_for_programs", T::Programs, K::Setting, 0, 0, "", "",
+     "programs for which to pause while they run, by name, separated by commas; empty = none",
+     "Pause for programs", "Schedule", "", false},
+    {S::OnlyWhenIdle, "only_when_idle", T::Choice, K::Setting, 0, 0, "off", "on|off",
+     "train only while nobody uses keyboard and mouse; unknown counts as in use (the desktop app tells)",
+     "Only when idle", "Schedule", "", false},
+    {S::IdleAfter, "idle_after", T::Seconds, K::Setting, 10, day, "3min", "",
+     "time without keyboard and mouse after which nobody uses the computer", "Idle after", "Schedule", "s",
+     false},
+    {S::IdleCpuThreads, "idle_cpu_threads", T::Integer, K::Limit, 0, 1024, "0", "",
+     "CPU threads while nobody uses the computer; 0 = as cpu_threads", "CPU threads when idle", "Limits", "",
+     false},
+    {S::TemperatureLimit, "temperature_limit", T::Integer, K::Limit, 0, 110, "0", "",
+     "pause while the processor is as hot as this; 0 = no limit", "Temperature", "Limits", "°C", false},
 }};
 
 constexpr bool table_in_order() {
@@ -116,6 +149,8 @@ std::string allowed(const SettingInfo& info) {
                          bound(info.most));
     case T::Seconds:
       return fmt::format("a time like 30s or 10min, between {} and {}", bound(info.least), bound(info.most));
+    case T::Hours: return "hours of the week";
+    case T::Programs: return "names of programs";
     case T::Integer: break;
   }
   return fmt::format("a whole number between {} and {}", info.least, info.most);
@@ -136,6 +171,29 @@ bool is_choice(const SettingInfo& info, std::string_view word) {
   return false;
 }
 
+// In its regular form, so that equal values are equal texts.
+Expected<SettingValue> parse_text(const SettingInfo& info, std::string_view text) {
+  const auto named = [&info](Error error) {
+    error.message = fmt::format("{}: {}", info.name, error.message);
+    return error;
+  };
+  if (info.type == T::Hours) {
+    auto hours = WeekHours::parse(text);
+    if (!hours.ok()) return named(std::move(hours).error());
+    return SettingValue{0, hours->text()};
+  }
+  if (text.size() > max_programs_text) {
+    return named(
+        make_error(ErrorCode::InvalidArgument,
+                   fmt::format("a list of programs takes at most {} characters", max_programs_text)));
+  }
+  const auto programs = contribute::parse_programs(text);
+  if (!programs.ok()) return named(programs.error());
+  std::string joined;
+  for (const std::string& name : *programs) joined += (joined.empty() ? "" : ", ") + name;
+  return SettingValue{0, joined};
+}
+
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -153,12 +211,18 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+bool is_number(SettingType type) {
+  return type == T::Integer || type == T::Bytes || type == T::Seconds;
+}
+
 std::string_view to_string(SettingType type) {
   switch (type) {
     case T::Integer: return "integer";
     case T::Bytes: return "bytes";
     case T::Seconds: return "seconds";
     case T::Choice: return "choice";
+    case T::Hours: return "hours";
+    case T::Programs: return "programs";
   }
   return "unknown";
 }
@@ -218,6 +282,7 @@ std::string environment_name(const SettingInfo& info) {
 Expected<SettingValue> parse_setting(Setting id, std::string_view text) {
   const SettingInfo& info = setting_info(id);
   const std::string_view trimmed = trim(text);
+  if (info.type == T::Hours || info.type == T::Programs) return parse_text(info, trimmed);
   if (trimmed.size() > 64) return wrong_value(info, trimmed);
   const std::string word = lower(trimmed);
   if (info.type == T::Choice) {
@@ -241,7 +306,7 @@ Expected<SettingValue> parse_setting(Setting id, std::string_view text) {
 
 std::string format_setting(Setting id, const SettingValue& value) {
   const SettingInfo& info = setting_info(id);
-  if (info.type == T::Choice) return value.word;
+  if (!is_number(info.type)) return value.word;
   if (value.number != 0 && info.type == T::Bytes) {
     for (const auto& [factor, suffix] :
          {std::pair{tib, "TiB"}, std::pair{gib, "GiB"}, std::pair{mib, "MiB"}, std::pair{kib, "KiB"}}) {

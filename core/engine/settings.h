@@ -37,11 +37,31 @@ enum class Setting : std::uint8_t {
   ShardTokens,
   LogLevel,
   Contribute,
+  Schedule,
+  PauseOnBattery,
+  BatteryLowPercent,
+  PauseOnMetered,
+  PauseInFullScreen,
+  PauseForPrograms,
+  OnlyWhenIdle,
+  IdleAfter,
+  IdleCpuThreads,
+  TemperatureLimit,
   Count,
 };
 inline constexpr std::size_t setting_count = static_cast<std::size_t>(Setting::Count);
 
-enum class SettingType : std::uint8_t { Integer, Bytes, Seconds, Choice };
+enum class SettingType : std::uint8_t {
+  Integer,
+  Bytes,
+  Seconds,
+  Choice,
+  Hours,     // of the week, core/base/week_hours.h
+  Programs,  // names, separated by commas
+};
+// Its values are numbers; else texts.
+bool is_number(SettingType type);
+
 enum class SettingClass : std::uint8_t {
   Setting,  // a preference
   Limit,    // a promise to the user: hard, obeyed within one step
@@ -73,7 +93,7 @@ Expected<Setting> find_setting(std::string_view name);
 std::string flag_name(const SettingInfo& info);         // "--cpu-threads"
 std::string environment_name(const SettingInfo& info);  // "NEUROSHARD_CPU_THREADS"
 
-// A number, or the word of a Choice.
+// A number, or the text of a Choice, of hours or of programs.
 struct SettingValue {
   std::uint64_t number = 0;
   std::string word;

@@ -41,8 +41,11 @@ Expected<std::unique_ptr<data::Dataset>> open_published(const DataDirectory& dir
 }  // namespace
 
 std::uint32_t thread_limit(const DataDirectory& directory) {
+  return usable_threads(directory.settings().number(Setting::CpuThreads));
+}
+
+std::uint32_t usable_threads(std::uint64_t wanted) {
   const auto usable = static_cast<std::uint64_t>(std::max(1, platform::cpu_info().usable_cpus));
-  const std::uint64_t wanted = directory.settings().number(Setting::CpuThreads);
   return static_cast<std::uint32_t>(wanted == 0 ? usable : std::min(wanted, usable));
 }
 

@@ -38,5 +38,7 @@ std::uint64_t training_data_bytes(const data::Dataset& dataset);
 
 // Threads that this node may compute with: the setting, or all usable ones.
 std::uint32_t thread_limit(const DataDirectory& directory);
+// At most so many, and those that the process may use; 0 = all of them.
+std::uint32_t usable_threads(std::uint64_t wanted);
 
 }  // namespace neuroshard::engine

@@ -225,9 +225,10 @@ void SessionImpl::save_if_due(StepReport* report) {
 // Limits that a person changes while training runs hold from the next step on.
 void SessionImpl::follow_limits(StepReport* report) {
   const Settings& settings = directory_.settings();
-  if (const std::uint64_t threads = settings.number(Setting::CpuThreads); threads != threads_setting_) {
+  const std::uint64_t threads = threads_wanted_ != 0 ? threads_wanted_ : settings.number(Setting::CpuThreads);
+  if (threads != threads_setting_) {
     threads_setting_ = threads;
-    const compute::Status status = module_.module->set_threads(thread_limit(directory_));
+    const compute::Status status = module_.module->set_threads(usable_threads(threads));
     if (!status.ok()) tell({LogLevel::Warning, "limits", status.message}, report);
   }
   const auto most = static_cast<std::uint32_t>(settings.number(Setting::MaxMicroBatch));

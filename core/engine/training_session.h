@@ -158,6 +158,9 @@ class TrainingSession {
   // next one is tried.
   virtual Expected<StepReport> step(const CancelToken& cancel) = 0;
 
+  // CPU threads from the next step on, within what the process may use; 0 = as the settings say.
+  virtual void limit_threads(std::uint32_t threads) { static_cast<void>(threads); }
+
   // Held-out loss now: over all of it, or over the setting's evenly spaced part. NotFound when nothing is
   // held out.
   virtual Expected<Validation> evaluate(bool complete, const CancelToken& cancel) = 0;

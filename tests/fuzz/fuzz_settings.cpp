@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size <= 64) {
     for (const engine::SettingInfo& info : engine::settings_table()) {
       const auto value = engine::parse_setting(info.id, neuroshard::as_text(input));
-      if (!value || info.type == engine::SettingType::Choice) continue;
+      if (!value || !engine::is_number(info.type)) continue;
       NS_CHECK(value->number >= info.least && value->number <= info.most);
     }
   }

@@ -20,6 +20,7 @@
 #include "core/checkpoint/catalogue.h"
 #include "core/checkpoint/loader.h"
 #include "core/data/dataset.h"
+#include "core/engine/contribute_state.h"
 #include "core/engine/engine.h"
 #include "core/engine/generator.h"
 #include "core/engine/router_load.h"
@@ -169,11 +170,13 @@ class EngineCore final : public Engine {
   bool may_train() const { return draft_.pause_reasons.empty(); }
   void open_contributing();  // before the threads run
   void remember_contributing(node::CommandId command);
-  void tell_pause_reasons();
-  void apply_pause();  // after a change of what may_train() looks at
-  void pause();        // nothing runs now: saves what there is, then Paused
+  void apply_pause();  // after a change of what the rules look at: decides anew
+  bool judge();        // true when something that is shown has changed
+  void read_sensors_if_due();
+  void keep_contribute_state();
+  void pause();  // nothing runs now: saves what there is, then Paused
   void end_snooze_if_due();
-  void look_at_rules();  // with every look at the resources, and when a session reports
+  void look_at_rules();  // with every look at the resources, and when a sensor reports
   void begin_run(node::TrainingPlan plan, node::CommandId command);
   void keep_finished_plan();  // before run_ goes
   void take_up_finished();
@@ -231,8 +234,13 @@ class EngineCore final : public Engine {
   bool finishing_ = false;                           // finish() was asked for; contributing goes off with it
   std::optional<Error> contribute_locked_;           // a flag or the environment decides; fixed
   std::optional<node::TrainingPlan> finished_plan_;  // what switching contributing on takes up again
-  node::SessionSensors session_sensors_;             // as last reported
-  std::optional<MonotonicTime> session_reported_;
+  contribute::Rules rules_;
+  contribute::Readings readings_;
+  contribute::RuleStates rule_states_;
+  contribute::Limits limits_;
+  ContributeState kept_;  // as it is on the disk
+  std::optional<MonotonicTime> sensors_asked_;
+  std::atomic<bool> sensors_read_{false};  // they are being read
 
   std::map<node::CommandId, CancelSource> cancellable_;  // long commands under way, texts included
   std::optional<Restore> restore_;
@@ -260,6 +268,7 @@ class EngineCore final : public Engine {
 
   // Last, so that they are joined first, core the last.
   std::unique_ptr<Executor> core_;
+  std::unique_ptr<Executor> sensors_;
   std::unique_ptr<Executor> reader_;  // questions to the disk
   std::unique_ptr<Executor> files_;   // work on checkpoints, one at a time
   std::unique_ptr<Executor> compute_;

@@ -28,6 +28,7 @@ class SessionImpl final : public TrainingSession {
 
   Expected<SessionInfo> prepare(const PrepareOptions& options) override;
   Expected<StepReport> step(const CancelToken& cancel) override;
+  void limit_threads(std::uint32_t threads) override { threads_wanted_ = threads; }
   Expected<Validation> evaluate(bool complete, const CancelToken& cancel) override;
   Expected<std::string> save() override;
   Expected<void> finish() override;
@@ -93,6 +94,7 @@ class SessionImpl final : public TrainingSession {
   std::optional<MemoryWatch> watch_;
   std::uint64_t memory_setting_ = 0;  // the settings that are in force
   std::uint64_t threads_setting_ = 0;
+  std::uint32_t threads_wanted_ = 0;                  // by limit_threads(); 0 = by the setting
   std::unique_ptr<TrainingCheckpoints> checkpoints_;  // before stage_ goes: it may be writing from it
 };
 

@@ -16,6 +16,7 @@ class TestSettings : public QObject {
   void bad_values_are_refused_data();
   void bad_values_are_refused();
   void values_come_back_as_written();
+  void hours_and_programs_are_kept_in_regular_form();
   void file_round_trip();
   void bad_files_are_refused_data();
   void bad_files_are_refused();
@@ -139,13 +140,37 @@ void TestSettings::bad_values_are_refused() {
 
 void TestSettings::values_come_back_as_written() {
   for (const SettingInfo& info : settings_table()) {
-    if (info.type == SettingType::Choice) continue;
+    if (!is_number(info.type)) continue;
     for (const std::uint64_t number : {info.least, info.most, (info.least + info.most) / 2}) {
       const std::string text = format_setting(info.id, {number, {}});
       const auto parsed = parse_setting(info.id, text);
       QVERIFY2(parsed.ok(), text.c_str());
       QCOMPARE(parsed->number, number);
     }
+  }
+}
+
+void TestSettings::hours_and_programs_are_kept_in_regular_form() {
+  const auto hours = parse_setting(Setting::Schedule, " Mon-Fri 18-8; SAT ");
+  QVERIFY(hours.ok());
+  const auto programs = parse_setting(Setting::PauseForPrograms, "vlc ,Doom.exe,, vlc");
+  QVERIFY(programs.ok());
+  QCOMPARE(programs->word, std::string("vlc, Doom.exe"));
+  const SettingsFile file{{Setting::Schedule, *hours}, {Setting::PauseForPrograms, *programs}};
+  const std::string text = format_settings(file);
+  const auto parsed = parse_settings(as_bytes(text));
+  QVERIFY2(parsed.ok(), text.c_str());
+  QCOMPARE(*parsed, file);
+  QVERIFY(parse_setting(Setting::PauseForPrograms, "")->word.empty());
+  for (const auto& [id, wrong] : {std::pair{Setting::Schedule, "mon 8-25"},
+                                  {Setting::Schedule, ""},
+                                  {Setting::PauseForPrograms, "a/b"},
+                                  {Setting::PauseForPrograms, "a\"b"},
+                                  {Setting::PauseForPrograms, "Übung"}}) {
+    const auto refused = parse_setting(id, wrong);
+    QVERIFY2(!refused.ok(), wrong);
+    QCOMPARE(refused.error().code, ErrorCode::InvalidArgument);
+    QVERIFY(refused.error().message.find(setting_info(id).name) != std::string::npos);
   }
 }
 

@@ -1,0 +1,30 @@
+// contribute.json: what outlives a restart of the core besides the settings, namely the ends of a snooze and
+// of "run anyway". And the contribute rules as the settings say them.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/base/bytes.h"
+#include "core/base/clock.h"
+#include "core/base/expected.h"
+#include "core/contribute/rules.h"
+#include "core/engine/settings.h"
+
+namespace neuroshard::engine {
+
+inline constexpr std::uint64_t max_contribute_state_bytes = 4096;
+
+struct ContributeState {
+  std::optional<WallTime> snoozed_until;
+  std::optional<WallTime> overridden_until;
+  friend bool operator==(const ContributeState&, const ContributeState&) = default;
+};
+std::string format_contribute_state(const ContributeState& state);
+// Times that are over, or further away than any command allows (the clock was wrong), are left out.
+// Any bytes are safe.  Errors: Corrupt.
+Expected<ContributeState> parse_contribute_state(ByteSpan json, WallTime now);
+
+contribute::Rules contribute_rules(const Settings& settings);
+
+}  // namespace neuroshard::engine
