@@ -21,7 +21,9 @@ enum class Purpose : std::uint8_t {
   Checkpoint = 2,
   BatchRecord = 3,
   Delegation = 4,
-  NetworkProfile = 5
+  NetworkProfile = 5,
+  DhtRecord = 6,
+  NodeRecord = 7
 };
 
 // Holds a secret seed; wiped on destruction. Movable only.  Threads: sign() from any.

@@ -1,0 +1,301 @@
+#include "core/dht/dht_node.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+
+namespace neuroshard::dht {
+
+DhtNode::DhtNode(const Hash256& network_id, DhtConfig config, DhtServices services, std::uint64_t seed)
+    : network_id_(network_id),
+      config_(config),
+      services_(services),
+      id_(crypto::node_id(services.key.public_key())),
+      rng_(seed),
+      table_(id_, config.table, config.one_lan),
+      store_(id_, config.store),
+      limiter_(config.requests, config.one_lan),
+      alive_(std::make_shared<bool>(true)) {
+  // Spread over the interval: nodes that start together do not work in step for ever.
+  const Duration first =
+      config_.upkeep / 2 + Duration(rng_.below(static_cast<std::uint64_t>(config_.upkeep.count())));
+  timer_ = services_.executor.post_after(first, [this] { upkeep(); });
+}
+
+DhtNode::~DhtNode() {
+  *alive_ = false;
+  for (auto& [number, lookup] : lookups_) lookup->stop();
+}
+
+void DhtNode::ask(const net::Contact& contact, net::Method method, Bytes request, net::CallDone done) {
+  services_.caller.call(contact, method, std::move(request), config_.call_deadline,
+                        [this, alive = alive_, contact, done = std::move(done)](Expected<Bytes> answer) {
+                          if (!*alive) return;
+                          // A refusal is an answer: the member lives.
+                          const bool lives = answer.ok() || answer.error().code == ErrorCode::Denied ||
+                                             answer.error().code == ErrorCode::Exhausted;
+                          if (lives)
+                            table_.answered(contact, services_.clock.monotonic_now());
+                          else
+                            table_.failed(contact.id);
+                          done(std::move(answer));
+                        });
+}
+
+void DhtNode::ping(const net::Contact& contact) {
+  Request request;
+  request.port = config_.member_port;
+  ask(contact, net::Method::DhtPing, encode_request(net::Method::DhtPing, request), [](Expected<Bytes>) {});
+}
+
+void DhtNode::look(const net::NodeId& target, net::Method method, LookupOptions options,
+                   const std::string& path, std::function<void(Expected<LookupResult>)> done) {
+  if (lookups_.size() >= config_.max_lookups) {
+    return done(make_error(ErrorCode::Exhausted, "too many lookups are under way; try again in a moment"));
+  }
+  const std::uint64_t number = next_lookup_++;
+  Request request;
+  request.port = config_.member_port;
+  request.target = target;
+  Lookup::Services services;
+  services.ask = [this, method, bytes = encode_request(method, request)](const net::Contact& contact,
+                                                                         net::CallDone answer) {
+    ask(contact, method, bytes, std::move(answer));
+  };
+  services.valid = [this, path](const Record& record) {
+    return record.path == path && check_record(record, network_id_, services_.clock.wall_now()).ok();
+  };
+  services.done = [this, alive = alive_, number, done = std::move(done)](LookupResult result) {
+    if (!*alive) return;
+    lookups_.erase(number);
+    done(std::move(result));
+  };
+  options.radius = double(config_.replicas) / table_.estimated_members();
+  constexpr std::size_t seeds_per_path = 7;
+  const auto lookup = std::make_shared<Lookup>(id_, target, method, config_.one_lan, options,
+                                               table_.closest(target, seeds_per_path * options.max_paths),
+                                               random_id(-1), std::move(services));
+  lookups_[number] = lookup;
+  lookup->start();
+}
+
+void DhtNode::get(const std::string& path, std::function<void(Expected<LookupResult>)> done) {
+  if (const auto sound = check_path(path); !sound.ok()) return done(sound.error());
+  const net::NodeId key = key_of(network_id_, path);
+  look(key, net::Method::DhtFindValue, config_.lookup, path,
+       [this, key, done = std::move(done)](Expected<LookupResult> result) {
+         if (result.ok()) {  // what we hold ourselves counts too
+           for (const Record* own : store_.find(key, services_.clock.wall_now())) {
+             const auto same = std::find_if(result->records.begin(), result->records.end(),
+                                            [&](const Record& r) { return r.publisher == own->publisher; });
+             if (same == result->records.end())
+               result->records.push_back(*own);
+             else if (same->sequence < own->sequence)
+               *same = *own;
+           }
+         }
+         done(std::move(result));
+       });
+}
+
+void DhtNode::find(const net::NodeId& target, std::function<void(Expected<LookupResult>)> done, bool wide) {
+  LookupOptions options = config_.lookup;
+  options.max_paths = options.least_paths = wide ? options.max_paths : options.paths;
+  look(target, net::Method::DhtFindNode, options, {}, std::move(done));
+}
+
+void DhtNode::join(std::vector<net::Contact> contacts, std::function<void(std::size_t)> done) {
+  struct Joining {
+    std::size_t waiting;
+    std::function<void(std::size_t)> done;
+  };
+  if (contacts.empty()) return done(table_.size());
+  first_contacts_ = contacts;
+  auto joining = std::make_shared<Joining>(Joining{contacts.size(), std::move(done)});
+  Request request;
+  request.port = config_.member_port;
+  for (const net::Contact& contact : contacts) {
+    ask(contact, net::Method::DhtPing, encode_request(net::Method::DhtPing, request),
+        [this, joining](Expected<Bytes>) {
+          if (--joining->waiting != 0) return;
+          find(id_, [this, joining](Expected<LookupResult>) { joining->done(table_.size()); });
+        });
+  }
+}
+
+// One record on its way to the members nearest to its key.
+struct DhtNode::Storing {
+  Bytes request;
+  std::vector<KnownContact> targets;  // nearest first
+  std::size_t next = 0;
+  std::size_t wanted = 0;
+  std::size_t waiting = 0;
+  std::unordered_map<std::uint64_t, std::size_t> groups;
+  std::size_t per_group = 0;                      // 0 = no limit
+  std::unordered_map<std::size_t, int> failures;  // by source; −1 once one of it answered
+  Published result;
+  std::function<void(Expected<Published>)> done;
+};
+
+void DhtNode::publish(const std::string& path, Bytes payload, std::function<void(Expected<Published>)> done) {
+  const WallTime now = services_.clock.wall_now();
+  const auto known = owned_.find(path);
+  if (known == owned_.end() && owned_.size() >= config_.max_published) {
+    return done(make_error(ErrorCode::Exhausted, "this node publishes as many records as it may"));
+  }
+  std::uint64_t sequence = static_cast<std::uint64_t>(to_unix_ms(now));
+  if (known != owned_.end()) sequence = std::max(sequence, known->second.sequence + 1);
+  const WallTime expires = now + std::chrono::duration_cast<std::chrono::milliseconds>(config_.record_life);
+  auto record = make_record(services_.key, network_id_, path, payload, sequence, expires);
+  if (!record.ok()) return done(record.error());
+  owned_[path] = {std::move(payload), services_.clock.monotonic_now() + config_.record_life / 2, sequence};
+
+  const net::NodeId key = key_of(network_id_, path);
+  if (config_.member_port != 0) {  // the nearest members keep it; if we are one, so do we
+    const auto nearest = table_.closest(key, config_.replicas);
+    if (nearest.size() < config_.replicas || net::closer(key, id_, nearest.back().id))
+      static_cast<void>(store_.put(key, *record, 0, now));
+  }
+  auto storing = std::make_shared<Storing>();
+  Request request;
+  request.port = config_.member_port;
+  request.record = std::move(*record);
+  storing->request = encode_request(net::Method::DhtStore, request);
+  storing->wanted = config_.replicas;
+  storing->per_group = config_.one_lan ? 0 : config_.table.per_group_bucket;
+  storing->done = [this, path, done = std::move(done)](Expected<Published> published) {
+    const auto owned = owned_.find(path);
+    if (!published.ok() && owned != owned_.end())
+      owned->second.due = services_.clock.monotonic_now() + config_.upkeep;  // soon again
+    done(std::move(published));
+  };
+  find(
+      key,
+      [this, storing](Expected<LookupResult> found) {
+        if (!found.ok()) return storing->done(found.error());
+        storing->targets = std::move(found->known);
+        storing->result.messages = found->messages;
+        store_at(storing);
+      },
+      /*wide=*/true);
+}
+
+void DhtNode::store_at(std::shared_ptr<Storing> storing) {
+  constexpr std::size_t at_once = 5;
+  Storing& s = *storing;
+  while (s.waiting < at_once && s.result.stored + s.waiting < s.wanted && s.next < s.targets.size()) {
+    const auto& [target, source] = s.targets[s.next++];
+    if (s.failures[source] >= config_.lookup.source_failures) continue;  // that answer was invented
+    std::size_t& in_group = s.groups[platform::prefix_group(target.endpoint.ip)];
+    if (s.per_group != 0 && in_group >= s.per_group) continue;
+    ++in_group;
+    ++s.waiting;
+    ++s.result.messages;
+    ask(target, net::Method::DhtStore, s.request, [this, storing, source = source](Expected<Bytes> answer) {
+      --storing->waiting;
+      int& failures = storing->failures[source];
+      if (answer.ok())
+        failures = -1;
+      else if (failures >= 0)
+        ++failures;
+      ++(answer.ok() ? storing->result.stored : storing->result.refused);
+      store_at(storing);
+    });
+  }
+  if (s.waiting != 0 || !s.done) return;
+  const auto done = std::move(s.done);
+  s.done = nullptr;
+  if (s.result.stored == 0) {
+    return done(
+        make_error(ErrorCode::Unavailable, "no member of the table took the record; it is tried again"));
+  }
+  done(s.result);
+}
+
+void DhtNode::withdraw(const std::string& path) {
+  owned_.erase(path);
+}
+
+net::NodeId DhtNode::random_id(int shared) {
+  net::NodeId id;
+  for (std::uint8_t& byte : id) byte = static_cast<std::uint8_t>(rng_.below(256));
+  for (int bit = 0; bit <= shared && bit < 256; ++bit) {  // none for −1
+    const auto at = static_cast<std::size_t>(bit / 8);
+    const auto mask = static_cast<std::uint8_t>(0x80 >> (bit % 8));
+    const bool ours = (id_[at] & mask) != 0;
+    const bool wanted = bit < shared ? ours : !ours;
+    id[at] = static_cast<std::uint8_t>(wanted ? id[at] | mask : id[at] & ~mask);
+  }
+  return id;
+}
+
+void DhtNode::publish_due(MonotonicTime now) {
+  std::vector<std::string> due;
+  for (const auto& [path, owned] : owned_)
+    if (owned.due <= now) due.push_back(path);
+  for (const std::string& path : due) {
+    const Bytes payload = owned_[path].payload;
+    publish(path, payload, [](Expected<Published>) {});
+  }
+}
+
+void DhtNode::upkeep() {
+  const MonotonicTime now = services_.clock.monotonic_now();
+  timer_ = services_.executor.post_after(config_.upkeep, [this] { upkeep(); });
+  if (table_.size() == 0) join(std::vector<net::Contact>(first_contacts_), [](std::size_t) {});
+  for (const net::Contact& contact : table_.to_check(config_.checks, now - config_.silent)) ping(contact);
+  if (const auto bucket = table_.stale_bucket(now - config_.refresh, now))
+    find(random_id(*bucket), [](Expected<LookupResult>) {});
+  publish_due(now);
+  store_.drop_expired(services_.clock.wall_now());
+}
+
+Expected<void> DhtNode::keep(const net::Caller& from, Record record) {
+  if (config_.member_port == 0)
+    return make_error(ErrorCode::Denied, "this node is not reachable for everybody and holds no records");
+  if (crypto::node_id(record.publisher) != from.id)
+    return make_error(ErrorCode::Denied, "records are taken from their publisher only");
+  const WallTime now = services_.clock.wall_now();
+  NS_RETURN_IF_ERROR(check_record(record, network_id_, now));
+  const net::NodeId key = key_of(network_id_, record.path);
+  return store_.put(key, std::move(record), platform::prefix_group(from.endpoint.ip), now);
+}
+
+Expected<Bytes> DhtNode::answer(const net::Caller& from, net::Method method, const Request& request) {
+  if (method == net::Method::DhtPing) return encode_endpoint(from.endpoint);
+  if (method == net::Method::DhtStore) {
+    NS_RETURN_IF_ERROR(keep(from, request.record));
+    return Bytes{};
+  }
+  std::vector<const Record*> records;
+  if (method == net::Method::DhtFindValue) {
+    records = store_.find(request.target, services_.clock.wall_now());
+    for (std::size_t i = 0; i < records.size() && i < max_answer_records; ++i)
+      std::swap(records[i], records[i + rng_.below(records.size() - i)]);
+    records.resize(std::min(records.size(), max_answer_records));
+  }
+  std::vector<net::Contact> contacts = table_.closest(request.target, max_contacts);
+  std::erase_if(contacts, [&](const net::Contact& contact) { return contact.id == from.id; });
+  return encode_found(method, records, contacts);
+}
+
+void DhtNode::handle(const net::Caller& from, net::Method method, ByteSpan bytes,
+                     const net::Respond& respond) {
+  ++counters_.requests;
+  if (!limiter_.admit(from, services_.clock.monotonic_now())) {
+    ++counters_.limited;
+    return respond(make_error(ErrorCode::Exhausted, "too many requests; wait a second"));
+  }
+  auto request = decode_request(method, bytes);
+  if (!request.ok()) {
+    ++counters_.malformed;
+    return respond(request.error());
+  }
+  if (request->port != 0 && (config_.one_lan || platform::globally_routable(from.endpoint.ip)))
+    table_.heard_of({from.id, {from.endpoint.ip, request->port}});
+  auto result = answer(from, method, *request);
+  if (!result.ok()) ++counters_.refused;
+  respond(std::move(result));
+}
+
+}  // namespace neuroshard::dht

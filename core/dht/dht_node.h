@@ -1,0 +1,124 @@
+// A member or a client of the distributed hash table: Kademlia (Maymounkov, Mazières 2002) over authenticated
+// calls, with disjoint lookup paths (S/Kademlia). A member is publicly reachable, holds records and answers;
+// a client, behind a NAT, only asks and publishes. Records are published by their owner alone and published
+// again at half their life. Defences and their numbers: NETWORK.md and reference of each limit in its header.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/base/executor.h"
+#include "core/base/rng.h"
+#include "core/crypto/keys.h"
+#include "core/dht/lookup.h"
+#include "core/dht/record_store.h"
+#include "core/dht/routing_table.h"
+#include "core/net/peer_caller.h"
+#include "core/net/request_limiter.h"
+
+namespace neuroshard::dht {
+
+struct DhtConfig {
+  std::uint16_t member_port = 0;  // where we answer; 0 = a client
+  bool one_lan = false;           // a network of one's own: private addresses, and many nodes of one range
+  TableLimits table;
+  StoreLimits store;
+  LookupOptions lookup;
+  std::size_t replicas = 20;     // members that get a record: k
+  std::size_t max_lookups = 64;  // under way at the same time
+  std::size_t max_published = 1024;
+  Duration call_deadline = std::chrono::seconds(2);
+  Duration record_life = std::chrono::seconds(3600);
+  Duration upkeep = std::chrono::seconds(30);  // between two looks at what is due
+  std::size_t checks = 4;                      // contacts called in one upkeep
+  Duration silent = std::chrono::minutes(15);  // a contact is called after so long without a word
+  Duration refresh = std::chrono::hours(1);    // a bucket is looked up after so long
+  net::RequestLimits requests{20, 100, 4096};
+};
+
+struct DhtServices {  // all outlive the node
+  const crypto::KeyPair& key;
+  net::PeerCaller& caller;
+  Executor& executor;
+  const Clock& clock;
+};
+
+struct Published {
+  std::size_t stored = 0;  // members that took the record
+  std::size_t refused = 0;
+  std::size_t messages = 0;
+};
+
+struct DhtCounters {
+  std::uint64_t requests = 0, refused = 0, malformed = 0, limited = 0;
+};
+
+class DhtNode {
+ public:
+  // Threads: the executor's, all members.
+  DhtNode(const Hash256& network_id, DhtConfig config, DhtServices services, std::uint64_t seed);
+  ~DhtNode();
+
+  // Calls these, then looks for itself and so fills the table. May be called again with others; `done` with
+  // the number of contacts known. Never fails for good: whoever calls tries again.
+  void join(std::vector<net::Contact> contacts, std::function<void(std::size_t)> done);
+
+  // InvalidArgument: the path. Exhausted: too many lookups under way. NotFound is an empty list of records.
+  void get(const std::string& path, std::function<void(Expected<LookupResult>)> done);
+  // wide: over as many paths as a lookup may walk, for what has to be right at the first try.
+  void find(const net::NodeId& target, std::function<void(Expected<LookupResult>)> done, bool wide = false);
+  // Stores a record and keeps it alive until withdrawn. A second one for the path replaces the first.
+  void publish(const std::string& path, Bytes payload, std::function<void(Expected<Published>)> done);
+  void withdraw(const std::string& path);
+
+  // A peer's request, as its connection proves it.
+  void handle(const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond);
+
+  const net::NodeId& id() const { return id_; }
+  const RoutingTable& table() const { return table_; }
+  const RecordStore& store() const { return store_; }
+  const DhtCounters& counters() const { return counters_; }
+
+ private:
+  struct Owned {
+    Bytes payload;
+    MonotonicTime due{};
+    std::uint64_t sequence = 0;
+  };
+  struct Storing;
+
+  void ask(const net::Contact& contact, net::Method method, Bytes request, net::CallDone done);
+  void ping(const net::Contact& contact);
+  void look(const net::NodeId& target, net::Method method, LookupOptions options, const std::string& path,
+            std::function<void(Expected<LookupResult>)> done);
+  void store_at(std::shared_ptr<Storing> storing);
+  void upkeep();
+  void publish_due(MonotonicTime now);
+  Expected<Bytes> answer(const net::Caller& from, net::Method method, const Request& request);
+  Expected<void> keep(const net::Caller& from, Record record);
+  net::NodeId random_id(int shared_with_us);
+
+  Hash256 network_id_;
+  DhtConfig config_;
+  DhtServices services_;
+  net::NodeId id_;
+  Rng rng_;
+  RoutingTable table_;
+  RecordStore store_;
+  net::RequestLimiter limiter_;
+  DhtCounters counters_;
+  std::vector<net::Contact> first_contacts_;  // of the last join; tried again while we know nobody
+  std::map<std::string, Owned> owned_;
+  std::unordered_map<std::uint64_t, std::shared_ptr<Lookup>> lookups_;
+  std::uint64_t next_lookup_ = 1;
+  std::unique_ptr<TimerHandle> timer_;
+  std::shared_ptr<bool> alive_;  // false once destroyed; callbacks look at it
+};
+
+}  // namespace neuroshard::dht

@@ -1,0 +1,216 @@
+#include "core/dht/lookup.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+
+namespace neuroshard::dht {
+
+Lookup::Lookup(const net::NodeId& self, const net::NodeId& target, net::Method method, bool one_lan,
+               LookupOptions options, std::vector<net::Contact> first, const net::NodeId& order,
+               Services services)
+    : self_(self),
+      target_(target),
+      method_(method),
+      one_lan_(one_lan),
+      options_(options),
+      first_(std::move(first)),
+      order_(order),
+      services_(std::move(services)) {
+  NS_CHECK(options.paths > 0 && options.max_paths >= options.paths && options.width > 0);
+}
+
+void Lookup::start() {
+  open_paths(options_.paths);
+  if (paths_.empty()) finish();
+}
+
+void Lookup::stop() {
+  over_ = true;
+  services_ = {};
+}
+
+void Lookup::open_paths(std::size_t count) {
+  const std::size_t before = paths_.size();
+  for (std::size_t i = 0; i < count && paths_.size() < options_.max_paths; ++i) {
+    Path path;
+    path.sources.emplace_back();
+    path.sources.front().answered = true;  // our own table: verified contacts
+    for (std::size_t at = paths_.size(); at < first_.size(); at += options_.max_paths)
+      add(path, first_[at], 1, 0);
+    if (path.candidates.empty()) break;
+    paths_.push_back(std::move(path));
+  }
+  const std::size_t after = paths_.size();
+  for (std::size_t i = before; i < after && !over_; ++i) advance(i);
+}
+
+void Lookup::add(Path& path, const net::Contact& contact, std::size_t hop, std::size_t source) {
+  if (contact.id == self_) return;
+  const auto at = std::lower_bound(path.candidates.begin(), path.candidates.end(), contact.id,
+                                   [&](const Candidate& candidate, const net::NodeId& id) {
+                                     return net::closer(target_, candidate.contact.id, id);
+                                   });
+  if (at != path.candidates.end() && at->contact.id == contact.id) return;
+  path.candidates.insert(at, {contact, Status::Fresh, hop, source, 0});
+}
+
+bool Lookup::may_ask(const Path& path, const Candidate& candidate) const {
+  const Source& source = path.sources[candidate.source];
+  if (!source.answered && source.failures >= options_.source_failures) return false;
+  if (asked_.count(candidate.contact.id) != 0) return false;
+  if (one_lan_ || options_.per_group == 0) return true;
+  const auto group = asked_in_group_.find(platform::prefix_group(candidate.contact.endpoint.ip));
+  return group == asked_in_group_.end() || group->second < options_.per_group;
+}
+
+// Whether a member is as near to the target as those that hold its records. Accomplices are thinner on the
+// ground than members at large, so the ones that a liar names mostly lie farther out, and do not end a path
+// however many answer.
+bool Lookup::near(const net::NodeId& id) const {
+  return net::distance_share(id, target_) <= options_.radius;
+}
+
+// Who to ask next; null when enough of the nearest have answered, or none is left. Among those near the
+// target in no order that anybody else can foresee: any of them should hold its records, and the very nearest
+// ids can be had by searching for them. Farther out, the nearest first.
+Lookup::Candidate* Lookup::next(Path& path) {
+  std::size_t answered = 0;
+  Candidate* chosen = nullptr;
+  for (Candidate& candidate : path.candidates) {
+    const bool close = near(candidate.contact.id);
+    if (!close && chosen != nullptr) break;
+    if (candidate.status == Status::Answered && close && ++answered == options_.width) return nullptr;
+    if (candidate.status != Status::Fresh || !may_ask(path, candidate)) continue;
+    if (chosen == nullptr || net::closer(order_, candidate.contact.id, chosen->contact.id))
+      chosen = &candidate;
+    if (!close || method_ == net::Method::DhtFindNode) break;
+  }
+  return chosen;
+}
+
+// A member that did not answer may have been unlucky: asked once more before the path comes to nothing.
+Lookup::Candidate* Lookup::again(Path& path) {
+  std::size_t answered = 0;
+  for (Candidate& candidate : path.candidates) {
+    if (candidate.status == Status::Answered && near(candidate.contact.id) && ++answered == options_.width)
+      return nullptr;
+    const Source& source = path.sources[candidate.source];
+    const bool invented = !source.answered && source.failures >= options_.source_failures;
+    if (candidate.status == Status::Failed && candidate.tries < options_.tries && !invented)
+      return &candidate;
+  }
+  return nullptr;
+}
+
+void Lookup::advance(std::size_t index) {
+  Path& path = paths_[index];
+  const bool spent = path.holder || path.calls == options_.path_calls;
+  Candidate* candidate = spent ? nullptr : next(path);
+  if (candidate == nullptr && !spent) candidate = again(path);
+  if (candidate == nullptr) return end(index);
+  ask(index, *candidate);
+}
+
+void Lookup::ask(std::size_t index, Candidate& candidate) {
+  candidate.status = Status::Waiting;
+  ++candidate.tries;
+  ++paths_[index].calls;
+  asked_.insert(candidate.contact.id);
+  ++asked_in_group_[platform::prefix_group(candidate.contact.endpoint.ip)];
+  ++result_.messages;
+  services_.ask(candidate.contact,
+                [self = shared_from_this(), index, id = candidate.contact.id](Expected<Bytes> answer) {
+                  if (!self->over_) self->answered(index, id, answer);
+                });
+}
+
+void Lookup::answered(std::size_t index, const net::NodeId& id, const Expected<Bytes>& answer) {
+  Path& path = paths_[index];
+  const auto candidate = std::find_if(path.candidates.begin(), path.candidates.end(),
+                                      [&](const Candidate& one) { return one.contact.id == id; });
+  NS_CHECK(candidate != path.candidates.end() && candidate->status == Status::Waiting);
+  Expected<Found> found =
+      answer.ok() ? decode_found(method_, *answer, one_lan_) : Expected<Found>(answer.error());
+  if (!found.ok()) {
+    candidate->status = Status::Failed;
+    ++path.sources[candidate->source].failures;
+    ++result_.failures;
+  } else {
+    candidate->status = Status::Answered;
+    path.sources[candidate->source].answered = true;
+    members_.push_back(*candidate);
+    take(path, Candidate(*candidate), std::move(*found));
+  }
+  advance(index);
+}
+
+void Lookup::take(Path& path, const Candidate& from, Found found) {
+  for (Record& record : found.records) {
+    const auto known = records_.find(record.publisher);
+    if (known != records_.end() && known->second.sequence > record.sequence) continue;
+    const bool same = known != records_.end() && known->second == record;
+    if (!same && !services_.valid(record)) continue;
+    if (!path.holder) ++result_.holders;
+    path.holder = true;
+    result_.hops = std::max(result_.hops, from.hop);
+    records_[record.publisher] = std::move(record);
+  }
+  path.sources.emplace_back();
+  for (const net::Contact& contact : found.contacts)
+    add(path, contact, from.hop + 1, path.sources.size() - 1);
+}
+
+void Lookup::end(std::size_t index) {
+  if (over_ || paths_[index].ended) return;
+  paths_[index].ended = true;
+  const auto open = static_cast<std::size_t>(
+      std::count_if(paths_.begin(), paths_.end(), [](const Path& path) { return !path.ended; }));
+  std::size_t wanted = options_.least_paths - std::min(options_.least_paths, paths_.size());
+  if (method_ == net::Method::DhtFindValue && result_.holders + open < options_.quorum)
+    wanted = std::max(wanted, options_.quorum - result_.holders - open);
+  const std::size_t before = paths_.size();
+  if (open < options_.paths) open_paths(std::min(wanted, options_.paths - open));
+  if (over_ || open != 0 || paths_.size() > before) return;
+  finish();
+}
+
+void Lookup::collect_known() {
+  constexpr std::size_t unproven = 3;  // of an answer that named nobody who answered
+  std::size_t sources = 0;
+  std::unordered_set<net::NodeId, net::NodeIdHash> seen;
+  for (const Path& path : paths_) {
+    std::vector<std::size_t> taken(path.sources.size());
+    for (const Candidate& candidate : path.candidates) {
+      const Source& source = path.sources[candidate.source];
+      if (candidate.status == Status::Failed) continue;
+      if (candidate.status == Status::Fresh && !source.answered) {
+        if (source.failures >= options_.source_failures || ++taken[candidate.source] > unproven) continue;
+      }
+      if (!seen.insert(candidate.contact.id).second) continue;
+      result_.known.push_back({candidate.contact, sources + candidate.source});
+    }
+    sources += path.sources.size();
+  }
+  std::sort(result_.known.begin(), result_.known.end(), [&](const KnownContact& a, const KnownContact& b) {
+    return net::closer(target_, a.contact.id, b.contact.id);
+  });
+  if (result_.known.size() > max_known) result_.known.resize(max_known);
+}
+
+void Lookup::finish() {
+  over_ = true;
+  std::sort(members_.begin(), members_.end(), [&](const Candidate& a, const Candidate& b) {
+    return net::closer(target_, a.contact.id, b.contact.id);
+  });
+  for (const Candidate& member : members_) result_.answered.push_back(member.contact);
+  collect_known();
+  if (result_.holders == 0 && !members_.empty()) result_.hops = members_.front().hop;
+  for (auto& [publisher, record] : records_) result_.records.push_back(std::move(record));
+  result_.paths = paths_.size();
+  const auto done = std::move(services_.done);
+  services_ = {};
+  done(std::move(result_));
+}
+
+}  // namespace neuroshard::dht

@@ -1,0 +1,73 @@
+// Records of the distributed hash table: small, signed values that any member may hold and nobody can forge
+// (NETWORK.md, DHT). A record says where it belongs (its path), who published it, and until when it counts.
+// Several records may share a path: a key is a set by publisher, of each publisher the highest sequence.
+//
+// Paths and who may publish there:
+//   /nodes/{id}          the node with this id only
+//   /layers/{l}          whoever holds layer l
+//   /experts/{l}/{e}     whoever holds the expert
+//   /checkpoints/{id}    whoever holds the checkpoint (64 hex characters)
+//   /shards/{i}          whoever cached shard i
+//   /values/{name}       anything small; [a-z0-9._-], 1 … 64 characters
+//
+//   offset  size  content, little-endian
+//   0       4     "NSDR"
+//   4       2     version, 1
+//   6       2     length of the whole record
+//   8       32    publisher: its public key
+//   40      8     sequence: higher replaces lower
+//   48      8     expiry, milliseconds since 1970 UTC
+//   56      2     length of the path, p
+//   58      2     length of the payload, q
+//   60      p     path
+//   60+p    q     payload
+//   60+p+q  64    signature by the publisher, purpose DhtRecord, over all before it
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/base/bytes.h"
+#include "core/base/clock.h"
+#include "core/base/expected.h"
+#include "core/crypto/keys.h"
+#include "core/net/node_id.h"
+
+namespace neuroshard::dht {
+
+inline constexpr std::size_t max_record_bytes = 4096;
+inline constexpr std::size_t max_path_bytes = 80;
+inline constexpr std::size_t max_payload_bytes = max_record_bytes - 60 - max_path_bytes - 64;
+
+struct Record {
+  std::string path;
+  crypto::PublicKey publisher{};
+  std::uint64_t sequence = 0;
+  WallTime expires{};
+  Bytes payload;
+  crypto::Signature signature{};
+
+  friend bool operator==(const Record&, const Record&) = default;
+};
+
+// Where a path lives: SHA-256 of a domain mark, the network id and the path.
+net::NodeId key_of(const Hash256& network_id, std::string_view path);
+
+// InvalidArgument says what is wrong with a path and how they look.
+Expected<void> check_path(std::string_view path);
+
+// Signs. InvalidArgument: path, payload over max_payload_bytes, or a path that this publisher may not use.
+Expected<Record> make_record(const crypto::KeyPair& publisher, const Hash256& network_id, std::string path,
+                             Bytes payload, std::uint64_t sequence, WallTime expires);
+
+Bytes encode_record(const Record& record);
+// Reads one record from the front of `bytes` without checking its signature; `used` gets its length. Corrupt,
+// Unsupported.
+Expected<Record> decode_record(ByteSpan bytes, std::size_t& used);
+
+// Whether a record may be stored or believed: the path and who may publish there, signature, and now <
+// expires ≤ now + a day. Denied says what does not hold. Costs one signature check, done last.
+Expected<void> check_record(const Record& record, const Hash256& network_id, WallTime now);
+
+}  // namespace neuroshard::dht

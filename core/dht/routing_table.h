@@ -1,0 +1,78 @@
+// Kademlia's routing table (Maymounkov, Mazières 2002): buckets by shared prefix with our own id, k contacts
+// each. Entered only by contacts that answered a call of ours at that address; a contact that lives is never
+// pushed out by a newer one; no neighbourhood of addresses holds more than a few places. So a stranger can
+// neither flood the table nor talk its way in.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/net/node_id.h"
+#include "core/net/peer_caller.h"
+
+namespace neuroshard::dht {
+
+struct TableLimits {
+  std::size_t bucket = 20;           // k
+  std::size_t spares = 8;            // per bucket: heard of, not yet verified
+  std::size_t per_group_bucket = 2;  // contacts of one address group (platform::prefix_group)
+  std::size_t per_group_table = 10;
+  int failures_until_removed = 3;  // in a row
+};
+
+class RoutingTable {
+ public:
+  // Threads: one. one_lan: all addresses count as different groups (a network of one's own).
+  RoutingTable(const net::NodeId& self, TableLimits limits, bool one_lan);
+
+  void answered(const net::Contact& contact, MonotonicTime now);
+  void failed(const net::NodeId& id);
+  // Worth a call when its bucket has room.
+  void heard_of(const net::Contact& contact);
+
+  // Up to `count` contacts whose latest call succeeded, nearest to the target first.
+  std::vector<net::Contact> closest(const net::NodeId& target, std::size_t count) const;
+
+  // Contacts to call now, most urgent first: those whose latest call failed, spares of buckets with room,
+  // those silent since `silent_before`.
+  std::vector<net::Contact> to_check(std::size_t count, MonotonicTime silent_before) const;
+
+  // The bucket that was looked up longest ago, if that was before `since`; marks it as looked up now.
+  std::optional<int> stale_bucket(MonotonicTime since, MonotonicTime now);
+
+  // Members of the whole network, judged by how near our nearest are; at least the size of the table.
+  double estimated_members() const;
+
+  std::size_t size() const { return size_; }
+  int depth() const { return static_cast<int>(buckets_.size()); }
+  const net::NodeId& self() const { return self_; }
+
+ private:
+  struct Entry {
+    net::Contact contact;
+    MonotonicTime seen{};
+    int failures = 0;
+  };
+  struct Bucket {
+    std::vector<Entry> live;
+    std::vector<net::Contact> spares;
+    MonotonicTime looked_up = MonotonicTime::min();  // never
+  };
+
+  Bucket& bucket_of(const net::NodeId& id);
+  bool group_has_room(const Bucket& bucket, const net::Contact& contact) const;
+  void insert(Bucket& bucket, const net::Contact& contact, MonotonicTime now);
+  void remove(Bucket& bucket, std::vector<Entry>::iterator entry);
+
+  net::NodeId self_;
+  TableLimits limits_;
+  bool one_lan_;
+  std::vector<Bucket> buckets_;  // [shared bits]
+  std::unordered_map<std::uint64_t, std::size_t> groups_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace neuroshard::dht

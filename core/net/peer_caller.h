@@ -1,0 +1,47 @@
+// Calls to peers, whatever carries them: pooled channels over mutual TLS, or the simulated network. Both ends
+// know for certain whose key the other holds; nothing else is trusted.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "core/base/bytes.h"
+#include "core/base/clock.h"
+#include "core/base/expected.h"
+#include "core/net/node_id.h"
+#include "core/platform/ip_address.h"
+
+namespace neuroshard::net {
+
+// What a request asks for. Values are protocol: never renumber.
+enum class Method : std::uint16_t { DhtPing = 16, DhtFindNode = 17, DhtFindValue = 18, DhtStore = 19 };
+
+// Where a peer with this id is said to be. The id is proven when it is dialled.
+struct Contact {
+  NodeId id{};
+  platform::Endpoint endpoint;
+  friend bool operator==(const Contact&, const Contact&) = default;
+};
+
+// Who sent a request, as the connection proves it.
+struct Caller {
+  NodeId id{};
+  platform::Endpoint endpoint;  // the remote address; behind a relay, the relay's
+};
+
+using CallDone = std::function<void(Expected<Bytes>)>;
+
+class PeerCaller {
+ public:
+  virtual ~PeerCaller() = default;
+  // Connects when needed, asks, and calls `done` exactly once, later, on the executor of the caller: with the
+  // answer, or Timeout, Unavailable (not reached, or the connection broke), Denied (another id than expected,
+  // or refused; the message says why), Exhausted (too many calls wait).  Threads: the executor's.
+  virtual void call(const Contact& peer, Method method, Bytes request, Duration deadline, CallDone done) = 0;
+};
+
+// Answers one request, at once or later, exactly once; an error travels to the caller as its code and
+// message.
+using Respond = std::function<void(Expected<Bytes>)>;
+
+}  // namespace neuroshard::net

@@ -1,0 +1,138 @@
+#include "core/sim/network.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/check.h"
+
+namespace neuroshard::sim {
+
+Link link_between(Nat a, Nat b) {
+  if (a == Nat::None || b == Nat::None) return Link::Direct;
+  return a == Nat::Cone && b == Nat::Cone ? Link::Punched : Link::Relayed;
+}
+
+class Network::HostCaller final : public net::PeerCaller {
+ public:
+  HostCaller(Network& network, Host host) : network_(network), host_(host) {}
+  void call(const net::Contact& peer, net::Method method, Bytes request, Duration deadline,
+            net::CallDone done) override {
+    network_.call(host_, peer, method, std::move(request), deadline, std::move(done));
+  }
+
+ private:
+  Network& network_;
+  Host host_;
+};
+
+struct Network::Node {
+  net::NodeId id;
+  platform::Endpoint endpoint;
+  Nat nat = Nat::None;
+  Handler handler;
+  std::unique_ptr<HostCaller> caller;
+  Duration delay{};
+  int part = 0;
+  bool online = true;
+  std::uint64_t life = 0;  // counts restarts: answers to an earlier life are dropped
+  std::unordered_map<Host, MonotonicTime> connected;
+};
+
+Network::Network(World& world, NetworkOptions options, std::uint64_t seed)
+    : world_(world), options_(options), rng_(seed) {}
+Network::~Network() = default;
+
+Host Network::add(const net::NodeId& id, const platform::Endpoint& endpoint, Nat nat, Handler handler) {
+  const auto host = static_cast<Host>(hosts_.size());
+  NS_CHECK(by_id_.emplace(id, host).second);
+  auto node = std::make_unique<Node>();
+  node->id = id;
+  node->endpoint = endpoint;
+  node->nat = nat;
+  node->handler = std::move(handler);
+  node->caller = std::make_unique<HostCaller>(*this, host);
+  const Duration span = options_.most_delay - options_.least_delay;
+  const double share = rng_.uniform();  // squared: most lines are good, some are bad
+  node->delay =
+      options_.least_delay + Duration(static_cast<std::int64_t>(share * share * double(span.count())));
+  hosts_.push_back(std::move(node));
+  return host;
+}
+
+net::PeerCaller& Network::caller(Host host) {
+  return *hosts_.at(host)->caller;
+}
+
+void Network::set_handler(Host host, Handler handler) {
+  hosts_.at(host)->handler = std::move(handler);
+}
+
+void Network::set_online(Host host, bool online) {
+  Node& node = *hosts_.at(host);
+  if (node.online == online) return;
+  node.online = online;
+  ++node.life;
+  node.connected.clear();
+}
+
+bool Network::online(Host host) const {
+  return hosts_.at(host)->online;
+}
+
+void Network::set_part(Host host, int part) {
+  hosts_.at(host)->part = part;
+}
+
+Duration Network::one_way(const Node& a, const Node& b) const {
+  const Duration direct = a.delay + b.delay;
+  return link_between(a.nat, b.nat) == Link::Relayed ? 2 * direct : direct;
+}
+
+bool Network::lost(const Node& from, const Node& to) {
+  if (from.online && to.online && from.part == to.part && rng_.uniform() >= options_.loss) return false;
+  ++counters_.lost;
+  return true;
+}
+
+void Network::call(Host from, const net::Contact& to, net::Method method, Bytes request, Duration deadline,
+                   net::CallDone done) {
+  Node& caller = *hosts_[from];
+  ++counters_.calls;
+  counters_.bytes += request.size();
+  const MonotonicTime end = world_.now() + deadline;
+  // One outcome, whichever comes first; none for a caller that is gone.
+  auto settle = [this, from, life = caller.life,
+                 done = std::make_shared<net::CallDone>(std::move(done))](Expected<Bytes> answer) {
+    if (*done == nullptr || hosts_[from]->life != life) return;
+    std::exchange(*done, nullptr)(std::move(answer));
+  };
+  const auto found = by_id_.find(to.id);
+  const bool there = found != by_id_.end() && hosts_[found->second]->endpoint == to.endpoint;
+  if (!there || lost(caller, *hosts_[found->second])) {
+    world_.at(end, [settle] { settle(make_error(ErrorCode::Timeout, "no answer within the deadline")); });
+    return;
+  }
+  const Host callee = found->second;
+  const Duration way = one_way(caller, *hosts_[callee]);
+  Duration arrives = way;
+  const auto [connection, fresh] = caller.connected.try_emplace(callee, world_.now());
+  if (fresh || world_.now() - connection->second > options_.idle) {
+    ++counters_.handshakes;
+    arrives += 2 * way * options_.handshake_round_trips;
+  }
+  connection->second = world_.now();
+  world_.at(end, [settle] { settle(make_error(ErrorCode::Timeout, "no answer within the deadline")); });
+  world_.after(arrives, [this, from, callee, way, life = hosts_[callee]->life, method,
+                         request = std::move(request), settle] {
+    Node& host = *hosts_[callee];
+    if (host.life != life || host.handler == nullptr) return;
+    const net::Caller sender{hosts_[from]->id, hosts_[from]->endpoint};
+    host.handler(sender, method, request, [this, from, callee, way, settle](Expected<Bytes> answer) {
+      if (lost(*hosts_[callee], *hosts_[from])) return;
+      counters_.bytes += answer.ok() ? answer->size() : 0;
+      world_.after(way, [settle, answer = std::move(answer)]() mutable { settle(std::move(answer)); });
+    });
+  });
+}
+
+}  // namespace neuroshard::sim

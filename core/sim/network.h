@@ -1,0 +1,78 @@
+// The simulated network: authenticated calls between hosts, with delay, loss, churn, partitions and NATs, all
+// drawn from one seed. A lost message means a call that ends at its deadline, as a connection that stands
+// still would. The first call between two hosts pays for a connection and its TLS handshake.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/rng.h"
+#include "core/net/peer_caller.h"
+#include "core/sim/world.h"
+
+namespace neuroshard::sim {
+
+enum class Nat : std::uint8_t {
+  None,       // public, or a port is mapped
+  Cone,       // endpoint-independent mapping: two of them can be punched
+  Symmetric,  // reached by a relay only, unless the other side is public
+};
+
+// How two hosts reach each other (NETWORK.md, reachability).
+enum class Link : std::uint8_t { Direct, Punched, Relayed };
+Link link_between(Nat a, Nat b);
+
+struct NetworkOptions {
+  double loss = 0;                                      // of each message, 0 … 1
+  Duration least_delay = std::chrono::milliseconds(2);  // of a host's own access line, one way
+  Duration most_delay = std::chrono::milliseconds(60);
+  int handshake_round_trips = 2;             // TCP and TLS 1.3
+  Duration idle = std::chrono::seconds(60);  // a connection is kept so long
+};
+
+struct NetworkCounters {
+  std::uint64_t calls = 0, lost = 0, refused = 0, bytes = 0, handshakes = 0;
+};
+
+using Host = std::uint32_t;
+using Handler = std::function<void(const net::Caller& from, net::Method method, ByteSpan request,
+                                   const net::Respond& respond)>;
+
+class Network {
+ public:
+  Network(World& world, NetworkOptions options, std::uint64_t seed);
+  ~Network();
+
+  // Two hosts never share an endpoint. `handler` is called on the virtual clock.
+  Host add(const net::NodeId& id, const platform::Endpoint& endpoint, Nat nat, Handler handler);
+  net::PeerCaller& caller(Host host);
+  void set_handler(Host host, Handler handler);
+  // Offline: nothing arrives, and what was under way never does.
+  void set_online(Host host, bool online);
+  bool online(Host host) const;
+  // Hosts of different parts do not hear each other. All start in part 0.
+  void set_part(Host host, int part);
+  void set_loss(double loss) { options_.loss = loss; }
+  const NetworkCounters& counters() const { return counters_; }
+
+ private:
+  class HostCaller;
+  struct Node;
+
+  Duration one_way(const Node& a, const Node& b) const;
+  bool lost(const Node& from, const Node& to);
+  void call(Host from, const net::Contact& to, net::Method method, Bytes request, Duration deadline,
+            net::CallDone done);
+
+  World& world_;
+  NetworkOptions options_;
+  Rng rng_;
+  std::vector<std::unique_ptr<Node>> hosts_;
+  std::unordered_map<net::NodeId, Host, net::NodeIdHash> by_id_;
+  NetworkCounters counters_;
+};
+
+}  // namespace neuroshard::sim

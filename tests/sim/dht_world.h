@@ -1,0 +1,100 @@
+// A population of table members on the simulated network: joins, churn, hostile members, and lookups with
+// what they cost. Used by the tests (small) and by measure_dht (up to 10,000 members).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/dht/dht_node.h"
+#include "core/sim/network.h"
+#include "core/sim/world.h"
+
+namespace neuroshard::testing {
+
+// What hostile members do, all at once:
+enum class Hostility : std::uint8_t {
+  None,
+  Poison,  // answer with accomplices nearest to the target, claim to hold nothing, take stores and drop them
+  Stale,   // as Poison, but they keep the first record of each publisher and replay it for ever
+  Invent,  // answer with contacts near the target that do not exist
+};
+
+struct PopulationOptions {
+  std::size_t members = 100;
+  double hostile = 0;  // share of the members
+  Hostility hostility = Hostility::None;
+  sim::NetworkOptions network;
+  dht::DhtConfig config;
+  std::uint64_t seed = 1;
+};
+
+struct LookupReport {
+  std::size_t lookups = 0, right = 0, wrong = 0, missing = 0;
+  double messages = 0, hops = 0, seconds = 0;  // means
+  std::size_t most_hops = 0;
+  double messages_95 = 0;
+  double rate() const { return lookups == 0 ? 0 : double(right) / double(lookups); }
+};
+
+class Population {
+ public:
+  explicit Population(PopulationOptions options);
+  ~Population();
+
+  // Members join one after the other through members that are there, over `span`; then the table settles.
+  void join_all(Duration span);
+  // Honest members publish /values/item-I with a payload that names version `version`; the number stored
+  // somewhere.
+  std::size_t publish(std::size_t items, int version);
+  // Replaces members by new ones, evenly over `span`, so that `share` of them has gone at its end. Publishers
+  // stay.
+  void churn(double share, Duration span);
+  // Random honest members look up random items of the first `items`, and compare with `version`.
+  LookupReport lookup(std::size_t lookups, std::size_t items, int version);
+  // How many of `count` members' nearest-k answers name only members that are there.
+  double live_answers(std::size_t count);
+  // Adds hostile members whose ids are the nearest to an item's key that `tries` keys find each.
+  void surround(std::size_t item, std::size_t count, std::size_t groups, std::size_t tries);
+  // From now on members are made without disjoint paths: one path, believed at once. The negative control.
+  void use_single_path();
+  // Cuts the network in two; `share` of the members are in the second part. heal() undoes it.
+  void split(double share);
+  void heal();
+
+  sim::World& world() { return world_; }
+  sim::Network& network() { return network_; }
+  std::size_t size() const { return members_.size(); }
+  dht::DhtNode& honest(std::size_t i);
+  // Of the `near` honest members nearest to an item's key, how many hold this version.
+  std::size_t copies(std::size_t item, int version, std::size_t near);
+  std::size_t table_mean() const;
+  // Share of hostile members among what honest members would answer with.
+  double hostile_share();
+
+ private:
+  struct Member;
+  class Hostile;
+
+  std::size_t add(bool hostile, const crypto::KeyPair* key, platform::Endpoint endpoint);
+  void start(Member& member);
+  void retire(std::size_t index);
+  crypto::KeyPair new_key();
+  platform::Endpoint new_endpoint();
+  std::vector<net::Contact> some_contacts(std::size_t count);
+  std::size_t random_honest();
+
+  PopulationOptions options_;
+  Hash256 network_id_{};
+  Rng rng_;
+  sim::World world_;
+  sim::Network network_;
+  std::vector<std::unique_ptr<Member>> members_;
+  std::vector<net::NodeId> hostile_ids_;
+  std::vector<net::Contact> accomplices_;
+  std::uint32_t next_address_ = 0;
+  std::vector<std::size_t> publishers_;  // [item] member
+};
+
+}  // namespace neuroshard::testing

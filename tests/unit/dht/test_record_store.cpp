@@ -1,0 +1,125 @@
+// What a member keeps for others: sequences, expiry, and every limit that bounds what strangers can make it
+// hold.
+#include <QtTest>
+
+#include <fmt/format.h>
+
+#include "core/dht/record_store.h"
+
+using namespace neuroshard;
+using namespace neuroshard::dht;
+
+namespace {
+
+const Hash256 network{};
+const WallTime now{std::chrono::milliseconds(1'800'000'000'000)};
+const WallTime later = now + std::chrono::hours(1);
+
+crypto::PublicKey publisher(std::uint32_t number) {
+  crypto::PublicKey key{};
+  for (std::size_t i = 0; i < 4; ++i) key[i] = static_cast<std::uint8_t>(number >> (8 * i));
+  return key;
+}
+
+// Not signed: the store trusts check_record().
+Record record(const std::string& path, std::uint32_t by, std::uint64_t sequence, std::size_t size = 10,
+              WallTime expires = later) {
+  return {path, publisher(by), sequence, expires, Bytes(size, static_cast<std::uint8_t>(sequence)), {}};
+}
+
+Expected<void> put(RecordStore& store, const Record& one, std::uint64_t group = 0) {
+  return store.put(key_of(network, one.path), one, group, now);
+}
+
+std::vector<const Record*> find(const RecordStore& store, const std::string& path, WallTime when = now) {
+  return store.find(key_of(network, path), when);
+}
+
+}  // namespace
+
+class TestRecordStore : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void the_highest_sequence_of_each_publisher_stays();
+  void two_records_of_one_sequence_are_refused();
+  void what_expired_is_not_given_out_and_frees_its_place();
+  void a_key_keeps_so_many_publishers();
+  void a_neighbourhood_gets_a_few_places_of_a_key();
+  void one_publisher_cannot_fill_a_member();
+  void a_flood_is_bounded_and_leaves_what_is_near();
+};
+
+void TestRecordStore::the_highest_sequence_of_each_publisher_stays() {
+  RecordStore store({});
+  QVERIFY(put(store, record("/layers/1", 1, 5)).ok());
+  QVERIFY(put(store, record("/layers/1", 2, 3)).ok());
+  QVERIFY(put(store, record("/layers/1", 1, 6, 2000)).ok());
+  QCOMPARE(put(store, record("/layers/1", 1, 4)).error().code, ErrorCode::Denied);
+  QVERIFY(put(store, record("/layers/1", 1, 6, 2000)).ok());  // the same again
+  const auto held = find(store, "/layers/1");
+  QCOMPARE(held.size(), 2u);
+  QCOMPARE(held[0]->sequence, 6u);
+  QCOMPARE(store.records(), 2u);
+  QVERIFY(store.bytes() > 2000 && store.bytes() < 3000);
+}
+
+void TestRecordStore::two_records_of_one_sequence_are_refused() {
+  RecordStore store({});
+  QVERIFY(put(store, record("/layers/1", 1, 5, 10)).ok());
+  QCOMPARE(put(store, record("/layers/1", 1, 5, 11)).error().code, ErrorCode::Denied);
+}
+
+void TestRecordStore::what_expired_is_not_given_out_and_frees_its_place() {
+  RecordStore store({});
+  QVERIFY(put(store, record("/layers/1", 1, 1)).ok());
+  QVERIFY(put(store, record("/layers/1", 2, 1, 10, later + std::chrono::hours(1))).ok());
+  QCOMPARE(find(store, "/layers/1", later).size(), 1u);
+  store.drop_expired(later);
+  QCOMPARE(store.records(), 1u);
+  store.drop_expired(later + std::chrono::hours(1));
+  QCOMPARE(store.records(), 0u);
+  QCOMPARE(store.bytes(), 0u);
+}
+
+void TestRecordStore::a_key_keeps_so_many_publishers() {
+  RecordStore store({});
+  for (std::uint32_t i = 0; i < 64; ++i) QVERIFY(put(store, record("/layers/1", i, 1), i).ok());
+  QCOMPARE(put(store, record("/layers/1", 64, 1), 64).error().code, ErrorCode::Exhausted);
+  QVERIFY(put(store, record("/layers/1", 3, 2), 3).ok());  // who is in may renew
+  QVERIFY(put(store, record("/layers/2", 64, 1), 64).ok());
+}
+
+void TestRecordStore::a_neighbourhood_gets_a_few_places_of_a_key() {
+  RecordStore store({});
+  for (std::uint32_t i = 0; i < 8; ++i) QVERIFY(put(store, record("/layers/1", i, 1), 77).ok());
+  const auto refused = put(store, record("/layers/1", 8, 1), 77);
+  QVERIFY(!refused.ok() && refused.error().message.find("address range") != std::string::npos);
+  QVERIFY(put(store, record("/layers/1", 9, 1), 78).ok());
+}
+
+void TestRecordStore::one_publisher_cannot_fill_a_member() {
+  RecordStore store({});
+  int taken = 0;
+  for (int i = 0; i < 2000; ++i) taken += put(store, record(fmt::format("/shards/{}", i), 1, 1)).ok();
+  QCOMPARE(taken, 512);
+  QVERIFY(put(store, record("/shards/5000", 2, 1)).ok());
+}
+
+void TestRecordStore::a_flood_is_bounded_and_leaves_what_is_near() {
+  StoreLimits limits;
+  limits.records = 200;
+  limits.bytes = 100'000;
+  const net::NodeId self = key_of(network, "/layers/1");  // the key is as near as can be
+  RecordStore store(self, limits);
+  QVERIFY(put(store, record("/layers/1", 1, 1)).ok());
+  for (std::uint32_t i = 0; i < 5000; ++i) {
+    static_cast<void>(put(store, record(fmt::format("/shards/{}", i), 1000 + i, 1, 700), i));
+    QVERIFY(store.records() <= limits.records && store.bytes() <= limits.bytes);
+  }
+  QCOMPARE(find(store, "/layers/1").size(), 1u);
+  const auto far = put(store, record("/shards/0", 1000, 2, 700));
+  QVERIFY(far.ok() || far.error().code == ErrorCode::Exhausted);
+}
+
+QTEST_GUILESS_MAIN(TestRecordStore)
+#include "test_record_store.moc"
