@@ -8,6 +8,7 @@
 #include <QSessionManager>
 
 #include "app/gui/core_words.h"
+#include "ui/pages/about_dialog.h"
 #include "ui/wizard/setup_dialog.h"
 
 namespace neuroshard::gui {
@@ -122,11 +123,22 @@ void Application::build_menu() {
     look_for_data_now();
   });
   here_->setVisible(false);
+  menu->addAction(tr("About NeuroShard"), this, &Application::show_about)->setObjectName("actionAbout");
   menu->addSeparator();
   QAction* quit_action = menu->addAction(tr("Quit"), this, &Application::quit);
   quit_action->setObjectName("actionQuit");
   quit_action->setShortcut(QKeySequence::Quit);
   window_->addAction(quit_action);
+}
+
+void Application::show_about() {
+  const auto snapshot = bridge_->snapshot();
+  const QString core = snapshot != nullptr && bridge_->attached()
+                           ? QString::fromStdString(snapshot->program.version)
+                           : QString();
+  auto* dialog = new ui::AboutDialog(*theme_, places_.version, core, window_.get());
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->open();
 }
 
 void Application::start() {

@@ -65,6 +65,7 @@ class Application final : public QObject {
 
   void show_window();
   void open_setup();
+  void show_about();
   void handle_link(const QString& text);
 
   ui::MainWindow& window() { return *window_; }

@@ -1,7 +1,6 @@
 #include "ui/window/main_window.h"
 
 #include <QCloseEvent>
-#include <QGraphicsOpacityEffect>
 #include <QHBoxLayout>
 #include <QListWidget>
 #include <QScrollArea>
@@ -16,6 +15,7 @@
 #include "ui/widgets/banner.h"
 #include "ui/window/header.h"
 #include "ui/window/status_line.h"
+#include "ui/window/veil.h"
 
 namespace neuroshard::ui {
 namespace {
@@ -23,7 +23,6 @@ namespace {
 constexpr int collapse_below = 900;  // pixels of the window: then the rail shows icons only
 constexpr int rail_wide = 176, rail_narrow = 58, rail_item_height = 40;
 constexpr std::chrono::seconds ageing_period{1};  // of the age of stale data; idle while it is live
-constexpr double stale_opacity = 0.65;
 constexpr const char* core_key = "core";
 constexpr const char* alert_prefix = "alert_";
 
@@ -70,6 +69,7 @@ void MainWindow::build() {
   column->addLayout(inset);
   stack_ = new QStackedWidget(central);
   column->addWidget(stack_, 1);
+  veil_ = new Veil(context_.theme, stack_);
   status_ = new StatusLine(context_.theme, central);
   column->addWidget(status_);
   row->addLayout(column, 1);
@@ -181,15 +181,13 @@ void MainWindow::refresh() {
 // A core that went away leaves its last values: they are shown dimmed, and said to be old.
 void MainWindow::show_core(bool attached) {
   const bool stale = !attached && context_.bridge.snapshot() != nullptr;
-  if (stale == (stack_->graphicsEffect() != nullptr)) return;
+  if (stale == !veil_->isHidden()) return;
+  veil_->setVisible(stale);
   if (!stale) {
-    stack_->setGraphicsEffect(nullptr);
     clear_banner(QString::fromLatin1(core_key));
     return;
   }
-  auto* dim = new QGraphicsOpacityEffect(stack_);
-  dim->setOpacity(stale_opacity);
-  stack_->setGraphicsEffect(dim);
+  veil_->raise();
   if (shown_banners_.count(QString::fromLatin1(core_key)) != 0) return;  // the application knows more
   BannerContent content;
   content.tone = Tone::Danger;

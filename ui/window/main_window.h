@@ -21,6 +21,7 @@ class Banner;
 struct BannerContent;
 class Header;
 class StatusLine;
+class Veil;
 
 // Threads: ui.
 class MainWindow final : public QMainWindow {
@@ -69,6 +70,7 @@ class MainWindow final : public QMainWindow {
   std::vector<PageFactory> factories_;
   QListWidget* rail_ = nullptr;
   QStackedWidget* stack_ = nullptr;
+  Veil* veil_ = nullptr;  // over the pages while what they show is old
   Header* header_ = nullptr;
   StatusLine* status_ = nullptr;
   QVBoxLayout* banners_ = nullptr;

@@ -132,10 +132,14 @@ class MainWindowTest : public QObject {
     QTRY_VERIFY(fixture_->window->findChild<Banner*>("banner_core") != nullptr);
     QVERIFY(pill()->text().contains("not running"));
     QVERIFY(!find<QAbstractButton>("contribute")->isEnabled());
-    QVERIFY(fixture_->window->findChild<QStackedWidget*>()->graphicsEffect() != nullptr);
+    auto* const pages = fixture_->window->findChild<QStackedWidget*>();
+    auto* const veil = fixture_->window->findChild<QWidget*>("stale_veil");
+    QVERIFY(veil->isVisible());
+    QTRY_COMPARE(veil->geometry(), pages->rect());
+    QVERIFY(veil->testAttribute(Qt::WA_TransparentForMouseEvents));
     fixture_->bridge.attach(fixture_->node);
     QTRY_VERIFY(fixture_->window->findChild<Banner*>("banner_core") == nullptr);
-    QVERIFY(fixture_->window->findChild<QStackedWidget*>()->graphicsEffect() == nullptr);
+    QVERIFY(!veil->isVisible());
   }
   void banners_stand_in_the_order_of_urgency() {
     BannerContent content;
