@@ -31,12 +31,12 @@ Expected<void> show_rules(CommandContext& context) {
   return {};
 }
 
-// "off" takes the rules up again; no duration: as long as possible, which is to the next change of the
+// "end" takes the rules up again; no duration: as long as possible, which is to the next change of the
 // schedule.
 Expected<void> anyway(const std::string& text, CommandContext& context) {
   std::chrono::seconds duration =
       text.empty() ? std::chrono::seconds(std::chrono::hours(24)) : std::chrono::seconds(0);
-  if (!text.empty() && text != "off") {
+  if (!text.empty() && text != "end") {
     NS_ASSIGN_OR_RETURN(duration, parse_duration(text, context.clock.wall_now()));
   }
   NS_ASSIGN_OR_RETURN(const auto client, CoreClient::attach(context));
@@ -75,10 +75,10 @@ void add_contribute_command(CLI::App& root, CommandContext& context) {
   CLI::App& override_rules = add_command(
       command, "anyway",
       "Train whatever the rules say (battery, schedule, …) for a while; a pause of your own holds",
-      {"neuroshardd contribute anyway 2h", "neuroshardd contribute anyway off"});
+      {"neuroshardd contribute anyway 2h", "neuroshardd contribute anyway end"});
   override_rules.add_option("duration", *duration,
                             "2h, 90min, tomorrow; without: a day. It ends at the schedule's next change at "
-                            "the latest. off: obey again");
+                            "the latest. end: obey again");
   set_body(override_rules, context, [duration, &context] { return anyway(*duration, context); });
 }
 

@@ -111,8 +111,10 @@ void TestContribute::battery_pauses_and_anyway_goes_on() {
   QVERIFY2(anyway.ok(), anyway.text().constData());
   QVERIFY(json_lines(anyway.out).value(0)["overridden_until_ms"].isDouble());
   QVERIFY(!until_state("battery", "training").isEmpty());
-  QVERIFY(command({"contribute", "anyway", "off"}, "battery").ok());
-  QVERIFY(!until_state("battery", "paused").isEmpty());
+  QVERIFY(command({"contribute", "anyway", "end"}, "battery").ok());
+  const QJsonObject obeying = until_state("battery", "paused");
+  QVERIFY(obeying["contributing"].toBool());
+  QVERIFY(obeying["overridden_until_ms"].isNull());
   QCOMPARE(command({"contribute", "anyway", "soon"}, "battery").exit_code, 64);
   QVERIFY(command({"set", "pause_on_battery", "never"}, "battery").ok());
   QVERIFY(!until_state("battery", "training").isEmpty());
