@@ -75,7 +75,7 @@ DataPage::DataPage(const Context& context, QWidget* parent) : Page(context, pare
 QWidget* DataPage::build_facts() {
   auto* card = new Card(tr("Training text"));
   auto* grid = new QGridLayout;
-  grid->setHorizontalSpacing(2 * grid_step);
+  grid->setHorizontalSpacing(grid_step);
   source_ = fact(grid, tr("Source"), "data_source");
   manifest_ = fact(grid, tr("Dataset"), "data_manifest");
   training_ = fact(grid, tr("For training"), "data_training");
@@ -97,7 +97,7 @@ QWidget* DataPage::build_facts() {
 QWidget* DataPage::build_tokenizer_facts() {
   auto* card = new Card(tr("Tokenizer"));
   auto* grid = new QGridLayout;
-  grid->setHorizontalSpacing(2 * grid_step);
+  grid->setHorizontalSpacing(grid_step);
   vocabulary_ = fact(grid, tr("Vocabulary"), "tokenizer_vocabulary");
   merges_ = fact(grid, tr("Learned merges"), "tokenizer_merges");
   per_token_ = fact(grid, tr("Text per token"), "tokenizer_bytes");

@@ -2,8 +2,10 @@
 
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QResizeEvent>
 #include <QStyle>
 #include <QVBoxLayout>
+#include <algorithm>
 
 namespace neuroshard::ui {
 
@@ -21,8 +23,31 @@ QLabel* make_label(const QString& text, const char* role, QWidget* parent) {
   return label;
 }
 
+namespace {
+
+// Lines that wrap need more height where they are narrow, and layouts inside a scroll area do not ask: they
+// squeeze them.
+class Paragraph final : public QLabel {
+ public:
+  using QLabel::QLabel;
+  QSize minimumSizeHint() const override {
+    const QSize least = QLabel::minimumSizeHint();
+    return {least.width(), std::max(least.height(), heightForWidth(width()))};
+  }
+
+ protected:
+  void resizeEvent(QResizeEvent* event) override {
+    QLabel::resizeEvent(event);
+    if (event->oldSize().width() != event->size().width()) updateGeometry();
+  }
+};
+
+}  // namespace
+
 QLabel* make_paragraph(const QString& text, const char* role, QWidget* parent) {
-  QLabel* label = make_label(text, role, parent);
+  auto* label = new Paragraph(text, parent);
+  label->setTextFormat(Qt::PlainText);
+  if (role != nullptr) label->setProperty("role", QString::fromLatin1(role));
   label->setWordWrap(true);
   return label;
 }
