@@ -24,6 +24,7 @@ dht             lookups in the hash table at 100 to 10,000 simulated members, wi
 bench           neuroshardd bench
 bench-peers     training beside a well-configured PyTorch, interleaved, with the losses of both (BENCH_ROWS: some rows only)
 bf16-loss       what bf16 does to the loss after 100 steps: several texts and first weights, ours and PyTorch (needs bf16 units)
+app             the desktop app with the real core: set-up to training, faults, a screen reader
 screenshots     every page of the app as PNG: light, dark, 100 and 200 %, normal, narrow, English, pseudo-locale, mirrored
 gui             the window's budgets under Xvfb: start, page switch, longest event, idle, memory, 10,000 log lines/s
 bare-debian     both commands of the README in a bare Debian 12 made by debootstrap (root)
@@ -284,6 +285,13 @@ target_bf16_loss() {
   entry_head
   sed -n '/^[a-z0-9]*: /,$p' "$STATE/study.log" | sed 's/^/    /'
   return $status
+}
+
+target_app() {
+  install_packages build test
+  build_release
+  ctest --test-dir build/release -L '^long$' -R '^test_app_' --output-on-failure
+  entry_head
 }
 
 target_screenshots() {
