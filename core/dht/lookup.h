@@ -30,8 +30,8 @@ struct LookupOptions {
   std::size_t quorum = 6;     // paths that found the value
   std::size_t per_group = 2;  // members of one address group that are asked; 0 = no limit
   int tries = 2;              // calls to one member, the later ones only when a path has nobody else to ask
-  int source_failures =
-      3;  // contacts from one answer that may fail, none answering, before the rest is dropped
+  // Contacts from one answer that may fail, none answering, before the rest of that answer is dropped.
+  int source_failures = 3;
 };
 
 // A contact that the lookup knows at its end. `source` tells whose answer named it first; equal numbers, one
