@@ -19,7 +19,8 @@ endif()
 
 find_program(NS_CCACHE ccache)
 if(NS_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${NS_CCACHE}")
+  # Units that use a precompiled header are kept by ccache only when told that macros in it are of no matter.
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND};-E;env;CCACHE_SLOPPINESS=pch_defines,time_macros;${NS_CCACHE}")
   set(CMAKE_C_COMPILER_LAUNCHER "${NS_CCACHE}")
 endif()
 
@@ -29,6 +30,9 @@ add_library(ns_options INTERFACE)
 # contract say so in their own folder.
 target_compile_options(ns_options INTERFACE -ffp-contract=off)
 target_compile_definitions(ns_options INTERFACE QT_NO_KEYWORDS)
+if(NS_CCACHE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(ns_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)  # lets ccache see the header
+endif()
 
 # Warnings stand apart so that units which see third-party headers with warnings of their own can leave them out.
 add_library(ns_warnings INTERFACE)
