@@ -15,7 +15,7 @@
 #include "core/control/detail/dispatch.h"
 #include "core/control/detail/event_hub.h"
 #include "core/control/detail/tls_identity.h"
-#include "core/platform/loopback_listener.h"
+#include "core/platform/bounded_listener.h"
 #include "core/platform/private_directory.h"
 
 namespace neuroshard::control {
@@ -364,14 +364,15 @@ class ControlServer final : public Server {
     gate_.reset();
   }
 
-  std::string address() const override { return fmt::format("127.0.0.1:{}", listener_->port()); }
+  std::string address() const override { return platform::to_text(listener_->endpoint()); }
 
   Expected<void> start(const node::Node& node) {
     detail::prepare_grpc();
     NS_RETURN_IF_ERROR(platform::make_private_directory(options_.runtime_directory));
     NS_ASSIGN_OR_RETURN(const detail::TlsIdentity identity,
                         detail::make_tls_identity(services_.clock.wall_now()));
-    NS_ASSIGN_OR_RETURN(listener_, platform::LoopbackListener::open(options_.limits.connections));
+    NS_ASSIGN_OR_RETURN(listener_, platform::BoundedListener::open({platform::IpAddress::v4(127, 0, 0, 1), 0},
+                                                                   options_.limits.connections));
     build(identity);
     if (!server_) return make_error(ErrorCode::Internal, "gRPC can't start the control service");
     // The connections' own thread, for as long as the service lives.
@@ -442,7 +443,7 @@ class ControlServer final : public Server {
   const std::string cookie_;
   std::string path_;  // of control.json, once it is written
   ControlService service_;
-  std::unique_ptr<platform::LoopbackListener> listener_;
+  std::unique_ptr<platform::BoundedListener> listener_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Executor> gate_;

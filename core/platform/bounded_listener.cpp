@@ -1,4 +1,4 @@
-#include "core/platform/loopback_listener.h"
+#include "core/platform/bounded_listener.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ namespace {
 constexpr int backlog = 16;
 constexpr int pause_ms = 100;  // when the process has no descriptors left
 
-class Listener final : public LoopbackListener {
+class Listener final : public BoundedListener {
  public:
   explicit Listener(std::size_t max_connections) : max_connections_(max_connections) {}
   ~Listener() override {
@@ -31,22 +31,26 @@ class Listener final : public LoopbackListener {
       if (descriptor >= 0) close(descriptor);
   }
 
-  Expected<void> listen_now() {
-    socket_ = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(address);
+  Expected<void> listen_now(const Endpoint& at) {
+    sockaddr_storage address{};
+    socklen_t size = fill(at, &address);
     auto* const any = reinterpret_cast<sockaddr*>(&address);
+    socket_ = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const int on = 1, off = 0;
+    if (socket_ >= 0 && at.port != 0) setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    if (socket_ >= 0 && address.ss_family == AF_INET6)
+      setsockopt(socket_, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
     if (socket_ < 0 || bind(socket_, any, size) != 0 || listen(socket_, backlog) != 0 ||
         getsockname(socket_, any, &size) != 0 || pipe2(wake_.data(), O_NONBLOCK | O_CLOEXEC) != 0) {
-      return make_error(ErrorCode::Io, fmt::format("can't listen on 127.0.0.1: {}", std::strerror(errno)));
+      return cannot_listen(at, errno);
     }
-    port_ = ntohs(address.sin_port);
+    endpoint_ = at;
+    endpoint_.port = ntohs(address.ss_family == AF_INET ? reinterpret_cast<sockaddr_in*>(any)->sin_port
+                                                        : reinterpret_cast<sockaddr_in6*>(any)->sin6_port);
     return {};
   }
 
-  std::uint16_t port() const override { return port_; }
+  Endpoint endpoint() const override { return endpoint_; }
   std::size_t refused() const override { return refused_.load(); }
   void stop() override {
     const char byte = 0;
@@ -67,6 +71,37 @@ class Listener final : public LoopbackListener {
   }
 
  private:
+  static socklen_t fill(const Endpoint& at, sockaddr_storage* address) {
+    if (at.ip.is_v4()) {
+      auto* const v4 = reinterpret_cast<sockaddr_in*>(address);
+      v4->sin_family = AF_INET;
+      v4->sin_port = htons(at.port);
+      std::memcpy(&v4->sin_addr, at.ip.bytes.data() + 12, 4);
+      return sizeof(sockaddr_in);
+    }
+    auto* const v6 = reinterpret_cast<sockaddr_in6*>(address);
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons(at.port);
+    std::memcpy(&v6->sin6_addr, at.ip.bytes.data(), at.ip.bytes.size());
+    return sizeof(sockaddr_in6);
+  }
+
+  static Error cannot_listen(const Endpoint& at, int number) {
+    ErrorCode code = ErrorCode::Io;
+    std::string why = std::strerror(number);
+    if (number == EADDRINUSE) {
+      code = ErrorCode::Busy;
+      why = "another program listens there; choose another port";
+    } else if (number == EACCES) {
+      code = ErrorCode::Denied;
+      why += "; ports from 1024 on need no rights";
+    } else if (number == EADDRNOTAVAIL) {
+      code = ErrorCode::InvalidArgument;
+      why = "this machine has no such address";
+    }
+    return make_error(code, fmt::format("can't listen on {}: {}", to_text(at), why));
+  }
+
   void accept_one(const std::function<void(int)>& take) {
     const int connection = accept4(socket_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (connection < 0) {
@@ -104,17 +139,18 @@ class Listener final : public LoopbackListener {
   const std::size_t max_connections_;
   int socket_ = -1;
   std::array<int, 2> wake_{-1, -1};
-  std::uint16_t port_ = 0;
+  Endpoint endpoint_;
   std::vector<int> open_;  // one descriptor of each open connection
   std::atomic<std::size_t> refused_{0};
 };
 
 }  // namespace
 
-Expected<std::unique_ptr<LoopbackListener>> LoopbackListener::open(std::size_t max_connections) {
+Expected<std::unique_ptr<BoundedListener>> BoundedListener::open(const Endpoint& at,
+                                                                 std::size_t max_connections) {
   auto listener = std::make_unique<Listener>(max_connections);
-  NS_RETURN_IF_ERROR(listener->listen_now());
-  return std::unique_ptr<LoopbackListener>(std::move(listener));
+  NS_RETURN_IF_ERROR(listener->listen_now(at));
+  return std::unique_ptr<BoundedListener>(std::move(listener));
 }
 
 }  // namespace neuroshard::platform

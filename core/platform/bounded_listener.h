@@ -1,4 +1,4 @@
-// A listening socket on 127.0.0.1 that bounds how many connections are open at the same time, the silent ones
+// A listening TCP socket that bounds how many connections are open at the same time, the silent ones
 // included: a program that opens a thousand of them must not cost the process its file descriptors.
 #pragma once
 
@@ -8,16 +8,19 @@
 #include <memory>
 
 #include "core/base/expected.h"
+#include "core/platform/ip_address.h"
 
 namespace neuroshard::platform {
 
-class LoopbackListener {
+class BoundedListener {
  public:
-  // Listens at once, on a port that the system chooses.  Errors: Io.
-  static Expected<std::unique_ptr<LoopbackListener>> open(std::size_t max_connections);
-  virtual ~LoopbackListener() = default;
+  // Listens at once; the system chooses a port in place of 0. The address "::" takes IPv4 connections too.
+  // Errors: Busy (the port is taken), Denied (a port below 1024), InvalidArgument (no address of this
+  // machine), Io.
+  static Expected<std::unique_ptr<BoundedListener>> open(const Endpoint& at, std::size_t max_connections);
+  virtual ~BoundedListener() = default;
 
-  virtual std::uint16_t port() const = 0;
+  virtual Endpoint endpoint() const = 0;  // with the port that was given
   // Blocks until stop(): gives each connection (a non-blocking socket, owned by the receiver from then on) to
   // `take`, and closes at once those beyond the bound. A place is free again when either side has shut the
   // connection down.  Threads: one at a time.
