@@ -1,16 +1,57 @@
 #include "ui/widgets/toggle_switch.h"
 
+#include <QAccessible>
+#include <QAccessibleWidget>
 #include <QPainter>
 
 #include "ui/theme/theme.h"
 
 namespace neuroshard::ui {
 namespace {
+
 constexpr int track_width = 40, track_height = 22, gap = 8, frame = 4;
+
+// Qt's own interface of a checkable button changes its state without a click, so that whoever waits for
+// clicked() never hears of a screen reader's press. Here the press is a click.
+class AccessibleSwitch final : public QAccessibleWidget {
+ public:
+  explicit AccessibleSwitch(QAbstractButton* button)
+      : QAccessibleWidget(button, QAccessible::CheckBox), button_(button) {}
+
+  QString text(QAccessible::Text kind) const override {
+    const QString text = QAccessibleWidget::text(kind);
+    return text.isEmpty() && kind == QAccessible::Name ? button_->text() : text;
+  }
+  QAccessible::State state() const override {
+    QAccessible::State state = QAccessibleWidget::state();
+    state.checkable = true;
+    state.checked = button_->isChecked();
+    return state;
+  }
+  QStringList actionNames() const override {
+    QStringList names;
+    if (button_->isEnabled()) names << toggleAction();
+    return names << QAccessibleWidget::actionNames();
+  }
+  void doAction(const QString& name) override {
+    if (name != toggleAction() && name != pressAction()) return QAccessibleWidget::doAction(name);
+    if (button_->isEnabled()) button_->click();
+  }
+
+ private:
+  QAbstractButton* button_;  // this goes with its widget
+};
+
+QAccessibleInterface* make_accessible(const QString&, QObject* object) {
+  auto* button = qobject_cast<ToggleSwitch*>(object);
+  return button == nullptr ? nullptr : new AccessibleSwitch(button);  // NOLINT: Qt's cache owns it
+}
+
 }  // namespace
 
 ToggleSwitch::ToggleSwitch(const Theme& theme, const QString& text, QWidget* parent)
     : QAbstractButton(parent), theme_(theme) {
+  QAccessible::installFactory(make_accessible);  // once, however often it is said
   setCheckable(true);
   setText(text);
   setFocusPolicy(Qt::StrongFocus);
