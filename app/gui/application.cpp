@@ -71,6 +71,7 @@ ui::Page::Context Application::page_context(const QString& core_program) {
   ui::Page::Context context{*bridge_, *theme_, clock_};
   context.preferences = preferences_.get();
   context.core_program = core_program;
+  context.core_life = [this] { return core_life(); };
   return context;
 }
 
@@ -188,13 +189,18 @@ void Application::quit() {
   stopping_->show();
 }
 
+std::optional<ui::CoreLife> Application::core_life() const {
+  if (data_missing_)
+    return ui::CoreLife{ui::DisplayState::Error, tr("Needs you"), tr("the data disk is missing")};
+  return CoreWords::life(supervisor_->status());
+}
+
 void Application::on_core_status() {
   const CoreStatus& status = supervisor_->status();
   const CoreActions actions{[this] { supervisor_->start(); }, [this] { supervisor_->restart(false); },
                             [this] { supervisor_->restart(false); }};
-  tray_->set_trouble(data_missing_ ? ui::CoreTrouble{ui::DisplayState::Error, tr("Needs you"),
-                                                     tr("the data disk is missing")}
-                                   : CoreWords::trouble(status));
+  tray_->set_core_life(core_life());
+  window_->core_life_changed();
   here_->setVisible(status.remote);
   const bool running = status.phase == CorePhase::Running;
   window_->clear_banner(running ? core_banner : life_banner);

@@ -88,6 +88,7 @@ class Application final : public QObject {
   void check_data();  // now and then, while a core runs
   void gate(const std::function<void(bool)>& allowed);
   DataChoice data_choice() const;
+  std::optional<ui::CoreLife> core_life() const;
   void on_core_status();
   void on_attached(const std::shared_ptr<node::Node>& node);
   void on_event(const node::Event& event);

@@ -91,23 +91,23 @@ std::optional<BannerContent> CoreWords::banner(const CoreStatus& status, const C
   return std::nullopt;
 }
 
-std::optional<ui::CoreTrouble> CoreWords::trouble(const CoreStatus& status) {
+std::optional<ui::CoreLife> CoreWords::life(const CoreStatus& status) {
   using ui::DisplayState;
   switch (status.phase) {
-    case CorePhase::Closed: return ui::CoreTrouble{DisplayState::Idle, tr("Not running"), {}};
+    case CorePhase::Closed: return ui::CoreLife{DisplayState::Idle, tr("Not running"), {}};
     case CorePhase::Looking:
-    case CorePhase::Starting: return ui::CoreTrouble{DisplayState::Syncing, tr("Starting"), {}};
+    case CorePhase::Starting: return ui::CoreLife{DisplayState::Syncing, tr("Starting"), {}};
     case CorePhase::Running: return std::nullopt;
-    case CorePhase::Stopping: return ui::CoreTrouble{DisplayState::Syncing, tr("Stopping"), {}};
+    case CorePhase::Stopping: return ui::CoreLife{DisplayState::Syncing, tr("Stopping"), {}};
     case CorePhase::Stopped:
-      if (!status.crashed) return ui::CoreTrouble{DisplayState::Idle, tr("Stopped"), {}};
+      if (!status.crashed) return ui::CoreLife{DisplayState::Idle, tr("Stopped"), {}};
       break;
     case CorePhase::Waiting:
     case CorePhase::Failed:
     case CorePhase::WrongVersion: break;
   }
   const auto content = banner(status, {});
-  return ui::CoreTrouble{DisplayState::Error, tr("Needs you"), content ? content->title : QString()};
+  return ui::CoreLife{DisplayState::Error, tr("Needs you"), content ? content->title : QString()};
 }
 
 }  // namespace neuroshard::gui

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "app/gui/core_supervisor.h"
-#include "ui/tray/tray_text.h"
+#include "ui/text/state_text.h"
 #include "ui/widgets/banner.h"
 
 namespace neuroshard::gui {
@@ -22,7 +22,8 @@ class CoreWords {
  public:
   // Nothing to say: no banner.
   static std::optional<ui::BannerContent> banner(const CoreStatus& status, const CoreActions& actions);
-  static std::optional<ui::CoreTrouble> trouble(const CoreStatus& status);
+  // For the pill, the tray and its tooltip; nothing while a core answers.
+  static std::optional<ui::CoreLife> life(const CoreStatus& status);
 };
 
 }  // namespace neuroshard::gui

@@ -209,7 +209,8 @@ void OverviewPage::refresh(const node::Snapshot& snapshot) {
 }
 
 void OverviewPage::show_state(const node::Snapshot& snapshot) {
-  const StateText state = StateWords::describe(&snapshot, bridge().attached(), clock().wall_now());
+  const StateText state =
+      StateWords::describe(&snapshot, bridge().attached(), context().core_life(), clock().wall_now());
   if (shown_state_ != state.icon) {
     shown_state_ = state.icon;
     state_icon_->setPixmap(

@@ -5,9 +5,11 @@
 #include <QString>
 #include <QWidget>
 #include <functional>
+#include <optional>
 
 #include "core/base/clock.h"
 #include "core/node/snapshot.h"
+#include "ui/text/state_text.h"
 
 namespace neuroshard::ui {
 
@@ -28,6 +30,8 @@ class Page : public QWidget {
     std::function<void(const QString& key, const QString& detail)> navigate = {};
     Preferences* preferences = nullptr;  // what belongs to the app itself; null = its settings are not shown
     QString core_program = {};           // neuroshardd, for diagnostics; empty = not known
+    // What the app knows of a core that does not answer ("Starting"); nothing = it answers, or nobody knows.
+    std::function<std::optional<CoreLife>()> core_life = [] { return std::nullopt; };
   };
 
   explicit Page(const Context& context, QWidget* parent = nullptr) : QWidget(parent), context_(context) {}

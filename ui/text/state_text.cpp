@@ -59,7 +59,8 @@ Tone StateWords::tone(node::Severity severity) {
   return Tone::Danger;
 }
 
-StateText StateWords::describe(const node::Snapshot* snapshot, bool attached, WallTime now) {
+StateText StateWords::describe(const node::Snapshot* snapshot, bool attached,
+                               const std::optional<CoreLife>& life, WallTime now) {
   const auto state = [](DisplayState display, Tone tone, const char* icon, const QString& word) {
     StateText text;
     text.display = display;
@@ -71,6 +72,15 @@ StateText StateWords::describe(const node::Snapshot* snapshot, bool attached, Wa
   if (!attached || snapshot == nullptr) {
     if (snapshot == nullptr && attached)
       return state(DisplayState::Syncing, Tone::Info, "state-syncing", tr("Connecting"));
+    if (life) {
+      const char* icon = life->display == DisplayState::Syncing ? "state-syncing"
+                         : life->display == DisplayState::Idle  ? "state-idle"
+                                                                : "state-danger";
+      const Tone tone = life->display == DisplayState::Error ? Tone::Danger : Tone::Info;
+      StateText text = state(life->display, tone, icon, life->word);
+      text.reason = life->reason;
+      return text;
+    }
     StateText gone = state(DisplayState::Error, Tone::Danger, "state-danger", tr("Core not running"));
     gone.reason = tr("nothing is trained until it runs again");
     return gone;

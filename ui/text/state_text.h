@@ -5,6 +5,7 @@
 #include <QCoreApplication>
 #include <QString>
 #include <QStringList>
+#include <optional>
 
 #include "core/node/snapshot.h"
 
@@ -17,6 +18,13 @@ QString tone_name(Tone tone);  // "working", as the style sheet has it
 // The six states of the tray, told apart by shape.
 enum class DisplayState { Training, Idle, Paused, Syncing, Warning, Error };
 QString tray_icon_name(DisplayState state);  // in resources/icons
+
+// What the app knows of the core's life while none answers: "Starting", "Needs you: the core crashed".
+struct CoreLife {
+  DisplayState display = DisplayState::Error;
+  QString word;
+  QString reason;
+};
 
 struct StateText {
   DisplayState display = DisplayState::Idle;
@@ -31,8 +39,10 @@ struct StateText {
 class StateWords {
   Q_DECLARE_TR_FUNCTIONS(neuroshard::ui::StateWords)
  public:
-  // snapshot may be null (none has come yet); attached: a core answers.
-  static StateText describe(const node::Snapshot* snapshot, bool attached, WallTime now);
+  // snapshot may be null (none has come yet); attached: a core answers. `life` is used while none does;
+  // without it nothing is known but that.
+  static StateText describe(const node::Snapshot* snapshot, bool attached,
+                            const std::optional<CoreLife>& life, WallTime now);
   static QString severity(node::Severity severity);
   static Tone tone(node::Severity severity);
 };

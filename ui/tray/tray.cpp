@@ -100,8 +100,8 @@ void Tray::build_menu() {
   menu_->addAction(tr("Quit"), this, &Tray::quit_requested);
 }
 
-void Tray::set_trouble(std::optional<CoreTrouble> trouble) {
-  trouble_ = std::move(trouble);
+void Tray::set_core_life(std::optional<CoreLife> life) {
+  life_ = std::move(life);
   refresh();
 }
 
@@ -109,7 +109,7 @@ void Tray::refresh() {
   const auto snapshot = bridge_.snapshot();
   const bool attached = bridge_.attached() && snapshot != nullptr;
   const TrayView before =
-      std::exchange(view_, TrayWords::describe(snapshot.get(), attached, trouble_, clock_.wall_now()));
+      std::exchange(view_, TrayWords::describe(snapshot.get(), attached, life_, clock_.wall_now()));
   const bool can_steer = attached && !snapshot->safe_mode;
   contribute_->setEnabled(can_steer);
   contribute_->setChecked(attached && snapshot->contributing);

@@ -33,7 +33,7 @@ class Tray final : public QObject {
   // Whether an icon can be seen now: there is a host for it.
   bool available() const;
   // What the app knows of a core that does not answer; nothing = it answers, or nobody knows.
-  void set_trouble(std::optional<CoreTrouble> trouble);
+  void set_core_life(std::optional<CoreLife> life);
   // Shown by the desktop, if there is an icon.
   void notify(const QString& title, const QString& text, bool urgent);
 
@@ -61,7 +61,7 @@ class Tray final : public QObject {
   const Clock& clock_;
   QTimer host_timer_;
   bool available_ = false;
-  std::optional<CoreTrouble> trouble_;
+  std::optional<CoreLife> life_;
   TrayView view_;
   std::optional<DisplayState> shown_icon_;
   std::unique_ptr<QMenu> menu_;

@@ -5,14 +5,8 @@
 namespace neuroshard::ui {
 
 TrayView TrayWords::describe(const node::Snapshot* snapshot, bool attached,
-                             const std::optional<CoreTrouble>& trouble, WallTime now) {
-  StateText state = StateWords::describe(snapshot, attached, now);
-  if (!attached && trouble) {
-    state.display = trouble->display;
-    state.word = trouble->word;
-    state.reasons.clear();
-    state.reason = trouble->reason;
-  }
+                             const std::optional<CoreLife>& life, WallTime now) {
+  const StateText state = StateWords::describe(snapshot, attached, life, now);
   TrayView view;
   view.display = state.display;
   const QString why = state.reasons.isEmpty() ? state.reason : state.reasons.join(tr("; "));

@@ -5,17 +5,9 @@
 #include <QString>
 #include <optional>
 
-#include "core/node/snapshot.h"
 #include "ui/text/state_text.h"
 
 namespace neuroshard::ui {
-
-// What the app knows of the core's life while no core answers: "Starting", with the reason.
-struct CoreTrouble {
-  DisplayState display = DisplayState::Error;
-  QString word;
-  QString reason;
-};
 
 struct TrayView {
   DisplayState display = DisplayState::Idle;
@@ -26,9 +18,9 @@ struct TrayView {
 class TrayWords {
   Q_DECLARE_TR_FUNCTIONS(neuroshard::ui::TrayWords)
  public:
-  // snapshot may be null. `trouble` replaces what StateWords says of a core that does not answer.
-  static TrayView describe(const node::Snapshot* snapshot, bool attached,
-                           const std::optional<CoreTrouble>& trouble, WallTime now);
+  // As StateWords::describe().
+  static TrayView describe(const node::Snapshot* snapshot, bool attached, const std::optional<CoreLife>& life,
+                           WallTime now);
 };
 
 }  // namespace neuroshard::ui

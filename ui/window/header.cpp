@@ -133,7 +133,7 @@ void Header::set_title(const QString& title) {
 }
 
 void Header::refresh(const node::Snapshot* snapshot, bool attached) {
-  state_ = StateWords::describe(snapshot, attached, context_.clock.wall_now());
+  state_ = StateWords::describe(snapshot, attached, context_.core_life(), context_.clock.wall_now());
   set_role(pill_, "tone", tone_name(state_.tone));
   if (shown_icon_ != state_.icon) {
     shown_icon_ = state_.icon;

@@ -41,6 +41,9 @@ class MainWindow final : public QMainWindow {
   void show_banner(const QString& key, const BannerContent& content);
   void clear_banner(const QString& key);
 
+  // The context's core_life() has another answer now.
+  void core_life_changed() { refresh(); }
+
   // The menu behind the button in the header: the application adds Quit, Set up again …
   QMenu* menu() const;
   // Asked on close; true = the window may close. Unset: it closes.

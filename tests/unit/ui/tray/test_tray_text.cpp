@@ -63,14 +63,20 @@ void TestTrayText::unknown_is_a_dash() {
 
 void TestTrayText::a_core_that_does_not_answer() {
   const TrayView starting =
-      TrayWords::describe(nullptr, false, CoreTrouble{DisplayState::Syncing, "Starting", {}}, now_);
+      TrayWords::describe(nullptr, false, CoreLife{DisplayState::Syncing, "Starting", {}}, now_);
   QCOMPARE(starting.display, DisplayState::Syncing);
   QCOMPARE(starting.status, QString("Starting"));
+  // The pill in the window says the same, as calmly.
+  const StateText pill =
+      StateWords::describe(nullptr, false, CoreLife{DisplayState::Syncing, "Starting", {}}, now_);
+  QCOMPARE(pill.word, QString("Starting"));
+  QCOMPARE(pill.tone, Tone::Info);
+  QCOMPARE(StateWords::describe(nullptr, false, std::nullopt, now_).tone, Tone::Danger);
   node::Snapshot old;
   old.state = node::RunState::Training;
   old.training.smoothed_loss = 2;
-  const TrayView crashed = TrayWords::describe(
-      &old, false, CoreTrouble{DisplayState::Error, "Needs you", "The core crashed"}, now_);
+  const TrayView crashed =
+      TrayWords::describe(&old, false, CoreLife{DisplayState::Error, "Needs you", "The core crashed"}, now_);
   QCOMPARE(crashed.display, DisplayState::Error);
   QVERIFY(crashed.tooltip.contains("The core crashed"));
   QVERIFY(crashed.tooltip.contains(QString::fromUtf8("Loss —")));  // what was, is not what is
