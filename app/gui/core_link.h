@@ -24,7 +24,7 @@ struct CoreAbsence {
   enum class Kind {
     None,     // no core runs there (or it stopped cleanly)
     Killed,   // it left its control file behind: a crash or a kill
-    Silent,   // its process runs and does not answer (yet, or any more)
+    Silent,   // its process runs and does not answer (yet, or any more: it may be about to end)
     Refused,  // it is there and will not talk to this program: `error` says why
   };
   Kind kind = Kind::None;

@@ -63,6 +63,7 @@ void CoreSupervisor::close() {
   link_.close();
   status_ = {};
   restart_ = false;
+  lost_ = false;
   set_phase(CorePhase::Closed);
 }
 
@@ -81,6 +82,7 @@ void CoreSupervisor::on_present(const CorePresence& core) {
     return;
   }
   node_ = core.node;
+  lost_ = false;
   running_since_ = clock_.monotonic_now();
   status_.crashed = false;
   status_.error = {};
@@ -114,12 +116,14 @@ void CoreSupervisor::on_absent(const CoreAbsence& why) {
         status_.error = why.error;
         return set_phase(CorePhase::Looking);
       }
-      // A process of ours that still runs, or one that does not answer just now: the link tries again.
+      // A process of ours that still runs, or one that does not answer just now: the link tries again. One
+      // that is killed lets go of its connections before it has ended.
       if (launcher_.pid() || why.kind == Kind::Silent) {
+        lost_ = lost_ || was_running;
         if (was_running) set_phase(CorePhase::Looking);
         return;
       }
-      if (!was_running) return launch(false);
+      if (!was_running && !lost_) return launch(false);
       return went(why.kind == Kind::Killed, {}, 0);
     case CorePhase::WrongVersion:
       if (!launcher_.pid() && why.kind != Kind::Silent) launch(false);
@@ -161,6 +165,7 @@ void CoreSupervisor::on_ended(const CoreExit& exit) {
 }
 
 void CoreSupervisor::went(bool was_crash, const QString& said, int code) {
+  lost_ = false;
   status_.said = said;
   status_.crashed = was_crash;
   if (!was_crash) return set_phase(CorePhase::Stopped);

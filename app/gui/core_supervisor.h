@@ -116,6 +116,7 @@ class CoreSupervisor final : public QObject {
   std::vector<MonotonicTime> crashes_;
   Duration next_wait_;
   MonotonicTime next_start_{}, give_up_{}, running_since_{}, launched_{};
+  bool lost_ = false;  // looking for the core that answered until now
   bool quitting_ = false;
   bool restart_ = false, restart_safe_ = false;  // what follows a stop
 };

@@ -1,6 +1,7 @@
 #include "app/gui/remote_core_link.h"
 
 #include <QFile>
+#include <mutex>
 
 #include "core/base/bytes.h"
 #include "core/control/control_file.h"
@@ -25,7 +26,7 @@ CoreAbsence refused(Error error, platform::ProcessIdentity process = {}) {
 // One directory's connection. Lives on the background thread; the node that it gives away shares it.
 class RemoteCoreLink::Session : public std::enable_shared_from_this<Session> {
  public:
-  using Report = std::function<void(std::shared_ptr<control::RemoteNode>, CoreAbsence)>;
+  using Report = std::function<void(CorePresence, CoreAbsence)>;  // a presence without a node: absent
 
   Session(control::ConnectOptions options, Report report)
       : options_(std::move(options)), report_(std::move(report)) {}
@@ -34,10 +35,10 @@ class RemoteCoreLink::Session : public std::enable_shared_from_this<Session> {
   void start(const std::string& control_file) {
     if (!control_file.empty()) {
       if (auto taken = take_in(control_file); !taken.ok())
-        return report_(nullptr, refused(std::move(taken).error()));
+        return report_({}, refused(std::move(taken).error()));
     }
     auto service = control::load_service();
-    if (!service.ok()) return report_(nullptr, refused(std::move(service).error()));
+    if (!service.ok()) return report_({}, refused(std::move(service).error()));
     node_ = service->connect(options_);
     watch_ = node_->watch_link([this] { look(); });
     look();
@@ -64,32 +65,38 @@ class RemoteCoreLink::Session : public std::enable_shared_from_this<Session> {
         as_bytes(control::format_control_file(file)));
   }
 
-  // Any thread of the node's: only values are read and passed on.
+  // Background thread and the node's: only values are read and passed on. One after another, so that what is
+  // reported last is what was seen last.
   void look() {
+    std::lock_guard lock(looking_);
     const control::LinkView view = node_->link();
-    switch (view.state) {
-      case control::LinkState::Connecting: return;
-      case control::LinkState::Connected: return report_(node_, {});
-      case control::LinkState::Lost:
-      case control::LinkState::Refused: break;
+    if (view.state == control::LinkState::Connecting) return;
+    const auto file = control::find_core(options_.runtime_directory, options_.data_directory);
+    if (view.state == control::LinkState::Connected) {
+      last_ = file.ok() ? file->process : platform::ProcessIdentity{};
+      return report_({node_, last_}, {});
     }
     CoreAbsence why;
     why.error = view.error.value_or(make_error(ErrorCode::Unavailable, "the core does not answer"));
-    const auto file = control::find_core(options_.runtime_directory, options_.data_directory);
     if (view.state == control::LinkState::Refused) {
       why.kind = CoreAbsence::Kind::Refused;
       if (file.ok()) why.process = file->process;
-    } else if (!file.ok() && file.error().code == ErrorCode::Unavailable) {
-      why.kind = CoreAbsence::Kind::Killed;
     } else if (file.ok()) {
       why.kind = CoreAbsence::Kind::Silent;
       why.process = file->process;
+    } else if (file.error().code == ErrorCode::Unavailable) {
+      why.kind = CoreAbsence::Kind::Killed;
+    } else if (platform::find_process(last_.pid) == last_ && last_.pid != 0) {
+      why.kind = CoreAbsence::Kind::Silent;  // it serves no longer and still writes: the data is not free yet
+      why.process = last_;
     }
-    report_(nullptr, std::move(why));
+    report_({}, std::move(why));
   }
 
   control::ConnectOptions options_;  // set before the node is made
   const Report report_;
+  std::mutex looking_;
+  platform::ProcessIdentity last_;  // of the core that answered last
   std::shared_ptr<control::RemoteNode> node_;
   std::unique_ptr<node::Subscription> watch_;
 };
@@ -122,13 +129,7 @@ void RemoteCoreLink::start(const QString& data_directory, const QString& control
   options.first_retry = first_retry;
   options.last_retry = last_retry;
   const quint64 generation = ++generation_;
-  auto report = [this, generation, directory = options.data_directory, runtime = options.runtime_directory](
-                    std::shared_ptr<control::RemoteNode> node, CoreAbsence why) {
-    CorePresence core;
-    if (node) {
-      core.node = std::move(node);
-      if (const auto file = control::find_core(runtime, directory); file.ok()) core.process = file->process;
-    }
+  auto report = [this, generation](CorePresence core, CoreAbsence why) {
     QMetaObject::invokeMethod(
         this,
         [this, generation, core = std::move(core), why = std::move(why)] {

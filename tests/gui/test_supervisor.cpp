@@ -83,6 +83,7 @@ class TestSupervisor : public QObject {
   void quit_gives_up_after_the_limit();
   void a_restarted_app_knows_its_own_core();
   void a_core_that_is_silent_is_not_started_twice();
+  void a_core_that_was_silent_before_it_ended_is_told();
   void a_core_that_never_answers_is_told();
   void a_core_that_came_first_is_used();
   void nothing_is_started_without_its_data();
@@ -334,6 +335,30 @@ void TestSupervisor::a_core_that_is_silent_is_not_started_twice() {
   QCOMPARE(launcher_->requests.size(), std::size_t{1});
   link_->come(*launcher_->pid());
   QCOMPARE(phase(), CorePhase::Running);
+}
+
+// A process that is killed lets go of its connections first: silent, and only then gone.
+void TestSupervisor::a_core_that_was_silent_before_it_ended_is_told() {
+  supervisor_->remember({7, 1});
+  open();
+  link_->come(7);
+  link_->go(CoreAbsence::Kind::Silent);
+  QCOMPARE(phase(), CorePhase::Looking);
+  link_->go(CoreAbsence::Kind::Killed);
+  QCOMPARE(phase(), CorePhase::Waiting);
+  QCOMPARE(supervisor_->status().crashes, std::size_t{1});
+  QVERIFY(launcher_->requests.empty());
+  wait(seconds(1));
+  QCOMPARE(launcher_->requests.size(), std::size_t{1});
+
+  init();
+  open();
+  link_->come(8);  // somebody else's
+  link_->go(CoreAbsence::Kind::Silent);
+  link_->go(CoreAbsence::Kind::None);
+  QCOMPARE(phase(), CorePhase::Stopped);
+  QVERIFY(!supervisor_->status().crashed);
+  QVERIFY(launcher_->requests.empty());
 }
 
 void TestSupervisor::a_core_that_never_answers_is_told() {
