@@ -49,20 +49,20 @@ class RemoteCoreLink::Session : public std::enable_shared_from_this<Session> {
   }
 
  private:
-  // An imported control file: kept in a folder of its own, under the name by which it is looked for. The
-  // process that it names is on another computer, so this one's stands in for it.
+  // An invitation to another computer's core (control/remote_access.h): kept in a private folder, wherever
+  // the user has the file.
   Expected<void> take_in(const std::string& control_file) {
     const auto files = storage::make_posix_file_env();
     NS_ASSIGN_OR_RETURN(const Bytes bytes,
                         storage::read_file(*files, control_file, control::max_control_file_bytes));
-    NS_ASSIGN_OR_RETURN(control::ControlFile file, control::parse_control_file(std::string(as_text(bytes))));
-    file.process = platform::own_process();
-    options_.data_directory = file.data_directory;
-    options_.runtime_directory += "/imported";
+    NS_ASSIGN_OR_RETURN(const control::ControlFile file,
+                        control::parse_control_file(std::string(as_text(bytes))));
+    const std::string folder = options_.runtime_directory + "/imported";
     NS_RETURN_IF_ERROR(platform::make_private_directory(options_.runtime_directory));
-    return storage::write_file_atomic(
-        *files, control::control_file_path(options_.runtime_directory, file.data_directory),
-        as_bytes(control::format_control_file(file)));
+    NS_RETURN_IF_ERROR(platform::make_private_directory(folder));
+    options_.control_file = control::control_file_path(folder, file.address);
+    return storage::write_file_atomic(*files, options_.control_file,
+                                      as_bytes(control::format_control_file(file)));
   }
 
   // Background thread and the node's: only values are read and passed on. One after another, so that what is
@@ -71,6 +71,7 @@ class RemoteCoreLink::Session : public std::enable_shared_from_this<Session> {
     std::lock_guard lock(looking_);
     const control::LinkView view = node_->link();
     if (view.state == control::LinkState::Connecting) return;
+    if (!options_.control_file.empty()) return look_elsewhere(view);
     const auto file = control::find_core(options_.runtime_directory, options_.data_directory);
     if (view.state == control::LinkState::Connected) {
       last_ = file.ok() ? file->process : platform::ProcessIdentity{};
@@ -90,6 +91,16 @@ class RemoteCoreLink::Session : public std::enable_shared_from_this<Session> {
       why.kind = CoreAbsence::Kind::Silent;  // it serves no longer and still writes: the data is not free yet
       why.process = last_;
     }
+    report_({}, std::move(why));
+  }
+
+  // No process of this computer.
+  void look_elsewhere(const control::LinkView& view) {
+    if (view.state == control::LinkState::Connected) return report_({node_, {}}, {});
+    CoreAbsence why;
+    why.error = view.error.value_or(make_error(ErrorCode::Unavailable, "the core does not answer"));
+    why.kind =
+        view.state == control::LinkState::Refused ? CoreAbsence::Kind::Refused : CoreAbsence::Kind::Silent;
     report_({}, std::move(why));
   }
 

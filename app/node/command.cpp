@@ -176,6 +176,10 @@ int run_command_line(int argc, char** argv, CommandContext& context) {
   root.set_help_flag("-h,--help", "show this help");
   bool quiet = false;
   root.add_option("--data-dir", context.data_dir, "where this node keeps everything")->type_name("DIR");
+  root.add_option(
+          "--control-file", context.control_file,
+          "an invitation to another machine's node (neuroshardd control invite), to show and steer that one")
+      ->type_name("FILE");
   root.add_option("--profile", context.profile, "network profile: solo, devnet, testnet, mainnet, or a file")
       ->type_name("NAME|FILE");
   root.add_flag("--json", context.json,

@@ -48,6 +48,8 @@ struct CommandContext {
   std::string data_dir;  // --data-dir, NEUROSHARD_DATA_DIR, or the user's default directory
   std::string profile;   // --profile: a built-in name or a file; empty when not given
   bool json = false;     // --json; also known to `output`
+  std::string
+      control_file;  // --control-file: an invitation to the core of another machine; empty when not given
 
   // Ctrl-C, SIGTERM. Set while a body runs.
   StopSignal* stop_signal = nullptr;

@@ -5,6 +5,7 @@ namespace neuroshard::app {
 
 void add_bench_command(CLI::App& root, CommandContext& context);
 void add_checkpoint_command(CLI::App& root, CommandContext& context);
+void add_control_command(CLI::App& root, CommandContext& context);
 void add_diagnostics_command(CLI::App& root, CommandContext& context);
 void add_generate_command(CLI::App& root, CommandContext& context);
 void add_genesis_command(CLI::App& root, CommandContext& context);
@@ -32,6 +33,7 @@ void add_all_commands(CLI::App& root, CommandContext& context) {
   add_stop_command(root, context);
   add_set_command(root, context);
   add_logs_command(root, context);
+  add_control_command(root, context);
   add_train_command(root, context);
   add_generate_command(root, context);
   add_genesis_command(root, context);

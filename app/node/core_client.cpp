@@ -51,9 +51,13 @@ Expected<std::unique_ptr<CoreClient>> CoreClient::look_for(CommandContext& conte
   options.runtime_directory = platform::runtime_directory(platform::process_environment());
   options.program = "neuroshardd";
   options.build = program_version();
-  const auto file = control::find_core(options.runtime_directory, options.data_directory);
+  options.control_file = context.control_file;
+  const auto file = context.control_file.empty()
+                        ? control::find_core(options.runtime_directory, options.data_directory)
+                        : control::read_control_file(context.control_file);
   if (!file.ok()) {
     const ErrorCode code = file.error().code;
+    if (!context.control_file.empty()) return file.error();
     if (code != ErrorCode::NotFound && code != ErrorCode::Unavailable) return file.error();
     *reason = file.error();
     return std::unique_ptr<CoreClient>();

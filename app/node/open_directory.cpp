@@ -90,6 +90,11 @@ void add_setting_flags(CLI::App& command, std::shared_ptr<SettingFlags> flags,
 
 Expected<OpenedDirectory> open_data_directory(CommandContext& context, OpenMode mode,
                                               const SettingFlags& flags) {
+  if (!context.control_file.empty()) {
+    return make_error(ErrorCode::InvalidArgument,
+                      "this command works on a directory of this machine; --control-file is for status, "
+                      "contribute, snooze, finish, stop, set, logs, generate and checkpoint");
+  }
   engine::DataDirectoryOptions options;
   NS_ASSIGN_OR_RETURN(options.path, data_directory_path(context));
   options.profile = context.profile;

@@ -76,16 +76,21 @@ Expected<ControlFile> parse_control_file(const std::string& text) {
   return file;
 }
 
-Expected<ControlFile> find_core(const std::string& runtime_directory, const std::string& data_directory) {
-  const std::string path = control_file_path(runtime_directory, data_directory);
+Expected<ControlFile> read_control_file(const std::string& path) {
   NS_ASSIGN_OR_RETURN(const std::string text, platform::read_private_file(path, max_control_file_bytes));
   auto file = parse_control_file(text);
   if (!file.ok()) return std::move(file).error().with_context(path);
-  const auto process = platform::find_process(file->process.pid);
-  if (!process || *process != file->process) {
+  return file;
+}
+
+Expected<ControlFile> find_core(const std::string& runtime_directory, const std::string& data_directory) {
+  const std::string path = control_file_path(runtime_directory, data_directory);
+  NS_ASSIGN_OR_RETURN(ControlFile file, read_control_file(path));
+  const auto process = platform::find_process(file.process.pid);
+  if (!process || *process != file.process) {
     return make_error(
         ErrorCode::Unavailable,
-        fmt::format("process {} ended without a clean stop and left {} behind", file->process.pid, path));
+        fmt::format("process {} ended without a clean stop and left {} behind", file.process.pid, path));
   }
   return file;
 }

@@ -31,6 +31,10 @@ std::string format_control_file(const ControlFile& file);
 // Strict, any bytes are safe.  Errors: Corrupt.
 Expected<ControlFile> parse_control_file(const std::string& text);
 
+// One that was carried here from another machine. The file's process is not looked for.
+// NotFound, Denied (somebody else's, or open to others), Corrupt.
+Expected<ControlFile> read_control_file(const std::string& path);
+
 // The core that owns `data_directory`, by its file.
 // NotFound: no file. Unavailable: its process has ended (killed). Denied: the file is somebody else's or open
 // to others. Corrupt: not a control file.

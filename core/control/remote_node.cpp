@@ -111,7 +111,8 @@ void RemoteNodeImpl::run() {
 }
 
 Expected<void> RemoteNodeImpl::follow() {
-  auto file = find_core(options_.runtime_directory, options_.data_directory);
+  auto file = options_.control_file.empty() ? find_core(options_.runtime_directory, options_.data_directory)
+                                            : read_control_file(options_.control_file);
   if (!file.ok()) {
     if (file.error().code != ErrorCode::NotFound) return std::move(file).error();
     return make_error(ErrorCode::Unavailable, "no core runs on " + options_.data_directory);

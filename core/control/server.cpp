@@ -1,29 +1,19 @@
-// The control service of a core. Each call has a thread of gRPC's (sixteen watchers and as many commands and
-// questions, then calls are refused); they copy values in and out and never touch the core's state.
+// The control service of a core: its listeners, keys and files. The calls: detail/control_service.h.
 #include <fmt/format.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/resource_quota.h>
 
-#include <atomic>
-#include <future>
-
-#include <proto/control.grpc.pb.h>
 #include "core/base/executor.h"
 #include "core/control/control_file.h"
 #include "core/control/detail/call_rules.h"
-#include "core/control/detail/convert.h"
-#include "core/control/detail/dispatch.h"
-#include "core/control/detail/event_hub.h"
+#include "core/control/detail/control_service.h"
 #include "core/control/detail/tls_identity.h"
+#include "core/control/remote_access.h"
 #include "core/platform/bounded_listener.h"
 #include "core/platform/private_directory.h"
 
 namespace neuroshard::control {
 namespace {
-
-using grpc::ServerContext;
-using grpc::Status;
-namespace wire = detail::wire;
 
 constexpr std::size_t cookie_bytes = 32;
 constexpr std::size_t memory_for_calls = 64u << 20;  // of gRPC, all connections together
@@ -32,350 +22,36 @@ constexpr int idle_ms = 30'000;                      // as one that asks nothing
 constexpr int keepalive_ms = 20'000;                 // between two pings of a connection that has a call
 constexpr int keepalive_answer_ms = 10'000;
 constexpr int calls_per_connection = 32;
-constexpr int spare_threads = 8;                           // that wait for calls, or refuse them
-constexpr Duration poll = std::chrono::milliseconds(200);  // between two looks whether the caller went away
+constexpr int spare_threads = 8;  // that wait for calls, or refuse them
 constexpr std::chrono::milliseconds last_calls{2'000};
 
-// One of a bounded number of places, while it lives.
-class Place {
+std::string make_cookie(crypto::Entropy& entropy) {
+  std::array<std::uint8_t, cookie_bytes> bytes{};
+  entropy.fill({bytes.data(), bytes.size()});
+  return to_hex({bytes.data(), bytes.size()});
+}
+
+// A port that connections come in by, and the thread that hands them to gRPC.
+class Door {
  public:
-  Place(std::atomic<std::size_t>& taken, std::size_t places)
-      : taken_(taken), ok_(taken_.fetch_add(1) < places) {}
-  ~Place() { taken_.fetch_sub(1); }
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
-  bool ok() const { return ok_; }
-
- private:
-  std::atomic<std::size_t>& taken_;
-  const bool ok_;
-};
-
-class ControlService final : public wire::Control::Service {
- public:
-  ControlService(node::Node& node, Logger& logger, const ServerOptions& options, std::string cookie)
-      : node_(node),
-        logger_(logger),
-        options_(options),
-        cookie_(std::move(cookie)),
-        hub_(node, options.limits) {}
-
-  void stop() { hub_.stop(); }
-
-  Status Hello(ServerContext* context, const wire::HelloRequest* request, wire::HelloReply* reply) override {
-    if (const auto allowed = check_caller(*context, /*any_version=*/true); !allowed.ok())
-      return detail::to_status(allowed.error());
-    logger_.debug("control", fmt::format("{} ({}) says hello", request->program().substr(0, 100),
-                                         request->build().substr(0, 40)));
-    reply->mutable_control()->set_major(options_.speaks.major);
-    reply->mutable_control()->set_minor(options_.speaks.minor);
-    reply->set_build(options_.build);
-    reply->set_format(options_.format);
-    for (const char* capability : {"snapshot", "series", "logs", "checkpoints", "settings", "snooze",
-                                   "checkpoint_commands", "generate", "model", "data", "session"})
-      reply->add_capabilities(capability);
-    reply->set_pid(node_.snapshot()->program.pid);
-    return Status::OK;
-  }
-
-  Status Watch(ServerContext* context, const wire::WatchRequest* request,
-               grpc::ServerWriter<wire::Update>* writer) override {
-    if (const auto allowed = check_caller(*context); !allowed.ok()) return detail::to_status(allowed.error());
-    const Place place(watchers_, options_.limits.watchers);
-    if (!place.ok()) {
-      return detail::to_status(make_error(
-          ErrorCode::Exhausted,
-          fmt::format("{} programs follow this core already; close one", options_.limits.watchers)));
-    }
-    detail::EventHub::Watcher watcher(hub_, request->events());
-    std::shared_ptr<const node::Snapshot> seen;
-    wire::Snapshot sent;
-    while (true) {
-      const bool stopping = hub_.stopping();  // looked at first: what came before it is still sent
-      auto batch = watcher.take();
-      const auto view = node_.snapshot();
-      if ((!seen || view->version != seen->version) && !write_snapshot(*view, &sent, writer))
-        return Status::CANCELLED;
-      seen = view;
-      if (batch.too_slow) {
-        return detail::to_status(
-            make_error(ErrorCode::Exhausted,
-                       "this program reads events too slowly; connect again for the latest state"));
-      }
-      if (!write_events(batch, writer)) return Status::CANCELLED;
-      if (stopping) return detail::to_status(make_error(ErrorCode::Unavailable, "the core has stopped"));
-      if (context->IsCancelled()) return Status::CANCELLED;
-      watcher.wait(options_.limits.period);
-    }
-  }
-
-  Status Command(ServerContext* context, const wire::CommandRequest* request,
-                 wire::CommandReply* reply) override {
-    const Place place(calls_, options_.limits.calls);
-    if (const auto allowed = check_call(*context, place); !allowed.ok())
-      return detail::to_status(allowed.error());
-    const auto id = detail::dispatch(node_, *request, [](const std::string&) {});
-    if (!id.ok()) return detail::to_status(id.error());
-    while (true) {
-      const bool stopping = hub_.stopping();
-      if (const auto done = hub_.wait_done(*id, poll)) {
-        if (done->error) return detail::to_status(*done->error);
-        detail::encode(done->result, reply);
-        break;
-      }
-      if (stopping)
-        return detail::to_status(make_error(ErrorCode::Unavailable, "the core stopped before this was done"));
-      if (context->IsCancelled()) return Status::CANCELLED;
-    }
-    reply->set_id(*id);
-    detail::encode(*node_.snapshot(), reply->mutable_snapshot());
-    return Status::OK;
-  }
-
-  Status Run(ServerContext* context, const wire::CommandRequest* request,
-             grpc::ServerWriter<wire::CommandUpdate>* writer) override {
-    const Place place(calls_, options_.limits.calls);
-    if (const auto allowed = check_call(*context, place); !allowed.ok())
-      return detail::to_status(allowed.error());
-    const auto feed = std::make_shared<detail::EventHub::Feed>();
-    const auto id =
-        detail::dispatch(node_, *request, [feed](const std::string& piece) { feed->add_text(piece); });
-    if (!id.ok()) return detail::to_status(id.error());
-    hub_.follow(feed, *id);
-    Status status = tell(*context, *id, *feed, writer);
-    hub_.forget(feed);
-    // Nobody reads the text any more; the other commands were given to be done.
-    if (status.error_code() == grpc::StatusCode::CANCELLED && request->has_generate())
-      static_cast<void>(node_.cancel(*id).ok());
-    return status;
-  }
-
-  Status Cancel(ServerContext* context, const wire::CancelRequest* request, wire::CancelReply*) override {
-    if (const auto allowed = check_caller(*context); !allowed.ok()) return detail::to_status(allowed.error());
-    const auto asked = node_.cancel(request->id());
-    return asked.ok() ? Status::OK : detail::to_status(asked.error());
-  }
-
-  Status ReportSession(ServerContext* context, const wire::SessionReport* request,
-                       wire::SessionReportReply*) override {
-    if (const auto allowed = check_caller(*context); !allowed.ok()) return detail::to_status(allowed.error());
-    const auto taken = node_.report_session(detail::decode(*request));
-    return taken.ok() ? Status::OK : detail::to_status(taken.error());
-  }
-
-  Status QuerySeries(ServerContext* context, const wire::SeriesQuery* request,
-                     wire::SeriesReply* reply) override {
-    return answer<node::Series>(
-        *context,
-        [&](node::Reply<node::Series> done) {
-          return node_.query_series(
-              {request->name().substr(0, 64), request->from_step(), request->to_step(), request->buckets()},
-              std::move(done));
-        },
-        reply);
-  }
-
-  Status QueryLogs(ServerContext* context, const wire::LogQuery* request, wire::LogPage* reply) override {
-    const auto least = static_cast<LogLevel>(std::min(request->least(), 3u));
-    return answer<node::LogPage>(
-        *context,
-        [&](node::Reply<node::LogPage> done) {
-          return node_.query_logs({request->after(), request->limit(), least}, std::move(done));
-        },
-        reply);
-  }
-
-  Status QueryCheckpoints(ServerContext* context, const wire::CheckpointQuery* request,
-                          wire::CheckpointPage* reply) override {
-    return answer<node::CheckpointPage>(
-        *context,
-        [&](node::Reply<node::CheckpointPage> done) {
-          return node_.query_checkpoints({request->after().substr(0, 256), request->limit()},
-                                         std::move(done));
-        },
-        reply);
-  }
-
-  Status QuerySettings(ServerContext* context, const wire::SettingsQuery*,
-                       wire::SettingList* reply) override {
-    return answer<std::vector<node::SettingEntry>>(
-        *context,
-        [&](node::Reply<std::vector<node::SettingEntry>> done) {
-          return node_.query_settings(std::move(done));
-        },
-        reply);
-  }
-
-  Status QueryPrune(ServerContext* context, const wire::PrunePolicy* request,
-                    wire::PrunePreview* reply) override {
-    return answer<node::PrunePreview>(
-        *context,
-        [&](node::Reply<node::PrunePreview> done) {
-          return node_.query_prune(detail::decode(*request), std::move(done));
-        },
-        reply);
-  }
-
-  Status QuerySlots(ServerContext* context, const wire::SlotsQuery*, wire::SlotList* reply) override {
-    return answer<std::vector<node::SlotEntry>>(
-        *context,
-        [&](node::Reply<std::vector<node::SlotEntry>> done) { return node_.query_slots(std::move(done)); },
-        reply);
-  }
-
-  Status QueryExperts(ServerContext* context, const wire::ExpertsQuery*, wire::ExpertList* reply) override {
-    return answer<std::vector<node::ExpertLoad>>(
-        *context,
-        [&](node::Reply<std::vector<node::ExpertLoad>> done) { return node_.query_experts(std::move(done)); },
-        reply);
-  }
-
-  Status QueryData(ServerContext* context, const wire::DataQuery*, wire::Data* reply) override {
-    return answer<node::DataView>(
-        *context, [&](node::Reply<node::DataView> done) { return node_.query_data(std::move(done)); }, reply);
-  }
-
-  Status QueryTokens(ServerContext* context, const wire::TokensQuery* request,
-                     wire::TokenList* reply) override {
-    return answer<std::vector<node::TokenPiece>>(
-        *context,
-        [&](node::Reply<std::vector<node::TokenPiece>> done) {
-          return node_.query_tokens(request->text(), std::move(done));
-        },
-        reply);
-  }
-
- private:
-  Expected<void> check_caller(const ServerContext& context, bool any_version = false) {
-    const auto allowed = detail::check_cookie(context, cookie_);
-    if (!allowed.ok()) {
-      // Powers of two: a flood of wrong cookies must not fill the log.
-      const std::uint64_t count = refused_.fetch_add(1) + 1;
-      if ((count & (count - 1)) == 0)
-        logger_.warning("control", fmt::format("refused {} call(s) without the right cookie", count));
-      return allowed;
-    }
-    return any_version ? allowed : detail::check_version(context, options_.speaks);
-  }
-
-  Expected<void> check_call(const ServerContext& context, const Place& place) {
-    NS_RETURN_IF_ERROR(check_caller(context));
-    if (place.ok()) return {};
-    return make_error(ErrorCode::Busy,
-                      "too many commands and questions are under way; try again in a moment");
-  }
-
-  // What a command tells, until it is done, the caller goes away, or the core stops.
-  Status tell(const ServerContext& context, node::CommandId id, detail::EventHub::Feed& feed,
-              grpc::ServerWriter<wire::CommandUpdate>* writer) {
-    wire::CommandUpdate accepted;
-    accepted.set_accepted(id);
-    if (!writer->Write(accepted)) return Status::CANCELLED;
-    while (true) {
-      const bool stopping = hub_.stopping();
-      auto batch = feed.wait_and_take(poll);
-      wire::CommandUpdate update;
-      if (!batch.text.empty()) {
-        update.set_text(std::move(batch.text));
-        if (!writer->Write(update)) return Status::CANCELLED;
-      }
-      if (batch.progress && !batch.done) {
-        detail::encode(*batch.progress, update.mutable_progress());
-        if (!writer->Write(update)) return Status::CANCELLED;
-      }
-      if (batch.done) {
-        if (batch.done->error) return detail::to_status(*batch.done->error);
-        wire::CommandReply* reply = update.mutable_done();
-        reply->set_id(id);
-        detail::encode(*node_.snapshot(), reply->mutable_snapshot());
-        detail::encode(batch.done->result, reply);
-        return writer->Write(update) ? Status::OK : Status::CANCELLED;
-      }
-      if (stopping)
-        return detail::to_status(make_error(ErrorCode::Unavailable, "the core stopped before this was done"));
-      if (context.IsCancelled()) return Status::CANCELLED;
-    }
-  }
-
-  bool write_snapshot(const node::Snapshot& view, wire::Snapshot* sent,
-                      grpc::ServerWriter<wire::Update>* writer) {
-    wire::Update update;
-    wire::Snapshot whole;
-    detail::encode(view, &whole);
-    *update.mutable_snapshot() = whole;
-    if (sent->full()) detail::leave_out_unchanged(*sent, update.mutable_snapshot());
-    sent->Swap(&whole);
-    return writer->Write(update);
-  }
-
-  bool write_events(const detail::EventHub::Batch& batch, grpc::ServerWriter<wire::Update>* writer) {
-    for (const node::Event& event : batch.events) {
-      wire::Update update;
-      update.set_dropped_steps(batch.dropped_steps);
-      if (detail::encode(event, update.mutable_event()) && !writer->Write(update)) return false;
-    }
-    return true;
-  }
-
-  // Puts a question to the node and waits for the answer, as long as the caller does.
-  template <class T, class Ask, class Message>
-  Status answer(ServerContext& context, const Ask& ask, Message* reply) {
-    const Place place(calls_, options_.limits.calls);
-    if (const auto allowed = check_call(context, place); !allowed.ok())
-      return detail::to_status(allowed.error());
-    const auto promise = std::make_shared<std::promise<Expected<T>>>();
-    auto future = promise->get_future();
-    const Expected<void> asked = ask([promise](Expected<T> value) { promise->set_value(std::move(value)); });
-    if (!asked.ok()) return detail::to_status(asked.error());
-    while (future.wait_for(poll) != std::future_status::ready) {
-      if (context.IsCancelled()) return Status::CANCELLED;
-      if (hub_.stopping())
-        return detail::to_status(make_error(ErrorCode::Unavailable, "the core is stopping"));
-    }
-    const Expected<T> value = future.get();
-    if (!value.ok()) return detail::to_status(value.error());
-    detail::encode(*value, reply);
-    return Status::OK;
-  }
-
-  node::Node& node_;
-  Logger& logger_;
-  const ServerOptions options_;
-  const std::string cookie_;
-  std::atomic<std::size_t> watchers_{0}, calls_{0};
-  std::atomic<std::uint64_t> refused_{0};
-  detail::EventHub hub_;
-};
-
-class ControlServer final : public Server {
- public:
-  ControlServer(node::Node& node, ServerServices services, ServerOptions options)
-      : services_(services),
-        options_(std::move(options)),
-        cookie_(make_cookie(services.entropy)),
-        service_(node, services.logger, options_, cookie_) {}
-
-  ~ControlServer() override {
-    if (!path_.empty()) static_cast<void>(services_.files.remove_file(path_).ok());
-    service_.stop();
+  ~Door() { close(); }
+  void close() {
     if (listener_) listener_->stop();
-    if (server_)
-      server_->Shutdown(std::chrono::system_clock::time_point(services_.clock.wall_now() + last_calls));
     gate_.reset();
   }
 
-  std::string address() const override { return platform::to_text(listener_->endpoint()); }
-
-  Expected<void> start(const node::Node& node) {
-    detail::prepare_grpc();
-    NS_RETURN_IF_ERROR(platform::make_private_directory(options_.runtime_directory));
-    NS_ASSIGN_OR_RETURN(const detail::TlsIdentity identity,
-                        detail::make_tls_identity(services_.clock.wall_now()));
-    NS_ASSIGN_OR_RETURN(listener_, platform::BoundedListener::open({platform::IpAddress::v4(127, 0, 0, 1), 0},
-                                                                   options_.limits.connections));
-    build(identity);
-    if (!server_) return make_error(ErrorCode::Internal, "gRPC can't start the control service");
-    // The connections' own thread, for as long as the service lives.
+  Expected<void> open(const platform::Endpoint& at, std::size_t connections) {
+    NS_ASSIGN_OR_RETURN(listener_, platform::BoundedListener::open(at, connections));
+    return {};
+  }
+  void add_to(grpc::ServerBuilder& builder, const std::string& key, const std::string& certificate) {
+    grpc::SslServerCredentialsOptions tls(GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
+    tls.pem_key_cert_pairs.push_back({key, certificate});
+    acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+        grpc::SslServerCredentials(tls));
+  }
+  void serve() {
     gate_ = make_thread_executor("ns-control", 1);
     const bool posted = gate_->post([this] {
       listener_->serve([this](int descriptor) {
@@ -385,27 +61,83 @@ class ControlServer final : public Server {
       });
     });
     NS_CHECK(posted);
+  }
+  void stop() {
+    if (listener_) listener_->stop();
+  }
+  platform::Endpoint endpoint() const { return listener_->endpoint(); }
+
+ private:
+  std::unique_ptr<platform::BoundedListener> listener_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  std::unique_ptr<Executor> gate_;
+};
+
+class ControlServer final : public Server {
+ public:
+  ControlServer(node::Node& node, ServerServices services, ServerOptions options)
+      : services_(services),
+        options_(std::move(options)),
+        cookies_(make_cookie(services.entropy), options_.data_directory, services.clock),
+        calls_(detail::make_control_calls(node, services.logger, cookies_, options_)) {}
+
+  ~ControlServer() override {
+    if (!path_.empty()) static_cast<void>(services_.files.remove_file(path_).ok());
+    calls_.stop();
+    local_.stop();
+    remote_.stop();
+    if (server_)
+      server_->Shutdown(std::chrono::system_clock::time_point(services_.clock.wall_now() + last_calls));
+    local_.close();
+    remote_.close();
+  }
+
+  std::string address() const override { return platform::to_text(local_.endpoint()); }
+  std::string remote_address() const override {
+    return remote_open_ ? platform::to_text(remote_.endpoint()) : std::string();
+  }
+
+  Expected<void> start(const node::Node& node) {
+    detail::prepare_grpc();
+    NS_RETURN_IF_ERROR(platform::make_private_directory(options_.runtime_directory));
+    NS_ASSIGN_OR_RETURN(const detail::TlsIdentity identity,
+                        detail::make_tls_identity(services_.clock.wall_now()));
+    NS_RETURN_IF_ERROR(local_.open({platform::IpAddress::v4(127, 0, 0, 1), 0}, options_.limits.connections));
+    const std::optional<RemoteAccess> access = open_remote();
+    grpc::ServerBuilder builder;
+    local_.add_to(builder, identity.key, identity.certificate);
+    if (access) remote_.add_to(builder, access->key, access->certificate);
+    build(builder);
+    if (!server_) return make_error(ErrorCode::Internal, "gRPC can't start the control service");
+    local_.serve();
+    if (access) remote_.serve();
+    remote_open_ = access.has_value();
     return write_file(identity, node);
   }
 
  private:
-  static std::string make_cookie(crypto::Entropy& entropy) {
-    std::array<std::uint8_t, cookie_bytes> bytes{};
-    entropy.fill({bytes.data(), bytes.size()});
-    return to_hex({bytes.data(), bytes.size()});
+  // A remote port that can't be opened is no reason to be without the local one.
+  std::optional<RemoteAccess> open_remote() {
+    auto access = load_remote_access(options_.data_directory);
+    if (access.ok() && (!*access || (*access)->invitations.empty())) return std::nullopt;
+    Expected<void> opened = access.ok() ? remote_.open((*access)->listen, options_.limits.connections)
+                                        : Expected<void>(access.error());
+    if (!opened.ok()) {
+      services_.logger.warning("control",
+                               "no other machine can steer this node: " + opened.error().describe());
+      return std::nullopt;
+    }
+    services_.logger.info("control",
+                          fmt::format("{} invited program(s) may steer this node at {}",
+                                      (*access)->invitations.size(), platform::to_text(remote_.endpoint())));
+    return std::move(*access);
   }
 
-  void build(const detail::TlsIdentity& identity) {
-    grpc::SslServerCredentialsOptions tls(GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE);
-    tls.pem_key_cert_pairs.push_back({identity.key, identity.certificate});
+  void build(grpc::ServerBuilder& builder) {
     const auto threads = static_cast<int>(options_.limits.watchers + options_.limits.calls) + spare_threads;
     grpc::ResourceQuota quota("control");
     quota.Resize(memory_for_calls).SetMaxThreads(threads);
-    grpc::ServerBuilder builder;
-    acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
-        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-        grpc::SslServerCredentials(tls));
-    builder.RegisterService(&service_);
+    builder.RegisterService(calls_.service.get());
     builder.SetResourceQuota(quota);
     builder.SetMaxReceiveMessageSize(detail::max_request_bytes);
     builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
@@ -429,7 +161,7 @@ class ControlServer final : public Server {
     file.started = node.snapshot()->program.started;
     file.address = address();
     file.certificate = identity.certificate;
-    file.cookie = cookie_;
+    file.cookie = cookies_.local();
     file.data_directory = options_.data_directory;
     const std::string path = control_file_path(options_.runtime_directory, options_.data_directory);
     NS_RETURN_IF_ERROR(
@@ -440,13 +172,12 @@ class ControlServer final : public Server {
 
   ServerServices services_;
   const ServerOptions options_;
-  const std::string cookie_;
+  const detail::Cookies cookies_;
   std::string path_;  // of control.json, once it is written
-  ControlService service_;
-  std::unique_ptr<platform::BoundedListener> listener_;
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  detail::ControlCalls calls_;
+  Door local_, remote_;
+  bool remote_open_ = false;
   std::unique_ptr<grpc::Server> server_;
-  std::unique_ptr<Executor> gate_;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The control service: a running core on one side, the programs that show and steer it on the other. gRPC
 // over TLS 1.3 on the loopback interface, an ephemeral port; control.json (control_file.h) is how clients
-// find it. The messages, their limits and the rules of versions: proto/README.md.
+// find it. Other machines only by invitation (remote_access.h). The messages, their limits and the rules of
+// versions: proto/README.md.
 //
 // gRPC is behind this header, in a shared library that is loaded when first needed (service_module.h), so
 // that commands which need no service start at once.
@@ -62,6 +63,8 @@ class Server {
  public:
   virtual ~Server() = default;
   virtual std::string address() const = 0;  // "127.0.0.1:43210"
+  // Where invited programs of other machines come in (remote_access.h); empty: nowhere.
+  virtual std::string remote_address() const = 0;
 };
 
 enum class LinkState : std::uint8_t {
@@ -87,6 +90,9 @@ struct LinkView {
 struct ConnectOptions {
   std::string data_directory;
   std::string runtime_directory;
+  // An invitation to the core of another machine (remote_access.h), kept private: it is followed instead of
+  // the two folders.
+  std::string control_file;
   std::string program;  // "neuroshardd status"; for the core's log
   std::string build;
   Version speaks = version;

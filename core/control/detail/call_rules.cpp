@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <grpc/support/log.h>
-#include <openssl/crypto.h>
 
 #include <charconv>
 #include <cstdlib>
@@ -30,14 +29,6 @@ Error wrong_version(Version core, Version program) {
                   to_text(core), to_text(program),
                   core.major > program.major ? "upgrade this program"
                                              : "stop the core and start the installed, newer one"));
-}
-
-Expected<void> check_cookie(const grpc::ServerContextBase& context, const std::string& cookie) {
-  const std::string given = metadata(context, cookie_key);
-  if (given.size() == cookie.size() && CRYPTO_memcmp(given.data(), cookie.data(), cookie.size()) == 0)
-    return {};
-  return make_error(ErrorCode::Denied, given.empty() ? "this call brings no cookie: read it from control.json"
-                                                     : "the cookie is wrong: read it from control.json anew");
 }
 
 Expected<void> check_version(const grpc::ServerContextBase& context, Version own) {

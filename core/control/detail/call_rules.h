@@ -1,4 +1,4 @@
-// What every call must bring: the cookie, and a version of the same major.
+// What every call must bring beside its cookie (cookies.h): a version of the same major.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -19,8 +19,6 @@ std::string to_text(Version version);
 // What a person should do about a core that speaks another major.
 Error wrong_version(Version core, Version program);
 
-// Of the caller: Denied without the right cookie (compared in constant time).
-Expected<void> check_cookie(const grpc::ServerContextBase& context, const std::string& cookie);
 // Unsupported: another major, or none.
 Expected<void> check_version(const grpc::ServerContextBase& context, Version own);
 

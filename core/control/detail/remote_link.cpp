@@ -5,8 +5,20 @@
 #include "core/control/detail/call_rules.h"
 #include "core/control/detail/convert.h"
 #include "core/control/detail/tls_identity.h"
+#include "core/platform/ip_address.h"
 
 namespace neuroshard::control::detail {
+
+namespace {
+
+// As gRPC writes addresses; names are of invitations.
+std::string target_of(const std::string& address) {
+  const auto endpoint = platform::parse_endpoint(address);
+  if (!endpoint.ok()) return "dns:///" + address;
+  return (endpoint->ip.is_v4() ? "ipv4:" : "ipv6:") + address;
+}
+
+}  // namespace
 
 void RemoteLink::sign(grpc::ClientContext* context) const {
   context->AddMetadata(cookie_key, file.cookie);
@@ -23,7 +35,7 @@ std::shared_ptr<const RemoteLink> open_link(ControlFile file, Version speaks) {
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   const auto channel =
-      grpc::CreateCustomChannel("ipv4:" + file.address, grpc::SslCredentials(tls), arguments);
+      grpc::CreateCustomChannel(target_of(file.address), grpc::SslCredentials(tls), arguments);
   return std::make_shared<const RemoteLink>(
       RemoteLink{std::move(file), speaks, v1::Control::NewStub(channel)});
 }
@@ -39,7 +51,9 @@ Error connect_error(const grpc::Status& status, const ControlFile& file) {
                                   file.address));
   }
   return std::move(error).with_context(
-      fmt::format("the core of {} (process {})", file.data_directory, file.process.pid));
+      file.process.pid == 0
+          ? fmt::format("the core at {}", file.address)
+          : fmt::format("the core of {} (process {})", file.data_directory, file.process.pid));
 }
 
 gpr_timespec after(std::chrono::seconds limit) {

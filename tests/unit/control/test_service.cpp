@@ -230,8 +230,10 @@ void TestControlService::series_and_pages() {
   QCOMPARE(loss->buckets.size(), std::size_t{4096});
   QCOMPARE(loss->buckets[9].mean, 10.0);
   std::promise<Expected<node::Series>> unknown;
-  QVERIFY(remote->query_series({"colour", 0, 0, 4}, [&](auto answer) { unknown.set_value(answer); }).ok());
+  fixture_->node.fail_queries(make_error(ErrorCode::NotFound, "there is no history"));
+  QVERIFY(remote->query_series({"loss", 0, 0, 4}, [&](auto answer) { unknown.set_value(answer); }).ok());
   QCOMPARE(unknown.get_future().get().error().code, ErrorCode::NotFound);
+  fixture_->node.fail_queries({});
 
   std::string after;
   std::vector<std::string> names;

@@ -1,0 +1,336 @@
+#include "core/control/detail/control_service.h"
+
+#include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <future>
+
+#include <proto/control.grpc.pb.h>
+#include "core/control/detail/call_rules.h"
+#include "core/control/detail/convert.h"
+#include "core/control/detail/dispatch.h"
+#include "core/control/detail/event_hub.h"
+
+namespace neuroshard::control::detail {
+namespace {
+
+using grpc::ServerContext;
+using grpc::Status;
+
+constexpr Duration poll = std::chrono::milliseconds(200);  // between two looks whether the caller went away
+
+// One of a bounded number of places, while it lives.
+class Place {
+ public:
+  Place(std::atomic<std::size_t>& taken, std::size_t places)
+      : taken_(taken), ok_(taken_.fetch_add(1) < places) {}
+  ~Place() { taken_.fetch_sub(1); }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  bool ok() const { return ok_; }
+
+ private:
+  std::atomic<std::size_t>& taken_;
+  const bool ok_;
+};
+
+class ControlService final : public wire::Control::Service {
+ public:
+  ControlService(node::Node& node, Logger& logger, const Cookies& cookies, const ServerOptions& options)
+      : node_(node), logger_(logger), cookies_(cookies), options_(options), hub_(node, options.limits) {}
+
+  void stop() { hub_.stop(); }
+
+  Status Hello(ServerContext* context, const wire::HelloRequest* request, wire::HelloReply* reply) override {
+    if (const auto allowed = check_caller(*context, /*any_version=*/true); !allowed.ok())
+      return to_status(allowed.error());
+    logger_.debug("control", fmt::format("{} ({}) says hello", request->program().substr(0, 100),
+                                         request->build().substr(0, 40)));
+    reply->mutable_control()->set_major(options_.speaks.major);
+    reply->mutable_control()->set_minor(options_.speaks.minor);
+    reply->set_build(options_.build);
+    reply->set_format(options_.format);
+    for (const char* capability : {"snapshot", "series", "logs", "checkpoints", "settings", "snooze",
+                                   "checkpoint_commands", "generate", "model", "data", "session"})
+      reply->add_capabilities(capability);
+    reply->set_pid(node_.snapshot()->program.pid);
+    return Status::OK;
+  }
+
+  Status Watch(ServerContext* context, const wire::WatchRequest* request,
+               grpc::ServerWriter<wire::Update>* writer) override {
+    if (const auto allowed = check_caller(*context); !allowed.ok()) return to_status(allowed.error());
+    const Place place(watchers_, options_.limits.watchers);
+    if (!place.ok()) {
+      return to_status(make_error(
+          ErrorCode::Exhausted,
+          fmt::format("{} programs follow this core already; close one", options_.limits.watchers)));
+    }
+    EventHub::Watcher watcher(hub_, request->events());
+    std::shared_ptr<const node::Snapshot> seen;
+    wire::Snapshot sent;
+    while (true) {
+      const bool stopping = hub_.stopping();  // looked at first: what came before it is still sent
+      auto batch = watcher.take();
+      const auto view = node_.snapshot();
+      if ((!seen || view->version != seen->version) && !write_snapshot(*view, &sent, writer))
+        return Status::CANCELLED;
+      seen = view;
+      if (batch.too_slow) {
+        return to_status(
+            make_error(ErrorCode::Exhausted,
+                       "this program reads events too slowly; connect again for the latest state"));
+      }
+      if (!write_events(batch, writer)) return Status::CANCELLED;
+      if (stopping) return to_status(make_error(ErrorCode::Unavailable, "the core has stopped"));
+      if (context->IsCancelled()) return Status::CANCELLED;
+      // An invitation that was taken back ends what it opened.
+      if (const auto allowed = cookies_.check(*context); !allowed.ok()) return to_status(allowed.error());
+      watcher.wait(options_.limits.period);
+    }
+  }
+
+  Status Command(ServerContext* context, const wire::CommandRequest* request,
+                 wire::CommandReply* reply) override {
+    const Place place(calls_, options_.limits.calls);
+    if (const auto allowed = check_call(*context, place); !allowed.ok()) return to_status(allowed.error());
+    const auto id = dispatch(node_, *request, [](const std::string&) {});
+    if (!id.ok()) return to_status(id.error());
+    while (true) {
+      const bool stopping = hub_.stopping();
+      if (const auto done = hub_.wait_done(*id, poll)) {
+        if (done->error) return to_status(*done->error);
+        encode(done->result, reply);
+        break;
+      }
+      if (stopping)
+        return to_status(make_error(ErrorCode::Unavailable, "the core stopped before this was done"));
+      if (context->IsCancelled()) return Status::CANCELLED;
+    }
+    reply->set_id(*id);
+    encode(*node_.snapshot(), reply->mutable_snapshot());
+    return Status::OK;
+  }
+
+  Status Run(ServerContext* context, const wire::CommandRequest* request,
+             grpc::ServerWriter<wire::CommandUpdate>* writer) override {
+    const Place place(calls_, options_.limits.calls);
+    if (const auto allowed = check_call(*context, place); !allowed.ok()) return to_status(allowed.error());
+    const auto feed = std::make_shared<EventHub::Feed>();
+    const auto id = dispatch(node_, *request, [feed](const std::string& piece) { feed->add_text(piece); });
+    if (!id.ok()) return to_status(id.error());
+    hub_.follow(feed, *id);
+    Status status = tell(*context, *id, *feed, writer);
+    hub_.forget(feed);
+    // Nobody reads the text any more; the other commands were given to be done.
+    if (status.error_code() == grpc::StatusCode::CANCELLED && request->has_generate())
+      static_cast<void>(node_.cancel(*id).ok());
+    return status;
+  }
+
+  Status Cancel(ServerContext* context, const wire::CancelRequest* request, wire::CancelReply*) override {
+    if (const auto allowed = check_caller(*context); !allowed.ok()) return to_status(allowed.error());
+    const auto asked = node_.cancel(request->id());
+    return asked.ok() ? Status::OK : to_status(asked.error());
+  }
+
+  Status ReportSession(ServerContext* context, const wire::SessionReport* request,
+                       wire::SessionReportReply*) override {
+    if (const auto allowed = check_caller(*context); !allowed.ok()) return to_status(allowed.error());
+    const auto taken = node_.report_session(decode(*request));
+    return taken.ok() ? Status::OK : to_status(taken.error());
+  }
+
+  Status QuerySeries(ServerContext* context, const wire::SeriesQuery* request,
+                     wire::SeriesReply* reply) override {
+    return answer<node::Series>(
+        *context,
+        [&](node::Reply<node::Series> done) {
+          return node_.query_series(
+              {request->name().substr(0, 64), request->from_step(), request->to_step(), request->buckets()},
+              std::move(done));
+        },
+        reply);
+  }
+
+  Status QueryLogs(ServerContext* context, const wire::LogQuery* request, wire::LogPage* reply) override {
+    const auto least = static_cast<LogLevel>(std::min(request->least(), 3u));
+    return answer<node::LogPage>(
+        *context,
+        [&](node::Reply<node::LogPage> done) {
+          return node_.query_logs({request->after(), request->limit(), least}, std::move(done));
+        },
+        reply);
+  }
+
+  Status QueryCheckpoints(ServerContext* context, const wire::CheckpointQuery* request,
+                          wire::CheckpointPage* reply) override {
+    return answer<node::CheckpointPage>(
+        *context,
+        [&](node::Reply<node::CheckpointPage> done) {
+          return node_.query_checkpoints({request->after().substr(0, 256), request->limit()},
+                                         std::move(done));
+        },
+        reply);
+  }
+
+  Status QuerySettings(ServerContext* context, const wire::SettingsQuery*,
+                       wire::SettingList* reply) override {
+    return answer<std::vector<node::SettingEntry>>(
+        *context,
+        [&](node::Reply<std::vector<node::SettingEntry>> done) {
+          return node_.query_settings(std::move(done));
+        },
+        reply);
+  }
+
+  Status QueryPrune(ServerContext* context, const wire::PrunePolicy* request,
+                    wire::PrunePreview* reply) override {
+    return answer<node::PrunePreview>(
+        *context,
+        [&](node::Reply<node::PrunePreview> done) {
+          return node_.query_prune(decode(*request), std::move(done));
+        },
+        reply);
+  }
+
+  Status QuerySlots(ServerContext* context, const wire::SlotsQuery*, wire::SlotList* reply) override {
+    return answer<std::vector<node::SlotEntry>>(
+        *context,
+        [&](node::Reply<std::vector<node::SlotEntry>> done) { return node_.query_slots(std::move(done)); },
+        reply);
+  }
+
+  Status QueryExperts(ServerContext* context, const wire::ExpertsQuery*, wire::ExpertList* reply) override {
+    return answer<std::vector<node::ExpertLoad>>(
+        *context,
+        [&](node::Reply<std::vector<node::ExpertLoad>> done) { return node_.query_experts(std::move(done)); },
+        reply);
+  }
+
+  Status QueryData(ServerContext* context, const wire::DataQuery*, wire::Data* reply) override {
+    return answer<node::DataView>(
+        *context, [&](node::Reply<node::DataView> done) { return node_.query_data(std::move(done)); }, reply);
+  }
+
+  Status QueryTokens(ServerContext* context, const wire::TokensQuery* request,
+                     wire::TokenList* reply) override {
+    return answer<std::vector<node::TokenPiece>>(
+        *context,
+        [&](node::Reply<std::vector<node::TokenPiece>> done) {
+          return node_.query_tokens(request->text(), std::move(done));
+        },
+        reply);
+  }
+
+ private:
+  Expected<void> check_caller(const ServerContext& context, bool any_version = false) {
+    const auto allowed = cookies_.check(context);
+    if (!allowed.ok()) {
+      // Powers of two: a flood of wrong cookies must not fill the log.
+      const std::uint64_t count = refused_.fetch_add(1) + 1;
+      if ((count & (count - 1)) == 0)
+        logger_.warning("control", fmt::format("refused {} call(s) without the right cookie", count));
+      return allowed;
+    }
+    return any_version ? allowed : check_version(context, options_.speaks);
+  }
+
+  Expected<void> check_call(const ServerContext& context, const Place& place) {
+    NS_RETURN_IF_ERROR(check_caller(context));
+    if (place.ok()) return {};
+    return make_error(ErrorCode::Busy,
+                      "too many commands and questions are under way; try again in a moment");
+  }
+
+  // What a command tells, until it is done, the caller goes away, or the core stops.
+  Status tell(const ServerContext& context, node::CommandId id, EventHub::Feed& feed,
+              grpc::ServerWriter<wire::CommandUpdate>* writer) {
+    wire::CommandUpdate accepted;
+    accepted.set_accepted(id);
+    if (!writer->Write(accepted)) return Status::CANCELLED;
+    while (true) {
+      const bool stopping = hub_.stopping();
+      auto batch = feed.wait_and_take(poll);
+      wire::CommandUpdate update;
+      if (!batch.text.empty()) {
+        update.set_text(std::move(batch.text));
+        if (!writer->Write(update)) return Status::CANCELLED;
+      }
+      if (batch.progress && !batch.done) {
+        encode(*batch.progress, update.mutable_progress());
+        if (!writer->Write(update)) return Status::CANCELLED;
+      }
+      if (batch.done) {
+        if (batch.done->error) return to_status(*batch.done->error);
+        wire::CommandReply* reply = update.mutable_done();
+        reply->set_id(id);
+        encode(*node_.snapshot(), reply->mutable_snapshot());
+        encode(batch.done->result, reply);
+        return writer->Write(update) ? Status::OK : Status::CANCELLED;
+      }
+      if (stopping)
+        return to_status(make_error(ErrorCode::Unavailable, "the core stopped before this was done"));
+      if (context.IsCancelled()) return Status::CANCELLED;
+    }
+  }
+
+  bool write_snapshot(const node::Snapshot& view, wire::Snapshot* sent,
+                      grpc::ServerWriter<wire::Update>* writer) {
+    wire::Update update;
+    wire::Snapshot whole;
+    encode(view, &whole);
+    *update.mutable_snapshot() = whole;
+    if (sent->full()) leave_out_unchanged(*sent, update.mutable_snapshot());
+    sent->Swap(&whole);
+    return writer->Write(update);
+  }
+
+  bool write_events(const EventHub::Batch& batch, grpc::ServerWriter<wire::Update>* writer) {
+    for (const node::Event& event : batch.events) {
+      wire::Update update;
+      update.set_dropped_steps(batch.dropped_steps);
+      if (encode(event, update.mutable_event()) && !writer->Write(update)) return false;
+    }
+    return true;
+  }
+
+  // Puts a question to the node and waits for the answer, as long as the caller does.
+  template <class T, class Ask, class Message>
+  Status answer(ServerContext& context, const Ask& ask, Message* reply) {
+    const Place place(calls_, options_.limits.calls);
+    if (const auto allowed = check_call(context, place); !allowed.ok()) return to_status(allowed.error());
+    const auto promise = std::make_shared<std::promise<Expected<T>>>();
+    auto future = promise->get_future();
+    const Expected<void> asked = ask([promise](Expected<T> value) { promise->set_value(std::move(value)); });
+    if (!asked.ok()) return to_status(asked.error());
+    while (future.wait_for(poll) != std::future_status::ready) {
+      if (context.IsCancelled()) return Status::CANCELLED;
+      if (hub_.stopping()) return to_status(make_error(ErrorCode::Unavailable, "the core is stopping"));
+    }
+    const Expected<T> value = future.get();
+    if (!value.ok()) return to_status(value.error());
+    encode(*value, reply);
+    return Status::OK;
+  }
+
+  node::Node& node_;
+  Logger& logger_;
+  const Cookies& cookies_;
+  const ServerOptions options_;
+  std::atomic<std::size_t> watchers_{0}, calls_{0};
+  std::atomic<std::uint64_t> refused_{0};
+  EventHub hub_;
+};
+
+}  // namespace
+
+ControlCalls make_control_calls(node::Node& node, Logger& logger, const Cookies& cookies,
+                                const ServerOptions& options) {
+  auto service = std::make_unique<ControlService>(node, logger, cookies, options);
+  auto* const raw = service.get();
+  return {std::move(service), [raw] { raw->stop(); }};
+}
+
+}  // namespace neuroshard::control::detail

@@ -1,0 +1,42 @@
+#include "core/control/detail/cookies.h"
+
+#include <openssl/crypto.h>
+
+#include "core/control/detail/call_rules.h"
+
+namespace neuroshard::control::detail {
+namespace {
+
+constexpr Duration look_anew = std::chrono::seconds(1);
+
+}  // namespace
+
+Cookies::Cookies(std::string local, std::string data_directory, const Clock& clock)
+    : local_(std::move(local)), data_directory_(std::move(data_directory)), clock_(clock) {}
+
+Expected<void> Cookies::check(const grpc::ServerContextBase& context) const {
+  const auto& all = context.client_metadata();
+  const auto at = all.find(cookie_key);
+  if (at == all.end())
+    return make_error(ErrorCode::Denied, "this call brings no cookie: read it from control.json");
+  const std::string given(at->second.data(), at->second.size());
+  if (given.size() == local_.size() && CRYPTO_memcmp(given.data(), local_.data(), local_.size()) == 0)
+    return {};
+  if (invited(given)) return {};
+  return make_error(ErrorCode::Denied,
+                    "the cookie is wrong: read it from control.json anew, or ask for a new invitation");
+}
+
+bool Cookies::invited(const std::string& cookie) const {
+  std::lock_guard lock(mutex_);
+  const MonotonicTime now = clock_.monotonic_now();
+  if (!looked_ || now - *looked_ >= look_anew) {
+    auto access = load_remote_access(data_directory_);
+    // A file that can't be believed invites nobody.
+    access_ = access.ok() ? std::move(*access) : std::nullopt;
+    looked_ = now;
+  }
+  return access_ && find_invitation(*access_, cookie) != nullptr;
+}
+
+}  // namespace neuroshard::control::detail

@@ -1,0 +1,37 @@
+// Who may call: the programs of this user, by the cookie of control.json, and those that an invitation was
+// made for.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "core/base/clock.h"
+#include "core/base/expected.h"
+#include "core/control/remote_access.h"
+
+namespace neuroshard::control::detail {
+
+// Threads: any.
+class Cookies {
+ public:
+  // local: control.json's. Invitations are those of the directory, looked at anew at most once a second.
+  Cookies(std::string local, std::string data_directory, const Clock& clock);
+
+  const std::string& local() const { return local_; }
+  // Denied without a cookie or with a wrong one; cookies are compared in constant time.
+  Expected<void> check(const grpc::ServerContextBase& context) const;
+
+ private:
+  bool invited(const std::string& cookie) const;
+
+  const std::string local_, data_directory_;
+  const Clock& clock_;
+  mutable std::mutex mutex_;
+  mutable std::optional<RemoteAccess> access_;
+  mutable std::optional<MonotonicTime> looked_;
+};
+
+}  // namespace neuroshard::control::detail

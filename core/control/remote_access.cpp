@@ -1,0 +1,144 @@
+#include "core/control/remote_access.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "core/control/detail/tls_identity.h"
+#include "core/crypto/hash.h"
+#include "core/platform/private_directory.h"
+
+namespace neuroshard::control {
+namespace {
+
+constexpr std::size_t id_bytes = 4;
+constexpr std::size_t cookie_bytes = 32;
+constexpr std::size_t max_field = 8192;
+
+Error corrupt(const std::string& what) {
+  return make_error(ErrorCode::Corrupt, "this is no record of invitations: " + what);
+}
+
+std::string hash_of(const std::string& cookie) {
+  return to_hex(ByteSpan(crypto::sha256(as_bytes(cookie))));
+}
+
+std::string random_hex(crypto::Entropy& entropy, std::size_t bytes) {
+  std::array<std::uint8_t, cookie_bytes> drawn{};
+  entropy.fill({drawn.data(), bytes});
+  return to_hex({drawn.data(), bytes});
+}
+
+std::string field(const nlohmann::json& object, const char* name) {
+  const auto at = object.find(name);
+  const bool fits =
+      at != object.end() && at->is_string() && at->get_ref<const std::string&>().size() <= max_field;
+  return fits ? at->get<std::string>() : std::string();
+}
+
+Expected<Invitation> parse_invitation(const nlohmann::json& object) {
+  if (!object.is_object()) return corrupt("an invitation is not an object");
+  Invitation invitation{field(object, "id"), field(object, "name"), {}, field(object, "cookie_sha256")};
+  if (const auto made = object.find("made"); made != object.end() && made->is_number_integer())
+    invitation.made = WallTime(std::chrono::milliseconds(made->get<std::int64_t>()));
+  if (invitation.id.size() != 2 * id_bytes || invitation.cookie_hash.size() != 64 ||
+      invitation.name.size() > max_invitation_name) {
+    return corrupt("an invitation lacks its id or its hash");
+  }
+  return invitation;
+}
+
+}  // namespace
+
+std::string remote_access_path(const std::string& data_directory) {
+  return data_directory + "/remote-control.json";
+}
+
+std::string format_remote_access(const RemoteAccess& access) {
+  nlohmann::ordered_json invitations = nlohmann::ordered_json::array();
+  for (const Invitation& invitation : access.invitations) {
+    invitations.push_back({{"id", invitation.id},
+                           {"name", invitation.name},
+                           {"made", to_unix_ms(invitation.made)},
+                           {"cookie_sha256", invitation.cookie_hash}});
+  }
+  const nlohmann::ordered_json object = {{"listen", platform::to_text(access.listen)},
+                                         {"certificate", access.certificate},
+                                         {"key", access.key},
+                                         {"invitations", std::move(invitations)}};
+  return object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+}
+
+Expected<RemoteAccess> parse_remote_access(const std::string& text) {
+  const auto object = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object()) return corrupt("not a JSON object");
+  RemoteAccess access;
+  auto listen = platform::parse_endpoint(field(object, "listen"));
+  if (!listen.ok()) return corrupt("listen: " + listen.error().message);
+  access.listen = *listen;
+  access.certificate = field(object, "certificate");
+  access.key = field(object, "key");
+  const auto invitations = object.find("invitations");
+  if (access.certificate.empty() || access.key.empty() || invitations == object.end() ||
+      !invitations->is_array() || invitations->size() > max_invitations) {
+    return corrupt("certificate, key or invitations are missing");
+  }
+  for (const nlohmann::json& entry : *invitations) {
+    NS_ASSIGN_OR_RETURN(Invitation invitation, parse_invitation(entry));
+    access.invitations.push_back(std::move(invitation));
+  }
+  return access;
+}
+
+Expected<std::optional<RemoteAccess>> load_remote_access(const std::string& data_directory) {
+  const std::string path = remote_access_path(data_directory);
+  auto text = platform::read_private_file(path, max_remote_access_bytes);
+  if (!text.ok() && text.error().code == ErrorCode::NotFound) return std::optional<RemoteAccess>();
+  if (!text.ok()) return std::move(text).error();
+  auto access = parse_remote_access(*text);
+  if (!access.ok()) return std::move(access).error().with_context(path);
+  return std::optional<RemoteAccess>(std::move(*access));
+}
+
+Expected<void> save_remote_access(storage::FileEnv& files, const std::string& data_directory,
+                                  const RemoteAccess& access) {
+  return storage::write_file_atomic(files, remote_access_path(data_directory),
+                                    as_bytes(format_remote_access(access)));
+}
+
+Expected<RemoteAccess> make_remote_access(const platform::Endpoint& listen, WallTime now) {
+  NS_ASSIGN_OR_RETURN(detail::TlsIdentity identity, detail::make_tls_identity(now));
+  return RemoteAccess{listen, std::move(identity.certificate), std::move(identity.key), {}};
+}
+
+Expected<ControlFile> invite(RemoteAccess& access, const std::string& name, const std::string& address,
+                             const std::string& data_directory, crypto::Entropy& entropy, WallTime now) {
+  if (name.size() > max_invitation_name)
+    return make_error(ErrorCode::InvalidArgument,
+                      fmt::format("the name is longer than {} bytes", max_invitation_name));
+  if (access.invitations.size() >= max_invitations)
+    return make_error(ErrorCode::Exhausted,
+                      fmt::format("there are {} invitations already; take one back first: "
+                                  "neuroshardd control revoke ID",
+                                  max_invitations));
+  ControlFile file;
+  file.started = now;
+  file.address = address;
+  file.certificate = access.certificate;
+  file.cookie = random_hex(entropy, cookie_bytes);
+  file.data_directory = data_directory;
+  access.invitations.push_back({random_hex(entropy, id_bytes), name, now, hash_of(file.cookie)});
+  return file;
+}
+
+const Invitation* find_invitation(const RemoteAccess& access, const std::string& cookie) {
+  // Hashes of a secret of 256 bits: how long their comparison takes tells nothing of use.
+  const std::string hash = hash_of(cookie);
+  const auto at = std::find_if(access.invitations.begin(), access.invitations.end(),
+                               [&](const Invitation& entry) { return entry.cookie_hash == hash; });
+  return at == access.invitations.end() ? nullptr : &*at;
+}
+
+}  // namespace neuroshard::control

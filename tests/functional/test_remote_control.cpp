@@ -1,0 +1,107 @@
+// A running node and those who did not start it: an invited program elsewhere, and other users of this
+// computer.
+#include <unistd.h>
+
+#include <QFile>
+#include <QTcpSocket>
+#include <QTest>
+
+#include "tests/support/training_run.h"
+
+using namespace neuroshard::test;  // NOLINT
+
+class TestRemoteControl : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void initTestCase() {
+    const QByteArray problem = lab_.prepare();
+    QVERIFY2(problem.isEmpty(), problem.constData());
+    lab_.copy("d");
+  }
+  void invited_program_steers_until_it_is_taken_back();
+  void other_users_are_refused();
+
+ private:
+  QStringList here() const { return {"XDG_RUNTIME_DIR=" + lab_.path("runtime")}; }
+  ProcessResult command(const QStringList& words) const {
+    return NodeProcess(words + QStringList{"--data-dir", lab_.path("d"), "--json"}, here()).finish();
+  }
+  // As on another machine: nothing of this one is known but the file.
+  ProcessResult elsewhere(const QStringList& words) const {
+    return NodeProcess(words + QStringList{"--control-file", lab_.path("invitation.json"), "--data-dir",
+                                           lab_.path("elsewhere"), "--json"},
+                       {"XDG_RUNTIME_DIR=" + lab_.path("runtime-elsewhere")})
+        .finish();
+  }
+  std::unique_ptr<NodeProcess> run() const {
+    auto node =
+        std::make_unique<NodeProcess>(QStringList{"run", "--cpu-threads", "1", "--eval-interval-steps", "0",
+                                                  "--data-dir", lab_.path("d"), "--json"},
+                                      here());
+    const auto ready = node->next_line();
+    if (!ready || !ready->contains("\"ready\":true")) qCritical("%s", node->finish(1000).text().constData());
+    return node;
+  }
+
+  TrainingLab lab_;
+};
+
+void TestRemoteControl::invited_program_steers_until_it_is_taken_back() {
+  QVERIFY(command({"control", "list"}).out.contains("\"invitations\":[]"));
+  const ProcessResult no_port = command({"control", "invite"});
+  QVERIFY(!no_port.ok() && no_port.err.contains("--listen"));
+  QTcpSocket probe;
+  QVERIFY(probe.bind(QHostAddress::LocalHost));
+  const QString address = QString("127.0.0.1:%1").arg(probe.localPort());
+  probe.close();
+  const ProcessResult invited = command(
+      {"control", "invite", "--listen", address, "--name", "laptop", "--out", lab_.path("invitation.json")});
+  QVERIFY2(invited.ok(), invited.text().constData());
+  const QString id = json_lines(invited.out).value(0)["id"].toString();
+  QVERIFY(command({"control", "list"}).out.contains("laptop"));
+
+  const auto node = run();
+  const ProcessResult seen = elsewhere({"status"});
+  QVERIFY2(seen.ok(), seen.text().constData());
+  QCOMPARE(json_lines(seen.out).value(0)["pid"].toInteger(), node->pid());
+  QVERIFY(elsewhere({"contribute", "off"}).ok());
+  QCOMPARE(json_lines(command({"status"}).out).value(0)["contributing"].toBool(true), false);
+  // What works on a directory of this machine says so instead of taking this machine's.
+  const ProcessResult train = elsewhere({"train", "--steps", "1"});
+  QVERIFY(!train.ok() && train.err.contains("--control-file"));
+
+  QVERIFY(command({"control", "revoke", id}).ok());
+  // Looked at anew once a second.
+  QTRY_VERIFY_WITH_TIMEOUT(!elsewhere({"status"}).ok(), 20'000);
+  QVERIFY2(elsewhere({"status"}).err.contains("cookie"), elsewhere({"status"}).err.constData());
+  QVERIFY(!command({"control", "revoke", id}).ok());
+  QVERIFY(command({"stop"}).ok());
+}
+
+void TestRemoteControl::other_users_are_refused() {
+  if (geteuid() != 0) QSKIP("another user can be tried by root only");
+  const auto node = run();
+  // Even one who found the way to the folder of control.json.
+  const QString folder = lab_.path("runtime/neuroshard");
+  const QString file = QDir(folder).entryList({"control-*.json"}).value(0);
+  QVERIFY(!file.isEmpty());
+  const QString path = folder + "/" + file;
+  const auto as_nobody = [](const QStringList& words) {
+    QProcess process;
+    process.start("setpriv", QStringList{"--reuid=65534", "--regid=65534", "--clear-groups"} + words);
+    process.waitForFinished();
+    return process.exitCode();
+  };
+  QVERIFY(as_nobody({"cat", path}) != 0);
+  // And a control.json that another user laid there is not believed.
+  QVERIFY(chown(path.toLocal8Bit().constData(), 65534, 65534) == 0);
+  const ProcessResult status = command({"status"});
+  QVERIFY(!status.ok());
+  QVERIFY2(status.err.contains("is not believed"), status.err.constData());
+  QVERIFY(chown(path.toLocal8Bit().constData(), 0, 0) == 0);
+  QVERIFY(command({"stop"}).ok());
+}
+
+QTEST_GUILESS_MAIN(TestRemoteControl)
+#include "test_remote_control.moc"
