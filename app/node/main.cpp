@@ -32,6 +32,7 @@ int main(int argc, char** argv) {
                                           .output = output,
                                           .data_dir = {},
                                           .profile = {},
+                                          .control_file = {},
                                           .stop = {},
                                           .body = {}};
   return neuroshard::app::run_command_line(argc, argv, context);
