@@ -8,6 +8,7 @@
 #include "core/control/service_module.h"
 #include "core/platform/directory_lock.h"
 #include "core/platform/paths.h"
+#include "core/platform/process_identity.h"
 
 namespace neuroshard::app {
 namespace {
@@ -17,7 +18,9 @@ constexpr Duration connect_limit = std::chrono::seconds(10);
 
 // Why there is no core to talk to, and what to do.
 Error no_core(const std::string& path, const Error& reason, CommandContext& context) {
-  if (context.files.exists(path + "/FORMAT")) {
+  // The lock is tried only when the holder that is written there lives: taking a free one, for however short,
+  // would turn away a core that starts just now.
+  if (platform::find_process(platform::read_lock_holder(path).pid)) {
     const auto lock = platform::DirectoryLock::acquire(path, context.clock);
     if (!lock.ok() && lock.error().code == ErrorCode::Busy) {
       return make_error(ErrorCode::Busy, lock.error().message +
