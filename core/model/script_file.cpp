@@ -2,6 +2,7 @@
 
 #include <caffe2/serialize/inline_container.h>
 #include <caffe2/serialize/read_adapter_interface.h>
+#include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/passes/constant_propagation.h>
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
 #include <torch/csrc/jit/passes/freeze_module.h>
@@ -95,6 +96,20 @@ void check_plain(const torch::jit::Block* block) {
   }
 }
 
+// What the tuple that write_piece() returns consists of. LibTorch makes a tuple of constants, which is all
+// that a block without results has, a constant itself.
+ScriptValues tuple_items(torch::jit::Graph& graph, torch::jit::Value* tuple) {
+  torch::jit::Node* maker = tuple->node();
+  if (maker->kind() == c10::prim::TupleConstruct) return {maker->inputs().begin(), maker->inputs().end()};
+  const c10::optional<c10::IValue> constant = torch::jit::toIValue(tuple);
+  if (!constant || !constant->isTuple())
+    throw ScriptError(ErrorCode::Corrupt, "This is no block of a cut model.");
+  ScriptValues items;
+  for (const c10::IValue& item : constant->toTupleRef().elements())
+    items.push_back(graph.insertConstant(item));
+  return items;
+}
+
 }  // namespace
 
 compute::Status guarded_script(const char* what, const std::function<void()>& call) noexcept {
@@ -166,12 +181,11 @@ ScriptGraph read_piece(const compute::ScriptHost& host) {
   const torch::jit::Module module = read_script(host);
   ScriptGraph graph = torch::jit::toGraphFunction(module.get_method("forward").function()).graph()->copy();
   torch::jit::Inline(*graph);
-  if (graph->inputs()[0]->hasUses() || graph->outputs().size() != 1 ||
-      graph->outputs()[0]->node()->kind() != c10::prim::TupleConstruct)
+  if (graph->inputs()[0]->hasUses() || graph->outputs().size() != 1)
     throw ScriptError(ErrorCode::Corrupt, "This is no block of a cut model.");
-  torch::jit::Node* tuple = graph->outputs()[0]->node();
+  const ScriptValues results = tuple_items(*graph, graph->outputs()[0]);
   graph->eraseOutput(0);
-  for (torch::jit::Value* value : tuple->inputs()) graph->registerOutput(value);
+  for (torch::jit::Value* value : results) graph->registerOutput(value);
   torch::jit::EliminateDeadCode(graph);
   graph->eraseInput(0);
   return graph;

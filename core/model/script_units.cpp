@@ -4,6 +4,8 @@
 #include <map>
 #include <numeric>
 
+#include "core/model/script_names.h"
+
 namespace neuroshard::model {
 namespace {
 
@@ -40,21 +42,6 @@ bool takes_apart(const Node& node) {
   return false;
 }
 
-// "layer1.0.conv1" from "top(Net)::forward.layer1(Sequential)::forward.0(Block)::forward.conv1(Conv2d)::…",
-// with the operator's name where the place is not known.
-std::string place_of(const Node& node) {
-  const std::string hierarchy = torch::jit::utils::getNodesModuleHierarchy(node);
-  std::string path;
-  std::size_t at = hierarchy.find('.');
-  while (at != std::string::npos) {
-    const std::size_t end = hierarchy.find_first_of("(:.", at + 1);
-    const std::string part = hierarchy.substr(at + 1, end == std::string::npos ? end : end - at - 1);
-    if (!part.empty() && part.find("aten") == std::string::npos) path += (path.empty() ? "" : ".") + part;
-    at = hierarchy.find('.', at + 1);
-  }
-  return path;
-}
-
 std::string operator_name(const Node& node) {
   const std::string name = node.kind().toQualString();
   return name.substr(name.find("::") + 2);
@@ -65,6 +52,7 @@ class Builder {
   Builder(const ScriptStructure& structure, const ScriptProfile& profile)
       : structure_(structure),
         profile_(profile),
+        names_(structure),
         units_(structure.argument_count() + structure.operations().size()) {
     for (Node* operation : structure.operations()) sources_.push_back(structure.sources(operation));
     result_.node_of_maker.assign(structure.argument_count() + sources_.size(), ScriptUnits::no_node);
@@ -90,7 +78,10 @@ class Builder {
   // Joins an operation that is next to nothing with the only one that it reads from.
   void absorb(std::size_t i) {
     const Node& node = *structure_.operations()[i];
-    if (sources_[i].empty() || !node.blocks().empty()) return;
+    if (sources_[i].empty()) return;
+    // A check ("assert x.size(0) > 1") yields nothing; control flow with results is an operation like others.
+    const bool check = !node.blocks().empty() && node.outputs().empty();
+    if (!node.blocks().empty() && !check) return;
     const std::size_t unit = units_.find(structure_.maker(sources_[i][0]));
     bool small_in = true;
     for (const Value* source : sources_[i]) {
@@ -104,7 +95,7 @@ class Builder {
       tensor_out = tensor_out || output->type()->kind() == c10::TypeKind::TensorType;
     }
     // A tensor with one element may be the result of much work.
-    if (takes_apart(node) || (small_out && (small_in || !tensor_out)))
+    if ((check && small_in) || takes_apart(node) || (small_out && (small_in || !tensor_out)))
       units_.join(unit, structure_.maker_of_operation(i));
   }
 
@@ -160,7 +151,7 @@ class Builder {
 
   ScriptUnitNode argument_node(std::size_t maker) {
     ScriptUnitNode node;
-    node.id = std::to_string(maker) + " input " + structure_.graph()->inputs()[maker]->debugName();
+    node.id = std::to_string(maker) + " input " + structure_.graph()->inputs()[maker]->debugNameBase();
     node.op = "input";
     add_operations(maker, node);
     return node;
@@ -170,7 +161,7 @@ class Builder {
     ScriptUnitNode node;
     const Node& first = *structure_.operations()[maker - structure_.argument_count()];
     node.op = first.kind().toQualString();
-    const std::string place = place_of(first);
+    const std::string place = names_.place(first);
     node.id = std::to_string(maker) + " " + (place.empty() ? "" : place + " ") + operator_name(first);
     if (node.id.size() > longest_name) node.id.resize(longest_name);
     add_operations(maker, node);
@@ -185,7 +176,8 @@ class Builder {
       node.operations += operation.cost.operations;
       node.traffic += operation.cost.traffic;
       node.seconds += operation.seconds;
-      node.timed_only = node.timed_only || !operation.cost.known;
+      const bool check = structure_.operations()[i]->outputs().empty() && members_[unit].size() > 1;
+      node.timed_only = node.timed_only || (!operation.cost.known && !check);
       for (const at::Tensor& tensor : structure_.constants(structure_.operations()[i])) {
         const bool counted = std::any_of(parameters.begin(), parameters.end(),
                                          [&](const at::Tensor& other) { return other.is_same(tensor); });
@@ -221,6 +213,7 @@ class Builder {
 
   const ScriptStructure& structure_;
   const ScriptProfile& profile_;
+  ScriptNames names_;
   Sets units_;  // of makers
   std::vector<ScriptValues> sources_;
   std::map<std::size_t, std::vector<std::size_t>> members_;  // operations by unit

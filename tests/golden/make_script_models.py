@@ -135,6 +135,23 @@ class Control(nn.Module):
         return left.contiguous(), right + left, int(x.size(0))
 
 
+class Checked(nn.Module):
+    """Checks of sizes and of values: operations that yield nothing."""
+
+    def __init__(self):
+        super().__init__()
+        self.up = nn.Linear(32, 64)
+        self.down = nn.ModuleList([nn.Linear(64, 64), nn.Linear(64, 8)])
+
+    def forward(self, x):
+        assert x.size(0) > 1, "one row is too few"
+        x = torch.relu(self.up(x))
+        assert bool(x.abs().max() < 1e6), "too large"
+        for layer in self.down:
+            x = layer(x)
+        return x
+
+
 class Stateful(nn.Module):
     def __init__(self):
         super().__init__()
@@ -196,6 +213,7 @@ def main(folder):
     write(folder, "encoder", torch.jit.trace(Encoder().eval(), (tokens, mask)), [tokens, mask], language)
     write(folder, "scripted", torch.jit.script(ScriptedEncoder(layers=2).eval()), [tokens, mask], language)
     write(folder, "control", torch.jit.script(Control().eval()), [torch.randn(4, 32)], ["4x32"])
+    write(folder, "checked", torch.jit.script(Checked().eval()), [torch.randn(4, 32)], ["4x32"])
     frozen = torch.jit.freeze(torch.jit.script(Perceptron().eval()))
     write(folder, "frozen", frozen, [rows], ["8x64"])
     torch.jit.script(Stateful().eval()).save(os.path.join(folder, "stateful.pt"))

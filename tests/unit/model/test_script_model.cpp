@@ -68,6 +68,8 @@ class TestScriptModel : public QObject {
   void blocks_give_what_python_gives_data();
   void blocks_give_what_python_gives();
   void graph_has_what_the_model_has();
+  void nodes_are_named_as_in_the_source();
+  void a_block_may_have_no_results();
   void in_place_and_views_stay_together();
   void impossible_cuts_are_refused();
   void wrong_files_are_refused_data();
@@ -223,7 +225,8 @@ void TestScriptModel::compare_with_python(const compute::ScriptModel& model, con
 
 void TestScriptModel::blocks_give_what_python_gives_data() {
   QTest::addColumn<QString>("name");
-  for (const char* name : {"perceptron", "convolutional", "encoder", "scripted", "control", "frozen"})
+  for (const char* name :
+       {"perceptron", "convolutional", "encoder", "scripted", "control", "checked", "frozen"})
     QTest::newRow(name) << name;
 }
 
@@ -277,6 +280,41 @@ void TestScriptModel::graph_has_what_the_model_has() {
   QCOMPARE(model->node(0).output_bytes, 8.0 * 64 * 4);
   QCOMPARE(model->node(1).output_bytes, 8.0 * 256 * 4);
   QCOMPARE(QByteArray(model->node(1).op), QByteArray("aten::linear"));
+}
+
+void TestScriptModel::nodes_are_named_as_in_the_source() {
+  const auto model = open(golden("convolutional"));
+  QVERIFY(model != nullptr);
+  QByteArray ids;
+  for (std::uint32_t i = 0; i < model->node_count(); ++i) ids += QByteArray(model->node(i).id) + '\n';
+  QVERIFY2(!ids.contains("SELF") && !ids.contains("UNKNOWN"), ids.constData());
+  // A list's modules, what has equal parameters twice, and what has none.
+  for (const char* name : {" stem conv2d\n", " blocks.1.conv2 conv2d\n", " blocks.2.norm1 batch_norm\n",
+                           " blocks.0 add\n", " head linear\n"})
+    QVERIFY2(ids.contains(name), (name + ids).constData());
+}
+
+// The check of the values alone behind everything else: what it reads is sent to it, and nothing comes back.
+void TestScriptModel::a_block_may_have_no_results() {
+  const Golden data = golden("checked");
+  const auto model = open(data);
+  QVERIFY(model != nullptr);
+  QVERIFY(model->make_batches(1).ok());
+  std::vector<std::uint32_t> block_of(model->node_count(), 0);
+  const auto largest = [&] {
+    for (std::uint32_t i = 0; i < model->node_count(); ++i)
+      if (QByteArray(model->node(i).op) == "aten::max") return i;
+    return UINT32_MAX;
+  }();
+  QVERIFY(largest != UINT32_MAX);
+  block_of[largest] = 1;
+  const Status cut = model->cut(block_of, 2);
+  QVERIFY2(cut.ok(), cut.message);
+  std::vector<QByteArray> messages;
+  run_blocks(*model, 2, &messages);
+  if (QTest::currentTestFailed()) return;
+  for (std::uint32_t i = 0; i < model->link_count(); ++i) QVERIFY(model->link(i).from != 1);
+  compare_with_python(*model, data, messages);
 }
 
 void TestScriptModel::in_place_and_views_stay_together() {
