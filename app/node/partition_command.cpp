@@ -12,6 +12,7 @@
 #include "app/node/quantity.h"
 #include "core/placement/drawing.h"
 #include "core/placement/graph_json.h"
+#include "core/placement/layout_json.h"
 #include "core/placement/partition.h"
 
 namespace neuroshard::app {
@@ -24,7 +25,7 @@ using placement::Peer;
 
 struct PartitionFlags {
   PartitionInputFlags input;
-  std::string save;
+  std::string save, layout;
   std::string peers;
   std::uint32_t k = 0;
   std::string memory, bandwidth, stream_bandwidth;
@@ -215,6 +216,10 @@ Expected<void> run_partition(const PartitionFlags& flags, bool cut, CommandConte
   if (graph.printed_transfers && peers.front().bandwidth != placement::unlimited) {
     convention += "; a bandwidth is given, so that a tensor costs its edge's size / bandwidth instead";
   }
+  if (!flags.layout.empty()) {
+    NS_RETURN_IF_ERROR(storage::write_file_atomic(context.files, flags.layout,
+                                                  as_bytes(placement::layout_json(graph, result))));
+  }
   if (flags.dot) {
     context.output.raw(placement::to_dot(graph, result));
   } else if (flags.svg) {
@@ -322,6 +327,10 @@ void add_partition_command(CLI::App& root, CommandContext& context) {
   partition.add_option("--seed", flags->seed, "of the random search")->default_str("1");
   CLI::Option* dot = partition.add_flag("--dot", flags->dot, "print the cut graph for Graphviz");
   partition.add_flag("--svg", flags->svg, "print a picture of the cut graph")->excludes(dot);
+  partition
+      .add_option("--layout", flags->layout,
+                  "write where the picture's boxes stand (JSON), for a program that draws it itself")
+      ->type_name("FILE");
   add_script_options(partition, *flags);
   set_body(partition, context,
            [flags, blocks, &context] { return run_partition(*flags, blocks->count() > 0, context); });

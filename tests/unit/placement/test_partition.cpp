@@ -1,6 +1,9 @@
 // The parts of the partitioner, and what it promises on graphs too large for brute force.
 #include <fmt/format.h>
 
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
 #include <QTest>
 #include <set>
 
@@ -9,6 +12,7 @@
 #include "core/placement/annealing.h"
 #include "core/placement/detail/block_cut.h"
 #include "core/placement/drawing.h"
+#include "core/placement/layout_json.h"
 #include "core/placement/orders.h"
 #include "core/placement/partition.h"
 #include "core/placement/reduction.h"
@@ -306,6 +310,22 @@ void TestPartition::pictures() {
   QVERIFY(cut > 0 && svg.contains("bottleneck") &&
           svg.contains(result->proved() ? "proved optimal" : "gap "));
   QVERIFY(svg.contains("&lt;stem&gt;") && !svg.contains("<stem>"));
+  // The same boxes for who draws them himself.
+  const QJsonObject layout =
+      QJsonDocument::fromJson(QByteArray::fromStdString(layout_json(graph, *result))).object();
+  QCOMPARE(layout["nodes"].toArray().size(), qsizetype(graph.nodes.size()));
+  QCOMPARE(layout["columns"].toArray().size(), qsizetype(result->blocks.size()));
+  QCOMPARE(layout["edges"].toArray().size(), qsizetype(graph.edge_count()));
+  QVERIFY(!layout["contracted"].toBool(true));
+  for (qsizetype v = 0; v < layout["nodes"].toArray().size(); ++v) {
+    const QJsonObject node = layout["nodes"][v].toObject();
+    const QJsonObject column = layout["columns"][node["block"].toInt()].toObject();
+    QCOMPARE(node["block"].toInt(), int(block_of[std::size_t(v)]));
+    QCOMPARE(node["id"].toString().toStdString(), graph.nodes[std::size_t(v)].id);
+    QVERIFY(node["x"].toDouble() > column["left"].toDouble() &&
+            node["x"].toDouble() < column["left"].toDouble() + column["width"].toDouble());
+    QVERIFY(node["y"].toDouble() < column["bottom"].toDouble());
+  }
   const QByteArray dot = QByteArray::fromStdString(to_dot(graph, *result));
   QCOMPARE(dot.count("subgraph cluster_"), static_cast<int>(result->blocks.size()));
   QCOMPARE(dot.count(" -> "), static_cast<int>(graph.edge_count()));
