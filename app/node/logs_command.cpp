@@ -96,8 +96,8 @@ Expected<void> logs_of_directory(const LogsFlags& flags, CommandContext& context
       engine::TrainingHistory::open(context.files, opened.directory->state_database_path(), context.clock));
   const Source source = [&history](const node::LogQuery& query) -> Expected<node::LogPage> {
     NS_ASSIGN_OR_RETURN(const auto events,
-                        history->events().after(static_cast<std::int64_t>(query.after),
-                                                static_cast<std::uint32_t>(query.limit), query.least));
+                        history->events_after(static_cast<std::int64_t>(query.after),
+                                              static_cast<std::uint32_t>(query.limit), query.least));
     node::LogPage page;
     page.next = static_cast<std::uint64_t>(events.next);
     page.more = events.more;

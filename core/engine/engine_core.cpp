@@ -43,6 +43,13 @@ node::ModelView model_view(const ConsensusPart& consensus) {
   return view;
 }
 
+std::shared_ptr<TrainingHistory> open_history(const DataDirectory& directory,
+                                              const EngineServices& services) {
+  auto history = TrainingHistory::open(services.files, directory.state_database_path(), services.clock);
+  NS_CHECK(history.ok());  // where no file can be, it is kept in memory
+  return std::move(*history);
+}
+
 // Of all files below a folder. Folders of folders are few here, and links are not followed by list().
 std::uint64_t tree_bytes(storage::FileEnv& files, const std::string& path, int depth) {
   constexpr int deepest = 8;
@@ -63,6 +70,7 @@ EngineCore::EngineCore(std::unique_ptr<DataDirectory> directory, EngineServices 
       options_(std::move(options)),
       directory_path_(directory_->path()),
       network_id_(directory_->network_id()),
+      history_(open_history(*directory_, services_)),
       router_(model_shape(directory_->profile().consensus)),
       core_(make_thread_executor("ns-core", core_queue)),
       sensors_(make_thread_executor("ns-sensors", sensor_queue)),
@@ -83,6 +91,7 @@ EngineCore::EngineCore(std::unique_ptr<DataDirectory> directory, EngineServices 
   draft_.resources.memory_limit_bytes = directory_->settings().number(Setting::MemoryLimit);
   draft_.resources.memory_total_bytes = platform::available_memory().total;
   experts_ = router_.view();
+  keep_settings_view();
   open_undo();
   open_contributing();
   for (const node::Alert& alert : options_.alerts) raise(alert);

@@ -100,8 +100,8 @@ Expected<bool> EngineCore::write_text(Writing& writing, const CancelToken& inter
     PrepareOptions options;
     options.mode = SessionMode::Generate;
     options.cancel = interrupt;
-    NS_ASSIGN_OR_RETURN(auto opened, options_.make_session(
-                                         *directory_, {services_.files, services_.clock, services_.logger}));
+    NS_ASSIGN_OR_RETURN(auto opened, options_.make_session(*directory_, {services_.files, services_.clock,
+                                                                         services_.logger, history_}));
     const auto prepared = opened->prepare(options);
     // Something more urgent: the text is taken up again afterwards.
     if (!prepared.ok() && prepared.error().code == ErrorCode::Cancelled) return false;

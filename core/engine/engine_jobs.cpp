@@ -94,8 +94,8 @@ void EngineCore::prepare_job() {
   start_job([this, options] {
     text_session_.reset();  // its memory is needed
     auto result = [&]() -> Expected<SessionInfo> {
-      NS_ASSIGN_OR_RETURN(
-          session_, options_.make_session(*directory_, {services_.files, services_.clock, services_.logger}));
+      NS_ASSIGN_OR_RETURN(session_, options_.make_session(*directory_, {services_.files, services_.clock,
+                                                                        services_.logger, history_}));
       return session_->prepare(options);
     }();
     if (!result.ok()) session_.reset();
@@ -301,6 +301,7 @@ void EngineCore::setting_job() {
                                : directory_->set_setting(change.id, change.value);
     // What is in force now: after a reset, the profile may have a word.
     const SettingValue now = directory_->settings().value(change.id);
+    keep_settings_view();
     auto rules = contribute_rules(directory_->settings());
     return [this, change, now, rules = std::move(rules), result = std::move(result)] {
       rules_ = rules;

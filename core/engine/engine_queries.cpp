@@ -1,4 +1,5 @@
-// The engine's queries: read on the compute thread between two steps, answered on the core thread.
+// The engine's queries: read on the reading thread, whatever the compute thread does, answered on the core
+// thread.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include "core/engine/detail/checkpoint_entry.h"
 #include "core/engine/detail/engine_core.h"
 #include "core/engine/training_history.h"
+#include "core/history/series_store.h"
 
 namespace neuroshard::engine::detail {
 namespace {
@@ -26,12 +28,6 @@ std::string history_name(const std::string& name) {
 
 }  // namespace
 
-Expected<void> EngineCore::ask(std::function<void()> question) {
-  if (refusing_.load()) return make_error(ErrorCode::Cancelled, "the node is shutting down");
-  if (compute_->post(std::move(question))) return {};
-  return make_error(ErrorCode::Busy, "too many questions are waiting; try again in a moment");
-}
-
 Expected<void> EngineCore::ask_reader(std::function<void()> question) {
   if (refusing_.load()) return make_error(ErrorCode::Cancelled, "the node is shutting down");
   if (reader_->post(std::move(question))) return {};
@@ -44,24 +40,14 @@ Expected<void> EngineCore::ask_core(std::function<void()> question) {
   return make_error(ErrorCode::Busy, "the node has too much to do; try again in a moment");
 }
 
-template <class T>
-Expected<T> EngineCore::with_history(
-    const std::function<Expected<T>(history::SeriesStore&, history::EventLog&)>& use) {
-  if (session_) return use(session_->series(), session_->events());
-  NS_ASSIGN_OR_RETURN(
-      const auto history,
-      TrainingHistory::open(services_.files, directory_->state_database_path(), services_.clock));
-  return use(history->series(), history->events());
-}
-
 Expected<void> EngineCore::query_series(const node::SeriesQuery& query, node::Reply<node::Series> reply) {
   NS_RETURN_IF_ERROR(check_limit(query.buckets, node::max_series_buckets));
-  return ask([this, query, reply = std::move(reply)] { reply_on_core(reply, read_series(query)); });
+  return ask_reader([this, query, reply = std::move(reply)] { reply_on_core(reply, read_series(query)); });
 }
 
 Expected<void> EngineCore::query_logs(const node::LogQuery& query, node::Reply<node::LogPage> reply) {
   NS_RETURN_IF_ERROR(check_limit(query.limit, node::max_page));
-  return ask([this, query, reply = std::move(reply)] { reply_on_core(reply, read_logs(query)); });
+  return ask_reader([this, query, reply = std::move(reply)] { reply_on_core(reply, read_logs(query)); });
 }
 
 Expected<void> EngineCore::query_checkpoints(const node::CheckpointQuery& query,
@@ -72,70 +58,74 @@ Expected<void> EngineCore::query_checkpoints(const node::CheckpointQuery& query,
 }
 
 Expected<void> EngineCore::query_settings(node::Reply<std::vector<node::SettingEntry>> reply) {
-  return ask([this, reply = std::move(reply)] {
-    const Settings& settings = directory_->settings();
-    std::vector<node::SettingEntry> entries;
-    for (const SettingInfo& info : settings_table()) {
-      node::SettingEntry entry;
-      entry.name = info.name;
-      entry.value = format_setting(info.id, settings.value(info.id));
-      entry.default_value = info.default_text;
-      entry.type = to_string(info.type);
-      entry.help = info.help;
-      entry.choices = info.choices;
-      entry.origin = to_string(settings.origin(info.id));
-      entry.least = info.least;
-      entry.most = info.most;
-      entry.locked = settings.locked(info.id);
-      entry.title = info.label;
-      entry.group = info.group;
-      entry.unit = info.unit;
-      entry.at_restart = info.at_restart;
-      entries.push_back(std::move(entry));
-    }
-    reply_on_core(reply, Expected<std::vector<node::SettingEntry>>(std::move(entries)));
+  return ask_core([this, reply = std::move(reply)] {
+    auto entries = [this] {
+      std::lock_guard lock(settings_mutex_);
+      return settings_view_;
+    }();
+    reply(Expected<std::vector<node::SettingEntry>>(std::move(entries)));
   });
+}
+
+void EngineCore::keep_settings_view() {
+  const Settings& settings = directory_->settings();
+  std::vector<node::SettingEntry> entries;
+  for (const SettingInfo& info : settings_table()) {
+    node::SettingEntry entry;
+    entry.name = info.name;
+    entry.value = format_setting(info.id, settings.value(info.id));
+    entry.default_value = info.default_text;
+    entry.type = to_string(info.type);
+    entry.help = info.help;
+    entry.choices = info.choices;
+    entry.origin = to_string(settings.origin(info.id));
+    entry.least = info.least;
+    entry.most = info.most;
+    entry.locked = settings.locked(info.id);
+    entry.title = info.label;
+    entry.group = info.group;
+    entry.unit = info.unit;
+    entry.at_restart = info.at_restart;
+    entries.push_back(std::move(entry));
+  }
+  std::lock_guard lock(settings_mutex_);
+  settings_view_ = std::move(entries);
 }
 
 Expected<node::Series> EngineCore::read_series(const node::SeriesQuery& query) {
-  return with_history<node::Series>(
-      [&query](history::SeriesStore& series, history::EventLog&) -> Expected<node::Series> {
-        const auto last = static_cast<std::uint64_t>(history::max_position);
-        const std::uint64_t to = query.to_step == 0 ? last : std::min(query.to_step, last);
-        NS_ASSIGN_OR_RETURN(
-            const auto buckets,
-            series.query(history_name(query.name), static_cast<std::int64_t>(std::min(query.from_step, to)),
-                         static_cast<std::int64_t>(to), static_cast<std::uint32_t>(query.buckets)));
-        node::Series answer{query.name, {}};
-        for (const history::Bucket& bucket : buckets) {
-          answer.buckets.push_back({static_cast<std::uint64_t>(bucket.first),
-                                    static_cast<std::uint64_t>(bucket.width), bucket.count, bucket.min,
-                                    bucket.max, bucket.mean});
-        }
-        return answer;
-      });
+  const auto last = static_cast<std::uint64_t>(history::max_position);
+  const std::uint64_t to = query.to_step == 0 ? last : std::min(query.to_step, last);
+  NS_ASSIGN_OR_RETURN(
+      const auto buckets,
+      history_->series(history_name(query.name), static_cast<std::int64_t>(std::min(query.from_step, to)),
+                       static_cast<std::int64_t>(to), static_cast<std::uint32_t>(query.buckets)));
+  node::Series answer{query.name, {}};
+  for (const history::Bucket& bucket : buckets) {
+    answer.buckets.push_back({static_cast<std::uint64_t>(bucket.first),
+                              static_cast<std::uint64_t>(bucket.width), bucket.count, bucket.min, bucket.max,
+                              bucket.mean});
+  }
+  return answer;
 }
 
 Expected<node::LogPage> EngineCore::read_logs(const node::LogQuery& query) {
-  return with_history<node::LogPage>([&query](history::SeriesStore&,
-                                              history::EventLog& events) -> Expected<node::LogPage> {
-    NS_ASSIGN_OR_RETURN(const auto oldest, events.after(0, 1, LogLevel::Debug));
-    NS_ASSIGN_OR_RETURN(const auto page, events.after(static_cast<std::int64_t>(query.after),
-                                                      static_cast<std::uint32_t>(query.limit), query.least));
-    node::LogPage answer;
-    answer.next = static_cast<std::uint64_t>(page.next);
-    answer.more = page.more;
-    if (query.after != 0 && !oldest.events.empty()) {
-      const auto first = static_cast<std::uint64_t>(oldest.events.front().sequence);
-      answer.dropped = first > query.after + 1 ? first - query.after - 1 : 0;
-    }
-    for (const history::Event& event : page.events) {
-      answer.entries.push_back({static_cast<std::uint64_t>(event.sequence),
-                                WallTime(std::chrono::milliseconds(event.time_ms)),
-                                {event.level, event.category, event.text}});
-    }
-    return answer;
-  });
+  NS_ASSIGN_OR_RETURN(const auto oldest, history_->events_after(0, 1));
+  NS_ASSIGN_OR_RETURN(const auto page,
+                      history_->events_after(static_cast<std::int64_t>(query.after),
+                                             static_cast<std::uint32_t>(query.limit), query.least));
+  node::LogPage answer;
+  answer.next = static_cast<std::uint64_t>(page.next);
+  answer.more = page.more;
+  if (query.after != 0 && !oldest.events.empty()) {
+    const auto first = static_cast<std::uint64_t>(oldest.events.front().sequence);
+    answer.dropped = first > query.after + 1 ? first - query.after - 1 : 0;
+  }
+  for (const history::Event& event : page.events) {
+    answer.entries.push_back({static_cast<std::uint64_t>(event.sequence),
+                              WallTime(std::chrono::milliseconds(event.time_ms)),
+                              {event.level, event.category, event.text}});
+  }
+  return answer;
 }
 
 Expected<node::CheckpointPage> EngineCore::read_checkpoints(const node::CheckpointQuery& query) {

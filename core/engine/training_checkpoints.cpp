@@ -279,6 +279,10 @@ bool TrainingCheckpoints::save(const RunState& state) {
   return *started != checkpoint::SaveStart::Deferred;
 }
 
+bool TrainingCheckpoints::in_flight() const {
+  return async_->in_flight();
+}
+
 void TrainingCheckpoints::before_update() {
   async_->before_update();
 }

@@ -78,6 +78,7 @@ class TrainingCheckpoints {
   // Starts a save of the present state; false when one is still being written or could not be started. state
   // is what is recorded.
   bool save(const RunState& state);
+  bool in_flight() const;  // a save is still being written
   // Before every update of the stage's weights and moments: waits until a save that was started has its copy
   // of them.
   void before_update();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/engine/training_session.h"
 #include "core/history/schema.h"
 
 namespace neuroshard::engine {
@@ -40,7 +41,30 @@ Expected<std::unique_ptr<TrainingHistory>> TrainingHistory::open(storage::FileEn
 TrainingHistory::TrainingHistory(storage::Database database, const Clock& clock)
     : database_(std::move(database)), clock_(clock) {}
 
+Expected<std::vector<history::Bucket>> TrainingHistory::series(std::string_view name, std::int64_t from,
+                                                               std::int64_t to, std::uint32_t max_buckets) {
+  std::lock_guard lock(mutex_);
+  return series_->query(name, from, to, max_buckets);
+}
+
+Expected<history::EventPage> TrainingHistory::events_after(std::int64_t cursor, std::uint32_t limit,
+                                                           LogLevel least) {
+  std::lock_guard lock(mutex_);
+  return events_->after(cursor, limit, least);
+}
+
+Expected<history::EventPage> TrainingHistory::newest_events(std::uint32_t limit, LogLevel least) {
+  std::lock_guard lock(mutex_);
+  return events_->newest(limit, least);
+}
+
+void TrainingHistory::log(LogLevel level, std::string category, std::string text) {
+  std::lock_guard lock(mutex_);
+  events_->append(level, std::move(category), std::move(text));
+}
+
 void TrainingHistory::add(const StepReport& report) {
+  std::unique_lock lock(mutex_);
   const auto step = static_cast<std::int64_t>(report.step);
   // A value that comes too late or is not finite has no place in a chart; nothing else depends on it.
   const auto put = [this, step](std::string_view name, double value) {
@@ -53,11 +77,13 @@ void TrainingHistory::add(const StepReport& report) {
   const StepSeconds& s = report.seconds;
   put("step_seconds", s.data + s.forward_backward + s.optimizer + s.checkpoint_stall + s.evaluation);
   if (report.balance > 0) put("balance", report.balance);
+  lock.unlock();
   if (report.validation) add(report.step, *report.validation);
   if (report.step % history_flush_steps == 0) flush();
 }
 
 void TrainingHistory::add(std::uint64_t step, const Validation& validation) {
+  std::lock_guard lock(mutex_);
   static_cast<void>(series_->append("val_loss", static_cast<std::int64_t>(step), validation.loss));
   if (validation.bits_per_byte > 0) {
     static_cast<void>(
@@ -66,12 +92,14 @@ void TrainingHistory::add(std::uint64_t step, const Validation& validation) {
 }
 
 void TrainingHistory::flush() {
+  std::lock_guard lock(mutex_);
   // What the disk refuses stays in memory within its bound and is tried again.
   static_cast<void>(series_->flush());
   static_cast<void>(events_->flush());
 }
 
 void TrainingHistory::restored(std::uint64_t step, bool keep) {
+  std::lock_guard lock(mutex_);
   const WallTime now = clock_.wall_now();
   const auto cut = series_->truncate_after(static_cast<std::int64_t>(step), keep ? &now : nullptr);
   if (!cut.ok()) {

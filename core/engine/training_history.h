@@ -1,23 +1,28 @@
 // What a training session writes down: series and events in state.db. A history that can't be opened or
-// written never stops the training.
+// written never stops the training. The session writes, and whoever is asked by a screen reads, also while
+// the session is busy for minutes.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 
 #include "core/base/clock.h"
 #include "core/base/expected.h"
-#include "core/engine/training_session.h"
 #include "core/history/event_log.h"
 #include "core/history/series_store.h"
 #include "core/storage/database.h"
+#include "core/storage/file_env.h"
 
 namespace neuroshard::engine {
 
 // Steps between two writes to the disk when no checkpoint comes first.
 inline constexpr std::uint64_t history_flush_steps = 50;
 
-// Threads: one.
+struct StepReport;
+struct Validation;
+
+// Threads: any; each call is short but flush(), which waits for the disk.
 class TrainingHistory {
  public:
   // Opens or creates the database at `path`. A damaged one is put aside as "<path>.damaged" and a new one
@@ -26,9 +31,14 @@ class TrainingHistory {
   static Expected<std::unique_ptr<TrainingHistory>> open(storage::FileEnv& files, const std::string& path,
                                                          const Clock& clock);
 
-  history::SeriesStore& series() { return *series_; }
-  history::EventLog& events() { return *events_; }
+  // Reading: history/series_store.h and event_log.h say what comes back.
+  Expected<std::vector<history::Bucket>> series(std::string_view name, std::int64_t from, std::int64_t to,
+                                                std::uint32_t max_buckets);
+  Expected<history::EventPage> events_after(std::int64_t cursor, std::uint32_t limit,
+                                            LogLevel least = LogLevel::Debug);
+  Expected<history::EventPage> newest_events(std::uint32_t limit, LogLevel least = LogLevel::Debug);
 
+  void log(LogLevel level, std::string category, std::string text);
   void add(const StepReport& report);
   void add(std::uint64_t step, const Validation& validation);
   // Before a checkpoint is written, so that a resumed run finds no gap.
@@ -40,6 +50,7 @@ class TrainingHistory {
  private:
   TrainingHistory(storage::Database database, const Clock& clock);
 
+  std::mutex mutex_;
   storage::Database database_;
   const Clock& clock_;
   std::unique_ptr<history::SeriesStore> series_;

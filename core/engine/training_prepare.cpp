@@ -57,13 +57,12 @@ Expected<SessionInfo> SessionImpl::prepare(const PrepareOptions& options) {
   prepared_ = true;
   for (const Alert& alert : waiting_alerts_) {
     services_.logger.write({alert.level, alert.category, alert.text});
-    history_->events().append(alert.level, alert.category, alert.text);
+    history_->log(alert.level, alert.category, alert.text);
   }
-  history_->events().append(
-      LogLevel::Info, "train",
-      info_.restored_from.empty()
-          ? std::string("A new model begins.")
-          : fmt::format("Continues after step {} from checkpoint {}.", info_.step, info_.restored_from));
+  history_->log(LogLevel::Info, "train",
+                info_.restored_from.empty() ? std::string("A new model begins.")
+                                            : fmt::format("Continues after step {} from checkpoint {}.",
+                                                          info_.step, info_.restored_from));
   return info_;
 }
 
@@ -74,9 +73,9 @@ Expected<void> SessionImpl::prepare_text(const PrepareOptions& options) {
     info_.files_added = result.files_added;
     info_.tokenizer_learned = result.tokenizer_learned;
     if (result.changed()) {
-      history_->events().append(LogLevel::Info, "data",
-                                fmt::format("Added {} files of text, {} tokens to train on.",
-                                            result.files_added, result.train_tokens_added));
+      history_->log(LogLevel::Info, "data",
+                    fmt::format("Added {} files of text, {} tokens to train on.", result.files_added,
+                                result.train_tokens_added));
     }
     platform::trim_heap();
   }

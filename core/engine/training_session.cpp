@@ -41,6 +41,8 @@ SessionImpl::SessionImpl(DataDirectory& directory, TrainingServices services)
 SessionImpl::~SessionImpl() = default;
 
 Expected<void> SessionImpl::open_history() {
+  history_ = services_.history;
+  if (history_) return {};
   NS_ASSIGN_OR_RETURN(
       history_, TrainingHistory::open(services_.files, directory_.state_database_path(), services_.clock));
   return {};
@@ -213,7 +215,8 @@ void SessionImpl::watch_memory(StepReport* report) {
 void SessionImpl::save_if_due(StepReport* report) {
   if (checkpoints_->due(state_)) {
     const MonotonicTime begin = services_.clock.monotonic_now();
-    history_->flush();
+    // Not at each step that only asks again: the disk has a checkpoint to write.
+    if (!checkpoints_->in_flight()) history_->flush();
     report->checkpoint_started = checkpoints_->save(run_state());
     report->seconds.checkpoint_stall += to_seconds(services_.clock.monotonic_now() - begin);
   }
@@ -258,7 +261,7 @@ std::vector<std::uint64_t> SessionImpl::take_router_load() {
 
 void SessionImpl::tell(const Alert& alert, StepReport* report) {
   services_.logger.write({alert.level, alert.category, alert.text});
-  history_->events().append(alert.level, alert.category, alert.text);
+  history_->log(alert.level, alert.category, alert.text);
   if (alert.level >= LogLevel::Warning) report->alerts.push_back(alert);
 }
 
@@ -273,8 +276,7 @@ Expected<void> SessionImpl::finish() {
   history_->flush();
   if (!checkpoints_->up_to_date(state_.step)) {
     NS_ASSIGN_OR_RETURN(const std::string name, checkpoints_->save_now(run_state()));
-    history_->events().append(LogLevel::Info, "checkpoint",
-                              fmt::format("Saved {} at the end of the run.", name));
+    history_->log(LogLevel::Info, "checkpoint", fmt::format("Saved {} at the end of the run.", name));
   }
   return {};
 }

@@ -28,8 +28,7 @@
 #include "core/data/dataset.h"
 #include "core/data/tokenizer.h"
 #include "core/engine/data_directory.h"
-#include "core/history/event_log.h"
-#include "core/history/series_store.h"
+#include "core/engine/training_history.h"
 #include "core/storage/file_env.h"
 
 namespace neuroshard::engine {
@@ -39,6 +38,8 @@ struct TrainingServices {
   storage::FileEnv& files;
   const Clock& clock;
   Logger& logger;
+  // Where the session writes; null: one of its own, over the directory's state.db.
+  std::shared_ptr<TrainingHistory> history = nullptr;
   // Makes the compute module; tests put a small one here.
   std::function<Expected<compute::LoadedModule>(const std::string& kind, const compute::ModuleOptions&,
                                                 Logger&)>
@@ -184,8 +185,7 @@ class TrainingSession {
   virtual std::optional<data::ShardId> shard_in_use() const { return std::nullopt; }
   // Series: "loss" "val_loss" "bits_per_byte" "learning_rate" "gradient_norm" "tokens_per_second"
   // "step_seconds" "balance", by step.
-  virtual history::SeriesStore& series() = 0;
-  virtual history::EventLog& events() = 0;
+  virtual TrainingHistory& history() = 0;
 };
 
 }  // namespace neuroshard::engine

@@ -115,8 +115,6 @@ class EngineCore final : public Engine {
 
   // Any thread: counts the command and posts its effect. Busy or Cancelled when it can't be taken.
   Expected<node::CommandId> accept(std::function<void(node::CommandId)> effect);
-  // Any thread: a query for the compute thread, whose answer is posted to the core thread.
-  Expected<void> ask(std::function<void()> question);
   // Any thread: a query that needs the disk but no session: answered from the reading thread.
   Expected<void> ask_reader(std::function<void()> question);
   // Any thread: a query of what the core thread knows.
@@ -188,19 +186,17 @@ class EngineCore final : public Engine {
     // A full core queue drops the answer: the asker's page stays as it was.
     static_cast<void>(core_->post([reply, answer = std::move(answer)] { reply(answer); }));
   }
+  Expected<bool> write_text(Writing& writing, const CancelToken& interrupt, Duration turn);
+  void keep_settings_view();  // after a change of the settings; before the threads run, too
+  // Any thread.
   Expected<node::Series> read_series(const node::SeriesQuery& query);
   Expected<node::LogPage> read_logs(const node::LogQuery& query);
-  Expected<bool> write_text(Writing& writing, const CancelToken& interrupt, Duration turn);
-  // Any thread.
   Expected<node::CheckpointPage> read_checkpoints(const node::CheckpointQuery& query);
   checkpoint::Catalogue catalogue() const;
   node::DataView describe_data(const data::Dataset& dataset) const;
   // Of this directory. NotFound: it has none yet.
   Expected<std::unique_ptr<data::Dataset>> open_own_text() const;
   void tell_checkpoints_changed();
-  // Runs `use` with the history of the session, or with one opened for the occasion.
-  template <class T>
-  Expected<T> with_history(const std::function<Expected<T>(history::SeriesStore&, history::EventLog&)>& use);
 
   std::unique_ptr<DataDirectory> directory_;  // changed on the compute thread only
   EngineServices services_;
@@ -210,6 +206,9 @@ class EngineCore final : public Engine {
   // Any thread.
   const std::string directory_path_;
   const Hash256 network_id_;
+  const std::shared_ptr<TrainingHistory> history_;  // of every session in turn
+  mutable std::mutex settings_mutex_;
+  std::vector<node::SettingEntry> settings_view_;
   std::promise<void> ended_;
   mutable std::mutex published_mutex_;
   std::shared_ptr<const node::Snapshot> published_;

@@ -38,8 +38,7 @@ class SessionImpl final : public TrainingSession {
   const data::Tokenizer& tokenizer() const override;
   const data::Dataset* dataset() const override { return dataset_.get(); }
   std::optional<data::ShardId> shard_in_use() const override;
-  history::SeriesStore& series() override { return history_->series(); }
-  history::EventLog& events() override { return history_->events(); }
+  TrainingHistory& history() override { return *history_; }
 
   // Before prepare().
   Expected<void> open_history();
@@ -81,7 +80,7 @@ class SessionImpl final : public TrainingSession {
   train::Schedule schedule_;
   std::vector<Alert> waiting_alerts_;  // of prepare(), for the first report
 
-  std::unique_ptr<TrainingHistory> history_;
+  std::shared_ptr<TrainingHistory> history_;
   std::unique_ptr<data::Dataset> dataset_;
   std::unique_ptr<Executor> fetcher_;  // fetches the next shard while this one trains
   std::unique_ptr<data::Loader> loader_;

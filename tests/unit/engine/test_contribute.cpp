@@ -65,7 +65,7 @@ struct Script {
 
 class CountingSession final : public TrainingSession {
  public:
-  CountingSession(Script& script, std::unique_ptr<TrainingHistory> history)
+  CountingSession(Script& script, std::shared_ptr<TrainingHistory> history)
       : script_(script), history_(std::move(history)) {
     ++script_.sessions;
   }
@@ -90,12 +90,11 @@ class CountingSession final : public TrainingSession {
   const SessionInfo& info() const override { return info_; }
   compute::Stage& stage() override { qFatal("no stage"); }
   const data::Tokenizer& tokenizer() const override { return tokenizer_; }
-  history::SeriesStore& series() override { return history_->series(); }
-  history::EventLog& events() override { return history_->events(); }
+  TrainingHistory& history() override { return *history_; }
 
  private:
   Script& script_;
-  std::unique_ptr<TrainingHistory> history_;
+  std::shared_ptr<TrainingHistory> history_;
   SessionInfo info_;
   data::Tokenizer tokenizer_;
 };
@@ -153,10 +152,9 @@ class TestContribute : public QObject {
     engine.sensors = sensors_;
     engine.sensor_period = std::chrono::milliseconds(1);
     engine.resource_period = std::chrono::milliseconds(2);
-    engine.make_session = [this](DataDirectory& d,
+    engine.make_session = [this](DataDirectory&,
                                  TrainingServices s) -> Expected<std::unique_ptr<TrainingSession>> {
-      NS_ASSIGN_OR_RETURN(auto history, TrainingHistory::open(s.files, d.state_database_path(), s.clock));
-      return std::unique_ptr<TrainingSession>(std::make_unique<CountingSession>(script_, std::move(history)));
+      return std::unique_ptr<TrainingSession>(std::make_unique<CountingSession>(script_, s.history));
     };
     auto node = Engine::start(std::move(*directory), {files_, clock_, logger_}, std::move(engine));
     if (!node->start_training({}).ok()) qFatal("training was refused");

@@ -87,7 +87,7 @@ void TestTrainingSession::loss_falls_and_is_reported() {
   QVERIFY(complete.ok() && complete->complete);
   QVERIFY(complete->tokens > 200);
   const auto measured =
-      run.session->series().query("val_loss", 40, 40, 10);  // with the one that was due at step 40
+      run.session->history().series("val_loss", 40, 40, 10);  // with the one that was due at step 40
   QVERIFY(measured.ok() && measured->size() == 1 && measured->front().count == 2);
 }
 
@@ -188,7 +188,7 @@ void TestTrainingSession::disk_full_goes_on_and_recovers() {
     const auto finished = run.session->finish();
     QVERIFY(!finished.ok());
     QCOMPARE(finished.error().code, ErrorCode::Exhausted);
-    const auto events = run.session->events().newest(50, LogLevel::Error);
+    const auto events = run.session->history().newest_events(50, LogLevel::Error);
     QVERIFY(events.ok() && !events->events.empty());
   }
   QCOMPARE(checkpoints_of(fixture, "d"), std::size_t{0});
@@ -316,15 +316,15 @@ void TestTrainingSession::history_has_no_gap_after_a_kill() {
   Run run(fixture, "d");
   QVERIFY(run.info->step == 10 || run.info->step == 5);  // the save of step 10 may have been cut off
   const auto resumed_at = static_cast<std::int64_t>(run.info->step);
-  auto values = run.session->series().query("loss", 0, 1000, 1000);
+  auto values = run.session->history().series("loss", 0, 1000, 1000);
   QVERIFY(values.ok());
   QCOMPARE(values->size(), static_cast<std::size_t>(resumed_at));
   run.steps(7);
-  values = run.session->series().query("loss", 0, 1000, 1000);
+  values = run.session->history().series("loss", 0, 1000, 1000);
   QCOMPARE(values->size(), static_cast<std::size_t>(resumed_at + 7));
   for (std::size_t i = 0; i < values->size(); ++i)
     QCOMPARE((*values)[i].first, static_cast<std::int64_t>(i + 1));
-  QCOMPARE(run.session->series().query("val_loss", 0, 1000, 1000)->size(), std::size_t{1});
+  QCOMPARE(run.session->history().series("val_loss", 0, 1000, 1000)->size(), std::size_t{1});
 }
 
 void TestTrainingSession::damaged_checkpoint_is_passed_over() {
