@@ -1,0 +1,88 @@
+#include "core/nat/mapping_keeper.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace neuroshard::nat {
+
+using Kind = MappingEvent::Kind;
+
+std::vector<MappingEvent> MappingKeeper::step(const Io& io) {
+  std::vector<MappingEvent> events;
+  const MonotonicTime now = io.now();
+  if (now < next_) return events;
+  if (!mapping_ || now >= renew_) {
+    make(io, events);
+  } else {
+    look(io, events);
+  }
+  return events;
+}
+
+void MappingKeeper::make(const Io& io, std::vector<MappingEvent>& events) {
+  const std::uint16_t wanted = mapping_ ? mapping_->outside_port : wanted_outside_;
+  auto mapped = mapper_.map(io, inside_port_, wanted, mapping_lease);
+  if (!mapped.ok()) return failed(io, mapped.error(), events);
+  mapping_ = *mapped;
+  const MonotonicTime now = io.now();
+  renew_ = mapped->lease > std::chrono::seconds(0) ? now + Duration(mapped->lease) / 2 : MonotonicTime::max();
+  const auto looked = mapper_.look(io, *mapping_);
+  if (!looked.ok()) return failed(io, looked.error(), events);
+  retry_ = first_retry;
+  settle(looked->outside, events);
+  plan(now);
+}
+
+void MappingKeeper::look(const Io& io, std::vector<MappingEvent>& events) {
+  const auto looked = mapper_.look(io, *mapping_);
+  if (!looked.ok()) return failed(io, looked.error(), events);
+  if (looked->lost) {
+    events.push_back({Kind::Lost, outside_.value_or(platform::Endpoint{}),
+                      fmt::format("the router forgot the {} mapping, probably by a restart; making it anew",
+                                  mapper_.name())});
+    outside_.reset();
+    return make(io, events);
+  }
+  settle(looked->outside, events);
+  plan(io.now());
+}
+
+void MappingKeeper::settle(const platform::IpAddress& ip, std::vector<MappingEvent>& events) {
+  const platform::Endpoint now_outside{ip, mapping_->outside_port};
+  if (outside_ == now_outside) return;
+  const Kind kind = outside_ ? Kind::AddressChanged : Kind::Mapped;
+  events.push_back({kind, now_outside,
+                    outside_ ? fmt::format("the outside address changed from {} to {}", to_text(*outside_),
+                                           to_text(now_outside))
+                             : fmt::format("{} opened port {} of this computer as {}", mapper_.name(),
+                                           inside_port_, to_text(now_outside))});
+  outside_ = now_outside;
+}
+
+void MappingKeeper::failed(const Io& io, const Error& error, std::vector<MappingEvent>& events) {
+  if (outside_) {
+    events.push_back({Kind::Lost, *outside_, error.message});
+    outside_.reset();
+  } else {
+    events.push_back({Kind::Failed, {}, error.message});
+  }
+  // What the router has of us is not known any more: the next step maps again, to the same port if it can.
+  renew_ = MonotonicTime{};
+  next_ = io.now() + retry_;
+  retry_ = std::min(2 * retry_, last_retry);
+}
+
+void MappingKeeper::plan(MonotonicTime now) {
+  next_ = std::min(now + look_interval, renew_);
+}
+
+Expected<void> MappingKeeper::release(const Io& io) {
+  if (!mapping_) return {};
+  const PortMapping mapping = *mapping_;
+  mapping_.reset();
+  outside_.reset();
+  return mapper_.unmap(io, mapping);
+}
+
+}  // namespace neuroshard::nat

@@ -1,0 +1,40 @@
+// NAT-PMP messages (RFC 6886 §3): a request is 2 or 12 bytes, an answer 8, 12 or 16.
+#pragma once
+
+#include <optional>
+
+#include "core/base/bytes.h"
+#include "core/base/clock.h"
+#include "core/platform/ip_address.h"
+
+namespace neuroshard::nat::nat_pmp {
+
+inline constexpr std::uint16_t port = 5351;
+inline constexpr std::size_t max_answer_bytes = 16;
+
+enum class Operation : std::uint8_t { OutsideAddress = 0, MapUdp = 1, MapTcp = 2 };
+
+struct Answer {
+  Operation operation = Operation::OutsideAddress;
+  std::uint16_t result = 0;                    // 0: done; 1 … 5: RFC 6886 §3.5
+  std::uint32_t epoch = 0;                     // seconds since the gateway's tables were last empty
+  std::optional<platform::IpAddress> outside;  // of OutsideAddress that succeeded
+  // Of a mapping that succeeded; lifetime 0: it was removed.
+  std::uint16_t inside_port = 0, outside_port = 0;
+  std::uint32_t lifetime = 0;
+};
+
+Bytes outside_address_request();
+// lifetime 0 removes the mapping of the inside port.
+Bytes map_request(Operation operation, std::uint16_t inside_port, std::uint16_t wanted_outside,
+                  std::uint32_t lifetime);
+// Corrupt: not an answer of this protocol.
+Expected<Answer> parse_answer(ByteSpan bytes);
+// What a result other than 0 means for a person.
+Error result_error(std::uint16_t result);
+
+// RFC 6886 §3.6: whether a gateway that said `before` and now, `elapsed` later, says `now` lost its tables in
+// between. Its clock may run 1/8 slow, and two seconds are forgiven.
+bool gateway_restarted(std::uint32_t before, std::uint32_t now, Duration elapsed);
+
+}  // namespace neuroshard::nat::nat_pmp

@@ -1,0 +1,38 @@
+// Asking the router to let a port of this machine be reached from outside: one contract for NAT-PMP and UPnP.
+// A mapping proves nothing by itself: the router may stand behind another one. Only a dial-back decides.
+#pragma once
+
+#include <string_view>
+
+#include "core/nat/io.h"
+
+namespace neuroshard::nat {
+
+inline constexpr std::chrono::seconds mapping_lease{3600};
+
+struct PortMapping {
+  std::uint16_t inside_port = 0;
+  std::uint16_t outside_port = 0;  // the router may give another one than was asked for
+  std::chrono::seconds lease{0};   // 0: until the router forgets it
+};
+
+struct MappingLook {
+  platform::IpAddress outside;  // the router's own address on the other side, as it says
+  bool lost = false;            // the router restarted or forgot the mapping
+};
+
+// TCP ports. Calls wait at most some seconds.  Threads: one at a time.
+class PortMapper {
+ public:
+  virtual ~PortMapper() = default;
+  virtual std::string_view name() const = 0;  // "UPnP", "NAT-PMP"
+  // Makes the mapping, or renews it. `wanted_outside`: preferred. NotFound or Timeout: no such router;
+  // Denied: it refuses, and the message says how to allow it; Exhausted: it has no place left.
+  virtual Expected<PortMapping> map(const Io& io, std::uint16_t inside_port, std::uint16_t wanted_outside,
+                                    std::chrono::seconds lease) = 0;
+  // After map(): where the router stands, and whether it still has the mapping.
+  virtual Expected<MappingLook> look(const Io& io, const PortMapping& mapping) = 0;
+  virtual Expected<void> unmap(const Io& io, const PortMapping& mapping) = 0;
+};
+
+}  // namespace neuroshard::nat

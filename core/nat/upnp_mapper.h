@@ -1,0 +1,22 @@
+// Port mappings by UPnP (Internet Gateway Device), through miniupnpc.
+#pragma once
+
+#include <memory>
+
+#include "core/nat/port_mapper.h"
+
+namespace neuroshard::nat {
+
+struct UpnpOptions {
+  // The first search waits this long for routers to answer.
+  std::chrono::milliseconds search{2000};
+  // The router's description, if known: no search then.
+  std::string description_url;
+  std::string description = "NeuroShard";  // what the router's list of mappings shows
+};
+
+// miniupnpc blocks up to some seconds per exchange and looks at no token: give this a thread on which that
+// does not matter. The router is found by the first map(), and again after a failure.
+std::unique_ptr<PortMapper> make_upnp_mapper(UpnpOptions options = {});
+
+}  // namespace neuroshard::nat
