@@ -1,0 +1,36 @@
+// From threads of a library to one executor, without losing anything: what the executor has no room for waits
+// here. Whoever puts bounds how much that can be (calls under way). Kept by shared_ptr: late messages of
+// other threads may outlive who listens.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "core/base/executor.h"
+
+namespace neuroshard::net {
+
+class Mailbox : public std::enable_shared_from_this<Mailbox> {
+ public:
+  explicit Mailbox(Executor& executor) : executor_(&executor) {}
+
+  // Runs `task` on the executor, in order; not at all after close().  Threads: any.
+  void put(Executor::Task task);
+  // Posts again what the executor had no room for; call it now and then.  Threads: any.
+  void retry();
+  // From now on nothing runs, not even what waits.  Threads: the executor's, or after it stopped.
+  void close();
+
+ private:
+  void post_locked();
+  void drain();
+
+  std::mutex mutex_;
+  Executor* executor_;  // null once closed
+  std::deque<Executor::Task> waiting_;
+  bool posted_ = false;
+};
+
+}  // namespace neuroshard::net

@@ -1,0 +1,35 @@
+// The nodes of the network that we know by their signed records: of each the newest. Bounded; when full, the
+// record that expires first makes room. The view that planning is done with.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "core/net/node_record.h"
+#include "core/net/peer_caller.h"
+
+namespace neuroshard::net {
+
+class NodeBook {
+ public:
+  // Threads: one.
+  explicit NodeBook(const Hash256& network_id, std::size_t most = 10'000)
+      : network_id_(network_id), most_(most) {}
+
+  // Denied: what check_node_record refuses, a replayed or an older record, or two of one sequence that
+  // differ.
+  Expected<void> put(const NodeRecord& record, WallTime now);
+  const NodeRecord* find(const NodeId& id, WallTime now) const;  // valid until the next put or drop_expired
+  std::vector<const NodeRecord*> all(WallTime now) const;
+  void remove(const NodeId& id) { records_.erase(id); }
+  void drop_expired(WallTime now);
+  std::size_t size() const { return records_.size(); }
+
+ private:
+  Hash256 network_id_;
+  std::size_t most_;
+  std::map<NodeId, NodeRecord> records_;
+};
+
+}  // namespace neuroshard::net

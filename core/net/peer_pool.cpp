@@ -1,0 +1,183 @@
+#include "core/net/peer_pool.h"
+
+#include <algorithm>
+
+namespace neuroshard::net {
+
+struct PeerPool::Peer {
+  Contact contact;
+  std::shared_ptr<PeerChannel> channel;
+  bool dialling = false;
+  std::vector<PeerTransport::Connected> waiting;
+  std::size_t under_way = 0;
+  MonotonicTime used{};
+  MonotonicTime not_before{};  // of the next dial
+  Duration pause{0};
+  std::optional<Error> error;
+  std::optional<Duration> round_trip;
+  std::uint64_t calls = 0, failures = 0;
+
+  bool idle() const { return !dialling && under_way == 0; }
+};
+
+PeerPool::PeerPool(PeerTransport& transport, Executor& executor, const Clock& clock, PoolLimits limits)
+    : transport_(transport), executor_(executor), clock_(clock), limits_(limits) {
+  timer_ = executor_.post_after(limits_.idle / 4, [this] { tidy(); });
+}
+
+PeerPool::~PeerPool() {
+  *alive_ = false;
+}
+
+void PeerPool::later(Executor::Task task) {
+  static_cast<void>(executor_.post([alive = alive_, task = std::move(task)] {
+    if (*alive) task();
+  }));
+}
+
+std::shared_ptr<PeerPool::Peer> PeerPool::find_or_make(const Contact& contact) {
+  const auto found = peers_.find(contact.id);
+  if (found != peers_.end()) {
+    Peer& peer = *found->second;
+    // It is said to be elsewhere: believed when it is not reached where we know it.
+    if (peer.contact.endpoint != contact.endpoint && !peer.channel && !peer.dialling) {
+      peer.contact = contact;
+      peer.pause = Duration(0);
+      peer.not_before = {};
+    }
+    return found->second;
+  }
+  if (peers_.size() >= limits_.peers && !make_room()) return nullptr;
+  const auto peer = std::make_shared<Peer>();
+  peer->contact = contact;
+  peer->used = clock_.monotonic_now();
+  peers_[contact.id] = peer;
+  return peer;
+}
+
+bool PeerPool::make_room() {
+  auto oldest = peers_.end();
+  for (auto at = peers_.begin(); at != peers_.end(); ++at) {
+    if (!at->second->idle()) continue;
+    if (oldest == peers_.end() || at->second->used < oldest->second->used) oldest = at;
+  }
+  if (oldest == peers_.end()) return false;
+  peers_.erase(oldest);
+  return true;
+}
+
+void PeerPool::connect(const Contact& contact, PeerTransport::Connected done) {
+  const auto fail = [&](Error error) { later([done, error = std::move(error)] { done(error); }); };
+  const auto peer = find_or_make(contact);
+  if (peer == nullptr)
+    return fail(make_error(ErrorCode::Exhausted, "too many peers are talked to; try again"));
+  peer->used = clock_.monotonic_now();
+  if (peer->channel) return later([done, channel = peer->channel] { done(channel); });
+  if (peer->waiting.size() >= limits_.waiting_per_peer)
+    return fail(make_error(ErrorCode::Exhausted, "too many calls wait for a connection to this peer"));
+  if (!peer->dialling && clock_.monotonic_now() < peer->not_before) return fail(*peer->error);
+  peer->waiting.push_back(std::move(done));
+  if (!peer->dialling) dial(peer);
+}
+
+void PeerPool::dial(const std::shared_ptr<Peer>& peer) {
+  peer->dialling = true;
+  transport_.connect({peer->contact.endpoint, peer->contact.id}, limits_.connect,
+                     [this, alive = alive_, peer](Expected<std::shared_ptr<PeerChannel>> result) {
+                       if (*alive) connected(peer, std::move(result));
+                     });
+}
+
+void PeerPool::connected(const std::shared_ptr<Peer>& peer, Expected<std::shared_ptr<PeerChannel>> result) {
+  peer->dialling = false;
+  if (result.ok()) {
+    peer->channel = *result;
+    peer->error.reset();
+    peer->pause = Duration(0);
+  } else {
+    peer->error = result.error();
+    ++peer->failures;
+    peer->pause = std::clamp(peer->pause * 2, limits_.first_pause, limits_.longest_pause);
+    peer->not_before = clock_.monotonic_now() + peer->pause;
+  }
+  for (const auto& done : std::exchange(peer->waiting, {})) done(result);
+}
+
+void PeerPool::call(const Contact& contact, Method method, Bytes request, Duration deadline, CallDone done) {
+  connect(contact, [this, contact, method, request = std::move(request), deadline,
+                    done = std::move(done)](const Expected<std::shared_ptr<PeerChannel>>& channel) mutable {
+    if (!channel.ok()) return done(channel.error());
+    const auto found = peers_.find(contact.id);
+    if (found == peers_.end() || found->second->under_way >= limits_.calls_per_peer)
+      return done(make_error(ErrorCode::Exhausted, "too many calls to this peer are under way"));
+    start(found->second, method, std::move(request), deadline, std::move(done));
+  });
+}
+
+void PeerPool::start(const std::shared_ptr<Peer>& peer, Method method, Bytes request, Duration deadline,
+                     CallDone done) {
+  constexpr std::size_t small = 4096;
+  const bool measured = request.size() <= small;
+  const MonotonicTime began = clock_.monotonic_now();
+  ++peer->under_way;
+  ++peer->calls;
+  peer->channel->call(method, std::move(request), deadline,
+                      [this, alive = alive_, peer, channel = peer->channel, began, measured,
+                       done = std::move(done)](Expected<Bytes> answer) {
+                        if (!*alive) return;
+                        --peer->under_way;
+                        const MonotonicTime now = clock_.monotonic_now();
+                        peer->used = now;
+                        const bool broken = !answer.ok() && (answer.error().code == ErrorCode::Unavailable ||
+                                                             answer.error().code == ErrorCode::Timeout);
+                        if (broken) {
+                          ++peer->failures;
+                          // A connection that does not answer is made anew by the next call.
+                          if (peer->channel == channel) peer->channel.reset();
+                        } else if (measured) {
+                          const Duration sample = now - began;
+                          peer->round_trip = peer->round_trip ? (*peer->round_trip * 7 + sample) / 8 : sample;
+                        }
+                        done(std::move(answer));
+                      });
+}
+
+void PeerPool::tidy() {
+  const MonotonicTime now = clock_.monotonic_now();
+  for (auto& [id, peer] : peers_)
+    if (peer->idle() && now - peer->used >= limits_.idle && peer->channel.use_count() == 1)
+      peer->channel.reset();
+  std::erase_if(peers_, [&](const auto& entry) {
+    const Peer& peer = *entry.second;
+    return peer.idle() && !peer.channel && now - peer.used >= limits_.longest_pause;
+  });
+  timer_ = executor_.post_after(limits_.idle / 4, [this] { tidy(); });
+}
+
+std::vector<PeerView> PeerPool::peers() const {
+  std::vector<PeerView> views;
+  for (const auto& [id, peer] : peers_) {
+    PeerView view;
+    view.id = id;
+    view.endpoint = peer->contact.endpoint;
+    view.connected = peer->channel != nullptr;
+    view.error = peer->error;
+    view.round_trip = peer->round_trip;
+    view.calls = peer->calls;
+    view.failures = peer->failures;
+    if (peer->channel) {
+      view.program = peer->channel->hello().program;
+      view.version = peer->channel->hello().version;
+      view.features = peer->channel->hello().features;
+    }
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
+std::size_t PeerPool::connections() const {
+  return static_cast<std::size_t>(std::count_if(
+      peers_.begin(), peers_.end(), [](const auto& entry) { return entry.second->channel != nullptr; }));
+}
+
+}  // namespace neuroshard::net

@@ -1,0 +1,76 @@
+// Calls to peers by id and address, over connections that are kept: one per peer, made when first needed,
+// closed when idle. Bounded in every direction; a peer that could not be reached is not dialled again at
+// once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/base/executor.h"
+#include "core/net/peer_channel.h"
+
+namespace neuroshard::net {
+
+struct PoolLimits {
+  std::size_t peers = 512;            // known at the same time; the longest idle one makes room
+  std::size_t waiting_per_peer = 32;  // calls that wait for a connection
+  std::size_t calls_per_peer = 24;    // under way; fewer than the other end allows
+  Duration connect = connect_deadline;
+  Duration idle = std::chrono::seconds(60);
+  Duration first_pause = std::chrono::seconds(1);  // after a failed connect; doubles
+  Duration longest_pause = std::chrono::minutes(2);
+};
+
+// What is known of a peer that is connected or was tried lately.
+struct PeerView {
+  NodeId id{};
+  platform::Endpoint endpoint;
+  bool connected = false;
+  std::optional<Error> error;          // of the latest connect that failed
+  std::optional<Duration> round_trip;  // smoothed (RFC 6298), of small calls
+  std::uint64_t calls = 0, failures = 0;
+  std::string program;
+  PeerVersion version;
+  std::uint64_t features = 0;
+};
+
+class PeerPool final : public PeerCaller {
+ public:
+  // All outlive the pool.  Threads: the executor's, all members.
+  PeerPool(PeerTransport& transport, Executor& executor, const Clock& clock, PoolLimits limits = {});
+  ~PeerPool() override;
+
+  void call(const Contact& peer, Method method, Bytes request, Duration deadline, CallDone done) override;
+  // The connection itself, for streams. As connect of the transport, but kept and shared.
+  void connect(const Contact& peer, PeerTransport::Connected done);
+
+  std::vector<PeerView> peers() const;
+  std::size_t connections() const;
+
+ private:
+  struct Peer;
+  using Peers = std::unordered_map<NodeId, std::shared_ptr<Peer>, NodeIdHash>;
+
+  std::shared_ptr<Peer> find_or_make(const Contact& contact);
+  bool make_room();
+  void dial(const std::shared_ptr<Peer>& peer);
+  void connected(const std::shared_ptr<Peer>& peer, Expected<std::shared_ptr<PeerChannel>> result);
+  void start(const std::shared_ptr<Peer>& peer, Method method, Bytes request, Duration deadline,
+             CallDone done);
+  void later(Executor::Task task);
+  void tidy();
+
+  PeerTransport& transport_;
+  Executor& executor_;
+  const Clock& clock_;
+  const PoolLimits limits_;
+  Peers peers_;
+  std::unique_ptr<TimerHandle> timer_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace neuroshard::net

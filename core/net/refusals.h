@@ -1,0 +1,51 @@
+// Why connections and requests of others were refused, counted: what a person sees when somebody attacks this
+// node, or when its own clock is wrong.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+namespace neuroshard::net {
+
+enum class Refusal : std::uint8_t {
+  // At the door, before TLS.
+  TooManyConnections,  // in all
+  TooManyOfAddress,    // of one address
+  TooSlow,             // did not say in time, or not fast enough, what it wants
+  NotTls,              // plaintext, garbage
+  // Of its certificate.
+  NoCertificate,
+  BadCertificate,
+  NotEd25519,
+  NotYetValid,
+  Expired,
+  WrongId,  // somebody else answered where we dialled
+  Banned,
+  // Of what it says.
+  NoHello,
+  OtherNetwork,
+  OtherVersion,
+  TooLarge,  // a message over the limit
+  Malformed,
+  TooManyCalls,
+  UnknownMethod,
+  Count_,
+};
+
+// "another network", for tables.
+std::string_view to_string(Refusal refusal);
+
+// Threads: any.
+class RefusalCounts {
+ public:
+  void count(Refusal refusal) { counts_[static_cast<std::size_t>(refusal)].fetch_add(1); }
+  std::uint64_t of(Refusal refusal) const { return counts_[static_cast<std::size_t>(refusal)].load(); }
+  std::uint64_t all() const;
+
+ private:
+  std::array<std::atomic<std::uint64_t>, static_cast<std::size_t>(Refusal::Count_)> counts_{};
+};
+
+}  // namespace neuroshard::net

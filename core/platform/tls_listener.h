@@ -1,0 +1,50 @@
+// A listening TCP socket for a TLS server that strangers reach. A connection stays in a waiting room until
+// its first TLS record (the ClientHello) is there in full, and only then costs the server anything: who sends
+// nothing, too slowly, or something else than TLS is shown out here. Bounded in all and per address.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "core/base/clock.h"
+#include "core/base/expected.h"
+#include "core/platform/ip_address.h"
+
+namespace neuroshard::platform {
+
+struct TlsListenerLimits {
+  std::size_t connections = 256;  // handed on and open
+  std::size_t per_address = 8;    // of them; 0 = no limit (a network of one's own)
+  std::size_t waiting = 128;      // in the waiting room; the oldest of the address with most makes room
+  Duration patience = std::chrono::seconds(5);  // for the first record
+};
+
+// Why a connection was shown out.
+enum class ShownOut : std::uint8_t { TooMany, TooManyOfAddress, TooSlow, NotTls };
+
+class TlsListener {
+ public:
+  // Listens at once; the system chooses a port in place of 0. The address "::" takes IPv4 connections too.
+  // Errors: Busy (the port is taken), Denied, InvalidArgument (no address of this machine), Io. `clock`
+  // outlives the listener.
+  static Expected<std::unique_ptr<TlsListener>> open(const Endpoint& at, TlsListenerLimits limits,
+                                                     const Clock& clock);
+  virtual ~TlsListener() = default;
+
+  virtual Endpoint endpoint() const = 0;  // with the port that was given
+  struct Events {
+    std::function<void(int descriptor)> take;  // a non-blocking socket, owned by the receiver from then on
+    std::function<void(ShownOut)> shown_out;
+    std::function<void()> tick;  // about ten times a second
+  };
+  // Blocks until stop(). A place is free again when either side has shut the connection down.  Threads: one
+  // at a time; the events are called on it.
+  virtual void serve(const Events& events) = 0;
+  virtual void stop() = 0;  // threads: any
+  // Open connections, handed on and waiting.  Threads: any.
+  virtual std::size_t open_connections() const = 0;
+};
+
+}  // namespace neuroshard::platform

@@ -1,0 +1,145 @@
+#include "core/rpc/detail/shared.h"
+
+#include "core/crypto/certificate.h"
+#include "core/rpc/detail/wire.h"
+
+namespace neuroshard::rpc::detail {
+namespace {
+
+net::Refusal refusal_of(crypto::CertificateFault fault) {
+  switch (fault) {
+    case crypto::CertificateFault::Missing: return net::Refusal::NoCertificate;
+    case crypto::CertificateFault::Malformed: return net::Refusal::BadCertificate;
+    case crypto::CertificateFault::NotEd25519: return net::Refusal::NotEd25519;
+    case crypto::CertificateFault::NotYetValid: return net::Refusal::NotYetValid;
+    case crypto::CertificateFault::Expired: return net::Refusal::Expired;
+  }
+  return net::Refusal::BadCertificate;
+}
+
+}  // namespace
+
+std::optional<net::NodeId> KnownCertificates::find(const std::string& pem) {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(pem);
+  if (found == entries_.end()) return std::nullopt;
+  order_.splice(order_.begin(), order_, found->second);
+  return found->second->second;
+}
+
+void KnownCertificates::remember(const std::string& pem, const net::NodeId& id) {
+  const std::lock_guard lock(mutex_);
+  if (entries_.count(pem) != 0) return;
+  if (order_.size() >= max_known) {
+    entries_.erase(order_.back().first);
+    order_.pop_back();
+  }
+  order_.emplace_front(pem, id);
+  entries_[order_.front().first] = order_.begin();
+}
+
+Shared::Shared(RpcServices all, RpcOptions chosen)
+    : options(std::move(chosen)),
+      mailbox(std::make_shared<net::Mailbox>(all.executor)),
+      id(crypto::node_id(all.key.public_key())) {
+  services_.emplace(all);
+  set_hello(options.hello);
+}
+
+Expected<net::NodeId> Shared::check_certificate(const std::string& pem,
+                                                const std::optional<net::NodeId>& pin) {
+  const std::lock_guard lock(services_mutex_);
+  if (!services_) return make_error(ErrorCode::Cancelled, "this node stops");
+  const auto read = crypto::read_certificate(pem, services_->clock.wall_now());
+  if (const auto* const fault = std::get_if<crypto::CertificateFault>(&read)) {
+    services_->refusals.count(refusal_of(*fault));
+    return make_error(ErrorCode::Denied, "the peer is not accepted: " + std::string(to_string(*fault)));
+  }
+  const net::NodeId peer = crypto::node_id(std::get<crypto::PublicKey>(read));
+  if (pin && peer != *pin) {
+    services_->refusals.count(net::Refusal::WrongId);
+    return make_error(ErrorCode::Denied, "another node answers there than the one expected: " + to_hex(peer));
+  }
+  if (const auto reason = services_->bans.reason(peer)) {
+    services_->refusals.count(net::Refusal::Banned);
+    return make_error(ErrorCode::Denied, "the peer is banned: " + *reason);
+  }
+  known_.remember(pem, peer);
+  return peer;
+}
+
+Expected<net::Hello> Shared::check_hello(const std::string& bytes) {
+  auto hello = decode_hello(bytes);
+  if (!hello.ok()) {
+    count(net::Refusal::NoHello);
+    return make_error(ErrorCode::Denied, "the call brings no hello that can be read");
+  }
+  net::Hello own;
+  {
+    const std::lock_guard lock(hello_mutex_);
+    own = hello_;
+  }
+  if (const auto fits = net::check_hello(own, *hello); !fits.ok()) {
+    count(fits.error().code == ErrorCode::Denied ? net::Refusal::OtherNetwork : net::Refusal::OtherVersion);
+    return fits.error();
+  }
+  return hello;
+}
+
+Expected<net::NodeId> Shared::caller_of(const std::string& pem) {
+  const auto known = known_.find(pem);
+  if (!known) return check_certificate(pem, std::nullopt);
+  const std::lock_guard lock(services_mutex_);
+  if (!services_) return make_error(ErrorCode::Cancelled, "this node stops");
+  const auto reason = services_->bans.reason(*known);
+  if (!reason) return *known;
+  services_->refusals.count(net::Refusal::Banned);
+  return make_error(ErrorCode::Denied, "the peer is banned: " + *reason);
+}
+
+void Shared::count(net::Refusal refusal) {
+  const std::lock_guard lock(services_mutex_);
+  if (services_) services_->refusals.count(refusal);
+}
+
+MonotonicTime Shared::now() {
+  const std::lock_guard lock(services_mutex_);
+  return services_ ? services_->clock.monotonic_now() : MonotonicTime{};
+}
+
+std::string Shared::own_hello() {
+  const std::lock_guard lock(hello_mutex_);
+  return hello_bytes_;
+}
+
+void Shared::set_hello(const net::Hello& hello) {
+  const std::lock_guard lock(hello_mutex_);
+  hello_ = hello;
+  hello_bytes_ = encode_hello(hello);
+}
+
+void Shared::add(const std::shared_ptr<Sweepable>& sweepable) {
+  const std::lock_guard lock(sweep_mutex_);
+  sweepables_[sweepable.get()] = sweepable;
+}
+
+void Shared::remove(Sweepable* sweepable) {
+  const std::lock_guard lock(sweep_mutex_);
+  sweepables_.erase(sweepable);
+}
+
+std::vector<std::shared_ptr<Sweepable>> Shared::all() {
+  std::vector<std::shared_ptr<Sweepable>> living;
+  const std::lock_guard lock(sweep_mutex_);
+  for (const auto& [address, sweepable] : sweepables_)
+    if (auto alive = sweepable.lock()) living.push_back(std::move(alive));
+  return living;
+}
+
+void Shared::close() {
+  mailbox->close();
+  const std::lock_guard lock(services_mutex_);
+  services_.reset();
+}
+
+}  // namespace neuroshard::rpc::detail

@@ -1,0 +1,80 @@
+// What the parts of one transport share, beyond its own life: threads of gRPC may come back late.
+#pragma once
+
+#include <atomic>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/net/mailbox.h"
+#include "core/rpc/grpc_transport.h"
+
+namespace neuroshard::rpc::detail {
+
+// Whose a certificate is that has been read before: one parse per connection, not per call.
+class KnownCertificates {
+ public:
+  std::optional<net::NodeId> find(const std::string& pem);
+  void remember(const std::string& pem, const net::NodeId& id);
+
+ private:
+  static constexpr std::size_t max_known = 1024;
+  std::mutex mutex_;
+  std::list<std::pair<std::string, net::NodeId>> order_;  // most recent first
+  std::unordered_map<std::string_view, decltype(order_)::iterator> entries_;
+};
+
+// A call or stream that gRPC keeps alive, as the sweep sees it.
+class Sweepable {
+ public:
+  virtual ~Sweepable() = default;
+  // Ends what has not moved for too long.  Threads: the executor's.
+  virtual void look(MonotonicTime now) = 0;
+  // Ends it, because the transport goes.
+  virtual void stop() = 0;
+};
+
+struct Shared : std::enable_shared_from_this<Shared> {
+  Shared(RpcServices all, RpcOptions chosen);
+
+  // Threads: any, all members below.
+  // Whether this certificate may talk to us: its node's id. Counts the refusal. Denied.
+  Expected<net::NodeId> check_certificate(const std::string& pem, const std::optional<net::NodeId>& pin);
+  // As check_certificate without a pin, cheaper for one that has been read before; bans are looked at again.
+  Expected<net::NodeId> caller_of(const std::string& pem);
+  // The hello that a call brings. Denied, Unsupported.
+  Expected<net::Hello> check_hello(const std::string& bytes);
+  void count(net::Refusal refusal);
+  MonotonicTime now();
+  std::string own_hello();
+  void set_hello(const net::Hello& hello);
+
+  void add(const std::shared_ptr<Sweepable>& sweepable);
+  void remove(Sweepable* sweepable);
+  std::vector<std::shared_ptr<Sweepable>> all();
+  // New calls are to be refused: set before all() is stopped, looked at after add().
+  std::atomic<bool> stopping{false};
+  // No service is used from now on.
+  void close();
+
+  const RpcOptions options;
+  const std::shared_ptr<net::Mailbox> mailbox;
+  net::PeerService* service = nullptr;  // the executor's
+  net::NodeId id{};
+
+ private:
+  std::mutex services_mutex_;
+  std::optional<RpcServices> services_;  // none once closed
+  std::mutex hello_mutex_;
+  net::Hello hello_;
+  std::string hello_bytes_;
+  KnownCertificates known_;
+  std::mutex sweep_mutex_;
+  std::unordered_map<Sweepable*, std::weak_ptr<Sweepable>> sweepables_;
+};
+
+}  // namespace neuroshard::rpc::detail

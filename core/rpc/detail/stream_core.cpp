@@ -1,0 +1,154 @@
+#include "core/rpc/detail/stream_core.h"
+
+#include "core/base/check.h"
+#include "core/rpc/detail/wire.h"
+
+namespace neuroshard::rpc::detail {
+
+void StreamCore::write(Bytes message, net::PeerStream::Written done) {
+  NS_CHECK(!own_last_ && !message.empty());
+  if (message.size() > net::max_message_bytes) {
+    return shared_->mailbox->put([done = std::move(done)] {
+      done(make_error(ErrorCode::InvalidArgument, "a message of a stream has at most 4 MiB"));
+    });
+  }
+  wire::Chunk chunk;
+  chunk.set_data(message.data(), message.size());
+  send(to_buffer(chunk), std::move(done));
+}
+
+void StreamCore::send(grpc::ByteBuffer buffer, net::PeerStream::Written done) {
+  if (end_) {
+    if (done) shared_->mailbox->put([done = std::move(done), end = *end_] { done(end); });
+    return;
+  }
+  out_.push_back({std::move(buffer), std::move(done)});
+  pump();
+}
+
+void StreamCore::finish() {
+  if (own_last_) return;
+  own_last_ = true;
+  wire::Chunk chunk;
+  chunk.set_last(true);
+  send(to_buffer(chunk), [self = shared_from_this()](Expected<void> sent) {
+    self->own_last_sent_ = sent.ok();
+    self->check_finished();
+  });
+}
+
+void StreamCore::read(net::PeerStream::Read done) {
+  NS_CHECK(!reader_);
+  if (end_) return shared_->mailbox->put([done = std::move(done), end = *end_] { done(end); });
+  if (peer_last_) return shared_->mailbox->put([done = std::move(done)] { done(std::optional<Bytes>()); });
+  reader_ = std::move(done);
+  begin_reading(shared_->now());
+}
+
+void StreamCore::begin_reading(MonotonicTime now) {
+  read_since_ = now;
+  if (reading_ || end_) return;
+  reading_ = true;
+  start_read(&in_);
+}
+
+void StreamCore::pump() {
+  if (writing_ || out_.empty() || end_) return;
+  writing_ = true;
+  write_since_ = shared_->now();
+  current_ = std::move(out_.front());
+  out_.pop_front();
+  start_write(&current_.buffer);
+}
+
+void StreamCore::write_done(bool ok) {
+  writing_ = false;
+  write_since_.reset();
+  current_.buffer.Clear();
+  if (!ok || end_) return;  // ended() comes, and knows why
+  const auto done = std::exchange(current_.done, nullptr);
+  pump();
+  if (done) done({});
+}
+
+void StreamCore::read_done(bool ok) {
+  reading_ = false;
+  read_since_.reset();
+  if (end_ || !ok) return;  // ended() comes, and knows why
+  wire::Chunk chunk;
+  if (!from_buffer(&in_, &chunk)) {
+    shared_->count(net::Refusal::Malformed);
+    return break_off(make_error(ErrorCode::Corrupt, "a message of the stream can't be read"));
+  }
+  in_.Clear();
+  if (awaits_method_) {
+    awaits_method_ = false;
+    return opened(chunk.method());
+  }
+  if (!reader_) return;
+  auto reader = std::exchange(reader_, nullptr);
+  if (chunk.last()) {
+    peer_last_ = true;
+    reader(std::optional<Bytes>());
+    return check_finished();
+  }
+  reader(std::optional<Bytes>(Bytes(chunk.data().begin(), chunk.data().end())));
+}
+
+void StreamCore::check_finished() {
+  if (finished_ || end_ || !own_last_sent_ || !peer_last_) return;
+  finished_ = true;
+  both_finished();
+}
+
+void StreamCore::ended(const Error& reason) {
+  if (!end_) end_ = reason;
+  read_since_.reset();
+  write_since_.reset();
+  const auto self = shared_from_this();  // the callbacks may let go of it
+  const Error end = *end_;
+  const auto reader = std::exchange(reader_, nullptr);
+  const auto writer = std::exchange(current_.done, nullptr);
+  const auto waiting = std::exchange(out_, {});
+  if (reader) reader(end);
+  if (writer) writer(end);
+  for (const Outgoing& outgoing : waiting)
+    if (outgoing.done) outgoing.done(end);
+}
+
+void StreamCore::break_off(Error reason) {
+  if (end_ || finished_) return;
+  close(reason);
+  end_ = make_error(ErrorCode::Cancelled, std::move(reason.message));
+  // Later, not from within whoever aborts.
+  shared_->mailbox->put([self = shared_from_this()] { self->ended(*self->end_); });
+}
+
+void StreamCore::release() {
+  if (!own_last_ || !peer_last_)
+    break_off(make_error(ErrorCode::Cancelled, "the other node gave the stream up"));
+}
+
+void StreamCore::look(MonotonicTime now) {
+  const auto late = [&](const std::optional<MonotonicTime>& since) {
+    return since && patience_ != Duration::max() && now - *since > patience_;
+  };
+  if (end_ || (!late(read_since_) && !late(write_since_))) return;
+  const Error reason = make_error(ErrorCode::Timeout, "nothing moved on the stream for too long");
+  if (!finished_) shared_->count(net::Refusal::TooSlow);
+  close(reason);
+  end_ = reason;
+  shared_->mailbox->put([self = shared_from_this()] { self->ended(*self->end_); });
+}
+
+void StreamCore::stop() {
+  if (end_) return;
+  end_ = make_error(ErrorCode::Cancelled, "this node stops");
+  close(*end_);
+}
+
+StreamHandle::~StreamHandle() {
+  core_->release();
+}
+
+}  // namespace neuroshard::rpc::detail

@@ -1,0 +1,88 @@
+// One end of a stream over gRPC: the same for both ends but for how it begins and ends. gRPC's reactions come
+// on its threads and go through the mailbox; all state is the executor's. An end is announced by a last
+// message, so a connection that breaks is never mistaken for one.
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/status.h>
+
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include "core/rpc/detail/shared.h"
+
+namespace neuroshard::rpc::detail {
+
+class StreamCore : public Sweepable, public std::enable_shared_from_this<StreamCore> {
+ public:
+  StreamCore(std::shared_ptr<Shared> shared, Duration patience)
+      : shared_(std::move(shared)), patience_(patience) {}
+
+  // The user's side.
+  void write(Bytes message, net::PeerStream::Written done);
+  void finish();
+  void read(net::PeerStream::Read done);
+  void break_off(Error reason);
+  // The user has let go: aborted, unless both ends have said their last.
+  void release();
+
+  void look(MonotonicTime now) override;
+  void stop() override;
+
+ protected:
+  // gRPC's operations. Each start is answered by read_done / write_done.
+  virtual void start_read(grpc::ByteBuffer* buffer) = 0;
+  virtual void start_write(const grpc::ByteBuffer* buffer) = 0;
+  virtual void close(const Error& reason) = 0;  // at once; reads and writes under way fail
+  virtual void both_finished() = 0;             // in good order
+  // After the first message at the answering end.
+  virtual void opened(std::uint32_t /*method*/) {}
+
+  // Reactions, put into the executor by the derived class.
+  void read_done(bool ok);
+  void write_done(bool ok);
+  void ended(const Error& reason);
+
+  void send(grpc::ByteBuffer buffer, net::PeerStream::Written done);
+  void begin_reading(MonotonicTime now);
+  bool over() const { return end_.has_value(); }
+
+  const std::shared_ptr<Shared> shared_;
+  bool awaits_method_ = false;  // at the answering end
+
+ private:
+  struct Outgoing {
+    grpc::ByteBuffer buffer;
+    net::PeerStream::Written done;
+  };
+  void pump();
+  void check_finished();
+
+  const Duration patience_;
+  grpc::ByteBuffer in_;
+  bool reading_ = false;
+  std::deque<Outgoing> out_;
+  Outgoing current_;  // gRPC reads it while writing_
+  bool writing_ = false;
+  net::PeerStream::Read reader_;
+  std::optional<MonotonicTime> read_since_, write_since_;
+  bool own_last_ = false, own_last_sent_ = false, peer_last_ = false, finished_ = false;
+  std::optional<Error> end_;
+};
+
+// What the user holds.
+class StreamHandle final : public net::PeerStream {
+ public:
+  explicit StreamHandle(std::shared_ptr<StreamCore> core) : core_(std::move(core)) {}
+  ~StreamHandle() override;
+  void write(Bytes message, Written done) override { core_->write(std::move(message), std::move(done)); }
+  void finish() override { core_->finish(); }
+  void read(Read done) override { core_->read(std::move(done)); }
+  void break_off(Error reason) override { core_->break_off(std::move(reason)); }
+
+ private:
+  std::shared_ptr<StreamCore> core_;
+};
+
+}  // namespace neuroshard::rpc::detail

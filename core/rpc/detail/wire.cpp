@@ -1,0 +1,114 @@
+#include "core/rpc/detail/wire.h"
+
+#include <google/protobuf/message_lite.h>
+#include <grpcpp/support/proto_buffer_reader.h>
+#include <grpcpp/support/proto_buffer_writer.h>
+
+#include <algorithm>
+
+#include "core/net/peer_channel.h"
+
+namespace neuroshard::rpc::detail {
+namespace {
+
+struct Pair {
+  ErrorCode code;
+  grpc::StatusCode status;
+};
+constexpr Pair pairs[] = {{ErrorCode::InvalidArgument, grpc::StatusCode::INVALID_ARGUMENT},
+                          {ErrorCode::NotFound, grpc::StatusCode::NOT_FOUND},
+                          {ErrorCode::AlreadyExists, grpc::StatusCode::ALREADY_EXISTS},
+                          {ErrorCode::Corrupt, grpc::StatusCode::DATA_LOSS},
+                          {ErrorCode::Timeout, grpc::StatusCode::DEADLINE_EXCEEDED},
+                          {ErrorCode::Unavailable, grpc::StatusCode::UNAVAILABLE},
+                          {ErrorCode::Busy, grpc::StatusCode::ABORTED},
+                          {ErrorCode::Exhausted, grpc::StatusCode::RESOURCE_EXHAUSTED},
+                          {ErrorCode::Denied, grpc::StatusCode::PERMISSION_DENIED},
+                          {ErrorCode::Unsupported, grpc::StatusCode::UNIMPLEMENTED},
+                          {ErrorCode::Cancelled, grpc::StatusCode::CANCELLED},
+                          {ErrorCode::Io, grpc::StatusCode::UNKNOWN},
+                          {ErrorCode::Internal, grpc::StatusCode::INTERNAL},
+                          {ErrorCode::Denied, grpc::StatusCode::UNAUTHENTICATED},
+                          {ErrorCode::Unavailable, grpc::StatusCode::FAILED_PRECONDITION},
+                          {ErrorCode::InvalidArgument, grpc::StatusCode::OUT_OF_RANGE}};
+
+}  // namespace
+
+grpc::Status to_status(const Error& error) {
+  const auto pair =
+      std::find_if(std::begin(pairs), std::end(pairs), [&](const Pair& p) { return p.code == error.code; });
+  return {pair == std::end(pairs) ? grpc::StatusCode::INTERNAL : pair->status,
+          error.message.substr(0, net::max_error_text)};
+}
+
+Error to_error(const grpc::Status& status) {
+  const auto pair = std::find_if(std::begin(pairs), std::end(pairs),
+                                 [&](const Pair& p) { return p.status == status.error_code(); });
+  std::string text = status.error_message().substr(0, net::max_error_text);
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) text = "no answer within the deadline";
+  return make_error(pair == std::end(pairs) ? ErrorCode::Internal : pair->code, std::move(text));
+}
+
+grpc::ByteBuffer to_buffer(const grpc::protobuf::MessageLite& message) {
+  grpc::ByteBuffer buffer;
+  const auto size = static_cast<int>(message.ByteSizeLong());
+  grpc::ProtoBufferWriter writer(&buffer, grpc::kProtoBufferWriterMaxBufferLength, size);
+  static_cast<void>(message.SerializeToZeroCopyStream(&writer));
+  return buffer;
+}
+
+bool from_buffer(grpc::ByteBuffer* buffer, grpc::protobuf::MessageLite* message) {
+  grpc::ProtoBufferReader reader(buffer);
+  return reader.status().ok() && message->ParseFromZeroCopyStream(&reader) && reader.status().ok();
+}
+
+std::string encode_hello(const net::Hello& hello) {
+  wire::Hello message;
+  message.set_major(hello.version.major);
+  message.set_minor(hello.version.minor);
+  message.set_network_id(hello.network_id.data(), hello.network_id.size());
+  message.set_features(hello.features);
+  message.set_port(hello.port);
+  message.set_program(hello.program.substr(0, net::max_program_name));
+  return message.SerializeAsString();
+}
+
+Expected<net::Hello> decode_hello(const std::string& bytes) {
+  wire::Hello message;
+  net::Hello hello;
+  if (bytes.size() > max_hello_bytes || !message.ParseFromString(bytes) ||
+      message.network_id().size() != hello.network_id.size() || message.port() > 65535) {
+    return make_error(ErrorCode::Corrupt, "the peer's hello can't be read");
+  }
+  hello.version = {message.major(), message.minor()};
+  std::copy(message.network_id().begin(), message.network_id().end(), hello.network_id.begin());
+  hello.features = message.features();
+  hello.port = static_cast<std::uint16_t>(message.port());
+  for (const char c : message.program().substr(0, net::max_program_name))
+    hello.program += static_cast<unsigned char>(c) > 0x20 && c != 0x7f ? c : '?';
+  return hello;
+}
+
+Expected<platform::Endpoint> endpoint_of_peer(const std::string& peer) {
+  const std::size_t colon = peer.find(':');
+  if (colon == std::string::npos || peer.compare(0, 2, "ip") != 0)
+    return make_error(ErrorCode::InvalidArgument, "the connection does not come from an IP address");
+  std::string text;
+  for (std::size_t i = colon + 1; i < peer.size(); ++i) {
+    const bool escaped = peer[i] == '%' && peer.compare(i, 2, "%5") == 0 && i + 2 < peer.size();
+    if (escaped)
+      text += peer[i + 2] == 'B' || peer[i + 2] == 'b' ? '[' : ']';
+    else
+      text += peer[i];
+    if (escaped) i += 2;
+  }
+  return platform::parse_endpoint(text);
+}
+
+std::string target_of(const platform::Endpoint& endpoint) {
+  return (endpoint.ip.is_v4() ? "ipv4:" : "ipv6:") + platform::to_text(endpoint);
+}
+
+}  // namespace neuroshard::rpc::detail

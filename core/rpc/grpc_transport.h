@@ -1,0 +1,63 @@
+// Peers over gRPC: one port, mutual TLS 1.3 with certificates made from node keys, the messages of
+// proto/peer.proto. The transport dials and answers; whose key the other end holds is checked in both
+// directions, here and nowhere else. Refusals are counted with their reasons.
+//
+// gRPC is behind this header: programs that never meet a peer need not load it (rpc_module.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "core/base/clock.h"
+#include "core/base/executor.h"
+#include "core/base/log.h"
+#include "core/crypto/keys.h"
+#include "core/net/ban_list.h"
+#include "core/net/peer_channel.h"
+#include "core/net/refusals.h"
+#include "core/platform/tls_listener.h"
+
+namespace neuroshard::rpc {
+
+// Bounds of the answering side.
+struct RpcLimits {
+  platform::TlsListenerLimits listener;
+  std::size_t calls = 256;  // answered at the same time
+  std::size_t calls_per_peer = 32;
+  std::size_t streams = 64;
+  std::size_t streams_per_peer = 8;
+  std::size_t held_bytes = 64u << 20;                    // of requests that are being answered
+  std::size_t grpc_memory = 128u << 20;                  // of gRPC, all connections together
+  Duration message_patience = std::chrono::seconds(10);  // for one message to arrive in full
+};
+
+struct RpcOptions {
+  std::optional<platform::Endpoint> listen;  // nothing: it only dials
+  net::Hello hello;
+  RpcLimits limits;
+};
+
+struct RpcServices {  // all outlive the transport
+  const crypto::KeyPair& key;
+  Executor& executor;
+  const Clock& clock;  // read from any thread
+  net::BanList& bans;
+  net::RefusalCounts& refusals;
+};
+
+class GrpcTransport : public net::PeerTransport {
+ public:
+  // Where it listens; port 0 if it does not.
+  virtual platform::Endpoint endpoint() const = 0;
+  // Who answers; until it is set, and after it is set to null, calls are refused. Outlives the transport or
+  // is taken back.
+  virtual void serve(net::PeerService* service) = 0;
+  virtual std::size_t open_connections() const = 0;
+};
+
+// Listens at once.  Threads: the executor's, or before it runs; destroy on the executor's or after it
+// stopped. Errors: those of TlsListener::open; Internal.
+Expected<std::unique_ptr<GrpcTransport>> make_grpc_transport(RpcServices services, RpcOptions options);
+
+}  // namespace neuroshard::rpc
