@@ -1,6 +1,7 @@
 #include "app/gui/background.h"
 
 #include <QPointer>
+#include <utility>
 
 namespace neuroshard::gui {
 namespace {
@@ -25,13 +26,16 @@ bool Background::run(std::function<void()> job) {
 Background::Guard::Guard(QObject* context) : stand_in_(new StandIn(context)) {}
 
 Background::Guard::~Guard() {
-  stand_in_->deleteLater();
+  if (stand_in_ != nullptr) stand_in_->deleteLater();
 }
 
 void Background::Guard::post(std::function<void()> call) {
+  auto* stand_in = static_cast<StandIn*>(std::exchange(stand_in_, nullptr));
+  if (stand_in == nullptr) return;
   QMetaObject::invokeMethod(
-      stand_in_,
-      [stand_in = static_cast<StandIn*>(stand_in_), call = std::move(call)] {
+      stand_in,
+      [stand_in, call = std::move(call)] {
+        stand_in->deleteLater();
         if (stand_in->context_lives()) call();
       },
       Qt::QueuedConnection);

@@ -31,12 +31,13 @@ class Background {
 
  private:
   // Stands in for the context: an object of its own in the context's thread, where alone the context is
-  // looked at.
+  // looked at. It goes with the call: an event loop may take the end of an object out of its turn, before a
+  // call that was posted earlier.
   class Guard {
    public:
     explicit Guard(QObject* context);
     ~Guard();
-    void post(std::function<void()> call);
+    void post(std::function<void()> call);  // once
 
    private:
     QObject* stand_in_;

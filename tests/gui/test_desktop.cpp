@@ -7,6 +7,7 @@
 
 #include "app/gui/arguments.h"
 #include "app/gui/autostart.h"
+#include "app/gui/background.h"
 #include "app/gui/data_location.h"
 #include "app/gui/link.h"
 #include "app/gui/notifier.h"
@@ -51,6 +52,7 @@ class TestDesktop : public QObject {
   void autostart_entry();
   void notifications_are_rare_and_chosen();
   void sensors_report_values_and_unknowns();
+  void answers_from_the_background_are_never_lost();
 };
 
 void TestDesktop::the_command_line() {
@@ -238,6 +240,26 @@ void TestDesktop::sensors_report_values_and_unknowns() {
   QCoreApplication::processEvents();
   QVERIFY(!seen.has_value());
   QVERIFY(SessionReporter::period < node::sensor_lease);
+}
+
+void TestDesktop::answers_from_the_background_are_never_lost() {
+  QObject context;
+  auto gone = std::make_unique<QObject>();
+  int answer = 0, unwanted = 0;
+  {
+    Background background("ns-test");
+    QVERIFY(background.run(
+        &context, [] { return 7; }, [&answer](int value) { answer = value; }));
+    QVERIFY(background.run(
+        gone.get(), [] { return 1; }, [&unwanted](int value) { unwanted = value; }));
+  }  // both jobs have run
+  gone.reset();
+  // What an event loop does at the end of a round, here before the answers had their turn.
+  QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
+  QCOMPARE(answer, 0);
+  QCoreApplication::processEvents();
+  QCOMPARE(answer, 7);
+  QCOMPARE(unwanted, 0);
 }
 
 QTEST_GUILESS_MAIN(TestDesktop)
