@@ -87,7 +87,7 @@ Expected<void> invite(const InviteFlags& flags, CommandContext& context) {
                   "carry it to the other machine by a safe way, then delete it here.",
                   id, out));
   context.output.line(
-      fmt::format("There: neuroshardd status --control-file {}, or \"Attach to another computer\" in "
+      fmt::format("There: neuroshardd status --control-file {}, or \"Connect to another computer\" in "
                   "the app. Take it back: neuroshardd control revoke {}",
                   out, id));
   if (first || moved)
