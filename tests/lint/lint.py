@@ -63,7 +63,7 @@ BANNED = [
     ("console", r"\bstd::c(?:out|err|log|in)\b|\bv?f?printf\s*\(|\bputs\s*\(|\bperror\s*\(", "core ui",
      "Logger of core/base/log.h, or return the text to the caller"),
     ("environment", r"\b(?:secure_)?(?:get|put|set|unset)env\s*\(", "core app ui", "core/platform"),
-    ("process", r"\b(?:_?exit|quick_exit|abort|terminate)\s*\(|\bsystem\s*\(|\bpopen\s*\(|\bfork\s*\(", "core ui",
+    ("process", r"\b(?:_?exit|quick_exit|abort)\s*\(|(?<!->)\bterminate\s*\(|\bsystem\s*\(|\bpopen\s*\(|\bfork\s*\(", "core ui",
      "return an Error; a bug is NS_CHECK"),
     ("signal", r"\bsigaction\s*\(|\bsignal\s*\(", "core app ui", "core/platform"),
     ("throw", r"\bthrow\b(?!\s*\()", "core app ui", "Expected<T>"),
