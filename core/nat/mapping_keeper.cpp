@@ -29,7 +29,7 @@ void MappingKeeper::make(const Io& io, std::vector<MappingEvent>& events) {
   renew_ = mapped->lease > std::chrono::seconds(0) ? now + Duration(mapped->lease) / 2 : MonotonicTime::max();
   const auto looked = mapper_.look(io, *mapping_);
   if (!looked.ok()) return failed(io, looked.error(), events);
-  retry_ = first_retry;
+  retry_ = times_.first_retry;
   settle(looked->outside, events);
   plan(now);
 }
@@ -70,11 +70,11 @@ void MappingKeeper::failed(const Io& io, const Error& error, std::vector<Mapping
   // What the router has of us is not known any more: the next step maps again, to the same port if it can.
   renew_ = MonotonicTime{};
   next_ = io.now() + retry_;
-  retry_ = std::min(2 * retry_, last_retry);
+  retry_ = std::min(2 * retry_, times_.last_retry);
 }
 
 void MappingKeeper::plan(MonotonicTime now) {
-  next_ = std::min(now + look_interval, renew_);
+  next_ = std::min(now + times_.look, renew_);
 }
 
 Expected<void> MappingKeeper::release(const Io& io) {

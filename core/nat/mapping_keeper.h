@@ -16,16 +16,24 @@ struct MappingEvent {
   std::string words;           // for logs and people
 };
 
+struct KeeperTimes {
+  Duration look = std::chrono::seconds(60);         // how soon a restart of the router is noticed
+  Duration first_retry = std::chrono::seconds(15);  // after a failure; doubles
+  Duration last_retry = std::chrono::minutes(15);
+};
+
 // Threads: one.
 class MappingKeeper {
  public:
-  static constexpr Duration look_interval = std::chrono::seconds(60);
-  static constexpr Duration first_retry = std::chrono::seconds(15), last_retry = std::chrono::minutes(15);
-
   // `mapper` must outlive the keeper. The first step() makes the mapping.
   MappingKeeper(PortMapper& mapper, std::uint16_t inside_port, std::uint16_t wanted_outside,
-                MonotonicTime now)
-      : mapper_(mapper), inside_port_(inside_port), wanted_outside_(wanted_outside), next_(now) {}
+                MonotonicTime now, const KeeperTimes& times = {})
+      : mapper_(mapper),
+        inside_port_(inside_port),
+        wanted_outside_(wanted_outside),
+        times_(times),
+        next_(now),
+        retry_(times.first_retry) {}
 
   // When step() has something to do.
   MonotonicTime next() const { return next_; }
@@ -45,11 +53,12 @@ class MappingKeeper {
 
   PortMapper& mapper_;
   std::uint16_t inside_port_, wanted_outside_;
+  KeeperTimes times_;
   MonotonicTime next_;
   std::optional<PortMapping> mapping_;
   std::optional<platform::Endpoint> outside_;
   MonotonicTime renew_{};
-  Duration retry_ = first_retry;
+  Duration retry_;
 };
 
 }  // namespace neuroshard::nat

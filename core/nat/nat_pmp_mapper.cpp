@@ -19,7 +19,10 @@ Expected<Answer> NatPmpMapper::ask(const Io& io, const Bytes& request, Operation
   Retransmission retransmission(rule_, io.now());
   std::array<std::uint8_t, nat_pmp::max_answer_bytes + 1> buffer{};
   while (true) {
-    if (retransmission.due(io.now())) NS_RETURN_IF_ERROR(socket.send_to(request, gateway_));
+    if (retransmission.due(io.now())) {
+      const auto sent = socket.send_to(request, gateway_);
+      if (!sent.ok()) return make_error(ErrorCode::NotFound, sent.error().message);
+    }
     platform::SocketWait wait{socket.descriptor(), true, false, false};
     NS_ASSIGN_OR_RETURN(const bool ready,
                         wait_until(io, Span<platform::SocketWait>(&wait, 1), retransmission.next()));

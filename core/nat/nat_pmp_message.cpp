@@ -17,6 +17,10 @@ using detail::store_be32;
 constexpr std::uint8_t answer_bit = 128;
 constexpr std::size_t refusal_bytes = 8, address_bytes = 12, mapping_bytes = 16, map_request_bytes = 12;
 
+// As in upnp_mapper.cpp.
+constexpr const char* no_internet_address =
+    "the router has no address of the internet: its line is down, or there is another router in front of it";
+
 Error corrupt(const char* what) {
   return make_error(ErrorCode::Corrupt, fmt::format("this is not a NAT-PMP answer: {}", what));
 }
@@ -67,13 +71,11 @@ Error result_error(std::uint16_t result) {
           ErrorCode::Denied,
           "the router refuses to open a port: allow NAT-PMP or UPnP in its settings, or forward the "
           "port there by hand");
-    case 3:
-      return make_error(ErrorCode::Unavailable, "the router has no outside address yet: is its line up?");
+    case 3: return make_error(ErrorCode::Unavailable, no_internet_address);
     case 4: return make_error(ErrorCode::Exhausted, "the router has no place for another port mapping");
     case 5: return make_error(ErrorCode::Unsupported, "the router does not open TCP ports by NAT-PMP");
     default:
-      return make_error(ErrorCode::Unavailable,
-                        fmt::format("the router refuses with NAT-PMP result {}", result));
+      return make_error(ErrorCode::Denied, fmt::format("the router refuses with NAT-PMP result {}", result));
   }
 }
 

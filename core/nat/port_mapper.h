@@ -27,7 +27,8 @@ class PortMapper {
   virtual ~PortMapper() = default;
   virtual std::string_view name() const = 0;  // "UPnP", "NAT-PMP"
   // Makes the mapping, or renews it. `wanted_outside`: preferred. NotFound or Timeout: no such router;
-  // Denied: it refuses, and the message says how to allow it; Exhausted: it has no place left.
+  // Denied: it refuses, and the message says how to allow it; Exhausted: it has no place left;
+  // Unavailable: it has no address of the internet, mostly because another router stands in front of it.
   virtual Expected<PortMapping> map(const Io& io, std::uint16_t inside_port, std::uint16_t wanted_outside,
                                     std::chrono::seconds lease) = 0;
   // After map(): where the router stands, and whether it still has the mapping.

@@ -23,7 +23,13 @@ Error upnp_error(int code, const char* doing) {
   if (code == not_authorised)
     return make_error(ErrorCode::Denied,
                       reason + "; allow this computer to open ports in the router's settings");
-  return make_error(ErrorCode::Unavailable, reason);
+  return make_error(ErrorCode::Denied, reason);
+}
+
+Error no_internet_address() {
+  return make_error(ErrorCode::Unavailable,
+                    "the router has no address of the internet: its line is down, or there is another router "
+                    "in front of it");
 }
 
 // What the search found; frees what miniupnpc allocated.
@@ -37,7 +43,7 @@ class Gateway {
         return make_error(ErrorCode::NotFound,
                           fmt::format("no UPnP router describes itself at {}", options.description_url));
       }
-      gateway->found_ = true;
+      gateway->found_ = gateway->connected_ = true;
       return gateway;
     }
     int error = 0;
@@ -50,6 +56,7 @@ class Gateway {
                                       static_cast<int>(gateway->lan_.size()));
     freeUPNPDevlist(devices);
     gateway->found_ = kind != 0;
+    gateway->connected_ = kind == 1;
     // 1: connected; 2: says it is not connected, or its outside address is reserved (another router in
     // front).
     if (kind != 1 && kind != 2)
@@ -65,12 +72,13 @@ class Gateway {
   const char* url() const { return urls_.controlURL; }
   const char* service() const { return data_.first.servicetype; }
   const char* lan() const { return lan_.data(); }
+  bool connected() const { return connected_; }
 
  private:
   UPNPUrls urls_{};
   IGDdatas data_{};
   std::array<char, 64> lan_{};
-  bool found_ = false;
+  bool found_ = false, connected_ = false;
 };
 
 class UpnpMapper final : public PortMapper {
@@ -89,8 +97,9 @@ class UpnpMapper final : public PortMapper {
       auto mapped = add(inside_port, outside, lease);
       if (mapped.ok()) return mapped;
       if (last_code_ != conflict) {
+        const bool connected = gateway_->connected();
         gateway_.reset();  // it may be another router by now
-        return std::move(mapped).error();
+        return connected ? std::move(mapped).error() : no_internet_address();
       }
       // Somebody else has that port: any other above the system's.
       std::array<std::uint8_t, 2> random{};
@@ -113,7 +122,9 @@ class UpnpMapper final : public PortMapper {
     }
     address.back() = '\0';
     MappingLook look;
-    NS_ASSIGN_OR_RETURN(look.outside, platform::parse_ip(address.data()));
+    const auto outside = platform::parse_ip(address.data());
+    if (!outside.ok()) return no_internet_address();
+    look.outside = *outside;
     look.lost = !holds(mapping);
     return look;
   }

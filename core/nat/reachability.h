@@ -1,0 +1,59 @@
+// What the tries of a reachability test mean: the class of this node, what to advertise, and words for a
+// person. Pure: reachability_test.h does the trying.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/nat/stun_client.h"
+
+namespace neuroshard::nat {
+
+// From best to worst. Only what somebody outside has dialled counts as Public or Mapped.
+enum class Reach {
+  Public,       // anybody can dial it
+  Mapped,       // anybody can dial it, through a port that the router opened for it
+  Punchable,    // direct connections with nodes behind ordinary NATs, when both sides dial at the same time
+  RelayedOnly,  // a relay carries every connection
+};
+std::string_view to_text(Reach reach);  // "public", "mapped", "punchable", "relayed only"
+
+enum class Dialled { NotTried, Reached, NotReached };
+
+struct MapperFinding {
+  std::string name;                           // "UPnP"
+  std::optional<Error> failure;               // why there is no mapping
+  std::optional<platform::Endpoint> outside;  // what the router opened, as it says
+  Dialled dialled = Dialled::NotTried;
+};
+
+struct ReachabilityFindings {
+  std::uint16_t port = 0;                      // this node's TCP port
+  std::optional<platform::IpAddress> local;    // the address towards the world; none: no connection
+  std::optional<platform::IpAddress> gateway;  // the router
+  bool stun_asked = false;
+  MappingFinding udp, tcp;
+  std::optional<platform::Endpoint> direct;  // the outside address with this node's port
+  Dialled direct_dialled = Dialled::NotTried;
+  std::vector<MapperFinding> mappers;
+};
+
+struct ReachabilityVerdict {
+  Reach reach = Reach::RelayedOnly;
+  std::string through;                          // Mapped: "UPnP" or "NAT-PMP"
+  std::optional<platform::Endpoint> advertise;  // Public, Mapped
+  bool unverified = false;  // a port seems to be open, but nobody outside could be asked to dial it
+  bool second_router = false;
+  std::string summary;             // one sentence: what it is
+  std::vector<std::string> found;  // one sentence for each thing that was tried
+  std::string advice;              // what to do, where, which port; empty when there is nothing to do
+};
+ReachabilityVerdict judge(const ReachabilityFindings& findings);
+
+// How two nodes of these classes connect.
+enum class Path { Direct, Punched, Relayed };
+Path path_between(Reach a, Reach b);
+std::string_view to_text(Path path);  // "direct", "punched", "relayed"
+
+}  // namespace neuroshard::nat

@@ -1,0 +1,320 @@
+#include "core/nat/relay_server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/crypto/hmac.h"
+
+namespace neuroshard::nat {
+namespace {
+
+using platform::SocketWait;
+using platform::TcpListener;
+using platform::TcpSocket;
+
+constexpr std::size_t max_control_backlog = 16 << 10;  // invitations that a callee has not read yet
+constexpr Duration deaf_time = std::chrono::milliseconds(100);
+
+Error full(const char* what) {
+  return make_error(ErrorCode::Exhausted, fmt::format("this relay has no place left for {}", what));
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<RelayServer>> RelayServer::open(const platform::Endpoint& local,
+                                                         const RelayLimits& limits, const Clock& clock,
+                                                         crypto::Entropy& entropy) {
+  NS_ASSIGN_OR_RETURN(TcpListener listener, TcpListener::open(local));
+  return std::unique_ptr<RelayServer>(new RelayServer(std::move(listener), limits, clock, entropy));
+}
+
+RelayTicket RelayServer::new_ticket() {
+  RelayTicket ticket{};
+  entropy_.fill(ticket);
+  return ticket;
+}
+
+Expected<RelayTicket> RelayServer::reserve(const Hash256& callee, const platform::IpAddress& from) {
+  const MonotonicTime now = clock_.monotonic_now();
+  expire_reservations(now);
+  cancel(callee);
+  const std::uint64_t prefix = platform::prefix_group(from);
+  if (reservations_.size() >= limits_.reservations) return full("another reservation");
+  const auto same = std::count_if(reservations_.begin(), reservations_.end(),
+                                  [&](const auto& entry) { return entry.second.prefix == prefix; });
+  if (static_cast<std::size_t>(same) >= limits_.reservations_per_prefix)
+    return full("another reservation from this part of the network");
+  const RelayTicket ticket = new_ticket();
+  reservations_[callee] = Reservation{ticket, prefix, now + limits_.reservation_time, 0, 0};
+  return ticket;
+}
+
+void RelayServer::cancel(const Hash256& callee) {
+  const auto found = reservations_.find(callee);
+  if (found == reservations_.end()) return;
+  const auto control = clients_.find(found->second.control);
+  reservations_.erase(found);
+  if (control != clients_.end()) forget(control);
+}
+
+std::size_t RelayServer::joined() const {
+  return static_cast<std::size_t>(std::count_if(reservations_.begin(), reservations_.end(),
+                                                [](const auto& entry) { return entry.second.control != 0; }));
+}
+
+MonotonicTime RelayServer::next(MonotonicTime until) const {
+  for (const auto& [id, client] : clients_) {
+    until = std::min(until, client.deadline);
+    if (client.stage == Stage::Control) until = std::min(until, client.ping);
+  }
+  for (const Session& session : sessions_) until = std::min(until, session.splice.next());
+  return until;
+}
+
+Expected<void> RelayServer::step(Duration limit) {
+  const MonotonicTime before = clock_.monotonic_now();
+  std::vector<SocketWait> waits;
+  std::vector<std::uint64_t> ids;
+  waits.reserve(1 + clients_.size() + 2 * sessions_.size());
+  waits.push_back({before < deaf_until_ ? -1 : listener_.descriptor(), true, false, false});
+  for (const auto& [id, client] : clients_) {
+    ids.push_back(id);
+    waits.push_back({client.socket.descriptor(), client.stage != Stage::Calling, !client.out.empty(), false});
+  }
+  for (const Session& session : sessions_) session.splice.append_waits(waits);
+  NS_RETURN_IF_ERROR(platform::wait_for(waits, next(before + limit) - before));
+
+  const MonotonicTime now = clock_.monotonic_now();
+  // The sessions that were waited for, before clients make new ones.
+  step_sessions(Span<const SocketWait>(waits).subspan(1 + ids.size()), now);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto client = clients_.find(ids[i]);
+    if (client == clients_.end()) continue;  // joined to another, or replaced
+    if (!serve(client->first, client->second, waits[1 + i], now)) forget(client);
+  }
+  if (waits[0].read) accept(now);
+  expire_reservations(now);
+  return {};
+}
+
+void RelayServer::accept(MonotonicTime now) {
+  constexpr int at_once = 64;
+  for (int i = 0; i < at_once; ++i) {
+    auto accepted = listener_.accept();
+    if (!accepted.ok()) {
+      deaf_until_ = now + deaf_time;
+      return;
+    }
+    if (!accepted->has_value()) return;
+    const std::uint64_t prefix = platform::prefix_group((*accepted)->from.ip);
+    std::size_t& open = open_by_prefix_[prefix];
+    if (connections() >= limits_.connections || open >= limits_.connections_per_prefix) {
+      ++counters_.over_limit;
+      if (open == 0) open_by_prefix_.erase(prefix);
+      continue;
+    }
+    ++open;
+    ++counters_.accepted;
+    Client client;
+    client.socket = std::move((*accepted)->socket);
+    client.from = (*accepted)->from;
+    client.deadline = now + limits_.head_time;
+    clients_.emplace(++last_id_, std::move(client));
+  }
+}
+
+bool RelayServer::read(Client& client) {
+  std::array<std::uint8_t, max_head_bytes> buffer;
+  const std::size_t room = max_head_bytes - client.in.size();
+  const auto count = client.socket.read_some(MutableByteSpan(buffer.data(), room));
+  if (!count.ok()) return false;
+  client.in.insert(client.in.end(), buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(*count));
+  return true;
+}
+
+bool RelayServer::serve(std::uint64_t id, Client& client, const SocketWait& wait, MonotonicTime now) {
+  if (wait.write) {
+    const auto written = client.socket.write_some(client.out);
+    if (!written.ok()) return false;
+    client.out.erase(client.out.begin(), client.out.begin() + static_cast<std::ptrdiff_t>(*written));
+  }
+  if (client.stage == Stage::Calling) {
+    if (wait.over) return false;
+  } else if (wait.read) {
+    if (!read(client)) return false;
+    if (!(client.stage == Stage::Head ? head(id, client, now) : control(client, now))) return false;
+  }
+  return keep_time(client, now);
+}
+
+bool RelayServer::keep_time(Client& client, MonotonicTime now) {
+  if (client.stage == Stage::Control && now >= client.ping) {
+    constexpr std::string_view ping = "PING\r\n";
+    if (client.out.size() <= max_control_backlog)
+      client.out.insert(client.out.end(), ping.begin(), ping.end());
+    client.ping = now + limits_.ping_interval;
+  }
+  if (now < client.deadline) return true;
+  if (client.stage == Stage::Head) ++counters_.slow_heads;
+  if (client.stage == Stage::Calling) {
+    ++counters_.unanswered;
+    return refuse(client, "504 The node did not answer");
+  }
+  return false;
+}
+
+bool RelayServer::refuse(Client& client, std::string_view status) {
+  // One small packet into an empty buffer; whoever has filled it does not get to read why.
+  (void)client.socket.write_some(as_bytes(fmt::format("HTTP/1.1 {}\r\nContent-Length: 0\r\n\r\n", status)));
+  client.socket.shut_down_writing();
+  return false;
+}
+
+bool RelayServer::head(std::uint64_t id, Client& client, MonotonicTime now) {
+  const auto request = parse_request_head(client.in);
+  if (!request.ok()) {
+    ++counters_.bad_heads;
+    return refuse(client, "400 Bad request");
+  }
+  if (!request->has_value()) return true;
+  const std::string method((*request)->method), target((*request)->target);
+  client.in.erase(client.in.begin(), client.in.begin() + static_cast<std::ptrdiff_t>((*request)->size));
+  if (method == "CONNECT") return connect(client, target, now);
+  if (method == "JOIN") return join(id, client, target, now);
+  if (method == "ACCEPT") return accept_call(client, target, now);
+  ++counters_.bad_heads;
+  return refuse(client, "405 Only CONNECT is served here");
+}
+
+bool RelayServer::connect(Client& client, std::string_view target, MonotonicTime now) {
+  const auto callee = callee_in_target(target);
+  if (!callee.ok()) {
+    ++counters_.bad_heads;
+    return refuse(client, "400 The target is not the id of a node");
+  }
+  const auto found = reservations_.find(*callee);
+  const auto control = found == reservations_.end() ? clients_.end() : clients_.find(found->second.control);
+  if (control == clients_.end()) {
+    ++counters_.unknown_callees;
+    return refuse(client, "404 This node is not reachable here");
+  }
+  if (found->second.sessions >= limits_.sessions_per_callee ||
+      control->second.out.size() > max_control_backlog)
+    return refuse(client, "503 This node has too many calls");
+  ++found->second.sessions;
+  client.stage = Stage::Calling;
+  client.callee = *callee;
+  client.session = new_ticket();
+  client.deadline = now + limits_.accept_time;
+  const std::string invitation = format_invitation(client.session, client.from);
+  control->second.out.insert(control->second.out.end(), invitation.begin(), invitation.end());
+  return true;
+}
+
+bool RelayServer::join(std::uint64_t id, Client& client, std::string_view target, MonotonicTime now) {
+  const auto ticket = parse_relay_ticket(target);
+  const auto found = std::find_if(reservations_.begin(), reservations_.end(), [&](const auto& entry) {
+    return ticket.ok() && crypto::equal_in_constant_time(entry.second.ticket, *ticket);
+  });
+  if (found == reservations_.end()) {
+    ++counters_.bad_tickets;
+    return refuse(client, "403 There is no such reservation");
+  }
+  const auto former = clients_.find(found->second.control);
+  if (former != clients_.end()) forget(former);
+  found->second.control = id;
+  client.stage = Stage::Control;
+  client.callee = found->first;
+  client.ping = now + limits_.ping_interval;
+  client.deadline = now + 3 * limits_.ping_interval;
+  constexpr std::string_view welcome = "HTTP/1.1 200 Joined\r\n\r\n";
+  client.out.assign(welcome.begin(), welcome.end());
+  return true;
+}
+
+bool RelayServer::accept_call(Client& client, std::string_view target, MonotonicTime now) {
+  const auto session = parse_relay_ticket(target);
+  const auto caller = std::find_if(clients_.begin(), clients_.end(), [&](const auto& entry) {
+    return session.ok() && entry.second.stage == Stage::Calling &&
+           crypto::equal_in_constant_time(entry.second.session, *session);
+  });
+  if (caller == clients_.end()) {
+    ++counters_.bad_tickets;
+    return refuse(client, "404 Nobody calls any more");
+  }
+  constexpr std::string_view joined = "HTTP/1.1 200 Connected\r\n\r\n";
+  for (Client* side : {&caller->second, &client}) {
+    const auto written = side->socket.write_some(as_bytes(joined));
+    if (!written.ok() || *written != joined.size()) return false;  // the caller is found out by its own turn
+  }
+  ++counters_.sessions;
+  sessions_.push_back(
+      {Splice(std::move(caller->second.socket), std::move(client.socket), limits_.session, now,
+              caller->second.in, client.in),
+       caller->second.callee,
+       {platform::prefix_group(caller->second.from.ip), platform::prefix_group(client.from.ip)}});
+  clients_.erase(caller);  // its place and its callee's count go on with the session
+  client.stage = Stage::Spliced;
+  return false;
+}
+
+bool RelayServer::control(Client& client, MonotonicTime now) {
+  while (true) {
+    const auto line = parse_control_line(client.in);
+    if (!line.ok()) return false;
+    if (!line->has_value()) return true;
+    if ((*line)->kind != ControlLine::Kind::Pong) return false;
+    client.in.erase(client.in.begin(), client.in.begin() + static_cast<std::ptrdiff_t>((*line)->size));
+    client.deadline = now + 3 * limits_.ping_interval;
+  }
+}
+
+void RelayServer::forget(Clients::iterator client) {
+  if (client->second.stage != Stage::Spliced) release_prefix(platform::prefix_group(client->second.from.ip));
+  if (client->second.stage == Stage::Calling) end_session_of(client->second.callee);
+  if (client->second.stage == Stage::Control) {
+    const auto found = reservations_.find(client->second.callee);
+    if (found != reservations_.end() && found->second.control == client->first) found->second.control = 0;
+  }
+  clients_.erase(client);
+}
+
+void RelayServer::end_session_of(const Hash256& callee) {
+  const auto found = reservations_.find(callee);
+  if (found != reservations_.end() && found->second.sessions > 0) --found->second.sessions;
+}
+
+void RelayServer::release_prefix(std::uint64_t prefix) {
+  const auto found = open_by_prefix_.find(prefix);
+  NS_CHECK(found != open_by_prefix_.end() && found->second > 0);
+  if (--found->second == 0) open_by_prefix_.erase(found);
+}
+
+void RelayServer::step_sessions(Span<const SocketWait> waits, MonotonicTime now) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < sessions_.size(); ++i) {
+    const std::uint64_t before = sessions_[i].splice.bytes();
+    const bool goes_on = sessions_[i].splice.step(waits.subspan(2 * i, 2), now);
+    counters_.bytes += sessions_[i].splice.bytes() - before;
+    if (!goes_on) {
+      for (const std::uint64_t prefix : sessions_[i].prefixes) release_prefix(prefix);
+      end_session_of(sessions_[i].callee);
+    } else {
+      if (kept != i) sessions_[kept] = std::move(sessions_[i]);
+      ++kept;
+    }
+  }
+  sessions_.erase(sessions_.begin() + static_cast<std::ptrdiff_t>(kept), sessions_.end());
+}
+
+void RelayServer::expire_reservations(MonotonicTime now) {
+  for (auto entry = reservations_.begin(); entry != reservations_.end();) {
+    const Hash256 callee = entry->first;
+    const bool over = now >= entry->second.until;
+    ++entry;
+    if (over) cancel(callee);
+  }
+}
+
+}  // namespace neuroshard::nat

@@ -1,0 +1,57 @@
+// Two connections joined into one: bytes pass both ways, unread, with bounded memory and limits. The relay
+// joins a caller and a callee; a node joins a relayed or punched connection and its own server's port.
+#pragma once
+
+#include <vector>
+
+#include "core/platform/socket_wait.h"
+#include "core/platform/tcp_socket.h"
+
+namespace neuroshard::nat {
+
+struct SpliceLimits {
+  std::uint64_t bytes = std::uint64_t{8} << 30;  // both ways together
+  Duration idle = std::chrono::seconds(60);
+  Duration total = std::chrono::hours(2);
+};
+
+// Threads: one.
+class Splice {
+ public:
+  static constexpr std::size_t buffer_bytes = 64 << 10;  // waiting for a slow reader, each way
+
+  // `early…`: bytes that arrived from a side behind what was read of it already.
+  Splice(platform::TcpSocket a, platform::TcpSocket b, const SpliceLimits& limits, MonotonicTime now,
+         ByteSpan early_from_a = {}, ByteSpan early_from_b = {});
+
+  // Appends the two entries to wait for.
+  void append_waits(std::vector<platform::SocketWait>& waits) const;
+  // After the wait, with these two entries: moves what can be moved. False when it is over; both ends are
+  // closed then.
+  bool step(Span<const platform::SocketWait> two, MonotonicTime now);
+  // When a limit of time ends it, if nothing passes.
+  MonotonicTime next() const;
+
+  std::uint64_t bytes() const { return bytes_; }
+  const char* why_over() const { return why_; }  // static text; empty while it runs
+
+ private:
+  struct Side {
+    platform::TcpSocket socket;
+    Bytes unsent;  // on its way to this side
+    std::size_t sent = 0;
+    bool ended = false;  // reads no more: the other side is told when unsent is out
+    bool told = false;
+  };
+  bool flush(Side& side);
+  bool move(Side& from, Side& to, MonotonicTime now);
+  void end(const char* why);
+
+  Side a_, b_;
+  SpliceLimits limits_;
+  MonotonicTime started_, moved_;
+  std::uint64_t bytes_ = 0;
+  const char* why_ = "";
+};
+
+}  // namespace neuroshard::nat

@@ -1,0 +1,81 @@
+// A relayed TCP address at a TURN server (RFC 8656 with the TCP allocations of RFC 6062), for people who run
+// or rent one: peers dial the relayed address, and this client takes their connections. A server lets in only
+// peers whose IP address was permitted before. Long-term credentials (RFC 8489 §9.2) with SHA-1, as TURN
+// servers speak them.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+
+#include "core/nat/io.h"
+#include "core/nat/stun_message.h"
+
+namespace neuroshard::nat {
+
+struct TurnServer {
+  platform::Endpoint endpoint;
+  std::string username, password;  // the password is a secret: never logged
+};
+
+struct TurnCall {
+  platform::TcpSocket socket;
+  platform::Endpoint peer;  // who dialled, as the server says
+};
+
+// One allocation; it ends when its control connection closes.  Threads: one.
+class TurnClient {
+ public:
+  static constexpr Duration permission_time = std::chrono::seconds(300);  // RFC 8656 §9
+  static constexpr std::size_t max_waiting_calls = 64;
+
+  // Denied: wrong credentials; Unsupported: no TCP allocations there; Exhausted: the server's quota; Timeout,
+  // Unavailable.
+  static Expected<TurnClient> allocate(const Io& io, TurnServer server, MonotonicTime deadline);
+
+  const platform::Endpoint& relayed() const { return relayed_; }  // what peers dial
+  const platform::Endpoint& outside() const { return outside_; }  // how the server sees this machine
+  int descriptor() const { return control_.descriptor(); }        // readable when next() has something to do
+
+  // Lets connections from this address in; kept up by renew(). Denied: the server's rules forbid it.
+  Expected<void> permit(const Io& io, const platform::IpAddress& peer, MonotonicTime deadline);
+  void forbid(const platform::IpAddress& peer) { permitted_.erase(peer); }  // not renewed any more
+  // When renew() has something to do: the allocation or a permission is past half its time.
+  MonotonicTime next_renewal() const;
+  Expected<void> renew(const Io& io, MonotonicTime deadline);
+  // Ends the allocation at the server at once.
+  Expected<void> release(const Io& io, MonotonicTime deadline);
+
+  // Waits for a peer's connection until `until` and takes it; nothing when none came. Unavailable: the server
+  // is gone, and so is the allocation.
+  Expected<std::optional<TurnCall>> next(const Io& io, MonotonicTime until);
+  // Dials a permitted peer from the relayed address. Unavailable: it can't be reached.
+  Expected<platform::TcpSocket> connect(const Io& io, const platform::Endpoint& peer, MonotonicTime deadline);
+
+ private:
+  struct Attempt {
+    std::uint32_t connection;
+    platform::Endpoint peer;
+  };
+  explicit TurnClient(TurnServer server) : server_(std::move(server)) {}
+  template <class Add>
+  Expected<Bytes> ask(const Io& io, platform::TcpSocket& socket, Bytes& in, stun::Method method,
+                      const Add& add, MonotonicTime deadline);
+  Expected<void> adopt_challenge(const stun::Message& failure);
+  void note_attempt(const stun::Message& message);
+  Expected<void> refresh(const Io& io, std::uint32_t lifetime, MonotonicTime deadline);
+  Expected<platform::TcpSocket> bind(const Io& io, std::uint32_t connection, MonotonicTime deadline);
+
+  TurnServer server_;
+  platform::TcpSocket control_;
+  Bytes in_;  // of the control connection, behind the last whole message
+  std::string realm_;
+  Bytes nonce_;
+  std::optional<std::array<std::uint8_t, 16>> key_;
+  platform::Endpoint relayed_, outside_;
+  MonotonicTime refresh_at_{};
+  std::map<platform::IpAddress, MonotonicTime> permitted_;  // until when
+  std::deque<Attempt> attempts_;
+};
+
+}  // namespace neuroshard::nat

@@ -1,0 +1,193 @@
+// What the reachability test makes of what it found: classes, words, and what it leaves behind at the router.
+#include <QtTest>
+
+#include "core/nat/reachability_test.h"
+
+using namespace neuroshard;
+using namespace neuroshard::nat;
+using platform::Endpoint;
+using platform::IpAddress;
+
+namespace {
+
+const IpAddress home = IpAddress::v4(192, 168, 1, 20), router = IpAddress::v4(192, 168, 1, 1);
+const Endpoint world = platform::parse_endpoint("11.22.33.4:40000").value();
+constexpr std::uint16_t port = 9000;
+
+ReachabilityFindings behind(Mapping udp, Mapping tcp) {
+  ReachabilityFindings findings;
+  findings.port = port;
+  findings.local = home;
+  findings.gateway = router;
+  findings.stun_asked = true;
+  findings.udp.mapping = udp;
+  findings.tcp.mapping = tcp;
+  if (udp != Mapping::NoAnswer) findings.udp.outside = world;
+  if (tcp != Mapping::NoAnswer) findings.tcp.outside = world;
+  findings.direct = Endpoint{world.ip, port};
+  findings.direct_dialled = Dialled::NotReached;
+  return findings;
+}
+
+MapperFinding opened(const char* name, const char* outside, Dialled dialled) {
+  return {name, {}, platform::parse_endpoint(outside).value(), dialled};
+}
+
+bool has(const std::string& text, const char* words) {
+  return text.find(words) != std::string::npos;
+}
+
+// A router that opens ports, and counts what is open.
+class Router final : public PortMapper {
+ public:
+  std::string_view name() const override { return "UPnP"; }
+  Expected<PortMapping> map(const Io&, std::uint16_t inside, std::uint16_t wanted,
+                            std::chrono::seconds lease) override {
+    ++open;
+    return PortMapping{inside, wanted, lease};
+  }
+  Expected<MappingLook> look(const Io&, const PortMapping&) override { return MappingLook{outside, false}; }
+  Expected<void> unmap(const Io&, const PortMapping&) override {
+    --open;
+    return {};
+  }
+  int open = 0;
+  IpAddress outside = world.ip;
+};
+
+}  // namespace
+
+class TestReachability : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void who_is_dialled_is_public();
+  void a_mapping_counts_when_it_was_dialled();
+  void an_ordinary_router_can_be_punched();
+  void a_symmetric_one_needs_a_relay();
+  void a_second_router_is_found_and_named();
+  void nobody_to_ask_is_no_proof();
+  void a_mapping_that_is_not_reached_is_taken_back();
+  void a_mapping_that_is_reached_is_left_for_its_keeper();
+  void how_two_classes_connect();
+};
+
+void TestReachability::who_is_dialled_is_public() {
+  ReachabilityFindings findings = behind(Mapping::EndpointDependent, Mapping::EndpointDependent);
+  findings.direct_dialled = Dialled::Reached;  // a port forwarded by hand
+  const auto verdict = judge(findings);
+  QVERIFY(verdict.reach == Reach::Public && verdict.advertise == findings.direct && verdict.advice.empty());
+  QVERIFY(has(verdict.summary, "11.22.33.4:9000"));
+}
+
+void TestReachability::a_mapping_counts_when_it_was_dialled() {
+  ReachabilityFindings findings = behind(Mapping::EndpointDependent, Mapping::EndpointDependent);
+  findings.mappers = {
+      {"UPnP", make_error(ErrorCode::NotFound, "no UPnP router answered"), {}, Dialled::NotTried},
+      opened("NAT-PMP", "11.22.33.4:9001", Dialled::Reached)};
+  const auto verdict = judge(findings);
+  QVERIFY(verdict.reach == Reach::Mapped && verdict.through == "NAT-PMP");
+  QCOMPARE(to_text(*verdict.advertise), std::string("11.22.33.4:9001"));
+  findings.mappers[1].dialled = Dialled::NotReached;
+  const auto vain = judge(findings);
+  QVERIFY(vain.reach == Reach::RelayedOnly && !vain.advertise);
+  QVERIFY2(has(vain.advice, "allow TCP port 9000 in this computer's firewall"), vain.advice.c_str());
+}
+
+void TestReachability::an_ordinary_router_can_be_punched() {
+  const auto verdict = judge(behind(Mapping::EndpointIndependent, Mapping::EndpointIndependent));
+  QVERIFY(verdict.reach == Reach::Punchable && !verdict.advertise);
+  QVERIFY2(has(verdict.advice, "forward TCP port 9000 to 192.168.1.20"), verdict.advice.c_str());
+  QVERIFY2(has(verdict.advice, "http://192.168.1.1"), verdict.advice.c_str());
+  // UDP being blocked is said, and changes nothing where TCP is fine.
+  const auto tcp_only = judge(behind(Mapping::NoAnswer, Mapping::EndpointIndependent));
+  QVERIFY(tcp_only.reach == Reach::Punchable && has(tcp_only.advice, "block UDP"));
+  // One answer is no proof.
+  QVERIFY(judge(behind(Mapping::OneServer, Mapping::OneServer)).reach == Reach::RelayedOnly);
+}
+
+void TestReachability::a_symmetric_one_needs_a_relay() {
+  const auto verdict = judge(behind(Mapping::EndpointIndependent, Mapping::EndpointDependent));
+  QVERIFY(verdict.reach == Reach::RelayedOnly);
+  QVERIFY(has(verdict.summary, "relay"));
+}
+
+void TestReachability::a_second_router_is_found_and_named() {
+  for (const char* outside : {"100.64.5.2:9000", "11.22.33.99:9000"}) {
+    ReachabilityFindings findings = behind(Mapping::EndpointIndependent, Mapping::EndpointDependent);
+    findings.mappers = {opened("UPnP", outside, Dialled::NotTried)};
+    const auto verdict = judge(findings);
+    QVERIFY(verdict.second_router && verdict.reach == Reach::RelayedOnly && !verdict.unverified);
+    QVERIFY2(has(verdict.advice, "public IPv4 address"), verdict.advice.c_str());
+    QVERIFY2(has(verdict.found.back(), "another router in front"), verdict.found.back().c_str());
+  }
+}
+
+void TestReachability::nobody_to_ask_is_no_proof() {
+  ReachabilityFindings findings = behind(Mapping::EndpointIndependent, Mapping::EndpointIndependent);
+  findings.direct_dialled = Dialled::NotTried;
+  findings.mappers = {opened("UPnP", "11.22.33.4:9000", Dialled::NotTried)};
+  const auto verdict = judge(findings);
+  QVERIFY(verdict.unverified && verdict.reach == Reach::Punchable && !verdict.advertise);
+  QVERIFY2(has(verdict.summary, "seems to be open"), verdict.summary.c_str());
+  // No connection at all.
+  ReachabilityFindings none;
+  none.port = port;
+  QVERIFY(has(judge(none).advice, "Check the network connection"));
+}
+
+void TestReachability::a_mapping_that_is_not_reached_is_taken_back() {
+  SystemClock clock;
+  crypto::SystemEntropy entropy;
+  const Io io{clock, entropy, {}};
+  Router upnp;
+  ReachabilityOptions options;
+  options.port = port;
+  options.mappers = {&upnp};
+  std::vector<Endpoint> asked;
+  options.dial_back = [&](const Io&, const Endpoint& endpoint) -> Expected<bool> {
+    asked.push_back(endpoint);
+    return false;
+  };
+  auto report = test_reachability(io, options);
+  QVERIFY(report.ok() && !report->mapping && upnp.open == 0);
+  if (!report->findings.local) QSKIP("this machine has no network");
+  QVERIFY(!asked.empty() && asked.back() == (Endpoint{world.ip, port}));
+  // A router whose own address is private is not worth a stranger's dial.
+  upnp.outside = router;
+  const std::size_t before = asked.size();
+  report = test_reachability(io, options);
+  QVERIFY(report.ok() && upnp.open == 0 && report->verdict.second_router);
+  QVERIFY(asked.size() == before || asked.back().ip != router);
+}
+
+void TestReachability::a_mapping_that_is_reached_is_left_for_its_keeper() {
+  SystemClock clock;
+  crypto::SystemEntropy entropy;
+  const Io io{clock, entropy, {}};
+  Router upnp;
+  ReachabilityOptions options;
+  options.port = port;
+  options.mappers = {&upnp};
+  options.dial_back = [&](const Io&, const Endpoint& endpoint) -> Expected<bool> {
+    return endpoint == Endpoint{world.ip, port};
+  };
+  const auto report = test_reachability(io, options);
+  QVERIFY(report.ok());
+  if (!report->findings.local) QSKIP("this machine has no network");
+  QVERIFY(report->verdict.reach == Reach::Mapped && report->mapper == &upnp && report->mapping &&
+          upnp.open == 1);
+  options.keep_mapping = false;
+  QVERIFY(test_reachability(io, options)->verdict.reach == Reach::Mapped && upnp.open == 1);
+}
+
+void TestReachability::how_two_classes_connect() {
+  using enum Reach;
+  QVERIFY(path_between(Public, RelayedOnly) == Path::Direct &&
+          path_between(RelayedOnly, Mapped) == Path::Direct);
+  QVERIFY(path_between(Punchable, Punchable) == Path::Punched);
+  QVERIFY(path_between(Punchable, RelayedOnly) == Path::Relayed);
+  QVERIFY(path_between(RelayedOnly, RelayedOnly) == Path::Relayed);
+}
+
+QTEST_GUILESS_MAIN(TestReachability)
+#include "test_reachability.moc"

@@ -1,0 +1,310 @@
+// The splice relay on the loopback interface: calls through it, its limits, and strangers.
+#include <QtTest>
+#include <atomic>
+#include <thread>
+
+#include "core/nat/hole_punch.h"
+#include "core/nat/relay_client.h"
+#include "core/nat/relay_server.h"
+
+using namespace neuroshard;
+using namespace neuroshard::nat;
+using platform::Endpoint;
+using platform::IpAddress;
+using platform::TcpSocket;
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+const IpAddress loopback = IpAddress::v4(127, 0, 0, 1);
+constexpr Duration generous = seconds(20);
+
+// A relay on a thread of its own. `change` alters the limits.
+class Relay {
+ public:
+  explicit Relay(const RelayLimits& limits = {}) {
+    server_ = std::move(*RelayServer::open({loopback, 0}, limits, clock_, entropy_));
+    endpoint = server_->local().value();
+    ticket = server_->reserve(callee, loopback).value();
+  }
+  ~Relay() { pause(); }
+  // From here on the server belongs to its thread, until pause().
+  void run() {
+    stop_ = false;
+    thread_ = std::thread([this] {
+      while (!stop_) (void)server_->step(milliseconds(20));
+    });
+  }
+  RelayServer& pause() {
+    stop_ = true;
+    if (thread_.joinable()) thread_.join();
+    return *server_;
+  }
+  RelayServer& idle_server() { return *server_; }
+
+  Hash256 callee{1, 2, 3};
+  RelayTicket ticket{};
+  Endpoint endpoint;
+
+ private:
+  SystemClock clock_;
+  crypto::SystemEntropy entropy_;
+  std::unique_ptr<RelayServer> server_;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+// Answers calls with what they say, in upper case of nobody: the same bytes, until told to stop.
+class Echo {
+ public:
+  Echo(const Relay& relay) : io_{clock_, entropy_, source_.token()} {  // NOLINT
+    auto joined = RelayCallee::join(io_, relay.endpoint, relay.ticket, io_.now() + generous);
+    QVERIFY2(joined.ok(), joined.ok() ? "" : joined.error().message.c_str());
+    thread_ =
+        std::thread([this, callee = std::make_shared<RelayCallee>(std::move(*joined))] { serve(*callee); });
+  }
+  ~Echo() {
+    source_.cancel();
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  void serve(RelayCallee& callee) {
+    std::vector<std::thread> calls;
+    while (!io_.cancel.cancelled()) {
+      auto call = callee.next(io_, io_.now() + milliseconds(100));
+      if (!call.ok()) break;
+      if (call->has_value())
+        calls.emplace_back(
+            [this, socket = std::make_shared<TcpSocket>(std::move((*call)->socket))] { echo(*socket); });
+    }
+    for (std::thread& thread : calls) thread.join();
+  }
+  void echo(TcpSocket& socket) {
+    std::array<std::uint8_t, 8192> buffer{};
+    while (true) {
+      const auto count = read_until(io_, socket, buffer, io_.now() + generous);
+      if (!count.ok()) break;
+      if (!write_until(io_, socket, ByteSpan(buffer.data(), *count), io_.now() + generous).ok()) break;
+    }
+    socket.shut_down_writing();
+  }
+  SystemClock clock_;
+  crypto::SystemEntropy entropy_;
+  CancelSource source_;
+  Io io_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+class TestRelay : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void bytes_pass_both_ways_and_their_end();
+  void an_unknown_node_is_refused();
+  void a_wrong_ticket_is_refused();
+  void a_new_reservation_replaces_the_old_one();
+  void reservations_are_bounded();
+  void one_prefix_cannot_take_all_places();
+  void silent_and_wordy_strangers_are_dropped();
+  void a_callee_that_does_not_take_the_call();
+  void a_session_ends_at_its_limit_of_bytes();
+  void a_port_that_nobody_answers_is_not_punched();
+  void a_punch_comes_from_the_announced_port();
+
+ private:
+  Expected<std::string> talk(TcpSocket& socket, const std::string& words) {
+    NS_RETURN_IF_ERROR(write_until(io_, socket, as_bytes(words), io_.now() + generous));
+    std::string answer(words.size(), '\0');
+    NS_RETURN_IF_ERROR(read_all_until(
+        io_, socket, MutableByteSpan(reinterpret_cast<std::uint8_t*>(answer.data()), answer.size()),
+        io_.now() + generous));
+    return answer;
+  }
+  SystemClock clock_;
+  crypto::SystemEntropy entropy_;
+  Io io_{clock_, entropy_, {}};
+};
+
+void TestRelay::bytes_pass_both_ways_and_their_end() {
+  Relay relay;
+  relay.run();
+  {
+    Echo echo(relay);
+    std::vector<TcpSocket> calls;
+    for (int i = 0; i < 3; ++i) {
+      auto call = call_through_relay(io_, relay.endpoint, relay.callee, io_.now() + generous);
+      QVERIFY2(call.ok(), call.ok() ? "" : call.error().message.c_str());
+      calls.push_back(std::move(*call));
+    }
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      std::string words(200'000 + i, static_cast<char>('a' + i));
+      const auto answer = talk(calls[i], words);
+      QVERIFY2(answer.ok(), answer.ok() ? "" : answer.error().message.c_str());
+      QVERIFY(*answer == words);
+    }
+    calls[0].shut_down_writing();
+    std::array<std::uint8_t, 1> end{};
+    QCOMPARE(read_until(io_, calls[0], end, io_.now() + generous).error().code, ErrorCode::Unavailable);
+  }
+  RelayServer& server = relay.pause();
+  QCOMPARE(server.counters().sessions, std::uint64_t{3});
+  QVERIFY(server.counters().bytes >= 1'200'000);
+  for (int i = 0; i < 500 && server.connections() > 0; ++i) (void)server.step(milliseconds(20));
+  QCOMPARE(server.connections(), std::size_t{0});  // everybody is gone, and so are their places
+}
+
+void TestRelay::an_unknown_node_is_refused() {
+  Relay relay;
+  relay.run();
+  // Reserved, but not joined; and never heard of.
+  for (const Hash256& who : {relay.callee, Hash256{9}}) {
+    const auto call = call_through_relay(io_, relay.endpoint, who, io_.now() + generous);
+    QVERIFY(!call.ok());
+    QCOMPARE(call.error().code, ErrorCode::NotFound);
+  }
+  QCOMPARE(relay.pause().counters().unknown_callees, std::uint64_t{2});
+}
+
+void TestRelay::a_wrong_ticket_is_refused() {
+  Relay relay;
+  relay.run();
+  RelayTicket wrong = relay.ticket;
+  wrong[15] ^= 1;
+  const auto joined = RelayCallee::join(io_, relay.endpoint, wrong, io_.now() + generous);
+  QVERIFY(!joined.ok());
+  QCOMPARE(joined.error().code, ErrorCode::Denied);
+  QCOMPARE(relay.pause().counters().bad_tickets, std::uint64_t{1});
+}
+
+void TestRelay::a_new_reservation_replaces_the_old_one() {
+  Relay relay;
+  const RelayTicket old = relay.ticket;
+  relay.ticket = relay.idle_server().reserve(relay.callee, loopback).value();
+  QCOMPARE(relay.idle_server().reservations(), std::size_t{1});
+  relay.run();
+  QVERIFY(!RelayCallee::join(io_, relay.endpoint, old, io_.now() + generous).ok());
+  QVERIFY(RelayCallee::join(io_, relay.endpoint, relay.ticket, io_.now() + generous).ok());
+}
+
+void TestRelay::reservations_are_bounded() {
+  RelayLimits limits;
+  limits.reservations = 12;
+  limits.reservations_per_prefix = 8;
+  Relay relay(limits);
+  RelayServer& server = relay.idle_server();
+  int given = 1, refused = 0;
+  for (std::uint8_t i = 10; i < 40; ++i) {
+    const auto ticket = server.reserve(Hash256{i}, i < 25 ? loopback : IpAddress::v4(192, 0, 2, i));
+    if (ticket.ok()) ++given;
+    if (!ticket.ok() && ticket.error().code == ErrorCode::Exhausted) ++refused;
+  }
+  QCOMPARE(given, 12);  // eight of one prefix, four of the other
+  QCOMPARE(refused, 19);
+  server.cancel(Hash256{10});
+  QVERIFY(server.reserve(Hash256{99}, loopback).ok());
+}
+
+void TestRelay::one_prefix_cannot_take_all_places() {
+  RelayLimits limits;
+  limits.connections_per_prefix = 4;
+  Relay relay(limits);
+  std::vector<TcpSocket> strangers;
+  for (int i = 0; i < 10; ++i) {
+    auto socket = dial_until(io_, relay.endpoint, {}, io_.now() + generous);
+    QVERIFY(socket.ok());
+    strangers.push_back(std::move(*socket));
+  }
+  RelayServer& server = relay.idle_server();
+  for (int i = 0; i < 50 && server.counters().over_limit < 6; ++i)
+    QVERIFY(server.step(milliseconds(20)).ok());
+  QCOMPARE(server.connections(), std::size_t{4});
+  QCOMPARE(server.counters().over_limit, std::uint64_t{6});
+  strangers.clear();
+  for (int i = 0; i < 50 && server.connections() > 0; ++i) QVERIFY(server.step(milliseconds(20)).ok());
+  QCOMPARE(server.connections(), std::size_t{0});
+}
+
+void TestRelay::silent_and_wordy_strangers_are_dropped() {
+  RelayLimits limits;
+  limits.head_time = milliseconds(200);
+  Relay relay(limits);
+  relay.run();
+  auto silent = dial_until(io_, relay.endpoint, {}, io_.now() + generous);
+  auto wordy = dial_until(io_, relay.endpoint, {}, io_.now() + generous);
+  auto garbage = dial_until(io_, relay.endpoint, {}, io_.now() + generous);
+  const std::string endless = "CONNECT a:1 HTTP/1.1\r\nA: " + std::string(20'000, 'x');
+  (void)write_until(io_, *wordy, as_bytes(endless), io_.now() + generous);
+  (void)write_until(io_, *garbage, as_bytes(std::string("\x16\x03\x01\x02\x00")), io_.now() + generous);
+  for (TcpSocket* socket : {&*silent, &*wordy, &*garbage}) {
+    std::array<std::uint8_t, 512> buffer{};
+    Expected<std::size_t> count = std::size_t{0};
+    while (count.ok()) count = read_until(io_, *socket, buffer, io_.now() + generous);
+    QVERIFY(count.error().code != ErrorCode::Timeout);
+  }
+  const RelayCounters& counters = relay.pause().counters();
+  QCOMPARE(counters.slow_heads, std::uint64_t{1});
+  QCOMPARE(counters.bad_heads, std::uint64_t{2});
+}
+
+void TestRelay::a_callee_that_does_not_take_the_call() {
+  RelayLimits limits;
+  limits.accept_time = milliseconds(200);
+  Relay relay(limits);
+  relay.run();
+  const auto idle = RelayCallee::join(io_, relay.endpoint, relay.ticket, io_.now() + generous);
+  QVERIFY(idle.ok());
+  const auto call = call_through_relay(io_, relay.endpoint, relay.callee, io_.now() + generous);
+  QVERIFY(!call.ok());
+  QCOMPARE(call.error().code, ErrorCode::Timeout);
+  QCOMPARE(relay.pause().counters().unanswered, std::uint64_t{1});
+}
+
+void TestRelay::a_session_ends_at_its_limit_of_bytes() {
+  RelayLimits limits;
+  limits.session.bytes = 100'000;
+  Relay relay(limits);
+  relay.run();
+  Echo echo(relay);
+  auto call = call_through_relay(io_, relay.endpoint, relay.callee, io_.now() + generous);
+  QVERIFY(call.ok());
+  QVERIFY(talk(*call, std::string(10'000, 'x')).ok());
+  const auto more = talk(*call, std::string(1'000'000, 'x'));
+  QVERIFY(!more.ok() && more.error().code != ErrorCode::Timeout);
+}
+
+void TestRelay::a_port_that_nobody_answers_is_not_punched() {
+  const Endpoint nobody = platform::TcpListener::open({loopback, 0})->local().value();
+  const MonotonicTime now = io_.now();
+  const auto punched = punch_hole(io_, {0, nobody, now, now + milliseconds(300)});
+  QVERIFY(!punched.ok());
+  QCOMPARE(punched.error().code, ErrorCode::Timeout);
+}
+
+void TestRelay::a_punch_comes_from_the_announced_port() {
+  // Two that dial each other need NATs that drop the early dials: tests/functional/test_nat_lab.cpp. Here one
+  // side appears late.
+  auto free_port = platform::TcpListener::open({loopback, 0}),
+       late = platform::TcpListener::open({loopback, 0});
+  const Endpoint here = free_port->local().value(), there = late->local().value();
+  free_port = platform::TcpListener();
+  late = platform::TcpListener();
+  const MonotonicTime now = io_.now();
+  Expected<TcpSocket> punched = make_error(ErrorCode::Internal, "");
+  std::thread other([&] {
+    punched = punch_hole(io_, {here.port, there, now + milliseconds(20), now + generous});
+  });
+  (void)wait_until(io_, {}, now + milliseconds(200));
+  late = platform::TcpListener::open(there);
+  other.join();
+  QVERIFY2(punched.ok(), punched.ok() ? "" : punched.error().message.c_str());
+  const auto accepted = late->accept();
+  QVERIFY(accepted.ok() && accepted->has_value());
+  QCOMPARE((*accepted)->from.port, here.port);
+}
+
+QTEST_GUILESS_MAIN(TestRelay)
+#include "test_relay.moc"
