@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tests/support/core_settings.h"
+
 namespace neuroshard::testing {
 namespace {
 
@@ -17,25 +19,6 @@ double noise(std::uint64_t i, double scale) {
 
 double loss_at(std::uint64_t step) {
   return 2.9 + 5.5 * std::exp(-static_cast<double>(step) / 260.0);
-}
-
-// The fake core does not merge values as the history does; fours fit into any chart that is asked for.
-void merge_fours(std::vector<node::SeriesBucket>& buckets) {
-  std::vector<node::SeriesBucket> merged;
-  for (std::size_t i = 0; i < buckets.size(); i += 4) {
-    node::SeriesBucket one = buckets[i];
-    const std::size_t end = std::min(buckets.size(), i + 4);
-    double sum = 0;
-    for (std::size_t k = i; k < end; ++k) {
-      one.least = std::min(one.least, buckets[k].least);
-      one.most = std::max(one.most, buckets[k].most);
-      sum += buckets[k].mean;
-    }
-    one.width = one.count = end - i;
-    one.mean = sum / static_cast<double>(end - i);
-    merged.push_back(one);
-  }
-  buckets = std::move(merged);
 }
 
 void add_series(FakeNode& node) {
@@ -57,8 +40,6 @@ void add_series(FakeNode& node) {
       node.series["val_loss"].push_back({step, 1, 1, held, held, held});
     }
   }
-  for (auto& [name, buckets] : node.series)
-    if (name != "val_loss") merge_fours(buckets);
 }
 
 void add_model(FakeNode& node) {
@@ -155,32 +136,20 @@ void add_logs(FakeNode& node, WallTime now) {
     }
 }
 
+// The core's own table, with two values that somebody chose and one that the command line fixed.
 void add_settings(FakeNode& node) {
-  const auto add = [&node](const char* name, const char* title, const char* group, const char* type,
-                           const char* value, const char* help, const char* unit = "",
-                           const char* choices = "") {
-    node::SettingEntry entry;
-    entry.name = name;
-    entry.title = title;
-    entry.group = group;
-    entry.type = type;
-    entry.value = entry.default_value = value;
-    entry.help = help;
-    entry.unit = unit;
-    entry.choices = choices;
-    entry.origin = "default";
-    entry.most = 1'000'000;
-    node.settings.push_back(entry);
-  };
-  add("memory_limit", "Memory limit", "Limits", "bytes", "2GiB",
-      "The whole process stays below it; 0 = no limit.");
-  add("cpu_threads", "Processor threads", "Limits", "integer", "2", "Threads that compute.");
-  add("pause_on_battery", "Pause on battery", "Power", "choice", "on",
-      "Training waits until the machine is on mains.", "", "on|off");
-  add("pause_on_metered", "Pause on a metered link", "Power", "choice", "on",
-      "Training waits while the connection is paid by volume.", "", "on|off");
-  add("checkpoint_interval", "Time between checkpoints", "Storage", "duration", "10min",
-      "How much work a crash can cost.");
+  node.settings = core_settings();
+  for (node::SettingEntry& entry : node.settings) {
+    if (entry.name == "memory_limit") entry.value = "2GiB";
+    if (entry.name == "schedule") entry.value = "mon-fri 18-8; sat-sun";
+    if (entry.name == "pause_for_programs") entry.value = "obs, steam";
+    if (entry.name == "log_level") {
+      entry.locked = true;
+      entry.origin = "flag";
+    } else if (entry.value != entry.default_value) {
+      entry.origin = "file";
+    }
+  }
 }
 
 void fill_snapshot(node::Snapshot& next, WallTime now) {

@@ -3,6 +3,42 @@
 #include <algorithm>
 
 namespace neuroshard::testing {
+namespace {
+
+// As the history keeps them: buckets as wide as a power of two, at multiples of their width, the narrowest
+// that are not more than was asked for; least, most, mean and count of several values are those of all of
+// them.
+std::vector<node::SeriesBucket> merged_buckets(const std::vector<node::SeriesBucket>& all,
+                                               const node::SeriesQuery& query) {
+  std::vector<node::SeriesBucket> result;
+  if (all.empty()) return result;
+  const std::uint64_t newest = all.back().first_step + all.back().width - 1;
+  const std::uint64_t from = std::max(all.front().first_step, query.from_step);
+  const std::uint64_t to = query.to_step == 0 ? newest : std::min(newest, query.to_step - 1);
+  if (from > to) return result;
+  unsigned level = 0;
+  while ((to >> level) - (from >> level) + 1 > query.buckets) ++level;
+  for (const node::SeriesBucket& one : all) {
+    // The outer buckets may reach beyond the range, as the history's do.
+    if ((one.first_step >> level) < (from >> level) || (one.first_step >> level) > (to >> level)) continue;
+    const std::uint64_t at = one.first_step >> level << level;
+    if (result.empty() || result.back().first_step != at) {
+      result.push_back(one);
+      result.back().first_step = at;
+      result.back().width = std::max(one.width, std::uint64_t{1} << level);
+      continue;
+    }
+    node::SeriesBucket& into = result.back();
+    const auto before = static_cast<double>(into.count), more = static_cast<double>(one.count);
+    into.mean = (into.mean * before + one.mean * more) / (before + more);
+    into.least = std::min(into.least, one.least);
+    into.most = std::max(into.most, one.most);
+    into.count += one.count;
+  }
+  return result;
+}
+
+}  // namespace
 
 FakeNode::FakeNode() {
   node::Snapshot first;
@@ -29,6 +65,11 @@ void FakeNode::emit(const node::Event& event) {
 std::vector<std::string> FakeNode::commands() const {
   std::lock_guard lock(mutex_);
   return commands_;
+}
+
+std::set<std::thread::id> FakeNode::callers() const {
+  std::lock_guard lock(mutex_);
+  return callers_;
 }
 
 void FakeNode::refuse(Error error) {
@@ -125,6 +166,10 @@ std::shared_ptr<const node::Snapshot> FakeNode::snapshot() const {
 }
 
 std::unique_ptr<node::Subscription> FakeNode::subscribe(node::EventHandler on_event) {
+  {
+    std::lock_guard lock(mutex_);
+    callers_.insert(std::this_thread::get_id());
+  }
   return subscribers_->add(std::move(on_event));
 }
 
@@ -133,6 +178,7 @@ Expected<node::CommandId> FakeNode::accept(std::string text, std::function<void(
   node::CommandId id = 0;
   {
     std::lock_guard lock(mutex_);
+    callers_.insert(std::this_thread::get_id());
     if (refusal_) return *refusal_;
     commands_.push_back(text);
     id = next_++;
@@ -152,6 +198,7 @@ template <class T>
 Expected<void> FakeNode::answer(std::string name, node::Reply<T> reply, Expected<T> value) {
   {
     std::lock_guard lock(mutex_);
+    callers_.insert(std::this_thread::get_id());
     queries_.push_back(std::move(name));
     if (query_failure_) value = *query_failure_;
     if (hold_queries_) {
@@ -306,19 +353,12 @@ Expected<void> FakeNode::query_series(const node::SeriesQuery& query, node::Repl
     return make_error(ErrorCode::InvalidArgument, "ask for 1 to 4096 entries");
   node::Series found{query.name, {}};
   if (const auto at = series.find(query.name); at != series.end()) {
-    for (const node::SeriesBucket& bucket : at->second) {
-      const bool wanted = bucket.first_step + bucket.width > query.from_step &&
-                          (query.to_step == 0 || bucket.first_step < query.to_step);
-      if (wanted && found.buckets.size() < query.buckets) found.buckets.push_back(bucket);
-    }
+    found.buckets = merged_buckets(at->second, query);
   } else if (query.name == "loss") {
     for (std::size_t i = 0; i < query.buckets; ++i) {
       const auto step = static_cast<double>(i + 1);
       found.buckets.push_back({i, 1, 1, step, step, step});
     }
-  } else {
-    return answer<node::Series>("series " + query.name, std::move(reply),
-                                make_error(ErrorCode::NotFound, "there is no series " + query.name));
   }
   return answer<node::Series>("series " + query.name, std::move(reply), std::move(found));
 }

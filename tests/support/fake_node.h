@@ -6,7 +6,9 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/node/node.h"
@@ -25,6 +27,8 @@ class FakeNode final : public node::Node {
 
   // Commands as text: "contribute off", "snooze 5", "set cpu_threads 2", "verify NAME".
   std::vector<std::string> commands() const;
+  // The threads that commands, queries and subscriptions came from.
+  std::set<std::thread::id> callers() const;
   // Refused at once with this error from now on (empty message: accepted again).
   void refuse(Error error);
   // Accepted but not done until finish_commands() or finish().
@@ -48,7 +52,8 @@ class FakeNode final : public node::Node {
   std::vector<node::CheckpointEntry> checkpoints;  // set before use; newest first
   std::vector<node::LogEntry> logs;                // ascending
   std::vector<node::SettingEntry> settings;
-  // By name; without an entry, "loss" is 1, 2, 3 … and any other name is unknown.
+  // By name, ascending; asked for in fewer buckets they are merged as the history does. Without an entry,
+  // "loss" is 1, 2, 3 … and any other name is empty.
   std::map<std::string, std::vector<node::SeriesBucket>> series;
   std::vector<node::SlotEntry> slots;
   std::vector<node::ExpertLoad> experts;
@@ -118,6 +123,7 @@ class FakeNode final : public node::Node {
   mutable std::mutex mutex_;
   std::shared_ptr<const node::Snapshot> published_;
   std::vector<std::string> commands_, queries_;
+  std::set<std::thread::id> callers_;
   std::vector<Held> held_;
   std::vector<std::function<void()>> waiting_answers_;
   std::vector<node::SessionSensors> reports_;

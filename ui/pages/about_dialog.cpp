@@ -49,6 +49,7 @@ AboutDialog::AboutDialog(const Theme& theme, const QString& app_version, const Q
          "Apache-2.0."));
   paragraph(tr("Qt %1 is used under LGPL-3 (Qt Charts under GPL-3). It comes without any warranty.")
                 .arg(QString::fromLatin1(qVersion())));
+  column->addStretch(1);  // paragraphs stay together
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
   column->addWidget(buttons);

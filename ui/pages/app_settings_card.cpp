@@ -7,6 +7,7 @@
 
 #include "ui/models/preferences.h"
 #include "ui/pages/setting_editor_parts.h"
+#include "ui/text/translation.h"
 #include "ui/theme/theme.h"
 #include "ui/widgets/toggle_switch.h"
 
@@ -50,7 +51,7 @@ AppSettingsCard::AppSettingsCard(const Theme& theme, Preferences& preferences, Q
 
   QComboBox* language = make_choice("app_language", tr("Language"));
   language->addItem(tr("As the desktop"), QString());
-  language->addItem(QStringLiteral("English"), QStringLiteral("en"));
+  for (const Language& one : languages()) language->addItem(one.name, one.code);
   language->setCurrentIndex(std::max(0, language->findData(preferences.language())));
   connect(language, &QComboBox::activated, this,
           [language, &preferences] { preferences.set_language(language->currentData().toString()); });

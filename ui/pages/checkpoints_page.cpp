@@ -157,6 +157,7 @@ void CheckpointsPage::build_table(QVBoxLayout* column) {
   table_ = new TableView(tr("Checkpoints"));
   table_->setObjectName(QStringLiteral("checkpoint_table"));
   table_->setModel(sorted_);
+  table_->set_file_name(QStringLiteral("checkpoints"));
   table_->setSortingEnabled(true);
   table_->sortByColumn(CheckpointModel::Saved, Qt::DescendingOrder);
   table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
@@ -171,6 +172,11 @@ void CheckpointsPage::build_table(QVBoxLayout* column) {
   auto* remove = new QShortcut(QKeySequence::Delete, table_);
   remove->setContext(Qt::WidgetShortcut);
   connect(remove, &QShortcut::activated, this, [this] { delete_->trigger(); });
+  QMenu* menu = more_->menu();
+  menu->addSeparator();
+  menu->addAction(table_->copy_action());
+  menu->addAction(table_->export_action());
+  connect(menu, &QMenu::aboutToShow, table_, &TableView::update_actions);
   table_card_->body()->addWidget(table_);
   column->addWidget(table_card_, 1);
 }

@@ -9,10 +9,12 @@
 #include <QVBoxLayout>
 
 #include "ui/models/comparison_model.h"
-#include "ui/pages/bar_chart.h"
 #include "ui/text/format.h"
 #include "ui/theme/theme.h"
+#include "ui/widgets/bar_chart.h"
 #include "ui/widgets/card.h"
+#include "ui/widgets/chart_style.h"
+#include "ui/widgets/export_button.h"
 #include "ui/widgets/table_view.h"
 
 namespace neuroshard::ui {
@@ -59,21 +61,33 @@ QWidget* facts(const node::CheckpointComparison& c) {
 }
 
 QWidget* chart(const Theme& theme, const node::CheckpointComparison& c) {
-  std::vector<BarValue> bars;
-  for (const LayerDistance& layer : distance_by_layer(c.slots))
-    bars.push_back({QString::fromStdString(layer.name), layer.relative});
+  QStringList names;
+  std::vector<double> values;
+  for (const LayerDistance& layer : distance_by_layer(c.slots)) {
+    names << QString::fromStdString(layer.name);
+    values.push_back(layer.relative);
+  }
   auto* card = new Card(CompareDialog::tr("Distance by layer"));
   card->set_caption(
       CompareDialog::tr("norm of the difference over the norm of the weights; a layer with its experts"));
+  auto* bars = new BarChart(theme, CompareDialog::tr("Distance by layer"), CompareDialog::tr("Layer"),
+                            CompareDialog::tr("relative"));
+  bars->setObjectName(QStringLiteral("compare_chart"));
+  bars->set_whole_numbers(false);
+  bars->set_names_upright(true);
+  bars->set_bars(names, values);
+  card->add_control(new ExportButton(
+      theme, CompareDialog::tr("Distance by layer"),
+      QStringLiteral("distance-%1-%2").arg(c.first.step).arg(c.second.step), [bars] { return bars->csv(); },
+      [bars, &theme] { return picture_of(*bars, theme); }));
   auto* scroll = new QScrollArea;
   scroll->setWidgetResizable(true);
   scroll->setFocusPolicy(Qt::NoFocus);
   scroll->setMinimumHeight(260);
-  scroll->setWidget(
-      make_bar_chart(theme, bars, CompareDialog::tr("relative"), CompareDialog::tr("Distance by layer")));
+  scroll->setWidget(bars);
   // The card shows through.
   scroll->viewport()->setAutoFillBackground(false);
-  scroll->widget()->setAutoFillBackground(false);
+  bars->setAutoFillBackground(false);
   card->body()->addWidget(scroll);
   return card;
 }
@@ -98,6 +112,8 @@ CompareDialog::CompareDialog(const Theme& theme, const node::CheckpointCompariso
   sorted->setSourceModel(new ComparisonModel(comparison.slots, table));
   sorted->setSortRole(ComparisonModel::SortRole);
   table->setModel(sorted);
+  table->set_file_name(
+      QStringLiteral("distances-%1-%2").arg(comparison.first.step).arg(comparison.second.step));
   table->setSortingEnabled(true);
   table->sortByColumn(ComparisonModel::Slot, Qt::AscendingOrder);
   table->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);

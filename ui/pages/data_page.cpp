@@ -5,7 +5,6 @@
 #include <QLabel>
 #include <QProgressBar>
 #include <QSortFilterProxyModel>
-#include <QStackedWidget>
 #include <QVBoxLayout>
 
 #include "ui/bridge/bridge.h"
@@ -15,11 +14,17 @@
 #include "ui/text/format.h"
 #include "ui/theme/theme.h"
 #include "ui/widgets/card.h"
+#include "ui/widgets/card_grid.h"
+#include "ui/widgets/chart_style.h"
+#include "ui/widgets/donut.h"
 #include "ui/widgets/empty_state.h"
+#include "ui/widgets/export_button.h"
 #include "ui/widgets/table_view.h"
 
 namespace neuroshard::ui {
 namespace {
+
+constexpr int column_width = 320;
 
 // A value beside what it is; the value can be selected with the mouse.
 QLabel* fact(QGridLayout* grid, const QString& what, const char* object) {
@@ -47,27 +52,31 @@ QString or_dash(const std::string& text) {
 
 DataPage::DataPage(const Context& context, QWidget* parent) : Page(context, parent) {
   QVBoxLayout* page_column = make_page_column(this);
-  stack_ = new QStackedWidget(this);
-  stack_->addWidget(new EmptyState(
+  auto* empty = new EmptyState(
       theme(), icon(), tr("No training text yet"),
       tr("Choose a folder or file of text on the Training page. It is cut into shards once and "
-         "shown here, with the tokenizer that is learned from it.")));
-  auto* content = new QWidget;
-  auto* column = new QVBoxLayout(content);
+         "shown here, with the tokenizer that is learned from it."));
+  empty->set_action(tr("Go to Training"));
+  connect(empty, &EmptyState::action_clicked, this,
+          [this] { navigate(QStringLiteral("training"), QStringLiteral("start")); });
+  empty_ = empty;
+  content_ = new QWidget(this);
+  content_->hide();
+  auto* column = new QVBoxLayout(content_);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(2 * grid_step);
   error_ = make_paragraph({}, "danger");
   error_->hide();
   column->addWidget(error_);
-  auto* facts = new QHBoxLayout;
-  facts->setSpacing(2 * grid_step);
-  facts->addWidget(build_facts(), 3);
-  facts->addWidget(build_tokenizer_facts(), 2);
-  column->addLayout(facts);
+  auto* facts = new CardGrid(column_width);
+  facts->add(build_facts());
+  facts->add(build_tokenizer_facts());
+  facts->add(build_disk());
+  column->addWidget(facts);
   column->addWidget(new TokenizerCard(bridge(), theme()));
   build_shards(column);
-  stack_->addWidget(content);
-  page_column->addWidget(stack_, 1);
+  page_column->addWidget(empty_, 1);
+  page_column->addWidget(content_, 1);
   timer_.setInterval(2'000);
   connect(&timer_, &QTimer::timeout, this, &DataPage::ask);
 }
@@ -107,6 +116,35 @@ QWidget* DataPage::build_tokenizer_facts() {
   return card;
 }
 
+QWidget* DataPage::build_disk() {
+  auto* card = new Card(tr("Disk"));
+  disk_ = new Donut(theme(), tr("Use of the disk"), card);
+  disk_->setObjectName(QStringLiteral("disk_use"));
+  disk_note_ = make_paragraph(tr("Not measured yet."), "muted", card);
+  card->body()->addWidget(disk_);
+  card->body()->addWidget(disk_note_);
+  card->body()->addStretch(1);
+  card->add_control(new ExportButton(
+      theme(), tr("Use of the disk"), QStringLiteral("disk-use"), [this] { return csv_of(disk_->parts()); },
+      [this] { return picture_of(*disk_, theme()); }, card));
+  return card;
+}
+
+// The text's cache is told with the data, the rest with the snapshot.
+void DataPage::show_disk(const node::ResourceView& resources) {
+  const bool measured = resources.directory_bytes > 0;
+  disk_->setVisible(measured);
+  disk_note_->setVisible(!measured);
+  if (!measured) return;
+  const auto part = [](const QString& name, std::uint64_t bytes) {
+    return SharePart{name, static_cast<double>(bytes), Format::bytes(bytes)};
+  };
+  const std::uint64_t text = std::min(cache_bytes_, resources.directory_bytes);
+  disk_->set_parts({part(tr("Text and shards"), text),
+                    part(tr("Checkpoints and history"), resources.directory_bytes - text),
+                    part(tr("Free on this disk"), resources.disk_free_bytes)});
+}
+
 void DataPage::build_shards(QVBoxLayout* column) {
   shard_card_ = new Card(tr("Shards"));
   shards_ = new ShardModel(this);
@@ -116,6 +154,8 @@ void DataPage::build_shards(QVBoxLayout* column) {
   table_ = new TableView(tr("Shards"));
   table_->setObjectName(QStringLiteral("shard_table"));
   table_->setModel(sorted);
+  table_->set_file_name(QStringLiteral("shards"));
+  table_->set_empty_text(tr("The text is cut into shards when it is read for the first time."));
   table_->setSortingEnabled(true);
   table_->sortByColumn(ShardModel::Number, Qt::AscendingOrder);
   table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
@@ -127,6 +167,7 @@ void DataPage::build_shards(QVBoxLayout* column) {
 void DataPage::refresh(const node::Snapshot& snapshot) {
   // The snapshot counts on between two questions.
   if (snapshot.training.last_step) seen_->setText(tokens(snapshot.training.last_step->tokens));
+  show_disk(snapshot.resources);
 }
 
 void DataPage::shown() {
@@ -147,15 +188,21 @@ void DataPage::ask() {
       [this](const Expected<node::DataView>& data) { take(data); });
 }
 
+// Not a stack: an empty page need not be as high as a full one.
+void DataPage::show_content(bool some) {
+  empty_->setVisible(!some);
+  content_->setVisible(some);
+}
+
 void DataPage::take(const Expected<node::DataView>& data) {
   asking_ = false;
   error_->setVisible(!data.ok());
   if (!data.ok()) {
     error_->setText(QString::fromStdString(data.error().message));
-    stack_->setCurrentIndex(1);
+    show_content(true);
     return;
   }
-  stack_->setCurrentIndex(data->source.empty() && data->train_tokens == 0 ? 0 : 1);
+  show_content(!data->source.empty() || data->train_tokens > 0);
   source_->setText(or_dash(data->source));
   manifest_->setText(data->manifest.empty() ? tr("local text") : QString::fromStdString(data->manifest));
   training_->setText(tokens(data->train_tokens));
@@ -163,6 +210,8 @@ void DataPage::take(const Expected<node::DataView>& data) {
   text_->setText(data->text_bytes == 0 ? Format::dash() : Format::bytes(data->text_bytes));
   seen_->setText(tokens(data->tokens_seen));
   epochs_->setText(data->train_tokens == 0 ? Format::dash() : Format::significant(data->epochs, 3));
+  cache_bytes_ = data->cache_bytes;
+  if (const auto snapshot = bridge().snapshot()) show_disk(snapshot->resources);
   const bool limited = data->cache_limit_bytes > 0;
   cache_->setText(limited ? tr("%1 of %2 allowed")
                                 .arg(Format::bytes(data->cache_bytes), Format::bytes(data->cache_limit_bytes))

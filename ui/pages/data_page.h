@@ -10,12 +10,12 @@
 class QGridLayout;
 class QLabel;
 class QProgressBar;
-class QStackedWidget;
 class QVBoxLayout;
 
 namespace neuroshard::ui {
 
 class Card;
+class Donut;
 class ShardModel;
 class TableView;
 
@@ -32,12 +32,16 @@ class DataPage final : public Page {
  private:
   QWidget* build_facts();
   QWidget* build_tokenizer_facts();
+  QWidget* build_disk();
+  void show_disk(const node::ResourceView& resources);
   void build_shards(QVBoxLayout* column);
   void ask();
+  void show_content(bool some);
   void take(const Expected<node::DataView>& data);
 
   ShardModel* shards_;
-  QStackedWidget* stack_;
+  QWidget* empty_;
+  QWidget* content_;
   QLabel* source_;
   QLabel* manifest_;
   QLabel* training_;
@@ -54,6 +58,9 @@ class DataPage final : public Page {
   QLabel* error_;
   Card* shard_card_;
   TableView* table_;
+  Donut* disk_;
+  QLabel* disk_note_;
+  std::uint64_t cache_bytes_ = 0;
   QTimer timer_;
   bool asking_ = false;
 };

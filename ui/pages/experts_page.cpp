@@ -3,7 +3,6 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLocale>
-#include <QStackedLayout>
 #include <QStandardItemModel>
 #include <QToolButton>
 #include <QVBoxLayout>
@@ -15,11 +14,13 @@
 #include "ui/pages/grid_twin.h"
 #include "ui/text/format.h"
 #include "ui/theme/theme.h"
+#include "ui/widgets/bar_chart.h"
 #include "ui/widgets/card.h"
 #include "ui/widgets/card_grid.h"
 #include "ui/widgets/cell_grid.h"
+#include "ui/widgets/chart_style.h"
+#include "ui/widgets/export_button.h"
 #include "ui/widgets/gauge.h"
-#include "ui/widgets/histogram.h"
 #include "ui/widgets/table_view.h"
 
 namespace neuroshard::ui {
@@ -110,6 +111,9 @@ Card* ExpertsPage::make_matrix() {
   twin_->setToolTip(tr("As a table"));
   twin_->setAccessibleName(tr("Load of the experts: as a table"));
   card->add_control(twin_);
+  card->add_control(new ExportButton(
+      theme(), tr("Load of the experts"), QStringLiteral("expert-load"), [this] { return table_->csv(); },
+      [this] { return picture_of(*matrix_, theme()); }, card));
   auto* picture = new QWidget(card);
   auto* inside = new QVBoxLayout(picture);
   inside->setContentsMargins(0, 0, 0, 0);
@@ -132,8 +136,9 @@ Card* ExpertsPage::make_matrix() {
   model_->setHorizontalHeaderLabels(
       {tr("Layer"), tr("Expert"), tr("Share"), tr("Times even"), tr("Bias"), tr("Tokens"), tr("Nodes")});
   table_->setModel(model_);
+  table_->set_file_name(QStringLiteral("expert-load"));
   table_->setMinimumHeight(280);
-  faces_ = add_twin(card, twin_, picture, table_);
+  add_twin(card, twin_, picture, table_);
   return card;
 }
 
@@ -146,8 +151,13 @@ Card* ExpertsPage::make_spread() {
   for (Fact* fact : {balance_, busiest_, quietest_}) facts->addWidget(fact);
   card->body()->addLayout(facts);
   histogram_ =
-      new Histogram(theme(), tr("Experts by load"), tr("Load, times an even share"), tr("Experts"), card);
+      new BarChart(theme(), tr("Experts by load"), tr("Load, times an even share"), tr("Experts"), card);
+  card->add_control(new ExportButton(
+      theme(), tr("Experts by load"), QStringLiteral("experts-by-load"), [this] { return histogram_->csv(); },
+      [this] { return picture_of(*histogram_, theme()); }, card));
   card->body()->addWidget(histogram_);
+  card->body()->addStretch(1);
+  histogram_->hide();  // until there are loads
   return card;
 }
 
@@ -201,6 +211,7 @@ void ExpertsPage::show_loads(const std::vector<node::ExpertLoad>& loads) {
     names << (i + 1 < classes ? QLocale().toString(i * class_width, 'f', 1)
                               : tr("%1+").arg(QLocale().toString(i * class_width, 'f', 1)));
   histogram_->set_bars(names, load_classes(loads));
+  histogram_->show();
   const auto by_share = [](const node::ExpertLoad& a, const node::ExpertLoad& b) {
     return a.share < b.share;
   };

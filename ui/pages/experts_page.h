@@ -6,7 +6,6 @@
 #include "ui/pages/page.h"
 
 class QLabel;
-class QStackedLayout;
 class QStandardItemModel;
 class QToolButton;
 
@@ -19,7 +18,7 @@ namespace neuroshard::ui {
 class Card;
 class CellGrid;
 class Fact;
-class Histogram;
+class BarChart;
 class TableView;
 struct GridContent;
 
@@ -44,10 +43,9 @@ class ExpertsPage final : public Page {
   CellGrid* matrix_;
   TableView* table_;
   QStandardItemModel* model_;
-  QStackedLayout* faces_;
   QToolButton* twin_;
   QLabel* detail_;
-  Histogram* histogram_;
+  BarChart* histogram_;
   Fact* balance_;
   Fact* busiest_;
   Fact* quietest_;

@@ -1,6 +1,5 @@
 #include "ui/pages/grid_twin.h"
 
-#include <QStackedLayout>
 #include <QStandardItemModel>
 #include <QToolButton>
 #include <QVBoxLayout>
@@ -9,14 +8,14 @@
 
 namespace neuroshard::ui {
 
-QStackedLayout* add_twin(Card* card, QToolButton* button, QWidget* picture, QWidget* table) {
-  auto* faces = new QStackedLayout;
-  faces->addWidget(picture);
-  faces->addWidget(table);
-  card->body()->addLayout(faces);
-  QObject::connect(button, &QToolButton::toggled, card,
-                   [faces](bool on) { faces->setCurrentIndex(on ? 1 : 0); });
-  return faces;
+void add_twin(Card* card, QToolButton* button, QWidget* picture, QWidget* table) {
+  card->body()->addWidget(picture);
+  card->body()->addWidget(table);
+  table->hide();
+  QObject::connect(button, &QToolButton::toggled, card, [picture, table](bool on) {
+    picture->setVisible(!on);
+    table->setVisible(on);
+  });
 }
 
 void fill_rows(QStandardItemModel& model, const std::vector<QStringList>& rows, int first_number) {

@@ -4,7 +4,6 @@
 #include <QStringList>
 #include <vector>
 
-class QStackedLayout;
 class QStandardItemModel;
 class QToolButton;
 class QWidget;
@@ -13,8 +12,8 @@ namespace neuroshard::ui {
 
 class Card;
 
-// Puts both into the card; the checkable button chooses.
-QStackedLayout* add_twin(Card* card, QToolButton* button, QWidget* picture, QWidget* table);
+// Puts both into the card; the checkable button chooses which is shown.
+void add_twin(Card* card, QToolButton* button, QWidget* picture, QWidget* table);
 // Writes the rows in place: cells that stay the same stay untouched, rows come and go at the end. Columns
 // from `first_number` on are aligned to the right.
 void fill_rows(QStandardItemModel& model, const std::vector<QStringList>& rows, int first_number);

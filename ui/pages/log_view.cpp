@@ -3,7 +3,6 @@
 #include <QClipboard>
 #include <QGuiApplication>
 #include <QHeaderView>
-#include <QKeyEvent>
 #include <QPainter>
 #include <QScrollBar>
 #include <QStyledItemDelegate>
@@ -51,6 +50,8 @@ LogView::LogView(const Theme& theme, LogModel& model, QWidget* parent)
     : TableView(tr("Log"), parent), model_(model) {
   setObjectName(QStringLiteral("log_view"));
   setModel(&model);
+  set_file_name(QStringLiteral("log"));
+  set_empty_text(tr("Lines appear here as the core writes them; a filter above may hide some."));
   setItemDelegate(new LogDelegate(theme, model, this));
   setFont(theme.monospace());
   const QFontMetrics metrics(font());
@@ -102,12 +103,8 @@ QString LogView::selected_text() const {
   return lines.join(u'\n');
 }
 
-void LogView::keyPressEvent(QKeyEvent* event) {
-  if (event->matches(QKeySequence::Copy)) {
-    QGuiApplication::clipboard()->setText(selected_text());
-    return;
-  }
-  TableView::keyPressEvent(event);
+void LogView::copy_selection() const {
+  QGuiApplication::clipboard()->setText(selected_text());
 }
 
 }  // namespace neuroshard::ui

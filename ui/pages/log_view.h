@@ -17,12 +17,10 @@ class LogView final : public TableView {
   bool following() const { return following_; }
   void set_following(bool on);  // on: goes to the end
   QString selected_text() const;
+  void copy_selection() const override;  // as lines of the log
 
  Q_SIGNALS:
   void following_changed(bool on);
-
- protected:
-  void keyPressEvent(QKeyEvent* event) override;
 
  private:
   void scrolled(int value);

@@ -2,7 +2,6 @@
 
 #include <QHeaderView>
 #include <QLabel>
-#include <QStackedLayout>
 #include <QStandardItemModel>
 #include <QToolButton>
 #include <QVBoxLayout>
@@ -16,7 +15,10 @@
 #include "ui/widgets/card.h"
 #include "ui/widgets/card_grid.h"
 #include "ui/widgets/cell_grid.h"
+#include "ui/widgets/chart_style.h"
+#include "ui/widgets/donut.h"
 #include "ui/widgets/empty_state.h"
+#include "ui/widgets/export_button.h"
 #include "ui/widgets/table_view.h"
 
 namespace neuroshard::ui {
@@ -71,12 +73,28 @@ GridContent layer_map(const std::vector<node::SlotEntry>& entries) {
   return content;
 }
 
+std::vector<SharePart> memory_by_kind(const std::vector<node::SlotEntry>& entries) {
+  const std::pair<const char*, QString> kinds[] = {{"embed", Words::tr("Embedding")},
+                                                   {"layer", Words::tr("Layers, shared part")},
+                                                   {"expert", Words::tr("Experts")},
+                                                   {"head", Words::tr("Head")}};
+  std::vector<SharePart> parts;
+  for (const auto& [kind, name] : kinds) {
+    std::uint64_t bytes = 0;
+    for (const node::SlotEntry& slot : entries)
+      if (slot.mine && slot.kind == kind) bytes += slot.bytes;
+    if (bytes > 0) parts.push_back({name, static_cast<double>(bytes), Format::bytes(bytes)});
+  }
+  return parts;
+}
+
 NetworkPage::NetworkPage(const Context& context, QWidget* parent) : Page(context, parent) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(page_margin, 12, page_margin, page_margin);
   column->setSpacing(12);
   column->addWidget(make_map());
   auto* grid = new CardGrid(column_width, this);
+  grid->add(make_memory());
   auto* peers = new Card(tr("Peers"));
   peers->body()->addWidget(new EmptyState(
       theme(), QStringLiteral("network"), tr("No peers: this node trains alone"),
@@ -105,6 +123,9 @@ Card* NetworkPage::make_map() {
   twin_->setToolTip(tr("As a table"));
   twin_->setAccessibleName(tr("Layer map: as a table"));
   card->add_control(twin_);
+  card->add_control(new ExportButton(
+      theme(), tr("Layer map"), QStringLiteral("layer-map"), [this] { return table_->csv(); },
+      [this] { return picture_of(*map_, theme()); }, card));
   auto* picture = new QWidget(card);
   auto* inside = new QVBoxLayout(picture);
   inside->setContentsMargins(0, 0, 0, 0);
@@ -128,10 +149,26 @@ Card* NetworkPage::make_map() {
   model_->setHorizontalHeaderLabels(
       {tr("Slot"), tr("Held here"), tr("Nodes"), tr("Parameters"), tr("Memory")});
   table_->setModel(model_);
+  table_->set_file_name(QStringLiteral("layer-map"));
   table_->setMinimumHeight(280);
-  faces_ = add_twin(card, twin_, picture, table_);
+  add_twin(card, twin_, picture, table_);
   summary_ = make_paragraph({}, "caption", card);
   card->body()->addWidget(summary_);
+  return card;
+}
+
+Card* NetworkPage::make_memory() {
+  auto* card = new Card(tr("What my part takes"), this);
+  memory_ = new Donut(theme(), tr("Memory by kind of slot"), card);
+  memory_->setObjectName(QStringLiteral("memory_by_kind"));
+  memory_->hide();
+  memory_note_ = make_paragraph(tr("Shown once a model is loaded."), "muted", card);
+  card->body()->addWidget(memory_);
+  card->body()->addWidget(memory_note_);
+  card->body()->addStretch(1);
+  card->add_control(new ExportButton(
+      theme(), tr("Memory by kind of slot"), QStringLiteral("memory-by-kind"),
+      [this] { return csv_of(memory_->parts()); }, [this] { return picture_of(*memory_, theme()); }, card));
   return card;
 }
 
@@ -176,6 +213,9 @@ void NetworkPage::show_slots(const std::vector<node::SlotEntry>& entries) {
     bytes += slot.bytes;
   }
   fill_rows(*model_, rows, 2);
+  memory_->set_parts(memory_by_kind(entries));
+  memory_->show();
+  memory_note_->setText(tr("Memory of the slots held here: weights, gradients and moments."));
   summary_->setText(tr("%1 of %2 slots are held here: %3 parameters, %4 with gradients and moments.")
                         .arg(Format::integer(mine), Format::integer(entries.size()),
                              Format::si(static_cast<double>(parameters)), Format::bytes(bytes)));

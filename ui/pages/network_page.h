@@ -2,9 +2,9 @@
 #pragma once
 
 #include "ui/pages/page.h"
+#include "ui/widgets/share_legend.h"
 
 class QLabel;
-class QStackedLayout;
 class QStandardItemModel;
 class QToolButton;
 
@@ -16,6 +16,7 @@ namespace neuroshard::ui {
 
 class Card;
 class CellGrid;
+class Donut;
 class TableView;
 struct GridContent;
 
@@ -30,16 +31,18 @@ class NetworkPage final : public Page {
 
  private:
   Card* make_map();
+  Card* make_memory();
   void ask();
   void show_slots(const std::vector<node::SlotEntry>& entries);
 
   CellGrid* map_;
   TableView* table_;
   QStandardItemModel* model_;
-  QStackedLayout* faces_;
   QLabel* detail_;
   QLabel* summary_;
   QToolButton* twin_;
+  Donut* memory_;
+  QLabel* memory_note_;
   std::uint64_t asked_parameters_ = 0;  // of the model that the map shows
   bool asking_ = false;
 };
@@ -47,5 +50,7 @@ class NetworkPage final : public Page {
 // Columns: embedding, layers, head; rows: the shared part, then each expert. A cell says how many nodes hold
 // it.
 GridContent layer_map(const std::vector<node::SlotEntry>& entries);
+// What the slots held here take, by their kind; kinds without any are left out.
+std::vector<SharePart> memory_by_kind(const std::vector<node::SlotEntry>& entries);
 
 }  // namespace neuroshard::ui

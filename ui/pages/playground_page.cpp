@@ -56,6 +56,8 @@ QWidget* PlaygroundPage::build_talk() {
   transcript_ = new QTextEdit;
   transcript_->setObjectName(QStringLiteral("transcript"));
   transcript_->setAccessibleName(tr("Transcript"));
+  transcript_->setPlaceholderText(
+      tr("What you write and what the model answers stand here. Write below and press Send."));
   transcript_->setReadOnly(true);
   transcript_->setTabChangesFocus(true);
   transcript_->document()->setMaximumBlockCount(max_blocks);

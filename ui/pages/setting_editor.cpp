@@ -183,7 +183,7 @@ SettingEditor* make_setting_editor(const Theme& theme, const node::SettingEntry&
   const QString name = QString::fromStdString(entry.title.empty() ? entry.name : entry.title);
   if (is_switch(entry)) return new SwitchEditor(theme, name);
   if (!entry.choices.empty()) return new ChoiceEditor(entry, name);
-  if (entry.type == "week_hours") return new ScheduleEditor(theme, name);
+  if (entry.type == "hours") return new ScheduleEditor(theme, name);
   if (entry.type == "programs") return new ProgramsEditor(name);
   const bool number = entry.type == "integer" || entry.type == "bytes" || entry.type == "seconds";
   if (number && read_scaled(entry.type, QString::fromStdString(entry.value)))

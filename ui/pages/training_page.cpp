@@ -16,6 +16,8 @@
 #include "ui/theme/theme.h"
 #include "ui/widgets/card.h"
 #include "ui/widgets/card_grid.h"
+#include "ui/widgets/chart_style.h"
+#include "ui/widgets/export_button.h"
 #include "ui/widgets/plot_panel.h"
 #include "ui/widgets/share_bar.h"
 
@@ -167,6 +169,10 @@ Card* TrainingPage::make_breakdown() {
   auto* card = new Card(tr("Where a step's time goes"), this);
   breakdown_ = new ShareBar(theme(), tr("Where a step's time goes"), card);
   breakdown_note_ = make_paragraph(tr("Shown from the first step on."), "caption", card);
+  card->add_control(new ExportButton(
+      theme(), tr("Where a step's time goes"), QStringLiteral("step-time-parts"),
+      [this] { return csv_of(breakdown_->parts()); }, [this] { return picture_of(*breakdown_, theme()); },
+      card));
   card->body()->addWidget(breakdown_);
   card->body()->addWidget(breakdown_note_);
   card->body()->addStretch(1);

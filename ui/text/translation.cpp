@@ -1,6 +1,7 @@
 #include "ui/text/translation.h"
 
 #include <QCoreApplication>
+#include <QDir>
 #include <QLocale>
 #include <algorithm>
 #include <cstring>
@@ -51,6 +52,21 @@ QString PseudoTranslator::translate(const char* context, const char* source, con
     return mirrored_ ? QStringLiteral("RTL") : QStringLiteral("LTR");
   const QString english = english_.translate(context, source, disambiguation, n);
   return pseudo(english.isEmpty() ? QString::fromUtf8(source) : english);
+}
+
+std::vector<Language> languages() {
+  init_translations();
+  static const QString prefix = QStringLiteral("neuroshard_"), english = QStringLiteral("en");
+  std::vector<Language> found = {{english, QStringLiteral("English")}};
+  const QStringList files = QDir(QString::fromLatin1(folder)).entryList({prefix + QStringLiteral("*.qm")});
+  for (const QString& file : files) {
+    const QString code = file.mid(prefix.size()).chopped(3);
+    if (code == english) continue;
+    QString name = QLocale(code).nativeLanguageName();
+    if (!name.isEmpty()) name[0] = name[0].toUpper();
+    found.push_back({code, name.isEmpty() ? code : name});
+  }
+  return found;
 }
 
 void install_translation(QCoreApplication& application, const QString& language) {

@@ -6,6 +6,7 @@
 
 #include <QString>
 #include <QTranslator>
+#include <vector>
 
 class QCoreApplication;
 
@@ -14,6 +15,14 @@ namespace neuroshard::ui {
 // language: as the user's choice has it; empty = the system's. Call once, before the first widget. The
 // environment variable NEUROSHARD_LANGUAGE, given by the caller, is passed the same way.
 void install_translation(QCoreApplication& application, const QString& language);
+
+// The languages that a catalogue is built in for, by their own names, English first: what a person can choose
+// from.
+struct Language {
+  QString code;  // "en", "pt_BR"
+  QString name;
+};
+std::vector<Language> languages();
 
 // Makes "[Ĺöšš šö ƒåŕ ···]" of "Loss so far": accents, brackets, and a third more length; %1, %n, & and line
 // breaks are kept.

@@ -5,10 +5,10 @@
 #include <QFontDatabase>
 #include <QPalette>
 #include <QStyle>
-#include <QStyleFactory>
 #include <QToolTip>
 
 #include "core/base/check.h"
+#include "ui/theme/field_style.h"
 #include "ui/theme/icon_engine.h"
 
 // Resources of a static library are registered only when asked for; the macro must stand outside of
@@ -81,7 +81,7 @@ Theme::Theme(std::unique_ptr<SchemeSource> source, QObject* parent)
 
 void Theme::apply(QApplication& application) {
   application_ = &application;
-  QApplication::setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+  QApplication::setStyle(new FieldStyle(this));  // the application owns it
   if (QFontDatabase::hasFamily(QStringLiteral("Inter"))) {
     QFont font(QStringLiteral("Inter"));
     font.setPointSizeF(std::max(9.0, QApplication::font().pointSizeF()));

@@ -12,7 +12,7 @@
 
 namespace neuroshard::ui {
 namespace {
-constexpr int cell_height = 32, least_width = 30, wanted_width = 64, most_width = 96, gap = 3;
+constexpr int cell_height = 32, least_width = 30, wanted_width = 64, most_width = 128, gap = 3;
 constexpr double radius = 6;
 }  // namespace
 

@@ -1,14 +1,12 @@
 #include "ui/widgets/plot_panel.h"
 
-#include <QBuffer>
-#include <QMenu>
 #include <QStackedLayout>
 #include <QToolButton>
 #include <QVBoxLayout>
 
 #include "ui/text/format.h"
 #include "ui/theme/theme.h"
-#include "ui/widgets/csv.h"
+#include "ui/widgets/export_button.h"
 #include "ui/widgets/plot_table_model.h"
 #include "ui/widgets/table_view.h"
 
@@ -55,12 +53,10 @@ void PlotPanel::build_controls() {
   twin_ = add("table", tr("As a table"));
   twin_->setCheckable(true);
   connect(twin_, &QToolButton::toggled, this, &PlotPanel::show_table);
-  export_ = add("export", tr("Export"));
-  export_->setPopupMode(QToolButton::InstantPopup);
-  auto* menu = new QMenu(export_);
-  menu->addAction(tr("Picture (PNG) …"), this, &PlotPanel::export_picture);
-  menu->addAction(tr("Values (CSV) …"), this, &PlotPanel::export_csv);
-  export_->setMenu(menu);
+  export_ = new ExportButton(
+      theme_, title(), file_name_, [this] { return csv(); },
+      [this] { return plot_->to_image(picture_size, picture_scale); }, this);
+  add_control(export_);
   for (QToolButton* button : {log_, twin_, export_}) button->setEnabled(false);
 }
 
@@ -77,6 +73,7 @@ void PlotPanel::show_table(bool shown) {
   if (shown && table_ == nullptr) {
     table_ = new TableView(tr("%1, as a table").arg(title()), this);
     table_->setModel(model_);
+    table_->set_file_name(file_name_);
     faces_->addWidget(table_);
   }
   if (shown) fill_table();
@@ -91,17 +88,6 @@ void PlotPanel::fill_table() {
 QString PlotPanel::csv() const {
   model_->set_series(plot_->series(), format_);
   return model_->csv();
-}
-
-void PlotPanel::export_picture() {
-  QBuffer buffer;
-  buffer.open(QIODevice::WriteOnly);
-  plot_->to_image(picture_size, picture_scale).save(&buffer, "PNG");
-  save_text_as(this, file_name_ + QStringLiteral(".png"), tr("Pictures (*.png)"), buffer.data());
-}
-
-void PlotPanel::export_csv() {
-  save_text_as(this, file_name_ + QStringLiteral(".csv"), tr("Tables (*.csv)"), csv().toUtf8());
 }
 
 }  // namespace neuroshard::ui

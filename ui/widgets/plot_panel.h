@@ -26,8 +26,6 @@ class PlotPanel final : public Card {
  private:
   void build_controls();
   void fill_table();
-  void export_picture();
-  void export_csv();
 
   const Theme& theme_;
   QString file_name_;

@@ -1,38 +1,29 @@
-// Parts of a whole as one stacked bar with a legend of names, shares and values.
+// Parts of a whole as one stacked bar (QtCharts) over a legend of names, values and shares.
 #pragma once
 
-#include <QString>
-#include <QWidget>
-#include <vector>
+#include "ui/widgets/share_legend.h"
+
+class QBarSet;
+class QChartView;
+class QHorizontalPercentBarSeries;
 
 namespace neuroshard::ui {
-
-class Theme;
-
-struct SharePart {
-  QString name;
-  double value = 0;  // not negative
-  QString text;      // the value for people
-  bool operator==(const SharePart&) const = default;
-};
 
 class ShareBar final : public QWidget {
   Q_OBJECT
  public:
   ShareBar(const Theme& theme, const QString& accessible_name, QWidget* parent = nullptr);
-  void set_parts(std::vector<SharePart> parts);
+  void set_parts(std::vector<SharePart> parts);  // changes values in place while their number stays
   const std::vector<SharePart>& parts() const { return parts_; }
-  QRectF part_rect(std::size_t part) const;  // of the bar
-  QSize sizeHint() const override;
-  QSize minimumSizeHint() const override;
-
- protected:
-  void paintEvent(QPaintEvent* event) override;
 
  private:
-  double sum() const;
+  void paint_in_theme();
 
   const Theme& theme_;
+  QChartView* view_;
+  QHorizontalPercentBarSeries* series_;
+  ShareLegend* legend_;
+  std::vector<QBarSet*> sets_;  // the series'
   std::vector<SharePart> parts_;
 };
 

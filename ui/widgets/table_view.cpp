@@ -1,17 +1,21 @@
 #include "ui/widgets/table_view.h"
 
+#include <QAction>
 #include <QApplication>
 #include <QClipboard>
+#include <QContextMenuEvent>
 #include <QHeaderView>
 #include <QKeyEvent>
+#include <QMenu>
 #include <QPainter>
 #include <cmath>
 
+#include "ui/widgets/csv.h"
 #include "ui/widgets/tabular_text.h"
 
 namespace neuroshard::ui {
 namespace {
-constexpr int row_height = 32, side_padding = 8;
+constexpr int row_height = 32, side_padding = 8, icon_side = 16;
 }  // namespace
 
 TableView::TableView(const QString& accessible_name, QWidget* parent) : QTableView(parent) {
@@ -31,10 +35,52 @@ TableView::TableView(const QString& accessible_name, QWidget* parent) : QTableVi
   horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
   horizontalHeader()->setStretchLastSection(true);
   setItemDelegate(new TabularDelegate(this));
+  copy_ = new QAction(tr("Copy"), this);
+  copy_->setObjectName(QStringLiteral("table_copy"));
+  connect(copy_, &QAction::triggered, this, [this] { copy_selection(); });
+  export_ = new QAction(tr("Export as CSV …"), this);
+  export_->setObjectName(QStringLiteral("table_export"));
+  connect(export_, &QAction::triggered, this, &TableView::export_csv);
 }
 
 void TableView::setModel(QAbstractItemModel* model) {
   QTableView::setModel(model);
+}
+
+QString TableView::csv() const {
+  return model() == nullptr ? QString() : csv_of(*model());
+}
+
+void TableView::export_csv() {
+  save_text_as(this, file_name_ + QStringLiteral(".csv"), tr("Tables (*.csv)"), csv().toUtf8());
+}
+
+void TableView::update_actions() {
+  copy_->setEnabled(selectionModel() != nullptr && selectionModel()->hasSelection());
+  export_->setEnabled(model() != nullptr && model()->rowCount() > 0);
+}
+
+void TableView::set_empty_text(const QString& text) {
+  empty_text_ = text;
+  viewport()->update();
+}
+
+void TableView::paintEvent(QPaintEvent* event) {
+  QTableView::paintEvent(event);
+  if (empty_text_.isEmpty() || (model() != nullptr && model()->rowCount() > 0)) return;
+  QPainter painter(viewport());
+  painter.setPen(palette().color(QPalette::PlaceholderText));
+  painter.drawText(viewport()->rect().adjusted(side_padding, side_padding, -side_padding, -side_padding),
+                   static_cast<int>(Qt::AlignCenter) | Qt::TextWordWrap, empty_text_);
+}
+
+void TableView::contextMenuEvent(QContextMenuEvent* event) {
+  update_actions();
+  auto* menu = new QMenu(this);
+  menu->setAttribute(Qt::WA_DeleteOnClose);
+  menu->addAction(copy_);
+  menu->addAction(export_);
+  menu->popup(event->globalPos());
 }
 
 void TableView::copy_selection() const {
@@ -61,21 +107,39 @@ void TableView::keyPressEvent(QKeyEvent* event) {
 
 void TabularDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option,
                             const QModelIndex& index) const {
-  const auto alignment = Qt::Alignment(index.data(Qt::TextAlignmentRole).toInt());
-  if (!alignment.testFlag(Qt::AlignRight)) return QStyledItemDelegate::paint(painter, option, index);
-  QStyleOptionViewItem bare = option;
-  initStyleOption(&bare, index);
-  const QString text = bare.text;
-  bare.text.clear();
-  const QStyle* style = bare.widget != nullptr ? bare.widget->style() : QApplication::style();
-  style->drawControl(QStyle::CE_ItemViewItem, &bare, painter, bare.widget);
+  QStyleOptionViewItem cell = option;
+  initStyleOption(&cell, index);
+  const QPalette& palette = cell.palette;
   painter->save();
-  painter->setFont(bare.font);
+  painter->setClipRect(cell.rect);
+  if (cell.state.testFlag(QStyle::State_Selected))
+    painter->fillRect(cell.rect, palette.color(QPalette::Highlight));
+  else if (cell.state.testFlag(QStyle::State_MouseOver))
+    painter->fillRect(cell.rect, palette.color(QPalette::Midlight));
+  QRect room = cell.rect.adjusted(side_padding, 0, -side_padding, 0);
+  const bool rtl = cell.direction == Qt::RightToLeft;
+  if (!cell.icon.isNull()) {
+    const QRect at(rtl ? room.right() - icon_side + 1 : room.left(), room.center().y() - icon_side / 2,
+                   icon_side, icon_side);
+    cell.icon.paint(painter, at, Qt::AlignCenter);
+    rtl ? room.setRight(at.left() - side_padding) : room.setLeft(at.right() + side_padding);
+  }
   const QVariant colour = index.data(Qt::ForegroundRole);
-  painter->setPen(colour.isValid() ? colour.value<QBrush>().color() : bare.palette.color(QPalette::Text));
-  painter->setClipRect(bare.rect);
-  draw_tabular(*painter, QRectF(bare.rect).adjusted(side_padding, 0, -side_padding, 0),
-               Qt::AlignRight | Qt::AlignVCenter, text);
+  painter->setFont(cell.font);
+  painter->setPen(colour.isValid() ? colour.value<QBrush>().color() : palette.color(QPalette::Text));
+  if (cell.displayAlignment.testFlag(Qt::AlignRight)) {
+    draw_tabular(*painter, room, (rtl ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter, cell.text);
+  } else {
+    const QFontMetrics metrics(cell.font);
+    painter->drawText(
+        room,
+        static_cast<int>(Qt::AlignVCenter | (rtl ? Qt::AlignRight : Qt::AlignLeft) | Qt::TextSingleLine),
+        metrics.elidedText(cell.text, cell.textElideMode, room.width()));
+  }
+  if (cell.state.testFlag(QStyle::State_HasFocus)) {
+    painter->setPen(palette.color(QPalette::Link));
+    painter->drawRect(cell.rect.adjusted(0, 0, -1, -1));
+  }
   painter->restore();
 }
 

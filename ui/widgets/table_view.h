@@ -1,5 +1,5 @@
-// A table as all of ours look and behave: whole rows, sortable where the model can, copy with Ctrl+C, no
-// grid, numbers aligned to the right in digits of one width.
+// A table as all of ours look and behave: whole rows, sortable where the model can, copy with Ctrl+C, export
+// as CSV from its menu, no grid, numbers aligned to the right in digits of one width.
 #pragma once
 
 #include <QStyledItemDelegate>
@@ -13,13 +13,33 @@ class TableView : public QTableView {
   explicit TableView(const QString& accessible_name, QWidget* parent = nullptr);
   void setModel(QAbstractItemModel* model) override;
   // Selected rows, tab-separated with headings.
-  void copy_selection() const;
+  virtual void copy_selection() const;
+  // All rows, in the order in which they are shown.
+  QString csv() const;
+  // Suggested for exports, without ending; "table" at first.
+  void set_file_name(const QString& name) { file_name_ = name; }
+  void set_empty_text(const QString& text);  // stands where rows will be
+  QAction* copy_action() const { return copy_; }
+  QAction* export_action() const { return export_; }
+
+  void update_actions();  // before a menu with them is shown
 
  protected:
   void keyPressEvent(QKeyEvent* event) override;
+  // Copy and export; a table with a menu of its own puts the two actions into it.
+  void contextMenuEvent(QContextMenuEvent* event) override;
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  void export_csv();
+
+  QString file_name_ = QStringLiteral("table"), empty_text_;
+  QAction* copy_;
+  QAction* export_;
 };
 
-// Draws cells that are aligned to the right in digits of one width.
+// Draws cells: those aligned to the right in digits of one width. All by itself, so that a selected cell
+// looks as before but for its ground.
 class TabularDelegate final : public QStyledItemDelegate {
   Q_OBJECT
  public:

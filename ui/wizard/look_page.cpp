@@ -3,6 +3,7 @@
 #include <QFormLayout>
 #include <QVBoxLayout>
 
+#include "ui/text/translation.h"
 #include "ui/wizard/setup_pages.h"
 
 namespace neuroshard::ui {
@@ -13,7 +14,7 @@ LookPage::LookPage(SetupDraft& draft, SetupServices& services) : SetupPage(draft
   language->setObjectName("setupLanguage");
   language->setAccessibleName(tr("Language"));
   language->addItem(tr("As the desktop"), QString());
-  language->addItem(QStringLiteral("English"), QStringLiteral("en"));
+  for (const Language& one : languages()) language->addItem(one.name, one.code);
   language->setCurrentIndex(std::max(0, language->findData(draft.language)));
   connect(language, &QComboBox::currentIndexChanged, this,
           [this, language] { draft_.language = language->currentData().toString(); });

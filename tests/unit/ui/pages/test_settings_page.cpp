@@ -95,7 +95,7 @@ void TestSettingsPage::init() {
   all.back().at_restart = true;
   all.push_back(setting("on_battery", "choice", "off", "off", "Power"));
   all.back().choices = "on|off";
-  all.push_back(setting("schedule", "week_hours", "always", "always", "Schedule"));
+  all.push_back(setting("schedule", "hours", "always", "always", "Schedule"));
   all.push_back(setting("programs", "programs", "vlc", "", "Power"));
   all.push_back(setting("device", "choice", "cpu", "auto", "Advanced"));
   all.back().choices = "auto|cpu";

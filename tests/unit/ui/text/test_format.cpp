@@ -3,9 +3,12 @@
 #include <limits>
 
 #include "ui/text/format.h"
+#include "ui/text/translation.h"
 
 using neuroshard::WallTime;
 using neuroshard::ui::Format;
+using neuroshard::ui::Language;
+using neuroshard::ui::languages;
 
 namespace {
 QString plain(QString text) {
@@ -68,6 +71,16 @@ class FormatTest : public QObject {
     QCOMPARE(Format::until(now + std::chrono::minutes(30), now), "22:43");
     QCOMPARE(Format::until(now + std::chrono::hours(10), now), "tomorrow 08:13");
     QVERIFY(Format::until(now + std::chrono::hours(80), now).startsWith("Sat 18 Nov"));
+  }
+  void languages_are_those_with_a_catalogue() {
+    const auto all = languages();
+    QCOMPARE(all.front().code, "en");
+    QCOMPARE(all.front().name, "English");
+    for (const Language& one : all) {
+      QVERIFY2(QFile::exists(QStringLiteral(":/translations/neuroshard_%1.qm").arg(one.code)),
+               qPrintable(one.code));
+      QVERIFY(!one.name.isEmpty());
+    }
   }
   void ids_lose_their_middle() {
     QCOMPARE(Format::middle_elided("26870dc7719c62a5", 9), "2687…62a5");

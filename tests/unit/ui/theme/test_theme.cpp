@@ -1,6 +1,10 @@
 // One table of colours, readable in both looks; the theme follows the choice and the desktop.
+#include <QComboBox>
+#include <QLineEdit>
 #include <QPalette>
+#include <QPushButton>
 #include <QSignalSpy>
+#include <QSpinBox>
 #include <QtTest>
 #include <set>
 
@@ -166,6 +170,54 @@ class ThemeTest : public QObject {
         QVERIFY2(different >= side * side / 10,
                  qPrintable(names[int(i)] + ' ' + names[int(k)] + ' ' + QString::number(different)));
       }
+  }
+  // What can be filled in has an edge that is seen (WCAG 1.4.11), the same for every kind of field, and one
+  // height.
+  void fields_have_an_edge() {
+    for (const ThemeChoice choice : {ThemeChoice::Light, ThemeChoice::Dark}) {
+      Theme theme(std::make_unique<FakeScheme>());
+      theme.choose(choice);
+      theme.apply(*qApp);
+      QLineEdit line;
+      QSpinBox number;
+      QComboBox list;
+      list.addItem("one");
+      for (QWidget* field : std::initializer_list<QWidget*>{&line, &number, &list}) {
+        field->setFocusPolicy(Qt::NoFocus);
+        field->resize(140, 32);
+        field->ensurePolished();
+        const QImage image = field->grab().toImage();
+        for (const QPoint at : {QPoint(70, 0), QPoint(70, 31), QPoint(0, 16), QPoint(139, 16)}) {
+          const double seen = contrast(image.pixelColor(at), theme.color(Token::Surface));
+          QVERIFY2(seen >= 3, qPrintable(QString("%1 at %2,%3: %4")
+                                             .arg(field->metaObject()->className())
+                                             .arg(at.x())
+                                             .arg(at.y())
+                                             .arg(seen)));
+        }
+        QVERIFY2(std::abs(field->sizeHint().height() - 32) <= 2,
+                 qPrintable(QString::number(field->sizeHint().height())));
+        field->setEnabled(false);
+        const QColor off = field->grab().toImage().pixelColor(70, 0);
+        QVERIFY(off != image.pixelColor(70, 0));
+      }
+    }
+  }
+  void a_link_that_is_off_looks_off() {
+    Theme theme(std::make_unique<FakeScheme>());
+    theme.apply(*qApp);
+    QPushButton link("Reset all of it");
+    link.setProperty("role", "link");
+    const auto blue = [&link] {
+      const QImage image = link.grab().toImage();
+      int pixels = 0;
+      for (int y = 0; y < image.height(); ++y)
+        for (int x = 0; x < image.width(); ++x) pixels += image.pixelColor(x, y).saturation() > 150 ? 1 : 0;
+      return pixels;
+    };
+    QVERIFY(blue() > 20);
+    link.setEnabled(false);
+    QCOMPARE(blue(), 0);
   }
 };
 

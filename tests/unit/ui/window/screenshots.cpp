@@ -1,26 +1,174 @@
-// ns_screenshots FOLDER [LANGUAGE]: a PNG of every page, light and dark, normal and narrow, at the scale that
-// QT_SCALE_FACTOR says. The data is the demo core's: the same on every run.
-#include <QAbstractAnimation>
+// ns_screenshots FOLDER [LANGUAGE]: PNGs of every page, light and dark, normal and narrow, and whole where it
+// is longer than the window; of the pages of a core without a model, of states of the core, of dialogs and of
+// the set-up assistant. At the scale that QT_SCALE_FACTOR says. The data is the demo core's: the same on
+// every run.
 #include <QApplication>
 #include <QDir>
-#include <QElapsedTimer>
 #include <QEventLoop>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QScrollBar>
 #include <QTimer>
+#include <cmath>
 #include <cstdio>
 
 #include "tests/unit/ui/window/window_fixture.h"
+#include "ui/pages/about_dialog.h"
+#include "ui/pages/compare_dialog.h"
 #include "ui/text/translation.h"
+#include "ui/wizard/setup_dialog.h"
 
 using namespace neuroshard::ui;
+namespace node = neuroshard::node;
 
 namespace {
 
 // Answers come through the event loop, ten times a second at most: long enough for a page to have all of its
 // data.
-void settle() {
+void settle(int milliseconds = 700) {
   QEventLoop loop;
-  QTimer::singleShot(700, &loop, &QEventLoop::quit);
+  QTimer::singleShot(milliseconds, &loop, &QEventLoop::quit);
   loop.exec();
+}
+
+class Camera {
+ public:
+  Camera(const QDir& folder, const QString& language, Theme& theme)
+      : folder_(folder), language_(language), theme_(theme) {}
+
+  // In both themes. `what` names the picture.
+  void take(QWidget& widget, const QString& what) {
+    for (const bool dark : {false, true}) {
+      theme_.choose(dark ? ThemeChoice::Dark : ThemeChoice::Light);
+      QApplication::sendPostedEvents();
+      const QString name = QStringLiteral("%1-%2-%3-%4.png")
+                               .arg(what, dark ? QStringLiteral("dark") : QStringLiteral("light"))
+                               .arg(qRound(widget.devicePixelRatioF() * 100))
+                               .arg(language_);
+      widget.grab().save(folder_.filePath(name)) ? ++written : ++failed;
+    }
+  }
+
+  int written = 0, failed = 0;
+
+ private:
+  QDir folder_;
+  QString language_;
+  Theme& theme_;
+};
+
+// What does not fit into the window: the window grows until nothing scrolls.
+void take_whole(Camera& camera, MainWindow& window, const QString& key) {
+  const QSize before = window.size();
+  int hidden = 0;
+  for (const QScrollArea* area : window.findChildren<QScrollArea*>())
+    if (area->isVisible() && area->widget() == window.page(key))
+      hidden = area->verticalScrollBar()->maximum();
+  if (hidden == 0) return;
+  window.resize(before.width(), before.height() + hidden + 40);
+  settle();
+  camera.take(window, QStringLiteral("%1-%2-whole").arg(key).arg(before.width()));
+  window.resize(before);
+}
+
+void take_pages(Camera& camera, WindowFixture& fixture) {
+  MainWindow& window = *fixture.window;
+  for (const QSize size : {QSize(1280, 800), QSize(800, 600)}) {
+    window.resize(size);
+    for (const QString& key : window.page_keys()) {
+      window.open_page(key);
+      settle();
+      camera.take(window, QStringLiteral("%1-%2").arg(key).arg(size.width()));
+      take_whole(camera, window, key);
+    }
+  }
+}
+
+void take_states(Camera& camera, WindowFixture& fixture) {
+  MainWindow& window = *fixture.window;
+  window.resize(1280, 800);
+  window.open_page(QStringLiteral("overview"));
+  fixture.node->publish([](node::Snapshot& next) {
+    next.state = node::RunState::Paused;
+    next.pause_reasons = {{"battery", "on battery, 63 %: goes on with mains power", {}, true},
+                          {"metered", "the connection is paid by volume", {}, true}};
+    next.alerts.push_back({"training_failed",
+                           node::Severity::Critical,
+                           "The disk refused a write: no space left. Free some space; training then goes on.",
+                           {}});
+  });
+  settle();
+  camera.take(window, QStringLiteral("state-paused"));
+  fixture.bridge.attach(nullptr);
+  settle();
+  camera.take(window, QStringLiteral("state-core-gone"));
+}
+
+void take_empty(Camera& camera, WindowFixture& fixture) {
+  const auto core = std::make_shared<neuroshard::testing::FakeNode>();
+  core->series["loss"] = {};
+  fixture.bridge.attach(core);
+  fixture.window = std::make_unique<MainWindow>(
+      Page::Context{fixture.bridge, fixture.theme, fixture.clock, {}, &fixture.preferences, {}});
+  fixture.window->resize(1280, 800);
+  fixture.window->show();
+  for (const QString& key : fixture.window->page_keys()) {
+    fixture.window->open_page(key);
+    settle();
+    camera.take(*fixture.window, QStringLiteral("empty-%1").arg(key));
+  }
+  fixture.bridge.attach(nullptr);
+}
+
+void take_dialogs(Camera& camera, WindowFixture& fixture) {
+  node::CheckpointComparison comparison;
+  comparison.first = fixture.node->checkpoints[1];
+  comparison.second = fixture.node->checkpoints[0];
+  double distance = 0.02;
+  for (const node::SlotEntry& slot : fixture.node->slots) {
+    distance = 0.02 + std::fmod(distance * 7.3, 0.06);
+    comparison.slots.push_back({slot.name, distance * 50, distance, 1 - distance / 10});
+  }
+  comparison.distance = 12.4;
+  comparison.relative = 0.031;
+  auto* compare = new CompareDialog(fixture.theme, comparison, nullptr);
+  compare->show();
+  settle();
+  camera.take(*compare, QStringLiteral("dialog-compare"));
+  compare->close();
+  auto* about = new AboutDialog(fixture.theme, QStringLiteral("0.1.0"), QStringLiteral("0.1.0"), nullptr);
+  about->show();
+  settle();
+  camera.take(*about, QStringLiteral("dialog-about"));
+  about->close();
+}
+
+class Machine final : public SetupServices {
+ public:
+  QString default_folder() const override { return QStringLiteral("/srv/neuroshard"); }
+  MachineInfo machine() const override { return {8, 16ull << 30}; }
+  void look_at(QObject*, const QString&, std::function<void(const FolderInfo&)> then) override {
+    then({true, {}, 50ull << 30, false, false, {}});
+  }
+  void run(QObject*, const QStringList&, const QByteArray&,
+           std::function<void(CommandOutcome)> then) override {
+    then({0, R"({"wallet_id":"26870dc7719c62a5"})",
+          "\nThe 12 words:\n\n  one two three four five six seven eight nine ten eleven twelve\n\n"});
+  }
+};
+
+void take_setup(Camera& camera) {
+  Machine machine;
+  SetupDialog setup(machine, {});
+  setup.show();
+  for (int page = 1; page <= 6; ++page) {
+    settle(200);
+    camera.take(setup, QStringLiteral("setup-%1").arg(page));
+    auto* next = setup.findChild<QPushButton*>(QStringLiteral("setupNext"));
+    if (next == nullptr || !next->isEnabled()) break;
+    next->click();
+    if (!setup.isVisible()) break;
+  }
 }
 
 }  // namespace
@@ -41,27 +189,13 @@ int main(int count, char** arguments) {
     return 1;
   }
   WindowFixture fixture;
+  Camera camera(folder, language, fixture.theme);
   fixture.window->show();
-  int written = 0;
-  for (const QSize size : {QSize(1280, 800), QSize(800, 600)}) {
-    fixture.window->resize(size);
-    for (const QString& key : fixture.window->page_keys()) {
-      fixture.window->open_page(key);
-      settle();
-      for (const bool dark : {false, true}) {
-        fixture.theme.choose(dark ? ThemeChoice::Dark : ThemeChoice::Light);
-        QApplication::sendPostedEvents();
-        const QPixmap picture = fixture.window->grab();
-        const QString name = QStringLiteral("%1-%2-%3-%4-%5.png")
-                                 .arg(key, dark ? QStringLiteral("dark") : QStringLiteral("light"))
-                                 .arg(size.width())
-                                 .arg(qRound(fixture.window->devicePixelRatioF() * 100))
-                                 .arg(language);
-        if (!picture.save(folder.filePath(name))) return 1;
-        ++written;
-      }
-    }
-  }
-  std::printf("%d pictures\n", written);
-  return 0;
+  take_pages(camera, fixture);
+  take_dialogs(camera, fixture);
+  take_setup(camera);
+  take_states(camera, fixture);
+  take_empty(camera, fixture);
+  std::printf("%d pictures\n", camera.written);
+  return camera.failed == 0 ? 0 : 1;
 }

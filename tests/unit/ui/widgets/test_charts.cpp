@@ -1,0 +1,204 @@
+// Bars, rings and tables: what is drawn has the size of its value, what is exported is what is shown, and a
+// selected row looks as before but for its ground.
+#include <QAction>
+#include <QFileDialog>
+#include <QMenu>
+#include <QStandardItemModel>
+#include <QtTest>
+
+#include "ui/theme/theme.h"
+#include "ui/widgets/bar_chart.h"
+#include "ui/widgets/chart_style.h"
+#include "ui/widgets/donut.h"
+#include "ui/widgets/export_button.h"
+#include "ui/widgets/share_bar.h"
+#include "ui/widgets/table_view.h"
+
+using namespace neuroshard::ui;
+
+namespace {
+
+class LightScheme final : public SchemeSource {
+ public:
+  Scheme scheme() const override { return Scheme::Light; }
+};
+
+bool near_colour(const QColor& a, const QColor& b) {
+  return std::abs(a.red() - b.red()) + std::abs(a.green() - b.green()) + std::abs(a.blue() - b.blue()) < 30;
+}
+
+int pixels_of(const QImage& image, const QColor& colour) {
+  int found = 0;
+  for (int y = 0; y < image.height(); ++y)
+    for (int x = 0; x < image.width(); ++x) found += near_colour(image.pixelColor(x, y), colour) ? 1 : 0;
+  return found;
+}
+
+void settle(QWidget& widget) {
+  widget.show();
+  QVERIFY(QTest::qWaitForWindowExposed(&widget));
+}
+
+const std::vector<SharePart> half_third_sixth = {{"a", 3, "3 s"}, {"b", 2, "2 s"}, {"c", 1, "1 s"}};
+
+// Answers the next file dialog with this path.
+void choose_path(const QString& path) {
+  QTimer::singleShot(0, qApp, [path] {
+    for (QWidget* widget : QApplication::topLevelWidgets())
+      if (auto* dialog = qobject_cast<QFileDialog*>(widget); dialog != nullptr && dialog->isVisible()) {
+        dialog->selectFile(path);
+        dialog->findChild<QLineEdit*>("fileNameEdit")->setText(path);
+        QMetaObject::invokeMethod(dialog, "accept");
+        return;
+      }
+    choose_path(path);
+  });
+}
+
+QByteArray bytes_of(const QString& path) {
+  QFile file(path);
+  return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+}
+
+}  // namespace
+
+class ChartsTest : public QObject {
+  Q_OBJECT
+ public:
+  ChartsTest() : theme_(std::make_unique<LightScheme>()) {}
+
+ private:
+  void check_shares(const QImage& image) {
+    const double a = pixels_of(image, theme_.series(0)), b = pixels_of(image, theme_.series(1)),
+                 c = pixels_of(image, theme_.series(2));
+    QVERIFY(c > 100);
+    QVERIFY2(std::abs(a / (a + b + c) - 3 / 6.0) < 0.04, qPrintable(QString::number(a / (a + b + c))));
+    QVERIFY2(std::abs(b / (a + b + c) - 2 / 6.0) < 0.04, qPrintable(QString::number(b / (a + b + c))));
+  }
+
+  Theme theme_;
+
+ private Q_SLOTS:
+  void initTestCase() { QApplication::setAttribute(Qt::AA_DontUseNativeDialogs); }
+
+  void a_ring_shows_the_shares() {
+    QWidget card;
+    card.resize(500, 400);
+    Donut donut(theme_, "Use of the disk", &card);
+    donut.resize(420, 140);
+    donut.set_parts({{"a", 1, "1 s"}, {"b", 1, "1 s"}, {"c", 1, "1 s"}});
+    settle(card);
+    donut.set_parts(half_third_sixth);  // in place
+    check_shares(donut.grab().toImage());
+    QCOMPARE(donut.accessibleName(), QString("Use of the disk"));
+    QVERIFY(donut.accessibleDescription().contains("b: 2 s, 33"));
+    QCOMPARE(csv_of(donut.parts()).section("\r\n", 0, 1), QString("Part,Value,Share\r\na,3,0.5"));
+    // Narrow: the legend goes below instead of being cut.
+    donut.resize(180, 260);
+    QTRY_VERIFY(donut.findChild<ShareLegend*>()->y() > 100);
+  }
+  void a_stacked_bar_shows_the_shares() {
+    ShareBar bar(theme_, "Where a step's time goes");
+    bar.resize(400, 120);
+    bar.set_parts(half_third_sixth);
+    settle(bar);
+    check_shares(bar.grab().toImage());
+    QVERIFY(bar.accessibleDescription().contains("a: 3 s, 50"));
+    bar.set_parts({{"a", 0, "-"}, {"b", 0, "-"}});  // nothing known: no shares, no division by zero
+    QVERIFY(!bar.accessibleDescription().contains("nan"));
+    bar.grab();
+  }
+  void bars_have_the_height_of_their_values() {
+    BarChart bars(theme_, "Experts by load", "Load", "Experts");
+    bars.resize(400, 240);
+    bars.set_bars({"0.0", "0.5", "1.0"}, {1, 2, 4});
+    settle(bars);
+    const QImage image = bars.grab().toImage();
+    std::map<int, int> heights;  // by column
+    for (int x = 0; x < image.width(); ++x)
+      for (int y = 0; y < image.height(); ++y)
+        if (near_colour(image.pixelColor(x, y), theme_.series(0))) ++heights[x];
+    QVERIFY(heights.size() > 60);
+    const int left = heights.begin()->second, right = std::prev(heights.end())->second;
+    QVERIFY2(std::abs(right / double(left) - 4) < 0.4, qPrintable(QString("%1 %2").arg(left).arg(right)));
+    QCOMPARE(bars.csv(), QString("Load,Experts\r\n0.0,1\r\n0.5,2\r\n1.0,4\r\n"));
+    QVERIFY(bars.accessibleDescription().contains("1.0: 4"));
+  }
+  void a_chart_is_exported_as_picture_and_values() {
+    QTemporaryDir folder;
+    BarChart bars(theme_, "Distance by layer", "Layer", "relative");
+    bars.set_whole_numbers(false);
+    bars.resize(300, 200);
+    bars.set_bars({"layer 0", "layer 1"}, {0.25, 0.5});
+    settle(bars);
+    ExportButton button(
+        theme_, "Distance by layer", "distance", [&bars] { return bars.csv(); },
+        [this, &bars] { return picture_of(bars, theme_); });
+    QVERIFY(button.accessibleName().contains("Distance by layer"));
+    choose_path(folder.filePath("d.csv"));
+    button.menu()->findChild<QAction*>("export_csv")->trigger();
+    QCOMPARE(bytes_of(folder.filePath("d.csv")),
+             QByteArray("Layer,relative\r\nlayer 0,0.25\r\nlayer 1,0.5\r\n"));
+    choose_path(folder.filePath("d.png"));
+    button.menu()->findChild<QAction*>("export_png")->trigger();
+    const QImage picture(folder.filePath("d.png"));
+    QCOMPARE(picture.size(), QSize(600, 400));
+    QVERIFY(pixels_of(picture, theme_.series(0)) > 1000);
+  }
+  void a_table_is_exported_as_it_is_shown() {
+    QTemporaryDir folder;
+    QStandardItemModel model(0, 2);
+    model.setHorizontalHeaderLabels({"Name", "Value"});
+    for (const char* name : {"b", "a, quoted", "=SUM(A1)"})
+      model.appendRow({new QStandardItem(name), new QStandardItem("1")});
+    model.sort(0);
+    TableView table("Things");
+    table.setModel(&model);
+    settle(table);
+    QContextMenuEvent ask(QContextMenuEvent::Keyboard, table.viewport()->rect().center(),
+                          table.viewport()->mapToGlobal(table.viewport()->rect().center()));
+    QApplication::sendEvent(table.viewport(), &ask);
+    auto* menu = table.findChild<QMenu*>();
+    QVERIFY(menu != nullptr);
+    QVERIFY(menu->actions().contains(table.export_action()));
+    QVERIFY(table.export_action()->isEnabled());
+    QVERIFY(!table.copy_action()->isEnabled());  // nothing is selected
+    menu->close();
+    choose_path(folder.filePath("things.csv"));
+    table.export_action()->trigger();
+    QCOMPARE(bytes_of(folder.filePath("things.csv")),
+             QByteArray("Name,Value\r\n'=SUM(A1),1\r\n\"a, quoted\",1\r\nb,1\r\n"));
+  }
+  void selecting_a_row_does_not_move_its_text() {
+    QStandardItemModel model(1, 2);
+    model.setItem(0, 0, new QStandardItem("Wide text"));
+    auto* number = new QStandardItem("1,234");
+    number->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
+    model.setItem(0, 1, number);
+    theme_.apply(*qApp);
+    TableView table("Things");
+    table.setModel(&model);
+    table.resize(400, 100);
+    settle(table);
+    // Where dark pixels, the text's, are.
+    const auto text = [&table] {
+      const QImage image = table.viewport()->grab().toImage();
+      QRect found;
+      for (int y = 0; y < 32; ++y)
+        for (int x = 0; x < image.width(); ++x)
+          if (image.pixelColor(x, y).lightness() < 90) found |= QRect(x, y, 1, 1);
+      return found;
+    };
+    const QRect before = text();
+    QVERIFY(before.width() > 60);
+    table.selectRow(0);
+    table.clearFocus();
+    table.selectionModel()->setCurrentIndex({}, QItemSelectionModel::NoUpdate);
+    QCOMPARE(text(), before);
+    const QImage selected = table.viewport()->grab().toImage();
+    QVERIFY(near_colour(selected.pixelColor(150, 3), theme_.color(Token::Selection)));
+  }
+};
+
+QTEST_MAIN(ChartsTest)
+#include "test_charts.moc"
