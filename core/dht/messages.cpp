@@ -75,6 +75,7 @@ Expected<Request> decode_request(net::Method method, ByteSpan bytes) {
       if (used != body.size()) return corrupt("bytes follow the record");
       return request;
     }
+    default: break;
   }
   return make_error(ErrorCode::Unsupported, "this is no request to the table");
 }

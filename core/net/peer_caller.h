@@ -14,7 +14,19 @@
 namespace neuroshard::net {
 
 // What a request asks for. Values are protocol: never renumber.
-enum class Method : std::uint16_t { DhtPing = 16, DhtFindNode = 17, DhtFindValue = 18, DhtStore = 19 };
+enum class Method : std::uint16_t {
+  Ping = 1,  // core/swarm/messages.h, and so to TrackerPeers
+  Peers = 2,
+  AddressEcho = 3,
+  DialBack = 4,
+  TrackerRegister = 8,
+  TrackerHeartbeat = 9,
+  TrackerPeers = 10,
+  DhtPing = 16,  // core/dht/messages.h
+  DhtFindNode = 17,
+  DhtFindValue = 18,
+  DhtStore = 19,
+};
 
 // Where a peer with this id is said to be. The id is proven when it is dialled.
 struct Contact {

@@ -270,6 +270,7 @@ void SimTransport::connect(const net::Dial& to, Duration deadline, Connected don
         if (answer.ok() && found != services_.population.end()) {
           const auto fits = net::check_hello(hello_, found->second->hello());
           if (!fits.ok()) return done(refuse(fits));
+          greeted_.insert(peer.id);  // hellos were exchanged: its streams answer on this connection
           return done(std::shared_ptr<net::PeerChannel>(
               std::make_shared<SimChannel>(*this, peer, found->second->hello())));
         }

@@ -1,0 +1,294 @@
+#include "core/swarm/member.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/dht/messages.h"
+#include "core/swarm/messages.h"
+
+namespace neuroshard::swarm {
+namespace {
+
+constexpr Duration call_patience = std::chrono::seconds(2);
+constexpr Duration dial_back_patience = std::chrono::seconds(6);  // it dials within 4
+constexpr std::size_t answer_bytes = 100u << 10;                  // of a list of records
+
+net::Hello hello_of(const MemberOptions& options, bool reachable) {
+  net::Hello hello;
+  hello.network_id = options.network_id;
+  hello.program = options.program;
+  hello.port = options.port;
+  hello.features = net::Feature::Peers | net::Feature::AddressEcho | net::Feature::DialBack;
+  if (reachable) hello.features = hello.features | net::Feature::Dht;
+  if (options.tracker) hello.features = hello.features | net::Feature::Tracker;
+  return hello;
+}
+
+}  // namespace
+
+struct Member::Source {
+  net::Dial dial;
+  std::shared_ptr<net::PeerChannel> channel;
+  std::string state = "not tried yet";
+  Duration pause{0};
+  bool tracker = false, busy = false;
+  std::unique_ptr<TimerHandle> timer;
+};
+
+Member::Member(MemberServices services, MemberOptions options, std::uint64_t seed)
+    : services_(services),
+      options_(std::move(options)),
+      id_(crypto::node_id(services.key.public_key())),
+      rng_(seed),
+      pool_(services.transport, services.executor, services.clock),
+      book_(options_.network_id),
+      tracker_(options_.network_id, options_.one_lan, rng_.next()),
+      answers_({services.transport, services.clock, book_, options_.tracker ? &tracker_ : nullptr},
+               options_.one_lan, rng_.next()),
+      record_(options_.facts) {
+  for (const net::Dial& dial : options_.sources) {
+    sources_.push_back(std::make_unique<Source>());
+    sources_.back()->dial = dial;
+  }
+  services_.transport.set_hello(hello_of(options_, false));
+  make_table();
+}
+
+Member::~Member() {
+  *alive_ = false;
+}
+
+std::unique_ptr<TimerHandle> Member::later(Duration delay, std::function<void()> task) {
+  return services_.executor.post_after(delay, [alive = alive_, task = std::move(task)] {
+    if (*alive) task();
+  });
+}
+
+void Member::make_table() {
+  dht::DhtConfig config;
+  config.member_port = reachable_ ? options_.port : 0;
+  config.one_lan = options_.one_lan;
+  dht_ = std::make_unique<dht::DhtNode>(
+      options_.network_id, config,
+      dht::DhtServices{services_.key, pool_, services_.executor, services_.clock}, rng_.next());
+}
+
+void Member::start() {
+  renew_record();
+  if (sources_.empty())
+    services_.logger.info("swarm", "no tracker and no first peer is known: waiting for others to call");
+  for (const auto& source : sources_) try_source(*source);
+  timer_ = later(options_.heartbeat, [this] { upkeep(); });
+}
+
+void Member::try_source(Source& source) {
+  source.busy = true;
+  source.state = "connecting";
+  services_.transport.connect(
+      source.dial, net::connect_deadline,
+      [this, alive = alive_, &source](Expected<std::shared_ptr<net::PeerChannel>> channel) {
+        if (!*alive) return;
+        if (!channel.ok()) return failed(source, channel.error());
+        source.channel = std::move(*channel);
+        source.tracker = source.channel->hello().offers(net::Feature::Tracker);
+        services_.logger.info("swarm", fmt::format("connected to {} {}", source.tracker ? "tracker" : "peer",
+                                                   platform::to_text(source.dial.endpoint)));
+        learn_address(source);
+      });
+}
+
+void Member::failed(Source& source, const Error& error) {
+  source.channel.reset();
+  source.busy = false;
+  source.pause = std::clamp(source.pause * 2, options_.first_pause, options_.longest_pause);
+  const Duration wait =
+      source.pause / 2 +
+      Duration(static_cast<std::int64_t>(rng_.below(static_cast<std::uint64_t>(source.pause.count()))));
+  source.state = fmt::format("{}; tried again in {:.0f} s", error.describe(), to_seconds(wait));
+  services_.logger.info("swarm",
+                        fmt::format("{}: {}", platform::to_text(source.dial.endpoint), source.state));
+  source.timer = later(wait, [this, &source] { try_source(source); });
+}
+
+void Member::ask(Source& source, net::Method method, Bytes request, Duration allowed, Done done) {
+  const std::size_t size = request.size();
+  source.channel->call(method, std::move(request), net::call_deadline(allowed, size, answer_bytes),
+                       [alive = alive_, done = std::move(done)](Expected<Bytes> answer) {
+                         if (*alive) done(std::move(answer));
+                       });
+}
+
+void Member::learn_address(Source& source) {
+  source.state = "asks for the own address";
+  ask(source, net::Method::AddressEcho, {}, call_patience, [this, &source](const Expected<Bytes>& answer) {
+    if (!answer.ok()) return failed(source, answer.error());
+    const auto endpoint = dht::decode_endpoint(*answer);
+    if (!endpoint.ok()) return failed(source, endpoint.error());
+    seen_at_ = *endpoint;
+    if (options_.port == 0) why_not_ = "this node does not listen";
+    if (reachable_ || options_.port == 0) return introduce(source);
+    learn_reach(source);
+  });
+}
+
+void Member::learn_reach(Source& source) {
+  source.state = "asks to be dialled back";
+  ask(source, net::Method::DialBack, encode_port(options_.port), dial_back_patience,
+      [this, &source](const Expected<Bytes>& answer) {
+        const auto result =
+            answer.ok() ? decode_dial_back(*answer) : Expected<DialBackAnswer>(answer.error());
+        if (!result.ok())
+          why_not_ = result.error().message;
+        else if (result->reached)
+          become_reachable({seen_at_->ip, options_.port});
+        else
+          why_not_ = fmt::format("port {} is not reached from outside: {}", options_.port, result->why);
+        if (!reachable_) services_.logger.info("swarm", "not reached from outside: " + why_not_);
+        introduce(source);
+      });
+}
+
+void Member::become_reachable(const platform::Endpoint& endpoint) {
+  if (reachable_) return;
+  reachable_ = true;
+  why_not_.clear();
+  record_.endpoints = {{net::Reach::Direct, endpoint}};
+  services_.transport.set_hello(hello_of(options_, true));
+  services_.logger.info("swarm", "reached from outside at " + platform::to_text(endpoint));
+  make_table();  // a member from now on
+  renew_record();
+}
+
+void Member::renew_record() {
+  const WallTime now = services_.clock.wall_now();
+  record_.sequence = std::max(record_.sequence + 1, static_cast<std::uint64_t>(to_unix_ms(now)));
+  record_.made = now;
+  record_.expires = now + std::chrono::duration_cast<std::chrono::milliseconds>(options_.record_life);
+  record_.features = services_.transport.hello().features;
+  record_.version = services_.transport.hello().version;
+  record_.program = options_.program;
+  record_made_ = services_.clock.monotonic_now();
+  if (const auto is_signed = net::sign_node_record(record_, services_.key, options_.network_id);
+      !is_signed.ok())
+    services_.logger.error("swarm", "this node's record can't be made: " + is_signed.error().describe());
+}
+
+void Member::introduce(Source& source) {
+  if (!source.tracker) return fetch_peers(source);
+  source.state = "registers";
+  ask(source, net::Method::TrackerRegister, net::encode_node_record(record_), call_patience,
+      [this, &source](const Expected<Bytes>& answer) {
+        if (!answer.ok()) return failed(source, answer.error());
+        fetch_peers(source);
+      });
+}
+
+void Member::fetch_peers(Source& source) {
+  const net::Method method = source.tracker ? net::Method::TrackerPeers : net::Method::Peers;
+  ask(source, method, encode_count(max_records), call_patience,
+      [this, &source](const Expected<Bytes>& answer) {
+        const auto records =
+            answer.ok() ? decode_records(*answer) : Expected<std::vector<net::NodeRecord>>(answer.error());
+        if (!records.ok()) return failed(source, records.error());
+        source.pause = Duration(0);
+        source.busy = false;
+        source.state = source.tracker ? "registered" : "connected";
+        std::vector<net::Contact> contacts;
+        if (source.channel->hello().offers(net::Feature::Dht))
+          contacts.push_back({source.channel->id(), source.channel->endpoint()});
+        take_peers(*records, std::move(contacts));
+        source.timer = later(options_.heartbeat, [this, &source] { beat(source); });
+      });
+}
+
+void Member::beat(Source& source) {
+  const net::Method method = source.tracker ? net::Method::TrackerHeartbeat : net::Method::Ping;
+  ask(source, method, {}, call_patience, [this, &source](const Expected<Bytes>& answer) {
+    if (answer.ok()) {
+      source.timer = later(options_.heartbeat, [this, &source] { beat(source); });
+      return;
+    }
+    if (answer.error().code == ErrorCode::NotFound) return introduce(source);
+    failed(source, answer.error());
+  });
+}
+
+void Member::take_peers(const std::vector<net::NodeRecord>& records, std::vector<net::Contact> contacts) {
+  const WallTime now = services_.clock.wall_now();
+  for (const net::NodeRecord& record : records) {
+    if (record.id() == id_ || !book_.put(record, now).ok()) continue;
+    for (const net::NodeEndpoint& at : record.endpoints) {
+      const bool dialled = options_.one_lan || platform::globally_routable(at.endpoint.ip);
+      if (at.reach == net::Reach::Direct && dialled) contacts.push_back({record.id(), at.endpoint});
+    }
+  }
+  if (contacts.empty()) return;
+  dht_->join(std::move(contacts), [this, alive = alive_](std::size_t known) {
+    if (!*alive) return;
+    services_.logger.info("swarm", fmt::format("the hash table knows {} member(s)", known));
+    if (known == 0) return;
+    dht_->publish("/nodes/" + to_hex(id_), net::encode_node_record(record_),
+                  [](const Expected<dht::Published>&) {});
+  });
+}
+
+void Member::upkeep() {
+  book_.drop_expired(services_.clock.wall_now());
+  if (services_.clock.monotonic_now() - record_made_ > options_.record_life / 2) {
+    renew_record();
+    for (const auto& source : sources_)
+      if (source->channel && source->tracker && !source->busy) introduce(*source);
+    if (dht_->table().size() > 0)
+      dht_->publish("/nodes/" + to_hex(id_), net::encode_node_record(record_),
+                    [](const Expected<dht::Published>&) {});
+  }
+  exchange_peers();
+  timer_ = later(options_.heartbeat, [this] { upkeep(); });
+}
+
+// One random node tells whom it knows.
+void Member::exchange_peers() {
+  std::vector<net::Contact> known;
+  for (const net::NodeRecord* record : book_.all(services_.clock.wall_now()))
+    for (const net::NodeEndpoint& at : record->endpoints)
+      if (at.reach == net::Reach::Direct) known.push_back({record->id(), at.endpoint});
+  if (known.empty()) return;
+  const net::Contact chosen = known[rng_.below(known.size())];
+  pool_.call(chosen, net::Method::Peers, encode_count(max_records),
+             net::call_deadline(call_patience, 1, answer_bytes),
+             [this, alive = alive_](const Expected<Bytes>& answer) {
+               if (!*alive || !answer.ok()) return;
+               const auto records = decode_records(*answer);
+               if (records.ok()) take_peers(*records, {});
+             });
+}
+
+void Member::on_call(const net::Caller& from, net::Method method, Bytes request, net::Respond respond) {
+  if (answers_.answer(from, method, request, respond)) return;
+  const auto value = static_cast<std::uint16_t>(method);
+  if (value >= static_cast<std::uint16_t>(net::Method::DhtPing) &&
+      value <= static_cast<std::uint16_t>(net::Method::DhtStore))
+    return dht_->handle(from, method, request, respond);
+  respond(make_error(ErrorCode::Unsupported, "this node does not know that request"));
+}
+
+void Member::on_stream(const net::Caller&, net::Method, std::shared_ptr<net::PeerStream> stream) {
+  stream->break_off(make_error(ErrorCode::Unsupported, "this node serves no streams yet"));
+}
+
+MemberView Member::view() const {
+  MemberView view;
+  view.reachable = reachable_;
+  view.seen_at = seen_at_;
+  view.why_not = why_not_;
+  view.known = book_.size();
+  view.table = dht_->table().size();
+  for (const auto& source : sources_)
+    view.sources.push_back(
+        {source->dial.endpoint, source->channel != nullptr, source->tracker, source->state});
+  view.peers = pool_.peers();
+  return view;
+}
+
+}  // namespace neuroshard::swarm

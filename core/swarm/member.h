@@ -1,0 +1,114 @@
+// A node's part in its network: finds first peers, learns whether it is reached from outside, says so in its
+// signed record, keeps it alive at trackers and in the hash table, and answers others. Whatever is dead at
+// the start is tried again for ever, with pauses that grow and jitter; it never fails for good, and says what
+// it tries.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/log.h"
+#include "core/dht/dht_node.h"
+#include "core/net/peer_pool.h"
+#include "core/swarm/public_services.h"
+
+namespace neuroshard::swarm {
+
+struct MemberOptions {
+  Hash256 network_id{};
+  std::string program;
+  std::uint16_t port = 0;          // where it listens; 0 = it only dials
+  bool one_lan = false;            // a network of one's own: private addresses
+  bool tracker = false;            // serves as one
+  std::vector<net::Dial> sources;  // trackers and bootstrap peers; what each is, its hello says
+  net::NodeRecord facts;           // memory, speed, slots, delegation; the rest is filled in
+  Duration heartbeat = std::chrono::seconds(10);
+  Duration record_life = std::chrono::hours(1);
+  Duration first_pause = std::chrono::seconds(1);
+  Duration longest_pause = std::chrono::seconds(60);
+};
+
+struct MemberServices {  // all outlive
+  const crypto::KeyPair& key;
+  net::PeerTransport& transport;
+  Executor& executor;
+  const Clock& clock;
+  Logger& logger;
+};
+
+struct SourceView {
+  platform::Endpoint endpoint;
+  bool connected = false;
+  bool tracker = false;
+  std::string state;  // what is going on, in words
+};
+
+struct MemberView {
+  bool reachable = false;  // from outside, as another node found out
+  std::optional<platform::Endpoint> seen_at;
+  std::string why_not;    // when it is not reachable
+  std::size_t known = 0;  // nodes by their records
+  std::size_t table = 0;  // contacts of the hash table
+  std::vector<SourceView> sources;
+  std::vector<net::PeerView> peers;
+};
+
+class Member final : public net::PeerService {
+ public:
+  // Threads: the executor's, all members.
+  Member(MemberServices services, MemberOptions options, std::uint64_t seed);
+  ~Member() override;
+  void start();
+
+  MemberView view() const;
+  const net::NodeBook& book() const { return book_; }
+  dht::DhtNode& table() { return *dht_; }
+  TrackerStatistics statistics() const { return tracker_.statistics(services_.clock.wall_now()); }
+
+  void on_call(const net::Caller& from, net::Method method, Bytes request, net::Respond respond) override;
+  void on_stream(const net::Caller& from, net::Method method,
+                 std::shared_ptr<net::PeerStream> stream) override;
+
+ private:
+  struct Source;
+  using Done = std::function<void(Expected<Bytes>)>;
+
+  void try_source(Source& source);
+  void failed(Source& source, const Error& error);
+  void ask(Source& source, net::Method method, Bytes request, Duration allowed, Done done);
+  void learn_address(Source& source);
+  void learn_reach(Source& source);
+  void introduce(Source& source);
+  void fetch_peers(Source& source);
+  void beat(Source& source);
+  void take_peers(const std::vector<net::NodeRecord>& records, std::vector<net::Contact> contacts);
+  void become_reachable(const platform::Endpoint& endpoint);
+  void make_table();
+  void renew_record();
+  void upkeep();
+  void exchange_peers();
+  std::unique_ptr<TimerHandle> later(Duration delay, std::function<void()> task);
+
+  MemberServices services_;
+  const MemberOptions options_;
+  const net::NodeId id_;
+  Rng rng_;
+  net::PeerPool pool_;
+  net::NodeBook book_;
+  Tracker tracker_;
+  PublicAnswers answers_;
+  std::unique_ptr<dht::DhtNode> dht_;
+  std::vector<std::unique_ptr<Source>> sources_;
+  net::NodeRecord record_;
+  MonotonicTime record_made_{};
+  std::optional<platform::Endpoint> seen_at_;
+  bool reachable_ = false;
+  std::string why_not_ = "not tried yet";
+  std::unique_ptr<TimerHandle> timer_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace neuroshard::swarm

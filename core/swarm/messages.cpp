@@ -1,0 +1,75 @@
+#include "core/swarm/messages.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+
+namespace neuroshard::swarm {
+
+Bytes encode_records(const std::vector<const net::NodeRecord*>& records) {
+  NS_CHECK(records.size() <= max_records);
+  Bytes bytes = {static_cast<std::uint8_t>(records.size())};
+  for (const net::NodeRecord* record : records) {
+    const Bytes encoded = net::encode_node_record(*record);
+    append_le(bytes, static_cast<std::uint16_t>(encoded.size()));
+    bytes.insert(bytes.end(), encoded.begin(), encoded.end());
+  }
+  return bytes;
+}
+
+Expected<std::vector<net::NodeRecord>> decode_records(ByteSpan bytes) {
+  const auto corrupt = [] { return make_error(ErrorCode::Corrupt, "the list of records can't be read"); };
+  if (bytes.empty() || bytes[0] > max_records) return corrupt();
+  std::vector<net::NodeRecord> records;
+  std::size_t at = 1;
+  for (std::size_t i = 0; i < bytes[0]; ++i) {
+    if (bytes.size() - at < 2) return corrupt();
+    const std::size_t size = load_le<std::uint16_t>(bytes.data() + at);
+    at += 2;
+    if (size > net::max_node_record_bytes || size > bytes.size() - at) return corrupt();
+    NS_ASSIGN_OR_RETURN(net::NodeRecord record, net::decode_node_record(bytes.subspan(at, size)));
+    records.push_back(std::move(record));
+    at += size;
+  }
+  if (at != bytes.size()) return corrupt();
+  return records;
+}
+
+Bytes encode_count(std::size_t count) {
+  return {static_cast<std::uint8_t>(std::min(count, max_records))};
+}
+
+Expected<std::size_t> decode_count(ByteSpan bytes) {
+  if (bytes.size() != 1) return make_error(ErrorCode::Corrupt, "the request does not say how many records");
+  return std::min<std::size_t>(bytes[0], max_records);
+}
+
+Bytes encode_port(std::uint16_t port) {
+  Bytes bytes;
+  append_le(bytes, port);
+  return bytes;
+}
+
+Expected<std::uint16_t> decode_port(ByteSpan bytes) {
+  if (bytes.size() != 2 || load_le<std::uint16_t>(bytes.data()) == 0)
+    return make_error(ErrorCode::Corrupt, "the request does not name a port");
+  return load_le<std::uint16_t>(bytes.data());
+}
+
+Bytes encode_dial_back(const DialBackAnswer& answer) {
+  Bytes bytes = {static_cast<std::uint8_t>(answer.reached ? 1 : 0)};
+  const std::string why = answer.why.substr(0, max_reason);
+  bytes.insert(bytes.end(), why.begin(), why.end());
+  return bytes;
+}
+
+Expected<DialBackAnswer> decode_dial_back(ByteSpan bytes) {
+  if (bytes.empty() || bytes[0] > 1 || bytes.size() > 1 + max_reason)
+    return make_error(ErrorCode::Corrupt, "the answer to a dial-back can't be read");
+  DialBackAnswer answer{bytes[0] == 1, std::string(as_text(bytes.subspan(1)))};
+  for (char& c : answer.why)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  return answer;
+}
+
+}  // namespace neuroshard::swarm

@@ -1,0 +1,44 @@
+// What nodes say to each other and to trackers, as bytes. Readers check every length before they believe it.
+//
+//   ping               up to 64 bytes            answer: the same
+//   peers              count u8                  answer: records
+//   address echo       –                         answer: the endpoint that the caller is seen at (18 bytes)
+//   dial back          port u16                  answer: reached u8 · why not, in words
+//   tracker register   the caller's node record  answer: the endpoint that the caller is seen at
+//   tracker heartbeat  –                         answer: empty; NotFound: register again
+//   tracker peers      count u8                  answer: records
+//   records            u8 count ≤ 50, then each: length u16 · node record (net/node_record.h)
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/base/expected.h"
+#include "core/net/node_record.h"
+
+namespace neuroshard::swarm {
+
+inline constexpr std::size_t max_ping_bytes = 64;
+inline constexpr std::size_t max_records = 50;
+inline constexpr std::size_t max_reason = 200;
+
+Bytes encode_records(const std::vector<const net::NodeRecord*>& records);
+// The signatures are not checked. Corrupt.
+Expected<std::vector<net::NodeRecord>> decode_records(ByteSpan bytes);
+
+Bytes encode_count(std::size_t count);
+Expected<std::size_t> decode_count(ByteSpan bytes);
+
+Bytes encode_port(std::uint16_t port);
+Expected<std::uint16_t> decode_port(ByteSpan bytes);
+
+struct DialBackAnswer {
+  bool reached = false;
+  std::string why;  // when it was not
+};
+Bytes encode_dial_back(const DialBackAnswer& answer);
+Expected<DialBackAnswer> decode_dial_back(ByteSpan bytes);
+
+}  // namespace neuroshard::swarm

@@ -1,0 +1,46 @@
+// What any node answers for others that know nobody yet: ping, the address that they are seen at, whether
+// they are reached from outside, and peers. Each within limits per caller.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "core/net/node_book.h"
+#include "core/net/peer_channel.h"
+#include "core/net/request_limiter.h"
+#include "core/swarm/tracker.h"
+
+namespace neuroshard::swarm {
+
+struct PublicServices {  // all outlive
+  net::PeerTransport& transport;
+  const Clock& clock;
+  net::NodeBook& book;
+  Tracker* tracker = nullptr;  // null: not in this role
+};
+
+class PublicAnswers {
+ public:
+  // one_lan: private addresses are dialled back too.  Threads: one, the executor's.
+  PublicAnswers(PublicServices services, bool one_lan, std::uint64_t seed);
+  ~PublicAnswers();
+
+  // False: not a method of these.
+  bool answer(const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond);
+
+ private:
+  Expected<Bytes> peers(const net::Caller& from, ByteSpan request);
+  Expected<Bytes> track(const net::Caller& from, net::Method method, ByteSpan request);
+  void dial_back(const net::Caller& from, ByteSpan request, const net::Respond& respond);
+
+  PublicServices services_;
+  const bool one_lan_;
+  Rng rng_;
+  net::RequestLimiter limiter_;
+  net::RequestLimiter dial_limiter_;
+  std::size_t dialling_ = 0;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace neuroshard::swarm
