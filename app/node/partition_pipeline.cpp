@@ -337,7 +337,8 @@ Expected<double> measure_stream_bandwidth(CommandContext& context) {
     channel.put(kind, 0, payload);
     while (channel.sending() || (answer && !channel.has_frame())) {
       NS_RETURN_IF_ERROR(channel.write());
-      if (answer && !channel.sending()) {
+      if (!channel.sending()) {
+        if (!answer) break;
         NS_ASSIGN_OR_RETURN(const bool whole, channel.read());
         if (whole) break;
       }

@@ -46,15 +46,17 @@ Expected<void> checked(const compute::Status& status) {
   return compute::to_error(status);
 }
 
-// Micro-batches per second of the whole model in this process.
-Expected<double> whole_rate(compute::ScriptModel& model, std::uint32_t distinct, CommandContext& context) {
+// Micro-batches per second of the whole model in this process, over about a second, no more of them than the
+// pipeline gets.
+Expected<double> whole_rate(compute::ScriptModel& model, std::uint32_t distinct, std::uint64_t most,
+                            CommandContext& context) {
   for (std::uint32_t i = 0; i < distinct; ++i) NS_RETURN_IF_ERROR(checked(model.run_whole(i)));
   const MonotonicTime start = context.clock.monotonic_now();
   for (std::uint32_t runs = 1;; ++runs) {
     NS_RETURN_IF_ERROR(checked(model.run_whole(runs % distinct)));
     const double seconds = to_seconds(context.clock.monotonic_now() - start);
     if (context.stop.cancelled()) return make_error(ErrorCode::Cancelled, "stopped");
-    if (seconds >= whole_seconds && runs >= 3) return runs / seconds;
+    if ((seconds >= whole_seconds || runs >= most) && runs >= 3) return runs / seconds;
   }
 }
 
@@ -163,7 +165,7 @@ Expected<nlohmann::ordered_json> run_script_blocks(compute::ScriptModel& model,
                        fewest_batches, most_batches);
   const auto distinct = static_cast<std::uint32_t>(std::min<std::uint64_t>(options.batches, most_distinct));
   NS_RETURN_IF_ERROR(checked(model.make_batches(distinct)));
-  NS_ASSIGN_OR_RETURN(const double whole, whole_rate(model, distinct, context));
+  NS_ASSIGN_OR_RETURN(const double whole, whole_rate(model, distinct, options.batches, context));
   options.batch_seconds = 1 / whole;
   NS_ASSIGN_OR_RETURN(const PipelineReport report, run_pipeline(model, blocks, distinct, options, context));
 
@@ -173,6 +175,7 @@ Expected<nlohmann::ordered_json> run_script_blocks(compute::ScriptModel& model,
   Output& output = context.output;
   output.line(fmt::format("run          {} processes of one thread on {} processors, {} micro-batches",
                           blocks, processors, options.batches));
+  output.line(fmt::format("connection   {:.3g} GB/s between two of them", run.bandwidth / 1e9));
   output.line(fmt::format("outputs      {}: largest deviation {:.3g}, relative {:.3g} (limit {:g})",
                           same ? "the same as the whole model's" : "NOT the whole model's",
                           report.deviation.absolute, report.deviation.relative, same_outputs));

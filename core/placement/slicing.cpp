@@ -1,6 +1,7 @@
 #include "core/placement/slicing.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace neuroshard::placement {
@@ -61,12 +62,35 @@ Slicer::Slicer(const TensorGraph& graph, const std::vector<Device>& devices)
       equal_(
           std::all_of(devices.begin(), devices.end(), [&](const Device& d) { return d == devices.front(); })),
       cheapest_work_(best_of(devices).work_factor),
+      total_work_(graph.total_work()),
       sweep_(graph) {}
 
 Slicing Slicer::slice(const std::vector<NodeIndex>& order, double cap) {
   std::vector<std::uint32_t> all(devices_.size());
   std::iota(all.begin(), all.end(), 0);
   return slice(order, all, cap);
+}
+
+// Each device in turn gets its share of the work: a slicing at once, so that the search need not look at
+// segments that no good one has.
+double Slicer::even_shares(const std::vector<std::uint32_t>& devices, std::size_t n) {
+  double speed = 0, bottleneck = 0;
+  for (const std::uint32_t d : devices) speed += 1 / devices_[d].work_factor;
+  const double time = total_work_ / speed;
+  std::size_t i = 0;
+  for (std::size_t b = 0; b < devices.size() && i < n; ++b) {
+    const Device& device = devices_[devices[b]];
+    sweep_.start(i);
+    SegmentCost cost;
+    const bool last = b + 1 == devices.size();
+    do {
+      cost = sweep_.grow();
+      ++i;
+    } while (i < n && (last || cost.work * device.work_factor < time));
+    bottleneck =
+        std::max(bottleneck, device.block_cost(cost.work, cost.in + cost.out, cost.params, cost.peak));
+  }
+  return i == n ? bottleneck : unlimited;
 }
 
 // best_[j * (k + 1) + b]: the first b devices do order[0..j).
@@ -77,6 +101,7 @@ Slicing Slicer::slice(const std::vector<NodeIndex>& order, const std::vector<std
   from_.assign((n + 1) * stride, 0);
   for (std::size_t b = 0; b <= k; ++b) best_[b] = 0;
   sweep_.set_order(order);
+  cap = std::min(cap, std::nextafter(even_shares(devices, n) * (1 + 1e-12), unlimited));
   for (std::size_t i = 0; i < n; ++i) {
     const double* here = &best_[i * stride];
     // A device may be left out.

@@ -60,9 +60,11 @@ class Slicer {
   Slicing slice(const std::vector<NodeIndex>& order, const std::vector<std::uint32_t>& devices, double cap);
 
  private:
+  double even_shares(const std::vector<std::uint32_t>& devices, std::size_t n);
+
   const std::vector<Device> devices_;
   const bool equal_;
-  double cheapest_work_ = 0;
+  double cheapest_work_ = 0, total_work_ = 0;
   SegmentSweep sweep_;
   std::vector<double> best_;
   std::vector<std::uint32_t> from_;

@@ -78,9 +78,8 @@ void TestPartitionScript::blocks_run_as_processes_data() {
   QTest::addColumn<QStringList>("shapes");
   QTest::addColumn<int>("processes");
   const QStringList language{"--input-shape", "2x16:int64:100", "--input-shape", "16x16"};
-  QTest::newRow("convolutional, 2") << "convolutional" << QStringList{"--input-shape", "2x3x32x32"} << 2;
   QTest::newRow("convolutional, 3") << "convolutional" << QStringList{"--input-shape", "2x3x32x32"} << 3;
-  QTest::newRow("encoder, 3") << "encoder" << language << 3;
+  QTest::newRow("encoder, 2") << "encoder" << language << 2;
   QTest::newRow("control, 2") << "control" << QStringList{"--input-shape", "4x32"} << 2;
 }
 
@@ -118,6 +117,11 @@ void TestPartitionScript::people_read_how_it_went() {
   for (const char* text : {"measured here", "the same as the whole model's", "micro-batches/s measured",
                            "predicted", "in one process of one thread"})
     QVERIFY2(result.out.contains(text), result.out.constData());
+  // Nobody said what the connection between two processes carries, so it is measured: memory, not a disk.
+  const qsizetype line = result.out.indexOf("connection ");
+  QVERIFY2(line >= 0, result.out.constData());
+  const double gigabytes = result.out.mid(line).simplified().split(' ').value(1).toDouble();
+  QVERIFY2(gigabytes > 0.02 && gigabytes < 1000, result.out.constData());
 }
 
 void TestPartitionScript::killed_worker_ends_the_run() {
@@ -164,10 +168,7 @@ void TestPartitionScript::bad_input_data() {
   row("bad type", "perceptron", {"--input-shape", "8x64:float"}, 64, "float32");
   row("wrong shape", "perceptron", {"--input-shape", "8x63"}, 64, "shapes cannot be multiplied");
   row("more than the memory", "perceptron", {"--input-shape", "1000000000x64"}, 74, "memory limit");
-  row("two shapes", "perceptron", {"--input-shape", "8x64", "--input-shape", "8x64"}, 64, "more inputs");
   row("weights only", "weights", {"--input-shape", "8x64"}, 65, "no TorchScript program");
-  row("cut off", "cut_off", {"--input-shape", "8x64"}, 65, "no TorchScript file");
-  row("state", "stateful", {"--input-shape", "1"}, 69, "keeps state");
   row("no such file", "none", {"--input-shape", "1"}, 66, "none.pt");
   QFile json(folder_.filePath("graph.pt"));
   QVERIFY(json.open(QIODevice::WriteOnly));

@@ -58,7 +58,7 @@ SlicedOrder Heuristics::improve(const SlicedOrder& start, std::uint64_t moves) {
   SlicedOrder result;
   result.order = order_of_blocks(graph_, annealed.block_of);
   Slicer slicer(graph_, devices_);
-  result.slicing = slicer.slice(result.order, candidate.device_of_block, unlimited);
+  result.slicing = slicer.slice(result.order, candidate.device_of_block, start.slicing.bottleneck);
   return result.slicing.bottleneck < start.slicing.bottleneck ? result : start;
 }
 

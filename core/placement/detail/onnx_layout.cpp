@@ -1,4 +1,4 @@
-// Shapes of the ONNX operators that move, cut, join or make tensors.
+// Shapes of the ONNX operators that move, cut or join tensors.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -11,18 +11,7 @@ namespace {
 using Shape = OnnxShape;
 using Values = std::vector<std::int64_t>;
 
-// Above any tensor's size (is_sensible), so that sums and products of two are far from overflow.
-constexpr std::int64_t most_dimension = std::int64_t{1} << 50;
-
-// The product, or none when it leaves the range of a tensor's size.
-std::optional<std::int64_t> product(const Shape& shape) {
-  std::int64_t result = 1;
-  for (const std::int64_t dim : shape) {
-    if (dim < 0 || (dim > 0 && result > most_dimension / dim)) return {};
-    result *= dim;
-  }
-  return result;
-}
+constexpr std::int64_t most_dimension = max_onnx_elements;
 
 std::optional<Shape> reshape(const OnnxOperator& op) {
   const auto x = op.shape(0);
@@ -46,7 +35,7 @@ std::optional<Shape> reshape(const OnnxOperator& op) {
       known *= shape[i];
     }
   }
-  const auto total = product(*x);
+  const auto total = onnx_elements(*x);
   if (!total) return {};
   if (open) {
     if (known == 0 || *total % known != 0) return {};
@@ -78,7 +67,8 @@ std::optional<Shape> flatten(const OnnxOperator& op) {
   const auto rank = static_cast<std::int64_t>(x->size());
   if (axis < -rank || axis > rank) return {};
   const auto middle = x->begin() + (axis < 0 ? axis + rank : axis);
-  const auto rows = product(Shape(x->begin(), middle)), columns = product(Shape(middle, x->end()));
+  const auto rows = onnx_elements(Shape(x->begin(), middle)),
+             columns = onnx_elements(Shape(middle, x->end()));
   if (!rows || !columns) return {};
   return Shape{*rows, *columns};
 }
@@ -202,7 +192,7 @@ std::optional<Shape> tile(const OnnxOperator& op) {
   const auto repeats = op.values(1);
   if (!shape || !repeats || repeats->size() != shape->size()) return {};
   for (std::size_t i = 0; i < shape->size(); ++i) {
-    const auto dim = product({(*shape)[i], (*repeats)[i]});
+    const auto dim = onnx_elements({(*shape)[i], (*repeats)[i]});
     if (!dim) return {};
     (*shape)[i] = *dim;
   }
@@ -256,27 +246,6 @@ std::optional<Shape> blocks(const OnnxOperator& op) {
                   : Shape{s[0], s[1] / (size * size), s[2] * size, s[3] * size};
 }
 
-std::optional<Shape> one_hot(const OnnxOperator& op) {
-  auto shape = op.shape(0);
-  const auto depth = op.values(1);
-  if (!shape || !depth || depth->size() != 1) return {};
-  const auto axis = axis_of(op.integer("axis", -1), shape->size() + 1);
-  if (!axis) return {};
-  shape->insert(shape->begin() + static_cast<std::ptrdiff_t>(*axis), (*depth)[0]);
-  return shape;
-}
-
-std::optional<Shape> range(const OnnxOperator& op) {
-  const auto start = op.values(0), limit = op.values(1), delta = op.values(2);
-  if (!start || !limit || !delta || start->size() != 1 || limit->size() != 1 || delta->size() != 1) return {};
-  const double step = static_cast<double>((*delta)[0]);
-  if (step == 0) return {};
-  const double count =
-      std::ceil((static_cast<double>((*limit)[0]) - static_cast<double>((*start)[0])) / step);
-  if (!(count < 1e15)) return {};
-  return Shape{static_cast<std::int64_t>(std::max(0.0, count))};
-}
-
 void top_k(const OnnxOperator& op, std::vector<OnnxValue>* outputs) {
   auto shape = op.shape(0);
   const auto k = op.has("k") ? std::optional(Values{op.integer("k", 1)}) : op.values(1);
@@ -288,60 +257,6 @@ void top_k(const OnnxOperator& op, std::vector<OnnxValue>* outputs) {
     (*outputs)[i].shape = shape;
     (*outputs)[i].type = i == 0 ? op.type(0) : OnnxType::Int64;
   }
-}
-
-void constant(const OnnxOperator& op, OnnxValue* y) {
-  if (const OnnxAttribute* value = op.attribute("value"); value && value->tensor) {
-    y->type = value->tensor->type;
-    y->shape = value->tensor->dims;
-    if (value->tensor->has_values) y->integers = value->tensor->integers;
-    y->reals = value->tensor->reals;
-  } else if (op.has("value_int")) {
-    y->type = OnnxType::Int64;
-    y->shape = Shape{};
-    y->integers = Values{op.attribute("value_int")->integer};
-  } else if (const auto values = op.list("value_ints")) {
-    y->type = OnnxType::Int64;
-    y->shape = Shape{static_cast<std::int64_t>(values->size())};
-    if (values->size() <= max_onnx_constant) y->integers = values;
-  } else if (op.has("value_float")) {
-    y->type = OnnxType::Float;
-    y->shape = Shape{};
-  } else if (const OnnxAttribute* reals = op.attribute("value_floats")) {
-    y->type = OnnxType::Float;
-    y->shape = Shape{static_cast<std::int64_t>(reals->reals)};
-  }
-}
-
-// Shape and Size, which are constants here.
-void shape_of(const OnnxOperator& op, OnnxValue* y) {
-  y->type = OnnxType::Int64;
-  const auto x = op.shape(0);
-  if (!x) return;
-  if (op.name() == "Size") {
-    y->shape = Shape{};
-    if (const auto count = product(*x)) y->integers = Values{*count};
-    return;
-  }
-  const auto rank = static_cast<std::int64_t>(x->size());
-  const auto bound = [&](const char* name, std::int64_t otherwise) {
-    const std::int64_t value = op.integer(name, otherwise);
-    return std::clamp<std::int64_t>(value < 0 ? value + rank : value, 0, rank);
-  };
-  const std::int64_t from = bound("start", 0), to = std::max(from, bound("end", rank));
-  y->integers = Values(x->begin() + from, x->begin() + to);
-  y->shape = Shape{to - from};
-}
-
-std::optional<Shape> same(const OnnxOperator& op, OnnxValue* y, const char* attribute) {
-  if (op.has(attribute)) y->type = static_cast<OnnxType>(op.integer(attribute, 0));
-  return op.shape(0);
-}
-
-std::optional<Shape> fill(const OnnxOperator& op, OnnxValue* y) {
-  const OnnxAttribute* value = op.attribute("value");
-  y->type = value && value->tensor ? value->tensor->type : OnnxType::Float;
-  return op.values(0);
 }
 
 }  // namespace
@@ -367,8 +282,7 @@ void infer_layout(const OnnxOperator& op, std::vector<OnnxValue>* outputs) {
       {"Reshape", reshape},     {"Transpose", transpose}, {"Flatten", flatten},     {"Squeeze", squeeze},
       {"Unsqueeze", unsqueeze}, {"Concat", concat},       {"Slice", slice},         {"Gather", gather},
       {"GatherND", gather_nd},  {"Expand", expand},       {"Tile", tile},           {"Pad", pad},
-      {"Resize", resize},       {"Upsample", resize},     {"DepthToSpace", blocks}, {"SpaceToDepth", blocks},
-      {"Range", range}};
+      {"Resize", resize},       {"Upsample", resize},     {"DepthToSpace", blocks}, {"SpaceToDepth", blocks}};
   const std::string_view name = op.name();
   OnnxValue& y = outputs->front();
   y.type = op.type(0);
@@ -378,28 +292,8 @@ void infer_layout(const OnnxOperator& op, std::vector<OnnxValue>* outputs) {
     split(op, outputs);
   } else if (name == "TopK") {
     top_k(op, outputs);
-  } else if (name == "Constant") {
-    constant(op, &y);
-  } else if (name == "Shape" || name == "Size") {
-    shape_of(op, &y);
-  } else if (name == "Cast") {
-    y.shape = same(op, &y, "to");
-  } else if (name == "CastLike") {
-    y.shape = op.shape(0);
-    y.type = op.type(1);
-  } else if (name == "ConstantOfShape") {
-    y.shape = fill(op, &y);
-  } else if (name == "RandomNormalLike" || name == "RandomUniformLike" || name == "EyeLike" ||
-             name == "Bernoulli") {
-    y.shape = same(op, &y, "dtype");
-  } else if (name == "RandomNormal" || name == "RandomUniform") {
-    y.shape = op.list("shape");
-    y.type = static_cast<OnnxType>(op.integer("dtype", 1));
   } else if (name == "GatherElements") {
     y.shape = op.shape(1);
-  } else if (name == "OneHot") {
-    y.shape = one_hot(op);
-    y.type = op.type(2);
   } else if (name == "QuantizeLinear") {
     y.shape = op.shape(0);
     y.type = op.given(2) ? op.type(2) : OnnxType::Uint8;
@@ -410,7 +304,7 @@ void infer_layout(const OnnxOperator& op, std::vector<OnnxValue>* outputs) {
     for (OnnxValue& output : *outputs) output = {OnnxType::Float, Shape{}, false, {}, {}};
     y = {OnnxType::Uint8, op.shape(0), false, {}, {}};
     if (outputs->size() > 2) (*outputs)[2].type = OnnxType::Uint8;
-  } else {
+  } else if (!infer_made(op, &y)) {
     y.type = OnnxType::Undefined;
   }
 }

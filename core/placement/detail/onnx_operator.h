@@ -93,6 +93,14 @@ std::optional<OnnxShape> einsum_shape(const OnnxOperator& op);
 // All that an einsum multiplies: the product of its different letters' sizes.
 double einsum_volume(const OnnxOperator& op);
 
+// Above any tensor's size (is_sensible), so that sums and products of two are far from overflow.
+inline constexpr std::int64_t max_onnx_elements = std::int64_t{1} << 50;
+// The product, or none when it leaves the range of a tensor's size.
+std::optional<std::int64_t> onnx_elements(const OnnxShape& shape);
+
+// Operators that make a tensor or change its type: true, and `y` (of the first input's type) is what it
+// makes.
+bool infer_made(const OnnxOperator& op, OnnxValue* y);
 // Operators that move, cut, join or make tensors. Outputs of others stay unknown.
 void infer_layout(const OnnxOperator& op, std::vector<OnnxValue>* outputs);
 
