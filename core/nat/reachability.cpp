@@ -171,6 +171,11 @@ ReachabilityVerdict judge(const ReachabilityFindings& findings) {
             "or behind an ordinary router; others go through a relay."
           : "This computer can't be dialled: it dials public nodes directly, and everybody else reaches it "
             "through a relay.";
+  if (!findings.stun_asked && !findings.direct) {
+    verdict.summary =
+        "Nothing shows that this computer can be dialled, and without a STUN server little can be found out; "
+        "until it is known, it counts as reachable through a relay only.";
+  }
   if (verdict.unverified) {
     verdict.summary =
         "A port seems to be open, but nobody outside could be asked to dial it; until somebody has, this "

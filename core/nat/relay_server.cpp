@@ -36,9 +36,10 @@ RelayTicket RelayServer::new_ticket() {
 }
 
 Expected<RelayTicket> RelayServer::reserve(const Hash256& callee, const platform::IpAddress& from) {
+  const std::lock_guard lock(mutex_);
   const MonotonicTime now = clock_.monotonic_now();
   expire_reservations(now);
-  cancel(callee);
+  drop_reservation(callee);
   const std::uint64_t prefix = platform::prefix_group(from);
   if (reservations_.size() >= limits_.reservations) return full("another reservation");
   const auto same = std::count_if(reservations_.begin(), reservations_.end(),
@@ -51,6 +52,11 @@ Expected<RelayTicket> RelayServer::reserve(const Hash256& callee, const platform
 }
 
 void RelayServer::cancel(const Hash256& callee) {
+  const std::lock_guard lock(mutex_);
+  drop_reservation(callee);
+}
+
+void RelayServer::drop_reservation(const Hash256& callee) {
   const auto found = reservations_.find(callee);
   if (found == reservations_.end()) return;
   const auto control = clients_.find(found->second.control);
@@ -58,7 +64,23 @@ void RelayServer::cancel(const Hash256& callee) {
   if (control != clients_.end()) forget(control);
 }
 
+RelayCounters RelayServer::counters() const {
+  const std::lock_guard lock(mutex_);
+  return counters_;
+}
+
+std::size_t RelayServer::connections() const {
+  const std::lock_guard lock(mutex_);
+  return open_connections();
+}
+
+std::size_t RelayServer::reservations() const {
+  const std::lock_guard lock(mutex_);
+  return reservations_.size();
+}
+
 std::size_t RelayServer::joined() const {
+  const std::lock_guard lock(mutex_);
   return static_cast<std::size_t>(std::count_if(reservations_.begin(), reservations_.end(),
                                                 [](const auto& entry) { return entry.second.control != 0; }));
 }
@@ -74,6 +96,7 @@ MonotonicTime RelayServer::next(MonotonicTime until) const {
 
 Expected<void> RelayServer::step(Duration limit) {
   const MonotonicTime before = clock_.monotonic_now();
+  std::unique_lock lock(mutex_);
   std::vector<SocketWait> waits;
   std::vector<std::uint64_t> ids;
   waits.reserve(1 + clients_.size() + 2 * sessions_.size());
@@ -83,7 +106,12 @@ Expected<void> RelayServer::step(Duration limit) {
     waits.push_back({client.socket.descriptor(), client.stage != Stage::Calling, !client.out.empty(), false});
   }
   for (const Session& session : sessions_) session.splice.append_waits(waits);
-  NS_RETURN_IF_ERROR(platform::wait_for(waits, next(before + limit) - before));
+  const Duration longest = next(before + limit) - before;
+  lock.unlock();
+  // A reservation may be dropped meanwhile, and its connection closed: what is said about that descriptor
+  // then is not looked at, because its client is gone.
+  NS_RETURN_IF_ERROR(platform::wait_for(waits, longest));
+  lock.lock();
 
   const MonotonicTime now = clock_.monotonic_now();
   // The sessions that were waited for, before clients make new ones.
@@ -109,7 +137,7 @@ void RelayServer::accept(MonotonicTime now) {
     if (!accepted->has_value()) return;
     const std::uint64_t prefix = platform::prefix_group((*accepted)->from.ip);
     std::size_t& open = open_by_prefix_[prefix];
-    if (connections() >= limits_.connections || open >= limits_.connections_per_prefix) {
+    if (open_connections() >= limits_.connections || open >= limits_.connections_per_prefix) {
       ++counters_.over_limit;
       if (open == 0) open_by_prefix_.erase(prefix);
       continue;
@@ -313,7 +341,7 @@ void RelayServer::expire_reservations(MonotonicTime now) {
     const Hash256 callee = entry->first;
     const bool over = now >= entry->second.until;
     ++entry;
-    if (over) cancel(callee);
+    if (over) drop_reservation(callee);
   }
 }
 

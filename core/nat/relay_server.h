@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <unordered_map>
 
 #include "core/crypto/entropy.h"
@@ -32,7 +33,8 @@ struct RelayCounters {
   std::uint64_t sessions = 0, bytes = 0;
 };
 
-// Owns no thread: its owner calls step() again and again.  Threads: one.
+// Owns no thread: its owner calls step() again and again, on one thread; everything else may be called on
+// any.
 class RelayServer {
  public:
   // References must outlive it. Busy: the port is taken; Io.
@@ -49,9 +51,9 @@ class RelayServer {
   // Waits at most `limit` for something to do, and does it. Errors: the listener is broken.
   Expected<void> step(Duration limit);
 
-  const RelayCounters& counters() const { return counters_; }
-  std::size_t connections() const { return clients_.size() + 2 * sessions_.size(); }
-  std::size_t reservations() const { return reservations_.size(); }
+  RelayCounters counters() const;
+  std::size_t connections() const;
+  std::size_t reservations() const;
   std::size_t joined() const;
 
  private:
@@ -84,6 +86,8 @@ class RelayServer {
               crypto::Entropy& entropy)
       : listener_(std::move(listener)), limits_(limits), clock_(clock), entropy_(entropy) {}
 
+  std::size_t open_connections() const { return clients_.size() + 2 * sessions_.size(); }
+  void drop_reservation(const Hash256& callee);
   void accept(MonotonicTime now);
   // False: this client is over.
   bool serve(std::uint64_t id, Client& client, const platform::SocketWait& wait, MonotonicTime now);
@@ -107,6 +111,7 @@ class RelayServer {
   RelayLimits limits_;
   const Clock& clock_;
   crypto::Entropy& entropy_;
+  mutable std::mutex mutex_;  // for all below; not held while waiting
   RelayCounters counters_;
   std::uint64_t last_id_ = 0;
   MonotonicTime deaf_until_{};  // no descriptors were left: not accepting for a moment

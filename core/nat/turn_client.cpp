@@ -170,7 +170,12 @@ Expected<void> TurnClient::renew(const Io& io, MonotonicTime deadline) {
   std::vector<platform::IpAddress> due;
   for (const auto& [peer, until] : permitted_)
     if (io.now() >= until - permission_time / 2) due.push_back(peer);
-  for (const platform::IpAddress& peer : due) NS_RETURN_IF_ERROR(permit(io, peer, deadline));
+  for (const platform::IpAddress& peer : due) {
+    const auto permitted = permit(io, peer, deadline);
+    if (permitted.ok()) continue;
+    if (permitted.error().code != ErrorCode::Denied) return permitted;
+    permitted_.erase(peer);  // the server's rules changed; the others stay
+  }
   return {};
 }
 

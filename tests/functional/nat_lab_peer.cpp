@@ -17,7 +17,7 @@
 #include "core/nat/mapping_keeper.h"
 #include "core/nat/nat_pmp_mapper.h"
 #include "core/nat/reachability_test.h"
-#include "core/nat/relay_client.h"
+#include "core/nat/relay_hold.h"
 #include "core/nat/relay_server.h"
 #include "core/nat/upnp_mapper.h"
 #include "core/platform/default_gateway.h"
@@ -84,7 +84,6 @@ int run_services(const Endpoint& relay_endpoint, const Endpoint& help_endpoint) 
     print("= error " + relay.error().message);
     return 1;
   }
-  std::mutex mutex;
   std::thread help([&] {
     listen_for_ever(help_endpoint, [&](TcpSocket socket, const Endpoint& from) {
       const auto line = read_line(socket);
@@ -93,7 +92,6 @@ int run_services(const Endpoint& relay_endpoint, const Endpoint& help_endpoint) 
       std::string what, argument;
       words >> what >> argument;
       if (what == "RESERVE") {
-        const std::lock_guard lock(mutex);
         const auto ticket = (*relay)->reserve(hash_from_hex(argument).value(), from.ip);
         (void)write_line(socket, ticket.ok() ? to_hex(*ticket) : ticket.error().message);
       } else if (what == "DIAL") {
@@ -106,7 +104,6 @@ int run_services(const Endpoint& relay_endpoint, const Endpoint& help_endpoint) 
   });
   print("= ready");
   while (true) {
-    const std::lock_guard lock(mutex);
     (void)(*relay)->step(milliseconds(10));
   }
 }
@@ -196,13 +193,18 @@ class Node {
            (verdict.advertise ? to_text(*verdict.advertise) : "");
   }
 
+  // Stays at the relay, also when it goes and comes back.
   Expected<std::string> join() {
-    NS_ASSIGN_OR_RETURN(const std::string text, ask_help("RESERVE " + to_hex(id_of(name_))));
-    NS_ASSIGN_OR_RETURN(const RelayTicket ticket, parse_relay_ticket(text));
-    NS_ASSIGN_OR_RETURN(RelayCallee callee, RelayCallee::join(io, relay_, ticket, io.now() + limit));
-    std::thread([this, held = std::make_shared<RelayCallee>(std::move(callee))] {
+    auto hold = std::make_shared<RelayHold>(
+        std::vector<Endpoint>{relay_}, [this](const Io&, const Endpoint&) -> Expected<RelayTicket> {
+          NS_ASSIGN_OR_RETURN(const std::string text, ask_help("RESERVE " + to_hex(id_of(name_))));
+          return parse_relay_ticket(text);
+        });
+    NS_RETURN_IF_ERROR(hold->next(io, io.now()));
+    if (!hold->relay()) return make_error(ErrorCode::Unavailable, hold->trouble());
+    std::thread([this, hold] {
       while (true) {
-        auto call = held->next(io, io.now() + seconds(1));
+        auto call = hold->next(io, io.now() + seconds(1));
         if (!call.ok()) return;
         if (call->has_value()) {
           std::thread([this, socket = std::make_shared<TcpSocket>(std::move((*call)->socket))] {

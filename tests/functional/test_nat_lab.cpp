@@ -2,6 +2,7 @@
 // a real STUN server (coturn): each finds out how it can be reached, and all pairs connect the way they
 // should.
 #include <QCoreApplication>
+#include <QElapsedTimer>
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QMap>
@@ -111,6 +112,7 @@ class TestNatLab : public QObject {
   void initTestCase();
   void each_site_finds_its_class();
   void all_pairs_connect_as_they_should();
+  void a_killed_relay_is_joined_again();
   void a_symmetric_nat_is_not_punched();
   void the_command_finds_the_same_and_leaves_nothing_open();
   void a_restarted_router_gets_its_mapping_again_data();
@@ -129,10 +131,12 @@ class TestNatLab : public QObject {
                    const QString& from_lan);
   bool make_host(const QString& ns, const QString& router, const QString& address, const QString& gateway);
   std::unique_ptr<LabProcess> start_miniupnpd(const QString& router, bool upnp, bool nat_pmp);
+  void start_services();
   QString ask(const QString& site, const QString& command, int timeout_ms = 60'000);
   QString outside_of(const QString& site) const { return advertised_.value(site); }
 
-  QTemporaryDir folder_;
+  const QString peer_ = QCoreApplication::applicationDirPath() + "/nat_lab_peer";
+  QTemporaryDir folder_{"/run/nat-lab-XXXXXX"};  // on a file system of the laboratory: it goes with it
   std::unique_ptr<LabProcess> services_, coturn_;
   QMap<QString, std::shared_ptr<LabProcess>> nodes_;
   QMap<QString, std::shared_ptr<LabProcess>> routers_;  // their miniupnpd
@@ -184,6 +188,12 @@ std::unique_ptr<LabProcess> TestNatLab::start_miniupnpd(const QString& router, b
       router, "miniupnpd", QStringList{"-d", "-f", file.fileName(), "-P", folder_.filePath(router + ".pid")});
 }
 
+void TestNatLab::start_services() {
+  services_ =
+      std::make_unique<LabProcess>("pub", peer_, QStringList{"services", "11.22.33.1:443", "11.22.33.9:443"});
+  QVERIFY2(services_->line("= ") == QByteArray("ready"), services_->seen().constData());
+}
+
 QString TestNatLab::ask(const QString& site, const QString& command, int timeout_ms) {
   LabProcess& node = *nodes_[site];
   node.say(command);
@@ -230,13 +240,10 @@ void TestNatLab::initTestCase() {
                   "--listening-port=3478", "--no-tls", "--no-dtls", "--no-cli", "--log-file=stdout",
                   "--simple-log", "--userdb=" + folder_.filePath("db"),
                   "--pidfile=" + folder_.filePath("coturn.pid")});
-  const QString peer = QCoreApplication::applicationDirPath() + "/nat_lab_peer";
-  services_ =
-      std::make_unique<LabProcess>("pub", peer, QStringList{"services", "11.22.33.1:443", "11.22.33.9:443"});
-  QVERIFY2(services_->line("= ") == QByteArray("ready"), services_->seen().constData());
+  start_services();
   for (const Site& site : sites) {
     nodes_[site.name] =
-        std::make_shared<LabProcess>(site.name, peer,
+        std::make_shared<LabProcess>(site.name, peer_,
                                      QStringList{"node", site.name, "9000", "11.22.33.1:443",
                                                  "11.22.33.9:443", "11.22.33.1:3478", "11.22.33.9:3478"});
     QVERIFY2(nodes_[site.name]->line("= ") == QByteArray("ready"), nodes_[site.name]->seen().constData());
@@ -298,6 +305,17 @@ void TestNatLab::all_pairs_connect_as_they_should() {
         paths["relayed"]);
 }
 
+void TestNatLab::a_killed_relay_is_joined_again() {
+  QCOMPARE(ask("symmetric", "relay blocked"), QString("blocked"));
+  services_->kill_now();
+  QVERIFY(ask("symmetric", "relay blocked").startsWith("error"));
+  start_services();
+  QElapsedTimer since_start;
+  since_start.start();
+  QTRY_COMPARE_WITH_TIMEOUT(ask("symmetric", "relay blocked"), QString("blocked"), 30'000);
+  qInfo("the relay is back: %lld ms", since_start.elapsed());
+}
+
 void TestNatLab::a_symmetric_nat_is_not_punched() {
   const QString outside_a = ask("plain", "mapping"), outside_b = ask("symmetric", "mapping");
   QVERIFY2(!outside_a.startsWith("error") && !outside_b.startsWith("error"),
@@ -310,20 +328,20 @@ void TestNatLab::a_symmetric_nat_is_not_punched() {
 }
 
 void TestNatLab::the_command_finds_the_same_and_leaves_nothing_open() {
-  const auto command = [this](const QString& site) {
+  const auto command = [this](const QString& site, const QString& more) {
     const auto result =
         shell(QString("ip netns exec %1 %2/neuroshardd reachability --json --quiet --port 9100 --data-dir %3 "
-                      "--stun 11.22.33.1:3478 --stun 11.22.33.9:3478")
-                  .arg(site, qEnvironmentVariable("NS_BIN_DIR"), folder_.filePath("data")),
+                      "--stun 11.22.33.1:3478 --stun 11.22.33.9:3478 %4")
+                  .arg(site, qEnvironmentVariable("NS_BIN_DIR"), folder_.filePath("data"), more),
               90'000);
     if (result.exit_code != 0) qWarning("%s", result.text.constData());
     return QJsonDocument::fromJson(result.text).object();
   };
-  const QJsonObject plain = command("plain");
+  const QJsonObject plain = command("plain", "--no-upnp --no-nat-pmp");
   QCOMPARE(plain["reach"].toString(), QString("punchable"));
   QCOMPARE(plain["tcp"].toObject()["mapping"].toString(), QString("endpoint-independent"));
   QVERIFY(plain["advice"].toString().contains("forward TCP port 9100 to 10.3.0.2"));
-  const QJsonObject upnp = command("upnp");
+  const QJsonObject upnp = command("upnp", {});
   QCOMPARE(upnp["port_seems_open"].toBool(), true);  // nobody outside was asked to dial it
   QCOMPARE(upnp["verified"].toBool(), false);
   const auto rules = shell("ip netns exec r-upnp nft list ruleset");

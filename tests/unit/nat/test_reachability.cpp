@@ -129,6 +129,11 @@ void TestReachability::nobody_to_ask_is_no_proof() {
   const auto verdict = judge(findings);
   QVERIFY(verdict.unverified && verdict.reach == Reach::Punchable && !verdict.advertise);
   QVERIFY2(has(verdict.summary, "seems to be open"), verdict.summary.c_str());
+  // Nobody was asked anything.
+  ReachabilityFindings unasked;
+  unasked.port = port;
+  unasked.local = home;
+  QVERIFY(has(judge(unasked).summary, "Nothing shows") && judge(unasked).reach == Reach::RelayedOnly);
   // No connection at all.
   ReachabilityFindings none;
   none.port = port;

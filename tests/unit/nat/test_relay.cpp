@@ -245,7 +245,7 @@ void TestRelay::silent_and_wordy_strangers_are_dropped() {
     while (count.ok()) count = read_until(io_, *socket, buffer, io_.now() + generous);
     QVERIFY(count.error().code != ErrorCode::Timeout);
   }
-  const RelayCounters& counters = relay.pause().counters();
+  const RelayCounters counters = relay.pause().counters();
   QCOMPARE(counters.slow_heads, std::uint64_t{1});
   QCOMPARE(counters.bad_heads, std::uint64_t{2});
 }
