@@ -14,6 +14,7 @@ void add_partition_command(CLI::App& root, CommandContext& context);
 void add_partition_worker_command(CLI::App& root, CommandContext& context);
 void add_train_command(CLI::App& root, CommandContext& context);
 void add_wallet_command(CLI::App& root, CommandContext& context);
+void add_reachability_command(CLI::App& root, CommandContext& context);
 void add_run_command(CLI::App& root, CommandContext& context);
 void add_settings_command(CLI::App& root, CommandContext& context);
 void add_status_command(CLI::App& root, CommandContext& context);
@@ -39,6 +40,7 @@ void add_all_commands(CLI::App& root, CommandContext& context) {
   add_genesis_command(root, context);
   add_wallet_command(root, context);
   add_network_command(root, context);
+  add_reachability_command(root, context);
   add_checkpoint_command(root, context);
   add_partition_command(root, context);
   add_partition_worker_command(root, context);
