@@ -10,6 +10,7 @@
 #include "core/node/node.h"
 #include "ui/bridge/bridge.h"
 #include "ui/pages/grid_twin.h"
+#include "ui/pages/partition_dialog.h"
 #include "ui/text/format.h"
 #include "ui/theme/theme.h"
 #include "ui/widgets/card.h"
@@ -109,6 +110,7 @@ NetworkPage::NetworkPage(const Context& context, QWidget* parent) : Page(context
          "the router if not. It comes with the network; until then no port is open to others."),
       reach));
   grid->add(reach);
+  grid->add(make_partition_card(theme(), context.core_program));
   column->addWidget(grid);
   column->addStretch(1);
   connect(&bridge(), &Bridge::attached_changed, this, [this] { asked_parameters_ = 0; });
