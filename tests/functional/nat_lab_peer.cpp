@@ -19,6 +19,7 @@
 #include "core/nat/reachability_test.h"
 #include "core/nat/relay_hold.h"
 #include "core/nat/relay_server.h"
+#include "core/nat/turn_client.h"
 #include "core/nat/upnp_mapper.h"
 #include "core/platform/default_gateway.h"
 
@@ -160,6 +161,7 @@ class Node {
     if (command == "join") return join();
     if (command == "dial") return dial(a);
     if (command == "relay") return relay(a);
+    if (command == "turn") return turn(a);
     if (command == "mapping") return mapping();
     if (command == "punch") return punch(a, b);
     if (command == "keep") return keep(a);
@@ -225,6 +227,27 @@ class Node {
   Expected<std::string> relay(const std::string& name) {
     NS_ASSIGN_OR_RETURN(TcpSocket socket, call_through_relay(io, relay_, id_of(name), io.now() + limit));
     return read_line(socket);
+  }
+
+  // Reachable at a TURN server for one address; says where.
+  Expected<std::string> turn(const std::string& peer) {
+    NS_ASSIGN_OR_RETURN(const IpAddress permitted, platform::parse_ip(peer));
+    NS_ASSIGN_OR_RETURN(TurnClient allocated,
+                        TurnClient::allocate(io, {stun_.front(), "nsd", "secret"}, io.now() + limit));
+    NS_RETURN_IF_ERROR(allocated.permit(io, permitted, io.now() + limit));
+    const std::string relayed = to_text(allocated.relayed());
+    std::thread([this, client = std::make_shared<TurnClient>(std::move(allocated))] {
+      while (true) {
+        auto call = client->next(io, io.now() + seconds(1));
+        if (!call.ok()) return;
+        if (call->has_value()) {
+          std::thread([this, socket = std::make_shared<TcpSocket>(std::move((*call)->socket))] {
+            greet(*socket);
+          }).detach();
+        }
+      }
+    }).detach();
+    return relayed;
   }
 
   // A fresh local port and how the world sees it; the connection keeps the NAT's mapping.

@@ -112,6 +112,7 @@ class TestNatLab : public QObject {
   void initTestCase();
   void each_site_finds_its_class();
   void all_pairs_connect_as_they_should();
+  void a_turn_server_lets_in_whom_it_was_told();
   void a_killed_relay_is_joined_again();
   void a_symmetric_nat_is_not_punched();
   void the_command_finds_the_same_and_leaves_nothing_open();
@@ -236,10 +237,10 @@ void TestNatLab::initTestCase() {
 
   coturn_ = std::make_unique<LabProcess>(
       "pub", "turnserver",
-      QStringList{"-n", "-S", "--listening-ip=11.22.33.1", "--listening-ip=11.22.33.9",
-                  "--listening-port=3478", "--no-tls", "--no-dtls", "--no-cli", "--log-file=stdout",
-                  "--simple-log", "--userdb=" + folder_.filePath("db"),
-                  "--pidfile=" + folder_.filePath("coturn.pid")});
+      QStringList{"-n", "--lt-cred-mech", "--user=nsd:secret", "--realm=nsd.test", "--relay-ip=11.22.33.1",
+                  "--listening-ip=11.22.33.1", "--listening-ip=11.22.33.9", "--listening-port=3478",
+                  "--no-tls", "--no-dtls", "--no-cli", "--log-file=stdout", "--simple-log",
+                  "--userdb=" + folder_.filePath("db"), "--pidfile=" + folder_.filePath("coturn.pid")});
   start_services();
   for (const Site& site : sites) {
     nodes_[site.name] =
@@ -303,6 +304,13 @@ void TestNatLab::all_pairs_connect_as_they_should() {
   QCOMPARE(pairs, site_count * (site_count - 1) / 2);
   qInfo("%d pairs: %d direct, %d punched, %d relayed", pairs, paths["direct"], paths["punched"],
         paths["relayed"]);
+}
+
+void TestNatLab::a_turn_server_lets_in_whom_it_was_told() {
+  const QString relayed = ask("symmetric", "turn 11.22.33.10");
+  QVERIFY2(relayed.startsWith("11.22.33.1:"), qPrintable(relayed));
+  QCOMPARE(ask("public", "dial " + relayed), QString("symmetric"));
+  QVERIFY(ask("plain", "dial " + relayed).startsWith("error"));
 }
 
 void TestNatLab::a_killed_relay_is_joined_again() {

@@ -104,6 +104,7 @@ class TestRelay : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void bytes_pass_both_ways_and_their_end();
+  void much_passes_and_all_of_it();
   void an_unknown_node_is_refused();
   void a_wrong_ticket_is_refused();
   void a_new_reservation_replaces_the_old_one();
@@ -155,6 +156,40 @@ void TestRelay::bytes_pass_both_ways_and_their_end() {
   QVERIFY(server.counters().bytes >= 1'200'000);
   for (int i = 0; i < 500 && server.connections() > 0; ++i) (void)server.step(milliseconds(20));
   QCOMPARE(server.connections(), std::size_t{0});  // everybody is gone, and so are their places
+}
+
+void TestRelay::much_passes_and_all_of_it() {
+  Relay relay;
+  relay.run();
+  auto callee = RelayCallee::join(io_, relay.endpoint, relay.ticket, io_.now() + generous);
+  QVERIFY(callee.ok());
+  constexpr std::size_t piece = 1 << 20, pieces = 64;
+  std::thread caller([&] {
+    auto call = call_through_relay(io_, relay.endpoint, relay.callee, io_.now() + generous);
+    if (!call.ok()) return;
+    Bytes bytes(piece);
+    for (std::size_t i = 0; i < pieces; ++i) {
+      for (std::size_t j = 0; j < piece; j += 4096) bytes[j] = static_cast<std::uint8_t>(i + j / 4096);
+      if (!write_until(io_, *call, bytes, io_.now() + generous).ok()) return;
+    }
+    std::array<std::uint8_t, 1> end{};
+    call->shut_down_writing();
+    (void)read_until(io_, *call, end, io_.now() + generous);
+  });
+  auto call = callee->next(io_, io_.now() + generous);
+  bool whole = call.ok() && call->has_value();
+  Bytes bytes(piece);
+  const MonotonicTime start = io_.now();
+  for (std::size_t i = 0; whole && i < pieces; ++i) {
+    whole = read_all_until(io_, (*call)->socket, bytes, io_.now() + generous).ok();
+    for (std::size_t j = 0; whole && j < piece; j += 4096)
+      whole = bytes[j] == static_cast<std::uint8_t>(i + j / 4096);
+  }
+  const double took = to_seconds(io_.now() - start);
+  if (call.ok() && call->has_value()) (*call)->socket.close();
+  caller.join();
+  QVERIFY(whole);
+  qInfo("%.0f MB/s through the relay", static_cast<double>(piece * pieces) / 1e6 / took);
 }
 
 void TestRelay::an_unknown_node_is_refused() {
