@@ -77,12 +77,23 @@ Expected<FileRecord> write_optimizer(storage::FileEnv& env, const std::string& f
   return file.finish();
 }
 
+// Makes a folder, and never what it is in: when the disk of the data was taken away, its place must not be
+// filled up on another disk.
+Expected<void> make_folder(storage::FileEnv& env, const std::string& path) {
+  const std::string parent = path.substr(0, path.rfind('/'));
+  if (!parent.empty() && !env.exists(parent)) {
+    return make_error(ErrorCode::NotFound,
+                      fmt::format("the folder {} is gone; is its disk connected?", parent));
+  }
+  return env.create_directories(path);
+}
+
 }  // namespace
 
 Expected<Writer> Writer::open(storage::FileEnv& env, const crypto::KeyPair& node_key,
                               const std::string& root) {
   Writer writer(env, node_key, root);
-  NS_RETURN_IF_ERROR(env.create_directories(root));
+  NS_RETURN_IF_ERROR(make_folder(env, root));
   NS_ASSIGN_OR_RETURN(const auto names, env.list(root));
   for (const storage::DirectoryEntry& item : names) {
     const bool leftover = item.name == detail::saving_folder || item.name == detail::importing_folder ||
@@ -112,7 +123,7 @@ Expected<void> Writer::check_room(std::uint64_t bytes) {
 Expected<SaveResult> Writer::write_folder(Manifest& manifest, const TensorView& tensors,
                                           const std::string& folder, const Pause& pause) {
   NS_RETURN_IF_ERROR(env_->remove_tree(folder));
-  NS_RETURN_IF_ERROR(env_->create_directories(folder));
+  NS_RETURN_IF_ERROR(make_folder(*env_, folder));
   NS_ASSIGN_OR_RETURN(FileRecord weights, write_weights(*env_, folder, manifest, tensors, pause));
   NS_ASSIGN_OR_RETURN(FileRecord optimizer, write_optimizer(*env_, folder, manifest, tensors, pause));
   manifest.files = {std::move(weights), std::move(optimizer)};
@@ -162,7 +173,7 @@ Expected<SaveResult> Writer::save(Manifest manifest, const TensorView& tensors, 
 Expected<SaveResult> Writer::copy_folder(const Entry& source, Manifest& manifest, const std::string& folder,
                                          const CancelToken& cancel) {
   NS_RETURN_IF_ERROR(env_->remove_tree(folder));
-  NS_RETURN_IF_ERROR(env_->create_directories(folder));
+  NS_RETURN_IF_ERROR(make_folder(*env_, folder));
   Bytes chunk(detail::chunk_bytes);
   for (const FileRecord& record : source.manifest.files) {
     NS_ASSIGN_OR_RETURN(auto file, env_->open_read(source.path + "/" + record.name));

@@ -1,4 +1,5 @@
 // Saving and loading: bit for bit, by slot, and with clear words when something does not fit.
+#include <QDir>
 #include <QFile>
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -151,6 +152,26 @@ class TestSaveLoad : public QObject {
               last_total = total;
             }).ok());
     QCOMPARE(last_done, last_total);
+  }
+
+  // A disk that was taken away is not replaced by a folder in the place where it was.
+  void nothing_is_written_where_the_disk_was() {
+    QTemporaryDir folder;
+    const std::string data = folder.path().toStdString() + "/data";
+    const auto env = storage::make_posix_file_env();
+    QVERIFY(env->create_directories(data).ok());
+    auto writer = Writer::open(*env, key_, data + "/checkpoints").value();
+    QVERIFY(writer.save(tiny_manifest(10), TinyState(1).view()).ok());
+    QVERIFY(QDir().rename(folder.path() + "/data", folder.path() + "/unplugged"));
+    const auto lost = writer.save(tiny_manifest(11), TinyState(1).view());
+    QVERIFY(!lost.ok());
+    QCOMPARE(lost.error().code, ErrorCode::NotFound);
+    QVERIFY2(lost.error().message.find("is its disk connected") != std::string::npos,
+             lost.error().message.c_str());
+    QVERIFY(!Writer::open(*env, key_, data + "/checkpoints").ok());
+    QVERIFY(!env->exists(data));
+    QVERIFY(QDir().rename(folder.path() + "/unplugged", folder.path() + "/data"));
+    QVERIFY(writer.save(tiny_manifest(12), TinyState(1).view()).ok());
   }
 
   // Anybody's safetensors reader sees the public names and shapes.
