@@ -3,42 +3,45 @@
 // must see it.
 #include <QDir>
 #include <QFile>
+#include <QJsonArray>
 #include <QTemporaryDir>
 #include <QtTest>
 
 #include "tests/gui/support/desktop_fixture.h"
+#include "tests/gui/support/patience.h"
 #include "tests/support/training_run.h"
 
 using namespace neuroshard::test;  // NOLINT
-
-namespace {
-
-constexpr int long_ms = 50'000;
-
-}  // namespace
 
 class TestAppAccessibility : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void initTestCase();
   void cleanupTestCase();
+  void cleanup();
   void a_screen_reader_presses_contribute();
   void a_second_start_shows_the_first();
   void sigterm_is_a_clean_stop();
 
  private:
+  const Patience patience_;
   QProcessEnvironment environment_;
   QTemporaryDir folder_;
+  TrainingLab lab_;
   std::unique_ptr<XServer> server_;
   std::unique_ptr<Helper> manager_, bus_, launcher_, app_;
 
   QString path(const QString& name) const { return folder_.filePath(name); }
+  QString data() const { return lab_.path("origin"); }
   // What the core says, asked by the command line.
   QJsonObject status() const {
-    NodeProcess process({"status", "--json", "--data-dir", path("data")},
-                        {"XDG_RUNTIME_DIR=" + path("runtime")});
-    return json_lines(process.finish().out).value(0);
+    NodeProcess process({"status", "--json", "--data-dir", data()}, {"XDG_RUNTIME_DIR=" + path("runtime")});
+    return json_lines(process.finish(patience_.left_ms()).out).value(0);
   }
+  bool becomes(const QString& state) const {
+    return QTest::qWaitFor([&] { return status()["state"].toString() == state; }, patience_.left_ms());
+  }
+  void press(const char* wanted);
 };
 
 void TestAppAccessibility::initTestCase() {
@@ -47,9 +50,16 @@ void TestAppAccessibility::initTestCase() {
   const QString bus_launcher = "/usr/libexec/at-spi-bus-launcher";
   QVERIFY2(QFile::exists(bus_launcher),
            "not installed: at-spi2-core (installers/debian-packages.txt, section [test])");
+  const QByteArray problem = lab_.prepare();  // a small network: the core is real, its steps are short
+  QVERIFY2(problem.isEmpty(), problem.constData());
   server_ = std::make_unique<XServer>();
   QVERIFY(server_->running());
   environment_ = server_->environment();
+  for (const auto& [name, folder] : private_folders(folder_.path())) {
+    QVERIFY(QDir().mkpath(folder));
+    environment_.insert(name, folder);
+  }
+  QFile::setPermissions(path("runtime"), QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
   manager_ = std::make_unique<Helper>("openbox", QStringList{}, environment_);
   bus_ = std::make_unique<Helper>("dbus-daemon", QStringList{"--session", "--nofork", "--print-address"},
                                   environment_);
@@ -57,26 +67,19 @@ void TestAppAccessibility::initTestCase() {
   QVERIFY(address.has_value());
   environment_.insert("DBUS_SESSION_BUS_ADDRESS", QString::fromLatin1(*address));
   environment_.insert("QT_LINUX_ACCESSIBILITY_ALWAYS_ON", "1");
-  for (const char* folder : {"runtime", "config", "text"}) QVERIFY(QDir().mkpath(path(folder)));
-  QFile::setPermissions(path("runtime"), QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
-  environment_.insert("XDG_RUNTIME_DIR", path("runtime"));
-  environment_.insert("XDG_CONFIG_HOME", path("config"));
   launcher_ = std::make_unique<Helper>(bus_launcher, QStringList{"--launch-immediately"}, environment_);
   QVERIFY(launcher_->running());
-  QFile text(path("text/tale.txt"));
-  QVERIFY(text.open(QIODevice::WriteOnly));
-  text.write(made_up_text(7, 60'000));
-  text.close();
-  for (const QStringList& words :
-       {QStringList{"wallet", "create"}, {"settings", "set", "contribute", "on"}}) {
-    const ProcessResult result = run_node(words + QStringList{"--data-dir", path("data"), "--json"});
-    QVERIFY2(result.ok(), result.text().constData());
-  }
-  app_ =
-      std::make_unique<Helper>(qEnvironmentVariable("NS_BIN_DIR") + "/neuroshard",
-                               QStringList{"--data-dir", path("data"), "--text", path("text")}, environment_);
+  app_ = std::make_unique<Helper>(qEnvironmentVariable("NS_BIN_DIR") + "/neuroshard",
+                                  QStringList{"--data-dir", data()}, environment_);
   QVERIFY(app_->running());
-  QTRY_VERIFY_WITH_TIMEOUT(status()["contributing"].toBool(), long_ms);
+}
+
+void TestAppAccessibility::cleanup() {
+  if (!QTest::currentTestFailed()) return;
+  tell_lines({"--- the core", QString::fromUtf8(QJsonDocument(status()).toJson()).left(3000)});
+  if (app_) tell_lines({"--- the app", QString::fromUtf8(app_->errors()).right(3000)});
+  tell_end_of(path("runtime/neuroshard/core-output.txt"));
+  tell_end_of(data() + "/logs/neuroshardd.log");
 }
 
 void TestAppAccessibility::cleanupTestCase() {
@@ -88,34 +91,46 @@ void TestAppAccessibility::cleanupTestCase() {
   server_.reset();
 }
 
-void TestAppAccessibility::a_screen_reader_presses_contribute() {
+void TestAppAccessibility::press(const char* wanted) {
   QProcess reader;
   reader.setProcessEnvironment(environment_);
   reader.setProcessChannelMode(QProcess::MergedChannels);
   // The system's interpreter has the binding.
   reader.start("/usr/bin/python3",
-               {qEnvironmentVariable("NS_SOURCE_DIR") + "/tests/gui/support/press_contribute.py"});
-  QVERIFY(reader.waitForFinished(long_ms));
+               {qEnvironmentVariable("NS_SOURCE_DIR") + "/tests/gui/support/press_contribute.py", wanted});
+  QVERIFY(reader.waitForFinished(patience_.left_ms()));
   QVERIFY2(reader.exitCode() == 0, reader.readAll().right(1500).constData());
-  QTRY_VERIFY_WITH_TIMEOUT(!status()["contributing"].toBool(true), long_ms);
+}
+
+void TestAppAccessibility::a_screen_reader_presses_contribute() {
+  QVERIFY(becomes("training"));
+  press("off");
+  if (QTest::currentTestFailed()) return;
+  QVERIFY(becomes("paused"));
+  const QJsonObject paused = status();
+  QCOMPARE(paused["contributing"].toBool(true), false);
+  QCOMPARE(paused["pause_reasons"].toArray().at(0).toObject()["key"].toString(), QString("user"));
+  press("on");
+  if (QTest::currentTestFailed()) return;
+  QVERIFY(becomes("training"));
 }
 
 void TestAppAccessibility::a_second_start_shows_the_first() {
   QProcess second;
   second.setProcessEnvironment(environment_);
-  second.start(qEnvironmentVariable("NS_BIN_DIR") + "/neuroshard", {"--data-dir", path("data")});
-  QVERIFY(second.waitForFinished(long_ms));
+  second.start(qEnvironmentVariable("NS_BIN_DIR") + "/neuroshard", {"--data-dir", data()});
+  QVERIFY(second.waitForFinished(patience_.left_ms()));
   QCOMPARE(second.exitCode(), 0);
   QVERIFY(app_->running());
 }
 
 void TestAppAccessibility::sigterm_is_a_clean_stop() {
   app_->process().terminate();
-  QVERIFY(app_->process().waitForFinished(long_ms));
+  QVERIFY(app_->process().waitForFinished(patience_.left_ms()));
   QCOMPARE(app_->process().exitStatus(), QProcess::NormalExit);
   QCOMPARE(app_->process().exitCode(), 0);
   // The core that it started has ended with it, and the directory is free.
-  const ProcessResult list = run_node({"checkpoint", "list", "--data-dir", path("data"), "--json"});
+  const ProcessResult list = run_node({"checkpoint", "list", "--data-dir", data(), "--json"});
   QVERIFY2(list.ok(), list.text().constData());
 }
 

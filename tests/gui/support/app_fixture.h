@@ -1,5 +1,6 @@
-// The app in this process, with a directory, a configuration and a runtime directory of its own; the core is
-// a real neuroshardd beside it. Everything is ended with the object.
+// The app in this process, with directories of its own for everything that an app and a core read and write
+// (HOME, XDG, runtime, data) and no session bus; the core is a real neuroshardd beside it. Everything is
+// ended with the object.
 #pragma once
 
 #include <QAbstractButton>
@@ -12,25 +13,49 @@
 #include <QProcess>
 #include <QTemporaryDir>
 #include <QtTest>
+#include <filesystem>
 #include <memory>
 
 #include "app/gui/application.h"
 #include "core/control/control_file.h"
 #include "core/platform/private_directory.h"
+#include "tests/gui/support/patience.h"
 #include "tests/support/training_run.h"
 #include "ui/widgets/banner.h"
 
+// Fails when the condition has not come true by the time that the program has. Events are handled meanwhile.
+#define NS_WAIT_FOR(patience, condition)                                                        \
+  QVERIFY2(QTest::qWaitFor([&] { return static_cast<bool>(condition); }, (patience).left_ms()), \
+           "never "                                                                             \
+           "true")
+
 namespace neuroshard::test {
+
+// A trained directory that leaves a processor to others. Empty on success, else what went wrong.
+inline QByteArray prepare_for_app(TrainingLab& lab) {
+  const QByteArray problem = lab.prepare();
+  if (!problem.isEmpty()) return problem;
+  const ProcessResult set =
+      run_node({"settings", "set", "cpu_threads", "1", "--data-dir", lab.path("origin")});
+  return set.ok() ? QByteArray() : "settings set: " + set.text();
+}
+
+inline void kill_now(std::int64_t pid) {
+  QCOMPARE(QProcess::execute("kill", {"-9", QString::number(pid)}), 0);
+}
 
 class AppFixture {
  public:
   AppFixture() {
+    since_.start();
     // A clean desktop: nothing of the user's is read or written.
     for (const QString& name : QProcessEnvironment::systemEnvironment().keys()) {
       if (name.startsWith("NEUROSHARD_")) qunsetenv(name.toLatin1().constData());
     }
-    qputenv("XDG_RUNTIME_DIR", path("runtime").toUtf8());
-    QDir().mkpath(path("runtime"));
+    for (const auto& [name, folder] : private_folders(folder_.path())) {
+      QDir().mkpath(folder);
+      qputenv(name, folder.toUtf8());
+    }
     QFile::setPermissions(path("runtime"), QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
     // As main() does: others may not look into it.
     static_cast<void>(platform::make_private_directory(runtime().toStdString()).ok());
@@ -69,23 +94,20 @@ class AppFixture {
     limits.first_wait = std::chrono::milliseconds(100);
     app_ = std::make_unique<gui::Application>(*qApp, places(), arguments, clock_, gui::SessionSensorList{},
                                               limits);
+    QObject::connect(&app_->supervisor(), &gui::CoreSupervisor::status_changed, &app_->supervisor(),
+                     [this] { remember_phase(); });
     app_->start();
     return *app_;
   }
   gui::Application& app() { return *app_; }
   void stop_app() { app_.reset(); }
 
-  // A directory that is ready to train, without the assistant: wallet, limits and profile.
-  QByteArray prepare_data() {
-    for (const QStringList& words :
-         {QStringList{"wallet", "create", "--json"}, {"settings", "set", "cpu_threads", "2"}}) {
-      const ProcessResult result = run_node(words + QStringList{"--data-dir", data()});
-      if (!result.ok()) return result.text();
-    }
+  // A directory that is ready to train, as if the assistant had been through: a copy of the lab's.
+  void use_data_of(const TrainingLab& lab) {
+    std::filesystem::copy(lab.path("origin").toStdString(), data().toStdString(),
+                          std::filesystem::copy_options::recursive);
     gui::UserConfig config(places().config_file);
     config.set_data_directory(data(), gui::instance_of(data()));
-    config.set_text_folder(path("text"));
-    return {};
   }
 
   // What the core itself says, in a process of its own.
@@ -101,6 +123,39 @@ class AppFixture {
   }
   gui::CorePhase phase() { return app_->supervisor().status().phase; }
   std::int64_t core_pid() { return app_->supervisor().status().process.pid; }
+
+  QString pill() {
+    auto* pill = find<QAbstractButton>("state_pill");
+    return pill == nullptr ? QString() : pill->text();
+  }
+  // What is known when something went wrong, on standard error, uncut.
+  void tell() {
+    QStringList lines{"--- what the app saw", "phases: " + phases_.join(", ")};
+    if (app_) {
+      const gui::CoreStatus& status = app_->supervisor().status();
+      lines << QString("core: phase %1, ours %2, pid %3, crashes %4, said \"%5\", error \"%6\"")
+                   .arg(static_cast<int>(status.phase))
+                   .arg(status.ours)
+                   .arg(status.process.pid)
+                   .arg(status.crashes)
+                   .arg(status.said, QString::fromStdString(status.error.describe()));
+      lines << "pill: " + pill() << "banners: " + banners();
+      if (const auto view = snapshot()) {
+        lines << QString("snapshot: state %1, step %2, contributing %3, activity \"%4\"")
+                     .arg(QString::fromStdString(std::string(to_string(view->state))))
+                     .arg(view->training.step)
+                     .arg(view->contributing)
+                     .arg(QString::fromStdString(view->training.activity));
+        for (const auto& reason : view->pause_reasons)
+          lines << "  paused: " + QString::fromStdString(reason.text);
+        for (const auto& alert : view->alerts) lines << "  alert: " + QString::fromStdString(alert.message);
+      }
+    }
+    tell_lines(lines);
+    tell_end_of(runtime() + "/core-output.txt");
+    tell_end_of(data() + "/logs/neuroshardd.log");
+    tell_end_of(path("unplugged/logs/neuroshardd.log"));
+  }
 
   template <class Widget>
   Widget* find(const QString& name) {
@@ -132,7 +187,18 @@ class AppFixture {
   }
 
  private:
+  // When the life of the core turned, in milliseconds: where the time went.
+  void remember_phase() {
+    const int phase = static_cast<int>(app_->supervisor().status().phase);
+    if (phase == last_phase_) return;
+    last_phase_ = phase;
+    phases_ << QString("%1 at %2").arg(phase).arg(since_.elapsed());
+  }
+
   QTemporaryDir folder_;
+  QElapsedTimer since_;
+  QStringList phases_;
+  int last_phase_ = -1;
   SystemClock clock_;
   std::unique_ptr<gui::Application> app_;
 };

@@ -1,0 +1,108 @@
+// The app and cores that it did not start, or that are not of its version: which one is used, what is told,
+// and who is ended by Quit. A real core with a small network.
+#include <QtTest>
+
+#include "core/base/log.h"
+#include "core/control/service_module.h"
+#include "core/crypto/entropy.h"
+#include "core/storage/file_env.h"
+#include "tests/gui/support/app_fixture.h"
+#include "tests/support/fake_node.h"
+
+using namespace neuroshard;        // NOLINT
+using namespace neuroshard::test;  // NOLINT
+
+class TestAppCores : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void initTestCase();
+  void init() {
+    fixture_ = std::make_unique<AppFixture>();
+    fixture_->use_data_of(lab_);
+  }
+  void cleanup() {
+    if (QTest::currentTestFailed()) fixture_->tell();
+    fixture_.reset();
+  }
+  void a_core_of_another_version_is_told_what_to_do_data();
+  void a_core_of_another_version_is_told_what_to_do();
+  void a_core_of_somebody_else_goes_on_after_quit();
+  void an_app_that_died_leaves_the_core_and_the_next_knows_it();
+
+ private:
+  const Patience patience_;
+  TrainingLab lab_;
+  std::unique_ptr<AppFixture> fixture_;
+};
+
+void TestAppCores::initTestCase() {
+  const QByteArray problem = prepare_for_app(lab_);
+  QVERIFY2(problem.isEmpty(), problem.constData());
+}
+
+void TestAppCores::a_core_of_another_version_is_told_what_to_do_data() {
+  QTest::addColumn<int>("newer");
+  QTest::newRow("newer") << 1;
+  QTest::newRow("older") << -1;
+}
+
+void TestAppCores::a_core_of_another_version_is_told_what_to_do() {
+  QFETCH(int, newer);
+  const auto service = control::load_service();
+  QVERIFY2(service.ok(), service.ok() ? "" : service.error().message.c_str());
+  testing::FakeNode node;
+  const auto files = storage::make_posix_file_env();
+  crypto::SystemEntropy entropy;
+  const SystemClock clock;
+  NullLogger logger;
+  control::ServerOptions options;
+  options.data_directory = fixture_->data().toStdString();
+  options.runtime_directory = fixture_->runtime().toStdString();
+  options.build = "9.0.0";
+  options.speaks = {control::version.major + static_cast<std::uint32_t>(newer), 0};
+  const auto server = service->start_server(node, {*files, entropy, clock, logger}, options);
+  QVERIFY2(server.ok(), server.ok() ? "" : server.error().message.c_str());
+  fixture_->start();
+  NS_WAIT_FOR(patience_, fixture_->banners().contains("another version"));
+  QCOMPARE(fixture_->phase(), gui::CorePhase::WrongVersion);
+  QVERIFY(fixture_->pill().contains("Needs you"));
+  const std::string advice = fixture_->app().supervisor().status().error.describe();
+  QVERIFY2(fixture_->banners().contains(QString::fromStdString(advice)), qPrintable(fixture_->banners()));
+  QVERIFY2(fixture_->banners().contains("upgrade") || fixture_->banners().contains("newer"),
+           qPrintable(fixture_->banners()));
+  QVERIFY(node.commands().empty());
+}
+
+void TestAppCores::a_core_of_somebody_else_goes_on_after_quit() {
+  NodeProcess other({"run", "--data-dir", fixture_->data(), "--json"});
+  QVERIFY(other.next_line(patience_.left_ms()).has_value());
+  fixture_->start();
+  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
+  QVERIFY(!fixture_->app().supervisor().status().ours);
+  QCOMPARE(fixture_->core_pid(), other.pid());
+  QSignalSpy finished(&fixture_->app(), &gui::Application::finished);
+  fixture_->app().quit();
+  NS_WAIT_FOR(patience_, finished.count() == 1);
+  QVERIFY(other.running());
+  QCOMPARE(fixture_->core({"status"})["pid"].toInteger(), other.pid());
+}
+
+void TestAppCores::an_app_that_died_leaves_the_core_and_the_next_knows_it() {
+  fixture_->start();
+  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
+  const std::int64_t pid = fixture_->core_pid();
+  fixture_->stop_app();  // without quitting
+  QVERIFY(platform::find_process(pid).has_value());
+  fixture_->start();
+  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
+  QCOMPARE(fixture_->core_pid(), pid);
+  QVERIFY(fixture_->app().supervisor().status().ours);
+  QSignalSpy finished(&fixture_->app(), &gui::Application::finished);
+  fixture_->app().quit();
+  NS_WAIT_FOR(patience_, finished.count() == 1);
+  // Its end was waited for, not only its goodbye.
+  QVERIFY(!platform::find_process(pid).has_value());
+}
+
+QTEST_MAIN(TestAppCores)
+#include "test_app_cores.moc"

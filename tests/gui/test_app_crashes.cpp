@@ -1,0 +1,79 @@
+// The app when its core dies: killed, it is reported and started again, and training goes on; killed three
+// times, the core comes up in safe mode, and leaves it when it is told to. A real core with a small network.
+#include <QtTest>
+
+#include "tests/gui/support/app_fixture.h"
+
+using namespace neuroshard;        // NOLINT
+using namespace neuroshard::test;  // NOLINT
+
+class TestAppCrashes : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void initTestCase();
+  void init() { fixture_ = std::make_unique<AppFixture>(); }
+  void cleanup() {
+    if (QTest::currentTestFailed()) fixture_->tell();
+    fixture_.reset();
+  }
+  void a_killed_core_is_reported_and_started_again();
+  void three_crashes_lead_to_safe_mode();
+
+ private:
+  void start_running() {
+    fixture_->use_data_of(lab_);
+    fixture_->start();
+    NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
+  }
+  bool another_runs(std::int64_t than) {
+    return fixture_->phase() == gui::CorePhase::Running && fixture_->core_pid() != than;
+  }
+
+  const Patience patience_;
+  TrainingLab lab_;
+  std::unique_ptr<AppFixture> fixture_;
+};
+
+void TestAppCrashes::initTestCase() {
+  const QByteArray problem = prepare_for_app(lab_);
+  QVERIFY2(problem.isEmpty(), problem.constData());
+}
+
+void TestAppCrashes::a_killed_core_is_reported_and_started_again() {
+  start_running();
+  // The first step was made in the lab.
+  NS_WAIT_FOR(patience_, fixture_->step() >= 3);
+  const std::int64_t first = fixture_->core_pid();
+  kill_now(first);
+  NS_WAIT_FOR(patience_, fixture_->banners().contains("crashed"));
+  NS_WAIT_FOR(patience_, another_runs(first));
+  NS_WAIT_FOR(patience_, fixture_->banners().contains("started again"));
+  QVERIFY(fixture_->app().bridge().attached());
+  QVERIFY(!fixture_->app().supervisor().status().safe_mode);
+  // From the last checkpoint, and on.
+  NS_WAIT_FOR(patience_, fixture_->snapshot()->state == node::RunState::Training && fixture_->step() >= 3);
+  NS_WAIT_FOR(patience_, fixture_->pill().contains("Training"));
+}
+
+void TestAppCrashes::three_crashes_lead_to_safe_mode() {
+  start_running();
+  for (int i = 0; i < 3; ++i) {
+    const std::int64_t pid = fixture_->core_pid();
+    kill_now(pid);
+    NS_WAIT_FOR(patience_, another_runs(pid));
+  }
+  QVERIFY(fixture_->app().supervisor().status().safe_mode);
+  NS_WAIT_FOR(patience_, fixture_->snapshot()->safe_mode);
+  NS_WAIT_FOR(patience_, fixture_->banners().contains("Safe mode"));
+  NS_WAIT_FOR(patience_, fixture_->pill().contains("Safe mode"));
+  const QJsonObject status = fixture_->core({"status"});
+  QVERIFY(status["safe_mode"].toBool());
+  QVERIFY(status["state"].toString() != "training");
+  QVERIFY(fixture_->press_banner("Try normally again"));
+  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running && !fixture_->snapshot()->safe_mode);
+  QVERIFY2(!fixture_->banners().contains("Safe mode"), qPrintable(fixture_->banners()));
+  NS_WAIT_FOR(patience_, fixture_->snapshot()->state == node::RunState::Training);
+}
+
+QTEST_MAIN(TestAppCrashes)
+#include "test_app_crashes.moc"

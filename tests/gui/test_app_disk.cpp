@@ -1,0 +1,74 @@
+// The app when its data disk is not there: it asks for it, starts nothing anew, and goes on by itself when
+// the disk is back. A real core with a small network; a folder that is moved away stands for the disk.
+#include <QtTest>
+
+#include "tests/gui/support/app_fixture.h"
+#include "ui/wizard/setup_dialog.h"
+
+using namespace neuroshard;        // NOLINT
+using namespace neuroshard::test;  // NOLINT
+
+class TestAppDisk : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void initTestCase();
+  void init() { fixture_ = std::make_unique<AppFixture>(); }
+  void cleanup() {
+    if (QTest::currentTestFailed()) fixture_->tell();
+    fixture_.reset();
+  }
+  void a_missing_disk_is_asked_for();
+  void a_disk_that_goes_while_it_runs_is_asked_for();
+
+ private:
+  bool unplug() { return QDir().rename(fixture_->data(), fixture_->path("unplugged")); }
+  bool plug_in() { return QDir().rename(fixture_->path("unplugged"), fixture_->data()); }
+  bool asks() { return fixture_->banners().contains("disk is missing"); }
+
+  const Patience patience_;
+  TrainingLab lab_;
+  std::unique_ptr<AppFixture> fixture_;
+};
+
+void TestAppDisk::initTestCase() {
+  const QByteArray problem = prepare_for_app(lab_);
+  QVERIFY2(problem.isEmpty(), problem.constData());
+}
+
+void TestAppDisk::a_missing_disk_is_asked_for() {
+  fixture_->use_data_of(lab_);
+  QVERIFY(unplug());
+  fixture_->start();
+  NS_WAIT_FOR(patience_, asks());
+  QVERIFY(fixture_->pill().contains("Needs you"));
+  QVERIFY(fixture_->app().window().findChild<ui::SetupDialog*>() == nullptr);  // never a first run
+  QVERIFY(!QDir(fixture_->data()).exists());                                   // and nothing is begun anew
+  // The mount point alone is not the disk.
+  QVERIFY(QDir().mkpath(fixture_->data()));
+  QVERIFY(fixture_->press_banner("Look again"));
+  QVERIFY(!QTest::qWaitFor([this] { return !asks(); }, 300));
+  QCOMPARE(fixture_->phase(), gui::CorePhase::Closed);
+  QVERIFY(QDir(fixture_->data()).isEmpty());
+  QVERIFY(QDir().rmdir(fixture_->data()));
+  QVERIFY(plug_in());
+  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);  // by itself
+  QVERIFY(!asks());
+}
+
+void TestAppDisk::a_disk_that_goes_while_it_runs_is_asked_for() {
+  fixture_->use_data_of(lab_);
+  fixture_->start();
+  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
+  NS_WAIT_FOR(patience_, !fixture_->snapshot()->identity.instance_id.empty());
+  QVERIFY(unplug());
+  NS_WAIT_FOR(patience_, asks());
+  kill_now(fixture_->core_pid());
+  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Closed);  // not started without its data
+  QVERIFY(!QDir(fixture_->data()).exists());
+  QVERIFY(plug_in());
+  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
+  QVERIFY(!asks());
+}
+
+QTEST_MAIN(TestAppDisk)
+#include "test_app_disk.moc"
