@@ -33,6 +33,7 @@ struct Member::Source {
   std::string state = "not tried yet";
   Duration pause{0};
   bool tracker = false, busy = false;
+  std::uint64_t beats = 0;
   std::unique_ptr<TimerHandle> timer;
 };
 
@@ -206,6 +207,10 @@ void Member::beat(Source& source) {
   const net::Method method = source.tracker ? net::Method::TrackerHeartbeat : net::Method::Ping;
   ask(source, method, {}, call_patience, [this, &source](const Expected<Bytes>& answer) {
     if (answer.ok()) {
+      // Whom it knows changes; who knows few asks more often.
+      constexpr std::size_t few = 8;
+      constexpr std::uint64_t now_and_then = 6;
+      if (book_.size() < few || ++source.beats % now_and_then == 0) return fetch_peers(source);
       source.timer = later(options_.heartbeat, [this, &source] { beat(source); });
       return;
     }
@@ -216,8 +221,11 @@ void Member::beat(Source& source) {
 
 void Member::take_peers(const std::vector<net::NodeRecord>& records, std::vector<net::Contact> contacts) {
   const WallTime now = services_.clock.wall_now();
+  const bool alone = dht_->table().size() == 0;
+  if (!alone) contacts.clear();
   for (const net::NodeRecord& record : records) {
-    if (record.id() == id_ || !book_.put(record, now).ok()) continue;
+    const bool known = book_.find(record.id(), now) != nullptr;
+    if (record.id() == id_ || !book_.put(record, now).ok() || (known && !alone)) continue;
     for (const net::NodeEndpoint& at : record.endpoints) {
       const bool dialled = options_.one_lan || platform::globally_routable(at.endpoint.ip);
       if (at.reach == net::Reach::Direct && dialled) contacts.push_back({record.id(), at.endpoint});

@@ -22,6 +22,8 @@ void keep_callback_threads() {
   };
   auto* const call = new Call;  // for the life of the process
   call->channel = grpc::CreateChannel("", nullptr);
+  const grpc::Slice nothing;
+  call->request = grpc::ByteBuffer(&nothing, 1);
   grpc::GenericStub(call->channel)
       .UnaryCall(&call->context, "/", {}, &call->request, &call->reply, [](const grpc::Status&) {});
 }

@@ -22,6 +22,10 @@ Hash256 network_id() {
 
 struct Host {
   explicit Host(sim::World& world) : executor(world), bans(world.clock()) {}
+  ~Host() {
+    if (transport) transport->serve(nullptr);
+    member.reset();
+  }
   sim::HostExecutor executor;
   net::BanList bans;
   net::RefusalCounts refusals;
@@ -35,9 +39,7 @@ struct Host {
 class Village {
  public:
   explicit Village(double loss = 0) : network_(world, options(loss), 5) {}
-  ~Village() {
-    for (Host& host : hosts) host.member.reset();
-  }
+  ~Village() { hosts.clear(); }  // before what they stand on
 
   Host& add(const std::vector<Host*>& sources, bool tracker = false, bool listens = true) {
     hosts.emplace_back(world);
