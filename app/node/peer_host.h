@@ -1,0 +1,68 @@
+// What the network's commands share: a node's key, its executor, the transport, and (when asked for) its part
+// in a network, all with one life.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/node/command.h"
+#include "core/net/ban_list.h"
+#include "core/net/refusals.h"
+#include "core/rpc/grpc_transport.h"
+#include "core/swarm/member.h"
+
+namespace neuroshard::app {
+
+struct PeerHostOptions {
+  std::optional<platform::Endpoint> listen;  // nothing: it only dials
+  bool member = true;                        // takes part; else it only has connections
+  swarm::MemberOptions swarm;                // the port comes from `listen`
+};
+
+class PeerHost {
+ public:
+  // Errors: what load_module and make_grpc_transport say.
+  static Expected<std::unique_ptr<PeerHost>> start(crypto::KeyPair key, const Clock& clock,
+                                                   crypto::Entropy& entropy, Logger& logger,
+                                                   PeerHostOptions options);
+  ~PeerHost();
+  PeerHost(const PeerHost&) = delete;
+  PeerHost& operator=(const PeerHost&) = delete;
+
+  platform::Endpoint endpoint() const { return endpoint_; }
+  net::NodeId id() const { return id_; }
+  const net::RefusalCounts& refusals() const { return refusals_; }
+
+  // Everything below and what it leads to is the executor's: runs `task` there and waits for its end.
+  void run(const std::function<void()>& task);
+  swarm::Member& member() { return *member_; }
+  net::PeerTransport& transport() { return *transport_; }
+  Executor& executor() { return *executor_; }
+  const Clock& clock() const { return clock_; }
+  const crypto::KeyPair& key() const { return key_; }
+
+ private:
+  PeerHost(crypto::KeyPair key, const Clock& clock, Logger& logger);
+  Expected<void> open(const PeerHostOptions& options, std::uint64_t seed);
+
+  const crypto::KeyPair key_;
+  const net::NodeId id_;
+  const Clock& clock_;
+  Logger& logger_;
+  net::BanList bans_;
+  net::RefusalCounts refusals_;
+  platform::Endpoint endpoint_;
+  std::unique_ptr<rpc::GrpcTransport> transport_;
+  std::unique_ptr<swarm::Member> member_;
+  std::unique_ptr<Executor> executor_;
+};
+
+// "192.0.2.1:9000", "[2001:db8::1]:9000" or "host.example.org:9000" (looked up at once; the first address
+// counts), with "ID@" before it when the node there has to be this one.
+Expected<net::Dial> parse_dial(const std::string& text);
+Expected<std::vector<net::Dial>> parse_dials(const std::vector<std::string>& texts);
+
+}  // namespace neuroshard::app

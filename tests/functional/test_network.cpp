@@ -1,0 +1,146 @@
+// Real processes that find each other: a tracker and two nodes on the loopback interface; whom they know,
+// what the hash table holds, and that they go on when the tracker is gone.
+#include <QTemporaryDir>
+#include <QTest>
+
+#include "tests/support/process.h"
+
+using namespace neuroshard::test;  // NOLINT
+
+class TestNetwork : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void initTestCase();
+  void three_processes_are_a_network();
+  void questions_say_what_is_missing();
+  void solo_stays_alone();
+  void another_network_is_not_joined();
+
+ private:
+  QString path(const QString& name) const { return folder_.filePath(name); }
+  QTemporaryDir folder_;
+};
+
+namespace {
+
+// The first object on standard output that has this key.
+QJsonObject wait_for_object(NodeProcess& process, const QString& key, int timeout_ms = 60'000) {
+  const QDeadlineTimer deadline(timeout_ms);
+  while (!deadline.hasExpired()) {
+    const auto line = process.next_line(static_cast<int>(deadline.remainingTime()));
+    if (!line) break;
+    const QJsonObject object = QJsonDocument::fromJson(*line).object();
+    if (object.contains(key)) return object;
+  }
+  return {};
+}
+
+// The nodes that somebody knows.
+QList<QJsonObject> peers(const QString& profile, const QString& at) {
+  const ProcessResult result = run_node({"peers", "--json", "--lan", "--profile", profile, "--at", at});
+  return result.ok() ? json_lines(result.out) : QList<QJsonObject>();
+}
+
+}  // namespace
+
+void TestNetwork::initTestCase() {
+  QVERIFY(folder_.isValid());
+  for (const char* name : {"village", "town"}) {
+    const ProcessResult made = run_node(
+        {"network", "create", "--from", "devnet", "--name", name, "--out", path(QString(name) + ".json")});
+    QVERIFY2(made.ok(), made.text().constData());
+  }
+}
+
+void TestNetwork::three_processes_are_a_network() {
+  const QString village = path("village.json");
+  NodeProcess tracker(
+      {"tracker", "--json", "--profile", village, "--address", "127.0.0.1", "--port", "0", "--lan"});
+  const QJsonObject ready = wait_for_object(tracker, "ready");
+  QVERIFY2(!ready.isEmpty(), tracker.errors_so_far().constData());
+  const QString tracker_at = ready["id"].toString() + "@" + ready["address"].toString();
+
+  const auto arguments = [&](const QString& directory) {
+    return QStringList{"run",        "--json",    "--data-dir", path(directory), "--profile",
+                       village,      "--tracker", tracker_at,   "--p2p-address", "127.0.0.1",
+                       "--p2p-port", "0",         "--lan"};
+  };
+  NodeProcess a(arguments("a")), b(arguments("b"));
+  const QJsonObject at_a = wait_for_object(a, "peers"), at_b = wait_for_object(b, "peers");
+  QVERIFY2(!at_a.isEmpty(), a.errors_so_far().constData());
+  QVERIFY2(!at_b.isEmpty(), b.errors_so_far().constData());
+  const QString id_a = at_a["id"].toString(), id_b = at_b["id"].toString();
+  QVERIFY(id_a.size() == 64 && id_a != id_b);
+
+  QTRY_COMPARE_WITH_TIMEOUT(peers(village, tracker_at).size(), 2, 60'000);
+  QStringList known;
+  for (const QJsonObject& node : peers(village, tracker_at)) known += node["id"].toString();
+  QVERIFY(known.contains(id_a) && known.contains(id_b));
+  // They know each other, and say so themselves.
+  const QString a_itself = id_a + "@" + at_a["address"].toString();
+  QTRY_COMPARE_WITH_TIMEOUT(peers(village, a_itself).size(), 1, 60'000);
+  QCOMPARE(peers(village, a_itself).first()["id"].toString(), id_b);
+
+  const ProcessResult put = run_node({"dht", "put", "/values/greeting", "good morning", "--json", "--lan",
+                                      "--profile", village, "--at", a_itself});
+  QVERIFY2(put.ok(), put.text().constData());
+  QCOMPARE(json_lines(put.out).value(0)["stored"].toInt(), 2);
+
+  tracker.kill_now();  // nobody needs it any more
+  const QString b_itself = id_b + "@" + at_b["address"].toString();
+  const ProcessResult get =
+      run_node({"dht", "get", "/values/greeting", "--json", "--lan", "--profile", village, "--at", b_itself});
+  QVERIFY2(get.ok(), get.text().constData());
+  QCOMPARE(json_lines(get.out).value(0)["text"].toString(), QString("good morning"));
+  const ProcessResult record =
+      run_node({"dht", "get", "/nodes/" + id_a, "--json", "--lan", "--profile", village, "--at", b_itself});
+  QVERIFY2(record.ok(), record.text().constData());
+  QCOMPARE(json_lines(record.out).size(), 1);
+
+  for (NodeProcess* node : {&a, &b}) {
+    node->terminate();
+    const ProcessResult stopped = node->finish();
+    QVERIFY2(!stopped.crashed && !stopped.timed_out, stopped.text().constData());
+  }
+}
+
+void TestNetwork::questions_say_what_is_missing() {
+  const ProcessResult nothing = run_node({"peers"});
+  QVERIFY(!nothing.ok());
+  QVERIFY2(nothing.err.contains("--profile"), nothing.text().constData());
+  const ProcessResult nobody = run_node({"peers", "--profile", path("village.json")});
+  QVERIFY2(nobody.err.contains("--at"), nobody.text().constData());
+  const ProcessResult dead = run_node({"peers", "--profile", path("village.json"), "--at", "127.0.0.1:1"});
+  QVERIFY(!dead.ok());
+  QVERIFY2(dead.err.contains("can't be reached"), dead.text().constData());
+  const ProcessResult wrong =
+      run_node({"dht", "get", "/nowhere", "--profile", path("village.json"), "--at", "127.0.0.1:1"});
+  QVERIFY2(wrong.err.contains("is not a path of the table"), wrong.text().constData());
+  const ProcessResult address = run_node({"peers", "--profile", path("village.json"), "--at", "somewhere"});
+  QVERIFY2(address.err.contains("\"somewhere\""), address.text().constData());
+  const ProcessResult name =
+      run_node({"peers", "--profile", path("village.json"), "--at", "nobody.invalid:9000"});
+  QVERIFY2(name.err.contains("nobody.invalid"), name.text().constData());
+}
+
+void TestNetwork::solo_stays_alone() {
+  const ProcessResult result =
+      run_node({"run", "--data-dir", path("solo"), "--profile", "solo", "--p2p-port", "0"});
+  QVERIFY(!result.ok());
+  QVERIFY2(result.err.contains("the network solo has no peers"), result.text().constData());
+}
+
+void TestNetwork::another_network_is_not_joined() {
+  NodeProcess tracker({"tracker", "--json", "--profile", path("village.json"), "--address", "127.0.0.1",
+                       "--port", "0", "--lan"});
+  const QString at = wait_for_object(tracker, "ready")["address"].toString();
+  QVERIFY(!at.isEmpty());
+  const ProcessResult other = run_node({"peers", "--profile", path("town.json"), "--at", at});
+  QVERIFY(!other.ok());
+  QVERIFY2(other.err.contains("another network"), other.text().constData());
+  tracker.terminate();
+  QVERIFY(tracker.finish().ok());
+}
+
+QTEST_GUILESS_MAIN(TestNetwork)
+#include "test_network.moc"

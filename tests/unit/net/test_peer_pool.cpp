@@ -1,0 +1,204 @@
+// The pool of connections, on the simulated network: shared, bounded, given up when idle, and patient with
+// the dead.
+#include <QtTest>
+
+#include "core/net/peer_pool.h"
+#include "core/sim/transport.h"
+
+using namespace neuroshard;
+using namespace neuroshard::net;
+
+namespace {
+
+constexpr auto method = static_cast<Method>(60'000);
+constexpr Duration second = std::chrono::seconds(1);
+
+NodeId id_of(std::uint8_t number) {
+  NodeId id{};
+  id.fill(number);
+  return id;
+}
+
+Contact contact_of(std::uint8_t number) {
+  return {id_of(number), {platform::IpAddress::v4(11, 0, 0, number), 9000}};
+}
+
+struct Echo final : PeerService {
+  void on_call(const Caller&, Method, Bytes request, Respond respond) override {
+    ++calls;
+    if (silent)
+      kept.push_back(std::move(respond));
+    else
+      respond(std::move(request));
+  }
+  void on_stream(const Caller&, Method, std::shared_ptr<PeerStream>) override {}
+  int calls = 0;
+  bool silent = false;
+  std::vector<Respond> kept;
+};
+
+struct World {
+  World() { bans = std::make_unique<BanList>(world.clock()); }
+  sim::SimTransport& add(std::uint8_t number) {
+    executors.push_back(std::make_unique<sim::HostExecutor>(world));
+    const Contact contact = contact_of(number);
+    transports.push_back(std::make_unique<sim::SimTransport>(
+        sim::TransportServices{world, network, population, *bans, refusals}, *executors.back(), contact.id,
+        contact.endpoint, sim::Nat::None, Hello{}));
+    transports.back()->serve(&echo);
+    return *transports.back();
+  }
+  std::optional<Expected<Bytes>> call(PeerPool& pool, std::uint8_t to, Bytes request = {1}) {
+    std::optional<Expected<Bytes>> answer;
+    pool.call(contact_of(to), method, std::move(request), 5 * second,
+              [&](Expected<Bytes> result) { answer.emplace(std::move(result)); });
+    world.run_until([&] { return answer.has_value(); }, world.now() + std::chrono::minutes(1));
+    return answer;
+  }
+
+  sim::World world;
+  sim::Network network{world, {}, 3};
+  sim::Population population;
+  std::unique_ptr<BanList> bans;
+  RefusalCounts refusals;
+  Echo echo;
+  std::vector<std::unique_ptr<sim::HostExecutor>> executors;
+  std::vector<std::unique_ptr<sim::SimTransport>> transports;
+};
+
+}  // namespace
+
+class TestPeerPool : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void calls_share_a_connection();
+  void an_idle_connection_is_given_up();
+  void the_dead_are_not_dialled_again_at_once();
+  void a_peer_that_comes_back_is_found();
+  void what_waits_is_bounded();
+  void peers_are_bounded();
+  void deadlines_grow_with_bytes();
+  void bans_end_and_are_bounded();
+};
+
+void TestPeerPool::calls_share_a_connection() {
+  World w;
+  PeerPool pool(w.add(1), *w.executors[0], w.world.clock());
+  w.add(2);
+  int answers = 0;
+  for (int i = 0; i < 20; ++i) {
+    pool.call(contact_of(2), method, {7}, 5 * second,
+              [&](const Expected<Bytes>& answer) { answers += answer.ok(); });
+  }
+  QVERIFY(w.world.run_until([&] { return answers == 20; }, w.world.now() + 10 * second));
+  QCOMPARE(w.network.counters().handshakes, 1u);
+  const auto view = pool.peers();
+  QCOMPARE(view.size(), std::size_t(1));
+  QVERIFY(view[0].connected && view[0].id == id_of(2));
+  QCOMPARE(view[0].calls, 20u);
+  QVERIFY(view[0].round_trip && *view[0].round_trip > std::chrono::milliseconds(1));
+}
+
+void TestPeerPool::an_idle_connection_is_given_up() {
+  World w;
+  PeerPool pool(w.add(1), *w.executors[0], w.world.clock());
+  w.add(2);
+  QVERIFY(w.call(pool, 2)->ok());
+  w.world.run_for(50 * second);
+  QCOMPARE(pool.connections(), std::size_t(1));
+  w.world.run_for(40 * second);
+  QCOMPARE(pool.connections(), std::size_t(0));
+  QVERIFY(w.call(pool, 2)->ok());
+  w.world.run_for(std::chrono::minutes(10));
+  QVERIFY(pool.peers().empty());  // and forgotten
+}
+
+void TestPeerPool::the_dead_are_not_dialled_again_at_once() {
+  World w;
+  PeerPool pool(w.add(1), *w.executors[0], w.world.clock());
+  QCOMPARE(w.call(pool, 9)->error().code, ErrorCode::Timeout);
+  const auto dials = w.network.counters().calls;
+  for (int i = 0; i < 10; ++i) QVERIFY(!w.call(pool, 9)->ok());
+  QCOMPARE(w.network.counters().calls, dials);
+  w.world.run_for(2 * second);
+  QVERIFY(!w.call(pool, 9)->ok());
+  QCOMPARE(w.network.counters().calls, dials + 1);
+  w.world.run_for(std::chrono::milliseconds(1500));  // the pause has doubled
+  QVERIFY(!w.call(pool, 9)->ok());
+  QCOMPARE(w.network.counters().calls, dials + 1);
+}
+
+void TestPeerPool::a_peer_that_comes_back_is_found() {
+  World w;
+  PeerPool pool(w.add(1), *w.executors[0], w.world.clock());
+  sim::SimTransport& other = w.add(2);
+  QVERIFY(w.call(pool, 2)->ok());
+  w.network.set_online(other.host(), false);
+  QCOMPARE(w.call(pool, 2)->error().code, ErrorCode::Timeout);
+  QCOMPARE(pool.connections(), std::size_t(0));
+  w.network.set_online(other.host(), true);
+  QVERIFY(w.call(pool, 2)->ok());
+  QCOMPARE(pool.peers()[0].failures, 1u);
+}
+
+void TestPeerPool::what_waits_is_bounded() {
+  World w;
+  PeerPool pool(w.add(1), *w.executors[0], w.world.clock());
+  w.add(2);
+  w.echo.silent = true;
+  int exhausted = 0, timeouts = 0;
+  const auto count = [&](const Expected<Bytes>& answer) {
+    ++(answer.error().code == ErrorCode::Exhausted ? exhausted : timeouts);
+  };
+  for (int i = 0; i < 50; ++i) pool.call(contact_of(2), method, {1}, second, count);
+  w.world.run_for(10 * second);
+  QCOMPARE(timeouts, 24);        // under way
+  QCOMPARE(exhausted, 50 - 24);  // 18 did not even wait for the connection
+  QCOMPARE(w.echo.calls, 24);
+}
+
+void TestPeerPool::peers_are_bounded() {
+  World w;
+  PoolLimits limits;
+  limits.peers = 3;
+  PeerPool pool(w.add(1), *w.executors[0], w.world.clock(), limits);
+  for (std::uint8_t i = 2; i <= 6; ++i) {
+    w.add(i);
+    QVERIFY(w.call(pool, i)->ok());
+    w.world.run_for(second);
+  }
+  QCOMPARE(pool.peers().size(), std::size_t(3));
+  for (const PeerView& view : pool.peers()) QVERIFY(view.id != id_of(2) && view.id != id_of(3));
+}
+
+void TestPeerPool::deadlines_grow_with_bytes() {
+  QCOMPARE(call_deadline(Duration(0), 0, 0), least_deadline);
+  QCOMPARE(call_deadline(3 * second, 0, 0), 3 * second);
+  // 1 MB at 20 Mbit/s takes 0.4 s: it must fit.
+  QVERIFY(call_deadline(Duration(0), 1'000'000, 0) > std::chrono::milliseconds(400));
+  QVERIFY(call_deadline(second, max_message_bytes, max_message_bytes) > std::chrono::seconds(60));
+}
+
+void TestPeerPool::bans_end_and_are_bounded() {
+  ManualClock clock;
+  BanList bans(clock);
+  bans.ban(id_of(1), 10 * second, "it lied");
+  QCOMPARE(*bans.reason(id_of(1)), std::string("it lied"));
+  QVERIFY(!bans.reason(id_of(2)));
+  clock.advance(10 * second);
+  QVERIFY(!bans.reason(id_of(1)));
+  for (std::uint32_t i = 0; i < BanList::max_bans + 100; ++i) {
+    NodeId id{};
+    store_le(id.data(), i);
+    bans.ban(id, second * (i + 1), "x");
+  }
+  QCOMPARE(bans.all().size(), BanList::max_bans);
+  NodeId last{};
+  store_le(last.data(), std::uint32_t(BanList::max_bans + 99));
+  QVERIFY(bans.reason(last));
+  bans.lift(last);
+  QVERIFY(!bans.reason(last));
+}
+
+QTEST_GUILESS_MAIN(TestPeerPool)
+#include "test_peer_pool.moc"
