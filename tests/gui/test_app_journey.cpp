@@ -55,7 +55,7 @@ class TestAppJourney : public QObject {
     if (!step.isEmpty()) said_[step["step"].toInteger()] = step["loss"].toDouble();
   }
 
-  const Patience patience_;
+  const Patience patience_{110'000};  // half a minute; several times that when much else runs
   std::unique_ptr<AppFixture> fixture_;
   std::vector<std::pair<QString, QString>> start_pills_;  // word and tone, until the core answered
   QMap<qint64, double> said_;                             // losses by step, as the core's JSON has them

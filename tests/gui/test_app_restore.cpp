@@ -21,7 +21,7 @@ class TestAppRestore : public QObject {
   void a_checkpoint_is_restored();
 
  private:
-  const Patience patience_;
+  const Patience patience_{110'000};  // half a minute; several times that when much else runs
   // The shape of "solo".
   TrainingLab lab_{{{"layers", "6"},
                     {"hidden", "256"},

@@ -92,6 +92,7 @@ class AppFixture {
     app_.reset();
     gui::SupervisorLimits limits;
     limits.first_wait = std::chrono::milliseconds(100);
+    limits.stop_limit = std::chrono::seconds(60);  // a last checkpoint on a busy disk
     app_ = std::make_unique<gui::Application>(*qApp, places(), arguments, clock_, gui::SessionSensorList{},
                                               limits);
     QObject::connect(&app_->supervisor(), &gui::CoreSupervisor::status_changed, &app_->supervisor(),

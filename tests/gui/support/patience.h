@@ -13,15 +13,16 @@
 
 namespace neuroshard::test {
 
-// ctest ends a program after a minute without a word: its own waiting ends before, so that it can say what it
+// ctest ends a program after its time without a word: its own waiting ends before, so that it can say what it
 // waited for. One for a program, however many waits there are.
 class Patience {
  public:
+  explicit Patience(int whole_ms = 52'000) : end_(whole_ms) {}  // of ctest's minute
   int left_ms() const { return static_cast<int>(std::max<qint64>(least_ms, end_.remainingTime())); }
 
  private:
-  static constexpr int whole_ms = 52'000, least_ms = 500;
-  QDeadlineTimer end_{whole_ms};
+  static constexpr int least_ms = 500;
+  QDeadlineTimer end_;
 };
 
 // The variables that name a user's folders, all below this one.
