@@ -23,6 +23,7 @@ class TestTurnClient : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void initTestCase();
+  void cleanupTestCase();
   void a_peer_reaches_the_relayed_address();
   void the_relayed_address_reaches_a_peer();
   void a_peer_without_permission_is_not_let_in();
@@ -62,13 +63,20 @@ void TestTurnClient::initTestCase() {
   server_ = free_port;
   coturn_.setStandardOutputFile(folder_.filePath("log"));
   coturn_.setProcessChannelMode(QProcess::MergedChannels);
-  coturn_.start(
-      program, {"-n", "--listening-ip=127.0.0.1", "--relay-ip=127.0.0.1", "--no-tls", "--no-dtls", "--no-cli",
-                "--lt-cred-mech", "--user=nsd:secret", "--realm=nsd.test", "--allow-loopback-peers",
-                "--log-file=stdout", "--simple-log", QString("--listening-port=%1").arg(server_.port),
-                "--userdb=" + folder_.filePath("db"), "--pidfile=" + folder_.filePath("pid")});
+  // Ends with this program, however that ends.
+  coturn_.start("setpriv",
+                {"--pdeathsig", "KILL", program, "-n", "--listening-ip=127.0.0.1", "--relay-ip=127.0.0.1",
+                 "--no-tls", "--no-dtls", "--no-cli", "--lt-cred-mech", "--user=nsd:secret",
+                 "--realm=nsd.test", "--allow-loopback-peers", "--log-file=stdout", "--simple-log",
+                 QString("--listening-port=%1").arg(server_.port), "--userdb=" + folder_.filePath("db"),
+                 "--pidfile=" + folder_.filePath("pid")});
   QVERIFY(coturn_.waitForStarted(10'000));
   QTRY_VERIFY_WITH_TIMEOUT(dial_until(io_, server_, {}, io_.now() + generous).ok(), 30'000);
+}
+
+void TestTurnClient::cleanupTestCase() {
+  coturn_.kill();
+  coturn_.waitForFinished(10'000);
 }
 
 void TestTurnClient::a_peer_reaches_the_relayed_address() {
