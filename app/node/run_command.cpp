@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "app/node/event_queue.h"
@@ -85,7 +86,6 @@ Expected<std::unique_ptr<PeerHost>> join_network(const RunFlags& flags,
       platform::Endpoint{ip, flags.p2p_port.value_or(static_cast<std::uint16_t>(known.p2p_port))};
   options.swarm.network_id = directory.network_id();
   options.swarm.program = program_version();
-  options.swarm.one_lan = flags.lan;
   for (const std::string& text : of_profile) {
     // A name that is not known now must not keep the node from starting.
     const auto dial = parse_dial(text);
@@ -94,6 +94,12 @@ Expected<std::unique_ptr<PeerHost>> join_network(const RunFlags& flags,
     else
       logger.warning("swarm", dial.error().describe());
   }
+  // Where all who are named have private addresses (devnet), it is a network of one's own.
+  options.swarm.one_lan =
+      flags.lan ||
+      (!sources.empty() && std::none_of(sources.begin(), sources.end(), [](const net::Dial& dial) {
+        return platform::globally_routable(dial.endpoint.ip);
+      }));
   options.swarm.sources = std::move(sources);
   const auto start = [&] {
     Hash256 seed = directory.node_key().seed();

@@ -108,7 +108,7 @@ void TestNetwork::questions_say_what_is_missing() {
   const ProcessResult nothing = run_node({"peers"});
   QVERIFY(!nothing.ok());
   QVERIFY2(nothing.err.contains("--profile"), nothing.text().constData());
-  const ProcessResult nobody = run_node({"peers", "--profile", path("village.json")});
+  const ProcessResult nobody = run_node({"peers", "--profile", "mainnet"});  // it names nobody
   QVERIFY2(nobody.err.contains("--at"), nobody.text().constData());
   const ProcessResult dead = run_node({"peers", "--profile", path("village.json"), "--at", "127.0.0.1:1"});
   QVERIFY(!dead.ok());

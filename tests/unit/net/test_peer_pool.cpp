@@ -83,7 +83,8 @@ class TestPeerPool : public QObject {
 
 void TestPeerPool::calls_share_a_connection() {
   World w;
-  PeerPool pool(w.add(1), *w.executors[0], w.world.clock());
+  sim::SimTransport& own = w.add(1);
+  PeerPool pool(own, *w.executors[0], w.world.clock());
   w.add(2);
   int answers = 0;
   for (int i = 0; i < 20; ++i) {
@@ -101,7 +102,8 @@ void TestPeerPool::calls_share_a_connection() {
 
 void TestPeerPool::an_idle_connection_is_given_up() {
   World w;
-  PeerPool pool(w.add(1), *w.executors[0], w.world.clock());
+  sim::SimTransport& own = w.add(1);
+  PeerPool pool(own, *w.executors[0], w.world.clock());
   w.add(2);
   QVERIFY(w.call(pool, 2)->ok());
   w.world.run_for(50 * second);
@@ -115,7 +117,8 @@ void TestPeerPool::an_idle_connection_is_given_up() {
 
 void TestPeerPool::the_dead_are_not_dialled_again_at_once() {
   World w;
-  PeerPool pool(w.add(1), *w.executors[0], w.world.clock());
+  sim::SimTransport& own = w.add(1);
+  PeerPool pool(own, *w.executors[0], w.world.clock());
   QCOMPARE(w.call(pool, 9)->error().code, ErrorCode::Timeout);
   const auto dials = w.network.counters().calls;
   for (int i = 0; i < 10; ++i) QVERIFY(!w.call(pool, 9)->ok());
@@ -130,7 +133,8 @@ void TestPeerPool::the_dead_are_not_dialled_again_at_once() {
 
 void TestPeerPool::a_peer_that_comes_back_is_found() {
   World w;
-  PeerPool pool(w.add(1), *w.executors[0], w.world.clock());
+  sim::SimTransport& own = w.add(1);
+  PeerPool pool(own, *w.executors[0], w.world.clock());
   sim::SimTransport& other = w.add(2);
   QVERIFY(w.call(pool, 2)->ok());
   w.network.set_online(other.host(), false);
@@ -143,7 +147,8 @@ void TestPeerPool::a_peer_that_comes_back_is_found() {
 
 void TestPeerPool::what_waits_is_bounded() {
   World w;
-  PeerPool pool(w.add(1), *w.executors[0], w.world.clock());
+  sim::SimTransport& own = w.add(1);
+  PeerPool pool(own, *w.executors[0], w.world.clock());
   w.add(2);
   w.echo.silent = true;
   int exhausted = 0, timeouts = 0;
@@ -161,7 +166,8 @@ void TestPeerPool::peers_are_bounded() {
   World w;
   PoolLimits limits;
   limits.peers = 3;
-  PeerPool pool(w.add(1), *w.executors[0], w.world.clock(), limits);
+  sim::SimTransport& own = w.add(1);
+  PeerPool pool(own, *w.executors[0], w.world.clock(), limits);
   for (std::uint8_t i = 2; i <= 6; ++i) {
     w.add(i);
     QVERIFY(w.call(pool, i)->ok());
