@@ -53,7 +53,9 @@ AboutDialog::AboutDialog(const Theme& theme, const QString& app_version, const Q
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
   column->addWidget(buttons);
-  setMinimumWidth(460);
+  constexpr int width = 480;
+  setMinimumWidth(width);
+  resize(width, column->heightForWidth(width));
 }
 
 }  // namespace neuroshard::ui

@@ -111,7 +111,8 @@ QWidget* PlaygroundPage::build_talk() {
 
 QWidget* PlaygroundPage::build_side() {
   auto* side = new QWidget;
-  side->setFixedWidth(248);
+  side->setMinimumWidth(248);
+  side->setSizePolicy(QSizePolicy::Maximum, QSizePolicy::Preferred);  // as wide as its fields need
   auto* column = new QVBoxLayout(side);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(2 * grid_step);

@@ -51,7 +51,9 @@ QString PseudoTranslator::translate(const char* context, const char* source, con
   if (std::strcmp(source, "QT_LAYOUT_DIRECTION") == 0)
     return mirrored_ ? QStringLiteral("RTL") : QStringLiteral("LTR");
   const QString english = english_.translate(context, source, disambiguation, n);
-  return pseudo(english.isEmpty() ? QString::fromUtf8(source) : english);
+  const QString text = pseudo(english.isEmpty() ? QString::fromUtf8(source) : english);
+  // A mark makes it a text from right to left, as one of such a language is: labels align by their text.
+  return mirrored_ ? QChar(0x200f) + text : text;
 }
 
 std::vector<Language> languages() {

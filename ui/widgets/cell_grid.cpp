@@ -96,8 +96,7 @@ void CellGrid::paintEvent(QPaintEvent*) {
     const QRectF title = rtl ? QRectF(width() - title_width(), top, title_width(), cell_height - gap)
                              : QRectF(0, top, title_width() - 8, cell_height - gap);
     painter.setPen(theme_.color(Token::TextMuted));
-    painter.drawText(title, static_cast<int>(Qt::AlignVCenter | (rtl ? Qt::AlignRight : Qt::AlignLeft)),
-                     content_.rows[row]);
+    painter.drawText(title, static_cast<int>(Qt::AlignVCenter | Qt::AlignLeft), content_.rows[row]);
     for (int column = 0; column < content_.columns.size(); ++column) {
       const GridCell* one = cell(row, column);
       if (one == nullptr) continue;

@@ -18,6 +18,14 @@ QString share_text(const SharePart& part, double total) {
   return total > 0 ? Format::percent(part.value / total) : Format::dash();
 }
 
+// Of the column of shares.
+double share_width(const std::vector<SharePart>& parts, const QFontMetricsF& metrics) {
+  double widest = 0;
+  for (const SharePart& part : parts)
+    widest = std::max(widest, tabular_width(share_text(part, sum_of(parts)), metrics));
+  return widest + gap;
+}
+
 }  // namespace
 
 double sum_of(const std::vector<SharePart>& parts) {
@@ -61,11 +69,11 @@ QSize ShareLegend::sizeHint() const {
 
 QSize ShareLegend::minimumSizeHint() const {
   const QFontMetricsF metrics(font());
+  const double shares = share_width(parts_, metrics);
   double widest = 0;
   for (const SharePart& part : parts_)
-    widest = std::max(widest, dot + gap + metrics.horizontalAdvance(part.name) +
-                                  tabular_width(part.text, metrics) +
-                                  metrics.horizontalAdvance(QStringLiteral("100 %")) + 4 * gap);
+    widest = std::max(widest, dot + 3 * gap + metrics.horizontalAdvance(part.name) +
+                                  tabular_width(part.text, metrics) + shares);
   return {static_cast<int>(std::ceil(widest)), line_height * static_cast<int>(parts_.size())};
 }
 
@@ -73,9 +81,9 @@ void ShareLegend::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.setRenderHint(QPainter::Antialiasing);
   const QFontMetricsF metrics(font());
-  const double total = sum_of(parts_), share_width = metrics.horizontalAdvance(QStringLiteral("100 %")) + 12;
+  const double total = sum_of(parts_), shares = share_width(parts_, metrics);
   const bool rtl = layoutDirection() == Qt::RightToLeft;
-  const Qt::Alignment near = rtl ? Qt::AlignRight : Qt::AlignLeft, far = rtl ? Qt::AlignLeft : Qt::AlignRight;
+  const Qt::Alignment far = rtl ? Qt::AlignLeft : Qt::AlignRight;
   // A rectangle that is written for left to right, where it belongs.
   const auto place = [this, rtl](QRectF rect) {
     if (rtl) rect.moveLeft(width() - rect.right());
@@ -88,10 +96,10 @@ void ShareLegend::paintEvent(QPaintEvent*) {
     painter.setBrush(theme_.series(static_cast<int>(i)));
     painter.drawRoundedRect(place({0, top + (line_height - dot) / 2.0, dot, dot}), 3, 3);
     painter.setPen(theme_.color(Token::Text));
+    // The painter turns left and right itself where the language does.
     painter.drawText(place(QRectF(dot + gap, top, width() - dot - gap, line_height)),
-                     static_cast<int>(Qt::AlignVCenter | near), part.name);
-    draw_tabular(painter, place({0, top, width() - share_width, line_height}), far | Qt::AlignVCenter,
-                 part.text);
+                     static_cast<int>(Qt::AlignVCenter | Qt::AlignLeft), part.name);
+    draw_tabular(painter, place({0, top, width() - shares, line_height}), far | Qt::AlignVCenter, part.text);
     painter.setPen(theme_.color(Token::TextMuted));
     draw_tabular(painter, place({0, top, static_cast<double>(width()), line_height}), far | Qt::AlignVCenter,
                  share_text(part, total));

@@ -131,10 +131,9 @@ void TabularDelegate::paint(QPainter* painter, const QStyleOptionViewItem& optio
     draw_tabular(*painter, room, (rtl ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter, cell.text);
   } else {
     const QFontMetrics metrics(cell.font);
-    painter->drawText(
-        room,
-        static_cast<int>(Qt::AlignVCenter | (rtl ? Qt::AlignRight : Qt::AlignLeft) | Qt::TextSingleLine),
-        metrics.elidedText(cell.text, cell.textElideMode, room.width()));
+    // The painter turns left and right itself where the language does.
+    painter->drawText(room, static_cast<int>(Qt::AlignVCenter | Qt::AlignLeft | Qt::TextSingleLine),
+                      metrics.elidedText(cell.text, cell.textElideMode, room.width()));
   }
   if (cell.state.testFlag(QStyle::State_HasFocus)) {
     painter->setPen(palette.color(QPalette::Link));

@@ -43,6 +43,9 @@ void draw_tabular(QPainter& painter, const QRectF& rect, Qt::Alignment alignment
   const QFontMetricsF metrics(painter.font());
   const qreal cell = digit_width(metrics);
   const qreal width = tabular_width(text, metrics);
+  // Numbers with their units run from left to right in every language; piece by piece they would be turned.
+  const Qt::LayoutDirection direction = painter.layoutDirection();
+  painter.setLayoutDirection(Qt::LeftToRight);
   qreal x = rect.left();
   if (alignment.testFlag(Qt::AlignRight)) x = rect.right() - width;
   if (alignment.testFlag(Qt::AlignHCenter)) x = rect.center().x() - width / 2;
@@ -55,6 +58,7 @@ void draw_tabular(QPainter& painter, const QRectF& rect, Qt::Alignment alignment
     painter.drawText(QPointF(digit ? x + (cell - advance) / 2 : x, y), piece);
     x += digit ? cell : advance;
   });
+  painter.setLayoutDirection(direction);
 }
 
 NumberLabel::NumberLabel(const Theme& theme, int pixel_size, QWidget* parent)

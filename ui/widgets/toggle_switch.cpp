@@ -93,8 +93,7 @@ void ToggleSwitch::paintEvent(QPaintEvent*) {
   const QRectF text =
       rtl ? QRectF(frame, 0, width() - track_width - gap - 2 * frame, height())
           : QRectF(frame + track_width + gap, 0, width() - track_width - gap - 2 * frame, height());
-  painter.drawText(text, static_cast<int>(Qt::AlignVCenter | (rtl ? Qt::AlignRight : Qt::AlignLeft)),
-                   this->text());
+  painter.drawText(text, static_cast<int>(Qt::AlignVCenter | Qt::AlignLeft), this->text());
   if (hasFocus()) {
     painter.setPen(QPen(theme_.color(Token::Focus), 2));
     painter.setBrush(Qt::NoBrush);
