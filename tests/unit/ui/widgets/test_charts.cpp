@@ -169,6 +169,42 @@ class ChartsTest : public QObject {
     QCOMPARE(bytes_of(folder.filePath("things.csv")),
              QByteArray("Name,Value\r\n'=SUM(A1),1\r\n\"a, quoted\",1\r\nb,1\r\n"));
   }
+  // From right to left a cell's text begins at its right edge, and a legend's name beside its colour.
+  void text_begins_where_the_language_does() {
+    theme_.apply(*qApp);
+    QStandardItemModel model(1, 1);
+    model.setItem(0, 0, new QStandardItem("Name"));
+    TableView table("Things");
+    table.setModel(&model);
+    table.resize(400, 100);
+    ShareLegend legend(theme_);
+    legend.set_parts({{"Name", 1, ""}});
+    legend.resize(400, 24);
+    const auto dark = [](const QImage& image) {
+      QRect found;
+      for (int y = 0; y < std::min(30, image.height()); ++y)
+        for (int x = 0; x < image.width(); ++x)
+          if (image.pixelColor(x, y).lightness() < 90 && image.pixelColor(x, y).saturation() < 90)
+            found |= QRect(x, y, 1, 1);
+      return found;
+    };
+    settle(table);
+    settle(legend);
+    for (const bool mirrored : {false, true}) {
+      table.setLayoutDirection(mirrored ? Qt::RightToLeft : Qt::LeftToRight);
+      legend.setLayoutDirection(table.layoutDirection());
+      QTest::qWait(0);
+      const QRect cell = table.visualRect(model.index(0, 0));
+      const QRect text = dark(table.viewport()->grab().toImage());
+      QVERIFY(text.width() > 20);
+      const int gap = mirrored ? cell.right() - text.right() : text.left() - cell.left();
+      QVERIFY2(gap >= 6 && gap <= 12, qPrintable(QString::number(gap)));
+      // The muted share at the far end is lighter than the name.
+      const QRect name = dark(legend.grab().toImage());
+      QVERIFY2(mirrored ? name.right() > 360 && name.left() > 200 : name.left() < 40 && name.right() < 200,
+               qPrintable(QString("%1 to %2").arg(name.left()).arg(name.right())));
+    }
+  }
   void selecting_a_row_does_not_move_its_text() {
     QStandardItemModel model(1, 2);
     model.setItem(0, 0, new QStandardItem("Wide text"));

@@ -3,6 +3,7 @@
 
 #include <QAbstractButton>
 #include <QAbstractScrollArea>
+#include <QAbstractSpinBox>
 #include <QAccessible>
 #include <QComboBox>
 #include <QLabel>
@@ -39,8 +40,8 @@ inline QStringList nameless(const QWidget* root) {
   return found;
 }
 
-// Labels and buttons whose text has no room: narrower than they need in one line, or lower than their wrapped
-// text.
+// Labels, buttons and fields whose text has no room: narrower than they need in one line, or lower than their
+// wrapped text.
 inline QStringList clipped(const QWidget* root) {
   QStringList found;
   const auto report = [&found](const QWidget* widget, const QString& text) {
@@ -67,6 +68,13 @@ inline QStringList clipped(const QWidget* root) {
     if (button->width() + 1 < button->sizeHint().width() ||
         button->height() + 1 < button->minimumSizeHint().height())
       report(button, button->text());
+  }
+  for (const QWidget* field : root->findChildren<QWidget*>()) {
+    const auto* spin = qobject_cast<const QAbstractSpinBox*>(field);
+    const auto* choice = qobject_cast<const QComboBox*>(field);
+    if ((spin == nullptr && choice == nullptr) || !field->isVisible()) continue;
+    if (field->width() + 1 < field->minimumSizeHint().width())
+      report(field, spin != nullptr ? spin->text() : choice->currentText());
   }
   return found;
 }
