@@ -19,6 +19,12 @@ missing_packages() {
   done
 }
 
+# Some packages start a server when they are installed. The tests start their own, and nobody asked for another.
+keep_quiet() {
+  case " $missing " in *" coturn "*) ;; *) return 0 ;; esac
+  if command -v systemctl >/dev/null 2>&1; then $as_root systemctl disable --now coturn >/dev/null 2>&1 || true; fi
+}
+
 # install_packages SECTION…: installs what is missing; does nothing, and needs no network, when all is there.
 install_packages() {
   command -v dpkg-query >/dev/null 2>&1 ||
@@ -38,6 +44,7 @@ install_packages() {
          install --no-install-recommends $missing </dev/null; then
       still=$(missing_packages "$@")
       [ -z "$still" ] || die "apt-get succeeded but these packages are still missing: $still"
+      keep_quiet
       return 0
     fi
     [ "$pause" = 0 ] && break
