@@ -1,7 +1,10 @@
 // Bars, rings and tables: what is drawn has the size of its value, what is exported is what is shown, and a
 // selected row looks as before but for its ground.
 #include <QAction>
+#include <QApplication>
+#include <QContextMenuEvent>
 #include <QFileDialog>
+#include <QLineEdit>
 #include <QMenu>
 #include <QStandardItemModel>
 #include <QtTest>
@@ -191,8 +194,8 @@ class ChartsTest : public QObject {
     settle(table);
     settle(legend);
     for (const bool mirrored : {false, true}) {
-      table.setLayoutDirection(mirrored ? Qt::RightToLeft : Qt::LeftToRight);
-      legend.setLayoutDirection(table.layoutDirection());
+      // The application's: painters go by it.
+      QApplication::setLayoutDirection(mirrored ? Qt::RightToLeft : Qt::LeftToRight);
       QTest::qWait(0);
       const QRect cell = table.visualRect(model.index(0, 0));
       const QRect text = dark(table.viewport()->grab().toImage());
@@ -205,6 +208,7 @@ class ChartsTest : public QObject {
                qPrintable(QString("%1 to %2").arg(name.left()).arg(name.right())));
     }
   }
+  void cleanup() { QApplication::setLayoutDirection(Qt::LeftToRight); }
   void selecting_a_row_does_not_move_its_text() {
     QStandardItemModel model(1, 2);
     model.setItem(0, 0, new QStandardItem("Wide text"));
