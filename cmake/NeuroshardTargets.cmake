@@ -77,7 +77,7 @@ function(ns_add_test name)
   ns_moc(${name} ${ARG_SOURCES})
   if(ARG_DEPS MATCHES "(^|;)ui_")
     target_precompile_headers(${name} REUSE_FROM ns_pch_ui_test)
-  elseif(NOT ARG_LIBS MATCHES "Qt6::Gui")
+  elseif(NOT ARG_LIBS MATCHES "Qt6::Gui|OpenMP")  # which define what the precompiled header was made without
     target_precompile_headers(${name} REUSE_FROM ns_pch_test)
   endif()
   foreach(dep IN LISTS ARG_DEPS)

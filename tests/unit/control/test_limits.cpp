@@ -1,5 +1,6 @@
 // What the control service refuses or bounds, each with its reason: callers without the cookie or with
 // another certificate, garbage, messages that are too long, slow readers, and hundreds of connections.
+#include <QSslConfiguration>
 #include <QSslSocket>
 #include <QTcpSocket>
 #include <QtTest>
