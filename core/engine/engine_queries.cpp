@@ -94,7 +94,8 @@ void EngineCore::keep_settings_view() {
 
 Expected<node::Series> EngineCore::read_series(const node::SeriesQuery& query) {
   const auto last = static_cast<std::uint64_t>(history::max_position);
-  const std::uint64_t to = query.to_step == 0 ? last : std::min(query.to_step, last);
+  // The seam's end is open, the store's is not.
+  const std::uint64_t to = query.to_step == 0 ? last : std::min(query.to_step - 1, last);
   NS_ASSIGN_OR_RETURN(
       const auto buckets,
       history_->series(history_name(query.name), static_cast<std::int64_t>(std::min(query.from_step, to)),
