@@ -126,8 +126,14 @@ const LogLine& LogModel::line(int row) const {
   return lines_[static_cast<std::size_t>(shown_[static_cast<std::size_t>(row)] - first_)];
 }
 
-QString LogModel::text(int row) const {
-  const LogLine& l = line(row);
+std::vector<LogLine> LogModel::shown_lines() const {
+  std::vector<LogLine> lines;
+  lines.reserve(shown_.size());
+  for (const quint64 i : shown_) lines.push_back(lines_[static_cast<std::size_t>(i - first_)]);
+  return lines;
+}
+
+QString LogModel::text(const LogLine& l) {
   return QStringLiteral("%1  %2  %3  %4")
       .arg(local(l.at).toString(QStringLiteral("yyyy-MM-dd HH:mm:ss.zzz")), level_word(l.level), l.category,
            l.message);
@@ -144,8 +150,11 @@ QVariant LogModel::data(const QModelIndex& at, int role) const {
   if (!at.isValid()) return {};
   if (role == Qt::ToolTipRole && at.column() == Message) return line(at.row()).message;
   if (role != Qt::DisplayRole) return {};
-  const LogLine& l = line(at.row());
-  switch (at.column()) {
+  return cell(line(at.row()), at.column());
+}
+
+QString LogModel::cell(const LogLine& l, int column) {
+  switch (column) {
     case Time: return local(l.at).toString(QStringLiteral("HH:mm:ss.zzz"));
     case Level: return level_word(l.level);
     case Category: return l.category;

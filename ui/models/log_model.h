@@ -50,8 +50,12 @@ class LogModel final : public QAbstractTableModel {
   int lines() const { return static_cast<int>(lines_.size()); }  // before the filter
   quint64 dropped() const { return dropped_; }
   const LogLine& line(int row) const;  // of the filtered view
+  // Of the filtered view, for what takes longer than the model stays as it is. Their texts are shared.
+  std::vector<LogLine> shown_lines() const;
   // "2026-11-21 14:05:03.120  warning  train  …", for copying and saving.
-  QString text(int row) const;
+  static QString text(const LogLine& line);
+  QString text(int row) const { return text(line(row)); }
+  static QString cell(const LogLine& line, int column);  // as the table shows it
 
   int rowCount(const QModelIndex& parent = {}) const override;
   int columnCount(const QModelIndex& parent = {}) const override;

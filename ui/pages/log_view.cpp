@@ -9,6 +9,8 @@
 
 #include "ui/models/log_model.h"
 #include "ui/theme/theme.h"
+#include "ui/widgets/csv.h"
+#include "ui/widgets/row_text.h"
 
 namespace neuroshard::ui {
 namespace {
@@ -105,6 +107,24 @@ QString LogView::selected_text() const {
 
 void LogView::copy_selection() const {
   QGuiApplication::clipboard()->setText(selected_text());
+}
+
+void LogView::export_csv() {
+  const QString path = choose_file_to_save(this, export_name(), tr("Tables (*.csv)"));
+  if (path.isEmpty()) return;
+  QStringList head;
+  for (int column = 0; column < LogModel::ColumnCount; ++column)
+    head << model_.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
+  const auto row = [lines = model_.shown_lines()](qsizetype i) {
+    const LogLine& line = lines[static_cast<std::size_t>(i)];
+    QStringList cells;
+    for (int column = 0; column < LogModel::ColumnCount; ++column) cells << LogModel::cell(line, column);
+    return csv_line(cells);
+  };
+  auto* text = new RowText(csv_line(head), model_.rowCount(), row, this);
+  connect(text, &RowText::done, this,
+          [this, path](const QByteArray& bytes) { save_bytes(this, path, bytes); });
+  text->start();
 }
 
 }  // namespace neuroshard::ui

@@ -18,6 +18,7 @@ class LogView final : public TableView {
   void set_following(bool on);  // on: goes to the end
   QString selected_text() const;
   void copy_selection() const override;  // as lines of the log
+  void export_csv() override;            // the lines that are shown now
 
  Q_SIGNALS:
   void following_changed(bool on);

@@ -20,6 +20,7 @@
 #include "ui/theme/theme.h"
 #include "ui/widgets/card.h"
 #include "ui/widgets/csv.h"
+#include "ui/widgets/row_text.h"
 #include "ui/widgets/toggle_switch.h"
 
 namespace neuroshard::ui {
@@ -179,16 +180,29 @@ void LogsPage::copy() {
     QGuiApplication::clipboard()->setText(view_->selected_text());
     return;
   }
-  QStringList lines;
-  lines.reserve(model_->rowCount());
-  for (int row = 0; row < model_->rowCount(); ++row) lines.append(model_->text(row));
-  QGuiApplication::clipboard()->setText(lines.join(u'\n'));
+  RowText* text = lines_as_text();
+  connect(text, &RowText::done, this, [](QByteArray lines) {
+    lines.chop(1);
+    QGuiApplication::clipboard()->setText(QString::fromUtf8(lines));
+  });
+  text->start();
 }
 
 void LogsPage::save() {
-  QByteArray bytes;
-  for (int row = 0; row < model_->rowCount(); ++row) bytes += model_->text(row).toUtf8() + '\n';
-  save_text_as(this, QStringLiteral("neuroshard-log.txt"), tr("Text (*.txt)"), bytes);
+  const QString path = choose_file_to_save(this, QStringLiteral("neuroshard-log.txt"), tr("Text (*.txt)"));
+  if (path.isEmpty()) return;
+  RowText* text = lines_as_text();
+  connect(text, &RowText::done, this,
+          [this, path](const QByteArray& lines) { save_bytes(this, path, lines); });
+  text->start();
+}
+
+// Those that are shown now, however the log goes on.
+RowText* LogsPage::lines_as_text() {
+  const auto row = [lines = model_->shown_lines()](qsizetype i) {
+    return LogModel::text(lines[static_cast<std::size_t>(i)]) + u'\n';
+  };
+  return new RowText({}, model_->rowCount(), row, this);
 }
 
 }  // namespace neuroshard::ui

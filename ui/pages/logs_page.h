@@ -15,6 +15,7 @@ namespace neuroshard::ui {
 class LogFeed;
 class LogModel;
 class LogView;
+class RowText;
 class ToggleSwitch;
 
 class LogsPage final : public Page {
@@ -36,6 +37,7 @@ class LogsPage final : public Page {
   void show_counts();
   void copy();
   void save();
+  RowText* lines_as_text();
 
   LogModel* model_;
   LogFeed* feed_;

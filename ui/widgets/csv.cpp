@@ -56,18 +56,25 @@ QString csv_of(const QAbstractItemModel& model) {
   return text;
 }
 
-bool save_text_as(QWidget* parent, const QString& suggested_name, const QString& filter,
-                  const QByteArray& bytes) {
+QString choose_file_to_save(QWidget* parent, const QString& suggested_name, const QString& filter) {
   const QString folder = QStandardPaths::writableLocation(QStandardPaths::DocumentsLocation);
-  const QString path = QFileDialog::getSaveFileName(parent, Words::tr("Export"),
-                                                    folder + QLatin1Char('/') + suggested_name, filter);
-  if (path.isEmpty()) return false;
+  return QFileDialog::getSaveFileName(parent, Words::tr("Export"), folder + QLatin1Char('/') + suggested_name,
+                                      filter);
+}
+
+bool save_bytes(QWidget* parent, const QString& path, const QByteArray& bytes) {
   QSaveFile file(path);
   if (file.open(QIODevice::WriteOnly) && file.write(bytes) == bytes.size() && file.commit()) return true;
   QMessageBox::warning(parent, Words::tr("Export"),
                        Words::tr("The file was not written: %1. Choose another folder, or free some space.")
                            .arg(file.errorString()));
   return false;
+}
+
+bool save_text_as(QWidget* parent, const QString& suggested_name, const QString& filter,
+                  const QByteArray& bytes) {
+  const QString path = choose_file_to_save(parent, suggested_name, filter);
+  return !path.isEmpty() && save_bytes(parent, path, bytes);
 }
 
 }  // namespace neuroshard::ui

@@ -52,7 +52,7 @@ QString TableView::csv() const {
 }
 
 void TableView::export_csv() {
-  save_text_as(this, file_name_ + QStringLiteral(".csv"), tr("Tables (*.csv)"), csv().toUtf8());
+  save_text_as(this, export_name(), tr("Tables (*.csv)"), csv().toUtf8());
 }
 
 void TableView::update_actions() {

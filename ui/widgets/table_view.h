@@ -26,13 +26,14 @@ class TableView : public QTableView {
 
  protected:
   void keyPressEvent(QKeyEvent* event) override;
+  // Asks for a file name and writes csv(). A table of very many rows does it in pieces.
+  virtual void export_csv();
+  QString export_name() const { return file_name_ + QStringLiteral(".csv"); }
   // Copy and export; a table with a menu of its own puts the two actions into it.
   void contextMenuEvent(QContextMenuEvent* event) override;
   void paintEvent(QPaintEvent* event) override;
 
  private:
-  void export_csv();
-
   QString file_name_ = QStringLiteral("table"), empty_text_;
   QAction* copy_;
   QAction* export_;

@@ -1,4 +1,5 @@
 // The log viewer, its filters and its following; and the dialogs of diagnostics and About.
+#include <QAction>
 #include <QClipboard>
 #include <QComboBox>
 #include <QFileDialog>
@@ -14,6 +15,7 @@
 #include "ui/pages/log_view.h"
 #include "ui/pages/logs_page.h"
 #include "ui/widgets/empty_state.h"
+#include "ui/widgets/row_text.h"
 #include "ui/widgets/toggle_switch.h"
 
 using namespace neuroshard;      // NOLINT
@@ -29,6 +31,8 @@ class TestLogsPage : public QObject {
   void filters_narrow_the_view();
   void a_bad_expression_is_explained();
   void lines_are_copied();
+  void a_long_text_is_made_in_pieces();
+  void a_full_log_is_exported_as_it_was();
   void what_the_core_did_not_keep_is_counted();
   void nothing_is_asked_while_hidden();
   void diagnostics_are_shown_before_they_are_saved();
@@ -136,6 +140,63 @@ void TestLogsPage::lines_are_copied() {
   QGuiApplication::clipboard()->clear();
   QTest::keyClick(view(), Qt::Key_C, Qt::ControlModifier);
   QVERIFY(QGuiApplication::clipboard()->text().endsWith(QStringLiteral("line 2")));
+}
+
+// However many rows there are, the event loop comes to its other work after each few hundred.
+void TestLogsPage::a_long_text_is_made_in_pieces() {
+  constexpr qsizetype rows = 20 * RowText::rows_per_turn + 7;
+  qsizetype asked = 0, before = 0, most = 0, turns = 0;
+  QTimer other;  // what else the window has to do
+  connect(&other, &QTimer::timeout, this, [&] {
+    most = std::max(most, asked - before);
+    before = asked;
+    ++turns;
+  });
+  other.start(0);
+  auto* text = new RowText(
+      QStringLiteral("head\n"), rows,
+      [&](qsizetype row) {
+        ++asked;
+        return QString::number(row) + u'\n';
+      },
+      this);
+  QSignalSpy done(text, &RowText::done);
+  text->start();
+  QCOMPARE(asked, RowText::rows_per_turn);
+  QTRY_COMPARE(done.size(), 1);
+  QCOMPARE(asked, rows);
+  QVERIFY2(turns >= 10, qPrintable(QString::number(turns)));
+  // Two pieces at most between two looks at the rest: timers take turns.
+  QVERIFY2(most <= 2 * RowText::rows_per_turn, qPrintable(QString::number(most)));
+  const QByteArray bytes = done[0][0].toByteArray();
+  QVERIFY(bytes.startsWith("head\n0\n1\n"));
+  QVERIFY(bytes.endsWith('\n' + QByteArray::number(rows - 1) + '\n'));
+  QCOMPARE(bytes.count('\n'), rows + 1);
+}
+
+void TestLogsPage::a_full_log_is_exported_as_it_was() {
+  constexpr int lines = 3'000;
+  add(lines);
+  start();
+  const QString path = fixture_->folder.filePath(QStringLiteral("log.csv"));
+  QTimer::singleShot(0, this, [path] {
+    for (QWidget* widget : QApplication::topLevelWidgets())
+      if (auto* dialog = qobject_cast<QFileDialog*>(widget); dialog != nullptr && dialog->isVisible()) {
+        dialog->findChild<QLineEdit*>("fileNameEdit")->setText(path);
+        QMetaObject::invokeMethod(dialog, "accept");
+      }
+  });
+  view()->export_action()->trigger();
+  QVERIFY(!QFile::exists(path));  // the window goes on first
+  fixture_->click("clear_log");   // and the log changes
+  QTRY_VERIFY(QFile::exists(path));
+  QFile file(path);
+  QVERIFY(file.open(QIODevice::ReadOnly));
+  const QList<QByteArray> rows = file.readAll().split('\n');
+  QCOMPARE(rows.size(), lines + 2);  // headings, and nothing after the last end of line
+  QCOMPARE(rows.front(), QByteArray("Time,Level,Category,Message\r"));
+  QVERIFY(rows[1].endsWith(",info,train,line 1\r"));
+  QVERIFY(rows[lines].endsWith(",line 3000\r"));
 }
 
 void TestLogsPage::what_the_core_did_not_keep_is_counted() {
