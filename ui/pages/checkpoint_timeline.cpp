@@ -74,6 +74,11 @@ QSize CheckpointTimeline::sizeHint() const {
   return {600, top + std::min(lanes_, max_lanes) * lane_height + axis_height};
 }
 
+double CheckpointTimeline::across(double share) const {
+  const double from_start = side + share * (width() - 2 * side);
+  return layoutDirection() == Qt::RightToLeft ? width() - from_start : from_start;
+}
+
 QPointF CheckpointTimeline::position(int index) const {
   const auto i = static_cast<std::size_t>(index);
   const double first = static_cast<double>(entries_[static_cast<std::size_t>(by_step_.front())].step);
@@ -82,7 +87,7 @@ QPointF CheckpointTimeline::position(int index) const {
   // More branches than there is room for stand closer together.
   const double height =
       lanes_ <= max_lanes ? lane_height : static_cast<double>(max_lanes * lane_height) / lanes_;
-  return {side + share * (width() - 2 * side), top + (places_[i].lane + 0.5) * height};
+  return {across(share), top + (places_[i].lane + 0.5) * height};
 }
 
 QPointF CheckpointTimeline::position_of(const QString& name) const {
@@ -157,7 +162,7 @@ void CheckpointTimeline::paint_axis(QPainter& painter) const {
   const std::uint64_t by = tick_step(last - first, std::max(2, width() / 110));
   for (std::uint64_t step = (first + by - 1) / by * by; step <= last; step += by) {
     const double share = static_cast<double>(step - first) / static_cast<double>(last - first);
-    label(step, side + share * (width() - 2 * side));
+    label(step, across(share));
   }
 }
 
@@ -172,7 +177,7 @@ void CheckpointTimeline::paint_lines(QPainter& painter) const {
     if (from.y() == to.y())
       path.lineTo(to);
     else {
-      const double bend = std::min(40.0, std::abs(to.x() - from.x()));
+      const double bend = std::clamp(to.x() - from.x(), -40.0, 40.0);  // towards the child
       path.cubicTo(QPointF(from.x() + bend / 2, from.y()), QPointF(from.x() + bend / 2, to.y()),
                    QPointF(from.x() + bend, to.y()));
       path.lineTo(to);
@@ -256,9 +261,10 @@ int CheckpointTimeline::neighbour(int dx, int dy) const {
 
 void CheckpointTimeline::keyPressEvent(QKeyEvent* event) {
   const bool add = event->modifiers().testFlag(Qt::ControlModifier);
+  const int right = layoutDirection() == Qt::RightToLeft ? -1 : 1;
   switch (event->key()) {
-    case Qt::Key_Left: return move_to(neighbour(-1, 0), add);
-    case Qt::Key_Right: return move_to(neighbour(1, 0), add);
+    case Qt::Key_Left: return move_to(neighbour(-right, 0), add);
+    case Qt::Key_Right: return move_to(neighbour(right, 0), add);
     case Qt::Key_Up: return move_to(neighbour(0, -1), add);
     case Qt::Key_Down: return move_to(neighbour(0, 1), add);
     case Qt::Key_Home: return move_to(by_step_.empty() ? -1 : by_step_.front(), add);

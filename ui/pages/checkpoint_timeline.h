@@ -40,6 +40,7 @@ class CheckpointTimeline final : public QWidget {
 
  private:
   QPointF position(int index) const;
+  double across(double share) const;  // of the steps; from where the language begins
   int index_at(const QPointF& point) const;
   int neighbour(int dx, int dy) const;
   void move_to(int index, bool add);

@@ -4,6 +4,7 @@
 #include <QLocale>
 #include <QMouseEvent>
 #include <QPainter>
+#include <QStyle>
 #include <algorithm>
 
 #include "ui/theme/theme.h"
@@ -38,11 +39,13 @@ QRect WeekGrid::cell(int day, int hour) const {
   const int wide = width() - head_width, high = height() - head_height;
   const int left = head_width + hour * wide / WeekHours::hours,
             top = head_height + day * high / WeekHours::days;
-  return {left, top, head_width + (hour + 1) * wide / WeekHours::hours - left,
-          head_height + (day + 1) * high / WeekHours::days - top};
+  const QRect box(left, top, head_width + (hour + 1) * wide / WeekHours::hours - left,
+                  head_height + (day + 1) * high / WeekHours::days - top);
+  return QStyle::visualRect(layoutDirection(), rect(), box);  // the week begins where the language does
 }
 
-WeekGrid::Place WeekGrid::place(const QPoint& at) const {
+WeekGrid::Place WeekGrid::place(const QPoint& point) const {
+  const QPoint at = QStyle::visualPos(layoutDirection(), rect(), point);
   Place found;
   if (at.x() >= head_width)
     found.hour =
@@ -57,6 +60,7 @@ void WeekGrid::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setPen(theme_.color(Token::TextMuted));
+  const bool rtl = layoutDirection() == Qt::RightToLeft;
   const int every = (width() - head_width) / WeekHours::hours < 24 ? 3 : 1;
   for (int hour = 0; hour < WeekHours::hours; hour += every) {
     const QRect at = cell(0, hour);
@@ -66,8 +70,12 @@ void WeekGrid::paintEvent(QPaintEvent*) {
   for (int day = 0; day < WeekHours::days; ++day) {
     const QRect row = cell(day, 0);
     painter.setPen(theme_.color(Token::TextMuted));
-    painter.drawText(QRect(0, row.top(), head_width - 6, row.height()), Qt::AlignRight | Qt::AlignVCenter,
-                     day_name(day, QLocale::ShortFormat));
+    // Beside the first hour.
+    const QRect head(0, row.top(), head_width - 6, row.height());
+    painter.drawText(
+        QStyle::visualRect(layoutDirection(), rect(), head),
+        static_cast<int>(Qt::AlignVCenter | Qt::AlignAbsolute | (rtl ? Qt::AlignLeft : Qt::AlignRight)),
+        day_name(day, QLocale::ShortFormat));
     for (int hour = 0; hour < WeekHours::hours; ++hour) {
       const bool on = hours_.at(day, hour);
       painter.setPen(Qt::NoPen);
@@ -132,9 +140,11 @@ void WeekGrid::mouseReleaseEvent(QMouseEvent*) {
 void WeekGrid::keyPressEvent(QKeyEvent* event) {
   const bool paint = event->modifiers().testFlag(Qt::ShiftModifier);
   const bool was = hours_.at(cursor_.day, cursor_.hour);
+  const int right = layoutDirection() == Qt::RightToLeft ? -1 : 1;
+  const auto go = [this](int by) { cursor_.hour = std::clamp(cursor_.hour + by, 0, WeekHours::hours - 1); };
   switch (event->key()) {
-    case Qt::Key_Left: cursor_.hour = std::max(0, cursor_.hour - 1); break;
-    case Qt::Key_Right: cursor_.hour = std::min(WeekHours::hours - 1, cursor_.hour + 1); break;
+    case Qt::Key_Left: go(-right); break;
+    case Qt::Key_Right: go(right); break;
     case Qt::Key_Up: cursor_.day = std::max(0, cursor_.day - 1); break;
     case Qt::Key_Down: cursor_.day = std::min(WeekHours::days - 1, cursor_.day + 1); break;
     case Qt::Key_Home: cursor_.hour = 0; break;

@@ -39,7 +39,7 @@ class WeekGrid final : public QWidget {
   struct Place {
     int day = -1, hour = -1;  // -1 = the heading of the row, of the column
   };
-  Place place(const QPoint& at) const;
+  Place place(const QPoint& point) const;
   void fill(const Place& from, const Place& to, bool on);
   void toggle(const Place& at);
   void describe();

@@ -55,6 +55,7 @@ class TestCheckpointsPage : public QObject {
   void exports_to_a_file();
   void a_refusal_of_the_core_is_shown();
   void the_timeline_and_the_table_are_one();
+  void steps_begin_where_the_language_does();
   void a_change_in_the_core_keeps_the_selection();
   void actions_follow_the_selection();
 
@@ -284,6 +285,34 @@ void TestCheckpointsPage::the_timeline_and_the_table_are_one() {
   QVERIFY(timeline->accessibleDescription().contains(QStringLiteral("Step 100")));
   QTest::keyClick(timeline, Qt::Key_Return);
   QVERIFY(fixture_->question() != nullptr);  // as Restore
+}
+
+// From right to left the first step stands at the right, and keys go where they point.
+void TestCheckpointsPage::steps_begin_where_the_language_does() {
+  start_three();
+  auto* timeline = fixture_->page->findChild<CheckpointTimeline*>();
+  const auto x = [&](const char* name) { return timeline->position_of(QString::fromLatin1(name)).x(); };
+  const double first = x("c1"), second = x("c2"), last = x("c3");
+  QVERIFY(first < second && second < last);
+  timeline->setLayoutDirection(Qt::RightToLeft);
+  QCOMPARE(x("c1"), timeline->width() - first);
+  QCOMPARE(x("c2"), timeline->width() - second);
+  QCOMPARE(x("c3"), timeline->width() - last);
+  // The line to the newest mark is drawn there too, and nothing beyond the first.
+  const QImage image = timeline->grab().toImage();
+  const auto ground = image.pixelColor(1, 1);
+  const int y = static_cast<int>(timeline->position_of(QStringLiteral("c2")).y());
+  const auto drawn = [&](double at) { return image.pixelColor(static_cast<int>(at), y) != ground; };
+  QVERIFY(drawn((x("c1") + x("c2")) / 2) && drawn((x("c2") + x("c3")) / 2));
+  QVERIFY(!drawn(x("c1") + 14));
+  QTest::mouseClick(timeline, Qt::LeftButton, {}, timeline->position_of(QStringLiteral("c2")).toPoint());
+  QCOMPARE(table()->selectionModel()->selectedRows().front().row(), 1);
+  timeline->setFocus();
+  QTest::keyClick(timeline, Qt::Key_Left);
+  QCOMPARE(table()->selectionModel()->selectedRows().front().row(), 0);
+  QTest::keyClick(timeline, Qt::Key_Right);
+  QTest::keyClick(timeline, Qt::Key_Right);
+  QCOMPARE(table()->selectionModel()->selectedRows().front().row(), 2);
 }
 
 void TestCheckpointsPage::a_change_in_the_core_keeps_the_selection() {

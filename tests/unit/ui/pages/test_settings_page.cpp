@@ -52,6 +52,7 @@ class TestSettingsPage : public QObject {
   void search_narrows_the_page();
   void the_week_is_painted_with_the_mouse();
   void the_week_is_painted_with_keys();
+  void the_day_begins_where_the_language_does();
   void programs_are_added_and_removed();
   void a_change_from_elsewhere_is_shown();
   void the_wheel_does_not_change_a_field_in_passing();
@@ -250,6 +251,35 @@ void TestSettingsPage::the_week_is_painted_with_keys() {
   QTest::keyClick(text, Qt::Key_Return);
   QTRY_VERIFY(fixture_->commanded("set schedule sat-sun"));
   QVERIFY(grid->hours().at(5, 0) && !grid->hours().at(0, 0));
+}
+
+// From right to left midnight stands at the right, beside the day's name; mouse and keys follow.
+void TestSettingsPage::the_day_begins_where_the_language_does() {
+  start();
+  auto* grid = field<WeekGrid>("schedule");
+  const QRect first = grid->cell(0, 0), late = grid->cell(2, 20);
+  grid->setLayoutDirection(Qt::RightToLeft);
+  QCOMPARE(grid->cell(0, 0).right(), grid->width() - 1 - first.left());
+  QCOMPARE(grid->cell(2, 20).left(), grid->width() - 1 - late.right());
+  QVERIFY(grid->cell(2, 20).right() < grid->cell(2, 19).center().x());
+  const QImage image = grid->grab().toImage();
+  const QRect names(grid->cell(0, 0).right() + 1, first.top(), first.left(), first.height());
+  bool drawn = false;
+  for (int y = names.top(); y <= names.bottom(); ++y)
+    for (int x = names.left(); x < grid->width(); ++x)
+      drawn = drawn || image.pixelColor(x, y) != image.pixelColor(grid->width() - 1, y);
+  QVERIFY(drawn);  // the day's name
+  QTest::mouseClick(grid, Qt::LeftButton, {}, grid->cell(0, 5).center());
+  QTRY_COMPARE(fixture_->node->commands().size(), std::size_t{1});
+  QVERIFY(!grid->hours().at(0, 5) && grid->hours().at(0, 18));
+  grid->setFocus();
+  QTest::keyClick(grid, Qt::Key_Left);
+  QTest::keyClick(grid, Qt::Key_Space);
+  QVERIFY(!grid->hours().at(0, 6));
+  // The name of a day stands for all of it.
+  QTest::mouseClick(grid, Qt::LeftButton, {}, QPoint(grid->width() - 4, grid->cell(3, 0).center().y()));
+  for (int hour = 0; hour < WeekHours::hours; ++hour) QVERIFY(!grid->hours().at(3, hour));
+  QVERIFY(grid->hours().at(2, 0));
 }
 
 void TestSettingsPage::programs_are_added_and_removed() {
