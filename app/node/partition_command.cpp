@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "app/node/command.h"
@@ -14,6 +15,7 @@
 #include "core/placement/graph_json.h"
 #include "core/placement/layout_json.h"
 #include "core/placement/partition.h"
+#include "core/platform/input_end.h"
 
 namespace neuroshard::app {
 namespace {
@@ -34,7 +36,19 @@ struct PartitionFlags {
   bool dot = false, svg = false;
   bool run = false;
   std::uint64_t batches = 0;
+  bool end_with_stdin = false;
 };
+
+// What does not look at the stop (a model's own code, say) gets this long.
+constexpr Duration end_patience = std::chrono::seconds(5);
+
+// For a program that starts this one and keeps its input open: when that program is gone, nobody wants the
+// answer any longer.
+Expected<std::unique_ptr<platform::InputEnd>> end_with_input(CommandContext& context) {
+  return platform::InputEnd::watch(
+      platform::InputEnd::standard_input, [stop = context.stop_signal] { stop->request(); }, end_patience,
+      [] { std::_Exit(static_cast<int>(ExitCode::Interrupted)); });
+}
 
 Expected<std::vector<Peer>> read_peers(const PartitionFlags& flags, std::size_t nodes,
                                        CommandContext& context) {
@@ -181,6 +195,10 @@ Expected<void> run_partition(const PartitionFlags& flags, bool cut, CommandConte
   }
   if (!(flags.time_limit > 0) || flags.time_limit > 1e6) {
     return make_error(ErrorCode::InvalidArgument, "--time-limit must be a positive number of seconds");
+  }
+  std::unique_ptr<platform::InputEnd> watch;
+  if (flags.end_with_stdin) {
+    NS_ASSIGN_OR_RETURN(watch, end_with_input(context));
   }
   PartitionInputFlags input_flags = flags.input;
   input_flags.script.seed = flags.seed;
@@ -331,6 +349,8 @@ void add_partition_command(CLI::App& root, CommandContext& context) {
       .add_option("--layout", flags->layout,
                   "write where the picture's boxes stand (JSON), for a program that draws it itself")
       ->type_name("FILE");
+  partition.add_flag("--end-with-stdin", flags->end_with_stdin,
+                     "for programs: stop with the best answer so far when standard input ends");
   add_script_options(partition, *flags);
   set_body(partition, context,
            [flags, blocks, &context] { return run_partition(*flags, blocks->count() > 0, context); });

@@ -3,6 +3,7 @@
 #include <QFile>
 #include <QFileInfo>
 #include <QJsonArray>
+#include <QProcess>
 #include <QTemporaryDir>
 #include <QTest>
 
@@ -22,6 +23,7 @@ class TestPartitionCommand : public QObject {
   void seed_repeats();
   void graphs_are_converted();
   void models_of_ours();
+  void ends_with_its_input();
   void bad_input_data();
   void bad_input();
   void public_graphs_are_proved_data();
@@ -154,6 +156,46 @@ void TestPartitionCommand::models_of_ours() {
     QCOMPARE(machine["graph_flops"].toDouble(), flops);
     // No faster than the operations on two such machines allow.
     QVERIFY(object["bottleneck"].toDouble() >= 1e3 * flops / 1e10 / 2);
+  }
+}
+
+// A program that starts a search and dies (its pipe is then closed) leaves no search behind.
+void TestPartitionCommand::ends_with_its_input() {
+  QJsonArray nodes;
+  QStringList before;
+  quint32 random = 7;
+  for (int layer = 0; layer < 40; ++layer) {
+    QStringList now;
+    for (int i = 0; i < 12; ++i) {
+      random = random * 1664525 + 1013904223;
+      now << QStringLiteral("%1.%2").arg(layer).arg(i);
+      nodes.append(QJsonObject{{"id", now.back()},
+                               {"work", 0.1 + (random >> 20) / 1000.0},
+                               {"output_bytes", 1000000},
+                               {"inputs", QJsonArray::fromStringList(before.mid((random >> 8) % 8, 4))}});
+    }
+    before = now;
+  }
+  const QString hard =
+      write("hard.json", QJsonDocument(QJsonObject{{"unit", "ms"}, {"nodes", nodes}}).toJson());
+  QProcess process;
+  process.start(node_program(), {"partition", "--graph", hard, "--k", "7", "--bandwidth", "1e12",
+                                 "--time-limit", "3600", "--end-with-stdin", "--json"});
+  QVERIFY(process.waitForStarted());
+  process.write("what comes before the end is not read as anything\n");
+  QVERIFY(!process.waitForFinished(1500));  // an open input changes nothing
+  process.closeWriteChannel();
+  QVERIFY(process.waitForFinished(30'000));
+  QCOMPARE(process.exitStatus(), QProcess::NormalExit);
+  const QByteArray output = process.readAllStandardOutput();
+  if (output.isEmpty()) {
+    QCOMPARE(process.exitCode(), 130);  // it had not come to a first answer
+  } else {
+    QCOMPARE(process.exitCode(), 0);
+    const QJsonObject answer = QJsonDocument::fromJson(output).object();
+    QVERIFY(answer["interrupted"].toBool());
+    QVERIFY(answer["seconds"].toDouble() < 600);
+    QVERIFY(!answer["blocks"].toArray().isEmpty());
   }
 }
 

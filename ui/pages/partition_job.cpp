@@ -25,10 +25,17 @@ QString reason(const QByteArray& errors) {
 }  // namespace
 
 QStringList PartitionRequest::arguments(const QString& layout_file) const {
-  QStringList all{
-      QStringLiteral("partition"),    QStringLiteral("--json"),   QStringLiteral("--graph"),  graph,
-      QStringLiteral("--k"),          QString::number(blocks),    QStringLiteral("--layout"), layout_file,
-      QStringLiteral("--time-limit"), QString::number(time_limit)};
+  QStringList all{QStringLiteral("partition"),
+                  QStringLiteral("--json"),
+                  QStringLiteral("--graph"),
+                  graph,
+                  QStringLiteral("--k"),
+                  QString::number(blocks),
+                  QStringLiteral("--layout"),
+                  layout_file,
+                  QStringLiteral("--time-limit"),
+                  QString::number(time_limit),
+                  QStringLiteral("--end-with-stdin")};
   if (memory_bytes > 0) all << QStringLiteral("--memory") << number(memory_bytes);
   if (bandwidth > 0) all << QStringLiteral("--bandwidth") << number(bandwidth);
   for (const QString& shape : input_shapes) all << QStringLiteral("--input-shape") << shape;
@@ -58,7 +65,7 @@ void PartitionJob::start(const PartitionRequest& request) {
     return;
   }
   clock_.start();
-  process_->setStandardInputFile(QProcess::nullDevice());
+  // Its input stays open as long as this program lives (--end-with-stdin).
   process_->start(program_, request.arguments(folder_->filePath(QStringLiteral("layout.json"))));
 }
 

@@ -1,10 +1,12 @@
 // Stop signals that can be read, and programs that are asked to end.
+#include <atomic>
 #include <csignal>
 
 #include <QProcess>
 #include <QSocketNotifier>
 #include <QtTest>
 
+#include "core/platform/input_end.h"
 #include "core/platform/process_control.h"
 #include "core/platform/stop_pipe.h"
 
@@ -18,6 +20,8 @@ class TestStop : public QObject {
   void one_at_a_time();
   void a_process_is_asked_to_end();
   void only_that_very_process();
+  void the_end_of_the_input_is_told();
+  void an_open_input_is_no_end();
 };
 
 void TestStop::signals_can_be_read() {
@@ -69,6 +73,40 @@ void TestStop::only_that_very_process() {
   QCOMPARE(child.state(), QProcess::Running);
   child.kill();
   QVERIFY(child.waitForFinished());
+}
+
+void TestStop::the_end_of_the_input_is_told() {
+  auto pipe = StreamSocket::pair();
+  QVERIFY(pipe.ok());
+  std::atomic<int> ended = 0, late = 0;
+  const auto watch = InputEnd::watch(
+      pipe->second.descriptor(), [&] { ++ended; }, std::chrono::milliseconds(1), [&] { ++late; });
+  QVERIFY(watch.ok());
+  const std::uint8_t byte = 1;
+  QVERIFY(pipe->first.write_some(neuroshard::ByteSpan(&byte, 1)).ok());
+  pipe->first.close();
+  QTRY_COMPARE(ended.load(), 1);
+  QTRY_COMPARE(late.load(), 1);  // this watch still lives
+}
+
+void TestStop::an_open_input_is_no_end() {
+  auto pipe = StreamSocket::pair();
+  QVERIFY(pipe.ok());
+  std::atomic<int> calls = 0;
+  {
+    const auto watch = InputEnd::watch(
+        pipe->second.descriptor(), [&] { ++calls; }, std::chrono::hours(1), [&] { ++calls; });
+    QVERIFY(watch.ok());
+  }
+  QCOMPARE(calls.load(), 0);
+  {
+    const auto watch = InputEnd::watch(
+        pipe->second.descriptor(), [&] { ++calls; }, std::chrono::hours(1), [&] { ++calls; });
+    QVERIFY(watch.ok());
+    pipe->first.close();
+    QTRY_COMPARE(calls.load(), 1);
+  }
+  QCOMPARE(calls.load(), 1);  // it ended in time
 }
 
 QTEST_GUILESS_MAIN(TestStop)

@@ -197,9 +197,10 @@ void TestPartitionDialog::what_is_asked_for() {
   find<QDoubleSpinBox>("partition_bandwidth")->setValue(12.5);
   find<QSpinBox>("partition_time")->setValue(20);
   const QStringList script = dialog_->form().request().arguments(QStringLiteral("out"));
-  QCOMPARE(script, QStringList({"partition", "--json", "--graph", "/models/net.pt", "--k", "3", "--layout",
-                                "out", "--time-limit", "20", "--memory", "2147483648", "--bandwidth",
-                                "12500000", "--input-shape", "1x3x8x8", "--input-shape", "4x16:int64:100"}));
+  QCOMPARE(script,
+           QStringList({"partition", "--json", "--graph", "/models/net.pt", "--k", "3", "--layout", "out",
+                        "--time-limit", "20", "--end-with-stdin", "--memory", "2147483648", "--bandwidth",
+                        "12500000", "--input-shape", "1x3x8x8", "--input-shape", "4x16:int64:100"}));
   open(QStringLiteral("/models/net.onnx"), 3);
   details->setText(QStringLiteral("batch=8"));
   QVERIFY(dialog_->form().request().arguments({}).join(u' ').endsWith(QStringLiteral("--dim batch=8")));
@@ -269,6 +270,8 @@ void TestPartitionDialog::closing_ends_the_program() {
                            patience);
   const qint64 process = dialog_->process();
   QVERIFY(process > 0 && running(process));
+  // Should this program crash, the search sees its input end.
+  QVERIFY(QFile::symLinkTarget(QStringLiteral("/proc/%1/fd/0").arg(process)).contains(u"pipe:"));
   dialog_->close();
   QTRY_VERIFY(dialog_.isNull());
   QTRY_VERIFY_WITH_TIMEOUT(!running(process), patience);
