@@ -190,7 +190,8 @@ Expected<void> import(const ChangeFlags& flags, CommandContext& context) {
     NS_RETURN_IF_ERROR(check_network(source, *place.opened, "in " + flags.path));
     NS_ASSIGN_OR_RETURN(auto writer,
                         checkpoint::Writer::open(context.files, place.opened->directory->node_key(),
-                                                 place.opened->directory->checkpoints_path()));
+                                                 place.opened->directory->checkpoints_path(),
+                                                 place.opened->directory->format_path()));
     ProgressLine progress(context.output, context.clock, "import");
     NS_ASSIGN_OR_RETURN(
         const checkpoint::SaveResult result,

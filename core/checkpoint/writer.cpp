@@ -77,23 +77,36 @@ Expected<FileRecord> write_optimizer(storage::FileEnv& env, const std::string& f
   return file.finish();
 }
 
+std::string parent_of(const std::string& path) {
+  return path.substr(0, path.rfind('/'));
+}
+
+Error disk_gone(const std::string& folder) {
+  return make_error(ErrorCode::NotFound,
+                    fmt::format("the folder {} is gone; is its disk connected?", folder));
+}
+
 // Makes a folder, and never what it is in: when the disk of the data was taken away, its place must not be
 // filled up on another disk.
 Expected<void> make_folder(storage::FileEnv& env, const std::string& path) {
-  const std::string parent = path.substr(0, path.rfind('/'));
-  if (!parent.empty() && !env.exists(parent)) {
-    return make_error(ErrorCode::NotFound,
-                      fmt::format("the folder {} is gone; is its disk connected?", parent));
-  }
+  const std::string parent = parent_of(path);
+  if (!parent.empty() && !env.exists(parent)) return disk_gone(parent);
   return env.create_directories(path);
 }
 
 }  // namespace
 
-Expected<Writer> Writer::open(storage::FileEnv& env, const crypto::KeyPair& node_key,
-                              const std::string& root) {
+Expected<void> Writer::make_root(storage::FileEnv& env, const std::string& root, const std::string& mark) {
+  if (env.exists(root)) return {};
+  // Its place may still be there, as an empty folder.
+  if (!mark.empty() && !env.exists(mark)) return disk_gone(parent_of(mark));
+  return make_folder(env, root);
+}
+
+Expected<Writer> Writer::open(storage::FileEnv& env, const crypto::KeyPair& node_key, const std::string& root,
+                              const std::string& mark) {
   Writer writer(env, node_key, root);
-  NS_RETURN_IF_ERROR(make_folder(env, root));
+  NS_RETURN_IF_ERROR(make_root(env, root, mark));
   NS_ASSIGN_OR_RETURN(const auto names, env.list(root));
   for (const storage::DirectoryEntry& item : names) {
     const bool leftover = item.name == detail::saving_folder || item.name == detail::importing_folder ||

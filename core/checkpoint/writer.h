@@ -29,9 +29,14 @@ using Pause = std::function<void()>;
 // behind. env and node_key outlive it.  Threads: one at a time.
 class Writer {
  public:
-  // Creates `root` if needed and finds where counting goes on.
+  // Creates `root` if needed (make_root) and finds where counting goes on.
   static Expected<Writer> open(storage::FileEnv& env, const crypto::KeyPair& node_key,
-                               const std::string& root);
+                               const std::string& root, const std::string& mark = {});
+
+  // Makes `root` if it is not there, and only inside a folder that is there and, when a `mark` is given, only
+  // while this file exists: it tells the owner's directory from the empty place of a disk that was taken
+  // away. Errors: NotFound, and those of the disk.
+  static Expected<void> make_root(storage::FileEnv& env, const std::string& root, const std::string& mark);
 
   // One that only adopts, beside the writer that saves: takes nothing away.
   static Writer beside(storage::FileEnv& env, const crypto::KeyPair& node_key, const std::string& root) {

@@ -77,7 +77,7 @@ Expected<void> DataDirectory::open_or_create(const DataDirectoryOptions& options
   path_ = failed ? options.path : absolute.lexically_normal().string();
   while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
   storage::FileEnv& files = services_.files;
-  created_now_ = !files.exists(path_ + "/FORMAT");
+  created_now_ = !files.exists(format_path());
   if (created_now_ && !options.create) {
     return make_error(
         ErrorCode::NotFound,
@@ -96,7 +96,12 @@ Expected<void> DataDirectory::open_or_create(const DataDirectoryOptions& options
     std::filesystem::permissions(path_, std::filesystem::perms::owner_all, failed);
   }
   for (const std::string& folder : {data_path(), checkpoints_path(), logs_path(), crash_path()}) {
-    if (!files.exists(folder)) NS_RETURN_IF_ERROR(files.create_directories(folder));
+    if (files.exists(folder)) continue;
+    if (!files.exists(format_path())) {
+      return make_error(ErrorCode::NotFound,
+                        fmt::format("the data directory {} is gone; is its disk connected?", path_));
+    }
+    NS_RETURN_IF_ERROR(files.create_directories(folder));
   }
   return {};
 }

@@ -74,6 +74,8 @@ class DataDirectory {
   bool wallet_protected() const { return wallet_protected_; }
   bool created_now() const { return created_now_; }
 
+  // Tells the directory from the empty place of its disk, when that was taken away.
+  std::string format_path() const { return path_ + "/FORMAT"; }
   std::string settings_path() const { return path_ + "/settings.toml"; }
   std::string profile_path() const { return path_ + "/profile.json"; }
   std::string keystore_path() const { return path_ + "/wallet.keystore"; }

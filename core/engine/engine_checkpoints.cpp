@@ -260,7 +260,8 @@ Expected<node::CommandId> EngineCore::import_checkpoint(const std::string& path)
   return accept_file_command("importing", [this, path](const FileJob& job) -> Expected<node::CommandResult> {
     NS_ASSIGN_OR_RETURN(const checkpoint::Entry source, checkpoint::open_folder(services_.files, path));
     NS_RETURN_IF_ERROR(check_network(source, network_id_));
-    NS_RETURN_IF_ERROR(services_.files.create_directories(catalogue().root()));
+    NS_RETURN_IF_ERROR(
+        checkpoint::Writer::make_root(services_.files, catalogue().root(), directory_->format_path()));
     auto writer = checkpoint::Writer::beside(services_.files, directory_->node_key(), catalogue().root());
     NS_ASSIGN_OR_RETURN(const checkpoint::SaveResult saved, writer.adopt(source, job.progress, job.cancel));
     tell_checkpoints_changed();

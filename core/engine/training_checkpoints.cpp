@@ -157,9 +157,9 @@ Expected<void> TrainingCheckpoints::start(const compute::ModelShape& shape, cons
   save_bytes_ = checkpoint::Writer::estimate_bytes(shape, slots_of(stage_));
   router_bias_.resize(std::size_t{shape.layers} * shape.experts);
 
-  NS_ASSIGN_OR_RETURN(
-      checkpoint::Writer writer,
-      checkpoint::Writer::open(services_.files, directory_.node_key(), directory_.checkpoints_path()));
+  NS_ASSIGN_OR_RETURN(checkpoint::Writer writer,
+                      checkpoint::Writer::open(services_.files, directory_.node_key(),
+                                               directory_.checkpoints_path(), directory_.format_path()));
   writer_.emplace(std::move(writer));
   writer_->set_parent(options.resumed_name);
   io_ = make_thread_executor("checkpoint-io", io_queue);

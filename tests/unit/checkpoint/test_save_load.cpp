@@ -174,6 +174,23 @@ class TestSaveLoad : public QObject {
     QVERIFY(writer.save(tiny_manifest(12), TinyState(1).view()).ok());
   }
 
+  // The place of the disk may stay, as an empty folder that takes files: only a data directory gets one.
+  void an_empty_mount_point_stays_empty() {
+    QTemporaryDir folder;
+    const std::string data = folder.path().toStdString();
+    const std::string root = data + "/checkpoints", mark = data + "/FORMAT";
+    const auto env = storage::make_posix_file_env();
+    const auto away = Writer::open(*env, key_, root, mark);
+    QVERIFY(!away.ok());
+    QCOMPARE(away.error().code, ErrorCode::NotFound);
+    QVERIFY2(away.error().message.find(data + " is gone; is its disk connected") != std::string::npos,
+             away.error().message.c_str());
+    QVERIFY(QDir(folder.path()).isEmpty());
+    QVERIFY(storage::write_file_atomic(*env, mark, as_bytes(std::string_view("1\n"))).ok());
+    QVERIFY(Writer::open(*env, key_, root, mark).ok());
+    QVERIFY(env->exists(root));
+  }
+
   // Anybody's safetensors reader sees the public names and shapes.
   void python_reads_the_weights() {
     if (!QFile::exists("/usr/bin/python3")) QSKIP("python3 is not installed");

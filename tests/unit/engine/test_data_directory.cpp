@@ -30,6 +30,7 @@ class TestDataDirectory : public QObject {
   void damaged_files_are_named();
   void read_only_disk_is_said();
   void full_disk_is_said();
+  void a_disk_that_goes_away_is_not_replaced();
   void any_failed_write_can_be_repeated();
 
  private:
@@ -62,7 +63,7 @@ Expected<void> add_a_file(storage::FileEnv& files, const std::string& directory)
   return storage::write_file_atomic(files, directory + "/migrated", as_bytes("yes"));
 }
 
-class SmallDisk final : public storage::FileEnv {
+class SmallDisk : public storage::FileEnv {
  public:
   explicit SmallDisk(storage::FileEnv& inner) : inner_(inner) {}
   Expected<std::unique_ptr<storage::ReadableFile>> open_read(const std::string& p) override {
@@ -87,6 +88,21 @@ class SmallDisk final : public storage::FileEnv {
 
  private:
   storage::FileEnv& inner_;
+};
+
+// Taken away as soon as the first folder is made: what is left is its place, which takes files.
+class UnpluggedDisk final : public SmallDisk {
+ public:
+  using SmallDisk::SmallDisk;
+  Expected<void> create_directories(const std::string& p) override {
+    const auto made = SmallDisk::create_directories(p);
+    const std::filesystem::path path(p);
+    if (path.filename() != "data") return made;
+    for (const auto& entry : std::filesystem::directory_iterator(path.parent_path()))
+      std::filesystem::remove_all(entry.path());
+    return made;
+  }
+  Expected<std::uint64_t> free_bytes(const std::string&) override { return std::uint64_t{1} << 40; }
 };
 
 }  // namespace
@@ -267,6 +283,16 @@ void TestDataDirectory::full_disk_is_said() {
   QCOMPARE(refused.error().code, ErrorCode::Exhausted);
   QVERIFY2(refused.error().message.find("12 MiB") != std::string::npos, refused.error().message.c_str());
   QVERIFY(refused.error().message.find("64 MiB") != std::string::npos);
+}
+
+void TestDataDirectory::a_disk_that_goes_away_is_not_replaced() {
+  UnpluggedDisk disk(files_);
+  const auto gone = DataDirectory::open(options_, {disk, entropy_, clock_, logger_});
+  QVERIFY(!gone.ok());
+  QCOMPARE(gone.error().code, ErrorCode::NotFound);
+  QVERIFY2(gone.error().message.find("is its disk connected") != std::string::npos,
+           gone.error().message.c_str());
+  QVERIFY(QDir(folder_->filePath("d")).isEmpty(QDir::AllEntries | QDir::Hidden | QDir::NoDotAndDotDot));
 }
 
 void TestDataDirectory::any_failed_write_can_be_repeated() {
