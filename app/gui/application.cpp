@@ -6,6 +6,7 @@
 #include <QProgressDialog>
 #include <QPushButton>
 #include <QSessionManager>
+#include <utility>
 
 #include "app/gui/core_words.h"
 #include "ui/pages/about_dialog.h"
@@ -81,10 +82,9 @@ void Application::connect_parts() {
   connect(
       supervisor_.get(), &CoreSupervisor::started, this,
       [this](const platform::ProcessIdentity& process) { config_.set_started(process.pid, process.start); });
-  connect(supervisor_.get(), &CoreSupervisor::stopped, this, [this] {
-    save_window();
-    config_.sync();
-    Q_EMIT finished(0);
+  connect(supervisor_.get(), &CoreSupervisor::stopped, this, [this](bool clean) {
+    if (clean) return leave();
+    leave_core_behind();
   });
   connect(bridge_.get(), &ui::Bridge::happened, this, &Application::on_event);
   connect(bridge_.get(), &ui::Bridge::snapshot_changed, this, &Application::remember_instance);
@@ -177,8 +177,9 @@ void Application::quit() {
   sensors_->stop();
   supervisor_->quit();
   if (supervisor_->status().phase != CorePhase::Stopping || !window_->isVisible()) return;
-  stopping_ =
-      new QProgressDialog(tr("The core writes its last checkpoint…"), tr("Do not wait"), 0, 0, window_.get());
+  stopping_ = new QProgressDialog(
+      tr("The core writes its last checkpoint…\nIf you do not wait, it goes on and ends by itself."),
+      tr("Do not wait"), 0, 0, window_.get());
   stopping_->setObjectName("stopping");
   stopping_->setAttribute(Qt::WA_DeleteOnClose);
   stopping_->setWindowTitle(tr("Quitting NeuroShard"));
@@ -187,6 +188,26 @@ void Application::quit() {
   // It goes on without us and ends by itself.
   connect(stopping_, &QProgressDialog::canceled, this, [this] { supervisor_->give_up(); });
   stopping_->show();
+}
+
+// It is still writing: not a silent end, or people look for a program that hangs.
+void Application::leave_core_behind() {
+  const CoreWords::Farewell words = CoreWords::farewell();
+  tray_->notify(words.title, words.text, false);
+  // Who pressed "Do not wait" has read it there.
+  if (stopping_ == nullptr || !stopping_->isVisible()) return leave();
+  stopping_->disconnect(this);
+  stopping_->setLabelText(words.text);
+  stopping_->setCancelButtonText(tr("Close"));
+  connect(stopping_, &QProgressDialog::canceled, this, &Application::leave);
+  QTimer::singleShot(farewell, this, &Application::leave);
+}
+
+void Application::leave() {
+  if (std::exchange(left_, true)) return;
+  save_window();
+  config_.sync();
+  Q_EMIT finished(0);
 }
 
 std::optional<ui::CoreLife> Application::core_life() const {

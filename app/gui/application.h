@@ -60,8 +60,10 @@ class Application final : public QObject {
 
   // The command line of a second start.
   void called(const Arguments& arguments);
-  // Stops what is to be stopped; finished() follows within 15 seconds. SIGTERM, logout and Quit end here.
+  // Stops what is to be stopped; finished() follows within 15 seconds, with a window on the screen within
+  // `farewell` more: in these it says that the core goes on. SIGTERM, logout and Quit end here.
   void quit();
+  static constexpr std::chrono::seconds farewell{5};
 
   void show_window();
   void open_setup();
@@ -95,6 +97,8 @@ class Application final : public QObject {
   void remember_instance();
   void after_setup();
   bool may_close();
+  void leave_core_behind();
+  void leave();
   void toggle_window();
   void restore_window();
   void save_window();
@@ -132,7 +136,7 @@ class Application final : public QObject {
   CorePhase told_ = CorePhase::Closed;  // what was notified last
   bool data_missing_ = false;
   bool looking_for_data_ = false;
-  bool quitting_ = false;
+  bool quitting_ = false, left_ = false;
 };
 
 }  // namespace neuroshard::gui

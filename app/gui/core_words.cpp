@@ -110,4 +110,8 @@ std::optional<ui::CoreLife> CoreWords::life(const CoreStatus& status) {
   return ui::CoreLife{DisplayState::Error, tr("Needs you"), content ? content->title : QString()};
 }
 
+CoreWords::Farewell CoreWords::farewell() {
+  return {tr("NeuroShard has quit"), tr("The core goes on writing its last checkpoint and ends by itself.")};
+}
+
 }  // namespace neuroshard::gui

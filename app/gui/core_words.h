@@ -24,6 +24,11 @@ class CoreWords {
   static std::optional<ui::BannerContent> banner(const CoreStatus& status, const CoreActions& actions);
   // For the pill, the tray and its tooltip; nothing while a core answers.
   static std::optional<ui::CoreLife> life(const CoreStatus& status);
+  // When the app quits and the core that it told to end has not ended yet.
+  struct Farewell {
+    QString title, text;
+  };
+  static Farewell farewell();
 };
 
 }  // namespace neuroshard::gui

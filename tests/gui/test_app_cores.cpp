@@ -1,5 +1,9 @@
 // The app and cores that it did not start, or that are not of its version: which one is used, what is told,
 // and who is ended by Quit. A real core with a small network.
+#include <signal.h>
+
+#include <QPointer>
+#include <QProgressDialog>
 #include <QtTest>
 
 #include "core/base/log.h"
@@ -28,6 +32,7 @@ class TestAppCores : public QObject {
   void a_core_of_another_version_is_told_what_to_do();
   void a_core_of_somebody_else_goes_on_after_quit();
   void an_app_that_died_leaves_the_core_and_the_next_knows_it();
+  void a_core_that_takes_longer_is_told_before_the_window_goes();
 
  private:
   const Patience patience_;
@@ -102,6 +107,32 @@ void TestAppCores::an_app_that_died_leaves_the_core_and_the_next_knows_it() {
   NS_WAIT_FOR(patience_, finished.count() == 1);
   // Its end was waited for, not only its goodbye.
   QVERIFY(!platform::find_process(pid).has_value());
+}
+
+void TestAppCores::a_core_that_takes_longer_is_told_before_the_window_goes() {
+  fixture_->give_up_stopping_after(std::chrono::seconds(1));
+  fixture_->start();
+  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
+  const auto pid = static_cast<pid_t>(fixture_->core_pid());
+  QCOMPARE(::kill(pid, SIGSTOP), 0);  // as one that writes to a slow disk
+  QSignalSpy finished(&fixture_->app(), &gui::Application::finished);
+  fixture_->app().quit();
+  QPointer<QProgressDialog> dialog = fixture_->app().window().findChild<QProgressDialog*>("stopping");
+  QVERIFY(dialog != nullptr && dialog->isVisible());
+  QVERIFY(dialog->labelText().contains("last checkpoint"));
+  QVERIFY(dialog->labelText().contains("ends by itself"));  // before somebody decides not to wait
+  NS_WAIT_FOR(patience_, dialog->labelText() ==
+                             QString("The core goes on writing its last checkpoint and ends by itself."));
+  QVERIFY(dialog->isVisible());
+  QCOMPARE(finished.count(), 0);
+  QVERIFY(platform::find_process(pid).has_value());
+  // Nobody has to be there to press a button.
+  NS_WAIT_FOR(patience_, finished.count() == 1);
+  QCOMPARE(finished[0][0].toInt(), 0);
+  QCOMPARE(::kill(pid, SIGCONT), 0);
+  // What was said is true.
+  NS_WAIT_FOR(patience_, !platform::find_process(pid).has_value());
+  QCOMPARE(finished.count(), 1);
 }
 
 QTEST_MAIN(TestAppCores)

@@ -88,11 +88,12 @@ class AppFixture {
     return places;
   }
 
+  void give_up_stopping_after(Duration limit) { stop_limit_ = limit; }  // before start()
   gui::Application& start(const gui::Arguments& arguments = {}) {
     app_.reset();
     gui::SupervisorLimits limits;
     limits.first_wait = std::chrono::milliseconds(100);
-    limits.stop_limit = std::chrono::seconds(60);  // a last checkpoint on a busy disk
+    limits.stop_limit = stop_limit_;
     app_ = std::make_unique<gui::Application>(*qApp, places(), arguments, clock_, gui::SessionSensorList{},
                                               limits);
     QObject::connect(&app_->supervisor(), &gui::CoreSupervisor::status_changed, &app_->supervisor(),
@@ -196,6 +197,7 @@ class AppFixture {
     phases_ << QString("%1 at %2").arg(phase).arg(since_.elapsed());
   }
 
+  Duration stop_limit_ = std::chrono::seconds(60);  // a last checkpoint on a busy disk
   QTemporaryDir folder_;
   QElapsedTimer since_;
   QStringList phases_;
