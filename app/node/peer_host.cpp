@@ -19,7 +19,8 @@ PeerHost::PeerHost(crypto::KeyPair key, const Clock& clock, Logger& logger)
       clock_(clock),
       logger_(logger),
       bans_(clock),
-      executor_(make_thread_executor("ns-swarm", queue)) {}
+      executor_(make_thread_executor("ns-swarm", queue)),
+      names_(std::make_unique<NameLookup>(*executor_)) {}
 
 PeerHost::~PeerHost() {
   run([this] {
@@ -65,7 +66,8 @@ Expected<void> PeerHost::open(const PeerHostOptions& options, std::uint64_t seed
   swarm::MemberOptions member = options.swarm;
   member.port = endpoint_.port;
   member_ = std::make_unique<swarm::Member>(
-      swarm::MemberServices{key_, *transport_, *executor_, clock_, logger_}, std::move(member), seed);
+      swarm::MemberServices{key_, *transport_, *executor_, clock_, logger_, names_.get()}, std::move(member),
+      seed);
   transport_->serve(member_.get());
   member_->start();
   return {};
@@ -90,6 +92,22 @@ Expected<std::vector<net::Dial>> parse_dials(const std::vector<std::string>& tex
     dials.push_back(dial);
   }
   return dials;
+}
+
+Expected<swarm::FirstPeer> parse_first_peer(const std::string& text) {
+  swarm::FirstPeer peer;
+  const std::size_t at = text.find('@');
+  if (at != std::string::npos) {
+    NS_ASSIGN_OR_RETURN(peer.id, hash_from_hex(text.substr(0, at)));
+  }
+  const std::string place = at == std::string::npos ? text : text.substr(at + 1);
+  if (const auto endpoint = platform::parse_endpoint(place); endpoint.ok()) {
+    peer.endpoint = *endpoint;
+  } else {
+    NS_RETURN_IF_ERROR(platform::check_place(place));
+    peer.name = place;
+  }
+  return peer;
 }
 
 }  // namespace neuroshard::app

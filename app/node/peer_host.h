@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/node/command.h"
+#include "app/node/name_lookup.h"
 #include "core/net/ban_list.h"
 #include "core/net/refusals.h"
 #include "core/rpc/grpc_transport.h"
@@ -58,11 +59,14 @@ class PeerHost {
   std::unique_ptr<rpc::GrpcTransport> transport_;
   std::unique_ptr<swarm::Member> member_;
   std::unique_ptr<Executor> executor_;
+  std::unique_ptr<NameLookup> names_;
 };
 
 // "192.0.2.1:9000", "[2001:db8::1]:9000" or "host.example.org:9000" (looked up at once; the first address
 // counts), with "ID@" before it when the node there has to be this one.
 Expected<net::Dial> parse_dial(const std::string& text);
 Expected<std::vector<net::Dial>> parse_dials(const std::vector<std::string>& texts);
+// The same for a member, which looks names up itself, again and again.
+Expected<swarm::FirstPeer> parse_first_peer(const std::string& text);
 
 }  // namespace neuroshard::app

@@ -124,11 +124,13 @@ Expected<void> list_peers(const AskFlags& flags, CommandContext& context) {
   context.output.note(fmt::format("{} {} ({}…), version {}", tracker ? "tracker" : "node",
                                   platform::to_text(channel->endpoint()), to_hex(channel->id()).substr(0, 12),
                                   channel->hello().program));
+  const net::NodeId answering = channel->id();
   host->run([&] { channel.reset(); });
   if (!answer.ok()) return answer.error();
   NS_ASSIGN_OR_RETURN(const auto records, swarm::decode_records(*answer));
   std::size_t shown = 0;
   for (const net::NodeRecord& record : records) {
+    if (record.id() == answering) continue;  // whom it knows, beside itself
     if (!net::check_node_record(record, network.id, context.clock.wall_now()).ok()) continue;
     ++shown;
     show(record, context);

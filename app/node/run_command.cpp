@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/node/event_queue.h"
+#include "app/node/join_network.h"
 #include "app/node/open_directory.h"
-#include "app/node/peer_host.h"
 #include "app/node/snapshot_text.h"
 #include "app/node/training_view.h"
 #include "core/control/service_module.h"
@@ -25,10 +25,7 @@ struct RunFlags {
   bool safe = false;
   std::string sensor_root = "/";
   std::shared_ptr<SettingFlags> settings = std::make_shared<SettingFlags>();
-  std::vector<std::string> sources;  // beside those of the profile
-  std::string p2p_address = "0.0.0.0";
-  std::optional<std::uint16_t> p2p_port;
-  bool lan = false;
+  JoinFlags join;
 };
 
 // One line that whoever started this process waits for.
@@ -66,54 +63,6 @@ std::unique_ptr<control::Server> start_control(node::Node& node, Logger& logger,
   return nullptr;
 }
 
-// Takes part in the network when the profile or a flag names somebody to begin with, or a flag a port.
-Expected<std::unique_ptr<PeerHost>> join_network(const RunFlags& flags,
-                                                 const engine::DataDirectory& directory, Logger& logger,
-                                                 CommandContext& context) {
-  const engine::DirectoryPart& known = directory.profile().directory;
-  NS_ASSIGN_OR_RETURN(std::vector<net::Dial> sources, parse_dials(flags.sources));
-  std::vector<std::string> of_profile = known.trackers;
-  of_profile.insert(of_profile.end(), known.bootstrap.begin(), known.bootstrap.end());
-  if (flags.safe || (sources.empty() && of_profile.empty() && !flags.p2p_port))
-    return std::unique_ptr<PeerHost>();
-  if (directory.profile().consensus.name == "solo") {
-    return make_error(ErrorCode::InvalidArgument,
-                      "the network solo has no peers; join one by --profile, in a data directory of its own");
-  }
-  PeerHostOptions options;
-  NS_ASSIGN_OR_RETURN(const platform::IpAddress ip, platform::parse_ip(flags.p2p_address));
-  options.listen =
-      platform::Endpoint{ip, flags.p2p_port.value_or(static_cast<std::uint16_t>(known.p2p_port))};
-  options.swarm.network_id = directory.network_id();
-  options.swarm.program = program_version();
-  for (const std::string& text : of_profile) {
-    // A name that is not known now must not keep the node from starting.
-    const auto dial = parse_dial(text);
-    if (dial.ok())
-      sources.push_back(*dial);
-    else
-      logger.warning("swarm", dial.error().describe());
-  }
-  // Where all who are named have private addresses (devnet), it is a network of one's own.
-  options.swarm.one_lan =
-      flags.lan ||
-      (!sources.empty() && std::none_of(sources.begin(), sources.end(), [](const net::Dial& dial) {
-        return platform::globally_routable(dial.endpoint.ip);
-      }));
-  options.swarm.sources = std::move(sources);
-  const auto start = [&] {
-    Hash256 seed = directory.node_key().seed();
-    crypto::KeyPair key = crypto::KeyPair::from_seed(seed);
-    crypto::wipe({seed.data(), seed.size()});
-    return PeerHost::start(std::move(key), context.clock, context.entropy, logger, options);
-  };
-  auto host = start();
-  if (host.ok() || flags.p2p_port || host.error().code != ErrorCode::Busy) return host;
-  logger.warning("swarm", host.error().message + "; any free port is taken for now");
-  options.listen->port = 0;
-  return start();
-}
-
 void say_joined(const PeerHost& host, CommandContext& context) {
   context.output.json_line({{"peers", true},
                             {"address", platform::to_text(host.endpoint())},
@@ -143,14 +92,17 @@ Expected<void> run(const RunFlags& flags, CommandContext& context) {
   options.sensors = engine::make_machine_sensors(context.files, opened.directory->path(), flags.sensor_root);
   if (!opened.crash_notice.empty())
     options.alerts.push_back({"crashed", node::Severity::Warning, opened.crash_notice, {}});
-  NS_ASSIGN_OR_RETURN(const auto peers, join_network(flags, *opened.directory, *opened.logger, context));
+  std::unique_ptr<NetworkPart> peers;
+  if (!flags.safe) {
+    NS_ASSIGN_OR_RETURN(peers, NetworkPart::join(flags.join, *opened.directory, *opened.logger, context));
+  }
   const auto node = engine::Engine::start(std::move(opened.directory),
                                           {context.files, context.clock, *opened.logger}, std::move(options));
   TrainingView view(*node, context.output, context.clock, /*step_lines=*/false);
   EventQueue events(*node);
   const auto control = start_control(*node, *opened.logger, context);
   say_ready(*node->snapshot(), context);
-  if (peers) say_joined(*peers, context);
+  if (peers) say_joined(peers->host(), context);
   if (const std::string notice = node->snapshot()->program.notice; !notice.empty())
     context.output.note(notice);
   NS_RETURN_IF_ERROR(node->start_training(flags.plan));
@@ -161,6 +113,7 @@ Expected<void> run(const RunFlags& flags, CommandContext& context) {
       stopping = true;
       static_cast<void>(node->request_shutdown().ok());  // refused when "neuroshardd stop" came first
     }
+    if (peers) peers->keep_peers();
     const auto event = events.next(poll);
     if (!event) continue;
     view.show(*event);
@@ -170,6 +123,7 @@ Expected<void> run(const RunFlags& flags, CommandContext& context) {
     }
     const auto* ended = std::get_if<node::Ended>(&*event);
     if (ended == nullptr) continue;
+    if (peers) peers->keep_peers_now();
     view.clear();
     if (ended->error) return *ended->error;
     // Stopping went well, but a supervisor should learn that the node was not doing its work.
@@ -199,15 +153,17 @@ void add_run_command(CLI::App& root, CommandContext& context) {
                   "read battery, temperature and programs below this folder, to try rules out (default /)")
       ->type_name("PATH");
   command
-      .add_option("--peer,--tracker", flags->sources,
+      .add_option("--peer,--tracker", flags->join.sources,
                   "a tracker or node to begin with, beside those of the network's profile; may be repeated")
       ->type_name("[ID@]HOST:PORT");
-  command.add_option("--p2p-port", flags->p2p_port, "listen for peers at this port (0 = any free one)")
+  command
+      .add_option("--p2p-port", flags->join.port,
+                  "listen for peers at this port (0 = any free one, which is kept)")
       ->type_name("PORT");
   command
-      .add_option("--p2p-address", flags->p2p_address, "listen for peers at this address (default 0.0.0.0)")
+      .add_option("--p2p-address", flags->join.address, "listen for peers at this address (default 0.0.0.0)")
       ->type_name("IP");
-  command.add_flag("--lan", flags->lan,
+  command.add_flag("--lan", flags->join.lan,
                    "a network of one's own: private addresses, many nodes of one address");
   add_setting_flags(command, flags->settings);
   set_body(command, context, [flags, &context] { return run(*flags, context); });

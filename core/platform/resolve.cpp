@@ -23,23 +23,37 @@ bool is_name(const std::string& host) {
   });
 }
 
+struct Place {
+  std::string host;
+  std::uint16_t port = 0;
+};
+
+Expected<Place> parse_place(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  Place place{text.substr(0, colon)};
+  const char* const end = text.data() + text.size();
+  const bool sound = colon != std::string::npos && is_name(place.host) &&
+                     std::from_chars(text.data() + colon + 1, end, place.port).ptr == end && place.port != 0;
+  if (sound) return place;
+  return make_error(
+      ErrorCode::InvalidArgument,
+      fmt::format("\"{}\" is not an address; it looks like 192.0.2.1:9000, [2001:db8::1]:9000 or "
+                  "host.example.org:9000",
+                  text));
+}
+
 }  // namespace
+
+Expected<void> check_place(const std::string& text) {
+  if (parse_endpoint(text).ok()) return {};
+  NS_RETURN_IF_ERROR(parse_place(text));
+  return {};
+}
 
 Expected<std::vector<Endpoint>> resolve(const std::string& text) {
   if (const auto endpoint = parse_endpoint(text); endpoint.ok()) return std::vector<Endpoint>{*endpoint};
-  const std::size_t colon = text.rfind(':');
-  std::uint16_t port = 0;
-  const std::string host = text.substr(0, colon);
-  const char* const end = text.data() + text.size();
-  const bool sound = colon != std::string::npos && is_name(host) &&
-                     std::from_chars(text.data() + colon + 1, end, port).ptr == end && port != 0;
-  if (!sound) {
-    return make_error(
-        ErrorCode::InvalidArgument,
-        fmt::format("\"{}\" is not an address; it looks like 192.0.2.1:9000, [2001:db8::1]:9000 or "
-                    "host.example.org:9000",
-                    text));
-  }
+  NS_ASSIGN_OR_RETURN(const Place place, parse_place(text));
+  const auto& [host, port] = place;
   addrinfo wanted{};
   wanted.ai_family = AF_UNSPEC;
   wanted.ai_socktype = SOCK_STREAM;

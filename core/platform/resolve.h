@@ -14,4 +14,7 @@ namespace neuroshard::platform {
 // of this form), NotFound (no such name), Unavailable (no answer now).
 Expected<std::vector<Endpoint>> resolve(const std::string& text);
 
+// Whether the text has the form that resolve() takes; nothing is looked up.  InvalidArgument.
+Expected<void> check_place(const std::string& text);
+
 }  // namespace neuroshard::platform

@@ -41,9 +41,13 @@ class Listener final : public TlsListener {
   Expected<void> listen_now(const Endpoint& at) {
     NS_ASSIGN_OR_RETURN(socket_, detail::open_socket(at.ip, detail::Transport::Tcp, /*share_port=*/false));
     const int on = 1, off = 0;
-    if (at.port != 0) setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    const auto allow_reuse = [&] { setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)); };
+    if (at.port != 0) allow_reuse();
     if (!at.ip.is_v4()) setsockopt(socket_, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
     NS_RETURN_IF_ERROR(detail::bind_socket(socket_, at));
+    // A port that the system chose must be one that nobody has. Set now, it is inherited by connections:
+    // those that linger after the end don't keep the next start from the same port.
+    if (at.port == 0) allow_reuse();
     if (listen(socket_, backlog) != 0 || pipe2(wake_.data(), O_NONBLOCK | O_CLOEXEC) != 0)
       return detail::socket_error(fmt::format("can't listen on {}", to_text(at)), errno);
     NS_ASSIGN_OR_RETURN(const Endpoint local, detail::local_endpoint(socket_));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/base/check.h"
 #include "core/dht/messages.h"
 #include "core/swarm/messages.h"
 
@@ -13,6 +14,7 @@ namespace {
 constexpr Duration call_patience = std::chrono::seconds(2);
 constexpr Duration dial_back_patience = std::chrono::seconds(6);  // it dials within 4
 constexpr std::size_t answer_bytes = 100u << 10;                  // of a list of records
+constexpr std::size_t cached_at_a_time = 4;
 
 net::Hello hello_of(const MemberOptions& options, bool reachable) {
   net::Hello hello;
@@ -28,13 +30,18 @@ net::Hello hello_of(const MemberOptions& options, bool reachable) {
 }  // namespace
 
 struct Member::Source {
-  net::Dial dial;
+  FirstPeer peer;
+  net::Dial dial;  // of this try
+  bool cached = false;
+  std::size_t tries = 0;
   std::shared_ptr<net::PeerChannel> channel;
   std::string state = "not tried yet";
   Duration pause{0};
   bool tracker = false, busy = false;
   std::uint64_t beats = 0;
   std::unique_ptr<TimerHandle> timer;
+
+  std::string where() const { return peer.name.empty() ? platform::to_text(peer.endpoint) : peer.name; }
 };
 
 Member::Member(MemberServices services, MemberOptions options, std::uint64_t seed)
@@ -45,12 +52,15 @@ Member::Member(MemberServices services, MemberOptions options, std::uint64_t see
       pool_(services.transport, services.executor, services.clock),
       book_(options_.network_id),
       tracker_(options_.network_id, options_.one_lan, rng_.next()),
-      answers_({services.transport, services.clock, book_, options_.tracker ? &tracker_ : nullptr},
+      answers_({services.transport, services.clock, book_, options_.tracker ? &tracker_ : nullptr, &record_},
                options_.one_lan, rng_.next()),
       record_(options_.facts) {
-  for (const net::Dial& dial : options_.sources) {
+  add_cached();
+  for (const FirstPeer& peer : options_.sources) {
+    NS_CHECK(peer.name.empty() || services_.names != nullptr);
     sources_.push_back(std::make_unique<Source>());
-    sources_.back()->dial = dial;
+    sources_.back()->peer = peer;
+    sources_.back()->dial = {peer.endpoint, peer.id};
   }
   services_.transport.set_hello(hello_of(options_, false));
   make_table();
@@ -58,6 +68,57 @@ Member::Member(MemberServices services, MemberOptions options, std::uint64_t see
 
 Member::~Member() {
   *alive_ = false;
+}
+
+// The cache is a file that others may have touched: a record counts when its own node has signed it.
+void Member::add_cached() {
+  const WallTime now = services_.clock.wall_now();
+  for (const CachedPeer& peer : options_.cached) {
+    const net::NodeId id = peer.record.id();
+    if (id == id_ || !net::check_node_record(peer.record, options_.network_id, peer.record.made).ok())
+      continue;
+    const auto at = std::find_if(peer.record.endpoints.begin(), peer.record.endpoints.end(),
+                                 [&](const net::NodeEndpoint& e) {
+                                   return e.reach == net::Reach::Direct &&
+                                          (options_.one_lan || platform::globally_routable(e.endpoint.ip));
+                                 });
+    if (at == peer.record.endpoints.end()) continue;
+    good_.heard(peer.record, std::min(peer.heard, now));
+    spares_.push_back({at->endpoint, id});
+  }
+  for (; sources_.size() < cached_at_a_time && !spares_.empty(); spares_.pop_front()) {
+    sources_.push_back(std::make_unique<Source>());
+    Source& source = *sources_.back();
+    source.cached = true;
+    source.peer = spares_.front();
+    source.dial = {source.peer.endpoint, source.peer.id};
+  }
+  untried_ = spares_.size();
+}
+
+// Another one of the cache takes the place of one that failed; at first without growing pauses, until all had
+// their turn.
+void Member::next_cached(Source& source) {
+  if (spares_.empty()) return;
+  spares_.push_back(source.peer);
+  source.peer = spares_.front();
+  spares_.pop_front();
+  source.dial = {source.peer.endpoint, source.peer.id};
+  if (untried_ == 0) return;
+  --untried_;
+  source.pause = Duration(0);
+}
+
+void Member::remember_good() {
+  const WallTime now = services_.clock.wall_now();
+  const auto heard = [&](const net::NodeId& id) {
+    const net::NodeRecord* record = book_.find(id, now);
+    if (record != nullptr && !record->endpoints.empty()) good_.heard(*record, now);
+  };
+  for (const net::PeerView& peer : pool_.peers())
+    if (peer.connected && peer.round_trip) heard(peer.id);
+  for (const auto& source : sources_)
+    if (source->channel && !source->tracker && !source->busy) heard(source->channel->id());
 }
 
 std::unique_ptr<TimerHandle> Member::later(Duration delay, std::function<void()> task) {
@@ -77,6 +138,9 @@ void Member::make_table() {
 
 void Member::start() {
   renew_record();
+  if (!options_.cached.empty())
+    services_.logger.info("swarm",
+                          fmt::format("begins with {} peer(s) of the last time", good_.list().size()));
   if (sources_.empty())
     services_.logger.info("swarm", "no tracker and no first peer is known: waiting for others to call");
   for (const auto& source : sources_) try_source(*source);
@@ -85,6 +149,20 @@ void Member::start() {
 
 void Member::try_source(Source& source) {
   source.busy = true;
+  if (source.peer.name.empty()) return dial(source);
+  source.state = "looking the name up";
+  services_.names->look_up(source.peer.name, [this, alive = alive_, &source](
+                                                 const Expected<std::vector<platform::Endpoint>>& found) {
+    if (!*alive) return;
+    if (!found.ok()) return failed(source, found.error());
+    if (found->empty()) return failed(source, make_error(ErrorCode::NotFound, "the name has no address"));
+    // One address after the other, when the first does not answer.
+    source.dial = {(*found)[source.tries++ % found->size()], source.peer.id};
+    dial(source);
+  });
+}
+
+void Member::dial(Source& source) {
   source.state = "connecting";
   services_.transport.connect(
       source.dial, net::connect_deadline,
@@ -93,8 +171,8 @@ void Member::try_source(Source& source) {
         if (!channel.ok()) return failed(source, channel.error());
         source.channel = std::move(*channel);
         source.tracker = source.channel->hello().offers(net::Feature::Tracker);
-        services_.logger.info("swarm", fmt::format("connected to {} {}", source.tracker ? "tracker" : "peer",
-                                                   platform::to_text(source.dial.endpoint)));
+        services_.logger.info(
+            "swarm", fmt::format("connected to {} {}", source.tracker ? "tracker" : "peer", source.where()));
         learn_address(source);
       });
 }
@@ -102,13 +180,14 @@ void Member::try_source(Source& source) {
 void Member::failed(Source& source, const Error& error) {
   source.channel.reset();
   source.busy = false;
+  const std::string where = source.where();
+  if (source.cached) next_cached(source);
   source.pause = std::clamp(source.pause * 2, options_.first_pause, options_.longest_pause);
   const Duration wait =
       source.pause / 2 +
       Duration(static_cast<std::int64_t>(rng_.below(static_cast<std::uint64_t>(source.pause.count()))));
   source.state = fmt::format("{}; tried again in {:.0f} s", error.describe(), to_seconds(wait));
-  services_.logger.info("swarm",
-                        fmt::format("{}: {}", platform::to_text(source.dial.endpoint), source.state));
+  services_.logger.info("swarm", fmt::format("{}: {}", where, source.state));
   source.timer = later(wait, [this, &source] { try_source(source); });
 }
 
@@ -169,6 +248,11 @@ void Member::renew_record() {
   record_.features = services_.transport.hello().features;
   record_.version = services_.transport.hello().version;
   record_.program = options_.program;
+  // Nobody would believe the record with it.
+  if (record_.delegation && now >= record_.delegation->expires) {
+    services_.logger.warning("swarm", "the wallet's word for this node has ended: it names no wallet now");
+    record_.delegation.reset();
+  }
   record_made_ = services_.clock.monotonic_now();
   if (const auto is_signed = net::sign_node_record(record_, services_.key, options_.network_id);
       !is_signed.ok())
@@ -199,6 +283,7 @@ void Member::fetch_peers(Source& source) {
         if (source.channel->hello().offers(net::Feature::Dht))
           contacts.push_back({source.channel->id(), source.channel->endpoint()});
         take_peers(*records, std::move(contacts));
+        remember_good();
         source.timer = later(options_.heartbeat, [this, &source] { beat(source); });
       });
 }
@@ -242,8 +327,10 @@ void Member::take_peers(const std::vector<net::NodeRecord>& records, std::vector
 }
 
 void Member::upkeep() {
+  remember_good();
   book_.drop_expired(services_.clock.wall_now());
-  if (services_.clock.monotonic_now() - record_made_ > options_.record_life / 2) {
+  const bool word_ended = record_.delegation && services_.clock.wall_now() >= record_.delegation->expires;
+  if (word_ended || services_.clock.monotonic_now() - record_made_ > options_.record_life / 2) {
     renew_record();
     for (const auto& source : sources_)
       if (source->channel && source->tracker && !source->busy) introduce(*source);
@@ -293,8 +380,8 @@ MemberView Member::view() const {
   view.known = book_.size();
   view.table = dht_->table().size();
   for (const auto& source : sources_)
-    view.sources.push_back(
-        {source->dial.endpoint, source->channel != nullptr, source->tracker, source->state});
+    view.sources.push_back({source->dial.endpoint, source->peer.name, source->channel != nullptr,
+                            source->tracker, source->state});
   view.peers = pool_.peers();
   return view;
 }

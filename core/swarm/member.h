@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,8 @@
 #include "core/base/log.h"
 #include "core/dht/dht_node.h"
 #include "core/net/peer_pool.h"
+#include "core/swarm/first_peer.h"
+#include "core/swarm/peer_cache.h"
 #include "core/swarm/public_services.h"
 
 namespace neuroshard::swarm {
@@ -23,7 +26,8 @@ struct MemberOptions {
   std::uint16_t port = 0;          // where it listens; 0 = it only dials
   bool one_lan = false;            // a network of one's own: private addresses
   bool tracker = false;            // serves as one
-  std::vector<net::Dial> sources;  // trackers and bootstrap peers; what each is, its hello says
+  std::vector<FirstPeer> sources;  // trackers and bootstrap peers
+  std::vector<CachedPeer> cached;  // of an earlier run; tried first, four at a time
   net::NodeRecord facts;           // memory, speed, slots, delegation; the rest is filled in
   Duration heartbeat = std::chrono::seconds(10);
   Duration record_life = std::chrono::hours(1);
@@ -37,10 +41,12 @@ struct MemberServices {  // all outlive
   Executor& executor;
   const Clock& clock;
   Logger& logger;
+  NameResolver* names = nullptr;  // null: no source has a name
 };
 
 struct SourceView {
-  platform::Endpoint endpoint;
+  platform::Endpoint endpoint;  // of a name: where it was looked for at last
+  std::string name;             // empty: it is known by its address
   bool connected = false;
   bool tracker = false;
   std::string state;  // what is going on, in words
@@ -66,6 +72,8 @@ class Member final : public net::PeerService {
   MemberView view() const;
   const net::NodeBook& book() const { return book_; }
   dht::DhtNode& table() { return *dht_; }
+  // To be remembered for the next run; those of an earlier one among them.
+  std::vector<CachedPeer> good_peers() const { return good_.list(); }
   TrackerStatistics statistics() const { return tracker_.statistics(services_.clock.wall_now()); }
 
   void on_call(const net::Caller& from, net::Method method, Bytes request, net::Respond respond) override;
@@ -76,7 +84,11 @@ class Member final : public net::PeerService {
   struct Source;
   using Done = std::function<void(Expected<Bytes>)>;
 
+  void add_cached();
+  void next_cached(Source& source);
+  void remember_good();
   void try_source(Source& source);
+  void dial(Source& source);
   void failed(Source& source, const Error& error);
   void ask(Source& source, net::Method method, Bytes request, Duration allowed, Done done);
   void learn_address(Source& source);
@@ -101,6 +113,9 @@ class Member final : public net::PeerService {
   Tracker tracker_;
   PublicAnswers answers_;
   std::unique_ptr<dht::DhtNode> dht_;
+  GoodPeers good_;
+  std::deque<FirstPeer> spares_;  // of the cache, whose turn has not come
+  std::size_t untried_ = 0;       // of them
   std::vector<std::unique_ptr<Source>> sources_;
   net::NodeRecord record_;
   MonotonicTime record_made_{};

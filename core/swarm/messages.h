@@ -1,7 +1,7 @@
 // What nodes say to each other and to trackers, as bytes. Readers check every length before they believe it.
 //
 //   ping               up to 64 bytes            answer: the same
-//   peers              count u8                  answer: records
+//   peers              count u8                  answer: records, that of who answers among them
 //   address echo       –                         answer: the endpoint that the caller is seen at (18 bytes)
 //   dial back          port u16                  answer: reached u8 · why not, in words
 //   tracker register   the caller's node record  answer: the endpoint that the caller is seen at

@@ -61,6 +61,9 @@ Expected<Bytes> PublicAnswers::peers(const net::Caller& from, ByteSpan request) 
   const std::size_t wanted = std::min({nodes.size(), count, most_peers});
   for (std::size_t i = 0; i < wanted; ++i) std::swap(nodes[i], nodes[i + rng_.below(nodes.size() - i)]);
   nodes.resize(wanted);
+  // And this node itself: two that know nobody else know each other then.
+  if (services_.own != nullptr && services_.own->sequence > 0 && count > wanted)
+    nodes.push_back(services_.own);
   return encode_records(nodes);
 }
 

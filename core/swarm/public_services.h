@@ -17,7 +17,8 @@ struct PublicServices {  // all outlive
   net::PeerTransport& transport;
   const Clock& clock;
   net::NodeBook& book;
-  Tracker* tracker = nullptr;  // null: not in this role
+  Tracker* tracker = nullptr;            // null: not in this role
+  const net::NodeRecord* own = nullptr;  // this node's, once it is signed (sequence > 0)
 };
 
 class PublicAnswers {

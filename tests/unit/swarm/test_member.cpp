@@ -2,7 +2,9 @@
 // and how they learn whether they are reached from outside.
 #include <QtTest>
 #include <deque>
+#include <map>
 
+#include "core/base/check.h"
 #include "core/sim/transport.h"
 #include "core/swarm/member.h"
 
@@ -20,6 +22,26 @@ Hash256 network_id() {
   return id;
 }
 
+// Names, as a server of names gives them that is away for the first few questions.
+class Names final : public NameResolver {
+ public:
+  Names(Executor& executor, std::map<std::string, platform::Endpoint> known, int away)
+      : executor_(executor), known_(std::move(known)), away_(away) {}
+  void look_up(const std::string& name, Found found) override {
+    ++asked;
+    Expected<std::vector<platform::Endpoint>> answer = make_error(ErrorCode::Unavailable, "no answer now");
+    const auto entry = known_.find(name);
+    if (asked > away_ && entry != known_.end()) answer = std::vector{entry->second};
+    QVERIFY(executor_.post([found = std::move(found), answer] { found(answer); }));
+  }
+  int asked = 0;
+
+ private:
+  Executor& executor_;
+  std::map<std::string, platform::Endpoint> known_;
+  int away_;
+};
+
 struct Host {
   explicit Host(sim::World& world) : executor(world), bans(world.clock()) {}
   ~Host() {
@@ -32,16 +54,21 @@ struct Host {
   std::optional<crypto::KeyPair> key;
   platform::Endpoint endpoint;
   std::unique_ptr<sim::SimTransport> transport;
+  std::unique_ptr<Names> names;
   std::unique_ptr<Member> member;
   net::NodeId id{};
 };
+
+// How one member differs from the others.
+using Tune = std::function<void(Host&, MemberOptions&)>;
 
 class Village {
  public:
   explicit Village(double loss = 0) : network_(world, options(loss), 5) {}
   ~Village() { hosts.clear(); }  // before what they stand on
 
-  Host& add(const std::vector<Host*>& sources, bool tracker = false, bool listens = true) {
+  Host& add(const std::vector<Host*>& sources, bool tracker = false, bool listens = true,
+            const Tune& tune = {}) {
     hosts.emplace_back(world);
     Host& host = hosts.back();
     const auto number = static_cast<std::uint8_t>(hosts.size());
@@ -53,17 +80,26 @@ class Village {
     host.transport = std::make_unique<sim::SimTransport>(
         sim::TransportServices{world, network_, population_, host.bans, host.refusals}, host.executor,
         host.id, host.endpoint, sim::Nat::None, net::Hello{});
+    MemberOptions member = listening();
+    if (!listens) member.port = 0;
+    member.tracker = tracker;
+    for (const Host* source : sources) member.sources.push_back({source->endpoint, source->id});
+    if (tune) tune(host, member);
+    start(host, std::move(member), number);
+    return host;
+  }
+  // The program ended and is started again, with another seed.
+  void restart(Host& host, MemberOptions member, std::uint64_t seed) {
+    host.transport->serve(nullptr);
+    host.member.reset();
+    start(host, std::move(member), seed);
+  }
+  static MemberOptions listening() {
     MemberOptions member;
     member.network_id = network_id();
     member.program = "test";
-    member.port = listens ? 9000 : 0;
-    member.tracker = tracker;
-    for (const Host* source : sources) member.sources.push_back({source->endpoint, source->id});
-    host.member = std::make_unique<Member>(
-        MemberServices{*host.key, *host.transport, host.executor, world.clock(), logger_}, member, number);
-    host.transport->serve(host.member.get());
-    host.member->start();
-    return host;
+    member.port = 9000;
+    return member;
   }
   void power_off(Host& host) { network_.set_online(host.transport->host(), false); }
   void power_on(Host& host) { network_.set_online(host.transport->host(), true); }
@@ -75,6 +111,13 @@ class Village {
   std::deque<Host> hosts;
 
  private:
+  void start(Host& host, MemberOptions member, std::uint64_t seed) {
+    host.member = std::make_unique<Member>(
+        MemberServices{*host.key, *host.transport, host.executor, world.clock(), logger_, host.names.get()},
+        std::move(member), seed);
+    host.transport->serve(host.member.get());
+    host.member->start();
+  }
   static sim::NetworkOptions options(double loss) {
     sim::NetworkOptions o;
     o.loss = loss;
@@ -96,6 +139,12 @@ class TestMember : public QObject {
   void a_node_that_does_not_listen_is_a_client();
   void records_travel_by_the_table();
   void with_loss();
+  void good_peers_are_enough_for_the_next_start();
+  void a_forged_cache_leads_nowhere();
+  void a_long_cache_of_dead_peers_is_gone_through();
+  void names_are_looked_up_until_they_are_known();
+  void records_name_the_wallet();
+  void a_foreign_delegation_is_refused();
 };
 
 void TestMember::nodes_find_each_other_by_a_tracker() {
@@ -195,6 +244,169 @@ void TestMember::with_loss() {
                            [](const Host* n) { return n->member->view().table >= 5; });
       },
       std::chrono::hours(1)));
+}
+
+namespace {
+
+crypto::KeyPair key_of(std::uint8_t number) {
+  Hash256 seed{};
+  seed.fill(number);
+  return crypto::KeyPair::from_seed(seed);
+}
+
+// A record as a node there would have signed it.
+CachedPeer cached(std::uint8_t number, const platform::IpAddress& ip, WallTime made) {
+  CachedPeer peer;
+  peer.heard = peer.record.made = made;
+  peer.record.expires = made + std::chrono::hours(1);
+  peer.record.sequence = 1;
+  peer.record.endpoints = {{net::Reach::Direct, {ip, 9000}}};
+  NS_CHECK(net::sign_node_record(peer.record, key_of(number), network_id()).ok());
+  return peer;
+}
+
+}  // namespace
+
+void TestMember::good_peers_are_enough_for_the_next_start() {
+  Village village;
+  Host& tracker = village.add({}, true);
+  Host& a = village.add({&tracker});
+  Host& b = village.add({&tracker});
+  QVERIFY(village.run_until(
+      [&] { return a.member->good_peers().size() == 1 && b.member->good_peers().size() == 1; }, 5 * minute));
+  MemberOptions of_a = Village::listening(), of_b = of_a;
+  of_a.sources = of_b.sources = {{tracker.endpoint, tracker.id}};
+  of_a.cached = a.member->good_peers();
+  of_b.cached = b.member->good_peers();
+  QVERIFY(of_a.cached[0].record.id() == b.id);
+  village.power_off(tracker);
+  village.power_off(a);
+  village.power_off(b);
+  village.world.run_for(std::chrono::hours(30));  // the records have expired by now
+  village.power_on(a);
+  village.power_on(b);
+  village.restart(a, of_a, 71);
+  village.restart(b, of_b, 72);
+  QVERIFY(village.run_until(
+      [&] {
+        const MemberView at_a = a.member->view(), at_b = b.member->view();
+        return at_a.reachable && at_b.reachable && at_a.known == 1 && at_b.known == 1 && at_a.table == 1 &&
+               at_b.table == 1;
+      },
+      5 * minute));
+  // Without it they are lost, as the tracker is gone.
+  of_a.cached.clear();
+  of_b.cached.clear();
+  village.restart(a, of_a, 73);
+  village.restart(b, of_b, 74);
+  village.world.run_for(30 * minute);
+  QCOMPARE(a.member->view().table, std::size_t(0));
+  QCOMPARE(a.member->view().known, std::size_t(0));
+}
+
+void TestMember::a_forged_cache_leads_nowhere() {
+  Village village;
+  Host& there = village.add({});
+  const WallTime now = village.world.clock().wall_now();
+  // Altered after it was signed; of another network; of a private address; somebody else answers there.
+  CachedPeer altered = cached(1, platform::IpAddress::v4(11, 9, 0, 1), now);
+  altered.record.endpoints[0].endpoint = there.endpoint;
+  CachedPeer foreign = cached(1, there.endpoint.ip, now);
+  Hash256 other{};
+  QVERIFY(net::sign_node_record(foreign.record, key_of(1), other).ok());
+  const CachedPeer at_home = cached(1, platform::IpAddress::v4(192, 168, 0, 1), now);
+  Host& victim = village.add({}, false, true, [&](Host&, MemberOptions& options) {
+    options.cached = {altered, foreign, at_home, cached(60, there.endpoint.ip, now)};
+  });
+  QCOMPARE(victim.member->good_peers().size(), std::size_t(1));  // the last: its signature holds
+  village.world.run_for(10 * minute);
+  QCOMPARE(victim.member->view().sources.size(), std::size_t(1));
+  QVERIFY(!victim.member->view().sources[0].connected);
+  QCOMPARE(victim.member->view().table, std::size_t(0));
+}
+
+void TestMember::a_long_cache_of_dead_peers_is_gone_through() {
+  Village village;
+  Host& tracker = village.add({}, true);
+  Host& living = village.add({&tracker});
+  QVERIFY(village.run_until([&] { return living.member->view().reachable; }, minute));
+  const WallTime now = village.world.clock().wall_now();
+  Host& late = village.add({}, false, true, [&](Host&, MemberOptions& options) {
+    for (std::uint8_t i = 0; i < max_cached_peers - 1; ++i)
+      options.cached.push_back(
+          cached(static_cast<std::uint8_t>(100 + i), platform::IpAddress::v4(12, i, 0, 1), now));
+    options.cached.push_back(cached(2, living.endpoint.ip, now));
+  });
+  QCOMPARE(late.member->view().sources.size(), std::size_t(4));
+  // 16 rounds of at most 5 s and a pause of at most 1.5 s.
+  QVERIFY(village.run_until([&] { return late.member->view().reachable; }, 3 * minute));
+  QCOMPARE(late.member->good_peers().size(), max_cached_peers);
+  QVERIFY(village.run_until([&] { return late.member->good_peers()[0].record.id() == living.id; }, minute));
+}
+
+void TestMember::names_are_looked_up_until_they_are_known() {
+  Village village;
+  Host& tracker = village.add({}, true);
+  Names* names = nullptr;
+  Host& node = village.add({}, false, true, [&](Host& host, MemberOptions& options) {
+    host.names = std::make_unique<Names>(
+        host.executor,
+        std::map<std::string, platform::Endpoint>{{"tracker.example.org:9000", tracker.endpoint}}, 5);
+    names = host.names.get();
+    options.sources = {{{}, tracker.id, "tracker.example.org:9000"}, {{}, {}, "nobody.example.org:9000"}};
+  });
+  const auto waits = [&] {
+    return node.member->view().sources[0].state.find("no answer now; tried again in") != std::string::npos;
+  };
+  QVERIFY(village.run_until([&] { return names->asked >= 3 && waits(); }, minute));
+  const MemberView waiting = node.member->view();
+  QVERIFY(!waiting.sources[0].connected);
+  QCOMPARE(waiting.sources[0].name, std::string("tracker.example.org:9000"));
+  QVERIFY(village.run_until([&] { return node.member->view().sources[0].connected; }, 5 * minute));
+  QVERIFY(village.run_until([&] { return tracker.member->statistics().nodes == 1; }, minute));
+  // The other one is asked for on and on, and ever more rarely.
+  const int before = names->asked;
+  village.world.run_for(std::chrono::hours(1));
+  QVERIFY(names->asked > before + 30);
+  QVERIFY(names->asked < before + 130);
+  QVERIFY(!node.member->view().sources[1].connected);
+}
+
+void TestMember::records_name_the_wallet() {
+  Village village;
+  Host& tracker = village.add({}, true);
+  const WallTime now = village.world.clock().wall_now();
+  const crypto::KeyPair wallet = key_of(200);
+  Host& worker = village.add({&tracker}, false, true, [&](Host& host, MemberOptions& options) {
+    options.facts.delegation =
+        crypto::delegate(wallet, host.key->public_key(), network_id(), now + std::chrono::hours(2), 1);
+  });
+  Host& other = village.add({&tracker});
+  const auto seen = [&]() -> const net::NodeRecord* {
+    return other.member->book().find(worker.id, village.world.clock().wall_now());
+  };
+  QVERIFY(village.run_until([&] { return seen() != nullptr; }, 5 * minute));
+  QVERIFY(seen()->delegation && seen()->delegation->wallet_key == wallet.public_key());
+  // It ends: the node stays in the network, without a wallet.
+  village.world.run_for(std::chrono::hours(4));
+  QVERIFY(village.run_until([&] { return seen() != nullptr; }, 10 * minute));
+  QVERIFY(!seen()->delegation);
+}
+
+void TestMember::a_foreign_delegation_is_refused() {
+  Village village;
+  Host& tracker = village.add({}, true);
+  Host& honest = village.add({&tracker});
+  const WallTime now = village.world.clock().wall_now();
+  // A wallet's word for another node, used by this one.
+  Host& thief = village.add({&tracker}, false, true, [&](Host&, MemberOptions& options) {
+    options.facts.delegation = crypto::delegate(key_of(200), honest.key->public_key(), network_id(),
+                                                now + std::chrono::hours(100), 1);
+  });
+  village.world.run_for(10 * minute);
+  QCOMPARE(tracker.member->statistics().nodes, std::size_t(1));
+  QVERIFY(honest.member->book().find(thief.id, village.world.clock().wall_now()) == nullptr);
+  QVERIFY(!thief.member->view().sources[0].connected);
 }
 
 QTEST_GUILESS_MAIN(TestMember)

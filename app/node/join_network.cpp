@@ -1,0 +1,139 @@
+#include "app/node/join_network.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/node/kept_port.h"
+
+namespace neuroshard::app {
+namespace {
+
+constexpr Duration look = std::chrono::seconds(5);
+constexpr Duration rewrite = std::chrono::minutes(10);
+// A cache of 64 records of the greatest size, and its frame.
+constexpr std::uint64_t longest_cache = swarm::max_peer_cache_bytes;
+
+std::string cache_path(const std::string& data_directory) {
+  return data_directory + "/peers.cache";
+}
+
+std::vector<swarm::CachedPeer> read_cache(storage::FileEnv& files, const std::string& path, Logger& logger) {
+  if (!files.exists(path)) return {};
+  const auto bytes = storage::read_file(files, path, longest_cache);
+  auto peers =
+      bytes.ok() ? swarm::decode_peer_cache(*bytes) : Expected<std::vector<swarm::CachedPeer>>(bytes.error());
+  if (peers.ok()) return std::move(*peers);
+  logger.warning("swarm", fmt::format("{} is not used: {}; it is made anew", path, peers.error().message));
+  return {};
+}
+
+Expected<swarm::MemberOptions> member_options(const JoinFlags& flags, const engine::DataDirectory& directory,
+                                              Logger& logger, CommandContext& context) {
+  const engine::DirectoryPart& known = directory.profile().directory;
+  std::vector<std::string> texts = flags.sources;
+  texts.insert(texts.end(), known.trackers.begin(), known.trackers.end());
+  texts.insert(texts.end(), known.bootstrap.begin(), known.bootstrap.end());
+  swarm::MemberOptions member;
+  for (const std::string& text : texts) {
+    NS_ASSIGN_OR_RETURN(swarm::FirstPeer peer, parse_first_peer(text));
+    member.sources.push_back(std::move(peer));
+  }
+  member.network_id = directory.network_id();
+  member.program = program_version();
+  // Where all who are named have private addresses (devnet), it is a network of one's own. What a name will
+  // mean is not known yet: it counts as one of the internet.
+  member.one_lan =
+      flags.lan || (!member.sources.empty() &&
+                    std::none_of(member.sources.begin(), member.sources.end(), [](const auto& peer) {
+                      return !peer.name.empty() || platform::globally_routable(peer.endpoint.ip);
+                    }));
+  member.cached = read_cache(context.files, cache_path(directory.path()), logger);
+  return member;
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<NetworkPart>> NetworkPart::join(const JoinFlags& flags,
+                                                         const engine::DataDirectory& directory,
+                                                         Logger& logger, CommandContext& context) {
+  const engine::DirectoryPart& known = directory.profile().directory;
+  if (flags.sources.empty() && known.trackers.empty() && known.bootstrap.empty() && !flags.port)
+    return std::unique_ptr<NetworkPart>();
+  if (directory.profile().consensus.name == "solo") {
+    return make_error(ErrorCode::InvalidArgument,
+                      "the network solo has no peers; join one by --profile, in a data directory of its own");
+  }
+  PeerHostOptions options;
+  NS_ASSIGN_OR_RETURN(const platform::IpAddress ip, platform::parse_ip(flags.address));
+  options.listen = platform::Endpoint{ip, 0};
+  NS_ASSIGN_OR_RETURN(options.swarm, member_options(flags, directory, logger, context));
+  std::unique_ptr<NetworkPart> part(new NetworkPart(directory.path(), logger, context));
+  NS_RETURN_IF_ERROR(part->listen(flags, directory, std::move(options)));
+  return part;
+}
+
+Expected<void> NetworkPart::listen(const JoinFlags& flags, const engine::DataDirectory& directory,
+                                   PeerHostOptions options) {
+  const auto start = [&](std::uint16_t port) -> Expected<void> {
+    options.listen->port = port;
+    Hash256 seed = directory.node_key().seed();
+    crypto::KeyPair key = crypto::KeyPair::from_seed(seed);
+    crypto::wipe({seed.data(), seed.size()});
+    NS_ASSIGN_OR_RETURN(host_,
+                        PeerHost::start(std::move(key), context_.clock, context_.entropy, logger_, options));
+    return {};
+  };
+  const std::uint16_t wanted =
+      flags.port.value_or(static_cast<std::uint16_t>(directory.profile().directory.p2p_port));
+  // Who names a port wants that one.
+  if (flags.port.value_or(0) != 0) return start(wanted);
+  if (const auto kept = read_kept_port(context_.files, data_directory_, wanted, logger_)) {
+    const auto started = start(*kept);
+    if (started.ok() && wanted != 0)
+      logger_.info("swarm", fmt::format("listening for peers at port {}, which was taken in place of {} and "
+                                        "kept; --p2p-port {} goes back to that one",
+                                        *kept, wanted, wanted));
+    if (started.ok() || started.error().code != ErrorCode::Busy) return started;
+    logger_.warning("swarm", started.error().message + "; it was this node's until now");
+  }
+  auto started = start(wanted);
+  if (started.ok() && wanted != 0) return {};
+  if (!started.ok()) {
+    if (started.error().code != ErrorCode::Busy || wanted == 0) return started;
+    NS_RETURN_IF_ERROR(start(0));
+    logger_.warning("swarm", fmt::format("{}; port {} is taken in its place and kept for the next starts",
+                                         started.error().message, host_->endpoint().port));
+  }
+  // Not kept on a full disk: then the next start takes another one.
+  if (const auto kept = keep_port(context_.files, data_directory_, wanted, host_->endpoint().port);
+      !kept.ok())
+    logger_.warning("swarm", "the port is not kept: " + kept.error().describe());
+  return {};
+}
+
+void NetworkPart::keep_peers() {
+  const MonotonicTime now = context_.clock.monotonic_now();
+  if (now - looked_ < look) return;
+  looked_ = now;
+  keep_peers_now();
+}
+
+void NetworkPart::keep_peers_now() {
+  std::vector<swarm::CachedPeer> peers;
+  host_->run([&] { peers = host_->member().good_peers(); });
+  std::vector<net::NodeId> ids;
+  for (const swarm::CachedPeer& peer : peers) ids.push_back(peer.record.id());
+  std::sort(ids.begin(), ids.end());
+  const MonotonicTime now = context_.clock.monotonic_now();
+  if (peers.empty() || (ids == kept_ && now - written_ < rewrite)) return;
+  const auto written = storage::write_file_atomic(context_.files, cache_path(data_directory_),
+                                                  swarm::encode_peer_cache(peers));
+  if (!written.ok())
+    logger_.warning("swarm", "the good peers are not remembered: " + written.error().describe());
+  // Also after a failure: a full disk is not asked again every five seconds.
+  kept_ = std::move(ids);
+  written_ = now;
+}
+
+}  // namespace neuroshard::app

@@ -1,0 +1,51 @@
+// What `run` brings to the network and keeps of it in the data directory: the port, the wallet's word for
+// this node, the trackers and first peers of profile and flags, the peers that were good before.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/node/peer_host.h"
+#include "core/engine/data_directory.h"
+
+namespace neuroshard::app {
+
+struct JoinFlags {
+  std::vector<std::string> sources;  // beside those of the profile
+  std::string address = "0.0.0.0";
+  std::optional<std::uint16_t> port;
+  bool lan = false;
+};
+
+class NetworkPart {
+ public:
+  // Null when neither the profile nor a flag names somebody to begin with, nor a flag a port. References
+  // outlive the part.  Errors: InvalidArgument (the network has no peers, a wrong flag), Busy (the port that
+  // a flag names is taken), what PeerHost::start says.
+  static Expected<std::unique_ptr<NetworkPart>> join(const JoinFlags& flags,
+                                                     const engine::DataDirectory& directory, Logger& logger,
+                                                     CommandContext& context);
+
+  const PeerHost& host() const { return *host_; }
+  // Writes the good peers into D/peers.cache when they are others than before, or after ten minutes; looks
+  // every five seconds, however often it is called. Only while the data directory is ours.
+  void keep_peers();
+  void keep_peers_now();
+
+ private:
+  NetworkPart(std::string data_directory, Logger& logger, CommandContext& context)
+      : data_directory_(std::move(data_directory)), logger_(logger), context_(context) {}
+  Expected<void> listen(const JoinFlags& flags, const engine::DataDirectory& directory,
+                        PeerHostOptions options);
+
+  const std::string data_directory_;
+  Logger& logger_;
+  CommandContext& context_;
+  MonotonicTime looked_{}, written_{};
+  std::vector<net::NodeId> kept_;
+  std::unique_ptr<PeerHost> host_;
+};
+
+}  // namespace neuroshard::app
