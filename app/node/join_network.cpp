@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "app/node/kept_port.h"
+#include "app/node/wallet_delegation.h"
 
 namespace neuroshard::app {
 namespace {
@@ -49,6 +50,7 @@ Expected<swarm::MemberOptions> member_options(const JoinFlags& flags, const engi
                       return !peer.name.empty() || platform::globally_routable(peer.endpoint.ip);
                     }));
   member.cached = read_cache(context.files, cache_path(directory.path()), logger);
+  member.facts.delegation = find_delegation(context, directory, logger);
   return member;
 }
 

@@ -1,4 +1,4 @@
-// neuroshardd wallet create | show | backup | restore | protect
+// neuroshardd wallet create | show | backup | restore | protect | delegate
 //
 // The wallet is the owner's key (the words); running and earning need only its public part. Secrets come from
 // files, the terminal or standard input, and go to the terminal, standard error or an encrypted file; never
@@ -9,7 +9,8 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "app/node/command.h"
+#include "app/node/open_directory.h"
+#include "app/node/wallet_delegation.h"
 #include "app/node/wallet_file.h"
 #include "app/node/wallet_secrets.h"
 #include "core/crypto/mnemonic.h"
@@ -206,6 +207,32 @@ Expected<void> protect_wallet(CommandContext& context, const WalletFile& file, c
   return {};
 }
 
+// The wallet's word for the node of this directory: what a node whose wallet is protected can't sign by
+// itself.
+Expected<void> delegate_wallet(CommandContext& context, const WalletFile& file,
+                               const std::string& passphrase_file) {
+  NS_ASSIGN_OR_RETURN(const Keystore keystore, file.load());
+  NS_ASSIGN_OR_RETURN(const OpenedDirectory opened, open_data_directory(context, OpenMode::Create));
+  const engine::DataDirectory& directory = *opened.directory;
+  const std::string& network = directory.profile().consensus.name;
+  if (network == "solo") {
+    return make_error(ErrorCode::InvalidArgument,
+                      "the network solo has no peers that a node could name its wallet to; --profile names "
+                      "another one, in a data directory of its own");
+  }
+  NS_ASSIGN_OR_RETURN(const WalletSecret secret, file.unlock(keystore, passphrase_file));
+  NS_ASSIGN_OR_RETURN(const crypto::Delegation made, sign_delegation(context, directory, secret.key()));
+  const std::string node = to_hex(crypto::node_id(made.node_key));
+  const auto expires = std::chrono::system_clock::to_time_t(made.expires);
+  context.output.line(fmt::format("Node {}… works for wallet {} in the network {} until {:%Y-%m-%d}.",
+                                  node.substr(0, 12), keystore.wallet_id(), network, fmt::gmtime(expires)));
+  context.output.json_line({{"wallet_id", keystore.wallet_id()},
+                            {"node_id", node},
+                            {"network", network},
+                            {"expires_ms", to_unix_ms(made.expires)}});
+  return {};
+}
+
 // A body with the machine's keychain, which costs nothing until it is used.
 template <class Body>
 void set_wallet_body(CLI::App& command, CommandContext& context, Body body) {
@@ -293,6 +320,21 @@ void add_protect(CLI::App& wallet, CommandContext& context) {
   });
 }
 
+void add_delegate(CLI::App& wallet, CommandContext& context) {
+  auto passphrase_file = std::make_shared<std::string>();
+  CLI::App& delegate =
+      add_command(wallet, "delegate",
+                  "Sign that the node of this data directory works for the wallet, for a year.\nA node does "
+                  "that by itself "
+                  "when its wallet is not protected, or when the passphrase's file is named by " +
+                      std::string(passphrase_file_variable) + ". Not while the node runs.",
+                  {"neuroshardd wallet delegate --data-dir ~/village --profile village.json"});
+  delegate.add_option("--passphrase-file", *passphrase_file, "file that holds the wallet's passphrase");
+  set_wallet_body(delegate, context, [passphrase_file, &context](const WalletFile& file) {
+    return delegate_wallet(context, file, *passphrase_file);
+  });
+}
+
 }  // namespace
 
 void add_wallet_command(CLI::App& root, CommandContext& context) {
@@ -302,6 +344,7 @@ void add_wallet_command(CLI::App& root, CommandContext& context) {
   add_backup(wallet, context);
   add_restore(wallet, context);
   add_protect(wallet, context);
+  add_delegate(wallet, context);
 }
 
 }  // namespace neuroshard::app

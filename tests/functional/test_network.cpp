@@ -19,6 +19,8 @@ class TestNetwork : public QObject {
   void solo_stays_alone();
   void another_network_is_not_joined();
   void a_port_that_was_chosen_is_kept();
+  void records_name_the_wallet();
+  void a_protected_wallet_delegates_by_hand();
   void nodes_find_each_other_without_their_tracker();
   void a_damaged_cache_is_ignored();
   void a_name_that_is_unknown_at_the_start_is_tried_on();
@@ -169,6 +171,19 @@ QJsonObject joined(NodeProcess& process) {
   return wait_for_object(process, "peers");
 }
 
+// The wallets that the records name, by node.
+QMap<QString, QString> wallets(const QString& profile, const QString& at) {
+  QMap<QString, QString> named;
+  for (const QJsonObject& record : peers(profile, at))
+    named[record["id"].toString()] = record["wallet"].toString();
+  return named;
+}
+
+QString wallet_of(const QString& directory) {
+  const ProcessResult shown = run_node({"wallet", "show", "--json", "--data-dir", directory});
+  return json_lines(shown.out).value(0)["wallet_id"].toString();
+}
+
 QByteArray content(const QString& file_name) {
   QFile file(file_name);
   return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
@@ -216,6 +231,75 @@ void TestNetwork::a_port_that_was_chosen_is_kept() {
   QCOMPARE(joined(node)["port"].toInt(), port.toInt());
   QVERIFY2(log_of(path("kept")).contains("peers.port can't be read"),
            log_of(path("kept")).right(900).constData());
+  stop(node);
+}
+
+void TestNetwork::records_name_the_wallet() {
+  NodeProcess tracker({"tracker", "--json", "--profile", path("village.json"), "--address", "127.0.0.1",
+                       "--port", "0", "--lan"});
+  const QString at = wait_for_object(tracker, "ready")["address"].toString();
+  QVERIFY(!at.isEmpty());
+  NodeProcess a(joining("wallet-a", {"--p2p-port", "0", "--tracker", at}));
+  const QString id_a = joined(a)["id"].toString();
+  const QString wallet_a = wallet_of(path("wallet-a"));
+  QVERIFY(!id_a.isEmpty() && !wallet_a.isEmpty());
+  QTRY_COMPARE_WITH_TIMEOUT(wallets(path("village.json"), at).value(id_a), wallet_a, 60'000);
+  const QByteArray word = content(path("wallet-a/delegation"));
+  QCOMPARE(word.size(), 184);
+
+  // The word for another node is worth nothing here: the node makes its own, for its own wallet.
+  {
+    NodeProcess first(joining("wallet-b", {"--p2p-port", "0"}));
+    QVERIFY(!joined(first).isEmpty());
+    stop(first);
+  }
+  QVERIFY(write(path("wallet-b/delegation"), word));
+  NodeProcess b(joining("wallet-b", {"--p2p-port", "0", "--tracker", at}));
+  const QString id_b = joined(b)["id"].toString();
+  QVERIFY2(log_of(path("wallet-b")).contains("the delegation is for another node"),
+           log_of(path("wallet-b")).right(900).constData());
+  QVERIFY(content(path("wallet-b/delegation")) != word);
+  const QString wallet_b = wallet_of(path("wallet-b"));
+  QVERIFY(wallet_b != wallet_a);
+  QTRY_COMPARE_WITH_TIMEOUT(wallets(path("village.json"), at).value(id_b), wallet_b, 60'000);
+  stop(a);
+  stop(b);
+  // Once and for all: the next start finds it.
+  const QByteArray kept = content(path("wallet-a/delegation"));
+  NodeProcess again(joining("wallet-a", {"--p2p-port", "0"}));
+  QVERIFY(!joined(again).isEmpty());
+  QCOMPARE(content(path("wallet-a/delegation")), kept);
+  QCOMPARE(kept, word);
+  stop(again);
+}
+
+void TestNetwork::a_protected_wallet_delegates_by_hand() {
+  NodeProcess tracker({"tracker", "--json", "--profile", path("village.json"), "--address", "127.0.0.1",
+                       "--port", "0", "--lan"});
+  const QString at = wait_for_object(tracker, "ready")["address"].toString();
+  QVERIFY(write(path("pass"), "gr\xc3\xbc\xc3\x9f dich\n"));
+  const ProcessResult made = run_node(
+      {"wallet", "create", "--data-dir", path("locked"), "--passphrase-file", path("pass"), "--json"});
+  QVERIFY2(made.ok(), made.text().constData());
+  const QStringList arguments = joining("locked", {"--p2p-port", "0", "--tracker", at});
+  {
+    NodeProcess node(arguments);
+    const QString id = joined(node)["id"].toString();
+    QVERIFY2(log_of(path("locked")).contains("neuroshardd wallet delegate"),
+             log_of(path("locked")).right(900).constData());
+    QTRY_VERIFY_WITH_TIMEOUT(wallets(path("village.json"), at).contains(id), 60'000);
+    QCOMPARE(wallets(path("village.json"), at).value(id), QString());
+    stop(node);
+  }
+  const ProcessResult denied = run_node({"wallet", "delegate", "--data-dir", path("locked"), "--json"});
+  QVERIFY(!denied.ok());
+  const ProcessResult word = run_node(
+      {"wallet", "delegate", "--data-dir", path("locked"), "--passphrase-file", path("pass"), "--json"});
+  QVERIFY2(word.ok(), word.text().constData());
+  NodeProcess node(arguments);
+  const QString id = joined(node)["id"].toString();
+  QCOMPARE(json_lines(word.out).value(0)["node_id"].toString(), id);
+  QTRY_COMPARE_WITH_TIMEOUT(wallets(path("village.json"), at).value(id), wallet_of(path("locked")), 60'000);
   stop(node);
 }
 
