@@ -29,6 +29,7 @@ class TestControl : public QObject {
   void killed_node_is_recognised();
   void second_run_is_75();
   void commands_without_a_node_say_so();
+  void questions_leave_a_free_lock_alone();
 
  private:
   QStringList environment(const QString& name) const {
@@ -325,6 +326,31 @@ void TestControl::commands_without_a_node_say_so() {
   const ProcessResult busy = command({"status"}, "alone");
   QCOMPARE(busy.exit_code, 75);
   QVERIFY2(busy.err.contains(QByteArray::number(train.pid())), busy.err.constData());
+}
+
+// Whoever takes the lock writes its number into it. A question that took it, for however short, would turn
+// away a core that starts in that moment.
+void TestControl::questions_leave_a_free_lock_alone() {
+  const QString directory = lab_.copy("free");
+  const QString path = directory + "/lock";
+  const QByteArray left = "pid 999999999\nstarted 1\n";  // of a process that is no more
+  const auto put = [&] {
+    QFile file(path);
+    return file.open(QIODevice::WriteOnly) && file.write(left) == left.size();
+  };
+  QVERIFY(put());
+  const QList<QStringList> questions{{"status"}, {"contribute", "off"}, {"snooze", "1h"}, {"stop"}};
+  for (const QStringList& words : questions) {
+    const ProcessResult result = command(words, "free");
+    QVERIFY2(!result.crashed && !result.timed_out, result.text().constData());
+    QFile file(path);
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    QVERIFY2(file.readAll() == left, qPrintable(words.join(' ')));
+  }
+  // One that nobody ever had is not even made.
+  QVERIFY(QFile::remove(path));
+  QCOMPARE(command({"status"}, "free").exit_code, 69);
+  QVERIFY(!QFile::exists(path));
 }
 
 QTEST_GUILESS_MAIN(TestControl)
