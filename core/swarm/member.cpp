@@ -321,6 +321,7 @@ void Member::take_peers(const std::vector<net::NodeRecord>& records, std::vector
     if (!*alive) return;
     services_.logger.info("swarm", fmt::format("the hash table knows {} member(s)", known));
     if (known == 0) return;
+    remember_good();
     dht_->publish("/nodes/" + to_hex(id_), net::encode_node_record(record_),
                   [](const Expected<dht::Published>&) {});
   });
