@@ -29,6 +29,7 @@ void CellGrid::set_content(GridContent content) {
   const bool resized =
       content.rows.size() != content_.rows.size() || content.columns.size() != content_.columns.size();
   content_ = std::move(content);
+  title_width_ = 0;
   if (resized) {
     row_ = column_ = -1;
     updateGeometry();
@@ -46,10 +47,11 @@ const GridCell* CellGrid::cell(int row, int column) const {
 }
 
 double CellGrid::title_width() const {
+  if (title_width_ > 0) return title_width_;
   const QFontMetricsF metrics(font());
   double widest = 0;
   for (const QString& title : content_.rows) widest = std::max(widest, metrics.horizontalAdvance(title));
-  return std::ceil(widest) + 8;
+  return title_width_ = std::ceil(widest) + 8;
 }
 
 double CellGrid::cell_width() const {
@@ -159,6 +161,11 @@ void CellGrid::focusInEvent(QFocusEvent* event) {
   if (row_ < 0)
     for (int column = 0; column < content_.columns.size() && row_ < 0; ++column) set_current(0, column);
   update();
+}
+
+void CellGrid::changeEvent(QEvent* event) {
+  if (event->type() == QEvent::FontChange) title_width_ = 0;
+  QWidget::changeEvent(event);
 }
 
 bool CellGrid::event(QEvent* event) {

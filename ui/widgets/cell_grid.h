@@ -47,6 +47,7 @@ class CellGrid final : public QWidget {
   void keyPressEvent(QKeyEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
   void focusInEvent(QFocusEvent* event) override;
+  void changeEvent(QEvent* event) override;
   bool event(QEvent* event) override;
 
  private:
@@ -58,6 +59,7 @@ class CellGrid final : public QWidget {
 
   const Theme& theme_;
   GridContent content_;
+  mutable double title_width_ = 0;  // asked for by every cell; 0 = to be measured
   int row_ = -1, column_ = -1, frames_ = 0;
 };
 

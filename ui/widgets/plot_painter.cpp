@@ -4,6 +4,7 @@
 #include <QPainter>
 #include <QPainterPath>
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "ui/text/format.h"
@@ -14,6 +15,7 @@ namespace neuroshard::ui {
 namespace {
 
 constexpr double tick_gap = 6, legend_gap = 18, swatch = 14, mark_side = 9;
+constexpr std::size_t mark_kinds = 3;
 constexpr double mark_near = 6;  // pixels from the crosshair
 
 QColor with_alpha(QColor colour, int alpha) {
@@ -60,7 +62,10 @@ void paint_mark(QPainter& painter, const PlotFrame& frame, const PlotMark& mark,
   const QColor colour = theme.color(mark.kind == PlotMarkKind::Restore ? Token::Warning : Token::TextMuted);
   painter.setPen(QPen(with_alpha(colour, mark.kind == PlotMarkKind::Restore ? 160 : 70), 1,
                       mark.kind == PlotMarkKind::Restore ? Qt::SolidLine : Qt::DotLine));
+  // Upright lines need no smooth edges, and dots with them are slow.
+  painter.setRenderHint(QPainter::Antialiasing, false);
   painter.drawLine(QPointF(x, top), QPointF(x, frame.axes.area.bottom()));
+  painter.setRenderHint(QPainter::Antialiasing);
   painter.setPen(Qt::NoPen);
   painter.setBrush(colour);
   QRectF box(x - mark_side / 2, top - mark_side / 2, mark_side, mark_side);
@@ -145,7 +150,16 @@ void paint_plot(QPainter& painter, const PlotFrame& frame, const Theme& theme) {
   painter.save();
   paint_grid(painter, frame, theme);
   painter.setRenderHint(QPainter::Antialiasing);
-  for (const PlotMark& mark : frame.marks) paint_mark(painter, frame, mark, theme);
+  // Of marks of one kind that would cover each other, the first.
+  std::array<double, mark_kinds> last;
+  last.fill(-1e9);
+  for (const PlotMark& mark : frame.marks) {
+    const double x = frame.axes.to_pixel_x(mark.x);
+    double& before = last[static_cast<std::size_t>(mark.kind)];
+    if (std::abs(x - before) < mark_side / 2) continue;
+    before = x;
+    paint_mark(painter, frame, mark, theme);
+  }
   painter.save();
   painter.setClipRect(frame.axes.area.adjusted(-1, -4, 4, 2));
   for (const PlotDrawing& drawing : frame.drawings) paint_series(painter, drawing, theme);

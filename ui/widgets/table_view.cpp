@@ -16,6 +16,7 @@
 namespace neuroshard::ui {
 namespace {
 constexpr int row_height = 32, side_padding = 8, icon_side = 16;
+constexpr int rows_that_set_widths = 20;  // of columns that fit their contents, beside the rows in view
 }  // namespace
 
 TableView::TableView(const QString& accessible_name, QWidget* parent) : QTableView(parent) {
@@ -34,6 +35,7 @@ TableView::TableView(const QString& accessible_name, QWidget* parent) : QTableVi
   horizontalHeader()->setHighlightSections(false);
   horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
   horizontalHeader()->setStretchLastSection(true);
+  horizontalHeader()->setResizeContentsPrecision(rows_that_set_widths);
   setItemDelegate(new TabularDelegate(this));
   copy_ = new QAction(tr("Copy"), this);
   copy_->setObjectName(QStringLiteral("table_copy"));
@@ -143,10 +145,11 @@ void TabularDelegate::paint(QPainter* painter, const QStyleOptionViewItem& optio
 }
 
 QSize TabularDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const {
-  QSize size = QStyledItemDelegate::sizeHint(option, index);
-  const qreal width = tabular_width(index.data().toString(), QFontMetricsF(option.font)) + 2.0 * side_padding;
-  size.setWidth(std::max(size.width(), static_cast<int>(std::ceil(width))));
-  return size;
+  // As paint() lays it out. The style's own hint shapes the text a second time, and columns that fit their
+  // contents ask for many cells at every change.
+  const qreal text = tabular_width(index.data().toString(), QFontMetricsF(option.font));
+  const int icon = index.data(Qt::DecorationRole).isNull() ? 0 : icon_side + side_padding;
+  return {static_cast<int>(std::ceil(text)) + icon + 2 * side_padding, row_height};
 }
 
 }  // namespace neuroshard::ui
