@@ -39,8 +39,12 @@ Bytes answer_to(ByteSpan request, const Endpoint& mapped) {
 class Server {
  public:
   explicit Server(bool lies_about_ports = false) : lies_(lies_about_ports) {
-    udp_ = std::move(*platform::UdpSocket::open({loopback, 0}));
-    tcp_ = std::move(*platform::TcpListener::open(udp_.local().value()));
+    // One number for both: another program may have it for TCP already.
+    for (bool both = false; !both;) {
+      udp_ = std::move(*platform::UdpSocket::open({loopback, 0}));
+      auto tcp = platform::TcpListener::open(udp_.local().value());
+      if ((both = tcp.ok())) tcp_ = std::move(*tcp);
+    }
     thread_ = std::thread([this] { serve(); });
   }
   ~Server() {
