@@ -314,6 +314,8 @@ void TestSupervisor::quit_gives_up_after_the_limit() {
   wait(seconds(1));
   QCOMPARE(stopped.count(), 1);
   QVERIFY(!stopped[0][0].toBool());
+  // What stands still may not have read the request: a signal waits for it.
+  QCOMPARE(link_->asked.size(), std::size_t{1});
 }
 
 void TestSupervisor::a_restarted_app_knows_its_own_core() {
