@@ -278,7 +278,8 @@ void CoreSupervisor::give_up() {
 }
 
 void CoreSupervisor::finish_stop(bool clean) {
-  // One that stands still may never have read the request, and the connection ends now: a signal waits for it.
+  // One that stands still may never have read the request, and the connection ends now: a signal waits for
+  // it.
   if (!clean && status_.ours && status_.process.pid != 0) link_.ask_to_end(status_.process);
   if (quitting_) {
     close();
