@@ -230,7 +230,7 @@ void TestContribute::run_anyway_and_its_end() {
   QVERIFY(node->override_rules(std::chrono::hours(2)).ok());
   WAIT_STATE(node, Training);
   QVERIFY(node->snapshot()->overridden_until.has_value());
-  QVERIFY(sensor(*node, "battery").note.find("run anyway") != std::string::npos);
+  WAIT(sensor(*node, "battery").note.find("run anyway") != std::string::npos);
   clock_.jump(std::chrono::hours(2));
   WAIT_STATE(node, Paused);
   WAIT(!node->snapshot()->overridden_until);
