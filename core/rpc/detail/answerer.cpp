@@ -62,8 +62,10 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
   void stop() override { finish(make_error(ErrorCode::Unavailable, "this node stops")); }
 
   // Once; later ones are ignored.  Threads: any.
-  void finish(Expected<Bytes> answer) {
+  void finish(Expected<Bytes> answer, bool served = false) {
     if (finished_.exchange(true)) return;
+    // Before the answer leaves: whoever has it may ask again at once.
+    if (served) place_.reset();
     if (answer.ok() && answer->size() > net::max_message_bytes)
       answer = make_error(ErrorCode::Internal, "the answer is larger than a message may be");
     if (!answer.ok()) return Finish(to_status(answer.error()));
@@ -120,9 +122,11 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
 
   void serve(net::Method method, Bytes body) {
     if (shared_->service == nullptr) return stop();
-    shared_->service->on_call(from_, method, std::move(body),
-                              [answer = std::make_shared<Answer>(shared_from_this())](
-                                  Expected<Bytes> result) { answer->call->finish(std::move(result)); });
+    shared_->service->on_call(
+        from_, method, std::move(body),
+        [answer = std::make_shared<Answer>(shared_from_this())](Expected<Bytes> result) {
+          answer->call->finish(std::move(result), /*served=*/true);
+        });
   }
 
   void OnDone() override {
