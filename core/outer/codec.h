@@ -1,0 +1,86 @@
+// Delta codecs: how a slot's delta (anchor − local, fp32) travels in an outer round.
+//
+// A payload is a header of codec_header_bytes (magic with version, codec, k, number of values, CRC-32C of all
+// the rest) and a body in chunks of codec_chunk values; codec_format.md beside this file has every field.
+// Payloads are canonical: of one list of decoded values there is exactly one payload of a codec, and decode()
+// refuses everything else, so encode(decode(b)) == b for each b that it accepts. Decoded values are finite,
+// of magnitude below codec_magnitude_limit and never subnormal (Fp32 apart), so the same bits come out on
+// every processor, in whatever mode its floating point unit is.
+//
+//   codec      bytes per value   what is lost
+//   Fp32       4                 nothing
+//   Fp16       2.0002            11 significant bits, one exponent per chunk: small deltas lose nothing more
+//   Int8       1.0078            q·scale, |q| ≤ 127, a 16-bit scale per 256 values
+//   Int4       0.5078            q·scale, |q| ≤ 7, likewise
+//   TopK       0.0193 (k = 64)   the k largest of each chunk as sign and one of two levels per chunk; the
+//   rest
+//                                is 0. For use with ErrorFeedback (error_feedback.h). SparseLoCo, Sarfi et
+//                                al. 2025
+//   SeedTopK   0.6               the largest tenth of all values as fp16 with 32-bit places: for comparison
+//
+// Where magnitudes are equal, the lower place goes first.
+//
+// Threads: any; no state.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "core/base/bytes.h"
+#include "core/base/expected.h"
+#include "core/base/span.h"
+
+namespace neuroshard::outer {
+
+// The numbers are on the wire.
+enum class Codec : std::uint8_t { Fp32 = 1, Fp16 = 2, Int8 = 3, Int4 = 4, TopK = 5, SeedTopK = 6 };
+inline constexpr Codec all_codecs[] = {Codec::Fp32, Codec::Fp16, Codec::Int8,
+                                       Codec::Int4, Codec::TopK, Codec::SeedTopK};
+
+// "fp32", "fp16", "int8", "int4", "topk", "seed-topk".
+std::string_view to_string(Codec codec);
+// InvalidArgument: no such name; the message lists them.
+Expected<Codec> codec_from_name(std::string_view name);
+
+inline constexpr std::size_t codec_header_bytes = 20;
+inline constexpr std::size_t codec_chunk = 4096;  // values
+// 2^64. A delta beyond it is a run that blew up or a liar; sums of squares of such values would be next.
+inline constexpr float codec_magnitude_limit = 18446744073709551616.0f;
+// No slot is larger; indices of SeedTopK have 32 bits.
+inline constexpr std::uint64_t codec_max_values = std::uint64_t{1} << 32;
+
+struct CodecOptions {
+  Codec codec = Codec::Int8;
+  // TopK: values kept of each chunk, 1 to codec_chunk (of a last, shorter chunk the same share, rounded up).
+  // Without meaning for the others.
+  std::uint16_t k = 64;
+};
+
+// The most bytes that a canonical payload of `count` values has; exact for the dense codecs. What a peer
+// sends beyond it can be refused unread.  0: options or count out of range.
+std::uint64_t max_payload_bytes(const CodecOptions& options, std::uint64_t count);
+
+// values: [P] fp32.
+// InvalidArgument: a value is not finite or not below codec_magnitude_limit (also after rounding; SeedTopK:
+// beyond fp16), no values or too many, k out of range.
+// Magnitudes below 2^-64 are sent as 0 by the lossy codecs.
+// Cost: TopK one pass over memory, 0.1 bytes of memory per value besides the payload.
+Expected<Bytes> encode(const CodecOptions& options, Span<const float> values);
+
+// What a payload says of itself, before anything is decoded or its checksum is looked at.
+struct CodecHeader {
+  CodecOptions options;  // k is 0 unless TopK
+  std::uint64_t count = 0;
+};
+// Corrupt: not a payload, or an unknown version, codec or k.
+Expected<CodecHeader> read_codec_header(ByteSpan payload);
+
+// Decodes into the caller's values, all of which are written. Their number is what both sides know (a slot's
+// size), and a payload for another number is refused. Allocates nothing that depends on the payload.
+// Corrupt: wrong length, checksum, or not canonical; the values then hold rubbish.
+Expected<void> decode(ByteSpan payload, Span<float> values);
+// The same for a payload of one codec only (that of the network's profile); another codec or k is Corrupt.
+Expected<void> decode(const CodecOptions& expected, ByteSpan payload, Span<float> values);
+
+}  // namespace neuroshard::outer
