@@ -1,0 +1,129 @@
+// Robust aggregation of one outer round's deltas: what the contributors of a slot (or fragment) sent becomes
+// one step that a minority of liars can't steer.
+//
+// Order: schema and limits → finite → (right round and base: the caller's) → clip to the median norm → rule.
+// Rules (sources): trimmed mean and coordinate median (Yin et al. 2018), Krum and Multi-Krum (Blanchard et
+// al. 2017), geometric median (Weiszfeld; Pillutla et al. 2019), centered clipping, CC (Karimireddy et al.
+// 2021), nearest-neighbour mixing, NNM (Allouah et al. 2023), which replaces each delta by the mean of its
+// n−f nearest before any of the rules.
+//
+// Every node has to get the same bits from the same set: contributions are taken in the order of their ids,
+// whatever order they come in, medians of even counts are the lower value, ties go to the lower id, sums are
+// fp64 over eight fixed lanes and a fixed tree, and each instruction set gives the same result (kernels in
+// detail/). The calling thread's rounding and flush-to-zero modes do not matter.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/base/expected.h"
+#include "core/base/span.h"
+
+namespace neuroshard::outer {
+
+// A delta (anchor − local) of P values as decoded from the sender's own bytes, and the tokens that it says it
+// trained for it. The values stay the caller's and are not changed.
+struct Contribution {
+  Hash256 id{};  // who: unique in a call
+  std::uint64_t tokens = 0;
+  Span<const float> delta;
+};
+
+enum class Rule : std::uint8_t {
+  WeightedMean,      // by tokens
+  TrimmedMean,       // unweighted, as all below
+  CoordinateMedian,  // lower median of each coordinate
+  Krum,              // the one delta with the least sum of squared distances to its n−f−2 nearest
+  MultiKrum,         // the mean of the n−f best by that score
+  GeometricMedian,
+  CenteredClipping,
+};
+std::string_view to_string(Rule rule);  // "weighted-mean", "trimmed-mean", …
+// InvalidArgument, with the names there are.
+Expected<Rule> rule_from_name(std::string_view name);
+
+struct RuleChoice {
+  Rule rule = Rule::WeightedMean;
+  bool clip_to_median_norm = true;
+  bool nearest_neighbour_mixing = false;
+};
+
+// Which instructions the kernels use. The result never depends on it.
+enum class InstructionSet : std::uint8_t { Portable, Avx2, Avx512 };
+std::string_view to_string(InstructionSet set);
+bool is_supported(InstructionSet set);  // by this processor and this build
+
+inline constexpr std::size_t max_contributions = 4096;  // of one call; a limit, not a setting
+
+struct AggregationOptions {
+  // None: by the number n of contributions that count: 1 the own delta; 2–4 the weighted mean without clip;
+  // 5–7 clip and CC; from 8 on clip, NNM(f) and trimmed mean(f), or NNM and CC when the deltas are sparse.
+  std::optional<RuleChoice> choice;
+  // Deltas come from the top-k codec: most values are zero, so rules that vote coordinate by coordinate drift
+  // to zero.
+  bool sparse = false;
+  // Liars to withstand. None: floor(n/4) from n = 5 on, else 0; Krum: 1. Given as 0: nobody lies, and every
+  // rule is the exact weighted mean without clip.
+  std::optional<std::size_t> f;
+  // Share that TrimmedMean cuts off at each end, rounded down, in place of f. 0 ≤ fraction < 0.5.
+  std::optional<double> trim_fraction;
+  std::uint32_t centered_clipping_iterations = 10;
+  std::uint32_t geometric_median_iterations = 32;
+  // None: the best that the processor has. For tests and measurements.
+  std::optional<InstructionSet> instruction_set;
+};
+// The fraction that goes with a profile's "trimmed-mean" by name.
+inline constexpr double default_trim_fraction = 0.1;
+
+// Why a contribution does not count.
+enum class Refusal : std::uint8_t {
+  None,
+  WrongSize,    // not P values
+  NoTokens,     // says that it trained nothing
+  NotFinite,    // NaN or infinity somewhere
+  DuplicateId,  // the same id twice: all of them are left out
+};
+std::string_view to_string(Refusal refusal);
+
+// One contribution as it was judged.
+struct Judged {
+  Hash256 id{};
+  Refusal refusal = Refusal::None;
+  std::uint64_t tokens = 0;  // as declared
+  std::uint64_t weight = 0;  // tokens after the caps: 2 × the lower median declared, and most_tokens
+  double norm = 0;           // L2 norm before clipping; 0 when refused for its size, tokens or id
+  float clip_factor = 1;     // what it was multiplied by: 1 = not clipped
+  // Share in a result that is a weighted sum of deltas; of the coordinate rules the share after mixing, 1/n
+  // without. 0: left out (refused, or not chosen by Krum).
+  double share = 0;
+};
+
+struct AggregateReport {
+  std::size_t counted = 0;  // contributions that count (n); 0: no step, `out` untouched, momentum must stay
+  std::size_t f = 0;        // liars withstood by the rule that ran
+  RuleChoice ran;
+  std::size_t trimmed = 0;       // values cut off at each end of a coordinate
+  bool too_few_to_vote = false;  // 2 to 4: a liar can't be outvoted
+  double median_norm = 0;        // lower median of the counted norms
+  std::vector<Judged> judged;    // in the order of ids, refused ones too
+};
+
+// contributions: any order. most_tokens: what one contributor can have trained at most in this round, ≥ 1.
+// out: [P], P ≥ 1; may not overlap a delta. Unchanged on an error and when nothing counts.
+// Errors: InvalidArgument for 2f ≥ n, Krum or Multi-Krum with n < 2f + 3, options out of range, P = 0 or more
+// than max_contributions; Unsupported for an instruction set that the processor lacks. One bad contribution
+// is a refusal in the report, never an error. Cost: one pass over the deltas for the mean, two for the rest
+// (one of them O(n²) multiplications for NNM, Krum, CC and the geometric median); O(n²) memory and blocks
+// that fit the cache.  Threads: this one.
+Expected<AggregateReport> aggregate(const AggregationOptions& options, Span<const Contribution> contributions,
+                                    std::uint64_t most_tokens, Span<float> out);
+
+// The default number of liars withstood: floor(n/4) for n ≥ 5, else 0.
+constexpr std::size_t default_liars(std::size_t n) {
+  return n >= 5 ? n / 4 : 0;
+}
+
+}  // namespace neuroshard::outer
