@@ -23,7 +23,11 @@ enum class Purpose : std::uint8_t {
   Delegation = 4,
   NetworkProfile = 5,
   DhtRecord = 6,
-  NodeRecord = 7
+  NodeRecord = 7,
+  RoundContribution = 8,  // core/swarm/round_messages.h
+  RoundPrepare = 9,       // core/swarm/round_certificate.h
+  RoundCommit = 10,
+  RoundJoin = 11,
 };
 
 // Holds a secret seed; wiped on destruction. Movable only.  Threads: sign() from any.
