@@ -19,6 +19,8 @@ enum class Method : std::uint16_t {
   Peers = 2,
   AddressEcho = 3,
   DialBack = 4,
+  RelayReserve = 5,
+  Punch = 6,
   TrackerRegister = 8,
   TrackerHeartbeat = 9,
   TrackerPeers = 10,
@@ -26,6 +28,10 @@ enum class Method : std::uint16_t {
   DhtFindNode = 17,
   DhtFindValue = 18,
   DhtStore = 19,
+  RoundPost = 32,  // core/swarm/round_messages.h
+  RoundStatus = 33,
+  RoundChain = 34,
+  RoundFetch = 35,
 };
 
 // Where a peer with this id is said to be. The id is proven when it is dialled.
