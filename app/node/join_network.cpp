@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "app/node/invited_peers.h"
 #include "app/node/kept_port.h"
 #include "app/node/wallet_delegation.h"
 
@@ -35,6 +36,8 @@ Expected<swarm::MemberOptions> member_options(const JoinFlags& flags, const engi
   std::vector<std::string> texts = flags.sources;
   texts.insert(texts.end(), known.trackers.begin(), known.trackers.end());
   texts.insert(texts.end(), known.bootstrap.begin(), known.bootstrap.end());
+  for (std::string& text : read_invited_peers(context.files, directory.path(), logger))
+    texts.push_back(std::move(text));
   swarm::MemberOptions member;
   for (const std::string& text : texts) {
     NS_ASSIGN_OR_RETURN(swarm::FirstPeer peer, parse_first_peer(text));
@@ -60,7 +63,8 @@ Expected<std::unique_ptr<NetworkPart>> NetworkPart::join(const JoinFlags& flags,
                                                          const engine::DataDirectory& directory,
                                                          Logger& logger, CommandContext& context) {
   const engine::DirectoryPart& known = directory.profile().directory;
-  if (flags.sources.empty() && known.trackers.empty() && known.bootstrap.empty() && !flags.port)
+  if (flags.sources.empty() && known.trackers.empty() && known.bootstrap.empty() && !flags.port &&
+      read_invited_peers(context.files, directory.path(), logger).empty())
     return std::unique_ptr<NetworkPart>();
   if (directory.profile().consensus.name == "solo") {
     return make_error(ErrorCode::InvalidArgument,

@@ -1,4 +1,4 @@
-// neuroshardd network create | show
+// neuroshardd network create | show (invite: invite_command.cpp)
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/node/command.h"
+#include "app/node/invite_command.h"
 #include "core/compute/slot.h"
 #include "core/crypto/node_key.h"
 #include "core/engine/network_profile.h"
@@ -262,10 +263,11 @@ void add_network_command(CLI::App& root, CommandContext& context) {
   CLI::App& network = add_command(root, "network", "Network profiles: what all nodes of one network share",
                                   {"neuroshardd network show mainnet"});
   add_create(network, context);
+  add_invite_command(network, context);
   auto name = std::make_shared<std::string>();
   CLI::App& show = add_command(network, "show", "Show a profile; without a name, list the built-in ones",
                                {"neuroshardd network show", "neuroshardd network show solo --json"});
-  show.add_option("profile_name", *name, "a built-in name or a file")->type_name("NAME|FILE");
+  show.add_option("profile_name", *name, "a built-in name, a file or an invitation")->type_name("NAME|FILE|LINK");
   set_body(show, context, [name, &context] { return show_network(*name, context); });
 }
 

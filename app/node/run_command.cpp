@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/node/event_queue.h"
+#include "app/node/invite_command.h"
+#include "app/node/invited_peers.h"
 #include "app/node/join_network.h"
 #include "app/node/open_directory.h"
 #include "app/node/snapshot_text.h"
@@ -26,6 +28,8 @@ struct RunFlags {
   std::string sensor_root = "/";
   std::shared_ptr<SettingFlags> settings = std::make_shared<SettingFlags>();
   JoinFlags join;
+  std::string invitation;
+  bool yes = false;
 };
 
 // One line that whoever started this process waits for.
@@ -82,9 +86,21 @@ void say_state(const node::StateChanged& changed, const node::Snapshot& view, Co
   context.output.json_line(line);
 }
 
-Expected<void> run(const RunFlags& flags, CommandContext& context) {
+// The peers of an invitation are kept: the next start begins with them, too.
+Expected<OpenedDirectory> open_invited(const RunFlags& flags, CommandContext& context) {
+  std::vector<std::string> invited;
+  if (!flags.invitation.empty()) {
+    NS_ASSIGN_OR_RETURN(invited, follow_invitation(flags.invitation, flags.yes, context));
+  }
   NS_ASSIGN_OR_RETURN(OpenedDirectory opened,
                       open_data_directory(context, OpenMode::Create, *flags.settings));
+  if (!invited.empty())
+    NS_RETURN_IF_ERROR(keep_invited_peers(context.files, opened.directory->path(), invited));
+  return opened;
+}
+
+Expected<void> run(const RunFlags& flags, CommandContext& context) {
+  NS_ASSIGN_OR_RETURN(OpenedDirectory opened, open_invited(flags, context));
   engine::EngineOptions options;
   options.version = program_version();
   options.remember_contributing = true;
@@ -156,6 +172,11 @@ void add_run_command(CLI::App& root, CommandContext& context) {
       .add_option("--peer,--tracker", flags->join.sources,
                   "a tracker or node to begin with, beside those of the network's profile; may be repeated")
       ->type_name("[ID@]HOST:PORT");
+  command
+      .add_option("--join", flags->invitation,
+                  "join the network of an invitation, which is shown and asked about first")
+      ->type_name("LINK");
+  command.add_flag("--yes", flags->yes, "with --join: do not ask");
   command
       .add_option("--p2p-port", flags->join.port,
                   "listen for peers at this port (0 = any free one, which is kept)")

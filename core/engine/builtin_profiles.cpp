@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "core/engine/invite_link.h"
 #include "core/engine/network_profile.h"
 
 namespace neuroshard::engine {
@@ -130,6 +131,10 @@ Expected<NetworkProfile> builtin_profile(std::string_view name) {
 Expected<NetworkProfile> load_network_profile(storage::FileEnv& files, const std::string& name_or_path) {
   for (const char* name : names) {
     if (name_or_path == name) return builtin_profile(name);
+  }
+  if (is_invite_link(name_or_path)) {
+    NS_ASSIGN_OR_RETURN(InviteLink link, parse_invite_link(name_or_path));
+    return std::move(link.profile);
   }
   if (name_or_path.find_first_of("/.\\") == std::string::npos && !files.exists(name_or_path)) {
     return builtin_profile(name_or_path);  // the error that lists the names

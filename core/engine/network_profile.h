@@ -95,7 +95,8 @@ Span<const ConsensusField> consensus_fields();
 Span<const char* const> builtin_profile_names();
 // NotFound lists the names.
 Expected<NetworkProfile> builtin_profile(std::string_view name);
-// A built-in name, or the path of a profile file (anything with '/' or '.', or an existing file).
+// A built-in name, an invitation (invite_link.h), or the path of a profile file (anything with '/' or '.', or
+// an existing file).
 Expected<NetworkProfile> load_network_profile(storage::FileEnv& files, const std::string& name_or_path);
 
 // JSON form, strict: unknown, missing, doubled or out-of-range fields, a wrong network id and a wrong

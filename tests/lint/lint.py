@@ -29,7 +29,7 @@ TEXT = CODE + (".txt", ".md", ".py", ".sh", ".cmake", ".json", ".proto", ".toml"
 
 # Key in layers.txt -> how its headers begin.
 THIRD_PARTY = {
-    "spdlog": ["spdlog/"], "sodium": ["sodium.h", "sodium/"], "sqlite3": ["sqlite3.h"], "nlohmann": ["nlohmann/"],
+    "spdlog": ["spdlog/"], "sodium": ["sodium.h", "sodium/"], "qrencode": ["qrencode.h"], "libtorrent": ["libtorrent/"], "sqlite3": ["sqlite3.h"], "nlohmann": ["nlohmann/"],
     "curl": ["curl/"], "zip": ["zip.h", "zipconf.h"], "utf8proc": ["utf8proc.h"], "torch": ["torch/", "ATen/", "c10/", "caffe2/"],
     "dnnl": ["oneapi/dnnl/", "dnnl"], "omp": ["omp.h"], "httplib": ["httplib.h"], "tomlplusplus": ["toml++/"],
     "libsecret": ["libsecret/"], "grpc": ["grpc/", "grpcpp/", "google/protobuf/", "proto/"], "cli11": ["CLI/"], "fmt": ["fmt/"],
@@ -43,7 +43,7 @@ STD_C = {"assert.h", "errno.h", "float.h", "inttypes.h", "limits.h", "math.h", "
          "stdlib.h", "string.h", "time.h", "locale.h"}
 HEAVY = {"spdlog", "nlohmann", "torch", "curl", "zip", "sqlite3", "tomlplusplus", "httplib", "sodium", "cli11", "grpc",
          "libsecret", "utf8proc", "dnnl", "omp", "fmt", "openssl"}
-APP_THIRD_PARTY = {"cli11", "nlohmann", "fmt"}
+APP_THIRD_PARTY = {"cli11", "nlohmann", "fmt", "qrencode"}
 # What ui and app/gui may see of core: the seam and its values; the app also what finds, starts and reaches a core.
 UI_CORE = {"base", "node"}
 GUI_CORE = UI_CORE | {"control", "platform", "storage"}

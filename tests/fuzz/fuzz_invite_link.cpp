@@ -1,0 +1,36 @@
+// An invitation from a message or a QR code: what is accepted is within its bounds and writes itself back.
+// The input is the content behind the checksum, or, with a first byte of 1, the link as text.
+#include "core/base/base64url.h"
+#include "core/base/check.h"
+#include "core/crypto/hash.h"
+#include "core/engine/invite_link.h"
+
+using namespace neuroshard;  // NOLINT
+
+namespace {
+
+std::string sealed(ByteSpan content) {
+  const Hash256 sum = crypto::sha256(content);
+  Bytes whole{1, sum[0], sum[1], sum[2], sum[3]};
+  whole.insert(whole.end(), content.begin(), content.end());
+  return "neuroshard:join?to=" + to_base64url(whole);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const ByteSpan rest{data + 1, size - 1};
+  const auto link = engine::parse_invite_link(data[0] == 1 ? std::string(as_text(rest)) : sealed(rest));
+  if (const auto bytes = from_base64url(as_text(rest)); bytes.ok())
+    NS_CHECK(to_base64url(*bytes) == as_text(rest));
+  if (!link.ok()) return 0;
+  NS_CHECK(link->peers.size() <= engine::max_invited_peers);
+  NS_CHECK(engine::validate(link->profile.consensus).ok() && engine::validate(link->profile.directory).ok());
+  const auto text = engine::format_invite_link(*link);
+  NS_CHECK(text.ok());
+  const auto again = engine::parse_invite_link(*text);
+  NS_CHECK(again.ok() && again->peers == link->peers);
+  NS_CHECK(engine::format_network_profile(again->profile) == engine::format_network_profile(link->profile));
+  return 0;
+}
