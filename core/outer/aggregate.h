@@ -56,7 +56,7 @@ enum class InstructionSet : std::uint8_t { Portable, Avx2, Avx512 };
 std::string_view to_string(InstructionSet set);
 bool is_supported(InstructionSet set);  // by this processor and this build
 
-inline constexpr std::size_t max_contributions = 4096;  // of one call; a limit, not a setting
+inline constexpr std::size_t max_contributions = 1024;  // of one call; a limit, not a setting
 
 struct AggregationOptions {
   // None: by the number n of contributions that count: 1 the own delta; 2–4 the weighted mean without clip;
@@ -94,15 +94,15 @@ struct Judged {
   Refusal refusal = Refusal::None;
   std::uint64_t tokens = 0;  // as declared
   std::uint64_t weight = 0;  // tokens after the caps: 2 × the lower median declared, and most_tokens
-  double norm = 0;           // L2 norm before clipping; 0 when refused for its size, tokens or id
-  float clip_factor = 1;     // what it was multiplied by: 1 = not clipped
+  double norm = 0;  // L2 norm before clipping; 0 when the rule that ran has no use for it, or when refused
+  float clip_factor = 1;  // what it was multiplied by: 1 = not clipped
   // Share in a result that is a weighted sum of deltas; of the coordinate rules the share after mixing, 1/n
   // without. 0: left out (refused, or not chosen by Krum).
   double share = 0;
 };
 
 struct AggregateReport {
-  std::size_t counted = 0;  // contributions that count (n); 0: no step, `out` untouched, momentum must stay
+  std::size_t counted = 0;  // contributions that count (n); 0: no step, and momentum must stay as it is
   std::size_t f = 0;        // liars withstood by the rule that ran
   RuleChoice ran;
   std::size_t trimmed = 0;       // values cut off at each end of a coordinate
@@ -112,12 +112,12 @@ struct AggregateReport {
 };
 
 // contributions: any order. most_tokens: what one contributor can have trained at most in this round, ≥ 1.
-// out: [P], P ≥ 1; may not overlap a delta. Unchanged on an error and when nothing counts.
-// Errors: InvalidArgument for 2f ≥ n, Krum or Multi-Krum with n < 2f + 3, options out of range, P = 0 or more
-// than max_contributions; Unsupported for an instruction set that the processor lacks. One bad contribution
-// is a refusal in the report, never an error. Cost: one pass over the deltas for the mean, two for the rest
-// (one of them O(n²) multiplications for NNM, Krum, CC and the geometric median); O(n²) memory and blocks
-// that fit the cache.  Threads: this one.
+// out: [P], P ≥ 1; may not overlap a delta. What it holds after an error, or when nothing counts, means
+// nothing. Errors: InvalidArgument for 2f ≥ n, Krum or Multi-Krum with n < 2f + 3, options out of range, P =
+// 0 or more than max_contributions; Unsupported for an instruction set that the processor lacks. One bad
+// contribution is a refusal in the report, never an error. Cost: one pass over the deltas for the mean, two
+// for the rest (one of them O(n²) multiplications for NNM, Krum, CC and the geometric median); O(n²) memory
+// and blocks that fit the cache.  Threads: this one.
 Expected<AggregateReport> aggregate(const AggregationOptions& options, Span<const Contribution> contributions,
                                     std::uint64_t most_tokens, Span<float> out);
 
