@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -15,6 +16,7 @@
 #include "core/placement/graph_json.h"
 #include "core/placement/layout_json.h"
 #include "core/placement/partition.h"
+#include "core/platform/cpu.h"
 #include "core/platform/input_end.h"
 
 namespace neuroshard::app {
@@ -203,6 +205,11 @@ Expected<void> run_partition(const PartitionFlags& flags, bool cut, CommandConte
   PartitionInputFlags input_flags = flags.input;
   input_flags.script.seed = flags.seed;
   if (input_flags.costs.empty() && flags.run) input_flags.costs = "measured";
+  // The blocks will run on this machine at the same time, as far as it has processors.
+  if (flags.run && flags.k > 0) {
+    input_flags.script.companions =
+        std::min(flags.k, static_cast<std::uint32_t>(platform::cpu_info().usable_cpus)) - 1;
+  }
   NS_ASSIGN_OR_RETURN(const PartitionInput input, read_partition_graph(input_flags, context));
   if (flags.run && input.script == nullptr) {
     return make_error(ErrorCode::InvalidArgument,

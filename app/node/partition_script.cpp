@@ -134,6 +134,7 @@ Expected<compute::ScriptModelPtr> open_script_file(const std::string& path, cons
   compute::ScriptOptions options;
   options.samples = samples;
   options.seed = flags.seed;
+  options.companions = flags.companions;
   const FileScriptHost host(*file, context.clock);
   auto model = compute::open_script(*loaded.module, host, options);
   if (!model.ok() && samples.empty() && model.error().code == ErrorCode::InvalidArgument) {

@@ -15,6 +15,7 @@ namespace neuroshard::app {
 struct ScriptFlags {
   std::vector<std::string> input_shapes;  // one per tensor argument, see parse_input_shape()
   std::uint64_t seed = 1;                 // of the values
+  std::uint32_t companions = 0;           // compute::ScriptOptions
 };
 
 // "1x3x224x224", "8x128:int64", "8x128:int64:50000" (integers below 50000); "1" has one dimension, "scalar"

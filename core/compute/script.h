@@ -46,7 +46,8 @@ class ScriptHost {
 struct ScriptOptions {
   Span<const ScriptSample> samples;  // arguments of forward() in their order
   std::uint64_t seed = 1;
-  std::uint32_t passes = 5;  // timed runs of the whole graph after one that is not timed
+  std::uint32_t passes = 5;      // timed runs of the whole graph after one that is not timed
+  std::uint32_t companions = 0;  // threads that run the graph as well meanwhile, as other blocks would
 };
 
 // One node of the computation graph: an operation with what was folded into it, one more output of such a
@@ -93,6 +94,8 @@ class ScriptModel {
   // node.
   virtual std::uint32_t group_count() const = 0;
   virtual Span<const std::uint32_t> group(std::uint32_t index) const = 0;
+  // As ScriptOptions says: beside how many others the operations were timed.
+  virtual std::uint32_t companions() const = 0;
   // Time of an operation that does next to nothing.
   virtual double launch_seconds() const = 0;
 

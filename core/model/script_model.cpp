@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/model/script_companions.h"
 #include "core/model/script_values.h"
 
 namespace neuroshard::model {
@@ -90,13 +91,11 @@ LoadedScript::LoadedScript(const compute::ScriptHost& host, const compute::Scrip
     : module_(checked_module(host, options)),
       samples_(options.samples.begin(), options.samples.end()),
       seed_(options.seed),
+      companions_(options.companions),
       structure_((check_arguments(), freeze_script(module_))),
-      profile_(profile_script(structure_, make_arguments(0), options.passes, host)),
+      profile_(profile_script(structure_, make_arguments(0), options.passes, options.companions, host)),
       units_(make_units(structure_, profile_)),
-      whole_(structure_.extract(
-          structure_.operations(),
-          ScriptValues(structure_.graph()->inputs().begin(), structure_.graph()->inputs().end()),
-          structure_.results())) {
+      whole_(whole_program(structure_)) {
   arguments_.push_back(make_arguments(0));
   // Lent for this call only.
   for (compute::ScriptSample& sample : samples_) sample.data = nullptr;

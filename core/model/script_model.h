@@ -24,6 +24,7 @@ class LoadedScript final : public compute::ScriptModel {
   compute::ScriptNode node(std::uint32_t index) const override;
   std::uint32_t group_count() const override { return static_cast<std::uint32_t>(units_.groups.size()); }
   Span<const std::uint32_t> group(std::uint32_t index) const override { return units_.groups[index]; }
+  std::uint32_t companions() const override { return companions_; }
   double launch_seconds() const override { return profile_.launch_seconds; }
   compute::Status make_batches(std::uint32_t count) override;
   compute::Status run_whole(std::uint32_t batch) override;
@@ -45,6 +46,7 @@ class LoadedScript final : public compute::ScriptModel {
   torch::jit::Module module_;  // as it was saved: the reference
   std::vector<compute::ScriptSample> samples_;
   std::uint64_t seed_;
+  std::uint32_t companions_;
   ScriptStructure structure_;
   ScriptProfile profile_;
   ScriptUnits units_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/model/script_companions.h"
 #include "core/model/script_values.h"
 
 namespace neuroshard::model {
@@ -143,21 +144,16 @@ class Profiler {
 
 }  // namespace
 
-std::vector<c10::IValue> copy_arguments(const std::vector<c10::IValue>& arguments) {
-  std::vector<c10::IValue> copies;
-  for (const c10::IValue& argument : arguments)
-    copies.push_back(argument.isTensor() ? c10::IValue(argument.toTensor().clone()) : argument);
-  return copies;
-}
-
 ScriptProfile profile_script(const ScriptStructure& structure, const std::vector<c10::IValue>& arguments,
-                             std::uint32_t passes, const compute::ScriptHost& host) {
+                             std::uint32_t passes, std::uint32_t companions,
+                             const compute::ScriptHost& host) {
   ScriptProfile profile;
   Profiler profiler(structure, host);
   profiler.pass(arguments, &profile);
   const double empty = program_seconds(false, host);
   profile.launch_seconds = std::max(0.0, program_seconds(true, host) - empty);
   std::vector<std::vector<double>> seconds(structure.operations().size());
+  const ScriptCompanions beside(structure, arguments, companions);
   for (std::uint32_t i = 0; i < passes; ++i) {
     const std::vector<double> one = profiler.pass(arguments, nullptr);
     for (std::size_t j = 0; j < one.size(); ++j) seconds[j].push_back(one[j]);

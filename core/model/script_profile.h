@@ -23,11 +23,9 @@ struct ScriptProfile {
   double launch_seconds = 0;                                   // of an operation on one element
 };
 
-// One untimed pass and `passes` timed ones over fresh copies of `arguments`.
+// One untimed pass and `passes` timed ones over fresh copies of `arguments`, these while `companions` threads
+// run the graph as well.
 ScriptProfile profile_script(const ScriptStructure& structure, const std::vector<c10::IValue>& arguments,
-                             std::uint32_t passes, const compute::ScriptHost& host);
-
-// Tensors are copied: a model may write into its arguments.
-std::vector<c10::IValue> copy_arguments(const std::vector<c10::IValue>& arguments);
+                             std::uint32_t passes, std::uint32_t companions, const compute::ScriptHost& host);
 
 }  // namespace neuroshard::model

@@ -1,5 +1,7 @@
 #include "core/placement/script_import.h"
 
+#include <fmt/format.h>
+
 #include <string_view>
 #include <utility>
 
@@ -55,8 +57,11 @@ Expected<ComputationGraph> import_script(const compute::ScriptModel& model, cons
   ComputationGraph graph = std::move(costed.graph);
   for (std::uint32_t i = 0; i < model.node_count(); ++i)
     graph.nodes[i].work = model.node(i).seconds * milliseconds;
+  graph.convention += "; work as measured here with one thread";
+  if (model.companions() > 0)
+    graph.convention += fmt::format(" beside {} more that ran the model", model.companions());
   graph.convention +=
-      "; work as measured here with one thread; a tensor costs its bytes / bandwidth, once per producer for "
+      "; a tensor costs its bytes / bandwidth, once per producer for "
       "each consuming block and once on output";
   NS_RETURN_IF_ERROR(validate(graph));
   return graph;

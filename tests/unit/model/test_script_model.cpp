@@ -11,49 +11,13 @@
 #include <cstring>
 #include <set>
 
-#include "core/base/clock.h"
 #include "tests/unit/model/model_test.h"
+#include "tests/unit/model/script_golden.h"
 
 using namespace neuroshard;              // NOLINT
 using namespace neuroshard::model_test;  // NOLINT
 
 namespace {
-
-class MemoryHost final : public compute::ScriptHost {
- public:
-  MemoryHost(const void* data, std::size_t size)
-      : bytes_(static_cast<const char*>(data), static_cast<qsizetype>(size)) {}
-  ~MemoryHost() = default;
-  std::uint64_t file_bytes() const override { return static_cast<std::uint64_t>(bytes_.size()); }
-  Status read(std::uint64_t offset, void* target, std::uint64_t bytes) const override {
-    std::memcpy(target, bytes_.constData() + offset, bytes);
-    return {};
-  }
-  std::int64_t monotonic_nanoseconds() const override {
-    return clock_.monotonic_now().time_since_epoch().count();
-  }
-
- private:
-  QByteArray bytes_;
-  SystemClock clock_;
-};
-
-// A model of the folder with the values that Python used.
-struct Golden {
-  QByteArray file, in, out;
-  QJsonObject description;
-  std::vector<compute::ScriptSample> samples;
-};
-
-std::size_t width_of(const QString& dtype) {
-  return dtype == "int64" ? 8 : 4;
-}
-
-qint64 elements(const QJsonObject& tensor) {
-  qint64 count = 1;
-  for (const QJsonValue& size : tensor["sizes"].toArray()) count *= size.toInteger();
-  return count;
-}
 
 Span<const std::uint8_t> view(const QByteArray& bytes) {
   return {reinterpret_cast<const std::uint8_t*>(bytes.constData()), static_cast<std::size_t>(bytes.size())};
@@ -76,36 +40,20 @@ class TestScriptModel : public QObject {
   void wrong_files_are_refused();
   void wrong_inputs_are_refused();
   void damaged_messages_are_refused();
+  void timed_beside_others_it_is_the_same_model();
 
  private:
   QByteArray bytes_of(const QString& name) const {
     QFile file(folder_.filePath(name));
     return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
   }
-  Golden golden(const QString& name) const {
-    Golden model{bytes_of(name + ".pt"),
-                 bytes_of(name + ".in"),
-                 bytes_of(name + ".out"),
-                 QJsonDocument::fromJson(bytes_of(name + ".json")).object(),
-                 {}};
-    qsizetype at = 0;
-    for (const QJsonValue& input : model.description["inputs"].toArray()) {
-      compute::ScriptSample sample;
-      const QString dtype = input["dtype"].toString();
-      sample.type = dtype == "int64" ? compute::ScriptType::I64 : compute::ScriptType::F32;
-      sample.below = 100;
-      for (const QJsonValue& size : input["sizes"].toArray()) sample.sizes[sample.dims++] = size.toInteger();
-      sample.data = model.in.constData() + at;
-      at += elements(input.toObject()) * static_cast<qint64>(width_of(dtype));
-      model.samples.push_back(sample);
-    }
-    return model;
-  }
-  compute::ScriptModelPtr open(const Golden& model) {
+  Golden golden(const QString& name) const { return read_golden(QDir(folder_.path()), name); }
+  compute::ScriptModelPtr open(const Golden& model, std::uint32_t companions = 0) {
     const MemoryHost host(model.file.constData(), static_cast<std::size_t>(model.file.size()));
     compute::ScriptOptions options;
     options.samples = model.samples;
     options.passes = 1;
+    options.companions = companions;
     auto opened = compute::open_script(*module_, host, options);
     if (!opened.ok()) qWarning("%s", opened.error().describe().c_str());
     return opened.ok() ? std::move(*opened) : nullptr;
@@ -418,6 +366,23 @@ void TestScriptModel::damaged_messages_are_refused() {
     QVERIFY2(refused(damaged) || at == 12, QByteArray::number(at).constData());
   }
   QVERIFY((*block)->take(1, 1, view(message)).ok() == false);
+}
+
+// Threads that run the model while it is timed change what it takes, and nothing else.
+void TestScriptModel::timed_beside_others_it_is_the_same_model() {
+  const Golden model = golden("encoder");
+  const auto alone = open(model), beside = open(model, 2);
+  QVERIFY(alone && beside);
+  QCOMPARE(alone->companions(), 0u);
+  QCOMPARE(beside->companions(), 2u);
+  QCOMPARE(beside->node_count(), alone->node_count());
+  double seconds = 0;
+  for (std::uint32_t i = 0; i < alone->node_count(); ++i) {
+    QCOMPARE(QByteArray(beside->node(i).id), QByteArray(alone->node(i).id));
+    QCOMPARE(beside->node(i).operations, alone->node(i).operations);
+    seconds += beside->node(i).seconds;
+  }
+  QVERIFY(seconds > 0);
 }
 
 QTEST_GUILESS_MAIN(TestScriptModel)
