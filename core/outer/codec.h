@@ -1,7 +1,8 @@
 // Delta codecs: how a slot's delta (anchor − local, fp32) travels in an outer round.
 //
-// A payload is a header of codec_header_bytes (magic with version, codec, k, number of values, CRC-32C of all
-// the rest) and a body in chunks of codec_chunk values; codec_format.md beside this file has every field.
+// A payload is a header and a body in chunks of codec_chunk values. The header: "NSD" and a version byte, the
+// codec, a zero byte, k (16 bits), the number of values (64 bits), CRC-32C of all bytes but its own four (32
+// bits). Each body is described in its file (detail/dense_codecs.cpp, top_k_codec.cpp, seed_top_k_codec.cpp).
 // Payloads are canonical: of one list of decoded values there is exactly one payload of a codec, and decode()
 // refuses everything else, so encode(decode(b)) == b for each b that it accepts. Decoded values are finite,
 // of magnitude below codec_magnitude_limit and never subnormal (Fp32 apart), so the same bits come out on
@@ -48,7 +49,7 @@ inline constexpr std::size_t codec_chunk = 4096;  // values
 // 2^64. A delta beyond it is a run that blew up or a liar; sums of squares of such values would be next.
 inline constexpr float codec_magnitude_limit = 18446744073709551616.0f;
 // No slot is larger; indices of SeedTopK have 32 bits.
-inline constexpr std::uint64_t codec_max_values = std::uint64_t{1} << 32;
+inline constexpr std::uint64_t codec_max_values = (std::uint64_t{1} << 32) - 1;
 
 struct CodecOptions {
   Codec codec = Codec::Int8;
@@ -65,7 +66,7 @@ std::uint64_t max_payload_bytes(const CodecOptions& options, std::uint64_t count
 // InvalidArgument: a value is not finite or not below codec_magnitude_limit (also after rounding; SeedTopK:
 // beyond fp16), no values or too many, k out of range.
 // Magnitudes below 2^-64 are sent as 0 by the lossy codecs.
-// Cost: TopK one pass over memory, 0.1 bytes of memory per value besides the payload.
+// Cost: TopK one pass over memory, and 6·k/4096 bytes of memory per value besides the payload.
 Expected<Bytes> encode(const CodecOptions& options, Span<const float> values);
 
 // What a payload says of itself, before anything is decoded or its checksum is looked at.

@@ -1,0 +1,185 @@
+#include "core/outer/codec.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/outer/detail/codec_bodies.h"
+
+namespace neuroshard::outer {
+namespace {
+
+// "NSD" and the version of the format.
+constexpr std::array<std::uint8_t, 4> magic = {'N', 'S', 'D', 1};
+constexpr std::size_t codec_at = 4, reserved_at = 5, k_at = 6, count_at = 8, checksum_at = 16;
+
+struct CodecName {
+  Codec codec;
+  std::string_view name;
+};
+constexpr CodecName names[] = {{Codec::Fp32, "fp32"}, {Codec::Fp16, "fp16"}, {Codec::Int8, "int8"},
+                               {Codec::Int4, "int4"}, {Codec::TopK, "topk"}, {Codec::SeedTopK, "seed-topk"}};
+
+bool known(Codec codec) {
+  return std::any_of(std::begin(names), std::end(names),
+                     [&](const CodecName& n) { return n.codec == codec; });
+}
+
+bool valid(const CodecOptions& options) {
+  return known(options.codec) &&
+         (options.codec != Codec::TopK || (options.k >= 1 && options.k <= codec_chunk));
+}
+
+// Of everything but the checksum itself.
+std::uint32_t checksum(const detail::CodecKernels& kernels, ByteSpan payload) {
+  const std::uint32_t head = kernels.crc32c(0, payload.data(), checksum_at);
+  const ByteSpan body = payload.subspan(codec_header_bytes);
+  return kernels.crc32c(head, body.data(), body.size());
+}
+
+Error not_a_payload(std::string_view what) {
+  return make_error(ErrorCode::Corrupt, fmt::format("This is no delta payload: {}.", what));
+}
+
+}  // namespace
+
+std::string_view to_string(Codec codec) {
+  for (const CodecName& entry : names)
+    if (entry.codec == codec) return entry.name;
+  return "unknown";
+}
+
+Expected<Codec> codec_from_name(std::string_view name) {
+  std::string list;
+  for (const CodecName& entry : names) {
+    if (entry.name == name) return entry.codec;
+    list += list.empty() ? "" : ", ";
+    list += entry.name;
+  }
+  return make_error(ErrorCode::InvalidArgument,
+                    fmt::format("There is no delta codec \"{}\"; give one of {}.", name, list));
+}
+
+std::uint64_t max_payload_bytes(const CodecOptions& options, std::uint64_t count) {
+  if (!valid(options) || count == 0 || count > codec_max_values) return 0;
+  switch (options.codec) {
+    case Codec::TopK: return codec_header_bytes + detail::max_top_k_body_bytes(options.k, count);
+    case Codec::SeedTopK: return codec_header_bytes + detail::max_seed_top_k_body_bytes(count);
+    default: return codec_header_bytes + detail::dense_body_bytes(options.codec, count);
+  }
+}
+
+Expected<Bytes> encode(const CodecOptions& options, Span<const float> values) {
+  return detail::encode_with(detail::best_codec_kernels(), options, values);
+}
+
+Expected<CodecHeader> read_codec_header(ByteSpan payload) {
+  if (payload.size() < codec_header_bytes)
+    return not_a_payload(
+        fmt::format("it has {} bytes, and a header alone has {}", payload.size(), codec_header_bytes));
+  if (!std::equal(magic.begin(), magic.end(), payload.begin()))
+    return not_a_payload(
+        "it does not begin with the format's mark, or is of a version that this program does "
+        "not know");
+  CodecHeader header;
+  header.options.codec = static_cast<Codec>(payload[codec_at]);
+  header.options.k = load_le<std::uint16_t>(payload.data() + k_at);
+  header.count = load_le<std::uint64_t>(payload.data() + count_at);
+  if (!known(header.options.codec))
+    return not_a_payload(fmt::format("codec {} is unknown", payload[codec_at]));
+  const bool k_fits = header.options.codec == Codec::TopK ? valid(header.options) : header.options.k == 0;
+  if (!k_fits || payload[reserved_at] != 0)
+    return not_a_payload(fmt::format("k {} does not go with codec {}, or a reserved byte is set",
+                                     header.options.k, to_string(header.options.codec)));
+  if (header.count == 0 || header.count > codec_max_values)
+    return not_a_payload(fmt::format("{} is no number of values", header.count));
+  return header;
+}
+
+Expected<void> decode(ByteSpan payload, Span<float> values) {
+  return detail::decode_with(detail::best_codec_kernels(), payload, values);
+}
+
+Expected<void> decode(const CodecOptions& expected, ByteSpan payload, Span<float> values) {
+  NS_ASSIGN_OR_RETURN(const CodecHeader header, read_codec_header(payload));
+  const bool same_k = expected.codec != Codec::TopK || header.options.k == expected.k;
+  if (header.options.codec != expected.codec || !same_k)
+    return make_error(ErrorCode::Corrupt,
+                      fmt::format("A delta payload of codec {} (k {}) came where codec {} (k {}) is agreed.",
+                                  to_string(header.options.codec), header.options.k,
+                                  to_string(expected.codec), expected.codec == Codec::TopK ? expected.k : 0));
+  return decode(payload, values);
+}
+
+namespace detail {
+
+Expected<Bytes> encode_with(const CodecKernels& kernels, const CodecOptions& options,
+                            Span<const float> values) {
+  if (!valid(options))
+    return make_error(ErrorCode::InvalidArgument,
+                      fmt::format("Codec {} with k {} does not exist; k of topk is 1 to {}.",
+                                  static_cast<int>(options.codec), options.k, codec_chunk));
+  if (values.empty() || values.size() > codec_max_values)
+    return make_error(ErrorCode::InvalidArgument, fmt::format("A delta has 1 to {} values; this one has {}.",
+                                                              codec_max_values, values.size()));
+  Bytes payload;
+  payload.reserve(max_payload_bytes(options, values.size()) + detail::writer_slack);
+  payload.assign(codec_header_bytes, 0);
+  std::copy(magic.begin(), magic.end(), payload.begin());
+  payload[codec_at] = static_cast<std::uint8_t>(options.codec);
+  store_le(payload.data() + k_at, options.codec == Codec::TopK ? options.k : std::uint16_t{0});
+  store_le<std::uint64_t>(payload.data() + count_at, values.size());
+  const EncodeJob job{kernels, options, values};
+  switch (options.codec) {
+    case Codec::TopK: NS_RETURN_IF_ERROR(encode_top_k(job, payload)); break;
+    case Codec::SeedTopK: NS_RETURN_IF_ERROR(encode_seed_top_k(job, payload)); break;
+    default: NS_RETURN_IF_ERROR(encode_dense(job, payload)); break;
+  }
+  store_le(payload.data() + checksum_at, checksum(kernels, payload));
+  return payload;
+}
+
+Expected<std::unique_ptr<BodyReader>> open_payload(const CodecKernels& kernels, ByteSpan payload,
+                                                   std::uint64_t count) {
+  NS_ASSIGN_OR_RETURN(const CodecHeader header, read_codec_header(payload));
+  if (header.count != count)
+    return make_error(
+        ErrorCode::Corrupt,
+        fmt::format("A delta payload holds {} values where {} are expected.", header.count, count));
+  if (payload.size() > max_payload_bytes(header.options, count))
+    return damaged(header.options.codec, "it is longer than any such payload");
+  if (load_le<std::uint32_t>(payload.data() + checksum_at) != checksum(kernels, payload))
+    return damaged(header.options.codec, "its checksum does not hold");
+  const OpenJob job{kernels, header.options, count, payload.subspan(codec_header_bytes)};
+  switch (header.options.codec) {
+    case Codec::TopK: return open_top_k(job);
+    case Codec::SeedTopK: return open_seed_top_k(job);
+    default: return open_dense(job);
+  }
+}
+
+Expected<void> decode_with(const CodecKernels& kernels, ByteSpan payload, Span<float> values) {
+  NS_ASSIGN_OR_RETURN(const std::unique_ptr<BodyReader> reader,
+                      open_payload(kernels, payload, values.size()));
+  for (std::size_t at = 0; at < values.size(); at += codec_chunk)
+    NS_RETURN_IF_ERROR(reader->next(values.subspan(at, std::min(codec_chunk, values.size() - at))));
+  return reader->finish();
+}
+
+Error damaged(Codec codec, std::string_view what) {
+  return make_error(ErrorCode::Corrupt,
+                    fmt::format("A delta payload of codec {} is damaged: {}.", to_string(codec), what));
+}
+
+Error unsendable(Codec codec) {
+  const char* limit = codec == Codec::SeedTopK ? "65504" : "2^64";
+  return make_error(
+      ErrorCode::InvalidArgument,
+      fmt::format("A delta can't be sent by codec {}: a value of it is not finite or beyond {}. The "
+                  "training that made it has failed; go back to the last anchor.",
+                  to_string(codec), limit));
+}
+
+}  // namespace detail
+}  // namespace neuroshard::outer
