@@ -73,6 +73,9 @@ Expected<std::unique_ptr<NetworkPart>> NetworkPart::join(const JoinFlags& flags,
   PeerHostOptions options;
   NS_ASSIGN_OR_RETURN(const platform::IpAddress ip, platform::parse_ip(flags.address));
   options.listen = platform::Endpoint{ip, 0};
+  const auto on = [&](engine::Setting setting) { return directory.settings().word(setting) == "on"; };
+  options.open_port = on(engine::Setting::OpenPort);
+  options.relay = on(engine::Setting::RelayForOthers);
   NS_ASSIGN_OR_RETURN(options.swarm, member_options(flags, directory, logger, context));
   std::unique_ptr<NetworkPart> part(new NetworkPart(directory.path(), logger, context));
   NS_RETURN_IF_ERROR(part->listen(flags, directory, std::move(options)));

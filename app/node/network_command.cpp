@@ -9,8 +9,8 @@
 
 #include "app/node/command.h"
 #include "app/node/invite_command.h"
+#include "app/node/key_file.h"
 #include "core/compute/slot.h"
-#include "core/crypto/node_key.h"
 #include "core/engine/network_profile.h"
 
 namespace neuroshard::app {
@@ -87,21 +87,11 @@ void fit_outer_loop(engine::ConsensusPart& consensus) {
   }
 }
 
-// Reads the publisher's key, or makes one: whoever holds the file may publish data and addresses for the
-// network.
+// Whoever holds the file may publish data and addresses for the network.
 Expected<crypto::KeyPair> publisher_key(CommandContext& context, const std::string& path) {
-  if (context.files.exists(path)) {
-    NS_ASSIGN_OR_RETURN(Bytes bytes, storage::read_file(context.files, path, crypto::node_key_file_bytes));
-    auto key = crypto::decode_node_key(bytes);
-    crypto::wipe(bytes);
-    if (!key.ok()) return std::move(key).error().with_context(path);
-    return key;
-  }
-  crypto::KeyPair key = crypto::KeyPair::generate(context.entropy);
-  const crypto::Secret file = crypto::encode_node_key(key);
-  NS_RETURN_IF_ERROR(storage::write_file_atomic(context.files, path, file.bytes()));
-  context.output.note("Made a publisher key in " + path + ": keep it secret and backed up.");
-  return key;
+  NS_ASSIGN_OR_RETURN(KeyFromFile file, read_or_make_key(context, path));
+  if (file.made) context.output.note("Made a publisher key in " + path + ": keep it secret and backed up.");
+  return std::move(file.key);
 }
 
 Expected<void> create_network(const CreateFlags& flags, CommandContext& context) {
@@ -267,7 +257,8 @@ void add_network_command(CLI::App& root, CommandContext& context) {
   auto name = std::make_shared<std::string>();
   CLI::App& show = add_command(network, "show", "Show a profile; without a name, list the built-in ones",
                                {"neuroshardd network show", "neuroshardd network show solo --json"});
-  show.add_option("profile_name", *name, "a built-in name, a file or an invitation")->type_name("NAME|FILE|LINK");
+  show.add_option("profile_name", *name, "a built-in name, a file or an invitation")
+      ->type_name("NAME|FILE|LINK");
   set_body(show, context, [name, &context] { return show_network(*name, context); });
 }
 

@@ -3,6 +3,8 @@
 #include <future>
 
 #include "core/base/check.h"
+#include "core/nat/nat_pmp_mapper.h"
+#include "core/nat/upnp_mapper.h"
 #include "core/platform/resolve.h"
 #include "core/rpc/rpc_module.h"
 
@@ -13,10 +15,11 @@ constexpr std::size_t queue = 8192;
 
 }  // namespace
 
-PeerHost::PeerHost(crypto::KeyPair key, const Clock& clock, Logger& logger)
+PeerHost::PeerHost(crypto::KeyPair key, const Clock& clock, crypto::Entropy& entropy, Logger& logger)
     : key_(std::move(key)),
       id_(crypto::node_id(key_.public_key())),
       clock_(clock),
+      entropy_(entropy),
       logger_(logger),
       bans_(clock),
       executor_(make_thread_executor("ns-swarm", queue)),
@@ -26,8 +29,12 @@ PeerHost::~PeerHost() {
   run([this] {
     if (transport_) transport_->serve(nullptr);
     member_.reset();
-    transport_.reset();
   });
+  // Their threads speak with the executor, so it must go on meanwhile; the router is told first, it is slow.
+  router_.reset();
+  tunnels_.reset();
+  run([this] { transport_.reset(); });
+  relay_.reset();  // nothing brings it connections any more
 }
 
 void PeerHost::run(const std::function<void()>& task) {
@@ -43,7 +50,7 @@ void PeerHost::run(const std::function<void()>& task) {
 Expected<std::unique_ptr<PeerHost>> PeerHost::start(crypto::KeyPair key, const Clock& clock,
                                                     crypto::Entropy& entropy, Logger& logger,
                                                     PeerHostOptions options) {
-  std::unique_ptr<PeerHost> host(new PeerHost(std::move(key), clock, logger));
+  std::unique_ptr<PeerHost> host(new PeerHost(std::move(key), clock, entropy, logger));
   std::array<std::uint8_t, 8> seed{};
   entropy.fill({seed.data(), seed.size()});
   Expected<void> opened;
@@ -59,18 +66,59 @@ Expected<void> PeerHost::open(const PeerHostOptions& options, std::uint64_t seed
   transport.hello.network_id = options.swarm.network_id;
   transport.hello.program = options.swarm.program;
   if (options.swarm.one_lan) transport.limits.listener.per_address = 0;
+  transport.limits.listener.free_loopback = true;
+  if (options.member && options.relay && options.listen) {
+    nat::RelayLimits limits;
+    if (options.swarm.one_lan) {
+      limits.reservations_per_prefix = limits.reservations;
+      limits.connections_per_prefix = limits.connections;
+    }
+    NS_ASSIGN_OR_RETURN(relay_, nat::RelayRole::start(limits, clock_, entropy_));
+    transport.plain_begins = nat::relay_begins;
+    transport.plain = [relay = relay_.get()](int descriptor) { relay->take(descriptor); };
+  }
   NS_ASSIGN_OR_RETURN(transport_,
                       module.make_transport({key_, *executor_, clock_, bans_, refusals_}, transport));
   endpoint_ = transport_->endpoint();
   if (!options.member) return {};
+  NS_RETURN_IF_ERROR(open_ways(options));
   swarm::MemberOptions member = options.swarm;
   member.port = endpoint_.port;
   member_ = std::make_unique<swarm::Member>(
-      swarm::MemberServices{key_, *transport_, *executor_, clock_, logger_, names_.get()}, std::move(member),
-      seed);
+      swarm::MemberServices{key_, *transport_, *executor_, clock_, logger_, names_.get(), router_.get(),
+                            tunnels_.get(), relay_.get()},
+      std::move(member), seed);
   transport_->serve(member_.get());
   member_->start();
   return {};
+}
+
+// How it is reached where it can't be dialled plainly.
+Expected<void> PeerHost::open_ways(const PeerHostOptions& options) {
+  if (!options.listen) return {};
+  const bool everywhere =
+      endpoint_.ip == platform::IpAddress{} || endpoint_.ip == platform::IpAddress::v4(0, 0, 0, 0);
+  nat::TunnelOptions tunnels;
+  tunnels.own = {everywhere ? platform::IpAddress::v4(127, 0, 0, 1) : endpoint_.ip, endpoint_.port};
+  NS_ASSIGN_OR_RETURN(tunnels_, nat::Tunnels::start(clock_, entropy_, *executor_, std::move(tunnels)));
+  if (!options.open_port || !everywhere || options.swarm.one_lan) return {};
+  router_ = std::make_unique<nat::RouterPort>(
+      clock_, entropy_, endpoint_.port, ways_to_open_ports, [this](nat::RouterNews news) {
+        if (!news.words.empty()) logger_.info("swarm", news.words);
+        static_cast<void>(executor_->post([this, news = std::move(news)] {
+          if (member_) member_->router_says(news);
+        }));
+      });
+  return {};
+}
+
+std::vector<std::unique_ptr<nat::PortMapper>> ways_to_open_ports(
+    const std::optional<platform::IpAddress>& gateway) {
+  std::vector<std::unique_ptr<nat::PortMapper>> ways;
+  ways.push_back(nat::make_upnp_mapper());
+  if (gateway)
+    ways.push_back(std::make_unique<nat::NatPmpMapper>(platform::Endpoint{*gateway, nat::nat_pmp::port}));
+  return ways;
 }
 
 Expected<net::Dial> parse_dial(const std::string& text) {

@@ -10,6 +10,9 @@
 
 #include "app/node/command.h"
 #include "app/node/name_lookup.h"
+#include "core/nat/relay_role.h"
+#include "core/nat/router_port.h"
+#include "core/nat/tunnels.h"
 #include "core/net/ban_list.h"
 #include "core/net/refusals.h"
 #include "core/rpc/grpc_transport.h"
@@ -20,6 +23,8 @@ namespace neuroshard::app {
 struct PeerHostOptions {
   std::optional<platform::Endpoint> listen;  // nothing: it only dials
   bool member = true;                        // takes part; else it only has connections
+  bool open_port = true;                     // a member asks the router to, unless it is on one LAN
+  bool relay = true;                         // a member relays for others, once it is reached
   swarm::MemberOptions swarm;                // the port comes from `listen`
 };
 
@@ -36,6 +41,7 @@ class PeerHost {
   platform::Endpoint endpoint() const { return endpoint_; }
   net::NodeId id() const { return id_; }
   const net::RefusalCounts& refusals() const { return refusals_; }
+  const net::BanList& bans() const { return bans_; }
 
   // Everything below and what it leads to is the executor's: runs `task` there and waits for its end.
   void run(const std::function<void()>& task);
@@ -46,21 +52,30 @@ class PeerHost {
   const crypto::KeyPair& key() const { return key_; }
 
  private:
-  PeerHost(crypto::KeyPair key, const Clock& clock, Logger& logger);
+  PeerHost(crypto::KeyPair key, const Clock& clock, crypto::Entropy& entropy, Logger& logger);
   Expected<void> open(const PeerHostOptions& options, std::uint64_t seed);
+  Expected<void> open_ways(const PeerHostOptions& options);
 
   const crypto::KeyPair key_;
   const net::NodeId id_;
   const Clock& clock_;
+  crypto::Entropy& entropy_;
   Logger& logger_;
   net::BanList bans_;
   net::RefusalCounts refusals_;
   platform::Endpoint endpoint_;
+  std::unique_ptr<nat::RelayRole> relay_;
   std::unique_ptr<rpc::GrpcTransport> transport_;
+  std::unique_ptr<nat::Tunnels> tunnels_;
+  std::unique_ptr<nat::RouterPort> router_;
   std::unique_ptr<swarm::Member> member_;
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<NameLookup> names_;
 };
+
+// UPnP, and NAT-PMP where there is a gateway.
+std::vector<std::unique_ptr<nat::PortMapper>> ways_to_open_ports(
+    const std::optional<platform::IpAddress>& gateway);
 
 // "192.0.2.1:9000", "[2001:db8::1]:9000" or "host.example.org:9000" (looked up at once; the first address
 // counts), with "ID@" before it when the node there has to be this one.

@@ -6,8 +6,8 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "app/node/key_file.h"
 #include "app/node/peer_host.h"
-#include "core/crypto/node_key.h"
 #include "core/engine/network_profile.h"
 
 namespace neuroshard::app {
@@ -21,22 +21,14 @@ struct TrackerFlags {
   std::optional<std::uint16_t> port;
   std::string key;
   bool lan = false;
+  bool no_relay = false;
 };
 
 // The tracker's own key: from a file, so that its id stays, or new for this run.
 Expected<crypto::KeyPair> tracker_key(const std::string& path, CommandContext& context) {
   if (path.empty()) return crypto::KeyPair::generate(context.entropy);
-  if (context.files.exists(path)) {
-    NS_ASSIGN_OR_RETURN(Bytes bytes, storage::read_file(context.files, path, crypto::node_key_file_bytes));
-    auto key = crypto::decode_node_key(bytes);
-    crypto::wipe(bytes);
-    if (!key.ok()) return std::move(key).error().with_context(path);
-    return key;
-  }
-  crypto::KeyPair key = crypto::KeyPair::generate(context.entropy);
-  const crypto::Secret file = crypto::encode_node_key(key);
-  NS_RETURN_IF_ERROR(storage::write_file_atomic(context.files, path, file.bytes()));
-  return key;
+  NS_ASSIGN_OR_RETURN(KeyFromFile file, read_or_make_key(context, path));
+  return std::move(file.key);
 }
 
 Expected<void> run_tracker(const TrackerFlags& flags, CommandContext& context) {
@@ -56,6 +48,7 @@ Expected<void> run_tracker(const TrackerFlags& flags, CommandContext& context) {
   options.swarm.program = program_version();
   options.swarm.one_lan = flags.lan;
   options.swarm.tracker = true;
+  options.relay = !flags.no_relay;
   NS_ASSIGN_OR_RETURN(const auto host, PeerHost::start(std::move(key), context.clock, context.entropy,
                                                        context.logger, std::move(options)));
   context.output.json_line({{"ready", true},
@@ -99,6 +92,7 @@ void add_tracker_command(CLI::App& root, CommandContext& context) {
       ->type_name("FILE");
   command.add_flag("--lan", flags->lan,
                    "a network of one's own: private addresses, many nodes of one address");
+  command.add_flag("--no-relay", flags->no_relay, "do not carry connections of nodes that nobody can dial");
   set_body(command, context, [flags, &context] { return run_tracker(*flags, context); });
 }
 

@@ -88,6 +88,13 @@ constexpr std::array<SettingInfo, setting_count> table{{
      false},
     {S::TemperatureLimit, "temperature_limit", T::Integer, K::Limit, 0, 110, "0", "",
      "pause while the processor is as hot as this; 0 = no limit", "Temperature", "Limits", "°C", false},
+    {S::OpenPort, "open_port", T::Choice, K::Setting, 0, 0, "on", "on|off",
+     "ask the router to open the port for peers (UPnP, NAT-PMP), and to close it at the end",
+     "Open the port at the router", "Network", "", true},
+    {S::RelayForOthers, "relay_for_others", T::Choice, K::Setting, 0, 0, "on", "on|off",
+     "carry connections of nodes that nobody can dial, within limits, while this node is reached from "
+     "outside",
+     "Relay for others", "Network", "", true},
 }};
 
 constexpr bool table_in_order() {

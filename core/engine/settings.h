@@ -47,6 +47,8 @@ enum class Setting : std::uint8_t {
   IdleAfter,
   IdleCpuThreads,
   TemperatureLimit,
+  OpenPort,
+  RelayForOthers,
   Count,
 };
 inline constexpr std::size_t setting_count = static_cast<std::size_t>(Setting::Count);

@@ -20,8 +20,12 @@ Expected<void> LoopbackPump::has_room() const {
 }
 
 Expected<void> LoopbackPump::inbound(TcpSocket peer, std::uint16_t port) {
+  return inbound(std::move(peer), Endpoint{loopback, port});
+}
+
+Expected<void> LoopbackPump::inbound(TcpSocket peer, const Endpoint& own) {
   NS_RETURN_IF_ERROR(has_room());
-  NS_ASSIGN_OR_RETURN(TcpSocket dialled, TcpSocket::dial({loopback, port}));
+  NS_ASSIGN_OR_RETURN(TcpSocket dialled, TcpSocket::dial(own));
   waiting_.push_back({std::move(peer), std::move(dialled), {}, clock_.monotonic_now() + limits_.dial});
   return {};
 }
@@ -53,7 +57,7 @@ bool LoopbackPump::advance(Waiting& waiting, const SocketWait& wait, MonotonicTi
   return now >= waiting.deadline;
 }
 
-Expected<void> LoopbackPump::step(Duration limit) {
+Expected<void> LoopbackPump::step(Duration limit, int wake) {
   const MonotonicTime before = clock_.monotonic_now();
   MonotonicTime until = before + limit;
   std::vector<SocketWait> waits;
@@ -67,7 +71,9 @@ Expected<void> LoopbackPump::step(Duration limit) {
     splice.append_waits(waits);
     until = std::min(until, splice.next());
   }
+  waits.push_back({wake, true, false, false});
   NS_RETURN_IF_ERROR(platform::wait_for(waits, until - before));
+  waits.pop_back();
   const MonotonicTime now = clock_.monotonic_now();
   const Span<const SocketWait> ready(waits);
   std::size_t at = waiting_.size();

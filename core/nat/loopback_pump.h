@@ -23,13 +23,17 @@ class LoopbackPump {
  public:
   LoopbackPump(const PumpLimits& limits, const Clock& clock) : limits_(limits), clock_(clock) {}
 
-  // Somebody calls: joined with 127.0.0.1:port. Exhausted: too many; the connection is closed.
+  // Somebody calls: joined with `own`, where this node listens. Exhausted: too many; the connection is
+  // closed.
+  Expected<void> inbound(platform::TcpSocket peer, const platform::Endpoint& own);
+  // The same at 127.0.0.1:port.
   Expected<void> inbound(platform::TcpSocket peer, std::uint16_t port);
   // This node calls: the first who dials the port on 127.0.0.1 in time is joined with `peer`.
   Expected<std::uint16_t> outbound(platform::TcpSocket peer);
 
-  // Waits at most `limit` for something to do, and does it.
-  Expected<void> step(Duration limit);
+  // Waits at most `limit` for something to do, and does it; ends early when the descriptor `wake` can be
+  // read.
+  Expected<void> step(Duration limit, int wake = -1);
   std::size_t connections() const { return waiting_.size() + splices_.size(); }
   std::uint64_t bytes() const { return bytes_; }
 

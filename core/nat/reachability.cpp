@@ -13,6 +13,7 @@ using platform::IpAddress;
 std::optional<IpAddress> seen_from_outside(const ReachabilityFindings& findings) {
   for (const MappingFinding* finding : {&findings.udp, &findings.tcp})
     if (finding->outside) return finding->outside->ip;
+  if (findings.seen_by_peers) return findings.seen_by_peers->ip;
   return std::nullopt;
 }
 
@@ -23,6 +24,13 @@ bool behind_another(const MapperFinding& mapper, const std::optional<IpAddress>&
 }
 
 void say_stun(const ReachabilityFindings& findings, ReachabilityVerdict& verdict) {
+  if (findings.seen_by_peers) {
+    const platform::IpAddress& seen = findings.seen_by_peers->ip;
+    verdict.found.push_back(findings.local == seen
+                                ? fmt::format("Other nodes see it at {}, its own address.", to_text(seen))
+                                : fmt::format("Other nodes see it at {}.", to_text(seen)));
+  }
+  if (!findings.stun_asked && findings.seen_by_peers) return;
   if (!findings.stun_asked) {
     verdict.found.push_back("No STUN server was asked, so the outside address is not known.");
     return;

@@ -34,7 +34,8 @@ struct ReachabilityFindings {
   std::optional<platform::IpAddress> gateway;  // the router
   bool stun_asked = false;
   MappingFinding udp, tcp;
-  std::optional<platform::Endpoint> direct;  // the outside address with this node's port
+  std::optional<platform::Endpoint> seen_by_peers;  // as other nodes see it, who say so unasked by STUN
+  std::optional<platform::Endpoint> direct;         // the outside address with this node's port
   Dialled direct_dialled = Dialled::NotTried;
   std::vector<MapperFinding> mappers;
 };

@@ -8,8 +8,8 @@ namespace {
 using platform::Endpoint;
 using platform::TcpSocket;
 
-// A relay says something every 25 s; one that is silent this long is gone.
-constexpr Duration silence = std::chrono::seconds(90);
+// A relay says something every 8 s; one that is silent this long is gone.
+constexpr Duration silence = std::chrono::seconds(20);
 constexpr Duration accept_deadline = std::chrono::seconds(10);
 
 Error refused(int status, std::string_view reason) {

@@ -11,6 +11,18 @@ std::optional<platform::Endpoint> RelayHold::relay() const {
   return relays_[at_];
 }
 
+void RelayHold::set_relays(std::vector<platform::Endpoint> relays) {
+  if (relays == relays_) return;
+  const auto held = relay();
+  const auto same = held ? std::find(relays.begin(), relays.end(), *held) : relays.end();
+  const bool stays = held && same != relays.end();
+  at_ = stays ? static_cast<std::size_t>(same - relays.begin()) : 0;
+  if (!stays) callee_.reset();
+  relays_ = std::move(relays);
+  failed_ = 0;
+  try_at_ = {};
+}
+
 Expected<void> RelayHold::join(const Io& io) {
   const platform::Endpoint& relay = relays_[at_];
   NS_ASSIGN_OR_RETURN(const RelayTicket ticket, reserve_(io, relay));

@@ -24,6 +24,9 @@ class RelayHold {
   RelayHold(std::vector<platform::Endpoint> relays, ReserveAtRelay reserve, const RelayHoldTimes& times = {})
       : relays_(std::move(relays)), reserve_(std::move(reserve)), times_(times), retry_(times.first_retry) {}
 
+  // From now on these; a held one that is among them stays.
+  void set_relays(std::vector<platform::Endpoint> relays);
+
   // Waits for a call until `until`, joining a relay first when there is none; nothing when no call came.
   // Cancelled.
   Expected<std::optional<RelayedCall>> next(const Io& io, MonotonicTime until);

@@ -29,6 +29,16 @@ Expected<std::unique_ptr<RelayServer>> RelayServer::open(const platform::Endpoin
   return std::unique_ptr<RelayServer>(new RelayServer(std::move(listener), limits, clock, entropy));
 }
 
+std::unique_ptr<RelayServer> RelayServer::make(const RelayLimits& limits, const Clock& clock,
+                                               crypto::Entropy& entropy) {
+  return std::unique_ptr<RelayServer>(new RelayServer(TcpListener(), limits, clock, entropy));
+}
+
+void RelayServer::adopt(TcpSocket socket, const platform::Endpoint& from) {
+  const std::lock_guard lock(mutex_);
+  admit(std::move(socket), from, clock_.monotonic_now());
+}
+
 RelayTicket RelayServer::new_ticket() {
   RelayTicket ticket{};
   entropy_.fill(ticket);
@@ -94,18 +104,19 @@ MonotonicTime RelayServer::next(MonotonicTime until) const {
   return until;
 }
 
-Expected<void> RelayServer::step(Duration limit) {
+Expected<void> RelayServer::step(Duration limit, int wake) {
   const MonotonicTime before = clock_.monotonic_now();
   std::unique_lock lock(mutex_);
   std::vector<SocketWait> waits;
   std::vector<std::uint64_t> ids;
-  waits.reserve(1 + clients_.size() + 2 * sessions_.size());
+  waits.reserve(2 + clients_.size() + 2 * sessions_.size());
   waits.push_back({before < deaf_until_ ? -1 : listener_.descriptor(), true, false, false});
   for (const auto& [id, client] : clients_) {
     ids.push_back(id);
     waits.push_back({client.socket.descriptor(), client.stage != Stage::Calling, !client.out.empty(), false});
   }
   for (const Session& session : sessions_) session.splice.append_waits(waits);
+  waits.push_back({wake, true, false, false});
   const Duration longest = next(before + limit) - before;
   lock.unlock();
   // A reservation may be dropped meanwhile, and its connection closed: what is said about that descriptor
@@ -115,7 +126,7 @@ Expected<void> RelayServer::step(Duration limit) {
 
   const MonotonicTime now = clock_.monotonic_now();
   // The sessions that were waited for, before clients make new ones.
-  step_sessions(Span<const SocketWait>(waits).subspan(1 + ids.size()), now);
+  step_sessions(Span<const SocketWait>(waits).subspan(1 + ids.size(), waits.size() - 2 - ids.size()), now);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const auto client = clients_.find(ids[i]);
     if (client == clients_.end()) continue;  // joined to another, or replaced
@@ -135,21 +146,25 @@ void RelayServer::accept(MonotonicTime now) {
       return;
     }
     if (!accepted->has_value()) return;
-    const std::uint64_t prefix = platform::prefix_group((*accepted)->from.ip);
-    std::size_t& open = open_by_prefix_[prefix];
-    if (open_connections() >= limits_.connections || open >= limits_.connections_per_prefix) {
-      ++counters_.over_limit;
-      if (open == 0) open_by_prefix_.erase(prefix);
-      continue;
-    }
-    ++open;
-    ++counters_.accepted;
-    Client client;
-    client.socket = std::move((*accepted)->socket);
-    client.from = (*accepted)->from;
-    client.deadline = now + limits_.head_time;
-    clients_.emplace(++last_id_, std::move(client));
+    admit(std::move((*accepted)->socket), (*accepted)->from, now);
   }
+}
+
+void RelayServer::admit(TcpSocket socket, const platform::Endpoint& from, MonotonicTime now) {
+  const std::uint64_t prefix = platform::prefix_group(from.ip);
+  std::size_t& open = open_by_prefix_[prefix];
+  if (open_connections() >= limits_.connections || open >= limits_.connections_per_prefix) {
+    ++counters_.over_limit;
+    if (open == 0) open_by_prefix_.erase(prefix);
+    return;
+  }
+  ++open;
+  ++counters_.accepted;
+  Client client;
+  client.socket = std::move(socket);
+  client.from = from;
+  client.deadline = now + limits_.head_time;
+  clients_.emplace(++last_id_, std::move(client));
 }
 
 bool RelayServer::read(Client& client) {

@@ -23,7 +23,7 @@ struct RelayLimits {
   Duration head_time = std::chrono::seconds(5);
   Duration accept_time = std::chrono::seconds(10);  // a caller waits this long for its callee
   Duration reservation_time = std::chrono::hours(1);
-  Duration ping_interval = std::chrono::seconds(25);
+  Duration ping_interval = std::chrono::seconds(8);  // a callee that hears none for 20 s goes elsewhere
   SpliceLimits session;
 };
 
@@ -42,14 +42,22 @@ class RelayServer {
                                                      const RelayLimits& limits, const Clock& clock,
                                                      crypto::Entropy& entropy);
 
+  // Without a port of its own: connections come by adopt().
+  static std::unique_ptr<RelayServer> make(const RelayLimits& limits, const Clock& clock,
+                                           crypto::Entropy& entropy);
+
   Expected<platform::Endpoint> local() const { return listener_.local(); }
+  // A connection that another listener took; nothing of it has been read. A step() that waits takes no
+  // notice: its owner wakes it (see step).
+  void adopt(platform::TcpSocket socket, const platform::Endpoint& from);
   // The right to be reached here as `callee`, once its key was proven (over mutual TLS, elsewhere); replaces
   // an earlier reservation of the same id. Exhausted: all places, or all of that prefix, are taken.
   Expected<RelayTicket> reserve(const Hash256& callee, const platform::IpAddress& from);
   void cancel(const Hash256& callee);
 
-  // Waits at most `limit` for something to do, and does it. Errors: the listener is broken.
-  Expected<void> step(Duration limit);
+  // Waits at most `limit` for something to do, and does it; ends early when the descriptor `wake` can be
+  // read. Errors: the listener is broken.
+  Expected<void> step(Duration limit, int wake = -1);
 
   RelayCounters counters() const;
   std::size_t connections() const;
@@ -89,6 +97,7 @@ class RelayServer {
   std::size_t open_connections() const { return clients_.size() + 2 * sessions_.size(); }
   void drop_reservation(const Hash256& callee);
   void accept(MonotonicTime now);
+  void admit(platform::TcpSocket socket, const platform::Endpoint& from, MonotonicTime now);
   // False: this client is over.
   bool serve(std::uint64_t id, Client& client, const platform::SocketWait& wait, MonotonicTime now);
   static bool read(Client& client);

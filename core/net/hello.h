@@ -25,6 +25,7 @@ enum class Feature : std::uint64_t {
   AddressEcho = 4,  // says from where it sees a caller
   DialBack = 8,     // tries to reach a caller from outside
   Tracker = 16,     // registers nodes
+  Relay = 32,       // lets nodes that nobody can dial be called through it (core/nat/relay_head.h)
 };
 
 inline constexpr std::size_t max_program_name = 40;

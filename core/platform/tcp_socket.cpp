@@ -30,6 +30,12 @@ Error closed() {
 
 }  // namespace
 
+TcpSocket TcpSocket::adopt(int descriptor) {
+  TcpSocket socket;
+  socket.descriptor_ = descriptor;
+  return socket;
+}
+
 Expected<TcpSocket> TcpSocket::dial(const Endpoint& remote, const DialOptions& options) {
   TcpSocket socket;
   NS_ASSIGN_OR_RETURN(socket.descriptor_,

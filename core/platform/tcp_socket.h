@@ -21,6 +21,9 @@ class TcpSocket {
   // Begins to dial. Busy: the local port is taken; Unavailable: no way there; Io.
   static Expected<TcpSocket> dial(const Endpoint& remote, const DialOptions& options = {});
 
+  // A connection that stands already, and is this object's to close from now on.
+  static TcpSocket adopt(int descriptor);
+
   TcpSocket() = default;
   TcpSocket(TcpSocket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
   TcpSocket& operator=(TcpSocket&& other) noexcept {

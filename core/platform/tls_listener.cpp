@@ -28,6 +28,10 @@ constexpr std::uint8_t handshake_record = 22;
 constexpr std::size_t least_hello = 40;
 constexpr std::size_t most_hello = 8u << 10;
 
+bool is_loopback(const IpAddress& address) {
+  return address.is_v4() && address.bytes[12] == 127;
+}
+
 class Listener final : public TlsListener {
  public:
   Listener(TlsListenerLimits limits, const Clock& clock) : limits_(limits), clock_(clock) {}
@@ -90,7 +94,7 @@ class Listener final : public TlsListener {
     MonotonicTime since{};
     std::size_t wanted = record_head;  // bytes that must be there before it is looked at again
   };
-  enum class Look : std::uint8_t { Wait, HandOn, NotTls, Gone };
+  enum class Look : std::uint8_t { Wait, HandOn, NotTls, Plain, Gone };
 
   // The descriptors of `polled` from 2 on are those of waiting_ and then open_.
   void look_at(const std::vector<pollfd>& polled, const Events& events) {
@@ -99,9 +103,10 @@ class Listener final : public TlsListener {
     std::vector<Connection> ready;
     for (std::size_t i = 0; i < waiting; ++i) {
       Connection& connection = waiting_[i];
-      const Look look = polled[2 + i].revents == 0 ? Look::Wait : peek(connection);
+      const Look look = polled[2 + i].revents == 0 ? Look::Wait : peek(connection, events.plain_begins);
       if (look == Look::Wait) still.push_back(connection);
       if (look == Look::HandOn) ready.push_back(connection);
+      if (look == Look::Plain) hand_on_plain(connection, events);
       if (look == Look::NotTls) events.shown_out(ShownOut::NotTls);
       if (look == Look::NotTls || look == Look::Gone) close(connection.descriptor);
     }
@@ -115,10 +120,11 @@ class Listener final : public TlsListener {
     for (const Connection& connection : ready) hand_on(connection, events);
   }
 
-  static Look peek(Connection& connection) {
+  static Look peek(Connection& connection, const std::string& plain_begins) {
     std::array<std::uint8_t, most_hello + record_head> bytes{};
     const ssize_t got = recv(connection.descriptor, bytes.data(), connection.wanted, MSG_PEEK);
     if (got <= 0) return got < 0 && (errno == EAGAIN || errno == EINTR) ? Look::Wait : Look::Gone;
+    if (plain_begins.find(static_cast<char>(bytes[0])) != std::string::npos) return Look::Plain;
     if (bytes[0] != handshake_record || (got > 1 && bytes[1] != 3)) return Look::NotTls;
     // Fewer than asked for although the socket waits for all of them: the other side has ended.
     if (static_cast<std::size_t>(got) < connection.wanted) return Look::Gone;
@@ -136,11 +142,19 @@ class Listener final : public TlsListener {
     setsockopt(connection.descriptor, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes));
   }
 
+  static void hand_on_plain(const Connection& connection, const Events& events) {
+    const int one = 1;
+    setsockopt(connection.descriptor, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one));
+    setsockopt(connection.descriptor, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    events.plain(connection.descriptor);
+  }
+
   void hand_on(const Connection& connection, const Events& events) {
     const auto of_address = static_cast<std::size_t>(std::count_if(
         open_.begin(), open_.end(), [&](const Connection& c) { return c.address == connection.address; }));
     const bool too_many = open_.size() >= limits_.connections;
-    const bool address_full = limits_.per_address != 0 && of_address >= limits_.per_address;
+    const bool own = limits_.free_loopback && is_loopback(connection.address);
+    const bool address_full = !own && limits_.per_address != 0 && of_address >= limits_.per_address;
     // A second descriptor of the same connection tells when it is over, however its owner ends it.
     const int watched = too_many || address_full ? -1 : fcntl(connection.descriptor, F_DUPFD_CLOEXEC, 0);
     if (watched < 0) {

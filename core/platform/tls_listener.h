@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "core/base/clock.h"
 #include "core/base/expected.h"
@@ -17,7 +18,10 @@ namespace neuroshard::platform {
 struct TlsListenerLimits {
   std::size_t connections = 256;  // handed on and open
   std::size_t per_address = 8;    // of them; 0 = no limit (a network of one's own)
-  std::size_t waiting = 128;      // in the waiting room; the oldest of the address with most makes room
+  // Those of the loopback interface are not counted per address: this node's own pump brings relayed and
+  // punched ones from there, and bounds them.
+  bool free_loopback = false;
+  std::size_t waiting = 128;  // in the waiting room; the oldest of the address with most makes room
   Duration patience = std::chrono::seconds(5);  // for the first record
 };
 
@@ -36,6 +40,10 @@ class TlsListener {
   virtual Endpoint endpoint() const = 0;  // with the port that was given
   struct Events {
     std::function<void(int descriptor)> take;  // a non-blocking socket, owned by the receiver from then on
+    // What begins with one of these bytes is no TLS and goes to `plain`, in the same way; it is the
+    // receiver's to bound. Empty: nothing does.
+    std::string plain_begins;
+    std::function<void(int descriptor)> plain;
     std::function<void(ShownOut)> shown_out;
     std::function<void()> tick;  // about ten times a second
   };

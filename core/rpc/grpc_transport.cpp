@@ -127,6 +127,8 @@ class Transport final : public GrpcTransport {
       connection.fd = descriptor;
       acceptor_->HandleNewConnection(&connection);
     };
+    events.plain_begins = shared_->options.plain_begins;
+    events.plain = shared_->options.plain;
     events.shown_out = [this](platform::ShownOut reason) { shared_->count(refusal_of(reason)); };
     events.tick = [this] { shared_->mailbox->retry(); };
     listener_->serve(events);

@@ -6,8 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "core/base/clock.h"
 #include "core/base/executor.h"
@@ -36,6 +38,10 @@ struct RpcOptions {
   std::optional<platform::Endpoint> listen;  // nothing: it only dials
   net::Hello hello;
   RpcLimits limits;
+  // Connections that begin with one of these bytes are no TLS: a relay takes them on the same port. Called on
+  // the listener's thread, until the transport is destroyed; the descriptor is the receiver's.
+  std::string plain_begins;
+  std::function<void(int descriptor)> plain;
 };
 
 struct RpcServices {  // all outlive the transport

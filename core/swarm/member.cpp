@@ -6,55 +6,36 @@
 
 #include "core/base/check.h"
 #include "core/dht/messages.h"
+#include "core/swarm/detail/member_source.h"
 #include "core/swarm/messages.h"
 
 namespace neuroshard::swarm {
 namespace {
 
 constexpr Duration call_patience = std::chrono::seconds(2);
-constexpr Duration dial_back_patience = std::chrono::seconds(6);  // it dials within 4
-constexpr std::size_t answer_bytes = 100u << 10;                  // of a list of records
+constexpr std::size_t answer_bytes = 100u << 10;  // of a list of records
 constexpr std::size_t cached_at_a_time = 4;
 
-net::Hello hello_of(const MemberOptions& options, bool reachable) {
-  net::Hello hello;
-  hello.network_id = options.network_id;
-  hello.program = options.program;
-  hello.port = options.port;
-  hello.features = net::Feature::Peers | net::Feature::AddressEcho | net::Feature::DialBack;
-  if (reachable) hello.features = hello.features | net::Feature::Dht;
-  if (options.tracker) hello.features = hello.features | net::Feature::Tracker;
-  return hello;
-}
-
 }  // namespace
-
-struct Member::Source {
-  FirstPeer peer;
-  net::Dial dial;  // of this try
-  bool cached = false;
-  std::size_t tries = 0;
-  std::shared_ptr<net::PeerChannel> channel;
-  std::string state = "not tried yet";
-  Duration pause{0};
-  bool tracker = false, busy = false;
-  std::uint64_t beats = 0;
-  std::unique_ptr<TimerHandle> timer;
-
-  std::string where() const { return peer.name.empty() ? platform::to_text(peer.endpoint) : peer.name; }
-};
 
 Member::Member(MemberServices services, MemberOptions options, std::uint64_t seed)
     : services_(services),
       options_(std::move(options)),
       id_(crypto::node_id(services.key.public_key())),
       rng_(seed),
-      pool_(services.transport, services.executor, services.clock),
       book_(options_.network_id),
+      paths_(services.transport, services.tunnels, book_, services.clock),
+      pool_(paths_, services.executor, services.clock),
       tracker_(options_.network_id, options_.one_lan, rng_.next()),
-      answers_({services.transport, services.clock, book_, options_.tracker ? &tracker_ : nullptr, &record_},
+      answers_({services.transport, services.clock, book_, options_.tracker ? &tracker_ : nullptr, &record_,
+                services.relay},
                options_.one_lan, rng_.next()),
-      record_(options_.facts) {
+      record_(options_.facts),
+      reach_(options_.port, services.clock,
+             {[this] { reach_changed(); },
+              [this](const platform::IpAddress& seen_at) {
+                if (services_.router != nullptr) services_.router->open(seen_at);
+              }}) {
   add_cached();
   for (const FirstPeer& peer : options_.sources) {
     NS_CHECK(peer.name.empty() || services_.names != nullptr);
@@ -62,7 +43,18 @@ Member::Member(MemberServices services, MemberOptions options, std::uint64_t see
     sources_.back()->peer = peer;
     sources_.back()->dial = {peer.endpoint, peer.id};
   }
-  services_.transport.set_hello(hello_of(options_, false));
+  answers_.set_relaying(relays_for_others());
+  services_.transport.set_hello(own_hello());
+  if (services_.tunnels != nullptr) {
+    services_.tunnels->set_events(
+        {[this, alive = alive_](const platform::Endpoint& relay, const nat::Tunnels::Ticket& answer) {
+           if (*alive) return reserve_at(relay, answer);
+           answer(make_error(ErrorCode::Cancelled, "stopped"));
+         },
+         [this, alive = alive_](std::optional<platform::Endpoint> relay, std::string trouble) {
+           if (*alive) held_at(relay, std::move(trouble));
+         }});
+  }
   make_table();
 }
 
@@ -129,7 +121,7 @@ std::unique_ptr<TimerHandle> Member::later(Duration delay, std::function<void()>
 
 void Member::make_table() {
   dht::DhtConfig config;
-  config.member_port = reachable_ ? options_.port : 0;
+  config.member_port = reach_.advertised() ? reach_.advertised()->port : 0;
   config.one_lan = options_.one_lan;
   dht_ = std::make_unique<dht::DhtNode>(
       options_.network_id, config,
@@ -164,7 +156,7 @@ void Member::try_source(Source& source) {
 
 void Member::dial(Source& source) {
   source.state = "connecting";
-  services_.transport.connect(
+  paths_.connect(
       source.dial, net::connect_deadline,
       [this, alive = alive_, &source](Expected<std::shared_ptr<net::PeerChannel>> channel) {
         if (!*alive) return;
@@ -205,39 +197,16 @@ void Member::learn_address(Source& source) {
     if (!answer.ok()) return failed(source, answer.error());
     const auto endpoint = dht::decode_endpoint(*answer);
     if (!endpoint.ok()) return failed(source, endpoint.error());
-    seen_at_ = *endpoint;
-    if (options_.port == 0) why_not_ = "this node does not listen";
-    if (reachable_ || options_.port == 0) return introduce(source);
-    learn_reach(source);
+    reach_.seen(*endpoint);
+    if (!reach_.due()) return introduce(source);
+    source.state = "asks to be dialled back";
+    reach_.verify(dial_back_by(source), [this, alive = alive_, &source] {
+      if (!*alive) return;
+      if (!reach_.advertised())
+        services_.logger.info("swarm", "not reached from outside: " + reach_.why_not());
+      introduce(source);
+    });
   });
-}
-
-void Member::learn_reach(Source& source) {
-  source.state = "asks to be dialled back";
-  ask(source, net::Method::DialBack, encode_port(options_.port), dial_back_patience,
-      [this, &source](const Expected<Bytes>& answer) {
-        const auto result =
-            answer.ok() ? decode_dial_back(*answer) : Expected<DialBackAnswer>(answer.error());
-        if (!result.ok())
-          why_not_ = result.error().message;
-        else if (result->reached)
-          become_reachable({seen_at_->ip, options_.port});
-        else
-          why_not_ = fmt::format("port {} is not reached from outside: {}", options_.port, result->why);
-        if (!reachable_) services_.logger.info("swarm", "not reached from outside: " + why_not_);
-        introduce(source);
-      });
-}
-
-void Member::become_reachable(const platform::Endpoint& endpoint) {
-  if (reachable_) return;
-  reachable_ = true;
-  why_not_.clear();
-  record_.endpoints = {{net::Reach::Direct, endpoint}};
-  services_.transport.set_hello(hello_of(options_, true));
-  services_.logger.info("swarm", "reached from outside at " + platform::to_text(endpoint));
-  make_table();  // a member from now on
-  renew_record();
 }
 
 void Member::renew_record() {
@@ -262,6 +231,7 @@ void Member::renew_record() {
 void Member::introduce(Source& source) {
   if (!source.tracker) return fetch_peers(source);
   source.state = "registers";
+  source.registered = record_.sequence;
   ask(source, net::Method::TrackerRegister, net::encode_node_record(record_), call_patience,
       [this, &source](const Expected<Bytes>& answer) {
         if (!answer.ok()) return failed(source, answer.error());
@@ -284,11 +254,13 @@ void Member::fetch_peers(Source& source) {
           contacts.push_back({source.channel->id(), source.channel->endpoint()});
         take_peers(*records, std::move(contacts));
         remember_good();
+        find_relays();
         source.timer = later(options_.heartbeat, [this, &source] { beat(source); });
       });
 }
 
 void Member::beat(Source& source) {
+  if (source.tracker && source.registered != record_.sequence) return introduce(source);
   const net::Method method = source.tracker ? net::Method::TrackerHeartbeat : net::Method::Ping;
   ask(source, method, {}, call_patience, [this, &source](const Expected<Bytes>& answer) {
     if (answer.ok()) {
@@ -339,6 +311,8 @@ void Member::upkeep() {
       dht_->publish("/nodes/" + to_hex(id_), net::encode_node_record(record_),
                     [](const Expected<dht::Published>&) {});
   }
+  keep_reach();
+  find_relays();
   exchange_peers();
   timer_ = later(options_.heartbeat, [this] { upkeep(); });
 }
@@ -347,8 +321,7 @@ void Member::upkeep() {
 void Member::exchange_peers() {
   std::vector<net::Contact> known;
   for (const net::NodeRecord* record : book_.all(services_.clock.wall_now()))
-    for (const net::NodeEndpoint& at : record->endpoints)
-      if (at.reach == net::Reach::Direct) known.push_back({record->id(), at.endpoint});
+    if (const auto contact = paths_.contact_of(*record, options_.one_lan)) known.push_back(*contact);
   if (known.empty()) return;
   const net::Contact chosen = known[rng_.below(known.size())];
   pool_.call(chosen, net::Method::Peers, encode_count(max_records),
@@ -360,7 +333,13 @@ void Member::exchange_peers() {
              });
 }
 
-void Member::on_call(const net::Caller& from, net::Method method, Bytes request, net::Respond respond) {
+void Member::on_call(const net::Caller& from, net::Method method, Bytes request, net::Respond answer) {
+  const auto traffic = paths_.traffic();
+  traffic->count(from.id, request.size(), 0);
+  net::Respond respond = [traffic, id = from.id, answer = std::move(answer)](Expected<Bytes> bytes) {
+    if (bytes.ok()) traffic->count(id, 0, bytes->size());
+    answer(std::move(bytes));
+  };
   if (answers_.answer(from, method, request, respond)) return;
   const auto value = static_cast<std::uint16_t>(method);
   if (value >= static_cast<std::uint16_t>(net::Method::DhtPing) &&
@@ -375,15 +354,35 @@ void Member::on_stream(const net::Caller&, net::Method, std::shared_ptr<net::Pee
 
 MemberView Member::view() const {
   MemberView view;
-  view.reachable = reachable_;
-  view.seen_at = seen_at_;
-  view.why_not = why_not_;
+  view.advertised = reach_.advertised();
+  view.reachable = view.advertised.has_value();
+  view.tested = reach_.tested();
+  view.testing = reach_.trying();
+  view.tested_at = reach_.tested_at();
+  view.seen_at = reach_.seen_at();
+  view.why_not = reach_.why_not();
+  view.verdict = reach_.verdict();
+  view.relay = relay_;
+  view.relay_trouble = relay_trouble_;
+  view.relaying = relays_for_others();
+  if (view.relaying) view.relayed_nodes = services_.relay->joined();
+  view.traffic = paths_.traffic()->sum();
   view.known = book_.size();
   view.table = dht_->table().size();
   for (const auto& source : sources_)
     view.sources.push_back({source->dial.endpoint, source->peer.name, source->channel != nullptr,
                             source->tracker, source->state});
-  view.peers = pool_.peers();
+  for (net::PeerView& connection : pool_.peers()) {
+    MemberPeer peer;
+    peer.way = paths_.way_to(connection.id, connection.endpoint);
+    peer.traffic = paths_.traffic()->of(connection.id);
+    if (const auto* record = book_.find(connection.id, services_.clock.wall_now()); record != nullptr) {
+      peer.memory_bytes = record->memory_bytes;
+      peer.tokens_per_second = record->tokens_per_second;
+    }
+    peer.connection = std::move(connection);
+    view.peers.push_back(std::move(peer));
+  }
   return view;
 }
 

@@ -15,8 +15,10 @@
 #include "core/dht/dht_node.h"
 #include "core/net/peer_pool.h"
 #include "core/swarm/first_peer.h"
+#include "core/swarm/path_transport.h"
 #include "core/swarm/peer_cache.h"
 #include "core/swarm/public_services.h"
+#include "core/swarm/reach_keeper.h"
 
 namespace neuroshard::swarm {
 
@@ -42,6 +44,10 @@ struct MemberServices {  // all outlive
   const Clock& clock;
   Logger& logger;
   NameResolver* names = nullptr;  // null: no source has a name
+  // How it is reached where it can't be dialled plainly; null: not at all, as in the simulated world.
+  nat::RouterPort* router = nullptr;
+  nat::Tunnels* tunnels = nullptr;
+  nat::RelayRole* relay = nullptr;  // serves as a relay once it is reached
 };
 
 struct SourceView {
@@ -52,14 +58,31 @@ struct SourceView {
   std::string state;  // what is going on, in words
 };
 
+struct MemberPeer {
+  net::PeerView connection;
+  Way way = Way::Direct;
+  Traffic traffic;
+  std::uint64_t memory_bytes = 0;  // as its record says; 0 = no record
+  std::uint32_t tokens_per_second = 0;
+};
+
 struct MemberView {
   bool reachable = false;  // from outside, as another node found out
-  std::optional<platform::Endpoint> seen_at;
-  std::string why_not;    // when it is not reachable
-  std::size_t known = 0;  // nodes by their records
-  std::size_t table = 0;  // contacts of the hash table
+  bool tested = false;
+  bool testing = false;
+  std::optional<WallTime> tested_at;
+  std::optional<platform::Endpoint> advertised, seen_at;
+  std::string why_not;  // when it is not reachable
+  nat::ReachabilityVerdict verdict;
+  std::optional<platform::Endpoint> relay;  // where it can be called instead
+  std::string relay_trouble;
+  bool relaying = false;          // for others
+  std::size_t relayed_nodes = 0;  // that hold a place here
+  Traffic traffic;                // with all peers, since the start
+  std::size_t known = 0;          // nodes by their records
+  std::size_t table = 0;          // contacts of the hash table
   std::vector<SourceView> sources;
-  std::vector<net::PeerView> peers;
+  std::vector<MemberPeer> peers;
 };
 
 class Member final : public net::PeerService {
@@ -70,6 +93,10 @@ class Member final : public net::PeerService {
   void start();
 
   MemberView view() const;
+  // What the router says now, from the thread that asks it.
+  void router_says(nat::RouterNews news) { reach_.router_says(std::move(news)); }
+  // Somebody outside is asked to dial this node again, now.
+  void test_reach();
   const net::NodeBook& book() const { return book_; }
   dht::DhtNode& table() { return *dht_; }
   // To be remembered for the next run; those of an earlier one among them.
@@ -81,7 +108,7 @@ class Member final : public net::PeerService {
                  std::shared_ptr<net::PeerStream> stream) override;
 
  private:
-  struct Source;
+  struct Source;  // detail/member_source.h
   using Done = std::function<void(Expected<Bytes>)>;
 
   void add_cached();
@@ -97,8 +124,17 @@ class Member final : public net::PeerService {
   void fetch_peers(Source& source);
   void beat(Source& source);
   void take_peers(const std::vector<net::NodeRecord>& records, std::vector<net::Contact> contacts);
-  void become_reachable(const platform::Endpoint& endpoint);
+  ReachKeeper::Ask dial_back_by(Source& source);
+  void keep_reach();
+  void reach_changed();
+  void held_at(std::optional<platform::Endpoint> relay, std::string trouble);
+  void endpoints_changed();
+  void find_relays();
+  void reserve_at(const platform::Endpoint& relay, const nat::Tunnels::Ticket& answer);
+  bool relays_for_others() const;
+  net::Hello own_hello() const;
   void make_table();
+  void join_again();
   void renew_record();
   void upkeep();
   void exchange_peers();
@@ -108,8 +144,9 @@ class Member final : public net::PeerService {
   const MemberOptions options_;
   const net::NodeId id_;
   Rng rng_;
-  net::PeerPool pool_;
   net::NodeBook book_;
+  PathTransport paths_;
+  net::PeerPool pool_;
   Tracker tracker_;
   PublicAnswers answers_;
   std::unique_ptr<dht::DhtNode> dht_;
@@ -119,9 +156,9 @@ class Member final : public net::PeerService {
   std::vector<std::unique_ptr<Source>> sources_;
   net::NodeRecord record_;
   MonotonicTime record_made_{};
-  std::optional<platform::Endpoint> seen_at_;
-  bool reachable_ = false;
-  std::string why_not_ = "not tried yet";
+  ReachKeeper reach_;
+  std::optional<platform::Endpoint> relay_;  // that this node can be called through
+  std::string relay_trouble_;
   std::unique_ptr<TimerHandle> timer_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -56,6 +56,13 @@ Expected<std::uint16_t> decode_port(ByteSpan bytes) {
   return load_le<std::uint16_t>(bytes.data());
 }
 
+Expected<nat::RelayTicket> decode_ticket(ByteSpan bytes) {
+  nat::RelayTicket ticket{};
+  if (bytes.size() != ticket.size()) return make_error(ErrorCode::Corrupt, "the relay's answer is no ticket");
+  std::copy(bytes.begin(), bytes.end(), ticket.begin());
+  return ticket;
+}
+
 Bytes encode_dial_back(const DialBackAnswer& answer) {
   Bytes bytes = {static_cast<std::uint8_t>(answer.reached ? 1 : 0)};
   const std::string why = answer.why.substr(0, max_reason);

@@ -4,6 +4,7 @@
 //   peers              count u8                  answer: records, that of who answers among them
 //   address echo       –                         answer: the endpoint that the caller is seen at (18 bytes)
 //   dial back          port u16                  answer: reached u8 · why not, in words
+//   relay reserve      –                         answer: a ticket (16 bytes, nat/relay_head.h)
 //   tracker register   the caller's node record  answer: the endpoint that the caller is seen at
 //   tracker heartbeat  –                         answer: empty; NotFound: register again
 //   tracker peers      count u8                  answer: records
@@ -16,6 +17,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/expected.h"
+#include "core/nat/relay_head.h"
 #include "core/net/node_record.h"
 
 namespace neuroshard::swarm {
@@ -33,6 +35,8 @@ Expected<std::size_t> decode_count(ByteSpan bytes);
 
 Bytes encode_port(std::uint16_t port);
 Expected<std::uint16_t> decode_port(ByteSpan bytes);
+
+Expected<nat::RelayTicket> decode_ticket(ByteSpan bytes);
 
 struct DialBackAnswer {
   bool reached = false;

@@ -45,6 +45,7 @@ bool PublicAnswers::answer(const net::Caller& from, net::Method method, ByteSpan
       return true;
     case net::Method::AddressEcho: respond(dht::encode_endpoint(from.endpoint)); return true;
     case net::Method::Peers: respond(peers(from, request)); return true;
+    case net::Method::RelayReserve: respond(reserve(from)); return true;
     case net::Method::DialBack: dial_back(from, request, respond); return true;
     case net::Method::TrackerRegister:
     case net::Method::TrackerHeartbeat:
@@ -81,6 +82,13 @@ Expected<Bytes> PublicAnswers::track(const net::Caller& from, net::Method method
   }
   NS_ASSIGN_OR_RETURN(const std::size_t count, decode_count(request));
   return encode_records(services_.tracker->sample(from.id, count, now));
+}
+
+Expected<Bytes> PublicAnswers::reserve(const net::Caller& from) {
+  if (services_.relay == nullptr || !relaying_)
+    return make_error(ErrorCode::Unsupported, "this node does not relay for others");
+  NS_ASSIGN_OR_RETURN(const nat::RelayTicket ticket, services_.relay->reserve(from.id, from.endpoint.ip));
+  return Bytes(ticket.begin(), ticket.end());
 }
 
 // Dials nobody but the caller, at the address that it is seen at and under the id that it has proven.

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 
+#include "core/nat/relay_role.h"
 #include "core/net/node_book.h"
 #include "core/net/peer_channel.h"
 #include "core/net/request_limiter.h"
@@ -19,6 +20,7 @@ struct PublicServices {  // all outlive
   net::NodeBook& book;
   Tracker* tracker = nullptr;            // null: not in this role
   const net::NodeRecord* own = nullptr;  // this node's, once it is signed (sequence > 0)
+  nat::RelayRole* relay = nullptr;       // null: not in this role
 };
 
 class PublicAnswers {
@@ -27,12 +29,16 @@ class PublicAnswers {
   PublicAnswers(PublicServices services, bool one_lan, std::uint64_t seed);
   ~PublicAnswers();
 
+  // Whether nodes may reserve a place at the relay now; they may not at first.
+  void set_relaying(bool on) { relaying_ = on; }
+
   // False: not a method of these.
   bool answer(const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond);
 
  private:
   Expected<Bytes> peers(const net::Caller& from, ByteSpan request);
   Expected<Bytes> track(const net::Caller& from, net::Method method, ByteSpan request);
+  Expected<Bytes> reserve(const net::Caller& from);
   void dial_back(const net::Caller& from, ByteSpan request, const net::Respond& respond);
 
   PublicServices services_;
@@ -41,6 +47,7 @@ class PublicAnswers {
   net::RequestLimiter limiter_;
   net::RequestLimiter dial_limiter_;
   std::size_t dialling_ = 0;
+  bool relaying_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

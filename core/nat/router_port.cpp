@@ -1,0 +1,135 @@
+#include "core/nat/router_port.h"
+
+#include <fmt/format.h>
+
+#include "core/base/check.h"
+#include "core/platform/default_gateway.h"
+#include "core/platform/udp_socket.h"
+
+namespace neuroshard::nat {
+namespace {
+
+using platform::Endpoint;
+using platform::IpAddress;
+
+// An address far away, for asking the system's routing table; nothing is sent there.
+const Endpoint far_away{IpAddress::v4(1, 1, 1, 1), 53};
+constexpr Duration ask_again = std::chrono::minutes(15);
+
+}  // namespace
+
+RouterPort::RouterPort(const Clock& clock, crypto::Entropy& entropy, std::uint16_t port, Ways ways, Told told,
+                       const KeeperTimes& times)
+    : clock_(clock),
+      entropy_(entropy),
+      port_(port),
+      ways_(std::move(ways)),
+      told_(std::move(told)),
+      times_(times),
+      io_{clock_, entropy_, cancel_.token()},
+      thread_(make_thread_executor("ns-router", 1)) {
+  const bool posted = thread_->post([this] { work(); });
+  NS_CHECK(posted);
+}
+
+RouterPort::~RouterPort() {
+  cancel_.cancel();
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  thread_.reset();
+}
+
+void RouterPort::open(const IpAddress& seen_at) {
+  {
+    const std::lock_guard lock(mutex_);
+    seen_at_ = seen_at;
+    asked_ = true;
+  }
+  changed_.notify_all();
+}
+
+bool RouterPort::wait_for_work(MonotonicTime until) {
+  std::unique_lock lock(mutex_);
+  while (!stop_ && !asked_) {
+    const MonotonicTime now = clock_.monotonic_now();
+    if (now >= until) break;
+    if (until == MonotonicTime::max())
+      changed_.wait(lock);
+    else
+      changed_.wait_for(lock, until - now);
+  }
+  asked_ = false;
+  return !stop_;
+}
+
+void RouterPort::work() {
+  MonotonicTime next = MonotonicTime::max();
+  while (wait_for_work(next)) {
+    IpAddress seen_at;
+    {
+      const std::lock_guard lock(mutex_);
+      seen_at = *seen_at_;
+    }
+    RouterNews news;
+    if (const auto local = platform::source_address_towards(far_away); local.ok()) news.local = *local;
+    if (const auto gateway = platform::default_gateway(); gateway.ok()) news.gateway = *gateway;
+    news.needed = news.local != seen_at;
+    if (news.needed && ask(news)) {
+      hold(news);
+      next = clock_.monotonic_now();  // not held any more: from the beginning
+      continue;
+    }
+    if (news.needed && news.words.empty()) news.words = "no router opened the port";
+    told_(std::move(news));
+    next = clock_.monotonic_now() + ask_again;
+  }
+  if (!keeper_) return;
+  const Io last{clock_, entropy_, {}};
+  (void)keeper_->release(last);  // a router that does not take it back forgets it with its lease
+}
+
+bool RouterPort::ask(RouterNews& news) {
+  keeper_.reset();
+  mappers_ = ways_(news.gateway);
+  for (const auto& mapper : mappers_) {
+    keeper_.emplace(*mapper, port_, port_, clock_.monotonic_now(), times_);
+    MapperFinding finding;
+    finding.name = mapper->name();
+    for (const MappingEvent& event : keeper_->step(io_)) {
+      if (event.kind == MappingEvent::Kind::Failed)
+        finding.failure = make_error(ErrorCode::Unavailable, event.words);
+      if (event.kind == MappingEvent::Kind::Mapped) news.words = event.words;
+    }
+    if (io_.cancel.cancelled()) return false;
+    finding.outside = keeper_->outside();
+    kept_ = news.mappers.size();
+    news.mappers.push_back(std::move(finding));
+    if (keeper_->outside()) return true;
+    (void)keeper_->release(io_);
+    keeper_.reset();
+  }
+  return false;
+}
+
+// While the same router is there. A mapping that was lost is asked for again and again by its keeper.
+void RouterPort::hold(RouterNews& news) {
+  told_(news);
+  while (wait_for_work(keeper_->next())) {
+    const std::vector<MappingEvent> events = keeper_->step(io_);
+    if (events.empty()) continue;
+    MapperFinding& finding = news.mappers[kept_];
+    finding.outside = keeper_->outside();
+    finding.failure.reset();
+    const MappingEvent& last = events.back();
+    if (!finding.outside) finding.failure = make_error(ErrorCode::Unavailable, last.words);
+    news.words = last.words;
+    told_(news);
+    const auto gateway = platform::default_gateway();
+    if (!finding.outside && (!gateway.ok() || news.gateway != *gateway)) return;  // another network
+  }
+}
+
+}  // namespace neuroshard::nat

@@ -1,0 +1,63 @@
+// The transport as a member uses it: dials plainly where that leads to the node, and through a relay where
+// the node's record says that one answers there for it. What is said travels in the two nodes' mutual TLS
+// either way. Counts what passes, by peer.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "core/nat/tunnels.h"
+#include "core/net/node_book.h"
+#include "core/net/peer_channel.h"
+
+namespace neuroshard::swarm {
+
+enum class Way : std::uint8_t { Direct, Relayed };
+std::string_view to_text(Way way);  // "direct", "relayed"
+
+// Bodies of requests, answers and stream messages, without what carries them.
+struct Traffic {
+  std::uint64_t in = 0, out = 0;
+};
+
+class TrafficBook {
+ public:
+  static constexpr std::size_t max_peers = 4096;  // the others are counted in the sum only
+
+  void count(const net::NodeId& peer, std::uint64_t in, std::uint64_t out);
+  Traffic of(const net::NodeId& peer) const;
+  const Traffic& sum() const { return sum_; }
+
+ private:
+  Traffic sum_;
+  std::unordered_map<net::NodeId, Traffic, net::NodeIdHash> peers_;
+};
+
+class PathTransport final : public net::PeerTransport {
+ public:
+  // All outlive it; tunnels may be null: then relayed nodes are not reached.  Threads: the executor's.
+  PathTransport(net::PeerTransport& inner, nat::Tunnels* tunnels, const net::NodeBook& book,
+                const Clock& clock);
+  ~PathTransport() override;
+
+  void connect(const net::Dial& to, Duration deadline, Connected done) override;
+  void set_hello(net::Hello hello) override { inner_.set_hello(std::move(hello)); }
+  const net::Hello& hello() const override { return inner_.hello(); }
+
+  // How this node is dialled at this endpoint.
+  Way way_to(const net::NodeId& id, const platform::Endpoint& at) const;
+  // Where to dial the node of this record: directly if it can be, else through its relay. Nothing: it can't
+  // be.
+  std::optional<net::Contact> contact_of(const net::NodeRecord& record, bool one_lan) const;
+  const std::shared_ptr<TrafficBook>& traffic() const { return traffic_; }
+
+ private:
+  net::PeerTransport& inner_;
+  nat::Tunnels* tunnels_;
+  const net::NodeBook& book_;
+  const Clock& clock_;
+  std::shared_ptr<TrafficBook> traffic_ = std::make_shared<TrafficBook>();  // channels may outlive this
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace neuroshard::swarm
