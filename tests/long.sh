@@ -305,7 +305,7 @@ target_screenshots() {
   for language in en pseudo pseudo-rtl; do
     for scale in 1 2; do
       once "$language-$scale" env QT_QPA_PLATFORM=offscreen "QT_SCALE_FACTOR=$scale" TZ=UTC DBUS_SESSION_BUS_ADDRESS=disabled: \
-        build/release/tests/ns_screenshots "$STATE/pictures" "$language"
+        build/release/tests/ns_screenshots "$STATE/pictures" "$language" build/release/bin/neuroshardd
     done
   done
   say "$(find "$STATE/pictures" -name '*.png' | wc -l) pictures are in build/long/screenshots/pictures: look at them"

@@ -18,6 +18,7 @@ namespace {
 constexpr std::chrono::milliseconds tick_period{500};
 constexpr const char* life_banner = "core_life";  // while a core answers
 constexpr const char* core_banner = "core";  // while none does: instead of what the window would say itself
+constexpr const char* elsewhere_banner = "elsewhere";
 
 QString core_output_file(const ApplicationPlaces& places) {
   return places.runtime_directory + "/core-output.txt";
@@ -88,6 +89,18 @@ void Application::connect_parts() {
   });
   connect(bridge_.get(), &ui::Bridge::happened, this, &Application::on_event);
   connect(bridge_.get(), &ui::Bridge::snapshot_changed, this, &Application::remember_instance);
+  // Ten times a second at most, and a banner that is there already is left alone.
+  const auto elsewhere = [this, told = QString()]() mutable {
+    const auto snapshot = bridge_->snapshot();
+    const bool there = supervisor_->status().remote && bridge_->attached() && snapshot;
+    const QString data = there ? QString::fromStdString(snapshot->program.data_directory) : QString();
+    if (data == told) return;
+    told = data;
+    if (!there) return window_->clear_banner(elsewhere_banner);
+    window_->show_banner(elsewhere_banner, CoreWords::elsewhere(data, [this] { here_->trigger(); }));
+  };
+  connect(bridge_.get(), &ui::Bridge::snapshot_changed, this, elsewhere);
+  connect(bridge_.get(), &ui::Bridge::attached_changed, this, elsewhere);
   connect(tray_.get(), &ui::Tray::open_requested, this, &Application::show_window);
   connect(tray_.get(), &ui::Tray::toggle_requested, this, &Application::toggle_window);
   connect(tray_.get(), &ui::Tray::quit_requested, this, &Application::quit);
@@ -118,7 +131,8 @@ void Application::build_menu() {
   menu->addSeparator();
   menu->addAction(tr("Set up again…"), this, &Application::open_setup)->setObjectName("actionSetup");
   menu->addAction(tr("Use another data folder…"), this, &Application::choose_other_data);
-  menu->addAction(tr("Connect to another computer…"), this, &Application::attach_elsewhere);
+  menu->addAction(tr("Connect to another computer…"), this, &Application::attach_elsewhere)
+      ->setObjectName("actionElsewhere");
   here_ = menu->addAction(tr("Back to this computer"), this, [this] {
     supervisor_->close();
     look_for_data_now();
@@ -219,7 +233,7 @@ std::optional<ui::CoreLife> Application::core_life() const {
 void Application::on_core_status() {
   const CoreStatus& status = supervisor_->status();
   const CoreActions actions{[this] { supervisor_->start(); }, [this] { supervisor_->restart(false); },
-                            [this] { supervisor_->restart(false); }};
+                            [this] { supervisor_->restart(false); }, [this] { here_->trigger(); }};
   tray_->set_core_life(core_life());
   window_->core_life_changed();
   here_->setVisible(status.remote);

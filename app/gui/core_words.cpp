@@ -24,6 +24,7 @@ std::optional<BannerContent> CoreWords::banner(const CoreStatus& status, const C
     case CorePhase::Looking:
       banner.title = status.remote ? tr("Connecting to the other computer") : tr("Looking for the core");
       banner.text = status.remote ? text_of(status.error) : QString();
+      if (status.remote) banner.actions = {{tr("Back to this computer"), actions.back, false}};
       return banner;
     case CorePhase::Starting:
       banner.title = status.safe_mode ? tr("Starting the core in safe mode") : tr("Starting the core");
@@ -68,9 +69,17 @@ std::optional<BannerContent> CoreWords::banner(const CoreStatus& status, const C
       return banner;
     case CorePhase::Failed:
       banner.tone = Tone::Danger;
-      banner.title = status.remote ? tr("The other computer cannot be reached") : tr("The core does not run");
       banner.text = text_of(status.error);
-      if (!status.remote) banner.actions = {{tr("Try again"), actions.start_now, true}};
+      if (!status.remote) {
+        banner.title = tr("The core does not run");
+        banner.actions = {{tr("Try again"), actions.start_now, true}};
+        return banner;
+      }
+      banner.title = tr("The other computer cannot be reached");
+      if (status.error.code == ErrorCode::Denied)
+        banner.title = tr("The other computer does not let this app in");
+      if (status.error.code == ErrorCode::Corrupt) banner.title = tr("This file is no invitation");
+      banner.actions = {{tr("Back to this computer"), actions.back, true}};
       return banner;
     case CorePhase::WrongVersion:
       banner.tone = Tone::Danger;
@@ -89,6 +98,15 @@ std::optional<BannerContent> CoreWords::banner(const CoreStatus& status, const C
       return banner;
   }
   return std::nullopt;
+}
+
+BannerContent CoreWords::elsewhere(const QString& data_directory, const std::function<void()>& back) {
+  BannerContent banner;
+  banner.title = tr("This is another computer");
+  banner.text = tr("What you see and change here is the other computer's, and so are all paths.");
+  if (!data_directory.isEmpty()) banner.text += ' ' + tr("Its data is in %1.").arg(data_directory);
+  banner.actions = {{tr("Back to this computer"), back, false}};
+  return banner;
 }
 
 std::optional<ui::CoreLife> CoreWords::life(const CoreStatus& status) {

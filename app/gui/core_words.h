@@ -15,6 +15,7 @@ struct CoreActions {
   std::function<void()> start_now;
   std::function<void()> try_normally;
   std::function<void()> restart;
+  std::function<void()> back;  // to this computer's core
 };
 
 class CoreWords {
@@ -22,6 +23,9 @@ class CoreWords {
  public:
   // Nothing to say: no banner.
   static std::optional<ui::BannerContent> banner(const CoreStatus& status, const CoreActions& actions);
+  // While another computer's core is shown: nobody may forget whose it is. data_directory: there; empty = not
+  // known yet.
+  static ui::BannerContent elsewhere(const QString& data_directory, const std::function<void()>& back);
   // For the pill, the tray and its tooltip; nothing while a core answers.
   static std::optional<ui::CoreLife> life(const CoreStatus& status);
   // When the app quits and the core that it told to end has not ended yet.

@@ -8,12 +8,14 @@
 
 #include "app/node/core_client.h"
 #include "app/node/open_directory.h"
-#include "core/engine/training_history.h"
+#include "core/history/event_log.h"
+#include "core/storage/database.h"
 
 namespace neuroshard::app {
 namespace {
 
 constexpr Duration look = std::chrono::milliseconds(500);
+constexpr std::int32_t known_state_version = 1;  // of state.db: history/schema.h
 
 struct LogsFlags {
   std::size_t lines = 50;
@@ -89,15 +91,28 @@ Expected<void> logs_of_core(const LogsFlags& flags, CoreClient& client, CommandC
   return {};
 }
 
+// Only reads, with neither the directory's lock nor its keys: whoever has them, or is about to, is not
+// disturbed.
 Expected<void> logs_of_directory(const LogsFlags& flags, CommandContext& context) {
-  NS_ASSIGN_OR_RETURN(const OpenedDirectory opened, open_data_directory(context, OpenMode::Existing));
-  NS_ASSIGN_OR_RETURN(
-      const auto history,
-      engine::TrainingHistory::open(context.files, opened.directory->state_database_path(), context.clock));
-  const Source source = [&history](const node::LogQuery& query) -> Expected<node::LogPage> {
-    NS_ASSIGN_OR_RETURN(const auto events,
-                        history->events_after(static_cast<std::int64_t>(query.after),
-                                              static_cast<std::uint32_t>(query.limit), query.least));
+  NS_ASSIGN_OR_RETURN(const std::string path, data_directory_path(context));
+  if (!context.files.exists(path + "/FORMAT")) {
+    return make_error(ErrorCode::NotFound, fmt::format("there is no data directory at {}", path));
+  }
+  const std::string file = path + "/state.db";
+  if (!context.files.exists(file)) return {};  // nothing has happened yet
+  storage::DatabaseOptions options;
+  options.read_only = true;
+  NS_ASSIGN_OR_RETURN(storage::Database database, storage::Database::open(file, options));
+  NS_ASSIGN_OR_RETURN(const std::int32_t version, database.user_version());
+  if (version == 0) return {};
+  if (version > known_state_version) {
+    return make_error(ErrorCode::Unsupported,
+                      fmt::format("{} was written by a newer neuroshardd; read it with that one", file));
+  }
+  history::EventLog log(database, context.clock);
+  const Source source = [&log](const node::LogQuery& query) -> Expected<node::LogPage> {
+    NS_ASSIGN_OR_RETURN(const auto events, log.after(static_cast<std::int64_t>(query.after),
+                                                     static_cast<std::uint32_t>(query.limit), query.least));
     node::LogPage page;
     page.next = static_cast<std::uint64_t>(events.next);
     page.more = events.more;
@@ -115,7 +130,10 @@ Expected<void> logs_of_directory(const LogsFlags& flags, CommandContext& context
 Expected<void> logs(const LogsFlags& flags, CommandContext& context) {
   auto client = CoreClient::attach(context);
   if (client.ok()) return logs_of_core(flags, **client, context);
-  if (client.error().code != ErrorCode::Unavailable || flags.follow) return std::move(client).error();
+  const ErrorCode code = client.error().code;
+  // Busy: a program without a control service has the directory, such as train.
+  const bool readable = code == ErrorCode::Unavailable || code == ErrorCode::Busy;
+  if (!readable || flags.follow || !context.control_file.empty()) return std::move(client).error();
   return logs_of_directory(flags, context);
 }
 

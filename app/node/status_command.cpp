@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "app/node/core_client.h"
@@ -9,6 +10,10 @@
 
 namespace neuroshard::app {
 namespace {
+
+struct StatusFlags {
+  bool follow = false, map = false;
+};
 
 constexpr Duration look = std::chrono::milliseconds(100);
 
@@ -46,22 +51,80 @@ Expected<void> watch(CoreClient& client, CommandContext& context) {
   return {};
 }
 
-Expected<void> status(bool follow, CommandContext& context) {
+nlohmann::ordered_json replicas_json(const std::optional<std::uint32_t>& replicas) {
+  return replicas ? nlohmann::ordered_json(*replicas) : nlohmann::ordered_json();
+}
+
+nlohmann::ordered_json map_json(const std::vector<node::SlotEntry>& slots,
+                                const std::vector<node::ExpertLoad>& loads) {
+  nlohmann::ordered_json json{{"slots", nlohmann::ordered_json::array()},
+                              {"experts", nlohmann::ordered_json::array()}};
+  for (const node::SlotEntry& slot : slots) {
+    json["slots"].push_back({{"name", slot.name},
+                             {"kind", slot.kind},
+                             {"layer", slot.layer},
+                             {"expert", slot.expert},
+                             {"parameters", slot.parameters},
+                             {"bytes", slot.bytes},
+                             {"mine", slot.mine},
+                             {"replicas", replicas_json(slot.replicas)}});
+  }
+  for (const node::ExpertLoad& load : loads) {
+    json["experts"].push_back({{"layer", load.layer},
+                               {"expert", load.expert},
+                               {"share", load.share},
+                               {"bias", load.bias},
+                               {"mine", load.mine},
+                               {"replicas", replicas_json(load.replicas)},
+                               {"tokens", load.tokens}});
+  }
+  return json;
+}
+
+// The layer map, and how busy the experts are; an object of its own after the status.
+Expected<void> show_map(CoreClient& client, CommandContext& context) {
+  using Slots = std::vector<node::SlotEntry>;
+  using Loads = std::vector<node::ExpertLoad>;
+  NS_ASSIGN_OR_RETURN(const Slots slots, client.ask<Slots>([](node::Node& node, node::Reply<Slots> reply) {
+    return node.query_slots(std::move(reply));
+  }));
+  NS_ASSIGN_OR_RETURN(const Loads loads, client.ask<Loads>([](node::Node& node, node::Reply<Loads> reply) {
+    return node.query_experts(std::move(reply));
+  }));
+  context.output.json_line(map_json(slots, loads));
+  for (const node::SlotEntry& slot : slots) {
+    const auto load = std::find_if(loads.begin(), loads.end(), [&slot](const node::ExpertLoad& one) {
+      return slot.kind == "expert" && one.layer == slot.layer && one.expert == slot.expert;
+    });
+    context.output.line(fmt::format(
+        "{:<14} {:<10} {:>12} parameters{}", slot.name, slot.mine ? "held here" : "elsewhere",
+        slot.parameters,
+        load == loads.end() ? "" : fmt::format("  {:5.1f} % of its layer's tokens", 100 * load->share)));
+  }
+  return {};
+}
+
+Expected<void> status(const StatusFlags& flags, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const auto client, CoreClient::attach(context));
-  if (follow) return watch(*client, context);
+  if (flags.follow) return watch(*client, context);
   show(*client->node().snapshot(), context);
+  if (flags.map) return show_map(*client, context);
   return {};
 }
 
 }  // namespace
 
 void add_status_command(CLI::App& root, CommandContext& context) {
-  auto follow = std::make_shared<bool>(false);
-  CLI::App& command =
-      add_command(root, "status", "Show what the running node does",
-                  {"neuroshardd status", "neuroshardd status --json", "neuroshardd status --watch"});
-  command.add_flag("--watch", *follow, "go on with a line for each change, until Ctrl-C");
-  set_body(command, context, [follow, &context] { return status(*follow, context); });
+  auto flags = std::make_shared<StatusFlags>();
+  CLI::App& command = add_command(root, "status", "Show what the running node does",
+                                  {"neuroshardd status", "neuroshardd status --json",
+                                   "neuroshardd status --watch", "neuroshardd status --map"});
+  auto* watching =
+      command.add_flag("--watch", flags->follow, "go on with a line for each change, until Ctrl-C");
+  command
+      .add_flag("--map", flags->map, "also the layer map: what is held here, and how busy the experts are")
+      ->excludes(watching);
+  set_body(command, context, [flags, &context] { return status(*flags, context); });
 }
 
 }  // namespace neuroshard::app

@@ -326,6 +326,10 @@ void TestControl::commands_without_a_node_say_so() {
   const ProcessResult busy = command({"status"}, "alone");
   QCOMPARE(busy.exit_code, 75);
   QVERIFY2(busy.err.contains(QByteArray::number(train.pid())), busy.err.constData());
+  // What it wrote down can be read all the same.
+  const ProcessResult logs = command({"logs"}, "alone");
+  QVERIFY2(logs.ok() && !json_lines(logs.out).isEmpty(), logs.text().constData());
+  QVERIFY(train.running());
 }
 
 // Whoever takes the lock writes its number into it. A question that took it, for however short, would turn
@@ -339,7 +343,7 @@ void TestControl::questions_leave_a_free_lock_alone() {
     return file.open(QIODevice::WriteOnly) && file.write(left) == left.size();
   };
   QVERIFY(put());
-  const QList<QStringList> questions{{"status"}, {"contribute", "off"}, {"snooze", "1h"}, {"stop"}};
+  const QList<QStringList> questions{{"status"}, {"contribute", "off"}, {"snooze", "1h"}, {"stop"}, {"logs"}};
   for (const QStringList& words : questions) {
     const ProcessResult result = command(words, "free");
     QVERIFY2(!result.crashed && !result.timed_out, result.text().constData());

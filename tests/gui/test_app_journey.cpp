@@ -1,6 +1,7 @@
 // The first minutes of a person with the app: set it up, see the loss fall, pause it from the tray, see why,
 // go on, quit. The real window drives a real core: the default model of the profile "solo".
 #include <QAction>
+#include <QJsonArray>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMap>
@@ -10,6 +11,7 @@
 #include <QToolButton>
 
 #include "tests/gui/support/app_fixture.h"
+#include "ui/text/format.h"
 #include "ui/widgets/cell_grid.h"
 #include "ui/widgets/plot_widget.h"
 #include "ui/wizard/setup_dialog.h"
@@ -35,6 +37,7 @@ class TestAppJourney : public QObject {
   void it_trains();
   void a_pause_from_the_tray_says_why();
   void what_is_drawn_is_what_the_core_says();
+  void the_map_is_what_the_core_says();
   void it_goes_on_and_the_loss_falls();
   void quit_stops_the_core();
 
@@ -171,18 +174,65 @@ void TestAppJourney::what_is_drawn_is_what_the_core_says() {
                             .arg(drawn()[at.key()])
                             .arg(at.value())));
   }
+}
+
+// Each slot in its place, with what it holds and takes; each expert with its load. Paused: nothing changes
+// meanwhile.
+void TestAppJourney::the_map_is_what_the_core_says() {
+  const QJsonObject model = fixture_->core({"status"})["model"].toObject();
+  const QJsonObject map = fixture_->core({"status", "--map"}, 1);
+  const QJsonArray all = map["slots"].toArray(), loads = map["experts"].toArray();
+  const int layers = model["layers"].toInt(), experts = model["experts"].toInt();
+  QCOMPARE(all.size(), layers * (1 + experts) + 2);  // each layer and its experts, the embedding, the head
+  QCOMPARE(loads.size(), layers * experts);
 
   fixture_->app().window().open_page("network");
-  auto* map = fixture_->find<ui::CellGrid>("layer_map");
-  QVERIFY(map != nullptr);
-  const QJsonObject model = status["model"].toObject();
-  const auto here = [map] {
-    return std::count_if(map->content().cells.begin(), map->content().cells.end(),
-                         [](const ui::GridCell& cell) { return cell.outlined; });
+  const auto* slots_drawn = fixture_->find<ui::CellGrid>("layer_map");
+  NS_WAIT_FOR(patience_, !slots_drawn->content().cells.empty());
+  qsizetype cells = 0;
+  for (const ui::GridCell& cell : slots_drawn->content().cells) cells += cell.description.isEmpty() ? 0 : 1;
+  QCOMPARE(cells, all.size());
+  for (const auto& one : all) {
+    const QJsonObject slot = one.toObject();
+    const QString kind = slot["kind"].toString();
+    const qsizetype columns = slots_drawn->content().columns.size();
+    const qsizetype row = kind == "expert" ? slot["expert"].toInt() + 1 : 0;
+    const qsizetype column = kind == "embed" ? 0 : kind == "head" ? columns - 1 : slot["layer"].toInt() + 1;
+    const ui::GridCell& cell = slots_drawn->content().cells[static_cast<std::size_t>(row * columns + column)];
+    const QString nodes = slot["replicas"].isNull()
+                              ? ui::Format::dash()
+                              : ui::Format::integer(static_cast<std::uint64_t>(slot["replicas"].toInteger()));
+    QCOMPARE(cell.text, nodes);
+    QCOMPARE(cell.outlined, slot["mine"].toBool());
+    for (const QString& text : {ui::Format::si(slot["parameters"].toDouble()) + " parameters",
+                                ui::Format::bytes(static_cast<std::uint64_t>(slot["bytes"].toInteger()))})
+      QVERIFY2(cell.description.contains(text), qPrintable(cell.description + " lacks " + text));
+  }
+
+  fixture_->app().window().open_page("experts");
+  const auto* loads_drawn = fixture_->find<ui::CellGrid>("expert_matrix");
+  NS_WAIT_FOR(patience_, static_cast<qsizetype>(loads_drawn->content().cells.size()) == loads.size());
+  QStringList differing;
+  const auto compare = [&] {
+    differing.clear();
+    for (const auto& one : loads) {
+      const QJsonObject load = one.toObject();
+      const ui::GridCell& cell =
+          loads_drawn->content()
+              .cells[static_cast<std::size_t>(load["layer"].toInt() * experts + load["expert"].toInt())];
+      const QString even = QLocale().toString(load["share"].toDouble() * experts, 'f', 2);
+      const QString share = ui::Format::percent(load["share"].toDouble()) + " of the layer";
+      const QString tokens = ui::Format::si(load["tokens"].toDouble()) + " tokens";
+      if (cell.text != even || cell.outlined != load["mine"].toBool() || !cell.description.contains(share) ||
+          !cell.description.contains(tokens))
+        differing << cell.description + " / the core: " + even + ", " + share + ", " + tokens;
+    }
+    return differing.isEmpty();
   };
-  // Each layer with its experts, the embedding and the head: all are held here.
-  const qint64 slots_of_model = model["layers"].toInteger() * (1 + model["experts"].toInteger()) + 2;
-  NS_WAIT_FOR(patience_, static_cast<qint64>(here()) == slots_of_model);
+  QVERIFY2(QTest::qWaitFor(compare, patience_.left_ms()), qPrintable(differing.join('\n')));
+  double sum = 0;  // and not all zero
+  for (const auto& one : loads) sum += one.toObject()["share"].toDouble();
+  QVERIFY2(std::abs(sum - layers) < 1e-3, qPrintable(QString::number(sum)));
 }
 
 void TestAppJourney::it_goes_on_and_the_loss_falls() {

@@ -126,10 +126,10 @@ const LogLine& LogModel::line(int row) const {
   return lines_[static_cast<std::size_t>(shown_[static_cast<std::size_t>(row)] - first_)];
 }
 
-std::vector<LogLine> LogModel::shown_lines() const {
+std::vector<LogLine> LogModel::shown_lines(int first_row, int last_row) const {
   std::vector<LogLine> lines;
-  lines.reserve(shown_.size());
-  for (const quint64 i : shown_) lines.push_back(lines_[static_cast<std::size_t>(i - first_)]);
+  lines.reserve(static_cast<std::size_t>(std::max(0, last_row - first_row + 1)));
+  for (int row = first_row; row <= last_row; ++row) lines.push_back(line(row));
   return lines;
 }
 

@@ -51,7 +51,8 @@ class LogModel final : public QAbstractTableModel {
   quint64 dropped() const { return dropped_; }
   const LogLine& line(int row) const;  // of the filtered view
   // Of the filtered view, for what takes longer than the model stays as it is. Their texts are shared.
-  std::vector<LogLine> shown_lines() const;
+  std::vector<LogLine> shown_lines() const { return shown_lines(0, rowCount() - 1); }
+  std::vector<LogLine> shown_lines(int first_row, int last_row) const;
   // "2026-11-21 14:05:03.120  warning  train  …", for copying and saving.
   static QString text(const LogLine& line);
   QString text(int row) const { return text(line(row)); }

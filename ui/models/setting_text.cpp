@@ -2,6 +2,8 @@
 
 #include <QRegularExpression>
 
+#include "ui/models/setting_words.h"
+
 namespace neuroshard::ui {
 
 std::vector<SettingUnit> setting_units(const std::string& type) {
@@ -57,8 +59,11 @@ QString meaning_of_zero(const QString& help) {
 }
 
 bool matches_search(const node::SettingEntry& entry, const QString& words) {
-  const QString all =
-      QString::fromStdString(entry.name + ' ' + entry.title + ' ' + entry.group + ' ' + entry.help);
+  // In the language of the page and in that of the core: its command line and documents are English.
+  const QString all = QStringList{QString::fromStdString(entry.name + ' ' + entry.title + ' ' + entry.group +
+                                                         ' ' + entry.help),
+                                  setting_title(entry), setting_help(entry)}
+                          .join(u' ');
   for (const QString& word : words.split(u' ', Qt::SkipEmptyParts))
     if (!all.contains(word, Qt::CaseInsensitive)) return false;
   return true;

@@ -1,5 +1,4 @@
 // Values of settings between the short texts of the core ("2GiB", "10min") and the numbers of an editor.
-// Pure.
 #pragma once
 
 #include <QString>

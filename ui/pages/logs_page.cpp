@@ -1,8 +1,6 @@
 #include "ui/pages/logs_page.h"
 
-#include <QClipboard>
 #include <QComboBox>
-#include <QGuiApplication>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
@@ -40,6 +38,21 @@ LogsPage::LogsPage(const Context& context, QWidget* parent) : Page(context, pare
   connect(view_, &LogView::following_changed, follow_, &QAbstractButton::setChecked);
   connect(follow_, &QAbstractButton::clicked, view_, &LogView::set_following);
   connect(feed_, &LogFeed::failed, this, [this](const QString& message) { counts_->setText(message); });
+  connect(view_, &LogView::copying, this, [this](qint64 lines) {
+    copied_ = tr("copying %1 lines …").arg(Format::integer(static_cast<std::uint64_t>(lines)));
+    show_counts();
+  });
+  connect(view_, &LogView::copied, this, [this](qint64 lines) {
+    copied_ = tr("%1 lines copied").arg(Format::integer(static_cast<std::uint64_t>(lines)));
+    copied_shown_.start();
+    show_counts();
+  });
+  copied_shown_.setSingleShot(true);
+  copied_shown_.setInterval(4'000);
+  connect(&copied_shown_, &QTimer::timeout, this, [this] {
+    copied_.clear();
+    show_counts();
+  });
   connect(model_, &LogModel::category_seen, this, [this](const QString& category) {
     int at = 1;  // sorted, behind "all"
     while (at < category_->count() && category_->itemText(at) < category) ++at;
@@ -115,7 +128,7 @@ QWidget* LogsPage::build_buttons() {
   auto* copy = new QPushButton(theme().icon(QStringLiteral("copy"), Token::Text), tr("Copy"));
   copy->setObjectName(QStringLiteral("copy_log"));
   copy->setToolTip(tr("The chosen lines, or all that are shown"));
-  connect(copy, &QPushButton::clicked, this, &LogsPage::copy);
+  connect(copy, &QPushButton::clicked, view_, &LogView::copy);
   line->addWidget(copy);
   auto* save = new QPushButton(theme().icon(QStringLiteral("export"), Token::Text), tr("Save …"));
   save->setObjectName(QStringLiteral("save_log"));
@@ -170,22 +183,10 @@ void LogsPage::show_counts() {
   if (model_->lines() >= LogModel::max_lines) parts.append(tr("older ones left this view"));
   if (model_->dropped() > 0)
     parts.append(tr("%1 not kept by the core").arg(Format::integer(model_->dropped())));
+  if (!copied_.isEmpty()) parts.append(copied_);
   if (model_->filtering()) parts.append(tr("filtering …"));
   if (!bridge().attached()) parts.append(tr("no core is attached"));
   counts_->setText(parts.join(tr("; ")));
-}
-
-void LogsPage::copy() {
-  if (view_->selectionModel()->hasSelection()) {
-    QGuiApplication::clipboard()->setText(view_->selected_text());
-    return;
-  }
-  RowText* text = lines_as_text();
-  connect(text, &RowText::done, this, [](QByteArray lines) {
-    lines.chop(1);
-    QGuiApplication::clipboard()->setText(QString::fromUtf8(lines));
-  });
-  text->start();
 }
 
 void LogsPage::save() {

@@ -35,7 +35,6 @@ class LogsPage final : public Page {
   QWidget* build_buttons();
   void filter();
   void show_counts();
-  void copy();
   void save();
   RowText* lines_as_text();
 
@@ -50,6 +49,8 @@ class LogsPage final : public Page {
   ToggleSwitch* follow_;
   QTimer filter_delay_;
   QTimer counting_;
+  QString copied_;  // what was copied a moment ago, or is being copied
+  QTimer copied_shown_;
 };
 
 }  // namespace neuroshard::ui

@@ -42,6 +42,9 @@ class Page : public QWidget {
   // Came into view, left it: start and stop own timers and queries.
   virtual void shown() {}
   virtual void hidden() {}
+  // Once, some time before the page may be opened, in a moment when nobody waits: ask for what it shows
+  // first, so that opening it finds it made. It may have been opened before.
+  virtual void prepare() {}
   // What navigate() passed on.
   virtual void open_detail(const QString&) {}
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "ui/models/setting_words.h"
 #include "ui/pages/setting_editor_parts.h"
 #include "ui/theme/theme.h"
 #include "ui/widgets/card.h"
@@ -44,7 +45,7 @@ void guard_wheel(QWidget* field) {
   field->installEventFilter(new WheelGuard(field));
 }
 
-SwitchEditor::SwitchEditor(const Theme& theme, const QString& name) {
+SwitchEditor::SwitchEditor(const Theme& theme, const QString& name, QWidget* parent) : SettingEditor(parent) {
   toggle_ = new ToggleSwitch(theme, {}, this);
   toggle_->setAccessibleName(name);
   line_of(this)->addWidget(toggle_);
@@ -59,10 +60,13 @@ void SwitchEditor::set_value(const QString& value) {
   toggle_->setChecked(value == QStringLiteral("on"));
 }
 
-ChoiceEditor::ChoiceEditor(const node::SettingEntry& entry, const QString& name) {
+ChoiceEditor::ChoiceEditor(const node::SettingEntry& entry, const QString& name, QWidget* parent)
+    : SettingEditor(parent) {
   box_ = new QComboBox(this);
   box_->setAccessibleName(name);
-  box_->addItems(setting_choices(entry));
+  // Shown in the person's language, kept as the core has it.
+  for (const QString& choice : setting_choices(entry))
+    box_->addItem(choice_word(choice.toStdString()), choice);
   box_->setMinimumWidth(field_width);
   guard_wheel(box_);
   line_of(this)->addWidget(box_);
@@ -71,20 +75,25 @@ ChoiceEditor::ChoiceEditor(const node::SettingEntry& entry, const QString& name)
 }
 
 QString ChoiceEditor::value() const {
-  return box_->currentText();
+  return box_->currentData().toString();
 }
 void ChoiceEditor::set_value(const QString& value) {
-  box_->setCurrentText(value);
+  const int at = box_->findData(value);
+  if (at >= 0) box_->setCurrentIndex(at);
 }
 
-NumberEditor::NumberEditor(const node::SettingEntry& entry, const QString& name)
-    : type_(entry.type), least_(entry.least), most_(entry.most), units_(setting_units(entry.type)) {
+NumberEditor::NumberEditor(const node::SettingEntry& entry, const QString& name, QWidget* parent)
+    : SettingEditor(parent),
+      type_(entry.type),
+      least_(entry.least),
+      most_(entry.most),
+      units_(setting_units(entry.type)) {
   number_ = new QSpinBox(this);
   number_->setAccessibleName(name);
   number_->setMinimumWidth(field_width);
   number_->setGroupSeparatorShown(true);
   number_->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
-  const QString zero = meaning_of_zero(QString::fromStdString(entry.help));
+  const QString zero = meaning_of_zero(setting_help(entry));
   if (least_ == 0 && !zero.isEmpty()) number_->setSpecialValueText(zero);
   guard_wheel(number_);
   unit_ = new QComboBox(this);
@@ -138,7 +147,9 @@ void NumberEditor::set_value(const QString& text) {
       static_cast<int>(std::min<std::uint64_t>(value->number, std::numeric_limits<int>::max())));
 }
 
-TextEditor::TextEditor(const Theme& theme, const node::SettingEntry& entry, const QString& name) {
+TextEditor::TextEditor(const Theme& theme, const node::SettingEntry& entry, const QString& name,
+                       QWidget* parent)
+    : SettingEditor(parent) {
   line_ = new QLineEdit(this);
   line_->setAccessibleName(name);
   line_->setMinimumWidth(field_width + 60);
@@ -179,16 +190,16 @@ void TextEditor::set_value(const QString& value) {
   line_->setText(value);
 }
 
-SettingEditor* make_setting_editor(const Theme& theme, const node::SettingEntry& entry) {
-  const QString name = QString::fromStdString(entry.title.empty() ? entry.name : entry.title);
-  if (is_switch(entry)) return new SwitchEditor(theme, name);
-  if (!entry.choices.empty()) return new ChoiceEditor(entry, name);
-  if (entry.type == "hours") return new ScheduleEditor(theme, name);
-  if (entry.type == "programs") return new ProgramsEditor(name);
+SettingEditor* make_setting_editor(const Theme& theme, const node::SettingEntry& entry, QWidget* parent) {
+  const QString name = setting_title(entry);
+  if (is_switch(entry)) return new SwitchEditor(theme, name, parent);
+  if (!entry.choices.empty()) return new ChoiceEditor(entry, name, parent);
+  if (entry.type == "hours") return new ScheduleEditor(theme, name, parent);
+  if (entry.type == "programs") return new ProgramsEditor(name, parent);
   const bool number = entry.type == "integer" || entry.type == "bytes" || entry.type == "seconds";
   if (number && read_scaled(entry.type, QString::fromStdString(entry.value)))
-    return new NumberEditor(entry, name);
-  return new TextEditor(theme, entry, name);
+    return new NumberEditor(entry, name, parent);
+  return new TextEditor(theme, entry, name, parent);
 }
 
 }  // namespace neuroshard::ui

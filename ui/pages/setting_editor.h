@@ -26,6 +26,8 @@ class SettingEditor : public QWidget {
 };
 
 // Focusable parts carry the setting's title as their accessible name; the first one is the focus proxy.
-SettingEditor* make_setting_editor(const Theme& theme, const node::SettingEntry& entry);
+// Made in its place: every change of a parent would style all of its parts again.
+SettingEditor* make_setting_editor(const Theme& theme, const node::SettingEntry& entry,
+                                   QWidget* parent = nullptr);
 
 }  // namespace neuroshard::ui

@@ -24,7 +24,7 @@ void guard_wheel(QWidget* field);
 class SwitchEditor final : public SettingEditor {
   Q_OBJECT
  public:
-  SwitchEditor(const Theme& theme, const QString& name);
+  SwitchEditor(const Theme& theme, const QString& name, QWidget* parent);
   QString value() const override;
   void set_value(const QString& value) override;
 
@@ -35,7 +35,7 @@ class SwitchEditor final : public SettingEditor {
 class ChoiceEditor final : public SettingEditor {
   Q_OBJECT
  public:
-  ChoiceEditor(const node::SettingEntry& entry, const QString& name);
+  ChoiceEditor(const node::SettingEntry& entry, const QString& name, QWidget* parent);
   QString value() const override;
   void set_value(const QString& value) override;
 
@@ -47,7 +47,7 @@ class ChoiceEditor final : public SettingEditor {
 class NumberEditor final : public SettingEditor {
   Q_OBJECT
  public:
-  NumberEditor(const node::SettingEntry& entry, const QString& name);
+  NumberEditor(const node::SettingEntry& entry, const QString& name, QWidget* parent);
   QString value() const override;
   void set_value(const QString& value) override;
 
@@ -66,7 +66,7 @@ class NumberEditor final : public SettingEditor {
 class TextEditor final : public SettingEditor {
   Q_OBJECT
  public:
-  TextEditor(const Theme& theme, const node::SettingEntry& entry, const QString& name);
+  TextEditor(const Theme& theme, const node::SettingEntry& entry, const QString& name, QWidget* parent);
   QString value() const override;
   void set_value(const QString& value) override;
 
@@ -80,7 +80,7 @@ class TextEditor final : public SettingEditor {
 class ScheduleEditor final : public SettingEditor {
   Q_OBJECT
  public:
-  ScheduleEditor(const Theme& theme, const QString& name);
+  ScheduleEditor(const Theme& theme, const QString& name, QWidget* parent);
   QString value() const override;
   void set_value(const QString& value) override;
   bool wide() const override { return true; }
@@ -93,7 +93,7 @@ class ScheduleEditor final : public SettingEditor {
 class ProgramsEditor final : public SettingEditor {
   Q_OBJECT
  public:
-  explicit ProgramsEditor(const QString& name);
+  ProgramsEditor(const QString& name, QWidget* parent);
   QString value() const override;
   void set_value(const QString& value) override;
   bool wide() const override { return true; }

@@ -12,7 +12,8 @@
 
 namespace neuroshard::ui {
 
-ScheduleEditor::ScheduleEditor(const Theme& theme, const QString& name) {
+ScheduleEditor::ScheduleEditor(const Theme& theme, const QString& name, QWidget* parent)
+    : SettingEditor(parent) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(grid_step);
@@ -48,7 +49,7 @@ void ScheduleEditor::set_value(const QString& value) {
   if (const auto hours = WeekHours::parse(value.toStdString()); hours.ok()) grid_->set_hours(*hours);
 }
 
-ProgramsEditor::ProgramsEditor(const QString& name) {
+ProgramsEditor::ProgramsEditor(const QString& name, QWidget* parent) : SettingEditor(parent) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(grid_step);

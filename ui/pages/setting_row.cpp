@@ -5,6 +5,7 @@
 #include <QPushButton>
 #include <QVBoxLayout>
 
+#include "ui/models/setting_words.h"
 #include "ui/pages/setting_editor.h"
 #include "ui/theme/theme.h"
 #include "ui/widgets/card.h"
@@ -17,8 +18,7 @@ QString from(const std::string& text) {
 }
 
 // The core's help begins in lower case, as command lines have it.
-QString sentence(const std::string& help) {
-  QString text = from(help);
+QString sentence(QString text) {
   if (!text.isEmpty()) text[0] = text[0].toUpper();
   if (!text.isEmpty() && !text.endsWith(u'.')) text += u'.';
   return text;
@@ -38,7 +38,7 @@ QString why_locked(const std::string& origin) {
 SettingRow::SettingRow(const Theme& theme, const node::SettingEntry& entry, QWidget* parent)
     : QWidget(parent), entry_(entry) {
   setObjectName(QStringLiteral("setting_") + from(entry.name));
-  const QString title = from(entry.title.empty() ? entry.name : entry.title);
+  const QString title = setting_title(entry), help = setting_help(entry);
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, grid_step / 2, 0, grid_step / 2);
   column->setSpacing(2);
@@ -61,13 +61,12 @@ SettingRow::SettingRow(const Theme& theme, const node::SettingEntry& entry, QWid
   heading->addWidget(reset_);
   heading->addStretch(1);
   words->addLayout(heading);
-  QLabel* help = make_paragraph(sentence(entry.help), "caption", this);
-  help->setToolTip(from(entry.name));
-  words->addWidget(help);
+  QLabel* explanation = make_paragraph(sentence(help), "caption", this);
+  explanation->setToolTip(from(entry.name));
+  words->addWidget(explanation);
   line->addLayout(words, 1);
-  editor_ = make_setting_editor(theme, entry);
-  editor_->setParent(this);
-  editor_->setAccessibleDescription(from(entry.help));
+  editor_ = make_setting_editor(theme, entry, this);
+  editor_->setAccessibleDescription(help);
   connect(editor_, &SettingEditor::edited, this, [this](const QString& value) {
     if (value != from(entry_.value) || !error_->text().isEmpty()) Q_EMIT wanted(from(entry_.name), value);
   });
@@ -102,10 +101,11 @@ QString SettingRow::error() const {
 
 void SettingRow::update_marks() {
   const bool changed = is_changed();
+  const QString standard = shown_value(entry_, entry_.default_value);
   changed_->setVisible(changed);
-  changed_->setToolTip(tr("Default: %1").arg(from(entry_.default_value)));
+  changed_->setToolTip(tr("Default: %1").arg(standard));
   reset_->setVisible(changed && !entry_.locked);
-  reset_->setToolTip(tr("Back to %1").arg(from(entry_.default_value)));
+  reset_->setToolTip(tr("Back to %1").arg(standard));
   editor_->setEnabled(!entry_.locked);
   QStringList notes;
   if (entry_.locked) notes.append(why_locked(entry_.origin));

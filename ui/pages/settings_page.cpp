@@ -1,5 +1,6 @@
 #include "ui/pages/settings_page.h"
 
+#include <QElapsedTimer>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
@@ -10,6 +11,7 @@
 
 #include "ui/bridge/bridge.h"
 #include "ui/models/setting_text.h"
+#include "ui/models/setting_words.h"
 #include "ui/pages/app_settings_card.h"
 #include "ui/pages/confirm.h"
 #include "ui/pages/page_body.h"
@@ -23,6 +25,9 @@ namespace neuroshard::ui {
 namespace {
 
 // The groups of the core's table as people read them, in the order of the page.
+constexpr int building_ms =
+    4;  // of one turn of the event loop; what the rows of a turn cost once more is their layout
+
 QString group_title(const QString& group) {
   if (group == QStringLiteral("Limits")) return SettingsPage::tr("Limits");
   if (group == QStringLiteral("Schedule")) return SettingsPage::tr("Schedule");
@@ -72,6 +77,8 @@ SettingsPage::SettingsPage(const Context& context, QWidget* parent) : Page(conte
   nothing_->hide();
   column->addWidget(nothing_);
   column->addStretch(1);
+  building_.setInterval(0);
+  connect(&building_, &QTimer::timeout, this, &SettingsPage::build_some);
   connect(&bridge(), &Bridge::happened, this, [this](const node::Event& event) {
     if (std::holds_alternative<node::SettingChanged>(event)) ask();
   });
@@ -84,11 +91,15 @@ void SettingsPage::shown() {
   ask();
 }
 
+void SettingsPage::prepare() {
+  ask();
+}
+
 void SettingsPage::open_detail(const QString& name) {
   search_->clear();
   wanted_detail_ = name;
   SettingRow* found = row(name);
-  if (found == nullptr) return;  // when the settings are there
+  if (found == nullptr || building_.isActive()) return;  // when the settings are there
   wanted_detail_.clear();
   for (QWidget* up = parentWidget(); up != nullptr; up = up->parentWidget()) {
     if (auto* scroll = qobject_cast<QScrollArea*>(up)) scroll->ensureWidgetVisible(found);
@@ -107,9 +118,9 @@ void SettingsPage::ask() {
 }
 
 void SettingsPage::take(const Expected<Entries>& entries) {
-  asking_ = false;
   problem_->setVisible(!entries.ok());
   if (!entries.ok()) {
+    asking_ = false;
     problem_->setText(
         tr("The core's settings could not be read: %1").arg(QString::fromStdString(entries.error().message)));
     return;
@@ -117,18 +128,25 @@ void SettingsPage::take(const Expected<Entries>& entries) {
   if (same_rows(*entries)) {
     for (const node::SettingEntry& entry : *entries)
       row(QString::fromStdString(entry.name))->set_entry(entry);
+    show_all();
   } else {
     rebuild(*entries);
   }
-  for (Group& group : groups_) {
-    // Nothing to reset: no button.
-    group.reset->setVisible(std::any_of(group.rows.begin(), group.rows.end(), [](SettingRow* row) {
-      return row->is_changed() && !row->entry().locked;
-    }));
-  }
+}
+
+void SettingsPage::show_all() {
+  asking_ = false;
+  for (const Group& group : groups_) show_reset(group);
   filter();
   if (!wanted_detail_.isEmpty()) open_detail(wanted_detail_);
   if (ask_again_) ask();
+}
+
+void SettingsPage::show_reset(const Group& group) {
+  // Nothing to reset: no button.
+  group.reset->setVisible(std::any_of(group.rows.begin(), group.rows.end(), [](SettingRow* row) {
+    return row->is_changed() && !row->entry().locked;
+  }));
 }
 
 bool SettingsPage::same_rows(const Entries& entries) const {
@@ -147,17 +165,43 @@ SettingRow* SettingsPage::row(const QString& name) const {
   return nullptr;
 }
 
+// Rows cost more than a frame has time for: they are made in pieces, group by group, and each group is shown
+// when it is whole.
 void SettingsPage::rebuild(const Entries& entries) {
   for (const Group& group : groups_) delete group.card;
   groups_.clear();
+  to_build_ = entries;
+  for (node::SettingEntry& entry : to_build_)
+    if (entry.group.empty()) entry.group = "Advanced";
   // Fixed places for the groups that people look for, whatever the order of the core's table.
-  static const char* order[] = {"Limits", "Schedule", "Power", "Training", "Storage", "Network"};
-  for (const char* name : order) {
-    const bool used =
-        std::any_of(entries.begin(), entries.end(), [name](const auto& e) { return e.group == name; });
-    if (used) group(QString::fromLatin1(name));
+  std::vector<std::string> order = {"Limits", "Schedule", "Power", "Training", "Storage", "Network"};
+  for (const node::SettingEntry& entry : to_build_)
+    if (std::find(order.begin(), order.end(), entry.group) == order.end()) order.push_back(entry.group);
+  const auto place = [&order](const node::SettingEntry& entry) {
+    return std::find(order.begin(), order.end(), entry.group) - order.begin();
+  };
+  // The next one stands at the end.
+  std::stable_sort(to_build_.begin(), to_build_.end(),
+                   [&place](const auto& a, const auto& b) { return place(a) < place(b); });
+  std::reverse(to_build_.begin(), to_build_.end());
+  building_.start();
+}
+
+void SettingsPage::build_some() {
+  QElapsedTimer spent;
+  spent.start();
+  while (!to_build_.empty() && spent.elapsed() < building_ms) {
+    const node::SettingEntry entry = std::move(to_build_.back());
+    to_build_.pop_back();
+    add_row(entry);
+    if (!to_build_.empty() && to_build_.back().group == entry.group) continue;
+    show_reset(groups_.back());
+    groups_.back().card->setVisible(search_->text().trimmed().isEmpty());
+    return;  // laying out the group is this turn's other half
   }
-  for (const node::SettingEntry& entry : entries) add_row(entry);
+  if (!to_build_.empty()) return;
+  building_.stop();
+  show_all();
 }
 
 SettingsPage::Group& SettingsPage::group(const QString& name) {
@@ -167,6 +211,7 @@ SettingsPage::Group& SettingsPage::group(const QString& name) {
   made.name = name;
   made.card = new Card(group_title(name), this);
   made.card->setObjectName(QStringLiteral("group_") + name);
+  made.card->hide();
   made.reset = new QPushButton(tr("Reset all"));
   made.reset->setObjectName(QStringLiteral("reset_group"));
   made.reset->setProperty("role", QStringLiteral("link"));
@@ -179,9 +224,11 @@ SettingsPage::Group& SettingsPage::group(const QString& name) {
 }
 
 void SettingsPage::add_row(const node::SettingEntry& entry) {
-  Group& into = group(entry.group.empty() ? QStringLiteral("Advanced") : QString::fromStdString(entry.group));
-  auto* made = new SettingRow(theme(), entry);
+  Group& into = group(QString::fromStdString(entry.group));
+  auto* made = new SettingRow(theme(), entry, into.card);
   connect(made, &SettingRow::wanted, this, &SettingsPage::apply);
+  // Styled now, in the turn that made it, and not with all the others when the group is shown.
+  for (QWidget* part : made->findChildren<QWidget*>()) part->ensurePolished();
   into.card->body()->addWidget(made);
   into.rows.push_back(made);
 }
@@ -210,8 +257,7 @@ void SettingsPage::reset_group(const QString& name) {
   for (SettingRow* row : group(name).rows) {
     if (!row->is_changed() || row->entry().locked) continue;
     changed.push_back(row->entry());
-    titles.append(
-        QString::fromStdString(row->entry().title.empty() ? row->entry().name : row->entry().title));
+    titles.append(setting_title(row->entry()));
   }
   confirm(this,
           {tr("Reset %1?").arg(group_title(name)),

@@ -28,6 +28,7 @@ class SettingsPage final : public Page {
   QString icon() const override { return QStringLiteral("settings"); }
   void refresh(const node::Snapshot&) override {}
   void shown() override;
+  void prepare() override;
   void open_detail(const QString& name) override;  // shows that setting and goes to its field
 
  private:
@@ -43,6 +44,9 @@ class SettingsPage final : public Page {
   void take(const Expected<Entries>& entries);
   bool same_rows(const Entries& entries) const;
   void rebuild(const Entries& entries);
+  void build_some();
+  static void show_reset(const Group& group);
+  void show_all();  // once every row is there
   Group& group(const QString& name);
   void add_row(const node::SettingEntry& entry);
   void apply(const QString& name, const QString& value);
@@ -57,7 +61,10 @@ class SettingsPage final : public Page {
   EmptyState* nothing_;
   AppSettingsCard* app_ = nullptr;
   std::vector<Group> groups_;
+  // Until every row is there the answer counts as open: a change meanwhile is asked for afterwards.
   bool asking_ = false, ask_again_ = false;
+  Entries to_build_;  // the next one last
+  QTimer building_;
   QString wanted_detail_;
 };
 

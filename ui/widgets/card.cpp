@@ -6,6 +6,7 @@
 #include <QStyle>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <vector>
 
 namespace neuroshard::ui {
 
@@ -26,10 +27,23 @@ QLabel* make_label(const QString& text, const char* role, QWidget* parent) {
 namespace {
 
 // Lines that wrap need more height where they are narrow, and layouts inside a scroll area do not ask: they
-// squeeze them.
+// squeeze them. Layouts that do ask, do so many times for few widths, and each answer shapes the whole text:
+// the last ones are kept.
 class Paragraph final : public QLabel {
  public:
   using QLabel::QLabel;
+  int heightForWidth(int width) const override {
+    if (measured_ != text()) {
+      measured_ = text();
+      heights_.clear();
+    }
+    for (const auto& [asked, height] : heights_)
+      if (asked == width) return height;
+    const int height = QLabel::heightForWidth(width);
+    if (heights_.size() == kept_heights) heights_.erase(heights_.begin());
+    heights_.emplace_back(width, height);
+    return height;
+  }
   QSize minimumSizeHint() const override {
     const QSize least = QLabel::minimumSizeHint();
     return {least.width(), std::max(least.height(), heightForWidth(width()))};
@@ -40,6 +54,15 @@ class Paragraph final : public QLabel {
     QLabel::resizeEvent(event);
     if (event->oldSize().width() != event->size().width()) updateGeometry();
   }
+  void changeEvent(QEvent* event) override {
+    heights_.clear();  // font, style sheet, direction
+    QLabel::changeEvent(event);
+  }
+
+ private:
+  static constexpr std::size_t kept_heights = 4;
+  mutable QString measured_;  // the text that the heights are of
+  mutable std::vector<std::pair<int, int>> heights_;
 };
 
 }  // namespace

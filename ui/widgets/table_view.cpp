@@ -85,7 +85,7 @@ void TableView::contextMenuEvent(QContextMenuEvent* event) {
   menu->popup(event->globalPos());
 }
 
-void TableView::copy_selection() const {
+void TableView::copy_selection() {
   if (model() == nullptr || selectionModel() == nullptr) return;
   QStringList lines, cells;
   for (int column = 0; column < model()->columnCount(); ++column)

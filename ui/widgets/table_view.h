@@ -13,7 +13,7 @@ class TableView : public QTableView {
   explicit TableView(const QString& accessible_name, QWidget* parent = nullptr);
   void setModel(QAbstractItemModel* model) override;
   // Selected rows, tab-separated with headings.
-  virtual void copy_selection() const;
+  virtual void copy_selection();
   // All rows, in the order in which they are shown.
   QString csv() const;
   // Suggested for exports, without ending; "table" at first.

@@ -14,6 +14,7 @@
 #include "ui/theme/theme.h"
 #include "ui/widgets/banner.h"
 #include "ui/window/header.h"
+#include "ui/window/idle_steps.h"
 #include "ui/window/status_line.h"
 #include "ui/window/veil.h"
 
@@ -45,6 +46,7 @@ MainWindow::MainWindow(Page::Context context, QWidget* parent)
   ageing_->setInterval(ageing_period);
   connect(ageing_, &QTimer::timeout, this, &MainWindow::refresh);
   rail_->setCurrentRow(0);
+  plan_pages();
 }
 
 MainWindow::~MainWindow() = default;
@@ -131,14 +133,40 @@ QString MainWindow::current_page() const {
   return current_ < 0 ? QString() : factories_[static_cast<std::size_t>(current_)].key;
 }
 
-Page* MainWindow::make_page(int row) {
+Page* MainWindow::build_page(int row) {
   Page*& page = pages_[static_cast<std::size_t>(row)];
-  if (page == nullptr) {
-    page = factories_[static_cast<std::size_t>(row)].make(context_);
-    page->setObjectName(factories_[static_cast<std::size_t>(row)].key);
-    qobject_cast<QScrollArea*>(stack_->widget(row))->setWidget(page);
-  }
+  if (page != nullptr) return page;
+  // In its place from the beginning: with a new parent, all of its parts would be styled again.
+  page = factories_[static_cast<std::size_t>(row)].make(
+      context_, qobject_cast<QScrollArea*>(stack_->widget(row))->viewport());
+  page->setObjectName(factories_[static_cast<std::size_t>(row)].key);
   return page;
+}
+
+Page* MainWindow::make_page(int row) {
+  Page* page = build_page(row);
+  auto* scroll = qobject_cast<QScrollArea*>(stack_->widget(row));
+  if (scroll->widget() == nullptr) scroll->setWidget(page);  // this measures it
+  return page;
+}
+
+// A page costs more than a click may take on a slow machine, so all are made before they are opened, in
+// pieces.
+void MainWindow::plan_pages() {
+  std::vector<std::function<void()>> steps;
+  for (int row = 0; row < static_cast<int>(pages_.size()); ++row) {
+    if (row == current_) continue;
+    steps.emplace_back([this, row] { build_page(row); });
+    steps.emplace_back([this, row] { make_page(row); });
+    steps.emplace_back([this, row] {
+      if (row != current_) make_page(row)->prepare();
+    });
+  }
+  page_making_ = new IdleSteps(std::move(steps), this);
+}
+
+bool MainWindow::pages_made() const {
+  return page_making_->done();
 }
 
 Page* MainWindow::page(const QString& key) const {
@@ -289,12 +317,14 @@ void MainWindow::showEvent(QShowEvent* event) {
   update_rail();
   if (current_ >= 0) pages_[static_cast<std::size_t>(current_)]->shown();
   refresh();
+  page_making_->start();
 }
 
 void MainWindow::hideEvent(QHideEvent* event) {
   QMainWindow::hideEvent(event);
   if (event->spontaneous()) return;
   ageing_->stop();
+  page_making_->stop();
   if (current_ >= 0) pages_[static_cast<std::size_t>(current_)]->hidden();
 }
 

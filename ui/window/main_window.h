@@ -20,6 +20,7 @@ namespace neuroshard::ui {
 class Banner;
 struct BannerContent;
 class Header;
+class IdleSteps;
 class StatusLine;
 class Veil;
 
@@ -35,6 +36,9 @@ class MainWindow final : public QMainWindow {
   QString current_page() const;
   Page* page(const QString& key) const;  // nullptr for an unknown key; makes it when it was never opened
   QStringList page_keys() const;
+  // Every page is made, opened or not; true some seconds after the window came up. Tests and measurements
+  // ask.
+  bool pages_made() const;
   Page::Context context() const { return context_; }
 
   // A message over the page that stays until it is cleared; the same key replaces it. Most urgent first.
@@ -65,7 +69,9 @@ class MainWindow final : public QMainWindow {
   void refresh();
   void update_rail();
   void select(int row);
+  Page* build_page(int row);
   Page* make_page(int row);
+  void plan_pages();
   void show_core(bool attached);
   void show_alerts(const node::Snapshot& snapshot);
 
@@ -78,7 +84,8 @@ class MainWindow final : public QMainWindow {
   StatusLine* status_ = nullptr;
   QVBoxLayout* banners_ = nullptr;
   QTimer* ageing_ = nullptr;
-  std::vector<Page*> pages_;  // nullptr until first opened
+  std::vector<Page*> pages_;  // nullptr until made
+  IdleSteps* page_making_ = nullptr;
   std::map<QString, Banner*> shown_banners_;
   std::map<QString, QString> closed_alerts_;  // key and message: put away by the user until it changes
   int current_ = -1;

@@ -23,7 +23,8 @@ class Rail {
 template <class P>
 PageFactory page(const char* key, const QString& title) {
   const QString name = QString::fromLatin1(key);
-  return {name, name, title, [](const Page::Context& context) -> Page* { return new P(context); }};
+  return {name, name, title,
+          [](const Page::Context& context, QWidget* parent) -> Page* { return new P(context, parent); }};
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ struct PageFactory {
   QString key;    // stable: navigation, links, the page of the last session
   QString icon;   // in resources/icons
   QString title;  // for the rail, in the user's language; known before the page is made
-  std::function<Page*(const Page::Context&)> make;
+  std::function<Page*(const Page::Context&, QWidget* parent)> make;
 };
 
 // In the language of the moment.

@@ -1,13 +1,20 @@
 // The core's real table of settings in the page: every one has the editor of its type, shows every value that
-// the core may hold, and gives back a text that the core takes for the same value.
+// the core may hold, gives back a text that the core takes for the same value, and is shown in the person's
+// language.
+#include <QAccessible>
 #include <QComboBox>
 #include <QLineEdit>
+#include <QProcess>
+#include <QSpinBox>
+#include <QXmlStreamReader>
 
 #include "tests/support/core_settings.h"
 #include "tests/unit/ui/pages/page_fixture.h"
+#include "ui/models/setting_words.h"
 #include "ui/pages/setting_editor_parts.h"
 #include "ui/pages/setting_row.h"
 #include "ui/pages/settings_page.h"
+#include "ui/text/translation.h"
 #include "ui/widgets/card.h"
 
 using namespace neuroshard;      // NOLINT
@@ -53,6 +60,21 @@ QStringList samples(const SettingInfo& info) {
   }
   return {};
 }
+
+// A catalogue that knows one setting.
+class OneSetting : public QTranslator {
+ public:
+  bool isEmpty() const override { return false; }
+  QString translate(const char* context, const char* source, const char* comment, int) const override {
+    if (QLatin1String(context) == QLatin1String("CoreChoices"))
+      return QLatin1String(source) == QLatin1String("low") ? QStringLiteral("schwach") : QString();
+    if (QLatin1String(context) != QLatin1String("CoreSettings") || comment == nullptr) return {};
+    if (QLatin1String(comment) != QLatin1String("memory_limit")) return {};
+    return QLatin1String(source) == QLatin1String("Memory")
+               ? QStringLiteral("Speicher")
+               : QStringLiteral("Speicher des ganzen Prozesses; 0 = ohne Grenze");
+  }
+};
 
 }  // namespace
 
@@ -100,6 +122,98 @@ class TestCoreSettings : public QObject {
       QVERIFY2(!entry.title.empty() && !entry.help.empty(), entry.name.c_str());
       QVERIFY2(row->editor()->isEnabled(), entry.name.c_str());
     }
+  }
+  // As the target update_translations does it: every word of the core's table, neither less nor more, stands
+  // in the catalogue that translators are given.
+  void translators_are_given_every_word() {
+    const QTemporaryDir folder;
+    const QString words = folder.filePath("words.cpp"), catalogue = folder.filePath("of_de.ts");
+    QCOMPARE(QProcess::execute(QStringLiteral(NS_SETTING_WORDS), {words}), 0);
+    QCOMPARE(QProcess::execute(QStringLiteral(NS_LUPDATE), {"-silent", words, "-source-language", "en",
+                                                            "-target-language", "de", "-ts", catalogue}),
+             0);
+    QSet<QString> given, wanted;
+    QFile file(catalogue);
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    QXmlStreamReader xml(&file);
+    QString context, source, comment;
+    while (!xml.atEnd()) {
+      const auto token = xml.readNext();
+      if (token == QXmlStreamReader::StartElement) {
+        if (xml.name() == u"name") context = xml.readElementText();
+        if (xml.name() == u"message") source = comment = QString();
+        if (xml.name() == u"source") source = xml.readElementText();
+        if (xml.name() == u"comment") comment = xml.readElementText();
+      } else if (token == QXmlStreamReader::EndElement && xml.name() == u"message") {
+        given << context + " | " + comment + " | " + source;
+      }
+    }
+    QVERIFY(!xml.hasError());
+    for (const node::SettingEntry& entry : testing::core_settings()) {
+      const QString name = QString::fromStdString(entry.name);
+      for (const std::string& text : {entry.title, entry.help})
+        wanted << "CoreSettings | " + name + " | " + QString::fromStdString(text);
+      for (const QString& choice : setting_choices(entry)) wanted << "CoreChoices |  | " + choice;
+    }
+    QVERIFY2(given == wanted, qPrintable("not given:\n" + (wanted - given).values().join(u'\n') +
+                                         "\nnobody shows:\n" + (given - wanted).values().join(u'\n')));
+  }
+  // What the pseudo-language shows without brackets, no catalogue could change.
+  void every_word_is_translatable() {
+    PseudoTranslator language(false, nullptr);  // removes itself at its end
+    QCoreApplication::installTranslator(&language);
+    PageFixture fixture;
+    fixture.node->settings = testing::core_settings();
+    fixture.show<SettingsPage>();
+    QTRY_COMPARE(fixture.page->findChildren<SettingRow*>().size(), int(engine::setting_count));
+    for (const SettingRow* row : fixture.page->findChildren<SettingRow*>()) {
+      const node::SettingEntry& entry = row->entry();
+      QStringList shown;
+      for (const QLabel* label : row->findChildren<QLabel*>()) {
+        if (label->text().isEmpty()) continue;
+        shown << label->text();
+        QVERIFY2(label->text().startsWith(u'['), qPrintable(label->text()));
+      }
+      QVERIFY2(shown.contains(pseudo(QString::fromStdString(entry.title))), entry.name.c_str());
+      QVERIFY2(row->editor()->accessibleDescription().startsWith(u'['), entry.name.c_str());
+      const QString spoken =
+          QAccessible::queryAccessibleInterface(row->editor()->focusProxy())->text(QAccessible::Name);
+      QVERIFY2(spoken.contains(u'['), qPrintable(spoken));
+      if (qobject_cast<ChoiceEditor*>(row->editor()) == nullptr) continue;
+      const auto* box = row->editor()->findChild<QComboBox*>();
+      for (int i = 0; i < box->count(); ++i)
+        QVERIFY2(box->itemText(i).startsWith(u'['), qPrintable(box->itemText(i)));
+      // What is sent is the core's word all the same.
+      QCOMPARE(row->editor()->value().toStdString(), entry.value);
+    }
+  }
+  void a_catalogue_changes_what_is_shown_and_found() {
+    OneSetting catalogue;
+    QCoreApplication::installTranslator(&catalogue);
+    PageFixture fixture;
+    fixture.node->settings = testing::core_settings();
+    fixture.show<SettingsPage>();
+    QTRY_COMPARE(fixture.page->findChildren<SettingRow*>().size(), int(engine::setting_count));
+    const auto* memory = fixture.find<SettingRow>("setting_memory_limit");
+    QCOMPARE(memory->findChildren<QLabel*>().front()->text(), QStringLiteral("Speicher"));
+    QCOMPARE(memory->editor()->findChild<QSpinBox*>()->text(), QStringLiteral("ohne Grenze"));
+    auto* battery = fixture.find<SettingRow>("setting_pause_on_battery")->editor()->findChild<QComboBox*>();
+    QVERIFY(battery->findText(QStringLiteral("schwach")) >= 0);
+    // What it lacks stays English, and English words are found too: documents and command lines have them.
+    QCOMPARE(fixture.find<SettingRow>("setting_disk_limit")->findChildren<QLabel*>().front()->text(),
+             QStringLiteral("Disk space"));
+    auto* search = fixture.find<QLineEdit>("search");
+    for (const char* word : {"speicher", "memory"}) {
+      search->setText(QString::fromLatin1(word));
+      QVERIFY2(memory->isVisible(), word);
+      QVERIFY2(!battery->isVisible(), word);
+    }
+    // By hand: the core is sent its own word.
+    search->clear();
+    battery->setFocus();
+    battery->setCurrentIndex(battery->findText(QStringLiteral("schwach")));
+    Q_EMIT battery->activated(battery->currentIndex());
+    QTRY_VERIFY(fixture.commanded("set pause_on_battery low"));
   }
 };
 

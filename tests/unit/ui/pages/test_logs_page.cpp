@@ -31,6 +31,7 @@ class TestLogsPage : public QObject {
   void filters_narrow_the_view();
   void a_bad_expression_is_explained();
   void lines_are_copied();
+  void all_of_a_long_log_is_copied_in_pieces();
   void a_long_text_is_made_in_pieces();
   void a_full_log_is_exported_as_it_was();
   void what_the_core_did_not_keep_is_counted();
@@ -140,6 +141,35 @@ void TestLogsPage::lines_are_copied() {
   QGuiApplication::clipboard()->clear();
   QTest::keyClick(view(), Qt::Key_C, Qt::ControlModifier);
   QVERIFY(QGuiApplication::clipboard()->text().endsWith(QStringLiteral("line 2")));
+}
+
+void TestLogsPage::all_of_a_long_log_is_copied_in_pieces() {
+  constexpr int lines = 10 * RowText::rows_per_turn;
+  add(lines);
+  start();
+  view()->selectAll();
+  QGuiApplication::clipboard()->clear();
+  QTest::keyClick(view(), Qt::Key_C, Qt::ControlModifier);
+  // The key's event made a first piece; meanwhile the page says what goes on, and the log may go on too.
+  QVERIFY(QGuiApplication::clipboard()->text().isEmpty());
+  const auto* counts = fixture_->find<QLabel>("log_counts");
+  QVERIFY2(counts->text().contains("copying 5,000 lines"), qPrintable(counts->text()));
+  QTRY_VERIFY(!QGuiApplication::clipboard()->text().isEmpty());
+  const QStringList copied = QGuiApplication::clipboard()->text().split(u'\n');
+  QCOMPARE(copied.size(), qsizetype{lines});
+  QVERIFY(copied.front().endsWith(QStringLiteral("  line 1")));
+  QVERIFY(copied.back().endsWith(QStringLiteral("  line 5000")));
+  QVERIFY2(counts->text().contains("5,000 lines copied"), qPrintable(counts->text()));
+  // Parts that are chosen apart from each other come in the order of the log.
+  view()->selectionModel()->clearSelection();
+  for (const int row : {7, 2, 8})
+    view()->selectionModel()->select(view()->model()->index(row, 0),
+                                     QItemSelectionModel::Select | QItemSelectionModel::Rows);
+  QTest::keyClick(view(), Qt::Key_C, Qt::ControlModifier);
+  const QStringList parts = QGuiApplication::clipboard()->text().split(u'\n');
+  QCOMPARE(parts.size(), qsizetype{3});
+  QVERIFY(parts[0].endsWith(QStringLiteral("line 3")) && parts[1].endsWith(QStringLiteral("line 8")) &&
+          parts[2].endsWith(QStringLiteral("line 9")));
 }
 
 // However many rows there are, the event loop comes to its other work after each few hundred.

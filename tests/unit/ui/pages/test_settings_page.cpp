@@ -70,7 +70,9 @@ class TestSettingsPage : public QObject {
   }
   void start() {
     fixture_->show<SettingsPage>();
-    QTRY_VERIFY(fixture_->page->findChild<SettingRow*>() != nullptr);
+    QTRY_COMPARE(fixture_->page->findChildren<SettingRow*>().size(),
+                 static_cast<qsizetype>(fixture_->node->settings.size()));
+    QTRY_VERIFY(row("device")->isVisible());  // of the last group
   }
   void change(const std::string& name, const std::string& value) {
     for (auto& entry : fixture_->node->settings)

@@ -1,10 +1,14 @@
-// ns_screenshots FOLDER [LANGUAGE]: PNGs of every page, light and dark, normal and narrow, and whole where it
-// is longer than the window; of the pages of a core without a model, of states of the core, of dialogs and of
-// the set-up assistant. At the scale that QT_SCALE_FACTOR says. The data is the demo core's: the same on
-// every run.
+// ns_screenshots FOLDER [LANGUAGE [NEUROSHARDD]]: PNGs of every page, light and dark, normal and narrow, and
+// whole where it is longer than the window; of the pages of a core without a model, of states of the core, of
+// dialogs and of the set-up assistant. At the scale that QT_SCALE_FACTOR says. The data is the demo core's:
+// the same on every run.
 #include <QApplication>
 #include <QDir>
 #include <QEventLoop>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QLabel>
 #include <QPushButton>
 #include <QScrollArea>
 #include <QScrollBar>
@@ -15,6 +19,8 @@
 #include "tests/unit/ui/window/window_fixture.h"
 #include "ui/pages/about_dialog.h"
 #include "ui/pages/compare_dialog.h"
+#include "ui/pages/partition_dialog.h"
+#include "ui/pages/partition_form.h"
 #include "ui/text/translation.h"
 #include "ui/wizard/setup_dialog.h"
 
@@ -143,6 +149,53 @@ void take_dialogs(Camera& camera, WindowFixture& fixture) {
   about->close();
 }
 
+// Layers of nodes that read some of the layer before, with uneven work.
+QString write_graph(const QTemporaryDir& folder) {
+  QJsonArray nodes;
+  QStringList before;
+  quint32 random = 7;
+  for (int layer = 0; layer < 8; ++layer) {
+    QStringList now;
+    for (int i = 0; i < 3; ++i) {
+      random = random * 1664525 + 1013904223;
+      now << QStringLiteral("layer%1.%2").arg(layer).arg(i);
+      nodes.append(QJsonObject{{"id", now.back()},
+                               {"op", "matmul"},
+                               {"work", 0.1 + (random >> 20) / 1000.0},
+                               {"param_bytes", 1 << 20},
+                               {"output_bytes", 1 << 16},
+                               {"inputs", QJsonArray::fromStringList(before.mid((random >> 8) % 3, 2))}});
+    }
+    before = now;
+  }
+  const QString path = folder.filePath(QStringLiteral("graph.json"));
+  QFile file(path);
+  if (file.open(QIODevice::WriteOnly))
+    file.write(QJsonDocument(QJsonObject{{"unit", "ms"}, {"nodes", nodes}}).toJson());
+  return path;
+}
+
+// With the real program behind it; in the sizes of a wide and of a narrow screen.
+void take_partition(Camera& camera, const Theme& theme, const QString& program) {
+  const QTemporaryDir folder;
+  const QString graph = write_graph(folder);
+  for (const QSize size : {QSize(1080, 1240), QSize(640, 600), QSize(640, 1900)}) {
+    auto* dialog = new PartitionDialog(theme, program, nullptr);
+    dialog->resize(size);
+    dialog->show();
+    settle();
+    const QString what = QStringLiteral("dialog-partition-%1x%2").arg(size.width()).arg(size.height());
+    camera.take(*dialog, what + QStringLiteral("-empty"));
+    dialog->form().set_model(graph);
+    dialog->form().submit();
+    const auto* headline = dialog->findChild<QLabel*>(QStringLiteral("partition_headline"));
+    for (int i = 0; i < 100 && !headline->isVisible(); ++i) settle(100);
+    settle();
+    camera.take(*dialog, what);
+    dialog->close();
+  }
+}
+
 class Machine final : public SetupServices {
  public:
   QString default_folder() const override { return QStringLiteral("/srv/neuroshard"); }
@@ -176,7 +229,7 @@ void take_setup(Camera& camera) {
 int main(int count, char** arguments) {
   QApplication application(count, arguments);
   if (count < 2) {
-    std::fprintf(stderr, "usage: ns_screenshots FOLDER [en|pseudo|pseudo-rtl]\n");
+    std::fprintf(stderr, "usage: ns_screenshots FOLDER [en|pseudo|pseudo-rtl [PATH OF neuroshardd]]\n");
     return 2;
   }
   const QString language = count > 2 ? QString::fromLocal8Bit(arguments[2]) : QStringLiteral("en");
@@ -193,6 +246,7 @@ int main(int count, char** arguments) {
   fixture.window->show();
   take_pages(camera, fixture);
   take_dialogs(camera, fixture);
+  if (count > 3) take_partition(camera, fixture.theme, QString::fromLocal8Bit(arguments[3]));
   take_setup(camera);
   take_states(camera, fixture);
   take_empty(camera, fixture);

@@ -14,6 +14,7 @@
 #include "ui/models/log_feed.h"
 #include "ui/models/log_model.h"
 #include "ui/models/text_inbox.h"
+#include "ui/pages/setting_row.h"
 #include "ui/text/translation.h"
 #include "ui/widgets/cell_grid.h"
 #include "ui/widgets/plot_widget.h"
@@ -234,6 +235,55 @@ class BudgetsTest : public QObject {
     QVERIFY2(inserted.count() <= batches, qPrintable(QString("%1 of %2").arg(inserted.count()).arg(batches)));
     for (const auto& call : inserted)
       QVERIFY(call[2].toInt() - call[1].toInt() + 1 <= int(LogFeed::max_waiting));
+  }
+  // Opening a page finds it made: the click's event makes no widget.
+  void pages_are_made_before_they_are_opened() {
+    QTRY_VERIFY_WITH_TIMEOUT(fixture_->window->pages_made(), 30'000);
+    const auto rows = [this] { return fixture_->window->findChildren<SettingRow*>().size(); };
+    QTRY_COMPARE(rows(), static_cast<qsizetype>(fixture_->node->settings.size()));
+    QVERIFY(rows() > 10);
+    QCOMPARE(fixture_->window->findChildren<Page*>().size(), fixture_->window->page_keys().size());
+    for (const QString& key : fixture_->window->page_keys()) {
+      const Page* page = fixture_->window->page(key);
+      const auto before = page->findChildren<QWidget*>().size();
+      fixture_->window->open_page(key);
+      QVERIFY(page->isVisible());
+      QCOMPARE(page->findChildren<QWidget*>().size(), before);
+    }
+  }
+  // Between two pieces the event loop comes to its other work.
+  void pages_and_settings_are_made_in_pieces() {
+    testing::FakeNode& node = *fixture_->node;
+    while (node.settings.size() < 400) {
+      node.settings.push_back(node.settings.front());
+      node.settings.back().name += std::to_string(node.settings.size());
+    }
+    qsizetype pages = 1, rows = 0, most_pages = 0, most_rows = 0;
+    QTimer other;
+    connect(&other, &QTimer::timeout, this, [&] {
+      const auto all_pages = fixture_->window->findChildren<Page*>().size();
+      const auto all_rows = fixture_->window->findChildren<SettingRow*>().size();
+      most_pages = std::max(most_pages, all_pages - pages);
+      most_rows = std::max(most_rows, all_rows - rows);
+      pages = all_pages;
+      rows = all_rows;
+    });
+    other.start(0);
+    QTRY_COMPARE_WITH_TIMEOUT(rows, qsizetype{400}, 30'000);
+    QTRY_VERIFY_WITH_TIMEOUT(fixture_->window->pages_made(), 30'000);
+    QVERIFY2(most_pages <= 1, qPrintable(QString::number(most_pages)));
+    QVERIFY2(most_rows < 200, qPrintable(QString::number(most_rows)));
+  }
+  // Who opens one before its turn does not wait, and it is not made twice.
+  void a_page_opened_at_once_is_made_at_once() {
+    fixture_->window->open_page("settings");
+    const Page* page = fixture_->window->page("settings");
+    QVERIFY(page->isVisible());
+    QTRY_VERIFY_WITH_TIMEOUT(fixture_->window->pages_made(), 30'000);
+    QCOMPARE(fixture_->window->page("settings"), page);
+    QCOMPARE(fixture_->window->findChildren<Page*>().size(), fixture_->window->page_keys().size());
+    QTRY_COMPARE(page->findChildren<SettingRow*>().size(),
+                 static_cast<qsizetype>(fixture_->node->settings.size()));
   }
   void text_of_the_core_waits_in_bounds() {
     TextInbox inbox;

@@ -1,0 +1,142 @@
+// The window and a core on another machine: connected to by an invitation, as people do it, seen as what it
+// is, steered, and left when the invitation is taken back. The other machine is a second core on loopback
+// that shares nothing with the first but the file that its owner hands over.
+#include <QDialogButtonBox>
+#include <QFileDialog>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QTcpSocket>
+#include <QTimer>
+
+#include "tests/gui/support/app_fixture.h"
+#include "ui/pages/setting_editor.h"
+#include "ui/pages/setting_row.h"
+
+using namespace neuroshard;        // NOLINT
+using namespace neuroshard::test;  // NOLINT
+
+class TestAppElsewhere : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void initTestCase() {
+    const QByteArray problem = prepare_for_app(lab_);
+    QVERIFY2(problem.isEmpty(), problem.constData());
+    QApplication::setAttribute(Qt::AA_DontUseNativeDialogs);
+  }
+  void init() {
+    fixture_ = std::make_unique<AppFixture>();
+    fixture_->use_data_of(lab_);
+  }
+  void cleanup() {
+    if (QTest::currentTestFailed()) fixture_->tell();
+    if (local_pid_ != 0) QProcess::execute("kill", {"-9", QString::number(local_pid_)});
+    fixture_.reset();
+  }
+  void an_invited_window_shows_the_other_computer_until_it_is_taken_back();
+  void a_file_that_is_no_invitation_is_refused();
+
+ private:
+  // The other machine's owner, at its own keyboard.
+  ProcessResult there(const QStringList& words) const {
+    return NodeProcess(words + QStringList{"--data-dir", lab_.path("there"), "--json"}, environment())
+        .finish();
+  }
+  QStringList environment() const { return {"XDG_RUNTIME_DIR=" + lab_.path("runtime-there")}; }
+  // Through the menu and the dialog of files.
+  void choose(const QString& file) {
+    bool chosen = false;
+    QTimer hand;
+    connect(&hand, &QTimer::timeout, &hand, [&] {
+      auto* dialog = qobject_cast<QFileDialog*>(QApplication::activeModalWidget());
+      if (dialog == nullptr) return;
+      dialog->findChild<QLineEdit*>("fileNameEdit")->setText(file);
+      QPushButton* open = dialog->findChild<QDialogButtonBox*>()->button(QDialogButtonBox::Open);
+      if (!open->isEnabled()) return;
+      chosen = true;
+      hand.stop();
+      QTest::mouseClick(open, Qt::LeftButton);
+    });
+    hand.start(20);
+    QAction* action = fixture_->app().window().findChild<QAction*>("actionElsewhere");
+    QVERIFY(action != nullptr && action->isEnabled());
+    action->trigger();
+    QVERIFY(chosen);
+  }
+
+  const Patience patience_;
+  TrainingLab lab_;
+  std::unique_ptr<AppFixture> fixture_;
+  std::int64_t local_pid_ = 0;  // while the app looks elsewhere, its own core goes on
+};
+
+void TestAppElsewhere::an_invited_window_shows_the_other_computer_until_it_is_taken_back() {
+  lab_.copy("there");
+  QTcpSocket probe;
+  QVERIFY(probe.bind(QHostAddress::LocalHost));
+  const QString address = QString("127.0.0.1:%1").arg(probe.localPort());
+  probe.close();
+  const QString file = fixture_->path("from the other computer.json");
+  const ProcessResult invited =
+      there({"control", "invite", "--listen", address, "--name", "laptop", "--out", file});
+  QVERIFY2(invited.ok(), invited.text().constData());
+  NodeProcess other({"run", "--cpu-threads", "1", "--data-dir", lab_.path("there"), "--json"}, environment());
+  QVERIFY(other.next_line(patience_.left_ms()).has_value());
+
+  fixture_->start();
+  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
+  local_pid_ = fixture_->core_pid();
+  QVERIFY(local_pid_ != other.pid());
+  QVERIFY(!fixture_->banners().contains("another computer"));
+  choose(file);
+  NS_WAIT_FOR(patience_, fixture_->snapshot()->program.pid == static_cast<std::uint64_t>(other.pid()));
+  QVERIFY(fixture_->app().supervisor().status().remote);
+  // Whose it is, and where its data lies.
+  NS_WAIT_FOR(patience_, fixture_->banners().contains("This is another computer"));
+  QVERIFY2(fixture_->banners().contains(lab_.path("there")), qPrintable(fixture_->banners()));
+  QVERIFY(!fixture_->banners().contains(fixture_->data()));
+  // Its settings: there, the number of threads is fixed by the command line; here it is not.
+  fixture_->app().window().open_page("settings");
+  NS_WAIT_FOR(patience_, fixture_->find<ui::SettingRow>("setting_cpu_threads") != nullptr &&
+                             fixture_->find<ui::SettingRow>("setting_cpu_threads")->isVisible());
+  QVERIFY(!fixture_->find<ui::SettingRow>("setting_cpu_threads")->editor()->isEnabled());
+  // Its state, steered from here.
+  NS_WAIT_FOR(patience_, fixture_->pill().contains("Training"));
+  QTest::mouseClick(fixture_->find<QAbstractButton>("contribute"), Qt::LeftButton);
+  NS_WAIT_FOR(patience_, fixture_->pill().contains("Paused"));
+  const QJsonObject status = json_lines(there({"status"}).out).value(0);
+  QCOMPARE(status["contributing"].toBool(true), false);
+  QCOMPARE(status["pid"].toInteger(), other.pid());
+  QCOMPARE(fixture_->core({"status"})["contributing"].toBool(false), true);  // and nobody else's
+
+  const QString id = json_lines(invited.out).value(0)["id"].toString();
+  QVERIFY(there({"control", "revoke", id}).ok());
+  NS_WAIT_FOR(patience_, fixture_->banners().contains("does not let this app in"));
+  QVERIFY(fixture_->pill().contains("Needs you"));
+  QVERIFY(!fixture_->banners().contains("This is another computer"));
+  QVERIFY(other.running());
+  QVERIFY(fixture_->press_banner("Back to this computer"));
+  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running && fixture_->snapshot() &&
+                             fixture_->snapshot()->program.pid == static_cast<std::uint64_t>(local_pid_));
+  QVERIFY(!fixture_->app().supervisor().status().remote);
+  QCOMPARE(fixture_->banners(), QString());
+  QVERIFY(there({"stop"}).ok());
+}
+
+void TestAppElsewhere::a_file_that_is_no_invitation_is_refused() {
+  const QString file = fixture_->path("letter.json");
+  QFile letter(file);
+  QVERIFY(letter.open(QIODevice::WriteOnly) && letter.write("{\"dear\": \"friend\"}\n") > 0);
+  letter.close();
+  fixture_->start();
+  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
+  local_pid_ = fixture_->core_pid();
+  choose(file);
+  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Failed);
+  QVERIFY2(fixture_->banners().contains("is no invitation"), qPrintable(fixture_->banners()));
+  QVERIFY(fixture_->press_banner("Back to this computer"));
+  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
+  QCOMPARE(fixture_->core_pid(), local_pid_);
+}
+
+QTEST_MAIN(TestAppElsewhere)
+#include "test_app_elsewhere.moc"

@@ -1,0 +1,21 @@
+// The words of the core's settings in the person's language. The core gives a setting's name and its English;
+// the catalogues have the rest, in the context "CoreSettings" (choices: "CoreChoices"). What they don't have,
+// such as a setting of a newer core, is shown in English.
+//
+// The contexts are filled by app/translations, from the core's whole table. Threads: ui.
+#pragma once
+
+#include <QString>
+
+#include "core/node/queries.h"
+
+namespace neuroshard::ui {
+
+QString setting_title(const node::SettingEntry& entry);  // without one: the setting's name
+// Begins in lower case, as the core's does. A translation keeps the digit of "0 = no limit".
+QString setting_help(const node::SettingEntry& entry);
+QString choice_word(const std::string& choice);  // of "on", "low", "fp32" …
+// A value of that setting: a choice's word, else the core's text.
+QString shown_value(const node::SettingEntry& entry, const std::string& value);
+
+}  // namespace neuroshard::ui

@@ -1,0 +1,37 @@
+// Small pieces of work for moments when nobody waits: one at a time, with pauses between them in which events
+// are served. How long a piece may take is its owner's promise.
+#pragma once
+
+#include <QTimer>
+#include <chrono>
+#include <functional>
+#include <vector>
+
+namespace neuroshard::ui {
+
+// Threads: ui.
+class IdleSteps final : public QObject {
+  Q_OBJECT
+ public:
+  static constexpr std::chrono::milliseconds delay{
+      500};  // after start(): what was just asked for comes first
+  static constexpr std::chrono::milliseconds pause{
+      50};  // between two: at a frame each, a quarter of one processor
+
+  explicit IdleSteps(std::vector<std::function<void()>> steps, QObject* parent = nullptr);
+  void start();  // goes on where it was stopped; nothing when all are done
+  void stop();
+  bool done() const { return next_ == steps_.size(); }
+
+ Q_SIGNALS:
+  void finished();
+
+ private:
+  void take_one();
+
+  std::vector<std::function<void()>> steps_;
+  std::size_t next_ = 0;
+  QTimer timer_;
+};
+
+}  // namespace neuroshard::ui
