@@ -23,6 +23,7 @@ partition       the partitioner: 10,000 graphs against brute force, public and g
 dht             lookups in the hash table at 100 to 10,000 simulated members, with loss, churn and liars
 bench           neuroshardd bench
 bench-peers     training beside a well-configured PyTorch, interleaved, with the losses of both (BENCH_ROWS: some rows only)
+codecs          delta codecs beside memcpy and torch.topk, interleaved: time and bytes per value
 bf16-loss       what bf16 does to the loss after 100 steps: several texts and first weights, ours and PyTorch (needs bf16 units)
 app             the desktop app with the real core (test_app_*), each ten times beside a busy processor
 screenshots     every page of the app as PNG: light, dark, 100 and 200 %, normal, narrow, English, pseudo-locale, mirrored; and dialogs, set-up, an empty node
@@ -268,6 +269,18 @@ target_bench_peers() {
   if [ -e "$STATE/failed" ]; then rm -f "$STATE/failed"; status=1; fi
   entry_head
   sed 's/^/    /' "$STATE/peers.log"
+  return $status
+}
+
+target_codecs() {
+  install_packages build test
+  build_release
+  status=0
+  { python3 tests/bench/compare_codecs.py --ours build/release/tests/bench_codec_server --json "$STATE/codecs.json" \
+      || echo "exit $?" >"$STATE/failed"; } 2>&1 | tee "$STATE/codecs.log"
+  if [ -e "$STATE/failed" ]; then rm -f "$STATE/failed"; status=1; fi
+  entry_head
+  cat "$STATE/codecs.log"
   return $status
 }
 

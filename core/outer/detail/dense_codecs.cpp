@@ -186,12 +186,18 @@ std::uint64_t dense_body_bytes(Codec codec, std::uint64_t count) {
 Expected<void> encode_dense(const EncodeJob& job, Bytes& payload) {
   const Layout layout = layout_of(job.options.codec);
   const DenseEncoder encoder(job);
-  std::size_t at = payload.size();
-  payload.resize(at + dense_body_bytes(job.options.codec, job.values.size()));
-  for (std::size_t i = 0; i < job.values.size(); i += layout.block) {
-    const Span<const float> block = job.values.subspan(i, std::min(layout.block, job.values.size() - i));
-    if (!encoder.put(block, payload.data() + at)) return unsendable(job.options.codec);
-    at += layout.bytes_of(block.size());
+  // A chunk at a time goes from near memory to the payload: resizing that first would write it twice.
+  Bytes chunk(dense_body_bytes(job.options.codec, codec_chunk));
+  for (std::size_t i = 0; i < job.values.size();) {
+    const std::size_t end = std::min(i + codec_chunk, job.values.size());
+    std::size_t at = 0;
+    while (i < end) {
+      const Span<const float> block = job.values.subspan(i, std::min(layout.block, end - i));
+      if (!encoder.put(block, chunk.data() + at)) return unsendable(job.options.codec);
+      at += layout.bytes_of(block.size());
+      i += block.size();
+    }
+    payload.insert(payload.end(), chunk.begin(), chunk.begin() + static_cast<std::ptrdiff_t>(at));
   }
   return {};
 }
