@@ -24,6 +24,7 @@ dht             lookups in the hash table at 100 to 10,000 simulated members, wi
 bench           neuroshardd bench
 bench-peers     training beside a well-configured PyTorch, interleaved, with the losses of both (BENCH_ROWS: some rows only)
 codecs          delta codecs beside memcpy and torch.topk, interleaved: time and bytes per value
+diloco          low-communication training on Tiny Shakespeare: workers, outer steps, codecs, against data-parallel (hours; DILOCO_STEPS, DILOCO_PERIOD)
 bf16-loss       what bf16 does to the loss after 100 steps: several texts and first weights, ours and PyTorch (needs bf16 units)
 app             the desktop app with the real core (test_app_*), each ten times beside a busy processor
 screenshots     every page of the app as PNG: light, dark, 100 and 200 %, normal, narrow, English, pseudo-locale, mirrored; and dialogs, set-up, an empty node
@@ -270,6 +271,19 @@ target_bench_peers() {
   entry_head
   sed 's/^/    /' "$STATE/peers.log"
   return $status
+}
+
+target_diloco() {
+  install_packages build test
+  TEXT=$ROOT/../shared/data/tinyshakespeare.txt
+  if [ ! -e "$TEXT" ]; then echo "skipped: $TEXT is not here"; return 0; fi
+  build_release
+  steps=${DILOCO_STEPS:-2000}; period=${DILOCO_PERIOD:-25}
+  # Each finished run is a file: a second start goes on.
+  python3 tests/bench/diloco_study.py build/release/tests/diloco_study "$TEXT" "$STATE/$steps-$period" --steps "$steps" \
+    --period "$period" --jobs "$(nproc)" >"$STATE/table.md"
+  entry_head
+  cat "$STATE/table.md"
 }
 
 target_codecs() {
