@@ -20,6 +20,7 @@ pkg_check_modules(grpcpp REQUIRED IMPORTED_TARGET grpc++)              # the con
 pkg_check_modules(libsecret IMPORTED_TARGET libsecret-1)               # desktop keychain (optional)
 
 pkg_check_modules(qrencode REQUIRED IMPORTED_TARGET libqrencode)      # QR codes of invitations
+pkg_check_modules(libtorrent REQUIRED IMPORTED_TARGET libtorrent-rasterbar)  # the BitTorrent DHT as a rendezvous
 pkg_check_modules(miniupnpc REQUIRED IMPORTED_TARGET miniupnpc)       # port mappings by UPnP
 
 find_program(NS_PROTOC protoc REQUIRED)                  # generates the code of proto/*.proto

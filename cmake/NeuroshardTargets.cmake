@@ -16,6 +16,21 @@ function(ns_library name)
   endforeach()
 endfunction()
 
+# ns_build_id(variable header …)
+#   The version, the compiler and what is in these headers, as a text. Two sides of a library that is opened at run time
+#   compare it before they believe each other's types.
+function(ns_build_id variable)
+  set(contents "")
+  foreach(header IN LISTS ARGN)
+    file(SHA256 "${PROJECT_SOURCE_DIR}/${header}" hash)
+    string(APPEND contents "${hash}")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${header}")
+  endforeach()
+  string(SHA256 contents "${contents}")
+  string(SUBSTRING "${contents}" 0 16 contents)
+  set(${variable} "${PROJECT_VERSION}-${CMAKE_CXX_COMPILER_ID}-${CMAKE_CXX_COMPILER_VERSION}-${contents}" PARENT_SCOPE)
+endfunction()
+
 # ns_ui_library(name SOURCES a.cpp … [DEPS folder …] [LIBS target …])
 #   One static library per folder of ui/, named neuroshard_ui_<name>, alias ns::ui_<name>. DEPS are ns:: targets without the
 #   prefix (node, ui_theme). Qt is part of the headers here, so LIBS are public.

@@ -36,7 +36,8 @@ bool add_extension(X509* certificate, int id, const std::string& value) {
   return extension && X509_add_ext(certificate, extension.get(), -1) == 1;
 }
 
-bool fill(X509* certificate, EVP_PKEY* key, const PublicKey& public_key, WallTime now) {
+bool fill(X509* certificate, EVP_PKEY* key, const PublicKey& public_key, WallTime now,
+          const char* made_out_to) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(now).time_since_epoch().count();
   // The serial number need only differ between certificates of one key.
   Bytes serial_of(public_key.begin(), public_key.end());
@@ -48,28 +49,28 @@ bool fill(X509* certificate, EVP_PKEY* key, const PublicKey& public_key, WallTim
          ASN1_TIME_set(X509_getm_notBefore(certificate), seconds - day) != nullptr &&
          ASN1_TIME_set(X509_getm_notAfter(certificate), seconds + years) != nullptr &&
          X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
-                                    reinterpret_cast<const unsigned char*>(certificate_name), -1, -1,
-                                    0) == 1 &&
+                                    reinterpret_cast<const unsigned char*>(made_out_to), -1, -1, 0) == 1 &&
          X509_set_issuer_name(certificate, name) == 1 && X509_set_pubkey(certificate, key) == 1 &&
+         // It may not sign others, so trusting it trusts one key.
          add_extension(certificate, NID_basic_constraints, "critical,CA:FALSE") &&
-         add_extension(certificate, NID_subject_alt_name, fmt::format("DNS:{}", certificate_name)) &&
+         add_extension(certificate, NID_subject_alt_name, fmt::format("DNS:{}", made_out_to)) &&
          X509_sign(certificate, key, nullptr) > 0;
 }
 
 }  // namespace
 
-Expected<CertificatePair> make_certificate(const KeyPair& node, WallTime now) {
-  Hash256 seed = node.seed();
+Expected<CertificatePair> make_certificate(const KeyPair& key_pair, WallTime now, const char* name) {
+  Hash256 seed = key_pair.seed();
   const Key key(EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, seed.data(), seed.size()));
   wipe({seed.data(), seed.size()});
   const Certificate certificate(X509_new());
   const Buffer key_text(BIO_new(BIO_s_secmem()));
   const Buffer certificate_text(BIO_new(BIO_s_mem()));
   if (!key || !certificate || !key_text || !certificate_text ||
-      !fill(certificate.get(), key.get(), node.public_key(), now) ||
+      !fill(certificate.get(), key.get(), key_pair.public_key(), now, name) ||
       PEM_write_bio_X509(certificate_text.get(), certificate.get()) != 1 ||
       PEM_write_bio_PKCS8PrivateKey(key_text.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) != 1) {
-    return make_error(ErrorCode::Internal, "OpenSSL can't make this node's certificate");
+    return make_error(ErrorCode::Internal, fmt::format("OpenSSL can't make the certificate of {}", name));
   }
   return CertificatePair{std::string(content(certificate_text.get())),
                          Secret::copy_of(content(key_text.get()))};

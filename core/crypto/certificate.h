@@ -25,8 +25,10 @@ struct CertificatePair {
   Secret key;               // PEM, PKCS #8
 };
 
-// Valid from a day before `now` (clocks differ) for ten years.  Errors: Internal.
-Expected<CertificatePair> make_certificate(const KeyPair& node, WallTime now);
+// Valid from a day before `now` (clocks differ) for ten years. name: what it is made out to.  Errors:
+// Internal.
+Expected<CertificatePair> make_certificate(const KeyPair& key, WallTime now,
+                                           const char* name = certificate_name);
 
 // Why a certificate is not taken.
 enum class CertificateFault : std::uint8_t { Missing, Malformed, NotEd25519, NotYetValid, Expired };

@@ -1,0 +1,65 @@
+// When a node looks at a rendezvous and announces itself there: it looks while it is alone, after it has
+// given the better ways some time, and less and less often; it announces itself while it is reached from
+// outside.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/base/clock.h"
+#include "core/base/executor.h"
+#include "core/base/log.h"
+#include "core/base/rng.h"
+#include "core/rendezvous/rendezvous.h"
+
+namespace neuroshard::rendezvous {
+
+struct SeekerOptions {
+  Duration patience{0};  // alone for so long before the first look
+  Duration first_pause = std::chrono::seconds(15);
+  Duration longest_pause = std::chrono::minutes(15);
+  Duration announce_every = std::chrono::minutes(15);
+  Duration look_around = std::chrono::seconds(1);  // how often the node's state is looked at
+};
+
+struct SeekerQuestions {                                 // to the node; called on the executor
+  std::function<bool()> alone;                           // knows nobody who answers
+  std::function<std::optional<std::uint16_t>()> port;    // where it is reached from outside
+  std::function<void(const platform::Endpoint&)> found;  // somebody to begin with
+};
+
+// Threads: the executor's.
+class Seeker {
+ public:
+  // All outlive the seeker.
+  Seeker(Rendezvous& place, Executor& executor, const Clock& clock, Logger& logger, SeekerQuestions questions,
+         SeekerOptions options, std::uint64_t seed);
+  ~Seeker();
+  // What it does, for people: "looks in the local network", "somebody else was found first".
+  const std::string& state() const { return state_; }
+  std::size_t looks() const { return looks_; }
+
+ private:
+  void step();
+  void look();
+  void keep_announced(MonotonicTime now);
+
+  Rendezvous& place_;
+  Executor& executor_;
+  const Clock& clock_;
+  Logger& logger_;
+  const SeekerQuestions questions_;
+  const SeekerOptions options_;
+  Rng rng_;
+  std::string state_ = "not needed so far";
+  std::size_t looks_ = 0;
+  std::optional<MonotonicTime> alone_since_, next_look_, next_announcement_;
+  std::optional<std::uint16_t> announced_;
+  Duration pause_{0};
+  std::unique_ptr<TimerHandle> timer_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace neuroshard::rendezvous
