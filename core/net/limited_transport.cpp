@@ -1,0 +1,220 @@
+#include "core/net/limited_transport.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace neuroshard::net {
+
+// Tasks that wait, each with what happens instead when its owner goes first.
+class LimitedTransport::Waiting : public std::enable_shared_from_this<Waiting> {
+ public:
+  Waiting(Executor& waiting_executor, TrafficMeter& traffic_meter)
+      : executor(waiting_executor), meter(traffic_meter) {}
+
+  using Ticket = std::uint64_t;
+  // Runs `task` after the wait; at once, without a ticket, when there is none.
+  Ticket after(Duration wait, Executor::Task task) {
+    if (wait <= Duration(0)) {
+      task();
+      return 0;
+    }
+    const Ticket ticket = ++last_;
+    timers_[ticket] = executor.post_after(wait, [self = weak_from_this(), ticket, task = std::move(task)] {
+      const auto held = self.lock();
+      if (!held) return;
+      // The timer must not be destroyed from within itself before the task is done.
+      const auto timer = std::move(held->timers_[ticket]);
+      held->timers_.erase(ticket);
+      task();
+    });
+    return ticket;
+  }
+  void drop(Ticket ticket) { timers_.erase(ticket); }
+  void later(Executor::Task task) { static_cast<void>(executor.post(std::move(task))); }
+  void clear() { timers_.clear(); }
+
+  Executor& executor;
+  TrafficMeter& meter;
+
+ private:
+  Ticket last_ = 0;
+  std::map<Ticket, std::unique_ptr<TimerHandle>> timers_;
+};
+
+namespace {
+
+using Waiting = LimitedTransport::Waiting;
+
+Error cancelled() {
+  return make_error(ErrorCode::Cancelled, "the connection was given up");
+}
+
+class LimitedStream final : public PeerStream {
+ public:
+  LimitedStream(std::shared_ptr<PeerStream> inner, std::shared_ptr<Waiting> waiting)
+      : inner_(std::move(inner)), waiting_(std::move(waiting)) {}
+  ~LimitedStream() override {
+    waiting_->drop(write_);
+    waiting_->drop(read_);
+    if (written_) waiting_->later([done = std::move(written_)] { done(cancelled()); });
+    if (reading_) waiting_->later([done = std::move(reading_)] { done(cancelled()); });
+  }
+
+  void write(Bytes message, Written done) override {
+    const auto wait = waiting_->meter.sent(message.size());
+    if (!wait.ok()) return waiting_->later([done = std::move(done), error = wait.error()] { done(error); });
+    if (*wait <= Duration(0)) return inner_->write(std::move(message), std::move(done));
+    written_ = std::move(done);
+    // The stream takes the timer with it when it goes.
+    write_ = waiting_->after(*wait, [this, message = std::move(message)]() mutable {
+      write_ = 0;
+      inner_->write(std::move(message), std::exchange(written_, nullptr));
+    });
+  }
+  void finish() override { inner_->finish(); }
+
+  void read(Read done) override {
+    // The wait of what came last is over before more is asked for.
+    if (debt_ <= Duration(0)) return inner_read(std::move(done));
+    reading_ = std::move(done);
+    read_ = waiting_->after(std::exchange(debt_, Duration(0)), [this] {
+      read_ = 0;
+      inner_read(std::exchange(reading_, nullptr));
+    });
+  }
+
+  void break_off(Error reason) override {
+    waiting_->drop(std::exchange(write_, 0));
+    waiting_->drop(std::exchange(read_, 0));
+    if (written_) waiting_->later([done = std::exchange(written_, nullptr)] { done(cancelled()); });
+    if (reading_) waiting_->later([done = std::exchange(reading_, nullptr)] { done(cancelled()); });
+    inner_->break_off(std::move(reason));
+  }
+
+ private:
+  void inner_read(Read done) {
+    inner_->read([alive = std::weak_ptr<bool>(alive_), this,
+                  done = std::move(done)](Expected<std::optional<Bytes>> result) {
+      if (!alive.expired() && result.ok() && result->has_value())
+        debt_ = waiting_->meter.received((*result)->size());
+      done(std::move(result));
+    });
+  }
+
+  std::shared_ptr<PeerStream> inner_;
+  std::shared_ptr<Waiting> waiting_;
+  Written written_;
+  Read reading_;
+  Waiting::Ticket write_ = 0, read_ = 0;
+  Duration debt_{0};
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+class LimitedChannel final : public PeerChannel {
+ public:
+  LimitedChannel(std::shared_ptr<PeerChannel> inner, std::shared_ptr<Waiting> waiting)
+      : inner_(std::move(inner)), waiting_(std::move(waiting)) {}
+  ~LimitedChannel() override {
+    for (auto& [number, call] : calls_) {
+      waiting_->drop(call.ticket);
+      waiting_->later([done = std::move(call.done)] { done(cancelled()); });
+    }
+  }
+  const NodeId& id() const override { return inner_->id(); }
+  const Hello& hello() const override { return inner_->hello(); }
+  platform::Endpoint endpoint() const override { return inner_->endpoint(); }
+
+  void call(Method method, Bytes request, Duration deadline, CallDone done) override {
+    const auto wait = waiting_->meter.sent(request.size());
+    if (!wait.ok()) return waiting_->later([done = std::move(done), error = wait.error()] { done(error); });
+    CallDone counted = [waiting = waiting_, done = std::move(done)](Expected<Bytes> answer) {
+      // What came can't be sent back; it delays what is asked for next.
+      if (answer.ok()) static_cast<void>(waiting->meter.received(answer->size()));
+      done(std::move(answer));
+    };
+    const Duration turn = std::max(*wait, waiting_->meter.behind());
+    if (turn <= Duration(0)) return inner_->call(method, std::move(request), deadline, std::move(counted));
+    const std::uint64_t number = ++last_;
+    calls_[number].done = std::move(counted);
+    calls_[number].ticket =
+        waiting_->after(turn, [this, number, method, deadline, request = std::move(request)]() mutable {
+          CallDone waited = std::move(calls_[number].done);
+          calls_.erase(number);
+          inner_->call(method, std::move(request), deadline, std::move(waited));
+        });
+  }
+  std::shared_ptr<PeerStream> open(Method method, Duration patience) override {
+    return std::make_shared<LimitedStream>(inner_->open(method, patience), waiting_);
+  }
+
+ private:
+  struct Call {
+    CallDone done;
+    Waiting::Ticket ticket = 0;
+  };
+  std::shared_ptr<PeerChannel> inner_;
+  std::shared_ptr<Waiting> waiting_;
+  std::uint64_t last_ = 0;
+  std::map<std::uint64_t, Call> calls_;
+};
+
+}  // namespace
+
+class LimitedTransport::Service final : public PeerService {
+ public:
+  explicit Service(std::shared_ptr<Waiting> waiting) : waiting_(std::move(waiting)) {}
+
+  void on_call(const Caller& from, Method method, Bytes request, Respond respond) override {
+    static_cast<void>(waiting_->meter.received(request.size()));
+    const auto open = waiting_->meter.check();
+    if (!open.ok()) return respond(open.error());
+    if (service == nullptr) return;
+    service->on_call(from, method, std::move(request),
+                     [waiting = waiting_, respond = std::move(respond)](Expected<Bytes> answer) {
+                       const auto wait = waiting->meter.sent(answer.ok() ? answer->size() : 0);
+                       if (!wait.ok()) return respond(wait.error());
+                       waiting->after(*wait, [respond, answer = std::move(answer)]() mutable {
+                         respond(std::move(answer));
+                       });
+                     });
+  }
+  void on_stream(const Caller& from, Method method, std::shared_ptr<PeerStream> stream) override {
+    const auto open = waiting_->meter.check();
+    if (!open.ok()) return stream->break_off(open.error());
+    if (service == nullptr) return;
+    service->on_stream(from, method, std::make_shared<LimitedStream>(std::move(stream), waiting_));
+  }
+
+  PeerService* service = nullptr;
+
+ private:
+  std::shared_ptr<Waiting> waiting_;
+};
+
+LimitedTransport::LimitedTransport(PeerTransport& inner, Executor& executor, TrafficMeter& meter)
+    : inner_(inner),
+      waiting_(std::make_shared<Waiting>(executor, meter)),
+      service_(std::make_unique<Service>(waiting_)) {}
+
+LimitedTransport::~LimitedTransport() {
+  waiting_->clear();
+}
+
+void LimitedTransport::connect(const Dial& to, Duration deadline, Connected done) {
+  if (const auto open = waiting_->meter.check(); !open.ok())
+    return waiting_->later([done = std::move(done), error = open.error()] { done(error); });
+  inner_.connect(
+      to, deadline,
+      [waiting = waiting_, done = std::move(done)](Expected<std::shared_ptr<PeerChannel>> channel) {
+        if (!channel.ok()) return done(channel.error());
+        done(std::shared_ptr<PeerChannel>(std::make_shared<LimitedChannel>(std::move(*channel), waiting)));
+      });
+}
+
+PeerService& LimitedTransport::serving(PeerService* service) {
+  service_->service = service;
+  return *service_;
+}
+
+}  // namespace neuroshard::net
