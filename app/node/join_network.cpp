@@ -64,7 +64,7 @@ Expected<std::unique_ptr<NetworkPart>> NetworkPart::join(const JoinFlags& flags,
                                                          Logger& logger, CommandContext& context) {
   const engine::DirectoryPart& known = directory.profile().directory;
   if (flags.sources.empty() && known.trackers.empty() && known.bootstrap.empty() && !flags.port &&
-      read_invited_peers(context.files, directory.path(), logger).empty())
+      flags.mainline_nodes.empty() && read_invited_peers(context.files, directory.path(), logger).empty())
     return std::unique_ptr<NetworkPart>();
   if (directory.profile().consensus.name == "solo") {
     return make_error(ErrorCode::InvalidArgument,
@@ -78,8 +78,43 @@ Expected<std::unique_ptr<NetworkPart>> NetworkPart::join(const JoinFlags& flags,
   options.relay = on(engine::Setting::RelayForOthers);
   NS_ASSIGN_OR_RETURN(options.swarm, member_options(flags, directory, logger, context));
   std::unique_ptr<NetworkPart> part(new NetworkPart(directory.path(), logger, context));
+  NS_RETURN_IF_ERROR(part->keep_limits(directory, options));
+  const bool one_lan = options.swarm.one_lan;
   NS_RETURN_IF_ERROR(part->listen(flags, directory, std::move(options)));
+  part->meet(flags, directory, one_lan);
   return part;
+}
+
+Expected<void> NetworkPart::keep_limits(const engine::DataDirectory& directory, PeerHostOptions& options) {
+  const engine::Settings& settings = directory.settings();
+  options.traffic = {settings.number(engine::Setting::UploadLimit),
+                     settings.number(engine::Setting::DownloadLimit)};
+  // Counted without a limit, too: who sets one in the middle of a month has used what was used.
+  NS_ASSIGN_OR_RETURN(traffic_cap_, net::TrafficCap::open(context_.files, data_directory_ + "/traffic.month",
+                                                          settings.number(engine::Setting::MonthlyData),
+                                                          context_.clock.wall_now()));
+  options.traffic_cap = &*traffic_cap_;
+  return {};
+}
+
+// In a network of one's own the neighbours, in one of the internet the public meeting place: there a private
+// address is of no use to others, and nobody lists a private network in public.
+void NetworkPart::meet(const JoinFlags& flags, const engine::DataDirectory& directory, bool one_lan) {
+  const auto on = [&](engine::Setting setting) { return directory.settings().word(setting) == "on"; };
+  MeetingOptions options;
+  options.network_id = directory.network_id();
+  options.port = host_->endpoint().port;
+  // Who listens on the loopback interface only can't be dialled by a neighbour.
+  const platform::IpAddress& ip = host_->endpoint().ip;
+  const bool loopback = ip == platform::IpAddress{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}} ||
+                        (ip.is_v4() && ip.bytes[12] == 127);
+  options.local = one_lan && !loopback && on(engine::Setting::LocalDiscovery);
+  options.mainline = on(engine::Setting::MainlineRendezvous) &&
+                     directory.profile().consensus.name != "devnet" &&
+                     (!one_lan || !flags.mainline_nodes.empty());
+  options.mainline_nodes = flags.mainline_nodes;
+  if (options.local || options.mainline)
+    places_ = std::make_unique<MeetingPlaces>(*host_, logger_, context_.entropy, options);
 }
 
 Expected<void> NetworkPart::listen(const JoinFlags& flags, const engine::DataDirectory& directory,

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/node/meeting_places.h"
 #include "app/node/peer_host.h"
 #include "core/engine/data_directory.h"
 
@@ -17,6 +18,7 @@ struct JoinFlags {
   std::string address = "0.0.0.0";
   std::optional<std::uint16_t> port;
   bool lan = false;
+  std::vector<std::string> mainline_nodes;  // of the BitTorrent DHT, in place of the well-known ones
 };
 
 class NetworkPart {
@@ -37,6 +39,8 @@ class NetworkPart {
  private:
   NetworkPart(std::string data_directory, Logger& logger, CommandContext& context)
       : data_directory_(std::move(data_directory)), logger_(logger), context_(context) {}
+  Expected<void> keep_limits(const engine::DataDirectory& directory, PeerHostOptions& options);
+  void meet(const JoinFlags& flags, const engine::DataDirectory& directory, bool one_lan);
   Expected<void> listen(const JoinFlags& flags, const engine::DataDirectory& directory,
                         PeerHostOptions options);
 
@@ -45,7 +49,9 @@ class NetworkPart {
   CommandContext& context_;
   MonotonicTime looked_{}, written_{};
   std::vector<net::NodeId> kept_;
+  std::optional<net::TrafficCap> traffic_cap_;
   std::unique_ptr<PeerHost> host_;
+  std::unique_ptr<MeetingPlaces> places_;
 };
 
 }  // namespace neuroshard::app

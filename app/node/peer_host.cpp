@@ -33,7 +33,11 @@ PeerHost::~PeerHost() {
   // Their threads speak with the executor, so it must go on meanwhile; the router is told first, it is slow.
   router_.reset();
   tunnels_.reset();
-  run([this] { transport_.reset(); });
+  run([this] {
+    transport_.reset();
+    limited_.reset();
+    meter_.reset();
+  });
   relay_.reset();  // nothing brings it connections any more
 }
 
@@ -81,14 +85,16 @@ Expected<void> PeerHost::open(const PeerHostOptions& options, std::uint64_t seed
                       module.make_transport({key_, *executor_, clock_, bans_, refusals_}, transport));
   endpoint_ = transport_->endpoint();
   if (!options.member) return {};
+  meter_ = std::make_unique<net::TrafficMeter>(clock_, logger_, options.traffic, options.traffic_cap);
+  limited_ = std::make_unique<net::LimitedTransport>(*transport_, *executor_, *meter_);
   NS_RETURN_IF_ERROR(open_ways(options));
   swarm::MemberOptions member = options.swarm;
   member.port = endpoint_.port;
   member_ = std::make_unique<swarm::Member>(
-      swarm::MemberServices{key_, *transport_, *executor_, clock_, logger_, names_.get(), router_.get(),
+      swarm::MemberServices{key_, *limited_, *executor_, clock_, logger_, names_.get(), router_.get(),
                             tunnels_.get(), relay_.get()},
       std::move(member), seed);
-  transport_->serve(member_.get());
+  transport_->serve(&limited_->serving(member_.get()));
   member_->start();
   return {};
 }

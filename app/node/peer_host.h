@@ -14,6 +14,7 @@
 #include "core/nat/router_port.h"
 #include "core/nat/tunnels.h"
 #include "core/net/ban_list.h"
+#include "core/net/limited_transport.h"
 #include "core/net/refusals.h"
 #include "core/rpc/grpc_transport.h"
 #include "core/swarm/member.h"
@@ -25,6 +26,8 @@ struct PeerHostOptions {
   bool member = true;                        // takes part; else it only has connections
   bool open_port = true;                     // a member asks the router to, unless it is on one LAN
   bool relay = true;                         // a member relays for others, once it is reached
+  net::TrafficLimits traffic;                // of a member
+  net::TrafficCap* traffic_cap = nullptr;    // of a member; outlives the host
   swarm::MemberOptions swarm;                // the port comes from `listen`
 };
 
@@ -66,6 +69,8 @@ class PeerHost {
   platform::Endpoint endpoint_;
   std::unique_ptr<nat::RelayRole> relay_;
   std::unique_ptr<rpc::GrpcTransport> transport_;
+  std::unique_ptr<net::TrafficMeter> meter_;
+  std::unique_ptr<net::LimitedTransport> limited_;
   std::unique_ptr<nat::Tunnels> tunnels_;
   std::unique_ptr<nat::RouterPort> router_;
   std::unique_ptr<swarm::Member> member_;

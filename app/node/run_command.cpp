@@ -184,6 +184,10 @@ void add_run_command(CLI::App& root, CommandContext& context) {
   command
       .add_option("--p2p-address", flags->join.address, "listen for peers at this address (default 0.0.0.0)")
       ->type_name("IP");
+  command
+      .add_option("--mainline-node", flags->join.mainline_nodes,
+                  "a node of the BitTorrent DHT, in place of the well-known ones; may be repeated")
+      ->type_name("HOST:PORT");
   command.add_flag("--lan", flags->join.lan,
                    "a network of one's own: private addresses, many nodes of one address");
   add_setting_flags(command, flags->settings);

@@ -95,6 +95,21 @@ constexpr std::array<SettingInfo, setting_count> table{{
      "carry connections of nodes that nobody can dial, within limits, while this node is reached from "
      "outside",
      "Relay for others", "Network", "", true},
+    {S::LocalDiscovery, "local_discovery", T::Choice, K::Setting, 0, 0, "on", "on|off",
+     "find nodes of the same network in the local network, and be found there (multicast DNS), where the "
+     "network is one of your own",
+     "Find neighbours", "Network", "", true},
+    {S::MainlineRendezvous, "mainline_rendezvous", T::Choice, K::Setting, 0, 0, "on", "on|off",
+     "when nobody else is found, look for nodes in the public BitTorrent DHT, and be listed there by address",
+     "Public meeting place", "Network", "", true},
+    {S::UploadLimit, "upload_limit", T::Bytes, K::Limit, 0, max_bytes, "0", "",
+     "bytes a second to peers, at least 64KiB to be of use; 0 = no limit", "Upload a second", "Limits", "B",
+     true},
+    {S::DownloadLimit, "download_limit", T::Bytes, K::Limit, 0, max_bytes, "0", "",
+     "bytes a second from peers, at least 64KiB to be of use; 0 = no limit", "Download a second", "Limits",
+     "B", true},
+    {S::MonthlyData, "monthly_data", T::Bytes, K::Limit, 0, max_bytes, "0", "",
+     "bytes to and from peers in a calendar month; 0 = no limit", "Data a month", "Limits", "B", true},
 }};
 
 constexpr bool table_in_order() {

@@ -49,6 +49,11 @@ enum class Setting : std::uint8_t {
   TemperatureLimit,
   OpenPort,
   RelayForOthers,
+  LocalDiscovery,
+  MainlineRendezvous,
+  UploadLimit,
+  DownloadLimit,
+  MonthlyData,
   Count,
 };
 inline constexpr std::size_t setting_count = static_cast<std::size_t>(Setting::Count);

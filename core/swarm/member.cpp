@@ -161,6 +161,8 @@ void Member::dial(Source& source) {
       [this, alive = alive_, &source](Expected<std::shared_ptr<net::PeerChannel>> channel) {
         if (!*alive) return;
         if (!channel.ok()) return failed(source, channel.error());
+        if (source.found && (*channel)->id() == id_)
+          return failed(source, make_error(ErrorCode::Denied, "this node itself"));
         source.channel = std::move(*channel);
         source.tracker = source.channel->hello().offers(net::Feature::Tracker);
         services_.logger.info(
@@ -173,6 +175,7 @@ void Member::failed(Source& source, const Error& error) {
   source.channel.reset();
   source.busy = false;
   const std::string where = source.where();
+  if (source.found && give_up(source, error)) return;
   if (source.cached) next_cached(source);
   source.pause = std::clamp(source.pause * 2, options_.first_pause, options_.longest_pause);
   const Duration wait =

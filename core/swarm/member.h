@@ -99,6 +99,12 @@ class Member final : public net::PeerService {
   void test_reach();
   const net::NodeBook& book() const { return book_; }
   dht::DhtNode& table() { return *dht_; }
+  // Somebody to begin with who was found elsewhere (core/rendezvous): tried twice, eight at a time.
+  void suggest(const platform::Endpoint& endpoint);
+  // Nobody is connected and the hash table is empty.
+  bool alone() const;
+  // Where it is reached from outside.
+  std::optional<platform::Endpoint> advertised() const { return reach_.advertised(); }
   // To be remembered for the next run; those of an earlier one among them.
   std::vector<CachedPeer> good_peers() const { return good_.list(); }
   TrackerStatistics statistics() const { return tracker_.statistics(services_.clock.wall_now()); }
@@ -113,6 +119,7 @@ class Member final : public net::PeerService {
 
   void add_cached();
   void next_cached(Source& source);
+  bool give_up(Source& source, const Error& error);
   void remember_good();
   void try_source(Source& source);
   void dial(Source& source);

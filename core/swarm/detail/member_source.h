@@ -9,6 +9,8 @@ struct Member::Source {
   FirstPeer peer;
   net::Dial dial;  // of this try
   bool cached = false;
+  bool found = false;     // suggested by a rendezvous: given up after two tries
+  bool given_up = false;  // its place is free
   std::size_t tries = 0;
   std::shared_ptr<net::PeerChannel> channel;
   std::string state = "not tried yet";

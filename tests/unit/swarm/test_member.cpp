@@ -145,6 +145,8 @@ class TestMember : public QObject {
   void names_are_looked_up_until_they_are_known();
   void records_name_the_wallet();
   void a_foreign_delegation_is_refused();
+  void who_is_found_elsewhere_is_somebody_to_begin_with();
+  void dead_places_that_are_found_cost_little();
 };
 
 void TestMember::nodes_find_each_other_by_a_tracker() {
@@ -407,6 +409,45 @@ void TestMember::a_foreign_delegation_is_refused() {
   QCOMPARE(tracker.member->statistics().nodes, std::size_t(1));
   QVERIFY(honest.member->book().find(thief.id, village.world.clock().wall_now()) == nullptr);
   QVERIFY(!thief.member->view().sources[0].connected);
+}
+
+void TestMember::who_is_found_elsewhere_is_somebody_to_begin_with() {
+  Village village;
+  Host& a = village.add({});
+  Host& b = village.add({});
+  village.world.run_for(minute);
+  QVERIFY(a.member->alone() && b.member->alone());
+  // As a rendezvous names them: addresses without ids, the own one among them.
+  a.member->suggest(a.endpoint);
+  a.member->suggest(b.endpoint);
+  a.member->suggest(b.endpoint);
+  QVERIFY(village.run_until([&] { return a.member->book().size() == 1 && b.member->book().size() == 1; },
+                            minute));
+  QVERIFY(!a.member->alone());
+  village.world.run_for(minute);
+  int connected = 0;
+  for (const SourceView& source : a.member->view().sources) connected += source.connected ? 1 : 0;
+  QCOMPARE(connected, 1);
+}
+
+void TestMember::dead_places_that_are_found_cost_little() {
+  Village village;
+  Host& a = village.add({});
+  const auto dead = [](std::uint8_t number) {
+    return platform::Endpoint{platform::IpAddress::v4(99, 0, 0, number), 9000};
+  };
+  for (std::uint8_t i = 1; i <= 200; ++i) a.member->suggest(dead(i));
+  QCOMPARE(a.member->view().sources.size(), std::size_t{8});
+  village.world.run_for(10 * minute);
+  for (const SourceView& source : a.member->view().sources)
+    QVERIFY2(source.state.find("not tried again") != std::string::npos, source.state.c_str());
+  // Their places are free for others.
+  Host& b = village.add({});
+  village.world.run_for(minute);
+  a.member->suggest(dead(77));
+  a.member->suggest(b.endpoint);
+  QVERIFY(village.run_until([&] { return a.member->book().size() == 1; }, minute));
+  QCOMPARE(a.member->view().sources.size(), std::size_t{8});
 }
 
 QTEST_GUILESS_MAIN(TestMember)

@@ -1,0 +1,91 @@
+#include "app/node/meeting_places.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/rendezvous/local_discovery.h"
+#include "core/rendezvous/mainline_module.h"
+
+namespace neuroshard::app {
+namespace {
+
+std::uint64_t seed_of(crypto::Entropy& entropy) {
+  std::array<std::uint8_t, 8> bytes{};
+  entropy.fill({bytes.data(), bytes.size()});
+  return load_le<std::uint64_t>(bytes.data());
+}
+
+bool all_private(const std::vector<std::string>& nodes) {
+  return !nodes.empty() && std::all_of(nodes.begin(), nodes.end(), [](const std::string& node) {
+    const auto endpoint = platform::parse_endpoint(node);
+    return endpoint.ok() && !platform::globally_routable(endpoint->ip);
+  });
+}
+
+}  // namespace
+
+MeetingPlaces::MeetingPlaces(PeerHost& host, Logger& logger, crypto::Entropy& entropy,
+                             const MeetingOptions& options)
+    : host_(host), logger_(logger), rng_(seed_of(entropy)) {
+  host_.run([&] { open(options); });
+}
+
+MeetingPlaces::~MeetingPlaces() {
+  host_.run([this] {
+    for (Place& place : places_) place.seeker.reset();
+    places_.clear();
+  });
+}
+
+void MeetingPlaces::open(const MeetingOptions& options) {
+  swarm::Member& member = host_.member();
+  rendezvous::SeekerQuestions questions;
+  questions.alone = [&member] { return member.alone(); };
+  questions.found = [&member](const platform::Endpoint& endpoint) { member.suggest(endpoint); };
+  if (options.local) {
+    rendezvous::LocalDiscoveryOptions local;
+    local.network_id = options.network_id;
+    local.node_id = host_.id();
+    questions.port = [port = options.port] { return std::optional(port); };
+    add(rendezvous::make_local_discovery(host_.executor(), host_.clock(), local), questions, {});
+  }
+  if (!options.mainline) return;
+  rendezvous::MainlineOptions mainline;
+  mainline.network_id = options.network_id;
+  mainline.listen = {host_.endpoint().ip, 0};
+  mainline.bootstrap = options.mainline_nodes;
+  mainline.one_lan = all_private(options.mainline_nodes);
+  // Who is alone has nobody who could verify that it is reached: then it is worth a try.
+  questions.port = [&member, port = options.port]() -> std::optional<std::uint16_t> {
+    if (const auto advertised = member.advertised()) return advertised->port;
+    return member.alone() ? std::optional(port) : std::nullopt;
+  };
+  rendezvous::SeekerOptions seeker;
+  seeker.patience = options.mainline_patience;
+  const auto module = rendezvous::load_mainline();
+  add(module.ok() ? module->make(host_.executor(), mainline)
+                  : Expected<std::unique_ptr<rendezvous::Rendezvous>>(module.error()),
+      questions, seeker);
+}
+
+void MeetingPlaces::add(Expected<std::unique_ptr<rendezvous::Rendezvous>> rendezvous,
+                        rendezvous::SeekerQuestions questions, rendezvous::SeekerOptions options) {
+  if (!rendezvous.ok())
+    return logger_.warning("swarm", "a place to find others is not used: " + rendezvous.error().describe());
+  Place place;
+  place.rendezvous = std::move(*rendezvous);
+  place.seeker = std::make_unique<rendezvous::Seeker>(*place.rendezvous, host_.executor(), host_.clock(),
+                                                      logger_, std::move(questions), options, rng_.next());
+  places_.push_back(std::move(place));
+}
+
+std::vector<std::string> MeetingPlaces::states() {
+  std::vector<std::string> states;
+  host_.run([&] {
+    for (const Place& place : places_)
+      states.push_back(std::string(place.rendezvous->name()) + ": " + place.seeker->state());
+  });
+  return states;
+}
+
+}  // namespace neuroshard::app

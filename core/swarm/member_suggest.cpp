@@ -1,0 +1,55 @@
+// Members: what a rendezvous finds.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/swarm/detail/member_source.h"
+
+namespace neuroshard::swarm {
+namespace {
+
+constexpr std::size_t most_found = 8;
+constexpr std::size_t tries_of_found = 2;
+
+}  // namespace
+
+bool Member::alone() const {
+  return dht_->table().size() == 0 && pool_.connections() == 0 &&
+         std::none_of(sources_.begin(), sources_.end(),
+                      [](const auto& source) { return source->channel != nullptr; });
+}
+
+void Member::suggest(const platform::Endpoint& endpoint) {
+  if (reach_.advertised() == endpoint) return;
+  std::size_t found = 0;
+  Source* place = nullptr;
+  for (const auto& source : sources_) {
+    if (source->found && source->given_up) {
+      place = source.get();
+    } else {
+      found += source->found ? 1 : 0;
+      if (source->dial.endpoint == endpoint) return;
+    }
+  }
+  if (place == nullptr) {
+    if (found >= most_found) return;
+    sources_.push_back(std::make_unique<Source>());
+    place = sources_.back().get();
+  }
+  *place = Source();
+  place->found = true;
+  place->peer.endpoint = endpoint;
+  place->dial = {endpoint, std::nullopt};
+  try_source(*place);
+}
+
+bool Member::give_up(Source& source, const Error& error) {
+  const bool itself = error.code == ErrorCode::Denied;  // or somebody who will never be one of us
+  if (!itself && ++source.tries < tries_of_found) return false;
+  source.given_up = true;
+  source.state = fmt::format("{}; not tried again", error.describe());
+  services_.logger.info("swarm", fmt::format("{}: {}", source.where(), source.state));
+  return true;
+}
+
+}  // namespace neuroshard::swarm
