@@ -343,7 +343,7 @@ void TestSettingsPage::every_field_has_a_name() {
 void TestSettingsPage::a_link_leads_to_the_field() {
   auto& page = fixture_->show<SettingsPage>();
   page.open_detail(QStringLiteral("precision"));  // before the settings are there
-  QTRY_VERIFY(page.findChild<SettingRow*>() != nullptr);
+  QTRY_VERIFY(page.findChild<SettingRow*>(QStringLiteral("setting_precision")) != nullptr);
   page.activateWindow();
   QTRY_VERIFY(field<QComboBox>("precision")->hasFocus());
 }
