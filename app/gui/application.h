@@ -5,6 +5,7 @@
 // Threads: ui.
 #pragma once
 
+#include <QJsonObject>
 #include <QObject>
 #include <QPointer>
 #include <QTimer>
@@ -104,6 +105,8 @@ class Application final : public QObject {
   void save_window();
   void apply_autostart();
   void show_error(const QString& what, const QString& why);
+  void look_at_invitation(const QString& text);
+  void ask_to_join(const QString& text, const QJsonObject& profile);
   void attach_elsewhere();
   void attach_file(const QString& file);
 

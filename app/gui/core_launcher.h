@@ -13,8 +13,9 @@ namespace neuroshard::gui {
 
 struct LaunchRequest {
   QString data_directory;
-  QString text_folder;  // read at the start; empty = what the directory has
-  bool safe = false;    // --safe: no training
+  QString text_folder;      // read at the start; empty = what the directory has
+  bool safe = false;        // --safe: no training
+  QString invitation = {};  // --join, which the user has agreed to follow; empty = none
 };
 
 struct CoreExit {

@@ -50,6 +50,23 @@ void CoreSupervisor::open(const LaunchRequest& request) {
   link_.open(request.data_directory);
 }
 
+void CoreSupervisor::move_to(const LaunchRequest& request) {
+  const bool ours = status_.ours && status_.process.pid != 0 &&
+                    (status_.phase == CorePhase::Running || status_.phase == CorePhase::WrongVersion);
+  if (quitting_) return;
+  if (!ours && !launcher_.pid() && status_.phase != CorePhase::Stopping) return open(request);
+  next_ = request;
+  restart_ = false;
+  ++gate_question_;
+  if (status_.phase == CorePhase::Stopping) return;
+  give_up_ = clock_.monotonic_now() + limits_.stop_limit;
+  const bool told = ours && node_ && node_->request_shutdown().ok();
+  set_phase(CorePhase::Stopping);
+  if (told) return;
+  if (launcher_.pid()) return launcher_.terminate();
+  link_.ask_to_end(status_.process);
+}
+
 void CoreSupervisor::open_remote(const QString& control_file) {
   close();
   status_.remote = true;
@@ -63,6 +80,7 @@ void CoreSupervisor::close() {
   link_.close();
   status_ = {};
   restart_ = false;
+  next_.reset();
   lost_ = false;
   set_phase(CorePhase::Closed);
 }
@@ -285,7 +303,9 @@ void CoreSupervisor::finish_stop(bool clean) {
     close();
     return Q_EMIT stopped(clean);
   }
-  if (!restart_) return set_phase(CorePhase::Stopped);
+  if (clean && next_) return open(LaunchRequest(*next_));
+  if (!restart_ && !next_) return set_phase(CorePhase::Stopped);
+  next_.reset();
   restart_ = false;
   if (clean) return launch(restart_safe_);
   status_.error = make_error(ErrorCode::Timeout, "the core does not stop; it is still writing, or it hangs");

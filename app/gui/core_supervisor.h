@@ -68,6 +68,8 @@ class CoreSupervisor final : public QObject {
   void set_gate(Gate gate) { gate_ = std::move(gate); }
 
   void open(const LaunchRequest& request);
+  // The same after a clean stop of the core that we started: two would share the machine.
+  void move_to(const LaunchRequest& request);
   void open_remote(const QString& control_file);
   void close();  // lets go of the core, which runs on
 
@@ -118,6 +120,7 @@ class CoreSupervisor final : public QObject {
   MonotonicTime next_start_{}, give_up_{}, running_since_{}, launched_{};
   bool lost_ = false;  // looking for the core that answered until now
   bool quitting_ = false;
+  std::optional<LaunchRequest> next_;            // opened after a stop
   bool restart_ = false, restart_safe_ = false;  // what follows a stop
 };
 

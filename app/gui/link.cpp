@@ -30,6 +30,14 @@ Link parse_attach(const QUrlQuery& query) {
   return AttachLink{file};
 }
 
+Link parse_join(const QUrlQuery& query) {
+  static const QRegularExpression base64url("^[A-Za-z0-9_-]+$");
+  const QString to = query.queryItemValue("to", QUrl::FullyDecoded);
+  if (!base64url.match(to).hasMatch())
+    return UnknownLink{tr("The invitation is not complete: copy the whole link again.")};
+  return JoinLink{"neuroshard:join?to=" + to};
+}
+
 Link parse_invite(const QUrlQuery& query) {
   static const QRegularExpression peer_pattern(
       R"(^(\[[0-9A-Fa-f:]{2,45}\]|[A-Za-z0-9.-]{1,253}):([0-9]{1,5})$)");
@@ -52,10 +60,12 @@ Link parse_link(const QString& text) {
   verb.remove('/');
   const QUrlQuery query(url);
   if (verb == "attach") return parse_attach(query);
+  if (verb == "join") return parse_join(query);
   if (verb == "invite") return parse_invite(query);
   return UnknownLink{
-      tr("This version knows links that begin with neuroshard:attach or neuroshard:invite. A newer version "
-         "may know this one.")};
+      tr("This version knows links that begin with neuroshard:join or neuroshard:attach. A newer version may "
+         "know "
+         "this one.")};
 }
 
 }  // namespace neuroshard::gui

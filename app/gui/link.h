@@ -1,6 +1,7 @@
 // neuroshard: links, from a browser or another program. What they ask for is always shown and confirmed
 // before anything happens.
 //   neuroshard:attach?file=/path/to/control.json    connect to the core that the file names
+//   neuroshard:join?to=…                            an invitation to a network; the core reads it
 //   neuroshard:invite?peer=host:port                a computer of the network to begin with
 #pragma once
 
@@ -12,13 +13,16 @@ namespace neuroshard::gui {
 struct AttachLink {
   QString file;  // an absolute path on this machine
 };
+struct JoinLink {
+  QString link;  // all of it
+};
 struct InviteLink {
   QString peer;  // host:port
 };
 struct UnknownLink {
   QString why;  // for people
 };
-using Link = std::variant<AttachLink, InviteLink, UnknownLink>;
+using Link = std::variant<AttachLink, JoinLink, InviteLink, UnknownLink>;
 
 // Any text is safe.
 Link parse_link(const QString& text);

@@ -46,6 +46,7 @@ Expected<void> ProcessLauncher::launch(const LaunchRequest& request) {
   QStringList arguments{"run", "--data-dir", request.data_directory};
   if (request.safe) arguments << "--safe";
   if (!request.text_folder.isEmpty() && !request.safe) arguments << "--text" << request.text_folder;
+  if (!request.invitation.isEmpty()) arguments << "--join" << request.invitation << "--yes";
   process_ = new QProcess;  // NOLINT: deleted when it has finished; see the header
   process_->setProgram(program_);
   process_->setArguments(arguments);

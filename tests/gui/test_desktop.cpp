@@ -84,6 +84,8 @@ void TestDesktop::links() {
   const Link attach = parse_link("neuroshard:attach?file=/media/stick/control%20file.json");
   QCOMPARE(std::get<AttachLink>(attach).file, QString("/media/stick/control file.json"));
   QCOMPARE(std::get<AttachLink>(parse_link("neuroshard://attach?file=/c.json")).file, QString("/c.json"));
+  QCOMPARE(std::get<JoinLink>(parse_link("NeuroShard://join?to=AX-_9")).link,
+           QString("neuroshard:join?to=AX-_9"));
   QCOMPARE(std::get<InviteLink>(parse_link("neuroshard:invite?peer=host.example:9000")).peer,
            QString("host.example:9000"));
   QCOMPARE(std::get<InviteLink>(parse_link("NeuroShard:invite?peer=[2001:db8::1]:9000")).peer,
@@ -93,8 +95,9 @@ void TestDesktop::links() {
 void TestDesktop::links_that_are_refused() {
   for (const char* text :
        {"neuroshard:", "neuroshard:pay?to=x", "neuroshard:attach", "neuroshard:attach?file=relative.json",
-        "neuroshard:attach?file=/a%0Ab", "neuroshard:attach?file=/a%E2%80%AEb", "neuroshard:invite?peer=host",
-        "neuroshard:invite?peer=host:0", "neuroshard:invite?peer=host:70000",
+        "neuroshard:attach?file=/a%0Ab", "neuroshard:join",
+        "neuroshard:join?to=", "neuroshard:join?to=a%20--yes", "neuroshard:attach?file=/a%E2%80%AEb",
+        "neuroshard:invite?peer=host", "neuroshard:invite?peer=host:0", "neuroshard:invite?peer=host:70000",
         "neuroshard:invite?peer=a%20b:1", "http://example.org", "", "neuroshard:%"}) {
     const Link link = parse_link(text);
     QVERIFY2(std::holds_alternative<UnknownLink>(link), text);

@@ -88,6 +88,7 @@ class TestSupervisor : public QObject {
   void a_core_that_came_first_is_used();
   void nothing_is_started_without_its_data();
   void another_computer_is_never_started();
+  void another_directory_waits_for_the_end_of_what_it_started();
 
  private:
   void open() { supervisor_->open({"/data", {}, false}); }
@@ -409,6 +410,32 @@ void TestSupervisor::another_computer_is_never_started() {
   QVERIFY(!supervisor_->status().ours);
   supervisor_->quit();
   QVERIFY(link_->node->commands().empty());
+}
+
+void TestSupervisor::another_directory_waits_for_the_end_of_what_it_started() {
+  start_ours();
+  supervisor_->move_to({"/other", {}, false, "neuroshard:join?to=x"});
+  QCOMPARE(phase(), CorePhase::Stopping);
+  QCOMPARE(link_->node->commands(), std::vector<std::string>{"shutdown"});
+  QCOMPARE(link_->opened.last(), QString("/data"));
+  launcher_->end(false, 0);
+  QCOMPARE(link_->opened.last(), QString("/other"));
+  link_->go(CoreAbsence::Kind::None);
+  QCOMPARE(launcher_->requests.back().data_directory, QString("/other"));
+  QCOMPARE(launcher_->requests.back().invitation, QString("neuroshard:join?to=x"));
+  link_->come(*launcher_->pid());
+  QCOMPARE(phase(), CorePhase::Running);
+  // One that does not end is told, and nothing is started beside it.
+  supervisor_->move_to({"/third", {}, false, {}});
+  wait(std::chrono::duration_cast<seconds>(SupervisorLimits().stop_limit) + seconds(1));
+  QCOMPARE(phase(), CorePhase::Failed);
+  QCOMPARE(launcher_->requests.size(), std::size_t{2});
+  // Where nothing of ours runs, there is nothing to wait for.
+  supervisor_->close();
+  launcher_->end(false, 0);
+  supervisor_->move_to({"/fourth", {}, false, {}});
+  QCOMPARE(phase(), CorePhase::Looking);
+  QCOMPARE(link_->opened.last(), QString("/fourth"));
 }
 
 QTEST_GUILESS_MAIN(TestSupervisor)
