@@ -81,6 +81,7 @@ Expected<std::unique_ptr<NetworkPart>> NetworkPart::join(const JoinFlags& flags,
   NS_RETURN_IF_ERROR(part->keep_limits(directory, options));
   const bool one_lan = options.swarm.one_lan;
   NS_RETURN_IF_ERROR(part->listen(flags, directory, std::move(options)));
+  part->report_ = std::make_unique<NetworkReport>(*part->host_);
   part->meet(flags, directory, one_lan);
   return part;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/node/meeting_places.h"
+#include "app/node/network_report.h"
 #include "app/node/peer_host.h"
 #include "core/engine/data_directory.h"
 
@@ -31,6 +32,7 @@ class NetworkPart {
                                                      CommandContext& context);
 
   const PeerHost& host() const { return *host_; }
+  node::NetworkSource& report() { return *report_; }
   // Writes the good peers into D/peers.cache when they are others than before, or after ten minutes; looks
   // every five seconds, however often it is called. Only while the data directory is ours.
   void keep_peers();
@@ -52,6 +54,7 @@ class NetworkPart {
   std::optional<net::TrafficCap> traffic_cap_;
   std::unique_ptr<PeerHost> host_;
   std::unique_ptr<MeetingPlaces> places_;
+  std::unique_ptr<NetworkReport> report_;
 };
 
 }  // namespace neuroshard::app

@@ -6,6 +6,8 @@
 #include <future>
 #include <nlohmann/json.hpp>
 
+#include "app/node/core_client.h"
+#include "app/node/network_text.h"
 #include "app/node/peer_host.h"
 #include "core/engine/network_profile.h"
 #include "core/swarm/messages.h"
@@ -101,6 +103,9 @@ void show(const net::NodeRecord& record, CommandContext& context) {
   context.output.json_line(
       {{"id", to_hex(record.id())},
        {"address", record.endpoints.empty() ? "" : at},
+       {"reach", record.endpoints.empty()                                ? "none"
+                 : record.endpoints.front().reach == net::Reach::Relayed ? "relayed"
+                                                                         : "direct"},
        {"memory_bytes", record.memory_bytes},
        {"tokens_per_second", record.tokens_per_second},
        {"slots", record.slots.size()},
@@ -111,7 +116,25 @@ void show(const net::NodeRecord& record, CommandContext& context) {
                                   static_cast<double>(record.memory_bytes) / 1e9, record.program));
 }
 
+// The running core of this data directory says it all.
+Expected<void> show_own(CommandContext& context) {
+  NS_ASSIGN_OR_RETURN(const auto client, CoreClient::find(context));
+  if (!client)
+    return make_error(
+        ErrorCode::InvalidArgument,
+        "no core runs here to be asked: start one with `neuroshardd run`, or name another network "
+        "with --profile and a node of it with --at");
+  NS_ASSIGN_OR_RETURN(
+      const node::NetworkView view,
+      client->ask<node::NetworkView>([](node::Node& node, node::Reply<node::NetworkView> reply) {
+        return node.query_network(std::move(reply));
+      }));
+  show_network(view, context);
+  return {};
+}
+
 Expected<void> list_peers(const AskFlags& flags, CommandContext& context) {
+  if (context.profile.empty() && flags.at.empty()) return show_own(context);
   NS_ASSIGN_OR_RETURN(const Network network, network_of(flags, context));
   NS_ASSIGN_OR_RETURN(const auto host, guest(network, flags, context));
   NS_ASSIGN_OR_RETURN(Channel channel, connect_any(*host, network, context));
@@ -239,8 +262,11 @@ Expected<void> put(const AskFlags& flags, CommandContext& context) {
 
 void add_peers_command(CLI::App& root, CommandContext& context) {
   auto flags = std::make_shared<AskFlags>();
-  CLI::App& command = add_command(root, "peers", "Ask a tracker or a running node whom it knows",
-                                  {"neuroshardd peers --profile village.json --at 192.0.2.1:8765"});
+  CLI::App& command =
+      add_command(root, "peers",
+                  "Whom the running node talks with and how it is reached; or ask a tracker or another node\n"
+                  "whom it knows",
+                  {"neuroshardd peers", "neuroshardd peers --profile village.json --at 192.0.2.1:8765"});
   add_ask_flags(command, *flags);
   set_body(command, context, [flags, &context] { return list_peers(*flags, context); });
 }

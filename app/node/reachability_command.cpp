@@ -4,7 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "app/node/command.h"
+#include "app/node/core_client.h"
+#include "app/node/network_text.h"
 #include "core/nat/nat_pmp_mapper.h"
 #include "core/nat/reachability_test.h"
 #include "core/nat/upnp_mapper.h"
@@ -14,9 +15,12 @@ namespace neuroshard::app {
 namespace {
 
 constexpr std::size_t max_stun_servers = 4;
+constexpr std::uint16_t default_port = 9000;
+constexpr Duration look_period = std::chrono::milliseconds(250);
+constexpr int looks = 60;
 
 struct ReachabilityFlags {
-  std::uint16_t port = 9000;
+  std::optional<std::uint16_t> port;
   std::vector<std::string> stun;
   std::string gateway;
   bool no_upnp = false, no_nat_pmp = false;
@@ -50,9 +54,35 @@ nlohmann::ordered_json to_json(const nat::ReachabilityReport& report) {
   return json;
 }
 
+// The running core has others dial it; nobody else can have its port dialled.
+Expected<bool> test_own(CommandContext& context) {
+  NS_ASSIGN_OR_RETURN(const auto client, CoreClient::find(context));
+  if (!client) return false;
+  const auto look = [&] {
+    return client->ask<node::NetworkView>([](node::Node& node, node::Reply<node::NetworkView> reply) {
+      return node.query_network(std::move(reply));
+    });
+  };
+  NS_ASSIGN_OR_RETURN(node::NetworkView view, look());
+  if (!view.taking_part) return false;
+  context.output.note("asking the running node …");
+  NS_RETURN_IF_ERROR(client->node().test_reachability());
+  const auto before = view.tested_at;
+  for (int i = 0; i < looks && (view.testing || !view.tested_at || view.tested_at == before); ++i) {
+    if (context.stop_signal->wait_for(look_period)) break;
+    NS_ASSIGN_OR_RETURN(view, look());
+  }
+  show_reachability(view, context);
+  return true;
+}
+
 Expected<void> run_test(const ReachabilityFlags& flags, CommandContext& context) {
+  if (!flags.port && flags.stun.empty()) {
+    NS_ASSIGN_OR_RETURN(const bool answered, test_own(context));
+    if (answered) return {};
+  }
   nat::ReachabilityOptions options;
-  options.port = flags.port;
+  options.port = flags.port.value_or(default_port);
   options.keep_mapping = false;  // nobody listens when this command has ended
   if (flags.stun.size() > max_stun_servers)
     return make_error(ErrorCode::InvalidArgument, fmt::format("at most {} --stun servers", max_stun_servers));
@@ -93,17 +123,15 @@ Expected<void> run_test(const ReachabilityFlags& flags, CommandContext& context)
 
 void add_reachability_command(CLI::App& root, CommandContext& context) {
   auto flags = std::make_shared<ReachabilityFlags>();
-  CLI::App& command =
-      add_command(root, "reachability",
-                  "Test whether others can dial this computer, and say what to do if not.\nAsks the router "
-                  "to open the port by UPnP "
-                  "and NAT-PMP and takes that back at the end. Contacts no server but those named by --stun; "
-                  "nobody outside dials "
-                  "the port yet, so an open one is reported as not verified.",
-                  {"neuroshardd reachability",
-                   "neuroshardd reachability --stun 192.0.2.1:3478 --stun 192.0.2.9:3478 --json"});
-  command.add_option("--port", flags->port, "this node's TCP port")
-      ->capture_default_str()
+  CLI::App& command = add_command(
+      root, "reachability",
+      "Test whether others can dial this computer, and say what to do if not.\nAsks the router "
+      "to open the port by UPnP and NAT-PMP and takes that back at the end. A node that runs is asked "
+      "instead (without --port and --stun): it has others dial it. Else nobody outside dials the port, "
+      "so an open one is reported as not verified; contacts no server but those named by --stun.",
+      {"neuroshardd reachability",
+       "neuroshardd reachability --stun 192.0.2.1:3478 --stun 192.0.2.9:3478 --json"});
+  command.add_option("--port", flags->port, "the TCP port (default 9000, or that of the running node)")
       ->check(CLI::Range(1, 65535));
   command.add_option("--stun", flags->stun,
                      "a STUN server, address:port; two at different addresses tell the kind of NAT");

@@ -112,6 +112,7 @@ Expected<void> run(const RunFlags& flags, CommandContext& context) {
   if (!flags.safe) {
     NS_ASSIGN_OR_RETURN(peers, NetworkPart::join(flags.join, *opened.directory, *opened.logger, context));
   }
+  if (peers) options.network = &peers->report();
   const auto node = engine::Engine::start(std::move(opened.directory),
                                           {context.files, context.clock, *opened.logger}, std::move(options));
   TrainingView view(*node, context.output, context.clock, /*step_lines=*/false);

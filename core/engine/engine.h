@@ -21,6 +21,7 @@
 #include "core/contribute/machine_sensors.h"
 #include "core/engine/data_directory.h"
 #include "core/engine/training_session.h"
+#include "core/node/network_view.h"
 #include "core/node/node.h"
 #include "core/platform/local_time.h"
 #include "core/storage/file_env.h"
@@ -53,6 +54,8 @@ struct EngineOptions {
   bool safe_mode = false;
   // Raised at the start: what the caller found out before.
   std::vector<node::Alert> alerts;
+  // What answers about the network; null: the node is alone. Outlives the engine.
+  node::NetworkSource* network = nullptr;
   // How often the rules, resident memory and free space are looked at.
   Duration resource_period = std::chrono::seconds(2);
 };

@@ -145,4 +145,18 @@ Expected<node::CheckpointPage> EngineCore::read_checkpoints(const node::Checkpoi
   return page;
 }
 
+Expected<void> EngineCore::query_network(node::Reply<node::NetworkView> reply) {
+  return ask_core([this, reply = std::move(reply)] {
+    if (options_.network == nullptr) return reply(node::NetworkView{});
+    options_.network->view(reply);
+  });
+}
+
+Expected<void> EngineCore::test_reachability() {
+  if (options_.network == nullptr)
+    return make_error(ErrorCode::Unsupported, "this node has joined no network, so nobody can be asked");
+  options_.network->test_reachability();
+  return {};
+}
+
 }  // namespace neuroshard::engine::detail

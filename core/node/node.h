@@ -20,6 +20,8 @@
 
 namespace neuroshard::node {
 
+struct NetworkView;  // network_view.h
+
 struct TrainingPlan {
   std::string text_path;         // a file or folder of text; empty = the data that this directory already has
   std::uint64_t steps = 0;       // further steps, then Idle; 0 = no end
@@ -109,6 +111,9 @@ class Node {
                                        std::function<void(std::string)> on_text) = 0;
   // Asks a running command to end early: verify, compare, export, import, generate. Unknown ids are ignored.
   virtual Expected<void> cancel(CommandId id) = 0;
+  // Has others try to dial this node, now; query_network() says what came of it. Unsupported: it has joined
+  // no network.
+  virtual Expected<void> test_reachability() = 0;
   // An empty value takes the setting back to its default.
   virtual Expected<CommandId> set_setting(const std::string& name, const std::string& value) = 0;
   // Final checkpoint and end: CommandDone, then Ended; other commands are refused from now on.
@@ -126,6 +131,8 @@ class Node {
   virtual Expected<void> query_data(Reply<DataView> reply) = 0;
   // At most max_token_text bytes.
   virtual Expected<void> query_tokens(const std::string& text, Reply<std::vector<TokenPiece>> reply) = 0;
+  // The network as this node sees it; taking_part is false where it has joined none.
+  virtual Expected<void> query_network(Reply<NetworkView> reply) = 0;
   virtual Expected<void> query_settings(Reply<std::vector<SettingEntry>> reply) = 0;
 };
 

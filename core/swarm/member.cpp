@@ -320,13 +320,21 @@ void Member::upkeep() {
   timer_ = later(options_.heartbeat, [this] { upkeep(); });
 }
 
-// One random node tells whom it knows.
+// One node tells whom it knows: one that was never talked with, or a random one.
 void Member::exchange_peers() {
-  std::vector<net::Contact> known;
-  for (const net::NodeRecord* record : book_.all(services_.clock.wall_now()))
-    if (const auto contact = paths_.contact_of(*record, options_.one_lan)) known.push_back(*contact);
+  std::vector<net::NodeId> met;
+  for (const net::PeerView& peer : pool_.peers()) met.push_back(peer.id);
+  std::sort(met.begin(), met.end());
+  std::vector<net::Contact> known, strangers;
+  for (const net::NodeRecord* record : book_.all(services_.clock.wall_now())) {
+    const auto contact = paths_.contact_of(*record, options_.one_lan);
+    if (!contact) continue;
+    known.push_back(*contact);
+    if (!std::binary_search(met.begin(), met.end(), contact->id)) strangers.push_back(*contact);
+  }
   if (known.empty()) return;
-  const net::Contact chosen = known[rng_.below(known.size())];
+  const std::vector<net::Contact>& from = strangers.empty() ? known : strangers;
+  const net::Contact chosen = from[rng_.below(from.size())];
   pool_.call(chosen, net::Method::Peers, encode_count(max_records),
              net::call_deadline(call_patience, 1, answer_bytes),
              [this, alive = alive_](const Expected<Bytes>& answer) {

@@ -93,6 +93,8 @@ class Member final : public net::PeerService {
   void start();
 
   MemberView view() const;
+  // With all peers, since the start.
+  Traffic traffic() const { return paths_.traffic()->sum(); }
   // What the router says now, from the thread that asks it.
   void router_says(nat::RouterNews news) { reach_.router_says(std::move(news)); }
   // Somebody outside is asked to dial this node again, now.

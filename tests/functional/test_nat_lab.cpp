@@ -6,11 +6,10 @@
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QMap>
-#include <QTemporaryDir>
 #include <QtTest>
 
 #include "core/nat/reachability.h"
-#include "tests/support/net_lab.h"
+#include "tests/support/nat_homes.h"
 
 using namespace neuroshard;
 using nat::Path;
@@ -45,62 +44,6 @@ Path expected_path(const Site& a, const Site& b) {
   return a.expected == Reach::Punchable && b.expected == Reach::Punchable ? Path::Punched : Path::Relayed;
 }
 
-// The chains that miniupnpd fills, a NAT and a firewall that drops what nobody asked for.
-const char* const router_rules = R"(
-table ip nat {
- chain post { type nat hook postrouting priority 100; policy accept;
-  oifname "wan" MASQUERADE
- }
-}
-table inet filter {
- chain input { type filter hook input priority 0; policy accept;
-  ct state established,related accept
-  iifname "wan" drop
- }
- chain forward { type filter hook forward priority 0; policy drop;
-  ct state established,related accept
-  FROM_LAN
-  ct status dnat accept
- }
-}
-table inet miniupnpd {
- chain forward { type filter hook forward priority -10; policy accept;
-  jump miniupnpd
- }
- chain miniupnpd {
- }
- chain prerouting { type nat hook prerouting priority -100; policy accept;
-  jump prerouting_miniupnpd
- }
- chain postrouting { type nat hook postrouting priority 90; policy accept;
-  jump postrouting_miniupnpd
- }
- chain prerouting_miniupnpd {
- }
- chain postrouting_miniupnpd {
- }
-}
-)";
-
-const char* const miniupnpd_settings = R"(ext_ifname=wan
-listening_ip=lan
-enable_upnp=UPNP
-enable_natpmp=NATPMP
-secure_mode=yes
-upnp_table_name=miniupnpd
-upnp_nat_table_name=miniupnpd
-upnp_forward_chain=miniupnpd
-upnp_nat_chain=prerouting_miniupnpd
-upnp_nat_postrouting_chain=postrouting_miniupnpd
-min_lifetime=120
-max_lifetime=86400
-uuid=00000000-0000-0000-0000-00000000000N
-notify_interval=30
-system_uptime=no
-allow 1024-65535 10.0.0.0/8 1024-65535
-deny 0-65535 0.0.0.0/0 0-65535
-)";
-
 }  // namespace
 
 class TestNatLab : public QObject {
@@ -121,73 +64,16 @@ class TestNatLab : public QObject {
   void a_changed_address_is_told();
 
  private:
-  bool run(const QString& script) {
-    const auto result = shell(script);
-    if (result.exit_code != 0) qWarning("%s\n%s", qPrintable(script), result.text.constData());
-    return result.exit_code == 0;
-  }
-  // A router `ns` whose outside interface is on `segment` (a namespace with a bridge br0).
-  bool make_router(const QString& ns, const QString& segment, const QString& wan,
-                   const QString& default_gateway, const QString& lan, const QString& masquerade,
-                   const QString& from_lan);
-  bool make_host(const QString& ns, const QString& router, const QString& address, const QString& gateway);
-  std::unique_ptr<LabProcess> start_miniupnpd(const QString& router, bool upnp, bool nat_pmp);
   void start_services();
   QString ask(const QString& site, const QString& command, int timeout_ms = 60'000);
   QString outside_of(const QString& site) const { return advertised_.value(site); }
 
   const QString peer_ = QCoreApplication::applicationDirPath() + "/nat_lab_peer";
-  QTemporaryDir folder_{"/run/nat-lab-XXXXXX"};  // on a file system of the laboratory: it goes with it
+  test::NatHomes homes_;
   std::unique_ptr<LabProcess> services_, coturn_;
   QMap<QString, std::shared_ptr<LabProcess>> nodes_;
-  QMap<QString, std::shared_ptr<LabProcess>> routers_;  // their miniupnpd
   QMap<QString, QString> reach_, advertised_;
 };
-
-bool TestNatLab::make_router(const QString& ns, const QString& segment, const QString& wan,
-                             const QString& default_gateway, const QString& lan, const QString& masquerade,
-                             const QString& from_lan) {
-  const QString port = ns.left(10) + "w";
-  QString rules = router_rules;
-  rules.replace("MASQUERADE", masquerade).replace("FROM_LAN", from_lan);
-  QFile file(folder_.filePath(ns + ".nft"));
-  if (!file.open(QIODevice::WriteOnly) || file.write(rules.toUtf8()) < 0) return false;
-  file.close();
-  QString script =
-      QString(
-          "ip netns add %1; ip -n %1 link set lo up\n"
-          "ip link add %5 netns %2 type veth peer name wan netns %1\n"
-          "ip -n %2 link set %5 master br0 up\n"
-          "ip -n %1 addr add %3 dev wan; ip -n %1 link set wan up\n"
-          "ip -n %1 link add lan type bridge; ip -n %1 addr add %4 dev lan; ip -n %1 link set lan up\n"
-          "ip netns exec %1 sysctl -qw net.ipv4.ip_forward=1\n"
-          "ip netns exec %1 nft -f %6\n")
-          .arg(ns, segment, wan, lan, port, file.fileName());
-  if (!default_gateway.isEmpty())
-    script += QString("ip -n %1 route add default via %2\n").arg(ns, default_gateway);
-  return run(script);
-}
-
-bool TestNatLab::make_host(const QString& ns, const QString& router, const QString& address,
-                           const QString& gateway) {
-  return run(QString("ip netns add %1; ip -n %1 link set lo up\n"
-                     "ip link add l%3 netns %2 type veth peer name eth0 netns %1\n"
-                     "ip -n %2 link set l%3 master lan up\n"
-                     "ip -n %1 addr add %4 dev eth0; ip -n %1 link set eth0 up\n"
-                     "ip -n %1 route add default via %5\n")
-                 .arg(ns, router, ns.left(10), address, gateway));
-}
-
-std::unique_ptr<LabProcess> TestNatLab::start_miniupnpd(const QString& router, bool upnp, bool nat_pmp) {
-  QString settings = miniupnpd_settings;
-  settings.replace("UPNP\n", upnp ? "yes\n" : "no\n").replace("NATPMP\n", nat_pmp ? "yes\n" : "no\n");
-  settings.replace("000N", QString("%1").arg(qHash(router) % 10000, 4, 10, QChar('0')));
-  QFile file(folder_.filePath(router + ".conf"));
-  if (!file.open(QIODevice::WriteOnly) || file.write(settings.toUtf8()) < 0) return nullptr;
-  file.close();
-  return std::make_unique<LabProcess>(
-      router, "miniupnpd", QStringList{"-d", "-f", file.fileName(), "-P", folder_.filePath(router + ".pid")});
-}
 
 void TestNatLab::start_services() {
   services_ =
@@ -203,44 +89,15 @@ QString TestNatLab::ask(const QString& site, const QString& command, int timeout
 
 void TestNatLab::initTestCase() {
   if (!why_not.isEmpty()) QSKIP(qPrintable(why_not));
-  QVERIFY(
-      run("ip netns add pub; ip -n pub link set lo up\n"
-          "ip -n pub link add br0 type bridge; ip -n pub link set br0 up\n"
-          "ip -n pub addr add 11.22.33.1/24 dev br0; ip -n pub addr add 11.22.33.9/24 dev br0\n"
-          "ip netns add public; ip -n public link set lo up\n"
-          "ip link add pubh netns pub type veth peer name eth0 netns public\n"
-          "ip -n pub link set pubh master br0 up\n"
-          "ip -n public addr add 11.22.33.10/24 dev eth0; ip -n public link set eth0 up\n"));
-  const QString all = "iifname \"lan\" accept", plain = "masquerade", symmetric = "masquerade fully-random";
-  QVERIFY(make_router("r-upnp", "pub", "11.22.33.11/24", {}, "10.1.0.1/24", plain, all));
-  QVERIFY(make_router("r-natpmp", "pub", "11.22.33.12/24", {}, "10.2.0.1/24", plain, all));
-  QVERIFY(make_router("r-plain", "pub", "11.22.33.13/24", {}, "10.3.0.1/24", plain, all));
-  QVERIFY(make_router("r-symmetric", "pub", "11.22.33.14/24", {}, "10.4.0.1/24", symmetric, all));
-  QVERIFY(make_router("r-carrier", "pub", "11.22.33.15/24", {}, "100.64.5.1/24", symmetric, all));
-  QVERIFY(make_router("r-blocked", "pub", "11.22.33.16/24", {}, "10.6.0.1/24", symmetric,
-                      "iifname \"lan\" meta l4proto tcp accept"));
-  QVERIFY(make_router("r-plain2", "pub", "11.22.33.17/24", {}, "10.7.0.1/24", plain, all));
-  // The inner router of the double NAT stands on the carrier's segment.
-  QVERIFY(
-      run("ip -n r-carrier link set lan down; ip -n r-carrier link set lan name br0; ip -n r-carrier link "
-          "set br0 up\n"
-          "ip netns exec r-carrier nft add rule inet filter forward iifname br0 accept"));
-  QVERIFY(make_router("r-double", "r-carrier", "100.64.5.2/24", "100.64.5.1", "10.5.0.1/24", plain, all));
-  const QMap<QString, QString> networks{{"upnp", "10.1.0"},      {"natpmp", "10.2.0"}, {"plain", "10.3.0"},
-                                        {"symmetric", "10.4.0"}, {"double", "10.5.0"}, {"blocked", "10.6.0"},
-                                        {"plain2", "10.7.0"}};
-  for (auto it = networks.begin(); it != networks.end(); ++it)
-    QVERIFY(make_host(it.key(), "r-" + it.key(), it.value() + ".2/24", it.value() + ".1"));
-  routers_["upnp"] = start_miniupnpd("r-upnp", true, false);
-  routers_["natpmp"] = start_miniupnpd("r-natpmp", false, true);
-  routers_["double"] = start_miniupnpd("r-double", true, true);
+  QVERIFY(homes_.build());
 
   coturn_ = std::make_unique<LabProcess>(
       "pub", "turnserver",
       QStringList{"-n", "--lt-cred-mech", "--user=nsd:secret", "--realm=nsd.test", "--relay-ip=11.22.33.1",
                   "--listening-ip=11.22.33.1", "--listening-ip=11.22.33.9", "--listening-port=3478",
                   "--no-tls", "--no-dtls", "--no-cli", "--log-file=stdout", "--simple-log",
-                  "--userdb=" + folder_.filePath("db"), "--pidfile=" + folder_.filePath("coturn.pid")});
+                  "--userdb=" + homes_.folder.filePath("db"),
+                  "--pidfile=" + homes_.folder.filePath("coturn.pid")});
   start_services();
   for (const Site& site : sites) {
     nodes_[site.name] =
@@ -340,7 +197,7 @@ void TestNatLab::the_command_finds_the_same_and_leaves_nothing_open() {
     const auto result =
         shell(QString("ip netns exec %1 %2/neuroshardd reachability --json --quiet --port 9100 --data-dir %3 "
                       "--stun 11.22.33.1:3478 --stun 11.22.33.9:3478 %4")
-                  .arg(site, qEnvironmentVariable("NS_BIN_DIR"), folder_.filePath("data"), more),
+                  .arg(site, qEnvironmentVariable("NS_BIN_DIR"), homes_.folder.filePath("data"), more),
               90'000);
     if (result.exit_code != 0) qWarning("%s", result.text.constData());
     return QJsonDocument::fromJson(result.text).object();
@@ -375,13 +232,13 @@ void TestNatLab::a_restarted_router_gets_its_mapping_again() {
   const QString outside = QString(*mapped).section(' ', 0, 0);
   QCOMPARE(ask("public", "dial " + outside), site);
 
-  routers_[site]->terminate();
+  homes_.routers[site]->terminate();
   const QString router = "r-" + site;
-  QVERIFY(run(QString("ip netns exec %1 nft flush chain inet miniupnpd prerouting_miniupnpd\n"
-                      "ip netns exec %1 nft flush chain inet miniupnpd miniupnpd")
-                  .arg(router)));
+  QVERIFY(test::NatHomes::run(QString("ip netns exec %1 nft flush chain inet miniupnpd prerouting_miniupnpd\n"
+                                      "ip netns exec %1 nft flush chain inet miniupnpd miniupnpd")
+                                  .arg(router)));
   QVERIFY(ask("public", "dial " + outside).startsWith("error"));
-  routers_[site] = start_miniupnpd(router, way == "UPnP", way == "NAT-PMP");
+  homes_.routers[site] = homes_.start_miniupnpd(router, way == "UPnP", way == "NAT-PMP");
   QVERIFY2(node.line("! lost ").has_value(), node.seen().right(900).constData());
   const auto again = node.line("! mapped ", 60'000);
   QVERIFY2(again.has_value(), node.seen().right(900).constData());
@@ -390,9 +247,9 @@ void TestNatLab::a_restarted_router_gets_its_mapping_again() {
 
 void TestNatLab::a_changed_address_is_told() {
   LabProcess& node = *nodes_["upnp"];
-  QVERIFY(
-      run("ip -n r-upnp addr add 11.22.33.31/24 dev wan; ip -n r-upnp addr del 11.22.33.11/24 dev wan; "
-          "ip -n r-upnp addr add 11.22.33.31/24 dev wan || true"));
+  QVERIFY(test::NatHomes::run(
+      "ip -n r-upnp addr add 11.22.33.31/24 dev wan; ip -n r-upnp addr del 11.22.33.11/24 dev wan; "
+      "ip -n r-upnp addr add 11.22.33.31/24 dev wan || true"));
   const auto changed = node.line("! changed ", 60'000);
   QVERIFY2(changed.has_value(), node.seen().right(900).constData());
   const QString outside = QString(*changed).section(' ', 0, 0);

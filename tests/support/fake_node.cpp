@@ -409,6 +409,15 @@ Expected<void> FakeNode::query_data(node::Reply<node::DataView> reply) {
   return answer<node::DataView>("data", std::move(reply), data);
 }
 
+Expected<void> FakeNode::query_network(node::Reply<node::NetworkView> reply) {
+  return answer<node::NetworkView>("network", std::move(reply), network);
+}
+Expected<void> FakeNode::test_reachability() {
+  std::lock_guard lock(mutex_);
+  network.testing = true;
+  return {};
+}
+
 Expected<void> FakeNode::query_tokens(const std::string& bytes,
                                       node::Reply<std::vector<node::TokenPiece>> reply) {
   if (bytes.size() > node::max_token_text)

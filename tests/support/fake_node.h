@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/node/network_view.h"
 #include "core/node/node.h"
 #include "core/node/subscribers.h"
 
@@ -58,6 +59,7 @@ class FakeNode final : public node::Node {
   std::vector<node::SlotEntry> slots;
   std::vector<node::ExpertLoad> experts;
   node::DataView data;
+  node::NetworkView network;
   node::PrunePreview prune;  // what query_prune tells and prune_checkpoints removes
   // Outcomes of commands that are not held. An empty name is filled in.
   node::VerifyResult verified{{}, true, {}, 0};
@@ -100,6 +102,8 @@ class FakeNode final : public node::Node {
   Expected<void> query_slots(node::Reply<std::vector<node::SlotEntry>> reply) override;
   Expected<void> query_experts(node::Reply<std::vector<node::ExpertLoad>> reply) override;
   Expected<void> query_data(node::Reply<node::DataView> reply) override;
+  Expected<void> query_network(node::Reply<node::NetworkView> reply) override;
+  Expected<void> test_reachability() override;
   // One token for each byte.
   Expected<void> query_tokens(const std::string& text,
                               node::Reply<std::vector<node::TokenPiece>> reply) override;

@@ -7,9 +7,11 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "core/node/network_view.h"
 #include "core/node/node.h"
 #include "ui/bridge/bridge.h"
 #include "ui/pages/grid_twin.h"
+#include "ui/pages/network_cards.h"
 #include "ui/pages/partition_dialog.h"
 #include "ui/text/format.h"
 #include "ui/theme/theme.h"
@@ -18,14 +20,13 @@
 #include "ui/widgets/cell_grid.h"
 #include "ui/widgets/chart_style.h"
 #include "ui/widgets/donut.h"
-#include "ui/widgets/empty_state.h"
 #include "ui/widgets/export_button.h"
 #include "ui/widgets/table_view.h"
 
 namespace neuroshard::ui {
 namespace {
 
-constexpr int page_margin = 16, column_width = 380, most_rows = 64;
+constexpr int page_margin = 16, column_width = 380, most_rows = 64, look_ms = 2'000;
 
 class Words {
   Q_DECLARE_TR_FUNCTIONS(neuroshard::ui::NetworkPage)
@@ -93,23 +94,14 @@ NetworkPage::NetworkPage(const Context& context, QWidget* parent) : Page(context
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(page_margin, 12, page_margin, page_margin);
   column->setSpacing(12);
+  network_ = new NetworkCards(theme(), this);
+  column->addWidget(network_);
+  connect(network_, &NetworkCards::test_wanted, this, [this] { ask_network(true); });
+  timer_.setInterval(look_ms);
+  connect(&timer_, &QTimer::timeout, this, [this] { ask_network(false); });
   column->addWidget(make_map());
   auto* grid = new CardGrid(column_width, this);
   grid->add(make_memory());
-  auto* peers = new Card(tr("Peers"));
-  peers->body()->addWidget(new EmptyState(
-      theme(), QStringLiteral("network"), tr("No peers: this node trains alone"),
-      tr("Other nodes will be listed here with their layers, latency and version. This version of NeuroShard "
-         "has no network yet, so there is nobody to list and nothing to switch on."),
-      peers));
-  grid->add(peers);
-  auto* reach = new Card(tr("Reachability"));
-  reach->body()->addWidget(new EmptyState(
-      theme(), QStringLiteral("link"), tr("Not tested"),
-      tr("A test will say here in plain words whether other nodes can reach this one, and what to change on "
-         "the router if not. It comes with the network; until then no port is open to others."),
-      reach));
-  grid->add(reach);
   grid->add(make_partition_card(theme(), context.core_program));
   column->addWidget(grid);
   column->addStretch(1);
@@ -177,6 +169,28 @@ Card* NetworkPage::make_memory() {
 void NetworkPage::shown() {
   asked_parameters_ = 0;
   ask();
+  ask_network(false);
+  timer_.start();
+}
+
+void NetworkPage::hidden() {
+  timer_.stop();
+}
+
+void NetworkPage::ask_network(bool test) {
+  if ((asking_network_ && !test) || !bridge().attached()) return;
+  asking_network_ = true;
+  bridge().query<node::NetworkView>(
+      this,
+      [test](node::Node& node, node::Reply<node::NetworkView> reply) -> Expected<void> {
+        if (test) NS_RETURN_IF_ERROR(node.test_reachability());
+        return node.query_network(std::move(reply));
+      },
+      [this](const Expected<node::NetworkView>& view) {
+        asking_network_ = false;
+        if (!view.ok()) return network_->show_problem(QString::fromStdString(view.error().message));
+        network_->show_view(*view, clock().wall_now());
+      });
 }
 
 void NetworkPage::refresh(const node::Snapshot& snapshot) {

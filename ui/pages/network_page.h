@@ -1,6 +1,8 @@
 // The layers of the model and who holds them, the peers, and whether others can reach this node.
 #pragma once
 
+#include <QTimer>
+
 #include "ui/pages/page.h"
 #include "ui/widgets/share_legend.h"
 
@@ -9,14 +11,16 @@ class QStandardItemModel;
 class QToolButton;
 
 namespace neuroshard::node {
+struct NetworkView;
 struct SlotEntry;
-}
+}  // namespace neuroshard::node
 
 namespace neuroshard::ui {
 
 class Card;
 class CellGrid;
 class Donut;
+class NetworkCards;
 class TableView;
 struct GridContent;
 
@@ -28,11 +32,13 @@ class NetworkPage final : public Page {
   QString icon() const override { return QStringLiteral("network"); }
   void refresh(const node::Snapshot& snapshot) override;
   void shown() override;
+  void hidden() override;
 
  private:
   Card* make_map();
   Card* make_memory();
   void ask();
+  void ask_network(bool test);
   void show_slots(const std::vector<node::SlotEntry>& entries);
 
   CellGrid* map_;
@@ -45,6 +51,9 @@ class NetworkPage final : public Page {
   QLabel* memory_note_;
   std::uint64_t asked_parameters_ = 0;  // of the model that the map shows
   bool asking_ = false;
+  NetworkCards* network_;
+  QTimer timer_;
+  bool asking_network_ = false;
 };
 
 // Columns: embedding, layers, head; rows: the shared part, then each expert. A cell says how many nodes hold

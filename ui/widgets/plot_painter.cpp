@@ -179,8 +179,10 @@ std::optional<PlotReading> read_plot(const PlotFrame& frame, double x) {
   PlotReading reading;
   reading.x = leading->points[*nearest(leading->points, x)].x;
   reading.title =
-      QCoreApplication::translate("neuroshard::ui::PlotWidget", "Step %1")
-          .arg(Format::integer(static_cast<std::uint64_t>(std::llround(std::max(0.0, reading.x)))));
+      !frame.x_is_step
+          ? frame.format_x(reading.x)
+          : QCoreApplication::translate("neuroshard::ui::PlotWidget", "Step %1")
+                .arg(Format::integer(static_cast<std::uint64_t>(std::llround(std::max(0.0, reading.x)))));
   for (const PlotDrawing& drawing : frame.drawings) {
     const auto index = nearest(drawing.points, reading.x);
     if (!index) continue;

@@ -46,6 +46,7 @@ struct PlotFrame {
   std::vector<PlotMark> marks;  // within the range
   std::vector<double> x_ticks, y_ticks;
   std::function<QString(double)> format_x, format_y;
+  bool x_is_step = true;
   bool legend = true;
 };
 

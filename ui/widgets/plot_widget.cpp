@@ -151,6 +151,10 @@ PlotFrame PlotWidget::build_frame(const QRectF& bounds) const {
   frame.format_x = [](double step) {
     return step < 1e6 ? Format::integer(static_cast<std::uint64_t>(std::max(0.0, step))) : Format::si(step);
   };
+  if (format_x_) {
+    frame.format_x = format_x_;
+    frame.x_is_step = false;
+  }
   frame.axes.x = visible_;
   frame.axes.log_y = log_y_;
   std::vector<const std::vector<PlotPoint>*> all;
@@ -280,9 +284,12 @@ void PlotWidget::describe() {
     for (const PlotSeries& one : series_) {
       if (one.points.empty()) continue;
       if (!text.isEmpty()) text += QStringLiteral("; ");
-      text += tr("%1: %2 at step %3")
-                  .arg(one.name.isEmpty() ? title_ : one.name, format_y_(one.points.back().mean),
-                       Format::integer(static_cast<std::uint64_t>(std::max(0.0, one.points.back().x))));
+      const QString name = one.name.isEmpty() ? title_ : one.name;
+      const PlotPoint& last = one.points.back();
+      text += format_x_ ? tr("%1: %2 at %3").arg(name, format_y_(last.mean), format_x_(last.x))
+                        : tr("%1: %2 at step %3")
+                              .arg(name, format_y_(last.mean),
+                                   Format::integer(static_cast<std::uint64_t>(std::max(0.0, last.x))));
     }
   }
   if (text == accessibleDescription()) return;

@@ -25,6 +25,8 @@ class PlotWidget final : public QWidget {
 
   QString title() const { return title_; }
   void set_y_format(const Formatter& format);
+  // x is something else than a training step, a time for example.
+  void set_x_format(const Formatter& format) { format_x_ = format; }
   void set_y_title(const QString& title);
   // The whole chart again, with one repaint. Points ascending by x.
   void set_series(std::vector<PlotSeries> series);
@@ -88,6 +90,7 @@ class PlotWidget final : public QWidget {
   const Theme& theme_;
   QString title_, y_title_, empty_text_;
   Formatter format_y_;
+  Formatter format_x_;  // none: steps
   std::vector<PlotSeries> series_;
   std::vector<std::vector<double>> smoothed_;  // of each series; empty when not smoothed
   std::vector<PlotMark> marks_;

@@ -214,6 +214,19 @@ class ControlService final : public wire::Control::Service {
         *context, [&](node::Reply<node::DataView> done) { return node_.query_data(std::move(done)); }, reply);
   }
 
+  Status QueryNetwork(ServerContext* context, const wire::NetworkQuery*, wire::Network* reply) override {
+    return answer<node::NetworkView>(
+        *context, [&](node::Reply<node::NetworkView> done) { return node_.query_network(std::move(done)); },
+        reply);
+  }
+
+  Status TestReachability(ServerContext* context, const wire::ReachabilityTest*,
+                          wire::ReachabilityTestReply*) override {
+    if (const auto allowed = check_caller(*context); !allowed.ok()) return to_status(allowed.error());
+    const auto begun = node_.test_reachability();
+    return begun.ok() ? Status::OK : to_status(begun.error());
+  }
+
   Status QueryTokens(ServerContext* context, const wire::TokensQuery* request,
                      wire::TokenList* reply) override {
     return answer<std::vector<node::TokenPiece>>(

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <proto/control.pb.h>
+#include "core/node/network_view.h"
 #include "core/node/node.h"
 
 namespace neuroshard::control::detail {
@@ -41,6 +42,8 @@ void encode(const std::vector<node::SlotEntry>& from, wire::SlotList* to);
 std::vector<node::SlotEntry> decode(const wire::SlotList& from);
 void encode(const std::vector<node::ExpertLoad>& from, wire::ExpertList* to);
 std::vector<node::ExpertLoad> decode(const wire::ExpertList& from);
+void encode(const node::NetworkView& from, wire::Network* to);
+node::NetworkView decode(const wire::Network& from);
 void encode(const node::DataView& from, wire::Data* to);
 node::DataView decode(const wire::Data& from);
 void encode(const std::vector<node::TokenPiece>& from, wire::TokenList* to);

@@ -363,6 +363,23 @@ Expected<void> RemoteNodeImpl::query_data(node::Reply<node::DataView> reply) {
   return ask<v1::Data>(v1::DataQuery(), std::move(reply), &v1::Control::Stub::async::QueryData);
 }
 
+Expected<void> RemoteNodeImpl::query_network(node::Reply<node::NetworkView> reply) {
+  return ask<v1::Network>(v1::NetworkQuery(), std::move(reply), &v1::Control::Stub::async::QueryNetwork);
+}
+
+Expected<void> RemoteNodeImpl::test_reachability() {
+  NS_ASSIGN_OR_RETURN(const auto link, current_link());
+  auto call = std::make_shared<Call<v1::ReachabilityTest, v1::ReachabilityTestReply>>();
+  call->link = link;
+  link->sign(&call->context);
+  call->context.set_deadline(after(short_limit));
+  if (!enter(&call->context, call)) return make_error(ErrorCode::Cancelled, "the connection is being closed");
+  link->stub->async()->TestReachability(
+      &call->context, &call->request, &call->reply,
+      [this, raw = call.get()](const grpc::Status&) { leave(&raw->context); });
+  return {};
+}
+
 Expected<void> RemoteNodeImpl::query_tokens(const std::string& text,
                                             node::Reply<std::vector<node::TokenPiece>> reply) {
   if (text.size() > node::max_token_text)

@@ -61,6 +61,8 @@ class RemoteNodeImpl final : public RemoteNode {
   Expected<void> query_slots(node::Reply<std::vector<node::SlotEntry>> reply) override;
   Expected<void> query_experts(node::Reply<std::vector<node::ExpertLoad>> reply) override;
   Expected<void> query_data(node::Reply<node::DataView> reply) override;
+  Expected<void> query_network(node::Reply<node::NetworkView> reply) override;
+  Expected<void> test_reachability() override;
   Expected<void> query_tokens(const std::string& text,
                               node::Reply<std::vector<node::TokenPiece>> reply) override;
   Expected<void> query_settings(node::Reply<std::vector<node::SettingEntry>> reply) override;

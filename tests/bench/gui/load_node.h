@@ -93,6 +93,10 @@ class LoadNode final : public node::Node {
   Expected<void> query_experts(node::Reply<std::vector<node::ExpertLoad>> reply) override {
     return fake_.query_experts(std::move(reply));
   }
+  Expected<void> query_network(node::Reply<node::NetworkView> reply) override {
+    return fake_.query_network(std::move(reply));
+  }
+  Expected<void> test_reachability() override { return fake_.test_reachability(); }
   Expected<void> query_data(node::Reply<node::DataView> reply) override {
     return fake_.query_data(std::move(reply));
   }

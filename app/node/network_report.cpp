@@ -1,0 +1,121 @@
+#include "app/node/network_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace neuroshard::app {
+namespace {
+
+constexpr Duration sample_period = std::chrono::seconds(10);
+
+node::PeerEntry entry_of(const swarm::MemberPeer& peer) {
+  const net::PeerView& connection = peer.connection;
+  node::PeerEntry entry;
+  entry.id = to_hex(connection.id);
+  entry.address = platform::to_text(connection.endpoint);
+  entry.way = swarm::to_text(peer.way);
+  entry.connected = connection.connected;
+  if (connection.round_trip) entry.round_trip = to_seconds(*connection.round_trip);
+  entry.version = connection.program;
+  entry.memory_bytes = peer.memory_bytes;
+  entry.tokens_per_second = peer.tokens_per_second;
+  entry.bytes_in = peer.traffic.in;
+  entry.bytes_out = peer.traffic.out;
+  if (!connection.connected && connection.error) entry.problem = connection.error->message;
+  return entry;
+}
+
+void tell_reach(const swarm::MemberView& member, node::NetworkView& view) {
+  view.testing = member.testing;
+  view.tested_at = member.tested_at;
+  if (member.advertised) view.advertised = platform::to_text(*member.advertised);
+  if (member.relay) view.relay = platform::to_text(*member.relay);
+  if (!member.advertised && !member.relay) view.relay_trouble = member.relay_trouble;
+  view.found = member.verdict.found;
+  if (!member.tested) {
+    view.summary = member.seen_at ? "Nobody has tried yet to reach this computer from outside."
+                                  : "Not known yet: nobody outside could be asked so far.";
+    return;
+  }
+  view.reach = nat::to_text(member.verdict.reach);
+  view.summary = member.verdict.summary;
+  view.advice = member.verdict.advice;
+  if (!member.advertised && !member.why_not.empty())
+    view.found.push_back(fmt::format("Dialled from outside: {}.", member.why_not));
+}
+
+}  // namespace
+
+NetworkReport::NetworkReport(PeerHost& host) : host_(host) {
+  host_.run([this] {
+    sampled_ = host_.clock().monotonic_now();
+    timer_ = host_.executor().post_after(sample_period, [this] { sample(); });
+  });
+}
+
+NetworkReport::~NetworkReport() {
+  host_.run([this] {
+    *alive_ = false;
+    timer_.reset();
+  });
+}
+
+void NetworkReport::sample() {
+  const MonotonicTime now = host_.clock().monotonic_now();
+  const swarm::Traffic traffic = host_.member().traffic();
+  const double seconds = std::max(to_seconds(now - sampled_), 1e-3);
+  traffic_.push_back({host_.clock().wall_now(), static_cast<double>(traffic.in - counted_.in) / seconds,
+                      static_cast<double>(traffic.out - counted_.out) / seconds});
+  if (traffic_.size() > node::max_traffic_points) traffic_.pop_front();
+  counted_ = traffic;
+  sampled_ = now;
+  timer_ = host_.executor().post_after(sample_period, [this] { sample(); });
+}
+
+void NetworkReport::view(Answer answer) {
+  const bool posted = host_.executor().post([this, alive = alive_, answer] {
+    if (*alive) return answer(look());
+    answer(make_error(ErrorCode::Cancelled, "the node is stopping"));
+  });
+  if (!posted) answer(make_error(ErrorCode::Busy, "the network has too much to do; try again in a moment"));
+}
+
+void NetworkReport::test_reachability() {
+  static_cast<void>(host_.executor().post([this, alive = alive_] {
+    if (*alive) host_.member().test_reach();
+  }));
+}
+
+node::NetworkView NetworkReport::look() const {
+  const swarm::MemberView member = host_.member().view();
+  node::NetworkView view;
+  view.taking_part = true;
+  view.listens_at = platform::to_text(host_.endpoint());
+  tell_reach(member, view);
+  view.relaying = member.relaying;
+  view.relayed_nodes = static_cast<std::uint32_t>(member.relayed_nodes);
+  view.known_nodes = member.known;
+  view.table_members = member.table;
+  view.bytes_in = member.traffic.in;
+  view.bytes_out = member.traffic.out;
+  for (const swarm::SourceView& source : member.sources) {
+    if (view.sources.size() >= node::max_source_entries) break;
+    view.sources.push_back({source.name.empty() ? platform::to_text(source.endpoint) : source.name,
+                            source.tracker ? "tracker" : "peer", source.connected, source.state});
+  }
+  for (const swarm::MemberPeer& peer : member.peers)
+    if (view.peers.size() < node::max_peer_entries) view.peers.push_back(entry_of(peer));
+  for (const net::Ban& ban : host_.bans().all())
+    if (view.bans.size() < node::max_ban_entries)
+      view.bans.push_back({to_hex(ban.id), ban.until, ban.reason});
+  for (std::size_t i = 0; i < static_cast<std::size_t>(net::Refusal::Count_); ++i) {
+    const auto refusal = static_cast<net::Refusal>(i);
+    if (const std::uint64_t count = host_.refusals().of(refusal); count > 0)
+      view.refusals.push_back({std::string(net::to_string(refusal)), count});
+  }
+  view.traffic.assign(traffic_.begin(), traffic_.end());
+  return view;
+}
+
+}  // namespace neuroshard::app

@@ -1,0 +1,34 @@
+// What a running node tells of its network over the seam: whom it knows, how it is reached, what passes.
+#pragma once
+
+#include <deque>
+#include <memory>
+
+#include "app/node/peer_host.h"
+#include "core/node/network_view.h"
+
+namespace neuroshard::app {
+
+class NetworkReport final : public node::NetworkSource {
+ public:
+  // The host outlives the report. Samples the traffic every ten seconds from now on.
+  explicit NetworkReport(PeerHost& host);
+  ~NetworkReport() override;
+
+  void view(Answer answer) override;
+  void test_reachability() override;
+
+ private:
+  node::NetworkView look() const;
+  void sample();
+
+  PeerHost& host_;
+  // The executor's.
+  std::deque<node::TrafficPoint> traffic_;
+  swarm::Traffic counted_;
+  MonotonicTime sampled_{};
+  std::unique_ptr<TimerHandle> timer_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace neuroshard::app

@@ -1,0 +1,93 @@
+// The node in its network, as a person looks at it: whether others reach it, whom it knows, what passes, who
+// was refused. Plain values, bounded.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/base/expected.h"
+
+namespace neuroshard::node {
+
+inline constexpr std::size_t max_peer_entries = 1000;
+inline constexpr std::size_t max_ban_entries = 200;
+inline constexpr std::size_t max_source_entries = 64;
+inline constexpr std::size_t max_traffic_points = 360;
+inline constexpr std::size_t max_found_lines = 16;
+
+struct PeerEntry {
+  std::string id;       // 64 hex characters
+  std::string address;  // that is dialled; of a relayed one the relay's
+  std::string way;      // "direct", "relayed"
+  bool connected = false;
+  std::optional<double> round_trip;  // seconds, smoothed
+  std::string version;               // of its program; empty = unknown
+  std::uint64_t memory_bytes = 0;    // that it gives, as it says; 0 = unknown
+  std::uint32_t tokens_per_second = 0;
+  std::uint64_t bytes_in = 0, bytes_out = 0;  // since the start, bodies only
+  std::string problem;                        // why it is not connected; empty = nothing
+};
+struct BanEntry {
+  std::string id;
+  WallTime until{};
+  std::string reason;
+};
+// Somebody to begin with, and what is being tried there.
+struct SourceEntry {
+  std::string address;  // or the name that is looked up
+  std::string kind;     // "tracker", "peer"
+  bool connected = false;
+  std::string state;  // in words
+};
+struct RefusalEntry {
+  std::string reason;  // "not TLS"
+  std::uint64_t count = 0;
+};
+// Bytes per second over the time up to `at`, since the point before; bodies only.
+struct TrafficPoint {
+  WallTime at{};
+  double in = 0, out = 0;
+};
+
+struct NetworkView {
+  bool taking_part = false;  // false: this node is alone, and all the rest is empty
+  std::string listens_at;    // address and port
+  // How others reach it: "unknown" (nobody could be asked yet), "public", "mapped", "punchable",
+  // "relayed only".
+  std::string reach = "unknown";
+  std::string summary;             // one sentence
+  std::vector<std::string> found;  // one sentence for each thing that was tried
+  std::string advice;              // what to do; empty = nothing
+  bool testing = false;
+  std::optional<WallTime> tested_at;
+  std::string advertised;     // where others dial it; empty = nowhere
+  std::string relay;          // through which they reach it instead; empty = none
+  std::string relay_trouble;  // why there is none, where one is needed
+  bool relaying = false;      // for nodes that nobody can dial
+  std::uint32_t relayed_nodes = 0;
+  std::uint64_t known_nodes = 0;    // by their signed records
+  std::uint64_t table_members = 0;  // of the hash table
+  std::uint64_t bytes_in = 0, bytes_out = 0;
+  std::vector<SourceEntry> sources;
+  std::vector<PeerEntry> peers;
+  std::vector<BanEntry> bans;
+  std::vector<RefusalEntry> refusals;
+  std::vector<TrafficPoint> traffic;  // ascending, the last hour
+};
+
+// What answers for the engine; whoever has joined a network brings it. It outlives the engine.
+class NetworkSource {
+ public:
+  using Answer = std::function<void(Expected<NetworkView>)>;
+  virtual ~NetworkSource() = default;
+  // `answer` is called once, on a thread of the source's; must only enqueue.  Threads: any.
+  virtual void view(Answer answer) = 0;
+  // Begins a test of whether others reach this node; the view says what came of it.  Threads: any.
+  virtual void test_reachability() = 0;
+};
+
+}  // namespace neuroshard::node

@@ -1,0 +1,164 @@
+// The product behind real routers: a tracker in the middle and nodes in several kinds of home, as people
+// start them. Each finds out how it is reached and advertises what was dialled; nodes that nobody can dial
+// are called through the tracker's relay. NS_NAT_FULL=1 (tests/long.sh nat-product) takes all homes, and a
+// router that is restarted.
+#include <QCoreApplication>
+#include <QElapsedTimer>
+#include <QFile>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QtTest>
+
+#include "tests/support/nat_homes.h"
+#include "tests/support/process.h"
+
+using namespace neuroshard::test;  // NOLINT
+
+namespace {
+
+struct Home {
+  const char* name;
+  const char* reach;
+  const char* outside;  // whose address it advertises; empty: none
+};
+constexpr Home homes_in_ci[] = {{"public", "public", "11.22.33.10"},
+                                {"upnp", "mapped", "11.22.33.11"},
+                                {"plain", "relayed only", ""},
+                                {"plain2", "relayed only", ""}};
+constexpr Home more_homes[] = {{"natpmp", "mapped", "11.22.33.12"},
+                               {"symmetric", "relayed only", ""},
+                               {"double", "relayed only", ""},
+                               {"blocked", "relayed only", ""}};
+
+}  // namespace
+
+class TestNatProduct : public QObject {
+  Q_OBJECT
+ public:
+  QString why_not;
+
+ private Q_SLOTS:
+  void initTestCase();
+  void each_home_finds_its_class();
+  void nodes_that_nobody_can_dial_are_called_through_a_relay();
+  void a_test_is_asked_of_the_running_node();
+  void a_router_that_restarts_gets_its_port_again();
+  void nothing_stays_open_at_the_router();
+
+ private:
+  QJsonObject ask(const QString& home, const QString& command) const {
+    const ShellResult result = shell(QString("ip netns exec %1 %2 %3 --json --data-dir %4")
+                                         .arg(home, node_program(), command, homes_.folder.filePath(home)));
+    for (const QByteArray& line : result.text.split('\n')) {
+      const QJsonObject object = QJsonDocument::fromJson(line).object();
+      if (!object.isEmpty()) return object;
+    }
+    return {};
+  }
+  QByteArray log_of(const QString& home) const {
+    QFile file(homes_.folder.filePath(home) + "/logs/neuroshardd.log");
+    return file.open(QIODevice::ReadOnly) ? file.readAll().right(3000) : QByteArray();
+  }
+  // How `home` talks with the node `id`; empty: it does not.
+  QString way(const QString& home, const QString& id) const {
+    for (const QJsonValue& peer : ask(home, "peers")["peers"].toArray())
+      if (peer["id"].toString() == id && peer["round_trip_s"].isDouble()) return peer["way"].toString();
+    return {};
+  }
+
+  const bool full_ = qEnvironmentVariableIsSet("NS_NAT_FULL");
+  NatHomes homes_;
+  QList<Home> chosen_;
+  std::unique_ptr<LabProcess> tracker_;
+  QMap<QString, std::shared_ptr<LabProcess>> nodes_;
+  QMap<QString, QString> ids_;
+};
+
+void TestNatProduct::initTestCase() {
+  if (!why_not.isEmpty()) QSKIP(qPrintable(why_not));
+  for (const Home& home : homes_in_ci) chosen_ << home;
+  if (full_)
+    for (const Home& home : more_homes) chosen_ << home;
+  QVERIFY(homes_.build());
+  const QString profile = homes_.folder.filePath("village.json");
+  QVERIFY(NatHomes::run(
+      QString("%1 network create --from devnet --name village --out %2").arg(node_program(), profile)));
+  tracker_ = std::make_unique<LabProcess>(
+      "pub", node_program(),
+      QStringList{"tracker", "--json", "--profile", profile, "--address", "11.22.33.1", "--port", "443"});
+  QVERIFY2(tracker_->line("{\"ready\"").has_value(), tracker_->seen().constData());
+  for (const Home& home : chosen_) {
+    nodes_[home.name] = std::make_shared<LabProcess>(
+        home.name, node_program(),
+        QStringList{"run", "--json", "--data-dir", homes_.folder.filePath(home.name), "--profile", profile,
+                    "--tracker", "11.22.33.1:443", "--p2p-port", "9100"});
+    const auto said = nodes_[home.name]->line("{\"peers\":true");
+    QVERIFY2(said.has_value(), nodes_[home.name]->seen().constData());
+    ids_[home.name] = QJsonDocument::fromJson("{\"peers\":true" + *said).object()["id"].toString();
+  }
+}
+
+void TestNatProduct::each_home_finds_its_class() {
+  for (const Home& home : chosen_) {
+    QElapsedTimer time;
+    time.start();
+    QTRY_VERIFY2_WITH_TIMEOUT(ask(home.name, "peers")["reach"].toString() == home.reach,
+                              home.name + QByteArray(": ") + log_of(home.name), 60'000);
+    const QJsonObject view = ask(home.name, "peers");
+    const QString wanted = *home.outside != '\0' ? QString("%1:9100").arg(home.outside) : QString();
+    QCOMPARE(view["advertise"].toString(), wanted);
+    if (wanted.isEmpty()) {
+      QTRY_VERIFY2_WITH_TIMEOUT(!ask(home.name, "peers")["relay"].toString().isEmpty(),
+                                log_of(home.name).constData(), 30'000);
+      QVERIFY2(
+          view["advice"].toString().contains("forward") || view["advice"].toString().contains("provider"),
+          qPrintable(view["advice"].toString()));
+    }
+  }
+}
+
+void TestNatProduct::nodes_that_nobody_can_dial_are_called_through_a_relay() {
+  if (ids_.size() != chosen_.size()) QSKIP("not all nodes run");
+  QTRY_COMPARE_WITH_TIMEOUT(way("plain", ids_["plain2"]), QString("relayed"), 120'000);
+  QTRY_COMPARE_WITH_TIMEOUT(way("plain", ids_["public"]), QString("direct"), 60'000);
+  QTRY_COMPARE_WITH_TIMEOUT(way("public", ids_["upnp"]), QString("direct"), 60'000);
+}
+
+void TestNatProduct::a_test_is_asked_of_the_running_node() {
+  const QJsonObject view = ask("upnp", "reachability");
+  QCOMPARE(view["reach"].toString(), QString("mapped"));
+  QVERIFY2(view["summary"].toString().contains("UPnP"), qPrintable(view["summary"].toString()));
+}
+
+void TestNatProduct::a_router_that_restarts_gets_its_port_again() {
+  if (!full_) QSKIP("the router is looked at once a minute: only in tests/long.sh nat-product");
+  for (const QString site : {"upnp", "natpmp"}) {
+    homes_.routers[site]->terminate();
+    QVERIFY(NatHomes::run(QString("ip netns exec r-%1 nft flush chain inet miniupnpd prerouting_miniupnpd\n"
+                                  "ip netns exec r-%1 nft flush chain inet miniupnpd miniupnpd")
+                              .arg(site)));
+    QTRY_VERIFY2_WITH_TIMEOUT(ask(site, "peers")["advertise"].toString().isEmpty(), log_of(site).constData(),
+                              150'000);
+    homes_.routers[site] = homes_.start_miniupnpd("r-" + site, site == "upnp", site == "natpmp");
+    QTRY_VERIFY2_WITH_TIMEOUT(!ask(site, "peers")["advertise"].toString().isEmpty(), log_of(site).constData(),
+                              150'000);
+  }
+}
+
+void TestNatProduct::nothing_stays_open_at_the_router() {
+  if (nodes_.isEmpty()) QSKIP("no node runs");
+  QVERIFY(shell("ip netns exec r-upnp nft list ruleset").text.contains("9100"));
+  for (const auto& node : nodes_) node->terminate();
+  for (const auto& node : nodes_) QTRY_VERIFY_WITH_TIMEOUT(!node->running(), 30'000);
+  QVERIFY(!shell("ip netns exec r-upnp nft list ruleset").text.contains("9100"));
+}
+
+int main(int argc, char** argv) {
+  const QString why_not = enter_net_lab(argv, {"nft", "miniupnpd", "sysctl"});
+  const QCoreApplication application(argc, argv);
+  TestNatProduct test;
+  test.why_not = why_not;
+  return QTest::qExec(&test, argc, argv);
+}
+#include "test_nat_product.moc"

@@ -1,0 +1,134 @@
+// The page of the network: an honest empty state, and what the core says of reachability, peers and traffic.
+#include <QPushButton>
+#include <QTableView>
+
+#include "tests/unit/ui/pages/page_fixture.h"
+#include "ui/pages/network_page.h"
+#include "ui/widgets/empty_state.h"
+#include "ui/widgets/plot_panel.h"
+#include "ui/widgets/plot_widget.h"
+
+using namespace neuroshard;      // NOLINT
+using namespace neuroshard::ui;  // NOLINT
+
+class TestNetworkPage : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void init();
+  void cleanup() { fixture_.reset(); }
+  void a_node_alone_says_so();
+  void shows_what_the_core_knows();
+  void a_test_can_be_asked_for();
+  void a_failure_is_told_and_goes_away();
+  void pictures();
+
+ private:
+  QString text(const char* name) const { return fixture_->find<QLabel>(name)->text(); }
+  std::unique_ptr<PageFixture> fixture_;
+};
+
+void TestNetworkPage::init() {
+  fixture_ = std::make_unique<PageFixture>();
+  node::NetworkView& network = fixture_->node->network;
+  network.taking_part = true;
+  network.listens_at = "0.0.0.0:9000";
+  network.reach = "relayed only";
+  network.summary = "This computer can't be dialled: everybody else reaches it through a relay.";
+  network.found = {"Other nodes see it at 198.51.100.7.", "UPnP: no router answered."};
+  network.advice = "In the settings of your router, forward TCP port 9000 to 10.3.0.2.";
+  network.relay = "203.0.113.9:8765";
+  network.tested_at = fixture_->clock.wall_now();
+  network.known_nodes = 12;
+  network.table_members = 9;
+  network.bytes_in = 5u << 20;
+  network.bytes_out = 1u << 20;
+  network.sources = {{"tracker.example.org:8765", "tracker", true, "registered"},
+                     {"192.0.2.77:9000", "peer", false, "the peer can't be reached; tried again in 8 s"}};
+  node::PeerEntry near;
+  near.id = std::string(64, 'a');
+  near.address = "192.0.2.8:9000";
+  near.way = "direct";
+  near.connected = true;
+  near.round_trip = 0.021;
+  near.version = "0.1.0";
+  near.memory_bytes = std::uint64_t{8} << 30;
+  near.tokens_per_second = 2100;
+  near.bytes_in = 4u << 20;
+  near.bytes_out = 700'000;
+  node::PeerEntry far = near;
+  far.id = std::string(64, 'b');
+  far.way = "relayed";
+  far.round_trip = 0.183;
+  network.peers = {far, near};
+  network.bans = {{std::string(64, 'c'), fixture_->clock.wall_now(), "records with wrong signatures"}};
+  network.refusals = {{"not TLS", 14}};
+  for (int i = 0; i < 30; ++i)
+    network.traffic.push_back(
+        {fixture_->clock.wall_now() + std::chrono::seconds(10 * i), 20'000.0 + 600 * i, 9'000.0 - 100 * i});
+}
+
+void TestNetworkPage::a_node_alone_says_so() {
+  fixture_->node->network = {};
+  fixture_->show<NetworkPage>();
+  QTRY_VERIFY(fixture_->page->findChild<EmptyState*>()->isVisible());
+  QVERIFY(!fixture_->find<QTableView>("network_peers")->isVisible());
+  QVERIFY(!fixture_->find<QPushButton>("network_test")->isVisible());
+}
+
+void TestNetworkPage::shows_what_the_core_knows() {
+  fixture_->show<NetworkPage>();
+  QTRY_COMPARE(text("network_reach"), QStringLiteral("Nobody can dial this node"));
+  QVERIFY(text("network_summary").contains(QStringLiteral("through the relay 203.0.113.9:8765")));
+  QVERIFY(text("network_advice").contains(QStringLiteral("forward TCP port 9000")));
+  QVERIFY(text("network_found").contains(QStringLiteral("no router answered")));
+  QVERIFY(text("network_refused").contains(QStringLiteral("not TLS: 14")));
+  const QAbstractItemModel* peers = fixture_->find<QTableView>("network_peers")->model();
+  QCOMPARE(peers->rowCount(), 3);
+  QCOMPARE(peers->index(0, 0).data().toString(), QString(12, 'a'));  // the nearest first
+  const QAbstractItemModel* sources = fixture_->find<QTableView>("network_sources")->model();
+  QCOMPARE(sources->rowCount(), 2);
+  QVERIFY(sources->index(1, 2).data().toString().contains(QStringLiteral("tried again in 8 s")));
+  const auto& series = fixture_->find<PlotPanel>("network_traffic")->plot()->series();
+  QCOMPARE(series.size(), std::size_t{2});
+  QCOMPARE(series[0].points.size(), std::size_t{30});
+  // What changes is seen without a click.
+  fixture_->node->network.reach = "mapped";
+  QTRY_COMPARE_WITH_TIMEOUT(text("network_reach"),
+                            QStringLiteral("Everybody can reach this node, through the router"), 15'000);
+}
+
+void TestNetworkPage::a_test_can_be_asked_for() {
+  fixture_->show<NetworkPage>();
+  QTRY_VERIFY(fixture_->find<QPushButton>("network_test")->isVisible());
+  fixture_->click("network_test");
+  QTRY_COMPARE(text("network_tested"), QStringLiteral("A test is running."));
+  QVERIFY(!fixture_->find<QPushButton>("network_test")->isEnabled());
+}
+
+void TestNetworkPage::a_failure_is_told_and_goes_away() {
+  fixture_->node->fail_queries(make_error(ErrorCode::Busy, "the network has too much to do"));
+  fixture_->show<NetworkPage>();
+  const auto told = [&] {
+    for (const QLabel* label : fixture_->page->findChildren<QLabel*>())
+      if (label->isVisible() && label->text() == QStringLiteral("the network has too much to do"))
+        return true;
+    return false;
+  };
+  QTRY_VERIFY(told());
+}
+
+// NS_PICTURES=FOLDER: the page as it looks, for people.
+void TestNetworkPage::pictures() {
+  const QString folder = qEnvironmentVariable("NS_PICTURES");
+  if (folder.isEmpty()) QSKIP("only with NS_PICTURES");
+  fixture_->show<NetworkPage>();
+  QTRY_COMPARE(text("network_reach"), QStringLiteral("Nobody can dial this node"));
+  for (const int width : {1100, 480}) {
+    fixture_->page->resize(width, 1500);
+    QTest::qWait(200);
+    QVERIFY(fixture_->page->grab().save(folder + QStringLiteral("/network-%1.png").arg(width)));
+  }
+}
+
+QTEST_MAIN(TestNetworkPage)
+#include "test_network_page.moc"

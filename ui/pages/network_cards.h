@@ -1,0 +1,59 @@
+// What the page of the network shows of the node's part in it: whether others reach it, with whom it talks,
+// where it looked for its first peers, and what passes. Fed with one answer of the core at a time.
+#pragma once
+
+#include <QWidget>
+
+#include "core/node/network_view.h"
+
+class QLabel;
+class QPushButton;
+class QStandardItemModel;
+
+namespace neuroshard::ui {
+
+class Card;
+class CardGrid;
+class EmptyState;
+class PeerModel;
+class PlotPanel;
+class TableView;
+class Theme;
+
+class NetworkCards final : public QWidget {
+  Q_OBJECT
+ public:
+  explicit NetworkCards(const Theme& theme, QWidget* parent = nullptr);
+  void show_view(const node::NetworkView& view, WallTime now);
+  // The core could not be asked.
+  void show_problem(const QString& problem);
+
+ Q_SIGNALS:
+  void test_wanted();
+
+ private:
+  Card* make_reach(const Theme& theme);
+  Card* make_sources();
+  Card* make_peers();
+  void show_reach(const node::NetworkView& view, WallTime now);
+  void show_traffic(const node::NetworkView& view);
+
+  EmptyState* alone_;
+  QWidget* content_;
+  QLabel* problem_;
+  QLabel* reach_;
+  QLabel* summary_;
+  QLabel* found_;
+  QLabel* advice_;
+  QLabel* tested_;
+  QPushButton* test_;
+  QStandardItemModel* sources_;
+  TableView* source_table_;
+  PeerModel* peers_;
+  TableView* peer_table_;
+  Card* peer_card_;
+  QLabel* refused_;
+  PlotPanel* traffic_;
+};
+
+}  // namespace neuroshard::ui
