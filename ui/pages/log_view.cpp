@@ -3,6 +3,7 @@
 #include <QClipboard>
 #include <QGuiApplication>
 #include <QHeaderView>
+#include <QMimeData>
 #include <QPainter>
 #include <QScrollBar>
 #include <QStyledItemDelegate>
@@ -125,12 +126,15 @@ void LogView::copy_lines(std::vector<LogLine> lines) {
   delete copying_;
   const auto count = static_cast<qint64>(lines.size());
   const auto row = [lines = std::move(lines)](qsizetype i) {
-    return LogModel::text(lines[static_cast<std::size_t>(i)]) + u'\n';
+    const QString text = LogModel::text(lines[static_cast<std::size_t>(i)]);
+    return i == 0 ? text : u'\n' + text;
   };
   copying_ = new RowText({}, count, row, this);
-  connect(copying_, &RowText::done, this, [this, count](QByteArray text) {
-    text.chop(1);
-    QGuiApplication::clipboard()->setText(QString::fromUtf8(text));
+  connect(copying_, &RowText::done, this, [this, count](const QByteArray& text) {
+    // As it is: turning megabytes into a QString, for nobody yet, takes a frame.
+    auto* data = new QMimeData;
+    data->setData(QStringLiteral("text/plain"), text);
+    QGuiApplication::clipboard()->setMimeData(data);
     Q_EMIT copied(count);
   });
   Q_EMIT copying(count);
