@@ -48,6 +48,7 @@ class LocalDiscovery final : public Rendezvous {
       return encode_mdns_answer(service, ttl);
     });
     said_ = clock_.monotonic_now();
+    owed_ = false;
   }
 
   void refresh() {
@@ -68,7 +69,9 @@ class LocalDiscovery final : public Rendezvous {
       asked |= message->question;
       for (const MdnsService& service : message->services) hear(service, received->from.ip);
     }
-    if (asked && own_.port != 0 && (!said_ || clock_.monotonic_now() - *said_ >= between_answers)) say(life);
+    // Who asks too early gets the answer later.
+    owed_ = (owed_ || asked) && own_.port != 0;
+    if (owed_ && (!said_ || clock_.monotonic_now() - *said_ >= between_answers)) say(life);
     timer_ = executor_.post_after(options_.look, [this] { look(); });
   }
 
@@ -85,6 +88,7 @@ class LocalDiscovery final : public Rendezvous {
   MdnsService own_;
   Found found_;
   std::optional<MonotonicTime> said_, refreshed_;
+  bool owed_ = false;                        // an answer
   std::array<std::uint8_t, 9000> buffer_{};  // RFC 6762 §17
   std::unique_ptr<TimerHandle> timer_;
 };
