@@ -1,5 +1,6 @@
 // The loops of the delta codecs, one table per instruction set, chosen once at start. All tables give the
-// same bits: every value is a function of its own inputs by single IEEE operations, and nothing is summed.
+// same bits: every value is a function of its own inputs by single IEEE operations, and the one sum has fixed
+// lanes.
 //
 // Only C headers here: a table is compiled with a wider instruction set, and an inline function of the
 // standard library that the linker picked from it would not run on older machines.
@@ -14,6 +15,13 @@ namespace neuroshard::outer::detail {
 
 constexpr uint32_t magnitude_mask = 0x7fffffff;
 constexpr size_t select_values = 4096;  // codec_chunk
+
+// Magnitudes up to a threshold and above it.
+struct MagnitudeSides {
+  double low_sum;
+  double high_sum;
+  uint32_t high_count;
+};
 
 struct CodecKernels {
   const char* name;
@@ -45,6 +53,10 @@ struct CodecKernels {
   // use. hint: a guess that each call leaves for the next; 0 to begin. Changes nothing but the time taken.
   uint32_t (*select)(const float* values, uint32_t k, uint16_t* places, float* selected, uint32_t* largest,
                      uint32_t* hint);
+
+  // Sums of magnitudes on either side of threshold ≥ 0: value i in lane i % 8, then lanes l and l + 4, l and
+  // l + 2, l and l + 1 together.
+  void (*split)(const float* values, size_t count, float threshold, MagnitudeSides* sides);
 };
 
 extern const CodecKernels codec_kernels_portable;

@@ -198,11 +198,50 @@ uint32_t dequantise4(const uint8_t* in, size_t count, float scale, float* out) {
   return largest_byte(most);
 }
 
+// ---- sums
+
+struct LaneSums {
+  __m256d first, second;  // lanes 0 to 3 and 4 to 7
+
+  void add(__m256 values) {
+    first = _mm256_add_pd(first, _mm256_cvtps_pd(_mm256_castps256_ps128(values)));
+    second = _mm256_add_pd(second, _mm256_cvtps_pd(_mm256_extractf128_ps(values, 1)));
+  }
+  double total() const {
+    const __m256d four = _mm256_add_pd(first, second);
+    const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
+  }
+};
+
+void split(const float* values, size_t count, float threshold, MagnitudeSides* sides) {
+  LaneSums low{}, high{};
+  __m256i above = _mm256_setzero_si256();
+  const __m256 bound = _mm256_set1_ps(threshold), mask = _mm256_castsi256_ps(mask_of_magnitude());
+  const auto add = [&](const float* from) {
+    const __m256 magnitudes = _mm256_and_ps(_mm256_loadu_ps(from), mask);
+    const __m256 is_high = _mm256_cmp_ps(magnitudes, bound, _CMP_GT_OQ);
+    low.add(_mm256_andnot_ps(is_high, magnitudes));
+    high.add(_mm256_and_ps(is_high, magnitudes));
+    above = _mm256_sub_epi32(above, _mm256_castps_si256(is_high));
+  };
+  size_t i = 0;
+  for (; i + 8 <= count; i += 8) add(values + i);
+  if (i < count) {
+    float rest[8] = {};
+    memcpy(rest, values + i, (count - i) * sizeof(float));
+    add(rest);
+  }
+  sides->low_sum = low.total();
+  sides->high_sum = high.total();
+  sides->high_count = sum_of_lanes(above);
+}
+
 }  // namespace
 
 const CodecKernels codec_kernels_avx2 = {
     "avx2",    crc32c,    largest,     to_fp16,     from_fp16,   largest_fp16,
-    quantise8, quantise4, dequantise8, dequantise4, select_avx2,
+    quantise8, quantise4, dequantise8, dequantise4, select_avx2, split,
 };
 
 }  // namespace neuroshard::outer::detail

@@ -140,11 +140,30 @@ std::uint32_t select(const float* values, std::uint32_t k, std::uint16_t* places
   return found;
 }
 
+void split(const float* values, std::size_t count, float threshold, MagnitudeSides* sides) {
+  constexpr std::size_t lanes = 8;
+  std::array<double, lanes> low{}, high{};
+  std::uint32_t above = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const float value = std::bit_cast<float>(magnitude(values[i]));
+    const bool is_high = value > threshold;
+    (is_high ? high : low)[i % lanes] += static_cast<double>(value);
+    above += is_high ? 1u : 0u;
+  }
+  for (std::size_t width = lanes / 2; width > 0; width /= 2) {
+    for (std::size_t lane = 0; lane < width; ++lane) {
+      low[lane] += low[lane + width];
+      high[lane] += high[lane + width];
+    }
+  }
+  *sides = {low[0], high[0], above};
+}
+
 }  // namespace
 
 const CodecKernels codec_kernels_portable = {
     "portable", crc32c,    largest,     to_fp16,     from_fp16, largest_fp16,
-    quantise8,  quantise4, dequantise8, dequantise4, select,
+    quantise8,  quantise4, dequantise8, dequantise4, select,    split,
 };
 
 }  // namespace neuroshard::outer::detail

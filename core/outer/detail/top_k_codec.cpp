@@ -87,7 +87,7 @@ Expected<Selection> select_all(const EncodeJob& job) {
         job.kernels.select(values.data(), static_cast<std::uint32_t>(room_of(job.options.k, size)),
                            result.places.data() + found, result.values.data() + found, &largest, &hint);
     if (largest >= magnitude_limit_bits) return unsendable(Codec::TopK);
-    if (count > 0) result.levels[chunk] = two_levels({result.values.data() + found, count});
+    if (count > 0) result.levels[chunk] = two_levels(job.kernels, {result.values.data() + found, count});
     result.counts[chunk] = static_cast<std::uint16_t>(count);
     found += count;
   }

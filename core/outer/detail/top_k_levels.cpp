@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <limits>
 
 namespace neuroshard::outer::detail {
@@ -15,41 +14,6 @@ constexpr std::array<std::uint32_t, 8> steps = {0x000000, 0x0b95c2, 0x1837f0, 0x
 constexpr std::array<double, 8> bounds = {1.0442737824274138, 1.1387886347566916, 1.2418578120734840,
                                           1.3542555469368927, 1.4768261459394993, 1.6104903319492543,
                                           1.7562521603732995, 1.9152065613971474};
-
-constexpr std::size_t lanes = 8;
-
-struct Side {
-  double total = 0;
-  double count = 0;
-  double mean() const { return total / count; }
-};
-struct Sides {
-  Side low, high;  // magnitudes up to the threshold, and above it
-};
-
-Sides split(Span<const float> values, float threshold) {
-  std::array<double, lanes> low{}, high{}, above{};
-  const auto add = [&](std::size_t lane, float value) {
-    const float magnitude = std::fabs(value);
-    const double wide = static_cast<double>(magnitude);
-    const bool is_high = magnitude > threshold;
-    low[lane] += is_high ? 0.0 : wide;
-    high[lane] += is_high ? wide : 0.0;
-    above[lane] += is_high ? 1.0 : 0.0;
-  };
-  const std::size_t whole = values.size() / lanes * lanes;
-  for (std::size_t i = 0; i < whole; i += lanes)
-    for (std::size_t lane = 0; lane < lanes; ++lane) add(lane, values[i + lane]);
-  for (std::size_t i = whole; i < values.size(); ++i) add(i - whole, values[i]);
-  for (std::size_t width = lanes / 2; width > 0; width /= 2) {
-    for (std::size_t lane = 0; lane < width; ++lane) {
-      low[lane] += low[lane + width];
-      high[lane] += high[lane + width];
-      above[lane] += above[lane + width];
-    }
-  }
-  return {{low[0], static_cast<double>(values.size()) - above[0]}, {high[0], above[0]}};
-}
 
 }  // namespace
 
@@ -69,19 +33,24 @@ int nearest_level(double magnitude) {
   return octave * level_steps + static_cast<int>(step);
 }
 
-TwoLevels two_levels(Span<const float> values) {
+TwoLevels two_levels(const CodecKernels& kernels, Span<const float> values) {
   constexpr float beyond_all = std::numeric_limits<float>::infinity();
-  const Side all = split(values, beyond_all).low;
+  const double count = static_cast<double>(values.size());
+  MagnitudeSides sides;
+  kernels.split(values.data(), values.size(), beyond_all, &sides);
+  const double mean = sides.low_sum / count;
   TwoLevels result;
-  result.low = result.high = nearest_level(all.mean());
+  result.low = result.high = nearest_level(mean);
   result.threshold = beyond_all;
-  float threshold = static_cast<float>(all.mean());
+  float threshold = static_cast<float>(mean);
   for (int step = 0; step <= 2; ++step) {
-    const Sides sides = split(values, threshold);
-    if (sides.low.count == 0 || sides.high.count == 0) break;
-    const int low = nearest_level(sides.low.mean()), high = nearest_level(sides.high.mean());
+    kernels.split(values.data(), values.size(), threshold, &sides);
+    const double high_count = sides.high_count;
+    if (high_count == 0 || high_count == count) break;
+    const double low_mean = sides.low_sum / (count - high_count), high_mean = sides.high_sum / high_count;
+    const int low = nearest_level(low_mean), high = nearest_level(high_mean);
     result = low < high ? TwoLevels{low, high, threshold} : TwoLevels{high, high, beyond_all};
-    threshold = static_cast<float>((sides.low.mean() + sides.high.mean()) / 2);
+    threshold = static_cast<float>((low_mean + high_mean) / 2);
   }
   return result;
 }

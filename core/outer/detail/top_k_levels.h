@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "core/base/span.h"
+#include "core/outer/detail/codec_kernels.h"
 
 namespace neuroshard::outer::detail {
 
@@ -26,6 +27,6 @@ struct TwoLevels {
   float threshold = 0;  // magnitudes above it have the high level
 };
 // values: finite; 1 to 4096 of them.
-TwoLevels two_levels(Span<const float> values);
+TwoLevels two_levels(const CodecKernels& kernels, Span<const float> values);
 
 }  // namespace neuroshard::outer::detail

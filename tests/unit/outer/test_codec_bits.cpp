@@ -98,6 +98,10 @@ class TestCodecBits : public QObject {
         QCOMPARE(table->dequantise4(bytes, count, 3.0f, x.data()),
                  plain.dequantise4(bytes, count, 3.0f, y.data()));
         QCOMPARE(x, y);
+        outer::detail::MagnitudeSides sides{}, others{};
+        table->split(from, count, 1e-3f, &sides), plain.split(from, count, 1e-3f, &others);
+        QVERIFY(sides.low_sum == others.low_sum && sides.high_sum == others.high_sum);
+        QCOMPARE(sides.high_count, others.high_count);
       }
     }
   }
