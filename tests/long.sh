@@ -20,9 +20,10 @@ kill            50 kill -9 at random moments; the losses must equal an uninterru
 memory          the memory limit at three values, under a watchdog and, where possible, in a cgroup
 shakespeare     the small nanoGPT setting on Tiny Shakespeare, dense and mixture of experts, 2000 steps
 partition       the partitioner: 10,000 graphs against brute force, public and generated graphs, cost by size
-nat-product     real nodes in eight kinds of home behind real routers, and routers that restart (root)
 dht             lookups in the hash table at 100 to 10,000 simulated members, with loss, churn and liars
 bench           neuroshardd bench
+aggregation     robust aggregation of 8 deltas of 10M values beside the plain mean and memcpy, interleaved
+attacks         liars in outer rounds: every attack, dense and top-k deltas, three seeds, all rules (half an hour)
 bench-peers     training beside a well-configured PyTorch, interleaved, with the losses of both (BENCH_ROWS: some rows only)
 codecs          delta codecs beside memcpy and torch.topk, interleaved: time and bytes per value
 diloco          low-communication training on Tiny Shakespeare: workers, outer steps, codecs, against data-parallel (hours; DILOCO_STEPS, DILOCO_PERIOD)
@@ -253,6 +254,39 @@ sys.exit(failed)
 PY
 }
 
+target_aggregation() {
+  install_packages build test
+  build_release
+  status=0
+  build/release/tests/bench_aggregation >"$STATE/table" || status=$?
+  [ "$status" = 0 ] || [ "$status" = 2 ] || die "aggregation: the bench failed"
+  entry_head
+  echo
+  cat "$STATE/table"
+  return $status
+}
+
+target_attacks() {
+  install_packages build test
+  build_release
+  status=0
+  # Each finished seed is a file: a second start goes on.
+  for codec in dense top-k; do
+    for seed in 1 2 3; do
+      [ -e "$STATE/$codec-$seed" ] && continue
+      build/release/tests/measure_attacks "$codec" --rules "$seed" >"$STATE/$codec-$seed.log" || [ $? = 1 ] \
+        || die "attacks: $codec, seed $seed failed"
+      mv "$STATE/$codec-$seed.log" "$STATE/$codec-$seed"
+    done
+  done
+  entry_head
+  for part in "$STATE"/dense-? "$STATE"/top-k-?; do
+    sed -n "s/^SUMMARY /- seed ${part##*-}: /p" "$part"
+    if grep -q MISSED "$part"; then status=1; fi
+  done
+  return $status
+}
+
 target_bench() {
   install_packages build test
   build_release
@@ -312,16 +346,6 @@ target_bf16_loss() {
   if [ -e "$STATE/failed" ]; then rm -f "$STATE/failed"; status=1; fi
   entry_head
   sed -n '/^[a-z0-9]*: /,$p' "$STATE/study.log" | sed 's/^/    /'
-  return $status
-}
-
-target_nat_product() {
-  install_packages build test
-  build_release
-  status=0
-  NS_NAT_FULL=1 QTEST_FUNCTION_TIMEOUT=1200000 NS_BIN_DIR=$BIN build/release/tests/test_nat_product >"$STATE/output" 2>&1 || status=1
-  tail -n 40 "$STATE/output"
-  entry_head
   return $status
 }
 

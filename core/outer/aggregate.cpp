@@ -80,10 +80,14 @@ RuleChoice choice_for(const AggregationOptions& options, std::size_t n) {
   return {Rule::TrimmedMean, true, true};
 }
 
-Expected<Plan> plan_for(const AggregationOptions& options, std::size_t n) {
+// refused: contributions that were thrown out already.
+Expected<Plan> plan_for(const AggregationOptions& options, std::size_t n, std::size_t refused) {
   Plan plan{choice_for(options, n), default_liars(n)};
   if (options.f) {
-    plan.f = *options.f;
+    // Whoever was refused is one liar less among the rest; else four senders of NaN could stop a round of ten
+    // that is set to withstand four.
+    const std::size_t left = *options.f > refused ? *options.f - refused : 0;
+    plan.f = std::min(*options.f, std::max(left, default_liars(n)));
     if (plan.f > 0 && 2 * plan.f >= n)
       return refuse(fmt::format("no rule withstands {} liars among {} contributions; it takes more than {}",
                                 plan.f, n, 2 * plan.f));
@@ -121,7 +125,7 @@ class Aggregation {
   Expected<AggregateReport> run() {
     judge();
     while (!counted_.empty()) {
-      NS_ASSIGN_OR_RETURN(plan_, plan_for(options_, counted_.size()));
+      NS_ASSIGN_OR_RETURN(plan_, plan_for(options_, counted_.size(), order_.size() - counted_.size()));
       if (step()) break;
     }
     finish_report();

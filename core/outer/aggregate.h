@@ -66,7 +66,8 @@ struct AggregationOptions {
   // to zero.
   bool sparse = false;
   // Liars to withstand. None: floor(n/4) from n = 5 on, else 0; Krum: 1. Given as 0: nobody lies, and every
-  // rule is the exact weighted mean without clip.
+  // rule is the exact weighted mean without clip. Given as more: each contribution that is refused is one of
+  // them found, so f falls with it, but not below what n alone would give.
   std::optional<std::size_t> f;
   // Share that TrimmedMean cuts off at each end, rounded down, in place of f. 0 ≤ fraction < 0.5.
   std::optional<double> trim_fraction;

@@ -50,9 +50,9 @@ class SoftTask {
 struct SoftLearnerOptions {
   enum class Inner : std::uint8_t { Sgd, AdamW };
   Inner inner = Inner::AdamW;
-  float lr = 2.5e-4f;
+  float lr = 1e-3f;
   float weight_decay = 0.01f;  // AdamW only
-  std::uint32_t batch = 12;    // samples of a step; a sample counts as one token
+  std::uint32_t batch = 32;    // samples of a step; a sample counts as one token
   // Share of a learner's samples that come from its own two classes: 0 all alike, 1 two classes only.
   float non_iid = 0.3f;
 };

@@ -17,7 +17,10 @@ std::size_t widen_block(const float* const* rows, std::size_t n, std::size_t at,
     double* to = widened + i * gram_block;
     const float* from = rows[i] + at;
     std::size_t c = 0;
-    for (; c + doubles <= count; c += doubles) store(to + c, load_widened(from + c));
+    for (; c + kernel_step <= count; c += kernel_step) {
+      __builtin_prefetch(from + c + gram_block);  // arrives while this block is multiplied
+      for (std::size_t p = 0; p < kernel_step; p += doubles) store(to + c + p, load_widened(from + c + p));
+    }
     for (; c < count; ++c) to[c] = from[c];
     for (; c < padded; ++c) to[c] = 0;
   }
@@ -30,24 +33,51 @@ NS_INLINE double tree(const double* lanes) {
   return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
 }
 
-// Two rows by four, `doubles` of the eight lanes at a time: eight sums in flight, which is what the latency
-// of an addition asks for.
+// Sums of products of two rows a with four rows b, `doubles` of the eight lanes at a time. Eight to ten sums
+// are in flight, which is what the latency of an addition asks for and the registers hold.
 NS_INLINE void gram_tile(const double* a, const double* b, std::size_t count, double* lanes,
                          std::size_t lanes_stride) {
   for (std::size_t part = 0; part < 8; part += doubles) {
-    VD sum[2][4];
-    for (std::size_t i = 0; i < 2; ++i)
-      for (std::size_t j = 0; j < 4; ++j) sum[i][j] = load(lanes + i * lanes_stride + j * 8 + part);
+    double* l0 = lanes + part;
+    double* l1 = l0 + lanes_stride;
+    VD s00 = load(l0), s01 = load(l0 + 8), s02 = load(l0 + 16), s03 = load(l0 + 24);
+    VD s10 = load(l1), s11 = load(l1 + 8), s12 = load(l1 + 16), s13 = load(l1 + 24);
     for (std::size_t c = part; c < count; c += 8) {
       const VD a0 = load(a + c), a1 = load(a + gram_block + c);
-      for (std::size_t j = 0; j < 4; ++j) {
-        const VD bj = load(b + j * gram_block + c);
-        sum[0][j] = add_exact_product(sum[0][j], a0, bj);
-        sum[1][j] = add_exact_product(sum[1][j], a1, bj);
-      }
+      const VD b0 = load(b + c), b1 = load(b + gram_block + c);
+      s00 = add_exact_product(s00, a0, b0), s10 = add_exact_product(s10, a1, b0);
+      s01 = add_exact_product(s01, a0, b1), s11 = add_exact_product(s11, a1, b1);
+      const VD b2 = load(b + 2 * gram_block + c), b3 = load(b + 3 * gram_block + c);
+      s02 = add_exact_product(s02, a0, b2), s12 = add_exact_product(s12, a1, b2);
+      s03 = add_exact_product(s03, a0, b3), s13 = add_exact_product(s13, a1, b3);
     }
-    for (std::size_t i = 0; i < 2; ++i)
-      for (std::size_t j = 0; j < 4; ++j) store(lanes + i * lanes_stride + j * 8 + part, sum[i][j]);
+    store(l0, s00), store(l0 + 8, s01), store(l0 + 16, s02), store(l0 + 24, s03);
+    store(l1, s10), store(l1 + 8, s11), store(l1 + 16, s12), store(l1 + 24, s13);
+  }
+}
+
+// Four rows among themselves.
+NS_INLINE void gram_triangle(const double* a, std::size_t count, double* lanes, std::size_t lanes_stride) {
+  for (std::size_t part = 0; part < 8; part += doubles) {
+    double* l0 = lanes + part;
+    double* l1 = l0 + lanes_stride;
+    double* l2 = l1 + lanes_stride;
+    double* l3 = l2 + lanes_stride;
+    VD s00 = load(l0), s01 = load(l0 + 8), s02 = load(l0 + 16), s03 = load(l0 + 24);
+    VD s11 = load(l1 + 8), s12 = load(l1 + 16), s13 = load(l1 + 24);
+    VD s22 = load(l2 + 16), s23 = load(l2 + 24), s33 = load(l3 + 24);
+    for (std::size_t c = part; c < count; c += 8) {
+      const VD a0 = load(a + c), a1 = load(a + gram_block + c);
+      const VD a2 = load(a + 2 * gram_block + c), a3 = load(a + 3 * gram_block + c);
+      s00 = add_exact_product(s00, a0, a0), s01 = add_exact_product(s01, a0, a1);
+      s02 = add_exact_product(s02, a0, a2), s03 = add_exact_product(s03, a0, a3);
+      s11 = add_exact_product(s11, a1, a1), s12 = add_exact_product(s12, a1, a2);
+      s13 = add_exact_product(s13, a1, a3), s22 = add_exact_product(s22, a2, a2);
+      s23 = add_exact_product(s23, a2, a3), s33 = add_exact_product(s33, a3, a3);
+    }
+    store(l0, s00), store(l0 + 8, s01), store(l0 + 16, s02), store(l0 + 24, s03);
+    store(l1 + 8, s11), store(l1 + 16, s12), store(l1 + 24, s13);
+    store(l2 + 16, s22), store(l2 + 24, s23), store(l3 + 24, s33);
   }
 }
 
@@ -58,10 +88,14 @@ void gram(const float* const* rows, std::size_t n, std::size_t count, double* gr
   for (std::size_t at = 0; at < count; at += gram_block) {
     const std::size_t left = count - at;
     const std::size_t width = widen_block(rows, n, at, left < gram_block ? left : gram_block, widened);
-    for (std::size_t i = 0; i < padded_rows; i += 2)
-      for (std::size_t j = i / 4 * 4; j < padded_rows; j += 4)
-        gram_tile(widened + i * gram_block, widened + j * gram_block, width, lanes + i * stride + j * 8,
-                  stride);
+    for (std::size_t i = 0; i < padded_rows; i += 4) {
+      const double* a = widened + i * gram_block;
+      gram_triangle(a, width, lanes + i * stride + i * 8, stride);
+      for (std::size_t j = i + 4; j < padded_rows; j += 4)
+        for (std::size_t half = 0; half < 4; half += 2)
+          gram_tile(a + half * gram_block, widened + j * gram_block, width,
+                    lanes + (i + half) * stride + j * 8, stride);
+    }
   }
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = i; j < n; ++j) gram[i * n + j] += tree(lanes + i * stride + j * 8);
@@ -222,10 +256,29 @@ bool sorted(const float* const* rows, const float* scales, std::size_t n, std::s
 
 // ---- Nearest-neighbour mixing before a coordinate rule
 
-// widened: the scaled rows, then their sum.
+// from − the Count rows, to y; or that times share, rounded, to out.
+template <std::size_t Count, bool Last>
+NS_INLINE void subtract_rows(const double* from, const double* widened, const std::uint32_t* left,
+                             std::size_t width, double share, double* y, float* out) {
+  const double* rows[Count + 1];
+  for (std::size_t k = 0; k < Count; ++k) rows[k] = widened + left[k] * mix_block;
+  for (std::size_t c = 0; c < width; c += doubles) {
+    VD rest = load(from + c);
+    for (std::size_t k = 0; k < Count; ++k) rest -= load(rows[k] + c);
+    if (Last)
+      store_narrowed(out + c, rest * share);
+    else
+      store(y + c, rest);
+  }
+}
+
+// widened: the scaled rows, their sum, and room for one row more.
 void mix(const float* const* rows, const float* scales, std::size_t n, std::size_t at, std::size_t width,
          const std::uint32_t* left_out, std::size_t f, double* widened, float* block) {
   double* sum = widened + n * mix_block;
+  const double share = 1.0 / static_cast<double>(n - f);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t c = 0; c < mix_block; c += kernel_step) __builtin_prefetch(rows[i] + at + mix_block + c);
   for (std::size_t c = 0; c < width; c += floats) {
     VD low = {}, high = {};
     for (std::size_t i = 0; i < n; ++i) {
@@ -239,13 +292,23 @@ void mix(const float* const* rows, const float* scales, std::size_t n, std::size
     store(sum + c, low);
     store(sum + c + doubles, high);
   }
-  const double share = 1.0 / static_cast<double>(n - f);
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t c = 0; c < width; c += doubles) {
-      VD y = load(sum + c);
-      for (std::size_t k = 0; k < f; ++k) y -= load(widened + left_out[i * f + k] * mix_block + c);
-      store_narrowed(block + i * mix_block + c, y * share);
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::uint32_t* left = left_out + i * f;
+    double* const y = widened + (n + 1) * mix_block;
+    const double* from = sum;
+    // The rows left out, up to four at a time; what is left of the sum goes on from y.
+    std::size_t k = 0;
+    for (; k + 4 < f; k += 4, from = y)
+      subtract_rows<4, false>(from, widened, left + k, width, 0, y, nullptr);
+    float* to = block + i * mix_block;
+    switch (f - k) {
+      case 0: subtract_rows<0, true>(from, widened, left + k, width, share, nullptr, to); break;
+      case 1: subtract_rows<1, true>(from, widened, left + k, width, share, nullptr, to); break;
+      case 2: subtract_rows<2, true>(from, widened, left + k, width, share, nullptr, to); break;
+      case 3: subtract_rows<3, true>(from, widened, left + k, width, share, nullptr, to); break;
+      default: subtract_rows<4, true>(from, widened, left + k, width, share, nullptr, to); break;
     }
+  }
 }
 
 void mixed_sorted(const float* const* rows, const float* scales, std::size_t n, std::size_t count,

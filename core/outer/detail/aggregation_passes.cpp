@@ -108,7 +108,7 @@ void AggregationPasses::mixed_sorted(const std::vector<float>& scales,
   NS_CHECK(scales.size() == n && left_out.size() == n * f && kept.low < kept.high && kept.high <= n);
   const std::vector<Comparator> network =
       n > max_register_rows ? sorting_network(n) : std::vector<Comparator>{};
-  std::vector<double> widened((n + 1) * mix_block);
+  std::vector<double> widened((n + 2) * mix_block);
   std::vector<float> block(std::max(n, max_register_rows) * mix_block);
   in_steps(out, [&](const float* const* rows, std::size_t count, float* to) {
     kernels_.mixed_sorted(rows, scales.data(), n, count, left_out.data(), f, kept, network.data(),

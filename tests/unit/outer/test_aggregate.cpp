@@ -346,6 +346,21 @@ class TestAggregate : public QObject {
     QCOMPARE(report.counted, std::size_t{0});
   }
 
+  // f counts the refused: senders of NaN don't stop a round that is set to withstand them.
+  void the_refused_are_liars_found() {
+    Deltas deltas(10, 50, 5);
+    const AggregationOptions four = with(Rule::TrimmedMean, true, true, 4);
+    AggregateReport report;
+    const std::size_t expected[] = {4, 3, 2, 1, 1};
+    for (std::size_t bad = 0; bad <= 4; ++bad) {
+      result_of(four, deltas.contributions, 50, &report);
+      QCOMPARE(report.counted, 10 - bad);
+      QCOMPARE(report.f, expected[bad]);
+      deltas.rows[bad][7] = NAN;
+    }
+    QVERIFY(is_error(with(Rule::TrimmedMean, true, true, 5), Deltas(10, 50, 5)));
+  }
+
   void long_deltas_are_clipped_to_the_median() {
     Deltas deltas(8, 200, 6);
     for (float& value : deltas.rows[3]) value *= 1e30f;
