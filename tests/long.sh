@@ -20,6 +20,7 @@ kill            50 kill -9 at random moments; the losses must equal an uninterru
 memory          the memory limit at three values, under a watchdog and, where possible, in a cgroup
 shakespeare     the small nanoGPT setting on Tiny Shakespeare, dense and mixture of experts, 2000 steps
 partition       the partitioner: 10,000 graphs against brute force, public and generated graphs, cost by size
+nat-product     real nodes in eight kinds of home behind real routers, and routers that restart (root)
 dht             lookups in the hash table at 100 to 10,000 simulated members, with loss, churn and liars
 bench           neuroshardd bench
 aggregation     robust aggregation of 8 deltas of 10M values beside the plain mean and memcpy, interleaved
@@ -346,6 +347,16 @@ target_bf16_loss() {
   if [ -e "$STATE/failed" ]; then rm -f "$STATE/failed"; status=1; fi
   entry_head
   sed -n '/^[a-z0-9]*: /,$p' "$STATE/study.log" | sed 's/^/    /'
+  return $status
+}
+
+target_nat_product() {
+  install_packages build test
+  build_release
+  status=0
+  NS_NAT_FULL=1 QTEST_FUNCTION_TIMEOUT=1200000 NS_BIN_DIR=$BIN build/release/tests/test_nat_product >"$STATE/output" 2>&1 || status=1
+  tail -n 40 "$STATE/output"
+  entry_head
   return $status
 }
 
