@@ -114,7 +114,7 @@ void TestAppElsewhere::an_invited_window_shows_the_other_computer_until_it_is_ta
   QVERIFY(fixture_->pill().contains("Needs you"));
   QVERIFY(!fixture_->banners().contains("This is another computer"));
   QVERIFY(other.running());
-  QVERIFY(fixture_->press_banner("Back to this computer"));
+  NS_WAIT_FOR(patience_, fixture_->press_banner("Back to this computer"));
   NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running && fixture_->snapshot() &&
                              fixture_->snapshot()->program.pid == static_cast<std::uint64_t>(local_pid_));
   QVERIFY(!fixture_->app().supervisor().status().remote);
@@ -133,7 +133,7 @@ void TestAppElsewhere::a_file_that_is_no_invitation_is_refused() {
   choose(file);
   NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Failed);
   QVERIFY2(fixture_->banners().contains("is no invitation"), qPrintable(fixture_->banners()));
-  QVERIFY(fixture_->press_banner("Back to this computer"));
+  NS_WAIT_FOR(patience_, fixture_->press_banner("Back to this computer"));
   NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
   QCOMPARE(fixture_->core_pid(), local_pid_);
 }
