@@ -102,7 +102,7 @@ class Member final : public net::PeerService {
   const net::NodeBook& book() const { return book_; }
   dht::DhtNode& table() { return *dht_; }
   // Somebody to begin with who was found elsewhere (core/rendezvous): tried twice, eight at a time.
-  void suggest(const platform::Endpoint& endpoint);
+  void suggest(const FirstPeer& peer);
   // Nobody is connected and the hash table is empty.
   bool alone() const;
   // Where it is reached from outside.

@@ -19,8 +19,8 @@ bool Member::alone() const {
                       [](const auto& source) { return source->channel != nullptr; });
 }
 
-void Member::suggest(const platform::Endpoint& endpoint) {
-  if (reach_.advertised() == endpoint) return;
+void Member::suggest(const FirstPeer& peer) {
+  if (peer.id == id_ || reach_.advertised() == peer.endpoint) return;
   std::size_t found = 0;
   Source* place = nullptr;
   for (const auto& source : sources_) {
@@ -28,7 +28,7 @@ void Member::suggest(const platform::Endpoint& endpoint) {
       place = source.get();
     } else {
       found += source->found ? 1 : 0;
-      if (source->dial.endpoint == endpoint) return;
+      if (source->dial.endpoint == peer.endpoint) return;
     }
   }
   if (place == nullptr) {
@@ -38,8 +38,8 @@ void Member::suggest(const platform::Endpoint& endpoint) {
   }
   *place = Source();
   place->found = true;
-  place->peer.endpoint = endpoint;
-  place->dial = {endpoint, std::nullopt};
+  place->peer = peer;
+  place->dial = {peer.endpoint, peer.id};
   try_source(*place);
 }
 

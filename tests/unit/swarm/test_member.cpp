@@ -417,12 +417,13 @@ void TestMember::who_is_found_elsewhere_is_somebody_to_begin_with() {
   Host& b = village.add({});
   village.world.run_for(minute);
   QVERIFY(a.member->alone() && b.member->alone());
-  // As a rendezvous names them: addresses without ids, the own one among them.
-  a.member->suggest(a.endpoint);
-  a.member->suggest(b.endpoint);
-  a.member->suggest(b.endpoint);
+  // As a rendezvous names them: the own address among them.
+  a.member->suggest({a.endpoint, a.id});
+  a.member->suggest({b.endpoint, b.id});
+  a.member->suggest({b.endpoint, b.id});
+  b.member->suggest({a.endpoint, a.id});
   QVERIFY(village.run_until([&] { return a.member->book().size() == 1 && b.member->book().size() == 1; },
-                            minute));
+                            3 * minute));
   QVERIFY(!a.member->alone());
   village.world.run_for(minute);
   int connected = 0;
@@ -436,7 +437,7 @@ void TestMember::dead_places_that_are_found_cost_little() {
   const auto dead = [](std::uint8_t number) {
     return platform::Endpoint{platform::IpAddress::v4(99, 0, 0, number), 9000};
   };
-  for (std::uint8_t i = 1; i <= 200; ++i) a.member->suggest(dead(i));
+  for (std::uint8_t i = 1; i <= 200; ++i) a.member->suggest({dead(i), net::NodeId{i}});
   QCOMPARE(a.member->view().sources.size(), std::size_t{8});
   village.world.run_for(10 * minute);
   for (const SourceView& source : a.member->view().sources)
@@ -444,9 +445,10 @@ void TestMember::dead_places_that_are_found_cost_little() {
   // Their places are free for others.
   Host& b = village.add({});
   village.world.run_for(minute);
-  a.member->suggest(dead(77));
-  a.member->suggest(b.endpoint);
-  QVERIFY(village.run_until([&] { return a.member->book().size() == 1; }, minute));
+  a.member->suggest({dead(77), net::NodeId{77}});
+  a.member->suggest({b.endpoint, b.id});
+  b.member->suggest({a.endpoint, a.id});
+  QVERIFY(village.run_until([&] { return a.member->book().size() == 1; }, 3 * minute));
   QCOMPARE(a.member->view().sources.size(), std::size_t{8});
 }
 
