@@ -1,6 +1,9 @@
 // What peer channels cost beside bare gRPC over the same mutual TLS, in one run on the loopback interface:
-// round trips of small calls, bulk through a stream in pieces of 256 KiB, handshakes.    measure_peers
-// [seconds]
+// round trips of small calls, bulk through a stream in pieces of 256 KiB, handshakes, and raw TCP.
+//    measure_peers [seconds]
+//    measure_peers idle [peers] [seconds]   what open connections cost that nobody uses
+//    measure_peers connections [number]     what hostile connections do to an honest peer
+//    measure_peers limit [bytes a second]   how well a bandwidth limit is kept
 #include <fmt/format.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/async_generic_service.h>
@@ -18,36 +21,13 @@
 #include "core/crypto/certificate.h"
 #include "core/rpc/detail/grpc_process.h"
 #include "core/rpc/grpc_transport.h"
+#include "tests/unit/rpc/measure_load.h"
+#include "tests/unit/rpc/measure_nodes.h"
 
 using namespace neuroshard;
+using namespace neuroshard::testing;
 
 namespace {
-
-constexpr auto method = static_cast<net::Method>(60'000);
-constexpr std::size_t small = 64;
-
-crypto::KeyPair key_of(std::uint8_t number) {
-  Hash256 seed{};
-  seed.fill(number);
-  return crypto::KeyPair::from_seed(seed);
-}
-
-struct Sink final : net::PeerService {
-  void on_call(const net::Caller&, net::Method, Bytes request, net::Respond respond) override {
-    respond(std::move(request));
-  }
-  void on_stream(const net::Caller&, net::Method, std::shared_ptr<net::PeerStream> stream) override {
-    swallow(std::move(stream));
-  }
-  static void swallow(std::shared_ptr<net::PeerStream> stream) {
-    auto* const raw = stream.get();
-    raw->read([stream = std::move(stream)](Expected<std::optional<Bytes>> piece) mutable {
-      if (!piece.ok()) return;
-      if (!*piece) return stream->finish();
-      swallow(std::move(stream));
-    });
-  }
-};
 
 // Bare gRPC: the same shapes of call, nothing checked, nothing copied between threads.
 class BareService final : public grpc::CallbackGenericService {
@@ -147,106 +127,16 @@ struct Bare {
   std::unique_ptr<grpc::GenericStub> stub;
 };
 
-// Two nodes, each with an executor of its own.
-struct Nodes {
-  Nodes() {
-    run(*b_executor, [&] {
-      rpc::RpcOptions options;
-      options.listen = platform::Endpoint{platform::IpAddress::v4(127, 0, 0, 1), 0};
-      options.limits.listener.per_address = 0;
-      b = rpc::make_grpc_transport({key_b, *b_executor, clock, bans, refusals}, options).value();
-      b->serve(&sink);
-    });
-    run(*a_executor, [&] {
-      a = rpc::make_grpc_transport({key_a, *a_executor, clock, bans, refusals}, {}).value();
-    });
-    channel = connect();
-  }
-  ~Nodes() {
-    run(*a_executor, [&] {
-      channel.reset();
-      a.reset();
-    });
-    run(*b_executor, [&] { b.reset(); });
-  }
-  static void run(Executor& executor, const std::function<void()>& task) {
-    std::promise<void> done;
-    static_cast<void>(executor.post([&] {
-      task();
-      done.set_value();
-    }));
-    done.get_future().wait();
-  }
-  std::shared_ptr<net::PeerChannel> connect() {
-    std::promise<std::shared_ptr<net::PeerChannel>> result;
-    run(*a_executor, [&] {
-      a->connect({b->endpoint(), crypto::node_id(key_b.public_key())}, net::connect_deadline,
-                 [&](auto connected) { result.set_value(connected.value()); });
-    });
-    return result.get_future().get();
-  }
-  void echo() {
-    std::promise<void> done;
-    static_cast<void>(a_executor->post([&] {
-      channel->call(method, Bytes(small), std::chrono::seconds(10),
-                    [&](const Expected<Bytes>&) { done.set_value(); });
-    }));
-    done.get_future().wait();
-  }
-  double bulk(std::size_t pieces) {
-    std::promise<void> done;
-    const MonotonicTime began = clock.monotonic_now();
-    std::shared_ptr<net::PeerStream> stream;
-    std::function<void()> next = [&, left = pieces]() mutable {
-      if (left-- == 0) {
-        stream->finish();
-        return stream->read([&](const Expected<std::optional<Bytes>>&) { done.set_value(); });
-      }
-      stream->write(Bytes(net::chunk_bytes, 'x'), [&](const Expected<void>& written) {
-        if (written.ok()) next();
-      });
-    };
-    run(*a_executor, [&] {
-      stream = channel->open(method, net::stream_patience);
-      next();
-    });
-    done.get_future().wait();
-    run(*a_executor, [&] { stream.reset(); });
-    return to_seconds(clock.monotonic_now() - began);
-  }
-
-  SystemClock clock;
-  net::BanList bans{clock};
-  net::RefusalCounts refusals;
-  Sink sink;
-  crypto::KeyPair key_a = key_of(1), key_b = key_of(2);
-  std::unique_ptr<Executor> a_executor = make_thread_executor("a", 1024);
-  std::unique_ptr<Executor> b_executor = make_thread_executor("b", 1024);
-  std::unique_ptr<rpc::GrpcTransport> a, b;
-  std::shared_ptr<net::PeerChannel> channel;
-};
-
-template <class Call>
-std::vector<double> microseconds(double seconds, const Call& call) {
-  const SystemClock clock;
-  std::vector<double> times;
-  const MonotonicTime end = clock.monotonic_now() + Duration(static_cast<std::int64_t>(seconds * 1e9));
-  while (clock.monotonic_now() < end) {
-    const MonotonicTime began = clock.monotonic_now();
-    call();
-    times.push_back(to_seconds(clock.monotonic_now() - began) * 1e6);
-  }
-  std::sort(times.begin(), times.end());
-  return times;
-}
-
-double at(const std::vector<double>& sorted, double share) {
-  return sorted[static_cast<std::size_t>(share * double(sorted.size() - 1))];
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
+  const std::string mode = argc > 1 ? argv[1] : "";
+  const auto number = [&](int place, int otherwise) {
+    return argc > place ? std::atoi(argv[place]) : otherwise;
+  };
+  if (mode == "idle") return measure_idle(number(2, 200), number(3, 30));
+  if (mode == "connections") return measure_connections(number(2, 10'000));
+  if (mode == "limit") return measure_limit(number(2, 4 << 20));
   const double seconds = argc > 1 ? std::atof(argv[1]) : 3;
   rpc::detail::prepare_grpc();
   Bare bare;
@@ -265,8 +155,9 @@ int main(int argc, char** argv) {
     constexpr std::size_t pieces = 2048;  // 512 MiB
     const double bytes = double(pieces * net::chunk_bytes);
     const double plain_bulk = bytes / bare.bulk(pieces), ours_bulk = bytes / nodes.bulk(pieces);
-    fmt::print("bulk: bare gRPC {:.2f} GB/s; peer channel {:.2f} GB/s; {:.0f} %\n", plain_bulk / 1e9,
-               ours_bulk / 1e9, 100 * ours_bulk / plain_bulk);
+    const double tcp_bulk = bytes / tcp_seconds(pieces);
+    fmt::print("bulk: bare gRPC {:.2f} GB/s; peer channel {:.2f} GB/s; {:.0f} %; raw TCP {:.2f} GB/s\n",
+               plain_bulk / 1e9, ours_bulk / 1e9, 100 * ours_bulk / plain_bulk, tcp_bulk / 1e9);
   }
   const auto handshakes = microseconds(seconds, [&] {
     auto channel = nodes.connect();
