@@ -74,12 +74,12 @@ def judge(kept, count):
     return rows, ratios
 
 
-def report(bench, kept, dropped):
-    rows, ratios = judge(kept, bench.count)
+def report(bench, used, total, dropped):
+    rows, ratios = judge(used, bench.count)
     ours, peer = bench.names
-    copying = 1e3 * bench.count / statistics.median(r.yardstick() for r in kept)
+    copying = 1e3 * bench.count / statistics.median(r.yardstick() for r in used)
     print(f"{bench.count} values; ours: kernels {ours['details']}, one thread; {peer['name']}, {peer['details']}; "
-          f"{len(kept)} rounds kept, {dropped} dropped; load {os.getloadavg()[0]:.1f}")
+          f"{total} rounds, the yardstick moved in {dropped}; load {os.getloadavg()[0]:.1f}")
     print(f"memcpy of the values: {copying:.2f} ms, {4e-6 * bench.count / copying:.1f} GB/s")
     print("| codec | bytes a value | encode ms | of memcpy's time | GB/s of fp32 | decode ms | of memcpy's time | GB/s |")
     print("|---|---|---|---|---|---|---|---|")
@@ -94,7 +94,7 @@ def report(bench, kept, dropped):
     times = rows["encode topk"]["memcpy_times"]
     print(f"top-k encode takes {times:.2f} times as long as memcpy (goal {GOAL_MEMCPY_TIMES}: "
           f"{'reached' if times <= GOAL_MEMCPY_TIMES else 'MISSED'})")
-    return {"rows": rows, "ratios": ratios, "bytes": bench.bytes, "kept": len(kept), "dropped": dropped}
+    return {"rows": rows, "ratios": ratios, "bytes": bench.bytes, "rounds": total, "dropped": dropped}
 
 
 def main():
@@ -119,7 +119,7 @@ def main():
     steady = bool(kept)
     if not steady:
         print("The yardstick moved in every round; the figures are of all rounds and prove little.")
-    result = report(bench, kept or rounds, dropped)
+    result = report(bench, kept or rounds, len(rounds), dropped)
     if options.json:
         with open(options.json, "w") as file:
             json.dump({**result, "steady": steady}, file, indent=1)
