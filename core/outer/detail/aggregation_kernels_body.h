@@ -1,6 +1,8 @@
 // The source of all kernel tables; NS_AGGREGATION_TABLE names this one. Nothing from the standard library is
 // called here: an inline function of it, compiled for a newer processor, might be the one that the linker
 // keeps for everybody.
+#pragma once
+
 #include "core/outer/detail/aggregation_kernels.h"
 #include "core/outer/detail/vectors.h"
 

@@ -1,4 +1,4 @@
-#include "attack_battery.h"
+#include "tests/unit/outer/attack_battery.h"
 
 #include <cmath>
 #include <limits>

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "attack_battery.h"
+#include "tests/unit/outer/attack_battery.h"
 
 using namespace neuroshard;
 using namespace neuroshard::outer;

@@ -6,10 +6,10 @@
 #include <limits>
 #include <vector>
 
-#include "aggregation_oracle.h"
 #include "core/base/rng.h"
 #include "core/crypto/hash.h"
 #include "core/outer/aggregate.h"
+#include "tests/unit/outer/aggregation_oracle.h"
 
 using namespace neuroshard;
 using namespace neuroshard::outer;

@@ -5,7 +5,7 @@
 #include <limits>
 #include <string>
 
-#include "attack_battery.h"
+#include "tests/unit/outer/attack_battery.h"
 
 using namespace neuroshard;
 using namespace neuroshard::outer;
