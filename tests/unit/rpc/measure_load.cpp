@@ -233,10 +233,10 @@ int measure_connections(int number) {
   });
   const SystemClock clock;
   const MonotonicTime began = clock.monotonic_now();
-  int new_ones = 0, failed = 0;
+  int new_ones = 0, failed = 0, unanswered = 0;
   for (int i = 0; !done || i < 100; ++i) {
     const MonotonicTime asked = clock.monotonic_now();
-    nodes.echo();
+    unanswered += nodes.echo() ? 0 : 1;
     times.push_back(to_seconds(clock.monotonic_now() - asked) * 1e6);
     most_open = std::max(most_open, nodes.b->open_connections());
     most_memory = std::max(most_memory, resident_mib());
@@ -249,13 +249,13 @@ int measure_connections(int number) {
   std::sort(times.begin(), times.end());
   fmt::print(
       "{} hostile connections in {:.1f} s: at most {} open at a time; {:.1f} MiB more at the most; an honest "
-      "peer's call p50 {:.0f} us, p99 {:.0f}, longest {:.0f} ms ({:.0f} us p50 before), {} calls, none "
+      "peer's call p50 {:.0f} us, p99 {:.0f}, longest {:.0f} ms ({:.0f} us p50 before), {} calls, {} "
       "failed; new "
       "peers {} of {} came in; refused: not TLS {}, too many {}, of one address {}, too slow {}\n",
       number, took, most_open, most_memory - memory, at(times, 0.5), at(times, 0.99), times.back() / 1e3,
-      at(quiet, 0.5), times.size(), new_ones, new_ones + failed, nodes.refusals.of(net::Refusal::NotTls),
-      nodes.refusals.of(net::Refusal::TooManyConnections), nodes.refusals.of(net::Refusal::TooManyOfAddress),
-      nodes.refusals.of(net::Refusal::TooSlow));
+      at(quiet, 0.5), times.size(), unanswered, new_ones, new_ones + failed,
+      nodes.refusals.of(net::Refusal::NotTls), nodes.refusals.of(net::Refusal::TooManyConnections),
+      nodes.refusals.of(net::Refusal::TooManyOfAddress), nodes.refusals.of(net::Refusal::TooSlow));
   return 0;
 }
 

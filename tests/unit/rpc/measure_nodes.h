@@ -88,13 +88,13 @@ struct Nodes {
     });
     return result.get_future().get();
   }
-  void echo() {
-    std::promise<void> done;
+  bool echo() {
+    std::promise<bool> done;
     static_cast<void>(a_executor->post([&] {
       channel->call(method, Bytes(small), std::chrono::seconds(10),
-                    [&](const Expected<Bytes>&) { done.set_value(); });
+                    [&](const Expected<Bytes>& answer) { done.set_value(answer.ok()); });
     }));
-    done.get_future().wait();
+    return done.get_future().get();
   }
   double bulk(std::size_t pieces) {
     std::promise<void> done;

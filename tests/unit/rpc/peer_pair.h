@@ -7,8 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/log.h"
 #include "core/crypto/keys.h"
 #include "core/net/ban_list.h"
+#include "core/net/limited_transport.h"
 #include "core/net/peer_channel.h"
 #include "core/net/refusals.h"
 #include "core/rpc/grpc_transport.h"
@@ -55,6 +57,7 @@ class PeerPair {
   virtual net::PeerTransport& b() = 0;
   virtual void remove_b() = 0;
   virtual net::Dial dial() const = 0;
+  virtual net::BanList& bans_of_b() = 0;
   virtual bool run_until(const std::function<bool()>& condition) = 0;
 
   Service service;
@@ -90,6 +93,7 @@ class GrpcPair final : public PeerPair {
   rpc::GrpcTransport& answering() { return *b_; }
   void remove_b() override { b_.reset(); }
   net::Dial dial() const override { return {b_->endpoint(), id_b}; }
+  net::BanList& bans_of_b() override { return bans_b; }
   bool run_until(const std::function<bool()>& condition) override { return executor_.run_until(condition); }
 
   SystemClock clock_;
@@ -100,7 +104,7 @@ class GrpcPair final : public PeerPair {
   std::unique_ptr<rpc::GrpcTransport> a_, b_;
 };
 
-class SimPair final : public PeerPair {
+class SimPair : public PeerPair {
  public:
   SimPair() {
     const sim::TransportServices services{world_, network_, population_, bans_, refusals_a};
@@ -115,6 +119,7 @@ class SimPair final : public PeerPair {
   net::PeerTransport& b() override { return *b_; }
   void remove_b() override { b_.reset(); }
   net::Dial dial() const override { return {endpoint(2), id_b}; }
+  net::BanList& bans_of_b() override { return bans_b; }
   bool run_until(const std::function<bool()>& condition) override {
     return world_.run_until(condition, world_.now() + std::chrono::hours(1));
   }
@@ -126,10 +131,28 @@ class SimPair final : public PeerPair {
   static platform::Endpoint endpoint(std::uint8_t number) {
     return {platform::IpAddress::v4(11, 0, 0, number), 9000};
   }
+
+ protected:
   sim::Network network_{world_, {}, 1};
   sim::Population population_;
   sim::HostExecutor executor_a_{world_}, executor_b_{world_};
   std::unique_ptr<sim::SimTransport> a_, b_;
+};
+
+// The same world with the user's limits on both ends, so wide that nothing waits long.
+class LimitedPair final : public SimPair {
+ public:
+  LimitedPair() { b_->serve(&limited_b_.serving(&service)); }
+  net::PeerTransport& a() override { return limited_a_; }
+  net::PeerTransport& b() override { return limited_b_; }
+
+ private:
+  static constexpr std::uint64_t wide = 1u << 30;
+  NullLogger logger_;
+  net::TrafficMeter meter_a_{world_.clock(), logger_, {wide, wide}, nullptr};
+  net::TrafficMeter meter_b_{world_.clock(), logger_, {wide, wide}, nullptr};
+  net::LimitedTransport limited_a_{*a_, executor_a_, meter_a_};
+  net::LimitedTransport limited_b_{*b_, executor_b_, meter_b_};
 };
 
 }  // namespace neuroshard::testing

@@ -1,5 +1,5 @@
-// The contract of peer channels, held by both implementations: gRPC over mutual TLS, and the simulated
-// network.
+// The contract of peer channels, held by all implementations: gRPC over mutual TLS, the simulated
+// network, and a transport under the user's limits.
 #include <QtTest>
 
 #include "tests/unit/rpc/peer_pair.h"
@@ -15,6 +15,7 @@ constexpr Duration second = std::chrono::seconds(1);
 std::unique_ptr<PeerPair> make_pair() {
   QFETCH_GLOBAL(QString, carrier);
   if (carrier == "grpc") return std::make_unique<GrpcPair>();
+  if (carrier == "limited") return std::make_unique<LimitedPair>();
   return std::make_unique<SimPair>();
 }
 
@@ -96,6 +97,7 @@ void TestPeerChannel::initTestCase_data() {
   QTest::addColumn<QString>("carrier");
   QTest::newRow("grpc") << "grpc";
   QTest::newRow("sim") << "sim";
+  QTest::newRow("limited") << "limited";  // by the user, over the simulated network
 }
 
 void TestPeerChannel::both_ends_know_each_other() {
@@ -202,8 +204,7 @@ void TestPeerChannel::another_version_is_refused_and_says_who_upgrades() {
 
 void TestPeerChannel::a_banned_peer_is_refused() {
   const auto pair = make_pair();
-  auto* const grpc = dynamic_cast<GrpcPair*>(pair.get());
-  net::BanList& bans = grpc ? grpc->bans_b : dynamic_cast<SimPair&>(*pair).bans_b;
+  net::BanList& bans = pair->bans_of_b();
   const auto channel = pair->connect();
   QVERIFY(channel);
   bans.ban(pair->id_a, std::chrono::hours(1), "it lied");
