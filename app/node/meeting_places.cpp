@@ -41,7 +41,9 @@ void MeetingPlaces::open(const MeetingOptions& options) {
   swarm::Member& member = host_.member();
   rendezvous::SeekerQuestions questions;
   questions.alone = [&member] { return member.alone(); };
-  questions.found = [&member](const platform::Endpoint& endpoint) { member.suggest({endpoint, std::nullopt}); };
+  questions.found = [&member](const platform::Endpoint& endpoint) {
+    member.suggest({endpoint, std::nullopt});
+  };
   if (options.local) {
     rendezvous::LocalDiscoveryOptions local;
     local.network_id = options.network_id;
