@@ -1,0 +1,324 @@
+#include "core/rounds/agreement.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+
+namespace neuroshard::rounds {
+namespace {
+
+constexpr std::uint32_t views_kept = 8;    // votes of earlier ones can't matter to anybody any more
+constexpr std::uint32_t views_ahead = 64;  // that a member believes others to be
+
+}  // namespace
+
+Bytes encode_agreement_memory(const AgreementMemory& memory) {
+  Bytes bytes;
+  append_le(bytes, memory.view);
+  bytes.push_back(memory.prepared ? 1 : 0);
+  if (memory.prepared) bytes.insert(bytes.end(), memory.prepared->begin(), memory.prepared->end());
+  bytes.push_back(memory.lock ? 1 : 0);
+  if (memory.lock) {
+    const Bytes lock = encode_quorum(*memory.lock);
+    bytes.insert(bytes.end(), lock.begin(), lock.end());
+  }
+  return bytes;
+}
+
+Expected<AgreementMemory> decode_agreement_memory(ByteSpan bytes) {
+  const auto corrupt = [] {
+    return make_error(ErrorCode::Corrupt, "what this node remembers of a round's votes can't be read");
+  };
+  AgreementMemory memory;
+  if (bytes.size() < 6 || bytes[4] > 1) return corrupt();
+  memory.view = load_le<std::uint32_t>(bytes.data());
+  ByteSpan rest = bytes.subspan(5);
+  if (bytes[4] == 1) {
+    if (rest.size() < 33) return corrupt();
+    memory.prepared.emplace();
+    std::copy_n(rest.begin(), memory.prepared->size(), memory.prepared->begin());
+    rest = rest.subspan(32);
+  }
+  if (rest[0] > 1 || (rest[0] == 0 && rest.size() != 1)) return corrupt();
+  if (rest[0] == 1) {
+    NS_ASSIGN_OR_RETURN(memory.lock, decode_quorum(rest.subspan(1)));
+  }
+  return memory;
+}
+
+RoundAgreement::RoundAgreement(Setup setup, AgreementOptions options, const crypto::KeyPair& key,
+                               Executor& executor, AgreementHost& host, AgreementMemory memory)
+    : setup_(std::move(setup)),
+      options_(options),
+      key_(key),
+      executor_(executor),
+      host_(host),
+      self_(member_index(setup_.members, crypto::node_id(key.public_key()))),
+      order_(leader_order(setup_.beacon, setup_.round, setup_.slot, setup_.members)),
+      memory_(std::move(memory)),
+      latest_(setup_.members.size()) {
+  NS_CHECK(self_ < setup_.members.size());
+  if (memory_.lock) know(memory_.lock->body, body_hash(memory_.lock->body), memory_.lock->view);
+}
+
+void RoundAgreement::start() {
+  if (started_) return;
+  started_ = true;
+  arm_timer();
+  if (memory_.view > 0) say_new_view();
+  lead();
+}
+
+const RoundBody* RoundAgreement::proposed() const {
+  const auto view = views_.find(memory_.view);
+  if (view == views_.end() || !view->second.proposal) return nullptr;
+  const auto body = bodies_.find(*view->second.proposal);
+  return body == bodies_.end() ? nullptr : &body->second.body;
+}
+
+void RoundAgreement::know(const RoundBody& body, const Hash256& hash, std::uint32_t view) {
+  const auto [at, fresh] = bodies_.try_emplace(hash, KnownBody{body, Judgement::Pending, view});
+  at->second.view = std::max(at->second.view, view);
+  if (fresh || at->second.judgement == Judgement::Wrong) {
+    at->second.judgement = Judgement::Pending;
+    host_.judge(body);
+  }
+}
+
+Verdict RoundAgreement::on_proposal(const net::NodeId& from, const ProposalPost& post) {
+  if (done_) return Verdict::Known;
+  if (setup_.members[leader(post.view)].id != from) return Verdict::NotLeader;
+  if (post.view < memory_.view || post.view > memory_.view + views_ahead) return Verdict::OtherView;
+  if (post.body.slot != setup_.slot || post.body.round != setup_.round) return Verdict::PastRound;
+  if (post.justification) {
+    if (const Verdict verdict = check_lock(*post.justification); verdict != Verdict::Taken) return verdict;
+    if (post.justification->view >= post.view) return Verdict::BadCertificate;
+  }
+  const Hash256 hash = body_hash(post.body);
+  View& view = views_[post.view];
+  if (view.proposal) return *view.proposal == hash ? Verdict::Known : Verdict::NotLeader;
+  // Of a later view it waits until this node is there: one leader must not drag everybody to its view.
+  view.proposal = hash;
+  if (post.justification) take_lock(*post.justification);
+  know(post.body, hash, post.view);
+  try_prepare();
+  // Votes for it may have come before it.
+  count_prepares(post.view);
+  count_commits(post.view);
+  return Verdict::Taken;
+}
+
+Verdict RoundAgreement::check_lock(const RoundQuorum& quorum) {
+  if (quorum.body.slot != setup_.slot || quorum.body.round != setup_.round ||
+      quorum.body.previous != setup_.beacon || quorum.body.members != setup_.members)
+    return Verdict::BadCertificate;
+  if (memory_.lock && memory_.lock->view == quorum.view && memory_.lock->body == quorum.body)
+    return Verdict::Taken;
+  return check_quorum(quorum, VoteStep::Prepare, setup_.network, this->quorum()).ok()
+             ? Verdict::Taken
+             : Verdict::BadCertificate;
+}
+
+// Whether it is a higher lock than the one held.
+bool RoundAgreement::take_lock(const RoundQuorum& quorum) {
+  if (memory_.lock && memory_.lock->view >= quorum.view) return false;
+  memory_.lock = quorum;
+  know(quorum.body, body_hash(quorum.body), quorum.view);
+  return true;
+}
+
+Verdict RoundAgreement::on_vote(const VotePost& post) {
+  const RoundVote& v = post.vote;
+  if (done_) return Verdict::Known;
+  if (post.signature.member >= setup_.members.size()) return Verdict::NotMember;
+  if (v.view + views_kept < memory_.view || v.view > memory_.view + views_ahead) return Verdict::OtherView;
+  Votes& votes = v.step == VoteStep::Prepare ? views_[v.view].prepares : views_[v.view].commits;
+  const auto known = votes.find(post.signature.member);
+  if (known != votes.end() && known->second.body == v.body) return Verdict::Known;
+  if (!vote_holds(v, setup_.members[post.signature.member].key, post.signature.signature, setup_.network))
+    return Verdict::BadSignature;
+  if (known != votes.end()) {
+    ++contradictions_;  // the first counts
+    return Verdict::TwoPayloads;
+  }
+  votes.emplace(post.signature.member, Vote{v.body, post.signature.signature});
+  if (v.step == VoteStep::Prepare)
+    count_prepares(v.view);
+  else
+    count_commits(v.view);
+  return Verdict::Taken;
+}
+
+Verdict RoundAgreement::on_new_view(const net::NodeId& from, const NewViewPost& post) {
+  if (done_) return Verdict::Known;
+  const std::size_t member = member_index(setup_.members, from);
+  if (member == setup_.members.size()) return Verdict::NotMember;
+  if (post.view > memory_.view + views_ahead) return Verdict::OtherView;
+  if (post.lock) {
+    if (const Verdict verdict = check_lock(*post.lock); verdict != Verdict::Taken) return verdict;
+    if (post.lock->view >= post.view) return Verdict::BadCertificate;
+    if (take_lock(*post.lock)) {
+      host_.remember(memory_, [] {});
+      try_prepare();
+    }
+  }
+  if (latest_[member] && *latest_[member] >= post.view) return Verdict::Known;
+  latest_[member] = post.view;
+  jump();
+  lead();
+  return Verdict::Taken;
+}
+
+// As many as must include an honest member have given up on this view: so does this one.
+void RoundAgreement::jump() {
+  std::vector<std::uint32_t> views;
+  for (const auto& latest : latest_)
+    if (latest) views.push_back(*latest);
+  const std::size_t needed = honest_size(setup_.members.size());
+  if (views.size() < needed) return;
+  std::sort(views.rbegin(), views.rend());
+  if (views[needed - 1] > memory_.view) enter(views[needed - 1]);
+}
+
+void RoundAgreement::enter(std::uint32_t view) {
+  NS_CHECK(view > memory_.view);
+  memory_.view = view;
+  memory_.prepared.reset();
+  prepare_sent_.reset();
+  commit_sent_.reset();
+  asked_for_body_ = proposed_ = false;
+  started_ = true;
+  forget_old();
+  arm_timer();
+  say_new_view();
+  try_prepare();
+}
+
+void RoundAgreement::say_new_view() {
+  latest_[self_] = memory_.view;
+  host_.remember(memory_, [this, alive = std::weak_ptr<bool>(alive_), view = memory_.view] {
+    if (alive.expired() || done_ || view != memory_.view) return;
+    host_.broadcast(NewViewPost{setup_.slot, setup_.round, view, memory_.lock});
+    lead();
+  });
+}
+
+void RoundAgreement::arm_timer() {
+  Duration patience = options_.first_view;
+  for (std::uint32_t i = 0; i < memory_.view && patience < options_.longest_view; ++i)
+    patience += patience / 2;
+  timer_ = executor_.post_after(std::min(patience, options_.longest_view), [this] {
+    if (!done_) enter(memory_.view + 1);
+  });
+}
+
+void RoundAgreement::lead() {
+  if (!started_ || done_ || !leads() || asked_for_body_ || proposed_) return;
+  if (memory_.view > 0) {
+    const auto there = std::count_if(latest_.begin(), latest_.end(), [this](const auto& latest) {
+      return latest && *latest >= memory_.view;
+    });
+    if (static_cast<std::size_t>(there) < quorum()) return;
+  }
+  if (memory_.lock) {
+    propose(memory_.lock->body);
+    return;
+  }
+  asked_for_body_ = true;
+  host_.make_body();
+}
+
+void RoundAgreement::propose(const RoundBody& body) {
+  if (done_ || !leads() || proposed_) return;
+  // A lock that came meanwhile goes first.
+  const RoundBody& chosen = memory_.lock ? memory_.lock->body : body;
+  const Hash256 hash = body_hash(chosen);
+  if (memory_.prepared && *memory_.prepared != hash) return;  // another one was proposed before a restart
+  proposed_ = true;
+  views_[memory_.view].proposal = hash;
+  ProposalPost post{memory_.view, chosen, memory_.lock};
+  host_.broadcast(post);
+  know(post.body, hash, memory_.view);
+  try_prepare();
+}
+
+void RoundAgreement::judged(const Hash256& body, bool right) {
+  const auto at = bodies_.find(body);
+  if (done_ || at == bodies_.end() || at->second.judgement == Judgement::Right) return;
+  at->second.judgement = right ? Judgement::Right : Judgement::Wrong;
+  try_prepare();
+  try_commit();
+}
+
+void RoundAgreement::try_prepare() {
+  const auto view = views_.find(memory_.view);
+  if (view == views_.end() || !view->second.proposal || prepare_sent_) return;
+  const Hash256 hash = *view->second.proposal;
+  const auto body = bodies_.find(hash);
+  if (body == bodies_.end() || body->second.judgement != Judgement::Right) return;
+  if (memory_.prepared && *memory_.prepared != hash) return;
+  if (memory_.lock && !(memory_.lock->body == body->second.body)) return;
+  memory_.prepared = hash;
+  prepare_sent_ = hash;
+  vote(VoteStep::Prepare, hash);
+}
+
+void RoundAgreement::vote(VoteStep step, const Hash256& body) {
+  host_.remember(memory_, [this, alive = std::weak_ptr<bool>(alive_), step, body, view = memory_.view] {
+    if (alive.expired() || done_ || view != memory_.view) return;
+    const RoundVote vote{step, setup_.slot, setup_.round, view, body};
+    const VotePost post{vote, {static_cast<std::uint16_t>(self_), sign_vote(vote, key_, setup_.network)}};
+    host_.broadcast(post);
+    on_vote(post);
+  });
+}
+
+std::optional<RoundQuorum> RoundAgreement::quorum_of(const Votes& votes, std::uint32_t view) const {
+  std::map<Hash256, std::size_t> counts;
+  for (const auto& [member, vote] : votes) ++counts[vote.body];
+  for (const auto& [hash, count] : counts) {
+    const auto body = bodies_.find(hash);
+    if (count < quorum() || body == bodies_.end()) continue;
+    RoundQuorum quorum{body->second.body, view, {}};
+    for (const auto& [member, vote] : votes)
+      if (vote.body == hash) quorum.signatures.push_back({member, vote.signature});
+    return quorum;
+  }
+  return std::nullopt;
+}
+
+void RoundAgreement::count_prepares(std::uint32_t view) {
+  const auto quorum = quorum_of(views_[view].prepares, view);
+  if (!quorum) return;
+  if (view > memory_.view) enter(view);
+  if (take_lock(*quorum)) host_.remember(memory_, [] {});
+  try_commit();
+}
+
+void RoundAgreement::try_commit() {
+  if (!memory_.lock || memory_.lock->view != memory_.view || commit_sent_) return;
+  const Hash256 hash = body_hash(memory_.lock->body);
+  const auto body = bodies_.find(hash);
+  if (body == bodies_.end() || body->second.judgement != Judgement::Right) return;
+  commit_sent_ = hash;
+  vote(VoteStep::Commit, hash);
+}
+
+void RoundAgreement::count_commits(std::uint32_t view) {
+  if (done_) return;
+  const auto quorum = quorum_of(views_[view].commits, view);
+  if (!quorum) return;
+  done_ = true;
+  timer_.reset();
+  host_.certified(*quorum);
+}
+
+void RoundAgreement::forget_old() {
+  if (memory_.view > views_kept) views_.erase(views_.begin(), views_.lower_bound(memory_.view - views_kept));
+  for (auto at = bodies_.begin(); at != bodies_.end();) {
+    const bool locked = memory_.lock && body_hash(memory_.lock->body) == at->first;
+    at = !locked && at->second.view + views_kept < memory_.view ? bodies_.erase(at) : std::next(at);
+  }
+}
+
+}  // namespace neuroshard::rounds

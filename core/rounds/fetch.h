@@ -1,0 +1,61 @@
+// Fetching what a certificate names from whoever holds it, in pieces, each checked before it counts: payloads
+// by their hash, and anchors by the leaves of theirs. Sources take turns; one that sends rubbish is not asked
+// again.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "core/base/executor.h"
+#include "core/rounds/outbox.h"
+#include "core/rounds/step.h"
+
+namespace neuroshard::rounds {
+
+struct FetchOptions {
+  Duration allowed = std::chrono::seconds(5);
+  std::size_t pieces_under_way = 4;
+  std::size_t failures_per_source = 4;  // of a whole fetch
+};
+
+class RoundFetcher {
+ public:
+  using GotBytes = std::function<void(Expected<Bytes>)>;
+  using GotAnchor = std::function<void(Expected<std::shared_ptr<OuterState>>)>;
+  // All outlive it.  Threads: the executor's. What is under way when it is destroyed calls nobody back.
+  RoundFetcher(net::PeerCaller& caller, RoundPeers& peers, Executor& executor, FetchOptions options);
+  ~RoundFetcher();
+
+  // `bytes`: how many they are; nothing else is taken. Unavailable: no source gave it.
+  void payload(const RoundSlot& slot, const Hash256& hash, std::uint64_t bytes,
+               std::vector<net::NodeId> sources, GotBytes done);
+  // The signed contribution that a payload's hash belongs to.
+  void contribution(const RoundSlot& slot, const Hash256& payload, std::vector<net::NodeId> sources,
+                    GotBytes done);
+  // values, bias: how many floats the slot has; the momentum has as many as the weights.
+  void anchor(const RoundSlot& slot, const Hash256& hash, const outer::AnchorIdentity& identity,
+              std::uint64_t values, std::uint64_t bias, std::vector<net::NodeId> sources, GotAnchor done);
+
+  std::uint64_t bytes_received() const { return bytes_received_; }
+
+ private:
+  struct Task;
+  void ask(const std::shared_ptr<Task>& task);
+  void ask_piece(const std::shared_ptr<Task>& task, std::uint64_t piece);
+  void got(const std::shared_ptr<Task>& task, std::uint64_t piece, std::size_t source,
+           Expected<Bytes> answer);
+  void finish(const std::shared_ptr<Task>& task);
+  void fail(const std::shared_ptr<Task>& task);
+
+  net::PeerCaller& caller_;
+  RoundPeers& peers_;
+  Executor& executor_;
+  const FetchOptions options_;
+  std::uint64_t bytes_received_ = 0;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace neuroshard::rounds

@@ -1,0 +1,77 @@
+// What a node of a round needs from around it: somebody who trains, a place to remember its votes, and
+// somebody who computes beside the protocol. The engine implements these with the model, the data directory
+// and threads, the simulator with a small learner, memory and virtual time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/base/expected.h"
+#include "core/rounds/step.h"
+
+namespace neuroshard::rounds {
+
+struct TrainedWork {
+  std::uint32_t steps = 0;
+  std::uint64_t tokens = 0;
+};
+
+// What of a node's own work, done since the last certified anchor, goes along when it starts from a new one:
+// new local weights = new anchor − that work's delta. What goes along is in no certificate yet, so nothing
+// counts twice.
+enum class Carry : std::uint8_t {
+  Nothing,        // it is in the new anchor, or was left out and is dropped
+  SinceBoundary,  // the part up to the boundary is in the anchor, what came after is not
+  Everything,     // none of it is
+};
+
+// Trains. All calls and callbacks on the executor of the round's node; none of them waits.
+class RoundLearner {
+ public:
+  virtual ~RoundLearner() = default;
+  struct Start {
+    std::uint64_t round = 0;
+    Anchor anchor;  // shared, may be held
+    Carry carry = Carry::Nothing;
+    // Whether the last boundary's payload got into a certificate. If not, a learner with error feedback puts
+    // it back (outer::ErrorFeedback::roll_back); without, it is lost unless carried.
+    bool counted = false;
+  };
+  virtual void start(Start from) = 0;
+  // Since start(), carried work included; cheap.
+  virtual TrainedWork progress() const = 0;
+  struct Boundary {
+    Bytes payload;  // anchor − local, encoded with the profile's codec (and error feedback, if it has that)
+    TrainedWork work;  // that is in it
+  };
+  // The end of the round's training, as it is: stop after the step that runs and give the delta, later,
+  // once. Training rests from there until start() or go_on().
+  virtual void boundary(std::function<void(Expected<Boundary>)> done) = 0;
+  // No certificate in sight: train on from the present weights.
+  virtual void go_on() = 0;
+};
+
+// Keeps what a restart of a slot's node must not forget, each record replaced as a whole: its votes (some
+// KiB, several times a round), its chain of certificates (up to some MiB, once a round) and its own
+// contribution's payload (once a round). Should the power go for all members at once, after some have locked
+// on a body, the payloads come from here.
+class RoundStore {
+ public:
+  enum class Record : std::uint8_t { Votes, Chain, Payload };
+  virtual ~RoundStore() = default;
+  // NotFound: nothing kept yet.
+  virtual Expected<Bytes> load(Record record) = 0;
+  // `done` once it is on the disk, or with why not; in the order of calls.
+  virtual void save(Record record, Bytes bytes, std::function<void(Expected<void>)> done) = 0;
+};
+
+// Runs `job` somewhere else, then `done` on the node's executor; in order, and never from within run().
+class RoundWork {
+ public:
+  virtual ~RoundWork() = default;
+  virtual void run(std::function<void()> job, std::function<void()> done) = 0;
+};
+
+}  // namespace neuroshard::rounds

@@ -1,0 +1,64 @@
+#include "core/rounds/outbox.h"
+
+#include <algorithm>
+
+#include "core/net/peer_channel.h"
+
+namespace neuroshard::rounds {
+
+RoundOutbox::RoundOutbox(net::PeerCaller& caller, RoundPeers& peers, const Clock& clock,
+                         OutboxOptions options, Answered answered)
+    : caller_(caller), peers_(peers), clock_(clock), options_(options), answered_(std::move(answered)) {}
+
+void RoundOutbox::put(std::uint32_t key, const RoundItem& item, const std::vector<net::NodeId>& to) {
+  Item& entry = items_[key];
+  entry.serial = ++serial_;
+  entry.bytes = std::make_shared<const Bytes>(encode_item(item));
+  entry.to.clear();
+  for (const net::NodeId& id : to) entry.to[id] = {clock_.monotonic_now(), options_.first_pause, false};
+  pump();
+}
+
+void RoundOutbox::pump() {
+  for (auto& [key, item] : items_)
+    for (auto& [id, recipient] : item.to)
+      if (!recipient.under_way && clock_.monotonic_now() >= recipient.due) send(key, item, id);
+}
+
+std::size_t RoundOutbox::waiting() const {
+  std::size_t sum = 0;
+  for (const auto& [key, item] : items_) sum += item.to.size();
+  return sum;
+}
+
+void RoundOutbox::send(std::uint32_t key, Item& item, const net::NodeId& to) {
+  Recipient& recipient = item.to.at(to);
+  recipient.due = clock_.monotonic_now() + recipient.pause;
+  recipient.pause = std::min(2 * recipient.pause, options_.longest_pause);
+  const auto contact = peers_.find(to);
+  if (!contact) return;
+  recipient.under_way = true;
+  bytes_sent_ += item.bytes->size();
+  caller_.call(
+      *contact, net::Method::RoundPost, *item.bytes,
+      net::call_deadline(options_.allowed, item.bytes->size(), 16),
+      [this, alive = std::weak_ptr<bool>(alive_), key, serial = item.serial, to](Expected<Bytes> answer) {
+        if (!alive.expired()) answered(key, serial, to, std::move(answer));
+      });
+}
+
+void RoundOutbox::answered(std::uint32_t key, std::uint64_t serial, const net::NodeId& from,
+                           Expected<Bytes> answer) {
+  const auto decoded = answer.ok() ? decode_post_answer(*answer) : Expected<PostAnswer>(answer.error());
+  const auto item = items_.find(key);
+  if (item != items_.end() && item->second.serial == serial) {
+    Recipient& recipient = item->second.to.at(from);
+    recipient.under_way = false;
+    const bool again =
+        !decoded.ok() || decoded->verdict == Verdict::LaterRound || decoded->verdict == Verdict::Busy;
+    if (!again) item->second.to.erase(from);
+  }
+  if (decoded.ok()) answered_(from, *decoded);
+}
+
+}  // namespace neuroshard::rounds

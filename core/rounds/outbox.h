@@ -1,0 +1,73 @@
+// What a node has to tell the other members of a round: each item goes to each of them again and again, with
+// growing pauses, until that one has it or refuses it for good. Bounded: one item per key.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/base/executor.h"
+#include "core/net/peer_caller.h"
+#include "core/rounds/messages.h"
+
+namespace neuroshard::rounds {
+
+// Where nodes are.  Threads: the executor's.
+class RoundPeers {
+ public:
+  virtual ~RoundPeers() = default;
+  // Nothing: not known at the moment.
+  virtual std::optional<net::Contact> find(const net::NodeId& id) = 0;
+  // Nodes that may hold the slot, for whoever does not know its members yet; a bounded, varying choice.
+  virtual std::vector<net::Contact> some() = 0;
+};
+
+struct OutboxOptions {
+  Duration allowed = std::chrono::seconds(5);  // for thinking and the way; bytes have their own time
+  Duration first_pause = std::chrono::seconds(1);
+  Duration longest_pause = std::chrono::seconds(15);
+};
+
+class RoundOutbox {
+ public:
+  using Answered = std::function<void(const net::NodeId& from, const PostAnswer& answer)>;
+  // All outlive it.  Threads: the executor's.
+  RoundOutbox(net::PeerCaller& caller, RoundPeers& peers, const Clock& clock, OutboxOptions options,
+              Answered answered);
+  // An item with this key is replaced.
+  void put(std::uint32_t key, const RoundItem& item, const std::vector<net::NodeId>& to);
+  void drop(std::uint32_t key) { items_.erase(key); }
+  void clear() { items_.clear(); }
+  // Sends what is due; call it now and then.
+  void pump();
+  std::size_t waiting() const;
+  std::uint64_t bytes_sent() const { return bytes_sent_; }
+
+ private:
+  struct Recipient {
+    MonotonicTime due{};
+    Duration pause{};
+    bool under_way = false;
+  };
+  struct Item {
+    std::uint64_t serial = 0;
+    std::shared_ptr<const Bytes> bytes;
+    std::map<net::NodeId, Recipient> to;
+  };
+  void send(std::uint32_t key, Item& item, const net::NodeId& to);
+  void answered(std::uint32_t key, std::uint64_t serial, const net::NodeId& from, Expected<Bytes> answer);
+
+  net::PeerCaller& caller_;
+  RoundPeers& peers_;
+  const Clock& clock_;
+  const OutboxOptions options_;
+  const Answered answered_;
+  std::map<std::uint32_t, Item> items_;
+  std::uint64_t serial_ = 0, bytes_sent_ = 0;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace neuroshard::rounds

@@ -1,0 +1,60 @@
+// The outer step of a round: what the contributors' payloads make of an anchor. A pure function of what the
+// certificate names, so every member gets the same bits (core/outer), with the anchor's hash.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/outer/aggregate.h"
+#include "core/outer/anchor_hash.h"
+#include "core/outer/codec.h"
+#include "core/outer/outer_optimizer.h"
+#include "core/rounds/contributions.h"
+
+namespace neuroshard::rounds {
+
+// All that is equal on all members after a round.
+struct OuterState {
+  std::vector<float> weights;   // the anchor, [P]
+  std::vector<float> momentum;  // v, [P]
+  std::vector<float> bias;      // of the router's load balancing; empty without
+};
+using Anchor = std::shared_ptr<const OuterState>;
+
+// Of the network's profile.
+struct OuterRules {
+  outer::CodecOptions codec;
+  outer::AggregationOptions aggregation;
+  float mu = 0.9f;
+  // None: by the number of contributions that count, as measured (SPEC §7): 1 0.4, 2 to 4 0.6, 8 0.8, else
+  // 0.7.
+  std::optional<float> lr;
+  std::uint64_t architecture_version = 1;
+  Hash256 tokenizer{};
+};
+float outer_learning_rate(const OuterRules& rules, std::size_t contributors);
+
+outer::AnchorIdentity anchor_identity(const Hash256& network, const OuterRules& rules, const RoundSlot& slot,
+                                      std::uint64_t round);
+Hash256 hash_of(const outer::AnchorIdentity& identity, const OuterState& state);
+
+struct StepInput {
+  net::NodeId id{};
+  std::uint64_t tokens = 0;
+  Payload payload;
+};
+struct StepResult {
+  std::shared_ptr<const OuterState> state;
+  std::vector<Hash256> leaves;  // of the anchor's hash
+  Hash256 hash{};
+  outer::AggregateReport report;
+  std::vector<net::NodeId> unreadable;  // their payloads don't decode: they did not count
+};
+// identity: of the round that is made. Nothing counts: the state stays, with its new hash.
+// Cost: all payloads decoded at once: P floats each.  Errors: those of outer::aggregate.  Threads: any.
+Expected<StepResult> make_step(const OuterRules& rules, const outer::AnchorIdentity& identity,
+                               const OuterState& before, const std::vector<StepInput>& inputs,
+                               std::uint64_t most_tokens);
+
+}  // namespace neuroshard::rounds

@@ -1,0 +1,72 @@
+// The learner of a simulated node (rounds/learner.h) on virtual time: steps take their time on the
+// world's clock, and are computed when somebody needs their result. What is learned is a LocalModel's.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/outer/error_feedback.h"
+#include "core/rounds/learner.h"
+#include "core/sim/world.h"
+
+namespace neuroshard::sim {
+
+// A model and its data on one node: P weights that are trained in place.
+class LocalModel {
+ public:
+  virtual ~LocalModel() = default;
+  // `steps` inner steps from `first` on of this round. Optimizer state is the model's own.
+  virtual void train(std::uint64_t round, std::uint32_t first, std::uint32_t steps, Span<float> weights) = 0;
+};
+
+struct TrainerOptions {
+  std::uint32_t inner_steps = 50;
+  Duration step_time = std::chrono::milliseconds(200);
+  std::uint64_t tokens_per_step = 1024;
+  outer::CodecOptions codec;
+  std::optional<float> error_feedback_beta;       // none: off
+  std::uint32_t most_provisional_steps = 4 * 50;  // trained without a certificate; then it rests
+};
+
+class RoundTrainer final : public rounds::RoundLearner {
+ public:
+  // Changes what is sent before it is encoded: what a liar does. Null: honest. A delta that no codec takes is
+  // sent as bytes that nobody can decode.
+  using Distortion = std::function<void(std::uint64_t round, Span<float> delta, std::uint64_t* tokens)>;
+  // world, executor and model outlive it.
+  RoundTrainer(World& world, Executor& executor, LocalModel& model, TrainerOptions options,
+               Distortion distortion);
+
+  void start(Start from) override;
+  rounds::TrainedWork progress() const override;
+  void boundary(std::function<void(Expected<Boundary>)> done) override;
+  void go_on() override;
+  std::uint64_t steps_trained() const { return steps_trained_; }
+  // The delta as it is now, for liars who know everything. Empty before the first start.
+  std::vector<float> delta_now();
+
+ private:
+  std::uint32_t due_steps() const;
+  void catch_up();
+
+  World& world_;
+  Executor& executor_;
+  LocalModel& model_;
+  const TrainerOptions options_;
+  const Distortion distortion_;
+  std::optional<outer::ErrorFeedback> feedback_;
+  rounds::Anchor anchor_;
+  std::vector<float> local_, at_boundary_;
+  Bytes sent_;
+  std::uint64_t round_ = 0;
+  bool resting_ = true, after_boundary_ = false;
+  MonotonicTime since_{};
+  std::uint32_t done_ = 0;   // steps since `since_` that are in local_
+  std::uint32_t steps_ = 0;  // of this start, carried ones included, without those not caught up with
+  std::uint32_t boundary_steps_ = 0;
+  std::uint64_t steps_trained_ = 0;
+};
+
+}  // namespace neuroshard::sim

@@ -1,0 +1,58 @@
+// Scenarios of `neuroshardd simulate`: what happens to a population that trains together, and what must hold
+// all the same. The round nodes, the codecs and the aggregation are those that real nodes run.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/expected.h"
+#include "core/outer/codec.h"
+#include "core/rounds/messages.h"
+
+namespace neuroshard::sim {
+
+struct ScenarioInfo {
+  std::string_view name;
+  std::string_view what;
+};
+// In the order of --list.
+const std::vector<ScenarioInfo>& scenarios();
+
+struct ScenarioOptions {
+  std::string name = "clean";
+  std::size_t nodes = 8;  // 4 … max_round_members
+  std::uint64_t seed = 1;
+  std::uint32_t rounds = 12;
+  std::uint32_t inner_steps = 25;  // H
+  outer::CodecOptions codec;
+  double loss = 0;          // of messages, besides what the scenario does
+  bool plain_mean = false;  // aggregate without defence: what the rules are for
+  std::size_t liars = 0;    // 0: a quarter, in scenarios that have any
+};
+
+struct ScenarioResult {
+  std::uint64_t rounds = 0;
+  double first_loss = 0, last_loss = 0;  // held out, of the certified anchor
+  std::vector<double> losses;            // after each round
+  double delta_cosine = 0;  // mean over pairs of honest deltas of the first round that all took part in
+  std::uint64_t conflicts = 0;
+  std::uint64_t counted_twice = 0;
+  double hash_agreement_rate = 0;  // at the end, of running honest nodes
+  double worst_agreement = 0;      // of any round
+  std::uint64_t contributions = 0, liars_counted = 0;
+  std::uint64_t provisional = 0, corruptions = 0, anchors_fetched = 0, evidence = 0;
+  std::uint64_t refused = 0;                                      // posts, by honest nodes
+  std::vector<std::pair<std::string, std::uint64_t>> refused_by;  // reasons that occurred
+  std::uint64_t messages = 0, bytes = 0, lost = 0, events = 0;
+  double virtual_seconds = 0;
+  std::size_t liars = 0;
+  std::vector<std::string> broken;  // invariants, in words; empty: all held
+};
+
+// Same options, same result, on every machine.  InvalidArgument: no such scenario, or sizes out of range.
+Expected<ScenarioResult> run_scenario(const ScenarioOptions& options);
+
+}  // namespace neuroshard::sim
