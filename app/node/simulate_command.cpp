@@ -1,0 +1,119 @@
+// neuroshardd simulate: a population that trains together, on virtual time. The nodes of the rounds, codecs
+// and rules are the ones that real nodes run (core/rounds, core/outer).
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "app/node/command.h"
+#include "core/sim/scenario.h"
+
+namespace neuroshard::app {
+namespace {
+
+struct SimulateFlags {
+  sim::ScenarioOptions options;
+  std::string codec = "int8";
+  bool list = false;
+};
+
+nlohmann::ordered_json to_json(const sim::ScenarioOptions& options, const sim::ScenarioResult& r,
+                               double wall_seconds) {
+  nlohmann::ordered_json refused = nlohmann::ordered_json::object();
+  for (const auto& [reason, count] : r.refused_by) refused[reason] = count;
+  return {{"scenario", options.name},
+          {"nodes", options.nodes},
+          {"seed", options.seed},
+          {"liars", r.liars},
+          {"rounds", r.rounds},
+          {"first_loss", r.first_loss},
+          {"loss", r.last_loss},
+          {"losses", r.losses},
+          {"delta_cosine", r.delta_cosine},
+          {"conflicts", r.conflicts},
+          {"counted_twice", r.counted_twice},
+          {"hash_agreement_rate", r.hash_agreement_rate},
+          {"worst_agreement", r.worst_agreement},
+          {"contributions", r.contributions},
+          {"liars_counted", r.liars_counted},
+          {"provisional", r.provisional},
+          {"corruptions", r.corruptions},
+          {"anchors_fetched", r.anchors_fetched},
+          {"evidence", r.evidence},
+          {"refused", refused},
+          {"messages", r.messages},
+          {"bytes", r.bytes},
+          {"lost", r.lost},
+          {"events", r.events},
+          {"virtual_seconds", r.virtual_seconds},
+          {"wall_seconds", wall_seconds},
+          {"broken", r.broken}};
+}
+
+void show(const sim::ScenarioOptions& options, const sim::ScenarioResult& r, double wall_seconds,
+          Output& output) {
+  output.line(fmt::format(
+      "{}: {} nodes, {} liars, seed {}, {} rounds in {:.0f} virtual seconds ({:.1f} s here)", options.name,
+      options.nodes, r.liars, options.seed, r.rounds, r.virtual_seconds, wall_seconds));
+  output.line(fmt::format("  loss on held-out samples   {:.4f} -> {:.4f}", r.first_loss, r.last_loss));
+  output.line(fmt::format("  anchors that agree         {:.0f} % (worst round {:.0f} %), {} conflicts",
+                          100 * r.hash_agreement_rate, 100 * r.worst_agreement, r.conflicts));
+  output.line(
+      fmt::format("  contributions              {} counted ({} of liars), {} counted twice, cosine {:.2f}",
+                  r.contributions, r.liars_counted, r.counted_twice, r.delta_cosine));
+  output.line(fmt::format("  messages                   {} ({:.1f} MB), {} lost", r.messages,
+                          static_cast<double>(r.bytes) / 1e6, r.lost));
+  if (r.provisional + r.corruptions + r.anchors_fetched + r.evidence > 0)
+    output.line(fmt::format(
+        "  without a quorum {} times; {} broken anchors found, {} anchors fetched; {} times evidence",
+        r.provisional, r.corruptions, r.anchors_fetched, r.evidence));
+  for (const auto& [reason, count] : r.refused_by)
+    output.line(fmt::format("  refused: {:<26} {}", reason, count));
+  for (const std::string& broken : r.broken) output.line("  BROKEN: " + broken);
+}
+
+Expected<void> simulate(const SimulateFlags& flags, CommandContext& context) {
+  if (flags.list) {
+    for (const sim::ScenarioInfo& s : sim::scenarios()) {
+      context.output.json_line({{"scenario", s.name}, {"what", s.what}});
+      context.output.line(fmt::format("{:<18} {}", s.name, s.what));
+    }
+    return {};
+  }
+  sim::ScenarioOptions options = flags.options;
+  NS_ASSIGN_OR_RETURN(options.codec.codec, outer::codec_from_name(flags.codec));
+  const MonotonicTime begun = context.clock.monotonic_now();
+  NS_ASSIGN_OR_RETURN(const sim::ScenarioResult result, sim::run_scenario(options));
+  const double wall = to_seconds(context.clock.monotonic_now() - begun);
+  context.output.json_line(to_json(options, result, wall));
+  show(options, result, wall, context.output);
+  if (!result.broken.empty()) context.exit_code = ExitCode::Failure;
+  return {};
+}
+
+}  // namespace
+
+void add_simulate_command(CLI::App& root, CommandContext& context) {
+  auto flags = std::make_shared<SimulateFlags>();
+  CLI::App& command = add_command(
+      root, "simulate",
+      "Train together in a simulated network: what happens when nodes die, are cut off or lie. Ends with "
+      "failure when something does not hold that always has to",
+      {"neuroshardd simulate --list", "neuroshardd simulate --scenario partition --nodes 8 --seed 3",
+       "neuroshardd simulate --scenario alie --nodes 8 --json"});
+  sim::ScenarioOptions& o = flags->options;
+  command.add_flag("--list", flags->list, "name the scenarios");
+  command.add_option("--scenario", o.name, "what happens")->capture_default_str();
+  command.add_option("--nodes", o.nodes, "how many nodes, liars among them")->capture_default_str();
+  command.add_option("--seed", o.seed, "the same seed repeats a run exactly")->capture_default_str();
+  command.add_option("--rounds", o.rounds, "outer rounds to train")->capture_default_str();
+  command.add_option("--inner-steps", o.inner_steps, "steps of each node in a round")->capture_default_str();
+  command.add_option("--codec", flags->codec, "how deltas travel: fp32, fp16, int8, int4, topk, seed-topk")
+      ->capture_default_str();
+  command.add_option("--loss", o.loss, "share of messages lost besides, 0 to 0.9")->capture_default_str();
+  command.add_option("--liars", o.liars, "how many lie, in scenarios with liars (default: a quarter)");
+  command.add_flag("--plain-mean", o.plain_mean, "aggregate without any defence, to see what it is for");
+  set_body(command, context, [flags, &context] { return simulate(*flags, context); });
+}
+
+}  // namespace neuroshard::app

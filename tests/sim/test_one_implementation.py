@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""The simulator has no second implementation of rounds:    test_one_implementation.py NM LIBSIM LIBROUNDS LIBOUTER
+
+What libneuroshard_sim.a needs from outside is compared with what core/rounds and core/outer define: it takes the round's node from
+there, and never aggregates, steps, votes or certifies by itself.
+"""
+import re
+import subprocess
+import sys
+
+
+def symbols(nm, archive, kinds):
+    text = subprocess.run([nm, "-C", archive], check=True, capture_output=True, text=True).stdout
+    found = set()
+    for line in text.splitlines():
+        match = re.match(r"^[0-9a-f]*\s+([A-Za-z])\s+(.*)$", line)
+        if match and match.group(1) in kinds:
+            found.add(match.group(2).split("(")[0])
+    return found
+
+
+def main():
+    nm, sim, rounds, outer = sys.argv[1:5]
+    needed, own = symbols(nm, sim, "U"), symbols(nm, sim, "T")
+    failures = []
+    node = "neuroshard::rounds::RoundNode::RoundNode"
+    if node not in needed or node not in symbols(nm, rounds, "T"):
+        failures.append("the simulator does not run the nodes of core/rounds")
+    for name in ("neuroshard::outer::aggregate", "neuroshard::outer::outer_step"):
+        if name not in symbols(nm, outer, "T") or name not in symbols(nm, rounds, "U"):
+            failures.append(f"core/rounds does not use {name} of core/outer")
+        if name in needed:
+            failures.append(f"the simulator calls {name} itself")
+    for name in ("neuroshard::rounds::sign_vote", "neuroshard::rounds::make_step", "neuroshard::rounds::RoundAgreement::RoundAgreement"):
+        if name in needed:
+            failures.append(f"the simulator calls {name} itself")
+    for name in own:
+        if re.search(r"neuroshard::(rounds|outer)::(?!.*~)", name) and "::sim::" not in name:
+            failures.append(f"the simulator defines {name}")
+    for failure in failures:
+        print(failure)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

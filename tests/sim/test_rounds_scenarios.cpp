@@ -1,0 +1,111 @@
+// What `neuroshardd simulate` runs: every scenario holds what it promises, the same seed repeats it, and
+// without a defence the attacks show. NS_LONG=1 takes larger populations and more seeds (tests/long.sh
+// rounds).
+#include <QtTest>
+
+#include "core/sim/scenario.h"
+
+using namespace neuroshard;
+using namespace neuroshard::sim;
+
+namespace {
+
+bool in_long() {
+  return qEnvironmentVariableIntValue("NS_LONG") != 0;
+}
+
+ScenarioOptions small(const std::string& name, std::uint64_t seed = 1) {
+  ScenarioOptions options;
+  options.name = name;
+  options.seed = seed;
+  options.nodes = 8;
+  options.rounds = 7;
+  options.inner_steps = 10;
+  return options;
+}
+
+std::string text(const ScenarioResult& result) {
+  std::string all = "loss " + std::to_string(result.first_loss) + " -> " + std::to_string(result.last_loss);
+  for (const std::string& broken : result.broken) all += "; " + broken;
+  return all;
+}
+
+}  // namespace
+
+class TestRoundsScenarios : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void every_scenario_holds_data();
+  void every_scenario_holds();
+  void liars_gain_nothing();
+  void a_plain_mean_is_no_defence();
+  void the_same_seed_repeats_a_run();
+  void bad_options_are_named();
+};
+
+void TestRoundsScenarios::every_scenario_holds_data() {
+  QTest::addColumn<QString>("name");
+  for (const ScenarioInfo& s : scenarios()) QTest::newRow(s.name.data()) << QString::fromUtf8(s.name.data());
+}
+
+void TestRoundsScenarios::every_scenario_holds() {
+  QFETCH(QString, name);
+  for (std::uint64_t seed = 1; seed <= (in_long() ? 20u : 1u); ++seed) {
+    ScenarioOptions options = small(name.toStdString(), seed);
+    if (in_long()) options.nodes = 5 + seed % 12;
+    const auto result = run_scenario(options);
+    QVERIFY(result.ok());
+    QVERIFY2(result->broken.empty(), ("seed " + std::to_string(seed) + ": " + text(*result)).c_str());
+    QCOMPARE(result->conflicts, std::uint64_t(0));
+    QCOMPARE(result->hash_agreement_rate, 1.0);
+    QVERIFY2(result->delta_cosine > 0.03 && result->delta_cosine < 0.5,
+             qPrintable(QString::number(result->delta_cosine)));
+  }
+}
+
+void TestRoundsScenarios::liars_gain_nothing() {
+  const double clean = run_scenario(small("clean"))->last_loss;
+  for (const char* name : {"sign-flip-10", "inner-product", "inflated-tokens", "nan"}) {
+    const auto result = run_scenario(small(name));
+    QVERIFY(result.ok());
+    QVERIFY2(result->last_loss < 1.05 * clean,
+             (std::string(name) + ": clean " + std::to_string(clean) + ", " + text(*result)).c_str());
+  }
+}
+
+void TestRoundsScenarios::a_plain_mean_is_no_defence() {
+  ScenarioOptions options = small("sign-flip-10");
+  options.plain_mean = true;
+  const auto result = run_scenario(options);
+  QVERIFY(result.ok());
+  QVERIFY2(!result->broken.empty() || result->last_loss > 1.2 * run_scenario(small("clean"))->last_loss,
+           text(*result).c_str());
+}
+
+void TestRoundsScenarios::the_same_seed_repeats_a_run() {
+  for (const char* name : {"lossy", "churn", "alie"}) {
+    const auto a = run_scenario(small(name, 5)), b = run_scenario(small(name, 5)),
+               c = run_scenario(small(name, 6));
+    QVERIFY(a.ok() && b.ok() && c.ok());
+    QCOMPARE(a->losses, b->losses);
+    QCOMPARE(a->messages, b->messages);
+    QCOMPARE(a->bytes, b->bytes);
+    QCOMPARE(a->virtual_seconds, b->virtual_seconds);
+    QVERIFY(a->losses != c->losses);
+  }
+}
+
+void TestRoundsScenarios::bad_options_are_named() {
+  const auto unknown = run_scenario(small("earthquake"));
+  QCOMPARE(unknown.error().code, ErrorCode::InvalidArgument);
+  QVERIFY(unknown.error().message.find("partition") != std::string::npos);
+  ScenarioOptions many = small("clean");
+  many.nodes = 1000;
+  QCOMPARE(run_scenario(many).error().code, ErrorCode::InvalidArgument);
+  ScenarioOptions liars = small("zero");
+  liars.liars = 4;
+  QCOMPARE(run_scenario(liars).error().code, ErrorCode::InvalidArgument);
+}
+
+QTEST_GUILESS_MAIN(TestRoundsScenarios)
+#include "test_rounds_scenarios.moc"

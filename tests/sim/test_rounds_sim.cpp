@@ -1,0 +1,368 @@
+// Outer rounds of whole nodes in the simulated world, with real signatures: what dies, is cut off, falls
+// behind or breaks, and what must hold all the same. NS_LONG=1 takes ten times the seeds (tests/long.sh
+// rounds).
+#include <fmt/format.h>
+
+#include <QtTest>
+
+#include "core/rounds/node.h"
+#include "core/sim/round_world.h"
+#include "core/sim/scenario.h"
+#include "core/sim/soft_model.h"
+
+using namespace neuroshard;
+using namespace neuroshard::sim;
+
+namespace {
+
+constexpr Duration second = std::chrono::seconds(1);
+constexpr Duration round_time = 4 * second;
+constexpr std::uint32_t inner_steps = 20;
+
+std::uint64_t seeds(std::uint64_t in_ci) {
+  return qEnvironmentVariableIntValue("NS_LONG") != 0 ? 10 * in_ci : in_ci;
+}
+
+std::shared_ptr<const outer::SoftTask> task() {
+  outer::SoftTaskOptions options;
+  options.features = 16;
+  options.classes = 4;
+  options.samples = 256;
+  options.held_out = 64;
+  return *outer::SoftTask::make(options);
+}
+
+RoundWorldOptions world_options(std::uint64_t seed, std::size_t nodes) {
+  RoundWorldOptions o;
+  o.seed = seed;
+  o.nodes = nodes;
+  o.initial = task()->initial_weights();
+  o.round.rules.network.fill(3);
+  o.round.rules.values = o.initial.size();
+  o.round.rules.inner_steps = inner_steps;
+  o.round.rules.most_tokens = 2 * inner_steps * 12;
+  o.round.first_deadline = 3 * round_time;
+  o.round.grace = second;
+  o.round.provisional_after = 2 * round_time;
+  o.round.poll = 3 * second;
+  o.round.agreement = {4 * second, 15 * second};
+  o.trainer.inner_steps = inner_steps;
+  o.trainer.step_time = round_time / inner_steps;
+  o.trainer.tokens_per_step = 12;
+  o.trainer.most_provisional_steps = 4 * inner_steps;
+  return o;
+}
+
+std::unique_ptr<LocalModel> model(std::size_t node, std::uint64_t lives) {
+  return std::make_unique<SoftModel>(task(), node, outer::SoftLearnerOptions{}, lives * 100'000);
+}
+
+struct Lab {
+  explicit Lab(const RoundWorldOptions& options, bool start_all = true)
+      : world(options, model), seed(options.seed) {
+    for (std::size_t i = 0; start_all && i < options.nodes; ++i) world.start(i);
+  }
+  // A failure says which seed repeats it.
+  std::string text(const char* what) const {
+    const RoundWorldSeen seen = world.seen();
+    std::string all = fmt::format("seed {}: {}; round {}, {} conflicts, {} twice, agreement {}", seed, what,
+                                  seen.rounds, seen.conflicts, seen.twice, world.agreement_rate());
+    for (std::size_t i = 0; i < world.size(); ++i) {
+      if (!world.running(i)) {
+        all += fmt::format("; node {} off", i);
+        continue;
+      }
+      const rounds::RoundView v = world.node(i).view();
+      all += fmt::format("; node {}: phase {} round {} view {} member {}", i, static_cast<int>(v.phase),
+                         v.round, v.view, v.member);
+    }
+    return all;
+  }
+  bool safe() const {
+    const RoundWorldSeen seen = world.seen();
+    return seen.conflicts == 0 && seen.twice == 0 && seen.worst_agreement == 1;
+  }
+  // One anchor again, within two rounds from now.
+  bool settles() {
+    const std::uint64_t goal = world.newest_round() + 2;
+    if (!world.run_to_round(goal, 60 * round_time)) return false;
+    // Between two rounds all of them hold the same.
+    return world.world().run_until([this] { return world.agreement_rate() == 1; },
+                                   world.world().now() + 2 * round_time);
+  }
+  RoundWorld world;
+  std::uint64_t seed;
+};
+
+#define CHECK_LAB(lab, condition) QVERIFY2(condition, (lab).text(#condition).c_str())
+
+}  // namespace
+
+class TestRoundsSim : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void members_train_together();
+  void one_alone_is_a_network();
+  void a_leader_dies_at_every_stage_data();
+  void a_leader_dies_at_every_stage();
+  void losses_of_a_third();
+  void a_cut_heals();
+  void one_of_four_dies_in_mid_round_and_comes_back();
+  void the_power_goes_for_all();
+  void a_late_joiner_contributes();
+  void a_member_is_back_after_days();
+  void a_broken_replica_repairs_itself();
+  void a_slow_node_holds_nobody_up();
+  void two_histories_meet();
+  void work_without_a_quorum_counts_once();
+  void who_leaves_is_not_waited_for();
+};
+
+void TestRoundsSim::members_train_together() {
+  for (const std::size_t nodes : {2u, 3u, 4u, 9u}) {
+    Lab lab(world_options(nodes, nodes));
+    CHECK_LAB(lab, lab.world.run_to_round(6, 10 * 6 * round_time));
+    CHECK_LAB(lab, lab.safe() && lab.settles());
+    const RoundWorldSeen seen = lab.world.seen();
+    QCOMPARE(seen.fetched + seen.corruptions + seen.provisional + seen.evidence, std::uint64_t(0));
+    for (std::uint64_t round = 1; round <= 6; ++round) {
+      const rounds::RoundBody* body = lab.world.body(round);
+      QVERIFY(body != nullptr);
+      QCOMPARE(body->contributors.size(), nodes);  // equally fast: all of them
+      // Whoever began a moment later is closed a step or two earlier.
+      for (const auto& c : body->contributors) QVERIFY(c.steps >= inner_steps * 3 / 4);
+    }
+    const double before = task()->held_out_loss(task()->initial_weights());
+    QVERIFY(task()->held_out_loss(lab.world.newest_anchor()->weights) < before);
+    // A round takes little more than its training.
+    const double each = to_seconds(lab.world.world().now().time_since_epoch()) / double(seen.rounds);
+    QVERIFY2(each < 2.0 * to_seconds(round_time), qPrintable(QString::number(each)));
+  }
+}
+
+void TestRoundsSim::one_alone_is_a_network() {
+  RoundWorldOptions options = world_options(1, 1);
+  options.found_alone = true;
+  Lab lab(options);
+  CHECK_LAB(lab, lab.world.run_to_round(3, 30 * round_time));
+  QCOMPARE(lab.world.node(0).view().members, std::size_t(1));
+  QCOMPARE(lab.world.node(0).view().contributed, std::uint64_t(3));
+}
+
+void TestRoundsSim::a_leader_dies_at_every_stage_data() {
+  QTest::addColumn<int>("stage");
+  QTest::newRow("contribution") << 0;
+  QTest::newRow("proposal") << 1;
+  QTest::newRow("prepare") << 2;
+  QTest::newRow("commit") << 3;
+  QTest::newRow("second message of a proposal") << 4;
+  QTest::newRow("second message of a commit") << 5;
+}
+
+void TestRoundsSim::a_leader_dies_at_every_stage() {
+  QFETCH(int, stage);
+  for (std::uint64_t seed = 1; seed <= seeds(12); ++seed) {
+    Lab lab(world_options(seed, 4 + seed % 2));
+    CHECK_LAB(lab, lab.world.run_to_round(1, 20 * round_time));
+    std::optional<std::size_t> killed;
+    std::map<std::size_t, int> sent;
+    lab.world.watch([&](std::size_t from, const rounds::RoundItem& item) {
+      const rounds::RoundChain* chain = lab.world.node(from).chain();
+      const auto order =
+          rounds::leader_order(chain->tip_hash(), chain->tip().round + 1, {}, chain->members());
+      if (killed || chain->members()[order[0]].id != lab.world.id(from)) return false;
+      const auto* vote = std::get_if<rounds::VotePost>(&item);
+      const int kind = std::holds_alternative<rounds::ContributionPost>(item) ? 0
+                       : std::holds_alternative<rounds::ProposalPost>(item)   ? 1
+                       : vote && vote->vote.step == rounds::VoteStep::Prepare ? 2
+                       : vote                                                 ? 3
+                                                                              : 9;
+      const int wanted = stage == 4 ? 1 : stage == 5 ? 3 : stage;
+      if (kind != wanted || (stage >= 4 && ++sent[from] < 3)) return false;
+      killed = from;
+      return true;
+    });
+    CHECK_LAB(lab, lab.world.world().run_until([&] { return killed.has_value(); },
+                                               lab.world.world().now() + 20 * round_time));
+    CHECK_LAB(lab, lab.world.run_to_round(lab.world.newest_round() + 1, 30 * round_time));
+    lab.world.start(*killed);
+    CHECK_LAB(lab, lab.settles());
+    CHECK_LAB(lab, lab.safe());
+  }
+}
+
+void TestRoundsSim::losses_of_a_third() {
+  for (std::uint64_t seed = 1; seed <= seeds(8); ++seed) {
+    RoundWorldOptions options = world_options(seed, 4 + seed % 3);
+    options.network.loss = 0.3;
+    Lab lab(options);
+    CHECK_LAB(lab, lab.world.run_to_round(5, 5 * 20 * round_time));
+    lab.world.network().set_loss(0);
+    CHECK_LAB(lab, lab.settles());
+    CHECK_LAB(lab, lab.safe());
+  }
+}
+
+void TestRoundsSim::a_cut_heals() {
+  for (std::uint64_t seed = 1; seed <= seeds(25); ++seed) {
+    Lab lab(world_options(seed, 4 + seed % 4));
+    Rng rng(seed);
+    lab.world.world().run_for(round_time + std::chrono::milliseconds(rng.below(9000)));
+    for (std::size_t i = 0; i < lab.world.size(); ++i) lab.world.set_part(i, static_cast<int>(rng.below(2)));
+    lab.world.world().run_for(round_time * static_cast<int>(1 + rng.below(10)));
+    CHECK_LAB(lab, lab.safe());
+    for (std::size_t i = 0; i < lab.world.size(); ++i) lab.world.set_part(i, 0);
+    CHECK_LAB(lab, lab.settles());
+    CHECK_LAB(lab, lab.safe());
+  }
+}
+
+void TestRoundsSim::one_of_four_dies_in_mid_round_and_comes_back() {
+  for (std::uint64_t seed = 1; seed <= seeds(12); ++seed) {
+    Lab lab(world_options(seed, 4));
+    Rng rng(seed);
+    for (int i = 0; i < 3; ++i) {
+      const std::size_t node = rng.below(4);
+      lab.world.world().run_for(std::chrono::milliseconds(rng.below(6000)));
+      lab.world.kill(node);
+      lab.world.world().run_for(std::chrono::milliseconds(rng.below(12'000)));
+      lab.world.start(node);
+    }
+    CHECK_LAB(lab, lab.settles());
+    CHECK_LAB(lab, lab.safe());
+  }
+}
+
+void TestRoundsSim::the_power_goes_for_all() {
+  for (std::uint64_t seed = 1; seed <= seeds(10); ++seed) {
+    Lab lab(world_options(seed, 4));
+    Rng rng(seed);
+    lab.world.world().run_for(2 * round_time + std::chrono::milliseconds(rng.below(8000)));
+    for (std::size_t i = 0; i < 4; ++i) lab.world.kill(i);
+    lab.world.world().run_for(second);
+    for (std::size_t i = 0; i < 4; ++i) lab.world.start(i);
+    CHECK_LAB(lab, lab.settles());
+    CHECK_LAB(lab, lab.safe());
+  }
+}
+
+void TestRoundsSim::a_late_joiner_contributes() {
+  RoundWorldOptions options = world_options(4, 5);
+  options.founders = 4;
+  Lab lab(options, false);
+  for (std::size_t i = 0; i < 4; ++i) lab.world.start(i);
+  CHECK_LAB(lab, lab.world.run_to_round(3, 20 * round_time));
+  lab.world.start(4);
+  CHECK_LAB(lab, lab.world.run_to_round(8, 40 * round_time));
+  CHECK_LAB(lab, lab.safe());
+  const rounds::RoundView view = lab.world.node(4).view();
+  QVERIFY(view.member);
+  QCOMPARE(view.fetched_anchors, std::uint64_t(1));
+  QVERIFY(view.contributed >= 2);
+  QCOMPARE(view.members, std::size_t(5));
+}
+
+void TestRoundsSim::a_member_is_back_after_days() {
+  for (const bool disk_lost : {false, true}) {
+    Lab lab(world_options(6, 5));
+    CHECK_LAB(lab, lab.world.run_to_round(2, 20 * round_time));
+    lab.world.kill(3);
+    CHECK_LAB(lab, lab.world.run_to_round(90, 400 * round_time));
+    QCOMPARE(lab.world.node(0).view().members, std::size_t(4));  // two rounds missed: expelled
+    if (disk_lost) lab.world.forget_disk(3);
+    lab.world.start(3);
+    CHECK_LAB(lab, lab.world.run_to_round(98, 60 * round_time));
+    CHECK_LAB(lab, lab.safe() && lab.settles());
+    QCOMPARE(lab.world.node(0).view().members, std::size_t(5));
+    QVERIFY(lab.world.node(3).view().contributed >= 2);
+  }
+}
+
+void TestRoundsSim::a_broken_replica_repairs_itself() {
+  Lab lab(world_options(8, 4));
+  CHECK_LAB(lab, lab.world.run_to_round(2, 20 * round_time));
+  lab.world.world().run_for(round_time / 2);
+  lab.world.corrupt(2);
+  QVERIFY(lab.world.agreement_rate() < 1);
+  CHECK_LAB(lab, lab.world.run_to_round(lab.world.newest_round() + 1, 20 * round_time));
+  QCOMPARE(lab.world.node(2).view().corruptions, std::uint64_t(1));
+  CHECK_LAB(lab, lab.settles());
+  CHECK_LAB(lab, lab.safe());
+  const RoundWorldSeen seen = lab.world.seen();
+  QCOMPARE(seen.corruptions, std::uint64_t(1));
+  QCOMPARE(seen.fetched, std::uint64_t(1));
+  QCOMPARE(lab.world.node(2).view().members, std::size_t(4));
+}
+
+void TestRoundsSim::a_slow_node_holds_nobody_up() {
+  Lab lab(world_options(9, 5), false);
+  lab.world.set_step_time(4, round_time / inner_steps * 4);
+  for (std::size_t i = 0; i < 5; ++i) lab.world.start(i);
+  CHECK_LAB(lab, lab.world.run_to_round(6, 60 * round_time));
+  CHECK_LAB(lab, lab.safe());
+  const double each = to_seconds(lab.world.world().now().time_since_epoch()) / 6;
+  QVERIFY2(each < 2 * to_seconds(round_time), qPrintable(QString::number(each)));
+  std::size_t partial = 0;
+  for (std::uint64_t round = 1; round <= 6; ++round)
+    for (const auto& c : lab.world.body(round)->contributors)
+      if (c.steps < inner_steps) {
+        ++partial;
+        QVERIFY(c.steps >= rounds::least_steps(inner_steps));
+      }
+  QVERIFY(partial >= 5);  // it sends what it has
+  QCOMPARE(lab.world.node(0).view().members, std::size_t(5));
+}
+
+void TestRoundsSim::two_histories_meet() {
+  RoundWorldOptions options = world_options(10, 2);
+  options.found_alone = true;
+  Lab lab(options);
+  lab.world.set_part(1, 1);
+  lab.world.world().run_for(8 * round_time);
+  QVERIFY(lab.world.node(0).chain()->genesis() != lab.world.node(1).chain()->genesis());
+  QVERIFY(lab.world.node(0).status().round > 0 && lab.world.node(1).status().round > 0);
+  lab.world.set_part(1, 0);
+  CHECK_LAB(
+      lab, lab.world.world().run_until(
+               [&] { return lab.world.node(0).view().members == 2 && lab.world.node(1).view().members == 2; },
+               lab.world.world().now() + 40 * round_time));
+  CHECK_LAB(lab, lab.settles());
+  QVERIFY(lab.world.node(0).chain()->genesis() == lab.world.node(1).chain()->genesis());
+  CHECK_LAB(lab, lab.safe());
+}
+
+void TestRoundsSim::work_without_a_quorum_counts_once() {
+  Lab lab(world_options(11, 4));
+  CHECK_LAB(lab, lab.world.run_to_round(2, 20 * round_time));
+  for (std::size_t i = 0; i < 4; ++i) lab.world.set_part(i, i < 2 ? 0 : 1);
+  const std::uint64_t before = lab.world.newest_round();
+  lab.world.world().run_for(12 * round_time);
+  QVERIFY(lab.world.newest_round() <= before + 1);  // what was signed when it was cut
+  for (std::size_t i = 0; i < 4; ++i) {
+    QCOMPARE(static_cast<int>(lab.world.node(i).view().phase),
+             static_cast<int>(rounds::RoundPhase::Provisional));
+    QVERIFY(lab.world.trainer(i).steps_trained() > (before + 2) * inner_steps);
+    lab.world.set_part(i, 0);
+  }
+  const std::uint64_t cut = lab.world.newest_round();
+  CHECK_LAB(lab, lab.settles());
+  CHECK_LAB(lab, lab.safe());
+  // What was trained meanwhile is in the next contributions.
+  std::uint32_t most = 0;
+  for (std::uint64_t round = cut + 1; round <= lab.world.newest_round(); ++round)
+    for (const auto& c : lab.world.body(round)->contributors) most = std::max(most, c.steps);
+  QVERIFY2(most > inner_steps, qPrintable(QString::number(most)));
+}
+
+void TestRoundsSim::who_leaves_is_not_waited_for() {
+  Lab lab(world_options(12, 4));
+  CHECK_LAB(lab, lab.world.run_to_round(2, 20 * round_time));
+  lab.world.node(1).leave();
+  CHECK_LAB(lab, lab.world.run_to_round(5, 20 * round_time));
+  QCOMPARE(lab.world.node(0).view().members, std::size_t(3));
+  QVERIFY(!lab.world.node(1).view().member);
+  CHECK_LAB(lab, lab.safe());
+}
+
+QTEST_GUILESS_MAIN(TestRoundsSim)
+#include "test_rounds_sim.moc"

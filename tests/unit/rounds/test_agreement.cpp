@@ -1,0 +1,381 @@
+// The agreement on one round, alone: members on a virtual clock and a bus that loses, delays and cuts;
+// leaders that die, lie and say two things. Each member would make another body, so that a second certificate
+// would show.
+#include <QtTest>
+#include <map>
+#include <set>
+
+#include "core/base/rng.h"
+#include "core/crypto/hash.h"
+#include "core/rounds/agreement.h"
+#include "core/sim/world.h"
+
+using namespace neuroshard;
+using namespace neuroshard::rounds;
+
+namespace {
+
+constexpr Duration second = std::chrono::seconds(1);
+const Hash256 network{};
+
+crypto::KeyPair key(std::uint64_t seed, std::size_t number) {
+  Bytes bytes;
+  append_le(bytes, seed);
+  append_le(bytes, static_cast<std::uint64_t>(number));
+  return crypto::KeyPair::from_seed(crypto::sha256(bytes));
+}
+
+struct BusOptions {
+  std::uint64_t seed = 1;
+  std::size_t members = 4;
+  double loss = 0;
+  std::size_t quorum = 0;    // 0: the protocol's
+  bool local_views = false;  // each part takes those it sees for all: what must not be done
+  std::size_t liars = 0;     // leaders that propose two bodies and vote for both
+};
+
+class Bus {
+ public:
+  explicit Bus(BusOptions options) : options_(options), rng_(options.seed) {
+    std::vector<crypto::PublicKey> keys;
+    for (std::size_t i = 0; i < options.members; ++i) keys.push_back(key(options.seed, i).public_key());
+    genesis_ = genesis_body({}, {}, keys);
+    for (std::size_t i = 0; i < options.members; ++i) {
+      auto member = std::make_unique<Member>(*this);
+      for (std::size_t k = 0; k < options.members; ++k)
+        if (key(options.seed, k).public_key() == genesis_.members[i].key)
+          member->key.emplace(key(options.seed, k));
+      member->index = i;
+      members_.push_back(std::move(member));
+    }
+    for (auto& member : members_) member->power_on();
+    repeat();
+  }
+
+  struct Member final : AgreementHost {
+    explicit Member(Bus& b) : bus(b) {}
+    Bus& bus;
+    std::optional<crypto::KeyPair> key;
+    std::size_t index = 0;
+    int part = 0;
+    std::unique_ptr<sim::HostExecutor> executor;
+    std::optional<RoundAgreement> agreement;
+    Bytes disk;
+    std::map<std::size_t, RoundItem> outbox;  // by kind: repeated
+    std::optional<RoundCertificate> result;
+    std::uint64_t life = 0;
+
+    std::vector<RoundMember> seen_members() const {
+      if (!bus.options_.local_views) return bus.genesis_.members;
+      std::vector<RoundMember> seen;
+      for (const auto& other : bus.members_)
+        if (other->part == part) seen.push_back(bus.genesis_.members[other->index]);
+      return seen;
+    }
+    void power_on() {
+      executor = std::make_unique<sim::HostExecutor>(bus.world);
+      AgreementMemory memory;
+      if (!disk.empty()) memory = *decode_agreement_memory(disk);
+      ++life;
+      agreement.emplace(
+          RoundAgreement::Setup{network, {}, 1, body_hash(bus.genesis_), seen_members(), bus.options_.quorum},
+          AgreementOptions{4 * second, 30 * second}, *key, *executor, *this, memory);
+      static_cast<void>(executor->post([this] {
+        if (agreement) agreement->start();
+      }));
+    }
+    void power_off() {
+      executor->stop();
+      agreement.reset();
+      outbox.clear();
+      ++life;
+    }
+    bool liar() const { return index < bus.options_.liars; }
+
+    void broadcast(const RoundItem& item) override {
+      std::size_t kind = item.index();
+      if (const auto* vote = std::get_if<VotePost>(&item); vote && vote->vote.step == VoteStep::Commit)
+        kind = 20;
+      outbox.insert_or_assign(kind, item);
+      bus.send(*this, item);
+      ++bus.sent[index][kind];
+      if (bus.after_send && bus.after_send(*this, kind)) bus.dying.insert(index);
+    }
+    void remember(const AgreementMemory& memory, std::function<void()> then) override {
+      bus.world.after(std::chrono::milliseconds(1),
+                      [this, now = life, bytes = encode_agreement_memory(memory), then = std::move(then)] {
+                        if (now != life) return;
+                        disk = bytes;
+                        then();
+                      });
+    }
+    void judge(const RoundBody& body) override {
+      bus.world.after(std::chrono::milliseconds(20),
+                      [this, now = life, hash = body_hash(body), right = !bus.wrong.count(body.anchor)] {
+                        if (now == life && agreement) agreement->judged(hash, right);
+                      });
+    }
+    void make_body() override {
+      bus.world.after(std::chrono::milliseconds(50), [this, now = life] {
+        if (now == life && agreement) agreement->propose(bus.body_of(*this));
+      });
+    }
+    void certified(const RoundCertificate& certificate) override {
+      if (!result) result = certificate;
+      bus.certificates.insert(body_hash(certificate.body));
+    }
+  };
+
+  RoundBody body_of(const Member& member, std::uint8_t variant = 0) const {
+    RoundBody body;
+    body.round = 1;
+    body.previous = body_hash(genesis_);
+    body.members = member.seen_members();
+    body.contributors = {{0, 1, 1, {}}};
+    body.tokens = 1;
+    body.anchor.fill(static_cast<std::uint8_t>(member.index + 1));
+    body.anchor[1] = variant;
+    body.anchor[2] = static_cast<std::uint8_t>(member.life);  // another one after a restart
+    return body;
+  }
+
+  void send(Member& from, const RoundItem& item) {
+    for (auto& to : members_) {
+      if (to.get() == &from) continue;
+      RoundItem said = item;
+      if (from.liar() && to->index % 2 == 1) said = other_story(from, item);
+      deliver(from, *to, said);
+    }
+  }
+  // The same, about another body.
+  RoundItem other_story(Member& from, const RoundItem& item) {
+    if (const auto* proposal = std::get_if<ProposalPost>(&item); proposal && !proposal->justification) {
+      ProposalPost other = *proposal;
+      other.body = body_of(from, 1);
+      return other;
+    }
+    if (const auto* vote = std::get_if<VotePost>(&item)) {
+      const RoundVote said{vote->vote.step, {}, 1, vote->vote.view, body_hash(body_of(from, 1))};
+      return VotePost{said, {vote->signature.member, sign_vote(said, *from.key, network)}};
+    }
+    return item;
+  }
+  void deliver(Member& from, Member& to, const RoundItem& item) {
+    if (from.part != to.part || rng_.uniform() < options_.loss) return;
+    const Bytes bytes = encode_item(item);
+    const Duration delay = std::chrono::milliseconds(5 + static_cast<int>(rng_.below(300)));
+    world.after(delay, [&to, &from, bytes] {
+      if (!to.agreement || from.part != to.part) return;
+      const auto read = decode_item(bytes);
+      const net::NodeId& id = from.bus.genesis_.members[from.index].id;
+      if (const auto* p = std::get_if<ProposalPost>(&*read)) to.agreement->on_proposal(id, *p);
+      if (const auto* v = std::get_if<VotePost>(&*read)) to.agreement->on_vote(*v);
+      if (const auto* n = std::get_if<NewViewPost>(&*read)) to.agreement->on_new_view(id, *n);
+    });
+  }
+  // The outbox of a node says everything again, and who has a certificate gives it to who asks.
+  void repeat() {
+    for (const std::size_t index : dying) members_[index]->power_off();
+    dying.clear();
+    for (auto& member : members_) {
+      if (!member->agreement) continue;
+      for (const auto& [kind, item] : member->outbox) send(*member, item);
+      if (member->result) continue;
+      Member& other = *members_[rng_.below(members_.size())];
+      if (other.result && other.agreement && other.part == member->part && !other.liar())
+        member->result = other.result;
+    }
+    world.after(second, [this] { repeat(); });
+  }
+
+  bool all_decided(std::size_t from = 0) const {
+    return std::all_of(members_.begin() + static_cast<std::ptrdiff_t>(from), members_.end(),
+                       [](const auto& m) { return !m->agreement || m->result; });
+  }
+  bool run_until_decided(Duration limit, std::size_t from = 0) {
+    return world.run_until([this, from] { return all_decided(from); }, world.now() + limit);
+  }
+  // Those of liars do not count: they may believe what they like.
+  std::size_t different_results() const {
+    std::set<Hash256> results;
+    for (const auto& member : members_)
+      if (member->result && !member->liar()) results.insert(body_hash(member->result->body));
+    return results.size();
+  }
+
+  sim::World world;
+  std::vector<std::unique_ptr<Member>> members_;
+  std::set<Hash256> certificates;  // all that anybody ever put together
+  std::set<Hash256> wrong;         // anchors that no honest member finds right
+  std::function<bool(Member&, std::size_t kind)> after_send;
+  std::map<std::size_t, std::map<std::size_t, int>> sent;
+  std::set<std::size_t> dying;
+  RoundBody genesis_;
+
+ private:
+  const BusOptions options_;
+  Rng rng_;
+};
+
+std::string seed_text(std::uint64_t seed) {
+  return "seed " + std::to_string(seed);
+}
+
+// How many different certificates there are at the end of a cut that heals.
+std::size_t certificates_after_a_cut(BusOptions options, bool* decided = nullptr) {
+  Bus bus(options);
+  Rng rng(options.seed + 1000);
+  bus.world.run_for(std::chrono::milliseconds(rng.below(2000)));
+  for (auto& member : bus.members_) member->part = static_cast<int>(rng.below(2));
+  if (options.local_views)
+    for (auto& member : bus.members_) {
+      member->power_off();
+      member->power_on();
+    }
+  bus.world.run_for(second * static_cast<int>(5 + rng.below(60)));
+  for (auto& member : bus.members_) member->part = 0;
+  const bool all = bus.run_until_decided(10 * 60 * second);
+  if (decided != nullptr) *decided = all;
+  return bus.certificates.size();
+}
+
+}  // namespace
+
+class TestRoundsAgreement : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void members_agree_in_the_first_view();
+  void a_silent_leader_is_replaced();
+  void a_wrong_proposal_is_not_signed();
+  void a_leader_dies_at_every_stage();
+  void members_restart_at_any_moment();
+  void cuts_and_losses_never_make_two();
+  void liars_below_a_third_never_make_two();
+  void without_a_quorum_there_are_two();
+  void with_local_views_there_are_two();
+  void memory_is_written_and_read();
+};
+
+void TestRoundsAgreement::members_agree_in_the_first_view() {
+  for (std::size_t n : {1u, 2u, 3u, 4u, 7u, 16u}) {
+    Bus bus({n, n});
+    QVERIFY(bus.run_until_decided(3 * second));
+    QCOMPARE(bus.certificates.size(), std::size_t(1));
+    for (const auto& member : bus.members_) {
+      QCOMPARE(member->result->view, 0u);
+      QVERIFY(check_quorum(*member->result, VoteStep::Commit, network).ok());
+    }
+  }
+}
+
+void TestRoundsAgreement::a_silent_leader_is_replaced() {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    Bus bus({seed, 7});
+    const auto order = leader_order(body_hash(bus.genesis_), 1, {}, bus.genesis_.members);
+    bus.members_[order[0]]->power_off();
+    bus.members_[order[1]]->power_off();
+    QVERIFY2(bus.run_until_decided(60 * second), seed_text(seed).c_str());
+    QCOMPARE(bus.certificates.size(), std::size_t(1));
+  }
+}
+
+void TestRoundsAgreement::a_wrong_proposal_is_not_signed() {
+  Bus bus({3, 4});
+  const auto order = leader_order(body_hash(bus.genesis_), 1, {}, bus.genesis_.members);
+  const Hash256 anchor = bus.body_of(*bus.members_[order[0]]).anchor;
+  bus.wrong.insert(anchor);
+  QVERIFY(bus.run_until_decided(60 * second));
+  for (const auto& member : bus.members_) QVERIFY(member->result->body.anchor != anchor);
+}
+
+// Kinds of items: 1 proposal, 2 prepare, 3 new view, 20 commit.
+void TestRoundsAgreement::a_leader_dies_at_every_stage() {
+  for (const std::size_t stage : {1u, 2u, 20u}) {
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+      Bus bus({seed, 4 + seed % 4, 0.1});
+      const std::size_t leader = leader_order(body_hash(bus.genesis_), 1, {}, bus.genesis_.members)[0];
+      bus.after_send = [leader, stage](Bus::Member& member, std::size_t kind) {
+        return member.index == leader && kind == stage;
+      };
+      QVERIFY2(bus.run_until_decided(5 * 60 * second), seed_text(seed).c_str());
+      bus.after_send = nullptr;
+      bus.members_[leader]->power_off();
+      bus.members_[leader]->power_on();
+      QVERIFY2(bus.run_until_decided(5 * 60 * second), seed_text(seed).c_str());
+      QVERIFY2(bus.certificates.size() == 1, seed_text(seed).c_str());
+    }
+  }
+}
+
+void TestRoundsAgreement::members_restart_at_any_moment() {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    Bus bus({seed, 4 + seed % 3, 0.2});
+    Rng rng(seed);
+    for (int i = 0; i < 12; ++i) {
+      bus.world.run_for(std::chrono::milliseconds(rng.below(1500)));
+      Bus::Member& member = *bus.members_[rng.below(bus.members_.size())];
+      if (member.agreement) member.power_off();
+      if (rng.below(3) > 0 || i > 9) member.power_on();
+    }
+    for (auto& member : bus.members_)
+      if (!member->agreement) member->power_on();
+    QVERIFY2(bus.run_until_decided(10 * 60 * second), seed_text(seed).c_str());
+    QVERIFY2(bus.certificates.size() == 1, seed_text(seed).c_str());
+  }
+}
+
+void TestRoundsAgreement::cuts_and_losses_never_make_two() {
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    bool decided = false;
+    const std::size_t certificates =
+        certificates_after_a_cut({seed, 4 + seed % 5, seed % 2 == 0 ? 0.3 : 0.0}, &decided);
+    QVERIFY2(certificates == 1, seed_text(seed).c_str());
+    QVERIFY2(decided, seed_text(seed).c_str());
+  }
+}
+
+void TestRoundsAgreement::liars_below_a_third_never_make_two() {
+  for (std::uint64_t seed = 1; seed <= 80; ++seed) {
+    const std::size_t liars = 1 + seed % 2;
+    Bus bus({seed, 3 * liars + 1, 0.1, 0, false, liars});
+    QVERIFY2(bus.run_until_decided(10 * 60 * second, liars), seed_text(seed).c_str());
+    QVERIFY2(bus.different_results() == 1, seed_text(seed).c_str());
+  }
+}
+
+// The controls: what the rules are for shows when they are taken away.
+void TestRoundsAgreement::without_a_quorum_there_are_two() {
+  std::size_t broken = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    BusOptions options{seed, 6};
+    options.quorum = 2;
+    if (certificates_after_a_cut(options) > 1) ++broken;
+  }
+  QVERIFY2(broken > 0, "a quorum of two of six never made two certificates: the test does not see them");
+}
+
+void TestRoundsAgreement::with_local_views_there_are_two() {
+  std::size_t broken = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    BusOptions options{seed, 6};
+    options.local_views = true;
+    if (certificates_after_a_cut(options) > 1) ++broken;
+  }
+  QVERIFY2(broken > 0, "local views never made two certificates: the test does not see them");
+}
+
+void TestRoundsAgreement::memory_is_written_and_read() {
+  Bus bus({5, 4});
+  QVERIFY(bus.run_until_decided(3 * second));
+  for (const auto& member : bus.members_) {
+    const auto memory = decode_agreement_memory(member->disk);
+    QVERIFY(memory.ok());
+    QVERIFY(memory->lock && memory->prepared);
+    QVERIFY(encode_agreement_memory(*memory) == member->disk);
+    for (std::size_t i = 0; i < member->disk.size(); ++i)
+      QVERIFY(!decode_agreement_memory(ByteSpan(member->disk).first(i)).ok());
+  }
+}
+
+QTEST_GUILESS_MAIN(TestRoundsAgreement)
+#include "test_agreement.moc"
