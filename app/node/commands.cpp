@@ -27,6 +27,7 @@ void add_finish_command(CLI::App& root, CommandContext& context);
 void add_stop_command(CLI::App& root, CommandContext& context);
 void add_set_command(CLI::App& root, CommandContext& context);
 void add_logs_command(CLI::App& root, CommandContext& context);
+void add_simulate_command(CLI::App& root, CommandContext& context);
 
 void add_all_commands(CLI::App& root, CommandContext& context) {
   add_run_command(root, context);
@@ -50,6 +51,7 @@ void add_all_commands(CLI::App& root, CommandContext& context) {
   add_checkpoint_command(root, context);
   add_partition_command(root, context);
   add_partition_worker_command(root, context);
+  add_simulate_command(root, context);
   add_settings_command(root, context);
   add_diagnostics_command(root, context);
   add_bench_command(root, context);
