@@ -31,7 +31,7 @@ class NetworkPart {
                                                      const engine::DataDirectory& directory, Logger& logger,
                                                      CommandContext& context);
 
-  const PeerHost& host() const { return *host_; }
+  PeerHost& host() { return *host_; }
   node::NetworkSource& report() { return *report_; }
   // Writes the good peers into D/peers.cache when they are others than before, or after ten minutes; looks
   // every five seconds, however often it is called. Only while the data directory is ours.
@@ -53,8 +53,8 @@ class NetworkPart {
   std::vector<net::NodeId> kept_;
   std::optional<net::TrafficCap> traffic_cap_;
   std::unique_ptr<PeerHost> host_;
-  std::unique_ptr<MeetingPlaces> places_;
   std::unique_ptr<NetworkReport> report_;
+  std::unique_ptr<MeetingPlaces> places_;
 };
 
 }  // namespace neuroshard::app

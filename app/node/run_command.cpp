@@ -10,6 +10,7 @@
 #include "app/node/invited_peers.h"
 #include "app/node/join_network.h"
 #include "app/node/open_directory.h"
+#include "app/node/rounds_part.h"
 #include "app/node/snapshot_text.h"
 #include "app/node/training_view.h"
 #include "core/control/service_module.h"
@@ -112,7 +113,15 @@ Expected<void> run(const RunFlags& flags, CommandContext& context) {
   if (!flags.safe) {
     NS_ASSIGN_OR_RETURN(peers, NetworkPart::join(flags.join, *opened.directory, *opened.logger, context));
   }
-  if (peers) options.network = &peers->report();
+  std::unique_ptr<RoundsPart> rounds;
+  if (peers) {
+    options.network = &peers->report();
+    rounds = RoundsPart::make(peers->host(), *opened.directory, *opened.logger, context);
+  }
+  if (rounds) {
+    options.rounds = rounds->trainer();
+    options.rounds_view = rounds->view();
+  }
   const auto node = engine::Engine::start(std::move(opened.directory),
                                           {context.files, context.clock, *opened.logger}, std::move(options));
   TrainingView view(*node, context.output, context.clock, /*step_lines=*/false);
@@ -140,6 +149,7 @@ Expected<void> run(const RunFlags& flags, CommandContext& context) {
     }
     const auto* ended = std::get_if<node::Ended>(&*event);
     if (ended == nullptr) continue;
+    if (rounds) rounds->stop();
     if (peers) peers->keep_peers_now();
     view.clear();
     if (ended->error) return *ended->error;

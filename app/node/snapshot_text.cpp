@@ -57,6 +57,47 @@ std::string row(const char* name, const std::string& value) {
   return fmt::format("{:<11}{}", name, value.empty() ? "—" : value);
 }
 
+nlohmann::ordered_json rounds_json(const node::RoundsView& rounds) {
+  if (!rounds.taking_part) return nullptr;
+  return {{"phase", rounds.phase},
+          {"round", rounds.round},
+          {"anchor", text_or_null(rounds.anchor)},
+          {"agrees", rounds.agrees},
+          {"member", rounds.member},
+          {"members", rounds.members},
+          {"contributors", rounds.contributors},
+          {"steps", rounds.steps},
+          {"inner_steps", rounds.inner_steps},
+          {"certified", rounds.certified},
+          {"contributed", rounds.contributed},
+          {"left_out", rounds.left_out},
+          {"left_out_reason", text_or_null(rounds.left_out_reason)},
+          {"fetched", rounds.fetched},
+          {"corruptions", rounds.corruptions},
+          {"waiting_seconds", rounds.waiting_seconds},
+          {"waiting_share", rounds.waiting_share},
+          {"bytes_sent", rounds.bytes_sent},
+          {"bytes_received", rounds.bytes_received},
+          {"trouble", text_or_null(rounds.trouble)}};
+}
+
+std::string rounds_text(const node::RoundsView& rounds) {
+  if (!rounds.taking_part) return "";
+  if (!rounds.trouble.empty()) return rounds.trouble;
+  std::string text = fmt::format(
+      "{}; {}, {} member{}", rounds.phase,
+      rounds.round == 0 ? std::string("none certified yet") : fmt::format("{} certified", rounds.round),
+      rounds.members, rounds.members == 1 ? "" : "s");
+  if (rounds.round != 0)
+    text +=
+        fmt::format(", {} contributed to the newest; anchor {}… {}", rounds.contributors,
+                    rounds.anchor.substr(0, 12), rounds.agrees ? "is this node's, too" : "is not here yet");
+  text += fmt::format("; waited {:.0f} % of the time, {} sent, {} received", 100 * rounds.waiting_share,
+                      mebibytes(rounds.bytes_sent), mebibytes(rounds.bytes_received));
+  if (!rounds.left_out_reason.empty()) text += "; left out: " + rounds.left_out_reason;
+  return text;
+}
+
 }  // namespace
 
 nlohmann::ordered_json pause_reasons_json(const node::Snapshot& view) {
@@ -87,6 +128,7 @@ nlohmann::ordered_json snapshot_json(const node::Snapshot& view) {
         {{"key", sensor.key}, {"value", text_or_null(sensor.value)}, {"note", sensor.note}});
   }
   json["training"] = training_json(view.training);
+  json["rounds"] = rounds_json(view.rounds);
   json["checkpoint"] = text_or_null(view.checkpoint.newest);
   json["model"] = {{"layers", view.model.layers},
                    {"hidden", view.model.hidden},
@@ -164,6 +206,7 @@ std::vector<std::string> snapshot_lines(const node::Snapshot& view) {
       row("Loss", loss),
       row("Speed",
           training.last_step ? fmt::format("{:.0f} tokens/s", training.last_step->tokens_per_second) : ""),
+      row("Rounds", rounds_text(view.rounds)),
       row("Checkpoint", view.checkpoint.newest),
       row("Memory", fmt::format("{} of {}", mebibytes(view.resources.resident_bytes),
                                 mebibytes(view.resources.memory_limit_bytes))),

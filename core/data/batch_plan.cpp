@@ -13,6 +13,7 @@ namespace neuroshard::data {
 namespace {
 
 constexpr std::string_view record_tag = "neuroshard/batch/1";
+constexpr std::string_view driver_record_tag = "neuroshard/batch/2";
 constexpr std::string_view network_tag = "neuroshard/shard-order/1";
 constexpr std::string_view solo_tag = "neuroshard/solo-shard/1";
 
@@ -54,13 +55,15 @@ std::uint32_t solo_first_shard(const Hash256& node_id, std::uint32_t total) {
 }
 
 Bytes BatchRecord::canonical() const {
-  Bytes bytes(record_tag.begin(), record_tag.end());
+  const std::string_view tag = driver ? driver_record_tag : record_tag;
+  Bytes bytes(tag.begin(), tag.end());
   append_le(bytes, round);
   append_le(bytes, shard_id);
   bytes.insert(bytes.end(), shard_hash.begin(), shard_hash.end());
   bytes.insert(bytes.end(), tokenizer_hash.begin(), tokenizer_hash.end());
   append_le(bytes, offset);
   append_le(bytes, batch_tokens);
+  if (driver) bytes.insert(bytes.end(), driver->begin(), driver->end());
   return bytes;
 }
 

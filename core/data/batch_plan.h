@@ -31,9 +31,11 @@ struct BatchRecord {
   Hash256 tokenizer_hash{};
   std::uint64_t offset = 0;  // tokens of the shard that this driver had consumed when the round began
   std::uint32_t batch_tokens = 0;
+  // Its node id, in a network: two drivers of one shard draw batches of their own. None: solo.
+  std::optional<Hash256> driver = std::nullopt;
 
-  // Fixed layout, little-endian, behind the tag "neuroshard/batch/1": the bytes that are signed and seed the
-  // batches.
+  // Fixed layout, little-endian, behind the tag "neuroshard/batch/1" ("…/2" with a driver, which comes last):
+  // the bytes that are signed and seed the batches.
   Bytes canonical() const;
   friend bool operator==(const BatchRecord& a, const BatchRecord& b) {
     return a.canonical() == b.canonical();

@@ -112,9 +112,11 @@ class PlanLoader final : public Loader {
 
   BatchRecord record_of(const LoaderPosition& position) const {
     const ShardEntry& shard = ring_[find(position.shard_id)];
-    return {position.round,        shard.id,
-            shard.sha256,          dataset_.manifest().tokenizer_hash,
-            position.round_offset, options_.batch_tokens};
+    BatchRecord record{position.round,        shard.id,
+                       shard.sha256,          dataset_.manifest().tokenizer_hash,
+                       position.round_offset, options_.batch_tokens};
+    if (options_.own_batches) record.driver = options_.node_id;
+    return record;
   }
 
   // A full queue only means that the next shard is fetched when it is needed.

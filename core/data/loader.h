@@ -42,6 +42,8 @@ struct LoaderPosition {
 struct LoaderOptions {
   Hash256 node_id{};
   std::optional<Hash256> beacon;  // set: a network decides the shards; empty: solo
+  // In a network: batches differ from those of any other node with the same shard.
+  bool own_batches = false;
   std::uint32_t shard_count = 8;  // m: shards of this driver in a network
   std::uint32_t sequence = 256;   // T
   std::uint32_t batch_tokens = 4096;

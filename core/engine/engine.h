@@ -20,6 +20,7 @@
 #include "core/base/log.h"
 #include "core/contribute/machine_sensors.h"
 #include "core/engine/data_directory.h"
+#include "core/engine/round_trainer.h"
 #include "core/engine/training_session.h"
 #include "core/node/network_view.h"
 #include "core/node/node.h"
@@ -56,6 +57,10 @@ struct EngineOptions {
   std::vector<node::Alert> alerts;
   // What answers about the network; null: the node is alone. Outlives the engine.
   node::NetworkSource* network = nullptr;
+  // Outer rounds with other nodes; null: the node trains for itself.
+  std::shared_ptr<RoundTrainer> rounds;
+  // What the rounds are at, for the snapshot; any thread. Null without rounds.
+  std::function<node::RoundsView()> rounds_view;
   // How often the rules, resident memory and free space are looked at.
   Duration resource_period = std::chrono::seconds(2);
 };

@@ -331,7 +331,7 @@ void EngineCore::restore_job() {
       }
       NS_RETURN_IF_ERROR(all.choose(entry.name));
       NS_RETURN_IF_ERROR(all.keep_for_undo(outcome.undo));
-      session_.reset();
+      close_session();
       text_session_.reset();
       return entry.manifest.step;
     }();

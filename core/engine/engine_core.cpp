@@ -241,6 +241,7 @@ void EngineCore::clear(const std::string& key) {
 void EngineCore::publish() {
   draft_.version += 1;
   draft_.taken = services_.clock.wall_now();
+  if (options_.rounds_view) draft_.rounds = options_.rounds_view();
   node::bound(draft_);
   auto copy = std::make_shared<const node::Snapshot>(draft_);
   std::lock_guard lock(published_mutex_);

@@ -94,11 +94,15 @@ void EngineCore::prepare_job() {
   start_job([this, options] {
     text_session_.reset();  // its memory is needed
     auto result = [&]() -> Expected<SessionInfo> {
-      NS_ASSIGN_OR_RETURN(session_, options_.make_session(*directory_, {services_.files, services_.clock,
-                                                                        services_.logger, history_}));
-      return session_->prepare(options);
+      NS_ASSIGN_OR_RETURN(
+          session_, options_.make_session(*directory_, {services_.files, services_.clock, services_.logger,
+                                                        history_, options_.rounds != nullptr}));
+      NS_ASSIGN_OR_RETURN(SessionInfo info, session_->prepare(options));
+      if (RoundModel* model = session_->round_model(); options_.rounds && model != nullptr)
+        NS_RETURN_IF_ERROR(options_.rounds->attach(*model));
+      return info;
     }();
-    if (!result.ok()) session_.reset();
+    if (!result.ok()) close_session();
     std::optional<node::DataView> data;
     std::shared_ptr<const data::Tokenizer> tokenizer;
     if (const data::Dataset* dataset = session_ ? session_->dataset() : nullptr) {
@@ -155,7 +159,10 @@ void EngineCore::step_job() {
              undo_over = std::exchange(undo_over_, false)] {
     if (undo_over) static_cast<void>(catalogue().keep_for_undo({}).ok());
     session_->limit_threads(threads);
-    auto result = session_->step(token);
+    auto tried = train_a_step(token);
+    if (tried.ok() && !*tried) return std::function<void()>([this] { on_rest(); });
+    Expected<StepReport> result =
+        tried.ok() ? Expected<StepReport>(std::move(**tried)) : Expected<StepReport>(tried.error());
     // People want to know how good the model is at the end, whatever the interval of evaluations.
     if (result.ok() && result->step == target && !result->validation) {
       if (auto validation = session_->evaluate(false, token); validation.ok())
@@ -176,12 +183,38 @@ void EngineCore::step_job() {
   });
 }
 
+Expected<std::optional<StepReport>> EngineCore::train_a_step(const CancelToken& cancel) {
+  if (options_.rounds) {
+    NS_ASSIGN_OR_RETURN(const RoundTrainer::Turn turn, options_.rounds->before_step());
+    if (turn == RoundTrainer::Turn::Rest) return std::optional<StepReport>();
+  }
+  NS_ASSIGN_OR_RETURN(StepReport report, session_->step(cancel));
+  if (options_.rounds) options_.rounds->after_step(report.tokens);
+  return std::optional<StepReport>(std::move(report));
+}
+
+void EngineCore::close_session() {
+  if (options_.rounds) options_.rounds->detach();
+  session_.reset();
+}
+
+// The rounds have nothing to train at the moment; publish() shows what they wait for.
+void EngineCore::on_rest() {
+  if (options_.rounds_view) draft_.rounds = options_.rounds_view();
+  const std::string activity = draft_.rounds.phase;
+  if (draft_.training.activity == activity) return;
+  draft_.training.activity = activity;
+  draft_.training.activity_share = 0;
+  publish();
+}
+
 void EngineCore::on_step(Expected<StepReport> result) {
   if (!result.ok()) {
     if (result.error().code == ErrorCode::Cancelled) return;  // stop or pause: advance() goes on from there
     return fail(std::move(result).error());
   }
   const StepReport& report = *result;
+  if (options_.rounds) draft_.training.activity.clear();
   unsaved_ = true;
   node::TrainingView& training = draft_.training;
   training.step = report.step;
@@ -245,7 +278,7 @@ void EngineCore::finish_job() {
   start_job([this] {
     Expected<void> result;
     if (session_) result = session_->finish();
-    session_.reset();
+    close_session();
     const auto newest = read_checkpoints({{}, 1});
     std::string name = newest.ok() && !newest->entries.empty() ? newest->entries.front().name : "";
     return [this, result = std::move(result), name = std::move(name)] { on_finished(result, name); };

@@ -61,12 +61,41 @@ Expected<void> check_network(const checkpoint::Manifest& manifest, const DataDir
 
 }  // namespace
 
+namespace {
+
+// Without: a checkpoint of training without rounds.
+Expected<void> decode_place(const nlohmann::json& json, RoundPlace* place) {
+  *place = {};
+  if (!json.contains("round")) return {};
+  const nlohmann::json& round = json["round"];
+  const Error damaged = make_error(
+      ErrorCode::Corrupt, "The checkpoint's place in a round can't be read; choose another checkpoint.");
+  for (const auto& [field, value] : {std::pair{"round", &place->round}, std::pair{"steps", &place->steps},
+                                     std::pair{"tokens", &place->tokens}}) {
+    if (!round.is_object() || !round.contains(field) || !round[field].is_number_unsigned()) return damaged;
+    *value = round[field].get<std::uint64_t>();
+  }
+  if (!round.contains("anchor") || !round["anchor"].is_string()) return damaged;
+  const auto anchor = hash_from_hex(round["anchor"].get<std::string>());
+  if (!anchor.ok()) return damaged;
+  place->anchor = *anchor;
+  return {};
+}
+
+}  // namespace
+
 std::string encode_trainer_state(const RunState& state) {
-  return nlohmann::json{{"format", 1},
-                        {"tokenizer", to_hex(state.tokenizer_hash)},
-                        {"memory_limit", state.memory_limit},
-                        {"max_micro_batch", state.max_micro_batch}}
-      .dump();
+  nlohmann::json json{{"format", 1},
+                      {"tokenizer", to_hex(state.tokenizer_hash)},
+                      {"memory_limit", state.memory_limit},
+                      {"max_micro_batch", state.max_micro_batch}};
+  if (const RoundPlace& place = state.place; place.round != 0) {
+    json["round"] = {{"round", place.round},
+                     {"anchor", to_hex(place.anchor)},
+                     {"steps", place.steps},
+                     {"tokens", place.tokens}};
+  }
+  return json.dump();
 }
 
 Expected<void> decode_trainer_state(const std::string& text, RunState* state) {
@@ -87,7 +116,7 @@ Expected<void> decode_trainer_state(const std::string& text, RunState* state) {
     if (!json.contains(field) || !json[field].is_number_unsigned()) return missing(field);
     *value = json[field].get<std::uint64_t>();
   }
-  return {};
+  return decode_place(json, &state->place);
 }
 
 Expected<std::optional<checkpoint::Manifest>> load_current_checkpoint(

@@ -40,11 +40,13 @@ struct RunState {
   std::uint64_t max_micro_batch = 0;
   std::optional<double> training_loss;
   std::optional<double> held_out_loss;  // the newest; not necessarily of this step
+  RoundPlace place;                     // of outer rounds
 };
 
-// The opaque text of a manifest in which the engine keeps its part: tokenizer_hash and the two settings.
+// The opaque text of a manifest in which the engine keeps its part: tokenizer_hash, the two settings, and the
+// place in a round if there is one.
 std::string encode_trainer_state(const RunState& state);
-// Sets these three. Corrupt names the field; safe on any text.
+// Sets these. Corrupt names the field; safe on any text.
 Expected<void> decode_trainer_state(const std::string& text, RunState* state);
 
 // Reads the current checkpoint into the stage; nothing when there is none yet. optimizer: moments and

@@ -92,6 +92,7 @@ data::LoaderOptions loader_options(const DataDirectory& directory) {
   options.node_id = crypto::node_id(directory.node_key().public_key());
   options.sequence = static_cast<std::uint32_t>(consensus.sequence);
   options.batch_tokens = static_cast<std::uint32_t>(consensus.batch_tokens);
+  options.own_batches = consensus.inner_steps > 0;
   options.steps_per_round = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, consensus.inner_steps));
   return options;
 }

@@ -44,6 +44,13 @@ Expected<std::uint64_t> limit_in_force(std::uint64_t user_limit, std::uint64_t r
 
 }  // namespace
 
+std::uint64_t outer_round_bytes(std::uint64_t parameters) {
+  constexpr std::uint64_t states = 3 * 2, contributors = 4, aggregate = 1, boundary = 2;
+  constexpr std::uint64_t payload_bytes = 1;  // of a value, int8; another codec's are fewer or rarer
+  return parameters *
+         ((states + contributors + aggregate + boundary) * sizeof(float) + contributors * payload_bytes);
+}
+
 Expected<TrainingMemory> plan_training_memory(const TrainingMemoryRequest& request) {
   platform::trim_heap();
   const std::uint64_t resident = platform::process_memory().resident.value_or(0);
@@ -56,7 +63,7 @@ Expected<TrainingMemory> plan_training_memory(const TrainingMemoryRequest& reque
   needs.parameters = model.parameters + model.packed;
   needs.gradients = model.gradients;
   needs.moments = model.moments;
-  needs.data = request.data_bytes;
+  needs.data = request.data_bytes + request.outer_bytes;
   needs.margin = margin;
   needs.workspace =
       compute::estimate_workspace_bytes(request.shape, request.precision, sequence, request.threads);

@@ -16,9 +16,10 @@ namespace neuroshard::engine {
 struct TrainingMemoryRequest {
   compute::ModelShape shape;
   compute::Precision precision = compute::Precision::Fp32;
-  bool training = true;          // false: weights only, for generation
-  std::uint64_t data_bytes = 0;  // token shards
-  std::uint64_t user_limit = 0;  // the setting; 0 = what the machine has free
+  bool training = true;           // false: weights only, for generation
+  std::uint64_t data_bytes = 0;   // token shards
+  std::uint64_t outer_bytes = 0;  // outer_round_bytes() where rounds run
+  std::uint64_t user_limit = 0;   // the setting; 0 = what the machine has free
   std::uint32_t max_micro_batch = train::default_max_micro_batch;
   std::uint32_t sequences_per_step = 1;
   std::uint32_t threads = 1;
@@ -28,6 +29,11 @@ struct TrainingMemoryRequest {
 // The process with a compute module loaded is at least this large: LibTorch and oneDNN. Measured 165 to 190
 // MiB.
 inline constexpr std::uint64_t with_module_bytes = 160u << 20;
+
+// What outer rounds hold of a model of P parameters beside its training, at most: weights and momentum of the
+// anchor, of the one before (for those who fetch it) and of the one that is being computed; the deltas of
+// four contributors, their aggregate and their payloads; the weights and the delta of the own boundary.
+std::uint64_t outer_round_bytes(std::uint64_t parameters);
 
 struct TrainingMemory {
   train::MemoryPlan plan;

@@ -113,6 +113,8 @@ TrainingMemoryRequest SessionImpl::memory_request() const {
   request.sequences_per_step = data::sequences_per_batch(static_cast<std::uint32_t>(consensus.batch_tokens),
                                                          static_cast<std::uint32_t>(consensus.sequence));
   request.threads = thread_limit(directory_);
+  if (trains() && services_.rounds)
+    request.outer_bytes = outer_round_bytes(compute::model_parameter_count(request.shape));
   return request;
 }
 
@@ -250,6 +252,7 @@ Expected<void> SessionImpl::take_over(const checkpoint::Manifest& manifest, cons
   state_.tokens_seen = manifest.tokens_seen;
   state_.training_loss = manifest.losses.training;
   state_.held_out_loss = manifest.losses.held_out;
+  state_.place = saved.place;
   if (!trains()) return {};
   NS_ASSIGN_OR_RETURN(const data::LoaderPosition position,
                       data::LoaderPosition::from_json(manifest.loader_position));

@@ -77,7 +77,7 @@ RunState SessionImpl::run_state() const {
 compute::StepOptions SessionImpl::step_options(std::uint64_t step) const {
   const ConsensusPart& consensus = directory_.profile().consensus;
   compute::StepOptions options;
-  options.learning_rate = train::learning_rate(schedule_, step);
+  options.learning_rate = train::learning_rate(schedule_, schedule_step_.value_or(step)) * rate_factor_;
   options.weight_decay = from_nano(consensus.weight_decay_nano);
   options.clip = from_nano(consensus.clip_nano);
   options.step = step;
@@ -120,6 +120,10 @@ Expected<StepReport> SessionImpl::step(const CancelToken& cancel) {
   ++state_.step;
   state_.tokens_seen += inner.target_tokens;
   state_.training_loss = inner.loss;
+  if (state_.place.round != 0) {
+    ++state_.place.steps;
+    state_.place.tokens += inner.target_tokens;
+  }
 
   report.step = state_.step;
   report.loss = inner.loss;

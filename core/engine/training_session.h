@@ -28,6 +28,7 @@
 #include "core/data/dataset.h"
 #include "core/data/tokenizer.h"
 #include "core/engine/data_directory.h"
+#include "core/engine/round_model.h"
 #include "core/engine/training_history.h"
 #include "core/storage/file_env.h"
 
@@ -40,6 +41,8 @@ struct TrainingServices {
   Logger& logger;
   // Where the session writes; null: one of its own, over the directory's state.db.
   std::shared_ptr<TrainingHistory> history = nullptr;
+  // Outer rounds run beside the training: what they hold is part of the memory plan.
+  bool rounds = false;
   // Makes the compute module; tests put a small one here.
   std::function<Expected<compute::LoadedModule>(const std::string& kind, const compute::ModuleOptions&,
                                                 Logger&)>
@@ -186,6 +189,8 @@ class TrainingSession {
   // Series: "loss" "val_loss" "bits_per_byte" "learning_rate" "gradient_norm" "tokens_per_second"
   // "step_seconds" "balance", by step.
   virtual TrainingHistory& history() = 0;
+  // What outer rounds work on; null: it takes no part in any. Owned by the session, after prepare().
+  virtual RoundModel* round_model() { return nullptr; }
 };
 
 }  // namespace neuroshard::engine

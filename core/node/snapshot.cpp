@@ -25,11 +25,26 @@ void for_each_text(SnapshotType& s, Visit visit) {
     visit(sensor.value, max_sensor_text);
     visit(sensor.note, max_sensor_text);
   }
-  for (auto* text :
-       {&s.identity.node_id, &s.identity.wallet_id, &s.identity.instance_id, &s.program.version,
-        &s.program.data_directory, &s.program.network, &s.program.network_id, &s.program.notice,
-        &s.compute.device, &s.compute.kernels, &s.compute.isa, &s.compute.precision, &s.training.data_source,
-        &s.training.activity, &s.checkpoint.newest, &s.undo.checkpoint}) {
+  for (auto* text : {&s.identity.node_id,
+                     &s.identity.wallet_id,
+                     &s.identity.instance_id,
+                     &s.program.version,
+                     &s.program.data_directory,
+                     &s.program.network,
+                     &s.program.network_id,
+                     &s.program.notice,
+                     &s.compute.device,
+                     &s.compute.kernels,
+                     &s.compute.isa,
+                     &s.compute.precision,
+                     &s.training.data_source,
+                     &s.training.activity,
+                     &s.checkpoint.newest,
+                     &s.undo.checkpoint,
+                     &s.rounds.phase,
+                     &s.rounds.anchor,
+                     &s.rounds.left_out_reason,
+                     &s.rounds.trouble}) {
     visit(*text, max_text);
   }
   for (auto& alert : s.alerts) {
@@ -71,8 +86,8 @@ void bound(Snapshot& snapshot) {
 }
 
 std::size_t encoded_bytes(const Snapshot& snapshot) {
-  constexpr std::size_t per_field = 16;     // tag, length, and the widest scalar
-  constexpr std::size_t fixed_fields = 96;  // more than there are
+  constexpr std::size_t per_field = 16;      // tag, length, and the widest scalar
+  constexpr std::size_t fixed_fields = 128;  // more than there are
   // Of an entry, beside its texts: the entry itself, a number and a time.
   const std::size_t entries =
       snapshot.alerts.size() + snapshot.pause_reasons.size() + snapshot.sensors.size();

@@ -144,6 +144,30 @@ struct UndoView {
   std::uint64_t step = 0;
 };
 
+// Outer rounds: what this node trains, made one with what the other members train (core/rounds).
+struct RoundsView {
+  bool taking_part = false;  // false: the node trains for itself; the rest means nothing
+  std::string phase;         // in words: "training", "waiting for the other members"
+  std::uint64_t round = 0;   // of the newest certificate; 0 = none was made yet
+  std::string anchor;        // hash of the weights that it certifies, 64 hex characters
+  bool agrees = false;       // this node's own anchor is that one
+  bool member = false;
+  std::uint32_t members = 0;
+  std::uint32_t contributors = 0;  // of the newest round
+  std::uint32_t steps = 0;         // of the round that is being made, by this node
+  std::uint32_t inner_steps = 0;   // H: of a whole round
+  std::uint64_t certified = 0;     // rounds that this node took part in since its start
+  std::uint64_t contributed = 0;   // of its contributions, those that counted
+  std::uint64_t left_out = 0;      // and those that did not
+  std::string left_out_reason;     // of the newest one
+  std::uint64_t fetched = 0;       // anchors fetched from others
+  std::uint64_t corruptions = 0;   // own anchors found wrong, and repaired
+  double waiting_seconds = 0;      // that training has stood still for the rounds
+  double waiting_share = 0;        // 0 … 1 of the time since training began
+  std::uint64_t bytes_sent = 0, bytes_received = 0;
+  std::string trouble;  // what keeps it from taking part; empty = nothing
+};
+
 struct Snapshot {
   std::uint64_t version = 0;  // rises with every publication
   WallTime taken{};
@@ -163,6 +187,7 @@ struct Snapshot {
   CheckpointView checkpoint;
   UndoView undo;
   ResourceView resources;
+  RoundsView rounds;
   std::vector<Alert> alerts;  // most urgent first
 };
 

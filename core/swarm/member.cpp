@@ -356,11 +356,39 @@ void Member::on_call(const net::Caller& from, net::Method method, Bytes request,
   if (value >= static_cast<std::uint16_t>(net::Method::DhtPing) &&
       value <= static_cast<std::uint16_t>(net::Method::DhtStore))
     return dht_->handle(from, method, request, respond);
+  if (protocol_ && protocol_(from, method, request, respond)) return;
   respond(make_error(ErrorCode::Unsupported, "this node does not know that request"));
 }
 
 void Member::on_stream(const net::Caller&, net::Method, std::shared_ptr<net::PeerStream> stream) {
   stream->break_off(make_error(ErrorCode::Unsupported, "this node serves no streams yet"));
+}
+
+std::optional<net::Contact> Member::find(const net::NodeId& id) const {
+  const net::NodeRecord* record = book_.find(id, services_.clock.wall_now());
+  if (record != nullptr) {
+    if (const auto contact = paths_.contact_of(*record, options_.one_lan)) return contact;
+  }
+  // A first peer that nobody has dialled from outside yet is reached where it was found.
+  for (const auto& source : sources_)
+    if (source->channel && source->channel->id() == id) return net::Contact{id, source->channel->endpoint()};
+  return std::nullopt;
+}
+
+std::vector<net::Contact> Member::some(std::size_t most) {
+  std::vector<net::NodeId> ids;
+  for (const net::NodeRecord* record : book_.all(services_.clock.wall_now())) ids.push_back(record->id());
+  for (const auto& source : sources_)
+    if (source->channel && !source->tracker) ids.push_back(source->channel->id());
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  std::vector<net::Contact> contacts;
+  for (std::size_t i = 0; i < ids.size() && contacts.size() < most; ++i) {
+    std::swap(ids[i], ids[i + rng_.below(ids.size() - i)]);
+    if (ids[i] == id_) continue;
+    if (const auto contact = find(ids[i])) contacts.push_back(*contact);
+  }
+  return contacts;
 }
 
 MemberView Member::view() const {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -100,6 +101,16 @@ class Member final : public net::PeerService {
   // Somebody outside is asked to dial this node again, now.
   void test_reach();
   const net::NodeBook& book() const { return book_; }
+  // Calls over the connections that are kept.
+  net::PeerCaller& caller() { return pool_; }
+  // Where the node is, by its record; nothing: not known, or not to be reached.
+  std::optional<net::Contact> find(const net::NodeId& id) const;
+  // Nodes that can be called, others each time; at most `most`.
+  std::vector<net::Contact> some(std::size_t most);
+  // A protocol beside the public services (core/rounds): takes a call, or says false. Null: none.
+  using Protocol =
+      std::function<bool(const net::Caller&, net::Method, ByteSpan request, const net::Respond& respond)>;
+  void set_protocol(Protocol protocol) { protocol_ = std::move(protocol); }
   dht::DhtNode& table() { return *dht_; }
   // Somebody to begin with who was found elsewhere (core/rendezvous): tried twice, eight at a time.
   void suggest(const FirstPeer& peer);
@@ -158,6 +169,7 @@ class Member final : public net::PeerService {
   net::PeerPool pool_;
   Tracker tracker_;
   PublicAnswers answers_;
+  Protocol protocol_;
   std::unique_ptr<dht::DhtNode> dht_;
   GoodPeers good_;
   std::deque<FirstPeer> spares_;  // of the cache, whose turn has not come

@@ -154,6 +154,7 @@ class EngineCore final : public Engine {
   void complete_data(node::DataView* view) const;  // with what the core thread knows
   void on_prepared(Expected<SessionInfo> result);
   void on_step(Expected<StepReport> result);
+  void on_rest();
   void on_finished(Expected<void> result, const std::string& newest);
   void tell_written(const std::string& name);
   void fail(Error error);
@@ -188,6 +189,8 @@ class EngineCore final : public Engine {
     // A full core queue drops the answer: the asker's page stays as it was.
     static_cast<void>(core_->post([reply, answer = std::move(answer)] { reply(answer); }));
   }
+  Expected<std::optional<StepReport>> train_a_step(const CancelToken& cancel);  // nothing: the rounds rest
+  void close_session();
   Expected<bool> write_text(Writing& writing, const CancelToken& interrupt, Duration turn);
   void keep_settings_view();  // after a change of the settings; before the threads run, too
   // Any thread.

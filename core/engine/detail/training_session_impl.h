@@ -21,7 +21,7 @@
 
 namespace neuroshard::engine::detail {
 
-class SessionImpl final : public TrainingSession {
+class SessionImpl final : public TrainingSession, private RoundModel {
  public:
   SessionImpl(DataDirectory& directory, TrainingServices services);
   ~SessionImpl() override;
@@ -39,6 +39,7 @@ class SessionImpl final : public TrainingSession {
   const data::Dataset* dataset() const override { return dataset_.get(); }
   std::optional<data::ShardId> shard_in_use() const override;
   TrainingHistory& history() override { return *history_; }
+  RoundModel* round_model() override { return prepared_ && trains() ? this : nullptr; }
 
   // Before prepare().
   Expected<void> open_history();
@@ -55,6 +56,19 @@ class SessionImpl final : public TrainingSession {
   Expected<void> initialise(const PrepareOptions& options);
   Expected<void> take_over(const checkpoint::Manifest& manifest, const std::string& name);
   Expected<void> prepare_training();
+
+  // RoundModel (round_session.cpp).
+  std::uint64_t parameters() const override { return info_.parameters; }
+  const Hash256& tokenizer_hash() const override { return state_.tokenizer_hash; }
+  Expected<void> read_weights(Span<float> target) override;
+  Expected<void> write_weights(Span<const float> source) override;
+  bool fresh_moments() const override { return state_.step == 0; }
+  void set_schedule(std::uint64_t step, double factor) override {
+    schedule_step_ = step;
+    rate_factor_ = factor;
+  }
+  void set_place(const RoundPlace& place) override { state_.place = place; }
+  const RoundPlace& place() const override { return state_.place; }
 
   // Parts of step().
   compute::StepOptions step_options(std::uint64_t step) const;
@@ -78,6 +92,8 @@ class SessionImpl final : public TrainingSession {
   SessionInfo info_;
   RunState state_;
   train::Schedule schedule_;
+  std::optional<std::uint64_t> schedule_step_;  // the next step's, when rounds decide; else its own number
+  double rate_factor_ = 1;
   std::vector<Alert> waiting_alerts_;  // of prepare(), for the first report
 
   std::shared_ptr<TrainingHistory> history_;

@@ -125,7 +125,10 @@ class TestBatchPlan : public QObject {
     const auto first = starts(base, 5);
     QVERIFY(first == starts(base, 5));
     QVERIFY(first != starts(base, 6));
-    std::vector<BatchRecord> others(5, base);
+    std::vector<BatchRecord> others(7, base);
+    others[5].driver = filled(1);  // two nodes of a network with the same shard
+    others[6].driver = filled(2);
+    QVERIFY(starts(others[5], 5) != starts(others[6], 5));
     others[0].round ^= 1;
     others[1].shard_id ^= 1;
     others[2].shard_hash[31] ^= 1;

@@ -1,0 +1,281 @@
+#include "app/node/rounds_part.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/crypto/merkle.h"
+#include "core/engine/training_checkpoints.h"
+
+namespace neuroshard::app {
+namespace {
+
+constexpr Duration look_period = std::chrono::milliseconds(500);
+constexpr Duration check_period = std::chrono::seconds(5);
+constexpr Duration patience = std::chrono::seconds(5);
+constexpr Duration found_alone_soon = std::chrono::seconds(3);
+constexpr std::size_t asked_at_a_time = 4;
+// The profile's rate that stands for the table by contributors (rounds/step.h).
+constexpr std::uint64_t usual_outer_rate_nano = 700'000'000;
+
+std::string phase_text(const rounds::RoundView& view) {
+  switch (view.phase) {
+    case rounds::RoundPhase::Joining: return view.member ? "fetching the anchor" : "joining";
+    case rounds::RoundPhase::Training: return "training";
+    case rounds::RoundPhase::Collecting: return "waiting for the other members";
+    case rounds::RoundPhase::Agreeing: return "agreeing on the round";
+    case rounds::RoundPhase::Provisional: return "training alone until the others are back";
+    case rounds::RoundPhase::Repairing: break;
+  }
+  return "repairing its anchor";
+}
+
+}  // namespace
+
+// Where the other members are, by their signed records.
+class RoundsPart::Peers final : public rounds::RoundPeers {
+ public:
+  explicit Peers(swarm::Member& member) : member_(member) {}
+  std::optional<net::Contact> find(const net::NodeId& id) override { return member_.find(id); }
+  std::vector<net::Contact> some() override { return member_.some(asked_at_a_time); }
+
+ private:
+  swarm::Member& member_;
+};
+
+RoundsPart::RoundsPart(PeerHost& host, const engine::DataDirectory& directory, Logger& logger,
+                       CommandContext& context)
+    : host_(host),
+      logger_(logger),
+      context_(context),
+      consensus_(directory.profile().consensus),
+      network_(directory.network_id()),
+      folder_(directory.path() + "/rounds") {
+  engine::RoundTrainerOptions trainer;
+  trainer.inner_steps = static_cast<std::uint32_t>(consensus_.inner_steps);
+  if (const auto codec = outer::codec_from_name(consensus_.codec); codec.ok()) trainer.codec.codec = *codec;
+  trainer_ = std::make_shared<engine::RoundTrainer>(trainer, context.clock, logger);
+  board_->view.taking_part = true;
+  board_->view.phase = "preparing";
+  board_->view.inner_steps = trainer.inner_steps;
+}
+
+std::unique_ptr<RoundsPart> RoundsPart::make(PeerHost& host, const engine::DataDirectory& directory,
+                                             Logger& logger, CommandContext& context) {
+  if (directory.profile().consensus.inner_steps == 0) return nullptr;
+  std::unique_ptr<RoundsPart> part(new RoundsPart(host, directory, logger, context));
+  const auto guarded = [alive = std::weak_ptr<bool>(part->alive_)](auto f) {
+    return [alive, f = std::move(f)](const auto&... values) {
+      if (!alive.expired()) f(values...);
+    };
+  };
+  RoundsPart* const raw = part.get();
+  part->trainer_->listen({&host.executor(),
+                          guarded([raw](const engine::RoundFacts& facts) { raw->on_ready(facts); }),
+                          guarded([raw] {
+                            if (raw->node_) raw->node_->progressed();
+                          })});
+  host.run([&] {
+    host.member().set_protocol(
+        [raw, alive = std::weak_ptr<bool>(part->alive_)](const net::Caller& from, net::Method method,
+                                                         ByteSpan request, const net::Respond& respond) {
+          if (alive.expired() || !rounds::RoundNode::handles(method)) return false;
+          if (raw->node_)
+            raw->node_->on_call(from, method, request, respond);
+          else
+            respond(make_error(ErrorCode::Busy, "this node is still preparing its model"));
+          return true;
+        });
+    raw->timer_ = host.executor().post_after(look_period, [raw] { raw->look(); });
+  });
+  return part;
+}
+
+RoundsPart::~RoundsPart() {
+  stop();
+}
+
+void RoundsPart::stop() {
+  trainer_->listen({});
+  host_.run([this] {
+    if (std::exchange(stopped_, true)) return;
+    alive_.reset();
+    timer_.reset();
+    host_.member().set_protocol(nullptr);
+    node_.reset();
+  });
+  // Their threads speak with the executor, so it goes on meanwhile.
+  work_.reset();
+  files_.reset();
+}
+
+std::function<node::RoundsView()> RoundsPart::view() const {
+  return [board = board_] {
+    std::lock_guard lock(board->mutex);
+    return board->view;
+  };
+}
+
+rounds::RoundOptions RoundsPart::options(const engine::RoundFacts& facts) const {
+  rounds::RoundOptions options;
+  if (const auto codec = outer::codec_from_name(consensus_.codec); codec.ok())
+    options.rules.codec.codec = *codec;
+  options.rules.network = network_;
+  options.rules.values = facts.parameters;
+  options.rules.inner_steps = static_cast<std::uint32_t>(consensus_.inner_steps);
+  options.rules.most_tokens = consensus_.inner_steps * consensus_.batch_tokens;
+  options.outer.codec = options.rules.codec;
+  options.outer.mu = static_cast<float>(engine::from_nano(consensus_.outer_momentum_nano));
+  if (consensus_.outer_learning_rate_nano != usual_outer_rate_nano)
+    options.outer.lr = static_cast<float>(engine::from_nano(consensus_.outer_learning_rate_nano));
+  options.outer.architecture_version = engine::first_architecture_version;
+  options.outer.tokenizer = facts.tokenizer;
+  // Who has met nobody while the model was made ready need not wait long. Two who begin apart are one when
+  // they meet.
+  if (host_.member().alone()) options.found_alone_after = found_alone_soon;
+  return options;
+}
+
+void RoundsPart::on_ready(const engine::RoundFacts& facts) {
+  if (tokenizer_) {
+    if (*tokenizer_ != facts.tokenizer)
+      trouble_ = "the tokenizer has changed: start this node again, so that it joins the rounds with it";
+    return;
+  }
+  auto files = engine::RoundFiles::open(context_.files, folder_, logger_, host_.executor());
+  if (!files.ok()) {
+    trouble_ = "this node takes no part in the rounds: " + files.error().describe();
+    logger_.error("rounds", trouble_);
+    return;
+  }
+  tokenizer_ = facts.tokenizer;
+  values_ = facts.parameters;
+  files_ = std::move(*files);
+  work_ = std::make_unique<engine::RoundThread>(host_.executor());
+  peers_ = std::make_unique<Peers>(host_.member());
+  // A state of gigabytes takes its time.
+  auto known = std::make_shared<rounds::KnownState>(rounds::KnownState{0, facts.state, std::nullopt});
+  work_->run(
+      [known, values = facts.parameters, files = files_.get(), logger = &logger_] {
+        auto kept = files->load_state(values, 0);
+        if (kept.ok())
+          *known = std::move(*kept);
+        else if (kept.error().code != ErrorCode::NotFound)
+          logger->warning("rounds", kept.error().describe());
+      },
+      [this, alive = std::weak_ptr<bool>(alive_), known, options = options(facts)] {
+        if (!alive.expired()) begin(options, std::move(*known));
+      });
+}
+
+void RoundsPart::begin(rounds::RoundOptions options, rounds::KnownState known) {
+  std::array<std::uint8_t, 8> seed{};
+  context_.entropy.fill({seed.data(), seed.size()});
+  node_ = std::make_unique<rounds::RoundNode>(
+      rounds::RoundServices{host_.key(), host_.member().caller(), *peers_, host_.executor(), host_.clock(),
+                            *trainer_, *files_, *work_, logger_},
+      std::move(options), std::move(known), load_le<std::uint64_t>(seed.data()),
+      [this](const rounds::RoundCertificate& certificate, const rounds::Anchor& state,
+             const rounds::StepResult* step) { on_certified(certificate, state, step); });
+  node_->start();
+}
+
+void RoundsPart::on_certified(const rounds::RoundCertificate& certificate, const rounds::Anchor& state,
+                              const rounds::StepResult* step) {
+  const rounds::RoundBody& body = certificate.body;
+  files_->save_state(certificate, state);
+  contributors_ = static_cast<std::uint32_t>(body.contributors.size());
+  trouble_.clear();
+  if (body.round == 0) return;
+  const bool in = std::any_of(body.contributors.begin(), body.contributors.end(),
+                              [&](const auto& c) { return body.members[c.member].id == host_.id(); });
+  if (step != nullptr && !in && node_->view().member)
+    left_out_reason_ = fmt::format("round {} was closed without this node's work", body.round);
+  if (step != nullptr && in) {
+    for (const outer::Judged& judged : step->report.judged) {
+      if (judged.id == host_.id() && judged.refusal != outer::Refusal::None)
+        left_out_reason_ = fmt::format("round {}: {}", body.round, outer::to_string(judged.refusal));
+    }
+  }
+  logger_.info("rounds",
+               fmt::format("round {} is certified with anchor {}: {} of {} members contributed", body.round,
+                           to_hex(body.anchor).substr(0, 16), body.contributors.size(), body.members.size()));
+  refresh();
+}
+
+void RoundsPart::look() {
+  look_for_another_tokenizer();
+  refresh();
+  timer_ = host_.executor().post_after(look_period, [this] { look(); });
+}
+
+// An anchor's first leaf names the tokenizer: one that differs can never be checked here, and nobody would
+// know why.
+void RoundsPart::look_for_another_tokenizer() {
+  const MonotonicTime now = host_.clock().monotonic_now();
+  if (!node_ || node_->chain() == nullptr || now < next_check_) return;
+  next_check_ = now + check_period;
+  const rounds::RoundBody& tip = node_->chain()->tip();
+  if (node_->state_round() == tip.round && node_->state()) return;
+  rounds::OuterRules rules;
+  rules.architecture_version = engine::first_architecture_version;
+  rules.tokenizer = *tokenizer_;
+  const Bytes header = outer::anchor_header(rounds::anchor_identity(network_, rules, tip.slot, tip.round),
+                                            values_, values_, 0);
+  const Hash256 own = crypto::merkle_leaf(header);
+  const Bytes request =
+      rounds::encode_fetch_request({tip.slot, rounds::FetchRequest::What::Leaves, tip.anchor, 0});
+  for (const net::Contact& contact : peers_->some()) {
+    host_.member().caller().call(
+        contact, net::Method::RoundFetch, request,
+        net::call_deadline(patience, request.size(), net::chunk_bytes),
+        [this, own, alive = std::weak_ptr<bool>(alive_)](Expected<Bytes> answer) {
+          if (alive.expired() || !answer.ok()) return;
+          const auto leaves = rounds::decode_fetch_answer(*answer);
+          if (!leaves.ok() || leaves->bytes.size() < own.size() ||
+              std::equal(own.begin(), own.end(), leaves->bytes.begin()))
+            return;
+          const std::string text =
+              "the members of this network train with another tokenizer than this node: its text is not "
+              "theirs. Give this node the network's text, in a new data directory";
+          if (trouble_ != text) logger_.error("rounds", text);
+          trouble_ = text;
+        });
+  }
+}
+
+void RoundsPart::refresh() {
+  const engine::RoundTrainer::View training = trainer_->view();
+  node::RoundsView view;
+  view.taking_part = true;
+  view.phase = "preparing";
+  view.inner_steps = trainer_->inner_steps();
+  view.steps = training.work.steps;
+  view.waiting_seconds = to_seconds(training.rested);
+  const double whole = to_seconds(training.rested + training.trained);
+  view.waiting_share = whole > 0 ? view.waiting_seconds / whole : 0;
+  view.trouble = trouble_;
+  if (node_) {
+    const rounds::RoundView now = node_->view();
+    view.phase = phase_text(now);
+    view.round = now.round;
+    if (node_->chain() != nullptr) view.anchor = to_hex(now.anchor);
+    view.agrees = node_->chain() != nullptr && now.own_anchor == now.anchor;
+    view.member = now.member;
+    view.members = static_cast<std::uint32_t>(now.members);
+    view.contributors = contributors_;
+    view.certified = now.certified;
+    view.contributed = now.contributed;
+    view.left_out = now.left_out;
+    view.left_out_reason = left_out_reason_;
+    view.fetched = now.fetched_anchors;
+    view.corruptions = now.corruptions;
+    view.bytes_sent = now.bytes_sent;
+    view.bytes_received = now.bytes_received;
+  }
+  std::lock_guard lock(board_->mutex);
+  board_->view = std::move(view);
+}
+
+}  // namespace neuroshard::app

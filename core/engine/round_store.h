@@ -1,0 +1,71 @@
+// What outer rounds keep in D/rounds/: `votes`, `chain` and `payload` (rounds/learner.h), and `state`, the
+// outer state of the newest certified round that this node held, with that round's certificate.
+//
+//   state: "NSRSTATE" · round u64 · weights u64 · bias u64 · bytes of the certificate u64 · weights,
+//   momentum,
+//          bias fp32 little-endian · certificate · SHA-256 of all before
+//
+// Each file is replaced as a whole, and all in the order of calls: a kill leaves the old one or the new one,
+// never a part, and never votes of a round whose state is not here yet.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/executor.h"
+#include "core/base/log.h"
+#include "core/rounds/node.h"
+#include "core/storage/file_env.h"
+
+namespace neuroshard::engine {
+
+class RoundFiles final : public rounds::RoundStore {
+ public:
+  // folder: made when it is missing. node: where save() calls back. All outlive it; destruction waits until
+  // all is written that was asked for.
+  static Expected<std::unique_ptr<RoundFiles>> open(storage::FileEnv& files, std::string folder,
+                                                    Logger& logger, Executor& node);
+  ~RoundFiles() override;
+
+  // RoundStore.  Threads: the node's executor.
+  Expected<Bytes> load(Record record) override;
+  void save(Record record, Bytes bytes, std::function<void(Expected<void>)> done) override;
+
+  // Before the node starts.  NotFound: none yet. Corrupt: damaged, or of another model; the node fetches it
+  // then.
+  Expected<rounds::KnownState> load_state(std::uint64_t values, std::uint64_t bias);
+  // Later, beside everything else. When several wait for a slow disk, the newest is written in the oldest's
+  // turn.
+  void save_state(const rounds::RoundCertificate& certificate, rounds::Anchor state);
+
+ private:
+  RoundFiles(storage::FileEnv& files, std::string folder, Logger& logger, Executor& node);
+  std::string path(Record record) const;
+  std::string state_path() const { return folder_ + "/state"; }
+  Expected<void> write_state(const rounds::KnownState& known);
+
+  storage::FileEnv& files_;
+  const std::string folder_;
+  Logger& logger_;
+  Executor& node_;
+  std::mutex mutex_;
+  std::optional<rounds::KnownState> waiting_;  // to be written; with the lock
+  std::unique_ptr<Executor> disk_;             // last: it is joined first
+};
+
+// Runs the computations of a round's node on a thread of its own.
+class RoundThread final : public rounds::RoundWork {
+ public:
+  explicit RoundThread(Executor& node);  // outlives it
+  void run(std::function<void()> job, std::function<void()> done) override;
+
+ private:
+  Executor& node_;
+  std::unique_ptr<Executor> thread_;
+};
+
+}  // namespace neuroshard::engine

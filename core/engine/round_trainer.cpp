@@ -1,0 +1,279 @@
+#include "core/engine/round_trainer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/crypto/hash.h"
+#include "core/train/schedule.h"
+
+namespace neuroshard::engine {
+namespace {
+
+Hash256 hash_weights(const std::vector<float>& weights) {
+  return crypto::sha256(as_bytes(Span<const float>(weights)));
+}
+
+}  // namespace
+
+RoundTrainer::RoundTrainer(RoundTrainerOptions options, const Clock& clock, Logger& logger)
+    : options_(options), clock_(clock), logger_(logger) {
+  NS_CHECK(options_.inner_steps >= 1);
+}
+
+// ---- the executor of the round's node ----
+
+void RoundTrainer::listen(Listener listener) {
+  std::lock_guard lock(mutex_);
+  listener_ = std::move(listener);
+  tell_ready();
+}
+
+void RoundTrainer::tell_ready() {
+  if (listener_.executor == nullptr || !facts_) return;
+  if (!listener_.executor->post([ready = listener_.ready, facts = *facts_] { ready(facts); }))
+    logger_.warning("rounds", "the node's queue is full: this node does not take part in the rounds");
+  facts_->state.reset();  // large, and whoever listens has it
+  told_ = true;
+}
+
+void RoundTrainer::start(Start from) {
+  std::function<void(Expected<Boundary>)> dropped;
+  {
+    std::lock_guard lock(mutex_);
+    dropped = std::exchange(boundary_, nullptr);
+    // Nothing was trained from a start that the training has not seen: what there is to carry is still what
+    // that one would have carried.
+    if (pending_) {
+      from.carry = pending_->carry;
+      from.counted = from.counted || pending_->counted;
+    }
+    newest_ = from;
+    pending_ = std::move(from);
+    alone_ = false;
+  }
+  changed_.notify_all();
+  if (dropped) answer(std::move(dropped), make_error(ErrorCode::Cancelled, "the round was over before"));
+}
+
+rounds::TrainedWork RoundTrainer::progress() const {
+  std::lock_guard lock(mutex_);
+  return pending_ || !started_ ? rounds::TrainedWork{} : work_;
+}
+
+void RoundTrainer::boundary(std::function<void(Expected<Boundary>)> done) {
+  {
+    std::lock_guard lock(mutex_);
+    boundary_ = std::move(done);
+  }
+  changed_.notify_all();
+}
+
+void RoundTrainer::go_on() {
+  {
+    std::lock_guard lock(mutex_);
+    alone_ = true;
+  }
+  changed_.notify_all();
+}
+
+void RoundTrainer::answer(std::function<void(Expected<Boundary>)> done, Expected<Boundary> result) {
+  std::lock_guard lock(mutex_);
+  if (listener_.executor == nullptr) return;
+  auto shared = std::make_shared<Expected<Boundary>>(std::move(result));
+  if (!listener_.executor->post([done = std::move(done), shared] { done(std::move(*shared)); }))
+    logger_.warning("rounds", "the node's queue is full: this round is without this node's work");
+}
+
+// ---- the compute thread ----
+
+Expected<void> RoundTrainer::attach(RoundModel& model) {
+  std::shared_ptr<rounds::OuterState> state;
+  if (!told_) {
+    state = std::make_shared<rounds::OuterState>();
+    state->weights.resize(static_cast<std::size_t>(model.parameters()));
+    NS_RETURN_IF_ERROR(model.read_weights(state->weights));
+    state->momentum.assign(state->weights.size(), 0.0f);
+  }
+  model_ = &model;
+  first_start_ = true;
+  since_arrival_ = 0;
+  at_boundary_.clear();
+  std::lock_guard lock(mutex_);
+  facts_ = RoundFacts{model.parameters(), model.tokenizer_hash(), std::move(state)};
+  started_ = given_ = false;
+  work_ = {};
+  // A model that is made anew in the middle of a round begins with the round's anchor.
+  if (newest_ && !pending_) {
+    newest_->carry = rounds::Carry::Nothing;
+    pending_ = newest_;
+  }
+  tell_ready();
+  return {};
+}
+
+void RoundTrainer::detach() {
+  model_ = nullptr;
+  anchor_.reset();
+  std::vector<float>().swap(at_boundary_);
+  std::lock_guard lock(mutex_);
+  started_ = false;
+  facts_.reset();
+}
+
+bool RoundTrainer::asked() const {
+  return pending_ || (boundary_ && started_);
+}
+
+bool RoundTrainer::may_train() const {
+  if (!started_) return false;
+  const std::uint64_t most = std::uint64_t{options_.inner_steps} * (alone_ ? options_.most_rounds_alone : 1);
+  return (alone_ || !given_) && work_.steps < most;
+}
+
+Expected<RoundTrainer::Turn> RoundTrainer::before_step() {
+  if (model_ == nullptr) return Turn::Train;  // a model that takes no part
+  const MonotonicTime begin = clock_.monotonic_now();
+  bool waited = false;
+  while (true) {
+    std::optional<Start> from;
+    std::function<void(Expected<Boundary>)> done;
+    {
+      std::unique_lock lock(mutex_);
+      if (!asked() && !may_train() && !waited) {
+        waited = true;
+        changed_.wait_for(lock, options_.longest_rest, [this] { return asked() || may_train(); });
+        rested_ += clock_.monotonic_now() - begin;
+      }
+      if (pending_) {
+        from = pending_;
+      } else if (boundary_ && started_) {
+        done = std::exchange(boundary_, nullptr);
+      } else if (!may_train()) {
+        return Turn::Rest;
+      } else {
+        turned_ = clock_.monotonic_now();
+        break;
+      }
+    }
+    if (from) NS_RETURN_IF_ERROR(put_in(std::move(*from)));
+    if (done) NS_RETURN_IF_ERROR(make_boundary(done));
+  }
+  set_schedule();
+  return Turn::Train;
+}
+
+void RoundTrainer::set_schedule() {
+  rounds::TrainedWork work;
+  {
+    std::lock_guard lock(mutex_);
+    work = work_;
+  }
+  const double factor = since_arrival_ > 0 ? train::rewarm_factor(since_arrival_) : 1.0;
+  model_->set_schedule((round_ - 1) * options_.inner_steps + work.steps + 1, factor);
+  model_->set_place({round_, anchor_hash_, work.steps, work.tokens});
+}
+
+void RoundTrainer::after_step(std::uint64_t tokens) {
+  if (model_ == nullptr) return;
+  if (since_arrival_ > 0) ++since_arrival_;
+  std::lock_guard lock(mutex_);
+  ++work_.steps;
+  work_.tokens += tokens;
+  trained_ += clock_.monotonic_now() - turned_;
+  if (work_.steps != options_.inner_steps || pending_ || listener_.executor == nullptr) return;
+  // Lost when the queue is full: the node looks by itself, too.
+  static_cast<void>(listener_.executor->post(listener_.progressed));
+}
+
+// The round's own work, if the model that was read from the checkpoint is in the middle of this round.
+bool RoundTrainer::goes_on_from_checkpoint(const Start& from, const Hash256& anchor) {
+  const RoundPlace& place = model_->place();
+  return std::exchange(first_start_, false) && place.round == from.round && place.anchor == anchor &&
+         place.steps <= std::uint64_t{options_.inner_steps} * options_.most_rounds_alone;
+}
+
+Expected<void> RoundTrainer::put_in(Start from) {
+  const std::size_t P = from.anchor->weights.size();
+  NS_CHECK(P == model_->parameters());
+  const Hash256 hash = hash_weights(from.anchor->weights);
+  const bool fetched = model_->fresh_moments() && from.round > 1;
+  rounds::TrainedWork carried, own;
+  {
+    std::lock_guard lock(mutex_);
+    own = work_;
+  }
+  if (goes_on_from_checkpoint(from, hash)) {
+    carried = {static_cast<std::uint32_t>(model_->place().steps), model_->place().tokens};
+  } else {
+    std::vector<float> next = from.anchor->weights;
+    const bool all = from.carry == rounds::Carry::Everything;
+    const std::vector<float>* base = nullptr;
+    if (all && anchor_) base = &anchor_->weights;
+    if (from.carry == rounds::Carry::SinceBoundary && !at_boundary_.empty()) base = &at_boundary_;
+    if (base != nullptr && base->size() == P) {
+      std::vector<float> local(P);
+      NS_RETURN_IF_ERROR(model_->read_weights(local));
+      for (std::size_t i = 0; i < P; ++i) next[i] -= (*base)[i] - local[i];
+      carried =
+          all ? own
+              : rounds::TrainedWork{own.steps - boundary_work_.steps, own.tokens - boundary_work_.tokens};
+    }
+    NS_RETURN_IF_ERROR(model_->write_weights(next));
+    if (fetched && since_arrival_ == 0) since_arrival_ = 1;
+  }
+  if (!from.counted && feedback_ && !sent_.empty()) NS_RETURN_IF_ERROR(feedback_->roll_back(sent_));
+  sent_.clear();
+  std::vector<float>().swap(at_boundary_);
+  boundary_work_ = {};
+  anchor_ = from.anchor;
+  anchor_hash_ = hash;
+  round_ = from.round;
+  model_->set_place({round_, anchor_hash_, carried.steps, carried.tokens});
+  std::lock_guard lock(mutex_);
+  // Another one may have come meanwhile: then that is next.
+  if (pending_ && pending_->round == from.round && pending_->anchor == from.anchor) pending_.reset();
+  work_ = carried;
+  started_ = true;
+  given_ = false;
+  return {};
+}
+
+Expected<void> RoundTrainer::make_boundary(const std::function<void(Expected<Boundary>)>& done) {
+  std::vector<float> local(anchor_->weights.size());
+  NS_RETURN_IF_ERROR(model_->read_weights(local));
+  Expected<Boundary> result = encode_delta(local);
+  if (result.ok()) {
+    at_boundary_ = std::move(local);
+    boundary_work_ = result->work;
+    if (feedback_) sent_ = result->payload;
+  }
+  {
+    std::lock_guard lock(mutex_);
+    given_ = true;
+  }
+  answer(done, std::move(result));
+  return {};
+}
+
+Expected<rounds::RoundLearner::Boundary> RoundTrainer::encode_delta(const std::vector<float>& local) {
+  std::vector<float> delta(local.size());
+  for (std::size_t i = 0; i < delta.size(); ++i) delta[i] = anchor_->weights[i] - local[i];
+  if (options_.error_feedback_beta && !feedback_)
+    feedback_.emplace(delta.size(), *options_.error_feedback_beta);
+  Boundary boundary;
+  NS_ASSIGN_OR_RETURN(boundary.payload, feedback_ ? feedback_->encode(options_.codec, delta)
+                                                  : outer::encode(options_.codec, delta));
+  std::lock_guard lock(mutex_);
+  boundary.work = work_;
+  return boundary;
+}
+
+RoundTrainer::View RoundTrainer::view() const {
+  std::lock_guard lock(mutex_);
+  return {work_, rested_, trained_, !may_train()};
+}
+
+}  // namespace neuroshard::engine

@@ -1,0 +1,371 @@
+// The meeting point of outer rounds and training: what is put into the model and taken out of it at which
+// moment, what is carried from anchor to anchor, and that nobody waits for the other for long.
+#include <QtTest>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <thread>
+
+#include "core/crypto/hash.h"
+#include "core/engine/round_trainer.h"
+#include "core/train/schedule.h"
+#include "tests/support/manual_executor.h"
+
+using namespace neuroshard;          // NOLINT
+using namespace neuroshard::engine;  // NOLINT
+using neuroshard::rounds::Carry;
+
+namespace {
+
+// Four weights; a step takes 1 from each.
+struct CountingModel final : RoundModel {
+  std::vector<float> weights{10, 20, 30, 40};
+  Hash256 tokenizer{};
+  bool fresh = true, broken = false;
+  std::uint64_t schedule = 0;
+  double factor = 0;
+  RoundPlace noted, restored;
+
+  std::uint64_t parameters() const override { return weights.size(); }
+  const Hash256& tokenizer_hash() const override { return tokenizer; }
+  Expected<void> read_weights(Span<float> target) override {
+    std::copy(weights.begin(), weights.end(), target.begin());
+    return {};
+  }
+  Expected<void> write_weights(Span<const float> source) override {
+    if (broken) return make_error(ErrorCode::Unavailable, "the device is gone");
+    std::copy(source.begin(), source.end(), weights.begin());
+    return {};
+  }
+  bool fresh_moments() const override { return fresh; }
+  void set_schedule(std::uint64_t step, double rate_factor) override {
+    schedule = step;
+    factor = rate_factor;
+  }
+  void set_place(const RoundPlace& place) override { noted = place; }
+  const RoundPlace& place() const override { return restored; }
+};
+
+rounds::Anchor anchor_of(std::vector<float> weights) {
+  auto state = std::make_shared<rounds::OuterState>();
+  state->momentum.assign(weights.size(), 0.0f);
+  state->weights = std::move(weights);
+  return state;
+}
+
+struct Bench {
+  SystemClock clock;
+  NullLogger logger;
+  testing::ManualExecutor executor;
+  CountingModel model;
+  RoundTrainerOptions options;
+  std::unique_ptr<RoundTrainer> trainer;
+  std::vector<RoundFacts> facts;
+  int progressed = 0;
+  std::vector<Expected<rounds::RoundLearner::Boundary>> boundaries;
+
+  explicit Bench(std::uint32_t inner_steps = 3) {
+    options.inner_steps = inner_steps;
+    options.codec.codec = outer::Codec::Fp32;
+    options.longest_rest = std::chrono::milliseconds(1);
+    make();
+  }
+  void make() {
+    trainer = std::make_unique<RoundTrainer>(options, clock, logger);
+    trainer->listen(
+        {&executor, [this](const RoundFacts& f) { facts.push_back(f); }, [this] { ++progressed; }});
+  }
+  void ask() {
+    trainer->boundary([this](auto result) { boundaries.push_back(std::move(result)); });
+  }
+  RoundTrainer::Turn turn() { return trainer->before_step().value(); }
+  // Steps until it rests, at most `most`.
+  int train(int most = 100) {
+    int steps = 0;
+    for (; steps < most && turn() == RoundTrainer::Turn::Train; ++steps) {
+      for (float& w : model.weights) w -= 1;
+      trainer->after_step(100);
+    }
+    executor.run();
+    return steps;
+  }
+  std::vector<float> delta(std::size_t which) {
+    std::vector<float> values(model.weights.size());
+    const auto decoded = outer::decode(options.codec, boundaries.at(which)->payload, values);
+    if (!decoded.ok()) qFatal("%s", decoded.error().describe().c_str());
+    return values;
+  }
+};
+
+using Weights = std::vector<float>;
+
+}  // namespace
+
+class TestRoundTrainer : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void rests_until_it_has_an_anchor() {
+    Bench b;
+    QVERIFY(b.trainer->attach(b.model).ok());
+    b.executor.run();
+    QCOMPARE(b.facts.size(), std::size_t{1});
+    QCOMPARE(b.facts.front().parameters, std::uint64_t{4});
+    QVERIFY((b.facts.front().state->weights == Weights{10, 20, 30, 40}));
+    QVERIFY((b.facts.front().state->momentum == Weights{0, 0, 0, 0}));
+    QCOMPARE(b.train(), 0);
+    QVERIFY(b.trainer->view().resting);
+    QVERIFY(b.trainer->view().rested > Duration(0));
+  }
+
+  void trains_h_steps_from_the_anchor_gives_the_delta_and_rests() {
+    Bench b;
+    QVERIFY(b.trainer->attach(b.model).ok());
+    b.trainer->start({1, anchor_of({1, 2, 3, 4}), Carry::Nothing, false});
+    QCOMPARE(b.train(), 3);
+    QCOMPARE(b.progressed, 1);
+    QVERIFY((b.model.weights == Weights{-2, -1, 0, 1}));
+    QCOMPARE(b.trainer->progress().steps, 3u);
+    QCOMPARE(b.trainer->progress().tokens, std::uint64_t{300});
+    b.ask();
+    QCOMPARE(b.train(), 0);
+    QCOMPARE(b.boundaries.size(), std::size_t{1});
+    QVERIFY((b.delta(0) == Weights{3, 3, 3, 3}));
+    QCOMPARE(b.boundaries[0]->work.steps, 3u);
+    QCOMPARE(b.boundaries[0]->work.tokens, std::uint64_t{300});
+    // The next anchor: the work is in it.
+    b.trainer->start({2, anchor_of({5, 5, 5, 5}), Carry::Nothing, true});
+    QCOMPARE(b.trainer->progress().steps, 0u);  // before the training has looked, too
+    QCOMPARE(b.train(1), 1);
+    QVERIFY((b.model.weights == Weights{4, 4, 4, 4}));
+  }
+
+  // With lr 1 and mu 0 the next anchor is what the only worker has: nothing moves.
+  void one_worker_reproduces_itself() {
+    Bench b;
+    QVERIFY(b.trainer->attach(b.model).ok());
+    Weights anchor{0.1f, -0.3f, 1e-3f, 7.7f};
+    b.trainer->start({1, anchor_of(anchor), Carry::Nothing, false});
+    b.train();
+    const Weights trained = b.model.weights;
+    b.ask();
+    b.train();
+    const Weights d = b.delta(0);
+    for (std::size_t i = 0; i < anchor.size(); ++i) anchor[i] -= d[i];
+    b.trainer->start({2, anchor_of(anchor), Carry::Nothing, true});
+    QVERIFY(b.turn() == RoundTrainer::Turn::Train);
+    for (std::size_t i = 0; i < anchor.size(); ++i)
+      QVERIFY(std::abs(b.model.weights[i] - trained[i]) <= 1e-6f * std::abs(trained[i]));
+  }
+
+  void a_slow_node_gives_what_it_has() {
+    Bench b(10);
+    QVERIFY(b.trainer->attach(b.model).ok());
+    b.trainer->start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    QCOMPARE(b.train(4), 4);
+    b.ask();
+    QCOMPARE(b.train(), 0);  // rests, although H is far
+    QCOMPARE(b.boundaries[0]->work.steps, 4u);
+    QVERIFY((b.delta(0) == Weights{4, 4, 4, 4}));
+  }
+
+  void without_a_certificate_it_trains_on_and_carries_its_work() {
+    Bench b;
+    b.options.most_rounds_alone = 3;
+    b.make();
+    QVERIFY(b.trainer->attach(b.model).ok());
+    b.trainer->start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    b.train();
+    b.ask();
+    b.train();
+    b.trainer->go_on();
+    QCOMPARE(b.train(2), 2);
+    QCOMPARE(b.trainer->progress().steps, 5u);
+    // The part up to the boundary is in the new anchor, two steps are not.
+    b.trainer->start({2, anchor_of({-3, -3, -3, 9}), Carry::SinceBoundary, true});
+    QCOMPARE(b.train(1), 1);
+    QVERIFY((b.model.weights == Weights{-6, -6, -6, 6}));
+    QCOMPARE(b.trainer->progress().steps, 3u);
+    QCOMPARE(b.trainer->progress().tokens, std::uint64_t{300});
+    // Nothing of it is: all goes along. By itself it goes no further than three rounds.
+    b.ask();
+    b.train();
+    QVERIFY((b.delta(1) == Weights{3, 3, 3, 3}));
+    b.trainer->go_on();
+    QCOMPARE(b.train(), 6);
+    b.trainer->start({3, anchor_of({100, 100, 100, 100}), Carry::Everything, false});
+    QCOMPARE(b.train(), 0);  // nine steps are more than a round's: they are asked for at once
+    QVERIFY((b.model.weights == Weights{91, 91, 91, 91}));
+    b.ask();
+    b.train();
+    QVERIFY((b.delta(2) == Weights{9, 9, 9, 9}));
+    QCOMPARE(b.boundaries[2]->work.steps, 9u);
+  }
+
+  // The training did not look between two starts: what is carried is what the first would have carried.
+  void a_start_that_was_never_seen_carries_no_work_of_its_own() {
+    Bench b;
+    QVERIFY(b.trainer->attach(b.model).ok());
+    b.trainer->start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    b.train(2);
+    b.trainer->start({2, anchor_of({10, 10, 10, 10}), Carry::Nothing, true});
+    b.trainer->start({3, anchor_of({20, 20, 20, 20}), Carry::Everything, false});
+    b.turn();
+    QVERIFY((b.model.weights == Weights{20, 20, 20, 20}));
+    b.train(2);
+    b.trainer->start({4, anchor_of({30, 30, 30, 30}), Carry::Everything, false});
+    b.trainer->start({5, anchor_of({40, 40, 40, 40}), Carry::Nothing, false});
+    b.turn();
+    QVERIFY((b.model.weights == Weights{38, 38, 38, 38}));
+  }
+
+  void an_asked_boundary_is_answered_when_the_round_is_over() {
+    Bench b;
+    QVERIFY(b.trainer->attach(b.model).ok());
+    b.trainer->start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    b.train(1);
+    b.ask();
+    b.trainer->start({2, anchor_of({5, 5, 5, 5}), Carry::Nothing, false});
+    b.executor.run();
+    QCOMPARE(b.boundaries.size(), std::size_t{1});
+    QVERIFY(b.boundaries[0].error().code == ErrorCode::Cancelled);
+  }
+
+  void follows_the_schedule_of_the_network() {
+    Bench b(10);
+    QVERIFY(b.trainer->attach(b.model).ok());
+    b.trainer->start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    b.turn();
+    QCOMPARE(b.model.schedule, std::uint64_t{1});
+    QCOMPARE(b.model.factor, 1.0);  // everybody begins here: the schedule has its own warm-up
+    Bench late(10);
+    QVERIFY(late.trainer->attach(late.model).ok());
+    late.trainer->start({8, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    for (int i = 1; i <= 10; ++i) {
+      QCOMPARE(late.train(1), 1);
+      QCOMPARE(late.model.schedule, std::uint64_t(70 + i));
+      QCOMPARE(late.model.factor, train::rewarm_factor(static_cast<std::uint64_t>(i)));
+    }
+    late.model.fresh = false;
+    late.trainer->start({9, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    QCOMPARE(late.train(1), 1);  // goes on warming up beyond the round
+    QCOMPARE(late.model.factor, train::rewarm_factor(11));
+    Bench back(10);
+    back.model.fresh = false;  // moments of a checkpoint
+    QVERIFY(back.trainer->attach(back.model).ok());
+    back.trainer->start({8, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    back.turn();
+    QCOMPARE(back.model.factor, 1.0);
+  }
+
+  void a_restart_goes_on_in_the_middle_of_the_round() {
+    const auto anchor = anchor_of({1, 2, 3, 4});
+    const Hash256 hash = crypto::sha256(as_bytes(Span<const float>(anchor->weights)));
+    Bench b;
+    b.model.fresh = false;
+    b.model.weights = {-1, 0, 1, 2};  // two steps on
+    b.model.restored = {4, hash, 2, 200};
+    QVERIFY(b.trainer->attach(b.model).ok());
+    b.trainer->start({4, anchor, Carry::Nothing, false});
+    QCOMPARE(b.train(), 1);
+    b.ask();
+    b.train();
+    QVERIFY((b.delta(0) == Weights{3, 3, 3, 3}));
+    QCOMPARE(b.boundaries[0]->work.tokens, std::uint64_t{300});
+    // Of another round, or from another anchor: it begins with the network's.
+    for (const RoundPlace& other : {RoundPlace{3, hash, 2, 200}, RoundPlace{4, Hash256{1}, 2, 200}}) {
+      Bench c;
+      c.model.restored = other;
+      QVERIFY(c.trainer->attach(c.model).ok());
+      c.trainer->start({4, anchor, Carry::Nothing, false});
+      c.turn();
+      QVERIFY(c.model.weights == anchor->weights);
+      QCOMPARE(c.trainer->progress().steps, 0u);
+    }
+  }
+
+  // A restore of a checkpoint, or "finish" and "contribute": the session is another one.
+  void a_model_that_is_made_anew_takes_the_rounds_anchor() {
+    Bench b;
+    QVERIFY(b.trainer->attach(b.model).ok());
+    b.trainer->start({1, anchor_of({7, 7, 7, 7}), Carry::Nothing, false});
+    b.train(2);
+    b.trainer->detach();
+    QCOMPARE(b.trainer->progress().steps, 0u);
+    b.ask();  // nobody is there to answer yet
+    b.executor.run();
+    QVERIFY(b.boundaries.empty());
+    CountingModel other;
+    QVERIFY(b.trainer->attach(other).ok());
+    QVERIFY(b.turn() == RoundTrainer::Turn::Rest);  // its boundary is given: nothing was trained
+    QVERIFY((other.weights == Weights{7, 7, 7, 7}));
+    b.executor.run();
+    QCOMPARE(b.boundaries.size(), std::size_t{1});
+    QCOMPARE(b.boundaries[0]->work.steps, 0u);
+  }
+
+  void what_a_sparse_codec_leaves_out_is_sent_later_and_comes_back_when_it_does_not_count() {
+    for (const bool counted : {true, false}) {
+      Bench b;
+      b.options.codec = {outer::Codec::TopK, 1024};  // one of these four values
+      b.options.error_feedback_beta = 1.0f;
+      b.make();
+      QVERIFY(b.trainer->attach(b.model).ok());
+      b.trainer->start({1, anchor_of({1, 2, 4, 100}), Carry::Nothing, false});
+      b.turn();
+      b.model.weights = {0, 0, 0, 0};
+      for (int i = 0; i < 3; ++i) b.trainer->after_step(1);
+      b.ask();
+      b.train();
+      const Weights first = b.delta(0);
+      QVERIFY(first[3] > 50 && first[2] == 0);
+      b.trainer->start({2, anchor_of({0, 0, 0, 0}), Carry::Nothing, counted});
+      b.turn();
+      for (int i = 0; i < 3; ++i) b.trainer->after_step(1);
+      b.ask();
+      b.train();
+      const Weights second = b.delta(1);
+      if (counted)
+        QVERIFY(second[3] == 0 || std::abs(second[3]) < 50);
+      else
+        QVERIFY(second[3] > 50);
+    }
+  }
+
+  void a_model_that_can_not_be_written_is_an_error() {
+    Bench b;
+    b.model.broken = true;
+    QVERIFY(b.trainer->attach(b.model).ok());
+    b.trainer->start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    const auto turn = b.trainer->before_step();
+    QVERIFY(!turn.ok());
+    QVERIFY(turn.error().code == ErrorCode::Unavailable);
+  }
+
+  void numbers_that_are_not_finite_are_told_and_not_sent() {
+    Bench b;
+    QVERIFY(b.trainer->attach(b.model).ok());
+    b.trainer->start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    b.train();
+    b.model.weights[1] = std::numeric_limits<float>::quiet_NaN();
+    b.ask();
+    b.train();
+    QCOMPARE(b.boundaries.size(), std::size_t{1});
+    QVERIFY(!b.boundaries[0].ok());
+  }
+
+  // A start from another thread ends the rest at once.
+  void a_start_wakes_the_training() {
+    Bench b;
+    b.options.longest_rest = std::chrono::minutes(5);
+    b.make();
+    QVERIFY(b.trainer->attach(b.model).ok());
+    std::thread node([&] { b.trainer->start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false}); });
+    const bool trains = b.turn() == RoundTrainer::Turn::Train;
+    node.join();
+    QVERIFY(trains);
+  }
+};
+
+QTEST_GUILESS_MAIN(TestRoundTrainer)
+#include "test_round_trainer.moc"
