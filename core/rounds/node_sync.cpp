@@ -318,8 +318,9 @@ void RoundNode::settle_state() {
     begin_training();
     return;
   }
-  if (take_known_state() || step_to_tip() || !is_member() || services_.clock.monotonic_now() < next_fetch_)
-    return;
+  if (take_known_state() || step_to_tip() || services_.clock.monotonic_now() < next_fetch_) return;
+  // Who is no member fetches one state, which shows that it can, and asks to join; not one in every round.
+  if (!is_member() && (state_checked_ || !options_.join || leaving_)) return;
   fetch_state();
 }
 
