@@ -27,6 +27,7 @@ aggregation     robust aggregation of 8 deltas of 10M values beside the plain me
 attacks         liars in outer rounds: every attack, dense and top-k deltas, three seeds, all rules (half an hour)
 bench-peers     training beside a well-configured PyTorch, interleaved, with the losses of both (BENCH_ROWS: some rows only)
 codecs          delta codecs beside memcpy and torch.topk, interleaved: time and bytes per value
+rounds          outer rounds on the simulated network: every fault and scenario with ten and twenty times the seeds
 diloco          low-communication training on Tiny Shakespeare: workers, outer steps, codecs, against data-parallel (hours; DILOCO_STEPS, DILOCO_PERIOD)
 bf16-loss       what bf16 does to the loss after 100 steps: several texts and first weights, ours and PyTorch (needs bf16 units)
 app             the desktop app with the real core (test_app_*), each ten times beside a busy processor
@@ -307,6 +308,14 @@ target_bench_peers() {
   entry_head
   sed 's/^/    /' "$STATE/peers.log"
   return $status
+}
+
+target_rounds() {
+  install_packages build test
+  build_release
+  for part in rounds_sim rounds_scenarios; do once "$part" env NS_LONG=1 QTEST_FUNCTION_TIMEOUT=7200000 "build/release/tests/test_$part"; done
+  entry_head
+  for part in rounds_sim rounds_scenarios; do echo "- $part: $(grep '^Totals' "$STATE/$part")"; done
 }
 
 target_diloco() {

@@ -43,7 +43,7 @@ class RoundTrainer final : public rounds::RoundLearner {
   rounds::TrainedWork progress() const override;
   void boundary(std::function<void(Expected<Boundary>)> done) override;
   void go_on() override;
-  std::uint64_t steps_trained() const { return steps_trained_; }
+  std::uint64_t steps_trained() const { return steps_trained_ + (due_steps() - done_); }
   // The delta as it is now, for liars who know everything. Empty before the first start.
   std::vector<float> delta_now();
 

@@ -241,6 +241,11 @@ void RoundWorld::set_honest(std::size_t node, bool honest) {
   hosts_.at(node)->honest = honest;
 }
 
+bool RoundWorld::honest(const net::NodeId& id) const {
+  const auto at = by_id_.find(id);
+  return at != by_id_.end() && hosts_[at->second]->honest;
+}
+
 void RoundWorld::corrupt(std::size_t node) {
   const rounds::Anchor& held = hosts_.at(node)->node->state();
   NS_CHECK(held != nullptr);
@@ -265,7 +270,10 @@ void RoundWorld::certified(std::size_t node, const rounds::RoundCertificate& cer
   if (first && round > 0) {
     seen_.contributions += body.contributors.size();
     for (const rounds::RoundContributor& c : body.contributors) {
-      auto& counted = payloads_[c.payload];
+      const net::NodeId sender = body.members.at(c.member).id;
+      // A liar may well send the same twice, zeros for instance: that is its contribution each time.
+      if (!honest(sender)) continue;
+      auto& counted = payloads_[{sender, c.payload}];
       counted.insert({genesis, round});
       if (counted.size() > 1) ++seen_.twice;
     }

@@ -34,7 +34,7 @@ struct RoundWorldOptions {
 struct RoundWorldSeen {
   std::uint64_t rounds = 0;     // certified
   std::uint64_t conflicts = 0;  // certificates of one round of one history with different bodies
-  std::uint64_t twice = 0;      // payloads in more than one certificate
+  std::uint64_t twice = 0;      // contributions of honest nodes in more than one certificate
   std::uint64_t fetched = 0, corruptions = 0, provisional = 0, evidence = 0;
   std::uint64_t contributions = 0;  // in certificates
   double worst_agreement = 1;       // of the rounds that honest nodes took
@@ -89,6 +89,7 @@ class RoundWorld {
   void watch(Watch watch) { watch_ = std::move(watch); }
 
  private:
+  bool honest(const net::NodeId& id) const;
   struct Host;
   class Directory;
   class Store;
@@ -112,7 +113,8 @@ class RoundWorld {
   Watch watch_;
   // By genesis and round.
   std::map<std::pair<Hash256, std::uint64_t>, rounds::RoundBody> certificates_;
-  std::map<Hash256, std::set<std::pair<Hash256, std::uint64_t>>> payloads_;  // where each is counted
+  // Where each contribution is counted: sender and payload to histories and rounds.
+  std::map<std::pair<net::NodeId, Hash256>, std::set<std::pair<Hash256, std::uint64_t>>> payloads_;
   std::map<std::pair<Hash256, std::uint64_t>, std::pair<std::size_t, std::size_t>> right_;  // of how many
   rounds::Anchor newest_anchor_;
   std::uint64_t newest_ = 0;

