@@ -27,7 +27,8 @@ lt::session_params parameters(const MainlineOptions& options) {
   pack.set_str(lt::settings_pack::listen_interfaces, platform::to_text(options.listen));
   pack.set_str(lt::settings_pack::dht_bootstrap_nodes, joined(options.bootstrap));
   pack.set_bool(lt::settings_pack::enable_dht, true);
-  pack.set_bool(lt::settings_pack::dht_privacy_lookups, true);
+  // Not in a small table: a lookup that hides its key until it is near may end before it got there.
+  pack.set_bool(lt::settings_pack::dht_privacy_lookups, !options.one_lan);
   for (const int off :
        {lt::settings_pack::enable_lsd, lt::settings_pack::enable_upnp, lt::settings_pack::enable_natpmp,
         lt::settings_pack::enable_incoming_tcp, lt::settings_pack::enable_outgoing_tcp,

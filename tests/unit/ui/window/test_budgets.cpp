@@ -10,6 +10,7 @@
 #include <atomic>
 #include <thread>
 
+#include "core/node/network_view.h"
 #include "tests/unit/ui/window/window_fixture.h"
 #include "ui/models/log_feed.h"
 #include "ui/models/log_model.h"
@@ -142,6 +143,11 @@ class BudgetsTest : public QObject {
   }
   void paints_are_no_more_than_ticks() {
     QFETCH(QString, key);
+    // The traffic of a node in a network.
+    node::NetworkView& network = fixture_->node->network;
+    network.taking_part = true;
+    for (int i = 0; i < 300; ++i)
+      network.traffic.push_back({WallTime(std::chrono::seconds(10 * i)), 1000.0 * i, 500.0 * i});
     fixture_->window->open_page(key);
     const Page* page = fixture_->window->page(key);
     const QList<PlotWidget*> plots = page->findChildren<PlotWidget*>();
