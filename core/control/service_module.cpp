@@ -1,12 +1,6 @@
 #include "core/control/service_module.h"
 
-#include <dlfcn.h>
-#include <fmt/format.h>
-
-#include <cstdlib>
-#include <filesystem>
-
-#include "core/platform/paths.h"
+#include "core/platform/own_library.h"
 
 namespace neuroshard::control {
 
@@ -15,23 +9,8 @@ const char* service_build_id() {
 }
 
 Expected<Service> load_service() {
-  NS_ASSIGN_OR_RETURN(const std::string program, platform::executable_path());
-  const std::string path =
-      (std::filesystem::path(program).parent_path() / "../lib/neuroshard/control.so").string();
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    const char* reason = dlerror();
-    return make_error(ErrorCode::Unavailable,
-                      fmt::format("the control service can't be loaded: {}; reinstall NeuroShard",
-                                  reason != nullptr ? reason : path));
-  }
-  const auto entry = reinterpret_cast<ServiceEntry>(dlsym(library, service_entry_name));
-  const Service* service = entry != nullptr ? entry(service_build_id()) : nullptr;
-  if (service == nullptr) {
-    return make_error(ErrorCode::Unavailable,
-                      fmt::format("{} belongs to another build of NeuroShard: restart this program", path));
-  }
-  return *service;
+  return platform::load_own_library<Service>("control.so", service_entry_name, service_build_id(),
+                                             "the control service");
 }
 
 std::string_view to_string(LinkState state) {

@@ -24,8 +24,8 @@ enum class Purpose : std::uint8_t {
   NetworkProfile = 5,
   DhtRecord = 6,
   NodeRecord = 7,
-  RoundContribution = 8,  // core/swarm/round_messages.h
-  RoundPrepare = 9,       // core/swarm/round_certificate.h
+  RoundContribution = 8,  // core/rounds/messages.h
+  RoundPrepare = 9,       // core/rounds/certificate.h
   RoundCommit = 10,
   RoundJoin = 11,
 };

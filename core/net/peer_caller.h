@@ -20,7 +20,7 @@ enum class Method : std::uint16_t {
   AddressEcho = 3,
   DialBack = 4,
   RelayReserve = 5,
-  Punch = 6,
+  // 6: kept for hole punching
   TrackerRegister = 8,
   TrackerHeartbeat = 9,
   TrackerPeers = 10,
@@ -28,7 +28,7 @@ enum class Method : std::uint16_t {
   DhtFindNode = 17,
   DhtFindValue = 18,
   DhtStore = 19,
-  RoundPost = 32,  // core/swarm/round_messages.h
+  RoundPost = 32,  // core/rounds/messages.h
   RoundStatus = 33,
   RoundChain = 34,
   RoundFetch = 35,
