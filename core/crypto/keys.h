@@ -28,6 +28,8 @@ enum class Purpose : std::uint8_t {
   RoundPrepare = 9,       // core/rounds/certificate.h
   RoundCommit = 10,
   RoundJoin = 11,
+  // 12 to 15: kept for rounds
+  StatusReport = 16,  // core/status/report.h
 };
 
 // Holds a secret seed; wiped on destruction. Movable only.  Threads: sign() from any.

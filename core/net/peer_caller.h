@@ -32,6 +32,7 @@ enum class Method : std::uint16_t {
   RoundStatus = 33,
   RoundChain = 34,
   RoundFetch = 35,
+  StatusPull = 48,  // core/status/gossip.h
 };
 
 // Where a peer with this id is said to be. The id is proven when it is dialled.
