@@ -7,37 +7,105 @@
 namespace neuroshard::nat {
 namespace {
 
+using platform::Endpoint;
+using platform::SocketWait;
+using platform::TcpListener;
 using platform::TcpSocket;
 
 // Between two dials: refusals come at once, and nobody is to be flooded.
 constexpr Duration pause = std::chrono::milliseconds(50);
 
-Expected<void> wait_for_time(const Io& io, MonotonicTime until) {
-  while (io.now() < until) NS_RETURN_IF_ERROR(wait_until(io, {}, until));
-  return {};
-}
+class Punch {
+ public:
+  Punch(const Io& io, const PunchPlan& plan)
+      : io_(io),
+        plan_(plan),
+        here_{plan.remote.ip.is_v4() ? platform::IpAddress::v4(0, 0, 0, 0) : platform::IpAddress{},
+              plan.local_port} {}
+
+  Expected<TcpSocket> run() {
+    NS_RETURN_IF_ERROR(wait_and_hear(plan_.start, nullptr));
+    // The other side's dial may arrive between two of ours. A port that can't be listened on is dialled from
+    // all the same.
+    if (plan_.local_port != 0) {
+      auto opened = TcpListener::open(here_, true);
+      if (opened.ok()) listener_ = std::move(*opened);
+    }
+    int dials = 0;
+    while (io_.now() < plan_.deadline) {
+      ++dials;
+      NS_ASSIGN_OR_RETURN(const bool stands, dial());
+      if (stands) return std::move(socket_);
+      NS_RETURN_IF_ERROR(wait_and_hear(std::min(io_.now() + pause, plan_.deadline), nullptr));
+      if (socket_.is_open()) return std::move(socket_);
+    }
+    return make_error(
+        ErrorCode::Timeout,
+        fmt::format("no direct connection to {} after {} dials; at least one of the two NATs gives each "
+                    "destination another port",
+                    to_text(plan_.remote), dials));
+  }
+
+ private:
+  // One dial; true when socket_ stands, by it or by the other side's.
+  Expected<bool> dial() {
+    auto dialled = TcpSocket::dial(plan_.remote, {here_, true});
+    if (!dialled.ok()) return failed(dialled.error());
+    const MonotonicTime until = std::min(io_.now() + plan_.attempt, plan_.deadline);
+    while (io_.now() < until) {
+      NS_RETURN_IF_ERROR(wait_and_hear(until, &*dialled));
+      if (socket_.is_open()) return true;
+      const auto connected = dialled->connected();
+      if (!connected.ok()) return failed(connected.error());
+      if (!*connected) continue;
+      socket_ = std::move(*dialled);
+      return true;
+    }
+    return false;
+  }
+
+  // Refused, reset, too slow: the other side was not there yet. A taken port stays taken, unless it is the
+  // other side's connection that took it.
+  Expected<bool> failed(const Error& error) {
+    NS_RETURN_IF_ERROR(hear());
+    if (socket_.is_open()) return true;
+    if (error.code == ErrorCode::Timeout || error.code == ErrorCode::Unavailable) return false;
+    return error;
+  }
+
+  Expected<void> hear() {
+    if (listener_.descriptor() < 0) return {};
+    while (!socket_.is_open()) {
+      NS_ASSIGN_OR_RETURN(auto accepted, listener_.accept());
+      if (!accepted) return {};
+      if (accepted->from == plan_.remote) socket_ = std::move(accepted->socket);  // others are hung up on
+    }
+    return {};
+  }
+
+  // Until then, or until the other side has called, or `dialled` has news.
+  Expected<void> wait_and_hear(MonotonicTime until, const TcpSocket* dialled) {
+    while (!socket_.is_open()) {
+      std::array<SocketWait, 2> waits{SocketWait{listener_.descriptor(), true, false, false},
+                                      SocketWait{dialled ? dialled->descriptor() : -1, false, true, false}};
+      NS_ASSIGN_OR_RETURN(const bool ready, wait_until(io_, waits, until));
+      NS_RETURN_IF_ERROR(hear());
+      if (!ready || waits[1].write || waits[1].over) return {};
+    }
+    return {};
+  }
+
+  const Io& io_;
+  const PunchPlan& plan_;
+  const Endpoint here_;
+  TcpListener listener_;
+  TcpSocket socket_;
+};
 
 }  // namespace
 
 Expected<TcpSocket> punch_hole(const Io& io, const PunchPlan& plan) {
-  const auto any = plan.remote.ip.is_v4() ? platform::IpAddress::v4(0, 0, 0, 0) : platform::IpAddress{};
-  NS_RETURN_IF_ERROR(wait_for_time(io, plan.start));
-  int dials = 0;
-  while (io.now() < plan.deadline) {
-    ++dials;
-    auto socket = dial_until(io, plan.remote, {platform::Endpoint{any, plan.local_port}, true},
-                             std::min(io.now() + plan.attempt, plan.deadline));
-    if (socket.ok()) return socket;
-    const ErrorCode code = socket.error().code;
-    // Refused, reset, too slow: the other side was not there yet. A taken port stays taken.
-    if (code != ErrorCode::Timeout && code != ErrorCode::Unavailable) return socket;
-    NS_RETURN_IF_ERROR(wait_for_time(io, std::min(io.now() + pause, plan.deadline)));
-  }
-  return make_error(
-      ErrorCode::Timeout,
-      fmt::format("no direct connection to {} after {} dials; at least one of the two NATs gives each "
-                  "destination another port",
-                  to_text(plan.remote), dials));
+  return Punch(io, plan).run();
 }
 
 }  // namespace neuroshard::nat

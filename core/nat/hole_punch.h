@@ -1,7 +1,8 @@
 // A direct connection through two NATs: TCP simultaneous open (RFC 9293 §3.5, RFC 5128 §3.4). Both sides dial
 // each other's outside port from the port that made that mapping, again and again in the same seconds; each
 // dial opens its own NAT for the other's. Works when both NATs map endpoint-independently; both sides need to
-// learn the other's endpoint, and when to start, from somebody they both reach.
+// learn the other's endpoint, and when to start, from somebody they both reach. The port is listened on
+// meanwhile: a dial of the other side that comes between two of ours counts as well.
 #pragma once
 
 #include "core/nat/io.h"

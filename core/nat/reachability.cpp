@@ -53,7 +53,7 @@ void say_stun(const ReachabilityFindings& findings, ReachabilityVerdict& verdict
     }
     return {};
   };
-  verdict.found.push_back(words("UDP", findings.udp));
+  if (findings.udp_asked) verdict.found.push_back(words("UDP", findings.udp));
   verdict.found.push_back(words("TCP", findings.tcp));
 }
 
@@ -121,7 +121,8 @@ void advise(const ReachabilityFindings& findings, ReachabilityVerdict& verdict) 
             : fmt::format("To be reachable directly, switch on UPnP or NAT-PMP in your router, or {}.",
                           forward(findings));
   }
-  if (findings.stun_asked && findings.udp.mapping == Mapping::NoAnswer && findings.local)
+  if (findings.stun_asked && findings.udp_asked && findings.udp.mapping == Mapping::NoAnswer &&
+      findings.local)
     verdict.advice +=
         " This network seems to block UDP; nothing needs it, but it is a sign of a strict firewall.";
 }

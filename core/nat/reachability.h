@@ -33,6 +33,7 @@ struct ReachabilityFindings {
   std::optional<platform::IpAddress> local;    // the address towards the world; none: no connection
   std::optional<platform::IpAddress> gateway;  // the router
   bool stun_asked = false;
+  bool udp_asked = true;  // by STUN, beside TCP
   MappingFinding udp, tcp;
   std::optional<platform::Endpoint> seen_by_peers;  // as other nodes see it, who say so unasked by STUN
   std::optional<platform::Endpoint> direct;         // the outside address with this node's port

@@ -11,7 +11,7 @@
 namespace neuroshard::nat {
 
 // With what a connection to a relay begins: CONNECT, JOIN, ACCEPT, or a STUN request.
-inline const std::string relay_begins{'C', 'J', 'A'};
+inline const std::string relay_begins{'C', 'J', 'A', '\0'};
 
 class RelayRole {
  public:

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/crypto/hmac.h"
+#include "core/nat/stun_message.h"
 
 namespace neuroshard::nat {
 namespace {
@@ -185,7 +186,7 @@ bool RelayServer::serve(std::uint64_t id, Client& client, const SocketWait& wait
   if (client.stage == Stage::Calling) {
     if (wait.over) return false;
   } else if (wait.read) {
-    if (!read(client)) return false;
+    if (!read(client) || client.stage == Stage::Echoed) return false;
     if (!(client.stage == Stage::Head ? head(id, client, now) : control(client, now))) return false;
   }
   return keep_time(client, now);
@@ -214,7 +215,30 @@ bool RelayServer::refuse(Client& client, std::string_view status) {
   return false;
 }
 
+// One request, the answer, and then silence until the client has no more use for its mapping.
+bool RelayServer::echo(Client& client, MonotonicTime now) {
+  if (client.in.size() < stun::header_bytes) return true;
+  const auto size = stun::message_size(client.in);
+  if (size.ok() && client.in.size() < *size) return true;
+  const auto request = size.ok() ? stun::Message::parse(ByteSpan(client.in).subspan(0, *size))
+                                 : Expected<stun::Message>(size.error());
+  if (!request.ok() || request->message_class() != stun::Class::Request ||
+      request->method() != stun::Method::Binding) {
+    ++counters_.bad_heads;
+    return false;
+  }
+  stun::MessageWriter answer(stun::Class::Success, stun::Method::Binding, request->transaction());
+  answer.add_xor_address(stun::Attribute::XorMappedAddress, client.from).add_fingerprint();
+  client.out = answer.bytes();
+  client.in.clear();
+  client.stage = Stage::Echoed;
+  client.deadline = now + limits_.echo_time;
+  ++counters_.bindings;
+  return true;
+}
+
 bool RelayServer::head(std::uint64_t id, Client& client, MonotonicTime now) {
+  if (!client.in.empty() && client.in.front() == 0) return echo(client, now);  // no HTTP begins so
   const auto request = parse_request_head(client.in);
   if (!request.ok()) {
     ++counters_.bad_heads;

@@ -1,6 +1,7 @@
 // The splice relay: nodes that nobody can dial hold a reservation here, and callers reach them through it
 // (relay_head.h). Bytes pass unread; what goes through them is end-to-end encrypted by the two nodes. One
-// port, bounded by numbers for each prefix and in total, so that strangers cost little.
+// port, bounded by numbers for each prefix and in total, so that strangers cost little. The same port answers
+// STUN Binding requests over TCP (RFC 8489 §6.2.2): who wants to punch needs the port that the world sees.
 #pragma once
 
 #include <map>
@@ -23,6 +24,7 @@ struct RelayLimits {
   Duration head_time = std::chrono::seconds(5);
   Duration accept_time = std::chrono::seconds(10);  // a caller waits this long for its callee
   Duration reservation_time = std::chrono::hours(1);
+  Duration echo_time = std::chrono::seconds(30);     // a STUN client's connection, which keeps its mapping
   Duration ping_interval = std::chrono::seconds(8);  // a callee that hears none for 20 s goes elsewhere
   SpliceLimits session;
 };
@@ -31,6 +33,7 @@ struct RelayCounters {
   std::uint64_t accepted = 0, over_limit = 0, bad_heads = 0, slow_heads = 0;
   std::uint64_t unknown_callees = 0, bad_tickets = 0, unanswered = 0;
   std::uint64_t sessions = 0, bytes = 0;
+  std::uint64_t bindings = 0;  // STUN requests answered
 };
 
 // Owns no thread: its owner calls step() again and again, on one thread; everything else may be called on
@@ -65,7 +68,7 @@ class RelayServer {
   std::size_t joined() const;
 
  private:
-  enum class Stage { Head, Control, Calling, Spliced };
+  enum class Stage { Head, Control, Calling, Spliced, Echoed };
   struct Client {
     platform::TcpSocket socket;
     platform::Endpoint from;
@@ -102,6 +105,7 @@ class RelayServer {
   bool serve(std::uint64_t id, Client& client, const platform::SocketWait& wait, MonotonicTime now);
   static bool read(Client& client);
   bool head(std::uint64_t id, Client& client, MonotonicTime now);
+  bool echo(Client& client, MonotonicTime now);
   bool connect(Client& client, std::string_view target, MonotonicTime now);
   bool join(std::uint64_t id, Client& client, std::string_view target, MonotonicTime now);
   bool accept_call(Client& client, std::string_view target, MonotonicTime now);

@@ -3,6 +3,7 @@
 #include <future>
 
 #include "core/base/check.h"
+#include "core/nat/hole_punch.h"
 
 namespace neuroshard::nat {
 namespace {
@@ -10,6 +11,10 @@ namespace {
 constexpr Duration look = std::chrono::milliseconds(500);
 constexpr Duration busy = std::chrono::milliseconds(10);  // before the executor is tried again
 constexpr Duration reserve_limit = std::chrono::seconds(6);
+
+Error crowded() {
+  return make_error(ErrorCode::Exhausted, "too many calls through relays wait for their turn");
+}
 
 std::unique_ptr<Executor> thread_for(const char* name, Executor::Task work) {
   auto thread = make_thread_executor(name, 1);
@@ -33,7 +38,9 @@ Tunnels::Tunnels(const Clock& clock, crypto::Entropy& entropy, Executor& executo
       options_(std::move(options)),
       io_{clock_, entropy, cancel_.token()},
       wake_(std::move(wake)),
-      events_(std::make_shared<Events>()) {}
+      events_(std::make_shared<Events>()),
+      dials_{"ns-dial", options_.dialling, {}, 0, {}},
+      punches_{"ns-punch", options_.punching, {}, 0, {}} {}
 
 Tunnels::~Tunnels() {
   cancel_.cancel();
@@ -43,7 +50,7 @@ Tunnels::~Tunnels() {
   }
   changed_.notify_all();
   wake_.set();
-  dial_threads_.clear();
+  for (Lane* lane : {&dials_, &punches_}) lane->threads.clear();
   hold_thread_.reset();
   pump_thread_.reset();
 }
@@ -85,44 +92,103 @@ void Tunnels::pump() {
   }
 }
 
-void Tunnels::dial(const platform::Endpoint& relay, const Hash256& callee, Duration limit, Dialled done) {
-  std::unique_lock lock(mutex_);
-  if (dials_.size() >= options_.waiting) {
-    lock.unlock();
-    static_cast<void>(executor_.post([done = std::move(done)] {
-      done(make_error(ErrorCode::Exhausted, "too many calls through relays wait for their turn"));
-    }));
-    return;
+bool Tunnels::in_turn(Lane& lane, Executor::Task task) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (lane.tasks.size() >= options_.waiting) return false;
+    lane.tasks.push_back(std::move(task));
+    if (lane.idle < lane.tasks.size() && lane.threads.size() < lane.most)
+      lane.threads.push_back(thread_for(lane.name, [this, &lane] { work(lane); }));
   }
-  dials_.push_back({relay, callee, clock_.monotonic_now() + limit, std::move(done)});
-  if (idle_ < dials_.size() && dial_threads_.size() < options_.dialling)
-    dial_threads_.push_back(thread_for("ns-dial", [this] { dial_in_turn(); }));
-  lock.unlock();
   changed_.notify_all();
+  return true;
 }
 
-void Tunnels::dial_in_turn() {
+void Tunnels::work(Lane& lane) {
   std::unique_lock lock(mutex_);
   while (true) {
-    ++idle_;
-    changed_.wait(lock, [this] { return stop_ || !dials_.empty(); });
-    --idle_;
+    ++lane.idle;
+    changed_.wait(lock, [&] { return stop_ || !lane.tasks.empty(); });
+    --lane.idle;
     if (stop_) return;
-    Dial next = std::move(dials_.front());
-    dials_.pop_front();
+    const Executor::Task next = std::move(lane.tasks.front());
+    lane.tasks.pop_front();
     lock.unlock();
-    auto socket = call_through_relay(io_, next.relay, next.callee, next.deadline);
-    if (!socket.ok()) {
-      tell([done = std::move(next.done), error = socket.error()] { done(error); });
-    } else {
-      on_pump([this, done = std::move(next.done),
-               held = std::make_shared<platform::TcpSocket>(std::move(*socket))](LoopbackPump& pump) {
-        const auto port = pump.outbound(std::move(*held));
-        tell([done, port] { done(port); });
-      });
-    }
+    next();
     lock.lock();
   }
+}
+
+void Tunnels::join(platform::TcpSocket socket, std::function<void(LoopbackPump&, platform::TcpSocket)> use) {
+  on_pump([use = std::move(use), held = std::make_shared<platform::TcpSocket>(std::move(socket))](
+              LoopbackPump& pump) { use(pump, std::move(*held)); });
+}
+
+void Tunnels::lead_to(Expected<platform::TcpSocket> socket, const Dialled& done) {
+  if (!socket.ok()) return tell([done, error = socket.error()] { done(error); });
+  join(std::move(*socket), [this, done](LoopbackPump& pump, platform::TcpSocket open) {
+    const auto port = pump.outbound(std::move(open));
+    tell([done, port] { done(port); });
+  });
+}
+
+void Tunnels::dial(const platform::Endpoint& relay, const Hash256& callee, Duration limit, Dialled done) {
+  const MonotonicTime deadline = clock_.monotonic_now() + limit;
+  const auto task = [this, relay, callee, deadline, done] {
+    lead_to(call_through_relay(io_, relay, callee, deadline), done);
+  };
+  if (!in_turn(dials_, task)) static_cast<void>(executor_.post([done] { done(crowded()); }));
+}
+
+void Tunnels::look_at_nat(std::vector<platform::Endpoint> stun_servers, Duration limit_per_server,
+                          Looked done) {
+  const auto task = [this, servers = std::move(stun_servers), limit_per_server, done] {
+    auto finding = find_mapping_tcp(io_, servers, 0, limit_per_server);
+    tell([done, finding = std::move(finding)] { done(finding); });
+  };
+  if (!in_turn(punches_, task)) static_cast<void>(executor_.post([done] { done(crowded()); }));
+}
+
+void Tunnels::dig(std::vector<platform::Endpoint> stun_servers, Duration limit_per_server, Dug done) {
+  const auto task = [this, servers = std::move(stun_servers), limit_per_server, done] {
+    Expected<Hole> hole = make_error(ErrorCode::Unavailable, "no node is known that says where it sees us");
+    for (const platform::Endpoint& server : servers) {
+      const auto any = server.ip.is_v4() ? platform::IpAddress::v4(0, 0, 0, 0) : platform::IpAddress{};
+      auto outside =
+          outside_endpoint_tcp(io_, server, {platform::Endpoint{any, 0}, true}, io_.now() + limit_per_server);
+      hole = outside.ok() ? Expected<Hole>(std::make_shared<OutsideTcp>(std::move(*outside)))
+                          : Expected<Hole>(outside.error());
+      if (hole.ok() || io_.cancel.cancelled()) break;
+    }
+    tell([done, hole = std::move(hole)] { done(hole); });
+  };
+  if (!in_turn(punches_, task)) static_cast<void>(executor_.post([done] { done(crowded()); }));
+}
+
+Expected<platform::TcpSocket> Tunnels::punch_now(const OutsideTcp& hole, const platform::Endpoint& remote,
+                                                 Duration limit) {
+  NS_ASSIGN_OR_RETURN(const platform::Endpoint local, hole.connection.local());
+  const MonotonicTime now = io_.now();
+  return punch_hole(io_, {local.port, remote, now, now + limit});
+}
+
+void Tunnels::punch(Hole hole, const platform::Endpoint& remote, Duration limit, Dialled done) {
+  const auto task = [this, hole = std::move(hole), remote, limit, done] {
+    lead_to(punch_now(*hole, remote, limit), done);
+  };
+  if (!in_turn(punches_, task)) static_cast<void>(executor_.post([done] { done(crowded()); }));
+}
+
+void Tunnels::punch_inbound(Hole hole, const platform::Endpoint& remote, Duration limit, Joined done) {
+  const auto task = [this, hole = std::move(hole), remote, limit, done] {
+    auto socket = punch_now(*hole, remote, limit);
+    if (!socket.ok()) return tell([done, error = socket.error()] { done(error); });
+    join(std::move(*socket), [this, done](LoopbackPump& pump, platform::TcpSocket open) {
+      const auto joined = pump.inbound(std::move(open), options_.own);
+      tell([done, joined] { done(joined); });
+    });
+  };
+  if (!in_turn(punches_, task)) static_cast<void>(executor_.post([done] { done(crowded()); }));
 }
 
 void Tunnels::hold(std::vector<platform::Endpoint> relays) {
@@ -181,8 +247,9 @@ void Tunnels::keep_place() {
     if (!call.ok() && call.error().code == ErrorCode::Cancelled) return;
     tell_place(hold.relay());
     if (!call.ok() || !call->has_value()) continue;
-    on_pump([this, held = std::make_shared<platform::TcpSocket>(std::move((*call)->socket))](
-                LoopbackPump& pump) { (void)pump.inbound(std::move(*held), options_.own); });
+    join(std::move((*call)->socket), [this](LoopbackPump& pump, platform::TcpSocket socket) {
+      (void)pump.inbound(std::move(socket), options_.own);
+    });
   }
 }
 

@@ -1,6 +1,7 @@
-// Connections that can't be dialled plainly: calls through relays, in both directions, joined with gRPC by
-// the loopback pump. Threads of its own, made when first needed: one moves bytes, one keeps the place at a
-// relay, a few dial. Its owner speaks with it from one executor and hears from it there.
+// Connections that can't be dialled plainly: calls through relays and punched ones, in both directions,
+// joined with gRPC by the loopback pump. Threads of its own, made when first needed: one moves bytes, one
+// keeps the place at a relay, a few dial, a few punch. Its owner speaks with it from one executor and hears
+// from it there.
 #pragma once
 
 #include <condition_variable>
@@ -12,6 +13,7 @@
 #include "core/base/executor.h"
 #include "core/nat/loopback_pump.h"
 #include "core/nat/relay_hold.h"
+#include "core/nat/stun_client.h"
 #include "core/platform/wake.h"
 
 namespace neuroshard::nat {
@@ -20,14 +22,21 @@ struct TunnelOptions {
   platform::Endpoint own;  // where this node listens for peers
   PumpLimits pump;
   RelayHoldTimes hold;
-  std::size_t dialling = 4;  // at the same time
-  std::size_t waiting = 32;  // for a turn
+  std::size_t dialling = 4;  // through relays, at the same time
+  std::size_t punching = 4;  // at the same time, and as much looking at NATs
+  std::size_t waiting = 32;  // for a turn, of each
 };
+
+// A fresh port of this machine and where the world sees it, as long as this lives.
+using Hole = std::shared_ptr<OutsideTcp>;
 
 class Tunnels {
  public:
   // The port on 127.0.0.1 that leads to the node, for one connection, within PumpLimits::dial.
   using Dialled = std::function<void(Expected<std::uint16_t>)>;
+  using Looked = std::function<void(Expected<MappingFinding>)>;
+  using Dug = std::function<void(Expected<Hole>)>;
+  using Joined = std::function<void(Expected<void>)>;
   using Ticket = std::function<void(Expected<RelayTicket>)>;
   struct Events {
     // Ask this relay for a reservation, over mutual TLS; answer by `ticket`, once.
@@ -45,15 +54,25 @@ class Tunnels {
   void set_events(Events events);
   // Calls the node through the relay. Exhausted: too many wait for a turn; else what call_through_relay says.
   void dial(const platform::Endpoint& relay, const Hash256& callee, Duration limit, Dialled done);
+  // What kind of NAT is in front, by find_mapping_tcp from a fresh port, with this limit for each server.
+  void look_at_nat(std::vector<platform::Endpoint> stun_servers, Duration limit_per_server, Looked done);
+  // A hole, by the first of these servers that answers in time.
+  void dig(std::vector<platform::Endpoint> stun_servers, Duration limit_per_server, Dug done);
+  // Punches from the hole to where the other side's is (hole_punch.h). This node calls: as dial().
+  void punch(Hole hole, const platform::Endpoint& remote, Duration limit, Dialled done);
+  // The other side calls: joined with this node's own port.
+  void punch_inbound(Hole hole, const platform::Endpoint& remote, Duration limit, Joined done);
   // Keeps a place at one of these relays, the first that has one; empty: at none.
   void hold(std::vector<platform::Endpoint> relays);
 
  private:
-  struct Dial {
-    platform::Endpoint relay;
-    Hash256 callee;
-    MonotonicTime deadline;
-    Dialled done;
+  // Work that waits for its turn, and the threads that do it; made when first needed.
+  struct Lane {
+    const char* name;
+    std::size_t most;
+    std::deque<Executor::Task> tasks;
+    std::size_t idle = 0;
+    std::vector<std::unique_ptr<Executor>> threads;
   };
 
   Tunnels(const Clock& clock, crypto::Entropy& entropy, Executor& executor, TunnelOptions options,
@@ -61,7 +80,14 @@ class Tunnels {
   void tell(Executor::Task task);
   void pump();
   void on_pump(std::function<void(LoopbackPump&)> task);
-  void dial_in_turn();
+  // False: too many wait.
+  bool in_turn(Lane& lane, Executor::Task task);
+  void work(Lane& lane);
+  // `use` on the thread of the pump.
+  void join(platform::TcpSocket socket, std::function<void(LoopbackPump&, platform::TcpSocket)> use);
+  void lead_to(Expected<platform::TcpSocket> socket, const Dialled& done);
+  Expected<platform::TcpSocket> punch_now(const OutsideTcp& hole, const platform::Endpoint& remote,
+                                          Duration limit);
   void keep_place();
   Expected<RelayTicket> reserve(const platform::Endpoint& relay);
 
@@ -75,12 +101,10 @@ class Tunnels {
   std::condition_variable changed_;
   bool stop_ = false;
   std::deque<std::function<void(LoopbackPump&)>> pump_tasks_;
-  std::deque<Dial> dials_;
-  std::size_t idle_ = 0;  // threads that wait for a dial
   std::vector<platform::Endpoint> relays_;
   std::shared_ptr<Events> events_;  // the executor's
   std::unique_ptr<Executor> pump_thread_, hold_thread_;
-  std::vector<std::unique_ptr<Executor>> dial_threads_;
+  Lane dials_, punches_;
 };
 
 }  // namespace neuroshard::nat

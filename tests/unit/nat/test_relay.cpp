@@ -6,6 +6,7 @@
 #include "core/nat/hole_punch.h"
 #include "core/nat/relay_client.h"
 #include "core/nat/relay_server.h"
+#include "core/nat/stun_client.h"
 
 using namespace neuroshard;
 using namespace neuroshard::nat;
@@ -113,8 +114,11 @@ class TestRelay : public QObject {
   void silent_and_wordy_strangers_are_dropped();
   void a_callee_that_does_not_take_the_call();
   void a_session_ends_at_its_limit_of_bytes();
+  void the_port_tells_where_a_caller_is_seen();
+  void what_only_begins_like_a_stun_request_is_dropped();
   void a_port_that_nobody_answers_is_not_punched();
   void a_punch_comes_from_the_announced_port();
+  void two_that_dial_each_other_meet();
 
  private:
   Expected<std::string> talk(TcpSocket& socket, const std::string& words) {
@@ -311,6 +315,36 @@ void TestRelay::a_session_ends_at_its_limit_of_bytes() {
   QVERIFY(!more.ok() && more.error().code != ErrorCode::Timeout);
 }
 
+void TestRelay::the_port_tells_where_a_caller_is_seen() {
+  Relay relay;
+  relay.run();
+  const auto hole =
+      outside_endpoint_tcp(io_, relay.endpoint, {Endpoint{loopback, 0}, true}, io_.now() + generous);
+  QVERIFY2(hole.ok(), hole.ok() ? "" : hole.error().message.c_str());
+  QCOMPARE(hole->outside, hole->connection.local().value());
+  // The connection stays, and keeps the mapping, until it says anything else.
+  RelayServer& server = relay.pause();
+  QCOMPARE(server.counters().bindings, std::uint64_t{1});
+  QCOMPARE(server.connections(), std::size_t{1});
+}
+
+void TestRelay::what_only_begins_like_a_stun_request_is_dropped() {
+  RelayLimits limits;
+  limits.echo_time = milliseconds(200);
+  Relay relay(limits);
+  relay.run();
+  Bytes wrong(40, 0);  // no magic cookie
+  auto garbage = dial_until(io_, relay.endpoint, {}, io_.now() + generous);
+  (void)write_until(io_, *garbage, wrong, io_.now() + generous);
+  auto hole = outside_endpoint_tcp(io_, relay.endpoint, {}, io_.now() + generous);
+  QVERIFY(hole.ok());
+  for (TcpSocket* socket : {&*garbage, &hole->connection}) {  // the second after its time
+    std::array<std::uint8_t, 16> buffer{};
+    QCOMPARE(read_until(io_, *socket, buffer, io_.now() + generous).error().code, ErrorCode::Unavailable);
+  }
+  QCOMPARE(relay.pause().counters().bad_heads, std::uint64_t{1});
+}
+
 void TestRelay::a_port_that_nobody_answers_is_not_punched() {
   const Endpoint nobody = platform::TcpListener::open({loopback, 0})->local().value();
   const MonotonicTime now = io_.now();
@@ -339,6 +373,25 @@ void TestRelay::a_punch_comes_from_the_announced_port() {
   const auto accepted = late->accept();
   QVERIFY(accepted.ok() && accepted->has_value());
   QCOMPARE((*accepted)->from.port, here.port);
+}
+
+void TestRelay::two_that_dial_each_other_meet() {
+  auto first = platform::TcpListener::open({loopback, 0}),
+       second = platform::TcpListener::open({loopback, 0});
+  const Endpoint here = first->local().value(), there = second->local().value();
+  first = platform::TcpListener();
+  second = platform::TcpListener();
+  const MonotonicTime now = io_.now();
+  Expected<TcpSocket> far = make_error(ErrorCode::Internal, "");
+  std::thread other([&] { far = punch_hole(io_, {there.port, here, now, now + generous}); });
+  auto near = punch_hole(io_, {here.port, there, now, now + generous});
+  other.join();
+  QVERIFY2(near.ok(), near.ok() ? "" : near.error().message.c_str());
+  QVERIFY2(far.ok(), far.ok() ? "" : far.error().message.c_str());
+  QVERIFY(write_until(io_, *near, as_bytes(std::string("one")), io_.now() + generous).ok());
+  std::array<std::uint8_t, 3> heard{};
+  QVERIFY(read_all_until(io_, *far, heard, io_.now() + generous).ok());  // it is one connection
+  QCOMPARE(far->remote().value(), here);
 }
 
 QTEST_GUILESS_MAIN(TestRelay)
