@@ -14,7 +14,6 @@ namespace {
 constexpr Duration look_period = std::chrono::milliseconds(500);
 constexpr Duration check_period = std::chrono::seconds(5);
 constexpr Duration patience = std::chrono::seconds(5);
-constexpr Duration found_alone_soon = std::chrono::seconds(3);
 constexpr std::size_t asked_at_a_time = 4;
 // The profile's rate that stands for the table by contributors (rounds/step.h).
 constexpr std::uint64_t usual_outer_rate_nano = 700'000'000;
@@ -39,6 +38,7 @@ class RoundsPart::Peers final : public rounds::RoundPeers {
   explicit Peers(swarm::Member& member) : member_(member) {}
   std::optional<net::Contact> find(const net::NodeId& id) override { return member_.find(id); }
   std::vector<net::Contact> some() override { return member_.some(asked_at_a_time); }
+  bool nobody() const override { return member_.knows_nobody(); }
 
  private:
   swarm::Member& member_;
@@ -96,6 +96,18 @@ RoundsPart::~RoundsPart() {
   stop();
 }
 
+void RoundsPart::leave() {
+  host_.run([this] {
+    if (node_) node_->leave();
+  });
+}
+
+bool RoundsPart::left() {
+  bool gone = true;
+  host_.run([this, &gone] { gone = !node_ || node_->left(); });
+  return gone;
+}
+
 void RoundsPart::stop() {
   trainer_->listen({});
   host_.run([this] {
@@ -131,9 +143,6 @@ rounds::RoundOptions RoundsPart::options(const engine::RoundFacts& facts) const 
     options.outer.lr = static_cast<float>(engine::from_nano(consensus_.outer_learning_rate_nano));
   options.outer.architecture_version = engine::first_architecture_version;
   options.outer.tokenizer = facts.tokenizer;
-  // Who has met nobody while the model was made ready need not wait long. Two who begin apart are one when
-  // they meet.
-  if (host_.member().alone()) options.found_alone_after = found_alone_soon;
   return options;
 }
 

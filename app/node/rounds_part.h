@@ -29,6 +29,9 @@ class RoundsPart {
   const std::shared_ptr<engine::RoundTrainer>& trainer() const { return trainer_; }
   std::function<node::RoundsView()> view() const;
 
+  // Tells the other members that this node goes, and whether they can do without it now (rounds/node.h).
+  void leave();
+  bool left();
   // Ends the rounds and waits until everything is on the disk; while the data directory is ours. Once is
   // enough.
   void stop();

@@ -22,6 +22,8 @@ namespace neuroshard::app {
 namespace {
 
 constexpr Duration poll = std::chrono::milliseconds(50);
+// What the other members get at most to take the word that this node goes.
+constexpr Duration farewell = std::chrono::seconds(2);
 
 struct RunFlags {
   node::TrainingPlan plan;
@@ -87,6 +89,25 @@ void say_state(const node::StateChanged& changed, const node::Snapshot& view, Co
   context.output.json_line(line);
 }
 
+// The end of a node's part in the rounds: it says so, and goes when the others can do without it, soon in any
+// case.
+class Farewell {
+ public:
+  Farewell(RoundsPart* rounds, const Clock& clock) : rounds_(rounds), clock_(clock) {}
+  void begin() {
+    if (rounds_ == nullptr || until_) return;
+    until_ = clock_.monotonic_now() + farewell;
+    rounds_->leave();
+  }
+  // Nothing is waited for any more; true before begin(), too.
+  bool over() const { return !until_ || clock_.monotonic_now() >= *until_ || rounds_->left(); }
+
+ private:
+  RoundsPart* rounds_;
+  const Clock& clock_;
+  std::optional<MonotonicTime> until_;
+};
+
 // The peers of an invitation are kept: the next start begins with them, too.
 Expected<OpenedDirectory> open_invited(const RunFlags& flags, CommandContext& context) {
   std::vector<std::string> invited;
@@ -134,10 +155,13 @@ Expected<void> run(const RunFlags& flags, CommandContext& context) {
   NS_RETURN_IF_ERROR(node->start_training(flags.plan));
   bool stopping = false;
   std::optional<Error> failure;  // what training stands still for
+  Farewell goodbye(rounds.get(), context.clock);
   while (true) {
     if (!stopping && context.stop.cancelled()) {
-      stopping = true;
-      static_cast<void>(node->request_shutdown().ok());  // refused when "neuroshardd stop" came first
+      goodbye.begin();
+      stopping = goodbye.over();
+      if (stopping)
+        static_cast<void>(node->request_shutdown().ok());  // refused when "neuroshardd stop" came first
     }
     if (peers) peers->keep_peers();
     const auto event = events.next(poll);
@@ -149,6 +173,8 @@ Expected<void> run(const RunFlags& flags, CommandContext& context) {
     }
     const auto* ended = std::get_if<node::Ended>(&*event);
     if (ended == nullptr) continue;
+    goodbye.begin();  // ended by "neuroshardd stop" or the app
+    while (!goodbye.over()) static_cast<void>(events.next(poll));
     if (rounds) rounds->stop();
     if (peers) peers->keep_peers_now();
     view.clear();

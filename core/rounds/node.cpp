@@ -47,17 +47,6 @@ void RoundNode::start() {
   tick();
 }
 
-bool RoundNode::is_member() const {
-  return chain_ && member_index(chain_->members(), self_) < chain_->members().size();
-}
-
-std::vector<net::NodeId> RoundNode::others() const {
-  std::vector<net::NodeId> ids;
-  for (const RoundMember& member : chain_->members())
-    if (member.id != self_) ids.push_back(member.id);
-  return ids;
-}
-
 void RoundNode::tick() {
   outbox_.pump();
   poll();
@@ -72,6 +61,7 @@ void RoundNode::advance() {
   }
   settle_state();
   post_change();
+  train_outside();
   if (!agreement_ || !training_) return;
   check_close();
   go_provisional();
@@ -102,7 +92,11 @@ void RoundNode::open_round() {
   for (auto at = changes_.begin(); at != changes_.end();)
     at = round_ - std::min(round_, at->second.round) > change_life ? changes_.erase(at) : std::next(at);
   if (memory_lost_ && !abstain_) abstain_ = round_;
-  if (!is_member()) next_change_ = {};  // the wish names the newest round, and was just cleared
+  // The wish names the newest round, and was just cleared.
+  if (!is_member() || leaving_) next_change_ = {};
+  // The others may need this node's word for the certificate that lets it go.
+  if (leaving_ && !is_member())
+    outbox_.put(certificate_key, CertificatePost{chain_->tip_certificate()}, others());
   if (!is_member() || (abstain_ && round_ <= *abstain_)) return;
   agreement_.emplace(
       RoundAgreement::Setup{network_, options_.rules.slot, round_, chain_->tip_hash(), chain_->members()},
@@ -117,7 +111,7 @@ void RoundNode::begin_training() {
   opened_ = services_.clock.monotonic_now();
   const Carry carry = !provisional_ ? Carry::Nothing : counted_ ? Carry::SinceBoundary : Carry::Everything;
   services_.learner.start({round_, state_, carry, counted_});
-  provisional_ = counted_ = false;
+  provisional_ = counted_ = outside_ = false;
   // Contributed before a restart: never a second time.
   if (own_ && contributions_->take(*own_) == Verdict::Taken) {
     ContributionPost post{*own_, {}};
@@ -142,11 +136,13 @@ void RoundNode::check_close() {
   if (closed_) return;
   const std::size_t members = chain_->members().size();
   const bool all = contributions_->announced() == members;
-  if (!all && contributions_->full() < quorum_size(members) && now - opened_ < deadline()) return;
+  const bool early = round_ends_early() &&
+                     (contributions_->announced() > 0 || steps >= least_steps(options_.rules.inner_steps));
+  if (!all && !early && contributions_->full() < quorum_size(members) && now - opened_ < deadline()) return;
   if (!own_ && !boundary_asked_ && steps >= least_steps(options_.rules.inner_steps)) contribute();
   closed_ = true;
   closed_at_ = now;
-  durations_.push_back(now - opened_);
+  if (!early) durations_.push_back(now - opened_);
   if (durations_.size() > 3) durations_.pop_front();
   agreement_->start();
 }
@@ -236,26 +232,6 @@ void RoundNode::go_provisional() {
   services_.learner.go_on();
 }
 
-void RoundNode::leave() {
-  leaving_ = true;
-  next_change_ = services_.clock.monotonic_now();
-  post_change();
-}
-
-// Wants to be a member and is none, or the other way round.
-void RoundNode::post_change() {
-  const MonotonicTime now = services_.clock.monotonic_now();
-  const bool member = is_member();
-  if (now < next_change_ || (leaving_ ? !member : member || !options_.join) || !chain_) return;
-  // Who can't hold the state must not count for quorums.
-  if (!leaving_ && (!state_ || !state_checked_)) return;
-  next_change_ = now + 4 * options_.poll;
-  const RoundChange change = sign_change(leaving_ ? RoundChange::Kind::Leave : RoundChange::Kind::Join,
-                                         options_.rules.slot, chain_->tip().round, services_.key, network_);
-  if (member) changes_[self_] = change;
-  outbox_.put(change_key, ChangePost{options_.rules.slot, change}, others());
-}
-
 RoundStatus RoundNode::status() const {
   RoundStatus status;
   if (!chain_) return status;
@@ -268,8 +244,8 @@ RoundStatus RoundNode::status() const {
   status.member = is_member();
   const bool current = state_ && state_round_ == chain_->tip().round && state_checked_;
   status.phase = !current         ? (counters_.corruptions > 0 ? RoundPhase::Repairing : RoundPhase::Joining)
-                 : !status.member ? RoundPhase::Joining
                  : provisional_   ? RoundPhase::Provisional
+                 : !status.member ? RoundPhase::Joining
                  : closed_        ? RoundPhase::Agreeing
                  : own_           ? RoundPhase::Collecting
                                   : RoundPhase::Training;

@@ -43,7 +43,9 @@ struct RoundOptions {
   Duration first_deadline = std::chrono::minutes(30);     // before there are rounds to measure by
   Duration provisional_after = std::chrono::seconds(60);  // closed for so long without a certificate
   Duration poll = std::chrono::seconds(5);                // how far are the others?
+  // No node answers so long: it begins alone. Soon when nobody is known who could (RoundPeers::nobody).
   Duration found_alone_after = std::chrono::seconds(15);
+  Duration found_alone_soon = std::chrono::seconds(3);
   AgreementOptions agreement;
   OutboxOptions outbox;
   FetchOptions fetch;
@@ -104,8 +106,11 @@ class RoundNode final : private AgreementHost {
   void start();
   // The learner made progress: look now, not at the next tick.
   void progressed() { advance(); }
-  // Tells the members that this node goes; their next certificate is without it.
+  // This node goes: it contributes what it has, if that is enough, and tells the members; their next members
+  // are without it. Where they could make no certificate without it, the round ends at once, with its help.
   void leave();
+  // The members can do without this node, as far as it knows; true when it is none.
+  bool left() const;
 
   static bool handles(net::Method method);
   void on_call(const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond);
@@ -139,9 +144,6 @@ class RoundNode final : private AgreementHost {
   void send_contribution(RoundLearner::Boundary boundary);
   void go_provisional();
   Duration deadline() const;
-  bool is_member() const;
-  std::vector<net::NodeId> others() const;
-  void post_change();
   void check_own_state(std::function<void()> when_right);
   // Does nothing once this is gone.
   template <class F>
@@ -189,6 +191,14 @@ class RoundNode final : private AgreementHost {
   void fetch_state();
   void found_alone();
 
+  // node_members.cpp
+  bool is_member() const;
+  std::vector<net::NodeId> others() const;
+  bool goes(const net::NodeId& id) const;
+  bool round_ends_early() const;
+  void post_change();
+  void train_outside();
+
   // node_memory.cpp
   void restore();
   void restore_votes();
@@ -233,8 +243,9 @@ class RoundNode final : private AgreementHost {
   bool training_ = false, boundary_asked_ = false, closed_ = false, provisional_ = false, counted_ = false;
   bool want_body_ = false, making_body_ = false, fetching_state_ = false, syncing_ = false, leaving_ = false;
   bool evidence_sent_ = false;
+  bool outside_ = false;  // trains by itself, being no member
   MonotonicTime opened_{}, closed_at_{}, contributed_at_{}, started_{}, next_poll_{}, next_change_{},
-      next_fetch_{};
+      next_fetch_{}, left_at_{}, heard_{};
   std::map<Hash256, Judging> judging_;
   std::map<Hash256, std::shared_ptr<Computing>> computing_;
   std::set<Hash256> asked_;  // payloads and contributions on their way

@@ -137,7 +137,11 @@ void RoundNode::try_make_body() {
   if (!want_body_ || making_body_ || !agreement_ || !state_checked_ || state_round_ + 1 != round_) return;
   const bool late = closed_ && services_.clock.monotonic_now() - closed_at_ >= options_.grace;
   const std::size_t usable = contributions_->usable_count();
-  const bool all = usable == chain_->members().size();
+  const std::vector<RoundMember>& members = chain_->members();
+  // Who goes has said so after its contribution, or makes none.
+  const bool all = std::all_of(members.begin(), members.end(), [this](const RoundMember& m) {
+    return contributions_->usable(m.id) || (goes(m.id) && contributions_->find(m.id) == nullptr);
+  });
   if (usable == 0 || (!late && !all)) return;
   making_body_ = true;
   RoundBody body;

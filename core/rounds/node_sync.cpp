@@ -111,6 +111,7 @@ PostAnswer RoundNode::on_post(const net::NodeId& from, ByteSpan bytes) {
                               if (changes_.size() >= max_round_changes && changes_.count(id) == 0)
                                 return Verdict::Busy;
                               changes_[id] = post.change;
+                              static_cast<void>(services_.executor.post(guarded([this] { advance(); })));
                               return Verdict::Taken;
                             },
                             [&](EvidencePost& post) {
@@ -221,6 +222,7 @@ void RoundNode::poll() {
 
 void RoundNode::consider(const net::Contact& from, const RoundStatus& other) {
   if (other.genesis == Hash256{}) return;  // knows no more than this node
+  if (from.id != self_) heard_ = services_.clock.monotonic_now();
   if (!chain_) {
     sync_from(from);
     return;
@@ -452,9 +454,9 @@ void RoundNode::fetch_state() {
 }
 
 void RoundNode::found_alone() {
-  if (options_.genesis || fetching_state_ ||
-      services_.clock.monotonic_now() - started_ < options_.found_alone_after || initial_.round != 0 ||
-      !initial_.state)
+  const Duration wait = services_.peers.nobody() ? options_.found_alone_soon : options_.found_alone_after;
+  if (options_.genesis || fetching_state_ || services_.clock.monotonic_now() - started_ < wait ||
+      initial_.round != 0 || !initial_.state)
     return;
   fetching_state_ = true;
   auto hash = std::make_shared<Hash256>();

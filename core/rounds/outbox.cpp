@@ -31,6 +31,11 @@ std::size_t RoundOutbox::waiting() const {
   return sum;
 }
 
+bool RoundOutbox::holds(std::uint32_t key) const {
+  const auto item = items_.find(key);
+  return item != items_.end() && !item->second.to.empty();
+}
+
 void RoundOutbox::send(std::uint32_t key, Item& item, const net::NodeId& to) {
   Recipient& recipient = item.to.at(to);
   recipient.due = clock_.monotonic_now() + recipient.pause;

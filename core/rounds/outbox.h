@@ -23,6 +23,8 @@ class RoundPeers {
   virtual std::optional<net::Contact> find(const net::NodeId& id) = 0;
   // Nodes that may hold the slot, for whoever does not know its members yet; a bounded, varying choice.
   virtual std::vector<net::Contact> some() = 0;
+  // Everybody who could know of another node was asked, and knows of none.
+  virtual bool nobody() const { return false; }
 };
 
 struct OutboxOptions {
@@ -44,6 +46,8 @@ class RoundOutbox {
   // Sends what is due; call it now and then.
   void pump();
   std::size_t waiting() const;
+  // Somebody has not had the item of this key yet.
+  bool holds(std::uint32_t key) const;
   std::uint64_t bytes_sent() const { return bytes_sent_; }
 
  private:

@@ -36,6 +36,7 @@ struct Network::Node {
   bool online = true;
   std::uint64_t life = 0;  // counts restarts: answers to an earlier life are dropped
   std::unordered_map<Host, MonotonicTime> connected;
+  MonotonicTime up_free{}, down_free{};  // when the last message has passed
 };
 
 Network::Network(World& world, NetworkOptions options, std::uint64_t seed)
@@ -88,6 +89,16 @@ Duration Network::one_way(const Node& a, const Node& b) const {
   return link_between(a.nat, b.nat) == Link::Relayed ? 2 * direct : direct;
 }
 
+Duration Network::travel(Node& from, Node& to, std::size_t bytes) {
+  const Duration way = one_way(from, to);
+  if (options_.bytes_per_second <= 0) return way;
+  const std::chrono::duration<double> seconds(static_cast<double>(bytes) / options_.bytes_per_second);
+  const auto passing = std::chrono::duration_cast<Duration>(seconds);
+  from.up_free = std::max(from.up_free, world_.now()) + passing;
+  to.down_free = std::max(to.down_free + passing, from.up_free + way);
+  return to.down_free - world_.now();
+}
+
 bool Network::lost(const Node& from, const Node& to) {
   if (from.online && to.online && from.part == to.part && rng_.uniform() >= options_.loss) return false;
   ++counters_.lost;
@@ -114,7 +125,7 @@ void Network::call(Host from, const net::Contact& to, net::Method method, Bytes 
   }
   const Host callee = found->second;
   const Duration way = one_way(caller, *hosts_[callee]);
-  Duration arrives = way;
+  Duration arrives = travel(caller, *hosts_[callee], request.size());
   const auto [connection, fresh] = caller.connected.try_emplace(callee, world_.now());
   if (fresh || world_.now() - connection->second > options_.idle) {
     ++counters_.handshakes;
@@ -122,15 +133,17 @@ void Network::call(Host from, const net::Contact& to, net::Method method, Bytes 
   }
   connection->second = world_.now();
   world_.at(end, [settle] { settle(make_error(ErrorCode::Timeout, "no answer within the deadline")); });
-  world_.after(arrives, [this, from, callee, way, life = hosts_[callee]->life, method,
+  world_.after(arrives, [this, from, callee, life = hosts_[callee]->life, method,
                          request = std::move(request), settle] {
     Node& host = *hosts_[callee];
     if (host.life != life || host.handler == nullptr) return;
     const net::Caller sender{hosts_[from]->id, hosts_[from]->endpoint};
-    host.handler(sender, method, request, [this, from, callee, way, settle](Expected<Bytes> answer) {
+    host.handler(sender, method, request, [this, from, callee, settle](Expected<Bytes> answer) {
       if (lost(*hosts_[callee], *hosts_[from])) return;
-      counters_.bytes += answer.ok() ? answer->size() : 0;
-      world_.after(way, [settle, answer = std::move(answer)]() mutable { settle(std::move(answer)); });
+      const std::size_t bytes = answer.ok() ? answer->size() : 0;
+      counters_.bytes += bytes;
+      world_.after(travel(*hosts_[callee], *hosts_[from], bytes),
+                   [settle, answer = std::move(answer)]() mutable { settle(std::move(answer)); });
     });
   });
 }

@@ -31,6 +31,8 @@ struct NetworkOptions {
   Duration most_delay = std::chrono::milliseconds(60);
   int handshake_round_trips = 2;             // TCP and TLS 1.3
   Duration idle = std::chrono::seconds(60);  // a connection is kept so long
+  // Of each host's line, in each direction; 0: without limit. Messages pass a line one after the other.
+  double bytes_per_second = 0;
 };
 
 struct NetworkCounters {
@@ -63,6 +65,8 @@ class Network {
   struct Node;
 
   Duration one_way(const Node& a, const Node& b) const;
+  // From now until the last byte is there.
+  Duration travel(Node& from, Node& to, std::size_t bytes);
   bool lost(const Node& from, const Node& to);
   void call(Host from, const net::Contact& to, net::Method method, Bytes request, Duration deadline,
             net::CallDone done);

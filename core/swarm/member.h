@@ -116,6 +116,8 @@ class Member final : public net::PeerService {
   void suggest(const FirstPeer& peer);
   // Nobody is connected and the hash table is empty.
   bool alone() const;
+  // All first peers and trackers were tried, and whoever answered is a tracker that knows of no other node.
+  bool knows_nobody() const;
   // Where it is reached from outside.
   std::optional<platform::Endpoint> advertised() const { return reach_.advertised(); }
   // To be remembered for the next run; those of an earlier one among them.

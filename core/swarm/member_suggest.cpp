@@ -19,6 +19,14 @@ bool Member::alone() const {
                       [](const auto& source) { return source->channel != nullptr; });
 }
 
+bool Member::knows_nobody() const {
+  for (const net::NodeRecord* record : book_.all(services_.clock.wall_now()))
+    if (record->id() != id_) return false;
+  return std::none_of(sources_.begin(), sources_.end(), [](const auto& source) {
+    return source->busy || (source->channel != nullptr && !source->tracker);
+  });
+}
+
 void Member::suggest(const FirstPeer& peer) {
   if (peer.id == id_ || reach_.advertised() == peer.endpoint) return;
   std::size_t found = 0;

@@ -35,6 +35,7 @@ class TestRounds : public QObject {
   void other_text_is_told_and_keeps_nobody_from_training();
   void the_waiting_is_counted();
   void all_certified_the_same();
+  void who_stops_is_not_waited_for();
   void a_stopped_node_goes_on_where_it_was();
 
  private:
@@ -194,12 +195,22 @@ void TestRounds::all_certified_the_same() {
   QCOMPARE(anchors.size(), at_a.size());  // each round moved the model
 }
 
+// Of three all have to vote: without its farewell nothing could be certified any more.
+void TestRounds::who_stops_is_not_waited_for() {
+  nodes_["c"]->terminate();
+  const ProcessResult by_signal = nodes_["c"]->finish();
+  QVERIFY2(by_signal.ok(), by_signal.text().constData());
+  QVERIFY(together({"a", "b"}, round("a") + 1));
+  const ProcessResult asked = run_node({"stop", "--data-dir", path("b")});
+  QVERIFY2(asked.ok(), asked.text().constData());
+  QVERIFY(nodes_["b"]->finish().ok());
+  QVERIFY(together({"a"}, round("a") + 1));
+}
+
 void TestRounds::a_stopped_node_goes_on_where_it_was() {
-  for (const char* name : {"a", "b", "c"}) {
-    nodes_[name]->terminate();
-    const ProcessResult stopped = nodes_[name]->finish();
-    QVERIFY2(stopped.ok(), stopped.text().constData());
-  }
+  nodes_["a"]->terminate();
+  const ProcessResult stopped = nodes_["a"]->finish();
+  QVERIFY2(stopped.ok(), stopped.text().constData());
   const int last = certified("a").lastKey();
   for (const char* name : {"a", "b", "c"}) start(name);
   QVERIFY(together({"a", "b", "c"}, last));

@@ -117,6 +117,8 @@ class TestRoundsSim : public QObject {
   void two_histories_meet();
   void work_without_a_quorum_counts_once();
   void who_leaves_is_not_waited_for();
+  void few_members_end_the_round_with_the_one_who_leaves();
+  void who_has_left_trains_on_when_nobody_is_there();
 };
 
 void TestRoundsSim::members_train_together() {
@@ -368,6 +370,66 @@ void TestRoundsSim::who_leaves_is_not_waited_for() {
   CHECK_LAB(lab, lab.world.run_to_round(lab.world.newest_round() + 3, 20 * round_time));
   QCOMPARE(lab.world.node(0).view().members, std::size_t(3));
   CHECK_LAB(lab, lab.safe());
+}
+
+// Of two and of three all have to vote. Whenever somebody says that it goes, two seconds are enough for the
+// others to have a certificate without it, as long as somebody has steps to contribute.
+void TestRoundsSim::few_members_end_the_round_with_the_one_who_leaves() {
+  for (std::uint64_t seed = 1; seed <= seeds(12); ++seed) {
+    RoundWorldOptions options = world_options(seed, 2 + seed % 2);
+    options.network.most_delay = std::chrono::milliseconds(20);
+    Lab lab(options);
+    CHECK_LAB(lab, lab.world.run_to_round(2, 20 * round_time));
+    Rng rng(seed);
+    lab.world.world().run_for(round_time / 10 + std::chrono::milliseconds(rng.below(5000)));
+    const std::uint64_t contributed = lab.world.node(0).view().contributed;
+    lab.world.node(0).leave();
+    lab.world.world().run_until([&] { return lab.world.node(0).left(); },
+                                lab.world.world().now() + 2 * second);
+    const bool left = lab.world.node(0).left();
+    const std::uint64_t counted = lab.world.node(0).view().contributed;
+    lab.world.kill(0);
+    CHECK_LAB(lab, left);
+    QVERIFY(counted > contributed);  // its work of the round so far, too
+    CHECK_LAB(lab, lab.world.run_to_round(lab.world.newest_round() + 3, 20 * round_time));
+    QCOMPARE(lab.world.node(1).view().members, lab.world.size() - 1);
+    QCOMPARE(lab.world.node(1).view().provisional, std::uint64_t(0));
+    lab.world.start(0);
+    CHECK_LAB(lab, lab.world.world().run_until([&] { return lab.world.node(0).view().member; },
+                                               lab.world.world().now() + 10 * round_time));
+    CHECK_LAB(lab, lab.settles());
+    CHECK_LAB(lab, lab.safe());
+  }
+}
+
+void TestRoundsSim::who_has_left_trains_on_when_nobody_is_there() {
+  Lab lab(world_options(13, 2));
+  CHECK_LAB(lab, lab.world.run_to_round(2, 20 * round_time));
+  lab.world.world().run_for(round_time / 2);
+  lab.world.node(0).leave();
+  lab.world.world().run_until([&] { return lab.world.node(0).left(); }, lab.world.world().now() + 2 * second);
+  lab.world.world().run_for(second);  // its state is on the disk
+  lab.world.kill(0);
+  CHECK_LAB(lab, lab.world.run_to_round(lab.world.newest_round() + 2, 20 * round_time));
+  lab.world.kill(1);
+  lab.world.start(0);
+  lab.world.world().run_for(5 * round_time);
+  QVERIFY(!lab.world.node(0).view().member);
+  QCOMPARE(static_cast<int>(lab.world.node(0).view().phase),
+           static_cast<int>(rounds::RoundPhase::Provisional));
+  const auto trained = lab.world.trainer(0).steps_trained();
+  QVERIFY2(trained > inner_steps, qPrintable(QString::number(trained)));
+  lab.world.start(1);
+  const std::uint64_t before = lab.world.newest_round();
+  CHECK_LAB(lab, lab.world.world().run_until([&] { return lab.world.node(0).view().member; },
+                                             lab.world.world().now() + 20 * round_time));
+  CHECK_LAB(lab, lab.settles());
+  CHECK_LAB(lab, lab.safe());
+  // What it trained meanwhile is in its first contribution.
+  std::uint32_t most = 0;
+  for (std::uint64_t round = before + 1; round <= lab.world.newest_round(); ++round)
+    for (const auto& c : lab.world.body(round)->contributors) most = std::max(most, c.steps);
+  QVERIFY2(most > inner_steps, qPrintable(QString::number(most)));
 }
 
 QTEST_GUILESS_MAIN(TestRoundsSim)

@@ -6,7 +6,7 @@
 namespace neuroshard::rounds {
 
 inline constexpr std::uint32_t proposal_key = 1, prepare_key = 2, commit_key = 3, new_view_key = 4,
-                               change_key = 5, evidence_key = 6, contribution_key = 7;
+                               change_key = 5, evidence_key = 6, contribution_key = 7, certificate_key = 8;
 
 inline std::uint32_t key_of(const RoundItem& item) {
   if (const auto* vote = std::get_if<VotePost>(&item))
@@ -15,6 +15,7 @@ inline std::uint32_t key_of(const RoundItem& item) {
   if (std::holds_alternative<NewViewPost>(item)) return new_view_key;
   if (std::holds_alternative<EvidencePost>(item)) return evidence_key;
   if (std::holds_alternative<ChangePost>(item)) return change_key;
+  if (std::holds_alternative<CertificatePost>(item)) return certificate_key;
   return contribution_key;
 }
 
