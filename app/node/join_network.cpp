@@ -80,6 +80,7 @@ Expected<std::unique_ptr<NetworkPart>> NetworkPart::join(const JoinFlags& flags,
   std::unique_ptr<NetworkPart> part(new NetworkPart(directory.path(), logger, context));
   NS_RETURN_IF_ERROR(part->keep_limits(directory, options));
   const bool one_lan = options.swarm.one_lan;
+  part->reporting_as_ = {options.swarm.facts.delegation, one_lan};
   NS_RETURN_IF_ERROR(part->listen(flags, directory, std::move(options)));
   part->report_ = std::make_unique<NetworkReport>(*part->host_);
   part->meet(flags, directory, one_lan);

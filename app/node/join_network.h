@@ -10,6 +10,7 @@
 #include "app/node/meeting_places.h"
 #include "app/node/network_report.h"
 #include "app/node/peer_host.h"
+#include "app/node/rounds_status.h"
 #include "core/engine/data_directory.h"
 
 namespace neuroshard::app {
@@ -33,6 +34,8 @@ class NetworkPart {
 
   PeerHost& host() { return *host_; }
   node::NetworkSource& report() { return *report_; }
+  // What this node's reports of its training carry.
+  const ReportingAs& reporting_as() const { return reporting_as_; }
   // Writes the good peers into D/peers.cache when they are others than before, or after ten minutes; looks
   // every five seconds, however often it is called. Only while the data directory is ours.
   void keep_peers();
@@ -52,6 +55,7 @@ class NetworkPart {
   MonotonicTime looked_{}, written_{};
   std::vector<net::NodeId> kept_;
   std::optional<net::TrafficCap> traffic_cap_;
+  ReportingAs reporting_as_;
   std::unique_ptr<PeerHost> host_;
   std::unique_ptr<NetworkReport> report_;
   std::unique_ptr<MeetingPlaces> places_;

@@ -7,7 +7,7 @@
 namespace neuroshard::app {
 namespace {
 
-constexpr Duration sample_period = std::chrono::seconds(10);
+constexpr Duration sample_period = std::chrono::seconds(10), count_period = std::chrono::seconds(3);
 
 node::PeerEntry entry_of(const swarm::MemberPeer& peer) {
   const net::PeerView& connection = peer.connection;
@@ -51,6 +51,7 @@ NetworkReport::NetworkReport(PeerHost& host) : host_(host) {
   host_.run([this] {
     sampled_ = host_.clock().monotonic_now();
     timer_ = host_.executor().post_after(sample_period, [this] { sample(); });
+    count_peers();
   });
 }
 
@@ -58,7 +59,29 @@ NetworkReport::~NetworkReport() {
   host_.run([this] {
     *alive_ = false;
     timer_.reset();
+    count_timer_.reset();
   });
+}
+
+void NetworkReport::count_peers() {
+  const std::vector<swarm::MemberPeer> peers = host_.member().view().peers;
+  const auto connected = std::count_if(
+      peers.begin(), peers.end(), [](const swarm::MemberPeer& peer) { return peer.connection.connected; });
+  {
+    std::lock_guard lock(board_->mutex);
+    board_->peers.taking_part = true;
+    board_->peers.connected = static_cast<std::uint32_t>(connected);
+    if (!traffic_.empty()) {
+      board_->peers.bytes_in_per_second = traffic_.back().in;
+      board_->peers.bytes_out_per_second = traffic_.back().out;
+    }
+  }
+  count_timer_ = host_.executor().post_after(count_period, [this] { count_peers(); });
+}
+
+node::PeersView NetworkReport::peers() const {
+  std::lock_guard lock(board_->mutex);
+  return board_->peers;
 }
 
 void NetworkReport::sample() {

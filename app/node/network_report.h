@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <memory>
+#include <mutex>
 
 #include "app/node/peer_host.h"
 #include "core/node/network_view.h"
@@ -16,18 +17,27 @@ class NetworkReport final : public node::NetworkSource {
   ~NetworkReport() override;
 
   void view(Answer answer) override;
+  node::PeersView peers() const override;
   void test_reachability() override;
 
  private:
   node::NetworkView look() const;
   void sample();
+  void count_peers();
+
+  // What any thread may read at any moment.
+  struct Board {
+    std::mutex mutex;
+    node::PeersView peers;
+  };
 
   PeerHost& host_;
+  std::unique_ptr<Board> board_ = std::make_unique<Board>();
   // The executor's.
   std::deque<node::TrafficPoint> traffic_;
   swarm::Traffic counted_;
   MonotonicTime sampled_{};
-  std::unique_ptr<TimerHandle> timer_;
+  std::unique_ptr<TimerHandle> timer_, count_timer_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -62,7 +62,7 @@ RoundsPart::RoundsPart(PeerHost& host, const engine::DataDirectory& directory, L
 }
 
 std::unique_ptr<RoundsPart> RoundsPart::make(PeerHost& host, const engine::DataDirectory& directory,
-                                             Logger& logger, CommandContext& context) {
+                                             Logger& logger, CommandContext& context, ReportingAs as) {
   if (directory.profile().consensus.inner_steps == 0) return nullptr;
   std::unique_ptr<RoundsPart> part(new RoundsPart(host, directory, logger, context));
   const auto guarded = [alive = std::weak_ptr<bool>(part->alive_)](auto f) {
@@ -76,11 +76,17 @@ std::unique_ptr<RoundsPart> RoundsPart::make(PeerHost& host, const engine::DataD
                           guarded([raw] {
                             if (raw->node_) raw->node_->progressed();
                           })});
+  std::array<std::uint8_t, 8> seed{};
+  context.entropy.fill({seed.data(), seed.size()});
   host.run([&] {
+    part->status_ = std::make_unique<RoundsStatus>(host, part->consensus_, part->network_, std::move(as),
+                                                   load_le<std::uint64_t>(seed.data()));
     host.member().set_protocol(
         [raw, alive = std::weak_ptr<bool>(part->alive_)](const net::Caller& from, net::Method method,
                                                          ByteSpan request, const net::Respond& respond) {
-          if (alive.expired() || !rounds::RoundNode::handles(method)) return false;
+          if (alive.expired()) return false;
+          if (raw->status_->take(from, method, request, respond)) return true;
+          if (!rounds::RoundNode::handles(method)) return false;
           if (raw->node_)
             raw->node_->on_call(from, method, request, respond);
           else
@@ -116,6 +122,7 @@ void RoundsPart::stop() {
     timer_.reset();
     host_.member().set_protocol(nullptr);
     node_.reset();
+    status_.reset();
   });
   // Their threads speak with the executor, so it goes on meanwhile.
   work_.reset();
@@ -127,6 +134,10 @@ std::function<node::RoundsView()> RoundsPart::view() const {
     std::lock_guard lock(board->mutex);
     return board->view;
   };
+}
+
+void RoundsPart::watch(node::Node* node) {
+  if (status_) status_->watch(node);
 }
 
 rounds::RoundOptions RoundsPart::options(const engine::RoundFacts& facts) const {
@@ -196,6 +207,7 @@ void RoundsPart::on_certified(const rounds::RoundCertificate& certificate, const
   files_->save_state(certificate, state);
   contributors_ = static_cast<std::uint32_t>(body.contributors.size());
   trouble_.clear();
+  status_->certified(certificate, step, trainer_->view());
   if (body.round == 0) return;
   const bool in = std::any_of(body.contributors.begin(), body.contributors.end(),
                               [&](const auto& c) { return body.members[c.member].id == host_.id(); });
@@ -283,6 +295,7 @@ void RoundsPart::refresh() {
     view.bytes_sent = now.bytes_sent;
     view.bytes_received = now.bytes_received;
   }
+  status_->look(node_.get(), view);
   std::lock_guard lock(board_->mutex);
   board_->view = std::move(view);
 }

@@ -10,6 +10,7 @@
 
 #include "app/node/command.h"
 #include "app/node/peer_host.h"
+#include "app/node/rounds_status.h"
 #include "core/engine/data_directory.h"
 #include "core/engine/round_store.h"
 #include "core/engine/round_trainer.h"
@@ -22,12 +23,15 @@ class RoundsPart {
  public:
   // Null when the network has no outer rounds. host, logger and context outlive it.
   static std::unique_ptr<RoundsPart> make(PeerHost& host, const engine::DataDirectory& directory,
-                                          Logger& logger, CommandContext& context);
+                                          Logger& logger, CommandContext& context, ReportingAs as);
   ~RoundsPart();
 
   // For the engine.
   const std::shared_ptr<engine::RoundTrainer>& trainer() const { return trainer_; }
   std::function<node::RoundsView()> view() const;
+  const RoundsStatus& status() const { return *status_; }  // until stop()
+  // Whose training is told to others; null before it goes.
+  void watch(node::Node* node);
 
   // Tells the other members that this node goes, and whether they can do without it now (rounds/node.h).
   void leave();
@@ -72,6 +76,7 @@ class RoundsPart {
   std::unique_ptr<engine::RoundFiles> files_;
   std::unique_ptr<engine::RoundThread> work_;
   std::unique_ptr<rounds::RoundNode> node_;
+  std::unique_ptr<RoundsStatus> status_;
   std::uint64_t values_ = 0;
   std::uint32_t contributors_ = 0;
   std::string left_out_reason_, trouble_;

@@ -108,6 +108,22 @@ class Farewell {
   std::optional<MonotonicTime> until_;
 };
 
+// What the node trains is told to the others while it is there.
+class Watch {
+ public:
+  Watch(RoundsPart* rounds, node::Node* node) : rounds_(rounds) {
+    if (rounds_ != nullptr) rounds_->watch(node);
+  }
+  ~Watch() {
+    if (rounds_ != nullptr) rounds_->watch(nullptr);
+  }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+ private:
+  RoundsPart* rounds_;
+};
+
 // The peers of an invitation are kept: the next start begins with them, too.
 Expected<OpenedDirectory> open_invited(const RunFlags& flags, CommandContext& context) {
   std::vector<std::string> invited;
@@ -137,14 +153,18 @@ Expected<void> run(const RunFlags& flags, CommandContext& context) {
   std::unique_ptr<RoundsPart> rounds;
   if (peers) {
     options.network = &peers->report();
-    rounds = RoundsPart::make(peers->host(), *opened.directory, *opened.logger, context);
+    rounds =
+        RoundsPart::make(peers->host(), *opened.directory, *opened.logger, context, peers->reporting_as());
   }
   if (rounds) {
     options.rounds = rounds->trainer();
     options.rounds_view = rounds->view();
+    options.rounds_report = rounds->status().report();
+    options.rounds_alerts = rounds->status().alerts();
   }
   const auto node = engine::Engine::start(std::move(opened.directory),
                                           {context.files, context.clock, *opened.logger}, std::move(options));
+  const Watch watch(rounds.get(), node.get());
   TrainingView view(*node, context.output, context.clock, /*step_lines=*/false);
   EventQueue events(*node);
   const auto control = start_control(*node, *opened.logger, context);

@@ -3,6 +3,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace neuroshard::app {
@@ -57,9 +58,56 @@ std::string row(const char* name, const std::string& value) {
   return fmt::format("{:<11}{}", name, value.empty() ? "—" : value);
 }
 
+// Names as other programs of this kind have them.
+nlohmann::ordered_json global_json(const node::RoundsView& rounds) {
+  const node::GlobalTrainingView& global = rounds.global;
+  if (global.reports == 0) return nullptr;
+  std::string trend = global.loss_trend;
+  std::replace(trend.begin(), trend.end(), ' ', '_');
+  return {{"total_nodes_training", global.training_nodes},
+          {"reports", global.reports},
+          {"wallets", global.wallets},
+          {"global_avg_loss", or_null(global.loss)},
+          {"global_min_loss", or_null(global.least_loss)},
+          {"median_tokens_per_s", or_null(global.tokens_per_second)},
+          {"global_steps", global.steps},
+          {"global_tokens", global.tokens},
+          {"outer_syncs", global.outer_syncs},
+          {"data_shards_covered", global.data_shards},
+          {"hash_agreement_rate", or_null(global.hash_agreement)},
+          {"hash_agreement_round",
+           global.hash_agreement ? nlohmann::ordered_json(global.agreement_round) : nlohmann::ordered_json()},
+          {"sync_success_rate", or_null(global.sync_success)},
+          {"successful_syncs", rounds.contributed},
+          {"failed_syncs", rounds.left_out},
+          {"loss_trend", text_or_null(trend)},
+          {"is_converging", global.converging},
+          {"training_verified", global.verified},
+          {"training_verified_reason", text_or_null(global.verified_reason)}};
+}
+
+std::string share_text(const std::optional<double>& share) {
+  return share ? fmt::format("{:.0f} %", 100 * *share) : "—";
+}
+
+std::string global_text(const node::RoundsView& rounds) {
+  const node::GlobalTrainingView& global = rounds.global;
+  if (!rounds.taking_part || global.reports == 0) return "";
+  return fmt::format(
+      "{} node{} training for {} wallet{}; loss {}, {}; {} certified tokens; {} hold the same anchor, "
+      "{} of the last rounds' work counted; progress {}: {}",
+      global.training_nodes, global.training_nodes == 1 ? "" : "s", global.wallets,
+      global.wallets == 1 ? "" : "s", global.loss ? fmt::format("{:.4f}", *global.loss) : "—",
+      global.loss_trend, global.tokens, share_text(global.hash_agreement), share_text(global.sync_success),
+      global.verified ? "shown" : "not shown", global.verified_reason);
+}
+
 nlohmann::ordered_json rounds_json(const node::RoundsView& rounds) {
   if (!rounds.taking_part) return nullptr;
   return {{"phase", rounds.phase},
+          {"seconds_left", or_null(rounds.seconds_left)},
+          {"too_few_to_vote", rounds.too_few_to_vote},
+          {"global", global_json(rounds)},
           {"round", rounds.round},
           {"anchor", text_or_null(rounds.anchor)},
           {"agrees", rounds.agrees},
@@ -94,6 +142,10 @@ std::string rounds_text(const node::RoundsView& rounds) {
                     rounds.anchor.substr(0, 12), rounds.agrees ? "is this node's, too" : "is not here yet");
   text += fmt::format("; waited {:.0f} % of the time, {} sent, {} received", 100 * rounds.waiting_share,
                       mebibytes(rounds.bytes_sent), mebibytes(rounds.bytes_received));
+  if (rounds.members == 1)
+    text += "; alone: nobody else trains with this node yet";
+  else if (rounds.too_few_to_vote)
+    text += "; too few to vote: a liar among them can't be outvoted";
   if (!rounds.left_out_reason.empty()) text += "; left out: " + rounds.left_out_reason;
   return text;
 }
@@ -129,6 +181,11 @@ nlohmann::ordered_json snapshot_json(const node::Snapshot& view) {
   }
   json["training"] = training_json(view.training);
   json["rounds"] = rounds_json(view.rounds);
+  json["peers"] = nullptr;
+  if (view.peers.taking_part)
+    json["peers"] = {{"connected", view.peers.connected},
+                     {"bytes_in_per_s", or_null(view.peers.bytes_in_per_second)},
+                     {"bytes_out_per_s", or_null(view.peers.bytes_out_per_second)}};
   json["checkpoint"] = text_or_null(view.checkpoint.newest);
   json["model"] = {{"layers", view.model.layers},
                    {"hidden", view.model.hidden},
@@ -207,6 +264,7 @@ std::vector<std::string> snapshot_lines(const node::Snapshot& view) {
       row("Speed",
           training.last_step ? fmt::format("{:.0f} tokens/s", training.last_step->tokens_per_second) : ""),
       row("Rounds", rounds_text(view.rounds)),
+      row("All nodes", global_text(view.rounds)),
       row("Checkpoint", view.checkpoint.newest),
       row("Memory", fmt::format("{} of {}", mebibytes(view.resources.resident_bytes),
                                 mebibytes(view.resources.memory_limit_bytes))),

@@ -6,13 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "app/node/core_client.h"
+#include "app/node/rounds_text.h"
 #include "app/node/snapshot_text.h"
 
 namespace neuroshard::app {
 namespace {
 
 struct StatusFlags {
-  bool follow = false, map = false;
+  bool follow = false, map = false, rounds = false;
 };
 
 constexpr Duration look = std::chrono::milliseconds(100);
@@ -104,11 +105,23 @@ Expected<void> show_map(CoreClient& client, CommandContext& context) {
   return {};
 }
 
+// Who contributed to the last rounds, and what the nodes of the network say; likewise.
+Expected<void> show_rounds(CoreClient& client, CommandContext& context) {
+  NS_ASSIGN_OR_RETURN(const auto report, client.ask<node::RoundsReport>(
+                                             [](node::Node& node, node::Reply<node::RoundsReport> reply) {
+                                               return node.query_rounds(std::move(reply));
+                                             }));
+  context.output.json_line(rounds_report_json(report));
+  for (const std::string& line : rounds_report_lines(report)) context.output.line(line);
+  return {};
+}
+
 Expected<void> status(const StatusFlags& flags, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const auto client, CoreClient::attach(context));
   if (flags.follow) return watch(*client, context);
   show(*client->node().snapshot(), context);
-  if (flags.map) return show_map(*client, context);
+  if (flags.map) NS_RETURN_IF_ERROR(show_map(*client, context));
+  if (flags.rounds) NS_RETURN_IF_ERROR(show_rounds(*client, context));
   return {};
 }
 
@@ -116,13 +129,19 @@ Expected<void> status(const StatusFlags& flags, CommandContext& context) {
 
 void add_status_command(CLI::App& root, CommandContext& context) {
   auto flags = std::make_shared<StatusFlags>();
-  CLI::App& command = add_command(root, "status", "Show what the running node does",
-                                  {"neuroshardd status", "neuroshardd status --json",
-                                   "neuroshardd status --watch", "neuroshardd status --map"});
+  CLI::App& command =
+      add_command(root, "status", "Show what the running node does",
+                  {"neuroshardd status", "neuroshardd status --json", "neuroshardd status --watch",
+                   "neuroshardd status --map", "neuroshardd status --rounds"});
   auto* watching =
       command.add_flag("--watch", flags->follow, "go on with a line for each change, until Ctrl-C");
   command
       .add_flag("--map", flags->map, "also the layer map: what is held here, and how busy the experts are")
+      ->excludes(watching);
+  command
+      .add_flag(
+          "--rounds", flags->rounds,
+          "also the last outer rounds, who contributed or was late, and what each node of the network says")
       ->excludes(watching);
   set_body(command, context, [flags, &context] { return status(*flags, context); });
 }

@@ -24,6 +24,7 @@
 #include "core/engine/training_session.h"
 #include "core/node/network_view.h"
 #include "core/node/node.h"
+#include "core/node/rounds_report.h"
 #include "core/platform/local_time.h"
 #include "core/storage/file_env.h"
 
@@ -61,6 +62,11 @@ struct EngineOptions {
   std::shared_ptr<RoundTrainer> rounds;
   // What the rounds are at, for the snapshot; any thread. Null without rounds.
   std::function<node::RoundsView()> rounds_view;
+  // The same in detail, for query_rounds(): answers once, on any thread; must only enqueue.
+  std::function<void(node::Reply<node::RoundsReport>)> rounds_report;
+  // What of the rounds needs a person now; raised as alerts, and cleared when it is not told any more. Keys
+  // begin with "rounds_".
+  std::function<std::vector<node::Alert>()> rounds_alerts;
   // How often the rules, resident memory and free space are looked at.
   Duration resource_period = std::chrono::seconds(2);
 };

@@ -242,15 +242,32 @@ void EngineCore::publish() {
   draft_.version += 1;
   draft_.taken = services_.clock.wall_now();
   if (options_.rounds_view) draft_.rounds = options_.rounds_view();
+  if (options_.network != nullptr) draft_.peers = options_.network->peers();
   node::bound(draft_);
   auto copy = std::make_shared<const node::Snapshot>(draft_);
   std::lock_guard lock(published_mutex_);
   published_ = std::move(copy);
 }
 
+// What is not told any more is over.
+void EngineCore::look_at_rounds() {
+  if (!options_.rounds_alerts) return;
+  const std::vector<node::Alert> now = options_.rounds_alerts();
+  std::vector<std::string> over;
+  for (const node::Alert& alert : draft_.alerts) {
+    const bool of_rounds = alert.key.rfind("rounds_", 0) == 0;
+    if (of_rounds &&
+        std::none_of(now.begin(), now.end(), [&](const auto& one) { return one.key == alert.key; }))
+      over.push_back(alert.key);
+  }
+  for (const std::string& key : over) clear(key);
+  for (const node::Alert& alert : now) raise(alert);
+}
+
 void EngineCore::look_at_resources() {
   if (ending_) return;
   look_at_rules();
+  look_at_rounds();
   end_snooze_if_due();  // the wall clock may have jumped, or the machine slept
   look_at_processor();
   if (!directory_timer_ && !sizing_directory_) look_at_directory();

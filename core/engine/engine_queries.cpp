@@ -152,6 +152,13 @@ Expected<void> EngineCore::query_network(node::Reply<node::NetworkView> reply) {
   });
 }
 
+Expected<void> EngineCore::query_rounds(node::Reply<node::RoundsReport> reply) {
+  return ask_core([this, reply = std::move(reply)] {
+    if (!options_.rounds_report) return reply(node::RoundsReport{});
+    options_.rounds_report(reply);
+  });
+}
+
 Expected<void> EngineCore::test_reachability() {
   if (options_.network == nullptr)
     return make_error(ErrorCode::Unsupported, "this node has joined no network, so nobody can be asked");

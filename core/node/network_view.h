@@ -10,6 +10,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/expected.h"
+#include "core/node/snapshot.h"
 
 namespace neuroshard::node {
 
@@ -86,6 +87,8 @@ class NetworkSource {
   virtual ~NetworkSource() = default;
   // `answer` is called once, on a thread of the source's; must only enqueue.  Threads: any.
   virtual void view(Answer answer) = 0;
+  // The short answer, for every snapshot.  Threads: any; never waits.
+  virtual PeersView peers() const = 0;
   // Begins a test of whether others reach this node; the view says what came of it.  Threads: any.
   virtual void test_reachability() = 0;
 };

@@ -20,7 +20,8 @@
 
 namespace neuroshard::node {
 
-struct NetworkView;  // network_view.h
+struct NetworkView;   // network_view.h
+struct RoundsReport;  // rounds_report.h
 
 struct TrainingPlan {
   std::string text_path;         // a file or folder of text; empty = the data that this directory already has
@@ -133,6 +134,8 @@ class Node {
   virtual Expected<void> query_tokens(const std::string& text, Reply<std::vector<TokenPiece>> reply) = 0;
   // The network as this node sees it; taking_part is false where it has joined none.
   virtual Expected<void> query_network(Reply<NetworkView> reply) = 0;
+  // Outer rounds and what the network's nodes say; taking_part is false where there are none.
+  virtual Expected<void> query_rounds(Reply<RoundsReport> reply) = 0;
   virtual Expected<void> query_settings(Reply<std::vector<SettingEntry>> reply) = 0;
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/node/rounds_report.h"
+
 namespace neuroshard::node {
 namespace {
 
@@ -44,7 +46,9 @@ void for_each_text(SnapshotType& s, Visit visit) {
                      &s.rounds.phase,
                      &s.rounds.anchor,
                      &s.rounds.left_out_reason,
-                     &s.rounds.trouble}) {
+                     &s.rounds.trouble,
+                     &s.rounds.global.loss_trend,
+                     &s.rounds.global.verified_reason}) {
     visit(*text, max_text);
   }
   for (auto& alert : s.alerts) {
@@ -85,9 +89,21 @@ void bound(Snapshot& snapshot) {
   for_each_text(snapshot, cut);
 }
 
+void bound(RoundsReport& report) {
+  const auto keep = [](auto& list, std::size_t most) {
+    if (list.size() > most) list.resize(most);
+  };
+  keep(report.rounds, max_round_entries);
+  for (RoundEntry& round : report.rounds) keep(round.who, max_round_members_shown);
+  keep(report.nodes, max_training_nodes);
+  if (report.losses.size() > max_global_losses)
+    report.losses.erase(report.losses.begin(), report.losses.end() - max_global_losses);
+  keep(report.refused, max_refused_reasons);
+}
+
 std::size_t encoded_bytes(const Snapshot& snapshot) {
   constexpr std::size_t per_field = 16;      // tag, length, and the widest scalar
-  constexpr std::size_t fixed_fields = 128;  // more than there are
+  constexpr std::size_t fixed_fields = 160;  // more than there are
   // Of an entry, beside its texts: the entry itself, a number and a time.
   const std::size_t entries =
       snapshot.alerts.size() + snapshot.pause_reasons.size() + snapshot.sensors.size();

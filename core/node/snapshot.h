@@ -144,6 +144,28 @@ struct UndoView {
   std::uint64_t step = 0;
 };
 
+// The training of the whole network, from reports that its nodes sign and pass on (core/status); no server
+// says any of it. Medians, in which all nodes of one wallet count as one. "The majority" and shares likewise.
+struct GlobalTrainingView {
+  std::uint32_t reports = 0;                // fresh ones, this node's among them; 0: nothing below is known
+  std::uint32_t wallets = 0;                // that count
+  std::uint32_t training_nodes = 0;         // that say they train
+  std::optional<double> loss;               // exponential mean (0.1 a round) of the median; nats per token
+  std::optional<double> least_loss;         // that it has been
+  std::optional<double> tokens_per_second;  // of the median node
+  std::uint64_t tokens = 0;                 // that the certificates say were trained, of all nodes
+  std::uint64_t steps = 0;                  // the same in inner steps
+  std::uint64_t outer_syncs = 0;            // rounds certified
+  std::uint32_t data_shards = 0;            // different ones that are being read
+  std::optional<double> hash_agreement;     // 0 … 1: share whose certified anchor is the majority's
+  std::uint64_t agreement_round = 0;        // of which round
+  std::optional<double> sync_success;  // 0 … 1: of the latest rounds' contributions, those that counted
+  std::string loss_trend;       // "improving", "stable", "degrading", "insufficient data"; empty = unknown
+  bool converging = false;      // agreement of at least one half, and not degrading
+  bool verified = false;        // training_verified: see verified_reason
+  std::string verified_reason;  // the rule and how it came out, in words
+};
+
 // Outer rounds: what this node trains, made one with what the other members train (core/rounds).
 struct RoundsView {
   bool taking_part = false;  // false: the node trains for itself; the rest means nothing
@@ -165,7 +187,17 @@ struct RoundsView {
   double waiting_seconds = 0;      // that training has stood still for the rounds
   double waiting_share = 0;        // 0 … 1 of the time since training began
   std::uint64_t bytes_sent = 0, bytes_received = 0;
-  std::string trouble;  // what keeps it from taking part; empty = nothing
+  std::string trouble;                 // what keeps it from taking part; empty = nothing
+  std::optional<double> seconds_left;  // until this node's own steps of the round are done, at its pace
+  bool too_few_to_vote = false;        // the newest round had 2 to 4 contributions: a liar can't be outvoted
+  GlobalTrainingView global;
+};
+
+// The other nodes in short; the long answer is query_network().
+struct PeersView {
+  bool taking_part = false;  // false: this node is alone
+  std::uint32_t connected = 0;
+  std::optional<double> bytes_in_per_second, bytes_out_per_second;  // over the last ten seconds
 };
 
 struct Snapshot {
@@ -188,6 +220,7 @@ struct Snapshot {
   UndoView undo;
   ResourceView resources;
   RoundsView rounds;
+  PeersView peers;
   std::vector<Alert> alerts;  // most urgent first
 };
 

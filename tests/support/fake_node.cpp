@@ -412,6 +412,9 @@ Expected<void> FakeNode::query_data(node::Reply<node::DataView> reply) {
 Expected<void> FakeNode::query_network(node::Reply<node::NetworkView> reply) {
   return answer<node::NetworkView>("network", std::move(reply), network);
 }
+Expected<void> FakeNode::query_rounds(node::Reply<node::RoundsReport> reply) {
+  return answer<node::RoundsReport>("rounds", std::move(reply), rounds);
+}
 Expected<void> FakeNode::test_reachability() {
   std::lock_guard lock(mutex_);
   network.testing = true;

@@ -13,6 +13,7 @@
 
 #include "core/node/network_view.h"
 #include "core/node/node.h"
+#include "core/node/rounds_report.h"
 #include "core/node/subscribers.h"
 
 namespace neuroshard::testing {
@@ -60,6 +61,7 @@ class FakeNode final : public node::Node {
   std::vector<node::ExpertLoad> experts;
   node::DataView data;
   node::NetworkView network;
+  node::RoundsReport rounds;
   node::PrunePreview prune;  // what query_prune tells and prune_checkpoints removes
   // Outcomes of commands that are not held. An empty name is filled in.
   node::VerifyResult verified{{}, true, {}, 0};
@@ -103,6 +105,7 @@ class FakeNode final : public node::Node {
   Expected<void> query_experts(node::Reply<std::vector<node::ExpertLoad>> reply) override;
   Expected<void> query_data(node::Reply<node::DataView> reply) override;
   Expected<void> query_network(node::Reply<node::NetworkView> reply) override;
+  Expected<void> query_rounds(node::Reply<node::RoundsReport> reply) override;
   Expected<void> test_reachability() override;
   // One token for each byte.
   Expected<void> query_tokens(const std::string& text,

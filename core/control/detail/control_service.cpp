@@ -220,6 +220,12 @@ class ControlService final : public wire::Control::Service {
         reply);
   }
 
+  Status QueryRounds(ServerContext* context, const wire::RoundsQuery*, wire::RoundsReport* reply) override {
+    return answer<node::RoundsReport>(
+        *context, [&](node::Reply<node::RoundsReport> done) { return node_.query_rounds(std::move(done)); },
+        reply);
+  }
+
   Status TestReachability(ServerContext* context, const wire::ReachabilityTest*,
                           wire::ReachabilityTestReply*) override {
     if (const auto allowed = check_caller(*context); !allowed.ok()) return to_status(allowed.error());

@@ -11,6 +11,7 @@
 #include <proto/control.pb.h>
 #include "core/node/network_view.h"
 #include "core/node/node.h"
+#include "core/node/rounds_report.h"
 
 namespace neuroshard::control::detail {
 
@@ -44,6 +45,8 @@ void encode(const std::vector<node::ExpertLoad>& from, wire::ExpertList* to);
 std::vector<node::ExpertLoad> decode(const wire::ExpertList& from);
 void encode(const node::NetworkView& from, wire::Network* to);
 node::NetworkView decode(const wire::Network& from);
+void encode(const node::RoundsReport& from, wire::RoundsReport* to);
+node::RoundsReport decode(const wire::RoundsReport& from);
 void encode(const node::DataView& from, wire::Data* to);
 node::DataView decode(const wire::Data& from);
 void encode(const std::vector<node::TokenPiece>& from, wire::TokenList* to);

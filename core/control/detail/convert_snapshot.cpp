@@ -143,37 +143,18 @@ void decode_machine(const wire::Snapshot& from, node::Snapshot* to) {
   if (resources.has_cpu_share()) to->resources.cpu_share = resources.cpu_share();
 }
 
-void encode_rounds(const node::RoundsView& from, wire::Rounds* to) {
+void encode_peers(const node::PeersView& from, wire::Peers* to) {
   to->set_taking_part(from.taking_part);
-  to->set_phase(from.phase);
-  to->set_round(from.round);
-  to->set_anchor(from.anchor);
-  to->set_agrees(from.agrees);
-  to->set_member(from.member);
-  to->set_members(from.members);
-  to->set_contributors(from.contributors);
-  to->set_steps(from.steps);
-  to->set_inner_steps(from.inner_steps);
-  to->set_certified(from.certified);
-  to->set_contributed(from.contributed);
-  to->set_left_out(from.left_out);
-  to->set_left_out_reason(from.left_out_reason);
-  to->set_fetched(from.fetched);
-  to->set_corruptions(from.corruptions);
-  to->set_waiting_seconds(from.waiting_seconds);
-  to->set_waiting_share(from.waiting_share);
-  to->set_bytes_sent(from.bytes_sent);
-  to->set_bytes_received(from.bytes_received);
-  to->set_trouble(from.trouble);
+  to->set_connected(from.connected);
+  if (from.bytes_in_per_second) to->set_bytes_in_per_second(*from.bytes_in_per_second);
+  if (from.bytes_out_per_second) to->set_bytes_out_per_second(*from.bytes_out_per_second);
 }
 
-node::RoundsView decode_rounds(const wire::Rounds& from) {
-  return {from.taking_part(),     from.phase(),           from.round(),      from.anchor(),
-          from.agrees(),          from.member(),          from.members(),    from.contributors(),
-          from.steps(),           from.inner_steps(),     from.certified(),  from.contributed(),
-          from.left_out(),        from.left_out_reason(), from.fetched(),    from.corruptions(),
-          from.waiting_seconds(), from.waiting_share(),   from.bytes_sent(), from.bytes_received(),
-          from.trouble()};
+node::PeersView decode_peers(const wire::Peers& from) {
+  node::PeersView to{from.taking_part(), from.connected(), std::nullopt, std::nullopt};
+  if (from.has_bytes_in_per_second()) to.bytes_in_per_second = from.bytes_in_per_second();
+  if (from.has_bytes_out_per_second()) to.bytes_out_per_second = from.bytes_out_per_second();
+  return to;
 }
 
 void encode_contributing(const node::Snapshot& from, wire::Snapshot* to) {
@@ -218,7 +199,7 @@ void decode_contributing(const wire::Snapshot& from, node::Snapshot* to) {
 // One part of a change: replaces the old one when it is there.
 #define NS_FOR_EACH_PART(visit)                                                                  \
   visit(contributing) visit(identity) visit(program) visit(compute) visit(model) visit(training) \
-      visit(checkpoint) visit(resources) visit(alerts) visit(sensors) visit(undo) visit(rounds)
+      visit(checkpoint) visit(resources) visit(alerts) visit(sensors) visit(undo) visit(rounds) visit(peers)
 
 }  // namespace
 
@@ -231,7 +212,8 @@ void encode(const node::Snapshot& from, wire::Snapshot* to) {
   encode_who(from, to);
   encode_machine(from, to);
   encode_training(from.training, to->mutable_training());
-  encode_rounds(from.rounds, to->mutable_rounds());
+  encode(from.rounds, to->mutable_rounds());
+  encode_peers(from.peers, to->mutable_peers());
   to->mutable_checkpoint()->set_newest(from.checkpoint.newest);
   to->mutable_checkpoint()->set_newest_at(to_unix_ms(from.checkpoint.newest_at));
   to->mutable_undo()->set_checkpoint(from.undo.checkpoint);
@@ -257,7 +239,8 @@ node::Snapshot decode(const wire::Snapshot& from) {
   to.training = decode_training(from.training());
   to.checkpoint = {from.checkpoint().newest(), wall_time(from.checkpoint().newest_at())};
   to.undo = {from.undo().checkpoint(), from.undo().step()};
-  to.rounds = decode_rounds(from.rounds());
+  to.rounds = decode(from.rounds());
+  to.peers = decode_peers(from.peers());
   for (const wire::Alert& alert : from.alerts().alert()) to.alerts.push_back(decode(alert));
   node::bound(to);
   return to;

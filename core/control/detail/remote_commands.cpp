@@ -363,6 +363,10 @@ Expected<void> RemoteNodeImpl::query_data(node::Reply<node::DataView> reply) {
   return ask<v1::Data>(v1::DataQuery(), std::move(reply), &v1::Control::Stub::async::QueryData);
 }
 
+Expected<void> RemoteNodeImpl::query_rounds(node::Reply<node::RoundsReport> reply) {
+  return ask<v1::RoundsReport>(v1::RoundsQuery(), std::move(reply), &v1::Control::Stub::async::QueryRounds);
+}
+
 Expected<void> RemoteNodeImpl::query_network(node::Reply<node::NetworkView> reply) {
   return ask<v1::Network>(v1::NetworkQuery(), std::move(reply), &v1::Control::Stub::async::QueryNetwork);
 }

@@ -70,6 +70,7 @@ class EngineCore final : public Engine {
   Expected<void> query_experts(node::Reply<std::vector<node::ExpertLoad>> reply) override;
   Expected<void> query_data(node::Reply<node::DataView> reply) override;
   Expected<void> query_network(node::Reply<node::NetworkView> reply) override;
+  Expected<void> query_rounds(node::Reply<node::RoundsReport> reply) override;
   Expected<void> test_reachability() override;
   Expected<void> query_tokens(const std::string& text,
                               node::Reply<std::vector<node::TokenPiece>> reply) override;
@@ -165,6 +166,7 @@ class EngineCore final : public Engine {
   void raise(node::Alert alert);
   void clear(const std::string& key);
   void publish();
+  void look_at_rounds();
   void look_at_resources();
   bool target_reached() const;
   // Contributing (engine_contribute.cpp).

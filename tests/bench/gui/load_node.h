@@ -96,6 +96,9 @@ class LoadNode final : public node::Node {
   Expected<void> query_network(node::Reply<node::NetworkView> reply) override {
     return fake_.query_network(std::move(reply));
   }
+  Expected<void> query_rounds(node::Reply<node::RoundsReport> reply) override {
+    return fake_.query_rounds(std::move(reply));
+  }
   Expected<void> test_reachability() override { return fake_.test_reachability(); }
   Expected<void> query_data(node::Reply<node::DataView> reply) override {
     return fake_.query_data(std::move(reply));

@@ -30,6 +30,7 @@ class TestControlCommands : public QObject {
   void a_reader_that_goes_away_cancels_its_text_and_nothing_else();
   void what_commands_carry_arrives();
   void answers_arrive_as_they_were_given();
+  void rounds_arrive_as_they_were_told();
   void a_flood_of_commands_is_refused_with_its_reason();
   void reasons_sensors_and_undo_arrive();
 
@@ -201,6 +202,60 @@ void TestControlCommands::answers_arrive_as_they_were_given() {
       answer<std::vector<node::SlotEntry>>([&](auto reply) { return remote_->query_slots(reply); });
   QVERIFY2(most.ok(), most.ok() ? "" : most.error().describe().c_str());
   QCOMPARE(most->size(), node::max_slots);
+}
+
+void TestControlCommands::rounds_arrive_as_they_were_told() {
+  testing::FakeNode& node = fixture_->node;
+  node.rounds.taking_part = true;
+  node::RoundEntry round;
+  round.round = 7;
+  round.seconds = 12.5;
+  round.too_few_to_vote = true;
+  round.members = 3;
+  round.contributors = 2;
+  round.who = {{std::string(64, 'a'), true, true, 20, 400, 0.5, ""},
+               {std::string(64, 'b'), false, false, 0, 0, std::nullopt, "late"}};
+  node.rounds.rounds = {round};
+  node::TrainingNodeEntry one;
+  one.id = std::string(64, 'a');
+  one.agrees = false;
+  one.loss = 3.5;
+  one.shard = 0;
+  node.rounds.nodes = {one, {}};
+  node.rounds.losses = {{6, 3.75}, {7, 3.5}};
+  node.rounds.refused = {{"from another anchor", 3}};
+  const auto told = answer<node::RoundsReport>([&](auto reply) { return remote_->query_rounds(reply); });
+  QVERIFY2(told.ok(), told.ok() ? "" : told.error().describe().c_str());
+  QVERIFY(told->taking_part);
+  QCOMPARE(told->rounds.at(0).who.at(1).note, std::string("late"));
+  QCOMPARE(*told->rounds.at(0).who.at(0).share, 0.5);
+  QVERIFY(!told->rounds.at(0).who.at(1).share && told->rounds.at(0).too_few_to_vote);
+  QVERIFY(!*told->nodes.at(0).agrees && *told->nodes.at(0).shard == 0);
+  QVERIFY(!told->nodes.at(1).agrees && !told->nodes.at(1).loss && !told->nodes.at(1).shard);
+  QCOMPARE(told->losses.at(1).loss, 3.5);
+  QCOMPARE(told->refused.at(0).count, std::uint64_t{3});
+  // The longest answer is one.
+  round.who.assign(node::max_round_members_shown,
+                   {std::string(64, 'c'), false, true, 500, 1, 1, std::string(80, 'n')});
+  node.rounds.rounds.assign(node::max_round_entries + 5, round);
+  node.rounds.nodes.assign(node::max_training_nodes, one);
+  const auto most = answer<node::RoundsReport>([&](auto reply) { return remote_->query_rounds(reply); });
+  QVERIFY2(most.ok(), most.ok() ? "" : most.error().describe().c_str());
+  QCOMPARE(most->rounds.size(), node::max_round_entries);
+  // The short one is in the snapshot, with what is not known.
+  node.publish([](node::Snapshot& next) {
+    next.rounds.taking_part = true;
+    next.rounds.global.reports = 4;
+    next.rounds.global.hash_agreement = 0.75;
+    next.rounds.global.loss_trend = "improving";
+    next.peers = {true, 5, 1000.0, std::nullopt};
+  });
+  QVERIFY(until([&] { return remote_->snapshot()->peers.connected == 5; }));
+  const auto view = remote_->snapshot();
+  QCOMPARE(*view->rounds.global.hash_agreement, 0.75);
+  QVERIFY(!view->rounds.global.loss && !view->rounds.seconds_left);
+  QCOMPARE(view->rounds.global.loss_trend, std::string("improving"));
+  QVERIFY(view->peers.bytes_in_per_second && !view->peers.bytes_out_per_second);
 }
 
 void TestControlCommands::a_flood_of_commands_is_refused_with_its_reason() {

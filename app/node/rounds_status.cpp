@@ -1,0 +1,368 @@
+#include "app/node/rounds_status.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace neuroshard::app {
+namespace {
+
+constexpr Duration shard_period = std::chrono::seconds(60);
+constexpr Duration repair_is_news = std::chrono::hours(1);
+constexpr std::size_t asked_at_a_time = 2;
+constexpr std::size_t named_at_most = 3;  // nodes in an alert
+constexpr int rounds_before_warning = 4;
+constexpr double low_success = 0.5;
+
+std::string short_id(const net::NodeId& id) {
+  return to_hex(id).substr(0, 12);
+}
+
+status::GossipServices services_of(PeerHost& host) {
+  return {host.key(), host.member().caller(), host.executor(), host.clock(),
+          [&host](std::size_t most) { return host.member().some(std::min(most, asked_at_a_time)); }};
+}
+
+std::string rule_text(const outer::RuleChoice& ran) {
+  std::string text;
+  if (ran.clip_to_median_norm) text += "clip, ";
+  if (ran.nearest_neighbour_mixing) text += "nearest-neighbour mixing, ";
+  return text + std::string(to_string(ran.rule));
+}
+
+// Why a member's work is not in a round.
+std::string absence(const rounds::RoundBody& body, const rounds::RoundMember& member) {
+  for (const rounds::RoundChange& change : body.changes) {
+    if (change.kind == rounds::RoundChange::Kind::Leave && change.key == member.key) return "has left";
+  }
+  if (member.missed + 1 >= rounds::rounds_missed_to_expel)
+    return fmt::format("missed {} rounds in a row: it is no member of the next one",
+                       rounds::rounds_missed_to_expel);
+  return "late: its work was not there when the round was closed";
+}
+
+void judge_contributor(const rounds::StepResult& step, const net::NodeId& id, node::RoundMemberEntry& entry) {
+  const auto& judged = step.report.judged;
+  const auto at = std::find_if(judged.begin(), judged.end(), [&](const auto& one) { return one.id == id; });
+  if (at == judged.end()) {
+    entry.note = "left out: its payload can't be read";
+    return;
+  }
+  entry.share = at->share;
+  if (at->refusal != outer::Refusal::None)
+    entry.note = fmt::format("left out: {}", outer::to_string(at->refusal));
+  else if (at->share == 0)
+    entry.note = "left out by the rule";
+  else if (at->clip_factor < 1)
+    entry.note = fmt::format("made smaller, to {:.0f} %", 100 * at->clip_factor);
+}
+
+node::RoundEntry entry_of(const rounds::RoundCertificate& certificate, const rounds::StepResult* step,
+                          const net::NodeId& self) {
+  const rounds::RoundBody& body = certificate.body;
+  node::RoundEntry entry;
+  entry.round = body.round;
+  entry.anchor = to_hex(body.anchor);
+  entry.fetched = step == nullptr;
+  entry.tokens = body.tokens;
+  entry.members = static_cast<std::uint32_t>(body.members.size());
+  entry.contributors = static_cast<std::uint32_t>(body.contributors.size());
+  if (step != nullptr) {
+    entry.rule = rule_text(step->report.ran);
+    entry.too_few_to_vote = step->report.too_few_to_vote;
+  }
+  std::vector<bool> contributed(body.members.size());
+  for (const rounds::RoundContributor& one : body.contributors) {
+    contributed[one.member] = true;
+    const net::NodeId& id = body.members[one.member].id;
+    node::RoundMemberEntry member{to_hex(id), id == self, true, one.steps, one.tokens, std::nullopt, {}};
+    if (step != nullptr) judge_contributor(*step, id, member);
+    entry.who.push_back(std::move(member));
+  }
+  for (std::size_t i = 0; i < body.members.size(); ++i) {
+    const rounds::RoundMember& member = body.members[i];
+    if (!contributed[i])
+      entry.who.push_back(
+          {to_hex(member.id), member.id == self, false, 0, 0, std::nullopt, absence(body, member)});
+  }
+  return entry;
+}
+
+}  // namespace
+
+RoundsStatus::RoundsStatus(PeerHost& host, const engine::ConsensusPart& consensus, const Hash256& network,
+                           ReportingAs as, std::uint64_t seed)
+    : host_(host),
+      batch_tokens_(std::max<std::uint64_t>(consensus.batch_tokens, 1)),
+      gossip_(services_of(host), network, std::move(as.delegation), as.one_lan, status::GossipOptions{},
+              seed) {
+  board_->report.taking_part = true;
+  gossip_.start();
+}
+
+RoundsStatus::~RoundsStatus() = default;
+
+bool RoundsStatus::take(const net::Caller& from, net::Method method, ByteSpan request,
+                        const net::Respond& respond) {
+  if (!status::StatusGossip::handles(method)) return false;
+  gossip_.on_call(from, request, respond);
+  return true;
+}
+
+void RoundsStatus::certified(const rounds::RoundCertificate& certificate, const rounds::StepResult* step,
+                             const engine::RoundTrainer::View& training) {
+  if (certificate.body.round == 0) return;
+  node::RoundEntry entry = entry_of(certificate, step, host_.id());
+  const MonotonicTime now = host_.clock().monotonic_now();
+  entry.at = host_.clock().wall_now();
+  if (!rounds_.empty() && rounds_.front().round + 1 == entry.round) {
+    entry.seconds = to_seconds(now - certified_at_);
+    entry.waited = to_seconds(training.rested - rested_);
+  }
+  certified_at_ = now;
+  rested_ = training.rested;
+  rounds_.push_front(std::move(entry));
+  if (rounds_.size() > node::max_round_entries) rounds_.pop_back();
+}
+
+void RoundsStatus::watch(node::Node* node) {
+  std::lock_guard lock(watched_->mutex);
+  watched_->node = node;
+}
+
+std::shared_ptr<const node::Snapshot> RoundsStatus::own_snapshot() const {
+  std::lock_guard lock(watched_->mutex);
+  return watched_->node == nullptr ? nullptr : watched_->node->snapshot();
+}
+
+// The shard that is read changes rarely; its name is the beginning of its hash, because every node counts its
+// own text from 0 on.
+void RoundsStatus::ask_for_shard() {
+  const MonotonicTime now = host_.clock().monotonic_now();
+  if (now < next_shard_) return;
+  next_shard_ = now + shard_period;
+  std::lock_guard lock(watched_->mutex);
+  if (watched_->node == nullptr) return;
+  static_cast<void>(watched_->node->query_data([watched = watched_](const Expected<node::DataView>& data) {
+    if (!data.ok()) return;
+    std::optional<std::uint32_t> shard;
+    for (const node::ShardEntry& entry : data->shards) {
+      const auto hash = from_hex(entry.hash);
+      if (entry.in_use && hash.ok() && hash->size() >= sizeof(std::uint32_t))
+        shard = load_le<std::uint32_t>(hash->data());
+    }
+    std::lock_guard inner(watched->mutex);
+    watched->shard = shard;
+  }));
+}
+
+void RoundsStatus::count_rounds(const rounds::RoundView& now) {
+  const std::uint64_t failed = now.left_out + now.provisional;
+  for (; contributed_ < now.contributed; ++contributed_) outcomes_.push_back(true);
+  for (; failed_ < failed; ++failed_) outcomes_.push_back(false);
+  while (outcomes_.size() > status::rounds_remembered) outcomes_.pop_front();
+}
+
+status::OwnStatus RoundsStatus::own_status(const rounds::RoundNode* node, const node::Snapshot& own) const {
+  status::OwnStatus status;
+  if (node != nullptr && node->chain() != nullptr) {
+    const rounds::RoundView view = node->view();
+    status.round = node->state_round();
+    if (status.round > 0) status.anchor = view.own_anchor;
+    for (const node::RoundEntry& entry : rounds_) {
+      if (entry.round + 1 != status.round) continue;
+      if (const auto hash = hash_from_hex(entry.anchor); hash.ok()) status.previous_anchor = *hash;
+    }
+    status.contributed = static_cast<std::uint32_t>(view.contributed);
+  }
+  status.training = own.state == node::RunState::Training;
+  status.steps = own.training.step;
+  status.loss = own.training.smoothed_loss;
+  if (status.training && own.training.last_step)
+    status.tokens_per_second = static_cast<std::uint32_t>(
+        std::clamp(own.training.last_step->tokens_per_second, 0.0, 4'294'967'295.0));
+  status.synced = static_cast<std::uint16_t>(std::count(outcomes_.begin(), outcomes_.end(), true));
+  status.missed = static_cast<std::uint16_t>(outcomes_.size() - status.synced);
+  std::lock_guard lock(watched_->mutex);
+  status.shard = watched_->shard;
+  return status;
+}
+
+node::GlobalTrainingView RoundsStatus::global(const status::Summary& summary,
+                                              const rounds::RoundNode* node) const {
+  node::GlobalTrainingView view;
+  view.reports = summary.reports;
+  view.wallets = summary.wallets;
+  view.training_nodes = summary.training;
+  view.loss = losses_.loss() ? losses_.loss() : summary.loss;
+  view.least_loss = losses_.least();
+  view.tokens_per_second = summary.tokens_per_second;
+  view.outer_syncs = summary.round;
+  if (node != nullptr && node->chain() != nullptr) {
+    view.outer_syncs = node->chain()->tip().round;
+    view.tokens = node->chain()->tip().tokens;
+    view.steps = view.tokens / batch_tokens_;
+  }
+  view.data_shards = summary.data_shards;
+  view.sync_success = summary.sync_success;
+  const status::Trend trend = losses_.trend();
+  view.loss_trend = status::to_string(trend);
+  if (summary.agreement) {
+    view.hash_agreement = summary.agreement->share;
+    view.agreement_round = summary.agreement->round;
+    view.converging = summary.agreement->share >= 0.5 && trend != status::Trend::Degrading &&
+                      trend != status::Trend::InsufficientData;
+  }
+  const status::LossHistory::Verdict verdict = losses_.verdict();
+  view.verified = verdict.verified;
+  view.verified_reason = verdict.reason;
+  return view;
+}
+
+std::vector<node::TrainingNodeEntry> RoundsStatus::nodes(const status::Summary& summary) const {
+  std::vector<node::TrainingNodeEntry> entries;
+  const status::StatusTable& table = gossip_.table();
+  for (const auto& [id, report] : table.all()) {
+    const status::OwnStatus& said = report.status;
+    node::TrainingNodeEntry entry;
+    entry.id = to_hex(id);
+    if (report.delegation) entry.wallet = crypto::wallet_id(report.delegation->wallet_key);
+    entry.mine = id == host_.id();
+    entry.counts = table.members().empty() || table.is_member(id);
+    entry.training = said.training;
+    entry.round = said.round;
+    if (said.anchor != Hash256{}) entry.anchor = to_hex(said.anchor);
+    if (summary.agreement && entry.counts && said.round >= summary.agreement->round &&
+        said.round <= summary.agreement->round + 1) {
+      const auto& others = summary.agreement->dissenters;
+      entry.agrees = std::find(others.begin(), others.end(), id) == others.end();
+    }
+    entry.loss = said.loss;
+    entry.tokens_per_second = said.tokens_per_second;
+    entry.steps = said.steps;
+    entry.contributed = said.contributed;
+    entry.synced = said.synced;
+    entry.missed = said.missed;
+    entry.shard = said.shard;
+    entry.at = report.made;
+    entries.push_back(std::move(entry));
+  }
+  std::stable_sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
+    return a.mine != b.mine ? a.mine : a.counts && !b.counts;
+  });
+  return entries;
+}
+
+std::vector<node::Alert> RoundsStatus::judge(const status::Summary& summary, const node::RoundsView& view) {
+  std::vector<node::Alert> alerts;
+  const auto warn = [&alerts](const char* key, std::string text) {
+    alerts.push_back({key, node::Severity::Warning, std::move(text), {}});
+  };
+  if (!view.trouble.empty()) warn("rounds_trouble", view.trouble);
+  if (summary.agreement && !summary.agreement->dissenters.empty()) {
+    const auto& others = summary.agreement->dissenters;
+    const bool own = std::find(others.begin(), others.end(), host_.id()) != others.end();
+    std::string names;
+    for (std::size_t i = 0; i < std::min(others.size(), named_at_most); ++i)
+      names += (i == 0 ? "" : ", ") + short_id(others[i]) + "…";
+    if (others.size() > named_at_most) names += ", …";
+    warn("rounds_agreement",
+         fmt::format(
+             "Only {:.0f} % of the nodes hold the anchor that most have for round {}; another one: {}. {}",
+             100 * summary.agreement->share, summary.agreement->round, names,
+             own ? "This node is among them: it fetches the certified anchor by itself. If this does "
+                   "not go away, check its memory and disk"
+                 : "Their work does not count until they have the certified anchor; this node has it"));
+  }
+  const auto good = std::count(outcomes_.begin(), outcomes_.end(), true);
+  const auto all = static_cast<std::ptrdiff_t>(outcomes_.size());
+  const bool own_low =
+      all >= rounds_before_warning && static_cast<double>(good) <= low_success * static_cast<double>(all);
+  if (own_low) {
+    warn("rounds_sync",
+         fmt::format("Only {} of this node's last {} rounds counted{}. A slow or busy link and too little "
+                     "processor time are the usual causes",
+                     good, all, view.left_out_reason.empty() ? "" : ": " + view.left_out_reason));
+  } else if (all >= rounds_before_warning && summary.sync_success && *summary.sync_success <= low_success) {
+    warn("rounds_sync",
+         fmt::format("Of most nodes' last rounds only {:.0f} % counted: many are too slow for the "
+                     "rounds, or out of each other's reach",
+                     100 * *summary.sync_success));
+  }
+  const MonotonicTime now = host_.clock().monotonic_now();
+  if (view.corruptions > corruptions_) {
+    corruptions_ = view.corruptions;
+    corrupted_at_ = now;
+  }
+  if (corrupted_at_ && now - *corrupted_at_ < repair_is_news)
+    warn("rounds_repaired",
+         fmt::format(
+             "This node's anchor was found damaged ({} time{} since the start) and replaced by the "
+             "certified one, from other members. If it happens again, check the memory of this computer",
+             corruptions_, corruptions_ == 1 ? "" : "s"));
+  return alerts;
+}
+
+void RoundsStatus::look(const rounds::RoundNode* node, node::RoundsView& view) {
+  const auto own = own_snapshot();
+  ask_for_shard();
+  std::set<net::NodeId> members;
+  if (node != nullptr && node->chain() != nullptr) {
+    for (const rounds::RoundMember& member : node->chain()->members()) members.insert(member.id);
+    count_rounds(node->view());
+  }
+  gossip_.set_members(std::move(members));
+  if (own) gossip_.set_own(own_status(node, *own));
+  const status::Summary summary = status::summarise(gossip_.table());
+  if (node != nullptr && node->chain() != nullptr && node->chain()->tip().round > 0 && summary.loss)
+    losses_.add(node->chain()->tip().round, *summary.loss);
+  view.global = global(summary, node);
+  if (!rounds_.empty() && rounds_.front().round == view.round)
+    view.too_few_to_vote = rounds_.front().too_few_to_vote;
+  if (own && own->state == node::RunState::Training && own->training.last_step && view.member &&
+      view.steps < view.inner_steps) {
+    const node::StepView& step = *own->training.last_step;
+    view.seconds_left = (view.inner_steps - view.steps) * (step.data_seconds + step.compute_seconds +
+                                                           step.optimizer_seconds + step.waiting_seconds);
+  }
+  node::RoundsReport report;
+  report.taking_part = true;
+  report.rounds.assign(rounds_.begin(), rounds_.end());
+  report.nodes = nodes(summary);
+  for (const status::LossPoint& point : losses_.points()) report.losses.push_back({point.round, point.loss});
+  if (node != nullptr) {
+    const rounds::RoundView now = node->view();
+    for (std::size_t i = 0; i < now.refused.size(); ++i) {
+      if (now.refused[i] > 0)
+        report.refused.push_back(
+            {std::string(rounds::to_string(static_cast<rounds::Verdict>(i))), now.refused[i]});
+    }
+  }
+  if (const std::uint64_t bad = gossip_.table().count(status::Taken::Denied); bad > 0)
+    report.refused.push_back({std::string(to_string(status::Taken::Denied)), bad});
+  node::bound(report);
+  std::vector<node::Alert> alerts = judge(summary, view);
+  std::lock_guard lock(board_->mutex);
+  board_->report = std::move(report);
+  board_->alerts = std::move(alerts);
+}
+
+std::function<void(node::Reply<node::RoundsReport>)> RoundsStatus::report() const {
+  return [board = board_](const node::Reply<node::RoundsReport>& reply) {
+    node::RoundsReport report;
+    {
+      std::lock_guard lock(board->mutex);
+      report = board->report;
+    }
+    reply(std::move(report));
+  };
+}
+
+std::function<std::vector<node::Alert>()> RoundsStatus::alerts() const {
+  return [board = board_] {
+    std::lock_guard lock(board->mutex);
+    return board->alerts;
+  };
+}
+
+}  // namespace neuroshard::app

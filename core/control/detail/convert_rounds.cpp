@@ -1,0 +1,221 @@
+// Outer rounds and the network's training.
+#include "core/control/detail/convert.h"
+#include "core/control/detail/convert_parts.h"
+
+namespace neuroshard::control::detail {
+namespace {
+
+void encode_global(const node::GlobalTrainingView& from, wire::GlobalTraining* to) {
+  to->set_reports(from.reports);
+  to->set_wallets(from.wallets);
+  to->set_training_nodes(from.training_nodes);
+  if (from.loss) to->set_loss(*from.loss);
+  if (from.least_loss) to->set_least_loss(*from.least_loss);
+  if (from.tokens_per_second) to->set_tokens_per_second(*from.tokens_per_second);
+  to->set_tokens(from.tokens);
+  to->set_steps(from.steps);
+  to->set_outer_syncs(from.outer_syncs);
+  to->set_data_shards(from.data_shards);
+  if (from.hash_agreement) to->set_hash_agreement(*from.hash_agreement);
+  to->set_agreement_round(from.agreement_round);
+  if (from.sync_success) to->set_sync_success(*from.sync_success);
+  to->set_loss_trend(from.loss_trend);
+  to->set_converging(from.converging);
+  to->set_verified(from.verified);
+  to->set_verified_reason(from.verified_reason);
+}
+
+node::GlobalTrainingView decode_global(const wire::GlobalTraining& from) {
+  node::GlobalTrainingView to;
+  to.reports = from.reports();
+  to.wallets = from.wallets();
+  to.training_nodes = from.training_nodes();
+  if (from.has_loss()) to.loss = from.loss();
+  if (from.has_least_loss()) to.least_loss = from.least_loss();
+  if (from.has_tokens_per_second()) to.tokens_per_second = from.tokens_per_second();
+  to.tokens = from.tokens();
+  to.steps = from.steps();
+  to.outer_syncs = from.outer_syncs();
+  to.data_shards = from.data_shards();
+  if (from.has_hash_agreement()) to.hash_agreement = from.hash_agreement();
+  to.agreement_round = from.agreement_round();
+  if (from.has_sync_success()) to.sync_success = from.sync_success();
+  to.loss_trend = from.loss_trend();
+  to.converging = from.converging();
+  to.verified = from.verified();
+  to.verified_reason = from.verified_reason();
+  return to;
+}
+
+void encode_round(const node::RoundEntry& from, wire::Round* to) {
+  to->set_round(from.round);
+  to->set_at(to_unix_ms(from.at));
+  to->set_seconds(from.seconds);
+  to->set_waited(from.waited);
+  to->set_anchor(from.anchor);
+  to->set_fetched(from.fetched);
+  to->set_rule(from.rule);
+  to->set_too_few_to_vote(from.too_few_to_vote);
+  to->set_tokens(from.tokens);
+  to->set_members(from.members);
+  to->set_contributors(from.contributors);
+  for (const node::RoundMemberEntry& member : from.who) {
+    wire::RoundMember* sent = to->add_who();
+    sent->set_id(member.id);
+    sent->set_mine(member.mine);
+    sent->set_contributed(member.contributed);
+    sent->set_steps(member.steps);
+    sent->set_tokens(member.tokens);
+    if (member.share) sent->set_share(*member.share);
+    sent->set_note(member.note);
+  }
+}
+
+node::RoundEntry decode_round(const wire::Round& from) {
+  node::RoundEntry to;
+  to.round = from.round();
+  to.at = wall_time(from.at());
+  to.seconds = from.seconds();
+  to.waited = from.waited();
+  to.anchor = from.anchor();
+  to.fetched = from.fetched();
+  to.rule = from.rule();
+  to.too_few_to_vote = from.too_few_to_vote();
+  to.tokens = from.tokens();
+  to.members = from.members();
+  to.contributors = from.contributors();
+  for (const wire::RoundMember& sent : from.who()) {
+    node::RoundMemberEntry member{sent.id(),     sent.mine(),  sent.contributed(), sent.steps(),
+                                  sent.tokens(), std::nullopt, sent.note()};
+    if (sent.has_share()) member.share = sent.share();
+    to.who.push_back(std::move(member));
+  }
+  return to;
+}
+
+void encode_node(const node::TrainingNodeEntry& from, wire::TrainingNode* to) {
+  to->set_id(from.id);
+  to->set_wallet(from.wallet);
+  to->set_mine(from.mine);
+  to->set_counts(from.counts);
+  to->set_training(from.training);
+  to->set_round(from.round);
+  to->set_anchor(from.anchor);
+  if (from.agrees) to->set_agrees(*from.agrees);
+  if (from.loss) to->set_loss(*from.loss);
+  to->set_tokens_per_second(from.tokens_per_second);
+  to->set_steps(from.steps);
+  to->set_contributed(from.contributed);
+  to->set_synced(from.synced);
+  to->set_missed(from.missed);
+  if (from.shard) to->set_shard(*from.shard);
+  to->set_at(to_unix_ms(from.at));
+}
+
+node::TrainingNodeEntry decode_node(const wire::TrainingNode& from) {
+  node::TrainingNodeEntry to;
+  to.id = from.id();
+  to.wallet = from.wallet();
+  to.mine = from.mine();
+  to.counts = from.counts();
+  to.training = from.training();
+  to.round = from.round();
+  to.anchor = from.anchor();
+  if (from.has_agrees()) to.agrees = from.agrees();
+  if (from.has_loss()) to.loss = from.loss();
+  to.tokens_per_second = from.tokens_per_second();
+  to.steps = from.steps();
+  to.contributed = from.contributed();
+  to.synced = from.synced();
+  to.missed = from.missed();
+  if (from.has_shard()) to.shard = from.shard();
+  to.at = wall_time(from.at());
+  return to;
+}
+
+}  // namespace
+
+void encode(const node::RoundsView& from, wire::Rounds* to) {
+  to->set_taking_part(from.taking_part);
+  to->set_phase(from.phase);
+  to->set_round(from.round);
+  to->set_anchor(from.anchor);
+  to->set_agrees(from.agrees);
+  to->set_member(from.member);
+  to->set_members(from.members);
+  to->set_contributors(from.contributors);
+  to->set_steps(from.steps);
+  to->set_inner_steps(from.inner_steps);
+  to->set_certified(from.certified);
+  to->set_contributed(from.contributed);
+  to->set_left_out(from.left_out);
+  to->set_left_out_reason(from.left_out_reason);
+  to->set_fetched(from.fetched);
+  to->set_corruptions(from.corruptions);
+  to->set_waiting_seconds(from.waiting_seconds);
+  to->set_waiting_share(from.waiting_share);
+  to->set_bytes_sent(from.bytes_sent);
+  to->set_bytes_received(from.bytes_received);
+  to->set_trouble(from.trouble);
+  if (from.seconds_left) to->set_seconds_left(*from.seconds_left);
+  to->set_too_few_to_vote(from.too_few_to_vote);
+  encode_global(from.global, to->mutable_global());
+}
+
+node::RoundsView decode(const wire::Rounds& from) {
+  node::RoundsView to;
+  to.taking_part = from.taking_part();
+  to.phase = from.phase();
+  to.round = from.round();
+  to.anchor = from.anchor();
+  to.agrees = from.agrees();
+  to.member = from.member();
+  to.members = from.members();
+  to.contributors = from.contributors();
+  to.steps = from.steps();
+  to.inner_steps = from.inner_steps();
+  to.certified = from.certified();
+  to.contributed = from.contributed();
+  to.left_out = from.left_out();
+  to.left_out_reason = from.left_out_reason();
+  to.fetched = from.fetched();
+  to.corruptions = from.corruptions();
+  to.waiting_seconds = from.waiting_seconds();
+  to.waiting_share = from.waiting_share();
+  to.bytes_sent = from.bytes_sent();
+  to.bytes_received = from.bytes_received();
+  to.trouble = from.trouble();
+  if (from.has_seconds_left()) to.seconds_left = from.seconds_left();
+  to.too_few_to_vote = from.too_few_to_vote();
+  to.global = decode_global(from.global());
+  return to;
+}
+
+void encode(const node::RoundsReport& from, wire::RoundsReport* to) {
+  to->set_taking_part(from.taking_part);
+  for (const node::RoundEntry& round : from.rounds) encode_round(round, to->add_round());
+  for (const node::TrainingNodeEntry& node : from.nodes) encode_node(node, to->add_node());
+  for (const node::GlobalLossPoint& point : from.losses) {
+    wire::GlobalLoss* sent = to->add_loss();
+    sent->set_round(point.round);
+    sent->set_loss(point.loss);
+  }
+  for (const node::RefusedEntry& refused : from.refused) {
+    wire::RefusedPosts* sent = to->add_refused();
+    sent->set_reason(refused.reason);
+    sent->set_count(refused.count);
+  }
+}
+
+node::RoundsReport decode(const wire::RoundsReport& from) {
+  node::RoundsReport to;
+  to.taking_part = from.taking_part();
+  for (const wire::Round& sent : from.round()) to.rounds.push_back(decode_round(sent));
+  for (const wire::TrainingNode& sent : from.node()) to.nodes.push_back(decode_node(sent));
+  for (const wire::GlobalLoss& sent : from.loss()) to.losses.push_back({sent.round(), sent.loss()});
+  for (const wire::RefusedPosts& sent : from.refused()) to.refused.push_back({sent.reason(), sent.count()});
+  node::bound(to);
+  return to;
+}
+
+}  // namespace neuroshard::control::detail

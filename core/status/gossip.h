@@ -1,0 +1,112 @@
+// How reports get around: every few seconds a node asks two others for what it lacks, and gives its own
+// report along, so that one that nobody can dial is heard, too. An answer holds what the asking node's list
+// does not: each report crosses a link about once, and who has been away has them all after a few answers.
+//
+//   StatusPull   own report's length u16 (0: none) · own report · range: first prefix u64 · last prefix u64 ·
+//                count u16 <= 256 · each, ascending: prefix of an id u64 (its first 8 bytes, big-endian) ·
+//                made u64
+//   answer       count u8 <= 32 · reports, one after the other
+//
+// The range says of which ids the list tells; a node that knows more than 256 asks for another part each
+// time. What is bounded: reports in an answer (32), entries of a list (256), kept reports (table.h), requests
+// of one caller (one a second), reports in an answer that are not what was asked for (the rest of it is
+// dropped).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/base/executor.h"
+#include "core/base/log.h"
+#include "core/base/rng.h"
+#include "core/net/peer_caller.h"
+#include "core/net/request_limiter.h"
+#include "core/status/summary.h"
+
+namespace neuroshard::status {
+
+inline constexpr std::size_t max_listed = 256;
+inline constexpr std::size_t max_pulled = 32;
+
+struct Listed {
+  std::uint64_t prefix = 0;
+  std::uint64_t made = 0;
+  friend bool operator==(const Listed&, const Listed&) = default;
+};
+struct PullRequest {
+  std::optional<StatusReport> own;
+  std::uint64_t first = 0, last = ~std::uint64_t{0};
+  std::vector<Listed> known;  // ascending, none twice
+};
+Bytes encode_pull(const PullRequest& request);
+// Canonical bytes only.  Corrupt, Unsupported.
+Expected<PullRequest> decode_pull(ByteSpan bytes);
+Bytes encode_reports(const std::vector<const StatusReport*>& reports);  // max_pulled at most
+Expected<std::vector<StatusReport>> decode_reports(ByteSpan bytes);
+
+struct GossipOptions {
+  Duration tick = std::chrono::seconds(5);
+  std::size_t asked_at_a_time = 2;
+  Duration report_period = std::chrono::seconds(30);  // between two own reports, and
+  Duration least_between = std::chrono::seconds(3);   // when a round was certified in between
+  Duration patience = std::chrono::seconds(5);
+  net::RequestLimits requests{1, 8, 1024, 8};  // of others
+  TableLimits table;
+};
+
+struct GossipServices {  // all outlive it
+  const crypto::KeyPair& key;
+  net::PeerCaller& caller;
+  Executor& executor;
+  const Clock& clock;
+  std::function<std::vector<net::Contact>(std::size_t most)> some;  // others to ask, at random
+};
+
+struct GossipCounts {
+  std::uint64_t sent = 0, received = 0;  // bytes
+  std::uint64_t refused_requests = 0;    // too many, or unreadable
+};
+
+class StatusGossip {
+ public:
+  // one_lan: many nodes may have one address.  Threads: the executor's, all members.
+  StatusGossip(GossipServices services, const Hash256& network, std::optional<crypto::Delegation> delegation,
+               bool one_lan, GossipOptions options, std::uint64_t seed);
+  ~StatusGossip();
+  void start();
+  // What this node is; told to others when it is time.
+  void set_own(const OwnStatus& status);
+  // Who makes the rounds; empty: not known.
+  void set_members(std::set<net::NodeId> members) { table_.set_members(std::move(members)); }
+
+  static bool handles(net::Method method) { return method == net::Method::StatusPull; }
+  void on_call(const net::Caller& from, ByteSpan request, const net::Respond& respond);
+
+  const StatusTable& table() const { return table_; }
+  const GossipCounts& counts() const { return counts_; }
+
+ private:
+  void tick();
+  void renew_own();
+  void pull(const net::Contact& from);
+  PullRequest request();
+  std::vector<const StatusReport*> wanted(const PullRequest& request) const;
+
+  GossipServices services_;
+  const Hash256 network_;
+  const std::optional<crypto::Delegation> delegation_;
+  const GossipOptions options_;
+  const net::NodeId self_;
+  Rng rng_;
+  StatusTable table_;
+  net::RequestLimiter limiter_;
+  std::optional<OwnStatus> own_;
+  std::optional<StatusReport> report_;
+  MonotonicTime reported_{};
+  GossipCounts counts_;
+  std::unique_ptr<TimerHandle> timer_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace neuroshard::status

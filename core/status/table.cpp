@@ -1,0 +1,65 @@
+#include "core/status/table.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace neuroshard::status {
+
+std::string_view to_string(Taken taken) {
+  static constexpr std::string_view names[] = {"taken", "known already", "too old",
+                                               "a report that does not hold", "no room"};
+  static_assert(std::size(names) == static_cast<std::size_t>(Taken::Count_));
+  return names[static_cast<std::size_t>(taken)];
+}
+
+StatusTable::Wallet StatusTable::wallet_of(const StatusReport& report) {
+  return report.delegation ? report.delegation->wallet_key : Wallet{};
+}
+
+Taken StatusTable::take(const StatusReport& report, WallTime now) {
+  const net::NodeId id = report.id();
+  const Taken taken = judge(report, id, now);
+  ++counts_[static_cast<std::size_t>(taken)];
+  if (taken == Taken::New) reports_[id] = report;
+  return taken;
+}
+
+// The cheap questions first: a signature is checked only of what would be kept.
+Taken StatusTable::judge(const StatusReport& report, const net::NodeId& id, WallTime now) {
+  if (const StatusReport* known = find(id); known != nullptr && report.made <= known->made)
+    return Taken::Known;
+  const auto holds = check_report(report, network_, now);
+  if (!holds.ok()) return holds.error().code == ErrorCode::Timeout ? Taken::Old : Taken::Denied;
+  return make_room(report, id) ? Taken::New : Taken::NoRoom;
+}
+
+bool StatusTable::make_room(const StatusReport& report, const net::NodeId& id) {
+  if (find(id) != nullptr) return true;
+  const bool member = is_member(id);
+  const Wallet wallet = wallet_of(report);
+  const auto of_wallet = std::count_if(reports_.begin(), reports_.end(), [&](const auto& entry) {
+    return wallet_of(entry.second) == wallet && !is_member(entry.first);
+  });
+  if (!member && static_cast<std::size_t>(of_wallet) >= limits_.per_wallet) return false;
+  if (reports_.size() < limits_.nodes) return true;
+  if (!member) return false;
+  auto oldest = reports_.end();
+  for (auto at = reports_.begin(); at != reports_.end(); ++at) {
+    if (is_member(at->first)) continue;
+    if (oldest == reports_.end() || at->second.made < oldest->second.made) oldest = at;
+  }
+  if (oldest == reports_.end()) return false;
+  reports_.erase(oldest);
+  return true;
+}
+
+void StatusTable::drop_old(WallTime now) {
+  std::erase_if(reports_, [&](const auto& entry) { return entry.second.made < now - report_life; });
+}
+
+const StatusReport* StatusTable::find(const net::NodeId& id) const {
+  const auto at = reports_.find(id);
+  return at == reports_.end() ? nullptr : &at->second;
+}
+
+}  // namespace neuroshard::status
