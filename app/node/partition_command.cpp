@@ -17,6 +17,7 @@
 #include "core/placement/layout_json.h"
 #include "core/placement/partition.h"
 #include "core/platform/cpu.h"
+#include "core/platform/heap.h"
 #include "core/platform/input_end.h"
 
 namespace neuroshard::app {
@@ -205,6 +206,8 @@ Expected<void> run_partition(const PartitionFlags& flags, bool cut, CommandConte
   PartitionInputFlags input_flags = flags.input;
   input_flags.script.seed = flags.seed;
   if (input_flags.costs.empty() && flags.run) input_flags.costs = "measured";
+  // Operations are timed, and the whole model is run, as the blocks will run.
+  if (flags.run) platform::keep_freed_memory();
   // The blocks will run on this machine at the same time, as far as it has processors.
   if (flags.run && flags.k > 0) {
     input_flags.script.companions =

@@ -13,6 +13,7 @@
 #include "app/node/script_host.h"
 #include "core/compute/module.h"
 #include "core/platform/child_process.h"
+#include "core/platform/heap.h"
 
 namespace neuroshard::app {
 namespace {
@@ -226,6 +227,7 @@ void add_partition_worker_command(CLI::App& root, CommandContext& context) {
       add_command(root, "partition-worker", "One block of a cut model; started by partition --run");
   worker.group("");  // in no --help
   set_body(worker, context, [&context]() -> Expected<void> {
+    platform::keep_freed_memory();
     auto result = Worker(context).run();
     if (result.ok()) return {};
     // Told to the driver, which speaks to the user; alone, it would be read twice.

@@ -1,5 +1,7 @@
 #include "core/platform/heap.h"
 
+#include <climits>
+
 #if defined(__GLIBC__)
 #include <malloc.h>
 #endif
@@ -10,6 +12,14 @@ void keep_heap_small() {
 #if defined(__GLIBC__)
   // Two arenas: one for the computing thread and its helpers, one for the rest.
   ::mallopt(M_ARENA_MAX, 2);
+#endif
+}
+
+void keep_freed_memory() {
+#if defined(__GLIBC__)
+  constexpr int largest_in_heap = 32 << 20;  // the C library's own limit for blocks that are no mappings
+  ::mallopt(M_MMAP_THRESHOLD, largest_in_heap);
+  ::mallopt(M_TRIM_THRESHOLD, INT_MAX);
 #endif
 }
 

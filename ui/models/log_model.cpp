@@ -36,7 +36,7 @@ void LogModel::append(const std::vector<node::LogEntry>& entries, quint64 droppe
     gap.level = LogLevel::Warning;
     gap.at = entries.empty() ? WallTime{} : entries.front().at;
     gap.message = tr("%1 lines are missing here: the core did not keep them.").arg(Format::integer(dropped));
-    push(std::move(gap));
+    lines_.push_back(std::move(gap));
   }
   for (const node::LogEntry& entry : entries) {
     LogLine line;
@@ -51,18 +51,17 @@ void LogModel::append(const std::vector<node::LogEntry>& entries, quint64 droppe
       Q_EMIT category_seen(category);
     }
     line.category = *known;
-    push(std::move(line));
+    lines_.push_back(std::move(line));
   }
   // While a filter is being applied, its slices come to these lines too.
-  if (!filter_timer_.isActive()) show_from(next_unfiltered_, end());
+  if (!filter_timer_.isActive()) show_from(next_unfiltered_, lines_.end());
   trim();
 }
 
 void LogModel::clear() {
   beginRemoveRows({}, 0, std::max(0, rowCount() - 1));
-  first_ = end();
-  next_unfiltered_ = first_;
-  lines_.clear();
+  lines_.drop_before(lines_.end());
+  next_unfiltered_ = lines_.end();
   shown_.clear();
   endRemoveRows();
   dropped_ = 0;
@@ -76,19 +75,19 @@ void LogModel::set_filter(const LogFilter& filter) {
     shown_.clear();
     endRemoveRows();
   }
-  next_unfiltered_ = first_;
+  next_unfiltered_ = lines_.begin();
   if (filtering()) filter_timer_.start();
 }
 
 void LogModel::filter_slice() {
-  show_from(next_unfiltered_, std::min(end(), next_unfiltered_ + slice));
+  show_from(next_unfiltered_, std::min(lines_.end(), next_unfiltered_ + slice));
   if (!filtering()) filter_timer_.stop();
 }
 
 void LogModel::show_from(quint64 from, quint64 to) {
   std::vector<quint64> found;
   for (quint64 i = from; i < to; ++i)
-    if (passes(lines_[static_cast<std::size_t>(i - first_)])) found.push_back(i);
+    if (passes(lines_[i])) found.push_back(i);
   next_unfiltered_ = to;
   if (found.empty()) return;
   beginInsertRows({}, rowCount(), rowCount() + static_cast<int>(found.size()) - 1);
@@ -103,34 +102,28 @@ bool LogModel::passes(const LogLine& line) const {
   return filter_.expression.pattern().isEmpty() || filter_.expression.match(line.message).hasMatch();
 }
 
-void LogModel::push(LogLine line) {
-  lines_.push_back(std::move(line));
-}
-
 void LogModel::trim() {
   if (lines_.size() <= static_cast<std::size_t>(max_lines)) return;
-  const std::size_t surplus = lines_.size() - static_cast<std::size_t>(max_lines);
-  const quint64 kept_from = first_ + surplus;
+  const quint64 kept_from = lines_.end() - max_lines;
   const auto gone = std::lower_bound(shown_.begin(), shown_.end(), kept_from) - shown_.begin();
   if (gone > 0) {
     beginRemoveRows({}, 0, static_cast<int>(gone) - 1);
     shown_.erase(shown_.begin(), shown_.begin() + gone);
     endRemoveRows();
   }
-  lines_.erase(lines_.begin(), lines_.begin() + static_cast<std::ptrdiff_t>(surplus));
-  first_ = kept_from;
-  next_unfiltered_ = std::max(next_unfiltered_, first_);
+  lines_.drop_before(kept_from);
+  next_unfiltered_ = std::max(next_unfiltered_, kept_from);
 }
 
 const LogLine& LogModel::line(int row) const {
-  return lines_[static_cast<std::size_t>(shown_[static_cast<std::size_t>(row)] - first_)];
+  return lines_[shown_[static_cast<std::size_t>(row)]];
 }
 
-std::vector<LogLine> LogModel::shown_lines(int first_row, int last_row) const {
-  std::vector<LogLine> lines;
-  lines.reserve(static_cast<std::size_t>(std::max(0, last_row - first_row + 1)));
-  for (int row = first_row; row <= last_row; ++row) lines.push_back(line(row));
-  return lines;
+LogExcerpt LogModel::shown_lines(const std::vector<std::pair<int, int>>& ranges) const {
+  LogExcerpt excerpt{lines_, {}};
+  for (const auto& [first, last] : ranges)
+    excerpt.numbers.insert(excerpt.numbers.end(), shown_.begin() + first, shown_.begin() + last + 1);
+  return excerpt;
 }
 
 QString LogModel::text(const LogLine& l) {

@@ -10,9 +10,11 @@
 #include <QSet>
 #include <QTimer>
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include "core/node/queries.h"
+#include "ui/models/log_lines.h"
 
 namespace neuroshard::ui {
 
@@ -20,13 +22,6 @@ struct LogFilter {
   LogLevel least = LogLevel::Info;
   QString category;               // empty = all
   QRegularExpression expression;  // of the message; empty pattern = all; must be valid
-};
-
-struct LogLine {
-  quint64 sequence = 0;  // 0 = a gap
-  WallTime at{};
-  LogLevel level = LogLevel::Info;
-  QString category, message;
 };
 
 // Threads: ui.
@@ -45,14 +40,15 @@ class LogModel final : public QAbstractTableModel {
   void set_filter(const LogFilter& filter);
   const LogFilter& filter() const { return filter_; }
   // Whether lines are still being looked at for a new filter.
-  bool filtering() const { return next_unfiltered_ < end(); }
+  bool filtering() const { return next_unfiltered_ < lines_.end(); }
 
   int lines() const { return static_cast<int>(lines_.size()); }  // before the filter
   quint64 dropped() const { return dropped_; }
   const LogLine& line(int row) const;  // of the filtered view
-  // Of the filtered view, for what takes longer than the model stays as it is. Their texts are shared.
-  std::vector<LogLine> shown_lines() const { return shown_lines(0, rowCount() - 1); }
-  std::vector<LogLine> shown_lines(int first_row, int last_row) const;
+  // Of the filtered view, for what takes longer than the model stays as it is: all, or rows from first to
+  // last, ranges in order.
+  LogExcerpt shown_lines() const { return shown_lines({{0, rowCount() - 1}}); }
+  LogExcerpt shown_lines(const std::vector<std::pair<int, int>>& ranges) const;
   // "2026-11-21 14:05:03.120  warning  train  …", for copying and saving.
   static QString text(const LogLine& line);
   QString text(int row) const { return text(line(row)); }
@@ -67,15 +63,12 @@ class LogModel final : public QAbstractTableModel {
   void category_seen(const QString& category);  // for the first time
 
  private:
-  quint64 end() const { return first_ + lines_.size(); }
   bool passes(const LogLine& line) const;
-  void push(LogLine line);
   void trim();
   void filter_slice();
   void show_from(quint64 from, quint64 to);
 
-  std::deque<LogLine> lines_;
-  quint64 first_ = 0;            // running number of lines_.front()
+  LogLines lines_;
   std::deque<quint64> shown_;    // running numbers of the lines that pass
   quint64 next_unfiltered_ = 0;  // running number; lines from here on were not looked at yet
   LogFilter filter_;

@@ -99,19 +99,18 @@ void LogView::set_following(bool on) {
 }
 
 // By ranges: one model index for each of 50,000 rows costs more than a frame.
-std::vector<LogLine> LogView::selected_lines() const {
+LogExcerpt LogView::selected_lines() const {
   std::vector<std::pair<int, int>> ranges;
   for (const QItemSelectionRange& range : selectionModel()->selection())
     ranges.emplace_back(range.top(), range.bottom());
   std::sort(ranges.begin(), ranges.end());
-  std::vector<LogLine> lines;
+  std::vector<std::pair<int, int>> distinct;
   int next = 0;  // ranges may cover each other
   for (const auto& [top, bottom] : ranges) {
-    const std::vector<LogLine> more = model_.shown_lines(std::max(top, next), bottom);
-    lines.insert(lines.end(), more.begin(), more.end());
+    if (bottom >= next) distinct.emplace_back(std::max(top, next), bottom);
     next = std::max(next, bottom + 1);
   }
-  return lines;
+  return model_.shown_lines(distinct);
 }
 
 void LogView::copy_selection() {
@@ -122,11 +121,11 @@ void LogView::copy() {
   copy_lines(selectionModel()->hasSelection() ? selected_lines() : model_.shown_lines());
 }
 
-void LogView::copy_lines(std::vector<LogLine> lines) {
+void LogView::copy_lines(LogExcerpt lines) {
   delete copying_;
-  const auto count = static_cast<qint64>(lines.size());
+  const qint64 count = lines.size();
   const auto row = [lines = std::move(lines)](qsizetype i) {
-    const QString text = LogModel::text(lines[static_cast<std::size_t>(i)]);
+    const QString text = LogModel::text(lines[i]);
     return i == 0 ? text : u'\n' + text;
   };
   copying_ = new RowText({}, count, row, this);
@@ -148,7 +147,7 @@ void LogView::export_csv() {
   for (int column = 0; column < LogModel::ColumnCount; ++column)
     head << model_.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
   const auto row = [lines = model_.shown_lines()](qsizetype i) {
-    const LogLine& line = lines[static_cast<std::size_t>(i)];
+    const LogLine& line = lines[i];
     QStringList cells;
     for (int column = 0; column < LogModel::ColumnCount; ++column) cells << LogModel::cell(line, column);
     return csv_line(cells);

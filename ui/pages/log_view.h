@@ -8,7 +8,7 @@
 
 namespace neuroshard::ui {
 
-struct LogLine;
+struct LogExcerpt;
 class LogModel;
 class RowText;
 class Theme;
@@ -35,8 +35,8 @@ class LogView final : public TableView {
  private:
   void scrolled(int value);
   void inserted();
-  std::vector<LogLine> selected_lines() const;
-  void copy_lines(std::vector<LogLine> lines);
+  LogExcerpt selected_lines() const;
+  void copy_lines(LogExcerpt lines);
 
   LogModel& model_;
   bool following_ = true;

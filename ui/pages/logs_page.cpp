@@ -200,9 +200,7 @@ void LogsPage::save() {
 
 // Those that are shown now, however the log goes on.
 RowText* LogsPage::lines_as_text() {
-  const auto row = [lines = model_->shown_lines()](qsizetype i) {
-    return LogModel::text(lines[static_cast<std::size_t>(i)]) + u'\n';
-  };
+  const auto row = [lines = model_->shown_lines()](qsizetype i) { return LogModel::text(lines[i]) + u'\n'; };
   return new RowText({}, model_->rowCount(), row, this);
 }
 

@@ -40,6 +40,7 @@ class TestLogModel : public QObject {
  private Q_SLOTS:
   void lines_are_appended_and_never_reset();
   void the_oldest_lines_go_at_the_bound();
+  void an_excerpt_stays_while_the_log_goes_on();
   void gaps_stand_where_they_are();
   void filters_by_level_category_and_expression();
   void a_filter_is_applied_in_slices();
@@ -76,6 +77,24 @@ void TestLogModel::the_oldest_lines_go_at_the_bound() {
   QCOMPARE(model.rowCount(), LogModel::max_lines);
   QCOMPARE(message(model, 0), QStringLiteral("step 3001"));
   QCOMPARE(message(model, model.rowCount() - 1), QStringLiteral("step %1").arg(LogModel::max_lines + 3000));
+}
+
+void TestLogModel::an_excerpt_stays_while_the_log_goes_on() {
+  LogModel model;
+  model.append(many(1, 3000), 0);
+  const LogExcerpt all = model.shown_lines();
+  const LogExcerpt some = model.shown_lines({{0, 1}, {1022, 1025}});
+  model.append(many(3001, LogModel::max_lines), 0);  // the first 3000 are gone
+  model.clear();
+  model.append(many(60'000, 10), 0);
+  QCOMPARE(all.size(), 3000);
+  for (qsizetype i = 0; i < all.size(); ++i) QCOMPARE(all[i].sequence, static_cast<quint64>(i + 1));
+  QList<quint64> chosen;
+  for (qsizetype i = 0; i < some.size(); ++i) chosen << some[i].sequence;
+  QCOMPARE(chosen, (QList<quint64>{1, 2, 1023, 1024, 1025, 1026}));
+  QCOMPARE(model.rowCount(), 10);
+  QCOMPARE(model.line(9).sequence, 60'009u);
+  QCOMPARE(LogModel().shown_lines().size(), 0);
 }
 
 void TestLogModel::gaps_stand_where_they_are() {
