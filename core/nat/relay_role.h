@@ -23,6 +23,7 @@ class RelayRole {
   // A connection that began with one of relay_begins; the descriptor is this object's from now on.
   // Threads: any, like all members.
   void take(int descriptor);
+  void set_pace(RelayPace pace) { server_->set_pace(std::move(pace)); }
   // As RelayServer::reserve.
   Expected<RelayTicket> reserve(const Hash256& callee, const platform::IpAddress& from);
   RelayCounters counters() const { return server_->counters(); }

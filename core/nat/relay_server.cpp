@@ -96,7 +96,14 @@ std::size_t RelayServer::joined() const {
                                                 [](const auto& entry) { return entry.second.control != 0; }));
 }
 
+void RelayServer::set_pace(RelayPace pace) {
+  const std::lock_guard lock(mutex_);
+  pace_ = std::move(pace);
+  paused_until_ = {};
+}
+
 MonotonicTime RelayServer::next(MonotonicTime until) const {
+  if (clock_.monotonic_now() < paused_until_) until = std::min(until, paused_until_);
   for (const auto& [id, client] : clients_) {
     until = std::min(until, client.deadline);
     if (client.stage == Stage::Control) until = std::min(until, client.ping);
@@ -116,7 +123,13 @@ Expected<void> RelayServer::step(Duration limit, int wake) {
     ids.push_back(id);
     waits.push_back({client.socket.descriptor(), client.stage != Stage::Calling, !client.out.empty(), false});
   }
-  for (const Session& session : sessions_) session.splice.append_waits(waits);
+  const bool paused = before < paused_until_;
+  for (const Session& session : sessions_) {
+    if (paused)
+      waits.insert(waits.end(), 2, SocketWait{});
+    else
+      session.splice.append_waits(waits);
+  }
   waits.push_back({wake, true, false, false});
   const Duration longest = next(before + limit) - before;
   lock.unlock();
@@ -360,10 +373,18 @@ void RelayServer::release_prefix(std::uint64_t prefix) {
 
 void RelayServer::step_sessions(Span<const SocketWait> waits, MonotonicTime now) {
   std::size_t kept = 0;
+  bool used_up = false;
   for (std::size_t i = 0; i < sessions_.size(); ++i) {
     const std::uint64_t before = sessions_[i].splice.bytes();
-    const bool goes_on = sessions_[i].splice.step(waits.subspan(2 * i, 2), now);
-    counters_.bytes += sessions_[i].splice.bytes() - before;
+    bool goes_on = !used_up && sessions_[i].splice.step(waits.subspan(2 * i, 2), now);
+    const std::uint64_t passed = sessions_[i].splice.bytes() - before;
+    counters_.bytes += passed;
+    if (pace_ && passed > 0) {
+      const auto pause = pace_(passed);
+      used_up = !pause.ok();
+      goes_on = goes_on && !used_up;
+      if (pause.ok()) paused_until_ = std::max(paused_until_, now + *pause);
+    }
     if (!goes_on) {
       for (const std::uint64_t prefix : sessions_[i].prefixes) release_prefix(prefix);
       end_session_of(sessions_[i].callee);

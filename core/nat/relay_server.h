@@ -4,6 +4,7 @@
 // STUN Binding requests over TCP (RFC 8489 §6.2.2): who wants to punch needs the port that the world sees.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -36,6 +37,10 @@ struct RelayCounters {
   std::uint64_t bindings = 0;  // STUN requests answered
 };
 
+// What passed between callers and callees: how long nothing more may pass, or an error: nothing at all any
+// more, because the user's data is used up. On the thread that steps.
+using RelayPace = std::function<Expected<Duration>(std::uint64_t bytes)>;
+
 // Owns no thread: its owner calls step() again and again, on one thread; everything else may be called on
 // any.
 class RelayServer {
@@ -53,6 +58,9 @@ class RelayServer {
   // A connection that another listener took; nothing of it has been read. A step() that waits takes no
   // notice: its owner wakes it (see step).
   void adopt(platform::TcpSocket socket, const platform::Endpoint& from);
+  // Held against the user's limits from now on.  Threads: any; `pace` is not called once this returned with
+  // another.
+  void set_pace(RelayPace pace);
   // The right to be reached here as `callee`, once its key was proven (over mutual TLS, elsewhere); replaces
   // an earlier reservation of the same id. Exhausted: all places, or all of that prefix, are taken.
   Expected<RelayTicket> reserve(const Hash256& callee, const platform::IpAddress& from);
@@ -130,6 +138,8 @@ class RelayServer {
   MonotonicTime deaf_until_{};  // no descriptors were left: not accepting for a moment
   Clients clients_;
   std::vector<Session> sessions_;
+  RelayPace pace_;
+  MonotonicTime paused_until_{};
   std::map<Hash256, Reservation> reservations_;
   std::unordered_map<std::uint64_t, std::size_t> open_by_prefix_;
 };

@@ -1,4 +1,5 @@
-// Who is not talked to, until when and why. Bounded; the ban that ends first makes room.
+// Who is not talked to, until when and why: nodes, and address groups. Bounded; the ban that ends first makes
+// room. What is kept in a file is read as anybody's word.
 #pragma once
 
 #include <map>
@@ -7,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "core/base/bytes.h"
 #include "core/base/clock.h"
+#include "core/base/expected.h"
 #include "core/net/node_id.h"
 
 namespace neuroshard::net {
@@ -16,26 +19,51 @@ struct Ban {
   NodeId id{};
   WallTime until{};
   std::string reason;
+  std::uint32_t times = 1;  // in a row
 };
 
 class BanList {
  public:
   static constexpr std::size_t max_bans = 4096;
+  static constexpr std::size_t max_prefixes = 1024;
+  static constexpr std::size_t max_reason_bytes = 120;
+  // A ban is remembered so long after its end: the next one is longer.
+  static constexpr auto remembered = std::chrono::hours(24);
 
   // Threads: any, all members. `clock` outlives the list.
   explicit BanList(const Clock& clock) : clock_(clock) {}
 
   // A second ban of one node replaces the first.
   void ban(const NodeId& id, Duration length, std::string reason);
+  // As ban(), twice as long each time that follows within a day.
+  void ban_again(const NodeId& id, Duration first, Duration longest, std::string reason);
+  // An address group: platform::prefix_group.
+  void ban_prefix(std::uint64_t group, Duration length, std::string reason);
   void lift(const NodeId& id);
   // The reason while the ban lasts.
   std::optional<std::string> reason(const NodeId& id) const;
+  std::optional<std::string> reason_of_prefix(std::uint64_t group) const;
   std::vector<Ban> all() const;
+  std::size_t prefixes() const;
+
+  // Changes with each ban and each end of one by lift().
+  std::uint64_t changes() const;
+  // Bans of nodes, the ended ones that are remembered among them; those of prefixes are not kept. Restoring
+  // adds; Corrupt: nothing was added.
+  Bytes encode() const;
+  Expected<void> restore(ByteSpan bytes);
 
  private:
+  void put_locked(Ban ban);
+
   const Clock& clock_;
   mutable std::mutex mutex_;
   std::map<NodeId, Ban> bans_;
+  std::map<std::uint64_t, Ban> prefixes_;
+  std::uint64_t changes_ = 0;
 };
+
+inline constexpr std::size_t max_ban_file_bytes =
+    16 + BanList::max_bans * (32 + 8 + 4 + 1 + BanList::max_reason_bytes);
 
 }  // namespace neuroshard::net

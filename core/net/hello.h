@@ -26,6 +26,7 @@ enum class Feature : std::uint64_t {
   DialBack = 8,     // tries to reach a caller from outside
   Tracker = 16,     // registers nodes
   Relay = 32,       // lets nodes that nobody can dial be called through it (core/nat/relay_head.h)
+  Punch = 64,       // nobody can dial it, but a direct connection can be punched (core/swarm/puncher.h)
 };
 
 inline constexpr std::size_t max_program_name = 40;

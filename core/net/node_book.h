@@ -16,6 +16,7 @@ class NodeBook {
   // Threads: one.
   explicit NodeBook(const Hash256& network_id, std::size_t most = 10'000)
       : network_id_(network_id), most_(most) {}
+  const Hash256& network_id() const { return network_id_; }
 
   // Denied: what check_node_record refuses, a replayed or an older record, or two of one sequence that
   // differ.

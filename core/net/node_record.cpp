@@ -168,4 +168,9 @@ Expected<void> check_node_record(const NodeRecord& record, const Hash256& networ
   return {};
 }
 
+bool is_signed_by_its_node(const NodeRecord& record, const Hash256& network_id) {
+  return crypto::verify(record.node_key, crypto::Purpose::NodeRecord, network_id, signed_part(record),
+                        record.signature);
+}
+
 }  // namespace neuroshard::net

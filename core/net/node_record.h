@@ -100,5 +100,7 @@ Expected<NodeRecord> decode_node_record(ByteSpan bytes);
 // Whether it may be believed now, in this network: signature, dates (made ≤ now + 60 s, now < expires ≤ made
 // + a day), and the delegation for this node and network, if there is one. Denied says what does not hold.
 Expected<void> check_node_record(const NodeRecord& record, const Hash256& network_id, WallTime now);
+// Whether its node signed it for this network, whatever its dates say: clocks may be wrong.
+bool is_signed_by_its_node(const NodeRecord& record, const Hash256& network_id);
 
 }  // namespace neuroshard::net

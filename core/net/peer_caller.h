@@ -20,7 +20,7 @@ enum class Method : std::uint16_t {
   AddressEcho = 3,
   DialBack = 4,
   RelayReserve = 5,
-  // 6: kept for hole punching
+  Punch = 6,
   TrackerRegister = 8,
   TrackerHeartbeat = 9,
   TrackerPeers = 10,

@@ -52,6 +52,11 @@ void TrafficMeter::count(std::uint64_t bytes) {
 }
 
 Expected<void> TrafficMeter::check() {
+  const std::lock_guard lock(mutex_);
+  return check_locked();
+}
+
+Expected<void> TrafficMeter::check_locked() {
   if (cap_ == nullptr) return {};
   const WallTime now = clock_.wall_now();
   if (cap_->left(now) > 0) {
@@ -68,7 +73,8 @@ Expected<void> TrafficMeter::check() {
 }
 
 Expected<Duration> TrafficMeter::sent(std::uint64_t payload) {
-  NS_RETURN_IF_ERROR(check());
+  const std::lock_guard lock(mutex_);
+  NS_RETURN_IF_ERROR(check_locked());
   const std::uint64_t bytes = wire_bytes(payload);
   Duration wait{0};
   if (up_) {
@@ -86,16 +92,33 @@ Expected<Duration> TrafficMeter::sent(std::uint64_t payload) {
 
 Duration TrafficMeter::received(std::uint64_t payload) {
   const std::uint64_t bytes = wire_bytes(payload);
+  const std::lock_guard lock(mutex_);
   received_ += bytes;
   count(bytes);
   return down_ ? down_->take(static_cast<double>(bytes), clock_.monotonic_now()) : Duration(0);
 }
 
+Expected<Duration> TrafficMeter::relayed(std::uint64_t bytes) {
+  bytes += packet_overhead * ((bytes + packet_payload - 1) / packet_payload);
+  const std::lock_guard lock(mutex_);
+  const MonotonicTime now = clock_.monotonic_now();
+  received_ += bytes;
+  sent_ += bytes;
+  count(2 * bytes);
+  Duration wait{0};
+  for (auto* const way : {&up_, &down_})
+    if (*way) wait = std::max(wait, (*way)->take(static_cast<double>(bytes), now));
+  NS_RETURN_IF_ERROR(check_locked());
+  return wait;
+}
+
 Duration TrafficMeter::behind() {
+  const std::lock_guard lock(mutex_);
   return down_ ? down_->take(0, clock_.monotonic_now()) : Duration(0);
 }
 
 TrafficView TrafficMeter::view() {
+  const std::lock_guard lock(mutex_);
   TrafficView view{sent_, received_, std::nullopt};
   if (cap_ != nullptr) {
     const std::uint64_t left = cap_->left(clock_.wall_now());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <optional>
 
 #include "core/base/clock.h"
@@ -26,7 +27,7 @@ struct TrafficView {
   std::optional<std::uint64_t> left;     // this month; nothing: no limit
 };
 
-// Threads: one.
+// Threads: any, all members.
 class TrafficMeter {
  public:
   // cap: of the month, may be null; saved at the end. All outlive the meter.
@@ -39,6 +40,9 @@ class TrafficMeter {
   Expected<Duration> sent(std::uint64_t payload);
   // Of what has come nothing can be refused any more: it is counted in any case.
   Duration received(std::uint64_t payload);
+  // Bytes that came in and go out again for others, as they are on the line but for what packets add: how
+  // long to wait before more is read.  Exhausted: the month's data is used up; they are counted all the same.
+  Expected<Duration> relayed(std::uint64_t bytes);
   // How long what was received so far keeps the line busy at the allowed speed: who asks for more waits for
   // it.
   Duration behind();
@@ -50,9 +54,11 @@ class TrafficMeter {
 
  private:
   void count(std::uint64_t bytes);
+  Expected<void> check_locked();
   const Clock& clock_;
   Logger& logger_;
   std::optional<TokenBucket> up_, down_;
+  std::mutex mutex_;
   TrafficCap* cap_;
   std::uint64_t sent_ = 0, received_ = 0;
   bool told_ = false;    // that the month is used up

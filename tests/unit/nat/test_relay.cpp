@@ -114,6 +114,8 @@ class TestRelay : public QObject {
   void silent_and_wordy_strangers_are_dropped();
   void a_callee_that_does_not_take_the_call();
   void a_session_ends_at_its_limit_of_bytes();
+  void what_passes_is_held_to_the_users_limits();
+  void nothing_passes_when_the_data_is_used_up();
   void the_port_tells_where_a_caller_is_seen();
   void what_only_begins_like_a_stun_request_is_dropped();
   void a_port_that_nobody_answers_is_not_punched();
@@ -306,6 +308,46 @@ void TestRelay::a_session_ends_at_its_limit_of_bytes() {
   RelayLimits limits;
   limits.session.bytes = 100'000;
   Relay relay(limits);
+  relay.run();
+  Echo echo(relay);
+  auto call = call_through_relay(io_, relay.endpoint, relay.callee, io_.now() + generous);
+  QVERIFY(call.ok());
+  QVERIFY(talk(*call, std::string(10'000, 'x')).ok());
+  const auto more = talk(*call, std::string(1'000'000, 'x'));
+  QVERIFY(!more.ok() && more.error().code != ErrorCode::Timeout);
+}
+
+void TestRelay::what_passes_is_held_to_the_users_limits() {
+  Relay relay;
+  constexpr double rate = 2e6;  // bytes a second
+  std::uint64_t counted = 0;
+  relay.idle_server().set_pace([&](std::uint64_t bytes) -> Expected<Duration> {
+    counted += bytes;
+    return Duration(static_cast<std::int64_t>(1e9 * double(bytes) / rate));
+  });
+  relay.run();
+  {
+    Echo echo(relay);
+    auto call = call_through_relay(io_, relay.endpoint, relay.callee, io_.now() + generous);
+    QVERIFY(call.ok());
+    const MonotonicTime began = io_.now();
+    constexpr std::size_t size = 500'000;
+    QVERIFY(talk(*call, std::string(size, 'x')).ok());
+    const double took = to_seconds(io_.now() - began);
+    QVERIFY2(took > 0.8 * 2 * size / rate, qPrintable(QString::number(took)));  // there and back
+  }
+  relay.pause();
+  QVERIFY(counted >= 1'000'000);
+}
+
+void TestRelay::nothing_passes_when_the_data_is_used_up() {
+  Relay relay;
+  std::uint64_t left = 50'000;
+  relay.idle_server().set_pace([&](std::uint64_t bytes) -> Expected<Duration> {
+    if (bytes > left) return make_error(ErrorCode::Exhausted, "used up");
+    left -= bytes;
+    return Duration(0);
+  });
   relay.run();
   Echo echo(relay);
   auto call = call_through_relay(io_, relay.endpoint, relay.callee, io_.now() + generous);

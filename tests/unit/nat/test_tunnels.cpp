@@ -4,11 +4,12 @@
 #include <future>
 #include <thread>
 
-#include "core/nat/relay_role.h"
 #include "core/nat/tunnels.h"
+#include "tests/support/loopback_relay.h"
 
 using namespace neuroshard;
 using namespace neuroshard::nat;
+using Relay = neuroshard::testing::LoopbackRelay;
 using platform::Endpoint;
 using platform::IpAddress;
 using platform::TcpListener;
@@ -26,34 +27,6 @@ const Hash256 callee{7};
 SystemClock the_clock;
 crypto::SystemEntropy the_entropy;
 const Io io{the_clock, the_entropy, {}};
-
-// A node that relays: its listener hands connections on, as the one for peers does.
-class Relay {
- public:
-  Relay() : role(RelayRole::start({}, the_clock, the_entropy).value()) {
-    listener_ = TcpListener::open({loopback, 0}).value();
-    endpoint = listener_.local().value();
-    thread_ = std::thread([this] {
-      while (!stop_) {
-        platform::SocketWait wait{listener_.descriptor(), true, false, false};
-        (void)platform::wait_for(Span<platform::SocketWait>(&wait, 1), milliseconds(20));
-        auto accepted = listener_.accept();
-        if (accepted.ok() && accepted->has_value()) role->take((*accepted)->socket.release());
-      }
-    });
-  }
-  ~Relay() {
-    stop_ = true;
-    thread_.join();
-  }
-  std::unique_ptr<RelayRole> role;
-  Endpoint endpoint;
-
- private:
-  TcpListener listener_;
-  std::atomic<bool> stop_{false};
-  std::thread thread_;
-};
 
 // A node with its listener, which gives back what is said to it once.
 class Node {

@@ -1,0 +1,75 @@
+// How others behave, as this node has seen it: faults that an honest program does not commit are counted in
+// points, which fade; who has too many at a time is banned for a while, longer each time. Being slow, away,
+// behind, of another network or another version is no fault and never counted here. A part of the network
+// from which many commit faults is refused as a whole for a shorter time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "core/net/ban_list.h"
+#include "core/net/peer_caller.h"
+
+namespace neuroshard::net {
+
+enum class Fault : std::uint8_t {
+  Malformed,     // a message that no program of ours writes
+  BadSignature,  // something that is not signed by whom it names, or was altered
+  OthersRecord,  // wanted a record of somebody else kept, or registered
+  Flood,         // goes on asking far beyond the limits, although told to wait
+  TwoPayloads,   // signed two different contributions to one round: proven to anybody
+  Count_,
+};
+std::string_view to_string(Fault fault);  // "malformed messages", for reasons
+
+struct ConductRules {
+  double limit = 100;                             // points at a time
+  double prefix_factor = 4;                       // for an address group, in multiples of one node
+  Duration half_life = std::chrono::minutes(10);  // of points
+  Duration first_ban = std::chrono::hours(1);     // doubles with each that follows
+  Duration longest_ban = std::chrono::hours(24);
+  Duration prefix_ban = std::chrono::minutes(10);
+  std::size_t remembered = 4096;  // nodes, and as many prefixes: the least guilty make room
+  // By Fault. A flood is counted for each refused request: a program that waits as it is told makes none.
+  std::array<double, static_cast<std::size_t>(Fault::Count_)> points{20, 50, 20, 0.25, 100};
+};
+
+class Conduct {
+ public:
+  // All outlive it. one_lan: address groups are not counted.  Threads: any, all members.
+  Conduct(BanList& bans, const Clock& clock, bool one_lan, ConductRules rules = {})
+      : bans_(bans), clock_(clock), one_lan_(one_lan), rules_(rules) {}
+
+  // `from` did this; its prefix is counted where its address is one of the internet (behind a relay it is
+  // not). True when that made it banned.
+  bool fault(const Caller& from, Fault fault);
+  double points(const NodeId& id) const;  // now
+  std::uint64_t faults(Fault fault) const;
+  std::size_t remembered() const;
+
+ private:
+  struct Score {
+    double points = 0;
+    MonotonicTime at{};
+    std::array<std::uint32_t, static_cast<std::size_t>(Fault::Count_)> seen{};
+  };
+  double faded(const Score& score, MonotonicTime now) const;
+  template <class Scores, class Key>
+  Score& score(Scores& scores, const Key& key, MonotonicTime now);
+  static std::string reason_of(const Score& score);
+
+  BanList& bans_;
+  const Clock& clock_;
+  const bool one_lan_;
+  const ConductRules rules_;
+  mutable std::mutex mutex_;
+  std::unordered_map<NodeId, Score, NodeIdHash> nodes_;
+  std::unordered_map<std::uint64_t, Score> prefixes_;
+  std::array<std::uint64_t, static_cast<std::size_t>(Fault::Count_)> counts_{};
+};
+
+}  // namespace neuroshard::net
