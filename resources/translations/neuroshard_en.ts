@@ -85,6 +85,23 @@
             <numerusform>%n threads allowed</numerusform>
         </translation>
     </message>
+    <message numerus="yes">
+        <source>%n member(s)</source>
+        <translation>
+            <numerusform>%n member</numerusform>
+            <numerusform>%n members</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>neuroshard::ui::RoundsCards</name>
+    <message numerus="yes">
+        <source>of %n wallet(s)</source>
+        <translation>
+            <numerusform>of %n wallet</numerusform>
+            <numerusform>of %n wallets</numerusform>
+        </translation>
+    </message>
 </context>
 <context>
     <name>neuroshard::ui::PruneDialog</name>

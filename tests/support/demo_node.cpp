@@ -210,4 +210,97 @@ std::shared_ptr<FakeNode> make_demo_node(const Clock& clock) {
   return node;
 }
 
+void join_demo_network(FakeNode& node, const Clock& clock) {
+  const WallTime now = clock.wall_now();
+  constexpr std::uint64_t newest = 48;
+  const auto id_of = [](int number) {
+    return std::string(1, "d17b4e"[number]) + std::string(63, "3a95c0"[number]);
+  };
+  node.rounds.taking_part = true;
+  node.rounds.refused = {{"from another anchor", 3}, {"replayed", 1}};
+  for (int i = 0; i < 12; ++i) {
+    node::RoundEntry round;
+    round.round = newest - static_cast<std::uint64_t>(i);
+    round.at = now - std::chrono::seconds(40 + 75 * i);
+    round.seconds = 75 + noise(round.round, 9);
+    round.waited = 6 + noise(round.round * 3, 5);
+    round.rule = "clip, centered-clipping";
+    round.members = 6;
+    for (int who = 0; who < 6; ++who) {
+      const bool late = (i == 1 && who == 4) || (i == 5 && who == 2);
+      round.who.push_back({id_of(who), who == 0, !late, late ? 0u : 80u, late ? 0u : 327'680u, 1.0 / 6,
+                           late                 ? "late: its work was not there when the round was closed"
+                           : i == 3 && who == 5 ? "left out: not a finite number"
+                                                : ""});
+      round.contributors += late ? 0 : 1;
+    }
+    node.rounds.rounds.push_back(round);
+  }
+  for (int who = 0; who < 6; ++who) {
+    node::TrainingNodeEntry one;
+    one.id = id_of(who);
+    one.wallet = who == 5 ? "" : who == 3 ? "1b2a79cc04de8a11" : "26870dc7719c62a" + std::to_string(who);
+    one.mine = who == 0;
+    one.counts = one.training = true;
+    one.round = who == 2 ? newest - 1 : newest;
+    one.agrees = who != 4;
+    one.loss = 3.1 + 0.02 * who;
+    one.tokens_per_second = 7132u >> (who % 3);
+    one.steps = 3840;
+    one.contributed = 46;
+    one.synced = static_cast<std::uint32_t>(32 - who);
+    one.missed = static_cast<std::uint32_t>(who);
+    one.at = now - std::chrono::seconds(7 * who);
+    node.rounds.nodes.push_back(one);
+  }
+  for (std::uint64_t round = 1; round <= newest; ++round)
+    node.rounds.losses.push_back({round, loss_at(round * 25) + noise(round, 0.05)});
+  node.publish([&](node::Snapshot& next) {
+    next.program.network = "devnet";
+    next.peers = {true, 5, 184'320.0, 92'160.0};
+    node::RoundsView& rounds = next.rounds;
+    rounds = {};
+    rounds.taking_part = rounds.agrees = rounds.member = true;
+    rounds.phase = "training";
+    rounds.round = newest;
+    rounds.anchor = std::string(64, 'b');
+    rounds.members = rounds.contributors = 6;
+    rounds.steps = 31;
+    rounds.inner_steps = 80;
+    rounds.certified = 48;
+    rounds.contributed = 46;
+    rounds.left_out = 2;
+    rounds.left_out_reason = "round 31 was closed without this node's work";
+    rounds.waiting_seconds = 288;
+    rounds.waiting_share = 0.08;
+    rounds.bytes_sent = 1'240'000'000;
+    rounds.bytes_received = 1'180'000'000;
+    rounds.seconds_left = 29;
+    node::GlobalTrainingView& global = rounds.global;
+    global.reports = global.training_nodes = 6;
+    global.wallets = 5;
+    global.loss = loss_at(newest * 25);
+    global.least_loss = global.loss;
+    global.tokens_per_second = 3566;
+    global.tokens = 94'371'840;
+    global.steps = 23'040;
+    global.outer_syncs = newest;
+    global.data_shards = 6;
+    global.hash_agreement = 5.0 / 6;
+    global.agreement_round = newest;
+    global.sync_success = 0.94;
+    global.loss_trend = "improving";
+    global.converging = global.verified = true;
+    global.verified_reason =
+        "the loss went from 7.8994 to 2.9542 (-62.6 %) in the 48 rounds that this node has seen; a fall by "
+        "10 % "
+        "counts as shown";
+    next.alerts.push_back({"rounds_agreement", node::Severity::Warning,
+                           "Only 83 % of the nodes hold the anchor that most have for round 48; another one: "
+                           "4c0c0c0c0c0c…. Their "
+                           "work does not count until they have the certified anchor; this node has it",
+                           now - std::chrono::minutes(2)});
+  });
+}
+
 }  // namespace neuroshard::testing

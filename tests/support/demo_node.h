@@ -11,5 +11,7 @@ namespace neuroshard::testing {
 
 // Times are relative to the clock's present.
 std::shared_ptr<FakeNode> make_demo_node(const Clock& clock);
+// The same core as a member of a network that trains in rounds, with peers; one of them holds other weights.
+void join_demo_network(FakeNode& node, const Clock& clock);
 
 }  // namespace neuroshard::testing

@@ -9,6 +9,7 @@
 #include "ui/pages/alert_action.h"
 #include "ui/pages/series_feed.h"
 #include "ui/text/format.h"
+#include "ui/text/rounds_text.h"
 #include "ui/text/state_text.h"
 #include "ui/theme/theme.h"
 #include "ui/widgets/card.h"
@@ -54,6 +55,7 @@ OverviewPage::OverviewPage(const Context& context, QWidget* parent) : Page(conte
   column->addStretch(1);
   connect(&theme(), &Theme::changed, this, [this] {
     shown_state_.clear();
+    shown_agreement_.clear();
     shown_alerts_ = QStringLiteral("?");
     if (bridge().snapshot()) refresh(*bridge().snapshot());
   });
@@ -184,8 +186,41 @@ Card* OverviewPage::make_global_card() {
   auto* card = new Card(tr("The model of the network"));
   network_ = make_paragraph(Format::dash(), "strong", card);
   network_note_ = make_paragraph({}, "muted", card);
+  network_note_->setObjectName(QStringLiteral("overview_network_note"));
   card->body()->addWidget(network_);
   card->body()->addWidget(network_note_);
+  together_ = new QWidget(card);
+  together_->setObjectName(QStringLiteral("overview_together"));
+  together_->hide();
+  auto* inside = new QVBoxLayout(together_);
+  inside->setContentsMargins(0, 0, 0, 0);
+  inside->setSpacing(grid_step);
+  auto* facts = new QHBoxLayout;
+  all_loss_ = new Fact(theme(), tr("Loss of all nodes"), together_);
+  all_nodes_ = new Fact(theme(), tr("Nodes training"), together_);
+  facts->addWidget(all_loss_, 1);
+  facts->addWidget(all_nodes_, 1);
+  inside->addLayout(facts);
+  auto* row = new QHBoxLayout;
+  agreement_icon_ = new QLabel(together_);
+  agreement_icon_->setFixedSize(alert_icon_side, alert_icon_side);
+  agreement_ = make_paragraph({}, nullptr, together_);
+  agreement_->setObjectName(QStringLiteral("overview_agreement"));
+  row->addWidget(agreement_icon_, 0, Qt::AlignTop);
+  row->addWidget(agreement_, 1);
+  inside->addLayout(row);
+  rounds_ = make_paragraph({}, "muted", together_);
+  rounds_->setObjectName(QStringLiteral("overview_rounds"));
+  caution_ = make_paragraph({}, "warning", together_);
+  caution_->setObjectName(QStringLiteral("overview_caution"));
+  inside->addWidget(rounds_);
+  inside->addWidget(caution_);
+  auto* more = new QPushButton(tr("Rounds and nodes"), together_);
+  more->setProperty("role", QStringLiteral("link"));
+  connect(more, &QPushButton::clicked, this,
+          [this] { navigate(QStringLiteral("training"), QStringLiteral("rounds")); });
+  inside->addWidget(more, 0, Qt::AlignLeft);
+  card->body()->addWidget(together_);
   card->body()->addStretch(1);
   return card;
 }
@@ -204,6 +239,7 @@ void OverviewPage::refresh(const node::Snapshot& snapshot) {
   show_state(snapshot);
   show_learning(snapshot);
   show_model(snapshot);
+  show_network(snapshot);
   show_resources(snapshot);
   show_alerts(snapshot);
 }
@@ -276,11 +312,40 @@ void OverviewPage::show_model(const node::Snapshot& snapshot) {
                        : tr("All of it: embedding, %1, and the head").arg(tr("%n layer(s)", nullptr, layers));
   }
   slots_->setText(text);
+}
+
+void OverviewPage::show_network(const node::Snapshot& snapshot) {
   network_->setText(snapshot.program.network.empty() ? Format::dash() : text_of(snapshot.program.network));
-  network_note_->setText(
-      tr("This node trains alone: the model of the network is the one here. Other nodes, the global step and "
-         "the global loss "
-         "are unknown until nodes can meet."));
+  const node::RoundsView& rounds = snapshot.rounds;
+  together_->setVisible(rounds.taking_part);
+  network_note_->setVisible(!rounds.taking_part);
+  if (!rounds.taking_part) {
+    network_note_->setText(
+        snapshot.peers.taking_part
+            ? tr("It has joined the network, but trains for itself: no rounds are made here.")
+            : tr("This node trains alone: the model of the network is the one here. In a network with peers "
+                 "this "
+                 "shows the loss of all nodes, and whether they agree."));
+    return;
+  }
+  const node::GlobalTrainingView& global = rounds.global;
+  all_loss_->set(Format::loss(global.loss), RoundsWords::trend(global));
+  all_nodes_->set(
+      global.reports > 0 ? Format::integer(global.training_nodes) : Format::dash(),
+      rounds.members > 0 ? tr("%n member(s)", nullptr, static_cast<int>(rounds.members)) : QString());
+  const RoundsWords::Judgement judged = RoundsWords::agreement(global);
+  agreement_->setText(judged.text);
+  if (shown_agreement_ != judged.icon) {
+    shown_agreement_ = judged.icon;
+    agreement_icon_->setPixmap(
+        theme().icon(judged.icon, token_of(judged.tone)).pixmap(alert_icon_side, alert_icon_side));
+  }
+  const QString phase = RoundsWords::phase(rounds);
+  rounds_->setText(
+      rounds.round > 0 ? tr("Round %1 is certified. %2").arg(Format::integer(rounds.round), phase) : phase);
+  const QString caution = RoundsWords::caution(rounds);
+  caution_->setText(caution);
+  caution_->setVisible(!caution.isEmpty());
 }
 
 void OverviewPage::show_resources(const node::Snapshot& snapshot) {

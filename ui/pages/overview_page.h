@@ -41,6 +41,7 @@ class OverviewPage final : public Page {
   void show_learning(const node::Snapshot& snapshot);
   void show_model(const node::Snapshot& snapshot);
   void show_resources(const node::Snapshot& snapshot);
+  void show_network(const node::Snapshot& snapshot);
   void show_alerts(const node::Snapshot& snapshot);
 
   CardGrid* grid_;
@@ -68,6 +69,14 @@ class OverviewPage final : public Page {
   QString shown_alerts_;
   QLabel* network_;
   QLabel* network_note_;
+  QWidget* together_;  // what is known of all nodes; hidden where the node trains alone
+  Fact* all_loss_;
+  Fact* all_nodes_;
+  QLabel* agreement_icon_;
+  QLabel* agreement_;
+  QLabel* rounds_;
+  QLabel* caution_;
+  QString shown_agreement_;
 };
 
 }  // namespace neuroshard::ui

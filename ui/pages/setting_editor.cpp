@@ -19,7 +19,7 @@
 namespace neuroshard::ui {
 namespace {
 
-constexpr int field_width = 150;
+constexpr int field_width = 150, room_beside_text = 56;  // buttons and margins of a spin box
 
 class WheelGuard final : public QObject {
  public:
@@ -94,7 +94,12 @@ NumberEditor::NumberEditor(const node::SettingEntry& entry, const QString& name,
   number_->setGroupSeparatorShown(true);
   number_->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
   const QString zero = meaning_of_zero(setting_help(entry));
-  if (least_ == 0 && !zero.isEmpty()) number_->setSpecialValueText(zero);
+  if (least_ == 0 && !zero.isEmpty()) {
+    number_->setSpecialValueText(zero);
+    // The words in place of 0 are read whole, in every language.
+    number_->setMinimumWidth(
+        std::max(field_width, number_->fontMetrics().horizontalAdvance(zero) + room_beside_text));
+  }
   guard_wheel(number_);
   unit_ = new QComboBox(this);
   unit_->setAccessibleName(tr("Unit of %1").arg(name));

@@ -6,11 +6,13 @@
 #include <QLineEdit>
 #include <QProgressBar>
 #include <QPushButton>
+#include <QScrollArea>
 #include <QSpinBox>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <map>
 
+#include "ui/pages/rounds_cards.h"
 #include "ui/pages/series_feed.h"
 #include "ui/text/format.h"
 #include "ui/theme/theme.h"
@@ -26,6 +28,7 @@ namespace {
 
 constexpr int page_margin = 16, column_width = 330, loss_height = 340, small_height = 240;
 constexpr int most_steps = 100'000'000;
+constexpr int rounds_ms = 3000;
 
 class Words {
   Q_DECLARE_TR_FUNCTIONS(neuroshard::ui::TrainingPage)
@@ -64,6 +67,10 @@ TrainingPage::TrainingPage(const Context& context, QWidget* parent) : Page(conte
                      {{"loss", tr("Training")}, {"val_loss", tr("Held-out text")}});
   loss_->setMinimumHeight(loss_height);
   column->addWidget(loss_);
+  rounds_ = new RoundsCards(theme(), this);
+  column->addWidget(rounds_);
+  rounds_timer_.setInterval(rounds_ms);
+  connect(&rounds_timer_, &QTimer::timeout, this, &TrainingPage::ask_rounds);
   auto* grid = new CardGrid(column_width, this);
   grid->add(make_breakdown());
   PlotPanel* rate =
@@ -232,15 +239,29 @@ void TrainingPage::shown() {
   shown_ = true;
   for (SeriesFeed* feed : feeds_) feed->start();
   ask_checkpoints();
+  ask_rounds();
+  rounds_timer_.start();
 }
 
 void TrainingPage::hidden() {
   shown_ = false;
+  rounds_timer_.stop();
   for (SeriesFeed* feed : feeds_) feed->stop();
 }
 
 void TrainingPage::open_detail(const QString& detail) {
   if (detail == QLatin1String("start")) source_->setFocus();
+  if (detail == QLatin1String("rounds")) show_rounds();
+}
+
+// Brings the rounds into view, in whatever the page is scrolled in.
+void TrainingPage::show_rounds() {
+  for (QWidget* up = parentWidget(); up != nullptr; up = up->parentWidget()) {
+    if (auto* area = qobject_cast<QScrollArea*>(up)) {
+      area->ensureVisible(0, rounds_->y() + area->viewport()->height(), 0, 0);
+      return;
+    }
+  }
 }
 
 void TrainingPage::ask_checkpoints() {
@@ -257,8 +278,30 @@ void TrainingPage::ask_checkpoints() {
       });
 }
 
+// Only of a node that takes part: a core that trains for itself has nothing to tell.
+void TrainingPage::ask_rounds() {
+  const auto snapshot = bridge().snapshot();
+  if (asking_rounds_ || !shown_ || !bridge().attached() || !snapshot || !snapshot->rounds.taking_part) return;
+  asking_rounds_ = true;
+  bridge().query<node::RoundsReport>(
+      this,
+      [](node::Node& node, node::Reply<node::RoundsReport> reply) {
+        return node.query_rounds(std::move(reply));
+      },
+      [this](const Expected<node::RoundsReport>& report) {
+        asking_rounds_ = false;
+        if (report.ok())
+          rounds_->show_report(*report, clock().wall_now());
+        else
+          rounds_->show_problem(QString::fromStdString(report.error().message));
+      });
+}
+
 void TrainingPage::refresh(const node::Snapshot& snapshot) {
   show_controls(snapshot);
+  const bool first = rounds_->isHidden();
+  rounds_->show_snapshot(snapshot);
+  if (first) ask_rounds();
   for (SeriesFeed* feed : feeds_) feed->update(snapshot.training.step);
   if (!snapshot.training.last_step) return;
   const node::StepView& step = *snapshot.training.last_step;

@@ -2,6 +2,7 @@
 // stop.
 #pragma once
 
+#include <QTimer>
 #include <set>
 
 #include "ui/pages/page.h"
@@ -17,6 +18,7 @@ namespace neuroshard::ui {
 
 class Card;
 class PlotPanel;
+class RoundsCards;
 class SeriesFeed;
 class ShareBar;
 
@@ -34,6 +36,8 @@ class TrainingPage final : public Page {
   PlotPanel* loss_panel() const { return loss_; }
 
  private:
+  void ask_rounds();
+  void show_rounds();
   Card* make_controls();
   Card* make_breakdown();
   PlotPanel* make_panel(const QString& title, const QString& file,
@@ -56,10 +60,12 @@ class TrainingPage final : public Page {
   QProgressBar* progress_;
   QLabel* message_;
   PlotPanel* loss_;
+  RoundsCards* rounds_;
+  QTimer rounds_timer_;
   std::vector<SeriesFeed*> feeds_;
   ShareBar* breakdown_;
   QLabel* breakdown_note_;
-  bool shown_ = false, asking_ = false;
+  bool shown_ = false, asking_ = false, asking_rounds_ = false;
 };
 
 // Where in the chart checkpoints stand, and where training went back to one: a save whose parent is not the

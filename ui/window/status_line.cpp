@@ -2,6 +2,7 @@
 
 #include <QHBoxLayout>
 #include <QLabel>
+#include <algorithm>
 
 #include "ui/text/format.h"
 #include "ui/theme/theme.h"
@@ -16,9 +17,12 @@ StatusLine::StatusLine(const Theme&, QWidget* parent) : QWidget(parent) {
   row->setContentsMargins(16, 4, 16, 4);
   row->setSpacing(20);
   peers_ = make_label({}, "caption", this);
-  peers_->setToolTip(tr("Other nodes; unknown while this node trains alone"));
+  peers_->setObjectName(QStringLiteral("status_peers"));
+  peers_->setToolTip(tr("Connected nodes; — while this node trains alone"));
   traffic_ = make_label({}, "caption", this);
-  traffic_->setToolTip(tr("Network traffic down and up; unknown while this node trains alone"));
+  traffic_->setObjectName(QStringLiteral("status_traffic"));
+  traffic_->setToolTip(
+      tr("Traffic with other nodes down and up, over ten seconds; — while this node trains alone"));
   device_ = make_label({}, "caption", this);
   // Long names of processors give way.
   device_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
@@ -29,9 +33,17 @@ StatusLine::StatusLine(const Theme&, QWidget* parent) : QWidget(parent) {
   row->addWidget(age_);
 }
 
+void StatusLine::show_peers(const node::PeersView& peers) {
+  const auto rate = [](const std::optional<double>& bytes) {
+    return bytes ? tr("%1/s").arg(Format::bytes(static_cast<std::uint64_t>(std::max(0.0, *bytes))))
+                 : Format::dash();
+  };
+  peers_->setText(tr("Peers %1").arg(peers.taking_part ? Format::integer(peers.connected) : Format::dash()));
+  traffic_->setText(tr("↓ %1  ↑ %2").arg(rate(peers.bytes_in_per_second), rate(peers.bytes_out_per_second)));
+}
+
 void StatusLine::refresh(const node::Snapshot* snapshot, bool attached, std::chrono::milliseconds age) {
-  peers_->setText(tr("Peers %1").arg(Format::dash()));
-  traffic_->setText(tr("↓ %1  ↑ %1").arg(Format::dash()));
+  show_peers(snapshot != nullptr && attached ? snapshot->peers : node::PeersView{});
   QString device = Format::dash();
   if (snapshot != nullptr && !snapshot->compute.device.empty()) {
     device = QString::fromStdString(snapshot->compute.device);

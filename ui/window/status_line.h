@@ -19,6 +19,8 @@ class StatusLine final : public QWidget {
   void refresh(const node::Snapshot* snapshot, bool attached, std::chrono::milliseconds age);
 
  private:
+  void show_peers(const node::PeersView& peers);
+
   QLabel* peers_;
   QLabel* traffic_;
   QLabel* device_;

@@ -4,6 +4,7 @@
 // the same on every run.
 #include <QApplication>
 #include <QDir>
+#include <QDoubleSpinBox>
 #include <QEventLoop>
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -64,7 +65,7 @@ class Camera {
 };
 
 // What does not fit into the window: the window grows until nothing scrolls.
-void take_whole(Camera& camera, MainWindow& window, const QString& key) {
+void take_whole(Camera& camera, MainWindow& window, const QString& key, const QString& before_name = {}) {
   const QSize before = window.size();
   int hidden = 0;
   for (const QScrollArea* area : window.findChildren<QScrollArea*>())
@@ -73,7 +74,7 @@ void take_whole(Camera& camera, MainWindow& window, const QString& key) {
   if (hidden == 0) return;
   window.resize(before.width(), before.height() + hidden + 40);
   settle();
-  camera.take(window, QStringLiteral("%1-%2-whole").arg(key).arg(before.width()));
+  camera.take(window, QStringLiteral("%1%2-%3-whole").arg(before_name, key).arg(before.width()));
   window.resize(before);
 }
 
@@ -86,6 +87,21 @@ void take_pages(Camera& camera, WindowFixture& fixture) {
       settle();
       camera.take(window, QStringLiteral("%1-%2").arg(key).arg(size.width()));
       take_whole(camera, window, key);
+    }
+  }
+}
+
+// The same core as a member of a network.
+void take_rounds(Camera& camera, WindowFixture& fixture) {
+  neuroshard::testing::join_demo_network(*fixture.node, fixture.clock);
+  MainWindow& window = *fixture.window;
+  for (const QSize size : {QSize(1280, 800), QSize(800, 600)}) {
+    window.resize(size);
+    for (const char* key : {"overview", "training"}) {
+      window.open_page(QLatin1String(key));
+      settle();
+      camera.take(window, QStringLiteral("rounds-%1-%2").arg(QLatin1String(key)).arg(size.width()));
+      take_whole(camera, window, QLatin1String(key), QStringLiteral("rounds-"));
     }
   }
 }
@@ -187,9 +203,11 @@ void take_partition(Camera& camera, const Theme& theme, const QString& program) 
     const QString what = QStringLiteral("dialog-partition-%1x%2").arg(size.width()).arg(size.height());
     camera.take(*dialog, what + QStringLiteral("-empty"));
     dialog->form().set_model(graph);
+    dialog->findChild<QDoubleSpinBox*>(QStringLiteral("partition_bandwidth"))->setValue(100);
     dialog->form().submit();
     const auto* headline = dialog->findChild<QLabel*>(QStringLiteral("partition_headline"));
     for (int i = 0; i < 100 && !headline->isVisible(); ++i) settle(100);
+    if (!headline->isVisible()) qFatal("the graph was not cut: a picture of an error is not what is wanted");
     settle();
     camera.take(*dialog, what);
     dialog->close();
@@ -248,6 +266,7 @@ int main(int count, char** arguments) {
   take_dialogs(camera, fixture);
   if (count > 3) take_partition(camera, fixture.theme, QString::fromLocal8Bit(arguments[3]));
   take_setup(camera);
+  take_rounds(camera, fixture);
   take_states(camera, fixture);
   take_empty(camera, fixture);
   std::printf("%d pictures\n", camera.written);

@@ -1,0 +1,241 @@
+// Outer rounds on the pages of training and the overview: nothing of them where there are none, and else who
+// contributed, who was late and why, whether all agree, and what is not known.
+#include <QProgressBar>
+#include <QTableView>
+
+#include "tests/unit/ui/pages/page_fixture.h"
+#include "ui/pages/overview_page.h"
+#include "ui/pages/rounds_cards.h"
+#include "ui/pages/training_page.h"
+#include "ui/widgets/plot_panel.h"
+#include "ui/widgets/plot_widget.h"
+
+using namespace neuroshard;      // NOLINT
+using namespace neuroshard::ui;  // NOLINT
+
+class TestRoundsPages : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void init() { fixture_ = std::make_unique<PageFixture>(); }
+  void cleanup() { fixture_.reset(); }
+  void a_node_alone_shows_nothing_of_rounds();
+  void the_training_page_tells_of_the_rounds();
+  void who_was_late_or_left_out_is_named();
+  void alone_and_few_are_said();
+  void what_is_unknown_is_a_dash();
+  void disagreement_is_told_on_the_overview();
+  void a_failure_is_told_and_goes_away();
+  void everything_has_a_name();
+
+ private:
+  void take_part();
+  QString text(const char* name) const { return fixture_->find<QLabel>(name)->text(); }
+  std::unique_ptr<PageFixture> fixture_;
+};
+
+void TestRoundsPages::take_part() {
+  testing::FakeNode& node = *fixture_->node;
+  node.publish([](node::Snapshot& next) {
+    next.state = node::RunState::Training;
+    next.program.network = "devnet";
+    next.training.smoothed_loss = 3.25;
+    node::RoundsView& rounds = next.rounds;
+    rounds.taking_part = true;
+    rounds.phase = "training";
+    rounds.round = 12;
+    rounds.member = true;
+    rounds.members = 6;
+    rounds.contributors = 5;
+    rounds.steps = 20;
+    rounds.inner_steps = 80;
+    rounds.contributed = 11;
+    rounds.waiting_seconds = 30;
+    rounds.waiting_share = 0.08;
+    rounds.bytes_sent = 3u << 20;
+    rounds.bytes_received = 9u << 20;
+    rounds.seconds_left = 119.2;
+    node::GlobalTrainingView& global = rounds.global;
+    global.reports = 6;
+    global.wallets = 5;
+    global.training_nodes = 6;
+    global.loss = 3.125;
+    global.tokens = 12'000'000;
+    global.steps = 5859;
+    global.hash_agreement = 1;
+    global.agreement_round = 12;
+    global.sync_success = 0.97;
+    global.loss_trend = "improving";
+    global.verified = true;
+    global.verified_reason = "the loss went from 4.0000 to 3.1250";
+  });
+  node.rounds.taking_part = true;
+  node::RoundEntry round;
+  round.round = 12;
+  round.at = fixture_->clock.wall_now();
+  round.seconds = 75;
+  round.waited = 6;
+  round.members = 3;
+  round.contributors = 2;
+  round.rule = "weighted-mean";
+  round.who = {{std::string(64, 'a'), true, true, 80, 1000, 0.5, {}},
+               {std::string(64, 'b'), false, true, 40, 500, 0.5, {}},
+               {std::string(64, 'c'), false, false, 0, 0, std::nullopt, "late: its work was not there"}};
+  node::RoundEntry before = round;
+  before.round = 11;
+  before.contributors = 3;
+  before.who.resize(2);
+  node.rounds.rounds = {round, before};
+  node::TrainingNodeEntry own;
+  own.id = std::string(64, 'a');
+  own.wallet = "26870dc7719c62a5";
+  own.mine = own.counts = own.training = true;
+  own.round = 12;
+  own.agrees = true;
+  own.loss = 3.25;
+  own.synced = 11;
+  own.missed = 1;
+  own.at = fixture_->clock.wall_now();
+  node::TrainingNodeEntry other = own;
+  other.id = std::string(64, 'b');
+  other.mine = false;
+  other.agrees = false;
+  other.loss.reset();
+  node.rounds.nodes = {own, other};
+  node.rounds.losses = {{11, 3.2}, {12, 3.125}};
+  node.rounds.refused = {{"from another anchor", 3}};
+}
+
+void TestRoundsPages::a_node_alone_shows_nothing_of_rounds() {
+  fixture_->show<TrainingPage>();
+  QVERIFY(!fixture_->find<RoundsCards>("rounds_cards")->isVisible());
+  const auto queries = fixture_->node->queries();
+  QVERIFY(std::find(queries.begin(), queries.end(), "rounds") == queries.end());
+  fixture_->show<OverviewPage>();
+  QVERIFY(!fixture_->find<QWidget>("overview_together")->isVisible());
+  QVERIFY(text("overview_network_note").contains(QStringLiteral("trains alone")));
+}
+
+void TestRoundsPages::the_training_page_tells_of_the_rounds() {
+  take_part();
+  fixture_->show<TrainingPage>();
+  QTRY_VERIFY(fixture_->find<RoundsCards>("rounds_cards")->isVisible());
+  QCOMPARE(text("rounds_phase"), QStringLiteral("Training its part of the round, about 2\u00a0min left"));
+  QCOMPARE(fixture_->find<QProgressBar>("rounds_progress")->value(), 250);
+  QCOMPARE(text("rounds_agreement"), QStringLiteral("All hold the same weights after round 12"));
+  QVERIFY(text("rounds_verified").startsWith(QStringLiteral("Progress is shown")));
+  QVERIFY(!fixture_->find<QLabel>("rounds_caution")->isVisible());  // six are enough
+  QTRY_COMPARE(fixture_->find<PlotPanel>("rounds_losses")->plot()->series().size(), std::size_t{1});
+  QCOMPARE(fixture_->find<PlotPanel>("rounds_losses")->plot()->series()[0].points.size(), std::size_t{2});
+  // What comes later is seen without a click.
+  fixture_->node->rounds.rounds[0].round = 13;
+  fixture_->node->rounds.rounds.resize(1);
+  QTRY_COMPARE_WITH_TIMEOUT(fixture_->find<QTableView>("rounds_table")->model()->rowCount(), 1, 20'000);
+}
+
+void TestRoundsPages::who_was_late_or_left_out_is_named() {
+  take_part();
+  fixture_->show<TrainingPage>();
+  const QAbstractItemModel* rounds = fixture_->find<QTableView>("rounds_table")->model();
+  QTRY_COMPARE(rounds->rowCount(), 2);
+  const auto cell = [&](int row, int column) { return rounds->index(row, column).data().toString(); };
+  QCOMPARE(cell(0, 0), QStringLiteral("12"));
+  QCOMPARE(cell(0, 4), QStringLiteral("2 of 3"));
+  QCOMPARE(cell(0, 5), QString(12, 'c') + QStringLiteral(": late: its work was not there"));
+  QVERIFY(cell(0, 6).contains(QStringLiteral("this node")) && cell(0, 6).contains(QString(12, 'b')));
+  QCOMPARE(cell(1, 5), QStringLiteral("nobody"));
+  QVERIFY(text("rounds_refused").contains(QStringLiteral("from another anchor (3)")));
+  const QAbstractItemModel* nodes = fixture_->find<QTableView>("rounds_nodes")->model();
+  QCOMPARE(nodes->rowCount(), 2);
+  QVERIFY(nodes->index(0, 0).data().toString().contains(QStringLiteral("this node")));
+  QVERIFY(nodes->index(1, 3).data().toString().contains(QStringLiteral("others than most")));
+  fixture_->publish([](node::Snapshot& next) {
+    next.rounds.left_out = 2;
+    next.rounds.left_out_reason = "round 9 was closed without this node's work";
+  });
+  QVERIFY(text("rounds_left_out").contains(QStringLiteral("round 9 was closed")));
+}
+
+void TestRoundsPages::alone_and_few_are_said() {
+  take_part();
+  fixture_->show<TrainingPage>();
+  fixture_->publish([](node::Snapshot& next) { next.rounds.members = 1; });
+  QVERIFY(text("rounds_caution").startsWith(QStringLiteral("Alone")));
+  fixture_->publish([](node::Snapshot& next) { next.rounds.members = 3; });
+  QVERIFY(text("rounds_caution").startsWith(QStringLiteral("Too few to vote")));
+  fixture_->publish([](node::Snapshot& next) { next.rounds.member = false; });
+  QVERIFY(text("rounds_caution").startsWith(QStringLiteral("Not a member yet")));
+  fixture_->publish([](node::Snapshot& next) { next.rounds.trouble = "another tokenizer"; });
+  QCOMPARE(text("rounds_caution"), QStringLiteral("another tokenizer"));
+  fixture_->publish([](node::Snapshot& next) {
+    next.rounds.phase = "training alone until the others are back";
+    next.rounds.seconds_left.reset();
+  });
+  QVERIFY(text("rounds_phase").contains(QStringLiteral("until they are back")));
+}
+
+void TestRoundsPages::what_is_unknown_is_a_dash() {
+  take_part();
+  fixture_->show<OverviewPage>();
+  fixture_->publish([](node::Snapshot& next) {
+    next.rounds.global = {};
+    next.rounds.round = 0;
+    next.rounds.phase = "preparing";
+  });
+  QVERIFY(text("overview_agreement").startsWith(QStringLiteral("Not known yet")));
+  QCOMPARE(text("overview_rounds"), QStringLiteral("Preparing the model"));
+  const auto dashes = fixture_->find<QWidget>("overview_together")->findChildren<QLabel*>();
+  for (const QLabel* label : dashes)
+    QVERIFY2(label->text() != QStringLiteral("0"), qPrintable(label->objectName()));
+}
+
+void TestRoundsPages::disagreement_is_told_on_the_overview() {
+  take_part();
+  fixture_->show<OverviewPage>();
+  QTRY_VERIFY(fixture_->find<QWidget>("overview_together")->isVisible());
+  QCOMPARE(text("overview_agreement"), QStringLiteral("All hold the same weights after round 12"));
+  fixture_->publish([](node::Snapshot& next) {
+    next.rounds.global.hash_agreement = 0.996;
+    next.alerts = {{"rounds_agreement", node::Severity::Warning, "Only 99 % of the nodes agree", {}}};
+  });
+  QCOMPARE(text("overview_agreement"), QStringLiteral("Only 99\u00a0% hold the same weights after round 12"));
+  bool opened = false;
+  for (QPushButton* button : fixture_->find<QWidget>("overview_alerts")->findChildren<QPushButton*>()) {
+    if (button->text() != QStringLiteral("Open the rounds")) continue;
+    QTest::mouseClick(button, Qt::LeftButton);
+    opened = true;
+  }
+  QVERIFY(opened);
+  QCOMPARE(fixture_->went_to, QStringLiteral("training"));
+  fixture_->publish([](node::Snapshot& next) {
+    next.rounds.global.hash_agreement = 1;
+    next.rounds.global.sync_success = 0.4;
+  });
+  QVERIFY(text("overview_agreement").contains(QStringLiteral("only 40\u00a0%")));
+}
+
+void TestRoundsPages::a_failure_is_told_and_goes_away() {
+  take_part();
+  fixture_->node->fail_queries(make_error(ErrorCode::Busy, "too much to do"));
+  fixture_->show<TrainingPage>();
+  QTRY_COMPARE(text("rounds_problem"), QStringLiteral("too much to do"));
+  QVERIFY(fixture_->find<QLabel>("rounds_problem")->isVisible());
+  fixture_->node->fail_queries(make_error(ErrorCode::Busy, ""));
+  QTRY_VERIFY_WITH_TIMEOUT(!fixture_->find<QLabel>("rounds_problem")->isVisible(), 20'000);
+}
+
+void TestRoundsPages::everything_has_a_name() {
+  take_part();
+  fixture_->show<TrainingPage>();
+  QTRY_VERIFY(fixture_->find<RoundsCards>("rounds_cards")->isVisible());
+  for (const QWidget* widget : fixture_->find<RoundsCards>("rounds_cards")->findChildren<QWidget*>()) {
+    if (widget->focusPolicy() == Qt::NoFocus || !widget->isVisible()) continue;
+    const auto* label = qobject_cast<const QLabel*>(widget);
+    if (label != nullptr && !label->text().isEmpty()) continue;
+    if (qobject_cast<const QAbstractScrollArea*>(widget->parentWidget()) != nullptr) continue;
+    QVERIFY2(!widget->accessibleName().isEmpty(), widget->metaObject()->className());
+  }
+  QVERIFY(!fixture_->find<QTableView>("rounds_table")->accessibleName().isEmpty());
+}
+
+QTEST_MAIN(TestRoundsPages)
+#include "test_rounds_pages.moc"

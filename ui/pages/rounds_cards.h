@@ -1,0 +1,65 @@
+// The outer rounds as a person follows them: the one that is being made, who contributed to the last ones and
+// who was late or left out and why, and what each node of the network says. Hidden where there are none.
+#pragma once
+
+#include <QWidget>
+
+#include "core/node/rounds_report.h"
+#include "core/node/snapshot.h"
+
+class QLabel;
+class QProgressBar;
+class QStandardItemModel;
+
+namespace neuroshard::ui {
+
+class Card;
+class Fact;
+class PlotPanel;
+class TableView;
+class Theme;
+
+class RoundsCards final : public QWidget {
+  Q_OBJECT
+ public:
+  explicit RoundsCards(const Theme& theme, QWidget* parent = nullptr);
+  // At most ten times a second.
+  void show_snapshot(const node::Snapshot& snapshot);
+  // The long answer, every few seconds.
+  void show_report(const node::RoundsReport& report, WallTime now);
+  // It could not be had; empty: it could.
+  void show_problem(const QString& problem);
+
+ private:
+  Card* make_round();
+  Card* make_network();
+  Card* make_rounds();
+  Card* make_nodes();
+
+  const Theme& theme_;
+  QString shown_icon_;
+  Fact* round_;
+  Fact* members_;
+  Fact* waiting_;
+  Fact* traffic_;
+  QLabel* phase_;
+  QProgressBar* progress_;
+  QLabel* caution_;
+  QLabel* left_out_;
+  Fact* loss_;
+  Fact* own_loss_;
+  Fact* nodes_training_;
+  Fact* tokens_;
+  QLabel* agreement_icon_;
+  QLabel* agreement_;
+  QLabel* verified_;
+  QLabel* problem_;
+  QLabel* refused_;
+  TableView* round_table_;
+  QStandardItemModel* rounds_;
+  TableView* node_table_;
+  QStandardItemModel* nodes_;
+  PlotPanel* losses_;
+};
+
+}  // namespace neuroshard::ui

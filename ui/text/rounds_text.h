@@ -1,0 +1,31 @@
+// Outer rounds and the training of the whole network in words, for the pages.
+#pragma once
+
+#include <QCoreApplication>
+#include <QString>
+
+#include "core/node/snapshot.h"
+#include "ui/text/state_text.h"
+
+namespace neuroshard::ui {
+
+class RoundsWords {
+  Q_DECLARE_TR_FUNCTIONS(neuroshard::ui::RoundsWords)
+ public:
+  // "Training its part, about 2 min left"; what the core says where it is none of the known phases.
+  static QString phase(const node::RoundsView& rounds);
+  // What a person has to know about how far to trust the rounds: alone, too few to vote, not in yet. Empty:
+  // nothing.
+  static QString caution(const node::RoundsView& rounds);
+  // "improving", "not enough data yet".
+  static QString trend(const node::GlobalTrainingView& global);
+  struct Judgement {
+    QString text;
+    Tone tone = Tone::Info;
+    QString icon;  // in resources/icons
+  };
+  // Whether all hold the same anchor, and whether the rounds' work counts: the worst of it.
+  static Judgement agreement(const node::GlobalTrainingView& global);
+};
+
+}  // namespace neuroshard::ui
