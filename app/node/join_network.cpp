@@ -20,6 +20,10 @@ std::string cache_path(const std::string& data_directory) {
   return data_directory + "/peers.cache";
 }
 
+std::string bans_path(const std::string& data_directory) {
+  return data_directory + "/peers.bans";
+}
+
 std::vector<swarm::CachedPeer> read_cache(storage::FileEnv& files, const std::string& path, Logger& logger) {
   if (!files.exists(path)) return {};
   const auto bytes = storage::read_file(files, path, longest_cache);
@@ -77,11 +81,19 @@ Expected<std::unique_ptr<NetworkPart>> NetworkPart::join(const JoinFlags& flags,
   options.open_port = on(engine::Setting::OpenPort);
   options.relay = on(engine::Setting::RelayForOthers);
   NS_ASSIGN_OR_RETURN(options.swarm, member_options(flags, directory, logger, context));
+  if (const std::string path = bans_path(directory.path()); context.files.exists(path)) {
+    auto bans = storage::read_file(context.files, path, net::max_ban_file_bytes);
+    if (bans.ok())
+      options.bans = std::move(*bans);
+    else
+      logger.warning("swarm", fmt::format("{} is not used: {}", path, bans.error().message));
+  }
   std::unique_ptr<NetworkPart> part(new NetworkPart(directory.path(), logger, context));
   NS_RETURN_IF_ERROR(part->keep_limits(directory, options));
   const bool one_lan = options.swarm.one_lan;
   part->reporting_as_ = {options.swarm.facts.delegation, one_lan};
   NS_RETURN_IF_ERROR(part->listen(flags, directory, std::move(options)));
+  part->kept_bans_ = part->host_->bans().changes();
   part->report_ = std::make_unique<NetworkReport>(*part->host_);
   part->meet(flags, directory, one_lan);
   return part;
@@ -165,7 +177,18 @@ void NetworkPart::keep_peers() {
   keep_peers_now();
 }
 
+void NetworkPart::keep_bans() {
+  const std::uint64_t changes = host_->bans().changes();
+  if (changes == kept_bans_) return;
+  const auto written =
+      storage::write_file_atomic(context_.files, bans_path(data_directory_), host_->bans().encode());
+  if (!written.ok())
+    logger_.warning("swarm", "the bans are not remembered: " + written.error().describe());
+  kept_bans_ = changes;  // also after a failure, as with the peers
+}
+
 void NetworkPart::keep_peers_now() {
+  keep_bans();
   std::vector<swarm::CachedPeer> peers;
   host_->run([&] { peers = host_->member().good_peers(); });
   std::vector<net::NodeId> ids;

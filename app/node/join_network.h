@@ -36,8 +36,9 @@ class NetworkPart {
   node::NetworkSource& report() { return *report_; }
   // What this node's reports of its training carry.
   const ReportingAs& reporting_as() const { return reporting_as_; }
-  // Writes the good peers into D/peers.cache when they are others than before, or after ten minutes; looks
-  // every five seconds, however often it is called. Only while the data directory is ours.
+  // Writes the good peers into D/peers.cache when they are others than before, or after ten minutes, and the
+  // bans into D/peers.bans when they are others; looks every five seconds, however often it is called. Only
+  // while the data directory is ours.
   void keep_peers();
   void keep_peers_now();
 
@@ -45,6 +46,7 @@ class NetworkPart {
   NetworkPart(std::string data_directory, Logger& logger, CommandContext& context)
       : data_directory_(std::move(data_directory)), logger_(logger), context_(context) {}
   Expected<void> keep_limits(const engine::DataDirectory& directory, PeerHostOptions& options);
+  void keep_bans();
   void meet(const JoinFlags& flags, const engine::DataDirectory& directory, bool one_lan);
   Expected<void> listen(const JoinFlags& flags, const engine::DataDirectory& directory,
                         PeerHostOptions options);
@@ -54,6 +56,7 @@ class NetworkPart {
   CommandContext& context_;
   MonotonicTime looked_{}, written_{};
   std::vector<net::NodeId> kept_;
+  std::uint64_t kept_bans_ = 0;  // BanList::changes() when they were written
   std::optional<net::TrafficCap> traffic_cap_;
   ReportingAs reporting_as_;
   std::unique_ptr<PeerHost> host_;

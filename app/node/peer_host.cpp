@@ -35,10 +35,10 @@ PeerHost::~PeerHost() {
   tunnels_.reset();
   run([this] {
     transport_.reset();
+    relay_.reset();  // nothing brings it connections any more
     limited_.reset();
     meter_.reset();
   });
-  relay_.reset();  // nothing brings it connections any more
 }
 
 void PeerHost::run(const std::function<void()>& task) {
@@ -65,6 +65,10 @@ Expected<std::unique_ptr<PeerHost>> PeerHost::start(crypto::KeyPair key, const C
 
 Expected<void> PeerHost::open(const PeerHostOptions& options, std::uint64_t seed) {
   NS_ASSIGN_OR_RETURN(const rpc::Module module, rpc::load_module());
+  conduct_ = std::make_unique<net::Conduct>(bans_, clock_, options.swarm.one_lan);
+  if (!options.bans.empty())
+    if (const auto restored = bans_.restore(options.bans); !restored.ok())
+      logger_.warning("swarm", restored.error().message + "; it is made anew");
   rpc::RpcOptions transport;
   transport.listen = options.listen;
   transport.hello.network_id = options.swarm.network_id;
@@ -81,18 +85,20 @@ Expected<void> PeerHost::open(const PeerHostOptions& options, std::uint64_t seed
     transport.plain_begins = nat::relay_begins;
     transport.plain = [relay = relay_.get()](int descriptor) { relay->take(descriptor); };
   }
-  NS_ASSIGN_OR_RETURN(transport_,
-                      module.make_transport({key_, *executor_, clock_, bans_, refusals_}, transport));
+  NS_ASSIGN_OR_RETURN(
+      transport_,
+      module.make_transport({key_, *executor_, clock_, bans_, refusals_, conduct_.get()}, transport));
   endpoint_ = transport_->endpoint();
   if (!options.member) return {};
   meter_ = std::make_unique<net::TrafficMeter>(clock_, logger_, options.traffic, options.traffic_cap);
+  if (relay_) relay_->set_pace([meter = meter_.get()](std::uint64_t bytes) { return meter->relayed(bytes); });
   limited_ = std::make_unique<net::LimitedTransport>(*transport_, *executor_, *meter_);
   NS_RETURN_IF_ERROR(open_ways(options));
   swarm::MemberOptions member = options.swarm;
   member.port = endpoint_.port;
   member_ = std::make_unique<swarm::Member>(
       swarm::MemberServices{key_, *limited_, *executor_, clock_, logger_, names_.get(), router_.get(),
-                            tunnels_.get(), relay_.get()},
+                            tunnels_.get(), relay_.get(), conduct_.get()},
       std::move(member), seed);
   transport_->serve(&limited_->serving(member_.get()));
   member_->start();

@@ -14,6 +14,7 @@
 #include "core/nat/router_port.h"
 #include "core/nat/tunnels.h"
 #include "core/net/ban_list.h"
+#include "core/net/conduct.h"
 #include "core/net/limited_transport.h"
 #include "core/net/refusals.h"
 #include "core/rpc/grpc_transport.h"
@@ -28,7 +29,8 @@ struct PeerHostOptions {
   bool relay = true;                         // a member relays for others, once it is reached
   net::TrafficLimits traffic;                // of a member
   net::TrafficCap* traffic_cap = nullptr;    // of a member; outlives the host
-  swarm::MemberOptions swarm;                // the port comes from `listen`
+  Bytes bans;                  // of an earlier run (net::BanList); what can't be read is not used
+  swarm::MemberOptions swarm;  // the port comes from `listen`
 };
 
 class PeerHost {
@@ -44,7 +46,8 @@ class PeerHost {
   platform::Endpoint endpoint() const { return endpoint_; }
   net::NodeId id() const { return id_; }
   const net::RefusalCounts& refusals() const { return refusals_; }
-  const net::BanList& bans() const { return bans_; }
+  net::BanList& bans() { return bans_; }
+  net::Conduct& conduct() { return *conduct_; }
 
   // Everything below and what it leads to is the executor's: runs `task` there and waits for its end.
   void run(const std::function<void()>& task);
@@ -65,6 +68,7 @@ class PeerHost {
   crypto::Entropy& entropy_;
   Logger& logger_;
   net::BanList bans_;
+  std::unique_ptr<net::Conduct> conduct_;
   net::RefusalCounts refusals_;
   platform::Endpoint endpoint_;
   std::unique_ptr<nat::RelayRole> relay_;

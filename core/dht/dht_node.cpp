@@ -81,6 +81,20 @@ void DhtNode::look(const net::NodeId& target, net::Method method, LookupOptions 
 
 void DhtNode::get(const std::string& path, std::function<void(Expected<LookupResult>)> done) {
   if (const auto sound = check_path(path); !sound.ok()) return done(sound.error());
+  get_once(path, [this, alive = alive_, path, done = std::move(done)](Expected<LookupResult> first) {
+    // Nothing, but not all that were asked have answered: the table knows more than before, so once more.
+    if (!*alive || !first.ok() || !first->records.empty() || first->failures == 0)
+      return done(std::move(first));
+    get_once(path, [done, former = std::move(*first)](Expected<LookupResult> second) {
+      if (!second.ok()) return done(former);
+      second->messages += former.messages;
+      second->failures += former.failures;
+      done(std::move(second));
+    });
+  });
+}
+
+void DhtNode::get_once(const std::string& path, std::function<void(Expected<LookupResult>)> done) {
   const net::NodeId key = key_of(network_id_, path);
   look(key, net::Method::DhtFindValue, config_.lookup, path,
        [this, key, done = std::move(done)](Expected<LookupResult> result) {
@@ -250,13 +264,24 @@ void DhtNode::upkeep() {
   store_.drop_expired(services_.clock.wall_now());
 }
 
+void DhtNode::fault(const net::Caller& from, net::Fault fault) {
+  if (services_.conduct != nullptr) services_.conduct->fault(from, fault);
+}
+
 Expected<void> DhtNode::keep(const net::Caller& from, Record record) {
   if (config_.member_port == 0)
     return make_error(ErrorCode::Denied, "this node is not reachable for everybody and holds no records");
-  if (crypto::node_id(record.publisher) != from.id)
+  if (crypto::node_id(record.publisher) != from.id) {
+    fault(from, net::Fault::OthersRecord);
     return make_error(ErrorCode::Denied, "records are taken from their publisher only");
+  }
   const WallTime now = services_.clock.wall_now();
-  NS_RETURN_IF_ERROR(check_record(record, network_id_, now));
+  if (auto sound = check_record(record, network_id_, now); !sound.ok()) {
+    // A clock that is wrong is no fault; a signature that holds at no time is.
+    const WallTime its_own = record.expires - std::chrono::milliseconds(1);
+    if (!check_record(record, network_id_, its_own).ok()) fault(from, net::Fault::BadSignature);
+    return sound;
+  }
   const net::NodeId key = key_of(network_id_, record.path);
   return store_.put(key, std::move(record), platform::prefix_group(from.endpoint.ip), now);
 }
@@ -284,11 +309,13 @@ void DhtNode::handle(const net::Caller& from, net::Method method, ByteSpan bytes
   ++counters_.requests;
   if (!limiter_.admit(from, services_.clock.monotonic_now())) {
     ++counters_.limited;
+    fault(from, net::Fault::Flood);
     return respond(make_error(ErrorCode::Exhausted, "too many requests; wait a second"));
   }
   auto request = decode_request(method, bytes);
   if (!request.ok()) {
     ++counters_.malformed;
+    if (request.error().code == ErrorCode::Corrupt) fault(from, net::Fault::Malformed);
     return respond(request.error());
   }
   if (request->port != 0 && (config_.one_lan || platform::globally_routable(from.endpoint.ip)))

@@ -19,6 +19,7 @@
 #include "core/dht/lookup.h"
 #include "core/dht/record_store.h"
 #include "core/dht/routing_table.h"
+#include "core/net/conduct.h"
 #include "core/net/peer_caller.h"
 #include "core/net/request_limiter.h"
 
@@ -47,6 +48,7 @@ struct DhtServices {  // all outlive the node
   net::PeerCaller& caller;
   Executor& executor;
   const Clock& clock;
+  net::Conduct* conduct = nullptr;  // told of faults; null: nobody is
 };
 
 struct Published {
@@ -95,6 +97,7 @@ class DhtNode {
 
   void ask(const net::Contact& contact, net::Method method, Bytes request, net::CallDone done);
   void ping(const net::Contact& contact);
+  void get_once(const std::string& path, std::function<void(Expected<LookupResult>)> done);
   void look(const net::NodeId& target, net::Method method, LookupOptions options, const std::string& path,
             std::function<void(Expected<LookupResult>)> done);
   void store_at(std::shared_ptr<Storing> storing);
@@ -102,6 +105,7 @@ class DhtNode {
   void publish_due(MonotonicTime now);
   Expected<Bytes> answer(const net::Caller& from, net::Method method, const Request& request);
   Expected<void> keep(const net::Caller& from, Record record);
+  void fault(const net::Caller& from, net::Fault fault);
   net::NodeId random_id(int shared_with_us);
 
   Hash256 network_id_;

@@ -16,6 +16,7 @@
 #include "core/base/log.h"
 #include "core/crypto/keys.h"
 #include "core/net/ban_list.h"
+#include "core/net/conduct.h"
 #include "core/net/peer_channel.h"
 #include "core/net/refusals.h"
 #include "core/platform/tls_listener.h"
@@ -50,6 +51,7 @@ struct RpcServices {  // all outlive the transport
   const Clock& clock;  // read from any thread
   net::BanList& bans;
   net::RefusalCounts& refusals;
+  net::Conduct* conduct = nullptr;  // told of faults; null: nobody is
 };
 
 class GrpcTransport : public net::PeerTransport {

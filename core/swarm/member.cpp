@@ -28,12 +28,13 @@ Member::Member(MemberServices services, MemberOptions options, std::uint64_t see
       pool_(paths_, services.executor, services.clock),
       tracker_(options_.network_id, options_.one_lan, rng_.next()),
       answers_({services.transport, services.clock, book_, options_.tracker ? &tracker_ : nullptr, &record_,
-                services.relay},
+                services.relay, services.conduct},
                options_.one_lan, rng_.next()),
       record_(options_.facts),
       reach_(options_.port, services.clock,
              {[this] { reach_changed(); },
               [this](const platform::IpAddress& seen_at) {
+                if (puncher_) puncher_->look_again();
                 if (services_.router != nullptr) services_.router->open(seen_at);
               }}) {
   add_cached();
@@ -55,6 +56,7 @@ Member::Member(MemberServices services, MemberOptions options, std::uint64_t see
            if (*alive) held_at(relay, std::move(trouble));
          }});
   }
+  make_puncher();
   make_table();
 }
 
@@ -125,7 +127,8 @@ void Member::make_table() {
   config.one_lan = options_.one_lan;
   dht_ = std::make_unique<dht::DhtNode>(
       options_.network_id, config,
-      dht::DhtServices{services_.key, pool_, services_.executor, services_.clock}, rng_.next());
+      dht::DhtServices{services_.key, pool_, services_.executor, services_.clock, services_.conduct},
+      rng_.next());
 }
 
 void Member::start() {
@@ -317,6 +320,7 @@ void Member::upkeep() {
   keep_reach();
   find_relays();
   exchange_peers();
+  paths_.punch_what_can_be();
   timer_ = later(options_.heartbeat, [this] { upkeep(); });
 }
 
@@ -352,6 +356,7 @@ void Member::on_call(const net::Caller& from, net::Method method, Bytes request,
     answer(std::move(bytes));
   };
   if (answers_.answer(from, method, request, respond)) return;
+  if (method == net::Method::Punch && puncher_) return puncher_->answer(from, request, respond);
   const auto value = static_cast<std::uint16_t>(method);
   if (value >= static_cast<std::uint16_t>(net::Method::DhtPing) &&
       value <= static_cast<std::uint16_t>(net::Method::DhtStore))
@@ -400,7 +405,7 @@ MemberView Member::view() const {
   view.tested_at = reach_.tested_at();
   view.seen_at = reach_.seen_at();
   view.why_not = reach_.why_not();
-  view.verdict = reach_.verdict();
+  view.verdict = puncher_ ? reach_.verdict(puncher_->finding()) : reach_.verdict();
   view.relay = relay_;
   view.relay_trouble = relay_trouble_;
   view.relaying = relays_for_others();
@@ -413,7 +418,9 @@ MemberView Member::view() const {
                             source->tracker, source->state});
   for (net::PeerView& connection : pool_.peers()) {
     MemberPeer peer;
-    peer.way = paths_.way_to(connection.id, connection.endpoint);
+    const PathTransport::Path path = paths_.path_to(connection.id, connection.endpoint);
+    peer.way = path.way;
+    if (connection.connected) connection.endpoint = path.at;
     peer.traffic = paths_.traffic()->of(connection.id);
     if (const auto* record = book_.find(connection.id, services_.clock.wall_now()); record != nullptr) {
       peer.memory_bytes = record->memory_bytes;

@@ -49,6 +49,7 @@ struct MemberServices {  // all outlive
   nat::RouterPort* router = nullptr;
   nat::Tunnels* tunnels = nullptr;
   nat::RelayRole* relay = nullptr;  // serves as a relay once it is reached
+  net::Conduct* conduct = nullptr;  // told of others' faults
 };
 
 struct SourceView {
@@ -149,6 +150,9 @@ class Member final : public net::PeerService {
   ReachKeeper::Ask dial_back_by(Source& source);
   void keep_reach();
   void reach_changed();
+  void make_puncher();
+  void punch_if_needed(std::vector<platform::Endpoint> relays);
+  void punchable_changed();
   void held_at(std::optional<platform::Endpoint> relay, std::string trouble);
   void endpoints_changed();
   void find_relays();
@@ -167,6 +171,7 @@ class Member final : public net::PeerService {
   const net::NodeId id_;
   Rng rng_;
   net::NodeBook book_;
+  std::unique_ptr<Puncher> puncher_;  // null: no tunnels
   PathTransport paths_;
   net::PeerPool pool_;
   Tracker tracker_;

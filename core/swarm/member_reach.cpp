@@ -32,6 +32,7 @@ net::Hello Member::own_hello() const {
     hello.features = hello.features | net::Feature::Dht;
   }
   if (options_.tracker) hello.features = hello.features | net::Feature::Tracker;
+  if (puncher_ && puncher_->punchable()) hello.features = hello.features | net::Feature::Punch;
   if (relays_for_others()) hello.features = hello.features | net::Feature::Relay;
   return hello;
 }
@@ -63,6 +64,7 @@ void Member::keep_reach() {
 
 void Member::test_reach() {
   reach_.test_again();
+  if (puncher_) puncher_->look_again();
   if (services_.router != nullptr && reach_.seen_at()) services_.router->open(reach_.seen_at()->ip);
   keep_reach();
 }
@@ -139,7 +141,8 @@ void Member::find_relays() {
     }
     if (relays.empty()) relay_trouble_ = "no node that relays is known";
   }
-  services_.tunnels->hold(std::move(relays));
+  services_.tunnels->hold(relays);
+  punch_if_needed(std::move(relays));
 }
 
 void Member::reserve_at(const platform::Endpoint& relay, const nat::Tunnels::Ticket& answer) {

@@ -5,6 +5,7 @@
 //   address echo       –                         answer: the endpoint that the caller is seen at (18 bytes)
 //   dial back          port u16                  answer: reached u8 · why not, in words
 //   relay reserve      –                         answer: a ticket (16 bytes, nat/relay_head.h)
+//   punch              the caller's hole, an endpoint   answer: the called one's (puncher.h)
 //   tracker register   the caller's node record  answer: the endpoint that the caller is seen at
 //   tracker heartbeat  –                         answer: empty; NotFound: register again
 //   tracker peers      count u8                  answer: records

@@ -1,5 +1,6 @@
 // The transport as a member uses it: dials plainly where that leads to the node, and through a relay where
-// the node's record says that one answers there for it. What is said travels in the two nodes' mutual TLS
+// the node's record says that one answers there for it. A relayed connection goes on over a direct one once
+// that could be punched: calls and streams from then on. What is said travels in the two nodes' mutual TLS
 // either way. Counts what passes, by peer.
 #pragma once
 
@@ -9,11 +10,12 @@
 #include "core/nat/tunnels.h"
 #include "core/net/node_book.h"
 #include "core/net/peer_channel.h"
+#include "core/swarm/puncher.h"
 
 namespace neuroshard::swarm {
 
-enum class Way : std::uint8_t { Direct, Relayed };
-std::string_view to_text(Way way);  // "direct", "relayed"
+enum class Way : std::uint8_t { Direct, Punched, Relayed };
+std::string_view to_text(Way way);  // "direct", "punched", "relayed"
 
 // Bodies of requests, answers and stream messages, without what carries them.
 struct Traffic {
@@ -33,6 +35,8 @@ class TrafficBook {
   std::unordered_map<net::NodeId, Traffic, net::NodeIdHash> peers_;
 };
 
+class PathChannel;
+
 class PathTransport final : public net::PeerTransport {
  public:
   // All outlive it; tunnels may be null: then relayed nodes are not reached.  Threads: the executor's.
@@ -44,6 +48,16 @@ class PathTransport final : public net::PeerTransport {
   void set_hello(net::Hello hello) override { inner_.set_hello(std::move(hello)); }
   const net::Hello& hello() const override { return inner_.hello(); }
 
+  // Null: nothing is punched. Outlives the transport, or is taken back.
+  void set_puncher(Puncher* puncher) { puncher_ = puncher; }
+  // Punches where a relayed connection stands, both nodes can, and it was not tried lately.
+  void punch_what_can_be();
+  // How the connection to this node runs now, if it was dialled at this endpoint; and where the other end is.
+  struct Path {
+    Way way = Way::Direct;
+    platform::Endpoint at;
+  };
+  Path path_to(const net::NodeId& id, const platform::Endpoint& at) const;
   // How this node is dialled at this endpoint.
   Way way_to(const net::NodeId& id, const platform::Endpoint& at) const;
   // Where to dial the node of this record: directly if it can be, else through its relay. Nothing: it can't
@@ -52,8 +66,22 @@ class PathTransport final : public net::PeerTransport {
   const std::shared_ptr<TrafficBook>& traffic() const { return traffic_; }
 
  private:
+  struct Relayed {  // a connection that began so
+    std::weak_ptr<PathChannel> channel;
+    bool punching = false;
+    MonotonicTime not_before{};
+    Duration pause{0};
+  };
+  static constexpr std::size_t max_relayed = 1024;
+
+  void keep_relayed(const net::NodeId& id, const std::shared_ptr<PathChannel>& channel);
+  void punch(const net::NodeId& id, const std::shared_ptr<PathChannel>& channel);
+  void punched(const net::NodeId& id, const Error* failure);
+
   net::PeerTransport& inner_;
   nat::Tunnels* tunnels_;
+  Puncher* puncher_ = nullptr;
+  std::unordered_map<net::NodeId, Relayed, net::NodeIdHash> relayed_;
   const net::NodeBook& book_;
   const Clock& clock_;
   std::shared_ptr<TrafficBook> traffic_ = std::make_shared<TrafficBook>();  // channels may outlive this

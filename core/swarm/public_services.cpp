@@ -26,6 +26,10 @@ PublicAnswers::~PublicAnswers() {
   *alive_ = false;
 }
 
+void PublicAnswers::fault(const net::Caller& from, net::Fault fault) {
+  if (services_.conduct != nullptr) services_.conduct->fault(from, fault);
+}
+
 bool PublicAnswers::answer(const net::Caller& from, net::Method method, ByteSpan request,
                            const net::Respond& respond) {
   const auto value = static_cast<std::uint16_t>(method);
@@ -33,6 +37,7 @@ bool PublicAnswers::answer(const net::Caller& from, net::Method method, ByteSpan
       value > static_cast<std::uint16_t>(net::Method::TrackerPeers))
     return false;
   if (!limiter_.admit(from, services_.clock.monotonic_now())) {
+    fault(from, net::Fault::Flood);
     respond(make_error(ErrorCode::Exhausted, "too many requests; wait a second"));
     return true;
   }
@@ -55,7 +60,12 @@ bool PublicAnswers::answer(const net::Caller& from, net::Method method, ByteSpan
 }
 
 Expected<Bytes> PublicAnswers::peers(const net::Caller& from, ByteSpan request) {
-  NS_ASSIGN_OR_RETURN(const std::size_t count, decode_count(request));
+  const auto asked = decode_count(request);
+  if (!asked.ok()) {
+    fault(from, net::Fault::Malformed);
+    return asked.error();
+  }
+  const std::size_t count = *asked;
   std::vector<const net::NodeRecord*> nodes;
   for (const net::NodeRecord* record : services_.book.all(services_.clock.wall_now()))
     if (!record->endpoints.empty() && record->id() != from.id) nodes.push_back(record);
@@ -72,8 +82,17 @@ Expected<Bytes> PublicAnswers::track(const net::Caller& from, net::Method method
   if (services_.tracker == nullptr) return make_error(ErrorCode::Unsupported, "this node is not a tracker");
   const WallTime now = services_.clock.wall_now();
   if (method == net::Method::TrackerRegister) {
-    NS_ASSIGN_OR_RETURN(const net::NodeRecord record, net::decode_node_record(request));
-    NS_RETURN_IF_ERROR(services_.tracker->enter(from, record, now));
+    const auto record = net::decode_node_record(request);
+    if (!record.ok()) {
+      if (record.error().code == ErrorCode::Corrupt) fault(from, net::Fault::Malformed);
+      return record.error();
+    }
+    if (record->id() != from.id) {
+      fault(from, net::Fault::OthersRecord);
+    } else if (!net::is_signed_by_its_node(*record, services_.book.network_id())) {
+      fault(from, net::Fault::BadSignature);
+    }
+    NS_RETURN_IF_ERROR(services_.tracker->enter(from, *record, now));
     return dht::encode_endpoint(from.endpoint);
   }
   if (method == net::Method::TrackerHeartbeat) {
@@ -94,7 +113,10 @@ Expected<Bytes> PublicAnswers::reserve(const net::Caller& from) {
 // Dials nobody but the caller, at the address that it is seen at and under the id that it has proven.
 void PublicAnswers::dial_back(const net::Caller& from, ByteSpan request, const net::Respond& respond) {
   const auto port = decode_port(request);
-  if (!port.ok()) return respond(port.error());
+  if (!port.ok()) {
+    fault(from, net::Fault::Malformed);
+    return respond(port.error());
+  }
   if (!one_lan_ && !platform::globally_routable(from.endpoint.ip))
     return respond(make_error(ErrorCode::Denied, "this node dials back to addresses of the internet only"));
   if (dialling_ >= most_dials || !dial_limiter_.admit(from, services_.clock.monotonic_now()))

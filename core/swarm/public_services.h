@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "core/nat/relay_role.h"
+#include "core/net/conduct.h"
 #include "core/net/node_book.h"
 #include "core/net/peer_channel.h"
 #include "core/net/request_limiter.h"
@@ -21,6 +22,7 @@ struct PublicServices {  // all outlive
   Tracker* tracker = nullptr;            // null: not in this role
   const net::NodeRecord* own = nullptr;  // this node's, once it is signed (sequence > 0)
   nat::RelayRole* relay = nullptr;       // null: not in this role
+  net::Conduct* conduct = nullptr;       // told of faults; null: nobody is
 };
 
 class PublicAnswers {
@@ -39,6 +41,7 @@ class PublicAnswers {
   Expected<Bytes> peers(const net::Caller& from, ByteSpan request);
   Expected<Bytes> track(const net::Caller& from, net::Method method, ByteSpan request);
   Expected<Bytes> reserve(const net::Caller& from);
+  void fault(const net::Caller& from, net::Fault fault);
   void dial_back(const net::Caller& from, ByteSpan request, const net::Respond& respond);
 
   PublicServices services_;

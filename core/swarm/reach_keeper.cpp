@@ -113,13 +113,16 @@ void ReachKeeper::finish(std::optional<Endpoint> reached, bool certain) {
   events_.changed();
 }
 
-nat::ReachabilityVerdict ReachKeeper::verdict() const {
+nat::ReachabilityVerdict ReachKeeper::verdict(const nat::MappingFinding& nat) const {
   nat::ReachabilityFindings findings;
   findings.port = port_;
   findings.local = router_.local;
   if (!findings.local && seen_at_) findings.local = seen_at_->ip;  // the router was not asked: no need
   findings.gateway = router_.gateway;
   findings.seen_by_peers = seen_at_;
+  findings.udp_asked = false;
+  findings.stun_asked = nat.mapping != nat::Mapping::NoAnswer;
+  findings.tcp = nat;
   findings.mappers = router_.mappers;
   const auto mapped = mapping();
   for (nat::MapperFinding& finding : findings.mappers)

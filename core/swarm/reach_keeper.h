@@ -47,8 +47,8 @@ class ReachKeeper {
   bool tested() const { return tested_; }
   // Why it is not reached, in words.
   const std::string& why_not() const { return why_not_; }
-  // In plain words for a person; pure.
-  nat::ReachabilityVerdict verdict() const;
+  // In plain words for a person; pure. nat: what STUN over TCP showed, if it was asked.
+  nat::ReachabilityVerdict verdict(const nat::MappingFinding& nat = {}) const;
   std::optional<WallTime> tested_at() const { return tested_at_; }
 
  private:

@@ -94,6 +94,7 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
     }
     if (!from_buffer(&request_, &request) || request.method() > 0xffff) {
       shared_->count(net::Refusal::Malformed);
+      shared_->fault(from_, net::Fault::Malformed);
       return finish(make_error(ErrorCode::Corrupt, "the request can't be read"));
     }
     request_.Clear();
@@ -169,6 +170,10 @@ class StreamReactor final : public Reactor, public StreamCore {
                                 std::make_shared<StreamHandle>(own()));
   }
 
+  void malformed() override {
+    StreamCore::malformed();
+    shared_->fault(from_, net::Fault::Malformed);
+  }
   void start_read(grpc::ByteBuffer* buffer) override { StartRead(buffer); }
   void start_write(const grpc::ByteBuffer* buffer) override { StartWrite(buffer); }
   void close(const Error& reason) override {
@@ -268,6 +273,7 @@ Expected<net::Caller> Answerer::admit(const grpc::GenericCallbackServerContext& 
   // To a greeting of another version we say which one we speak; the caller then says what to upgrade.
   if (!hello.ok() && !(any_hello && hello.error().code == ErrorCode::Unsupported)) return hello.error();
   NS_ASSIGN_OR_RETURN(const platform::Endpoint endpoint, endpoint_of_peer(context.peer()));
+  NS_RETURN_IF_ERROR(shared_->check_address(endpoint.ip));
   return net::Caller{id, endpoint};
 }
 

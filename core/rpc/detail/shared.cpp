@@ -102,6 +102,20 @@ void Shared::count(net::Refusal refusal) {
   if (services_) services_->refusals.count(refusal);
 }
 
+void Shared::fault(const net::Caller& from, net::Fault fault) {
+  const std::lock_guard lock(services_mutex_);
+  if (services_ && services_->conduct != nullptr) services_->conduct->fault(from, fault);
+}
+
+Expected<void> Shared::check_address(const platform::IpAddress& address) {
+  const std::lock_guard lock(services_mutex_);
+  if (!services_) return make_error(ErrorCode::Cancelled, "this node stops");
+  const auto reason = services_->bans.reason_of_prefix(platform::prefix_group(address));
+  if (!reason) return {};
+  services_->refusals.count(net::Refusal::Banned);
+  return make_error(ErrorCode::Denied, "the peer is banned: " + *reason);
+}
+
 MonotonicTime Shared::now() {
   const std::lock_guard lock(services_mutex_);
   return services_ ? services_->clock.monotonic_now() : MonotonicTime{};

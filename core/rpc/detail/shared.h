@@ -49,6 +49,9 @@ struct Shared : std::enable_shared_from_this<Shared> {
   // The hello that a call brings. Denied, Unsupported.
   Expected<net::Hello> check_hello(const std::string& bytes);
   void count(net::Refusal refusal);
+  void fault(const net::Caller& from, net::Fault fault);
+  // Whether callers from there are heard now. Denied.
+  Expected<void> check_address(const platform::IpAddress& address);
   MonotonicTime now();
   std::string own_hello();
   void set_hello(const net::Hello& hello);

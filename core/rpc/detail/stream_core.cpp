@@ -12,9 +12,20 @@ void StreamCore::write(Bytes message, net::PeerStream::Written done) {
       done(make_error(ErrorCode::InvalidArgument, "a message of a stream has at most 4 MiB"));
     });
   }
-  wire::Chunk chunk;
-  chunk.set_data(message.data(), message.size());
-  send(to_buffer(chunk), std::move(done));
+  if (end_) return shared_->mailbox->put([done = std::move(done), end = *end_] { done(end); });
+  NS_CHECK(!has_room_);
+  has_room_ = std::move(done);
+  send(data_chunk(std::move(message)), nullptr);
+  tell_room();
+}
+
+// Later, as all that is told.
+void StreamCore::tell_room() {
+  if (!has_room_ || unsent_ > ahead_bytes) return;
+  shared_->mailbox->put([self = shared_from_this()] {
+    if (self->unsent_ > ahead_bytes) return;  // told before, and used up
+    if (const auto done = std::exchange(self->has_room_, nullptr)) done({});
+  });
 }
 
 void StreamCore::send(grpc::ByteBuffer buffer, net::PeerStream::Written done) {
@@ -22,7 +33,9 @@ void StreamCore::send(grpc::ByteBuffer buffer, net::PeerStream::Written done) {
     if (done) shared_->mailbox->put([done = std::move(done), end = *end_] { done(end); });
     return;
   }
-  out_.push_back({std::move(buffer), std::move(done)});
+  const std::size_t size = buffer.Length();
+  unsent_ += size;
+  out_.push_back({std::move(buffer), size, std::move(done)});
   pump();
 }
 
@@ -40,9 +53,25 @@ void StreamCore::finish() {
 void StreamCore::read(net::PeerStream::Read done) {
   NS_CHECK(!reader_);
   if (end_) return shared_->mailbox->put([done = std::move(done), end = *end_] { done(end); });
-  if (peer_last_) return shared_->mailbox->put([done = std::move(done)] { done(std::optional<Bytes>()); });
   reader_ = std::move(done);
-  begin_reading(shared_->now());
+  read_since_ = shared_->now();
+  if (ready_ || peer_last_)
+    shared_->mailbox->put([self = shared_from_this()] { self->deliver(); });
+  else
+    begin_reading(*read_since_);
+}
+
+// What has been read goes to who waits for it, and the next one is asked for.
+void StreamCore::deliver() {
+  if (!reader_ || end_ || (!ready_ && !peer_last_)) return;
+  const auto reader = std::exchange(reader_, nullptr);
+  read_since_.reset();
+  std::optional<Bytes> message = std::exchange(ready_, std::nullopt);
+  if (!peer_last_ && !reading_) {
+    reading_ = true;
+    start_read(&in_);
+  }
+  reader(std::move(message));
 }
 
 void StreamCore::begin_reading(MonotonicTime now) {
@@ -65,34 +94,35 @@ void StreamCore::write_done(bool ok) {
   writing_ = false;
   write_since_.reset();
   current_.buffer.Clear();
+  unsent_ -= std::exchange(current_.size, 0);
   if (!ok || end_) return;  // ended() comes, and knows why
   const auto done = std::exchange(current_.done, nullptr);
   pump();
+  tell_room();
   if (done) done({});
 }
 
 void StreamCore::read_done(bool ok) {
   reading_ = false;
-  read_since_.reset();
   if (end_ || !ok) return;  // ended() comes, and knows why
-  wire::Chunk chunk;
-  if (!from_buffer(&in_, &chunk)) {
-    shared_->count(net::Refusal::Malformed);
+  auto chunk = read_chunk(&in_);
+  in_.Clear();
+  if (!chunk) {
+    malformed();
     return break_off(make_error(ErrorCode::Corrupt, "a message of the stream can't be read"));
   }
-  in_.Clear();
   if (awaits_method_) {
     awaits_method_ = false;
-    return opened(chunk.method());
+    read_since_.reset();
+    return opened(chunk->method);
   }
-  if (!reader_) return;
-  auto reader = std::exchange(reader_, nullptr);
-  if (chunk.last()) {
+  if (finished_ || peer_last_) return;  // nothing counts after the last
+  if (chunk->last)
     peer_last_ = true;
-    reader(std::optional<Bytes>());
-    return check_finished();
-  }
-  reader(std::optional<Bytes>(Bytes(chunk.data().begin(), chunk.data().end())));
+  else
+    ready_ = std::move(chunk->data);
+  deliver();
+  if (peer_last_) check_finished();
 }
 
 void StreamCore::check_finished() {
@@ -110,7 +140,10 @@ void StreamCore::ended(const Error& reason) {
   const auto reader = std::exchange(reader_, nullptr);
   const auto writer = std::exchange(current_.done, nullptr);
   const auto waiting = std::exchange(out_, {});
+  const auto room = std::exchange(has_room_, nullptr);
+  ready_.reset();
   if (reader) reader(end);
+  if (room) room(end);
   if (writer) writer(end);
   for (const Outgoing& outgoing : waiting)
     if (outgoing.done) outgoing.done(end);

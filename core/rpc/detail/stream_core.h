@@ -1,6 +1,8 @@
 // One end of a stream over gRPC: the same for both ends but for how it begins and ends. gRPC's reactions come
 // on its threads and go through the mailbox; all state is the executor's. An end is announced by a last
-// message, so a connection that breaks is never mistaken for one.
+// message, so a connection that breaks is never mistaken for one. A few messages may be on their way out
+// while the user makes the next, and one is read before it is asked for: the way between gRPC's threads and
+// the executor would else be waited for with each.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -39,7 +41,10 @@ class StreamCore : public Sweepable, public std::enable_shared_from_this<StreamC
   // After the first message at the answering end.
   virtual void opened(std::uint32_t /*method*/) {}
 
-  // Reactions, put into the executor by the derived class.
+  // A message came that can't be read.
+  virtual void malformed() { shared_->count(net::Refusal::Malformed); }
+
+  // Reactions, put into the executor by the derived class. A read may be one that nobody waits for.
   void read_done(bool ok);
   void write_done(bool ok);
   void ended(const Error& reason);
@@ -52,11 +57,15 @@ class StreamCore : public Sweepable, public std::enable_shared_from_this<StreamC
   bool awaits_method_ = false;  // at the answering end
 
  private:
+  static constexpr std::size_t ahead_bytes = 1u << 20;  // on their way out before the user has to wait
   struct Outgoing {
     grpc::ByteBuffer buffer;
+    std::size_t size = 0;
     net::PeerStream::Written done;
   };
   void pump();
+  void tell_room();
+  void deliver();
   void check_finished();
 
   const Duration patience_;
@@ -65,6 +74,9 @@ class StreamCore : public Sweepable, public std::enable_shared_from_this<StreamC
   std::deque<Outgoing> out_;
   Outgoing current_;  // gRPC reads it while writing_
   bool writing_ = false;
+  std::size_t unsent_ = 0;             // bytes of out_ and current_
+  net::PeerStream::Written has_room_;  // of the user's latest write, until there is
+  std::optional<Bytes> ready_;         // read, and not asked for yet
   net::PeerStream::Read reader_;
   std::optional<MonotonicTime> read_since_, write_since_;
   bool own_last_ = false, own_last_sent_ = false, peer_last_ = false, finished_ = false;

@@ -5,6 +5,7 @@
 #include <grpcpp/support/proto_buffer_writer.h>
 
 #include <algorithm>
+#include <array>
 
 #include "core/net/peer_channel.h"
 
@@ -31,6 +32,14 @@ constexpr Pair pairs[] = {{ErrorCode::InvalidArgument, grpc::StatusCode::INVALID
                           {ErrorCode::Denied, grpc::StatusCode::UNAUTHENTICATED},
                           {ErrorCode::Unavailable, grpc::StatusCode::FAILED_PRECONDITION},
                           {ErrorCode::InvalidArgument, grpc::StatusCode::OUT_OF_RANGE}};
+
+// Field 1 of a Chunk, length-delimited, in protobuf's encoding: a tag, the length as a varint, the bytes.
+constexpr std::uint8_t data_tag = 0x0a;
+constexpr std::size_t longest_varint = 5;  // of 32 bits
+
+void give_back(void* bytes) {
+  delete static_cast<Bytes*>(bytes);
+}
 
 }  // namespace
 
@@ -62,6 +71,46 @@ grpc::ByteBuffer to_buffer(const grpc::protobuf::MessageLite& message) {
 bool from_buffer(grpc::ByteBuffer* buffer, grpc::protobuf::MessageLite* message) {
   grpc::ProtoBufferReader reader(buffer);
   return reader.status().ok() && message->ParseFromZeroCopyStream(&reader) && reader.status().ok();
+}
+
+grpc::ByteBuffer data_chunk(Bytes data) {
+  std::array<std::uint8_t, 1 + longest_varint> head{data_tag};
+  std::size_t used = 1;
+  for (std::size_t left = data.size(); used == 1 || left != 0; left >>= 7)
+    head[used++] = static_cast<std::uint8_t>((left & 0x7f) | (left > 0x7f ? 0x80 : 0));
+  auto* const owned = new Bytes(std::move(data));
+  const std::array<grpc::Slice, 2> slices{grpc::Slice(head.data(), used),
+                                          grpc::Slice(owned->data(), owned->size(), give_back, owned)};
+  return {slices.data(), slices.size()};
+}
+
+std::optional<StreamChunk> read_chunk(grpc::ByteBuffer* buffer) {
+  StreamChunk chunk;
+  std::vector<grpc::Slice> slices;
+  const std::size_t size = buffer->Length();
+  if (!buffer->Dump(&slices).ok()) return std::nullopt;
+  // Nothing but data, as nearly all are: read here, and copied once. Everything else is protobuf's.
+  if (!slices.empty() && slices.front().size() >= 2 && slices.front().begin()[0] == data_tag) {
+    const grpc::Slice& first = slices.front();
+    std::size_t length = 0, used = 1;
+    bool more = true;
+    for (; more && used < first.size() && used <= longest_varint; ++used) {
+      length |= static_cast<std::size_t>(first.begin()[used] & 0x7f) << 7 * (used - 1);
+      more = (first.begin()[used] & 0x80) != 0;
+    }
+    if (!more && length == size - used) {
+      chunk.data.reserve(length);
+      for (const grpc::Slice& slice : slices)
+        chunk.data.insert(chunk.data.end(), slice.begin() + (&slice == &first ? used : 0), slice.end());
+      return chunk;
+    }
+  }
+  wire::Chunk message;
+  if (!from_buffer(buffer, &message)) return std::nullopt;
+  chunk.data.assign(message.data().begin(), message.data().end());
+  chunk.last = message.last();
+  chunk.method = message.method();
+  return chunk;
 }
 
 std::string encode_hello(const net::Hello& hello) {

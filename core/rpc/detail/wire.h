@@ -5,9 +5,11 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/status.h>
 
+#include <optional>
 #include <string>
 
 #include <proto/peer.pb.h>
+#include "core/base/bytes.h"
 #include "core/base/expected.h"
 #include "core/net/hello.h"
 #include "core/platform/ip_address.h"
@@ -31,6 +33,16 @@ Error to_error(const grpc::Status& status);
 
 grpc::ByteBuffer to_buffer(const grpc::protobuf::MessageLite& message);
 bool from_buffer(grpc::ByteBuffer* buffer, grpc::protobuf::MessageLite* message);
+
+// A Chunk as those two make it, without copies: the buffer owns the data; and with one copy.
+struct StreamChunk {
+  Bytes data;
+  bool last = false;
+  std::uint32_t method = 0;
+};
+grpc::ByteBuffer data_chunk(Bytes data);
+// Nothing: it can't be read.
+std::optional<StreamChunk> read_chunk(grpc::ByteBuffer* buffer);
 
 std::string encode_hello(const net::Hello& hello);
 // Corrupt: not a hello, or too long.

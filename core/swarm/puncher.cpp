@@ -1,0 +1,156 @@
+#include "core/swarm/puncher.h"
+
+#include <algorithm>
+
+#include "core/dht/messages.h"
+
+namespace neuroshard::swarm {
+namespace {
+
+using nat::Mapping;
+using platform::Endpoint;
+
+constexpr Duration stun_limit = std::chrono::seconds(3);  // for each server
+constexpr Duration ask_limit = std::chrono::seconds(8);   // the other one asks its servers meanwhile
+constexpr Duration calling_limit = std::chrono::seconds(10);
+constexpr Duration called_limit = std::chrono::seconds(12);  // begins earlier
+constexpr Duration look_rarely = std::chrono::minutes(10);
+constexpr Duration look_soon = std::chrono::seconds(30);
+constexpr std::size_t servers_for_a_look = 3, servers_for_a_hole = 2;
+constexpr std::size_t endpoint_bytes = 18;
+constexpr std::uint16_t least_port = 1024;  // NATs give none below
+// A punch is a few dials to an address that the asking node names: few for each node and in all, so that
+// nobody is made to dial for others.
+constexpr net::RequestLimits each{0.1, 3, 1024, 4};
+constexpr double all_per_second = 1, all_burst = 8;
+
+bool known(Mapping mapping) {
+  return mapping != Mapping::NoAnswer && mapping != Mapping::OneServer;
+}
+
+}  // namespace
+
+// Behind a relay all callers have its address: only their ids are counted.
+Puncher::Puncher(nat::Tunnels& tunnels, const Clock& clock, bool one_lan, std::function<void()> changed)
+    : tunnels_(tunnels),
+      clock_(clock),
+      one_lan_(one_lan),
+      changed_(std::move(changed)),
+      limiter_(each, /*one_lan=*/true),
+      all_(all_per_second, all_burst, clock.monotonic_now()) {}
+
+Puncher::~Puncher() {
+  *alive_ = false;
+}
+
+bool Puncher::punchable() const {
+  return !servers_.empty() &&
+         (finding_.mapping == Mapping::EndpointIndependent || finding_.mapping == Mapping::None);
+}
+
+void Puncher::set_servers(std::vector<Endpoint> servers) {
+  const bool before = punchable();
+  servers_ = std::move(servers);
+  if (punchable() != before) changed_();
+}
+
+std::vector<Endpoint> Puncher::some_servers(std::size_t most) const {
+  std::vector<Endpoint> chosen;
+  for (const Endpoint& server : servers_) {
+    const auto same_address = [&](const Endpoint& other) { return other.ip == server.ip; };
+    if (chosen.size() < most && std::none_of(chosen.begin(), chosen.end(), same_address))
+      chosen.push_back(server);
+  }
+  return chosen;
+}
+
+void Puncher::look() {
+  const std::vector<Endpoint> servers = some_servers(servers_for_a_look);
+  const bool more = !known(finding_.mapping) && servers.size() > asked_;
+  if (servers.empty() || looking_ || (!more && clock_.monotonic_now() < next_)) return;
+  looking_ = true;
+  asked_ = servers.size();
+  tunnels_.look_at_nat(servers, stun_limit,
+                       [this, alive = alive_, round = round_](const Expected<nat::MappingFinding>& finding) {
+                         if (!*alive) return;
+                         looking_ = false;
+                         if (round != round_) return look();
+                         const bool before = punchable();
+                         finding_ = finding.ok() ? *finding : nat::MappingFinding{};
+                         next_ = clock_.monotonic_now() + (known(finding_.mapping) ? look_rarely : look_soon);
+                         if (punchable() != before) changed_();
+                       });
+}
+
+void Puncher::look_again() {
+  ++round_;
+  asked_ = 0;
+  next_ = {};
+  const bool before = punchable();
+  finding_ = {};
+  if (before) changed_();
+}
+
+bool Puncher::may_be_dialled(const Endpoint& remote) const {
+  return remote.port >= least_port && (one_lan_ || platform::globally_routable(remote.ip));
+}
+
+Expected<Endpoint> Puncher::remote_in(ByteSpan message) const {
+  NS_ASSIGN_OR_RETURN(const Endpoint remote, dht::decode_endpoint(message));
+  if (!may_be_dialled(remote))
+    return make_error(ErrorCode::Denied, "a punch leads to a port from 1024 on of an internet address only");
+  return remote;
+}
+
+void Puncher::punch(const std::shared_ptr<net::PeerChannel>& relayed, Done done) {
+  const auto end = [this, done = std::move(done)](Expected<Punched> result) {
+    --calling_;
+    done(std::move(result));
+  };
+  ++calling_;
+  tunnels_.dig(some_servers(servers_for_a_hole), stun_limit,
+               [this, alive = alive_, relayed, end](const Expected<nat::Hole>& hole) {
+                 if (!*alive) return;
+                 if (!hole.ok()) return end(hole.error());
+                 relayed->call(net::Method::Punch, dht::encode_endpoint((*hole)->outside),
+                               net::call_deadline(ask_limit, endpoint_bytes, endpoint_bytes),
+                               [this, alive, end, hole = *hole](const Expected<Bytes>& answer) {
+                                 if (!*alive) return;
+                                 const auto remote =
+                                     answer.ok() ? remote_in(*answer) : Expected<Endpoint>(answer.error());
+                                 if (!remote.ok()) return end(remote.error());
+                                 tunnels_.punch(
+                                     hole, *remote, calling_limit,
+                                     [alive, end, remote = *remote](const Expected<std::uint16_t>& port) {
+                                       if (!*alive) return;
+                                       if (!port.ok()) return end(port.error());
+                                       end(Punched{*port, remote});
+                                     });
+                               });
+               });
+}
+
+void Puncher::answer(const net::Caller& from, ByteSpan request, const net::Respond& respond) {
+  const auto remote = remote_in(request);
+  if (!remote.ok()) return respond(remote.error());
+  if (!punchable())
+    return respond(make_error(ErrorCode::Unsupported, "this node can't be reached by punching"));
+  const MonotonicTime now = clock_.monotonic_now();
+  if (called_ >= most_called || !limiter_.admit(from, now) || !all_.try_take(1, now))
+    return respond(make_error(ErrorCode::Exhausted, "too many punches; wait ten seconds"));
+  ++called_;
+  tunnels_.dig(some_servers(servers_for_a_hole), stun_limit,
+               [this, alive = alive_, remote = *remote, respond](const Expected<nat::Hole>& hole) {
+                 if (!*alive) return;
+                 if (!hole.ok()) {
+                   --called_;
+                   return respond(hole.error());
+                 }
+                 respond(dht::encode_endpoint((*hole)->outside));
+                 tunnels_.punch_inbound(*hole, remote, called_limit, [this, alive](const Expected<void>&) {
+                   if (*alive) --called_;
+                 });
+               });
+}
+
+}  // namespace neuroshard::swarm

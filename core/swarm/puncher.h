@@ -1,0 +1,70 @@
+// Direct connections between nodes behind NATs (nat/hole_punch.h), arranged by the two nodes themselves over
+// the relayed connection that they have already: no third node is trusted or told. Who calls says where the
+// world sees the port that it punches from, the called one answers with its own, and both dial. What stands
+// then is a plain TCP connection from the caller to the called one, for their mutual TLS.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/nat/tunnels.h"
+#include "core/net/peer_channel.h"
+#include "core/net/request_limiter.h"
+
+namespace neuroshard::swarm {
+
+class Puncher {
+ public:
+  struct Punched {
+    std::uint16_t port = 0;     // on 127.0.0.1, for one connection
+    platform::Endpoint remote;  // the other node, as the world sees it
+  };
+  using Done = std::function<void(Expected<Punched>)>;
+
+  // All outlive it. changed: whether this node can be punched may be something else now.
+  // Threads: the executor's, on which `tunnels` answers.
+  Puncher(nat::Tunnels& tunnels, const Clock& clock, bool one_lan, std::function<void()> changed);
+  ~Puncher();
+
+  // Nodes that answer STUN requests (nat/relay_role.h), the nearest first. None: it is not needed.
+  void set_servers(std::vector<platform::Endpoint> servers);
+  // Finds out what kind of NAT there is, when that is not known or long ago.
+  void look();
+  // The address changed, or somebody asks: as if nothing had been found.
+  void look_again();
+  // Two nodes of which both say so can have a direct connection.
+  bool punchable() const;
+  const nat::MappingFinding& finding() const { return finding_; }
+
+  bool has_room() const { return calling_ < most_calling; }
+  // `relayed` leads to the other node.  Exhausted: too many at the same time; Timeout; what the other says.
+  void punch(const std::shared_ptr<net::PeerChannel>& relayed, Done done);
+  // Somebody else's punch.
+  void answer(const net::Caller& from, ByteSpan request, const net::Respond& respond);
+
+ private:
+  static constexpr std::size_t most_calling = 2, most_called = 3;
+
+  // Some of the servers, each at another address: at most `most`.
+  std::vector<platform::Endpoint> some_servers(std::size_t most) const;
+  bool may_be_dialled(const platform::Endpoint& remote) const;
+  Expected<platform::Endpoint> remote_in(ByteSpan message) const;
+
+  nat::Tunnels& tunnels_;
+  const Clock& clock_;
+  const bool one_lan_;
+  const std::function<void()> changed_;
+  net::RequestLimiter limiter_;
+  net::TokenBucket all_;
+  std::vector<platform::Endpoint> servers_;
+  nat::MappingFinding finding_;
+  bool looking_ = false;
+  std::uint64_t round_ = 0;  // a look that an address change overtook counts no more
+  std::size_t asked_ = 0;    // servers at the last look
+  MonotonicTime next_{};
+  std::size_t calling_ = 0, called_ = 0;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace neuroshard::swarm
