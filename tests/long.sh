@@ -28,6 +28,7 @@ attacks         liars in outer rounds: every attack, dense and top-k deltas, thr
 bench-peers     training beside a well-configured PyTorch, interleaved, with the losses of both (BENCH_ROWS: some rows only)
 codecs          delta codecs beside memcpy and torch.topk, interleaved: time and bytes per value
 rounds          outer rounds on the simulated network: every fault and scenario with ten and twenty times the seeds
+waiting         share of time that training waits for rounds at 100 and 10 Mbit/s, plain and delayed-1 (ten minutes)
 diloco          low-communication training on Tiny Shakespeare: workers, outer steps, codecs, against data-parallel (hours; DILOCO_STEPS, DILOCO_PERIOD)
 bf16-loss       what bf16 does to the loss after 100 steps: several texts and first weights, ours and PyTorch (needs bf16 units)
 app             the desktop app with the real core (test_app_*), each ten times beside a busy processor
@@ -310,12 +311,21 @@ target_bench_peers() {
   return $status
 }
 
+target_waiting() {
+  install_packages build test
+  build_release
+  # Each size is a file: a second start goes on.
+  for members in 4 8; do once "members-$members" build/release/tests/measure_waiting --members "$members"; done
+  entry_head
+  for members in 4 8; do echo; cat "$STATE/members-$members"; done
+}
+
 target_rounds() {
   install_packages build test
   build_release
-  for part in rounds_sim rounds_scenarios; do once "$part" env NS_LONG=1 QTEST_FUNCTION_TIMEOUT=7200000 "build/release/tests/test_$part"; done
+  for part in rounds_sim rounds_scenarios rounds_sync rounds_fragments; do once "$part" env NS_LONG=1 QTEST_FUNCTION_TIMEOUT=7200000 "build/release/tests/test_$part"; done
   entry_head
-  for part in rounds_sim rounds_scenarios; do echo "- $part: $(grep '^Totals' "$STATE/$part")"; done
+  for part in rounds_sim rounds_scenarios rounds_sync rounds_fragments; do echo "- $part: $(grep '^Totals' "$STATE/$part")"; done
 }
 
 target_diloco() {

@@ -22,6 +22,7 @@ struct CreateFlags {
   std::map<std::string, std::string> numbers;  // by the key of the consensus field
   std::vector<std::string> bootstrap, trackers;
   std::string manifest_url;
+  std::string sync;
   std::uint64_t p2p_port = 0;
   std::uint64_t sequence_number = 1;
   std::string publisher_key;
@@ -105,6 +106,7 @@ Expected<void> create_network(const CreateFlags& flags, CommandContext& context)
     NS_ASSIGN_OR_RETURN(consensus.*field.member, parse_number(field, given->second));
   }
   fit_outer_loop(consensus);
+  if (!flags.sync.empty()) consensus.sync = flags.sync;
   profile.directory.sequence = flags.sequence_number;
   profile.directory.signature.reset();
   if (!flags.bootstrap.empty()) profile.directory.bootstrap = flags.bootstrap;
@@ -230,6 +232,12 @@ void add_create(CLI::App& network, CommandContext& context) {
   create.add_option("--tracker", flags->trackers, "a tracker; may be repeated")->type_name("HOST:PORT");
   create.add_option("--manifest-url", flags->manifest_url, "where the genesis dataset is published")
       ->type_name("URL");
+  create
+      .add_option(
+          "--sync", flags->sync,
+          "plain: each round begins with the anchor of the one before; delayed-1: training goes on while "
+          "that is agreed on")
+      ->type_name("NAME");
   create.add_option("--p2p-port", flags->p2p_port, "default port for peers")->type_name("PORT");
   create
       .add_option("--sequence-number", flags->sequence_number,

@@ -114,6 +114,12 @@ bool RoundsPart::left() {
   return gone;
 }
 
+bool RoundsPart::needed() {
+  bool needed = false;
+  host_.run([this, &needed] { needed = node_ && node_->needed(); });
+  return needed;
+}
+
 void RoundsPart::stop() {
   trainer_->listen({});
   host_.run([this] {
@@ -144,6 +150,7 @@ rounds::RoundOptions RoundsPart::options(const engine::RoundFacts& facts) const 
   rounds::RoundOptions options;
   if (const auto codec = outer::codec_from_name(consensus_.codec); codec.ok())
     options.rules.codec.codec = *codec;
+  options.sync = rounds::sync_from_name(consensus_.sync).value_or(rounds::RoundSync::Plain);
   options.rules.network = network_;
   options.rules.values = facts.parameters;
   options.rules.inner_steps = static_cast<std::uint32_t>(consensus_.inner_steps);

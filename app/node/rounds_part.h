@@ -36,6 +36,7 @@ class RoundsPart {
   // Tells the other members that this node goes, and whether they can do without it now (rounds/node.h).
   void leave();
   bool left();
+  bool needed();
   // Ends the rounds and waits until everything is on the disk; while the data directory is ours. Once is
   // enough.
   void stop();

@@ -22,8 +22,10 @@ namespace neuroshard::app {
 namespace {
 
 constexpr Duration poll = std::chrono::milliseconds(50);
-// What the other members get at most to take the word that this node goes.
+// What the other members get at most to take the word that this node goes; and to end the round when they
+// have begun to, because they can't without it.
 constexpr Duration farewell = std::chrono::seconds(2);
+constexpr Duration last_round = std::chrono::seconds(10);
 
 struct RunFlags {
   node::TrainingPlan plan;
@@ -95,17 +97,21 @@ class Farewell {
  public:
   Farewell(RoundsPart* rounds, const Clock& clock) : rounds_(rounds), clock_(clock) {}
   void begin() {
-    if (rounds_ == nullptr || until_) return;
-    until_ = clock_.monotonic_now() + farewell;
+    if (rounds_ == nullptr || begun_) return;
+    begun_ = clock_.monotonic_now();
     rounds_->leave();
   }
   // Nothing is waited for any more; true before begin(), too.
-  bool over() const { return !until_ || clock_.monotonic_now() >= *until_ || rounds_->left(); }
+  bool over() const {
+    if (!begun_ || rounds_->left()) return true;
+    const Duration passed = clock_.monotonic_now() - *begun_;
+    return passed >= last_round || (passed >= farewell && !rounds_->needed());
+  }
 
  private:
   RoundsPart* rounds_;
   const Clock& clock_;
-  std::optional<MonotonicTime> until_;
+  std::optional<MonotonicTime> begun_;
 };
 
 // What the node trains is told to the others while it is there.

@@ -14,6 +14,7 @@ namespace {
 struct SimulateFlags {
   sim::ScenarioOptions options;
   std::string codec = "int8";
+  std::string sync = "plain";
   bool list = false;
 };
 
@@ -46,6 +47,7 @@ nlohmann::ordered_json to_json(const sim::ScenarioOptions& options, const sim::S
           {"lost", r.lost},
           {"events", r.events},
           {"virtual_seconds", r.virtual_seconds},
+          {"waiting_share", r.waiting_share},
           {"wall_seconds", wall_seconds},
           {"broken", r.broken}};
 }
@@ -63,6 +65,7 @@ void show(const sim::ScenarioOptions& options, const sim::ScenarioResult& r, dou
                   r.contributions, r.liars_counted, r.counted_twice, r.delta_cosine));
   output.line(fmt::format("  messages                   {} ({:.1f} MB), {} lost", r.messages,
                           static_cast<double>(r.bytes) / 1e6, r.lost));
+  output.line(fmt::format("  training waited            {:.1f} % of the time", 100 * r.waiting_share));
   if (r.provisional + r.corruptions + r.anchors_fetched + r.evidence > 0)
     output.line(fmt::format(
         "  without a quorum {} times; {} broken anchors found, {} anchors fetched; {} times evidence",
@@ -82,6 +85,11 @@ Expected<void> simulate(const SimulateFlags& flags, CommandContext& context) {
   }
   sim::ScenarioOptions options = flags.options;
   NS_ASSIGN_OR_RETURN(options.codec.codec, outer::codec_from_name(flags.codec));
+  const auto sync = rounds::sync_from_name(flags.sync);
+  if (!sync)
+    return make_error(ErrorCode::InvalidArgument,
+                      fmt::format("--sync can't be \"{}\"; it is plain or delayed-1", flags.sync));
+  options.sync = *sync;
   const MonotonicTime begun = context.clock.monotonic_now();
   NS_ASSIGN_OR_RETURN(const sim::ScenarioResult result, sim::run_scenario(options));
   const double wall = to_seconds(context.clock.monotonic_now() - begun);
@@ -109,6 +117,10 @@ void add_simulate_command(CLI::App& root, CommandContext& context) {
   command.add_option("--rounds", o.rounds, "outer rounds to train")->capture_default_str();
   command.add_option("--inner-steps", o.inner_steps, "steps of each node in a round")->capture_default_str();
   command.add_option("--codec", flags->codec, "how deltas travel: fp32, fp16, int8, int4, topk, seed-topk")
+      ->capture_default_str();
+  command
+      .add_option("--sync", flags->sync,
+                  "plain: training waits for each round's anchor; delayed-1: it goes on meanwhile")
       ->capture_default_str();
   command.add_option("--loss", o.loss, "share of messages lost besides, 0 to 0.9")->capture_default_str();
   command.add_option("--liars", o.liars, "how many lie, in scenarios with liars (default: a quarter)");

@@ -8,6 +8,7 @@
 #include "core/compute/module.h"
 #include "core/compute/shape_limits.h"
 #include "core/crypto/hash.h"
+#include "core/rounds/sync.h"
 
 namespace neuroshard::engine {
 namespace {
@@ -69,12 +70,18 @@ Expected<void> check_name(const std::string& name) {
 }
 
 Expected<void> check_outer_loop(const ConsensusPart& c) {
-  if (c.sync != "none" && c.sync != "plain") return bad("sync", "must be \"none\" or \"plain\"");
+  if (c.sync != "none" && !rounds::sync_from_name(c.sync))
+    return bad("sync", "must be \"none\", \"plain\" or \"delayed-1\"");
   if (c.codec != "none" && c.codec != "int8") return bad("codec", "must be \"none\" or \"int8\"");
   if ((c.inner_steps == 0) != (c.sync == "none")) {
     return bad("sync", "must be \"none\" exactly when inner_steps is 0 (no outer loop)");
   }
   if ((c.sync == "none") != (c.codec == "none")) return bad("codec", "must be \"none\" exactly when sync is");
+  // Each node would choose experts in its own way, and the anchor would not be the whole model.
+  if (c.sync != "none" && c.router_bias_gamma_nano != 0) {
+    return bad("router_bias_gamma_nano",
+               "must be 0 in a network with an outer loop: nodes do not agree on balancing biases yet");
+  }
   return {};
 }
 

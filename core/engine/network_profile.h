@@ -50,7 +50,7 @@ struct ConsensusPart {
   std::uint64_t z_coefficient_nano = 1'000'000;         // 1e-3
   std::uint64_t capacity_factor_nano = 0;               // 0 = dropless
   std::uint64_t router_bias_gamma_nano = 0;             // > 0: bias balancing instead of the balance loss
-  std::string sync;                                     // "none" (without outer loop) or "plain"
+  std::string sync;                                     // "none" (without outer loop), or as in rounds/sync.h
   std::string codec;                                    // "none" or "int8"
   std::uint64_t outer_learning_rate_nano = 0;           // nesterov
   std::uint64_t outer_momentum_nano = 0;

@@ -43,7 +43,7 @@ void RoundTrainer::start(Start from) {
   std::function<void(Expected<Boundary>)> dropped;
   {
     std::lock_guard lock(mutex_);
-    dropped = std::exchange(boundary_, nullptr);
+    if (const auto asked = std::exchange(boundary_, std::nullopt)) dropped = asked->done;
     // Nothing was trained from a start that the training has not seen: what there is to carry is still what
     // that one would have carried.
     if (pending_) {
@@ -63,10 +63,10 @@ rounds::TrainedWork RoundTrainer::progress() const {
   return pending_ || !started_ ? rounds::TrainedWork{} : work_;
 }
 
-void RoundTrainer::boundary(std::function<void(Expected<Boundary>)> done) {
+void RoundTrainer::boundary(rounds::AfterBoundary after, std::function<void(Expected<Boundary>)> done) {
   {
     std::lock_guard lock(mutex_);
-    boundary_ = std::move(done);
+    boundary_ = Asked{after, std::move(done)};
   }
   changed_.notify_all();
 }
@@ -103,7 +103,7 @@ Expected<void> RoundTrainer::attach(RoundModel& model) {
   at_boundary_.clear();
   std::lock_guard lock(mutex_);
   facts_ = RoundFacts{model.parameters(), model.tokenizer_hash(), std::move(state)};
-  started_ = given_ = false;
+  started_ = false;
   work_ = {};
   // A model that is made anew in the middle of a round begins with the round's anchor.
   if (newest_ && !pending_) {
@@ -128,9 +128,8 @@ bool RoundTrainer::asked() const {
 }
 
 bool RoundTrainer::may_train() const {
-  if (!started_) return false;
-  const std::uint64_t most = std::uint64_t{options_.inner_steps} * (alone_ ? options_.most_rounds_alone : 1);
-  return (alone_ || !given_) && work_.steps < most;
+  const std::uint64_t alone = std::uint64_t{options_.inner_steps} * options_.most_rounds_alone;
+  return started_ && work_.steps < (alone_ ? alone : most_steps_);
 }
 
 Expected<RoundTrainer::Turn> RoundTrainer::before_step() {
@@ -139,7 +138,7 @@ Expected<RoundTrainer::Turn> RoundTrainer::before_step() {
   bool waited = false;
   while (true) {
     std::optional<Start> from;
-    std::function<void(Expected<Boundary>)> done;
+    std::optional<Asked> asked_now;
     {
       std::unique_lock lock(mutex_);
       if (!asked() && !may_train() && !waited) {
@@ -150,7 +149,7 @@ Expected<RoundTrainer::Turn> RoundTrainer::before_step() {
       if (pending_) {
         from = pending_;
       } else if (boundary_ && started_) {
-        done = std::exchange(boundary_, nullptr);
+        asked_now = std::exchange(boundary_, std::nullopt);
       } else if (!may_train()) {
         return Turn::Rest;
       } else {
@@ -159,7 +158,7 @@ Expected<RoundTrainer::Turn> RoundTrainer::before_step() {
       }
     }
     if (from) NS_RETURN_IF_ERROR(put_in(std::move(*from)));
-    if (done) NS_RETURN_IF_ERROR(make_boundary(done));
+    if (asked_now) NS_RETURN_IF_ERROR(make_boundary(*asked_now));
   }
   set_schedule();
   return Turn::Train;
@@ -183,9 +182,12 @@ void RoundTrainer::after_step(std::uint64_t tokens) {
   ++work_.steps;
   work_.tokens += tokens;
   trained_ += clock_.monotonic_now() - turned_;
-  if (work_.steps != options_.inner_steps || pending_ || listener_.executor == nullptr) return;
-  // Lost when the queue is full: the node looks by itself, too.
-  static_cast<void>(listener_.executor->post(listener_.progressed));
+  if (work_.steps == options_.inner_steps && !pending_) tell_progress();
+}
+
+// Lost when the queue is full: the node looks by itself, too.
+void RoundTrainer::tell_progress() {
+  if (listener_.executor != nullptr) static_cast<void>(listener_.executor->post(listener_.progressed));
 }
 
 // The round's own work, if the model that was read from the checkpoint is in the middle of this round.
@@ -200,6 +202,8 @@ Expected<void> RoundTrainer::put_in(Start from) {
   NS_CHECK(P == model_->parameters());
   const Hash256 hash = hash_weights(from.anchor->weights);
   const bool fetched = model_->fresh_moments() && from.round > 1;
+  // What is put back is in the next delta: it is not carried, too.
+  const bool put_back = !from.counted && feedback_ && !sent_.empty();
   rounds::TrainedWork carried, own;
   {
     std::lock_guard lock(mutex_);
@@ -209,10 +213,10 @@ Expected<void> RoundTrainer::put_in(Start from) {
     carried = {static_cast<std::uint32_t>(model_->place().steps), model_->place().tokens};
   } else {
     std::vector<float> next = from.anchor->weights;
-    const bool all = from.carry == rounds::Carry::Everything;
+    const bool all = from.carry == rounds::Carry::Everything && !put_back;
     const std::vector<float>* base = nullptr;
     if (all && anchor_) base = &anchor_->weights;
-    if (from.carry == rounds::Carry::SinceBoundary && !at_boundary_.empty()) base = &at_boundary_;
+    if (!all && from.carry != rounds::Carry::Nothing && !at_boundary_.empty()) base = &at_boundary_;
     if (base != nullptr && base->size() == P) {
       std::vector<float> local(P);
       NS_RETURN_IF_ERROR(model_->read_weights(local));
@@ -224,7 +228,7 @@ Expected<void> RoundTrainer::put_in(Start from) {
     NS_RETURN_IF_ERROR(model_->write_weights(next));
     if (fetched && since_arrival_ == 0) since_arrival_ = 1;
   }
-  if (!from.counted && feedback_ && !sent_.empty()) NS_RETURN_IF_ERROR(feedback_->roll_back(sent_));
+  if (put_back) NS_RETURN_IF_ERROR(feedback_->roll_back(sent_));
   sent_.clear();
   std::vector<float>().swap(at_boundary_);
   boundary_work_ = {};
@@ -237,11 +241,12 @@ Expected<void> RoundTrainer::put_in(Start from) {
   if (pending_ && pending_->round == from.round && pending_->anchor == from.anchor) pending_.reset();
   work_ = carried;
   started_ = true;
-  given_ = false;
+  most_steps_ = options_.inner_steps;
+  if (work_.steps >= most_steps_) tell_progress();
   return {};
 }
 
-Expected<void> RoundTrainer::make_boundary(const std::function<void(Expected<Boundary>)>& done) {
+Expected<void> RoundTrainer::make_boundary(const Asked& asked) {
   std::vector<float> local(anchor_->weights.size());
   NS_RETURN_IF_ERROR(model_->read_weights(local));
   Expected<Boundary> result = encode_delta(local);
@@ -252,9 +257,9 @@ Expected<void> RoundTrainer::make_boundary(const std::function<void(Expected<Bou
   }
   {
     std::lock_guard lock(mutex_);
-    given_ = true;
+    most_steps_ = asked.after == rounds::AfterBoundary::Rest ? 0 : work_.steps + options_.inner_steps;
   }
-  answer(done, std::move(result));
+  answer(asked.done, std::move(result));
   return {};
 }
 

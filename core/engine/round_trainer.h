@@ -1,7 +1,8 @@
 // Where the outer rounds of a network (core/rounds) and the training of this node meet. The round's node asks
 // for a start, for the delta at the end, and how far the training is; it never waits. The compute thread asks
 // between two steps what is to be done: it puts a new anchor in, makes the delta, and learns whether to train
-// or to rest. A node rests before its first anchor and after its H steps until the round's certificate.
+// or to rest. A node rests before its first anchor and after its H steps until the round's certificate; where
+// rounds overlap, only when H more steps were not enough for that.
 //
 // One lock, held for moments: weights are read, written and encoded outside of it.
 #pragma once
@@ -57,7 +58,7 @@ class RoundTrainer final : public rounds::RoundLearner {
   void listen(Listener listener);
   void start(Start from) override;
   rounds::TrainedWork progress() const override;
-  void boundary(std::function<void(Expected<Boundary>)> done) override;
+  void boundary(rounds::AfterBoundary after, std::function<void(Expected<Boundary>)> done) override;
   void go_on() override;
 
   // ---- The compute thread.
@@ -83,12 +84,17 @@ class RoundTrainer final : public rounds::RoundLearner {
   bool may_train() const;  // with the lock
   bool asked() const;      // with the lock
   Expected<void> put_in(Start from);
-  Expected<void> make_boundary(const std::function<void(Expected<Boundary>)>& done);
+  struct Asked {
+    rounds::AfterBoundary after = rounds::AfterBoundary::Rest;
+    std::function<void(Expected<Boundary>)> done;
+  };
+  Expected<void> make_boundary(const Asked& asked);
   Expected<Boundary> encode_delta(const std::vector<float>& local);
   bool goes_on_from_checkpoint(const Start& from, const Hash256& anchor);
   void answer(std::function<void(Expected<Boundary>)> done, Expected<Boundary> result);
   void set_schedule();
-  void tell_ready();  // with the lock
+  void tell_ready();     // with the lock
+  void tell_progress();  // with the lock
 
   const RoundTrainerOptions options_;
   const Clock& clock_;
@@ -98,13 +104,13 @@ class RoundTrainer final : public rounds::RoundLearner {
   std::condition_variable changed_;
   Listener listener_;
   std::optional<RoundFacts> facts_;
-  std::atomic<bool> told_{false};                     // somebody has had the state
-  std::optional<Start> pending_;                      // not yet in the model
-  std::optional<Start> newest_;                       // for a model that is attached later
-  std::function<void(Expected<Boundary>)> boundary_;  // asked for, not yet given
-  bool started_ = false;                              // an anchor is in the model
-  bool given_ = false;                                // the boundary is
-  bool alone_ = false;                                // go_on()
+  std::atomic<bool> told_{false};  // somebody has had the state
+  std::optional<Start> pending_;   // not yet in the model
+  std::optional<Start> newest_;    // for a model that is attached later
+  std::optional<Asked> boundary_;  // asked for, not yet given
+  bool started_ = false;           // an anchor is in the model
+  bool alone_ = false;             // go_on()
+  std::uint64_t most_steps_ = 0;   // of work_, unless alone
   rounds::TrainedWork work_;
   Duration rested_{}, trained_{};
   MonotonicTime turned_{};  // since when it trains

@@ -27,6 +27,12 @@ enum class Carry : std::uint8_t {
   Everything,     // none of it is
 };
 
+// What training does when its delta is made.
+enum class AfterBoundary : std::uint8_t {
+  Rest,     // until start() or go_on()
+  TrainOn,  // as many steps again as a round has; then it rests
+};
+
 // Trains. All calls and callbacks on the executor of the round's node; none of them waits.
 class RoundLearner {
  public:
@@ -36,7 +42,8 @@ class RoundLearner {
     Anchor anchor;  // shared, may be held
     Carry carry = Carry::Nothing;
     // Whether the last boundary's payload got into a certificate. If not, a learner with error feedback puts
-    // it back (outer::ErrorFeedback::roll_back); without, it is lost unless carried.
+    // it back (outer::ErrorFeedback::roll_back), and carries no more than what came after the boundary;
+    // without, it is lost unless carried.
     bool counted = false;
   };
   virtual void start(Start from) = 0;
@@ -46,9 +53,9 @@ class RoundLearner {
     Bytes payload;  // anchor − local, encoded with the profile's codec (and error feedback, if it has that)
     TrainedWork work;  // that is in it
   };
-  // The end of the round's training, as it is: stop after the step that runs and give the delta, later,
-  // once. Training rests from there until start() or go_on().
-  virtual void boundary(std::function<void(Expected<Boundary>)> done) = 0;
+  // The end of the round's training, as it is: after the step that runs, the delta is made and given, later,
+  // once.
+  virtual void boundary(AfterBoundary after, std::function<void(Expected<Boundary>)> done) = 0;
   // No certificate in sight: train on from the present weights.
   virtual void go_on() = 0;
 };

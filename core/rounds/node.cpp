@@ -74,7 +74,9 @@ void RoundNode::open_round() {
   round_ = chain_->tip().round + 1;
   if (contributions_) sequences_ = contributions_->sequences();
   previous_contributions_ = std::move(contributions_);
-  contributions_.emplace(options_.rules, round_, chain_->tip().anchor, chain_->members(), sequences_);
+  ContributionRules rules = options_.rules;
+  rules.inner_steps = round_steps();
+  contributions_.emplace(rules, round_, chain_->tip().anchor, chain_->members(), sequences_);
   agreement_.reset();
   outbox_.clear();
   judging_.clear();
@@ -109,9 +111,10 @@ void RoundNode::begin_training() {
   training_ = true;
   boundary_asked_ = false;
   opened_ = services_.clock.monotonic_now();
-  const Carry carry = !provisional_ ? Carry::Nothing : counted_ ? Carry::SinceBoundary : Carry::Everything;
-  services_.learner.start({round_, state_, carry, counted_});
-  provisional_ = counted_ = outside_ = false;
+  // Where rounds overlap, one goes from delta to delta.
+  if (options_.sync == RoundSync::Delayed && given_ && !provisional_) opened_ = contributed_at_;
+  services_.learner.start({round_, state_, carry(), counted_});
+  provisional_ = counted_ = outside_ = given_ = repairing_ = false;
   // Contributed before a restart: never a second time.
   if (own_ && contributions_->take(*own_) == Verdict::Taken) {
     ContributionPost post{*own_, {}};
@@ -120,6 +123,13 @@ void RoundNode::begin_training() {
     if (kept_payload_.empty() || !contributions_->take_payload(std::exchange(kept_payload_, {})))
       ask_for_payload(self_);
   }
+}
+
+Carry RoundNode::carry() const {
+  const bool delayed = options_.sync == RoundSync::Delayed;
+  if (repairing_ || !(provisional_ || delayed)) return Carry::Nothing;
+  // What was sent and left out is dropped, unless it was all that this node had for a long time.
+  return counted_ || (given_ && !provisional_) ? Carry::SinceBoundary : Carry::Everything;
 }
 
 Duration RoundNode::deadline() const {
@@ -132,17 +142,18 @@ Duration RoundNode::deadline() const {
 void RoundNode::check_close() {
   const MonotonicTime now = services_.clock.monotonic_now();
   const std::uint32_t steps = services_.learner.progress().steps;
-  if (!own_ && !boundary_asked_ && steps >= options_.rules.inner_steps) contribute();
+  if (!own_ && !boundary_asked_ && steps >= round_steps()) contribute();
   if (closed_) return;
   const std::size_t members = chain_->members().size();
   const bool all = contributions_->announced() == members;
-  const bool early = round_ends_early() &&
-                     (contributions_->announced() > 0 || steps >= least_steps(options_.rules.inner_steps));
+  const bool early =
+      round_ends_early() && (contributions_->announced() > 0 || steps >= least_steps(round_steps()));
   if (!all && !early && contributions_->full() < quorum_size(members) && now - opened_ < deadline()) return;
-  if (!own_ && !boundary_asked_ && steps >= least_steps(options_.rules.inner_steps)) contribute();
+  if (!own_ && !boundary_asked_ && steps >= least_steps(round_steps())) contribute();
   closed_ = true;
   closed_at_ = now;
-  if (!early) durations_.push_back(now - opened_);
+  // A shorter first round says what a whole one would have taken.
+  if (!early) durations_.push_back((now - opened_) * options_.rules.inner_steps / round_steps());
   if (durations_.size() > 3) durations_.pop_front();
   agreement_->start();
 }
@@ -168,6 +179,7 @@ void RoundNode::check_own_state(std::function<void()> when_right) {
         state_hash_ = *hash;
         state_.reset();
         state_checked_ = false;
+        repairing_ = true;
         computing_.clear();
         training_ = false;
         served_.clear();
@@ -179,7 +191,7 @@ void RoundNode::contribute() {
   boundary_asked_ = true;
   check_own_state([this, round = round_] {
     if (round != round_ || own_) return;
-    services_.learner.boundary(guarded([this, round](Expected<RoundLearner::Boundary> boundary) {
+    auto given = guarded([this, round](Expected<RoundLearner::Boundary> boundary) {
       if (round != round_ || own_) return;
       if (!boundary.ok()) {
         services_.logger.warning("rounds", boundary.error().describe());
@@ -187,12 +199,14 @@ void RoundNode::contribute() {
       }
       send_contribution(std::move(*boundary));
       advance();
-    }));
+    });
+    services_.learner.boundary(
+        options_.sync == RoundSync::Delayed ? AfterBoundary::TrainOn : AfterBoundary::Rest, std::move(given));
   });
 }
 
 void RoundNode::send_contribution(RoundLearner::Boundary boundary) {
-  if (boundary.work.steps < least_steps(options_.rules.inner_steps) || boundary.work.tokens == 0) return;
+  if (boundary.work.steps < least_steps(round_steps()) || boundary.work.tokens == 0) return;
   Contribution c;
   c.slot = options_.rules.slot;
   c.round = round_;
@@ -205,6 +219,7 @@ void RoundNode::send_contribution(RoundLearner::Boundary boundary) {
   c.sequence = ++sequence_;
   sign_contribution(c, services_.key, network_);
   own_ = c;
+  given_ = true;
   contributed_at_ = services_.clock.monotonic_now();
   if (const Verdict verdict = contributions_->take(c); verdict != Verdict::Taken) {
     services_.logger.warning("rounds",

@@ -28,12 +28,15 @@
 #include "core/rounds/fetch.h"
 #include "core/rounds/learner.h"
 #include "core/rounds/outbox.h"
+#include "core/rounds/sync.h"
 
 namespace neuroshard::rounds {
 
 struct RoundOptions {
-  ContributionRules rules;  // of the profile, as are the next two
+  ContributionRules rules;  // of the profile, as are the next four
   OuterRules outer;
+  RoundSync sync = RoundSync::Plain;
+  std::uint32_t first_steps = 0;  // of the first round; 0: H, as all others have (fragments.h)
   std::uint64_t bias_values = 0;
   // Known beforehand; none: that of the first node that answers, or one of this node alone.
   std::optional<RoundBody> genesis;
@@ -89,7 +92,7 @@ struct RoundView {
   std::uint64_t provisional = 0;  // times that no quorum was in reach
   std::uint64_t failed_saves = 0;
   std::uint64_t bytes_sent = 0, bytes_received = 0;
-  Duration waiting{};  // in all, between own contribution and next anchor
+  Duration waiting{};  // in all, between own contribution and next anchor; training may go on meanwhile
   std::array<std::uint64_t, static_cast<std::size_t>(Verdict::Count_)> refused{};  // posts of others
   std::uint64_t evidence = 0;                                                      // senders of two payloads
 };
@@ -111,6 +114,8 @@ class RoundNode final : private AgreementHost {
   void leave();
   // The members can do without this node, as far as it knows; true when it is none.
   bool left() const;
+  // The members have its word and end the round, which they can't without it.
+  bool needed() const { return leaving_ && agreement_ && closed_ && round_ends_early(); }
 
   static bool handles(net::Method method);
   void on_call(const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond);
@@ -139,11 +144,15 @@ class RoundNode final : private AgreementHost {
   void advance();
   void open_round();
   void begin_training();
+  Carry carry() const;
   void check_close();
   void contribute();
   void send_contribution(RoundLearner::Boundary boundary);
   void go_provisional();
   Duration deadline() const;
+  std::uint32_t round_steps() const {
+    return round_ == 1 && options_.first_steps != 0 ? options_.first_steps : options_.rules.inner_steps;
+  }
   void check_own_state(std::function<void()> when_right);
   // Does nothing once this is gone.
   template <class F>
@@ -164,6 +173,7 @@ class RoundNode final : private AgreementHost {
   enum class Finding : std::uint8_t { Wait, Wrong, Compute };
   Finding examine(const RoundBody& body);
   void try_make_body();
+  bool contributions_are_late();
   std::vector<RoundChange> changes_for_body() const;
   void compute(const std::vector<RoundContributor>& contributors, Computed done);
   static Hash256 step_key(std::uint64_t round, const std::vector<RoundContributor>& contributors);
@@ -243,9 +253,12 @@ class RoundNode final : private AgreementHost {
   bool training_ = false, boundary_asked_ = false, closed_ = false, provisional_ = false, counted_ = false;
   bool want_body_ = false, making_body_ = false, fetching_state_ = false, syncing_ = false, leaving_ = false;
   bool evidence_sent_ = false;
-  bool outside_ = false;  // trains by itself, being no member
+  bool outside_ = false;    // trains by itself, being no member
+  bool given_ = false;      // the learner has made a delta since its last start
+  bool repairing_ = false;  // what was trained is from a broken anchor
   MonotonicTime opened_{}, closed_at_{}, contributed_at_{}, started_{}, next_poll_{}, next_change_{},
-      next_fetch_{}, left_at_{}, heard_{};
+      next_fetch_{}, left_at_{}, heard_{}, fetched_at_{};
+  std::uint64_t fetched_bytes_ = 0;
   std::map<Hash256, Judging> judging_;
   std::map<Hash256, std::shared_ptr<Computing>> computing_;
   std::set<Hash256> asked_;  // payloads and contributions on their way

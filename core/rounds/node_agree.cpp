@@ -10,7 +10,8 @@
 namespace neuroshard::rounds {
 namespace {
 
-constexpr std::size_t computed_kept = 2;  // results hold a whole state each
+constexpr std::size_t computed_kept = 2;      // results hold a whole state each
+constexpr std::uint64_t slowest_line = 1000;  // bytes a millisecond
 
 // Tokens that count for the length of a history: a liar's are capped as its weight is.
 std::uint64_t counted_tokens(const std::vector<RoundContributor>& contributors, std::uint64_t most) {
@@ -92,7 +93,7 @@ RoundNode::Finding RoundNode::examine(const RoundBody& body) {
       continue;
     }
     if (entry->contribution.tokens != c.tokens || entry->contribution.steps != c.steps) return Finding::Wrong;
-    if (c.steps >= options_.rules.inner_steps) ++full;
+    if (c.steps >= round_steps()) ++full;
     if (!entry->payload) {
       ask_for_payload(id);
       wait = true;
@@ -133,9 +134,26 @@ void RoundNode::review() {
   }
 }
 
+// Nothing more is on its way. Payloads are waited for while they move, as long as a round takes or a line of
+// 8 Mbit/s needs to give its own to all, so that nobody holds a round up by dripping.
+bool RoundNode::contributions_are_late() {
+  const MonotonicTime now = services_.clock.monotonic_now();
+  if (const std::uint64_t fetched = fetcher_.bytes_received(); fetched != fetched_bytes_) {
+    fetched_bytes_ = fetched;
+    fetched_at_ = now;
+  }
+  if (now - closed_at_ < options_.grace) return false;
+  const std::uint64_t bytes =
+      chain_->members().size() * outer::max_payload_bytes(options_.rules.codec, options_.rules.values);
+  const Duration slowest = std::chrono::milliseconds(bytes / slowest_line);
+  const bool moving = contributions_->announced() > contributions_->usable_count() &&
+                      now - fetched_at_ < options_.grace && now - closed_at_ < std::max(deadline(), slowest);
+  return !moving;
+}
+
 void RoundNode::try_make_body() {
   if (!want_body_ || making_body_ || !agreement_ || !state_checked_ || state_round_ + 1 != round_) return;
-  const bool late = closed_ && services_.clock.monotonic_now() - closed_at_ >= options_.grace;
+  const bool late = closed_ && contributions_are_late();
   const std::size_t usable = contributions_->usable_count();
   const std::vector<RoundMember>& members = chain_->members();
   // Who goes has said so after its contribution, or makes none.

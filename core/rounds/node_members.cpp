@@ -27,7 +27,7 @@ void RoundNode::leave() {
   if (std::exchange(leaving_, true)) return;
   left_at_ = next_change_ = services_.clock.monotonic_now();
   if (agreement_ && training_ && !own_ && !boundary_asked_ &&
-      services_.learner.progress().steps >= least_steps(options_.rules.inner_steps))
+      services_.learner.progress().steps >= least_steps(round_steps()))
     contribute();
   advance();
 }

@@ -307,7 +307,9 @@ Expected<void> RoundNode::take_certificate(const RoundCertificate& certificate) 
       ++counters_.contributed;
     else
       ++counters_.left_out;
-    counted_ = counted_ || in;
+    // Its round's certificate is not shown any more: it may well have counted.
+    const bool unknown = certificate.body.round > own_->round;
+    counted_ = counted_ || in || unknown;
   }
   open_round();
   return {};
@@ -390,6 +392,7 @@ void RoundNode::stepped(std::uint64_t round, const Expected<StepResult>& step) {
   }
   if (round == chain_->tip().round) {
     ++counters_.corruptions;
+    repairing_ = true;
     state_checked_ = false;
     state_.reset();
     services_.logger.warning("rounds", fmt::format("this node's anchor of round {} is not the certified one: "

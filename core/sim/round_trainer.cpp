@@ -14,12 +14,11 @@ RoundTrainer::RoundTrainer(World& world, Executor& executor, LocalModel& model, 
       options_(options),
       distortion_(std::move(distortion)) {}
 
-// Steps whose time has passed: up to H, and beyond only when nobody certifies.
+// Steps whose time has passed, up to the limit.
 std::uint32_t RoundTrainer::due_steps() const {
   if (resting_) return done_;
   const auto passed = (world_.now() - since_) / options_.step_time;
-  const std::uint32_t limit = after_boundary_ ? options_.most_provisional_steps : options_.inner_steps;
-  const std::uint32_t left = limit > steps_ ? limit - steps_ : 0;
+  const std::uint32_t left = limit_ > steps_ ? limit_ - steps_ : 0;
   return done_ +
          static_cast<std::uint32_t>(std::min<std::int64_t>(std::max<std::int64_t>(passed - done_, 0), left));
 }
@@ -35,18 +34,23 @@ void RoundTrainer::catch_up() {
 
 void RoundTrainer::start(Start from) {
   catch_up();
+  if (!first_) first_ = world_.now();
   const std::size_t P = from.anchor->weights.size();
   std::vector<float> next = from.anchor->weights;
   std::uint32_t carried = 0;
+  // The step that runs is not interrupted by an anchor that training does not wait for.
+  Duration running{};
+  const bool put_back = !from.counted && feedback_ && !sent_.empty();
   if (from.carry != rounds::Carry::Nothing && anchor_ && local_.size() == P) {
-    const bool everything = from.carry == rounds::Carry::Everything;
+    if (!resting_ && steps_ < limit_) running = (world_.now() - since_) - done_ * options_.step_time;
+    const bool everything = from.carry == rounds::Carry::Everything && !put_back;
     const std::vector<float>& base = everything ? anchor_->weights : at_boundary_;
     if (base.size() == P) {
       for (std::size_t i = 0; i < P; ++i) next[i] -= base[i] - local_[i];
       carried = everything ? steps_ : steps_ - boundary_steps_;
     }
   }
-  if (!from.counted && feedback_ && !sent_.empty()) NS_CHECK(feedback_->roll_back(sent_).ok());
+  if (put_back) NS_CHECK(feedback_->roll_back(sent_).ok());
   sent_.clear();
   anchor_ = std::move(from.anchor);
   local_ = std::move(next);
@@ -55,8 +59,9 @@ void RoundTrainer::start(Start from) {
   // Carried work is weighed, but a round still has its own steps.
   steps_ = std::min(carried, options_.most_provisional_steps);
   boundary_steps_ = 0;
-  resting_ = after_boundary_ = false;
-  since_ = world_.now();
+  resting_ = false;
+  limit_ = options_.inner_steps;
+  since_ = world_.now() - running;
   done_ = 0;
 }
 
@@ -65,9 +70,17 @@ rounds::TrainedWork RoundTrainer::progress() const {
   return {steps, steps * options_.tokens_per_step};
 }
 
-void RoundTrainer::boundary(std::function<void(Expected<Boundary>)> done) {
+void RoundTrainer::boundary(rounds::AfterBoundary after, std::function<void(Expected<Boundary>)> done) {
   catch_up();
-  resting_ = true;
+  if (after == rounds::AfterBoundary::Rest) {
+    resting_ = true;
+  } else {
+    if (steps_ >= limit_) {  // rested
+      since_ = world_.now();
+      done_ = 0;
+    }
+    limit_ = steps_ + options_.inner_steps;
+  }
   at_boundary_ = local_;
   boundary_steps_ = steps_;
   std::vector<float> delta = delta_now();
@@ -95,9 +108,15 @@ std::vector<float> RoundTrainer::delta_now() {
   return delta;
 }
 
+double RoundTrainer::waiting_share() const {
+  const double all = first_ ? to_seconds(world_.now() - *first_) : 0;
+  return all <= 0 ? 0 : 1 - static_cast<double>(steps_trained()) * to_seconds(options_.step_time) / all;
+}
+
 void RoundTrainer::go_on() {
+  catch_up();
   resting_ = false;
-  after_boundary_ = true;
+  limit_ = options_.most_provisional_steps;
   since_ = world_.now();
   done_ = 0;
 }

@@ -41,8 +41,10 @@ class RoundTrainer final : public rounds::RoundLearner {
 
   void start(Start from) override;
   rounds::TrainedWork progress() const override;
-  void boundary(std::function<void(Expected<Boundary>)> done) override;
+  void boundary(rounds::AfterBoundary after, std::function<void(Expected<Boundary>)> done) override;
   void go_on() override;
+  // Share of the time since the first start in which no step ran.
+  double waiting_share() const;
   std::uint64_t steps_trained() const { return steps_trained_ + (due_steps() - done_); }
   // The delta as it is now, for liars who know everything. Empty before the first start.
   std::vector<float> delta_now();
@@ -61,8 +63,10 @@ class RoundTrainer final : public rounds::RoundLearner {
   std::vector<float> local_, at_boundary_;
   Bytes sent_;
   std::uint64_t round_ = 0;
-  bool resting_ = true, after_boundary_ = false;
+  bool resting_ = true;
+  std::uint32_t limit_ = 0;  // of steps_
   MonotonicTime since_{};
+  std::optional<MonotonicTime> first_;
   std::uint32_t done_ = 0;   // steps since `since_` that are in local_
   std::uint32_t steps_ = 0;  // of this start, carried ones included, without those not caught up with
   std::uint32_t boundary_steps_ = 0;

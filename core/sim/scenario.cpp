@@ -79,6 +79,7 @@ RoundWorldOptions Run::world_options() const {
   o.round.rules.values = task_->parameters();
   o.round.rules.inner_steps = options_.inner_steps;
   o.round.rules.most_tokens = std::uint64_t{options_.inner_steps} * learner_.batch * 2;
+  o.round.sync = options_.sync;
   o.round.outer.codec = options_.codec;
   o.round.outer.aggregation = rule_;
   o.round.first_deadline = 3 * round_time();
@@ -264,8 +265,10 @@ void Run::finish() {
   result_.last_loss = result_.losses.empty() ? result_.first_loss : result_.losses.back();
   result_.liars = liars_;
   std::array<std::uint64_t, static_cast<std::size_t>(rounds::Verdict::Count_)> refused{};
+  std::size_t honest = 0;
   for (std::size_t i = 0; i < options_.nodes; ++i) {
     if (liar(i) || !w.running(i)) continue;
+    result_.waiting_share += (w.trainer(i).waiting_share() - result_.waiting_share) / double(++honest);
     const auto view = w.node(i).view();
     for (std::size_t k = 0; k < refused.size(); ++k) refused[k] += view.refused[k];
   }

@@ -11,6 +11,7 @@
 #include "core/base/expected.h"
 #include "core/outer/codec.h"
 #include "core/rounds/messages.h"
+#include "core/rounds/sync.h"
 
 namespace neuroshard::sim {
 
@@ -28,6 +29,7 @@ struct ScenarioOptions {
   std::uint32_t rounds = 12;
   std::uint32_t inner_steps = 25;  // H
   outer::CodecOptions codec;
+  rounds::RoundSync sync = rounds::RoundSync::Plain;
   double loss = 0;          // of messages, besides what the scenario does
   bool plain_mean = false;  // aggregate without defence: what the rules are for
   std::size_t liars = 0;    // 0: a quarter, in scenarios that have any
@@ -48,6 +50,7 @@ struct ScenarioResult {
   std::vector<std::pair<std::string, std::uint64_t>> refused_by;  // reasons that occurred
   std::uint64_t messages = 0, bytes = 0, lost = 0, events = 0;
   double virtual_seconds = 0;
+  double waiting_share = 0;  // of the time of honest nodes that run at the end, since their start
   std::size_t liars = 0;
   std::vector<std::string> broken;  // invariants, in words; empty: all held
 };

@@ -23,6 +23,7 @@ class TestNetworkProfile : public QObject {
   void bad_constants_name_the_field_data();
   void bad_constants_name_the_field();
   void dense_model_is_legal();
+  void rounds_know_their_kinds();
   void addresses_are_signed();
   void mainnet_says_that_nobody_operates_it();
   void unknown_names_list_the_known();
@@ -199,6 +200,20 @@ void TestNetworkProfile::dense_model_is_legal() {
   consensus.ffn_percent = 150;
   QVERIFY(validate(consensus).ok());
   QCOMPARE(model_shape(consensus).ffn, 384u);
+}
+
+void TestNetworkProfile::rounds_know_their_kinds() {
+  ConsensusPart consensus = profile("devnet").consensus;
+  consensus.name = "club";
+  for (const char* known : {"plain", "delayed-1"}) {
+    consensus.sync = known;
+    QVERIFY(validate(consensus).ok());
+  }
+  consensus.sync = "delayed-2";
+  QVERIFY(validate(consensus).error().message.find("delayed-1") != std::string::npos);
+  consensus.sync = "plain";
+  consensus.router_bias_gamma_nano = 1'000'000;
+  QVERIFY(validate(consensus).error().message.find("router_bias_gamma_nano") != std::string::npos);
 }
 
 void TestNetworkProfile::addresses_are_signed() {

@@ -76,8 +76,8 @@ struct Bench {
     trainer->listen(
         {&executor, [this](const RoundFacts& f) { facts.push_back(f); }, [this] { ++progressed; }});
   }
-  void ask() {
-    trainer->boundary([this](auto result) { boundaries.push_back(std::move(result)); });
+  void ask(rounds::AfterBoundary after = rounds::AfterBoundary::Rest) {
+    trainer->boundary(after, [this](auto result) { boundaries.push_back(std::move(result)); });
   }
   RoundTrainer::Turn turn() { return trainer->before_step().value(); }
   // Steps until it rests, at most `most`.
@@ -200,6 +200,52 @@ class TestRoundTrainer : public QObject {
     b.train();
     QVERIFY((b.delta(2) == Weights{9, 9, 9, 9}));
     QCOMPARE(b.boundaries[2]->work.steps, 9u);
+  }
+
+  // Rounds that overlap: it trains on while the others agree, and the anchor takes what came since along.
+  void trains_on_after_the_delta_where_rounds_overlap() {
+    Bench b;
+    QVERIFY(b.trainer->attach(b.model).ok());
+    b.trainer->start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    QCOMPARE(b.train(), 3);
+    b.ask(rounds::AfterBoundary::TrainOn);
+    QCOMPARE(b.train(2), 2);
+    QCOMPARE(b.boundaries.size(), std::size_t{1});
+    QVERIFY((b.delta(0) == Weights{3, 3, 3, 3}));
+    b.trainer->start({2, anchor_of({-3, -3, -3, 9}), Carry::SinceBoundary, true});
+    QCOMPARE(b.train(), 1);  // two of this round's three are done
+    QVERIFY((b.model.weights == Weights{-6, -6, -6, 6}));
+    b.ask(rounds::AfterBoundary::TrainOn);
+    QCOMPARE(b.train(), 3);  // no more than a round ahead
+    QVERIFY((b.delta(1) == Weights{3, 3, 3, 3}));
+    QCOMPARE(b.boundaries[1]->work.steps, 3u);
+    QCOMPARE(b.progressed, 2);
+    // A whole round is carried: the node hears at once that its delta can be made.
+    b.trainer->start({3, anchor_of({50, 50, 50, 50}), Carry::SinceBoundary, true});
+    QVERIFY(b.turn() == RoundTrainer::Turn::Rest);
+    b.executor.run();
+    QCOMPARE(b.progressed, 3);
+    QVERIFY((b.model.weights == Weights{47, 47, 47, 47}));
+  }
+
+  // Put back into the buffer, it is in the next delta by that; carried as well it would count twice.
+  void what_is_put_back_is_not_carried_too() {
+    Bench b;
+    b.options.error_feedback_beta = 1.0f;
+    b.make();
+    QVERIFY(b.trainer->attach(b.model).ok());
+    b.trainer->start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    b.train();
+    b.ask();
+    b.train();
+    b.trainer->go_on();
+    QCOMPARE(b.train(2), 2);
+    b.trainer->start({2, anchor_of({100, 100, 100, 100}), Carry::Everything, false});
+    QCOMPARE(b.train(), 1);
+    QVERIFY((b.model.weights == Weights{97, 97, 97, 97}));
+    b.ask();
+    b.train();
+    QVERIFY((b.delta(1) == Weights{6, 6, 6, 6}));  // three put back, three trained
   }
 
   // The training did not look between two starts: what is carried is what the first would have carried.

@@ -1,0 +1,59 @@
+// Real processes whose rounds overlap (sync "delayed-1"): two nodes certify the same anchors round after
+// round, one is killed in the middle and goes on, and training waits less than where each round's anchor is
+// waited for.
+#include <QTest>
+
+#include "tests/support/rounds_run.h"
+
+using namespace neuroshard::test;  // NOLINT
+
+class TestRoundsOverlap : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void initTestCase() {
+    const QByteArray trouble = run_.make("overlap", "200", {"--sync", "delayed-1"});
+    QVERIFY2(trouble.isEmpty(), trouble.constData());
+  }
+
+  void two_train_together() {
+    QCOMPARE(run_.start("a"), QByteArray());
+    QTRY_VERIFY_WITH_TIMEOUT(run_.round("a") >= 1, RoundsRun::patience_ms);
+    QCOMPARE(run_.start("b"), QByteArray());
+    QVERIFY(run_.together({"a", "b"}));
+    QVERIFY(run_.together({"a", "b"}, run_.round("a") + 2));
+    for (const char* name : {"a", "b"}) {
+      const QJsonObject seen = run_.rounds(name);
+      QVERIFY2(seen["contributed"].toInt() >= 2 && seen["corruptions"].toInt() == 0,
+               QJsonDocument(seen).toJson().constData());
+    }
+  }
+
+  void who_is_killed_in_mid_round_goes_on() {
+    QTRY_VERIFY_WITH_TIMEOUT(run_.rounds("b")["phase"].toString() == "training", RoundsRun::patience_ms);
+    run_.node("b").kill_now();
+    const int before = run_.round("a");
+    QCOMPARE(run_.start("b"), QByteArray());
+    QVERIFY(run_.together({"a", "b"}, before + 2));
+  }
+
+  void all_certified_the_same() {
+    const auto at_a = run_.certified("a"), at_b = run_.certified("b");
+    int of_two = 0;
+    QSet<QString> anchors;
+    for (auto it = at_a.begin(); it != at_a.end(); ++it) {
+      anchors.insert(it->anchor);
+      if (!at_b.contains(it.key())) continue;
+      QCOMPARE(at_b.value(it.key()).anchor, it->anchor);
+      QCOMPARE(at_b.value(it.key()).contributors, it->contributors);
+      if (it->contributors == 2) ++of_two;
+    }
+    QCOMPARE(anchors.size(), at_a.size());  // each round moved the model
+    QVERIFY2(of_two >= 4, QByteArray::number(of_two).constData());
+  }
+
+ private:
+  RoundsRun run_;
+};
+
+QTEST_GUILESS_MAIN(TestRoundsOverlap)
+#include "test_rounds_overlap.moc"

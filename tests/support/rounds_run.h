@@ -1,0 +1,109 @@
+// Nodes of one small network with outer rounds, as real processes on the loopback interface, with a tracker.
+// Header only; needs Qt.
+#pragma once
+
+#include <QDeadlineTimer>
+#include <QJsonDocument>
+#include <QMap>
+#include <QSet>
+#include <QTemporaryDir>
+#include <memory>
+
+#include "tests/support/network_run.h"
+#include "tests/support/training_run.h"
+
+namespace neuroshard::test {
+
+// "round 7 is certified with anchor 0123…: 2 of 3 members contributed", of a node's log.
+struct CertifiedRound {
+  QString anchor;
+  int contributors = 0, members = 0;
+};
+
+class RoundsRun {
+ public:
+  static constexpr int patience_ms = 100'000;  // a busy machine; a quiet one needs seconds
+
+  // Text, profile and tracker. Empty: it all stands; else what went wrong.
+  QByteArray make(const QString& network, const QString& inner_steps, const QStringList& more = {}) {
+    if (!folder_.isValid()) return "no folder for the test";
+    const QByteArray words = made_up_text(7, 60'000);
+    for (const auto& [name, content] : {std::pair{"text", words}, std::pair{"other", words.toUpper()}}) {
+      QFile text(path(name));
+      if (!text.open(QIODevice::WriteOnly) || text.write(content) <= 0) return "no room for the text";
+    }
+    const ProcessResult made =
+        run_node(QStringList{"network",    "create",  "--from",         "devnet", "--name",    network,
+                             "--out",      profile(), "--layers",       "1",      "--hidden",  "32",
+                             "--head-dim", "16",      "--vocab",        "300",    "--experts", "2",
+                             "--sequence", "32",      "--batch-tokens", "512",    "--h",       inner_steps,
+                             "--grows",    "0"} +
+                 more);
+    if (!made.ok()) return made.text();
+    tracker_ = std::make_unique<NodeProcess>(QStringList{"tracker", "--json", "--profile", profile(),
+                                                         "--address", "127.0.0.1", "--port", "0", "--lan"});
+    const QJsonObject ready = wait_for_object(*tracker_, "ready");
+    if (ready.isEmpty()) return tracker_->errors_so_far();
+    tracker_at_ = ready["id"].toString() + "@" + ready["address"].toString();
+    return {};
+  }
+  QString path(const QString& name) const { return folder_.filePath(name); }
+  QString profile() const { return path("profile.json"); }
+  NodeProcess& node(const QString& name) { return *nodes_[name]; }
+
+  // Empty: it has joined; else what it says.
+  QByteArray start(const QString& name, const QString& text = "text") {
+    nodes_[name] = std::make_shared<NodeProcess>(
+        QStringList{"run", "--json", "--data-dir", path(name), "--profile", profile(), "--text", path(text),
+                    "--lan", "--p2p-port", "0", "--p2p-address", "127.0.0.1", "--cpu-threads", "1",
+                    "--eval-interval-steps", "0", "--tracker", tracker_at_});
+    return wait_for_object(*nodes_[name], "peers").isEmpty() ? nodes_[name]->errors_so_far() : QByteArray();
+  }
+  QJsonObject rounds(const QString& name) const {
+    const ProcessResult result = run_node({"status", "--json", "--data-dir", path(name)});
+    return json_lines(result.out).value(0)["rounds"].toObject();
+  }
+  int round(const QString& name) const { return rounds(name)["round"].toInt(); }
+  // Until these are the members, all of them contributed to a round after `after`, and hold its anchor.
+  bool together(const QStringList& names, int after = 0) const {
+    const QDeadlineTimer deadline(patience_ms);
+    QSet<QString> there;
+    while (!deadline.hasExpired()) {
+      for (const QString& name : names) {
+        const QJsonObject seen = rounds(name);
+        if (seen["members"].toInt() == names.size() && seen["contributors"].toInt() == names.size() &&
+            seen["round"].toInt() > after && seen["agrees"].toBool() && seen["member"].toBool())
+          there.insert(name);
+      }
+      if (there.size() == names.size()) return true;
+    }
+    for (const QString& name : names)
+      qWarning().noquote() << name << QJsonDocument(rounds(name)).toJson(QJsonDocument::Compact);
+    return false;
+  }
+  QMap<int, CertifiedRound> certified(const QString& name) const {
+    static const QRegularExpression line(
+        "round (\\d+) is certified with anchor ([0-9a-f]+): (\\d+) of (\\d+) members");
+    QMap<int, CertifiedRound> found;
+    QFile log(path(name) + "/logs/neuroshardd.log");
+    if (!log.open(QIODevice::ReadOnly)) return found;
+    for (auto at = line.globalMatch(QString::fromUtf8(log.readAll())); at.hasNext();) {
+      const QRegularExpressionMatch match = at.next();
+      const int number = match.captured(1).toInt();
+      // Whatever a node says of a round a second time, after a restart, has to be the same.
+      const CertifiedRound said{match.captured(2), match.captured(3).toInt(), match.captured(4).toInt()};
+      if (found.contains(number) && found[number].anchor != said.anchor)
+        qFatal("%s has two anchors of round %d", qPrintable(name), number);
+      found[number] = said;
+    }
+    return found;
+  }
+
+ private:
+  QTemporaryDir folder_;
+  QMap<QString, std::shared_ptr<NodeProcess>> nodes_;
+  std::unique_ptr<NodeProcess> tracker_;
+  QString tracker_at_;
+};
+
+}  // namespace neuroshard::test
