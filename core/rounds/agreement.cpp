@@ -25,7 +25,7 @@ Bytes encode_agreement_memory(const AgreementMemory& memory) {
   return bytes;
 }
 
-Expected<AgreementMemory> decode_agreement_memory(ByteSpan bytes) {
+Expected<AgreementMemory> decode_agreement_memory(ByteSpan bytes, bool grouped) {
   const auto corrupt = [] {
     return make_error(ErrorCode::Corrupt, "what this node remembers of a round's votes can't be read");
   };
@@ -41,7 +41,7 @@ Expected<AgreementMemory> decode_agreement_memory(ByteSpan bytes) {
   }
   if (rest[0] > 1 || (rest[0] == 0 && rest.size() != 1)) return corrupt();
   if (rest[0] == 1) {
-    NS_ASSIGN_OR_RETURN(memory.lock, decode_quorum(rest.subspan(1)));
+    NS_ASSIGN_OR_RETURN(memory.lock, decode_quorum(rest.subspan(1), grouped));
   }
   return memory;
 }
@@ -53,11 +53,12 @@ RoundAgreement::RoundAgreement(Setup setup, AgreementOptions options, const cryp
       key_(key),
       executor_(executor),
       host_(host),
-      self_(member_index(setup_.members, crypto::node_id(key.public_key()))),
-      order_(leader_order(setup_.beacon, setup_.round, setup_.slot, setup_.members)),
-      memory_(std::move(memory)),
-      latest_(setup_.members.size()) {
-  NS_CHECK(self_ < setup_.members.size());
+      self_(member_index(*setup_.members, crypto::node_id(key.public_key()))),
+      order_(setup_.order ? setup_.order
+                          : std::make_shared<const std::vector<std::size_t>>(
+                                leader_order(setup_.beacon, setup_.round, setup_.slot, *setup_.members))),
+      memory_(std::move(memory)) {
+  NS_CHECK(self_ < setup_.members->size());
   if (memory_.lock) know(memory_.lock->body, body_hash(memory_.lock->body), memory_.lock->view);
 }
 
@@ -110,13 +111,27 @@ Verdict RoundAgreement::on_proposal(const net::NodeId& from, const ProposalPost&
 
 Verdict RoundAgreement::check_lock(const RoundQuorum& quorum) {
   if (quorum.body.slot != setup_.slot || quorum.body.round != setup_.round ||
-      quorum.body.previous != setup_.beacon || quorum.body.members != setup_.members)
+      quorum.body.previous != setup_.beacon || quorum.body.grouped != setup_.collected ||
+      (!setup_.collected && quorum.body.members != *setup_.members))
     return Verdict::BadCertificate;
   if (memory_.lock && memory_.lock->view == quorum.view && memory_.lock->body == quorum.body)
     return Verdict::Taken;
-  return check_quorum(quorum, VoteStep::Prepare, setup_.network, this->quorum()).ok()
-             ? Verdict::Taken
-             : Verdict::BadCertificate;
+  const auto holds = setup_.check ? setup_.check(quorum)
+                                  : check_signatures(quorum, *setup_.members, VoteStep::Prepare,
+                                                     setup_.network, this->quorum());
+  return holds.ok() ? Verdict::Taken : Verdict::BadCertificate;
+}
+
+Verdict RoundAgreement::on_lock(const RoundQuorum& quorum) {
+  if (done_) return Verdict::Known;
+  if (quorum.view + views_kept < memory_.view || quorum.view > memory_.view + views_ahead)
+    return Verdict::OtherView;
+  if (const Verdict verdict = check_lock(quorum); verdict != Verdict::Taken) return verdict;
+  if (quorum.view > memory_.view) enter(quorum.view);
+  if (!take_lock(quorum)) return Verdict::Known;
+  host_.remember(memory_, [] {});
+  try_commit();
+  return Verdict::Taken;
 }
 
 // Whether it is a higher lock than the one held.
@@ -130,18 +145,19 @@ bool RoundAgreement::take_lock(const RoundQuorum& quorum) {
 Verdict RoundAgreement::on_vote(const VotePost& post) {
   const RoundVote& v = post.vote;
   if (done_) return Verdict::Known;
-  if (post.signature.member >= setup_.members.size()) return Verdict::NotMember;
+  if (post.signature.member >= setup_.members->size()) return Verdict::NotMember;
   if (v.view + views_kept < memory_.view || v.view > memory_.view + views_ahead) return Verdict::OtherView;
   Votes& votes = v.step == VoteStep::Prepare ? views_[v.view].prepares : views_[v.view].commits;
-  const auto known = votes.find(post.signature.member);
-  if (known != votes.end() && known->second.body == v.body) return Verdict::Known;
+  const auto known = votes.of.find(post.signature.member);
+  if (known != votes.of.end() && known->second.body == v.body) return Verdict::Known;
   if (!vote_holds(v, setup_.members[post.signature.member].key, post.signature.signature, setup_.network))
     return Verdict::BadSignature;
-  if (known != votes.end()) {
+  if (known != votes.of.end()) {
     ++contradictions_;  // the first counts
     return Verdict::TwoPayloads;
   }
-  votes.emplace(post.signature.member, Vote{v.body, post.signature.signature});
+  votes.of.emplace(post.signature.member, Vote{v.body, post.signature.signature});
+  ++votes.count[v.body];
   if (v.step == VoteStep::Prepare)
     count_prepares(v.view);
   else
@@ -151,8 +167,8 @@ Verdict RoundAgreement::on_vote(const VotePost& post) {
 
 Verdict RoundAgreement::on_new_view(const net::NodeId& from, const NewViewPost& post) {
   if (done_) return Verdict::Known;
-  const std::size_t member = member_index(setup_.members, from);
-  if (member == setup_.members.size()) return Verdict::NotMember;
+  const std::size_t member = member_index(*setup_.members, from);
+  if (member == setup_.members->size()) return Verdict::NotMember;
   if (post.view > memory_.view + views_ahead) return Verdict::OtherView;
   if (post.lock) {
     if (const Verdict verdict = check_lock(*post.lock); verdict != Verdict::Taken) return verdict;
@@ -162,8 +178,9 @@ Verdict RoundAgreement::on_new_view(const net::NodeId& from, const NewViewPost& 
       try_prepare();
     }
   }
-  if (latest_[member] && *latest_[member] >= post.view) return Verdict::Known;
-  latest_[member] = post.view;
+  const auto [latest, first] = latest_.try_emplace(member, post.view);
+  if (!first && latest->second >= post.view) return Verdict::Known;
+  latest->second = post.view;
   jump();
   lead();
   return Verdict::Taken;
@@ -172,9 +189,8 @@ Verdict RoundAgreement::on_new_view(const net::NodeId& from, const NewViewPost& 
 // As many as must include an honest member have given up on this view: so does this one.
 void RoundAgreement::jump() {
   std::vector<std::uint32_t> views;
-  for (const auto& latest : latest_)
-    if (latest) views.push_back(*latest);
-  const std::size_t needed = honest_size(setup_.members.size());
+  for (const auto& [member, view] : latest_) views.push_back(view);
+  const std::size_t needed = honest_size(setup_.members->size());
   if (views.size() < needed) return;
   std::sort(views.rbegin(), views.rend());
   if (views[needed - 1] > memory_.view) enter(views[needed - 1]);
@@ -215,9 +231,8 @@ void RoundAgreement::arm_timer() {
 void RoundAgreement::lead() {
   if (!started_ || done_ || !leads() || asked_for_body_ || proposed_) return;
   if (memory_.view > 0) {
-    const auto there = std::count_if(latest_.begin(), latest_.end(), [this](const auto& latest) {
-      return latest && *latest >= memory_.view;
-    });
+    const auto there = std::count_if(latest_.begin(), latest_.end(),
+                                     [this](const auto& latest) { return latest.second >= memory_.view; });
     if (static_cast<std::size_t>(there) < quorum()) return;
   }
   if (memory_.lock) {
@@ -274,13 +289,11 @@ void RoundAgreement::vote(VoteStep step, const Hash256& body) {
 }
 
 std::optional<RoundQuorum> RoundAgreement::quorum_of(const Votes& votes, std::uint32_t view) const {
-  std::map<Hash256, std::size_t> counts;
-  for (const auto& [member, vote] : votes) ++counts[vote.body];
-  for (const auto& [hash, count] : counts) {
-    const auto body = bodies_.find(hash);
-    if (count < quorum() || body == bodies_.end()) continue;
+  for (const auto& [hash, count] : votes.count) {
+    const auto body = count < quorum() ? bodies_.end() : bodies_.find(hash);
+    if (body == bodies_.end()) continue;
     RoundQuorum quorum{body->second.body, view, {}};
-    for (const auto& [member, vote] : votes)
+    for (const auto& [member, vote] : votes.of)
       if (vote.body == hash) quorum.signatures.push_back({member, vote.signature});
     return quorum;
   }
@@ -288,10 +301,17 @@ std::optional<RoundQuorum> RoundAgreement::quorum_of(const Votes& votes, std::ui
 }
 
 void RoundAgreement::count_prepares(std::uint32_t view) {
+  if (memory_.lock && memory_.lock->view == view) {
+    try_commit();  // no view has two quorums of prepares
+    return;
+  }
   const auto quorum = quorum_of(views_[view].prepares, view);
   if (!quorum) return;
   if (view > memory_.view) enter(view);
-  if (take_lock(*quorum)) host_.remember(memory_, [] {});
+  if (take_lock(*quorum)) {
+    host_.remember(memory_, [] {});
+    if (setup_.collected) host_.locked(*quorum);
+  }
   try_commit();
 }
 

@@ -16,6 +16,12 @@
 //      members holds a lock (A, ≥ v) and still prepared B: it did so only for a quorum of prepares of B in a
 //      view between, which is not there by choice, nor in v by 1.
 //   3. View, prepare and lock are on the disk before a vote leaves, so a member that restarts keeps 1 and 2.
+// Where members are too many for votes from each to each (Setup::collected), votes and NewViews go to the
+// leader of their view only, and the leader shows the quorum that it found (AgreementHost::locked, on_lock;
+// then the certificate). The argument is about which votes exist, not about who sees them first, and stays as
+// it is: a member still commits only to what it has seen a quorum of prepares of. What is lost is that the
+// others can finish when a leader dies with the votes: then it takes the next view.
+//
 // A member may commit to B after having committed to A in an earlier view: only with proof by 2 that A was
 // not certified there. A rule "one signature per round" would be simpler and stop for ever when the votes of
 // a dead leader are split.
@@ -40,7 +46,7 @@ struct AgreementMemory {
   std::optional<RoundQuorum> lock;
 };
 Bytes encode_agreement_memory(const AgreementMemory& memory);
-Expected<AgreementMemory> decode_agreement_memory(ByteSpan bytes);
+Expected<AgreementMemory> decode_agreement_memory(ByteSpan bytes, bool grouped = false);
 
 class AgreementHost {
  public:
@@ -53,8 +59,24 @@ class AgreementHost {
   virtual void judge(const RoundBody& body) = 0;
   // This node leads: answer with propose(), any time.
   virtual void make_body() = 0;
+  // Collected votes: this node found a quorum of prepares, which the others need to see.
+  virtual void locked(const RoundQuorum&) {}
   // The end. The agreement may be destroyed in a later task of the executor, not in here.
   virtual void certified(const RoundCertificate& certificate) = 0;
+};
+
+// Members of a round, held once by all that need them.
+class SharedMembers {
+ public:
+  SharedMembers(std::vector<RoundMember> members = {})
+      : members_(std::make_shared<const std::vector<RoundMember>>(std::move(members))) {}
+  SharedMembers(std::shared_ptr<const std::vector<RoundMember>> members) : members_(std::move(members)) {}
+  const std::vector<RoundMember>& operator*() const { return *members_; }
+  const std::vector<RoundMember>* operator->() const { return members_.get(); }
+  const RoundMember& operator[](std::size_t i) const { return (*members_)[i]; }
+
+ private:
+  std::shared_ptr<const std::vector<RoundMember>> members_;
 };
 
 struct AgreementOptions {
@@ -69,9 +91,15 @@ class RoundAgreement {
     RoundSlot slot;
     std::uint64_t round = 0;
     Hash256 beacon{};
-    std::vector<RoundMember> members;
+    SharedMembers members;
     // Votes that decide; 0: more than two thirds. Another number is for tests that show what that is for.
     std::size_t quorum = 0;
+    // Votes go to the leader only, and bodies are short names that don't carry the members (grouped_body.h).
+    bool collected = false;
+    // leader_order(), where it is known already.
+    std::shared_ptr<const std::vector<std::size_t>> order = nullptr;
+    // check_signatures() of prepares, for whoever knows a quicker way to the same answer.
+    std::function<Expected<void>(const RoundQuorum&)> check = nullptr;
   };
   // All outlive it.  Threads: the executor's.
   RoundAgreement(Setup setup, AgreementOptions options, const crypto::KeyPair& key, Executor& executor,
@@ -85,13 +113,15 @@ class RoundAgreement {
   Verdict on_proposal(const net::NodeId& from, const ProposalPost& post);
   Verdict on_vote(const VotePost& post);
   Verdict on_new_view(const net::NodeId& from, const NewViewPost& post);
+  // Collected votes: a quorum of prepares that a leader found.
+  Verdict on_lock(const RoundQuorum& quorum);
 
   void judged(const Hash256& body, bool right);
   void propose(const RoundBody& body);
 
   std::uint32_t view() const { return memory_.view; }
   const AgreementMemory& memory() const { return memory_; }
-  std::size_t leader(std::uint32_t view) const { return order_[view % order_.size()]; }
+  std::size_t leader(std::uint32_t view) const { return (*order_)[view % order_->size()]; }
   bool leads() const { return leader(memory_.view) == self_; }
   // The body that is voted on in this view, if it is known.
   const RoundBody* proposed() const;
@@ -109,14 +139,17 @@ class RoundAgreement {
     Hash256 body{};
     crypto::Signature signature{};
   };
-  using Votes = std::map<std::uint16_t, Vote>;  // by member: one each
+  struct Votes {
+    std::map<std::uint16_t, Vote> of;  // by member: one each
+    std::map<Hash256, std::size_t> count;
+  };
   struct View {
     Votes prepares, commits;
     std::optional<Hash256> proposal;
   };
 
   std::size_t quorum() const {
-    return setup_.quorum != 0 ? setup_.quorum : quorum_size(setup_.members.size());
+    return setup_.quorum != 0 ? setup_.quorum : quorum_size(setup_.members->size());
   }
   void know(const RoundBody& body, const Hash256& hash, std::uint32_t view);
   void enter(std::uint32_t view);
@@ -140,14 +173,14 @@ class RoundAgreement {
   Executor& executor_;
   AgreementHost& host_;
   const std::size_t self_;  // index among the members
-  const std::vector<std::size_t> order_;
+  const std::shared_ptr<const std::vector<std::size_t>> order_;
   AgreementMemory memory_;
   bool started_ = false, done_ = false;
   std::optional<Hash256> prepare_sent_, commit_sent_;  // in this view and life
   bool asked_for_body_ = false, proposed_ = false;     // as its leader
   std::map<std::uint32_t, View> views_;
   std::map<Hash256, KnownBody> bodies_;
-  std::vector<std::optional<std::uint32_t>> latest_;  // NewViews of each member
+  std::map<std::size_t, std::uint32_t> latest_;  // NewViews by member
   std::uint64_t contradictions_ = 0;
   std::unique_ptr<TimerHandle> timer_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

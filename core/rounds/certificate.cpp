@@ -12,7 +12,7 @@ namespace neuroshard::rounds {
 namespace {
 
 constexpr std::string_view magic = "NSRC";
-constexpr std::uint16_t format_version = 1;
+constexpr std::uint16_t format_version = 1, grouped_version = 2;
 constexpr std::size_t head_bytes = 101, member_bytes = 33, contributor_bytes = 46, change_bytes = 105;
 constexpr std::size_t signature_bytes = 66, quorum_head_bytes = 6;
 
@@ -148,7 +148,7 @@ RoundBody genesis_body(const RoundSlot& slot, const Hash256& anchor,
 Bytes encode_body(const RoundBody& body) {
   Bytes bytes(magic.begin(), magic.end());
   bytes.reserve(encoded_size(body));
-  append_le(bytes, format_version);
+  append_le(bytes, body.grouped ? grouped_version : format_version);
   append_le(bytes, static_cast<std::uint32_t>(encoded_size(body)));
   append_slot(bytes, body.slot);
   append_le(bytes, body.round);
@@ -177,11 +177,12 @@ Bytes encode_body(const RoundBody& body) {
   return bytes;
 }
 
-Expected<RoundBody> decode_body(ByteSpan bytes) {
+Expected<RoundBody> decode_body(ByteSpan bytes, bool grouped) {
   if (bytes.size() < head_bytes || as_text(bytes.first(magic.size())) != magic)
     return make_error(ErrorCode::Corrupt, "this is not a round's certificate");
   const std::uint8_t* at = bytes.data();
-  if (load_le<std::uint16_t>(at + 4) > format_version)
+  const std::uint16_t version = load_le<std::uint16_t>(at + 4);
+  if (version > grouped_version)
     return make_error(ErrorCode::Unsupported,
                       "the round's certificate has a newer version; update this program");
   RoundBody body;
@@ -190,8 +191,10 @@ Expected<RoundBody> decode_body(ByteSpan bytes) {
   const std::size_t changes = load_le<std::uint16_t>(at + 99);
   const std::size_t whole =
       head_bytes + member_bytes * members + contributor_bytes * contributors + change_bytes * changes;
-  if (load_le<std::uint16_t>(at + 4) != format_version || members == 0 || members > max_round_members ||
-      contributors > members || changes > max_round_changes || bytes.size() != whole ||
+  body.grouped = grouped;
+  if (version != (grouped ? grouped_version : format_version) || (members == 0) != body.grouped ||
+      members > max_round_members || contributors > members ||
+      changes > (body.grouped ? 0 : max_round_changes) || bytes.size() != whole ||
       load_le<std::uint32_t>(at + 6) != whole)
     return corrupt("has lengths that do not fit together");
   if (at[10] > static_cast<std::uint8_t>(RoundSlot::Kind::Head))
@@ -202,6 +205,7 @@ Expected<RoundBody> decode_body(ByteSpan bytes) {
   read_array(at + 23, &body.previous);
   read_array(at + 55, &body.anchor);
   body.tokens = load_le<std::uint64_t>(at + 87);
+  if (body.grouped) return body;
   if ((body.round == 0) != (contributors == 0)) return corrupt("has nobody who contributed");
   if (body.round == 0 && changes != 0) return corrupt("changes its members before the first round");
   at += head_bytes;
@@ -286,25 +290,26 @@ Bytes encode_quorum(const RoundQuorum& quorum) {
   return bytes;
 }
 
-Expected<RoundQuorum> decode_quorum(ByteSpan bytes) {
-  if (bytes.size() < head_bytes + quorum_head_bytes || bytes.size() > max_quorum_bytes)
+Expected<RoundQuorum> decode_quorum(ByteSpan bytes, bool grouped) {
+  if (bytes.size() < head_bytes + quorum_head_bytes ||
+      bytes.size() > (grouped ? max_grouped_quorum_bytes : max_quorum_bytes))
     return corrupt("has a length that none has");
   const std::size_t body = load_le<std::uint32_t>(bytes.data() + 6);
   if (body > bytes.size() - quorum_head_bytes) return corrupt("has lengths that do not fit together");
   RoundQuorum quorum;
-  NS_ASSIGN_OR_RETURN(quorum.body, decode_body(bytes.first(body)));
+  NS_ASSIGN_OR_RETURN(quorum.body, decode_body(bytes.first(body), grouped));
   const std::uint8_t* at = bytes.data() + body;
   quorum.view = load_le<std::uint32_t>(at);
   const std::size_t count = load_le<std::uint16_t>(at + 4);
-  if (count > quorum.body.members.size() ||
-      bytes.size() != body + quorum_head_bytes + count * signature_bytes)
+  const std::size_t members = grouped ? max_grouped_members : quorum.body.members.size();
+  if (count > members || bytes.size() != body + quorum_head_bytes + count * signature_bytes)
     return corrupt("has lengths that do not fit together");
   at += quorum_head_bytes;
   for (std::size_t i = 0; i < count; ++i, at += signature_bytes) {
     MemberSignature s;
     s.member = load_le<std::uint16_t>(at);
     read_array(at + 2, &s.signature);
-    if (s.member >= quorum.body.members.size() || (i > 0 && s.member <= quorum.signatures.back().member))
+    if (s.member >= members || (i > 0 && s.member <= quorum.signatures.back().member))
       return corrupt("has its signatures in a wrong order");
     quorum.signatures.push_back(s);
   }
@@ -313,7 +318,11 @@ Expected<RoundQuorum> decode_quorum(ByteSpan bytes) {
 
 Expected<void> check_quorum(const RoundQuorum& quorum, VoteStep step, const Hash256& network,
                             std::size_t least) {
-  const std::vector<RoundMember>& members = quorum.body.members;
+  return check_signatures(quorum, quorum.body.members, step, network, least);
+}
+
+Expected<void> check_signatures(const RoundQuorum& quorum, const std::vector<RoundMember>& members,
+                                VoteStep step, const Hash256& network, std::size_t least) {
   if (least == 0) least = quorum_size(members.size());
   if (quorum.signatures.size() < least)
     return make_error(ErrorCode::Denied,

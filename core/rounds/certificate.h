@@ -4,7 +4,7 @@
 //
 //   offset  size  the body, little-endian
 //   0       4     "NSRC"
-//   4       2     version, 1
+//   4       2     version, 1; 2: of a round of two levels (grouped_body.h)
 //   6       4     length of the body
 //   10      5     slot: kind u8 · layer u16 · expert u16
 //   15      8     round; 0 = genesis
@@ -17,6 +17,8 @@
 //           33 n  members, ascending by id: node key · rounds missed in a row, 0 or 1
 //           46 c  contributors, ascending: index of the member u16 · steps u32 · tokens u64 · payload's hash
 //          105 m  changes, ascending by id: 1 joins, 2 leaves u8 · node key · round u64 · signature
+//
+//   Version 2 has n = c = m = 0, round 0 included: its anchor is the hash of a GroupedBody, which names them.
 //
 //   after the body, in a quorum: view u32 · count u16 · ascending: index of the member u16 · signature
 //
@@ -41,7 +43,10 @@ inline constexpr std::size_t max_round_changes = 16;
 inline constexpr std::uint8_t rounds_missed_to_expel = 2;
 inline constexpr std::size_t max_body_bytes =
     101 + 33 * max_round_members + 46 * max_round_members + 105 * max_round_changes;
+// Of rounds of two levels: as many sub-groups as one aggregation takes, of 16.
+inline constexpr std::size_t max_grouped_members = 16384;
 inline constexpr std::size_t max_quorum_bytes = max_body_bytes + 6 + 66 * max_round_members;
+inline constexpr std::size_t max_grouped_quorum_bytes = 101 + 6 + 66 * max_grouped_members;
 // A join or leave is taken up to this many rounds after the one it names.
 inline constexpr std::uint64_t change_life = 8;
 
@@ -96,6 +101,7 @@ struct RoundBody {
   std::vector<RoundMember> members;
   std::vector<RoundContributor> contributors;
   std::vector<RoundChange> changes;
+  bool grouped = false;  // version 2: a short name for a GroupedBody
   friend bool operator==(const RoundBody&, const RoundBody&) = default;
 };
 
@@ -103,9 +109,9 @@ struct RoundBody {
 RoundBody genesis_body(const RoundSlot& slot, const Hash256& anchor, std::vector<crypto::PublicKey> founders);
 
 Bytes encode_body(const RoundBody& body);
-// Any bytes are safe; only canonical ones are taken. Signatures of changes are not checked. Corrupt,
-// Unsupported.
-Expected<RoundBody> decode_body(ByteSpan bytes);
+// Any bytes are safe; only canonical ones are taken, of the version that is asked for. Signatures of changes
+// are not checked. Corrupt, Unsupported.
+Expected<RoundBody> decode_body(ByteSpan bytes, bool grouped = false);
 Hash256 body_hash(const RoundBody& body);
 
 // Who signs the round after this one. Joins that find no room are left out.
@@ -158,10 +164,13 @@ struct RoundQuorum {
 using RoundCertificate = RoundQuorum;
 
 Bytes encode_quorum(const RoundQuorum& quorum);
-Expected<RoundQuorum> decode_quorum(ByteSpan bytes);
+Expected<RoundQuorum> decode_quorum(ByteSpan bytes, bool grouped = false);
 // Enough valid signatures of members of quorum.body.members. Whether those are the right members is for the
 // chain (chain.h). Denied says what does not hold.
 Expected<void> check_quorum(const RoundQuorum& quorum, VoteStep step, const Hash256& network,
                             std::size_t least = 0);
+// The same with the members given, for bodies that don't carry them. 0: more than two thirds of them.
+Expected<void> check_signatures(const RoundQuorum& quorum, const std::vector<RoundMember>& members,
+                                VoteStep step, const Hash256& network, std::size_t least = 0);
 
 }  // namespace neuroshard::rounds

@@ -11,9 +11,14 @@ RoundOutbox::RoundOutbox(net::PeerCaller& caller, RoundPeers& peers, const Clock
     : caller_(caller), peers_(peers), clock_(clock), options_(options), answered_(std::move(answered)) {}
 
 void RoundOutbox::put(std::uint32_t key, const RoundItem& item, const std::vector<net::NodeId>& to) {
+  put(key, std::make_shared<const Bytes>(encode_item(item)), to);
+}
+
+void RoundOutbox::put(std::uint32_t key, std::shared_ptr<const Bytes> post,
+                      const std::vector<net::NodeId>& to) {
   Item& entry = items_[key];
   entry.serial = ++serial_;
-  entry.bytes = std::make_shared<const Bytes>(encode_item(item));
+  entry.bytes = std::move(post);
   entry.to.clear();
   for (const net::NodeId& id : to) entry.to[id] = {clock_.monotonic_now(), options_.first_pause, false};
   pump();

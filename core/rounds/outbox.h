@@ -41,6 +41,8 @@ class RoundOutbox {
               Answered answered);
   // An item with this key is replaced.
   void put(std::uint32_t key, const RoundItem& item, const std::vector<net::NodeId>& to);
+  // The same for bytes that are a post already.
+  void put(std::uint32_t key, std::shared_ptr<const Bytes> post, const std::vector<net::NodeId>& to);
   void drop(std::uint32_t key) { items_.erase(key); }
   void clear() { items_.clear(); }
   // Sends what is due; call it now and then.

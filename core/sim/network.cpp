@@ -1,6 +1,7 @@
 #include "core/sim/network.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "core/base/check.h"
@@ -105,6 +106,19 @@ bool Network::lost(const Node& from, const Node& to) {
   return true;
 }
 
+std::shared_ptr<const Bytes> Network::under_way(Bytes message) {
+  constexpr std::size_t large = 16u << 10, sweep = 4096;
+  if (message.size() < large) return std::make_shared<const Bytes>(std::move(message));
+  const std::size_t key = std::hash<std::string_view>()(as_text(message));
+  const auto [from, to] = large_.equal_range(key);
+  for (auto at = from; at != to; ++at)
+    if (auto held = at->second.lock(); held && *held == message) return held;
+  if (large_.size() >= sweep) std::erase_if(large_, [](const auto& entry) { return entry.second.expired(); });
+  auto held = std::make_shared<const Bytes>(std::move(message));
+  large_.emplace(key, held);
+  return held;
+}
+
 void Network::call(Host from, const net::Contact& to, net::Method method, Bytes request, Duration deadline,
                    net::CallDone done) {
   Node& caller = *hosts_[from];
@@ -134,11 +148,11 @@ void Network::call(Host from, const net::Contact& to, net::Method method, Bytes 
   connection->second = world_.now();
   world_.at(end, [settle] { settle(make_error(ErrorCode::Timeout, "no answer within the deadline")); });
   world_.after(arrives, [this, from, callee, life = hosts_[callee]->life, method,
-                         request = std::move(request), settle] {
+                         request = under_way(std::move(request)), settle] {
     Node& host = *hosts_[callee];
     if (host.life != life || host.handler == nullptr) return;
     const net::Caller sender{hosts_[from]->id, hosts_[from]->endpoint};
-    host.handler(sender, method, request, [this, from, callee, settle](Expected<Bytes> answer) {
+    host.handler(sender, method, *request, [this, from, callee, settle](Expected<Bytes> answer) {
       if (lost(*hosts_[callee], *hosts_[from])) return;
       const std::size_t bytes = answer.ok() ? answer->size() : 0;
       counters_.bytes += bytes;

@@ -74,7 +74,11 @@ class Network {
   World& world_;
   NetworkOptions options_;
   Rng rng_;
+  // A large message to many is kept once while it is under way.
+  std::shared_ptr<const Bytes> under_way(Bytes message);
+
   std::vector<std::unique_ptr<Node>> hosts_;
+  std::unordered_multimap<std::size_t, std::weak_ptr<const Bytes>> large_;
   std::unordered_map<net::NodeId, Host, net::NodeIdHash> by_id_;
   NetworkCounters counters_;
 };

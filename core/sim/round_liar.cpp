@@ -4,24 +4,36 @@
 
 #include "core/crypto/hash.h"
 #include "core/outer/codec.h"
+#include "core/rounds/grouped_messages.h"
 
 namespace neuroshard::sim {
+namespace {
+
+constexpr std::uint8_t group_post = 64;  // rounds/grouped_messages.h
+
+}  // namespace
 
 void LyingCaller::call(const net::Contact& peer, net::Method method, Bytes request, Duration deadline,
                        net::CallDone done) {
   if (method == net::Method::RoundPost) {
-    auto item = rounds::decode_item(request);
+    // In a round of two levels, what is said within a sub-group is wrapped.
+    const bool grouped = !request.empty() && request[0] == group_post;
+    const auto encode = [grouped](const rounds::RoundItem& item) {
+      return grouped ? rounds::encode_grouped_post(rounds::GroupPost{rounds::encode_item(item)})
+                     : rounds::encode_item(item);
+    };
+    auto item = rounds::decode_item(ByteSpan(request).subspan(grouped ? 1 : 0));
     auto* post = item.ok() ? std::get_if<rounds::ContributionPost>(&*item) : nullptr;
     if (post != nullptr && post->contribution.key == key_.public_key()) {
       if (lie_ == Lie::Replay) {
         for (const auto& [round, posts] : heard_.contributions) {
           if (round >= post->contribution.round) break;
           for (const rounds::ContributionPost& old : posts)
-            out_.call(peer, method, rounds::encode_item(old), deadline, [](Expected<Bytes>) {});
+            out_.call(peer, method, encode(old), deadline, [](Expected<Bytes>) {});
         }
       }
       change(peer, post);
-      request = rounds::encode_item(*post);
+      request = encode(*post);
     }
   }
   out_.call(peer, method, std::move(request), deadline, std::move(done));

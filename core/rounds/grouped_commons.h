@@ -1,0 +1,53 @@
+// What a node of a round of two levels derives from bytes that all members get equal: a pure function of its
+// arguments each. A node computes it for itself, as here; a simulation of thousands of nodes in one process
+// computes it once for equal arguments (sim/shared_commons.h) and says so.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "core/rounds/contributions.h"
+#include "core/rounds/grouped_body.h"
+#include "core/rounds/grouped_step.h"
+
+namespace neuroshard::rounds {
+
+// A certified round of a chain.  Immutable, shared.
+struct GroupedLink {
+  RoundQuorum certificate;  // of the body's name
+  Payload content;
+  std::shared_ptr<const GroupedBody> body;
+  Hash256 tip{};     // hash of the name
+  RosterPtr roster;  // who makes the next round
+};
+using GroupedLinkPtr = std::shared_ptr<const GroupedLink>;
+using SharedStep = std::shared_ptr<const Expected<StepResult>>;
+
+class GroupedCommons {
+ public:
+  // least: signatures that a name needs; 0: more than two thirds. Another number is for tests.
+  explicit GroupedCommons(const Hash256& network, std::size_t least = 0) : network_(network), least_(least) {}
+  virtual ~GroupedCommons() = default;
+
+  virtual std::shared_ptr<const Deal> deal(const Hash256& previous, std::uint64_t round,
+                                           const RoundSlot& slot, const RosterPtr& roster);
+  virtual Hash256 hash(const Bytes& bytes);  // SHA-256
+  // Decoded, and all that is signed in it checked.
+  virtual Expected<std::shared_ptr<const GroupedBody>> body(const Bytes& content, const Deal& deal);
+  virtual Expected<void> check(const RoundQuorum& quorum, VoteStep step, const Deal& deal);
+  // A certificate with its content, checked: it follows what was dealt.
+  virtual Expected<GroupedLinkPtr> link(const RoundQuorum& certificate, const Payload& content,
+                                        const Deal& deal);
+  virtual Payload keep(Bytes bytes) { return std::make_shared<const Bytes>(std::move(bytes)); }
+  // key: hash of all that the job depends on.  Threads: any.
+  virtual SharedStep step(const Hash256& key, const std::function<Expected<StepResult>()>& job);
+
+  const Hash256& network() const { return network_; }
+  std::size_t least() const { return least_; }
+
+ private:
+  const Hash256 network_;
+  const std::size_t least_;
+};
+
+}  // namespace neuroshard::rounds

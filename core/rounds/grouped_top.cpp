@@ -1,0 +1,336 @@
+// GroupedNode: the agreement of all members on a body of certified sub-groups. Votes go up through the
+// speakers of the sub-groups, what the leader says comes down through them.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "core/crypto/hash.h"
+#include "core/rounds/detail/grouped_level.h"
+
+namespace neuroshard::rounds {
+namespace {
+
+constexpr std::size_t sources_of_an_aggregate = 6;
+constexpr int failures_to_give_up = 3;
+
+std::uint64_t tokens_of(const std::vector<GroupResult>& groups) {
+  std::uint64_t sum = 0;
+  for (const GroupResult& result : groups) sum += result.certificate.body.tokens;
+  return sum;
+}
+
+}  // namespace
+
+void GroupedNode::top_broadcast(const RoundItem& item) {
+  if (const auto* post = std::get_if<ProposalPost>(&item)) {
+    const auto content = contents_.find(post->body.anchor);
+    // A lock whose content this node never saw: another leader has it.
+    if (content == contents_.end()) return;
+    proposal_ = GroupedProposal{true, post->view, {}, *content->second.bytes, post->justification};
+  } else if (const auto* post = std::get_if<VotePost>(&item)) {
+    send_vote(*post);
+  } else if (const auto* post = std::get_if<NewViewPost>(&item)) {
+    const net::NodeId leader = roster().members[deal_->leader(post->view)].id;
+    spoke_in_.reset();
+    if (leader != self_)
+      outbox_.put(top_new_view_key, std::make_shared<const Bytes>(encode_grouped_post(*post)), {leader});
+  }
+}
+
+void GroupedNode::send_vote(const VotePost& post) {
+  const std::uint32_t view = post.vote.view;
+  if (deal_->leader(view) == index_) {
+    // Its own prepare is what shows that a proposal is this leader's.
+    if (post.vote.step == VoteStep::Prepare && proposal_ && proposal_->view == view) {
+      proposal_->leader = post.signature.signature;
+      GroupedProposal proposal = std::move(*proposal_);
+      proposal_.reset();
+      spread(top_proposal_key, std::move(proposal));
+    }
+    return;  // the agreement counts its own vote itself
+  }
+  std::vector<net::NodeId> speakers;
+  for (std::size_t which = 0; which < Deal::speakers_at_once; ++which) {
+    const std::uint16_t speaker = deal_->speaker(group_, view, which);
+    if (speaker == index_)
+      bundles_[{post.vote.step, view}][post.vote.body].signatures.emplace(post.signature.member,
+                                                                          post.signature.signature);
+    else
+      speakers.push_back(roster().members[speaker].id);
+  }
+  const std::uint32_t key = own_vote_key + static_cast<std::uint32_t>(post.vote.step);
+  outbox_.put(key,
+              std::make_shared<const Bytes>(encode_grouped_post(CollectedVotes{post.vote, {post.signature}})),
+              speakers);
+  pump_bundles(false);
+}
+
+// As a speaker: the votes of its sub-group to the leader, at once when all are there, else with the ticks.
+void GroupedNode::pump_bundles(bool incomplete) {
+  for (auto& [at, bodies] : bundles_) {
+    const auto& [step, view] = at;
+    for (auto& [body, bundle] : bodies) {
+      const std::size_t there = bundle.signatures.size();
+      if (bundle.sent == there || (there < fellows().size() && !incomplete)) continue;
+      bundle.sent = there;
+      CollectedVotes votes{{step, options_.rules.slot, round_, view, body}, {}};
+      for (const auto& [member, signature] : bundle.signatures)
+        votes.signatures.push_back({member, signature});
+      outbox_.put(bundle_key + static_cast<std::uint32_t>(step),
+                  std::make_shared<const Bytes>(encode_grouped_post(votes)),
+                  {roster().members[deal_->leader(view)].id});
+    }
+  }
+}
+
+// To all members: to the speakers of each sub-group, who pass it on.
+void GroupedNode::spread(std::uint32_t key, GroupedPost post) {
+  const std::uint32_t view = top_level_->agreement ? top_level_->agreement->view() : 0;
+  std::vector<net::NodeId> speakers;
+  for (std::size_t g = 0; g < deal_->groups.size(); ++g)
+    for (std::size_t which = 0; which < Deal::speakers_at_once; ++which) {
+      const std::uint16_t speaker = deal_->speaker(g, view, which);
+      if (g != group_ && speaker != index_) speakers.push_back(roster().members[speaker].id);
+    }
+  outbox_.put(key, std::make_shared<const Bytes>(encode_grouped_post(post)), speakers);
+  pass_on(key, std::move(post));
+}
+
+void GroupedNode::pass_on(std::uint32_t key, GroupedPost post) {
+  std::visit(
+      [](auto& p) {
+        if constexpr (requires { p.relay; }) p.relay = false;
+      },
+      post);
+  outbox_.put(key + pass_on_key, std::make_shared<const Bytes>(encode_grouped_post(post)), other_fellows());
+}
+
+// As a speaker: the sub-group's result to the leader of this view.
+void GroupedNode::speak() {
+  const std::uint32_t view = top_level_->agreement->view();
+  if (!own_result_ || spoke_in_ == view || !deal_->speaks(static_cast<std::uint16_t>(index_), view)) return;
+  spoke_in_ = view;
+  GroupResult result{group_, *own_result_};
+  if (deal_->leader(view) == index_) {
+    on_result(std::move(result));
+    return;
+  }
+  outbox_.put(top_result_key, std::make_shared<const Bytes>(encode_grouped_post(std::move(result))),
+              {roster().members[deal_->leader(view)].id});
+}
+
+Verdict GroupedNode::on_result(GroupResult result) {
+  if (results_.count(result.group) != 0) return Verdict::Known;
+  if (!check_group_result(result, *deal_, commons_.network()).ok()) return Verdict::BadCertificate;
+  if (results_.empty()) first_result_at_ = services_.clock.monotonic_now();
+  results_[result.group] = std::move(result.certificate);
+  static_cast<void>(services_.executor.post(guarded([this] { advance(); })));
+  return Verdict::Taken;
+}
+
+// Of the sub-groups that answered, with their aggregates here: when all have, or after a wait.
+void GroupedNode::try_top_body() {
+  if (!want_top_body_ || making_top_body_ || !state_checked_ || state_round_ + 1 != round_) return;
+  if (own_result_ && results_.count(group_) == 0) on_result({group_, *own_result_});
+  const std::size_t all = deal_->groups.size();
+  const bool late =
+      !results_.empty() && services_.clock.monotonic_now() - first_result_at_ >= options_.group_wait;
+  GroupedBody body;
+  for (const auto& [group, certificate] : results_)
+    if (unreachable_.count(group) == 0) body.groups.push_back({group, certificate});
+  const bool here = fetch_aggregates(body);
+  if (body.groups.empty() || (!late && body.groups.size() < all) || !here || 3 * body.groups.size() < all)
+    return;
+  std::vector<RoundChange> changes;
+  for (const auto& [id, change] : changes_) {
+    const bool member = roster_index(roster(), id) < roster().members.size();
+    if (member == (change.kind == RoundChange::Kind::Leave) &&
+        change_holds(change, options_.rules.slot, round_, commons_.network()))
+      changes.push_back(change);
+  }
+  propose(std::move(body.groups), std::move(changes));
+}
+
+void GroupedNode::propose(std::vector<GroupResult> groups, std::vector<RoundChange> changes) {
+  making_top_body_ = true;
+  GroupedBody body;
+  body.slot = options_.rules.slot;
+  body.round = round_;
+  body.previous = tip_.tip;
+  body.roster = roster().hash;
+  body.tokens = tip_.tokens + tokens_of(groups);
+  body.groups = std::move(groups);
+  body.changes = std::move(changes);
+  anchor_of(body, [this, body](const SharedStep& step) mutable {
+    if (body.round != round_) return;
+    making_top_body_ = false;
+    if (!step->ok()) {
+      services_.logger.warning("rounds", step->error().describe());
+      return;
+    }
+    want_top_body_ = false;
+    body.anchor = (*step)->hash;
+    Bytes bytes = encode_grouped_body(body);
+    const Hash256 content = commons_.hash(bytes);
+    const RoundBody name = grouped_name(body, content);
+    contents_[content] = {commons_.keep(std::move(bytes)),
+                          std::make_shared<const GroupedBody>(std::move(body)),
+                          services_.clock.monotonic_now()};
+    top_level_->agreement->propose(name);
+  });
+}
+
+Verdict GroupedNode::on_proposal(GroupedProposal post) {
+  if (!top_level_->agreement) return Verdict::Busy;
+  RoundAgreement& agreement = *top_level_->agreement;
+  const Hash256 content = commons_.hash(post.content);
+  const auto known = contents_.find(content);
+  if (known == contents_.end()) {
+    const auto body = commons_.body(post.content, *deal_);
+    if (!body.ok())
+      return body.error().code == ErrorCode::Denied ? Verdict::BadCertificate : Verdict::Malformed;
+    const RoundBody name = grouped_name(**body, content);
+    const RoundMember& leader = roster().members[agreement.leader(post.view)];
+    if (!vote_holds({VoteStep::Prepare, name.slot, name.round, post.view, body_hash(name)}, leader.key,
+                    post.leader, commons_.network()))
+      return Verdict::BadSignature;
+    contents_[content] = {commons_.keep(std::move(post.content)), *body, services_.clock.monotonic_now()};
+    const Verdict verdict = agreement.on_proposal(leader.id, {post.view, name, post.justification});
+    if (verdict != Verdict::Taken && verdict != Verdict::Known) contents_.erase(content);
+    return verdict;
+  }
+  const RoundBody name = grouped_name(*known->second.body, content);
+  const RoundMember& leader = roster().members[agreement.leader(post.view)];
+  if (!vote_holds({VoteStep::Prepare, name.slot, name.round, post.view, body_hash(name)}, leader.key,
+                  post.leader, commons_.network()))
+    return Verdict::BadSignature;
+  return agreement.on_proposal(leader.id, {post.view, name, post.justification});
+}
+
+// What is signed was checked when it came. A leader leaves out what it could not get, but not most of it, and
+// not this sub-group when that had its result in time: so who leaves out sub-groups that have one loses the
+// votes of their members.
+bool GroupedNode::body_is_fair(const Content& content) const {
+  const GroupedBody& body = *content.body;
+  if (3 * body.groups.size() < deal_->groups.size() || body.tokens != tip_.tokens + tokens_of(body.groups))
+    return false;
+  for (const GroupResult& result : body.groups)
+    if (result.certificate.body.tokens != counted_tokens(result.certificate.body.contributors)) return false;
+  const bool in = std::any_of(body.groups.begin(), body.groups.end(),
+                              [this](const GroupResult& result) { return result.group == group_; });
+  return in || !own_result_ || content.came - own_result_at_ < 2 * options_.group_wait;
+}
+
+void GroupedNode::review_top() {
+  Level& level = *top_level_;
+  std::vector<Hash256> wrong;
+  for (auto& [hash, judging] : level.judging) {
+    const auto content = contents_.find(judging.body.anchor);
+    if (judging.computing || content == contents_.end() || !state_checked_ || state_round_ + 1 != round_)
+      continue;
+    const GroupedBody& body = *content->second.body;
+    if (!body_is_fair(content->second)) {
+      wrong.push_back(hash);
+      continue;
+    }
+    if (!fetch_aggregates(body)) continue;
+    judging.computing = true;
+    anchor_of(body, [this, hash = hash, round = round_, anchor = body.anchor](const SharedStep& step) {
+      if (round != round_ || top_level_->judging.erase(hash) == 0) return;
+      const bool right = step->ok() && (*step)->hash == anchor;
+      if (!right) check_own_state([] {});
+      if (top_level_->agreement) top_level_->agreement->judged(hash, right);
+    });
+  }
+  for (const Hash256& hash : wrong) {
+    level.judging.erase(hash);
+    level.agreement->judged(hash, false);
+  }
+}
+
+// Whether all aggregates of a body are here; those that are not are asked for.
+bool GroupedNode::fetch_aggregates(const GroupedBody& body) {
+  bool all = true;
+  const std::uint64_t bytes = outer::max_payload_bytes(aggregate_codec, options_.rules.values);
+  for (const GroupResult& result : body.groups) {
+    const RoundBody& group = result.certificate.body;
+    if (aggregates_.count(group.anchor) != 0) continue;
+    all = false;
+    if (fetching_ >= options_.fetches || !asked_.insert(group.anchor).second) continue;
+    ++fetching_;
+    // Any member that signed has it; who has it already, fellows too.
+    std::vector<net::NodeId> sources;
+    for (const MemberSignature& s : result.certificate.signatures)
+      if (group.members[s.member].id != self_) sources.push_back(group.members[s.member].id);
+    for (std::size_t i = sources.size(); i > 1; --i) std::swap(sources[i - 1], sources[rng_.below(i)]);
+    if (sources.size() > sources_of_an_aggregate) sources.resize(sources_of_an_aggregate);
+    fetcher_.payload(options_.rules.slot, group.anchor, bytes, std::move(sources),
+                     guarded([this, round = round_, number = result.group, of = group.round,
+                              hash = group.anchor](Expected<Bytes> got) {
+                       --fetching_;
+                       if (got.ok()) aggregates_[hash] = {of, commons_.keep(std::move(*got))};
+                       if (round != round_) return settle_state();
+                       asked_.erase(hash);
+                       if (!got.ok() && ++failed_[hash] >= failures_to_give_up && of == round_)
+                         unreachable_.insert(number);
+                       advance();
+                     }));
+  }
+  return all;
+}
+
+// The aggregates are here.
+void GroupedNode::anchor_of(const GroupedBody& body, std::function<void(const SharedStep&)> done) {
+  Bytes key;
+  append_le(key, body.round);
+  key.insert(key.end(), state_hash_.begin(), state_hash_.end());
+  std::vector<GroupInput> inputs;
+  for (const GroupResult& result : body.groups) {
+    const RoundBody& group = result.certificate.body;
+    append_le(key, result.group);
+    append_le(key, group.tokens);
+    append_le(key, static_cast<std::uint64_t>(group.contributors.size()));
+    key.insert(key.end(), group.anchor.begin(), group.anchor.end());
+    inputs.push_back(
+        {result.group, group.tokens, group.contributors.size(), aggregates_.at(group.anchor).payload});
+  }
+  const Hash256 hash = crypto::sha256(key);
+  top_work_.run(
+      hash, services_.work, services_.executor,
+      [commons = &commons_, hash, inputs = std::move(inputs), rules = options_.outer, before = state_,
+       identity = anchor_identity(commons_.network(), options_.outer, options_.rules.slot, body.round),
+       most = options_.rules.most_tokens] {
+        return commons->step(hash, [&] { return make_top_step(rules, identity, *before, inputs, most); });
+      },
+      std::move(done));
+}
+
+Verdict GroupedNode::on_votes(const net::NodeId& from, const CollectedVotes& post) {
+  if (!top_level_->agreement) return Verdict::Busy;
+  if (deal_->leader(post.vote.view) == index_) {
+    Verdict verdict = Verdict::Known;
+    for (const MemberSignature& s : post.signatures) {
+      const Verdict one = top_level_->agreement->on_vote({post.vote, s});
+      if (one != Verdict::Known) verdict = one;
+    }
+    return verdict;
+  }
+  // A fellow's own, for the bundle: whether it is signed is for the leader to see.
+  const MemberSignature& s = post.signatures.front();
+  const auto& members = roster().members;
+  if (post.signatures.size() != 1 || s.member >= members.size() || members[s.member].id != from ||
+      deal_->group_of[s.member] != group_)
+    return Verdict::NotMember;
+  constexpr std::uint32_t views_ahead = 8;
+  const std::uint32_t view = top_level_->agreement->view();
+  if (post.vote.view + 1 < view || post.vote.view > view + views_ahead) return Verdict::OtherView;
+  auto& bodies = bundles_[{post.vote.step, post.vote.view}];
+  if (bodies.size() >= max_group_members && bodies.count(post.vote.body) == 0) return Verdict::OtherView;
+  Bundle& bundle = bodies[post.vote.body];
+  if (!bundle.signatures.emplace(s.member, s.signature).second) return Verdict::Known;
+  if (bundle.signatures.size() == fellows().size()) pump_bundles(false);
+  return Verdict::Taken;
+}
+
+}  // namespace neuroshard::rounds

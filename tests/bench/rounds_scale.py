@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""What outer rounds cost by the number of nodes: runs `neuroshardd simulate` for each and prints a table.
+
+rounds_scale.py NEUROSHARDD FOLDER [SIZE…]      one JSON file per run in FOLDER; what is there is not run again
+"""
+import json
+import pathlib
+import subprocess
+import sys
+
+ROUNDS, STEPS = 2, 5
+
+
+def run(node, folder, size, one_group):
+    path = folder / f"{size}{'-one' if one_group else ''}.json"
+    if not path.exists():
+        command = [node, "simulate", "--nodes", str(size), "--rounds", str(ROUNDS), "--inner-steps", str(STEPS), "--json"]
+        done = subprocess.run(command + (["--one-group"] if one_group else []), capture_output=True, text=True)
+        lines = done.stdout.strip().splitlines()
+        if done.returncode != 0 or not lines:
+            sys.exit(f"{' '.join(command)} failed ({done.returncode}):\n{done.stdout}{done.stderr}")
+        path.write_text(lines[-1])
+    return json.loads(path.read_text())
+
+
+def main():
+    node, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    sizes = [int(size) for size in sys.argv[3:]] or [8, 16, 32, 64, 128, 256, 512, 1000, 2000, 5000, 10000]
+    folder.mkdir(parents=True, exist_ok=True)
+    print("| nodes | sub-groups | wall s a round | peak MiB | messages of a node and round | kB of a node and round "
+          "| certificate kB | virtual s a round | broken |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for size in sizes:
+        for one_group in [True, False] if 17 <= size <= 64 else [False]:
+            r = run(node, folder, size, one_group)
+            rounds = max(r["rounds"], 1)
+            groups = "one group" if r["levels"] == 1 else r["groups"]
+            print(f"| {size} | {groups}{'*' if r['computed_once_for_all'] else ''} | {r['wall_seconds'] / rounds:.2f} "
+                  f"| {r['peak_mib']:.0f} | {r['messages_per_node_round']:.0f} | {r['bytes_per_node_round'] / 1e3:.1f} "
+                  f"| {r['certificate_bytes'] / 1e3:.1f} | {r['virtual_seconds'] / rounds:.1f} | {len(r['broken'])} |",
+                  flush=True)
+    print("\n\\* what all nodes derive alike (a body, its signatures, the step) was computed once for all of them")
+
+
+if __name__ == "__main__":
+    main()
