@@ -1,0 +1,296 @@
+#include "core/sim/fragment_world.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "core/crypto/hash.h"
+
+namespace neuroshard::sim {
+namespace {
+
+crypto::KeyPair key_of_node(std::uint64_t seed, std::size_t node) {
+  Bytes bytes;
+  append_le(bytes, seed);
+  append_le(bytes, static_cast<std::uint64_t>(node));
+  return crypto::KeyPair::from_seed(crypto::sha256(bytes));
+}
+
+platform::Endpoint endpoint_of(std::size_t node) {
+  return {
+      platform::IpAddress::v4(11, 0, static_cast<std::uint8_t>(node >> 8), static_cast<std::uint8_t>(node)),
+      9000};
+}
+
+}  // namespace
+
+class FragmentWorld::Directory final : public rounds::RoundPeers {
+ public:
+  Directory(const FragmentWorld& world, std::uint64_t seed) : world_(world), rng_(seed) {}
+  std::optional<net::Contact> find(const net::NodeId& id) override {
+    const auto at = world_.by_id_.find(id);
+    if (at == world_.by_id_.end()) return std::nullopt;
+    return net::Contact{id, endpoint_of(at->second)};
+  }
+  std::vector<net::Contact> some() override {
+    auto at = world_.by_id_.begin();
+    std::advance(at, static_cast<std::ptrdiff_t>(rng_.below(world_.by_id_.size())));
+    return {{at->first, endpoint_of(at->second)}};
+  }
+
+ private:
+  const FragmentWorld& world_;
+  Rng rng_;
+};
+
+struct FragmentWorld::Host {
+  explicit Host(crypto::KeyPair pair) : key(std::move(pair)), id(crypto::node_id(key.public_key())) {}
+  struct Part {
+    std::map<rounds::RoundStore::Record, Bytes> disk;
+    rounds::KnownState checkpoint;
+    std::unique_ptr<Store> store;  // of one life, as is the node
+    std::unique_ptr<rounds::RoundNode> node;
+  };
+  const crypto::KeyPair key;
+  const net::NodeId id;
+  sim::Host address = 0;
+  std::vector<Part> parts;
+  std::uint64_t lives = 0;
+  std::shared_ptr<bool> alive;
+  std::unique_ptr<HostExecutor> executor;
+  std::unique_ptr<LocalModel> model;
+  std::unique_ptr<FragmentTrainer> trainer;
+  std::unique_ptr<Directory> directory;
+  std::unique_ptr<Work> work;
+
+  void end();
+};
+
+class FragmentWorld::Store final : public rounds::RoundStore {
+ public:
+  Store(World& world, Host& host, std::size_t part) : world_(world), host_(host), part_(part) {}
+  Expected<Bytes> load(Record record) override {
+    const auto& disk = host_.parts[part_].disk;
+    const auto at = disk.find(record);
+    if (at == disk.end()) return make_error(ErrorCode::NotFound, "nothing kept");
+    return at->second;
+  }
+  void save(Record record, Bytes bytes, std::function<void(Expected<void>)> done) override {
+    world_.after(std::chrono::milliseconds(1),
+                 [&host = host_, part = part_, alive = std::weak_ptr<bool>(host_.alive), record,
+                  bytes = std::move(bytes), done = std::move(done)] {
+                   if (alive.expired()) return;
+                   host.parts[part].disk[record] = bytes;
+                   done({});
+                 });
+  }
+
+ private:
+  World& world_;
+  Host& host_;
+  const std::size_t part_;
+};
+
+class FragmentWorld::Work final : public rounds::RoundWork {
+ public:
+  Work(World& world, Host& host, Duration time) : world_(world), host_(host), time_(time) {}
+  void run(std::function<void()> job, std::function<void()> done) override {
+    world_.after(time_,
+                 [alive = std::weak_ptr<bool>(host_.alive), job = std::move(job), done = std::move(done)] {
+                   if (alive.expired()) return;
+                   job();
+                   done();
+                 });
+  }
+
+ private:
+  World& world_;
+  Host& host_;
+  const Duration time_;
+};
+
+void FragmentWorld::Host::end() {
+  for (Part& part : parts) {
+    part.node.reset();
+    part.store.reset();
+  }
+  work.reset();
+  directory.reset();
+  trainer.reset();
+  model.reset();
+  executor.reset();
+}
+
+FragmentWorld::FragmentWorld(FragmentWorldOptions options, MakeModel make_model)
+    : options_(std::move(options)),
+      fragments_(
+          rounds::cut_fragments(options_.initial.size(), options_.fragments, options_.trainer.inner_steps)),
+      network_(world_, options_.network, options_.seed),
+      make_model_(std::move(make_model)),
+      times_(fragments_.size()) {
+  std::vector<crypto::PublicKey> founders;
+  for (std::size_t i = 0; i < options_.nodes; ++i) {
+    hosts_.push_back(std::make_unique<Host>(key_of_node(options_.seed, i)));
+    founders.push_back(hosts_.back()->key.public_key());
+  }
+  for (const rounds::Fragment& fragment : fragments_) {
+    auto state = std::make_shared<rounds::OuterState>();
+    const auto first = options_.initial.begin() + static_cast<std::ptrdiff_t>(fragment.first);
+    state->weights.assign(first, first + static_cast<std::ptrdiff_t>(fragment.count));
+    state->momentum.assign(state->weights.size(), 0.0f);
+    const auto identity =
+        rounds::anchor_identity(options_.round.rules.network, options_.round.outer, fragment.slot, 0);
+    genesis_.push_back(rounds::genesis_body(fragment.slot, rounds::hash_of(identity, *state), founders));
+    initial_.push_back({0, std::move(state), {}});
+  }
+  newest_ = initial_;
+  for (std::size_t i = 0; i < options_.nodes; ++i) {
+    Host& host = *hosts_[i];
+    by_id_[host.id] = i;
+    host.address = network_.add(host.id, endpoint_of(i), Nat::None, nullptr);
+    network_.set_online(host.address, false);
+    host.parts.resize(fragments_.size());
+    for (std::size_t f = 0; f < fragments_.size(); ++f) host.parts[f].checkpoint = initial_[f];
+  }
+}
+
+FragmentWorld::~FragmentWorld() {
+  for (auto& host : hosts_) {
+    host->alive.reset();
+    host->end();
+  }
+}
+
+void FragmentWorld::start(std::size_t node) {
+  Host& host = *hosts_.at(node);
+  NS_CHECK(host.alive == nullptr);
+  host.end();
+  ++host.lives;
+  host.alive = std::make_shared<bool>(true);
+  host.executor = std::make_unique<HostExecutor>(world_);
+  host.model = make_model_(node, host.lives - 1);
+  std::vector<float> weights;
+  for (const Host::Part& part : host.parts) {
+    const auto& own = part.checkpoint.state->weights;
+    weights.insert(weights.end(), own.begin(), own.end());
+  }
+  host.trainer = std::make_unique<FragmentTrainer>(world_, *host.executor, *host.model, options_.trainer,
+                                                   fragments_, std::move(weights));
+  host.directory = std::make_unique<Directory>(*this, options_.seed * 7919 + node);
+  host.work = std::make_unique<Work>(world_, host, options_.work_time);
+  for (std::size_t f = 0; f < fragments_.size(); ++f) {
+    Host::Part& part = host.parts[f];
+    rounds::RoundOptions options = options_.round;
+    options.genesis = genesis_[f];
+    options.sync = rounds::RoundSync::Delayed;
+    options.rules.slot = fragments_[f].slot;
+    options.rules.values = fragments_[f].count;
+    options.first_steps = fragments_[f].first_steps;
+    part.store = std::make_unique<Store>(world_, host, f);
+    part.node = std::make_unique<rounds::RoundNode>(
+        rounds::RoundServices{host.key, network_.caller(host.address), *host.directory, *host.executor,
+                              world_.clock(), host.trainer->learner(f), *part.store, *host.work, logger_},
+        options, part.checkpoint, options_.seed * 104'729 + node * 64 + f + (host.lives << 32),
+        [this, node, f](const rounds::RoundCertificate& certificate, const rounds::Anchor& state,
+                        const rounds::StepResult*) { certified(node, f, certificate, state); });
+  }
+  network_.set_handler(host.address, [this, &host](const net::Caller& from, net::Method method,
+                                                   ByteSpan request, const net::Respond& respond) {
+    const auto slot = host.alive ? rounds::slot_of_call(method, request) : std::nullopt;
+    if (slot && slot->layer < fragments_.size())
+      host.parts[slot->layer].node->on_call(from, method, request, respond);
+    else
+      respond(make_error(ErrorCode::NotFound, "no such fragment"));
+  });
+  network_.set_online(host.address, true);
+  for (Host::Part& part : host.parts) part.node->start();
+}
+
+void FragmentWorld::kill(std::size_t node) {
+  Host& host = *hosts_.at(node);
+  if (!host.alive) return;
+  host.alive.reset();
+  host.executor->stop();
+  network_.set_online(host.address, false);
+}
+
+bool FragmentWorld::running(std::size_t node) const {
+  return hosts_.at(node)->alive != nullptr;
+}
+
+void FragmentWorld::certified(std::size_t node, std::size_t fragment,
+                              const rounds::RoundCertificate& certificate, const rounds::Anchor& state) {
+  Host& host = *hosts_[node];
+  const rounds::RoundBody& body = certificate.body;
+  const rounds::KnownState checkpoint{body.round, state, certificate};
+  world_.after(std::chrono::milliseconds(1),
+               [&host, fragment, alive = std::weak_ptr<bool>(host.alive), checkpoint] {
+                 if (!alive.expired()) host.parts[fragment].checkpoint = checkpoint;
+               });
+  const auto identity = rounds::anchor_identity(options_.round.rules.network, options_.round.outer,
+                                                fragments_[fragment].slot, body.round);
+  if (rounds::hash_of(identity, *state) != body.anchor) seen_.anchors_agree = false;
+  const auto [at, first] = bodies_.try_emplace({fragment, body.round}, body);
+  if (!first) {
+    if (!(at->second == body)) ++seen_.conflicts;
+    return;
+  }
+  if (body.round > newest_[fragment].round) newest_[fragment] = checkpoint;
+  if (body.round == 0) return;
+  times_[fragment].push_back(to_seconds(world_.now().time_since_epoch()));
+  for (const rounds::RoundContributor& c : body.contributors)
+    if (!counted_.try_emplace({body.members.at(c.member).id, c.payload}, fragment, body.round).second)
+      ++seen_.twice;
+}
+
+bool FragmentWorld::run_to_round(std::uint64_t round, Duration limit) {
+  return world_.run_until(
+      [this, round] {
+        return std::all_of(hosts_.begin(), hosts_.end(), [round](const auto& host) {
+          return !host->alive ||
+                 std::all_of(host->parts.begin(), host->parts.end(), [round](const auto& part) {
+                   return part.node->state() && part.node->state_round() >= round;
+                 });
+        });
+      },
+      world_.now() + limit);
+}
+
+bool FragmentWorld::agree() const {
+  for (const auto& host : hosts_) {
+    if (!host->alive) continue;
+    for (std::size_t f = 0; f < fragments_.size(); ++f) {
+      const rounds::RoundNode& node = *host->parts[f].node;
+      if (!node.state() || node.state_round() != newest_[f].round ||
+          node.state()->weights != newest_[f].state->weights)
+        return false;
+    }
+  }
+  return true;
+}
+
+FragmentTrainer& FragmentWorld::trainer(std::size_t node) {
+  return *hosts_.at(node)->trainer;
+}
+
+const rounds::RoundNode& FragmentWorld::node(std::size_t node, std::size_t fragment) const {
+  return *hosts_.at(node)->parts.at(fragment).node;
+}
+
+std::vector<float> FragmentWorld::newest_weights() const {
+  std::vector<float> all;
+  for (const rounds::KnownState& newest : newest_)
+    all.insert(all.end(), newest.state->weights.begin(), newest.state->weights.end());
+  return all;
+}
+
+std::uint64_t FragmentWorld::steps_named(std::size_t node, std::size_t fragment) const {
+  std::uint64_t steps = 0;
+  for (const auto& [key, body] : bodies_) {
+    if (key.first != fragment) continue;
+    for (const rounds::RoundContributor& c : body.contributors)
+      if (body.members.at(c.member).id == hosts_.at(node)->id) steps += c.steps;
+  }
+  return steps;
+}
+
+}  // namespace neuroshard::sim

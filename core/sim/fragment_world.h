@@ -1,0 +1,87 @@
+// A population that trains together in fragments (rounds/fragments.h), in the simulated world: each node has
+// the round node of every fragment, one training and one line; and what is watched from outside.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/rounds/node.h"
+#include "core/sim/fragment_trainer.h"
+#include "core/sim/network.h"
+
+namespace neuroshard::sim {
+
+struct FragmentWorldOptions {
+  std::uint64_t seed = 1;
+  std::size_t nodes = 4;
+  std::size_t fragments = 4;
+  NetworkOptions network;
+  rounds::RoundOptions round;  // genesis, values and slot are filled in
+  TrainerOptions trainer;
+  Duration work_time = std::chrono::milliseconds(20);
+  std::vector<float> initial;
+};
+
+struct FragmentWorldSeen {
+  std::uint64_t conflicts = 0;  // certificates of one round of one fragment with different bodies
+  std::uint64_t twice = 0;      // contributions in more than one certificate
+  bool anchors_agree = true;    // whoever took a certificate held its anchor
+};
+
+class FragmentWorld {
+ public:
+  using MakeModel = std::function<std::unique_ptr<LocalModel>(std::size_t node, std::uint64_t lives)>;
+  FragmentWorld(FragmentWorldOptions options, MakeModel make_model);
+  ~FragmentWorld();
+
+  World& world() { return world_; }
+  Network& network() { return network_; }
+  void start(std::size_t node);
+  // Votes, certificates and the newest anchors survive.
+  void kill(std::size_t node);
+  bool running(std::size_t node) const;
+
+  // Until every running node has taken this round of every fragment; whether they did.
+  bool run_to_round(std::uint64_t round, Duration limit);
+  // All running nodes hold the same newest anchor of each fragment.
+  bool agree() const;
+
+  FragmentTrainer& trainer(std::size_t node);
+  const rounds::RoundNode& node(std::size_t node, std::size_t fragment) const;
+  FragmentWorldSeen seen() const { return seen_; }
+  // The newest certified anchors of all fragments, put together.
+  std::vector<float> newest_weights() const;
+  // When each certificate of a fragment was first taken, in virtual seconds.
+  const std::vector<double>& certified_at(std::size_t fragment) const { return times_.at(fragment); }
+  // Steps of this node's contributions in certificates of a fragment.
+  std::uint64_t steps_named(std::size_t node, std::size_t fragment) const;
+
+ private:
+  struct Host;
+  class Directory;
+  class Store;
+  class Work;
+  void certified(std::size_t node, std::size_t fragment, const rounds::RoundCertificate& certificate,
+                 const rounds::Anchor& state);
+
+  const FragmentWorldOptions options_;
+  const std::vector<rounds::Fragment> fragments_;
+  NullLogger logger_;
+  World world_;
+  Network network_;
+  MakeModel make_model_;
+  std::vector<std::unique_ptr<Host>> hosts_;
+  std::map<net::NodeId, std::size_t> by_id_;
+  std::vector<rounds::KnownState> initial_;  // by fragment
+  std::vector<rounds::RoundBody> genesis_;
+  std::vector<rounds::KnownState> newest_;
+  std::vector<std::vector<double>> times_;
+  std::map<std::pair<std::size_t, std::uint64_t>, rounds::RoundBody> bodies_;  // by fragment and round
+  std::map<std::pair<net::NodeId, Hash256>, std::pair<std::size_t, std::uint64_t>> counted_;
+  FragmentWorldSeen seen_;
+};
+
+}  // namespace neuroshard::sim

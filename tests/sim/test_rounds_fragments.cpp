@@ -1,0 +1,200 @@
+// Rounds of fragments (Streaming DiLoCo): each part of the parameters has its own, at its own time, and all
+// of it together is one training.
+#include <fmt/format.h>
+
+#include <QtTest>
+
+#include <set>
+
+#include "core/outer/codec.h"
+#include "core/sim/fragment_world.h"
+#include "core/sim/round_world.h"
+#include "core/sim/soft_model.h"
+
+using namespace neuroshard;       // NOLINT
+using namespace neuroshard::sim;  // NOLINT
+
+namespace {
+
+constexpr Duration round_time = std::chrono::seconds(4);
+constexpr std::uint32_t inner_steps = 20;
+
+std::shared_ptr<const outer::SoftTask> task() {
+  outer::SoftTaskOptions options;
+  options.features = 64;
+  options.samples = 4096;
+  options.held_out = 512;
+  options.separation = 0.3f;
+  return *outer::SoftTask::make(options);
+}
+
+std::unique_ptr<LocalModel> model(std::size_t node, std::uint64_t lives) {
+  return std::make_unique<SoftModel>(task(), node, outer::SoftLearnerOptions{}, lives * 100'000);
+}
+
+template <class Options>
+Options options(std::uint64_t seed) {
+  Options o;
+  o.seed = seed;
+  o.nodes = 4;
+  o.initial = task()->initial_weights();
+  o.round.sync = rounds::RoundSync::Delayed;
+  o.round.rules.network.fill(3);
+  o.round.rules.values = o.initial.size();
+  o.round.rules.inner_steps = inner_steps;
+  o.round.rules.most_tokens = 2 * inner_steps * 32;
+  o.round.tick = std::chrono::milliseconds(20);  // each of the four boundaries is seen at a tick
+  o.round.first_deadline = 3 * round_time;
+  o.round.provisional_after = 3 * round_time;
+  o.trainer.inner_steps = inner_steps;
+  o.trainer.step_time = round_time / inner_steps;
+  o.trainer.tokens_per_step = 32;
+  o.trainer.most_provisional_steps = 4 * inner_steps;
+  return o;
+}
+
+std::string text(const FragmentWorld& world, const char* what) {
+  return fmt::format("{}: {} conflicts, {} twice, anchors agree {}", what, world.seen().conflicts,
+                     world.seen().twice, world.seen().anchors_agree);
+}
+bool safe(const FragmentWorld& world) {
+  const FragmentWorldSeen seen = world.seen();
+  return seen.conflicts == 0 && seen.twice == 0 && seen.anchors_agree;
+}
+
+}  // namespace
+
+class TestRoundsFragments : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void the_parts_are_the_whole();
+  void a_call_finds_its_fragment();
+  void boundaries_are_spread_over_a_round();
+  void learns_as_well_and_hardly_waits();
+  void one_fragment_is_a_plain_overlap();
+  void one_of_four_dies_and_comes_back();
+};
+
+void TestRoundsFragments::the_parts_are_the_whole() {
+  for (const std::uint64_t values : {5ull, 650ull, 100'000ull, 25'000'000ull}) {
+    for (const std::size_t parts : {1u, 3u, 4u, 5u}) {
+      const auto fragments = rounds::cut_fragments(values, parts, inner_steps);
+      QCOMPARE(fragments.size(), parts);
+      std::uint64_t at = 0;
+      std::set<rounds::RoundSlot> slots;
+      for (const rounds::Fragment& fragment : fragments) {
+        QCOMPARE(fragment.first, at);
+        QVERIFY(fragment.count > 0);
+        slots.insert(fragment.slot);
+        at += fragment.count;
+      }
+      QCOMPARE(at, values);
+      QCOMPARE(slots.size(), parts);
+      QCOMPARE(fragments.back().first_steps, inner_steps);
+    }
+  }
+  // No codec's chunk is cut in two.
+  for (const rounds::Fragment& fragment : rounds::cut_fragments(25'000'000, 4, inner_steps))
+    QCOMPARE(fragment.first % outer::codec_chunk, std::uint64_t(0));
+}
+
+void TestRoundsFragments::a_call_finds_its_fragment() {
+  rounds::RoundSlot slot;
+  slot.layer = 3;
+  const Bytes status = rounds::encode_slot(slot), chain = rounds::encode_chain_request({slot, 7}),
+              fetch = rounds::encode_fetch_request({slot, rounds::FetchRequest::What::Payload, {}, 0});
+  QVERIFY(rounds::slot_of_call(net::Method::RoundStatus, status) == slot);
+  QVERIFY(rounds::slot_of_call(net::Method::RoundChain, chain) == slot);
+  QVERIFY(rounds::slot_of_call(net::Method::RoundFetch, fetch) == slot);
+  rounds::NewViewPost post;
+  post.slot = slot;
+  post.round = 5;
+  const Bytes item = rounds::encode_item(post);
+  QVERIFY(rounds::slot_of_call(net::Method::RoundPost, item) == slot);
+  QVERIFY(!rounds::slot_of_call(net::Method::RoundPost, status));
+  QVERIFY(!rounds::slot_of_call(net::Method::RoundStatus, {}));
+  QVERIFY(!rounds::slot_of_call(net::Method::Ping, status));
+}
+
+void TestRoundsFragments::boundaries_are_spread_over_a_round() {
+  FragmentWorld world(options<FragmentWorldOptions>(1), model);
+  for (std::size_t i = 0; i < 4; ++i) world.start(i);
+  QVERIFY2(world.run_to_round(8, 40 * round_time), text(world, "eight rounds").c_str());
+  const double round = to_seconds(round_time);
+  for (std::size_t k = 3; k < 8; ++k) {
+    for (std::size_t f = 0; f + 1 < 4; ++f) {
+      const double apart = world.certified_at(f + 1)[k] - world.certified_at(f)[k];
+      QVERIFY2(apart > 0.15 * round && apart < 0.35 * round, qPrintable(QString::number(apart)));
+    }
+    const double took = world.certified_at(0)[k] - world.certified_at(0)[k - 1];
+    QVERIFY2(took > 0.9 * round && took < 1.15 * round, qPrintable(QString::number(took)));
+  }
+  QVERIFY2(safe(world), text(world, "safe").c_str());
+}
+
+void TestRoundsFragments::learns_as_well_and_hardly_waits() {
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    RoundWorld whole(options<RoundWorldOptions>(seed), model);
+    FragmentWorld parts(options<FragmentWorldOptions>(seed), model);
+    for (std::size_t i = 0; i < 4; ++i) {
+      whole.start(i);
+      parts.start(i);
+    }
+    QVERIFY(whole.run_to_round(15, 60 * round_time));
+    QVERIFY2(parts.run_to_round(15, 60 * round_time), text(parts, "fifteen rounds").c_str());
+    const double of_whole = task()->held_out_loss(whole.newest_anchor()->weights);
+    const double of_parts = task()->held_out_loss(parts.newest_weights());
+    const double waiting = parts.trainer(0).waiting_share();
+    const std::string all = fmt::format("seed {}: loss {:.4f} whole, {:.4f} in parts, waiting {:.3f}", seed,
+                                        of_whole, of_parts, waiting);
+    qInfo("%s", all.c_str());
+    QVERIFY2(safe(parts), text(parts, "safe").c_str());
+    QVERIFY2(of_parts < 1.03 * of_whole, all.c_str());
+    QVERIFY2(waiting < 0.05, all.c_str());
+    for (std::size_t f = 0; f < 4; ++f) {
+      const std::uint64_t named = parts.steps_named(1, f), trained = parts.trainer(1).steps_trained();
+      QVERIFY2(named <= trained && trained - named <= 3 * inner_steps,
+               fmt::format("{} named, {} trained", named, trained).c_str());
+    }
+  }
+}
+
+// The same training bit for bit as rounds of the whole that overlap: the fragments add nothing but their cut.
+void TestRoundsFragments::one_fragment_is_a_plain_overlap() {
+  FragmentWorldOptions one = options<FragmentWorldOptions>(2);
+  one.fragments = 1;
+  FragmentWorld parts(one, model);
+  RoundWorld whole(options<RoundWorldOptions>(2), model);
+  for (std::size_t i = 0; i < 4; ++i) {
+    whole.start(i);
+    parts.start(i);
+  }
+  QVERIFY(whole.run_to_round(1, 20 * round_time));
+  QVERIFY(parts.run_to_round(1, 20 * round_time));
+  QVERIFY(whole.newest_anchor()->weights == parts.newest_weights());
+}
+
+void TestRoundsFragments::one_of_four_dies_and_comes_back() {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    FragmentWorld world(options<FragmentWorldOptions>(seed), model);
+    for (std::size_t i = 0; i < 4; ++i) world.start(i);
+    Rng rng(seed);
+    world.world().run_for(2 * round_time + std::chrono::milliseconds(rng.below(4000)));
+    const std::size_t node = rng.below(4);
+    world.kill(node);
+    world.world().run_for(std::chrono::milliseconds(rng.below(12'000)));
+    world.start(node);
+    QVERIFY2(world.run_to_round(8, 80 * round_time), text(world, "back").c_str());
+    const auto whole = [&] {
+      for (std::size_t f = 0; f < 4; ++f)
+        if (!world.node(node, f).view().member || world.node(node, f).view().members != 4) return false;
+      return world.agree();
+    };
+    QVERIFY2(world.world().run_until(whole, world.world().now() + 20 * round_time),
+             text(world, "one anchor").c_str());
+    QVERIFY2(safe(world), text(world, "safe").c_str());
+  }
+}
+
+QTEST_GUILESS_MAIN(TestRoundsFragments)
+#include "test_rounds_fragments.moc"
