@@ -9,14 +9,7 @@ namespace {
 
 constexpr Duration shard_period = std::chrono::seconds(60);
 constexpr Duration repair_is_news = std::chrono::hours(1);
-constexpr std::size_t asked_at_a_time = 2;
-constexpr std::size_t named_at_most = 3;  // nodes in an alert
-constexpr int rounds_before_warning = 4;
-constexpr double low_success = 0.5;
-
-std::string short_id(const net::NodeId& id) {
-  return to_hex(id).substr(0, 12);
-}
+constexpr std::size_t asked_at_a_time = 2, anchors_kept = 256;
 
 status::GossipServices services_of(PeerHost& host) {
   return {host.key(), host.member().caller(), host.executor(), host.clock(),
@@ -123,6 +116,8 @@ void RoundsStatus::certified(const rounds::RoundCertificate& certificate, const 
   rested_ = training.rested;
   rounds_.push_front(std::move(entry));
   if (rounds_.size() > node::max_round_entries) rounds_.pop_back();
+  anchors_[certificate.body.round] = certificate.body.anchor;
+  if (anchors_.size() > anchors_kept) anchors_.erase(anchors_.begin());
 }
 
 void RoundsStatus::watch(node::Node* node) {
@@ -169,10 +164,8 @@ status::OwnStatus RoundsStatus::own_status(const rounds::RoundNode* node, const 
     const rounds::RoundView view = node->view();
     status.round = node->state_round();
     if (status.round > 0) status.anchor = view.own_anchor;
-    for (const node::RoundEntry& entry : rounds_) {
-      if (entry.round + 1 != status.round) continue;
-      if (const auto hash = hash_from_hex(entry.anchor); hash.ok()) status.previous_anchor = *hash;
-    }
+    if (const auto before = anchors_.find(status.round - 1); before != anchors_.end())
+      status.previous_anchor = before->second;
     status.contributed = static_cast<std::uint32_t>(view.contributed);
   }
   status.training = own.state == node::RunState::Training;
@@ -232,10 +225,9 @@ std::vector<node::TrainingNodeEntry> RoundsStatus::nodes(const status::Summary& 
     entry.training = said.training;
     entry.round = said.round;
     if (said.anchor != Hash256{}) entry.anchor = to_hex(said.anchor);
-    if (summary.agreement && entry.counts && said.round >= summary.agreement->round &&
-        said.round <= summary.agreement->round + 1) {
-      const auto& others = summary.agreement->dissenters;
-      entry.agrees = std::find(others.begin(), others.end(), id) == others.end();
+    if (summary.agreement) {
+      const auto compared = summary.agreement->agrees.find(id);
+      if (compared != summary.agreement->agrees.end()) entry.agrees = compared->second;
     }
     entry.loss = said.loss;
     entry.tokens_per_second = said.tokens_per_second;
@@ -254,52 +246,18 @@ std::vector<node::TrainingNodeEntry> RoundsStatus::nodes(const status::Summary& 
 }
 
 std::vector<node::Alert> RoundsStatus::judge(const status::Summary& summary, const node::RoundsView& view) {
-  std::vector<node::Alert> alerts;
-  const auto warn = [&alerts](const char* key, std::string text) {
-    alerts.push_back({key, node::Severity::Warning, std::move(text), {}});
-  };
-  if (!view.trouble.empty()) warn("rounds_trouble", view.trouble);
-  if (summary.agreement && !summary.agreement->dissenters.empty()) {
-    const auto& others = summary.agreement->dissenters;
-    const bool own = std::find(others.begin(), others.end(), host_.id()) != others.end();
-    std::string names;
-    for (std::size_t i = 0; i < std::min(others.size(), named_at_most); ++i)
-      names += (i == 0 ? "" : ", ") + short_id(others[i]) + "…";
-    if (others.size() > named_at_most) names += ", …";
-    warn("rounds_agreement",
-         fmt::format(
-             "Only {:.0f} % of the nodes hold the anchor that most have for round {}; another one: {}. {}",
-             100 * summary.agreement->share, summary.agreement->round, names,
-             own ? "This node is among them: it fetches the certified anchor by itself. If this does "
-                   "not go away, check its memory and disk"
-                 : "Their work does not count until they have the certified anchor; this node has it"));
-  }
-  const auto good = std::count(outcomes_.begin(), outcomes_.end(), true);
-  const auto all = static_cast<std::ptrdiff_t>(outcomes_.size());
-  const bool own_low =
-      all >= rounds_before_warning && static_cast<double>(good) <= low_success * static_cast<double>(all);
-  if (own_low) {
-    warn("rounds_sync",
-         fmt::format("Only {} of this node's last {} rounds counted{}. A slow or busy link and too little "
-                     "processor time are the usual causes",
-                     good, all, view.left_out_reason.empty() ? "" : ": " + view.left_out_reason));
-  } else if (all >= rounds_before_warning && summary.sync_success && *summary.sync_success <= low_success) {
-    warn("rounds_sync",
-         fmt::format("Of most nodes' last rounds only {:.0f} % counted: many are too slow for the "
-                     "rounds, or out of each other's reach",
-                     100 * *summary.sync_success));
-  }
   const MonotonicTime now = host_.clock().monotonic_now();
   if (view.corruptions > corruptions_) {
     corruptions_ = view.corruptions;
     corrupted_at_ = now;
   }
-  if (corrupted_at_ && now - *corrupted_at_ < repair_is_news)
-    warn("rounds_repaired",
-         fmt::format(
-             "This node's anchor was found damaged ({} time{} since the start) and replaced by the "
-             "certified one, from other members. If it happens again, check the memory of this computer",
-             corruptions_, corruptions_ == 1 ? "" : "s"));
+  status::OwnRounds own{host_.id(), 0, 0, view.left_out_reason, view.trouble, 0};
+  own.synced = static_cast<std::size_t>(std::count(outcomes_.begin(), outcomes_.end(), true));
+  own.missed = outcomes_.size() - own.synced;
+  if (corrupted_at_ && now - *corrupted_at_ < repair_is_news) own.repairs = corruptions_;
+  std::vector<node::Alert> alerts;
+  for (status::Warning& warning : status::warnings_of(summary, own))
+    alerts.push_back({std::move(warning.key), node::Severity::Warning, std::move(warning.text), {}});
   return alerts;
 }
 
@@ -313,7 +271,11 @@ void RoundsStatus::look(const rounds::RoundNode* node, node::RoundsView& view) {
   }
   gossip_.set_members(std::move(members));
   if (own) gossip_.set_own(own_status(node, *own));
-  const status::Summary summary = status::summarise(gossip_.table());
+  const status::Summary summary =
+      status::summarise(gossip_.table(), [this](std::uint64_t round) -> std::optional<Hash256> {
+        const auto at = anchors_.find(round);
+        return at == anchors_.end() ? std::nullopt : std::optional<Hash256>(at->second);
+      });
   if (node != nullptr && node->chain() != nullptr && node->chain()->tip().round > 0 && summary.loss)
     losses_.add(node->chain()->tip().round, *summary.loss);
   view.global = global(summary, node);

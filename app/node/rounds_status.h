@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "core/node/rounds_report.h"
 #include "core/rounds/node.h"
 #include "core/status/gossip.h"
+#include "core/status/warnings.h"
 
 namespace neuroshard::app {
 
@@ -70,8 +72,9 @@ class RoundsStatus {
   const std::uint64_t batch_tokens_;
   status::StatusGossip gossip_;
   status::LossHistory losses_;
-  std::deque<node::RoundEntry> rounds_;  // newest first
-  std::deque<bool> outcomes_;            // of this node's latest rounds
+  std::deque<node::RoundEntry> rounds_;       // newest first
+  std::map<std::uint64_t, Hash256> anchors_;  // certified ones, by round
+  std::deque<bool> outcomes_;                 // of this node's latest rounds
   std::uint64_t contributed_ = 0, failed_ = 0;
   Duration rested_{};
   MonotonicTime certified_at_{};

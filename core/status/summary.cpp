@@ -9,6 +9,8 @@
 namespace neuroshard::status {
 namespace {
 
+constexpr double tolerance = 1e-12;  // of sums of weights
+
 struct Weighed {
   double value = 0, weight = 0;
 };
@@ -23,7 +25,7 @@ std::optional<double> median(std::vector<Weighed> values) {
   double below = 0;
   for (const Weighed& one : values) {
     below += one.weight;
-    if (2 * below >= whole * (1 - 1e-12)) return one.value;
+    if (2 * below >= whole * (1 - tolerance)) return one.value;
   }
   return values.back().value;
 }
@@ -36,45 +38,61 @@ std::optional<double> median_of(const std::vector<Counted>& counted,
   return median(std::move(values));
 }
 
-// What a report says of a round's anchor.
-std::optional<Hash256> anchor_of(const OwnStatus& status, std::uint64_t round) {
-  const Hash256* anchor = nullptr;
-  if (status.round == round) anchor = &status.anchor;
-  if (round + 1 == status.round) anchor = &status.previous_anchor;
-  if (anchor == nullptr || *anchor == Hash256{}) return std::nullopt;
-  return *anchor;
+// Which round's anchors a report names, the newest first.
+std::vector<std::pair<std::uint64_t, Hash256>> anchors_of(const OwnStatus& status) {
+  std::vector<std::pair<std::uint64_t, Hash256>> named;
+  if (status.round > 0 && status.anchor != Hash256{}) named.emplace_back(status.round, status.anchor);
+  if (status.round > 1 && status.previous_anchor != Hash256{})
+    named.emplace_back(status.round - 1, status.previous_anchor);
+  return named;
 }
 
-std::optional<Agreement> agreement_of(const std::vector<Counted>& counted) {
+// Of the rounds that more than half of the weight names.
+std::map<std::uint64_t, Hash256> majorities(const std::vector<Counted>& counted) {
   double whole = 0;
-  std::set<std::uint64_t> rounds;
+  std::map<std::uint64_t, std::map<Hash256, double>> votes;
   for (const Counted& one : counted) {
     whole += one.weight;
-    if (one.report->status.round > 0) rounds.insert(one.report->status.round);
-    if (one.report->status.round > 1) rounds.insert(one.report->status.round - 1);
+    for (const auto& [round, anchor] : anchors_of(one.report->status)) votes[round][anchor] += one.weight;
   }
-  for (auto round = rounds.rbegin(); round != rounds.rend(); ++round) {
-    std::map<Hash256, double> votes;
+  std::map<std::uint64_t, Hash256> found;
+  for (const auto& [round, anchors] : votes) {
     double said = 0;
-    for (const Counted& one : counted) {
-      if (const auto anchor = anchor_of(one.report->status, *round)) {
-        votes[*anchor] += one.weight;
-        said += one.weight;
-      }
+    auto most = anchors.begin();
+    for (auto at = anchors.begin(); at != anchors.end(); ++at) {
+      said += at->second;
+      if (at->second > most->second + tolerance) most = at;
     }
-    if (votes.empty() || 2 * said < whole * (1 - 1e-12)) continue;
-    const auto most = std::max_element(votes.begin(), votes.end(), [](const auto& a, const auto& b) {
-      return a.second < b.second - 1e-12;  // the first of equals stays
-    });
-    Agreement agreement{*round, most->first, most->second / said, {}};
-    for (const Counted& one : counted) {
-      const auto anchor = anchor_of(one.report->status, *round);
-      if (anchor && *anchor != most->first) agreement.dissenters.push_back(one.report->id());
-    }
-    if (agreement.dissenters.empty()) agreement.share = 1;  // sums of thirds are not
-    return agreement;
+    if (2 * said > whole * (1 + tolerance)) found[round] = most->first;
   }
-  return std::nullopt;
+  return found;
+}
+
+std::optional<Agreement> agreement_of(const std::vector<Counted>& counted, const CertifiedAnchor& certified) {
+  const std::map<std::uint64_t, Hash256> found = majorities(counted);
+  const auto right = [&](std::uint64_t round) -> std::optional<Hash256> {
+    if (const auto at = found.find(round); at != found.end()) return at->second;
+    return certified ? certified(round) : std::nullopt;
+  };
+  Agreement agreement;
+  double compared = 0, agreeing = 0;
+  bool all = true;
+  for (const Counted& one : counted) {
+    for (const auto& [round, anchor] : anchors_of(one.report->status)) {
+      const auto expected = right(round);
+      if (!expected) continue;
+      const bool same = anchor == *expected;
+      agreement.agrees[one.report->id()] = same;
+      agreement.round = std::max(agreement.round, round);
+      compared += one.weight;
+      agreeing += same ? one.weight : 0;
+      all = all && same;
+      break;
+    }
+  }
+  if (compared == 0) return std::nullopt;
+  agreement.share = all ? 1 : agreeing / compared;  // sums of thirds are not 1
+  return agreement;
 }
 
 double mean(const std::vector<double>& values) {
@@ -98,7 +116,14 @@ std::vector<Counted> counted_reports(const StatusTable& table) {
   return counted;
 }
 
-Summary summarise(const StatusTable& table) {
+std::vector<net::NodeId> Agreement::dissenters() const {
+  std::vector<net::NodeId> found;
+  for (const auto& [id, same] : agrees)
+    if (!same) found.push_back(id);
+  return found;
+}
+
+Summary summarise(const StatusTable& table, const CertifiedAnchor& certified) {
   const std::vector<Counted> counted = counted_reports(table);
   Summary summary;
   summary.reports = static_cast<std::uint32_t>(table.all().size());
@@ -123,7 +148,7 @@ Summary summarise(const StatusTable& table) {
     const int rounds = status.synced + status.missed;
     return rounds > 0 ? std::optional<double>(static_cast<double>(status.synced) / rounds) : std::nullopt;
   });
-  summary.agreement = agreement_of(counted);
+  summary.agreement = agreement_of(counted, certified);
   return summary;
 }
 

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,12 +17,17 @@
 
 namespace neuroshard::status {
 
+// Whether nodes hold the anchor that they should hold. Of a round that more than half of the weight names it
+// is the one with the most weight (of equals the lower hash); of another round, because nodes are not equally
+// far, the certified one, where that is known.
 struct Agreement {
-  std::uint64_t round = 0;
-  Hash256 majority{};                   // the anchor with the most weight; of equals the lower hash
-  double share = 0;                     // of the weight that reports an anchor of the round
-  std::vector<net::NodeId> dissenters;  // counted nodes with another anchor
+  std::uint64_t round = 0;             // the newest one that was compared
+  double share = 0;                    // of the weight that could be compared
+  std::map<net::NodeId, bool> agrees;  // who could be compared
+  std::vector<net::NodeId> dissenters() const;
 };
+// The certified anchor of a round; nothing: not known.
+using CertifiedAnchor = std::function<std::optional<Hash256>(std::uint64_t round)>;
 
 struct Summary {
   std::uint32_t reports = 0;   // all fresh ones
@@ -32,7 +39,7 @@ struct Summary {
   std::uint64_t round = 0;  // that the median node has
   std::uint32_t data_shards = 0;
   std::optional<double> sync_success;  // of the median node, among those that had a round
-  std::optional<Agreement> agreement;  // of the newest round that at least half of the weight reports
+  std::optional<Agreement> agreement;  // nothing: nobody could be compared
 };
 // Reports that count, with their weights; in the order of ids.
 struct Counted {
@@ -40,7 +47,7 @@ struct Counted {
   double weight = 0;  // 1 / nodes of its wallet
 };
 std::vector<Counted> counted_reports(const StatusTable& table);
-Summary summarise(const StatusTable& table);
+Summary summarise(const StatusTable& table, const CertifiedAnchor& certified = {});
 
 // How the loss of the network goes: one point for each round, as this node has seen them.
 enum class Trend : std::uint8_t { InsufficientData, Improving, Stable, Degrading };

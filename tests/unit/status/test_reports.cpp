@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/status/gossip.h"
+#include "core/status/warnings.h"
 
 using namespace neuroshard;
 using namespace neuroshard::status;
@@ -67,8 +68,9 @@ class TestStatusReports : public QObject {
   void a_liar_does_not_move_the_medians();
   void many_nodes_of_one_wallet_weigh_one();
   void only_members_count_where_they_are_known();
-  void agreement_is_of_the_newest_round_that_most_report();
+  void agreement_is_with_what_most_hold_or_what_is_certified();
   void the_trend_and_what_counts_as_shown();
+  void warnings_name_the_reason();
   void requests_for_reports_are_canonical();
 };
 
@@ -215,9 +217,8 @@ void TestStatusReports::many_nodes_of_one_wallet_weigh_one() {
   QCOMPARE(summary.counted, 24u);
   QCOMPARE(summary.wallets, 5u);
   QVERIFY(*summary.loss < 3.1);
-  QCOMPARE(summary.agreement->majority, filled(50));
   QVERIFY(std::abs(summary.agreement->share - 0.8) < 1e-9);
-  QCOMPARE(summary.agreement->dissenters.size(), std::size_t{20});
+  QCOMPARE(summary.agreement->dissenters().size(), std::size_t{20});
   // Without a wallet it is no better.
   StatusTable none(network);
   for (std::uint16_t node = 1; node <= 4; ++node)
@@ -242,7 +243,7 @@ void TestStatusReports::only_members_count_where_they_are_known() {
   QCOMPARE(summarise(table).reports, 22u);
 }
 
-void TestStatusReports::agreement_is_of_the_newest_round_that_most_report() {
+void TestStatusReports::agreement_is_with_what_most_hold_or_what_is_certified() {
   StatusTable table(network);
   QVERIFY(!summarise(table).agreement);
   // One is a round ahead: the others have said nothing of round 6.
@@ -255,8 +256,27 @@ void TestStatusReports::agreement_is_of_the_newest_round_that_most_report() {
   table.take(report_of(2, 2, training(3, 6, 77), now + second), now + second);
   const auto split = summarise(table).agreement;
   QCOMPARE(split->round, std::uint64_t{6});
-  QCOMPARE(split->share, 0.5);
-  QCOMPARE(split->dissenters.size(), std::size_t{1});
+  QVERIFY(std::abs(split->share - 2.0 / 3) < 1e-9);
+  QCOMPARE(split->dissenters(), std::vector<net::NodeId>{report_of(2, 2, {}).id()});
+  // Where nodes are far from each other, the certificates say what is right.
+  StatusTable apart(network);
+  apart.take(report_of(1, 1, training(3, 40, 140)), now);
+  apart.take(report_of(2, 2, training(3, 30, 130)), now);
+  apart.take(report_of(3, 3, training(3, 20, 99)), now);
+  apart.take(report_of(4, 4, training(3, 90, 190)), now);  // further than this node knows
+  QVERIFY(!summarise(apart).agreement);
+  const CertifiedAnchor certified = [](std::uint64_t round) -> std::optional<Hash256> {
+    if (round > 40) return std::nullopt;
+    return filled(static_cast<std::uint8_t>(100 + round));
+  };
+  const auto compared = summarise(apart, certified).agreement;
+  QCOMPARE(compared->round, std::uint64_t{40});
+  QCOMPARE(compared->agrees.size(), std::size_t{3});
+  QCOMPARE(compared->dissenters(), std::vector<net::NodeId>{report_of(3, 3, {}).id()});
+  // A node whose own certificates are not those of most is not right because of them.
+  StatusTable most(network);
+  for (std::uint16_t node = 1; node <= 3; ++node) most.take(report_of(node, node, training(3, 6, 51)), now);
+  QCOMPARE(summarise(most, [](std::uint64_t) { return filled(77); }).agreement->share, 1.0);
   // Before the first round there is nothing to agree on.
   StatusTable early(network);
   OwnStatus first = training(9, 0);
@@ -291,6 +311,49 @@ void TestStatusReports::the_trend_and_what_counts_as_shown() {
   for (std::uint64_t round = 41; round <= 2000; ++round) falling.add(round, 4);
   QCOMPARE(falling.points().size(), LossHistory::most_points);
   QCOMPARE(falling.trend(), Trend::Stable);
+}
+
+void TestStatusReports::warnings_name_the_reason() {
+  StatusTable table(network);
+  for (std::uint16_t node = 1; node <= 4; ++node)
+    table.take(report_of(node, node, training(3, 5, node == 4 ? 99 : 50)), now);
+  const net::NodeId odd = report_of(4, 4, {}).id();
+  OwnRounds own;
+  own.self = report_of(1, 1, {}).id();
+  own.synced = 9;
+  own.missed = 1;
+  const auto one = warnings_of(summarise(table), own);
+  QCOMPARE(one.size(), std::size_t{1});
+  QCOMPARE(one[0].key, std::string("rounds_agreement"));
+  QVERIFY2(one[0].text.find("Only 75 %") != std::string::npos, one[0].text.c_str());
+  QVERIFY(one[0].text.find(to_hex(odd).substr(0, 12)) != std::string::npos);
+  QVERIFY(one[0].text.find("this node has it") != std::string::npos);
+  own.self = odd;
+  QVERIFY(warnings_of(summarise(table), own)[0].text.find("This node is among them") != std::string::npos);
+  // Below the threshold, with the reason; three rounds are too few to say.
+  StatusTable good(network);
+  good.take(report_of(1, 1, training(3)), now);
+  QVERIFY(warnings_of(summarise(good), own).empty());
+  own = {own.self, 2, 2, "round 7 was closed without this node's work", {}, 0};
+  const auto low = warnings_of(summarise(good), own);
+  QCOMPARE(low.size(), std::size_t{1});
+  QCOMPARE(low[0].key, std::string("rounds_sync"));
+  QVERIFY(low[0].text.find("round 7 was closed") != std::string::npos);
+  own.synced = 1;
+  QVERIFY(warnings_of(summarise(good), own).empty());
+  own = {own.self, 8, 0, {}, "another tokenizer", 2};
+  const auto told = warnings_of(summarise(good), own);
+  QCOMPARE(told.size(), std::size_t{2});
+  QCOMPARE(told[0].text, std::string("another tokenizer"));
+  QVERIFY(told[1].text.find("2 times") != std::string::npos);
+  // Of most others.
+  OwnStatus poor = training(3);
+  poor.synced = 1;
+  poor.missed = 5;
+  StatusTable slow(network);
+  for (std::uint16_t node = 1; node <= 4; ++node) slow.take(report_of(node, node, poor), now);
+  own = {own.self, 8, 0, {}, {}, 0};
+  QCOMPARE(warnings_of(summarise(slow), own).at(0).key, std::string("rounds_sync"));
 }
 
 void TestStatusReports::requests_for_reports_are_canonical() {

@@ -1,0 +1,67 @@
+#include "core/status/warnings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace neuroshard::status {
+namespace {
+
+// Never 100 for less than all.
+int percent_below(double share) {
+  return std::min(99, static_cast<int>(std::floor(100 * share)));
+}
+
+std::string disagreement(const Agreement& agreement, const net::NodeId& self) {
+  const std::vector<net::NodeId> others = agreement.dissenters();
+  std::string names;
+  for (std::size_t i = 0; i < std::min(others.size(), nodes_named); ++i)
+    names += (i == 0 ? "" : ", ") + to_hex(others[i]).substr(0, 12) + "…";
+  if (others.size() > nodes_named) names += fmt::format(" and {} more", others.size() - nodes_named);
+  const bool own = std::find(others.begin(), others.end(), self) != others.end();
+  return fmt::format(
+      "Only {} % of the nodes hold the anchor that they should (round {}); another one: {}. {}",
+      percent_below(agreement.share), agreement.round, names,
+      own ? "This node is among them: it fetches the certified anchor by itself. If this does not go away, "
+            "check the "
+            "memory and disk of this computer"
+          : "Their work does not count until they have the certified anchor; this node has it");
+}
+
+}  // namespace
+
+std::vector<Warning> warnings_of(const Summary& summary, const OwnRounds& own) {
+  std::vector<Warning> warnings;
+  if (!own.trouble.empty()) warnings.push_back({"rounds_trouble", own.trouble});
+  if (summary.agreement && summary.agreement->share < 1)
+    warnings.push_back({"rounds_agreement", disagreement(*summary.agreement, own.self)});
+  const std::size_t rounds = own.synced + own.missed;
+  if (rounds >= least_rounds_to_warn) {
+    if (static_cast<double>(own.synced) <= low_sync_success * static_cast<double>(rounds)) {
+      warnings.push_back(
+          {"rounds_sync",
+           fmt::format(
+               "Only {} of this node's last {} rounds counted{}. A slow or busy connection and too little "
+               "processor time are the usual causes",
+               own.synced, rounds, own.left_out_reason.empty() ? "" : ": " + own.left_out_reason)});
+    } else if (summary.sync_success && *summary.sync_success <= low_sync_success) {
+      warnings.push_back(
+          {"rounds_sync",
+           fmt::format(
+               "Of the last rounds' work of most nodes only {} % counted: they are too slow for the rounds, "
+               "or out of each other's reach",
+               percent_below(*summary.sync_success))});
+    }
+  }
+  if (own.repairs > 0)
+    warnings.push_back(
+        {"rounds_repaired",
+         fmt::format(
+             "This node's anchor was found damaged ({} time{} since the start) and replaced by the certified "
+             "one, from other members. If it happens again, check the memory of this computer",
+             own.repairs, own.repairs == 1 ? "" : "s")});
+  return warnings;
+}
+
+}  // namespace neuroshard::status

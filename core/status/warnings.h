@@ -1,0 +1,30 @@
+// What of the network's training a person has to be told: nodes that hold other weights, rounds that do not
+// count, damaged weights that were repaired. Each with its reason and what to do.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/status/summary.h"
+
+namespace neuroshard::status {
+
+inline constexpr double low_sync_success = 0.5;         // at or below it is a warning, from
+inline constexpr std::size_t least_rounds_to_warn = 4;  // rounds on
+inline constexpr std::size_t nodes_named = 3;
+
+// This node's part in the rounds.
+struct OwnRounds {
+  net::NodeId self{};
+  std::size_t synced = 0, missed = 0;  // of its latest rounds
+  std::string left_out_reason;         // of the newest one that did not count
+  std::string trouble;                 // what keeps it from taking part
+  std::uint64_t repairs = 0;           // of its anchor, since the start; 0: none that is news
+};
+struct Warning {
+  std::string key;  // "rounds_agreement", "rounds_sync", "rounds_repaired", "rounds_trouble"
+  std::string text;
+};
+std::vector<Warning> warnings_of(const Summary& summary, const OwnRounds& own);
+
+}  // namespace neuroshard::status
