@@ -28,6 +28,7 @@ attacks         liars in outer rounds: every attack, dense and top-k deltas, thr
 bench-peers     training beside a well-configured PyTorch, interleaved, with the losses of both (BENCH_ROWS: some rows only)
 codecs          delta codecs beside memcpy and torch.topk, interleaved: time and bytes per value
 rounds          outer rounds on the simulated network: every fault and scenario with ten and twenty times the seeds
+rounds-scale    what outer rounds cost by the number of nodes, 8 to 10,000 (SIZES: some only; 10,000 take minutes and some 10 GB)
 waiting         share of time that training waits for rounds at 100 and 10 Mbit/s, plain and delayed-1 (ten minutes)
 diloco          low-communication training on Tiny Shakespeare: workers, outer steps, codecs, against data-parallel (hours; DILOCO_STEPS, DILOCO_PERIOD)
 bf16-loss       what bf16 does to the loss after 100 steps: several texts and first weights, ours and PyTorch (needs bf16 units)
@@ -326,6 +327,16 @@ target_rounds() {
   for part in rounds_sim rounds_scenarios rounds_sync rounds_fragments; do once "$part" env NS_LONG=1 QTEST_FUNCTION_TIMEOUT=7200000 "build/release/tests/test_$part"; done
   entry_head
   for part in rounds_sim rounds_scenarios rounds_sync rounds_fragments; do echo "- $part: $(grep '^Totals' "$STATE/$part")"; done
+}
+
+target_rounds_scale() {
+  install_packages build test
+  build_release
+  # Each size is a file: a second start goes on.
+  # shellcheck disable=SC2086
+  python3 tests/bench/rounds_scale.py "$NODE" "$STATE/runs" ${SIZES:-} | tee "$STATE/table.md"
+  entry_head
+  cat "$STATE/table.md"
 }
 
 target_diloco() {

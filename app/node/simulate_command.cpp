@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "app/node/command.h"
+#include "core/platform/process_memory.h"
 #include "core/sim/scenario.h"
 
 namespace neuroshard::app {
@@ -17,6 +19,15 @@ struct SimulateFlags {
   std::string sync = "plain";
   bool list = false;
 };
+
+double per_node_round(const sim::ScenarioOptions& options, const sim::ScenarioResult& r, std::uint64_t all) {
+  return static_cast<double>(all) / static_cast<double>(options.nodes) /
+         static_cast<double>(std::max<std::uint64_t>(r.rounds, 1));
+}
+
+double peak_mib() {
+  return static_cast<double>(platform::process_memory().peak_resident.value_or(0)) / (1 << 20);
+}
 
 nlohmann::ordered_json to_json(const sim::ScenarioOptions& options, const sim::ScenarioResult& r,
                                double wall_seconds) {
@@ -42,13 +53,21 @@ nlohmann::ordered_json to_json(const sim::ScenarioOptions& options, const sim::S
           {"anchors_fetched", r.anchors_fetched},
           {"evidence", r.evidence},
           {"refused", refused},
+          {"levels", r.groups == 0 ? 1 : 2},
+          {"groups", r.groups},
+          {"group_results", r.group_results},
+          {"certificate_bytes", r.certificate_bytes},
+          {"computed_once_for_all", r.shared},
           {"messages", r.messages},
+          {"messages_per_node_round", per_node_round(options, r, r.messages)},
+          {"bytes_per_node_round", per_node_round(options, r, r.bytes)},
           {"bytes", r.bytes},
           {"lost", r.lost},
           {"events", r.events},
           {"virtual_seconds", r.virtual_seconds},
           {"waiting_share", r.waiting_share},
           {"wall_seconds", wall_seconds},
+          {"peak_mib", peak_mib()},
           {"broken", r.broken}};
 }
 
@@ -66,6 +85,13 @@ void show(const sim::ScenarioOptions& options, const sim::ScenarioResult& r, dou
   output.line(fmt::format("  messages                   {} ({:.1f} MB), {} lost", r.messages,
                           static_cast<double>(r.bytes) / 1e6, r.lost));
   output.line(fmt::format("  training waited            {:.1f} % of the time", 100 * r.waiting_share));
+  output.line(fmt::format(
+      "  of a node in a round       {:.0f} messages, {:.1f} kB; {:.0f} MiB of memory in all",
+      per_node_round(options, r, r.messages), per_node_round(options, r, r.bytes) / 1e3, peak_mib()));
+  if (r.groups > 0)
+    output.line(fmt::format("  two levels                 {} sub-groups; certificate {:.1f} kB{}", r.groups,
+                            static_cast<double>(r.certificate_bytes) / 1e3,
+                            r.shared ? "; what all derive alike was computed once for all" : ""));
   if (r.provisional + r.corruptions + r.anchors_fetched + r.evidence > 0)
     output.line(fmt::format(
         "  without a quorum {} times; {} broken anchors found, {} anchors fetched; {} times evidence",
@@ -112,7 +138,10 @@ void add_simulate_command(CLI::App& root, CommandContext& context) {
   sim::ScenarioOptions& o = flags->options;
   command.add_flag("--list", flags->list, "name the scenarios");
   command.add_option("--scenario", o.name, "what happens")->capture_default_str();
-  command.add_option("--nodes", o.nodes, "how many nodes, liars among them")->capture_default_str();
+  command
+      .add_option("--nodes", o.nodes,
+                  "how many nodes, liars among them, 4 to 16,384; from 17 on rounds have two levels")
+      ->capture_default_str();
   command.add_option("--seed", o.seed, "the same seed repeats a run exactly")->capture_default_str();
   command.add_option("--rounds", o.rounds, "outer rounds to train")->capture_default_str();
   command.add_option("--inner-steps", o.inner_steps, "steps of each node in a round")->capture_default_str();
@@ -123,7 +152,10 @@ void add_simulate_command(CLI::App& root, CommandContext& context) {
                   "plain: training waits for each round's anchor; delayed-1: it goes on meanwhile")
       ->capture_default_str();
   command.add_option("--loss", o.loss, "share of messages lost besides, 0 to 0.9")->capture_default_str();
-  command.add_option("--liars", o.liars, "how many lie, in scenarios with liars (default: a quarter)");
+  command.add_option("--liars", o.liars,
+                     "how many lie, in scenarios with liars (default: a quarter; with two levels an eighth)");
+  command.add_flag("--one-group", o.one_group,
+                   "up to 64 nodes: one group, as real nodes form it, in place of two levels");
   command.add_flag("--plain-mean", o.plain_mean, "aggregate without any defence, to see what it is for");
   set_body(command, context, [flags, &context] { return simulate(*flags, context); });
 }

@@ -8,8 +8,11 @@
 #include <optional>
 
 #include "core/outer/attack.h"
+#include "core/rounds/dealing.h"
+#include "core/sim/grouped_scenario.h"
 #include "core/sim/round_liar.h"
 #include "core/sim/round_world.h"
+#include "core/sim/scenario_lies.h"
 #include "core/sim/soft_model.h"
 
 namespace neuroshard::sim {
@@ -17,19 +20,6 @@ namespace {
 
 constexpr Duration second = std::chrono::seconds(1);
 constexpr Duration step_time = std::chrono::milliseconds(200);
-
-std::optional<Lie> lie_of(std::string_view name) {
-  if (name == "two-payloads") return Lie::TwoPayloads;
-  if (name == "replay") return Lie::Replay;
-  if (name == "stale-base") return Lie::StaleBase;
-  if (name == "copied-delta") return Lie::CopiedDelta;
-  return std::nullopt;
-}
-
-std::optional<outer::Attack> attack_of(std::string_view name) {
-  const auto attack = outer::attack_from_name(name);
-  return attack.ok() ? std::optional(*attack) : std::nullopt;
-}
 
 class Run {
  public:
@@ -189,20 +179,7 @@ void Run::measure_cosine() {
   std::vector<std::vector<float>> deltas;
   for (std::size_t i = 0; i < options_.nodes; ++i)
     if (!liar(i) && world_->running(i)) deltas.push_back(world_->trainer(i).delta_now());
-  double sum = 0;
-  std::size_t pairs = 0;
-  for (std::size_t i = 0; i < deltas.size(); ++i) {
-    for (std::size_t j = i + 1; j < deltas.size(); ++j) {
-      double ab = 0, aa = 0, bb = 0;
-      for (std::size_t k = 0; k < deltas[i].size() && k < deltas[j].size(); ++k) {
-        ab += double(deltas[i][k]) * deltas[j][k];
-        aa += double(deltas[i][k]) * deltas[i][k];
-        bb += double(deltas[j][k]) * deltas[j][k];
-      }
-      if (aa > 0 && bb > 0) sum += ab / std::sqrt(aa * bb), ++pairs;
-    }
-  }
-  if (pairs > 0) result_.delta_cosine = sum / static_cast<double>(pairs);
+  result_.delta_cosine = mean_cosine(deltas);
 }
 
 void Run::round(std::uint64_t number) {
@@ -318,14 +295,24 @@ Expected<ScenarioResult> Run::run() {
   attack_ = attack_of(options_.name);
   lie_ = lie_of(options_.name);
   if (attack_ || lie_) liars_ = options_.liars != 0 ? options_.liars : options_.nodes / 4;
-  if (options_.nodes < 4 || options_.nodes > rounds::max_round_members || options_.rounds < 1 ||
-      options_.rounds > 10'000 || options_.inner_steps < 1 || options_.inner_steps > 10'000 ||
-      options_.loss < 0 || options_.loss > 0.9 || 3 * liars_ >= options_.nodes)
+  const bool one_group = options_.one_group || options_.nodes < rounds::least_grouped_members;
+  const std::size_t most = options_.one_group ? rounds::max_round_members : rounds::max_grouped_members;
+  if (options_.nodes < 4 || options_.nodes > most || options_.rounds < 1 || options_.rounds > 10'000 ||
+      options_.inner_steps < 1 || options_.inner_steps > 10'000 || options_.loss < 0 || options_.loss > 0.9 ||
+      3 * liars_ >= options_.nodes)
     return make_error(
         ErrorCode::InvalidArgument,
-        fmt::format("a simulation takes 4 to {} nodes, 1 to 10,000 rounds and steps, a loss of 0 "
+        fmt::format("a simulation takes 4 to {} nodes{}, 1 to 10,000 rounds and steps, a loss of 0 "
                     "to 0.9, and fewer liars than a third",
-                    rounds::max_round_members));
+                    most, options_.one_group ? " in one group" : ""));
+  if (!one_group) {
+    if (options_.sync != rounds::RoundSync::Plain)
+      return make_error(ErrorCode::InvalidArgument,
+                        "rounds of two levels know plain sync only; take --one-group, up to 64 nodes");
+    return run_grouped_scenario(options_);
+  }
+  if (options_.name == "group-killed")
+    return make_error(ErrorCode::InvalidArgument, "the scenario \"group-killed\" takes 32 nodes or more");
   outer::SoftTaskOptions task;
   task.seed = options_.seed;
   NS_ASSIGN_OR_RETURN(task_, outer::SoftTask::make(task));
@@ -344,6 +331,7 @@ const std::vector<ScenarioInfo>& scenarios() {
       {"lossy", "30 % of all messages are lost"},
       {"partition", "the network is cut in two halves for four rounds, then healed"},
       {"leader-killed", "each leader dies while it proposes and comes back a round later"},
+      {"group-killed", "all members of a sub-group are killed in the third round and back in the next"},
       {"late-joiner", "a node joins in the fourth round"},
       {"corrupted-replica", "the memory of one node changes its anchor in the fifth round"},
       {"slow-node", "one node computes at a quarter of the others' speed"},

@@ -24,7 +24,9 @@ const std::vector<ScenarioInfo>& scenarios();
 
 struct ScenarioOptions {
   std::string name = "clean";
-  std::size_t nodes = 8;  // 4 … max_round_members
+  // 4 … 16,384. Beyond 16 rounds have two levels (SPEC §7), but up to 64 nodes can be one group.
+  std::size_t nodes = 8;
+  bool one_group = false;
   std::uint64_t seed = 1;
   std::uint32_t rounds = 12;
   std::uint32_t inner_steps = 25;  // H
@@ -52,6 +54,10 @@ struct ScenarioResult {
   double virtual_seconds = 0;
   double waiting_share = 0;  // of the time of honest nodes that run at the end, since their start
   std::size_t liars = 0;
+  // Of two levels; what they cost.
+  std::size_t groups = 0, group_results = 0;  // sub-groups dealt, and how many were in bodies, of all rounds
+  std::size_t certificate_bytes = 0;          // of the newest
+  bool shared = false;              // what all nodes derive alike was computed once (shared_commons.h)
   std::vector<std::string> broken;  // invariants, in words; empty: all held
 };
 

@@ -23,9 +23,10 @@ def main():
     nm, sim, rounds, outer = sys.argv[1:5]
     needed, own = symbols(nm, sim, "U"), symbols(nm, sim, "T")
     failures = []
-    node = "neuroshard::rounds::RoundNode::RoundNode"
-    if node not in needed or node not in symbols(nm, rounds, "T"):
-        failures.append("the simulator does not run the nodes of core/rounds")
+    for node in ("RoundNode", "GroupedNode"):
+        node = f"neuroshard::rounds::{node}::{node}"
+        if node not in needed or node not in symbols(nm, rounds, "T"):
+            failures.append("the simulator does not run the nodes of core/rounds")
     for name in ("neuroshard::outer::aggregate", "neuroshard::outer::outer_step"):
         if name not in symbols(nm, outer, "T") or name not in symbols(nm, rounds, "U"):
             failures.append(f"core/rounds does not use {name} of core/outer")
