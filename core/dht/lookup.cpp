@@ -142,15 +142,19 @@ void Lookup::answered(std::size_t index, const net::NodeId& id, const Expected<B
     members_.push_back(*candidate);
     take(path, Candidate(*candidate), std::move(*found));
   }
-  advance(index);
+  if (!path.ended) return advance(index);
+  --confirming_;
+  if (!confirm()) finish();
 }
 
 void Lookup::take(Path& path, const Candidate& from, Found found) {
   for (Record& record : found.records) {
     const auto known = records_.find(record.publisher);
-    if (known != records_.end() && known->second.sequence > record.sequence) continue;
+    const bool older = known != records_.end() && known->second.sequence > record.sequence;
     const bool same = known != records_.end() && known->second == record;
-    if (!same && !services_.valid(record)) continue;
+    if (!older && !same && !services_.valid(record)) continue;
+    if (known != records_.end() && !same) agree_ = false;
+    if (older) continue;
     if (!path.holder) ++result_.holders;
     path.holder = true;
     result_.hops = std::max(result_.hops, from.hop);
@@ -172,7 +176,30 @@ void Lookup::end(std::size_t index) {
   const std::size_t before = paths_.size();
   if (open < options_.paths) open_paths(std::min(wanted, options_.paths - open));
   if (over_ || open != 0 || paths_.size() > before) return;
-  finish();
+  if (!confirm()) finish();
+}
+
+// One after the other, in the order that nobody else can foresee. True while one is asked.
+bool Lookup::confirm() {
+  if (confirming_ != 0) return true;
+  if (method_ != net::Method::DhtFindValue || records_.empty() || !agree_) return false;
+  if (confirmed_ == options_.confirm) return false;
+  std::size_t on = 0;
+  Candidate* chosen = nullptr;
+  for (std::size_t i = 0; i < paths_.size(); ++i) {
+    for (Candidate& candidate : paths_[i].candidates) {
+      if (!near(candidate.contact.id)) break;
+      if (candidate.status != Status::Fresh || !may_ask(paths_[i], candidate)) continue;
+      if (chosen != nullptr && !net::closer(order_, candidate.contact.id, chosen->contact.id)) continue;
+      on = i;
+      chosen = &candidate;
+    }
+  }
+  if (chosen == nullptr) return false;
+  ++confirmed_;
+  ++confirming_;
+  ask(on, *chosen);
+  return true;
 }
 
 void Lookup::collect_known() {

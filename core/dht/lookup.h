@@ -2,7 +2,8 @@
 // target on its own, one call at a time, and no node is asked by two paths: a member that answers with its
 // accomplices spoils its own path only. A value counts as found when a quorum of paths each reached a member
 // that holds it, so one liar with an old copy does not decide; paths that came to nothing are replaced by new
-// ones from other first contacts, up to a bound.
+// ones from other first contacts, up to a bound. At the end a few more of those near the target are asked, by
+// nobody's advice in particular.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,10 @@ struct LookupOptions {
   std::size_t width = 4;        // a path ends when so many of its nearest have answered
   std::size_t path_calls = 14;  // at most, of one path
   double radius = 1;  // share of all ids, around the target, where a path's last members must lie: see near()
-  std::size_t quorum = 6;     // paths that found the value
+  std::size_t quorum = 6;  // paths that found the value
+  // Members near the target that are asked besides when all holders agree: liars that replay an old record
+  // name each other only, but somebody on the way to them has named others.
+  std::size_t confirm = 2;
   std::size_t per_group = 2;  // members of one address group that are asked; 0 = no limit
   int tries = 2;              // calls to one member, the later ones only when a path has nobody else to ask
   // Contacts from one answer that may fail, none answering, before the rest of that answer is dropped.
@@ -104,6 +108,7 @@ class Lookup : public std::enable_shared_from_this<Lookup> {
   void take(Path& path, const Candidate& from, Found found);
   void add(Path& path, const net::Contact& contact, std::size_t hop, std::size_t source);
   void end(std::size_t path);
+  bool confirm();
   void collect_known();
   void finish();
 
@@ -117,6 +122,8 @@ class Lookup : public std::enable_shared_from_this<Lookup> {
   std::vector<Path> paths_;
   std::unordered_set<net::NodeId, net::NodeIdHash> asked_;
   std::unordered_map<std::uint64_t, std::size_t> asked_in_group_;
+  std::size_t confirmed_ = 0, confirming_ = 0;
+  bool agree_ = true;  // all holders, about each publisher
   std::map<crypto::PublicKey, Record> records_;
   std::vector<Candidate> members_;  // that answered
   LookupResult result_;

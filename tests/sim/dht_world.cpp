@@ -305,6 +305,7 @@ void Population::use_single_path() {
   dht::LookupOptions& lookup = options_.config.lookup;
   lookup.paths = lookup.least_paths = lookup.max_paths = 1;
   lookup.quorum = 1;
+  lookup.confirm = 0;
   lookup.width = 20;
   lookup.path_calls = 30;
 }
