@@ -182,8 +182,7 @@ void NetworkPart::keep_bans() {
   if (changes == kept_bans_) return;
   const auto written =
       storage::write_file_atomic(context_.files, bans_path(data_directory_), host_->bans().encode());
-  if (!written.ok())
-    logger_.warning("swarm", "the bans are not remembered: " + written.error().describe());
+  if (!written.ok()) logger_.warning("swarm", "the bans are not remembered: " + written.error().describe());
   kept_bans_ = changes;  // also after a failure, as with the peers
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/crypto/merkle.h"
 #include "core/engine/training_checkpoints.h"
+#include "core/rounds/post_conduct.h"
 
 namespace neuroshard::app {
 namespace {
@@ -88,7 +89,8 @@ std::unique_ptr<RoundsPart> RoundsPart::make(PeerHost& host, const engine::DataD
           if (raw->status_->take(from, method, request, respond)) return true;
           if (!rounds::RoundNode::handles(method)) return false;
           if (raw->node_)
-            raw->node_->on_call(from, method, request, respond);
+            raw->node_->on_call(from, method, request,
+                                rounds::judged(raw->host_.conduct(), from, method, request, respond));
           else
             respond(make_error(ErrorCode::Busy, "this node is still preparing its model"));
           return true;

@@ -1,6 +1,8 @@
 // What nodes keep for their next start, as real processes on the loopback interface: the port, the wallet's
-// word for the node, good peers; and what they do about names that nobody knows.
+// word for the node, good peers, bans; and what they do about names that nobody knows.
+#include <QDateTime>
 #include <QFile>
+#include <QJsonArray>
 #include <QTcpServer>
 #include <QTemporaryDir>
 #include <QTest>
@@ -18,6 +20,7 @@ class TestNetworkRestart : public QObject {
   void a_protected_wallet_delegates_by_hand();
   void nodes_find_each_other_without_their_tracker();
   void a_damaged_cache_is_ignored();
+  void bans_hold_over_a_restart();
   void a_name_that_is_unknown_at_the_start_is_tried_on();
 
  private:
@@ -224,6 +227,56 @@ void TestNetworkRestart::a_damaged_cache_is_ignored() {
   QVERIFY2(log_of(path("cache-a")).contains("the cache of peers is damaged"),
            log_of(path("cache-a")).right(900).constData());
   stop(node);
+}
+
+namespace {
+
+QByteArray little_endian(quint64 value, int bytes) {
+  QByteArray result;
+  for (int i = 0; i < bytes; ++i) result.append(static_cast<char>(value >> 8 * i));
+  return result;
+}
+
+}  // namespace
+
+void TestNetworkRestart::bans_hold_over_a_restart() {
+  QString id_b;
+  {
+    NodeProcess b(joining("banned", {"--p2p-port", "0"}));
+    id_b = joined(b)["id"].toString();
+    QCOMPARE(id_b.size(), 64);
+    stop(b);
+  }
+  {
+    NodeProcess a(joining("strict", {"--p2p-port", "0"}));
+    QVERIFY(!joined(a).isEmpty());
+    stop(a);
+  }
+  const auto until = static_cast<quint64>(QDateTime::currentMSecsSinceEpoch()) + 3'600'000;
+  const QByteArray reason = "messages that can't be read (5 times)";
+  QVERIFY(write(path("strict/peers.bans"), "NSBN" + little_endian(1, 4) + little_endian(1, 4) +
+                                               QByteArray::fromHex(id_b.toLatin1()) +
+                                               little_endian(until, 8) + little_endian(1, 4) +
+                                               little_endian(quint64(reason.size()), 1) + reason));
+  NodeProcess a(joining("strict", {"--p2p-port", "0"}));
+  const QJsonObject at = joined(a);
+  QVERIFY2(!at.isEmpty(), a.errors_so_far().constData());
+  const auto view = [&](const QString& directory) {
+    return json_lines(run_node({"peers", "--json", "--data-dir", path(directory)}).out).value(0);
+  };
+  const QJsonArray bans = view("strict")["bans"].toArray();
+  QCOMPARE(bans.size(), 1);
+  QCOMPARE(bans[0]["id"].toString(), id_b);
+  QCOMPARE(bans[0]["reason"].toString().toUtf8(), reason);
+  // And the banned one gets nowhere, and is told.
+  NodeProcess b(joining("banned", {"--p2p-port", "0", "--tracker", at["address"].toString()}));
+  QVERIFY(!joined(b).isEmpty());
+  const auto state = [&] { return view("banned")["sources"].toArray().at(0)["state"].toString(); };
+  QTRY_VERIFY2_WITH_TIMEOUT(state().contains("may not accept this node") || state().contains("banned"),
+                            qPrintable(state()), 30'000);
+  stop(b);
+  stop(a);
+  QVERIFY(content(path("strict/peers.bans")).contains(reason));
 }
 
 void TestNetworkRestart::a_name_that_is_unknown_at_the_start_is_tried_on() {

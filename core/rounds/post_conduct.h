@@ -1,0 +1,16 @@
+// What a node's posts say about how it behaves (net/conduct.h): the round's node answers each post with a
+// verdict, and some verdicts are given to liars only.
+#pragma once
+
+#include "core/net/conduct.h"
+#include "core/rounds/messages.h"
+
+namespace neuroshard::rounds {
+
+// `respond` for this call; a verdict that an honest program never gets is a fault of the caller. Being late,
+// ahead, slow, no member, or of another codec is none. `request` is used before this returns.  `conduct`
+// outlives the answer.
+net::Respond judged(net::Conduct& conduct, const net::Caller& from, net::Method method, ByteSpan request,
+                    net::Respond respond);
+
+}  // namespace neuroshard::rounds
