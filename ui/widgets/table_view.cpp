@@ -8,6 +8,7 @@
 #include <QKeyEvent>
 #include <QMenu>
 #include <QPainter>
+#include <algorithm>
 #include <cmath>
 
 #include "ui/widgets/csv.h"
@@ -17,6 +18,29 @@ namespace neuroshard::ui {
 namespace {
 constexpr int row_height = 32, side_padding = 8, icon_side = 16;
 constexpr int rows_that_set_widths = 20;  // of columns that fit their contents, beside the rows in view
+constexpr int heading_padding = 12;       // as the style sheet has it, and a little more
+
+// The style sheet makes headings bolder than the font that their widths are computed with.
+class Headings final : public QHeaderView {
+ public:
+  explicit Headings(QWidget* parent) : QHeaderView(Qt::Horizontal, parent) {
+    setSectionsClickable(true);
+    setHighlightSections(false);
+  }
+
+ protected:
+  QSize sectionSizeFromContents(int section) const override {
+    QSize size = QHeaderView::sectionSizeFromContents(section);
+    if (model() == nullptr) return size;
+    QFont bold = font();
+    bold.setWeight(QFont::DemiBold);
+    const QString text = model()->headerData(section, orientation(), Qt::DisplayRole).toString();
+    const int arrow = isSortIndicatorShown() ? icon_side : 0;
+    size.setWidth(
+        std::max(size.width(), QFontMetrics(bold).horizontalAdvance(text) + 2 * heading_padding + arrow));
+    return size;
+  }
+};
 }  // namespace
 
 TableView::TableView(const QString& accessible_name, QWidget* parent) : QTableView(parent) {
@@ -32,7 +56,7 @@ TableView::TableView(const QString& accessible_name, QWidget* parent) : QTableVi
   setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
   verticalHeader()->hide();
   verticalHeader()->setDefaultSectionSize(row_height);
-  horizontalHeader()->setHighlightSections(false);
+  setHorizontalHeader(new Headings(this));
   horizontalHeader()->setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter);
   horizontalHeader()->setStretchLastSection(true);
   horizontalHeader()->setResizeContentsPrecision(rows_that_set_widths);
