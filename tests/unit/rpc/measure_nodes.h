@@ -96,6 +96,25 @@ struct Nodes {
     }));
     return done.get_future().get();
   }
+  // Between a call on the executor and its answer there.
+  std::vector<double> round_trips(double seconds) {
+    const MonotonicTime end = clock.monotonic_now() + Duration(static_cast<std::int64_t>(seconds * 1e9));
+    std::vector<double> times;
+    std::promise<void> done;
+    std::function<void()> next = [&] {
+      const MonotonicTime began = clock.monotonic_now();
+      if (began >= end) return done.set_value();
+      channel->call(method, Bytes(small), std::chrono::seconds(10), [&, began](const Expected<Bytes>&) {
+        times.push_back(to_seconds(clock.monotonic_now() - began) * 1e6);
+        next();
+      });
+    };
+    run(*a_executor, [&] { next(); });
+    done.get_future().wait();
+    run(*a_executor, [] {});
+    std::sort(times.begin(), times.end());
+    return times;
+  }
   double bulk(std::size_t pieces) {
     std::promise<void> done;
     const MonotonicTime began = clock.monotonic_now();
