@@ -83,6 +83,7 @@ class GroupedNode final {
     Payload bytes;
     std::shared_ptr<const GroupedBody> body;
     MonotonicTime came{};
+    std::size_t here = 0;  // of its aggregates, from the first on
   };
   struct Bundle {
     std::map<std::uint16_t, crypto::Signature> signatures;
@@ -139,7 +140,7 @@ class GroupedNode final {
   void propose(std::vector<GroupResult> groups, std::vector<RoundChange> changes);
   void review_top();
   bool body_is_fair(const Content& content) const;
-  bool fetch_aggregates(const GroupedBody& body);
+  bool fetch_aggregates(const GroupedBody& body, std::size_t* here);
   void anchor_of(const GroupedBody& body, std::function<void(const SharedStep&)> done);
   Verdict on_proposal(GroupedProposal post);
   Verdict on_votes(const net::NodeId& from, const CollectedVotes& post);
@@ -213,6 +214,7 @@ class GroupedNode final {
   std::set<Hash256> asked_;
   std::map<Hash256, int> failed_;
   std::size_t fetching_ = 0;
+  std::size_t tip_here_ = 0;  // aggregates of the newest certificate, likewise
   std::map<net::NodeId, RoundChange> changes_;
   std::map<net::NodeId, std::uint64_t> sequences_;
   std::uint64_t sequence_ = 0;

@@ -173,6 +173,7 @@ void GroupedNode::take_link(const GroupedLinkPtr& link) {
     counted_ = counted_ || in;
     group_left_out_ = group_left_out_ || (!in && !group_in);
   }
+  tip_here_ = 0;
   tip_ = {body.round, link->tip, body.anchor, body.tokens, link->roster};
   links_.push_back(link);
   if (links_.size() > links_kept) links_.pop_front();
@@ -323,7 +324,7 @@ void GroupedNode::settle_state() {
   const bool next = state_ && state_checked_ && state_round_ + 1 == tip_.round && !links_.empty();
   if (next && !step_failed_) {
     const GroupedLinkPtr link = links_.back();
-    if (fetch_aggregates(*link->body)) {
+    if (fetch_aggregates(*link->body, &tip_here_)) {
       settling_ = true;
       anchor_of(*link->body, [this, link](const SharedStep& step) {
         settling_ = false;

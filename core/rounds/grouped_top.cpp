@@ -139,7 +139,8 @@ void GroupedNode::try_top_body() {
   GroupedBody body;
   for (const auto& [group, certificate] : results_)
     if (unreachable_.count(group) == 0) body.groups.push_back({group, certificate});
-  const bool here = fetch_aggregates(body);
+  std::size_t first = 0;
+  const bool here = fetch_aggregates(body, &first);
   if (body.groups.empty() || (!late && body.groups.size() < all) || !here || 3 * body.groups.size() < all)
     return;
   std::vector<RoundChange> changes;
@@ -234,7 +235,7 @@ void GroupedNode::review_top() {
       wrong.push_back(hash);
       continue;
     }
-    if (!fetch_aggregates(body)) continue;
+    if (!fetch_aggregates(body, &content->second.here)) continue;
     judging.computing = true;
     anchor_of(body, [this, hash = hash, round = round_, anchor = body.anchor](const SharedStep& step) {
       if (round != round_ || top_level_->judging.erase(hash) == 0) return;
@@ -249,15 +250,16 @@ void GroupedNode::review_top() {
   }
 }
 
-// Whether all aggregates of a body are here; those that are not are asked for.
-bool GroupedNode::fetch_aggregates(const GroupedBody& body) {
-  bool all = true;
+// Whether all aggregates of a body are here; those that are not are asked for, some at a time. here: how many
+// from the first on are known to be, so that each call does not begin anew.
+bool GroupedNode::fetch_aggregates(const GroupedBody& body, std::size_t* here) {
+  while (*here < body.groups.size() && aggregates_.count(body.groups[*here].certificate.body.anchor) != 0)
+    ++*here;
   const std::uint64_t bytes = outer::max_payload_bytes(aggregate_codec, options_.rules.values);
-  for (const GroupResult& result : body.groups) {
+  for (std::size_t i = *here; i < body.groups.size() && fetching_ < options_.fetches; ++i) {
+    const GroupResult& result = body.groups[i];
     const RoundBody& group = result.certificate.body;
-    if (aggregates_.count(group.anchor) != 0) continue;
-    all = false;
-    if (fetching_ >= options_.fetches || !asked_.insert(group.anchor).second) continue;
+    if (aggregates_.count(group.anchor) != 0 || !asked_.insert(group.anchor).second) continue;
     ++fetching_;
     // Any member that signed has it; who has it already, fellows too.
     std::vector<net::NodeId> sources;
@@ -274,10 +276,11 @@ bool GroupedNode::fetch_aggregates(const GroupedBody& body) {
                        asked_.erase(hash);
                        if (!got.ok() && ++failed_[hash] >= failures_to_give_up && of == round_)
                          unreachable_.insert(number);
-                       advance();
+                       // Not after each: there may be hundreds.
+                       if (!got.ok() || 2 * fetching_ <= options_.fetches) advance();
                      }));
   }
-  return all;
+  return *here == body.groups.size();
 }
 
 // The aggregates are here.
