@@ -7,7 +7,7 @@
 #include <QMap>
 #include <QSet>
 #include <QTemporaryDir>
-#include <QThread>
+#include <QTest>
 #include <memory>
 
 #include "tests/support/network_run.h"
@@ -78,7 +78,7 @@ class RoundsRun {
           there.insert(name);
       }
       if (there.size() == names.size()) return true;
-      QThread::msleep(200);  // each question is a process of its own
+      QTest::qWait(200);  // each question is a process of its own
     }
     for (const QString& name : names)
       qWarning().noquote() << name << QJsonDocument(rounds(name)).toJson(QJsonDocument::Compact);
