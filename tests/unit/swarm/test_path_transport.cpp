@@ -1,0 +1,336 @@
+// How a member dials: plainly, through a relay, and from relayed to punched; on the loopback interface with a
+// real relay and real tunnels, and connections to peers that a test answers for.
+#include <QtTest>
+#include <future>
+
+#include "core/dht/messages.h"
+#include "core/swarm/path_transport.h"
+#include "tests/support/loopback_relay.h"
+
+using namespace neuroshard;
+using namespace neuroshard::swarm;
+using nat::TunnelOptions;
+using nat::Tunnels;
+using platform::Endpoint;
+using platform::IpAddress;
+using platform::TcpListener;
+
+namespace {
+
+const IpAddress loopback = IpAddress::v4(127, 0, 0, 1);
+constexpr Duration generous = std::chrono::seconds(20);
+
+SystemClock the_clock;
+crypto::SystemEntropy the_entropy;
+const nat::Io io{the_clock, the_entropy, {}};
+
+Hash256 network_id() {
+  Hash256 id{};
+  id.fill(7);
+  return id;
+}
+
+crypto::KeyPair key_of(std::uint8_t number) {
+  Hash256 seed{};
+  seed.fill(number);
+  return crypto::KeyPair::from_seed(seed);
+}
+
+// Connections that stand at once and do as the test says; each knows where it was dialled.
+class Wire final : public net::PeerTransport {
+ public:
+  using Called = std::function<void(net::Method, Bytes, net::CallDone)>;
+  explicit Wire(Executor& executor) : executor_(executor) {}
+  void connect(const net::Dial& to, Duration, Connected done) override {
+    dialled.push_back(to);
+    const bool posted = executor_.post(
+        [this, to, done] { done(std::shared_ptr<net::PeerChannel>(std::make_shared<Channel>(*this, to))); });
+    if (!posted) qFatal("the executor is full");
+  }
+  void set_hello(net::Hello hello) override { hello_ = std::move(hello); }
+  const net::Hello& hello() const override { return hello_; }
+
+  std::vector<net::Dial> dialled;
+  std::size_t open = 0;
+  std::function<void(const Endpoint& over, net::Method, Bytes, net::CallDone)> called;
+
+ private:
+  class Channel final : public net::PeerChannel {
+   public:
+    Channel(Wire& wire, const net::Dial& to) : wire_(wire), to_(to) { ++wire_.open; }
+    ~Channel() override { --wire_.open; }
+    const net::NodeId& id() const override { return *to_.id; }
+    const net::Hello& hello() const override { return wire_.hello_; }
+    Endpoint endpoint() const override { return to_.endpoint; }
+    void call(net::Method method, Bytes request, Duration, net::CallDone done) override {
+      wire_.called(to_.endpoint, method, std::move(request), std::move(done));
+    }
+    std::shared_ptr<net::PeerStream> open(net::Method, Duration) override { return nullptr; }
+
+   private:
+    Wire& wire_;
+    const net::Dial to_;
+  };
+  Executor& executor_;
+  net::Hello hello_;
+};
+
+// The called node: at the relay, and it answers punches.
+struct Far {
+  explicit Far(testing::LoopbackRelay& relay) {
+    listener = TcpListener::open({loopback, 0}).value();
+    TunnelOptions options;
+    options.own = listener.local().value();
+    tunnels = Tunnels::start(the_clock, the_entropy, *executor, options).value();
+    run([&] {
+      puncher = std::make_unique<Puncher>(*tunnels, the_clock, /*one_lan=*/true, [] {});
+      puncher->set_servers({relay.endpoint});
+      puncher->look();
+      Tunnels::Events events;
+      events.reserve = [&relay, id = id](const Endpoint&, const Tunnels::Ticket& ticket) {
+        ticket(relay.role->reserve(id, loopback));
+      };
+      tunnels->set_events(std::move(events));
+      tunnels->hold({relay.endpoint});
+    });
+  }
+  ~Far() {
+    run([&] { tunnels->set_events({}); });
+    tunnels.reset();
+    run([&] { puncher.reset(); });
+  }
+  void run(const std::function<void()>& task) const {
+    std::promise<void> done;
+    if (!executor->post([&] {
+          task();
+          done.set_value();
+        }))
+      qFatal("the executor is full");
+    done.get_future().wait();
+  }
+  crypto::KeyPair key = key_of(2);
+  net::NodeId id = crypto::node_id(key.public_key());
+  TcpListener listener;
+  std::unique_ptr<Executor> executor = make_thread_executor("far", 256);
+  std::unique_ptr<Tunnels> tunnels;
+  std::unique_ptr<Puncher> puncher;
+};
+
+}  // namespace
+
+class TestPathTransport : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void init();
+  void cleanup();
+  void a_node_that_can_be_dialled_is_dialled();
+  void a_relayed_node_is_called_through_its_relay();
+  void a_relayed_connection_goes_on_over_a_punched_one();
+  void a_node_that_can_not_punch_stays_relayed();
+  void a_punch_leads_to_no_port_of_a_service();
+
+ private:
+  void run(const std::function<void()>& task) const {
+    std::promise<void> done;
+    QVERIFY(executor_->post([&] {
+      task();
+      done.set_value();
+    }));
+    done.get_future().wait();
+  }
+  // The far node's record, as this node has it.
+  void know(std::vector<net::NodeEndpoint> endpoints, std::uint64_t features) {
+    net::NodeRecord record;
+    record.sequence = ++sequence_;
+    record.made = the_clock.wall_now();
+    record.expires = record.made + std::chrono::hours(1);
+    record.endpoints = std::move(endpoints);
+    record.features = features;
+    record.program = "test";
+    QVERIFY(net::sign_node_record(record, far_->key, network_id()).ok());
+    run([&] { QVERIFY(book_->put(record, the_clock.wall_now()).ok()); });
+  }
+  std::shared_ptr<net::PeerChannel> connect(const Endpoint& at) {
+    std::promise<std::shared_ptr<net::PeerChannel>> result;
+    run([&] {
+      paths_->connect({at, far_->id}, generous, [&](Expected<std::shared_ptr<net::PeerChannel>> channel) {
+        result.set_value(channel.ok() ? *channel : nullptr);
+      });
+    });
+    return result.get_future().get();
+  }
+  PathTransport::Path path() {
+    PathTransport::Path found;
+    run([&] { found = paths_->path_to(far_->id, relay_->endpoint); });
+    return found;
+  }
+  void close(std::shared_ptr<net::PeerChannel>& channel) {
+    run([&] { channel.reset(); });
+  }
+
+  std::uint64_t sequence_ = 0;
+  std::unique_ptr<testing::LoopbackRelay> relay_;
+  std::unique_ptr<Far> far_;
+  std::unique_ptr<Executor> executor_;
+  std::unique_ptr<Wire> wire_;
+  std::unique_ptr<Tunnels> tunnels_;
+  std::unique_ptr<net::NodeBook> book_;
+  std::unique_ptr<Puncher> puncher_;
+  std::unique_ptr<PathTransport> paths_;
+};
+
+void TestPathTransport::init() {
+  relay_ = std::make_unique<testing::LoopbackRelay>();
+  far_ = std::make_unique<Far>(*relay_);
+  executor_ = make_thread_executor("near", 256);
+  wire_ = std::make_unique<Wire>(*executor_);
+  tunnels_ = Tunnels::start(the_clock, the_entropy, *executor_, {}).value();
+  book_ = std::make_unique<net::NodeBook>(network_id());
+  run([&] {
+    paths_ = std::make_unique<PathTransport>(*wire_, tunnels_.get(), *book_, the_clock);
+    puncher_ = std::make_unique<Puncher>(*tunnels_, the_clock, /*one_lan=*/true, [] {});
+    paths_->set_puncher(puncher_.get());
+    puncher_->set_servers({relay_->endpoint});
+    puncher_->look();
+  });
+  QTRY_VERIFY_WITH_TIMEOUT(relay_->role->joined() == 1, 20'000);
+  const auto punchable = [&] {
+    bool near = false, far = false;
+    run([&] { near = puncher_->punchable(); });
+    far_->run([&] { far = far_->puncher->punchable(); });
+    return near && far;
+  };
+  QTRY_VERIFY_WITH_TIMEOUT(punchable(), 20'000);
+}
+
+void TestPathTransport::cleanup() {
+  tunnels_.reset();
+  run([&] {
+    paths_.reset();
+    puncher_.reset();
+  });
+  executor_.reset();
+  wire_.reset();
+  book_.reset();
+  far_.reset();
+  relay_.reset();
+}
+
+void TestPathTransport::a_node_that_can_be_dialled_is_dialled() {
+  const Endpoint direct{IpAddress::v4(11, 22, 33, 44), 9000};
+  know({{net::Reach::Relayed, relay_->endpoint}, {net::Reach::Direct, direct}}, 0);
+  std::optional<net::Contact> contact;
+  run([&] { contact = paths_->contact_of(*book_->find(far_->id, the_clock.wall_now()), true); });
+  QVERIFY(contact && contact->endpoint == direct);  // rather than through the relay
+  auto channel = connect(direct);
+  QVERIFY(channel);
+  QCOMPARE(wire_->dialled.size(), std::size_t{1});
+  QCOMPARE(wire_->dialled[0].endpoint, direct);
+  run([&] { QCOMPARE(paths_->path_to(far_->id, direct).way, Way::Direct); });
+  close(channel);
+}
+
+void TestPathTransport::a_relayed_node_is_called_through_its_relay() {
+  know({{net::Reach::Relayed, relay_->endpoint}}, 0);
+  auto channel = connect(relay_->endpoint);
+  QVERIFY(channel);
+  QVERIFY(wire_->dialled[0].endpoint.ip == loopback && wire_->dialled[0].endpoint != relay_->endpoint);
+  QVERIFY(wire_->dialled[0].id == far_->id);
+  QCOMPARE(channel->endpoint(), relay_->endpoint);
+  QCOMPARE(path().way, Way::Relayed);
+  QTRY_COMPARE(relay_->role->counters().sessions, std::uint64_t{1});
+  close(channel);
+}
+
+void TestPathTransport::a_relayed_connection_goes_on_over_a_punched_one() {
+  know({{net::Reach::Relayed, relay_->endpoint}}, static_cast<std::uint64_t>(net::Feature::Punch));
+  net::CallDone slow;
+  std::vector<Endpoint> over;
+  wire_->called = [&](const Endpoint& dialled, net::Method method, Bytes request, net::CallDone done) {
+    if (method == net::Method::Ping) {
+      over.push_back(dialled);
+      if (over.size() == 1)
+        slow = std::move(done);  // under way for long
+      else
+        done(std::move(request));
+      return;
+    }
+    QCOMPARE(method, net::Method::Punch);
+    QVERIFY(far_->executor->post([this, request = std::move(request), done = std::move(done)] {
+      far_->puncher->answer({crypto::node_id(key_of(1).public_key()), {loopback, 1}}, request,
+                            [this, done](Expected<Bytes> answer) {
+                              QVERIFY(executor_->post([done, answer = std::move(answer)] { done(answer); }));
+                            });
+    }));
+  };
+  auto channel = connect(relay_->endpoint);
+  QVERIFY(channel);
+  bool slow_ended = false;
+  run([&] {
+    channel->call(net::Method::Ping, {1}, generous,
+                  [&](const Expected<Bytes>& answer) { slow_ended = answer.ok(); });
+    paths_->punch_what_can_be();
+  });
+  QTRY_VERIFY_WITH_TIMEOUT(path().way == Way::Punched, 30'000);
+  QVERIFY(path().at.ip == loopback && path().at != relay_->endpoint);
+  const net::Dial& punched = wire_->dialled.back();
+  QVERIFY(punched.id == far_->id);
+  // The port that gRPC is sent to leads to where the far node listens.
+  auto socket = nat::dial_until(io, punched.endpoint, {}, io.now() + generous);
+  QVERIFY(socket.ok());
+  std::size_t arrivals = 0;
+  const auto arrived = [&] {
+    const auto accepted = far_->listener.accept();
+    arrivals += accepted.ok() && accepted->has_value() ? 1 : 0;
+    return arrivals == 2;
+  };
+  QTRY_VERIFY_WITH_TIMEOUT(arrived(), 20'000);  // the relayed one and this
+  // What was under way ends on the old connection, what comes takes the new one, and the old one goes.
+  run([&] {
+    QVERIFY(!slow_ended);
+    slow(Bytes{1});
+    slow = nullptr;
+    QVERIFY(slow_ended);
+    channel->call(net::Method::Ping, {2}, generous, [](const Expected<Bytes>&) {});
+    QCOMPARE(over.size(), std::size_t{2});
+    QVERIFY(over[0] == wire_->dialled[0].endpoint && over[1] == punched.endpoint);
+    QCOMPARE(wire_->open, std::size_t{1});
+  });
+  close(channel);
+}
+
+void TestPathTransport::a_node_that_can_not_punch_stays_relayed() {
+  know({{net::Reach::Relayed, relay_->endpoint}}, 0);
+  wire_->called = [](const Endpoint&, net::Method, const Bytes&, const net::CallDone&) {
+    QFAIL("it is not to be asked");
+  };
+  auto channel = connect(relay_->endpoint);
+  QVERIFY(channel);
+  run([&] { paths_->punch_what_can_be(); });
+  QCOMPARE(path().way, Way::Relayed);
+  close(channel);
+}
+
+void TestPathTransport::a_punch_leads_to_no_port_of_a_service() {
+  const auto ask = [&](const Endpoint& remote) {
+    std::promise<Expected<Bytes>> answer;
+    far_->run([&] {
+      far_->puncher->answer({far_->id, {loopback, 1}}, dht::encode_endpoint(remote),
+                            [&](Expected<Bytes> result) { answer.set_value(std::move(result)); });
+    });
+    return answer.get_future().get();
+  };
+  const auto refused = ask({loopback, 22});
+  QVERIFY(!refused.ok());
+  QCOMPARE(refused.error().code, ErrorCode::Denied);
+  // And not all that is asked for is dialled.
+  int exhausted = 0;
+  for (int i = 0; i < 6; ++i) {
+    const auto answer = ask({loopback, 40'000});
+    exhausted += !answer.ok() && answer.error().code == ErrorCode::Exhausted ? 1 : 0;
+  }
+  QVERIFY(exhausted >= 3);
+}
+
+QTEST_GUILESS_MAIN(TestPathTransport)
+#include "test_path_transport.moc"
