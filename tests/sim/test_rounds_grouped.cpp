@@ -83,7 +83,7 @@ void TestRoundsGroupedSim::all_take_the_same_anchors_data() {
   QTest::addColumn<int>("rounds");
   QTest::newRow("17") << "clean" << 17 << 3;
   QTest::newRow("32") << "clean" << 32 << 3;
-  QTest::newRow("100") << "clean" << 100 << 2;
+  QTest::newRow("100") << "clean" << 100 << 1;
   QTest::newRow("a sub-group dies") << "group-killed" << 40 << 5;
   QTest::newRow("leaders die") << "leader-killed" << 32 << 3;
   QTest::newRow("churn") << "churn" << 40 << 4;
