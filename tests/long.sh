@@ -28,7 +28,7 @@ attacks         liars in outer rounds: every attack, dense and top-k deltas, thr
 bench-peers     training beside a well-configured PyTorch, interleaved, with the losses of both (BENCH_ROWS: some rows only)
 codecs          delta codecs beside memcpy and torch.topk, interleaved: time and bytes per value
 rounds          outer rounds on the simulated network: every fault and scenario with ten and twenty times the seeds
-rounds-scale    what outer rounds cost by the number of nodes, 8 to 10,000 (SIZES: some only; 10,000 take minutes and some 10 GB)
+rounds-scale    what outer rounds cost by the number of nodes, 8 to 10,000 (SIZES: some only; 10,000 did not end within minutes yet)
 waiting         share of time that training waits for rounds at 100 and 10 Mbit/s, plain and delayed-1 (ten minutes)
 diloco          low-communication training on Tiny Shakespeare: workers, outer steps, codecs, against data-parallel (hours; DILOCO_STEPS, DILOCO_PERIOD)
 bf16-loss       what bf16 does to the loss after 100 steps: several texts and first weights, ours and PyTorch (needs bf16 units)
