@@ -85,7 +85,7 @@ class Application final : public QObject {
   void connect_parts();
   void look_for_data_now();
   void on_data(const DataLocation& location);
-  void use_data(const QString& path);
+  LaunchRequest launch_of(const QString& path) const;
   void show_missing(const DataLocation& location);
   void choose_other_data();
   void check_data();  // now and then, while a core runs

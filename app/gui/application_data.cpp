@@ -46,17 +46,17 @@ void Application::on_data(const DataLocation& location) {
     window_->clear_banner(data_banner);
     on_core_status();
   }
-  if (supervisor_->status().phase == CorePhase::Closed) use_data(location.path);
+  if (supervisor_->status().phase == CorePhase::Closed) supervisor_->open(launch_of(location.path));
 }
 
-void Application::use_data(const QString& path) {
+LaunchRequest Application::launch_of(const QString& path) const {
   LaunchRequest request;
   request.data_directory = path;
   // A folder that is gone is left out: the core has read it before.
   QString text = config_.text_folder();
   if (!arguments_.text.isEmpty()) text = QDir().absoluteFilePath(arguments_.text);
   if (!text.isEmpty() && QFileInfo(text).isReadable()) request.text_folder = text;
-  supervisor_->open(request);
+  return request;
 }
 
 void Application::show_missing(const DataLocation& location) {
@@ -110,8 +110,12 @@ void Application::choose_other_data() {
               tr("NeuroShard's data is not in %1. To begin there anew, choose “Set up again…”.").arg(folder));
         }
         config_.set_data_directory(QDir::cleanPath(folder), {});
-        supervisor_->close();
-        look_for_data_now();
+        if (data_missing_) {
+          data_missing_ = false;
+          window_->clear_banner(data_banner);
+        }
+        // A core of ours ends first: two would share the machine.
+        supervisor_->move_to(launch_of(location.path));
       });
 }
 
@@ -170,8 +174,7 @@ void Application::after_setup() {
   config_.set_text_folder(draft.text_folder);
   if (!same) {
     if (draft.folder != config_.data_directory()) config_.set_data_directory(draft.folder, {});
-    supervisor_->close();
-    return use_data(draft.folder);
+    return supervisor_->move_to(launch_of(draft.folder));
   }
   if (!new_text) return;
   node::TrainingPlan plan;
