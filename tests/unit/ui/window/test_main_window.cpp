@@ -1,6 +1,7 @@
 // The window over a fake core: pages, the state and its reasons, the controls that steer, alerts, and a core
 // that goes away.
 #include <QAbstractButton>
+#include <QLabel>
 #include <QListWidget>
 #include <QMenu>
 #include <QPushButton>
@@ -68,6 +69,17 @@ class MainWindowTest : public QObject {
     QTRY_COMPARE(rail->item(0)->text(), QString());
     QCOMPARE(rail->item(0)->data(Qt::AccessibleTextRole).toString(), QString("Overview"));
     QVERIFY(rail->item(0)->toolTip().contains("Overview"));
+  }
+  void the_status_line_knows_peers_and_traffic() {
+    QCOMPARE(find<QLabel>("status_peers")->text(), QString("Peers —"));
+    QVERIFY(!find<QLabel>("status_traffic")->text().contains('0'));
+    fixture_->node->publish([](node::Snapshot& next) { next.peers = {true, 12, 2048.0, std::nullopt}; });
+    QTRY_COMPARE(find<QLabel>("status_peers")->text(), QString("Peers 12"));
+    QVERIFY(find<QLabel>("status_traffic")->text().contains(QString::fromUtf8("2.00\u00a0KiB/s")));
+    QVERIFY(find<QLabel>("status_traffic")->text().endsWith("—"));
+    // What a core said that is gone is not known any more.
+    fixture_->bridge.attach(nullptr);
+    QTRY_COMPARE(find<QLabel>("status_peers")->text(), QString("Peers —"));
   }
   void the_switch_pauses_and_the_reason_is_shown() {
     QTest::mouseClick(find<QAbstractButton>("contribute"), Qt::LeftButton);
