@@ -116,6 +116,7 @@ Expected<void> simulate(const SimulateFlags& flags, CommandContext& context) {
     return make_error(ErrorCode::InvalidArgument,
                       fmt::format("--sync can't be \"{}\"; it is plain or delayed-1", flags.sync));
   options.sync = *sync;
+  options.stop = context.stop;
   const MonotonicTime begun = context.clock.monotonic_now();
   NS_ASSIGN_OR_RETURN(const sim::ScenarioResult result, sim::run_scenario(options));
   const double wall = to_seconds(context.clock.monotonic_now() - begun);

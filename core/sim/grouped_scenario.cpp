@@ -145,6 +145,7 @@ void GroupedRun::make_world() {
         return std::make_unique<LyingCaller>(*lie_, out, key, network, options_.codec, task_->parameters(),
                                              heard_);
       });
+  world_->world().stop_with(options_.stop);
   for (std::size_t i = 0; i < options_.nodes; ++i)
     if (liar(i)) world_->set_honest(i, false);
   if (lie_ || is("leader-killed"))
@@ -342,7 +343,9 @@ Expected<ScenarioResult> GroupedRun::run() {
     world_->set_step_time(options_.nodes - 1, 4 * step_time);
     world_->start(options_.nodes - 1);
   }
-  for (std::uint64_t number = 1; number <= options_.rounds && result_.broken.empty(); ++number) round(number);
+  for (std::uint64_t number = 1;
+       number <= options_.rounds && result_.broken.empty() && !options_.stop.cancelled(); ++number)
+    round(number);
   if (!down_.empty()) {
     revive();
     world_->run_to_round(world_->newest_round() + 1, 40 * round_time() + 300 * second);
@@ -350,6 +353,7 @@ Expected<ScenarioResult> GroupedRun::run() {
   // Whoever is a message behind: between two rounds all hold the same.
   world_->world().run_until([this] { return world_->agreement_rate() == 1; },
                             world_->world().now() + 2 * round_time() + 10 * second);
+  if (options_.stop.cancelled()) return make_error(ErrorCode::Cancelled, "stopped");
   finish();
   return std::move(result_);
 }

@@ -134,6 +134,7 @@ void Run::make_world() {
         return std::make_unique<LyingCaller>(*lie_, out, key, network, options_.codec, task_->parameters(),
                                              heard_);
       });
+  world_->world().stop_with(options_.stop);
   for (std::size_t i = 0; i < options_.nodes; ++i)
     if (liar(i)) world_->set_honest(i, false);
   world_->watch([this](std::size_t from, const rounds::RoundItem& item) {
@@ -215,7 +216,9 @@ void Run::play() {
     world_->set_step_time(options_.nodes - 1, 4 * step_time);
     world_->start(options_.nodes - 1);
   }
-  for (std::uint64_t number = 1; number <= options_.rounds && result_.broken.empty(); ++number) round(number);
+  for (std::uint64_t number = 1;
+       number <= options_.rounds && result_.broken.empty() && !options_.stop.cancelled(); ++number)
+    round(number);
   if (down_ && !world_->running(*down_)) {
     world_->start(*down_);
     world_->run_to_round(world_->newest_round() + 1, 40 * round_time());
@@ -223,7 +226,7 @@ void Run::play() {
   // Whoever is a message behind: between two rounds all hold the same.
   world_->world().run_until([this] { return world_->agreement_rate() == 1; },
                             world_->world().now() + 2 * round_time() + 10 * second);
-  finish();
+  if (!options_.stop.cancelled()) finish();
 }
 
 void Run::finish() {
@@ -319,6 +322,7 @@ Expected<ScenarioResult> Run::run() {
   if (options_.plain_mean) rule_.choice = outer::RuleChoice{outer::Rule::WeightedMean, false, false};
   rule_.sparse = options_.codec.codec == outer::Codec::TopK;
   play();
+  if (options_.stop.cancelled()) return make_error(ErrorCode::Cancelled, "stopped");
   return std::move(result_);
 }
 

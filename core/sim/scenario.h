@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/cancel.h"
 #include "core/base/expected.h"
 #include "core/outer/codec.h"
 #include "core/rounds/messages.h"
@@ -35,6 +36,7 @@ struct ScenarioOptions {
   double loss = 0;          // of messages, besides what the scenario does
   bool plain_mean = false;  // aggregate without defence: what the rules are for
   std::size_t liars = 0;    // 0: a quarter, in scenarios that have any
+  CancelToken stop = {};
 };
 
 struct ScenarioResult {
@@ -61,7 +63,8 @@ struct ScenarioResult {
   std::vector<std::string> broken;  // invariants, in words; empty: all held
 };
 
-// Same options, same result, on every machine.  InvalidArgument: no such scenario, or sizes out of range.
+// Same options, same result, on every machine.  InvalidArgument: no such scenario, or sizes out of range;
+// Cancelled: by `stop`.
 Expected<ScenarioResult> run_scenario(const ScenarioOptions& options);
 
 }  // namespace neuroshard::sim

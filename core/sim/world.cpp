@@ -31,13 +31,13 @@ void World::run_next() {
 }
 
 void World::run_until(MonotonicTime end) {
-  while (!queue_.empty() && queue_.front().when <= end) run_next();
+  while (!queue_.empty() && queue_.front().when <= end && !stop_.cancelled()) run_next();
   if (now() < end) clock_.advance(end - now());
 }
 
 bool World::run_until(const std::function<bool()>& condition, MonotonicTime end) {
   while (!condition()) {
-    if (queue_.empty() || queue_.front().when > end) return false;
+    if (queue_.empty() || queue_.front().when > end || stop_.cancelled()) return false;
     run_next();
   }
   return true;

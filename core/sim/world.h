@@ -10,6 +10,7 @@
 #include <queue>
 #include <vector>
 
+#include "core/base/cancel.h"
 #include "core/base/clock.h"
 #include "core/base/executor.h"
 
@@ -30,6 +31,9 @@ class World {
   // Runs until `condition` holds, at most until `end`; whether it held.
   bool run_until(const std::function<bool()>& condition, MonotonicTime end);
 
+  // Once it is cancelled nothing runs any more, and both return.
+  void stop_with(CancelToken stop) { stop_ = std::move(stop); }
+
   std::uint64_t events() const { return events_; }  // run so far
 
  private:
@@ -46,6 +50,7 @@ class World {
   void run_next();
 
   ManualClock clock_;
+  CancelToken stop_;
   std::vector<Event> queue_;  // a heap
   std::uint64_t made_ = 0;
   std::uint64_t events_ = 0;

@@ -9,6 +9,19 @@
 
 using namespace neuroshard::test;  // NOLINT
 
+namespace {
+
+// From when on the signal is a request: it is among the blocked ones.
+bool blocks_termination(const QProcess& process) {
+  QFile status(QString("/proc/%1/status").arg(process.processId()));
+  if (!status.open(QIODevice::ReadOnly)) return false;
+  const QByteArray text = status.readAll();
+  const qsizetype at = text.indexOf("SigBlk:");
+  return at >= 0 && (text.mid(at + 7).trimmed().left(16).toULongLong(nullptr, 16) >> (SIGTERM - 1) & 1) != 0;
+}
+
+}  // namespace
+
 class TestCommandLine : public QObject {
   Q_OBJECT
  private Q_SLOTS:
@@ -35,6 +48,7 @@ class TestCommandLine : public QObject {
   void generate_repeats_with_the_same_seed();
   void generate_reads_standard_input();
   void generate_stops_while_it_waits_for_standard_input();
+  void simulate_stops_on_sigterm();
   void held_directory_is_75();
   void run_says_ready_and_stops_on_sigterm();
   void run_that_failed_says_so_at_the_end();
@@ -364,20 +378,24 @@ void TestCommandLine::generate_stops_while_it_waits_for_standard_input() {
   QProcess process;
   process.start(node_program(), {"generate", "--data-dir", path("nothing"), "--prompt", "-"});
   QVERIFY(process.waitForStarted());
-  // From when on the signal is a request: it is among the blocked ones.
-  const auto blocks_termination = [&] {
-    QFile status(QString("/proc/%1/status").arg(process.processId()));
-    if (!status.open(QIODevice::ReadOnly)) return false;
-    const QByteArray text = status.readAll();
-    const qsizetype at = text.indexOf("SigBlk:");
-    return at >= 0 &&
-           (text.mid(at + 7).trimmed().left(16).toULongLong(nullptr, 16) >> (SIGTERM - 1) & 1) != 0;
-  };
-  QTRY_VERIFY_WITH_TIMEOUT(blocks_termination(), 10'000);
+  QTRY_VERIFY_WITH_TIMEOUT(blocks_termination(process), 10'000);
   QCOMPARE(::kill(static_cast<pid_t>(process.processId()), SIGTERM), 0);
   QVERIFY2(process.waitForFinished(10'000), "still waiting for its input");
   QCOMPARE(process.exitStatus(), QProcess::NormalExit);
   QCOMPARE(process.exitCode(), 130);
+}
+
+void TestCommandLine::simulate_stops_on_sigterm() {
+  for (const QStringList& sizes : {QStringList{"--nodes", "48"}, QStringList{"--nodes", "16"}}) {
+    QProcess process;
+    process.start(node_program(), QStringList{"simulate", "--rounds", "10000"} + sizes);
+    QVERIFY(process.waitForStarted());
+    QTRY_VERIFY_WITH_TIMEOUT(blocks_termination(process), 10'000);
+    QCOMPARE(::kill(static_cast<pid_t>(process.processId()), SIGTERM), 0);
+    QVERIFY2(process.waitForFinished(20'000), "still simulating");
+    QCOMPARE(process.exitStatus(), QProcess::NormalExit);
+    QCOMPARE(process.exitCode(), 130);
+  }
 }
 
 void TestCommandLine::held_directory_is_75() {
