@@ -70,6 +70,11 @@ Bytes FrameChannel::take_payload() {
   return std::move(frame_.payload);
 }
 
+void FrameChannel::swap_payload(Bytes& memory) {
+  drop_frame();
+  frame_.payload.swap(memory);
+}
+
 void FrameChannel::put(FrameKind kind, std::uint64_t batch, ByteSpan payload) {
   NS_CHECK(!sending());
   store_le<std::uint32_t>(head_out_, magic);

@@ -34,7 +34,7 @@ struct Frame {
   Bytes payload;  // starts at an address that is a multiple of 16
 };
 
-// One end of a connection. Never blocks by itself.  Threads: one at a time.
+// One end of a connection. Never blocks by itself.  Threads: one at a time that reads, one that writes.
 class FrameChannel {
  public:
   FrameChannel(platform::StreamSocket socket, std::uint64_t limit)
@@ -52,6 +52,8 @@ class FrameChannel {
   void drop_frame();
   // The same, and the payload is the caller's.
   Bytes take_payload();
+  // The same; the next frame goes into `memory`.
+  void swap_payload(Bytes& memory);
 
   // Starts a frame. The payload must stay until sending() is false.
   void put(FrameKind kind, std::uint64_t batch, ByteSpan payload);

@@ -6,11 +6,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <atomic>
+#include <future>
 #include <nlohmann/json.hpp>
 
 #include "app/node/command.h"
 #include "app/node/partition_frames.h"
 #include "app/node/script_host.h"
+#include "core/base/check.h"
+#include "core/base/executor.h"
 #include "core/compute/module.h"
 #include "core/platform/child_process.h"
 #include "core/platform/heap.h"
@@ -124,16 +128,27 @@ class Worker {
     return answer();
   }
 
-  // Micro-batch after micro-batch, until the driver says that there are no more.
+  // Micro-batch after micro-batch, until the driver says that there are no more. While one is computed the
+  // next one comes in: blocks are never equally long each time, and would wait for each other at every one.
   Expected<void> work() {
+    const auto gatherer = make_thread_executor("gather", 1);
+    const Ending ending(ended_);  // before the thread is joined
+    const auto gather_later = [&](std::uint64_t batch) {
+      const auto gathered = std::make_shared<std::promise<Expected<bool>>>();
+      NS_CHECK(gatherer->post([this, batch, gathered] { gathered->set_value(gather(batch)); }));
+      return gathered->get_future();
+    };
+    std::vector<Bytes> inputs(in_.size());
+    auto next = gather_later(0);
     for (std::uint64_t batch = 0;; ++batch) {
-      NS_ASSIGN_OR_RETURN(const bool more, gather(batch));
+      NS_ASSIGN_OR_RETURN(const bool more, next.get());
       if (!more) return {};
+      for (std::size_t i = 0; i < in_.size(); ++i) channels_[in_[i].channel].swap_payload(inputs[i]);
+      next = gather_later(batch + 1);
       std::uint32_t first = 0;
-      for (const Link& link : in_) {
-        NS_RETURN_IF_ERROR(
-            checked(block_->take(first, link.values, channels_[link.channel].frame().payload)));
-        first += link.values;
+      for (std::size_t i = 0; i < in_.size(); ++i) {
+        NS_RETURN_IF_ERROR(checked(block_->take(first, in_[i].values, inputs[i])));
+        first += in_[i].values;
       }
       NS_RETURN_IF_ERROR(checked(block_->run()));
       first = 0;
@@ -144,7 +159,6 @@ class Worker {
         channels_[link.channel].put(FrameKind::Data, batch, message);
         NS_RETURN_IF_ERROR(send_all(link.channel));
       }
-      for (const Link& link : in_) channels_[link.channel].drop_frame();
     }
   }
 
@@ -207,13 +221,21 @@ class Worker {
     const std::vector<platform::SocketEvent> wanted = events;
     while (true) {
       NS_ASSIGN_OR_RETURN(const bool ready, platform::wait_for_sockets(events, look_at_stop));
-      if (context_.stop.cancelled()) return make_error(ErrorCode::Cancelled, "stopped");
+      if (context_.stop.cancelled() || ended_) return make_error(ErrorCode::Cancelled, "stopped");
       if (ready) return {};
       events = wanted;
     }
   }
 
+  // Lets the gathering thread go, whatever ends the work.
+  struct Ending {
+    explicit Ending(std::atomic<bool>& flag) : ended(flag) {}
+    ~Ending() { ended = true; }
+    std::atomic<bool>& ended;
+  };
+
   CommandContext& context_;
+  std::atomic<bool> ended_{false};
   std::vector<FrameChannel> channels_;
   std::size_t neighbours_ = 0;
   std::vector<Link> in_, out_;
