@@ -15,12 +15,12 @@ namespace neuroshard::ui {
 EarningsPage::EarningsPage(const Context& context, QWidget* parent) : Page(context, parent) {
   QVBoxLayout* page_column = make_page_column(this);
   auto* card = new Card;
-  auto* empty = new EmptyState(theme(), icon(), tr("Nothing is earned while this node trains alone"),
-                               tr("NEURO is credited for work that other nodes have checked. This version "
-                                  "trains on one computer, so there is nobody to "
-                                  "check it and nothing to pay. Once it trains with others, this page shows "
-                                  "what is confirmed and what is pending, day "
-                                  "by day, and for every credit the signed proof behind it."));
+  auto* empty = new EmptyState(theme(), icon(), tr("Nothing is earned yet"),
+                               tr("NEURO is credited for work that other nodes have checked. Who trains "
+                                  "alone has nobody to check it; and for work in a network this version "
+                                  "keeps no ledger yet, so nothing is paid there either. With a ledger this "
+                                  "page shows what is confirmed and what is pending, day by day, and for "
+                                  "every credit the signed proof behind it."));
   empty->set_action(tr("See the network"));
   connect(empty, &EmptyState::action_clicked, this, [this] { navigate(QStringLiteral("network")); });
   card->body()->addWidget(empty, 1);

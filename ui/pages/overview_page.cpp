@@ -175,8 +175,7 @@ Card* OverviewPage::make_alerts_card() {
 Card* OverviewPage::make_earned_card() {
   auto* card = new Card(tr("Earned"));
   auto* earned = new Fact(theme(), tr("NEURO, today"), card);
-  earned->set(Format::dash(),
-              tr("Earnings come with the network: a node that trains alone is paid by nobody."));
+  earned->set(Format::dash(), tr("Nothing is paid yet: this version keeps no ledger of work for a network."));
   card->body()->addWidget(earned);
   card->body()->addStretch(1);
   return card;

@@ -228,7 +228,7 @@ void PartitionDialog::show_report(const PartitionReport& report) {
     proof += u' ' + tr("The search was stopped after %1; a longer one may find more.")
                         .arg(Format::duration(std::chrono::seconds(static_cast<int>(report.seconds))));
   proof_->setText(proof);
-  origin_->setText(tr("%1 nodes, %2 edges. %3")
+  origin_->setText(tr("%1 nodes, %2 edges; %3")
                        .arg(Format::integer(static_cast<std::uint64_t>(report.nodes)),
                             Format::integer(static_cast<std::uint64_t>(report.edges)), report.convention));
   bars_->set_report(report);

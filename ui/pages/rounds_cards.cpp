@@ -98,7 +98,7 @@ RoundsCards::RoundsCards(const Theme& theme, QWidget* parent) : QWidget(parent),
   grid->add(make_network());
   losses_ = new PlotPanel(theme, tr("Loss of all nodes"), QStringLiteral("network-loss"));
   losses_->setObjectName(QStringLiteral("rounds_losses"));
-  losses_->set_caption(tr("median by round, smoothed"));
+  losses_->set_caption(tr("smoothed median"));
   losses_->setMinimumHeight(plot_height);
   losses_->set_y_format([](double value) { return Format::loss(value); });
   losses_->plot()->set_x_format(
