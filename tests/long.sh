@@ -22,15 +22,16 @@ shakespeare     the small nanoGPT setting on Tiny Shakespeare, dense and mixture
 partition       the partitioner: 10,000 graphs against brute force, public and generated graphs, cost by size
 nat-product     real nodes in eight kinds of home behind real routers, and routers that restart (root)
 dht             lookups in the hash table at 100 to 10,000 simulated members, with loss, churn and liars
-bench           neuroshardd bench
+bench           neuroshardd bench, row by row (half an hour, most of it the row checkpoint; BENCH_ROWS: some rows only)
 aggregation     robust aggregation of 8 deltas of 10M values beside the plain mean and memcpy, interleaved
 attacks         liars in outer rounds: every attack, dense and top-k deltas, three seeds, all rules (half an hour)
-bench-peers     training beside a well-configured PyTorch, interleaved, with the losses of both (BENCH_ROWS: some rows only)
+bench-peers     training beside a well-configured PyTorch, interleaved, with the losses of both (BENCH_ROWS: some rows only; BENCH_OPTIONS: of compare.py, as --coretype Zen)
 codecs          delta codecs beside memcpy and torch.topk, interleaved: time and bytes per value
 rounds          outer rounds on the simulated network: every fault and scenario with ten and twenty times the seeds
 rounds-scale    what outer rounds cost by the number of nodes, 8 to 10,000 (SIZES: some only; 10,000 did not end within minutes yet)
 waiting         share of time that training waits for rounds at 100 and 10 Mbit/s, plain and delayed-1 (ten minutes)
 diloco          low-communication training on Tiny Shakespeare: workers, outer steps, codecs, against data-parallel (hours; DILOCO_STEPS, DILOCO_PERIOD)
+diloco-processes  the same with real processes over loopback sockets: 4 and 8 nodes, a slow one, beside one process (an hour)
 bf16-loss       what bf16 does to the loss after 100 steps: several texts and first weights, ours and PyTorch (needs bf16 units)
 app             the desktop app with the real core (test_app_*), each ten times beside a busy processor
 screenshots     every page of the app as PNG: light, dark, 100 and 200 %, normal, narrow, English, pseudo-locale, mirrored; and dialogs, set-up, an empty node
@@ -291,24 +292,57 @@ target_attacks() {
   return $status
 }
 
+# row NAME COMMAND…: measures a row unless that was done. What proves nothing for want of a steady machine is printed, but measured
+# again by the next start. False when it failed.
+row() {
+  done_row=$STATE/row-$1 unsteady=$STATE/unsteady-$1; shift
+  if [ -e "$done_row" ]; then echo "(done before: $(basename "$done_row"))"; return 0; fi
+  # Other rows may have been measured at other times.
+  echo "$(date -u +%FT%TZ), commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)" >"$unsteady.log"
+  if "$@" >>"$unsteady.log" 2>&1; then failed=0; else failed=1; fi
+  cat "$unsteady.log"
+  if [ "$failed" = 0 ] && ! grep -q 'prove nothing' "$unsteady.log"; then rm -f "$unsteady"; mv "$unsteady.log" "$done_row"
+  else mv "$unsteady.log" "$unsteady"; fi
+  return $failed
+}
+
+# The entry of all rows measured so far, given in order.
+rows_entry() {
+  entry_head
+  for name in "$@"; do
+    for file in "$STATE/row-$name" "$STATE/unsteady-$name"; do
+      [ ! -e "$file" ] || { echo; sed 's/^/    /' "$file"; }
+    done
+  done
+}
+
 target_bench() {
   install_packages build test
   build_release
-  "$NODE" bench | tee "$STATE/bench.log"
-  entry_head
-  sed 's/^/    /' "$STATE/bench.log"
+  status=0
+  rows=${BENCH_ROWS:-$("$NODE" bench --list | cut -d' ' -f1)}
+  for name in $rows; do
+    seconds=30
+    [ "$name" != checkpoint ] || seconds=1200  # a round is two minutes
+    row "$name" "$NODE" bench --rows "$name" --seconds "$seconds" || status=1
+  done
+  # shellcheck disable=SC2086
+  rows_entry $rows
+  return $status
 }
 
 target_bench_peers() {
   install_packages build test long
   build_release
   status=0
+  rows=${BENCH_ROWS:-nanogpt dense25m solo moe-layer adamw}
+  for name in $rows; do
+    # shellcheck disable=SC2086
+    row "$name" python3 tests/bench/compare.py --ours build/release/tests/bench_ours_server --json "$STATE/$name.json" --rows "$name" \
+      ${BENCH_OPTIONS:-} || status=1
+  done
   # shellcheck disable=SC2086
-  { python3 tests/bench/compare.py --ours build/release/tests/bench_ours_server --json "$STATE/peers.json" \
-      ${BENCH_ROWS:+--rows $BENCH_ROWS} || echo "exit $?" >"$STATE/failed"; } 2>&1 | tee "$STATE/peers.log"
-  if [ -e "$STATE/failed" ]; then rm -f "$STATE/failed"; status=1; fi
-  entry_head
-  sed 's/^/    /' "$STATE/peers.log"
+  rows_entry $rows
   return $status
 }
 
@@ -350,6 +384,25 @@ target_diloco() {
     --period "$period" --jobs "$(nproc)" >"$STATE/table.md"
   entry_head
   cat "$STATE/table.md"
+}
+
+target_diloco_processes() {
+  install_packages build test
+  TEXT=$ROOT/../shared/data/tinyshakespeare.txt
+  if [ ! -e "$TEXT" ]; then echo "skipped: $TEXT is not here"; return 0; fi
+  build_release
+  # Each finished run is a file: a second start goes on.
+  for run in "alone-4 --workers 4 --alone --lr 2e-3" "rounds-4 --workers 4" "rounds-4-slow --workers 4 --slow 1" \
+      "rounds-8 --workers 8 --batch 6"; do
+    # shellcheck disable=SC2086
+    set -- $run; name=$1; shift
+    [ -e "$STATE/$name.json" ] && continue
+    rm -rf "${STATE:?}/$name"
+    python3 tests/bench/diloco_processes.py "$NODE" "$TEXT" "$STATE/$name" "$@" >"$STATE/$name.part"
+    mv "$STATE/$name.part" "$STATE/$name.json"
+  done
+  entry_head
+  for run in "$STATE"/*.json; do echo "- $(basename "$run" .json): $(cat "$run")"; done
 }
 
 target_codecs() {

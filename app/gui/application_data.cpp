@@ -168,6 +168,9 @@ void Application::after_setup() {
   apply_autostart();
   window_->clear_banner(data_banner);
   data_missing_ = false;
+  if (!draft.invitation.isEmpty())  // asks, once the assistant is gone
+    QMetaObject::invokeMethod(
+        this, [this, link = draft.invitation] { handle_link(link); }, Qt::QueuedConnection);
   const bool same =
       draft.folder == config_.data_directory() && supervisor_->status().phase == CorePhase::Running;
   const bool new_text = draft.text_folder != config_.text_folder() && !draft.text_folder.isEmpty();

@@ -16,6 +16,28 @@ namespace {
 constexpr std::size_t help_column = 30;
 constexpr std::size_t help_width = 100;
 
+// words, with line breaks before those that would not fit; it begins at column `indent`, as every line does.
+std::string wrapped(const std::string& words, std::size_t indent) {
+  std::string text;
+  std::size_t column = indent;
+  std::size_t at = 0;
+  while (at < words.size()) {
+    const std::size_t end = std::min(words.find(' ', at), words.size());
+    if (column > indent && column + 1 + (end - at) > help_width) {
+      text += '\n' + std::string(indent, ' ');
+      column = indent;
+    }
+    if (column > indent) {
+      text += ' ';
+      ++column;
+    }
+    text += words.substr(at, end - at);
+    column += end - at;
+    at = end + 1;
+  }
+  return text + '\n';
+}
+
 // "  left            right, wrapped with a hanging indent".
 std::string help_row(const std::string& left, const std::string& right) {
   std::string text = "  " + left;
@@ -24,23 +46,22 @@ std::string help_row(const std::string& left, const std::string& right) {
   } else {
     text.append(help_column - text.size(), ' ');
   }
-  std::size_t column = help_column;
-  std::size_t at = 0;
-  while (at < right.size()) {
-    const std::size_t end = std::min(right.find(' ', at), right.size());
-    if (column > help_column && column + 1 + (end - at) > help_width) {
-      text += '\n' + std::string(help_column, ' ');
-      column = help_column;
-    }
-    if (column > help_column) {
-      text += ' ';
-      ++column;
-    }
-    text += right.substr(at, end - at);
-    column += end - at;
+  return text + wrapped(right, help_column);
+}
+
+// A description's first line says what a command is for; what follows is for who asks about that command.
+std::string summary(const std::string& description) {
+  return description.substr(0, description.find('\n'));
+}
+
+std::string paragraphs(const std::string& description) {
+  std::string text;
+  for (std::size_t at = 0; at <= description.size();) {
+    const std::size_t end = std::min(description.find('\n', at), description.size());
+    text += wrapped(description.substr(at, end - at), 0);
     at = end + 1;
   }
-  return text + '\n';
+  return text;
 }
 
 // One layout for every --help: what it does, usage, commands, options, global options, examples; exit codes
@@ -55,7 +76,7 @@ class HelpFormatter final : public CLI::Formatter {
       path = root->get_name() + (path.empty() ? "" : " " + path);
     }
     if (path.empty()) path = name;
-    std::string text = app->get_description() + "\n\nUsage: " + path;
+    std::string text = paragraphs(app->get_description()) + "\nUsage: " + path;
     // A command without a group is for programs.
     const auto commands = app->get_subcommands([](const CLI::App* c) { return !c->get_group().empty(); });
     for (const CLI::Option* option : app->get_options()) {
@@ -66,7 +87,7 @@ class HelpFormatter final : public CLI::Formatter {
     if (!commands.empty()) {
       text += "\nCommands:\n";
       for (const CLI::App* command : commands)
-        text += help_row(command->get_name(), command->get_description());
+        text += help_row(command->get_name(), summary(command->get_description()));
     }
     if (app != root) text += option_rows(*app, "Options");
     text += option_rows(*root, "Global options");

@@ -63,7 +63,7 @@ void MeetingPlaces::open(const MeetingOptions& options) {
     return member.alone() ? std::optional(port) : std::nullopt;
   };
   rendezvous::SeekerOptions seeker;
-  seeker.patience = options.mainline_patience;
+  seeker.patience = mainline.one_lan ? Duration(0) : options.mainline_patience;
   const auto module = rendezvous::load_mainline();
   add(module.ok() ? module->make(host_.executor(), mainline)
                   : Expected<std::unique_ptr<rendezvous::Rendezvous>>(module.error()),

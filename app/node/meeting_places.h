@@ -18,7 +18,7 @@ struct MeetingOptions {
   // Nodes of that DHT in place of the well-known ones: "host:port". Where all are private, it is a DHT of
   // one's own.
   std::vector<std::string> mainline_nodes;
-  Duration mainline_patience = std::chrono::seconds(30);
+  Duration mainline_patience = std::chrono::seconds(30);  // with the public one; one's own is asked at once
 };
 
 // Threads: one, not the host's executor. Goes before the host.

@@ -264,7 +264,7 @@ void add_peers_command(CLI::App& root, CommandContext& context) {
   auto flags = std::make_shared<AskFlags>();
   CLI::App& command =
       add_command(root, "peers",
-                  "Whom the running node talks with and how it is reached; or ask a tracker or another node\n"
+                  "Whom the running node talks with and how it is reached; or ask a tracker or another node "
                   "whom it knows",
                   {"neuroshardd peers", "neuroshardd peers --profile village.json --at 192.0.2.1:8765"});
   add_ask_flags(command, *flags);

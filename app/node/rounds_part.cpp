@@ -19,12 +19,15 @@ constexpr std::size_t asked_at_a_time = 4;
 // The profile's rate that stands for the table by contributors (rounds/step.h).
 constexpr std::uint64_t usual_outer_rate_nano = 700'000'000;
 
-std::string phase_text(const rounds::RoundView& view) {
+// resting: the training waits for the round.
+std::string phase_text(const rounds::RoundView& view, bool resting) {
   switch (view.phase) {
     case rounds::RoundPhase::Joining: return view.member ? "fetching the anchor" : "joining";
     case rounds::RoundPhase::Training: return "training";
-    case rounds::RoundPhase::Collecting: return "waiting for the other members";
-    case rounds::RoundPhase::Agreeing: return "agreeing on the round";
+    case rounds::RoundPhase::Collecting:
+      return resting ? "waiting for the other members" : "training on while the others finish the round";
+    case rounds::RoundPhase::Agreeing:
+      return resting ? "agreeing on the round" : "training on while the members agree on the round";
     case rounds::RoundPhase::Provisional: return "training alone until the others are back";
     case rounds::RoundPhase::Repairing: break;
   }
@@ -288,7 +291,7 @@ void RoundsPart::refresh() {
   view.trouble = trouble_;
   if (node_) {
     const rounds::RoundView now = node_->view();
-    view.phase = phase_text(now);
+    view.phase = phase_text(now, training.resting);
     view.round = now.round;
     if (node_->chain() != nullptr) view.anchor = to_hex(now.anchor);
     view.agrees = node_->chain() != nullptr && now.own_anchor == now.anchor;

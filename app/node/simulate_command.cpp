@@ -132,7 +132,7 @@ void add_simulate_command(CLI::App& root, CommandContext& context) {
   auto flags = std::make_shared<SimulateFlags>();
   CLI::App& command = add_command(
       root, "simulate",
-      "Train together in a simulated network: what happens when nodes die, are cut off or lie. Ends with "
+      "Train together in a simulated network: what happens when nodes die, are cut off or lie.\nEnds with "
       "failure when something does not hold that always has to",
       {"neuroshardd simulate --list", "neuroshardd simulate --scenario partition --nodes 8 --seed 3",
        "neuroshardd simulate --scenario alie --nodes 8 --json"});

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -10,11 +11,15 @@
 #include <thread>
 #include <utility>
 
+#include "core/base/turn.h"
+
 namespace neuroshard {
 namespace {
 
-// Shared between the executor and its timers, so that a timer may outlive the executor.
-struct Queue {
+// Shared between the executor, its timers and whoever takes turns, so that these may outlive the executor.
+struct Queue final : Turn {
+  bool take(const Executor::Task& task) override;
+
   using Key = std::pair<std::chrono::steady_clock::time_point, std::uint64_t>;
   std::mutex mutex;
   std::condition_variable wake;
@@ -22,7 +27,31 @@ struct Queue {
   std::map<Key, Executor::Task> timers;
   std::uint64_t next_timer = 0;
   bool stopping = false;
+  bool busy = false;        // a task runs, on the executor's thread or as a turn
+  bool host_waits = false;  // the executor's thread, for the end of a turn
+  bool look_again = false;  // a turn has set the earliest timer
+  std::atomic<std::thread::id> guest{};
 };
+
+bool Queue::take(const Executor::Task& task) {
+  {
+    const std::lock_guard lock(mutex);
+    // Nor when the executor's own thread is next, for a timer: many guests could keep it waiting.
+    if (stopping || busy || host_waits || !tasks.empty()) return false;
+    busy = true;
+  }
+  guest = std::this_thread::get_id();
+  task();
+  guest = std::thread::id();
+  bool needed = false;
+  {
+    const std::lock_guard lock(mutex);
+    busy = false;
+    needed = host_waits || look_again || !tasks.empty();
+  }
+  if (needed) wake.notify_one();
+  return true;
+}
 
 class QueueTimer final : public TimerHandle {
  public:
@@ -39,7 +68,7 @@ class QueueTimer final : public TimerHandle {
   Queue::Key key_;
 };
 
-class ThreadExecutor final : public Executor {
+class ThreadExecutor final : public Executor, public TurnLender {
  public:
   ThreadExecutor(const char* name, std::size_t capacity)
       : capacity_(capacity), queue_(std::make_shared<Queue>()), thread_([this, label = std::string(name)] {
@@ -59,32 +88,50 @@ class ThreadExecutor final : public Executor {
   }
 
   bool post(Task task) override {
+    bool waits = false;
     {
       std::lock_guard lock(queue_->mutex);
       if (queue_->stopping || queue_->tasks.size() >= capacity_) return false;
       queue_->tasks.push_back(std::move(task));
+      waits = !queue_->busy;  // else it is seen when the running task ends
     }
-    queue_->wake.notify_one();
+    if (waits) queue_->wake.notify_one();
     return true;
   }
 
   std::unique_ptr<TimerHandle> post_after(Duration delay, Task task) override {
     Queue::Key key;
+    bool waits = false;
     {
       std::lock_guard lock(queue_->mutex);
       key = {std::chrono::steady_clock::now() + delay, queue_->next_timer++};
-      if (!queue_->stopping) queue_->timers.emplace(key, std::move(task));
+      if (!queue_->stopping) {
+        const bool earliest = queue_->timers.emplace(key, std::move(task)).first == queue_->timers.begin();
+        waits = earliest && !queue_->busy;
+        if (earliest) queue_->look_again = true;
+      }
     }
-    queue_->wake.notify_one();
+    if (waits) queue_->wake.notify_one();
     return std::make_unique<QueueTimer>(queue_, key);
   }
 
-  bool on_thread() const override { return std::this_thread::get_id() == thread_.get_id(); }
+  bool on_thread() const override {
+    const auto self = std::this_thread::get_id();
+    return self == thread_.get_id() || self == queue_->guest.load();
+  }
+  std::shared_ptr<Turn> turn() override { return queue_; }
 
  private:
   void run() {
     std::unique_lock lock(queue_->mutex);
     for (;;) {
+      if (queue_->busy) {  // somebody's turn
+        queue_->host_waits = true;
+        queue_->wake.wait(lock);
+        queue_->host_waits = false;
+        continue;
+      }
+      queue_->look_again = false;
       const auto now = std::chrono::steady_clock::now();
       while (!queue_->timers.empty() && queue_->timers.begin()->first.first <= now) {
         auto due = queue_->timers.extract(queue_->timers.begin());
@@ -93,10 +140,12 @@ class ThreadExecutor final : public Executor {
       if (!queue_->tasks.empty()) {
         Task task = std::move(queue_->tasks.front());
         queue_->tasks.pop_front();
+        queue_->busy = true;
         lock.unlock();
         task();
         task = nullptr;  // destroyed outside the lock: it may own timers
         lock.lock();
+        queue_->busy = false;
         continue;
       }
       if (queue_->stopping) return;

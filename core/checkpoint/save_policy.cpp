@@ -27,8 +27,18 @@ DailyWrites SavePolicy::written(WallTime wall) const {
 
 bool SavePolicy::due(std::uint64_t step, MonotonicTime now, WallTime wall, std::uint64_t save_bytes) const {
   if (step < last_step_ || step - last_step_ < options_.every_steps) return false;
+  return time_and_budget(options_.minimum_interval, now, wall, save_bytes);
+}
+
+bool SavePolicy::due_after_sync(std::uint64_t step, MonotonicTime now, WallTime wall,
+                                std::uint64_t save_bytes) const {
+  return step > last_step_ && time_and_budget(Duration::zero(), now, wall, save_bytes);
+}
+
+bool SavePolicy::time_and_budget(Duration minimum_interval, MonotonicTime now, WallTime wall,
+                                 std::uint64_t save_bytes) const {
   if (!last_time_) return true;
-  double interval = to_seconds(options_.minimum_interval);
+  double interval = to_seconds(minimum_interval);
   if (options_.daily_write_bytes > 0) {
     const std::uint64_t used = std::min(written(wall).bytes, options_.daily_write_bytes);
     const std::uint64_t left = options_.daily_write_bytes - used;

@@ -18,8 +18,8 @@ struct SavePolicyOptions {
 
 // Pure: time comes in with each call. The first half of a day's budget is spent at the minimum interval; the
 // rest is stretched over what is left of the (UTC) day, so that a run never goes hours without a checkpoint
-// because it saved eagerly in the morning. A forced save (clean stop, outer sync) is not asked for here, but
-// counted.  Threads: one.
+// because it saved eagerly in the morning. After an outer sync only the budget is asked, and a clean stop is
+// not asked for here at all; both are counted.  Threads: one.
 class SavePolicy {
  public:
   // written: from the manifest that training continues from.
@@ -30,6 +30,8 @@ class SavePolicy {
   void start(std::uint64_t step, MonotonicTime now);
   // save_bytes: what the next save will write.
   bool due(std::uint64_t step, MonotonicTime now, WallTime wall, std::uint64_t save_bytes) const;
+  // With the anchor of a new round in place; never twice for one step.
+  bool due_after_sync(std::uint64_t step, MonotonicTime now, WallTime wall, std::uint64_t save_bytes) const;
   // A save started. The writes of the day, this one included: for its manifest.
   DailyWrites saving(std::uint64_t step, MonotonicTime now, WallTime wall, std::uint64_t save_bytes);
   // Written today, and the budget; for people.
@@ -39,6 +41,8 @@ class SavePolicy {
   void set_options(const SavePolicyOptions& options) { options_ = options; }
 
  private:
+  bool time_and_budget(Duration minimum_interval, MonotonicTime now, WallTime wall,
+                       std::uint64_t save_bytes) const;
   SavePolicyOptions options_;
   DailyWrites written_;
   std::uint64_t last_step_ = 0;

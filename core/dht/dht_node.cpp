@@ -35,9 +35,9 @@ void DhtNode::ask(const net::Contact& contact, net::Method method, Bytes request
                           const bool lives = answer.ok() || answer.error().code == ErrorCode::Denied ||
                                              answer.error().code == ErrorCode::Exhausted;
                           if (lives)
-                            table_.answered(contact, services_.clock.monotonic_now());
+                            answered(contact);
                           else
-                            table_.failed(contact.id);
+                            failed(contact.id);
                           done(std::move(answer));
                         });
 }
@@ -46,6 +46,32 @@ void DhtNode::ping(const net::Contact& contact) {
   Request request;
   request.port = config_.member_port;
   ask(contact, net::Method::DhtPing, encode_request(net::Method::DhtPing, request), [](Expected<Bytes>) {});
+}
+
+void DhtNode::answered(const net::Contact& contact) {
+  table_.answered(contact, services_.clock.monotonic_now());
+  for (Anchor& anchor : anchors_)
+    if (anchor.contact.id == contact.id) anchor.failures = 0;
+}
+
+void DhtNode::failed(const net::NodeId& id) {
+  table_.failed(id);
+  std::erase_if(anchors_, [&](Anchor& one) {
+    return one.contact.id == id && ++one.failures >= config_.table.failures_until_removed;
+  });
+}
+
+// Few of one part of the network. Where there is no place left the old ones stay: who makes itself known
+// does not push them out.
+void DhtNode::keep_anchor(const net::Contact& contact) {
+  constexpr std::size_t most = 32;
+  std::erase_if(anchors_, [&](const Anchor& one) { return one.contact.id == contact.id; });
+  const std::uint64_t group = platform::prefix_group(contact.endpoint.ip);
+  const auto near = std::count_if(anchors_.begin(), anchors_.end(), [&](const Anchor& one) {
+    return platform::prefix_group(one.contact.endpoint.ip) == group;
+  });
+  const bool many = !config_.one_lan && static_cast<std::size_t>(near) >= config_.table.per_group_bucket;
+  if (!many && anchors_.size() < most) anchors_.push_back({contact, 0});
 }
 
 void DhtNode::look(const net::NodeId& target, net::Method method, LookupOptions options,
@@ -72,9 +98,11 @@ void DhtNode::look(const net::NodeId& target, net::Method method, LookupOptions 
   };
   options.radius = double(config_.replicas) / table_.estimated_members();
   constexpr std::size_t seeds_per_path = 7;
+  std::vector<net::Contact> anchors;
+  for (const Anchor& anchor : anchors_) anchors.push_back(anchor.contact);
   const auto lookup = std::make_shared<Lookup>(id_, target, method, config_.one_lan, options,
                                                table_.closest(target, seeds_per_path * options.max_paths),
-                                               random_id(-1), std::move(services));
+                                               std::move(anchors), random_id(-1), std::move(services));
   lookups_[number] = lookup;
   lookup->start();
 }
@@ -130,7 +158,8 @@ void DhtNode::join(std::vector<net::Contact> contacts, std::function<void(std::s
   request.port = config_.member_port;
   for (const net::Contact& contact : contacts) {
     ask(contact, net::Method::DhtPing, encode_request(net::Method::DhtPing, request),
-        [this, joining](Expected<Bytes>) {
+        [this, joining, contact](Expected<Bytes> answer) {
+          if (answer.ok() && contact.id != id_) keep_anchor(contact);
           if (--joining->waiting != 0) return;
           find(id_, [this, joining](Expected<LookupResult>) { joining->done(table_.size()); });
         });

@@ -67,8 +67,9 @@ class DhtNode {
   DhtNode(const Hash256& network_id, DhtConfig config, DhtServices services, std::uint64_t seed);
   ~DhtNode();
 
-  // Calls these, then looks for itself and so fills the table. May be called again with others; `done` with
-  // the number of contacts known. Never fails for good: whoever calls tries again.
+  // Calls these, then looks for itself and so fills the table. May be called again with others, and should be
+  // as they become known: some of the paths of lookups begin there. `done` with the number of contacts known.
+  // Never fails for good: whoever calls tries again.
   void join(std::vector<net::Contact> contacts, std::function<void(std::size_t)> done);
 
   // InvalidArgument: the path. Exhausted: too many lookups under way. NotFound is an empty list of records.
@@ -94,9 +95,16 @@ class DhtNode {
     std::uint64_t sequence = 0;
   };
   struct Storing;
+  struct Anchor {
+    net::Contact contact;
+    int failures = 0;  // calls in a row
+  };
 
   void ask(const net::Contact& contact, net::Method method, Bytes request, net::CallDone done);
   void ping(const net::Contact& contact);
+  void answered(const net::Contact& contact);
+  void failed(const net::NodeId& id);
+  void keep_anchor(const net::Contact& contact);
   void get_once(const std::string& path, std::function<void(Expected<LookupResult>)> done);
   void look(const net::NodeId& target, net::Method method, LookupOptions options, const std::string& path,
             std::function<void(Expected<LookupResult>)> done);
@@ -118,6 +126,8 @@ class DhtNode {
   net::RequestLimiter limiter_;
   DhtCounters counters_;
   std::vector<net::Contact> first_contacts_;  // of the last join; tried again while we know nobody
+  // Of all joins, those that answered: we know of them from elsewhere and not from the table's own members.
+  std::vector<Anchor> anchors_;
   std::map<std::string, Owned> owned_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Lookup>> lookups_;
   std::uint64_t next_lookup_ = 1;

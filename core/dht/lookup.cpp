@@ -7,16 +7,19 @@
 namespace neuroshard::dht {
 
 Lookup::Lookup(const net::NodeId& self, const net::NodeId& target, net::Method method, bool one_lan,
-               LookupOptions options, std::vector<net::Contact> first, const net::NodeId& order,
-               Services services)
+               LookupOptions options, std::vector<net::Contact> first, std::vector<net::Contact> anchors,
+               const net::NodeId& order, Services services)
     : self_(self),
       target_(target),
       method_(method),
       one_lan_(one_lan),
       options_(options),
       first_(std::move(first)),
+      anchors_(std::move(anchors)),
       order_(order),
       services_(std::move(services)) {
+  std::sort(anchors_.begin(), anchors_.end(),
+            [&](const net::Contact& a, const net::Contact& b) { return net::closer(order_, a.id, b.id); });
   NS_CHECK(options.paths > 0 && options.max_paths >= options.paths && options.width > 0);
 }
 
@@ -36,13 +39,24 @@ void Lookup::open_paths(std::size_t count) {
     Path path;
     path.sources.emplace_back();
     path.sources.front().answered = true;  // our own table: verified contacts
-    for (std::size_t at = paths_.size(); at < first_.size(); at += options_.max_paths)
-      add(path, first_[at], 1, 0);
+    if (!begin_at_anchors(path)) {
+      for (std::size_t at = paths_.size(); at < first_.size(); at += options_.max_paths)
+        add(path, first_[at], 1, 0);
+    }
     if (path.candidates.empty()) break;
     paths_.push_back(std::move(path));
   }
   const std::size_t after = paths_.size();
   for (std::size_t i = before; i < after && !over_; ++i) advance(i);
+}
+
+// False: it is not the turn of such a path, or no anchor is left for it.
+bool Lookup::begin_at_anchors(Path& path) {
+  const std::size_t each = options_.anchored, number = paths_.size();
+  if (each == 0 || number % each != each - 1) return false;
+  for (std::size_t at = number / each; at < anchors_.size(); at += options_.max_paths / each)
+    add(path, anchors_[at], 1, 0);
+  return !path.candidates.empty();
 }
 
 void Lookup::add(Path& path, const net::Contact& contact, std::size_t hop, std::size_t source) {

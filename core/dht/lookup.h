@@ -33,6 +33,7 @@ struct LookupOptions {
   // name each other only, but somebody on the way to them has named others.
   std::size_t confirm = 2;
   std::size_t per_group = 2;  // members of one address group that are asked; 0 = no limit
+  std::size_t anchored = 3;   // each so many-th path begins at an anchor; 0 = none does
   int tries = 2;              // calls to one member, the later ones only when a path has nobody else to ask
   // Contacts from one answer that may fail, none answering, before the rest of that answer is dropped.
   int source_failures = 3;
@@ -67,11 +68,13 @@ class Lookup : public std::enable_shared_from_this<Lookup> {
     std::function<void(LookupResult)> done;    // once
   };
 
-  // method: DhtFindNode or DhtFindValue. first: our own contacts, nearest first; order: random, nobody else's
-  // to know. Threads: one. Keeps itself
-  // alive until done or stop().
+  // method: DhtFindNode or DhtFindValue. first: our own contacts, nearest first; anchors: members that we
+  // know of from elsewhere, in any order: where liars were the first to fill our table, the paths that begin
+  // there are the only ones that they do not lead. order: random, nobody else's to know. Threads: one. Keeps
+  // itself alive until done or stop().
   Lookup(const net::NodeId& self, const net::NodeId& target, net::Method method, bool one_lan,
-         LookupOptions options, std::vector<net::Contact> first, const net::NodeId& order, Services services);
+         LookupOptions options, std::vector<net::Contact> first, std::vector<net::Contact> anchors,
+         const net::NodeId& order, Services services);
   void start();
   // Forgets the rest; done is not called.
   void stop();
@@ -98,6 +101,7 @@ class Lookup : public std::enable_shared_from_this<Lookup> {
   };
 
   void open_paths(std::size_t count);
+  bool begin_at_anchors(Path& path);
   void advance(std::size_t path);
   bool near(const net::NodeId& id) const;
   Candidate* next(Path& path);
@@ -116,7 +120,7 @@ class Lookup : public std::enable_shared_from_this<Lookup> {
   net::Method method_;
   bool one_lan_;
   LookupOptions options_;
-  std::vector<net::Contact> first_;
+  std::vector<net::Contact> first_, anchors_;
   net::NodeId order_;
   Services services_;
   std::vector<Path> paths_;

@@ -34,6 +34,8 @@ class RoundModel {
   virtual bool fresh_moments() const = 0;
   // The next step's place in the learning rate's schedule, 1-based, and the factor on its rate.
   virtual void set_schedule(std::uint64_t step, double factor) = 0;
+  // The anchor of a round after the first is in the weights: worth a checkpoint (SPEC §15).
+  virtual void synced() = 0;
   // Goes into the checkpoints from now on.
   virtual void set_place(const RoundPlace& place) = 0;
   // Of the checkpoint that it continued from.

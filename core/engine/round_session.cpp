@@ -33,4 +33,12 @@ Expected<void> SessionImpl::write_weights(Span<const float> source) {
   return {};
 }
 
+void SessionImpl::synced() {
+  if (!checkpoints_->due_after_sync(state_)) return;
+  const MonotonicTime begin = services_.clock.monotonic_now();
+  history_->flush();
+  saved_after_sync_ = checkpoints_->save(run_state());
+  sync_stall_seconds_ += to_seconds(services_.clock.monotonic_now() - begin);
+}
+
 }  // namespace neuroshard::engine::detail

@@ -209,7 +209,8 @@ Expected<void> RoundTrainer::put_in(Start from) {
     std::lock_guard lock(mutex_);
     own = work_;
   }
-  if (goes_on_from_checkpoint(from, hash)) {
+  const bool new_anchor = !goes_on_from_checkpoint(from, hash);
+  if (!new_anchor) {
     carried = {static_cast<std::uint32_t>(model_->place().steps), model_->place().tokens};
   } else {
     std::vector<float> next = from.anchor->weights;
@@ -236,6 +237,7 @@ Expected<void> RoundTrainer::put_in(Start from) {
   anchor_hash_ = hash;
   round_ = from.round;
   model_->set_place({round_, anchor_hash_, carried.steps, carried.tokens});
+  if (new_anchor && round_ > 1) model_->synced();
   std::lock_guard lock(mutex_);
   // Another one may have come meanwhile: then that is next.
   if (pending_ && pending_->round == from.round && pending_->anchor == from.anchor) pending_.reset();

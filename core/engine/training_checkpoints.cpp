@@ -266,8 +266,13 @@ checkpoint::Manifest TrainingCheckpoints::describe(const RunState& state) {
   manifest.architecture = shape_;
   manifest.architecture_version = first_architecture_version;
   manifest.step = state.step;
-  manifest.round = consensus.inner_steps == 0 ? 0 : state.step / consensus.inner_steps;
-  manifest.inner_step = consensus.inner_steps == 0 ? state.step : state.step % consensus.inner_steps;
+  if (state.place.round != 0) {  // the network's number: this node may have joined late
+    manifest.round = state.place.round;
+    manifest.inner_step = state.place.steps;
+  } else {
+    manifest.round = consensus.inner_steps == 0 ? 0 : state.step / consensus.inner_steps;
+    manifest.inner_step = consensus.inner_steps == 0 ? state.step : state.step % consensus.inner_steps;
+  }
   manifest.tokens_seen = state.tokens_seen;
   manifest.micro_batch = state.micro_batch;
   manifest.loader_position = state.loader_position;
@@ -289,6 +294,12 @@ checkpoint::TensorView TrainingCheckpoints::view() {
   stage_.router_bias(router_bias_.data());
   view.extras.push_back({router_bias_name, {shape_.layers, shape_.experts}, router_bias_});
   return view;
+}
+
+bool TrainingCheckpoints::due_after_sync(const RunState& state) {
+  policy_->set_options(save_options());
+  return policy_->due_after_sync(state.step, services_.clock.monotonic_now(), services_.clock.wall_now(),
+                                 save_bytes_);
 }
 
 bool TrainingCheckpoints::save(const RunState& state) {

@@ -77,6 +77,7 @@ class TrainingCheckpoints {
 
   // By the settings of now.
   bool due(const RunState& state);
+  bool due_after_sync(const RunState& state);
   // Starts a save of the present state; false when one is still being written or could not be started. state
   // is what is recorded.
   bool save(const RunState& state);

@@ -217,11 +217,13 @@ void SessionImpl::watch_memory(StepReport* report) {
 }
 
 void SessionImpl::save_if_due(StepReport* report) {
+  report->checkpoint_started = std::exchange(saved_after_sync_, false);
+  report->seconds.checkpoint_stall += std::exchange(sync_stall_seconds_, 0);
   if (checkpoints_->due(state_)) {
     const MonotonicTime begin = services_.clock.monotonic_now();
     // Not at each step that only asks again: the disk has a checkpoint to write.
     if (!checkpoints_->in_flight()) history_->flush();
-    report->checkpoint_started = checkpoints_->save(run_state());
+    if (checkpoints_->save(run_state())) report->checkpoint_started = true;
     report->seconds.checkpoint_stall += to_seconds(services_.clock.monotonic_now() - begin);
   }
   TrainingCheckpoints::News news = checkpoints_->collect();

@@ -329,11 +329,10 @@ bool RelayServer::accept_call(Client& client, std::string_view target, Monotonic
     if (!written.ok() || *written != joined.size()) return false;  // the caller is found out by its own turn
   }
   ++counters_.sessions;
-  sessions_.push_back(
-      {Splice(std::move(caller->second.socket), std::move(client.socket), limits_.session, now,
-              caller->second.in, client.in),
-       caller->second.callee,
-       {platform::prefix_group(caller->second.from.ip), platform::prefix_group(client.from.ip)}});
+  sessions_.push_back({Splice(std::move(caller->second.socket), std::move(client.socket), limits_.session,
+                              now, caller->second.in, client.in),
+                       caller->second.callee, platform::prefix_group(caller->second.from.ip)});
+  release_prefix(platform::prefix_group(client.from.ip));
   clients_.erase(caller);  // its place and its callee's count go on with the session
   client.stage = Stage::Spliced;
   return false;
@@ -386,7 +385,7 @@ void RelayServer::step_sessions(Span<const SocketWait> waits, MonotonicTime now)
       if (pause.ok()) paused_until_ = std::max(paused_until_, now + *pause);
     }
     if (!goes_on) {
-      for (const std::uint64_t prefix : sessions_[i].prefixes) release_prefix(prefix);
+      release_prefix(sessions_[i].prefix);
       end_session_of(sessions_[i].callee);
     } else {
       if (kept != i) sessions_[kept] = std::move(sessions_[i]);

@@ -17,8 +17,10 @@
 namespace neuroshard::nat {
 
 struct RelayLimits {
-  std::size_t connections = 1024;           // open at once, all kinds
-  std::size_t connections_per_prefix = 64;  // an address group: platform::prefix_group
+  std::size_t connections = 1024;  // open at once, all kinds
+  // Of an address group (platform::prefix_group). The ones that callees open for their callers are not among
+  // them once both are joined: `sessions_per_callee` bounds these.
+  std::size_t connections_per_prefix = 64;
   std::size_t reservations = 128;
   std::size_t reservations_per_prefix = 8;
   std::size_t sessions_per_callee = 32;  // the running ones and those that wait for the callee
@@ -90,7 +92,7 @@ class RelayServer {
   struct Session {
     Splice splice;
     Hash256 callee;
-    std::uint64_t prefixes[2];
+    std::uint64_t prefix;  // the caller's
   };
   struct Reservation {
     RelayTicket ticket;

@@ -16,6 +16,8 @@ std::string_view to_string(Fault fault) {
     case Fault::OthersRecord: return "records of others";
     case Fault::Flood: return "requests far beyond the limits";
     case Fault::TwoPayloads: return "two different contributions to one round";
+    case Fault::Oversized: return "messages that are too large";
+    case Fault::NotTls: return "connections that are not for peers";
     case Fault::Count_: break;
   }
   return "unknown";
@@ -46,31 +48,40 @@ std::string Conduct::reason_of(const Score& score) {
   return fmt::format("{} ({} times)", to_string(static_cast<Fault>(most - score.seen.begin())), *most);
 }
 
+void Conduct::count_locked(Score& score, Fault fault) const {
+  score.points += rules_.points[static_cast<std::size_t>(fault)];
+  ++score.seen[static_cast<std::size_t>(fault)];
+}
+
 bool Conduct::fault(const Caller& from, Fault fault) {
-  const auto index = static_cast<std::size_t>(fault);
   const MonotonicTime now = clock_.monotonic_now();
   const std::lock_guard lock(mutex_);
-  ++counts_[index];
-  const auto count = [&](Score& score) {
-    score.points += rules_.points[index];
-    ++score.seen[index];
-  };
+  ++counts_[static_cast<std::size_t>(fault)];
   Score& node = score(nodes_, from.id, now);
-  count(node);
+  count_locked(node, fault);
   const bool banned = node.points >= rules_.limit;
   if (banned) {
     bans_.ban_again(from.id, rules_.first_ban, rules_.longest_ban, reason_of(node));
     nodes_.erase(from.id);
   }
-  if (one_lan_ || !platform::globally_routable(from.endpoint.ip)) return banned;
-  const std::uint64_t group = platform::prefix_group(from.endpoint.ip);
-  Score& prefix = score(prefixes_, group, now);
-  count(prefix);
-  if (prefix.points >= rules_.limit * rules_.prefix_factor) {
-    bans_.ban_prefix(group, rules_.prefix_ban, "many nodes at this address: " + reason_of(prefix));
-    prefixes_.erase(group);
-  }
+  count_prefix_locked(from.endpoint.ip, fault, now);
   return banned;
+}
+
+void Conduct::fault(const platform::IpAddress& from, Fault fault) {
+  const std::lock_guard lock(mutex_);
+  ++counts_[static_cast<std::size_t>(fault)];
+  count_prefix_locked(from, fault, clock_.monotonic_now());
+}
+
+void Conduct::count_prefix_locked(const platform::IpAddress& from, Fault fault, MonotonicTime now) {
+  if (one_lan_ || !platform::globally_routable(from)) return;
+  const std::uint64_t group = platform::prefix_group(from);
+  Score& prefix = score(prefixes_, group, now);
+  count_locked(prefix, fault);
+  if (prefix.points < rules_.limit * rules_.prefix_factor) return;
+  bans_.ban_prefix(group, rules_.prefix_ban, "too much from this part of the network: " + reason_of(prefix));
+  prefixes_.erase(group);
 }
 
 double Conduct::points(const NodeId& id) const {

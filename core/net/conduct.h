@@ -22,6 +22,8 @@ enum class Fault : std::uint8_t {
   OthersRecord,  // wanted a record of somebody else kept, or registered
   Flood,         // goes on asking far beyond the limits, although told to wait
   TwoPayloads,   // signed two different contributions to one round: proven to anybody
+  Oversized,     // sent more than a message may have
+  NotTls,        // talked to the port for peers in another language
   Count_,
 };
 std::string_view to_string(Fault fault);  // "malformed messages", for reasons
@@ -35,7 +37,7 @@ struct ConductRules {
   Duration prefix_ban = std::chrono::minutes(10);
   std::size_t remembered = 4096;  // nodes, and as many prefixes: the least guilty make room
   // By Fault. A flood is counted for each refused request: a program that waits as it is told makes none.
-  std::array<double, static_cast<std::size_t>(Fault::Count_)> points{20, 50, 20, 0.25, 100};
+  std::array<double, static_cast<std::size_t>(Fault::Count_)> points{20, 50, 20, 0.25, 100, 20, 4};
 };
 
 class Conduct {
@@ -47,6 +49,8 @@ class Conduct {
   // `from` did this; its prefix is counted where its address is one of the internet (behind a relay it is
   // not). True when that made it banned.
   bool fault(const Caller& from, Fault fault);
+  // Somebody there did, who has not said who it is.
+  void fault(const platform::IpAddress& from, Fault fault);
   double points(const NodeId& id) const;  // now
   std::uint64_t faults(Fault fault) const;
   std::size_t remembered() const;
@@ -60,6 +64,8 @@ class Conduct {
   double faded(const Score& score, MonotonicTime now) const;
   template <class Scores, class Key>
   Score& score(Scores& scores, const Key& key, MonotonicTime now);
+  void count_locked(Score& score, Fault fault) const;
+  void count_prefix_locked(const platform::IpAddress& from, Fault fault, MonotonicTime now);
   static std::string reason_of(const Score& score);
 
   BanList& bans_;

@@ -1,8 +1,39 @@
 #include "core/net/mailbox.h"
 
+#include <utility>
+
 namespace neuroshard::net {
+namespace {
+
+std::shared_ptr<Turn> turn_of(Executor& executor) {
+  auto* const lender = dynamic_cast<TurnLender*>(&executor);
+  return lender == nullptr ? nullptr : lender->turn();
+}
+
+}  // namespace
+
+Mailbox::Mailbox(Executor& executor) : turn_(turn_of(executor)), executor_(&executor) {}
+
+// False: the task is still to be run.
+bool Mailbox::run_here(Executor::Task& task) {
+  if (turn_ == nullptr) return false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (executor_ == nullptr || posted_ || !waiting_.empty()) return false;
+  }
+  return turn_->take([this, &task] {
+    {  // closed by tasks of the executor only, so it stays as it is while this is one
+      const std::lock_guard lock(mutex_);
+      if (executor_ == nullptr) return;
+    }
+    const Executor::Task mine = std::exchange(task, nullptr);
+    mine();
+  });
+}
 
 void Mailbox::put(Executor::Task task) {
+  const auto self = shared_from_this();  // the task may let go of it
+  if (run_here(task)) return;
   const std::lock_guard lock(mutex_);
   if (executor_ == nullptr) return;
   waiting_.push_back(std::move(task));

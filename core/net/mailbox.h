@@ -1,6 +1,7 @@
 // From threads of a library to one executor, without losing anything: what the executor has no room for waits
-// here. Whoever puts bounds how much that can be (calls under way). Kept by shared_ptr: late messages of
-// other threads may outlive who listens.
+// here. Whoever puts bounds how much that can be (calls under way). Where the executor lends its turns
+// (base/turn.h) and has nothing to do, whoever puts runs the task itself. Kept by shared_ptr: late messages
+// of other threads may outlive who listens.
 #pragma once
 
 #include <deque>
@@ -9,14 +10,17 @@
 #include <mutex>
 
 #include "core/base/executor.h"
+#include "core/base/turn.h"
 
 namespace neuroshard::net {
 
 class Mailbox : public std::enable_shared_from_this<Mailbox> {
  public:
-  explicit Mailbox(Executor& executor) : executor_(&executor) {}
+  explicit Mailbox(Executor& executor);
 
-  // Runs `task` on the executor, in order; not at all after close().  Threads: any.
+  // Runs `task` on the executor, in order; not at all after close(). It may have run when this returns, but
+  // never from within a task of the executor.
+  // Threads: any; not with a lock that a task may want.
   void put(Executor::Task task);
   // Posts again what the executor had no room for; call it now and then.  Threads: any.
   void retry();
@@ -24,9 +28,11 @@ class Mailbox : public std::enable_shared_from_this<Mailbox> {
   void close();
 
  private:
+  bool run_here(Executor::Task& task);
   void post_locked();
   void drain();
 
+  const std::shared_ptr<Turn> turn_;  // null: it lends none
   std::mutex mutex_;
   Executor* executor_;  // null once closed
   std::deque<Executor::Task> waiting_;

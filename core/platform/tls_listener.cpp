@@ -107,7 +107,7 @@ class Listener final : public TlsListener {
       if (look == Look::Wait) still.push_back(connection);
       if (look == Look::HandOn) ready.push_back(connection);
       if (look == Look::Plain) hand_on_plain(connection, events);
-      if (look == Look::NotTls) events.shown_out(ShownOut::NotTls);
+      if (look == Look::NotTls) events.shown_out(ShownOut::NotTls, connection.address);
       if (look == Look::NotTls || look == Look::Gone) close(connection.descriptor);
     }
     waiting_ = std::move(still);
@@ -159,7 +159,8 @@ class Listener final : public TlsListener {
     const int watched = too_many || address_full ? -1 : fcntl(connection.descriptor, F_DUPFD_CLOEXEC, 0);
     if (watched < 0) {
       close(connection.descriptor);
-      return events.shown_out(address_full ? ShownOut::TooManyOfAddress : ShownOut::TooMany);
+      return events.shown_out(address_full ? ShownOut::TooManyOfAddress : ShownOut::TooMany,
+                              connection.address);
     }
     const int one = 1;
     setsockopt(connection.descriptor, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one));
@@ -172,7 +173,7 @@ class Listener final : public TlsListener {
     std::erase_if(waiting_, [&](const Connection& connection) {
       if (now - connection.since < limits_.patience) return false;
       close(connection.descriptor);
-      events.shown_out(ShownOut::TooSlow);
+      events.shown_out(ShownOut::TooSlow, connection.address);
       return true;
     });
   }
@@ -188,8 +189,14 @@ class Listener final : public TlsListener {
         if ((errno == EMFILE || errno == ENFILE) && !waiting_.empty()) make_room(events);
         return;
       }
+      const IpAddress address = detail::from_socket_address(remote).ip;
+      if (events.welcome && !events.welcome(address)) {
+        close(descriptor);
+        events.shown_out(ShownOut::NotWelcome, address);
+        continue;
+      }
       if (waiting_.size() >= limits_.waiting) make_room(events);
-      waiting_.push_back({descriptor, detail::from_socket_address(remote).ip, now, record_head});
+      waiting_.push_back({descriptor, address, now, record_head});
       wait_for(waiting_.back());
     }
   }
@@ -203,7 +210,7 @@ class Listener final : public TlsListener {
                                      [&](const Connection& c) { return c.address == most->first; });
     close(oldest->descriptor);
     waiting_.erase(oldest);
-    events.shown_out(ShownOut::TooMany);
+    events.shown_out(ShownOut::TooMany, most->first);
   }
 
   const TlsListenerLimits limits_;

@@ -26,7 +26,7 @@ struct TlsListenerLimits {
 };
 
 // Why a connection was shown out.
-enum class ShownOut : std::uint8_t { TooMany, TooManyOfAddress, TooSlow, NotTls };
+enum class ShownOut : std::uint8_t { TooMany, TooManyOfAddress, TooSlow, NotTls, NotWelcome };
 
 class TlsListener {
  public:
@@ -44,7 +44,8 @@ class TlsListener {
     // receiver's to bound. Empty: nothing does.
     std::string plain_begins;
     std::function<void(int descriptor)> plain;
-    std::function<void(ShownOut)> shown_out;
+    std::function<bool(const IpAddress&)> welcome;  // asked first of all; none: everybody is
+    std::function<void(ShownOut, const IpAddress&)> shown_out;
     std::function<void()> tick;  // about ten times a second
   };
   // Blocks until stop(). A place is free again when either side has shut the connection down.  Threads: one

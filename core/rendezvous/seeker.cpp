@@ -48,6 +48,8 @@ void Seeker::look() {
   ++looks_;
   state_ = fmt::format("looks for others in {}", place_.name());
   logger_.info("swarm", state_);
+  // Again, too: one announcement may be lost, and nobody else would find this node until the next is due.
+  if (announced_ && looks_ > 1) place_.announce(announced_);
   place_.look_up([this, alive = alive_](const std::vector<platform::Endpoint>& found) {
     if (!*alive) return;
     logger_.info("swarm",

@@ -10,6 +10,10 @@ namespace {
 constexpr std::uint32_t views_kept = 8;    // votes of earlier ones can't matter to anybody any more
 constexpr std::uint32_t views_ahead = 64;  // that a member believes others to be
 
+std::optional<RoundQuorum> copy_of(const QuorumPtr& quorum) {
+  return quorum ? std::optional<RoundQuorum>(*quorum) : std::nullopt;
+}
+
 }  // namespace
 
 Bytes encode_agreement_memory(const AgreementMemory& memory) {
@@ -41,7 +45,8 @@ Expected<AgreementMemory> decode_agreement_memory(ByteSpan bytes, bool grouped) 
   }
   if (rest[0] > 1 || (rest[0] == 0 && rest.size() != 1)) return corrupt();
   if (rest[0] == 1) {
-    NS_ASSIGN_OR_RETURN(memory.lock, decode_quorum(rest.subspan(1), grouped));
+    NS_ASSIGN_OR_RETURN(RoundQuorum lock, decode_quorum(rest.subspan(1), grouped));
+    memory.lock = std::make_shared<const RoundQuorum>(std::move(lock));
   }
   return memory;
 }
@@ -91,8 +96,10 @@ Verdict RoundAgreement::on_proposal(const net::NodeId& from, const ProposalPost&
   if (setup_.members[leader(post.view)].id != from) return Verdict::NotLeader;
   if (post.view < memory_.view || post.view > memory_.view + views_ahead) return Verdict::OtherView;
   if (post.body.slot != setup_.slot || post.body.round != setup_.round) return Verdict::PastRound;
+  QuorumPtr lock;
   if (post.justification) {
-    if (const Verdict verdict = check_lock(*post.justification); verdict != Verdict::Taken) return verdict;
+    if (const Verdict verdict = check_lock(*post.justification, &lock); verdict != Verdict::Taken)
+      return verdict;
     if (post.justification->view >= post.view) return Verdict::BadCertificate;
   }
   const Hash256 hash = body_hash(post.body);
@@ -100,7 +107,7 @@ Verdict RoundAgreement::on_proposal(const net::NodeId& from, const ProposalPost&
   if (view.proposal) return *view.proposal == hash ? Verdict::Known : Verdict::NotLeader;
   // Of a later view it waits until this node is there: one leader must not drag everybody to its view.
   view.proposal = hash;
-  if (post.justification) take_lock(*post.justification);
+  if (lock) take_lock(lock);
   know(post.body, hash, post.view);
   try_prepare();
   // Votes for it may have come before it.
@@ -109,36 +116,45 @@ Verdict RoundAgreement::on_proposal(const net::NodeId& from, const ProposalPost&
   return Verdict::Taken;
 }
 
-Verdict RoundAgreement::check_lock(const RoundQuorum& quorum) {
+Verdict RoundAgreement::check_lock(const RoundQuorum& quorum, QuorumPtr* checked) const {
   if (quorum.body.slot != setup_.slot || quorum.body.round != setup_.round ||
       quorum.body.previous != setup_.beacon || quorum.body.grouped != setup_.collected ||
       (!setup_.collected && quorum.body.members != *setup_.members))
     return Verdict::BadCertificate;
-  if (memory_.lock && memory_.lock->view == quorum.view && memory_.lock->body == quorum.body)
+  if (memory_.lock && memory_.lock->view == quorum.view && memory_.lock->body == quorum.body) {
+    *checked = memory_.lock;
     return Verdict::Taken;
-  const auto holds = setup_.check ? setup_.check(quorum)
-                                  : check_signatures(quorum, *setup_.members, VoteStep::Prepare,
-                                                     setup_.network, this->quorum());
-  return holds.ok() ? Verdict::Taken : Verdict::BadCertificate;
+  }
+  if (setup_.check) {
+    auto holds = setup_.check(quorum);
+    if (!holds.ok()) return Verdict::BadCertificate;
+    *checked = std::move(*holds);
+    return Verdict::Taken;
+  }
+  if (!check_signatures(quorum, *setup_.members, VoteStep::Prepare, setup_.network, this->quorum()).ok())
+    return Verdict::BadCertificate;
+  *checked = std::make_shared<const RoundQuorum>(quorum);
+  return Verdict::Taken;
 }
 
 Verdict RoundAgreement::on_lock(const RoundQuorum& quorum) {
   if (done_) return Verdict::Known;
   if (quorum.view + views_kept < memory_.view || quorum.view > memory_.view + views_ahead)
     return Verdict::OtherView;
-  if (const Verdict verdict = check_lock(quorum); verdict != Verdict::Taken) return verdict;
+  QuorumPtr lock;
+  if (const Verdict verdict = check_lock(quorum, &lock); verdict != Verdict::Taken) return verdict;
   if (quorum.view > memory_.view) enter(quorum.view);
-  if (!take_lock(quorum)) return Verdict::Known;
+  if (!take_lock(lock)) return Verdict::Known;
   host_.remember(memory_, [] {});
   try_commit();
   return Verdict::Taken;
 }
 
 // Whether it is a higher lock than the one held.
-bool RoundAgreement::take_lock(const RoundQuorum& quorum) {
-  if (memory_.lock && memory_.lock->view >= quorum.view) return false;
+bool RoundAgreement::take_lock(const QuorumPtr& quorum) {
+  if (memory_.lock && memory_.lock->view >= quorum->view) return false;
   memory_.lock = quorum;
-  know(quorum.body, body_hash(quorum.body), quorum.view);
+  know(quorum->body, body_hash(quorum->body), quorum->view);
   return true;
 }
 
@@ -150,7 +166,10 @@ Verdict RoundAgreement::on_vote(const VotePost& post) {
   Votes& votes = v.step == VoteStep::Prepare ? views_[v.view].prepares : views_[v.view].commits;
   const auto known = votes.of.find(post.signature.member);
   if (known != votes.of.end() && known->second.body == v.body) return Verdict::Known;
-  if (!vote_holds(v, setup_.members[post.signature.member].key, post.signature.signature, setup_.network))
+  const crypto::PublicKey& key = setup_.members[post.signature.member].key;
+  const crypto::Signature& signature = post.signature.signature;
+  if (!(setup_.signatures != nullptr ? setup_.signatures->holds(v, key, signature, setup_.network)
+                                     : vote_holds(v, key, signature, setup_.network)))
     return Verdict::BadSignature;
   if (known != votes.of.end()) {
     ++contradictions_;  // the first counts
@@ -171,9 +190,10 @@ Verdict RoundAgreement::on_new_view(const net::NodeId& from, const NewViewPost& 
   if (member == setup_.members->size()) return Verdict::NotMember;
   if (post.view > memory_.view + views_ahead) return Verdict::OtherView;
   if (post.lock) {
-    if (const Verdict verdict = check_lock(*post.lock); verdict != Verdict::Taken) return verdict;
+    QuorumPtr lock;
+    if (const Verdict verdict = check_lock(*post.lock, &lock); verdict != Verdict::Taken) return verdict;
     if (post.lock->view >= post.view) return Verdict::BadCertificate;
-    if (take_lock(*post.lock)) {
+    if (take_lock(lock)) {
       host_.remember(memory_, [] {});
       try_prepare();
     }
@@ -214,7 +234,7 @@ void RoundAgreement::say_new_view() {
   latest_[self_] = memory_.view;
   host_.remember(memory_, [this, alive = std::weak_ptr<bool>(alive_), view = memory_.view] {
     if (alive.expired() || done_ || view != memory_.view) return;
-    host_.broadcast(NewViewPost{setup_.slot, setup_.round, view, memory_.lock});
+    host_.broadcast(NewViewPost{setup_.slot, setup_.round, view, copy_of(memory_.lock)});
     lead();
   });
 }
@@ -251,7 +271,7 @@ void RoundAgreement::propose(const RoundBody& body) {
   if (memory_.prepared && *memory_.prepared != hash) return;  // another one was proposed before a restart
   proposed_ = true;
   views_[memory_.view].proposal = hash;
-  ProposalPost post{memory_.view, chosen, memory_.lock};
+  ProposalPost post{memory_.view, chosen, copy_of(memory_.lock)};
   host_.broadcast(post);
   know(post.body, hash, memory_.view);
   try_prepare();
@@ -305,10 +325,11 @@ void RoundAgreement::count_prepares(std::uint32_t view) {
     try_commit();  // no view has two quorums of prepares
     return;
   }
-  const auto quorum = quorum_of(views_[view].prepares, view);
-  if (!quorum) return;
+  auto found = quorum_of(views_[view].prepares, view);
+  if (!found) return;
+  const auto quorum = std::make_shared<const RoundQuorum>(std::move(*found));
   if (view > memory_.view) enter(view);
-  if (take_lock(*quorum)) {
+  if (take_lock(quorum)) {
     host_.remember(memory_, [] {});
     if (setup_.collected) host_.locked(*quorum);
   }

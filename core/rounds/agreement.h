@@ -35,15 +35,18 @@
 #include <vector>
 
 #include "core/base/executor.h"
-#include "core/rounds/messages.h"
+#include "core/rounds/signature_checks.h"
 
 namespace neuroshard::rounds {
+
+// Of a round of thousands of members it is hundreds of kilobytes: held once by all that refer to it.
+using QuorumPtr = std::shared_ptr<const RoundQuorum>;
 
 // What has to survive a restart.
 struct AgreementMemory {
   std::uint32_t view = 0;
   std::optional<Hash256> prepared;  // the body prepared in this view
-  std::optional<RoundQuorum> lock;
+  QuorumPtr lock;                   // null: none
 };
 Bytes encode_agreement_memory(const AgreementMemory& memory);
 Expected<AgreementMemory> decode_agreement_memory(ByteSpan bytes, bool grouped = false);
@@ -98,8 +101,9 @@ class RoundAgreement {
     bool collected = false;
     // leader_order(), where it is known already.
     std::shared_ptr<const std::vector<std::size_t>> order = nullptr;
-    // check_signatures() of prepares, for whoever knows a quicker way to the same answer.
-    std::function<Expected<void>(const RoundQuorum&)> check = nullptr;
+    // check_signatures() of prepares, for whoever knows a quicker way to the same answer; what was checked.
+    std::function<Expected<QuorumPtr>(const RoundQuorum&)> check = nullptr;
+    SignatureChecks* signatures = nullptr;  // outlives the agreement; null: each is checked
   };
   // All outlive it.  Threads: the executor's.
   RoundAgreement(Setup setup, AgreementOptions options, const crypto::KeyPair& key, Executor& executor,
@@ -157,8 +161,8 @@ class RoundAgreement {
   void say_new_view();
   void lead();
   void jump();
-  bool take_lock(const RoundQuorum& quorum);
-  Verdict check_lock(const RoundQuorum& quorum);
+  bool take_lock(const QuorumPtr& quorum);
+  Verdict check_lock(const RoundQuorum& quorum, QuorumPtr* checked) const;
   void try_prepare();
   void try_commit();
   void count_prepares(std::uint32_t view);

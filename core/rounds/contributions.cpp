@@ -14,10 +14,12 @@ constexpr std::uint64_t most_rounds_at_once = 1u << 16;
 
 RoundContributions::RoundContributions(ContributionRules rules, std::uint64_t round, const Hash256& base,
                                        std::vector<RoundMember> members,
-                                       std::map<net::NodeId, std::uint64_t> last_sequence)
+                                       std::map<net::NodeId, std::uint64_t> last_sequence,
+                                       SignatureChecks* signatures)
     : rules_(rules),
       round_(round),
       base_(base),
+      signatures_(signatures),
       members_(std::move(members)),
       last_sequence_(std::move(last_sequence)) {}
 
@@ -34,7 +36,9 @@ Verdict RoundContributions::check(const Contribution& c) const {
   if (c.tokens == 0 || c.tokens / most_rounds_at_once > rules_.most_tokens) return Verdict::TooManyTokens;
   const auto last = last_sequence_.find(id);
   if (last != last_sequence_.end() && c.sequence <= last->second) return Verdict::Replayed;
-  return contribution_holds(c, rules_.network) ? Verdict::Taken : Verdict::BadSignature;
+  const bool holds =
+      signatures_ != nullptr ? signatures_->holds(c, rules_.network) : contribution_holds(c, rules_.network);
+  return holds ? Verdict::Taken : Verdict::BadSignature;
 }
 
 Verdict RoundContributions::take(const Contribution& c) {

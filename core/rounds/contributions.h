@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/rounds/messages.h"
+#include "core/rounds/signature_checks.h"
 
 namespace neuroshard::rounds {
 
@@ -40,7 +40,8 @@ class RoundContributions {
   };
   // last_sequence: of contributions to earlier rounds, by node.  Threads: one.
   RoundContributions(ContributionRules rules, std::uint64_t round, const Hash256& base,
-                     std::vector<RoundMember> members, std::map<net::NodeId, std::uint64_t> last_sequence);
+                     std::vector<RoundMember> members, std::map<net::NodeId, std::uint64_t> last_sequence,
+                     SignatureChecks* signatures = nullptr);  // outlives it; null: each is checked
 
   // Taken, Known, or why not. A copy is kept all the same: which of the two came first, members hear
   // differently, and a leader's body may name either, never both.
@@ -69,6 +70,7 @@ class RoundContributions {
   ContributionRules rules_;
   std::uint64_t round_ = 0;
   Hash256 base_{};
+  SignatureChecks* signatures_;
   std::vector<RoundMember> members_;
   std::map<net::NodeId, std::uint64_t> last_sequence_;
   std::map<net::NodeId, Entry> entries_;

@@ -140,10 +140,10 @@ void RoundFetcher::ask_piece(const std::shared_ptr<Task>& task, std::uint64_t pi
     FetchRequest request = task->request;
     request.place = task->place(piece);
     ++task->under_way;
-    const Bytes encoded = encode_fetch_request(request);
+    Bytes encoded = encode_fetch_request(request);
     const std::size_t answer = task->places[piece].second + 8;
-    caller_.call(*contact, net::Method::RoundFetch, encoded,
-                 net::call_deadline(options_.allowed, encoded.size(), answer),
+    const Duration deadline = net::call_deadline(options_.allowed, encoded.size(), answer);
+    caller_.call(*contact, net::Method::RoundFetch, std::move(encoded), deadline,
                  [this, alive = std::weak_ptr<bool>(alive_), task, piece, source](Expected<Bytes> got_it) {
                    if (!alive.expired()) got(task, piece, source, std::move(got_it));
                  });

@@ -15,8 +15,9 @@ Expected<std::shared_ptr<const GroupedBody>> GroupedCommons::body(const Bytes& c
   return std::make_shared<const GroupedBody>(std::move(body));
 }
 
-Expected<void> GroupedCommons::check(const RoundQuorum& quorum, VoteStep step, const Deal& deal) {
-  return check_signatures(quorum, deal.roster->members, step, network_, least_);
+Expected<QuorumPtr> GroupedCommons::check(const RoundQuorum& quorum, VoteStep step, const Deal& deal) {
+  NS_RETURN_IF_ERROR(check_signatures(quorum, deal.roster->members, step, network_, least_));
+  return std::make_shared<const RoundQuorum>(quorum);
 }
 
 Expected<GroupedLinkPtr> GroupedCommons::link(const RoundQuorum& certificate, const Payload& content,
@@ -25,7 +26,7 @@ Expected<GroupedLinkPtr> GroupedCommons::link(const RoundQuorum& certificate, co
   NS_ASSIGN_OR_RETURN(link->body, body(*content, deal));
   if (certificate.body != grouped_name(*link->body, hash(*content)))
     return make_error(ErrorCode::Denied, "the round's certificate is not of the content that came with it");
-  NS_RETURN_IF_ERROR(check(certificate, VoteStep::Commit, deal));
+  NS_RETURN_IF_ERROR(check_signatures(certificate, deal.roster->members, VoteStep::Commit, network_, least_));
   link->certificate = certificate;
   link->content = content;
   link->tip = body_hash(certificate.body);

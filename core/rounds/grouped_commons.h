@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 
+#include "core/rounds/agreement.h"
 #include "core/rounds/contributions.h"
 #include "core/rounds/grouped_body.h"
 #include "core/rounds/grouped_step.h"
@@ -23,18 +24,18 @@ struct GroupedLink {
 using GroupedLinkPtr = std::shared_ptr<const GroupedLink>;
 using SharedStep = std::shared_ptr<const Expected<StepResult>>;
 
-class GroupedCommons {
+class GroupedCommons : public SignatureChecks {
  public:
   // least: signatures that a name needs; 0: more than two thirds. Another number is for tests.
   explicit GroupedCommons(const Hash256& network, std::size_t least = 0) : network_(network), least_(least) {}
-  virtual ~GroupedCommons() = default;
 
   virtual std::shared_ptr<const Deal> deal(const Hash256& previous, std::uint64_t round,
                                            const RoundSlot& slot, const RosterPtr& roster);
   virtual Hash256 hash(const Bytes& bytes);  // SHA-256
   // Decoded, and all that is signed in it checked.
   virtual Expected<std::shared_ptr<const GroupedBody>> body(const Bytes& content, const Deal& deal);
-  virtual Expected<void> check(const RoundQuorum& quorum, VoteStep step, const Deal& deal);
+  // What was checked, held once where nodes share it.
+  virtual Expected<QuorumPtr> check(const RoundQuorum& quorum, VoteStep step, const Deal& deal);
   // A certificate with its content, checked: it follows what was dealt.
   virtual Expected<GroupedLinkPtr> link(const RoundQuorum& certificate, const Payload& content,
                                         const Deal& deal);

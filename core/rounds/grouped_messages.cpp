@@ -1,5 +1,6 @@
 #include "core/rounds/grouped_messages.h"
 
+#include "core/rounds/detail/overloaded.h"
 #include "core/rounds/detail/reader.h"
 
 namespace neuroshard::rounds {
@@ -15,13 +16,6 @@ enum class Kind : std::uint8_t {
   NewView = 70
 };
 constexpr std::size_t max_links = 64;
-
-template <class... Parts>
-struct Overloaded : Parts... {
-  using Parts::operator()...;
-};
-template <class... Parts>
-Overloaded(Parts...) -> Overloaded<Parts...>;
 
 Error corrupt() {
   return make_error(ErrorCode::Corrupt, "a post of a round can't be read");

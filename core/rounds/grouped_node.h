@@ -17,12 +17,13 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <vector>
 
 #include "core/rounds/detail/computations.h"
 #include "core/rounds/grouped_commons.h"
 #include "core/rounds/grouped_messages.h"
-#include "core/rounds/node.h"
+#include "core/rounds/participant.h"
 
 namespace neuroshard::rounds {
 
@@ -37,39 +38,24 @@ struct GroupedBase {
 GroupedBase grouped_genesis(const RoundSlot& slot, const Hash256& anchor,
                             std::vector<crypto::PublicKey> founders);
 
-struct GroupedOptions {
-  ContributionRules rules;
-  OuterRules outer;
+struct GroupedOptions : ParticipantOptions {
   GroupedBase genesis;
-  bool join = true;
-  Duration tick = std::chrono::milliseconds(500);
-  Duration grace = std::chrono::seconds(3);       // after the close, for contributions on their way
   Duration group_wait = std::chrono::seconds(6);  // that a leader waits for results after the first
-  Duration first_deadline = std::chrono::minutes(30);
-  Duration provisional_after = std::chrono::seconds(60);
-  Duration poll = std::chrono::seconds(5);
   AgreementOptions group{std::chrono::seconds(10), std::chrono::minutes(2)};
   AgreementOptions top{std::chrono::seconds(30), std::chrono::minutes(4)};
-  OutboxOptions outbox;
-  FetchOptions fetch;
   std::size_t fetches = 8;  // aggregates at a time
 };
 
-class GroupedNode final {
+class GroupedNode final : public RoundParticipant {
  public:
   // After each round that this node has taken with its state. `step`: null when the state was fetched.
   using Certified = std::function<void(const GroupedLinkPtr&, const Anchor&, const StepResult* step)>;
   // known: a state, of the round that it names. commons outlives it.  Threads: the executor's, all members.
   GroupedNode(RoundServices services, GroupedCommons& commons, GroupedOptions options, KnownState known,
               std::uint64_t seed, Certified certified);
-  ~GroupedNode();
+  ~GroupedNode() override;
   void start();
-  void on_call(const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond);
-
-  RoundView view() const;
-  RoundStatus status() const;
-  const Anchor& state() const { return state_; }
-  std::uint64_t state_round() const { return state_round_; }
+  RoundStatus status() const override;
   const GroupedBase& base() const { return tip_; }
   const Deal& deal() const { return *deal_; }
 
@@ -79,55 +65,57 @@ class GroupedNode final {
     std::uint64_t round = 0;
     Payload payload;
   };
+  // How far the aggregates of a body are. Thousands of members ask for hundreds each, and look again whenever
+  // one comes: so nothing is looked for twice.
+  struct Gathering {
+    std::size_t here = 0;   // so many from the first on are here
+    std::size_t asked = 0;  // so many are here or asked for
+    std::uint64_t failures = 0;
+  };
   struct Content {
     Payload bytes;
     std::shared_ptr<const GroupedBody> body;
     MonotonicTime came{};
-    std::size_t here = 0;  // of its aggregates, from the first on
+    bool tokens_right = false, has_own_group = false;
+    Gathering gathering;
   };
   struct Bundle {
     std::map<std::uint16_t, crypto::Signature> signatures;
     std::size_t sent = 0;
   };
 
-  // grouped_node.cpp: life, training, contributing
+  // grouped_node.cpp: life, training
   void tick();
-  void advance();
+  void advance() override;
   void open_round();
   void begin_training();
   void check_close();
-  void contribute();
-  void send_contribution(RoundLearner::Boundary boundary);
-  void go_provisional();
   void post_change();
-  Duration deadline() const;
-  bool is_member() const { return index_ < roster().members.size(); }
-  const Roster& roster() const { return *tip_.roster; }
-  const std::vector<RoundMember>& fellows() const { return *deal_->groups[group_]; }
-  std::vector<net::NodeId> other_fellows() const;
-  void restore();
-  void save(std::function<void()> then);
-  void save_chain();
-  template <class F>
-  auto guarded(F f) {
-    return [alive = std::weak_ptr<bool>(alive_), f = std::move(f)](auto&&... values) mutable {
-      if (!alive.expired()) f(std::forward<decltype(values)>(values)...);
-    };
+  bool is_member() const override { return index_ < roster().members.size(); }
+  bool is_in(const net::NodeId& id) const override {
+    return roster_index(roster(), id) < roster().members.size();
   }
+  const Roster& roster() const { return *tip_.roster; }
+  std::uint64_t tip_round() const override { return tip_.round; }
+  const Hash256& tip_anchor() const override { return tip_.anchor; }
+  const std::vector<RoundMember>& group() const override { return *deal_->groups[group_]; }
+  std::size_t member_count() const override { return roster().members.size(); }
+  std::size_t leader() const override;
+  void send(std::uint32_t key, const RoundItem& item, const std::vector<net::NodeId>& to) override;
+
+  // grouped_memory.cpp
+  void restore();
+  void save(std::function<void()> then) override;
+  void save_chain();
 
   // grouped_group.cpp: the sub-group's agreement
-  enum class Finding : std::uint8_t { Wait, Wrong, Compute };
   Finding examine_group(const RoundBody& body);
   void review_group();
   void try_group_body();
   void group_certified(const RoundQuorum& certificate);
   void aggregate_of(const std::vector<RoundContributor>& contributors,
                     std::function<void(const Expected<GroupAggregate>&)> done);
-  std::uint64_t counted_tokens(const std::vector<RoundContributor>& contributors) const;
-  void ask_for_payload(const net::NodeId& owner);
-  void ask_for_contribution(const Hash256& payload);
   Verdict on_group_item(const net::NodeId& from, ByteSpan bytes);
-  Verdict on_contribution(ContributionPost post);
 
   // grouped_top.cpp: results, the proposal, collected votes
   void top_broadcast(const RoundItem& item);
@@ -139,64 +127,47 @@ class GroupedNode final {
   void try_top_body();
   void propose(std::vector<GroupResult> groups, std::vector<RoundChange> changes);
   void review_top();
+  const Content& keep_content(const Hash256& hash, Bytes bytes, std::shared_ptr<const GroupedBody> body);
   bool body_is_fair(const Content& content) const;
-  bool fetch_aggregates(const GroupedBody& body, std::size_t* here);
+  bool fetch_aggregates(const GroupedBody& body, Gathering* gathering);
+  void fetch_aggregate(std::uint16_t number, const RoundQuorum& certificate);
   void anchor_of(const GroupedBody& body, std::function<void(const SharedStep&)> done);
   Verdict on_proposal(GroupedProposal post);
   Verdict on_votes(const net::NodeId& from, const CollectedVotes& post);
   Verdict on_result(GroupResult result);
 
   // grouped_sync.cpp: answering, catching up
-  PostAnswer on_post(const net::NodeId& from, ByteSpan bytes);
+  PostAnswer on_post(const net::NodeId& from, ByteSpan bytes) override;
   Verdict dispatch(const net::NodeId& from, GroupedPost post);
-  Verdict at_round(std::uint64_t round, const net::NodeId& from);
-  Expected<Bytes> on_fetch(ByteSpan bytes) const;
-  Expected<Bytes> on_chain(ByteSpan bytes) const;
+  Verdict on_grouped_proposal(const net::NodeId& from, GroupedProposal& post);
+  Expected<Bytes> on_chain(ByteSpan request) override;
+  Payload other_payload(const Hash256& hash) const override;
   Verdict on_certificate(const net::NodeId& from, const RoundQuorum& quorum);
+  void tell_certificate(const Deal& deal, std::uint16_t group, const RoundQuorum& quorum);
   void take_link(const GroupedLinkPtr& link);
   void poll();
+  void catch_up_with(const net::NodeId& id) override { sync_from(id); }
   void sync_from(const net::NodeId& id);
-  void settle_state();
-  void adopt(Anchor state, std::vector<Hash256> leaves, const StepResult* step);
-  void fetch_state();
-  void check_own_state(std::function<void()> when_right);
+  void take_links(const net::NodeId& from, Expected<Bytes> answer);
   std::vector<net::NodeId> some_members(std::size_t count);
 
-  RoundServices services_;
+  // grouped_state.cpp: towards the state of the newest certificate
+  void settle_state() override;
+  bool step_to_tip();
+  void adopt(Anchor state, std::vector<Hash256> leaves, const StepResult* step) override;
+  void own_state_is_wrong(const Hash256& computed) override;
+
   GroupedCommons& commons_;
   const GroupedOptions options_;
-  const net::NodeId self_;
-  Rng rng_;
   const Certified on_certified_;
-  RoundOutbox outbox_;
-  RoundFetcher fetcher_;
-  KnownState initial_;
 
   GroupedBase tip_;
   std::deque<GroupedLinkPtr> links_;  // the newest
-  Anchor state_;
-  std::uint64_t state_round_ = 0;
-  Hash256 state_hash_{};
-  bool state_checked_ = false;
-  struct Served {
-    Hash256 hash{};
-    Anchor state;
-    std::vector<Hash256> leaves;
-  };
-  std::deque<Served> served_;
-
-  // The round that is being made.
-  std::uint64_t round_ = 0;
   std::shared_ptr<const Deal> deal_;
   std::size_t index_ = 0;  // in the roster; its size: no member
   std::uint16_t group_ = 0;
-  std::optional<RoundContributions> contributions_, previous_contributions_;
   std::unique_ptr<Level> group_level_, top_level_;
-  std::uint64_t memory_round_ = 0;
-  std::optional<std::uint64_t> abstain_;  // up to this round, because its votes are forgotten
-  std::optional<Contribution> own_;
-  Bytes kept_payload_;
-  std::map<Hash256, Aggregate> aggregates_;
+  std::unordered_map<Hash256, Aggregate, net::NodeIdHash> aggregates_;
   std::map<Hash256, Content> contents_;
   std::map<std::uint16_t, RoundQuorum> results_;  // heard of as a leader
   std::optional<RoundQuorum> own_result_;
@@ -205,24 +176,14 @@ class GroupedNode final {
   std::map<std::pair<VoteStep, std::uint32_t>, std::map<Hash256, Bundle>> bundles_;
   std::optional<GroupedProposal> proposal_;  // this node's, until its prepare is signed
   std::optional<std::uint32_t> spoke_in_;    // the view in which the result was brought
-  bool training_ = false, boundary_asked_ = false, closed_ = false, provisional_ = false, counted_ = false;
   bool group_left_out_ = false, want_group_body_ = false, making_group_body_ = false, want_top_body_ = false,
-       making_top_body_ = false, settling_ = false, syncing_ = false, step_failed_ = false;
-  MonotonicTime opened_{}, closed_at_{}, contributed_at_{}, next_poll_{}, next_change_{}, next_fetch_{};
+       making_top_body_ = false, step_failed_ = false;
   Computations<Expected<GroupAggregate>> group_work_;
   Computations<SharedStep> top_work_;
-  std::set<Hash256> asked_;
   std::map<Hash256, int> failed_;
   std::size_t fetching_ = 0;
-  std::size_t tip_here_ = 0;  // aggregates of the newest certificate, likewise
-  std::map<net::NodeId, RoundChange> changes_;
-  std::map<net::NodeId, std::uint64_t> sequences_;
-  std::uint64_t sequence_ = 0;
-  std::deque<Duration> durations_;
-
-  RoundView counters_;
-  std::unique_ptr<TimerHandle> timer_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::uint64_t failures_ = 0;  // of fetches: what was asked for is to be asked for again
+  Gathering tip_gathering_;     // of the newest certificate's body
 };
 
 }  // namespace neuroshard::rounds

@@ -72,7 +72,7 @@ void GroupedNode::pump_bundles(bool incomplete) {
     const auto& [step, view] = at;
     for (auto& [body, bundle] : bodies) {
       const std::size_t there = bundle.signatures.size();
-      if (bundle.sent == there || (there < fellows().size() && !incomplete)) continue;
+      if (bundle.sent == there || (there < group().size() && !incomplete)) continue;
       bundle.sent = there;
       CollectedVotes votes{{step, options_.rules.slot, round_, view, body}, {}};
       for (const auto& [member, signature] : bundle.signatures)
@@ -93,7 +93,7 @@ void GroupedNode::spread(std::uint32_t key, GroupedPost post) {
       const std::uint16_t speaker = deal_->speaker(g, view, which);
       if (g != group_ && speaker != index_) speakers.push_back(roster().members[speaker].id);
     }
-  outbox_.put(key, std::make_shared<const Bytes>(encode_grouped_post(post)), speakers);
+  outbox_.put(key, commons_.keep(encode_grouped_post(post)), speakers);
   pass_on(key, std::move(post));
 }
 
@@ -103,7 +103,7 @@ void GroupedNode::pass_on(std::uint32_t key, GroupedPost post) {
         if constexpr (requires { p.relay; }) p.relay = false;
       },
       post);
-  outbox_.put(key + pass_on_key, std::make_shared<const Bytes>(encode_grouped_post(post)), other_fellows());
+  outbox_.put(key + pass_on_key, commons_.keep(encode_grouped_post(post)), others());
 }
 
 // As a speaker: the sub-group's result to the leader of this view.
@@ -136,21 +136,20 @@ void GroupedNode::try_top_body() {
   const std::size_t all = deal_->groups.size();
   const bool late =
       !results_.empty() && services_.clock.monotonic_now() - first_result_at_ >= options_.group_wait;
-  GroupedBody body;
-  for (const auto& [group, certificate] : results_)
-    if (unreachable_.count(group) == 0) body.groups.push_back({group, certificate});
-  std::size_t first = 0;
-  const bool here = fetch_aggregates(body, &first);
-  if (body.groups.empty() || (!late && body.groups.size() < all) || !here || 3 * body.groups.size() < all)
-    return;
-  std::vector<RoundChange> changes;
-  for (const auto& [id, change] : changes_) {
-    const bool member = roster_index(roster(), id) < roster().members.size();
-    if (member == (change.kind == RoundChange::Kind::Leave) &&
-        change_holds(change, options_.rules.slot, round_, commons_.network()))
-      changes.push_back(change);
+  std::size_t reachable = 0, here = 0;
+  for (const auto& [group, certificate] : results_) {
+    if (unreachable_.count(group) != 0) continue;
+    ++reachable;
+    if (aggregates_.count(certificate.body.anchor) != 0)
+      ++here;
+    else
+      fetch_aggregate(group, certificate);
   }
-  propose(std::move(body.groups), std::move(changes));
+  if (reachable == 0 || (!late && reachable < all) || here < reachable || 3 * reachable < all) return;
+  std::vector<GroupResult> groups;
+  for (const auto& [group, certificate] : results_)
+    if (unreachable_.count(group) == 0) groups.push_back({group, certificate});
+  propose(std::move(groups), changes_for_body(max_grouped_changes));
 }
 
 void GroupedNode::propose(std::vector<GroupResult> groups, std::vector<RoundChange> changes) {
@@ -175,9 +174,7 @@ void GroupedNode::propose(std::vector<GroupResult> groups, std::vector<RoundChan
     Bytes bytes = encode_grouped_body(body);
     const Hash256 content = commons_.hash(bytes);
     const RoundBody name = grouped_name(body, content);
-    contents_[content] = {commons_.keep(std::move(bytes)),
-                          std::make_shared<const GroupedBody>(std::move(body)),
-                          services_.clock.monotonic_now()};
+    keep_content(content, std::move(bytes), std::make_shared<const GroupedBody>(std::move(body)));
     top_level_->agreement->propose(name);
   });
 }
@@ -196,7 +193,7 @@ Verdict GroupedNode::on_proposal(GroupedProposal post) {
     if (!vote_holds({VoteStep::Prepare, name.slot, name.round, post.view, body_hash(name)}, leader.key,
                     post.leader, commons_.network()))
       return Verdict::BadSignature;
-    contents_[content] = {commons_.keep(std::move(post.content)), *body, services_.clock.monotonic_now()};
+    keep_content(content, std::move(post.content), *body);
     const Verdict verdict = agreement.on_proposal(leader.id, {post.view, name, post.justification});
     if (verdict != Verdict::Taken && verdict != Verdict::Known) contents_.erase(content);
     return verdict;
@@ -213,14 +210,22 @@ Verdict GroupedNode::on_proposal(GroupedProposal post) {
 // not this sub-group when that had its result in time: so who leaves out sub-groups that have one loses the
 // votes of their members.
 bool GroupedNode::body_is_fair(const Content& content) const {
-  const GroupedBody& body = *content.body;
-  if (3 * body.groups.size() < deal_->groups.size() || body.tokens != tip_.tokens + tokens_of(body.groups))
-    return false;
-  for (const GroupResult& result : body.groups)
-    if (result.certificate.body.tokens != counted_tokens(result.certificate.body.contributors)) return false;
-  const bool in = std::any_of(body.groups.begin(), body.groups.end(),
-                              [this](const GroupResult& result) { return result.group == group_; });
-  return in || !own_result_ || content.came - own_result_at_ < 2 * options_.group_wait;
+  if (3 * content.body->groups.size() < deal_->groups.size() || !content.tokens_right) return false;
+  return content.has_own_group || !own_result_ || content.came - own_result_at_ < 2 * options_.group_wait;
+}
+
+const GroupedNode::Content& GroupedNode::keep_content(const Hash256& hash, Bytes bytes,
+                                                      std::shared_ptr<const GroupedBody> body) {
+  const std::vector<GroupResult>& groups = body->groups;
+  Content content{commons_.keep(std::move(bytes)), body, services_.clock.monotonic_now(), false, false, {}};
+  content.tokens_right = body->tokens == tip_.tokens + tokens_of(groups) &&
+                         std::all_of(groups.begin(), groups.end(), [this](const GroupResult& result) {
+                           const RoundBody& group = result.certificate.body;
+                           return group.tokens == counted_tokens(group.contributors);
+                         });
+  content.has_own_group = std::any_of(groups.begin(), groups.end(),
+                                      [this](const GroupResult& result) { return result.group == group_; });
+  return contents_[hash] = std::move(content);
 }
 
 void GroupedNode::review_top() {
@@ -235,7 +240,7 @@ void GroupedNode::review_top() {
       wrong.push_back(hash);
       continue;
     }
-    if (!fetch_aggregates(body, &content->second.here)) continue;
+    if (!fetch_aggregates(body, &content->second.gathering)) continue;
     judging.computing = true;
     anchor_of(body, [this, hash = hash, round = round_, anchor = body.anchor](const SharedStep& step) {
       if (round != round_ || top_level_->judging.erase(hash) == 0) return;
@@ -250,37 +255,43 @@ void GroupedNode::review_top() {
   }
 }
 
-// Whether all aggregates of a body are here; those that are not are asked for, some at a time. here: how many
-// from the first on are known to be, so that each call does not begin anew.
-bool GroupedNode::fetch_aggregates(const GroupedBody& body, std::size_t* here) {
-  while (*here < body.groups.size() && aggregates_.count(body.groups[*here].certificate.body.anchor) != 0)
-    ++*here;
+// Whether all aggregates of a body are here; those that are not are asked for, some at a time.
+bool GroupedNode::fetch_aggregates(const GroupedBody& body, Gathering* gathering) {
+  const auto& groups = body.groups;
+  Gathering& g = *gathering;
+  while (g.here < groups.size() && aggregates_.count(groups[g.here].certificate.body.anchor) != 0) ++g.here;
+  if (std::exchange(g.failures, failures_) != failures_) g.asked = 0;
+  for (g.asked = std::max(g.asked, g.here); g.asked < groups.size() && fetching_ < options_.fetches;
+       ++g.asked)
+    if (aggregates_.count(groups[g.asked].certificate.body.anchor) == 0)
+      fetch_aggregate(groups[g.asked].group, groups[g.asked].certificate);
+  return g.here == groups.size();
+}
+
+void GroupedNode::fetch_aggregate(std::uint16_t number, const RoundQuorum& certificate) {
+  const RoundBody& group = certificate.body;
+  if (fetching_ >= options_.fetches || !asked_.insert(group.anchor).second) return;
+  ++fetching_;
   const std::uint64_t bytes = outer::max_payload_bytes(aggregate_codec, options_.rules.values);
-  for (std::size_t i = *here; i < body.groups.size() && fetching_ < options_.fetches; ++i) {
-    const GroupResult& result = body.groups[i];
-    const RoundBody& group = result.certificate.body;
-    if (aggregates_.count(group.anchor) != 0 || !asked_.insert(group.anchor).second) continue;
-    ++fetching_;
-    // Any member that signed has it; who has it already, fellows too.
-    std::vector<net::NodeId> sources;
-    for (const MemberSignature& s : result.certificate.signatures)
-      if (group.members[s.member].id != self_) sources.push_back(group.members[s.member].id);
-    for (std::size_t i = sources.size(); i > 1; --i) std::swap(sources[i - 1], sources[rng_.below(i)]);
-    if (sources.size() > sources_of_an_aggregate) sources.resize(sources_of_an_aggregate);
-    fetcher_.payload(options_.rules.slot, group.anchor, bytes, std::move(sources),
-                     guarded([this, round = round_, number = result.group, of = group.round,
-                              hash = group.anchor](Expected<Bytes> got) {
-                       --fetching_;
-                       if (got.ok()) aggregates_[hash] = {of, commons_.keep(std::move(*got))};
-                       if (round != round_) return settle_state();
-                       asked_.erase(hash);
-                       if (!got.ok() && ++failed_[hash] >= failures_to_give_up && of == round_)
-                         unreachable_.insert(number);
-                       // Not after each: there may be hundreds.
-                       if (!got.ok() || 2 * fetching_ <= options_.fetches) advance();
-                     }));
-  }
-  return *here == body.groups.size();
+  // Any member that signed has it; who has it already, fellows too.
+  std::vector<net::NodeId> sources;
+  sources.reserve(certificate.signatures.size());
+  for (const MemberSignature& s : certificate.signatures)
+    if (group.members[s.member].id != self_) sources.push_back(group.members[s.member].id);
+  for (std::size_t i = sources.size(); i > 1; --i) std::swap(sources[i - 1], sources[rng_.below(i)]);
+  if (sources.size() > sources_of_an_aggregate) sources.resize(sources_of_an_aggregate);
+  fetcher_.payload(
+      options_.rules.slot, group.anchor, bytes, std::move(sources),
+      guarded([this, round = round_, number, of = group.round, hash = group.anchor](Expected<Bytes> got) {
+        --fetching_;
+        if (got.ok()) aggregates_[hash] = {of, commons_.keep(std::move(*got))};
+        if (round != round_) return settle_state();
+        asked_.erase(hash);
+        if (!got.ok()) ++failures_;
+        if (!got.ok() && ++failed_[hash] >= failures_to_give_up && of == round_) unreachable_.insert(number);
+        // Not after each: there may be hundreds.
+        if (!got.ok() || 2 * fetching_ <= options_.fetches) advance();
+      }));
 }
 
 // The aggregates are here.
@@ -302,8 +313,7 @@ void GroupedNode::anchor_of(const GroupedBody& body, std::function<void(const Sh
   top_work_.run(
       hash, services_.work, services_.executor,
       [commons = &commons_, hash, inputs = std::move(inputs), rules = options_.outer, before = state_,
-       identity = anchor_identity(commons_.network(), options_.outer, options_.rules.slot, body.round),
-       most = options_.rules.most_tokens] {
+       identity = identity(body.round), most = options_.rules.most_tokens] {
         return commons->step(hash, [&] { return make_top_step(rules, identity, *before, inputs, most); });
       },
       std::move(done));
@@ -332,7 +342,7 @@ Verdict GroupedNode::on_votes(const net::NodeId& from, const CollectedVotes& pos
   if (bodies.size() >= max_group_members && bodies.count(post.vote.body) == 0) return Verdict::OtherView;
   Bundle& bundle = bodies[post.vote.body];
   if (!bundle.signatures.emplace(s.member, s.signature).second) return Verdict::Known;
-  if (bundle.signatures.size() == fellows().size()) pump_bundles(false);
+  if (bundle.signatures.size() == group().size()) pump_bundles(false);
   return Verdict::Taken;
 }
 

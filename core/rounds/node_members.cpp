@@ -12,15 +12,8 @@ constexpr Duration last_delta = std::chrono::seconds(1);
 
 }  // namespace
 
-bool RoundNode::is_member() const {
-  return chain_ && member_index(chain_->members(), self_) < chain_->members().size();
-}
-
-std::vector<net::NodeId> RoundNode::others() const {
-  std::vector<net::NodeId> ids;
-  for (const RoundMember& member : chain_->members())
-    if (member.id != self_) ids.push_back(member.id);
-  return ids;
+bool RoundNode::is_in(const net::NodeId& id) const {
+  return chain_ && member_index(chain_->members(), id) < chain_->members().size();
 }
 
 void RoundNode::leave() {

@@ -60,14 +60,6 @@ void RoundNode::restore() {
   restore_votes();
 }
 
-void RoundNode::save_payload(const Bytes& payload) {
-  services_.store.save(RoundStore::Record::Payload, payload, guarded([this](Expected<void> saved) {
-                         if (saved.ok()) return;
-                         ++counters_.failed_saves;
-                         services_.logger.error("rounds", saved.error().describe());
-                       }));
-}
-
 void RoundNode::restore_votes() {
   const auto votes = services_.store.load(RoundStore::Record::Votes);
   if (!votes.ok()) {
@@ -99,9 +91,7 @@ void RoundNode::restore_votes() {
   auto memory = decode_agreement_memory(bytes);
   if (!memory.ok()) return lost();
   memory_ = std::move(*memory);
-  if (!own_) return;
-  auto payload = services_.store.load(RoundStore::Record::Payload);
-  if (payload.ok() && crypto::sha256(*payload) == own_->payload) kept_payload_ = std::move(*payload);
+  load_payload();
 }
 
 }  // namespace neuroshard::rounds

@@ -20,7 +20,7 @@ void RoundOutbox::put(std::uint32_t key, std::shared_ptr<const Bytes> post,
   entry.serial = ++serial_;
   entry.bytes = std::move(post);
   entry.to.clear();
-  for (const net::NodeId& id : to) entry.to[id] = {clock_.monotonic_now(), options_.first_pause, false};
+  for (const net::NodeId& id : to) entry.to[id] = {clock_.monotonic_now(), options_.first_pause, {}, false};
   pump();
 }
 
@@ -28,6 +28,19 @@ void RoundOutbox::pump() {
   for (auto& [key, item] : items_)
     for (auto& [id, recipient] : item.to)
       if (!recipient.under_way && clock_.monotonic_now() >= recipient.due) send(key, item, id);
+}
+
+void RoundOutbox::heard(const net::NodeId& from) {
+  const MonotonicTime now = clock_.monotonic_now();
+  for (auto& [key, item] : items_) {
+    const auto at = item.to.find(from);
+    if (at == item.to.end()) continue;
+    // Once in a first pause, however often it calls.
+    Recipient& recipient = at->second;
+    if (recipient.under_way || now >= recipient.due || now - recipient.sent < options_.first_pause) continue;
+    recipient.pause = options_.first_pause;
+    send(key, item, from);
+  }
 }
 
 std::size_t RoundOutbox::waiting() const {
@@ -43,7 +56,8 @@ bool RoundOutbox::holds(std::uint32_t key) const {
 
 void RoundOutbox::send(std::uint32_t key, Item& item, const net::NodeId& to) {
   Recipient& recipient = item.to.at(to);
-  recipient.due = clock_.monotonic_now() + recipient.pause;
+  recipient.sent = clock_.monotonic_now();
+  recipient.due = recipient.sent + recipient.pause;
   recipient.pause = std::min(2 * recipient.pause, options_.longest_pause);
   const auto contact = peers_.find(to);
   if (!contact) return;
@@ -66,6 +80,8 @@ void RoundOutbox::answered(std::uint32_t key, std::uint64_t serial, const net::N
     recipient.under_way = false;
     const bool again =
         !decoded.ok() || decoded->verdict == Verdict::LaterRound || decoded->verdict == Verdict::Busy;
+    // It is there and wants it later: nothing that it says ends this pause.
+    if (again && decoded.ok()) recipient.sent = MonotonicTime::max();
     if (!again) item->second.to.erase(from);
   }
   if (decoded.ok()) answered_(from, *decoded);

@@ -47,6 +47,8 @@ class RoundOutbox {
   void clear() { items_.clear(); }
   // Sends what is due; call it now and then.
   void pump();
+  // This node gives a sign of life: what waits for it in a long pause, after it was away, goes out at once.
+  void heard(const net::NodeId& from);
   std::size_t waiting() const;
   // Somebody has not had the item of this key yet.
   bool holds(std::uint32_t key) const;
@@ -56,6 +58,7 @@ class RoundOutbox {
   struct Recipient {
     MonotonicTime due{};
     Duration pause{};
+    MonotonicTime sent{};
     bool under_way = false;
   };
   struct Item {

@@ -33,6 +33,7 @@ net::Refusal refusal_of(platform::ShownOut reason) {
     case platform::ShownOut::TooManyOfAddress: return net::Refusal::TooManyOfAddress;
     case platform::ShownOut::TooSlow: return net::Refusal::TooSlow;
     case platform::ShownOut::NotTls: return net::Refusal::NotTls;
+    case platform::ShownOut::NotWelcome: return net::Refusal::Banned;
   }
   return net::Refusal::NotTls;
 }
@@ -109,7 +110,8 @@ class Transport final : public GrpcTransport {
         grpc::experimental::TlsServerCredentials(tls));
     builder.RegisterCallbackGenericService(answerer_.get());
     builder.SetResourceQuota(quota);
-    builder.SetMaxReceiveMessageSize(static_cast<int>(net::max_message_bytes + detail::message_overhead));
+    // Twice what a message may have: what is larger than that is seen by us, and whose it is, up to here.
+    builder.SetMaxReceiveMessageSize(static_cast<int>(2 * net::max_message_bytes));
     builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, detail::max_metadata_bytes);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, calls_per_connection);
     builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, handshake_ms);
@@ -129,7 +131,11 @@ class Transport final : public GrpcTransport {
     };
     events.plain_begins = shared_->options.plain_begins;
     events.plain = shared_->options.plain;
-    events.shown_out = [this](platform::ShownOut reason) { shared_->count(refusal_of(reason)); };
+    events.welcome = [this](const platform::IpAddress& from) { return !shared_->is_banned(from); };
+    events.shown_out = [this](platform::ShownOut reason, const platform::IpAddress& from) {
+      shared_->count(refusal_of(reason));
+      if (reason == platform::ShownOut::NotTls) shared_->fault(from, net::Fault::NotTls);
+    };
     events.tick = [this] { shared_->mailbox->retry(); };
     listener_->serve(events);
   }

@@ -3,51 +3,14 @@
 #include <algorithm>
 
 #include "core/base/check.h"
-#include "core/crypto/hash.h"
 
 namespace neuroshard::sim {
-namespace {
-
-crypto::KeyPair key_of_node(std::uint64_t seed, std::size_t node) {
-  Bytes bytes;
-  append_le(bytes, seed);
-  append_le(bytes, static_cast<std::uint64_t>(node));
-  return crypto::KeyPair::from_seed(crypto::sha256(bytes));
-}
-
-platform::Endpoint endpoint_of(std::size_t node) {
-  return {
-      platform::IpAddress::v4(11, 0, static_cast<std::uint8_t>(node >> 8), static_cast<std::uint8_t>(node)),
-      9000};
-}
-
-}  // namespace
-
-class FragmentWorld::Directory final : public rounds::RoundPeers {
- public:
-  Directory(const FragmentWorld& world, std::uint64_t seed) : world_(world), rng_(seed) {}
-  std::optional<net::Contact> find(const net::NodeId& id) override {
-    const auto at = world_.by_id_.find(id);
-    if (at == world_.by_id_.end()) return std::nullopt;
-    return net::Contact{id, endpoint_of(at->second)};
-  }
-  std::vector<net::Contact> some() override {
-    auto at = world_.by_id_.begin();
-    std::advance(at, static_cast<std::ptrdiff_t>(rng_.below(world_.by_id_.size())));
-    return {{at->first, endpoint_of(at->second)}};
-  }
-
- private:
-  const FragmentWorld& world_;
-  Rng rng_;
-};
-
 struct FragmentWorld::Host {
   explicit Host(crypto::KeyPair pair) : key(std::move(pair)), id(crypto::node_id(key.public_key())) {}
   struct Part {
-    std::map<rounds::RoundStore::Record, Bytes> disk;
+    Disk disk;
     rounds::KnownState checkpoint;
-    std::unique_ptr<Store> store;  // of one life, as is the node
+    std::unique_ptr<DiskStore> store;  // of one life, as is the node
     std::unique_ptr<rounds::RoundNode> node;
   };
   const crypto::KeyPair key;
@@ -55,57 +18,14 @@ struct FragmentWorld::Host {
   sim::Host address = 0;
   std::vector<Part> parts;
   std::uint64_t lives = 0;
-  std::shared_ptr<bool> alive;
+  Alive alive;
   std::unique_ptr<HostExecutor> executor;
   std::unique_ptr<LocalModel> model;
   std::unique_ptr<FragmentTrainer> trainer;
-  std::unique_ptr<Directory> directory;
-  std::unique_ptr<Work> work;
+  std::unique_ptr<HostDirectory> directory;
+  std::unique_ptr<TimedWork> work;
 
   void end();
-};
-
-class FragmentWorld::Store final : public rounds::RoundStore {
- public:
-  Store(World& world, Host& host, std::size_t part) : world_(world), host_(host), part_(part) {}
-  Expected<Bytes> load(Record record) override {
-    const auto& disk = host_.parts[part_].disk;
-    const auto at = disk.find(record);
-    if (at == disk.end()) return make_error(ErrorCode::NotFound, "nothing kept");
-    return at->second;
-  }
-  void save(Record record, Bytes bytes, std::function<void(Expected<void>)> done) override {
-    world_.after(std::chrono::milliseconds(1),
-                 [&host = host_, part = part_, alive = std::weak_ptr<bool>(host_.alive), record,
-                  bytes = std::move(bytes), done = std::move(done)] {
-                   if (alive.expired()) return;
-                   host.parts[part].disk[record] = bytes;
-                   done({});
-                 });
-  }
-
- private:
-  World& world_;
-  Host& host_;
-  const std::size_t part_;
-};
-
-class FragmentWorld::Work final : public rounds::RoundWork {
- public:
-  Work(World& world, Host& host, Duration time) : world_(world), host_(host), time_(time) {}
-  void run(std::function<void()> job, std::function<void()> done) override {
-    world_.after(time_,
-                 [alive = std::weak_ptr<bool>(host_.alive), job = std::move(job), done = std::move(done)] {
-                   if (alive.expired()) return;
-                   job();
-                   done();
-                 });
-  }
-
- private:
-  World& world_;
-  Host& host_;
-  const Duration time_;
 };
 
 void FragmentWorld::Host::end() {
@@ -146,7 +66,8 @@ FragmentWorld::FragmentWorld(FragmentWorldOptions options, MakeModel make_model)
   for (std::size_t i = 0; i < options_.nodes; ++i) {
     Host& host = *hosts_[i];
     by_id_[host.id] = i;
-    host.address = network_.add(host.id, endpoint_of(i), Nat::None, nullptr);
+    ids_.push_back(host.id);
+    host.address = network_.add(host.id, endpoint_of_node(i), Nat::None, nullptr);
     network_.set_online(host.address, false);
     host.parts.resize(fragments_.size());
     for (std::size_t f = 0; f < fragments_.size(); ++f) host.parts[f].checkpoint = initial_[f];
@@ -175,8 +96,8 @@ void FragmentWorld::start(std::size_t node) {
   }
   host.trainer = std::make_unique<FragmentTrainer>(world_, *host.executor, *host.model, options_.trainer,
                                                    fragments_, std::move(weights));
-  host.directory = std::make_unique<Directory>(*this, options_.seed * 7919 + node);
-  host.work = std::make_unique<Work>(world_, host, options_.work_time);
+  host.directory = std::make_unique<HostDirectory>(by_id_, ids_, 1, options_.seed * 7919 + node);
+  host.work = std::make_unique<TimedWork>(world_, options_.work_time, host.alive);
   for (std::size_t f = 0; f < fragments_.size(); ++f) {
     Host::Part& part = host.parts[f];
     rounds::RoundOptions options = options_.round;
@@ -185,7 +106,7 @@ void FragmentWorld::start(std::size_t node) {
     options.rules.slot = fragments_[f].slot;
     options.rules.values = fragments_[f].count;
     options.first_steps = fragments_[f].first_steps;
-    part.store = std::make_unique<Store>(world_, host, f);
+    part.store = std::make_unique<DiskStore>(world_, &part.disk, host.alive);
     part.node = std::make_unique<rounds::RoundNode>(
         rounds::RoundServices{host.key, network_.caller(host.address), *host.directory, *host.executor,
                               world_.clock(), host.trainer->learner(f), *part.store, *host.work, logger_},

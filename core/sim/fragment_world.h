@@ -11,6 +11,7 @@
 #include "core/rounds/node.h"
 #include "core/sim/fragment_trainer.h"
 #include "core/sim/network.h"
+#include "core/sim/population.h"
 
 namespace neuroshard::sim {
 
@@ -61,9 +62,6 @@ class FragmentWorld {
 
  private:
   struct Host;
-  class Directory;
-  class Store;
-  class Work;
   void certified(std::size_t node, std::size_t fragment, const rounds::RoundCertificate& certificate,
                  const rounds::Anchor& state);
 
@@ -74,7 +72,8 @@ class FragmentWorld {
   Network network_;
   MakeModel make_model_;
   std::vector<std::unique_ptr<Host>> hosts_;
-  std::map<net::NodeId, std::size_t> by_id_;
+  HostIndex by_id_;
+  std::vector<net::NodeId> ids_;
   std::vector<rounds::KnownState> initial_;  // by fragment
   std::vector<rounds::RoundBody> genesis_;
   std::vector<rounds::KnownState> newest_;

@@ -18,6 +18,7 @@ namespace {
 
 constexpr Duration second = std::chrono::seconds(1);
 constexpr Duration step_time = std::chrono::milliseconds(200);
+constexpr std::size_t most_that_check_signatures = 1000;  // each for itself; beyond, one for all
 constexpr std::size_t looked_at = 48;  // deltas whose cosines are taken; honest ones that liars know of
 
 class GroupedRun {
@@ -65,6 +66,7 @@ GroupedWorldOptions GroupedRun::world_options() const {
   o.seed = options_.seed;
   o.nodes = options_.nodes;
   o.shared = result_.shared;
+  o.shared_signatures = options_.nodes > most_that_check_signatures;
   o.disks = is("churn") || is("leader-killed") || is("group-killed");
   if (is("late-joiner")) o.founders = options_.nodes - 1;
   o.network.loss = options_.loss + (is("lossy") ? 0.3 : 0.0);
@@ -322,11 +324,10 @@ Expected<ScenarioResult> GroupedRun::run() {
   result_.shared = options_.nodes >= shared_from;
   result_.groups = rounds::group_count(options_.nodes);
   if (is("corrupted-replica") && result_.shared)
-    return make_error(
-        ErrorCode::InvalidArgument,
-        fmt::format("the scenario \"corrupted-replica\" takes up to {} nodes: beyond, nodes share "
-                    "what they derive alike",
-                    shared_from - 1));
+    return make_error(ErrorCode::InvalidArgument,
+                      fmt::format("the scenario \"corrupted-replica\" takes up to {} nodes: beyond, nodes "
+                                  "share what they derive alike",
+                                  shared_from - 1));
   if (is("group-killed") && result_.groups < 4)
     return make_error(
         ErrorCode::InvalidArgument,

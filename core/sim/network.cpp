@@ -1,10 +1,10 @@
 #include "core/sim/network.h"
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/sim/sampled_key.h"
 
 namespace neuroshard::sim {
 
@@ -109,7 +109,7 @@ bool Network::lost(const Node& from, const Node& to) {
 std::shared_ptr<const Bytes> Network::under_way(Bytes message) {
   constexpr std::size_t large = 16u << 10, sweep = 4096;
   if (message.size() < large) return std::make_shared<const Bytes>(std::move(message));
-  const std::size_t key = std::hash<std::string_view>()(as_text(message));
+  const std::size_t key = sampled_key(message);
   const auto [from, to] = large_.equal_range(key);
   for (auto at = from; at != to; ++at)
     if (auto held = at->second.lock(); held && *held == message) return held;

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 
+#include "core/sim/sampled_key.h"
+
 namespace neuroshard::sim {
 namespace {
 
 constexpr std::size_t newest = 8;
+constexpr std::size_t most_signatures = 1u << 18;
 
 // The first of a cache that `is` holds for, or null.
 template <class Cache, class Is>
@@ -32,8 +35,35 @@ std::shared_ptr<const rounds::Deal> SharedCommons::deal(const Hash256& previous,
   return known ? *known : add(deals_, GroupedCommons::deal(previous, round, slot, roster));
 }
 
+bool SharedCommons::holds(const rounds::RoundVote& vote, const crypto::PublicKey& key,
+                          const crypto::Signature& signature, const Hash256& network) {
+  if (!share_signatures_) return GroupedCommons::holds(vote, key, signature, network);
+  const std::uint64_t place = load_le<std::uint64_t>(signature.data());
+  const auto [from, to] = votes_.equal_range(place);
+  for (auto at = from; at != to; ++at) {
+    const CheckedVote& known = at->second;
+    if (known.signature == signature && known.key == key && known.vote == vote) return known.holds;
+  }
+  if (votes_.size() >= most_signatures) votes_.clear();
+  const bool holds = GroupedCommons::holds(vote, key, signature, network);
+  votes_.emplace(place, CheckedVote{vote, key, signature, holds});
+  return holds;
+}
+
+bool SharedCommons::holds(const rounds::Contribution& contribution, const Hash256& network) {
+  if (!share_signatures_) return GroupedCommons::holds(contribution, network);
+  const std::uint64_t place = load_le<std::uint64_t>(contribution.signature.data());
+  const auto [from, to] = contributions_.equal_range(place);
+  for (auto at = from; at != to; ++at)
+    if (at->second.first == contribution) return at->second.second;
+  if (contributions_.size() >= most_signatures) contributions_.clear();
+  const bool holds = GroupedCommons::holds(contribution, network);
+  contributions_.emplace(place, std::pair(contribution, holds));
+  return holds;
+}
+
 rounds::Payload SharedCommons::keep(Bytes bytes) {
-  const std::size_t key = std::hash<std::string_view>()(as_text(bytes));
+  const std::size_t key = sampled_key(bytes);
   const auto [from, to] = kept_.equal_range(key);
   for (auto at = from; at != to; ++at)
     if (auto held = at->second.lock(); held && *held == bytes) return held;
@@ -60,14 +90,16 @@ Expected<std::shared_ptr<const rounds::GroupedBody>> SharedCommons::body(const B
                      .result;
 }
 
-Expected<void> SharedCommons::check(const rounds::RoundQuorum& quorum, rounds::VoteStep step,
-                                    const rounds::Deal& deal) {
+Expected<rounds::QuorumPtr> SharedCommons::check(const rounds::RoundQuorum& quorum, rounds::VoteStep step,
+                                                 const rounds::Deal& deal) {
   const auto* known = find(checked_, [&](const Checked& checked) {
-    return checked.step == step && checked.previous == deal.previous && checked.quorum == quorum;
+    return checked.step == step && checked.previous == deal.previous &&
+           (checked.result.ok() ? **checked.result : checked.refused) == quorum;
   });
-  return known
-             ? known->result
-             : add(checked_, {quorum, step, deal.previous, GroupedCommons::check(quorum, step, deal)}).result;
+  if (known) return known->result;
+  auto result = GroupedCommons::check(quorum, step, deal);
+  rounds::RoundQuorum refused = result.ok() ? rounds::RoundQuorum() : quorum;
+  return add(checked_, {std::move(refused), step, deal.previous, std::move(result)}).result;
 }
 
 Expected<rounds::GroupedLinkPtr> SharedCommons::link(const rounds::RoundQuorum& certificate,

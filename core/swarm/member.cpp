@@ -320,6 +320,7 @@ void Member::upkeep() {
   keep_reach();
   find_relays();
   exchange_peers();
+  keep_neighbours();
   paths_.punch_what_can_be();
   timer_ = later(options_.heartbeat, [this] { upkeep(); });
 }
@@ -346,6 +347,22 @@ void Member::exchange_peers() {
                const auto records = decode_records(*answer);
                if (records.ok()) take_peers(*records, {});
              });
+}
+
+// A few of those that it talks with stay connected: a small network is then one mesh, and a direct way that
+// was punched is not given up and dug again with each call.
+void Member::keep_neighbours() {
+  constexpr std::size_t neighbours = 8;
+  constexpr Duration pause = std::chrono::seconds(25);  // twice before a connection counts as idle
+  const MonotonicTime now = services_.clock.monotonic_now();
+  if (now - neighbours_kept_ < pause) return;
+  neighbours_kept_ = now;
+  std::size_t kept = 0;
+  for (const net::PeerView& peer : pool_.peers()) {
+    if (!peer.connected || ++kept > neighbours) continue;
+    pool_.call({peer.id, peer.endpoint}, net::Method::Ping, {}, net::call_deadline(call_patience, 0, 0),
+               [](const Expected<Bytes>&) {});
+  }
 }
 
 void Member::on_call(const net::Caller& from, net::Method method, Bytes request, net::Respond answer) {

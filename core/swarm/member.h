@@ -164,6 +164,7 @@ class Member final : public net::PeerService {
   void renew_record();
   void upkeep();
   void exchange_peers();
+  void keep_neighbours();
   std::unique_ptr<TimerHandle> later(Duration delay, std::function<void()> task);
 
   MemberServices services_;
@@ -183,7 +184,7 @@ class Member final : public net::PeerService {
   std::size_t untried_ = 0;       // of them
   std::vector<std::unique_ptr<Source>> sources_;
   net::NodeRecord record_;
-  MonotonicTime record_made_{};
+  MonotonicTime record_made_{}, neighbours_kept_{};
   ReachKeeper reach_;
   std::optional<platform::Endpoint> relay_;  // that this node can be called through
   std::string relay_trouble_;

@@ -35,7 +35,8 @@ struct Flags {
   std::string text, mode = "diloco", codec = "fp32";
   std::uint32_t workers = 4, steps = 2000, period = 25, batch = 12, sequence = 64, layers = 4, hidden = 128;
   std::uint32_t evaluations = 4, slow = 0, dense_rounds = 0, threads = 1;
-  double lr = 2e-3, outer_lr = 0.7, outer_mu = 0.9, beta = 0.95;
+  std::uint32_t warmup = 20;
+  double lr = 2e-3, final_rate = 0.1, outer_lr = 0.7, outer_mu = 0.9, beta = 0.95;
   std::uint16_t k = 64;
   std::uint64_t seed = 1;
 };
@@ -103,7 +104,8 @@ class Worker {
   Expected<void> step(std::uint32_t global_step) {
     draw();
     compute::StepOptions options;
-    options.learning_rate = train::learning_rate({flags_.lr, 20, flags_.steps, 0.1}, global_step);
+    options.learning_rate =
+        train::learning_rate({flags_.lr, flags_.warmup, flags_.steps, flags_.final_rate}, global_step);
     options.step = global_step;
     const train::BatchView view{batch_, flags_.sequence, inputs_.data(), targets_.data()};
     NS_ASSIGN_OR_RETURN(const train::InnerStep done, loop_->step(view, options, {}));
@@ -299,6 +301,8 @@ int main(int argc, char** argv) {
   app.add_option("--layers", flags.layers)->check(CLI::Range(1, 64));
   app.add_option("--hidden", flags.hidden, "a multiple of 32")->check(CLI::Range(32, 4096));
   app.add_option("--lr", flags.lr);
+  app.add_option("--warmup", flags.warmup, "steps until the learning rate is reached");
+  app.add_option("--final-rate", flags.final_rate, "of the learning rate, at the end of its cosine");
   app.add_option("--outer-lr", flags.outer_lr);
   app.add_option("--outer-mu", flags.outer_mu);
   app.add_option("--codec", flags.codec);

@@ -88,6 +88,8 @@ QStringList command_names(const QByteArray& help) {
       names << QString::fromUtf8(line.trimmed().split(' ').first());
     } else if (inside && line.trimmed().isEmpty()) {
       break;
+    } else if (inside && !line.startsWith(QByteArray(30, ' '))) {
+      names << "not in the column of its description: " + QString::fromUtf8(line);
     }
   }
   return names;

@@ -30,6 +30,7 @@ class TestControl : public QObject {
   void second_run_is_75();
   void commands_without_a_node_say_so();
   void questions_leave_a_free_lock_alone();
+  void another_user_is_refused();
 
  private:
   QStringList environment(const QString& name) const {
@@ -355,6 +356,39 @@ void TestControl::questions_leave_a_free_lock_alone() {
   QVERIFY(QFile::remove(path));
   QCOMPARE(command({"status"}, "free").exit_code, 69);
   QVERIFY(!QFile::exists(path));
+}
+
+// Somebody with another account on this computer who knows where everything lies.
+void TestControl::another_user_is_refused() {
+  constexpr unsigned somebody_else = 65534;
+  QProcess may;
+  may.start("setpriv", {"--reuid", QString::number(somebody_else), "--clear-groups", "true"});
+  QVERIFY(may.waitForFinished());
+  if (may.exitCode() != 0) QSKIP("only root can be somebody else");
+  const auto node = run("mine");
+  // Nothing but what the node itself closes is in the way.
+  const auto open =
+      QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner | QFile::ReadOther | QFile::ExeOther;
+  QVERIFY(QFile::setPermissions(lab_.path(""), open));
+  const QString program = lab_.path("neuroshardd");
+  QVERIFY(QFile::copy(qEnvironmentVariable("NS_BIN_DIR") + "/neuroshardd", program));
+  QVERIFY(QFile::setPermissions(program, open));
+  for (const QStringList& words :
+       {QStringList{"status"}, QStringList{"stop"}, QStringList{"contribute", "off"}}) {
+    QProcess other;
+    QProcessEnvironment with = QProcessEnvironment::systemEnvironment();
+    with.insert("XDG_RUNTIME_DIR", lab_.path("runtime-mine"));
+    other.setProcessEnvironment(with);
+    other.start("setpriv", QStringList{"--reuid", QString::number(somebody_else), "--clear-groups", program} +
+                               words + at("mine"));
+    QVERIFY(other.waitForFinished());
+    const QByteArray said = other.readAllStandardError();
+    QCOMPARE(other.exitCode(), 77);
+    QVERIFY2(said.contains("ermission denied"), said.constData());
+  }
+  const QJsonObject now = status("mine");
+  QCOMPARE(now["contributing"].toBool(), true);
+  QVERIFY(node->running());
 }
 
 QTEST_GUILESS_MAIN(TestControl)

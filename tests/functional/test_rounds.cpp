@@ -17,6 +17,7 @@ class TestRounds : public QObject {
   void other_text_is_told_and_keeps_nobody_from_training();
   void the_waiting_is_counted();
   void all_certified_the_same();
+  void each_round_leaves_a_checkpoint();
   void who_stops_is_not_waited_for();
   void a_stopped_node_goes_on_where_it_was();
 
@@ -92,6 +93,17 @@ void TestRounds::all_certified_the_same() {
   QSet<QString> anchors;
   for (const CertifiedRound& one : at_a) anchors.insert(one.anchor);
   QCOMPARE(anchors.size(), at_a.size());  // each round moved the model
+}
+
+// Of the anchor, as soon as it is in the model: these nodes make no others while they run.
+void TestRounds::each_round_leaves_a_checkpoint() {
+  const auto saved_at = [this] {
+    const ProcessResult listed = run_node({"checkpoint", "list", "--json", "--data-dir", run_.path("b")});
+    return json_lines(listed.out).value(0)["saved_at_ms"].toDouble();
+  };
+  QTRY_VERIFY_WITH_TIMEOUT(saved_at() > 0, RoundsRun::patience_ms);
+  const double first = saved_at();
+  QTRY_VERIFY_WITH_TIMEOUT(saved_at() > first, RoundsRun::patience_ms);
 }
 
 // Of three all have to vote: without its farewell nothing could be certified any more.

@@ -167,6 +167,9 @@ void Population::join_all(Duration span) {
     if (!hostile) members_[index]->node->join(std::move(known), [](std::size_t) {});
     world_.run_for(gap);
   }
+  for (const auto& member : members_)
+    if (member->node != nullptr) member->node->join(some_contacts(options_.told), [](std::size_t) {});
+  world_.run_for(std::chrono::minutes(1));
   // Hostile members make themselves known as honest ones do: by asking.
   for (const auto& member : members_) {
     if (member->hostile == nullptr) continue;
@@ -232,7 +235,7 @@ LookupReport Population::lookup(std::size_t lookups, std::size_t items, int vers
     const std::size_t item = rng_.below(items);
     const Bytes expected = item_payload(item, version);
     const MonotonicTime begin = world_.now();
-    members_[random_honest()]->node->get(item_path(item), [&, expected,
+    members_[random_honest()]->node->get(item_path(item), [&, expected, item,
                                                            begin](Expected<dht::LookupResult> result) {
       ++done;
       NS_CHECK(result.ok());
@@ -240,6 +243,7 @@ LookupReport Population::lookup(std::size_t lookups, std::size_t items, int vers
       const bool right = std::any_of(result->records.begin(), result->records.end(),
                                      [&](const dht::Record& record) { return record.payload == expected; });
       ++(right ? report.right : any ? report.wrong : report.missing);
+      if (!right) report.failed.push_back(item);
       messages.push_back(double(result->messages));
       report.hops += double(result->hops);
       report.most_hops = std::max(report.most_hops, result->hops);
@@ -347,6 +351,18 @@ std::size_t Population::copies(std::size_t item, int version, std::size_t near) 
     return std::any_of(found.begin(), found.end(),
                        [&](const dht::Record* record) { return record->payload == expected; });
   }));
+}
+
+std::size_t Population::hostile_near(std::size_t item, std::size_t near) {
+  const net::NodeId key = dht::key_of(network_id_, item_path(item));
+  std::vector<const Member*> nearest;
+  for (const auto& member : members_)
+    if (!member->gone) nearest.push_back(member.get());
+  std::sort(nearest.begin(), nearest.end(),
+            [&](const Member* a, const Member* b) { return net::closer(key, a->contact.id, b->contact.id); });
+  nearest.resize(std::min(near, nearest.size()));
+  return static_cast<std::size_t>(std::count_if(
+      nearest.begin(), nearest.end(), [](const Member* member) { return member->hostile != nullptr; }));
 }
 
 std::size_t Population::table_mean() const {

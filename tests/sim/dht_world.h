@@ -25,6 +25,9 @@ struct PopulationOptions {
   std::size_t members = 100;
   double hostile = 0;  // share of the members
   Hostility hostility = Hostility::None;
+  // Whom a member is told of once all are there, besides the three that it joined through: swarm::Member
+  // hears of others from trackers and peers. A fair sample, liars among them.
+  std::size_t told = 8;
   sim::NetworkOptions network;
   dht::DhtConfig config;
   std::uint64_t seed = 1;
@@ -35,6 +38,7 @@ struct LookupReport {
   double messages = 0, hops = 0, seconds = 0;  // means
   std::size_t most_hops = 0;
   double messages_95 = 0;
+  std::vector<std::size_t> failed;  // items, of the lookups that were not right
   double rate() const { return lookups == 0 ? 0 : double(right) / double(lookups); }
 };
 
@@ -69,6 +73,8 @@ class Population {
   dht::DhtNode& honest(std::size_t i);
   // Of the `near` honest members nearest to an item's key, how many hold this version.
   std::size_t copies(std::size_t item, int version, std::size_t near);
+  // Of the `near` members nearest to an item's key, how many are hostile.
+  std::size_t hostile_near(std::size_t item, std::size_t near);
   std::size_t table_mean() const;
   // Share of hostile members among what honest members would answer with.
   double hostile_share();

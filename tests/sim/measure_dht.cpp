@@ -1,6 +1,6 @@
 // The table at its full sizes:  measure_dht --members N [--loss P] [--churn P] [--hostile P --attack
 // poison|stale|invent]
-//   [--single-path] [--lookups N] [--seed S]
+//   [--single-path] [--told CONTACTS] [--anchored EACH] [--lookups N] [--seed S]
 // Prints one JSON object. Used by tests/long.sh dht.
 #include <fmt/format.h>
 
@@ -57,6 +57,9 @@ int main(int argc, char** argv) {
   options.network.loss = number("--loss", 0);
   options.hostile = number("--hostile", 0);
   options.hostility = attack(flags["--attack"]);
+  options.told = static_cast<std::size_t>(number("--told", double(options.told)));
+  options.config.lookup.anchored =
+      static_cast<std::size_t>(number("--anchored", double(options.config.lookup.anchored)));
   options.seed = static_cast<std::uint64_t>(number("--seed", 1));
   const auto lookups = static_cast<std::size_t>(number("--lookups", 5000));
   const double churn = number("--churn", 0);
@@ -76,15 +79,24 @@ int main(int argc, char** argv) {
   if (churn > 0) population.churn(churn, std::chrono::hours(1));
   const LookupReport report = population.lookup(lookups, items, version);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  // What a lookup that was not right had before it.
+  for (const std::size_t item : report.failed) {
+    std::cerr << fmt::format(
+        "item {}: of the 20 nearest members {} are hostile; of the honest ones {} of the 20 nearest hold "
+        "version "
+        "{}, {} anywhere an older one\n",
+        item, population.hostile_near(item, 20), population.copies(item, version, 20), version,
+        version > 1 ? population.copies(item, version - 1, options.members) : 0);
+  }
   std::cout << fmt::format(
       "{{\"members\": {}, \"loss\": {}, \"churn\": {}, \"hostile\": {}, \"attack\": \"{}\", \"single_path\": "
-      "{}, "
+      "{}, \"told\": {}, \"anchored\": {}, "
       "\"seed\": {}, \"stored\": {}, \"items\": {}, \"table\": {}, \"hostile_in_tables\": {:.3f}, "
       "\"live_in_tables\": {:.4f}, \"lookup\": {}, \"events\": {}, \"calls\": {}, \"wall_seconds\": {:.1f}, "
       "\"peak_mib\": {}}}\n",
       options.members, options.network.loss, churn, options.hostile, flags["--attack"],
-      flags.count("--single-path") != 0, options.seed, stored, items, population.table_mean(),
-      population.hostile_share(), population.live_answers(200), json(report), population.world().events(),
-      population.network().counters().calls, seconds, peak_mebibytes());
+      flags.count("--single-path") != 0, options.told, options.config.lookup.anchored, options.seed, stored,
+      items, population.table_mean(), population.hostile_share(), population.live_answers(200), json(report),
+      population.world().events(), population.network().counters().calls, seconds, peak_mebibytes());
   return 0;
 }

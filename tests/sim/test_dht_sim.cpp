@@ -20,6 +20,7 @@ PopulationOptions options(std::size_t members) {
   PopulationOptions chosen;
   chosen.members = members;
   chosen.seed = seed;
+  chosen.told = 0;  // the harder world: where 300 members are told of eight more, one path alone finds 97 %
   return chosen;
 }
 

@@ -54,10 +54,21 @@ class RoundsRun {
 
   // Empty: it has joined; else what it says.
   QByteArray start(const QString& name, const QString& text = "text") {
-    nodes_[name] = std::make_shared<NodeProcess>(
-        QStringList{"run", "--json", "--data-dir", path(name), "--profile", profile(), "--text", path(text),
-                    "--lan", "--p2p-port", "0", "--p2p-address", "127.0.0.1", "--cpu-threads", "1",
-                    "--eval-interval-steps", "0", "--tracker", tracker_at_});
+    QStringList words{"run",       "--json",  "--data-dir", path(name),
+                      "--profile", profile(), "--text",     path(text)};
+    words << "--lan"
+          << "--p2p-port"
+          << "0"
+          << "--p2p-address"
+          << "127.0.0.1"
+          << "--tracker" << tracker_at_;
+    words << "--cpu-threads"
+          << "1"
+          << "--eval-interval-steps"
+          << "0"
+          << "--checkpoint-min-interval"
+          << "1d";
+    nodes_[name] = std::make_shared<NodeProcess>(words);
     return wait_for_object(*nodes_[name], "peers").isEmpty() ? nodes_[name]->errors_so_far() : QByteArray();
   }
   QJsonObject rounds(const QString& name) const {
@@ -80,8 +91,11 @@ class RoundsRun {
       if (there.size() == names.size()) return true;
       QTest::qWait(200);  // each question is a process of its own
     }
-    for (const QString& name : names)
-      qWarning().noquote() << name << QJsonDocument(rounds(name)).toJson(QJsonDocument::Compact);
+    for (const QString& name : names) {
+      NodeProcess& node = *nodes_.value(name);
+      qWarning().noquote() << name << (node.running() ? "runs" : "has ended") << node.errors_so_far()
+                           << QJsonDocument(rounds(name)).toJson(QJsonDocument::Compact);
+    }
     return false;
   }
   QMap<int, CertifiedRound> certified(const QString& name) const {

@@ -30,34 +30,50 @@ CheckpointsPage::CheckpointsPage(const Context& context, QWidget* parent) : Page
   QVBoxLayout* page_column = make_page_column(this);
   work_ = new WorkPanel(bridge(), theme(), this);
   actions_ = new CheckpointActions(bridge(), theme(), *work_, this);
-  build_toolbar(page_column);
-  undo_ = new Banner(theme(), this);
-  undo_->setObjectName(QStringLiteral("undo_banner"));
-  undo_->hide();
-  page_column->addWidget(undo_);
-  page_column->addWidget(work_);
+  sections().add([this, page_column] {
+    build_toolbar(page_column);
+    undo_ = new Banner(theme(), this);
+    undo_->setObjectName(QStringLiteral("undo_banner"));
+    undo_->hide();
+    page_column->addWidget(undo_);
+    page_column->addWidget(work_);
+  });
+  sections().add([this, page_column] { build_stack(page_column); });
+  sections().add([this] {
+    build_table(content_);
+    connect_signals();
+    update_actions();
+  });
+}
 
+void CheckpointsPage::build_stack(QVBoxLayout* page_column) {
   stack_ = new QStackedWidget(this);
-  auto* empty = new EmptyState(
+  empty_ = new EmptyState(
       theme(), icon(), tr("No checkpoints yet"),
       tr("A checkpoint is a saved state of the model. While it trains, one is written from time to "
          "time; here you can go back to it, compare, check and export."));
-  empty->set_action(tr("Save one now"));
-  connect(empty, &EmptyState::action_clicked, actions_, &CheckpointActions::save);
-  stack_->addWidget(empty);
+  empty_->set_action(tr("Go to Training"));
+  connect(empty_, &EmptyState::action_clicked, this, [this] {
+    if (has_model_)
+      actions_->save();
+    else
+      navigate(QStringLiteral("training"), QStringLiteral("start"));
+  });
+  stack_->addWidget(empty_);
   auto* content = new QWidget;
-  auto* column = new QVBoxLayout(content);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(2 * grid_step);
+  content_ = new QVBoxLayout(content);
+  content_->setContentsMargins(0, 0, 0, 0);
+  content_->setSpacing(2 * grid_step);
   auto* timeline_card = new Card(tr("Timeline"));
   timeline_card->set_caption(tr("by step; filled: the newest, pin: kept, tick: checked, cross: damaged"));
   timeline_ = new CheckpointTimeline(theme());
   timeline_card->body()->addWidget(timeline_);
-  column->addWidget(timeline_card);
-  build_table(column);
+  content_->addWidget(timeline_card);
   stack_->addWidget(content);
   page_column->addWidget(stack_, 1);
+}
 
+void CheckpointsPage::connect_signals() {
   connect(timeline_, &CheckpointTimeline::selected, this, &CheckpointsPage::choose);
   connect(timeline_, &CheckpointTimeline::activated, this, [this](const QString& name) {
     const int row = model_->row_of(name);
@@ -74,7 +90,6 @@ CheckpointsPage::CheckpointsPage(const Context& context, QWidget* parent) : Page
   connect(work_, &WorkPanel::finished, this, &CheckpointsPage::ask);
   ageing_.setInterval(15'000);
   connect(&ageing_, &QTimer::timeout, this, [this] { model_->set_now(clock().wall_now()); });
-  update_actions();
 }
 
 void CheckpointsPage::build_toolbar(QVBoxLayout* column) {
@@ -182,6 +197,10 @@ void CheckpointsPage::build_table(QVBoxLayout* column) {
 }
 
 void CheckpointsPage::refresh(const node::Snapshot& snapshot) {
+  if (const bool has_model = snapshot.model.parameters > 0; has_model != has_model_) {
+    has_model_ = has_model;
+    empty_->set_action(has_model ? tr("Save one now") : tr("Go to Training"));
+  }
   show_undo(snapshot.undo);
 }
 

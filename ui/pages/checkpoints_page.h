@@ -22,6 +22,7 @@ class Card;
 class CheckpointActions;
 class CheckpointModel;
 class CheckpointTimeline;
+class EmptyState;
 class TableView;
 class WorkPanel;
 
@@ -42,7 +43,9 @@ class CheckpointsPage final : public Page {
   using Entries = std::vector<node::CheckpointEntry>;
 
   void build_toolbar(QVBoxLayout* column);
+  void build_stack(QVBoxLayout* column);  // what stands here without any checkpoint, and with some
   void build_table(QVBoxLayout* column);
+  void connect_signals();
   QMenu* more_menu();
   void ask();
   void take(const Expected<node::CheckpointPage>& page);
@@ -62,6 +65,9 @@ class CheckpointsPage final : public Page {
   TableView* table_;
   Card* table_card_;
   QStackedWidget* stack_;
+  EmptyState* empty_;
+  bool has_model_ = false;  // without one there is nothing to save
+  QVBoxLayout* content_;
   QPushButton* restore_;
   QPushButton* verify_;
   QPushButton* compare_;

@@ -69,12 +69,14 @@ DataPage::DataPage(const Context& context, QWidget* parent) : Page(context, pare
   error_->hide();
   column->addWidget(error_);
   auto* facts = new CardGrid(column_width);
-  facts->add(build_facts());
-  facts->add(build_tokenizer_facts());
-  facts->add(build_disk());
   column->addWidget(facts);
-  column->addWidget(new TokenizerCard(bridge(), theme()));
-  build_shards(column);
+  sections().add([this, facts] { facts->add(build_facts()); });
+  sections().add([this, facts] {
+    facts->add(build_tokenizer_facts());
+    facts->add(build_disk());
+  });
+  sections().add([this, column] { column->addWidget(new TokenizerCard(bridge(), theme())); });
+  sections().add([this, column] { build_shards(column); });
   page_column->addWidget(empty_, 1);
   page_column->addWidget(content_, 1);
   timer_.setInterval(2'000);

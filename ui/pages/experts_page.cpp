@@ -84,22 +84,28 @@ ExpertsPage::ExpertsPage(const Context& context, QWidget* parent) : Page(context
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(page_margin, 12, page_margin, page_margin);
   column->setSpacing(12);
-  column->addWidget(make_matrix());
-  auto* grid = new CardGrid(column_width, this);
-  grid->add(make_spread());
-  auto* scarcity = new Card(tr("Scarcity bonus"));
-  auto* bonus = new Fact(theme(), tr("Bonus for rare experts"), scarcity);
-  bonus->set(Format::dash(), tr("Comes with the network: whoever holds experts that few others hold will "
-                                "earn more. Alone, every expert is held once."));
-  scarcity->body()->addWidget(bonus);
-  grid->add(scarcity);
-  column->addWidget(grid);
-  column->addStretch(1);
+  sections().add([this, column] { column->addWidget(make_matrix()); });
+  sections().add([this, column] {
+    auto* grid = new CardGrid(column_width, this);
+    grid->add(make_spread());
+    grid->add(make_scarcity());
+    column->addWidget(grid);
+    column->addStretch(1);
+  });
   pause_.setSingleShot(true);
   pause_.setInterval(period);
   connect(&pause_, &QTimer::timeout, this, [this] {
     if (step_ != asked_step_) ask();
   });
+}
+
+Card* ExpertsPage::make_scarcity() {
+  auto* scarcity = new Card(tr("Scarcity bonus"));
+  auto* bonus = new Fact(theme(), tr("Bonus for rare experts"), scarcity);
+  bonus->set(Format::dash(), tr("Comes with the network: whoever holds experts that few others hold will "
+                                "earn more. Alone, every expert is held once."));
+  scarcity->body()->addWidget(bonus);
+  return scarcity;
 }
 
 Card* ExpertsPage::make_matrix() {

@@ -37,6 +37,7 @@ class ExpertsPage final : public Page {
  private:
   Card* make_matrix();
   Card* make_spread();
+  Card* make_scarcity();
   void ask();
   void show_loads(const std::vector<node::ExpertLoad>& loads);
 

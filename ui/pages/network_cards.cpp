@@ -11,6 +11,7 @@
 
 #include "ui/models/peer_model.h"
 #include "ui/pages/grid_twin.h"
+#include "ui/pages/sections.h"
 #include "ui/text/format.h"
 #include "ui/theme/theme.h"
 #include "ui/widgets/card.h"
@@ -51,7 +52,7 @@ void show_line(QLabel* label, const QString& line) {
 
 }  // namespace
 
-NetworkCards::NetworkCards(const Theme& theme, QWidget* parent) : QWidget(parent) {
+NetworkCards::NetworkCards(const Theme& theme, Sections& sections, QWidget* parent) : QWidget(parent) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   problem_ = make_paragraph({}, "danger", this);
@@ -69,8 +70,17 @@ NetworkCards::NetworkCards(const Theme& theme, QWidget* parent) : QWidget(parent
   inside->setContentsMargins(0, 0, 0, 0);
   inside->setSpacing(12);
   auto* grid = new CardGrid(column_width, content_);
-  grid->add(make_reach(theme));
-  grid->add(make_sources());
+  inside->addWidget(grid);
+  column->addWidget(content_);
+  sections.add([this, grid] {
+    grid->add(make_reach());
+    grid->add(make_sources());
+  });
+  sections.add([this, grid, &theme] { grid->add(make_traffic(theme)); });
+  sections.add([this, inside] { inside->addWidget(make_peers()); });
+}
+
+PlotPanel* NetworkCards::make_traffic(const Theme& theme) {
   traffic_ = new PlotPanel(theme, tr("Traffic"), QStringLiteral("traffic"));
   traffic_->setObjectName(QStringLiteral("network_traffic"));
   traffic_->set_y_format([](double value) {
@@ -82,13 +92,10 @@ NetworkCards::NetworkCards(const Theme& theme, QWidget* parent) : QWidget(parent
   });
   traffic_->plot()->set_empty_text(tr("The first sample comes ten seconds after the start."));
   traffic_->plot()->set_legend(true);
-  grid->add(traffic_);
-  inside->addWidget(grid);
-  inside->addWidget(make_peers());
-  column->addWidget(content_);
+  return traffic_;
 }
 
-Card* NetworkCards::make_reach(const Theme&) {
+Card* NetworkCards::make_reach() {
   auto* card = new Card(tr("Reachability"));
   reach_ = paragraph("network_reach", "strong", card->body());
   summary_ = paragraph("network_summary", nullptr, card->body());
@@ -113,6 +120,7 @@ Card* NetworkCards::make_sources() {
   source_table_->set_file_name(QStringLiteral("first-peers"));
   source_table_->set_empty_text(tr("No tracker and no first peer is known: it waits for others to call."));
   source_table_->setMinimumHeight(source_height);
+  source_table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
   source_table_->horizontalHeader()->setStretchLastSection(true);
   card->body()->addWidget(source_table_, 1);
   return card;

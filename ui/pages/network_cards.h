@@ -18,12 +18,14 @@ class EmptyState;
 class PeerModel;
 class PlotPanel;
 class TableView;
+class Sections;
 class Theme;
 
 class NetworkCards final : public QWidget {
   Q_OBJECT
  public:
-  explicit NetworkCards(const Theme& theme, QWidget* parent = nullptr);
+  // All but its frame is added to the sections of the page.
+  NetworkCards(const Theme& theme, Sections& sections, QWidget* parent);
   void show_view(const node::NetworkView& view, WallTime now);
   // The core could not be asked.
   void show_problem(const QString& problem);
@@ -32,7 +34,8 @@ class NetworkCards final : public QWidget {
   void test_wanted();
 
  private:
-  Card* make_reach(const Theme& theme);
+  Card* make_reach();
+  PlotPanel* make_traffic(const Theme& theme);
   Card* make_sources();
   Card* make_peers();
   void show_reach(const node::NetworkView& view, WallTime now);

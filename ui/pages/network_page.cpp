@@ -94,17 +94,19 @@ NetworkPage::NetworkPage(const Context& context, QWidget* parent) : Page(context
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(page_margin, 12, page_margin, page_margin);
   column->setSpacing(12);
-  network_ = new NetworkCards(theme(), this);
+  network_ = new NetworkCards(theme(), sections(), this);
   column->addWidget(network_);
   connect(network_, &NetworkCards::test_wanted, this, [this] { ask_network(true); });
   timer_.setInterval(look_ms);
   connect(&timer_, &QTimer::timeout, this, [this] { ask_network(false); });
-  column->addWidget(make_map());
-  auto* grid = new CardGrid(column_width, this);
-  grid->add(make_memory());
-  grid->add(make_partition_card(theme(), context.core_program));
-  column->addWidget(grid);
-  column->addStretch(1);
+  sections().add([this, column] { column->addWidget(make_map()); });
+  sections().add([this, column] {
+    auto* grid = new CardGrid(column_width, this);
+    grid->add(make_memory());
+    grid->add(make_partition_card(theme(), this->context().core_program));
+    column->addWidget(grid);
+    column->addStretch(1);
+  });
   connect(&bridge(), &Bridge::attached_changed, this, [this] { asked_parameters_ = 0; });
 }
 

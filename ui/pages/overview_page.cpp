@@ -287,7 +287,9 @@ void OverviewPage::show_learning(const node::Snapshot& snapshot) {
   const bool now = snapshot.state == node::RunState::Training && training.last_step.has_value();
   speed_->set(now ? Format::integer(static_cast<std::uint64_t>(training.last_step->tokens_per_second))
                   : Format::dash(),
-              now ? QString() : tr("not training now"));
+              now                                          ? QString()
+              : snapshot.state == node::RunState::Training ? tr("from the first step on")
+                                                           : tr("not training now"));
   tokens_->set(
       training.last_step ? Format::si(static_cast<double>(training.last_step->tokens)) : Format::dash(),
       tr("tokens"));

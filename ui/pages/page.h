@@ -9,6 +9,7 @@
 
 #include "core/base/clock.h"
 #include "core/node/snapshot.h"
+#include "ui/pages/sections.h"
 #include "ui/text/state_text.h"
 
 namespace neuroshard::ui {
@@ -34,7 +35,12 @@ class Page : public QWidget {
     std::function<std::optional<CoreLife>()> core_life = [] { return std::nullopt; };
   };
 
-  explicit Page(const Context& context, QWidget* parent = nullptr) : QWidget(parent), context_(context) {}
+  explicit Page(const Context& context, QWidget* parent = nullptr)
+      : QWidget(parent), context_(context), sections_(*this) {}
+
+  // What the constructor left for later. Until all of it is made, nothing below but title and icon may be
+  // called.
+  Sections& sections() { return sections_; }
 
   virtual QString title() const = 0;
   virtual QString icon() const = 0;  // name in resources/icons, without .svg
@@ -59,6 +65,7 @@ class Page : public QWidget {
 
  private:
   Context context_;
+  Sections sections_;
 };
 
 }  // namespace neuroshard::ui

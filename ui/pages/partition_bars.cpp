@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ui/pages/partition_words.h"
 #include "ui/text/format.h"
 #include "ui/theme/theme.h"
 #include "ui/widgets/card.h"
@@ -30,17 +31,6 @@ QColor part_colour(const Theme& theme, std::size_t block, std::size_t part) {
 }
 
 }  // namespace
-
-QString cost_text(double cost, const QString& unit) {
-  if (unit == QLatin1String("ms")) return Format::seconds(cost / 1000);
-  if (unit == QLatin1String("s")) return Format::seconds(cost);
-  const QString number = Format::significant(cost, 4);
-  return unit.isEmpty() ? number : number + u'\u00a0' + unit;
-}
-
-QString size_text(double bytes) {
-  return Format::bytes(static_cast<std::uint64_t>(std::clamp(bytes, 0.0, 1e18)));
-}
 
 QColor block_colour(const Theme& theme, std::size_t block) {
   constexpr int colours = 6;

@@ -36,10 +36,6 @@ class PartitionBars final : public QWidget {
   QString unit_;
 };
 
-// "12.3 ms"; seconds and milliseconds as people read them, another unit as it is called.
-QString cost_text(double cost, const QString& unit);
-// A size that the partitioner knows as a real number.
-QString size_text(double bytes);
 // The colour of a block, the same in bars and picture; neighbours differ.
 QColor block_colour(const Theme& theme, std::size_t block);
 

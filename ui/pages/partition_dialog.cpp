@@ -17,6 +17,7 @@
 #include "ui/pages/partition_bars.h"
 #include "ui/pages/partition_form.h"
 #include "ui/pages/partition_picture.h"
+#include "ui/pages/partition_words.h"
 #include "ui/text/format.h"
 #include "ui/theme/theme.h"
 #include "ui/widgets/card.h"
@@ -230,7 +231,8 @@ void PartitionDialog::show_report(const PartitionReport& report) {
   proof_->setText(proof);
   origin_->setText(tr("%1 nodes, %2 edges; %3")
                        .arg(Format::integer(static_cast<std::uint64_t>(report.nodes)),
-                            Format::integer(static_cast<std::uint64_t>(report.edges)), report.convention));
+                            Format::integer(static_cast<std::uint64_t>(report.edges)),
+                            convention_text(report.convention)));
   bars_->set_report(report);
   picture_->set_report(report);
   fill_tables(report);

@@ -10,6 +10,7 @@
 #include <map>
 
 #include "ui/pages/partition_bars.h"
+#include "ui/pages/partition_words.h"
 #include "ui/text/format.h"
 #include "ui/theme/theme.h"
 #include "ui/widgets/card.h"

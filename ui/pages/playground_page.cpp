@@ -33,10 +33,13 @@ PlaygroundPage::PlaygroundPage(const Context& context, QWidget* parent) : Page(c
   honesty_->hide();
   page_column->addWidget(honesty_);
   stack_ = new QStackedWidget(this);
-  stack_->addWidget(
-      new EmptyState(theme(), icon(), tr("No model yet"),
-                     tr("As soon as this node has a model, even a young one, you can let it continue a text "
-                        "here. Start on the Training page.")));
+  auto* empty = new EmptyState(
+      theme(), icon(), tr("No model yet"),
+      tr("As soon as this node has a model, even a young one, you can let it continue a text here."));
+  empty->set_action(tr("Go to Training"));
+  connect(empty, &EmptyState::action_clicked, this,
+          [this] { navigate(QStringLiteral("training"), QStringLiteral("start")); });
+  stack_->addWidget(empty);
   auto* content = new QWidget;
   auto* line = new QHBoxLayout(content);
   line->setContentsMargins(0, 0, 0, 0);

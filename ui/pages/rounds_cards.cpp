@@ -8,6 +8,7 @@
 #include <QVBoxLayout>
 
 #include "ui/pages/grid_twin.h"
+#include "ui/pages/sections.h"
 #include "ui/text/format.h"
 #include "ui/text/rounds_text.h"
 #include "ui/theme/theme.h"
@@ -87,16 +88,25 @@ TableView* make_table(const QString& name, const char* object, const QStringList
 
 }  // namespace
 
-RoundsCards::RoundsCards(const Theme& theme, QWidget* parent) : QWidget(parent), theme_(theme) {
+RoundsCards::RoundsCards(const Theme& theme, Sections& sections, QWidget* parent)
+    : QWidget(parent), theme_(theme) {
   setObjectName(QStringLiteral("rounds_cards"));
   hide();
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(12);
   auto* grid = new CardGrid(column_width, this);
-  grid->add(make_round());
-  grid->add(make_network());
-  losses_ = new PlotPanel(theme, tr("Loss of all nodes"), QStringLiteral("network-loss"));
+  column->addWidget(grid);
+  sections.add([this, grid] { grid->add(make_round()); });
+  sections.add([this, grid] { grid->add(make_network()); });
+  sections.add([this, grid] { grid->add(make_losses()); });
+  sections.add([this, column] { column->addWidget(make_rounds()); });
+  sections.add([this, column] { column->addWidget(make_nodes()); });
+  connect(&theme, &Theme::changed, this, [this] { shown_icon_.clear(); });
+}
+
+PlotPanel* RoundsCards::make_losses() {
+  losses_ = new PlotPanel(theme_, tr("Loss of all nodes"), QStringLiteral("network-loss"));
   losses_->setObjectName(QStringLiteral("rounds_losses"));
   losses_->set_caption(tr("smoothed median"));
   losses_->setMinimumHeight(plot_height);
@@ -104,11 +114,7 @@ RoundsCards::RoundsCards(const Theme& theme, QWidget* parent) : QWidget(parent),
   losses_->plot()->set_x_format(
       [](double round) { return Format::integer(static_cast<std::uint64_t>(std::max(0.0, round))); });
   losses_->plot()->set_empty_text(tr("The curve begins with the first round that this node sees."));
-  grid->add(losses_);
-  column->addWidget(grid);
-  column->addWidget(make_rounds());
-  column->addWidget(make_nodes());
-  connect(&theme, &Theme::changed, this, [this] { shown_icon_.clear(); });
+  return losses_;
 }
 
 Card* RoundsCards::make_round() {

@@ -16,13 +16,15 @@ namespace neuroshard::ui {
 class Card;
 class Fact;
 class PlotPanel;
+class Sections;
 class TableView;
 class Theme;
 
 class RoundsCards final : public QWidget {
   Q_OBJECT
  public:
-  explicit RoundsCards(const Theme& theme, QWidget* parent = nullptr);
+  // All but its frame is added to the sections of the page.
+  RoundsCards(const Theme& theme, Sections& sections, QWidget* parent);
   // At most ten times a second.
   void show_snapshot(const node::Snapshot& snapshot);
   // The long answer, every few seconds.
@@ -33,6 +35,7 @@ class RoundsCards final : public QWidget {
  private:
   Card* make_round();
   Card* make_network();
+  PlotPanel* make_losses();
   Card* make_rounds();
   Card* make_nodes();
 

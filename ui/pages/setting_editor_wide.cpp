@@ -74,7 +74,7 @@ ProgramsEditor::ProgramsEditor(const QString& name, QWidget* parent) : SettingEd
   remove_->setEnabled(false);
   line->addWidget(remove_);
   column->addLayout(line);
-  setFocusProxy(line_);
+  setFocusProxy(list_);  // the first of them: Tab would pass over those before the proxy
   connect(add, &QPushButton::clicked, this, &ProgramsEditor::add);
   connect(line_, &QLineEdit::returnPressed, this, &ProgramsEditor::add);
   connect(remove_, &QPushButton::clicked, this, &ProgramsEditor::remove);

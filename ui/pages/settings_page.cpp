@@ -66,10 +66,24 @@ SettingsPage::SettingsPage(const Context& context, QWidget* parent) : Page(conte
   cards_ = new QVBoxLayout;
   cards_->setSpacing(2 * grid_step);
   column->addLayout(cards_);
-  if (context.preferences != nullptr) {
-    app_ = new AppSettingsCard(theme(), *context.preferences, this);
+  sections().add([this, column] {
+    if (this->context().preferences == nullptr) return;
+    app_ = new AppSettingsCard(theme(), *this->context().preferences, this);
     column->addWidget(app_);
-  }
+  });
+  sections().add([this, column] { build_nothing(column); });
+  building_.setInterval(0);
+  connect(&building_, &QTimer::timeout, this, &SettingsPage::build_some);
+  connect(&bridge(), &Bridge::happened, this, [this](const node::Event& event) {
+    if (sections().done() && std::holds_alternative<node::SettingChanged>(event)) ask();
+  });
+  connect(&bridge(), &Bridge::attached_changed, this, [this](bool attached) {
+    if (attached && isVisible()) ask();
+  });
+}
+
+// What stands here when the search finds nothing.
+void SettingsPage::build_nothing(QVBoxLayout* column) {
   nothing_ = new EmptyState(theme(), QStringLiteral("search"), tr("No setting matches"),
                             tr("Try a shorter word: names, titles and explanations are searched."));
   nothing_->set_action(tr("Show all"));
@@ -77,14 +91,6 @@ SettingsPage::SettingsPage(const Context& context, QWidget* parent) : Page(conte
   nothing_->hide();
   column->addWidget(nothing_);
   column->addStretch(1);
-  building_.setInterval(0);
-  connect(&building_, &QTimer::timeout, this, &SettingsPage::build_some);
-  connect(&bridge(), &Bridge::happened, this, [this](const node::Event& event) {
-    if (std::holds_alternative<node::SettingChanged>(event)) ask();
-  });
-  connect(&bridge(), &Bridge::attached_changed, this, [this](bool attached) {
-    if (attached && isVisible()) ask();
-  });
 }
 
 void SettingsPage::shown() {

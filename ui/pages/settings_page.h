@@ -40,6 +40,7 @@ class SettingsPage final : public Page {
     std::vector<SettingRow*> rows;
   };
 
+  void build_nothing(QVBoxLayout* column);
   void ask();
   void take(const Expected<Entries>& entries);
   bool same_rows(const Entries& entries) const;

@@ -62,38 +62,46 @@ TrainingPage::TrainingPage(const Context& context, QWidget* parent) : Page(conte
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(page_margin, 12, page_margin, page_margin);
   column->setSpacing(12);
-  column->addWidget(make_controls());
-  loss_ = make_panel(tr("Loss"), QStringLiteral("loss"),
-                     {{"loss", tr("Training")}, {"val_loss", tr("Held-out text")}});
-  loss_->setMinimumHeight(loss_height);
-  column->addWidget(loss_);
-  rounds_ = new RoundsCards(theme(), this);
-  column->addWidget(rounds_);
+  sections().add([this, column] { column->addWidget(make_controls()); });
+  sections().add([this, column] {
+    loss_ = make_panel(tr("Loss"), QStringLiteral("loss"),
+                       {{"loss", tr("Training")}, {"val_loss", tr("Held-out text")}});
+    loss_->setMinimumHeight(loss_height);
+    column->addWidget(loss_);
+  });
+  sections().add([this, column] {
+    rounds_ = new RoundsCards(theme(), sections(), this);
+    column->addWidget(rounds_);
+    auto* grid = new CardGrid(column_width, this);
+    column->addWidget(grid);
+    column->addStretch(1);
+    sections().add([this, grid] { grid->add(make_breakdown()); });
+    plan_small_panels(grid);
+  });
   rounds_timer_.setInterval(rounds_ms);
   connect(&rounds_timer_, &QTimer::timeout, this, &TrainingPage::ask_rounds);
-  auto* grid = new CardGrid(column_width, this);
-  grid->add(make_breakdown());
-  PlotPanel* rate =
-      make_panel(tr("Learning rate"), QStringLiteral("learning-rate"), {{"lr", tr("Learning rate")}});
-  PlotPanel* norm = make_panel(tr("Gradient norm"), QStringLiteral("gradient-norm"),
-                               {{"grad_norm", tr("Norm before clipping")}});
-  PlotPanel* speed =
-      make_panel(tr("Throughput"), QStringLiteral("throughput"), {{"tokens_per_s", tr("Tokens per second")}});
-  PlotPanel* seconds =
-      make_panel(tr("Time of a step"), QStringLiteral("step-time"), {{"step_seconds", tr("Seconds")}});
-  rate->set_y_format([](double v) { return Format::significant(v, 3); });
-  norm->set_y_format([](double v) { return Format::significant(v, 3); });
-  speed->set_y_format([](double v) { return Format::si(v); });
-  seconds->set_y_format([](double v) { return Format::seconds(v); });
-  for (PlotPanel* panel : {rate, norm, speed, seconds}) {
-    panel->setMinimumHeight(small_height);
-    grid->add(panel);
-  }
-  column->addWidget(grid);
-  column->addStretch(1);
   connect(&bridge(), &Bridge::happened, this, [this](const node::Event& event) {
-    if (std::holds_alternative<node::CheckpointsChanged>(event)) ask_checkpoints();
+    if (sections().done() && std::holds_alternative<node::CheckpointsChanged>(event)) ask_checkpoints();
   });
+}
+
+void TrainingPage::plan_small_panels(CardGrid* grid) {
+  const auto plan = [this, grid](const QString& title, const char* file, const char* series,
+                                 const QString& name, QString (*format)(double)) {
+    sections().add([=, this] {
+      PlotPanel* panel = make_panel(title, QString::fromLatin1(file), {{series, name}});
+      panel->set_y_format(format);
+      panel->setMinimumHeight(small_height);
+      grid->add(panel);
+    });
+  };
+  const auto digits = [](double value) { return Format::significant(value, 3); };
+  plan(tr("Learning rate"), "learning-rate", "lr", tr("Learning rate"), digits);
+  plan(tr("Gradient norm"), "gradient-norm", "grad_norm", tr("Norm before clipping"), digits);
+  plan(tr("Throughput"), "throughput", "tokens_per_s", tr("Tokens per second"),
+       [](double value) { return Format::si(value); });
+  plan(tr("Time of a step"), "step-time", "step_seconds", tr("Seconds"),
+       [](double value) { return Format::seconds(value); });
 }
 
 PlotPanel* TrainingPage::make_panel(const QString& title, const QString& file,

@@ -17,6 +17,7 @@ class QSpinBox;
 namespace neuroshard::ui {
 
 class Card;
+class CardGrid;
 class PlotPanel;
 class RoundsCards;
 class SeriesFeed;
@@ -40,6 +41,7 @@ class TrainingPage final : public Page {
   void show_rounds();
   Card* make_controls();
   Card* make_breakdown();
+  void plan_small_panels(CardGrid* grid);
   PlotPanel* make_panel(const QString& title, const QString& file,
                         const std::vector<std::pair<std::string, QString>>& names);
   void choose_folder();

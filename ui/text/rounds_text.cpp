@@ -22,6 +22,10 @@ QString RoundsWords::phase(const node::RoundsView& rounds) {
   if (said == QLatin1String("waiting for the other members"))
     return tr("Done; waiting for the others' parts");
   if (said == QLatin1String("agreeing on the round")) return tr("The members agree on the result");
+  if (said == QLatin1String("training on while the others finish the round"))
+    return tr("Training on; the others still finish this round");
+  if (said == QLatin1String("training on while the members agree on the round"))
+    return tr("Training on while the members agree on the result");
   if (said == QLatin1String("training alone until the others are back"))
     return tr("Too few members in reach: training alone until they are back");
   if (said == QLatin1String("repairing its anchor"))

@@ -13,7 +13,7 @@ namespace neuroshard::ui {
 namespace {
 // As QLineEdit and QPushButton in style.qss.
 constexpr int field_height = 32, padding = 8, arrows_width = 24;
-constexpr double radius = 8, chevron = 3.5;
+constexpr double radius = 8, chevron = 3.5, tick_radius = 3, tick_edge = 1.5;
 }  // namespace
 
 FieldStyle::FieldStyle(const Theme* theme)
@@ -74,6 +74,37 @@ void FieldStyle::drawComplexControl(ComplexControl control, const QStyleOptionCo
       if (can) draw_pressed(*painter, *option, rect, part);
       draw_arrow(*painter, rect, up, can);
     }
+  }
+  painter->restore();
+}
+
+void FieldStyle::drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
+                               const QWidget* widget) const {
+  const bool radio = element == PE_IndicatorRadioButton;
+  if (theme_.isNull() || (!radio && element != PE_IndicatorCheckBox))
+    return QProxyStyle::drawPrimitive(element, option, painter, widget);
+  const bool on = option->state.testFlag(State_On), enabled = option->state.testFlag(State_Enabled);
+  const double side = std::min(option->rect.width(), option->rect.height()) - tick_edge;
+  QRectF box(0, 0, side, side);
+  box.moveCenter(QRectF(option->rect).center());
+  const QColor mark = theme_->color(enabled ? Token::Accent : Token::TextDisabled);
+  painter->save();
+  painter->setRenderHint(QPainter::Antialiasing);
+  painter->setPen(QPen(on ? mark : theme_->color(enabled ? Token::BorderStrong : Token::Border), tick_edge));
+  painter->setBrush(on && !radio ? mark : theme_->color(Token::Surface));
+  if (radio) {
+    painter->drawEllipse(box);
+    painter->setPen(Qt::NoPen);
+    painter->setBrush(mark);
+    if (on) painter->drawEllipse(box.center(), side / 4, side / 4);
+  } else {
+    painter->drawRoundedRect(box, tick_radius, tick_radius);
+    painter->setPen(QPen(theme_->color(Token::OnAccent), 1.5, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+    painter->setBrush(Qt::NoBrush);
+    const QPointF tick[] = {box.topLeft() + QPointF(0.25, 0.52) * side,
+                            box.topLeft() + QPointF(0.43, 0.70) * side,
+                            box.topLeft() + QPointF(0.76, 0.32) * side};
+    if (on) painter->drawPolyline(tick, 3);
   }
   painter->restore();
 }

@@ -1,5 +1,6 @@
 // Fusion, but number fields and choices look as the style sheet's text fields do: the same frame, height and
-// focus. The style sheet itself can't colour their arrows.
+// focus. The style sheet itself can't colour their arrows. And boxes and circles to tick have an edge that
+// can be seen in the dark too.
 #pragma once
 
 #include <QPointer>
@@ -15,6 +16,8 @@ class FieldStyle final : public QProxyStyle {
   explicit FieldStyle(const Theme* theme);
   void drawComplexControl(ComplexControl control, const QStyleOptionComplex* option, QPainter* painter,
                           const QWidget* widget) const override;
+  void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
+                     const QWidget* widget) const override;
   QRect subControlRect(ComplexControl control, const QStyleOptionComplex* option, SubControl part,
                        const QWidget* widget) const override;
   QSize sizeFromContents(ContentsType type, const QStyleOption* option, const QSize& contents,

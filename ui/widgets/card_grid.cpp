@@ -26,15 +26,14 @@ void CardGrid::arrange() {
   if (fitting == columns_) return;
   columns_ = fitting;
   for (const Item& item : items_) grid_->removeWidget(item.card);
+  const auto span_of = [this](std::size_t i) { return std::min(items_[i].span, columns_); };
   int row = 0, column = 0;
-  for (const Item& item : items_) {
-    const int span = std::min(item.span, columns_);
-    if (column + span > columns_) {
-      ++row;
-      column = 0;
-    }
-    grid_->addWidget(item.card, row, column, 1, span);
-    column += span;
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    const int left = columns_ - column - span_of(i);
+    const bool last = i + 1 == items_.size() || span_of(i + 1) > left;
+    grid_->addWidget(items_[i].card, row, column, 1, span_of(i) + (last ? left : 0));
+    column = last ? 0 : column + span_of(i);
+    row += last ? 1 : 0;
   }
   for (int i = 0; i < max_columns; ++i) grid_->setColumnStretch(i, i < columns_ ? 1 : 0);
 }

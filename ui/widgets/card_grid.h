@@ -1,4 +1,5 @@
-// Cards beside each other in as many columns as fit; below one another where it is narrow.
+// Cards beside each other in as many columns as fit; below one another where it is narrow. The last one of a
+// row takes the room that is left in it.
 #pragma once
 
 #include <QWidget>

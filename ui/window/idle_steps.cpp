@@ -2,7 +2,7 @@
 
 namespace neuroshard::ui {
 
-IdleSteps::IdleSteps(std::vector<std::function<void()>> steps, QObject* parent)
+IdleSteps::IdleSteps(std::vector<std::function<bool()>> steps, QObject* parent)
     : QObject(parent), steps_(std::move(steps)) {
   connect(&timer_, &QTimer::timeout, this, &IdleSteps::take_one);
 }
@@ -17,7 +17,7 @@ void IdleSteps::stop() {
 
 void IdleSteps::take_one() {
   timer_.setInterval(pause);
-  steps_[next_]();
+  if (steps_[next_]()) return;
   if (++next_ < steps_.size()) return;
   timer_.stop();
   steps_.clear();

@@ -18,7 +18,8 @@ class IdleSteps final : public QObject {
   static constexpr std::chrono::milliseconds pause{
       50};  // between two: at a frame each, a quarter of one processor
 
-  explicit IdleSteps(std::vector<std::function<void()>> steps, QObject* parent = nullptr);
+  // Each is called, with a pause before each time, until it says false: nothing of it is left.
+  explicit IdleSteps(std::vector<std::function<bool()>> steps, QObject* parent = nullptr);
   void start();  // goes on where it was stopped; nothing when all are done
   void stop();
   bool done() const { return next_ == steps_.size(); }
@@ -29,7 +30,7 @@ class IdleSteps final : public QObject {
  private:
   void take_one();
 
-  std::vector<std::function<void()>> steps_;
+  std::vector<std::function<bool()>> steps_;
   std::size_t next_ = 0;
   QTimer timer_;
 };

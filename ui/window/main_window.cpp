@@ -145,6 +145,7 @@ Page* MainWindow::build_page(int row) {
 
 Page* MainWindow::make_page(int row) {
   Page* page = build_page(row);
+  page->sections().make_all();
   auto* scroll = qobject_cast<QScrollArea*>(stack_->widget(row));
   if (scroll->widget() == nullptr) scroll->setWidget(page);  // this measures it
   return page;
@@ -153,16 +154,26 @@ Page* MainWindow::make_page(int row) {
 // A page costs more than a click may take on a slow machine, so all are made before they are opened, in
 // pieces.
 void MainWindow::plan_pages() {
-  std::vector<std::function<void()>> steps;
-  for (int row = 0; row < static_cast<int>(pages_.size()); ++row) {
-    if (row == current_) continue;
-    steps.emplace_back([this, row] { build_page(row); });
-    steps.emplace_back([this, row] { make_page(row); });
-    steps.emplace_back([this, row] {
-      if (row != current_) make_page(row)->prepare();
-    });
-  }
+  std::vector<std::function<bool()>> steps;
+  for (int row = 0; row < static_cast<int>(pages_.size()); ++row)
+    if (row != current_) steps.emplace_back([this, row] { return prepare_page(row); });
   page_making_ = new IdleSteps(std::move(steps), this);
+}
+
+// One piece of it; false: that was the last.
+bool MainWindow::prepare_page(int row) {
+  Page* page = pages_[static_cast<std::size_t>(row)];
+  if (page == nullptr) {
+    build_page(row);
+    return true;
+  }
+  if (page->sections().make_next()) return true;
+  if (qobject_cast<QScrollArea*>(stack_->widget(row))->widget() == nullptr) {
+    make_page(row);
+    return true;
+  }
+  if (row != current_) page->prepare();
+  return false;
 }
 
 bool MainWindow::pages_made() const {

@@ -71,6 +71,7 @@ class MainWindow final : public QMainWindow {
   void select(int row);
   Page* build_page(int row);
   Page* make_page(int row);
+  bool prepare_page(int row);
   void plan_pages();
   void show_core(bool attached);
   void show_alerts(const node::Snapshot& snapshot);

@@ -22,6 +22,7 @@ SetupDialog::SetupDialog(SetupServices& services, SetupDraft draft, QWidget* par
   layout->setContentsMargins(24, 24, 24, 16);
   layout->setSpacing(8);
   step_ = new QLabel(this);
+  step_->setObjectName("setupStep");
   step_->setProperty("role", "caption");
   title_ = new QLabel(this);
   title_->setProperty("role", "page-title");
@@ -79,9 +80,11 @@ SetupDialog::~SetupDialog() {
 void SetupDialog::show_page(int index) {
   stack_->setCurrentIndex(index);
   SetupPage* page = pages_[static_cast<std::size_t>(index)];
+  seen_.resize(pages_.size());
+  seen_[static_cast<std::size_t>(index)] = true;
   int number = 0, count = 0;
   for (int i = 0; i < static_cast<int>(pages_.size()); ++i) {
-    if (!pages_[static_cast<std::size_t>(i)]->needed() && i != index) continue;
+    if (!pages_[static_cast<std::size_t>(i)]->needed() && !seen_[static_cast<std::size_t>(i)]) continue;
     ++count;
     if (i <= index) ++number;
   }

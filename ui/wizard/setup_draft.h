@@ -20,6 +20,7 @@ struct SetupDraft {
   QString made_wallet;  // its id
   LimitsPreset limits = LimitsPreset::Balanced;
   QString text_folder;
+  QString invitation;  // a link to a network, to be looked at and confirmed afterwards; empty = none
   bool autostart = false;
   bool again = false;  // the assistant was opened again: what is there is kept unless changed
 };

@@ -121,11 +121,14 @@ class StartPage final : public SetupPage {
   QString title() const override { return tr("What to train"); }
   QString intro() const override;
   QString next_text() const override { return tr("Start"); }
+  bool complete() const override;
   void entered() override;
   void leave(std::function<void(bool)> done) override;
 
  private:
   QLineEdit* text_;
+  QRadioButton* join_;
+  QLineEdit* invitation_;
   QCheckBox* autostart_;
 };
 

@@ -12,13 +12,15 @@
 #include "ui/wizard/setup_pages.h"
 
 namespace neuroshard::ui {
+namespace {
+
+constexpr const char* invitation_begins = "neuroshard:join";
+
+}  // namespace
 
 StartPage::StartPage(SetupDraft& draft, SetupServices& services) : SetupPage(draft, services) {
-  auto* network = new QRadioButton(tr("With others: not in this version yet"), this);
-  network->setEnabled(false);
   auto* solo = new QRadioButton(tr("On my own, from my text"), this);
   solo->setChecked(true);
-  body()->addWidget(network);
   body()->addWidget(solo);
   auto* row = new QHBoxLayout;
   text_ = new QLineEdit(this);
@@ -33,6 +35,21 @@ StartPage::StartPage(SetupDraft& draft, SetupServices& services) : SetupPage(dra
   add_note(
       tr("Every readable text file in the folder is used; the text stays on this computer. It can be given "
          "later too."));
+  join_ = new QRadioButton(tr("With others, by their invitation"), this);
+  join_->setObjectName("setupJoin");
+  body()->addWidget(join_);
+  invitation_ = new QLineEdit(this);
+  invitation_->setObjectName("setupInvitation");
+  invitation_->setAccessibleName(tr("Invitation to a network"));
+  invitation_->setPlaceholderText(QString::fromLatin1(invitation_begins) + QStringLiteral("?to=…"));
+  invitation_->setEnabled(false);
+  body()->addWidget(invitation_);
+  connect(join_, &QRadioButton::toggled, this, [this](bool join) {
+    invitation_->setEnabled(join);
+    if (join) invitation_->setFocus();
+    Q_EMIT complete_changed();
+  });
+  connect(invitation_, &QLineEdit::textChanged, this, &SetupPage::complete_changed);
   autostart_ = new QCheckBox(tr("Start with my session, in the tray"), this);
   autostart_->setObjectName("setupAutostart");
   body()->addWidget(autostart_);
@@ -44,14 +61,17 @@ StartPage::StartPage(SetupDraft& draft, SetupServices& services) : SetupPage(dra
 
 QString StartPage::intro() const {
   return tr(
-      "A node on its own learns from a folder of your text. The network of nodes comes in a later version; "
-      "what is "
-      "set up now stays good for it.");
+      "On its own, this computer learns from a folder of your text. With others it trains the model of their "
+      "network; who is in it can invite you. What the invitation says is shown before anything happens.");
 }
 
 void StartPage::entered() {
   if (text_->text().isEmpty()) text_->setText(draft_.text_folder);
   autostart_->setChecked(draft_.autostart);
+}
+
+bool StartPage::complete() const {
+  return !join_->isChecked() || !invitation_->text().trimmed().isEmpty();
 }
 
 void StartPage::leave(std::function<void(bool)> done) {
@@ -61,7 +81,16 @@ void StartPage::leave(std::function<void(bool)> done) {
         tr("%1 cannot be read. Choose a folder of text files, or leave the line empty for now.").arg(text));
     return done(false);
   }
+  const QString invitation = join_->isChecked() ? invitation_->text().trimmed() : QString();
+  if (!invitation.isEmpty() &&
+      !invitation.startsWith(QLatin1String(invitation_begins), Qt::CaseInsensitive)) {
+    show_problem(tr("That is no invitation: it begins with “%1”. Whoever is in the network makes one with "
+                    "“neuroshardd network invite”.")
+                     .arg(QLatin1String(invitation_begins)));
+    return done(false);
+  }
   show_problem({});
+  draft_.invitation = invitation;
   draft_.text_folder = text.isEmpty() ? QString() : QDir::cleanPath(text);
   draft_.autostart = autostart_->isChecked();
   done(true);

@@ -67,6 +67,7 @@ class SessionImpl final : public TrainingSession, private RoundModel {
     schedule_step_ = step;
     rate_factor_ = factor;
   }
+  void synced() override;
   void set_place(const RoundPlace& place) override { state_.place = place; }
   const RoundPlace& place() const override { return state_.place; }
 
@@ -95,6 +96,8 @@ class SessionImpl final : public TrainingSession, private RoundModel {
   std::optional<std::uint64_t> schedule_step_;  // the next step's, when rounds decide; else its own number
   double rate_factor_ = 1;
   std::vector<Alert> waiting_alerts_;  // of prepare(), for the first report
+  bool saved_after_sync_ = false;      // since the last report
+  double sync_stall_seconds_ = 0;
 
   std::shared_ptr<TrainingHistory> history_;
   std::unique_ptr<data::Dataset> dataset_;

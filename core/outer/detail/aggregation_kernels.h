@@ -55,7 +55,7 @@ struct AggregationKernels {
                  const Comparator* network, std::size_t comparators, float* block, float* out);
 
   // The same over mixed rows: y_i = (Σ scale·row in order − those left out for i, in order) / (n − f), fp64
-  // rounded to fp32. left_out [n, f] indices; widened: (n + 2) · mix_block doubles; block as above, always.
+  // rounded to fp32. left_out [n, f] indices; widened: n · kernel_step doubles; block as above, always.
   void (*mixed_sorted)(const float* const* rows, const float* scales, std::size_t n, std::size_t count,
                        const std::uint32_t* left_out, std::size_t f, Kept kept, const Comparator* network,
                        std::size_t comparators, double* widened, float* block, float* out);

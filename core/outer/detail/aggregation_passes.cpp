@@ -1,11 +1,29 @@
 #include "core/outer/detail/aggregation_passes.h"
 
 #include <algorithm>
+#include <memory>
+#include <new>
 #include <utility>
 
 #include "core/base/check.h"
 
 namespace neuroshard::outer::detail {
+namespace {
+
+// Room for kernels, from the start of a cache line on: a vector that lies across two lines costs twice.
+constexpr std::align_val_t cache_line{64};
+struct DeleteAligned {
+  template <class T>
+  void operator()(T* values) const {
+    ::operator delete[](values, cache_line);
+  }
+};
+template <class T>
+std::unique_ptr<T[], DeleteAligned> room_for(std::size_t values) {
+  return std::unique_ptr<T[], DeleteAligned>(new (cache_line) T[values]);
+}
+
+}  // namespace
 
 std::vector<Comparator> sorting_network(std::size_t n) {
   std::vector<Comparator> network;
@@ -27,12 +45,12 @@ AggregationPasses::AggregationPasses(const AggregationKernels& kernels, std::vec
 Gram AggregationPasses::gram() const {
   const std::size_t n = rows_.size(), padded = rows_of_gram(n);
   Gram gram{n, std::vector<double>(n * n, 0.0)};
-  std::vector<double> widened(padded * gram_block), lanes(padded * padded * 8);
+  const auto widened = room_for<double>(padded * gram_block), lanes = room_for<double>(padded * padded * 8);
   std::vector<const float*> rows(n);
   for (std::size_t at = 0; at < count_; at += gram_chunk) {
     for (std::size_t i = 0; i < n; ++i) rows[i] = rows_[i] + at;
-    kernels_.gram(rows.data(), n, std::min(gram_chunk, count_ - at), gram.products.data(), widened.data(),
-                  lanes.data());
+    kernels_.gram(rows.data(), n, std::min(gram_chunk, count_ - at), gram.products.data(), widened.get(),
+                  lanes.get());
   }
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = 0; j < i; ++j) gram.products[i * n + j] = gram.products[j * n + i];
@@ -94,9 +112,9 @@ bool AggregationPasses::sorted(const std::vector<float>& scales, Kept kept, Span
   NS_CHECK(scales.size() == n && kept.low < kept.high && kept.high <= n);
   const bool many = n > max_register_rows;
   const std::vector<Comparator> network = many ? sorting_network(n) : std::vector<Comparator>{};
-  std::vector<float> block(many ? n * mix_block : 0);
+  const auto block = room_for<float>(many ? n * mix_block : 0);
   return in_steps(out, [&](const float* const* rows, std::size_t count, float* to) {
-    return kernels_.sorted(rows, scales.data(), n, count, kept, network.data(), network.size(), block.data(),
+    return kernels_.sorted(rows, scales.data(), n, count, kept, network.data(), network.size(), block.get(),
                            to);
   });
 }
@@ -108,11 +126,11 @@ void AggregationPasses::mixed_sorted(const std::vector<float>& scales,
   NS_CHECK(scales.size() == n && left_out.size() == n * f && kept.low < kept.high && kept.high <= n);
   const std::vector<Comparator> network =
       n > max_register_rows ? sorting_network(n) : std::vector<Comparator>{};
-  std::vector<double> widened((n + 2) * mix_block);
-  std::vector<float> block(std::max(n, max_register_rows) * mix_block);
+  const auto widened = room_for<double>(n * kernel_step);
+  const auto block = room_for<float>(n * mix_block);
   in_steps(out, [&](const float* const* rows, std::size_t count, float* to) {
     kernels_.mixed_sorted(rows, scales.data(), n, count, left_out.data(), f, kept, network.data(),
-                          network.size(), widened.data(), block.data(), to);
+                          network.size(), widened.get(), block.get(), to);
     return true;
   });
 }

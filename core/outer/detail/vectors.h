@@ -111,6 +111,42 @@ NS_INLINE VD add_exact_product(VD sum, VD a, VD b) {
 #endif
 }
 
+// a < b ? a : b and a < b ? b : a for each lane, whatever the lanes hold: together they neither lose nor
+// double a NaN. (GCC makes a comparison and a blend of the conditional.)
+NS_INLINE VF smaller(VF a, VF b) {
+#if defined(__AVX512F__)
+  return (VF)_mm512_min_ps((__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+  return (VF)_mm256_min_ps((__m256)a, (__m256)b);
+#elif defined(__SSE2__)
+  return (VF)_mm_min_ps((__m128)a, (__m128)b);
+#else
+  return a < b ? a : b;
+#endif
+}
+NS_INLINE VF larger(VF a, VF b) {
+#if defined(__AVX512F__)
+  return (VF)_mm512_max_ps((__m512)b, (__m512)a);
+#elif defined(__AVX2__)
+  return (VF)_mm256_max_ps((__m256)b, (__m256)a);
+#elif defined(__SSE2__)
+  return (VF)_mm_max_ps((__m128)b, (__m128)a);
+#else
+  return a < b ? b : a;
+#endif
+}
+
+// bad + v·0: NaN for what is not finite, else still a zero. The product is exact.
+NS_INLINE VF add_unless_finite(VF bad, VF v) {
+#if defined(__AVX512F__)
+  return (VF)_mm512_fmadd_ps((__m512)v, _mm512_setzero_ps(), (__m512)bad);
+#elif defined(__FMA__)
+  return (VF)_mm256_fmadd_ps((__m256)v, _mm256_setzero_ps(), (__m256)bad);
+#else
+  return bad + v * 0.0f;
+#endif
+}
+
 // Whether all are 0; a NaN is not.
 NS_INLINE bool all_zero(VF v) {
   float values[floats];

@@ -79,7 +79,8 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
   void OnReadDone(bool ok) override {
     read_ = true;
     if (!ok) {
-      // gRPC reads no message that is larger than it may be; a caller that has gone away also ends here.
+      // gRPC reads no message beyond its own limit; a caller that has gone away also ends here, which is no
+      // fault.
       shared_->count(net::Refusal::TooLarge);
       return finish(make_error(ErrorCode::Exhausted, "the request is larger than a message may be"));
     }
@@ -87,6 +88,11 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
     if (greeting_) return greet();
     wire::CallRequest request;
     const std::size_t size = request_.Length();
+    if (size > net::max_message_bytes + message_overhead) {
+      shared_->count(net::Refusal::TooLarge);
+      shared_->fault(from_, net::Fault::Oversized);
+      return finish(make_error(ErrorCode::Exhausted, "the request is larger than a message may be"));
+    }
     if (!place_->hold(size)) {
       shared_->count(net::Refusal::TooManyCalls);
       return finish(
@@ -173,6 +179,10 @@ class StreamReactor final : public Reactor, public StreamCore {
   void malformed() override {
     StreamCore::malformed();
     shared_->fault(from_, net::Fault::Malformed);
+  }
+  void oversized() override {
+    StreamCore::oversized();
+    shared_->fault(from_, net::Fault::Oversized);
   }
   void start_read(grpc::ByteBuffer* buffer) override { StartRead(buffer); }
   void start_write(const grpc::ByteBuffer* buffer) override { StartWrite(buffer); }

@@ -107,6 +107,16 @@ void Shared::fault(const net::Caller& from, net::Fault fault) {
   if (services_ && services_->conduct != nullptr) services_->conduct->fault(from, fault);
 }
 
+void Shared::fault(const platform::IpAddress& from, net::Fault fault) {
+  const std::lock_guard lock(services_mutex_);
+  if (services_ && services_->conduct != nullptr) services_->conduct->fault(from, fault);
+}
+
+bool Shared::is_banned(const platform::IpAddress& address) {
+  const std::lock_guard lock(services_mutex_);
+  return services_ && services_->bans.reason_of_prefix(platform::prefix_group(address)).has_value();
+}
+
 Expected<void> Shared::check_address(const platform::IpAddress& address) {
   const std::lock_guard lock(services_mutex_);
   if (!services_) return make_error(ErrorCode::Cancelled, "this node stops");

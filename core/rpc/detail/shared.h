@@ -50,7 +50,9 @@ struct Shared : std::enable_shared_from_this<Shared> {
   Expected<net::Hello> check_hello(const std::string& bytes);
   void count(net::Refusal refusal);
   void fault(const net::Caller& from, net::Fault fault);
-  // Whether callers from there are heard now. Denied.
+  void fault(const platform::IpAddress& from, net::Fault fault);  // of somebody unknown
+  bool is_banned(const platform::IpAddress& address);
+  // Whether callers from there are heard now; counts the refusal. Denied.
   Expected<void> check_address(const platform::IpAddress& address);
   MonotonicTime now();
   std::string own_hello();

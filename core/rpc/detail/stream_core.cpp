@@ -105,8 +105,19 @@ void StreamCore::write_done(bool ok) {
 void StreamCore::read_done(bool ok) {
   reading_ = false;
   if (end_ || !ok) return;  // ended() comes, and knows why
-  auto chunk = read_chunk(&in_);
-  in_.Clear();
+  grpc::ByteBuffer message;
+  message.Swap(&in_);
+  if (message.Length() > net::max_message_bytes + message_overhead) {
+    oversized();
+    return break_off(make_error(ErrorCode::Exhausted, "a message of the stream is larger than it may be"));
+  }
+  // Of a large message the next one is on its way while this one is copied.
+  if (reader_ && !awaits_method_ && message.Length() >= large_bytes) {
+    reading_ = true;
+    start_read(&in_);
+  }
+  auto chunk = read_chunk(&message);
+  message.Clear();
   if (!chunk) {
     malformed();
     return break_off(make_error(ErrorCode::Corrupt, "a message of the stream can't be read"));

@@ -44,6 +44,8 @@ class StreamCore : public Sweepable, public std::enable_shared_from_this<StreamC
   // A message came that can't be read.
   virtual void malformed() { shared_->count(net::Refusal::Malformed); }
 
+  virtual void oversized() { shared_->count(net::Refusal::TooLarge); }
+
   // Reactions, put into the executor by the derived class. A read may be one that nobody waits for.
   void read_done(bool ok);
   void write_done(bool ok);
@@ -57,7 +59,8 @@ class StreamCore : public Sweepable, public std::enable_shared_from_this<StreamC
   bool awaits_method_ = false;  // at the answering end
 
  private:
-  static constexpr std::size_t ahead_bytes = 1u << 20;  // on their way out before the user has to wait
+  static constexpr std::size_t ahead_bytes = 1u << 20;   // on their way out before the user has to wait
+  static constexpr std::size_t large_bytes = 16u << 10;  // never the last of a stream, which carries nothing
   struct Outgoing {
     grpc::ByteBuffer buffer;
     std::size_t size = 0;

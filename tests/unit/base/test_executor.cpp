@@ -1,11 +1,14 @@
 // The thread executor: order, bounds, timers, destruction.
 #include <QtTest>
 #include <atomic>
+#include <cstdlib>
 #include <future>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "core/base/executor.h"
+#include "core/base/turn.h"
 
 using namespace neuroshard;
 using namespace std::chrono_literals;
@@ -20,6 +23,10 @@ class TestExecutor : public QObject {
   void destruction_runs_what_is_queued_and_drops_timers();
   void a_timer_may_own_another();
   void a_handle_may_outlive_the_executor();
+  void a_turn_is_taken_where_nothing_waits();
+  void turns_and_tasks_never_meet();
+  void a_turn_may_set_timers_and_post();
+  void no_turn_after_the_end();
 };
 
 namespace {
@@ -154,6 +161,102 @@ void TestExecutor::a_handle_may_outlive_the_executor() {
   }
   handle.reset();
   QVERIFY(handle == nullptr);
+}
+
+namespace {
+
+std::shared_ptr<Turn> turn_of(Executor& executor) {
+  auto* const lender = dynamic_cast<TurnLender*>(&executor);
+  return lender == nullptr ? nullptr : lender->turn();
+}
+
+// Until everything posted before has run.
+bool drained(Executor& executor) {
+  std::promise<void> done;
+  return executor.post([&] { done.set_value(); }) &&
+         done.get_future().wait_for(long_enough) == std::future_status::ready;
+}
+
+}  // namespace
+
+void TestExecutor::a_turn_is_taken_where_nothing_waits() {
+  const auto executor = make_thread_executor("test", 10);
+  const auto turn = turn_of(*executor);
+  QVERIFY(turn);
+  bool here = false, twice = true;
+  const auto self = std::this_thread::get_id();
+  QVERIFY(turn->take([&] {
+    here = std::this_thread::get_id() == self && executor->on_thread();
+    twice = turn->take([] {});
+  }));
+  QVERIFY(here);
+  QVERIFY(!twice);
+  QVERIFY(!executor->on_thread());
+  Gate gate(*executor);
+  QVERIFY(gate.held());
+  QVERIFY(!turn->take([] { QFAIL("beside a task that runs"); }));
+  gate.open();
+  QVERIFY(drained(*executor));
+}
+
+void TestExecutor::turns_and_tasks_never_meet() {
+  constexpr int each = 20'000;
+  const auto executor = make_thread_executor("test", std::size_t{4} * each);
+  const auto turn = turn_of(*executor);
+  int inside = 0, sum = 0, met = 0;  // of no lock: the executor is one
+  const auto work = [&] {
+    if (++inside != 1) ++met;
+    ++sum;
+    --inside;
+  };
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < each; ++i)
+        if (!turn->take(work) && !executor->post(work)) std::abort();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  QVERIFY(drained(*executor));
+  QCOMPARE(sum, 3 * each);
+  QCOMPARE(met, 0);
+}
+
+void TestExecutor::a_turn_may_set_timers_and_post() {
+  const auto executor = make_thread_executor("test", 10);
+  const auto turn = turn_of(*executor);
+  std::promise<void> posted, fired;
+  std::unique_ptr<TimerHandle> far = executor->post_after(1h, [] {}), near;
+  QVERIFY(drained(*executor));  // and waits for the far one, as soon as the last task has ended
+  bool taken = false;
+  QTRY_VERIFY(taken || (taken = turn->take([&] {
+                near = executor->post_after(1ms, [&] { fired.set_value(); });
+                if (!executor->post([&] { posted.set_value(); })) std::abort();
+              })));
+  QCOMPARE(posted.get_future().wait_for(long_enough), std::future_status::ready);
+  QCOMPARE(fired.get_future().wait_for(long_enough), std::future_status::ready);
+}
+
+void TestExecutor::no_turn_after_the_end() {
+  auto executor = make_thread_executor("test", 10);
+  const auto turn = turn_of(*executor);
+  std::promise<void> entered, leave;
+  std::atomic<bool> over{false};
+  std::thread guest([&] {
+    if (!turn->take([&] {
+          entered.set_value();
+          leave.get_future().wait();
+          over = true;
+        }))
+      std::abort();
+  });
+  entered.get_future().wait();
+  std::thread letting_go([&] { leave.set_value(); });
+  executor.reset();  // waits for the turn that is under way
+  QVERIFY(over);
+  letting_go.join();
+  guest.join();
+  QVERIFY(!turn->take([] { QFAIL("the executor is gone"); }));
 }
 
 QTEST_GUILESS_MAIN(TestExecutor)

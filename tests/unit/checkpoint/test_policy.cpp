@@ -50,6 +50,26 @@ class TestPolicy : public QObject {
     QVERIFY(policy.due(500, now(), wall(), 1000));
   }
 
+  void after_an_outer_sync_only_the_budget_counts() {
+    SavePolicyOptions options;
+    options.daily_write_bytes = 10'000;
+    SavePolicy policy(options);
+    policy.start(0, now());
+    QVERIFY(!policy.due_after_sync(0, now(), wall(), 1000));
+    std::uint64_t step = 0, saved = 0;
+    for (int round = 0; round < 100; ++round) {
+      clock_.advance(seconds(1));
+      step += 5;
+      QVERIFY(!policy.due(step, now(), wall(), 1000));
+      if (!policy.due_after_sync(step, now(), wall(), 1000)) continue;
+      policy.saving(step, now(), wall(), 1000);
+      ++saved;
+      QVERIFY(!policy.due_after_sync(step, now(), wall(), 1000));
+    }
+    // Half of the budget at once; the rest is for the rest of the day.
+    QCOMPARE(saved, std::uint64_t{6});
+  }
+
   // A day of training at a save every 30 s: within the budget, and never a long gap.
   void the_daily_budget_is_kept_and_stretched() {
     SavePolicyOptions options;

@@ -26,6 +26,7 @@ struct CountingModel final : RoundModel {
   std::uint64_t schedule = 0;
   double factor = 0;
   RoundPlace noted, restored;
+  std::vector<std::uint64_t> synced_at;  // rounds
 
   std::uint64_t parameters() const override { return weights.size(); }
   const Hash256& tokenizer_hash() const override { return tokenizer; }
@@ -43,6 +44,7 @@ struct CountingModel final : RoundModel {
     schedule = step;
     factor = rate_factor;
   }
+  void synced() override { synced_at.push_back(noted.round); }
   void set_place(const RoundPlace& place) override { noted = place; }
   const RoundPlace& place() const override { return restored; }
 };
@@ -138,6 +140,8 @@ class TestRoundTrainer : public QObject {
     QCOMPARE(b.trainer->progress().steps, 0u);  // before the training has looked, too
     QCOMPARE(b.train(1), 1);
     QVERIFY((b.model.weights == Weights{4, 4, 4, 4}));
+    // Worth a checkpoint; what everybody begins with is not.
+    QVERIFY((b.model.synced_at == std::vector<std::uint64_t>{2}));
   }
 
   // With lr 1 and mu 0 the next anchor is what the only worker has: nothing moves.

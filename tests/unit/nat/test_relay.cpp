@@ -111,6 +111,7 @@ class TestRelay : public QObject {
   void a_new_reservation_replaces_the_old_one();
   void reservations_are_bounded();
   void one_prefix_cannot_take_all_places();
+  void a_joined_call_takes_one_place_of_its_prefix();
   void silent_and_wordy_strangers_are_dropped();
   void a_callee_that_does_not_take_the_call();
   void a_session_ends_at_its_limit_of_bytes();
@@ -267,6 +268,46 @@ void TestRelay::one_prefix_cannot_take_all_places() {
   strangers.clear();
   for (int i = 0; i < 50 && server.connections() > 0; ++i) QVERIFY(server.step(milliseconds(20)).ok());
   QCOMPARE(server.connections(), std::size_t{0});
+}
+
+// Relay, callee and callers are all of one prefix here.
+void TestRelay::a_joined_call_takes_one_place_of_its_prefix() {
+  RelayLimits limits;
+  limits.connections_per_prefix = 6;
+  Relay relay(limits);
+  relay.run();
+  std::vector<TcpSocket> strangers;
+  const auto dial = [&] {
+    auto socket = dial_until(io_, relay.endpoint, {}, io_.now() + generous);
+    QVERIFY(socket.ok());
+    strangers.push_back(std::move(*socket));
+  };
+  {
+    Echo echo(relay);  // one place
+    std::vector<TcpSocket> calls;
+    for (int i = 0; i < 4; ++i) {  // one each, and another only until the callee has taken the call
+      auto call = call_through_relay(io_, relay.endpoint, relay.callee, io_.now() + generous);
+      QVERIFY2(call.ok(), call.ok() ? "" : call.error().message.c_str());
+      calls.push_back(std::move(*call));
+    }
+    for (TcpSocket& call : calls) QVERIFY(talk(call, "still here").ok());
+    RelayServer& server = relay.pause();
+    QCOMPARE(server.connections(), std::size_t{9});
+    for (int i = 0; i < 3; ++i) dial();
+    for (int i = 0; i < 500 && server.counters().over_limit < 2; ++i) (void)server.step(milliseconds(20));
+    QCOMPARE(server.counters().over_limit, std::uint64_t{2});
+    QCOMPARE(server.connections(), std::size_t{10});
+    strangers.clear();
+    calls.clear();
+    relay.run();  // the callee's threads end with their calls
+  }
+  RelayServer& server = relay.pause();
+  for (int i = 0; i < 500 && server.connections() > 0; ++i) (void)server.step(milliseconds(20));
+  QCOMPARE(server.connections(), std::size_t{0});
+  // No place is lost, and none is given back twice.
+  for (int i = 0; i < 7; ++i) dial();
+  for (int i = 0; i < 500 && server.counters().over_limit < 3; ++i) (void)server.step(milliseconds(20));
+  QCOMPARE(server.connections(), std::size_t{6});
 }
 
 void TestRelay::silent_and_wordy_strangers_are_dropped() {

@@ -29,6 +29,7 @@ class TestConduct : public QObject {
   void a_program_that_waits_as_told_is_never_banned();
   void many_nodes_of_one_prefix_are_refused_together();
   void addresses_that_are_not_of_the_internet_are_not_counted();
+  void who_says_nothing_of_itself_is_counted_by_address();
   void memory_is_bounded();
   void bans_survive_a_restart();
   void a_touched_file_is_refused();
@@ -134,6 +135,33 @@ void TestConduct::addresses_that_are_not_of_the_internet_are_not_counted() {
   }
   QCOMPARE(bans.prefixes(), std::size_t{0});
   QCOMPARE(bans.all().size(), std::size_t{100});
+}
+
+void TestConduct::who_says_nothing_of_itself_is_counted_by_address() {
+  BanList bans(clock_);
+  Conduct conduct(bans, clock_, false), lan(bans, clock_, true);
+  const platform::IpAddress address = caller(1).endpoint.ip;
+  const std::uint64_t group = platform::prefix_group(address);
+  // Somebody who looks what is there every half minute, all day.
+  for (int i = 0; i < 2880; ++i) {
+    clock_.advance(minute / 2);
+    conduct.fault(address, Fault::NotTls);
+  }
+  QVERIFY(!bans.reason_of_prefix(group));
+  int more = 0;
+  for (; !bans.reason_of_prefix(group) && more < 200; ++more) {
+    clock_.advance(std::chrono::milliseconds(100));
+    conduct.fault(address, Fault::NotTls);
+    conduct.fault(platform::IpAddress::v4(127, 0, 0, 1), Fault::NotTls);  // behind a relay
+    lan.fault(caller(1, 2).endpoint.ip, Fault::NotTls);
+  }
+  QVERIFY2(more > 50 && more < 100, qPrintable(QString::number(more)));
+  const auto reason = bans.reason_of_prefix(group);
+  QVERIFY2(reason && reason->find("connections that are not for peers") != std::string::npos,
+           reason.value_or("").c_str());
+  QCOMPARE(bans.prefixes(), std::size_t{1});
+  clock_.advance(11 * minute);
+  QVERIFY(!bans.reason_of_prefix(group));
 }
 
 void TestConduct::memory_is_bounded() {

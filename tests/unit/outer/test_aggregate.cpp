@@ -149,6 +149,42 @@ class TestAggregate : public QObject {
     QCOMPARE(report.ran.nearest_neighbour_mixing, mixing);
   }
 
+  // Any share may be cut off, not just that of the liars.
+  void other_shares_are_cut_off() {
+    for (const std::size_t n : {8u, 13u, 16u, 19u})
+      for (const bool mixing : {false, true}) {
+        const Deltas deltas(n, 1003, n);
+        AggregationOptions options = with(Rule::TrimmedMean, false, mixing);
+        options.trim_fraction = 0.13;
+        AggregateReport report;
+        const std::vector<float> out = result_of(options, deltas.contributions, 1003, &report);
+        QCOMPARE(report.trimmed, n < 16 ? std::size_t{1} : std::size_t{2});
+        std::vector<oracle::Vector> rows = deltas.as_oracle();
+        if (mixing) rows = oracle::mix(rows, default_liars(n));
+        const oracle::Vector expected = oracle::trimmed_mean(rows, report.trimmed);
+        for (std::size_t c = 0; c < out.size(); ++c) QVERIFY(std::abs(double{out[c]} - expected[c]) <= 1e-8);
+      }
+  }
+
+  // Sums begin at zero, so what is made of minus zeros is zero, one value's mean too.
+  void minus_zero_becomes_zero() {
+    for (const std::size_t n : {5u, 8u, 17u}) {
+      Deltas deltas(n, 64, 1);
+      for (auto& row : deltas.rows) row.assign(64, -0.0f);
+      for (const InstructionSet set :
+           {InstructionSet::Portable, InstructionSet::Avx2, InstructionSet::Avx512}) {
+        if (!is_supported(set)) continue;
+        for (const Rule rule : {Rule::TrimmedMean, Rule::CoordinateMedian})
+          for (const bool mixing : {false, true}) {
+            AggregationOptions options = with(rule, false, mixing);
+            options.instruction_set = set;
+            for (const float value : result_of(options, deltas.contributions, 64))
+              QVERIFY(value == 0 && !std::signbit(value));
+          }
+      }
+    }
+  }
+
   // 131,087 values are two chunks of sums and a rest that is no multiple of anything.
   void the_same_bits_everywhere_data() {
     QTest::addColumn<int>("n");

@@ -2,73 +2,36 @@
 // that know nothing but one of them. Nothing leaves the machine.
 #include <QtTest>
 #include <future>
-#include <libtorrent/alert_types.hpp>
-#include <libtorrent/session.hpp>
-#include <libtorrent/session_params.hpp>
-#include <libtorrent/settings_pack.hpp>
 #include <mutex>
 
 #include "core/rendezvous/mainline.h"
+#include "tests/support/mainline_table.h"
 
 using namespace neuroshard;              // NOLINT
 using namespace neuroshard::rendezvous;  // NOLINT
+using neuroshard::testing::MainlineTable;
 
 class TestMainline : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void initTestCase();
-  void cleanupTestCase() { table_.clear(); }
+  void cleanupTestCase() { table_.stop(); }
   void keys_differ_by_network();
   void two_nodes_find_each_other();
   void another_network_is_not_found();
   void a_dht_that_is_dead_is_no_harm();
 
  private:
-  std::vector<std::unique_ptr<lt::session>> table_;
+  MainlineTable table_;
   std::string entry_;
 };
 
 namespace {
 
-constexpr int nodes = 24;
+constexpr int nodes = MainlineTable::nodes;
 constexpr auto patience = std::chrono::seconds(60);
 const platform::IpAddress first = platform::IpAddress::v4(127, 0, 0, 1),
                           second = platform::IpAddress::v4(127, 0, 0, 2);
-
-lt::session_params node_of_the_table(const std::string& own, const std::string& entry) {
-  lt::settings_pack pack;
-  pack.set_str(lt::settings_pack::listen_interfaces, own + ":0");
-  pack.set_str(lt::settings_pack::dht_bootstrap_nodes, entry);
-  pack.set_bool(lt::settings_pack::enable_dht, true);
-  for (const int off :
-       {lt::settings_pack::enable_lsd, lt::settings_pack::enable_upnp, lt::settings_pack::enable_natpmp,
-        lt::settings_pack::dht_restrict_routing_ips, lt::settings_pack::dht_restrict_search_ips,
-        lt::settings_pack::dht_enforce_node_id, lt::settings_pack::dht_ignore_dark_internet,
-        lt::settings_pack::dht_prefer_verified_node_ids})
-    pack.set_bool(off, false);
-  pack.set_int(lt::settings_pack::dht_block_ratelimit, 100'000);  // all come from one address
-  pack.set_int(lt::settings_pack::dht_upload_rate_limit, 1'000'000);
-  pack.set_int(
-      lt::settings_pack::alert_mask,
-      static_cast<int>(static_cast<std::uint32_t>(lt::alert_category::dht | lt::alert_category::error)));
-  return lt::session_params(std::move(pack));
-}
-
-// Whom a node of the table knows.
-int known_to(lt::session& session) {
-  session.post_dht_stats();
-  session.wait_for_alert(std::chrono::milliseconds(200));
-  std::vector<lt::alert*> alerts;
-  session.pop_alerts(&alerts);
-  int known = -1;
-  for (const lt::alert* one : alerts) {
-    const auto* stats = lt::alert_cast<lt::dht_stats_alert>(one);
-    if (stats == nullptr) continue;
-    known = 0;
-    for (const lt::dht_routing_bucket& bucket : stats->routing_table) known += bucket.num_nodes;
-  }
-  return known;
-}
 
 // A node of ours on a thread of its own.
 class Ours {
@@ -140,21 +103,8 @@ class Ours {
 }  // namespace
 
 void TestMainline::initTestCase() {
-  for (int i = 0; i < nodes; ++i) {
-    // An address each, as in the world.
-    const std::string own = "127.0.1." + std::to_string(1 + i);
-    table_.push_back(std::make_unique<lt::session>(node_of_the_table(own, entry_)));
-    QTRY_VERIFY_WITH_TIMEOUT(table_.back()->listen_port() != 0, 20'000);
-    const std::string at = own + ":" + std::to_string(table_.back()->listen_port());
-    if (entry_.empty()) entry_ = at;
-    if (i > 0) table_.front()->add_dht_node({own, static_cast<int>(table_.back()->listen_port())});
-  }
-  // One that came first knows fewer.
-  const auto formed = [this] {
-    return std::count_if(table_.begin(), table_.end(),
-                         [](const auto& session) { return known_to(*session) >= 8; }) >= 20;
-  };
-  QTRY_VERIFY_WITH_TIMEOUT(formed(), 60'000);
+  QVERIFY(table_.start());
+  entry_ = table_.entry();
 }
 
 void TestMainline::keys_differ_by_network() {

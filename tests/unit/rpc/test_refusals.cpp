@@ -82,12 +82,12 @@ struct Client {
   }
 
   grpc::Status call(GrpcPair& pair, const char* path, const std::optional<std::string>& hello,
-                    std::size_t size) {
+                    std::size_t size, std::uint32_t called = 60'000) {
     grpc::ClientContext context;
     context.set_deadline(wire::after(std::chrono::seconds(10)));
     if (hello) context.AddMetadata(wire::hello_key, *hello);
     peer::v1::CallRequest message;
-    message.set_method(60'000);
+    message.set_method(called);
     message.set_body(std::string(size, 'x'));
     grpc::ByteBuffer request = wire::to_buffer(message), reply;
     std::atomic<bool> done{false};
@@ -133,6 +133,8 @@ class TestRefusals : public QObject {
   void what_is_no_tls_data();
   void what_is_no_tls();
   void no_hello_and_unknown_calls();
+  void garbage_is_no_news_for_ever();
+  void a_banned_part_of_the_network_gets_no_word_in();
   void oversized();
   void slow_hello();
   void slow_request();
@@ -237,6 +239,7 @@ void TestRefusals::what_is_no_tls() {
   socket.write(bytes);
   QTRY_COMPARE_WITH_TIMEOUT(socket.state(), QAbstractSocket::UnconnectedState, 10'000);
   QCOMPARE(pair.refusals_b.of(net::Refusal::NotTls), 1u);
+  QTRY_COMPARE(pair.conduct_b.faults(net::Fault::NotTls), std::uint64_t{1});
   QVERIFY(pair.connect());
 }
 
@@ -253,6 +256,45 @@ void TestRefusals::no_hello_and_unknown_calls() {
   QCOMPARE(pair.refusals_b.of(net::Refusal::UnknownMethod), 1u);
 }
 
+// Calls that no program of ours makes: refused, and the caller banned when there are too many.
+void TestRefusals::garbage_is_no_news_for_ever() {
+  GrpcPair pair;
+  const auto honest = pair.connect();
+  QVERIFY(honest);
+  const auto key = key_of(9);
+  Client client(pair.answering().endpoint(), pem_of(key));
+  constexpr int enough = 6;  // points fade from the first moment on
+  for (int i = 0; i < enough; ++i) {
+    QCOMPARE(client.call(pair, wire::call_path, good_hello(), 1, 1u << 20).error_code(),
+             grpc::StatusCode::DATA_LOSS);
+    QVERIFY(served(pair, *honest));
+  }
+  QCOMPARE(pair.refusals_b.of(net::Refusal::Malformed), std::uint64_t{enough});
+  const grpc::Status status = client.call(pair, wire::call_path, good_hello(), 1);
+  QCOMPARE(status.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  QVERIFY2(status.error_message().find("banned: messages that can't be read") != std::string::npos,
+           status.error_message().c_str());
+  QVERIFY(pair.bans_b.reason(crypto::node_id(key.public_key())).has_value());
+  QVERIFY(pair.refusals_b.of(net::Refusal::Banned) >= 1);
+  QVERIFY(served(pair, *honest));
+  QCOMPARE(pair.bans_b.all().size(), std::size_t{1});
+}
+
+// Nobody from there comes as far as TLS, and who is connected is not heard.
+void TestRefusals::a_banned_part_of_the_network_gets_no_word_in() {
+  GrpcPair pair;
+  const auto before = pair.connect();
+  QVERIFY(before);
+  pair.bans_b.ban_prefix(platform::prefix_group(platform::IpAddress::v4(127, 0, 0, 1)), std::chrono::hours(1),
+                         "the test");
+  QTcpSocket socket;
+  socket.connectToHost("127.0.0.1", pair.answering().endpoint().port);
+  QTRY_COMPARE_WITH_TIMEOUT(socket.state(), QAbstractSocket::UnconnectedState, 10'000);
+  QTRY_VERIFY(pair.refusals_b.of(net::Refusal::Banned) >= 1);
+  QVERIFY(!served(pair, *before));
+  QCOMPARE(pair.refusals_b.of(net::Refusal::TooSlow), 0u);
+}
+
 void TestRefusals::oversized() {
   GrpcPair pair;
   bool heard = false;
@@ -265,6 +307,7 @@ void TestRefusals::oversized() {
   QCOMPARE(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   QVERIFY(!heard);
   QVERIFY(pair.run_until([&] { return pair.refusals_b.of(net::Refusal::TooLarge) == 1; }));
+  QTRY_COMPARE(pair.conduct_b.faults(net::Fault::Oversized), std::uint64_t{1});
   QCOMPARE(client.call(pair, wire::call_path, good_hello(), 4u << 20).error_code(), grpc::StatusCode::OK);
   QVERIFY(heard);
 }

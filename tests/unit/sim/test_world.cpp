@@ -2,6 +2,9 @@
 // that a seed replays a run.
 #include <QtTest>
 
+#include <algorithm>
+
+#include "core/base/rng.h"
 #include "core/crypto/keys.h"
 #include "core/sim/network.h"
 
@@ -55,6 +58,8 @@ class TestSimWorld : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void events_run_in_order_of_time_then_of_making();
+  void any_times_run_in_order();
+  void what_is_made_before_the_next_event_runs_before_it();
   void a_stopped_host_runs_nothing_more();
   void a_cancelled_timer_does_not_fire();
   void the_first_call_pays_for_the_handshake();
@@ -79,6 +84,42 @@ void TestSimWorld::events_run_in_order_of_time_then_of_making() {
   world.run_for(seconds(1));
   QCOMPARE(order, (std::vector<int>{1, 2, 3, 4}));
   QVERIFY(world.now() == MonotonicTime(milliseconds(2500)));
+}
+
+void TestSimWorld::any_times_run_in_order() {
+  World world;
+  Rng rng(7);
+  std::vector<std::pair<std::int64_t, int>> ran;  // when, and which of all that were made
+  int made = 0;
+  const auto make = [&](auto&& self) -> void {
+    // Near, far, and many at one instant.
+    const std::uint64_t spans[] = {1, 8, 1000, 1'000'000'007, 90'000'000'000};
+    const Duration delay(static_cast<std::int64_t>(rng.below(spans[rng.below(5)])));
+    world.after(delay, [&, number = made++] {
+      ran.emplace_back(world.now().time_since_epoch().count(), number);
+      if (made < 20'000) self(self), self(self);
+    });
+  };
+  for (int i = 0; i < 100; ++i) make(make);
+  world.run_for(std::chrono::hours(24));
+  QCOMPARE(ran.size(), static_cast<std::size_t>(made));
+  QVERIFY(made >= 20'000);
+  QVERIFY(std::is_sorted(ran.begin(), ran.end()));
+}
+
+// A clock that stands before the next event may get one before that.
+void TestSimWorld::what_is_made_before_the_next_event_runs_before_it() {
+  World world;
+  std::vector<int> order;
+  world.after(seconds(100), [&] { order.push_back(3); });
+  world.run_for(seconds(50));
+  QVERIFY(order.empty());
+  world.after(seconds(20), [&] { order.push_back(2); });
+  world.after(seconds(10), [&] { order.push_back(1); });
+  world.run_for(seconds(15));
+  QCOMPARE(order, (std::vector<int>{1}));
+  world.run_for(seconds(100));
+  QCOMPARE(order, (std::vector<int>{1, 2, 3}));
 }
 
 void TestSimWorld::a_stopped_host_runs_nothing_more() {

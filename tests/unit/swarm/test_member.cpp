@@ -3,6 +3,7 @@
 #include <QtTest>
 #include <deque>
 #include <map>
+#include <set>
 
 #include "core/base/check.h"
 #include "core/sim/transport.h"
@@ -43,13 +44,15 @@ class Names final : public NameResolver {
 };
 
 struct Host {
-  explicit Host(sim::World& world) : executor(world), bans(world.clock()) {}
+  explicit Host(sim::World& world)
+      : executor(world), bans(world.clock()), conduct(bans, world.clock(), false) {}
   ~Host() {
     if (transport) transport->serve(nullptr);
     member.reset();
   }
   sim::HostExecutor executor;
   net::BanList bans;
+  net::Conduct conduct;
   net::RefusalCounts refusals;
   std::optional<crypto::KeyPair> key;
   platform::Endpoint endpoint;
@@ -65,7 +68,13 @@ using Tune = std::function<void(Host&, MemberOptions&)>;
 class Village {
  public:
   explicit Village(double loss = 0) : network_(world, options(loss), 5) {}
-  ~Village() { hosts.clear(); }  // before what they stand on
+  ~Village() {
+    // However slow, away or lost they were: nobody of these is banned who is not meant to be.
+    for (const Host& host : hosts)
+      for (const net::Ban& ban : host.bans.all())
+        if (meant_to_be_banned.count(ban.id) == 0) QTest::qFail(ban.reason.c_str(), __FILE__, __LINE__);
+    hosts.clear();  // before what they stand on
+  }
 
   Host& add(const std::vector<Host*>& sources, bool tracker = false, bool listens = true,
             const Tune& tune = {}) {
@@ -109,11 +118,13 @@ class Village {
 
   sim::World world;
   std::deque<Host> hosts;
+  std::set<net::NodeId> meant_to_be_banned;
 
  private:
   void start(Host& host, MemberOptions member, std::uint64_t seed) {
     host.member = std::make_unique<Member>(
-        MemberServices{*host.key, *host.transport, host.executor, world.clock(), logger_, host.names.get()},
+        MemberServices{*host.key, *host.transport, host.executor, world.clock(), logger_, host.names.get(),
+                       nullptr, nullptr, nullptr, &host.conduct},
         std::move(member), seed);
     host.transport->serve(host.member.get());
     host.member->start();
@@ -139,6 +150,8 @@ class TestMember : public QObject {
   void a_node_that_does_not_listen_is_a_client();
   void records_travel_by_the_table();
   void with_loss();
+  void who_sends_nonsense_is_banned();
+  void who_does_not_wait_is_banned();
   void good_peers_are_enough_for_the_next_start();
   void a_forged_cache_leads_nowhere();
   void a_long_cache_of_dead_peers_is_gone_through();
@@ -246,6 +259,73 @@ void TestMember::with_loss() {
                            [](const Host* n) { return n->member->view().table >= 5; });
       },
       std::chrono::hours(1)));
+}
+
+namespace {
+
+// What `from` hears when it asks `to`.
+Expected<Bytes> ask(Village& village, Host& from, const Host& to, net::Method method, Bytes request) {
+  std::optional<Expected<Bytes>> answer;
+  std::shared_ptr<net::PeerChannel> open;
+  from.transport->connect({to.endpoint, to.id}, net::connect_deadline,
+                          [&](Expected<std::shared_ptr<net::PeerChannel>> channel) {
+                            if (!channel.ok()) return answer.emplace(channel.error()), void();
+                            open = *channel;
+                            open->call(method, std::move(request), second,
+                                       [&](Expected<Bytes> result) { answer.emplace(std::move(result)); });
+                          });
+  village.run_until([&] { return answer.has_value(); }, minute);
+  return answer.value_or(Expected<Bytes>(make_error(ErrorCode::Timeout, "nothing")));
+}
+
+}  // namespace
+
+void TestMember::who_sends_nonsense_is_banned() {
+  Village village;
+  Host& tracker = village.add({}, true);
+  Host& a = village.add({&tracker});
+  Host& liar = village.add({&tracker});
+  village.meant_to_be_banned.insert(liar.id);
+  village.world.run_for(minute);
+  // Another's record, to be registered; its own, altered; and what can't be read.
+  net::NodeRecord forged = *a.member->book().find(liar.id, village.world.clock().wall_now());
+  forged.memory_bytes += 1;
+  forged.sequence += 1;
+  QVERIFY(!ask(village, liar, tracker, net::Method::TrackerRegister, net::encode_node_record(forged)).ok());
+  QCOMPARE(tracker.conduct.faults(net::Fault::BadSignature), std::uint64_t(1));
+  const auto foreign = *liar.member->book().find(a.id, village.world.clock().wall_now());
+  QVERIFY(!ask(village, liar, tracker, net::Method::TrackerRegister, net::encode_node_record(foreign)).ok());
+  QCOMPARE(tracker.conduct.faults(net::Fault::OthersRecord), std::uint64_t(1));
+  QVERIFY(!tracker.bans.reason(liar.id));
+  for (int i = 0; i < 2; ++i) QVERIFY(!ask(village, liar, tracker, net::Method::DhtStore, Bytes(50, 1)).ok());
+  const auto reason = tracker.bans.reason(liar.id);
+  QVERIFY(reason.has_value());
+  const auto answer = ask(village, liar, tracker, net::Method::Ping, {});
+  QVERIFY(!answer.ok());
+  QCOMPARE(answer.error().code, ErrorCode::Denied);
+  QVERIFY(ask(village, a, tracker, net::Method::Ping, {}).ok());
+}
+
+void TestMember::who_does_not_wait_is_banned() {
+  Village village;
+  Host& tracker = village.add({}, true);
+  Host& a = village.add({&tracker});
+  Host& hasty = village.add({&tracker});
+  village.meant_to_be_banned.insert(hasty.id);
+  village.world.run_for(minute);
+  std::shared_ptr<net::PeerChannel> open;
+  hasty.transport->connect({a.endpoint, a.id}, net::connect_deadline,
+                           [&](auto channel) { open = channel.ok() ? *channel : nullptr; });
+  QVERIFY(village.run_until([&] { return open != nullptr; }, minute));
+  int made = 0;
+  while (!a.bans.reason(hasty.id) && made < 5000) {
+    open->call(net::Method::Ping, {}, second, [](const Expected<Bytes>&) {});
+    ++made;
+    village.world.run_for(std::chrono::milliseconds(1));
+  }
+  QVERIFY2(made > 300 && made < 5000, qPrintable(QString::number(made)));
+  const std::string reason = *a.bans.reason(hasty.id);
+  QVERIFY2(reason.find("requests far beyond the limits (") == 0, reason.c_str());
 }
 
 namespace {

@@ -45,6 +45,7 @@ class PageFixture {
   P& show() {
     auto made = std::make_unique<P>(context());
     P& shown = *made;
+    shown.sections().make_all();
     page = std::move(made);
     page->resize(1000, 760);
     page->show();

@@ -1,5 +1,6 @@
 // The page of checkpoints: what it shows, what it asks before, and which command reaches the core.
 #include <QAction>
+#include <QDir>
 #include <QFileDialog>
 #include <QListWidget>
 #include <QProgressBar>
@@ -53,6 +54,7 @@ class TestCheckpointsPage : public QObject {
   void nothing_but_the_newest_is_refused_in_words();
   void a_rule_shows_what_it_removes_before();
   void exports_to_a_file();
+  void imports_a_folder();
   void a_refusal_of_the_core_is_shown();
   void the_timeline_and_the_table_are_one();
   void steps_begin_where_the_language_does();
@@ -91,6 +93,11 @@ void TestCheckpointsPage::without_checkpoints_it_says_what_will_come() {
   auto* empty = fixture_->page->findChild<EmptyState*>();
   QVERIFY(empty->isVisible());
   QVERIFY(!table()->isVisible());
+  // Without a model there is nothing to save either.
+  QTest::mouseClick(empty->findChild<QPushButton*>(), Qt::LeftButton);
+  QCOMPARE(fixture_->went_to, QString("training"));
+  QVERIFY(!fixture_->commanded("save"));
+  fixture_->publish([](node::Snapshot& next) { next.model.parameters = 1000; });
   QTest::mouseClick(empty->findChild<QPushButton*>(), Qt::LeftButton);
   QTRY_VERIFY(fixture_->commanded("save"));
 }
@@ -261,6 +268,20 @@ void TestCheckpointsPage::exports_to_a_file() {
   QMetaObject::invokeMethod(dialog, "accept");
   QTRY_VERIFY(fixture_->commanded("export c2 safetensors " + path.toStdString()));
   QTRY_VERIFY(outcome().text.contains(path));
+}
+
+void TestCheckpointsPage::imports_a_folder() {
+  start_three();
+  fixture_->page->findChild<QAction*>(QStringLiteral("import"))->trigger();
+  auto* dialog = fixture_->page->findChild<QFileDialog*>(QStringLiteral("import_dialog"));
+  QVERIFY(dialog != nullptr);
+  QCOMPARE(dialog->fileMode(), QFileDialog::Directory);
+  const QString path = fixture_->folder.filePath(QStringLiteral("from a friend"));
+  QVERIFY(QDir().mkpath(path));
+  dialog->selectFile(path);
+  QMetaObject::invokeMethod(dialog, "accept");
+  QTRY_VERIFY(fixture_->commanded("import " + path.toStdString()));
+  QTRY_VERIFY(fixture_->find<Banner>("work_outcome")->isVisible());
 }
 
 void TestCheckpointsPage::a_refusal_of_the_core_is_shown() {

@@ -16,6 +16,8 @@
 #include "ui/pages/partition_dialog.h"
 #include "ui/pages/partition_form.h"
 #include "ui/pages/partition_picture.h"
+#include "ui/pages/partition_words.h"
+#include "ui/text/translation.h"
 #include "ui/widgets/empty_state.h"
 
 using namespace neuroshard;      // NOLINT
@@ -65,6 +67,8 @@ class TestPartitionDialog : public QObject {
   void without_the_program_it_says_so();
   void the_network_page_leads_here();
   void only_what_the_program_writes_is_read();
+  void costs_tell_blocks_apart();
+  void the_cores_clauses_are_translated();
 
  private:
   // A chain: 3, 1, 1, 1 ms, so that two blocks of equal work are the best.
@@ -131,6 +135,37 @@ class TestPartitionDialog : public QObject {
   std::unique_ptr<PageFixture> fixture_;
   QPointer<PartitionDialog> dialog_;
 };
+
+void TestPartitionDialog::costs_tell_blocks_apart() {
+  const QString space = QStringLiteral("\u00a0");
+  QCOMPARE(cost_text(16.34, "ms"), "16.34" + space + "ms");
+  QCOMPARE(cost_text(16.31, "ms"), "16.31" + space + "ms");
+  QCOMPARE(cost_text(0.01634, "s"), "16.34" + space + "ms");
+  QCOMPARE(cost_text(1634, "ms"), "1.634" + space + "s");
+  QCOMPARE(cost_text(0.00071, "s"), "0.7100" + space + "ms");
+  QCOMPARE(cost_text(12.5, "steps"), "12.50" + space + "steps");
+  QCOMPARE(cost_text(std::nan(""), "ms"), QString::fromUtf8("—"));
+}
+
+void TestPartitionDialog::the_cores_clauses_are_translated() {
+  const QString whole =
+      "a tensor costs output_bytes / bandwidth, once per producer for each consuming block and once on "
+      "output";
+  QCOMPARE(convention_text("own form: work in ms; " + whole), "own form: work in ms; " + whole);
+  PseudoTranslator pseudo_translator(false, this);
+  QCoreApplication::installTranslator(&pseudo_translator);
+  const QStringList told =
+      convention_text("own form: work in ms; " + whole + "; the author's own words").split("; ");
+  const QString model =
+      convention_text("NeuroLLM of 6 layers, 3 of 4 parameters per token; forward pass of 128 tokens");
+  QCoreApplication::removeTranslator(&pseudo_translator);
+  QCOMPARE(told.size(), 3);
+  QCOMPARE(told[0], pseudo("own form: work in %1").replace("%1", "ms"));
+  QCOMPARE(told[1], pseudo(whole));
+  QCOMPARE(told[2], QString("the author's own words"));
+  QVERIFY2(model.contains("128") && model.contains('6') && !model.contains('%') && !model.contains("tokens"),
+           qPrintable(model));
+}
 
 void TestPartitionDialog::init() {
   fixture_ = std::make_unique<PageFixture>();

@@ -49,7 +49,10 @@ class TestPlaygroundPage : public QObject {
 
 void TestPlaygroundPage::without_a_model_it_says_so() {
   fixture_->show<PlaygroundPage>();
-  QVERIFY(fixture_->page->findChild<EmptyState*>()->isVisible());
+  auto* empty = fixture_->page->findChild<EmptyState*>();
+  QVERIFY(empty->isVisible());
+  QTest::mouseClick(empty->findChild<QPushButton*>(), Qt::LeftButton);
+  QCOMPARE(fixture_->went_to, QString("training"));
   QVERIFY(!prompt()->isVisible());
 }
 

@@ -1,8 +1,10 @@
 // One table of colours, readable in both looks; the theme follows the choice and the desktop.
+#include <QCheckBox>
 #include <QComboBox>
 #include <QLineEdit>
 #include <QPalette>
 #include <QPushButton>
+#include <QRadioButton>
 #include <QSignalSpy>
 #include <QSpinBox>
 #include <QtTest>
@@ -173,6 +175,33 @@ class ThemeTest : public QObject {
   }
   // What can be filled in has an edge that is seen (WCAG 1.4.11), the same for every kind of field, and one
   // height.
+  // What can be ticked is seen, ticked or not.
+  void boxes_to_tick_have_an_edge() {
+    for (const ThemeChoice choice : {ThemeChoice::Light, ThemeChoice::Dark}) {
+      Theme theme(std::make_unique<FakeScheme>());
+      theme.choose(choice);
+      theme.apply(*qApp);
+      QCheckBox box;
+      QRadioButton circle;
+      for (QAbstractButton* button : std::initializer_list<QAbstractButton*>{&box, &circle}) {
+        button->setAutoExclusive(false);
+        button->setFocusPolicy(Qt::NoFocus);
+        button->resize(40, 24);
+        button->ensurePolished();
+        for (const bool on : {false, true}) {
+          button->setChecked(on);
+          const QImage image = button->grab().toImage();
+          double best = 0;
+          for (int x = 0; x < 24; ++x)
+            best = std::max(best, contrast(image.pixelColor(x, 12), theme.color(Token::Window)));
+          QVERIFY2(
+              best >= 3,
+              qPrintable(
+                  QString("%1, ticked %2: %3").arg(button->metaObject()->className()).arg(on).arg(best)));
+        }
+      }
+    }
+  }
   void fields_have_an_edge() {
     for (const ThemeChoice choice : {ThemeChoice::Light, ThemeChoice::Dark}) {
       Theme theme(std::make_unique<FakeScheme>());

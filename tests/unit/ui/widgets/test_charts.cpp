@@ -4,6 +4,7 @@
 #include <QApplication>
 #include <QContextMenuEvent>
 #include <QFileDialog>
+#include <QHeaderView>
 #include <QLineEdit>
 #include <QMenu>
 #include <QStandardItemModel>
@@ -34,6 +35,16 @@ int pixels_of(const QImage& image, const QColor& colour) {
   int found = 0;
   for (int y = 0; y < image.height(); ++y)
     for (int x = 0; x < image.width(); ++x) found += near_colour(image.pixelColor(x, y), colour) ? 1 : 0;
+  return found;
+}
+
+// Where something other than the ground is, within the room.
+QRect ink(const QImage& image, const QRect& room) {
+  const QColor ground = image.pixelColor(room.center().x(), room.top());
+  QRect found;
+  for (int y = room.top(); y <= std::min(room.bottom(), image.height() - 1); ++y)
+    for (int x = std::max(0, room.left()); x <= std::min(room.right(), image.width() - 1); ++x)
+      if (std::abs(image.pixelColor(x, y).lightness() - ground.lightness()) > 60) found |= QRect(x, y, 1, 1);
   return found;
 }
 
@@ -171,6 +182,41 @@ class ChartsTest : public QObject {
     table.export_action()->trigger();
     QCOMPARE(bytes_of(folder.filePath("things.csv")),
              QByteArray("Name,Value\r\n'=SUM(A1),1\r\n\"a, quoted\",1\r\nb,1\r\n"));
+  }
+  // A heading ends, or begins, where the cells below it do, in either direction.
+  void headings_stand_over_their_columns() {
+    QStandardItemModel model(1, 2);
+    model.setHorizontalHeaderLabels({"Here", "Here"});
+    for (const int column : {0, 1}) model.setItem(0, column, new QStandardItem("Here"));
+    const Qt::Alignment right = Qt::AlignRight | Qt::AlignVCenter;
+    model.item(0, 1)->setTextAlignment(right);
+    model.horizontalHeaderItem(1)->setTextAlignment(right);
+    theme_.apply(*qApp);
+    TableView table("Things");
+    table.setModel(&model);
+    table.resize(400, 120);
+    table.setColumnWidth(0, 200);
+    table.setSortingEnabled(true);
+    table.setFocusPolicy(Qt::NoFocus);  // its frame would be taken for text
+    settle(table);
+    for (const bool mirrored : {false, true}) {
+      QApplication::setLayoutDirection(mirrored ? Qt::RightToLeft : Qt::LeftToRight);
+      QTest::qWait(0);
+      const QImage headings = table.horizontalHeader()->viewport()->grab().toImage();
+      const QImage cells = table.viewport()->grab().toImage();
+      for (const int column : {0, 1}) {
+        const QRect cell = table.visualRect(model.index(0, column));
+        // Below the arrow of the sorting and above the line.
+        const QRect heading = ink(headings, {cell.left(), 11, cell.width(), headings.height() - 14});
+        const QRect text = ink(cells, cell);
+        QVERIFY(heading.width() > 20 && text.width() > 20);
+        const bool at_right = (column == 1) != mirrored;
+        const int apart = at_right ? heading.right() - text.right() : heading.left() - text.left();
+        QVERIFY2(std::abs(apart) <= 2,
+                 qPrintable(QString("column %1, mirrored %2: %3").arg(column).arg(mirrored).arg(apart)));
+      }
+    }
+    QApplication::setLayoutDirection(Qt::LeftToRight);
   }
   // From right to left a cell's text begins at its right edge, and a legend's name beside its colour.
   void text_begins_where_the_language_does() {

@@ -10,13 +10,16 @@
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QLabel>
+#include <QLineEdit>
 #include <QPushButton>
 #include <QScrollArea>
 #include <QScrollBar>
 #include <QTimer>
 #include <cmath>
 #include <cstdio>
+#include <string>
 
+#include "core/node/network_view.h"
 #include "tests/unit/ui/window/window_fixture.h"
 #include "ui/pages/about_dialog.h"
 #include "ui/pages/compare_dialog.h"
@@ -91,13 +94,54 @@ void take_pages(Camera& camera, WindowFixture& fixture) {
   }
 }
 
+// Behind a home router that forwards nothing, with some peers.
+void show_peers(WindowFixture& fixture) {
+  const neuroshard::WallTime now = fixture.clock.wall_now();
+  node::NetworkView& view = fixture.node->network;
+  view.taking_part = true;
+  view.listens_at = "0.0.0.0:9000";
+  view.reach = "relayed only";
+  view.summary = "This computer can't be dialled: everybody else reaches it through a relay.";
+  view.found = {"Other nodes see it at 198.51.100.7.", "UPnP: no router answered."};
+  view.advice = "In the settings of your router, forward TCP port 9000 to 10.3.0.2.";
+  view.relay = "203.0.113.9:8765";
+  view.tested_at = now - std::chrono::minutes(4);
+  view.known_nodes = 12;
+  view.table_members = 9;
+  view.bytes_in = 310u << 20;
+  view.bytes_out = 150u << 20;
+  view.sources = {{"tracker.example.org:8765", "tracker", true, "registered"},
+                  {"192.0.2.77:9000", "peer", false, "the peer can't be reached; tried again in 8 s"}};
+  view.bans = {{std::string(64, 'c'), now + std::chrono::hours(1), "records with wrong signatures"}};
+  view.refusals = {{"not TLS", 14}};
+  for (int i = 0; i < 5; ++i) {
+    node::PeerEntry peer;
+    peer.id = std::string(64, "abdef"[i]);
+    peer.address = "192.0.2." + std::to_string(8 + i) + ":9000";
+    peer.way = i == 3 ? "relayed" : "direct";
+    peer.connected = i != 4;
+    if (peer.connected) peer.round_trip = 0.021 * (i + 1);
+    peer.version = "0.1.0";
+    peer.memory_bytes = std::uint64_t{8} << (30 + i % 2);
+    peer.tokens_per_second = 2100u + 340u * static_cast<unsigned>(i);
+    peer.bytes_in = 40u << (20 + i % 3);
+    peer.bytes_out = 21u << (20 + i % 2);
+    if (!peer.connected) peer.problem = "it was not to be reached";
+    view.peers.push_back(peer);
+  }
+  for (int i = 0; i < 180; ++i)
+    view.traffic.push_back({now + std::chrono::seconds(10 * (i - 180)), 180'000 + 60'000 * std::sin(i / 9.0),
+                            90'000 + 900.0 * (i % 40)});
+}
+
 // The same core as a member of a network.
 void take_rounds(Camera& camera, WindowFixture& fixture) {
   neuroshard::testing::join_demo_network(*fixture.node, fixture.clock);
+  show_peers(fixture);
   MainWindow& window = *fixture.window;
   for (const QSize size : {QSize(1280, 800), QSize(800, 600)}) {
     window.resize(size);
-    for (const char* key : {"overview", "training"}) {
+    for (const char* key : {"overview", "network", "training"}) {
       window.open_page(QLatin1String(key));
       settle();
       camera.take(window, QStringLiteral("rounds-%1-%2").arg(QLatin1String(key)).arg(size.width()));
@@ -214,6 +258,8 @@ void take_partition(Camera& camera, const Theme& theme, const QString& program) 
   }
 }
 
+constexpr const char* twelve = "one two three four five six seven eight nine ten eleven twelve";
+
 class Machine final : public SetupServices {
  public:
   QString default_folder() const override { return QStringLiteral("/srv/neuroshard"); }
@@ -223,8 +269,7 @@ class Machine final : public SetupServices {
   }
   void run(QObject*, const QStringList&, const QByteArray&,
            std::function<void(CommandOutcome)> then) override {
-    then({0, R"({"wallet_id":"26870dc7719c62a5"})",
-          "\nThe 12 words:\n\n  one two three four five six seven eight nine ten eleven twelve\n\n"});
+    then({0, R"({"wallet_id":"26870dc7719c62a5"})", QByteArray("\nThe 12 words:\n\n  ") + twelve + "\n\n"});
   }
 };
 
@@ -232,8 +277,12 @@ void take_setup(Camera& camera) {
   Machine machine;
   SetupDialog setup(machine, {});
   setup.show();
-  for (int page = 1; page <= 6; ++page) {
+  const QStringList words = QString::fromLatin1(twelve).split(u' ');
+  for (int page = 1; page <= 7; ++page) {
     settle(200);
+    for (auto* answer : setup.findChildren<QLineEdit*>())
+      if (answer->isVisible() && answer->property("word").isValid())
+        answer->setText(words[answer->property("word").toInt()]);
     camera.take(setup, QStringLiteral("setup-%1").arg(page));
     auto* next = setup.findChild<QPushButton*>(QStringLiteral("setupNext"));
     if (next == nullptr || !next->isEnabled()) break;

@@ -274,6 +274,7 @@ class BudgetsTest : public QObject {
       node.settings.back().name += std::to_string(node.settings.size());
     }
     qsizetype pages = 1, rows = 0, most_pages = 0, most_rows = 0;
+    int sections = 0, most_sections = 0;
     QTimer other;
     connect(&other, &QTimer::timeout, this, [&] {
       const auto all_pages = fixture_->window->findChildren<Page*>().size();
@@ -282,15 +283,33 @@ class BudgetsTest : public QObject {
       most_rows = std::max(most_rows, all_rows - rows);
       pages = all_pages;
       rows = all_rows;
+      int made = 0;
+      for (Page* page : fixture_->window->findChildren<Page*>()) made += page->sections().made();
+      most_sections = std::max(most_sections, made - sections);
+      sections = made;
     });
     other.start(0);
     QTRY_COMPARE_WITH_TIMEOUT(rows, qsizetype{400}, 30'000);
     QTRY_VERIFY_WITH_TIMEOUT(fixture_->window->pages_made(), 30'000);
     QVERIFY2(most_pages <= 1, qPrintable(QString::number(most_pages)));
+    QVERIFY2(most_sections <= 1, qPrintable(QString::number(most_sections)));
+    // Every page that has more than a few widgets comes in several.
+    QVERIFY2(sections >= 25, qPrintable(QString::number(sections)));
+    for (const char* key : {"network", "training", "checkpoints", "data"})
+      QVERIFY2(fixture_->window->page(key)->sections().made() >= 3, key);
     QVERIFY2(most_rows < 200, qPrintable(QString::number(most_rows)));
   }
   // Who opens one before its turn does not wait, and it is not made twice.
   void a_page_opened_at_once_is_made_at_once() {
+    // One of whose pieces some are there already.
+    Page* begun = nullptr;
+    QTRY_VERIFY_WITH_TIMEOUT(
+        (begun = fixture_->window->findChild<Page*>("network")) != nullptr && begun->sections().made() > 0,
+        30'000);
+    QVERIFY(!begun->sections().done());
+    fixture_->window->open_page("network");
+    QVERIFY(begun->isVisible() && begun->sections().done());
+    QTRY_VERIFY(!find<CellGrid>("layer_map")->content().rows.isEmpty());
     fixture_->window->open_page("settings");
     const Page* page = fixture_->window->page("settings");
     QVERIFY(page->isVisible());

@@ -12,6 +12,7 @@
 
 #include "tests/unit/ui/window/layout_checks.h"
 #include "tests/unit/ui/window/window_fixture.h"
+#include "ui/pages/setting_row.h"
 #include "ui/pages/training_page.h"
 #include "ui/text/translation.h"
 #include "ui/widgets/banner.h"
@@ -255,14 +256,24 @@ class MainWindowTest : public QObject {
     QVERIFY(fixture_->window->close());
   }
   // Tab goes from the rail through the header and then into the page, and comes round.
+  void tab_reaches_everything_in_reading_order_data() {
+    QTest::addColumn<QString>("key");
+    for (const QString& key : WindowFixture().window->page_keys()) QTest::newRow(qPrintable(key)) << key;
+  }
   void tab_reaches_everything_in_reading_order() {
+    QFETCH(QString, key);
     MainWindow& window = *fixture_->window;
+    window.open_page(key);
+    if (key == "settings")
+      QTRY_COMPARE(window.findChildren<SettingRow*>().size(),
+                   static_cast<qsizetype>(fixture_->node->settings.size()));
+    QTest::qWait(0);
     window.activateWindow();
     auto* rail = find<QListWidget>("rail");
     rail->setFocus();
     QTRY_VERIFY(rail->hasFocus());
     QList<QWidget*> visited;
-    for (int i = 0; i < 200; ++i) {
+    for (int i = 0; i < 400; ++i) {
       QTest::keyClick(window.focusWidget(), Qt::Key_Tab);
       QWidget* at = window.focusWidget();
       if (at == rail) break;
@@ -274,8 +285,8 @@ class MainWindowTest : public QObject {
       if (focusable(widget) && widget != rail &&
           qobject_cast<QAbstractScrollArea*>(widget->parentWidget()) == nullptr)
         QVERIFY2(visited.contains(widget), qPrintable("not reached: " + describe(widget)));
-    const auto page_at = std::find_if(visited.begin(), visited.end(), [&window](QWidget* w) {
-      return window.page("overview")->isAncestorOf(w);
+    const auto page_at = std::find_if(visited.begin(), visited.end(), [&window, &key](QWidget* w) {
+      return window.page(key)->isAncestorOf(w);
     });
     const auto header_at = visited.indexOf(find<QWidget>("contribute"));
     QVERIFY(header_at >= 0);

@@ -102,7 +102,8 @@ void TestSetup::from_nothing_to_the_start() {
   QVERIFY(problem().contains("another one"));
   second->setText(' ' + words[second->property("word").toInt()].toUpper() + ' ');
   next();
-  QVERIFY(dialog_->draft().words.isEmpty());  // not kept once they are confirmed
+  QVERIFY(dialog_->draft().words.isEmpty());                           // not kept once they are confirmed
+  QCOMPARE(get<QLabel>("setupStep")->text(), QString("Step 6 of 7"));  // and not 4 of 5 again
   get<QRadioButton>("setupLight")->setChecked(true);
   next();
   QCOMPARE(services_.calls.last(), (QStringList{"settings", "set", "memory_limit", "4096MiB", "--data-dir",
@@ -113,9 +114,18 @@ void TestSetup::from_nothing_to_the_start() {
   next();
   QVERIFY(problem().contains("/no/such/folder"));
   get<QLineEdit>("setupText")->clear();
+  // With others: by an invitation, and nothing else is taken for one.
+  QVERIFY(!get<QLineEdit>("setupInvitation")->isEnabled());
+  get<QRadioButton>("setupJoin")->setChecked(true);
+  QVERIFY(!get<QPushButton>("setupNext")->isEnabled());
+  get<QLineEdit>("setupInvitation")->setText("https://example.org/join");
+  next();
+  QVERIFY(problem().contains("no invitation"));
+  get<QLineEdit>("setupInvitation")->setText(" neuroshard:join?to=AX-_9 ");
   next();
   QCOMPARE(dialog_->result(), static_cast<int>(QDialog::Accepted));
   QCOMPARE(dialog_->draft().folder, services_.default_folder());
+  QCOMPARE(dialog_->draft().invitation, QString("neuroshard:join?to=AX-_9"));
 }
 
 void TestSetup::a_wallet_is_restored_without_its_secret_in_arguments() {

@@ -1,0 +1,122 @@
+// RoundNode: towards the state of the newest certificate, by the shortest way.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/crypto/merkle.h"
+#include "core/rounds/node.h"
+
+namespace neuroshard::rounds {
+
+void RoundNode::settle_state() {
+  if (!chain_ || settling_) return;
+  if (holds_tip()) {
+    begin_training();
+    return;
+  }
+  if (take_known_state() || step_to_tip() || services_.clock.monotonic_now() < next_fetch_) return;
+  // Who is no member fetches one state, which shows that it can, and asks to join; not one in every round.
+  if (!is_member() && (state_checked_ || !options_.join || leaving_)) return;
+  fetch_state(sources());
+}
+
+// What the node was started with, if that is it.
+bool RoundNode::take_known_state() {
+  if (!initial_.state || initial_.round != chain_->tip().round) return false;
+  settling_ = true;
+  auto leaves = std::make_shared<std::vector<Hash256>>();
+  const Anchor state = std::exchange(initial_.state, nullptr);
+  services_.work.run(
+      [leaves, identity = identity(initial_.round), state] {
+        *leaves = outer::anchor_leaves(identity, {state->weights, state->momentum, state->bias});
+      },
+      guarded([this, leaves, state, round = initial_.round] {
+        settling_ = false;
+        if (chain_ && chain_->tip().round == round && crypto::merkle_root(*leaves) == chain_->tip().anchor)
+          adopt(state, std::move(*leaves), nullptr);
+        else
+          settle_state();
+      }));
+  return true;
+}
+
+// One round behind, and the payloads are here.
+bool RoundNode::step_to_tip() {
+  const RoundBody& tip = chain_->tip();
+  if (!state_ || !state_checked_ || state_round_ + 1 != tip.round || !previous_contributions_) return false;
+  std::vector<StepInput> inputs;
+  for (const RoundContributor& c : tip.contributors) {
+    const net::NodeId& id = tip.members[c.member].id;
+    const auto* entry = previous_contributions_->find_payload(c.payload);
+    if (entry == nullptr || !entry->payload) return false;
+    inputs.push_back({id, c.tokens, entry->payload});
+  }
+  settling_ = true;
+  // Computed already, to judge a proposal or to make one.
+  if (const auto at = computing_.find(step_key(tip.round, tip.contributors)); at != computing_.end()) {
+    const auto computing = at->second;
+    if (computing->result)
+      static_cast<void>(services_.executor.post(
+          guarded([this, computing, round = tip.round] { stepped(round, *computing->result); })));
+    else
+      computing->waiting.push_back(
+          [this, round = tip.round](const Expected<StepResult>& step) { stepped(round, step); });
+    return true;
+  }
+  auto result = std::make_shared<std::optional<Expected<StepResult>>>();
+  services_.work.run(
+      [result, inputs = std::move(inputs), rules = options_.outer, before = state_,
+       identity = identity(tip.round), most = options_.rules.most_tokens] {
+        result->emplace(make_step(rules, identity, *before, inputs, most));
+      },
+      guarded([this, result, round = tip.round] { stepped(round, **result); }));
+  return true;
+}
+
+void RoundNode::stepped(std::uint64_t round, const Expected<StepResult>& step) {
+  settling_ = false;
+  if (!chain_) return;
+  if (round == chain_->tip().round && step.ok() && step->hash == chain_->tip().anchor) {
+    adopt(step->state, step->leaves, &*step);
+    return;
+  }
+  if (round == chain_->tip().round) {
+    ++counters_.corruptions;
+    repairing_ = true;
+    state_checked_ = false;
+    state_.reset();
+    services_.logger.warning(
+        "rounds",
+        fmt::format(
+            "this node's anchor of round {} is not the certified one: that is fetched from other members",
+            round));
+    if (step.ok()) state_hash_ = step->hash;
+  }
+  settle_state();
+}
+
+void RoundNode::adopt(Anchor state, std::vector<Hash256> leaves, const StepResult* step) {
+  hold(std::move(state), std::move(leaves), step);
+  computing_.clear();
+  if (on_certified_) on_certified_(chain_->tip_certificate(), state_, step);
+  save_chain();
+  begin_training();
+}
+
+std::vector<net::NodeId> RoundNode::sources() {
+  std::vector<net::NodeId> ids = others();
+  for (const RoundContributor& c : chain_->tip().contributors) {
+    const net::NodeId& id = chain_->tip().members[c.member].id;
+    if (id != self_ && std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+  }
+  shuffle(&ids);
+  return ids;
+}
+
+void RoundNode::own_state_is_wrong(const Hash256& computed) {
+  state_hash_ = computed;
+  repairing_ = true;
+  computing_.clear();
+}
+
+}  // namespace neuroshard::rounds

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""The study of low-communication training with real processes: K nodes train one model over loopback sockets.
+
+    diloco_processes.py NODE TEXT FOLDER [--workers 4] [--rounds 80] [--period 25] [--batch 12] [--lr 4e-3] …
+
+NODE is the neuroshardd to run. A tracker and K nodes of a network of their own (dense, four layers of width 128,
+bytes as tokens, as in the study `shakespeare`) join each other, begin when all know the tracker (the first rounds may be of one node) and train until every node has
+certified the last round. Then they are killed, and the newest checkpoint, which a node writes after each outer
+round, is evaluated over the whole held-out tenth of the text by `neuroshardd train` with one more step at the last
+learning rate. Prints one JSON object: that loss, and what each node says of its rounds; FOLDER keeps everything.
+With --alone it is data-parallel training instead: one node without rounds, with the batch of all K.
+"""
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+CERTIFIED = re.compile(r"round (\d+) is certified with anchor ([0-9a-f]+): (\d+) of (\d+) members")
+
+
+class Network:
+    def __init__(self, arguments):
+        self.arguments = arguments
+        self.processes = {}
+        os.makedirs(arguments.folder)
+        self.profile = os.path.join(arguments.folder, "profile.json")
+
+    def call(self, *words, check=True):
+        done = subprocess.run([self.arguments.node, *words], capture_output=True, text=True, check=False)
+        if check and done.returncode != 0:
+            raise RuntimeError(f"neuroshardd {words[0]}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def make_profile(self):
+        a = self.arguments
+        batch = a.batch * (a.workers if a.alone else 1)
+        rounds = ["--from", "solo"] if a.alone else [
+            "--from", "devnet", "--grows", "0", "--h", str(a.period), "--outer-lr", str(a.outer_lr),
+            "--outer-momentum", str(a.outer_mu), "--sync", a.sync]
+        self.call("network", "create", *rounds, "--name", "study", "--out", self.profile, "--layers", "4",
+                  "--hidden", "128", "--head-dim", "32", "--vocab", "266", "--sequence", "64", "--experts", "1",
+                  "--experts-per-token", "1", "--ffn-percent", "300", "--batch-tokens", str(batch * 64),
+                  "--peak-lr", str(a.lr), "--warmup", "20", "--decay-steps", str(a.rounds * a.period))
+
+    def path(self, name):
+        return os.path.join(self.arguments.folder, name)
+
+    def start(self, name, *words):
+        log = open(self.path(name + ".out"), "w", encoding="utf-8")
+        self.processes[name] = subprocess.Popen([self.arguments.node, *words], stdout=log, stderr=log)
+
+    def wait_for(self, name, event, seconds=120):
+        """The first line of `name` that tells of `event`."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            with open(self.path(name + ".out"), encoding="utf-8") as lines:
+                for line in lines:
+                    if line.startswith("{") and event in line:
+                        said = json.loads(line)
+                        if said.get("event") == event or event in said:
+                            return said
+            if self.processes[name].poll() is not None:
+                break
+            time.sleep(0.2)
+        with open(self.path(name + ".out"), encoding="utf-8") as said:
+            raise RuntimeError(f"{name} does not say {event}: {said.read()[-2000:]}")
+
+    def names(self):
+        return [f"node{i}" for i in range(self.arguments.workers)]
+
+    def start_all(self):
+        a = self.arguments
+        self.start("tracker", "tracker", "--json", "--profile", self.profile, "--address", "127.0.0.1", "--port",
+                   "0", "--lan")
+        ready = self.wait_for("tracker", "ready")
+        tracker = ready["id"] + "@" + ready["address"]
+        for name in self.names():
+            self.call("settings", "set", "contribute", "off", "--data-dir", self.path(name), "--profile", self.profile)
+            self.start(name, "run", "--json", "--data-dir", self.path(name), "--profile", self.profile, "--text",
+                       a.text, "--lan", "--p2p-port", "0", "--p2p-address", "127.0.0.1", "--cpu-threads", "1",
+                       "--precision", "fp32", "--eval-interval-steps", "0", "--tracker", tracker,
+                       "--max-micro-batch", str(a.batch), "--checkpoint-keep-last", "3")
+        for name in self.names():
+            self.wait_for(name, "peers")
+        for name in self.names():
+            self.call("contribute", "on", "--data-dir", self.path(name))
+
+    def status(self, name):
+        said = self.call("status", "--json", "--data-dir", self.path(name), check=False)
+        return json.loads(said.splitlines()[0]).get("rounds", {}) if said.startswith("{") else {}
+
+    def train(self):
+        """Until every node has certified the last round; what each says then."""
+        a = self.arguments
+        paused = False
+        while True:
+            # A slow node gets a quarter of the time: stopped for three parts of four.
+            for _ in range(4):
+                for name in self.names()[:a.slow]:
+                    os.kill(self.processes[name].pid, signal.SIGCONT if paused else signal.SIGSTOP)
+                time.sleep(0.3 if paused else 0.9)
+                paused = not paused
+            for name in self.names():
+                if self.processes[name].poll() is not None:
+                    self.wait_for(name, "an end that was not asked for", 0)
+            said = [self.status(name) for name in self.names()[a.slow:]]
+            if said and all(one.get("round", 0) >= a.rounds for one in said):
+                return said
+
+    def anchors(self):
+        """{round: {anchor: [contributors, …]}} of all logs."""
+        found = {}
+        for name in self.names():
+            with open(os.path.join(self.path(name), "logs", "neuroshardd.log"), encoding="utf-8") as log:
+                for number, anchor, contributors, _ in CERTIFIED.findall(log.read()):
+                    found.setdefault(int(number), {}).setdefault(anchor, []).append(int(contributors))
+        return found
+
+    def end(self):
+        for process in self.processes.values():
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.kill()
+                process.wait()
+
+    def held_out_loss(self, name):
+        said = self.call("train", "--json", "--data-dir", self.path(name), "--steps", "1", "--eval-interval-steps",
+                         "1", "--eval-tokens", "1000000000", "--precision", "fp32")
+        rows = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+        return [row for row in rows if row.get("val_loss") is not None][-1]
+
+
+def with_rounds(network):
+    begun = time.monotonic()
+    try:
+        network.make_profile()
+        network.start_all()
+        said = network.train()
+    finally:
+        network.end()
+    seconds = time.monotonic() - begun
+    anchors = network.anchors()
+    torn = [number for number, of_round in anchors.items() if len(of_round) > 1]
+    if torn:
+        raise RuntimeError(f"rounds with two anchors: {torn}")
+    measured = network.held_out_loss(network.names()[-1])
+    expected = network.arguments.rounds * network.arguments.period
+    if measured["step"] < expected * 3 // 4:
+        raise RuntimeError(f"{network.names()[-1]} has trained {measured['step']} of {expected} steps: it joined too late to be "
+                           "measured; rounds have to take longer than joining does")
+    contributors = [max(of) for one in anchors.values() for of in one.values()]
+    keys = ("round", "contributed", "waiting_share", "bytes_sent", "bytes_received", "corruptions")
+    return {"loss": measured["val_loss"], "step": measured["step"], "rounds": len(anchors),
+            "contributors": sum(contributors) / max(1, len(contributors)), "seconds": round(seconds),
+            "nodes": [{key: one.get(key) for key in keys} for one in said]}
+
+
+def alone(network):
+    a = network.arguments
+    network.make_profile()
+    begun = time.monotonic()
+    network.call("train", "--json", "--data-dir", network.path("node0"), "--profile", network.profile, "--text", a.text,
+                 "--until-step", str(a.rounds * a.period), "--cpu-threads", "1", "--precision", "fp32",
+                 "--eval-interval-steps", "0", "--max-micro-batch", str(a.batch))
+    measured = network.held_out_loss("node0")
+    return {"loss": measured["val_loss"], "step": measured["step"], "seconds": round(time.monotonic() - begun)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("node")
+    parser.add_argument("text")
+    parser.add_argument("folder", help="made by this run")
+    parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=80)
+    parser.add_argument("--period", type=int, default=25)
+    parser.add_argument("--batch", type=int, default=12, help="sequences of 64 tokens of a node and step")
+    parser.add_argument("--lr", type=float, default=4e-3)
+    parser.add_argument("--outer-lr", type=float, default=0.7)
+    parser.add_argument("--outer-mu", type=float, default=0.8)
+    parser.add_argument("--sync", default="plain")
+    parser.add_argument("--slow", type=int, default=0, help="so many nodes get a quarter of the time")
+    parser.add_argument("--alone", action="store_true", help="data-parallel: one process with the whole batch")
+    arguments = parser.parse_args()
+    network = Network(arguments)
+    result = alone(network) if arguments.alone else with_rounds(network)
+    result["flags"] = {key: value for key, value in vars(arguments).items() if key not in ("node", "text", "folder")}
+    json.dump(result, sys.stdout)
+    print()
+
+
+if __name__ == "__main__":
+    main()

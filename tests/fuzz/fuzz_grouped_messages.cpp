@@ -1,0 +1,88 @@
+// Messages of rounds of two levels, a round's content and what a node keeps of them: what is read writes
+// itself back. The first byte chooses the reader.
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "core/rounds/agreement.h"
+#include "core/rounds/fragments.h"
+#include "core/rounds/grouped_messages.h"
+
+using namespace neuroshard;          // NOLINT
+using namespace neuroshard::rounds;  // NOLINT
+
+namespace {
+
+bool same(const Bytes& bytes, ByteSpan input) {
+  return std::equal(bytes.begin(), bytes.end(), input.begin(), input.end());
+}
+
+// Two sub-groups; the keys need not be anybody's, because signatures are not what is read here.
+const Deal& deal() {
+  static const std::shared_ptr<const Deal> dealt = [] {
+    std::vector<RoundMember> members;
+    for (std::uint8_t i = 0; i < least_grouped_members; ++i) {
+      crypto::PublicKey key{};
+      key.fill(i + 1);
+      members.push_back(make_member(key));
+    }
+    return make_deal(Hash256{}, 5, {}, make_roster(std::move(members)));
+  }();
+  return *dealt;
+}
+
+void read_body(ByteSpan input) {
+  const auto body = decode_grouped_body(input, deal());
+  if (!body.ok()) return;
+  NS_CHECK(same(encode_grouped_body(*body), input));
+  NS_CHECK(!body->groups.empty() && body->groups.size() <= deal().groups.size());
+  NS_CHECK(!next_roster(deal(), *body)->members.empty());
+  static_cast<void>(check_groups(*body, deal(), Hash256{}));
+}
+
+void read_links(ByteSpan input) {
+  const auto answer = decode_link_answer(input);
+  if (!answer.ok()) return;
+  std::vector<std::pair<const RoundQuorum*, const Bytes*>> links;
+  for (const GroupedLinkBytes& link : answer->links) links.emplace_back(&link.certificate, &link.content);
+  NS_CHECK(same(encode_link_answer(answer->more, links), input));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const ByteSpan input{data + 1, size - 1};
+  switch (data[0] % 8) {
+    case 0:
+      if (const auto post = decode_grouped_post(input); post.ok())
+        NS_CHECK(same(encode_grouped_post(*post), input));
+      break;
+    case 1: read_body(input); break;
+    case 2:
+      if (const auto result = decode_group_result(input); result.ok()) {
+        NS_CHECK(same(encode_group_result(*result), input));
+        static_cast<void>(check_group_result(*result, deal(), Hash256{}));
+      }
+      break;
+    case 3: read_links(input); break;
+    case 4:
+      if (const auto roster = decode_roster(input); roster.ok())
+        NS_CHECK(same(encode_roster(**roster), input));
+      break;
+    case 5:
+      if (const auto quorum = decode_quorum(input, true); quorum.ok()) {
+        NS_CHECK(same(encode_quorum(*quorum), input) && quorum->body.members.empty());
+        static_cast<void>(check_signatures(*quorum, deal().roster->members, VoteStep::Commit, Hash256{}));
+      }
+      break;
+    case 6:
+      if (const auto memory = decode_agreement_memory(input, true); memory.ok())
+        NS_CHECK(same(encode_agreement_memory(*memory), input));
+      break;
+    default:
+      for (const auto method : {net::Method::RoundPost, net::Method::RoundStatus, net::Method::RoundChain,
+                                net::Method::RoundFetch})
+        static_cast<void>(slot_of_call(method, input));
+  }
+  return 0;
+}

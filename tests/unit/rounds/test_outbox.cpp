@@ -1,0 +1,143 @@
+// What a node has to tell others: pauses that grow while nobody answers, and end when the other is back.
+#include <QtTest>
+
+#include <map>
+
+#include "core/rounds/outbox.h"
+
+using namespace neuroshard;
+using namespace neuroshard::rounds;
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+net::NodeId id_of(std::uint8_t mark) {
+  net::NodeId id;
+  id.fill(mark);
+  return id;
+}
+
+const net::NodeId neighbour = id_of(1), absent = id_of(2);
+
+// Keeps what is asked; answers when it is told to.
+struct Calls final : net::PeerCaller {
+  void call(const net::Contact& peer, net::Method, Bytes, Duration, net::CallDone done) override {
+    ++made[peer.id];
+    waiting[peer.id] = std::move(done);
+  }
+  void fail(const net::NodeId& id) {
+    std::exchange(waiting[id], nullptr)(make_error(ErrorCode::Unavailable, "away"));
+  }
+  void take(const net::NodeId& id) { answer(id, Verdict::Taken); }
+  void answer(const net::NodeId& id, Verdict verdict) {
+    std::exchange(waiting[id], nullptr)(encode_post_answer({verdict, 1}));
+  }
+  std::map<net::NodeId, int> made;
+  std::map<net::NodeId, net::CallDone> waiting;
+};
+
+struct Everybody final : RoundPeers {
+  std::optional<net::Contact> find(const net::NodeId& id) override {
+    return net::Contact{id, {platform::IpAddress::v4(11, 0, 0, id[0]), 9000}};
+  }
+  std::vector<net::Contact> some() override { return {}; }
+};
+
+}  // namespace
+
+class TestOutbox : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void pauses_grow_while_nobody_answers();
+  void who_is_back_has_it_at_once();
+  void who_calls_often_does_not_get_it_more_often();
+  void a_slow_call_is_not_made_twice();
+  void who_wants_it_later_gets_it_later();
+
+ private:
+  struct Fixture {
+    ManualClock clock;
+    Calls calls;
+    Everybody peers;
+    RoundOutbox outbox{calls, peers, clock, {}, [](const net::NodeId&, const PostAnswer&) {}};
+    Fixture() { clock.advance(seconds(100)); }
+    void put() { outbox.put(1, std::make_shared<const Bytes>(Bytes{1, 2, 3}), {neighbour, absent}); }
+    // `absent` is away for so long; each attempt fails at once.
+    void away(Duration time) {
+      for (Duration passed{}; passed < time; passed += milliseconds(500)) {
+        if (calls.waiting[absent]) calls.fail(absent);
+        clock.advance(milliseconds(500));
+        outbox.pump();
+      }
+      if (calls.waiting[absent]) calls.fail(absent);
+    }
+  };
+};
+
+void TestOutbox::pauses_grow_while_nobody_answers() {
+  Fixture f;
+  f.put();
+  QCOMPARE(f.calls.made[neighbour], 1);
+  f.calls.take(neighbour);
+  f.away(seconds(60));
+  QCOMPARE(f.calls.made[neighbour], 1);
+  // 0, 1, 3, 7, 15, 30, 45, 60 seconds.
+  QCOMPARE(f.calls.made[absent], 8);
+  QVERIFY(f.outbox.holds(1));
+}
+
+void TestOutbox::who_is_back_has_it_at_once() {
+  Fixture f;
+  f.put();
+  f.away(seconds(50));
+  const int before = f.calls.made[absent];
+  f.outbox.heard(neighbour);  // no word of the other
+  QCOMPARE(f.calls.made[absent], before);
+  f.outbox.heard(absent);
+  QCOMPARE(f.calls.made[absent], before + 1);
+  f.calls.take(neighbour);
+  f.calls.take(absent);
+  QVERIFY(!f.outbox.holds(1));
+  f.outbox.heard(absent);
+  QCOMPARE(f.calls.made[absent], before + 1);
+}
+
+void TestOutbox::who_calls_often_does_not_get_it_more_often() {
+  Fixture f;
+  f.put();
+  f.away(seconds(50));
+  const int before = f.calls.made[absent];
+  for (int i = 0; i < 1000; ++i) {
+    f.outbox.heard(absent);
+    if (f.calls.waiting[absent]) f.calls.fail(absent);
+    f.clock.advance(milliseconds(10));
+  }
+  QVERIFY2(f.calls.made[absent] - before <= 10, qPrintable(QString::number(f.calls.made[absent] - before)));
+}
+
+void TestOutbox::a_slow_call_is_not_made_twice() {
+  Fixture f;
+  f.put();
+  f.clock.advance(seconds(4));
+  f.outbox.heard(absent);
+  QCOMPARE(f.calls.made[absent], 1);
+}
+
+// Lines are not filled with what the other has no use for yet.
+void TestOutbox::who_wants_it_later_gets_it_later() {
+  Fixture f;
+  f.put();
+  for (int i = 0; i < 60; ++i) {
+    f.outbox.heard(absent);
+    if (f.calls.waiting[absent]) f.calls.answer(absent, Verdict::LaterRound);
+    f.clock.advance(seconds(1));
+    f.outbox.pump();
+  }
+  // As often as without a word from it: 0, 1, 3, 7, 15, 30, 45 and 60 seconds.
+  QCOMPARE(f.calls.made[absent], 8);
+}
+
+QTEST_GUILESS_MAIN(TestOutbox)
+#include "test_outbox.moc"

@@ -1,0 +1,16 @@
+// What a cut is told in, in the user's language and with as many digits as tell blocks apart.
+#pragma once
+
+#include <QString>
+
+namespace neuroshard::ui {
+
+// With four digits, "16.34 ms": seconds and milliseconds as people read them, another unit as it is called.
+QString cost_text(double cost, const QString& unit);
+// A size that the partitioner knows as a real number.
+QString size_text(double bytes);
+// The core tells in clauses how a graph's costs are meant. Those that it writes itself are translated; what a
+// file says of itself stays.
+QString convention_text(const QString& convention);
+
+}  // namespace neuroshard::ui
