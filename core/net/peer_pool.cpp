@@ -110,36 +110,37 @@ void PeerPool::call(const Contact& contact, Method method, Bytes request, Durati
     const auto found = peers_.find(contact.id);
     if (found == peers_.end() || found->second->under_way >= limits_.calls_per_peer)
       return done(make_error(ErrorCode::Exhausted, "too many calls to this peer are under way"));
-    start(found->second, method, std::move(request), deadline, std::move(done));
+    start(found->second, *channel, method, std::move(request), deadline, std::move(done));
   });
 }
 
-void PeerPool::start(const std::shared_ptr<Peer>& peer, Method method, Bytes request, Duration deadline,
-                     CallDone done) {
+// Over the channel that connect() found: the peer's may be given up by now.
+void PeerPool::start(const std::shared_ptr<Peer>& peer, const std::shared_ptr<PeerChannel>& channel,
+                     Method method, Bytes request, Duration deadline, CallDone done) {
   constexpr std::size_t small = 4096;
   const bool measured = request.size() <= small;
   const MonotonicTime began = clock_.monotonic_now();
   ++peer->under_way;
   ++peer->calls;
-  peer->channel->call(method, std::move(request), deadline,
-                      [this, alive = alive_, peer, channel = peer->channel, began, measured,
-                       done = std::move(done)](Expected<Bytes> answer) {
-                        if (!*alive) return;
-                        --peer->under_way;
-                        const MonotonicTime now = clock_.monotonic_now();
-                        peer->used = now;
-                        const bool broken = !answer.ok() && (answer.error().code == ErrorCode::Unavailable ||
-                                                             answer.error().code == ErrorCode::Timeout);
-                        if (broken) {
-                          ++peer->failures;
-                          // A connection that does not answer is made anew by the next call.
-                          if (peer->channel == channel) peer->channel.reset();
-                        } else if (measured) {
-                          const Duration sample = now - began;
-                          peer->round_trip = peer->round_trip ? (*peer->round_trip * 7 + sample) / 8 : sample;
-                        }
-                        done(std::move(answer));
-                      });
+  channel->call(
+      method, std::move(request), deadline,
+      [this, alive = alive_, peer, channel, began, measured, done = std::move(done)](Expected<Bytes> answer) {
+        if (!*alive) return;
+        --peer->under_way;
+        const MonotonicTime now = clock_.monotonic_now();
+        peer->used = now;
+        const bool broken = !answer.ok() && (answer.error().code == ErrorCode::Unavailable ||
+                                             answer.error().code == ErrorCode::Timeout);
+        if (broken) {
+          ++peer->failures;
+          // A connection that does not answer is made anew by the next call.
+          if (peer->channel == channel) peer->channel.reset();
+        } else if (measured) {
+          const Duration sample = now - began;
+          peer->round_trip = peer->round_trip ? (*peer->round_trip * 7 + sample) / 8 : sample;
+        }
+        done(std::move(answer));
+      });
 }
 
 void PeerPool::tidy() {

@@ -59,8 +59,8 @@ class PeerPool final : public PeerCaller {
   bool make_room();
   void dial(const std::shared_ptr<Peer>& peer);
   void connected(const std::shared_ptr<Peer>& peer, Expected<std::shared_ptr<PeerChannel>> result);
-  void start(const std::shared_ptr<Peer>& peer, Method method, Bytes request, Duration deadline,
-             CallDone done);
+  void start(const std::shared_ptr<Peer>& peer, const std::shared_ptr<PeerChannel>& channel, Method method,
+             Bytes request, Duration deadline, CallDone done);
   void later(Executor::Task task);
   void tidy();
 

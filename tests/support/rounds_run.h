@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QDeadlineTimer>
+#include <QDir>
 #include <QJsonDocument>
 #include <QMap>
 #include <QSet>
@@ -52,8 +53,9 @@ class RoundsRun {
   QString profile() const { return path("profile.json"); }
   NodeProcess& node(const QString& name) { return *nodes_[name]; }
 
-  // Empty: it has joined; else what it says.
-  QByteArray start(const QString& name, const QString& text = "text") {
+  // Empty: it has joined; else what it says. liar: an honest node has none; else what lying_node takes before
+  // the node's own words, and it is that program that is started.
+  QByteArray start(const QString& name, const QString& text = "text", const QStringList& liar = {}) {
     QStringList words{"run",       "--json",  "--data-dir", path(name),
                       "--profile", profile(), "--text",     path(text)};
     words << "--lan"
@@ -68,13 +70,39 @@ class RoundsRun {
           << "0"
           << "--checkpoint-min-interval"
           << "1d";
-    nodes_[name] = std::make_shared<NodeProcess>(words);
+    nodes_[name] =
+        std::make_shared<NodeProcess>(liar + words, QStringList{}, QString(), QByteArray(),
+                                      liar.isEmpty() ? node_program() : program_named("lying_node"));
     return wait_for_object(*nodes_[name], "peers").isEmpty() ? nodes_[name]->errors_so_far() : QByteArray();
   }
-  QJsonObject rounds(const QString& name) const {
-    const ProcessResult result = run_node({"status", "--json", "--data-dir", path(name)});
-    return json_lines(result.out).value(0)["rounds"].toObject();
+  // All of them, none of which trains before the last one has joined. The liars among them tell this attack.
+  QByteArray start_together(const QStringList& honest, const QStringList& liars = {},
+                            const QString& attack = {}) {
+    if (!QDir().mkpath(path("lies"))) return "no folder for the lies";
+    for (const QString& name : honest + liars) {
+      const ProcessResult off = run_node(
+          {"settings", "set", "contribute", "off", "--data-dir", path(name), "--profile", profile()});
+      if (!off.ok()) return off.text();
+      const QStringList liar{attack, QString::number(liars.size()), QString::number(honest.size()),
+                             path("lies"), name};
+      const QByteArray trouble = start(name, "text", liars.contains(name) ? liar : QStringList{});
+      if (!trouble.isEmpty()) return trouble;
+    }
+    for (const QString& name : honest + liars) {
+      const ProcessResult on = run_node({"contribute", "on", "--data-dir", path(name)});
+      if (!on.ok()) return on.text();
+    }
+    return {};
   }
+  void kill_all() {
+    for (const auto& node : nodes_) node->kill_now();
+    nodes_.clear();
+  }
+  QJsonObject status(const QString& name) const {
+    const ProcessResult result = run_node({"status", "--json", "--data-dir", path(name)});
+    return json_lines(result.out).value(0);
+  }
+  QJsonObject rounds(const QString& name) const { return status(name)["rounds"].toObject(); }
   int round(const QString& name) const { return rounds(name)["round"].toInt(); }
   // Until these are the members, all of them contributed to a round after `after`, and hold its anchor.
   bool together(const QStringList& names, int after = 0) const {
@@ -94,9 +122,19 @@ class RoundsRun {
     for (const QString& name : names) {
       NodeProcess& node = *nodes_.value(name);
       qWarning().noquote() << name << (node.running() ? "runs" : "has ended") << node.errors_so_far()
-                           << QJsonDocument(rounds(name)).toJson(QJsonDocument::Compact);
+                           << QJsonDocument(rounds(name)).toJson(QJsonDocument::Compact) << crashes(name);
     }
     return false;
+  }
+  // The notes of its crashes.
+  QByteArray crashes(const QString& name) const {
+    QByteArray notes;
+    const QDir folder(path(name) + "/crash");
+    for (const QString& file : folder.entryList(QDir::Files)) {
+      QFile note(folder.filePath(file));
+      if (note.open(QIODevice::ReadOnly)) notes += note.readAll() + '\n';
+    }
+    return notes;
   }
   QMap<int, CertifiedRound> certified(const QString& name) const {
     static const QRegularExpression line(

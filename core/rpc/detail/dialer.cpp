@@ -188,7 +188,9 @@ class Channel final : public net::PeerChannel {
                      done = std::make_shared<Done>(std::move(done))](const grpc::Status& status) {
                       shared->mailbox->put([weak, this, call, done, status] {
                         if (!weak.expired()) calls_.erase(call);
-                        (*done)(status, &call->reply);
+                        // gRPC's thread lets go of its own later: nothing of the caller's may be left in it.
+                        Done mine = std::move(*done);
+                        mine(status, &call->reply);
                       });
                     });
   }

@@ -1,9 +1,11 @@
 // The pool of connections, on the simulated network: shared, bounded, given up when idle, and patient with
 // the dead.
 #include <QtTest>
+#include <deque>
 
 #include "core/net/peer_pool.h"
 #include "core/sim/transport.h"
+#include "tests/support/manual_executor.h"
 
 using namespace neuroshard;
 using namespace neuroshard::net;
@@ -66,6 +68,36 @@ struct World {
   std::vector<std::unique_ptr<sim::SimTransport>> transports;
 };
 
+// Connections whose calls end when the test says so.
+struct HeldTransport final : PeerTransport {
+  struct Channel final : PeerChannel {
+    explicit Channel(HeldTransport* owner) : transport(owner) {}
+    const NodeId& id() const override { return peer; }
+    const Hello& hello() const override { return transport->own; }
+    platform::Endpoint endpoint() const override { return contact_of(2).endpoint; }
+    void call(Method, Bytes, Duration, CallDone done) override {
+      transport->under_way.push_back(std::move(done));
+    }
+    std::shared_ptr<PeerStream> open(Method, Duration) override { return nullptr; }
+    HeldTransport* transport;
+    NodeId peer = id_of(2);
+  };
+  void connect(const Dial&, Duration, Connected done) override {
+    ++dials;
+    done(std::shared_ptr<PeerChannel>(std::make_shared<Channel>(this)));
+  }
+  void set_hello(Hello hello) override { own = std::move(hello); }
+  const Hello& hello() const override { return own; }
+  void end_first(Expected<Bytes> answer) {
+    const CallDone done = std::move(under_way.front());
+    under_way.pop_front();
+    done(std::move(answer));
+  }
+  std::deque<CallDone> under_way;
+  Hello own;
+  int dials = 0;
+};
+
 }  // namespace
 
 class TestPeerPool : public QObject {
@@ -76,6 +108,7 @@ class TestPeerPool : public QObject {
   void the_dead_are_not_dialled_again_at_once();
   void a_peer_that_comes_back_is_found();
   void what_waits_is_bounded();
+  void a_call_whose_connection_breaks_before_it_leaves();
   void peers_are_bounded();
   void deadlines_grow_with_bytes();
   void bans_end_and_are_bounded();
@@ -160,6 +193,36 @@ void TestPeerPool::what_waits_is_bounded() {
   QCOMPARE(timeouts, 24);        // under way
   QCOMPARE(exhausted, 50 - 24);  // 18 did not even wait for the connection
   QCOMPARE(w.echo.calls, 24);
+}
+
+// The second call has found the connection and waits for its turn when the first one's failure comes.
+void TestPeerPool::a_call_whose_connection_breaks_before_it_leaves() {
+  const SystemClock clock;
+  testing::ManualExecutor executor;
+  HeldTransport transport;
+  PeerPool pool(transport, executor, clock);
+  const Error broken = make_error(ErrorCode::Unavailable, "the connection is gone");
+  std::vector<ErrorCode> ends;
+  const auto call = [&] {
+    pool.call(contact_of(2), method, {1}, second, [&](const Expected<Bytes>& answer) {
+      ends.push_back(answer.ok() ? ErrorCode::Internal : answer.error().code);
+    });
+  };
+  call();
+  executor.run();
+  QCOMPARE(transport.under_way.size(), std::size_t(1));
+  call();
+  transport.end_first(broken);
+  executor.run();
+  QCOMPARE(transport.under_way.size(), std::size_t(1));
+  transport.end_first(broken);
+  QCOMPARE(ends, (std::vector<ErrorCode>{ErrorCode::Unavailable, ErrorCode::Unavailable}));
+  QCOMPARE(transport.dials, 1);
+  call();
+  executor.run();
+  QCOMPARE(transport.dials, 2);  // anew, for who comes after
+  transport.end_first(Bytes{1});
+  QCOMPARE(pool.connections(), std::size_t(1));
 }
 
 void TestPeerPool::peers_are_bounded() {

@@ -20,6 +20,7 @@ class TestThreads : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void every_call_is_answered_once_on_its_executor();
+  void what_a_callback_holds_goes_on_its_executor();
   void a_stream_keeps_its_order_while_others_call();
   void an_end_in_the_middle_of_calls();
 };
@@ -51,6 +52,30 @@ void TestThreads::every_call_is_answered_once_on_its_executor() {
   QCOMPARE(answered, chains * each);
   QCOMPARE(elsewhere, 0);
   QCOMPARE(wrong, 0);
+}
+
+// A callback may hold the last of what only its executor's tasks may touch, a channel for one.
+void TestThreads::what_a_callback_holds_goes_on_its_executor() {
+  Nodes nodes;
+  constexpr int chains = 4, each = 100;
+  std::promise<void> done;
+  std::atomic<int> elsewhere{0}, gone{0};
+  std::function<void(int)> next = [&](int left) {
+    const std::shared_ptr<int> held(new int(left), [&](int* value) {
+      delete value;
+      if (!nodes.a_executor->on_thread()) ++elsewhere;
+      if (++gone == chains * each) done.set_value();
+    });
+    nodes.channel->call(method, Bytes{1}, std::chrono::seconds(30), [&, left, held](const Expected<Bytes>&) {
+      if (left > 1) next(left - 1);
+    });
+  };
+  Nodes::run(*nodes.a_executor, [&] {
+    for (int chain = 0; chain < chains; ++chain) next(each);
+  });
+  QCOMPARE(done.get_future().wait_for(long_enough), std::future_status::ready);
+  Nodes::run(*nodes.a_executor, [] {});
+  QCOMPARE(elsewhere.load(), 0);
 }
 
 void TestThreads::a_stream_keeps_its_order_while_others_call() {
