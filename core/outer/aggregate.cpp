@@ -111,13 +111,22 @@ Expected<Plan> plan_for(const AggregationOptions& options, std::size_t n, std::s
   return plan;
 }
 
+// What is known of a contribution beside its values.
+struct Claim {
+  Hash256 id{};
+  std::uint64_t tokens = 0;
+  bool right_size = true;
+};
+
 // One aggregation under way: who counts, and the report that grows.
 class Aggregation {
  public:
-  Aggregation(const AggregationOptions& options, Span<const Contribution> contributions,
+  // claims: of the rows, in their order.
+  Aggregation(const AggregationOptions& options, const std::vector<Claim>& claims, detail::DeltaRows& rows,
               std::uint64_t most_tokens, Span<float> out)
       : options_(options),
-        contributions_(contributions),
+        claims_(claims),
+        rows_(rows),
         most_tokens_(most_tokens),
         out_(out),
         kernels_(detail::kernels_of(options.instruction_set.value_or(detail::best_instruction_set()))) {}
@@ -125,7 +134,7 @@ class Aggregation {
   Expected<AggregateReport> run() {
     judge();
     while (!counted_.empty()) {
-      NS_ASSIGN_OR_RETURN(plan_, plan_for(options_, counted_.size(), order_.size() - counted_.size()));
+      NS_ASSIGN_OR_RETURN(plan_, plan_for(options_, counted_.size(), refused()));
       if (step()) break;
     }
     finish_report();
@@ -135,19 +144,19 @@ class Aggregation {
  private:
   // Contributions by id, and those refused that can be told without their values.
   void judge() {
-    order_.resize(contributions_.size());
+    order_.resize(claims_.size());
     std::iota(order_.begin(), order_.end(), std::size_t{0});
     std::sort(order_.begin(), order_.end(),
-              [&](std::size_t a, std::size_t b) { return contributions_[a].id < contributions_[b].id; });
+              [&](std::size_t a, std::size_t b) { return claims_[a].id < claims_[b].id; });
     for (std::size_t k = 0; k < order_.size(); ++k) {
-      const Contribution& c = contributions_[order_[k]];
-      const auto same = [&](std::size_t other) { return contributions_[order_[other]].id == c.id; };
+      const Claim& c = claims_[order_[k]];
+      const auto same = [&](std::size_t other) { return claims_[order_[other]].id == c.id; };
       Judged judged;
       judged.id = c.id;
       judged.tokens = c.tokens;
       if ((k > 0 && same(k - 1)) || (k + 1 < order_.size() && same(k + 1)))
         judged.refusal = Refusal::DuplicateId;
-      else if (c.delta.size() != out_.size())
+      else if (!c.right_size)
         judged.refusal = Refusal::WrongSize;
       else if (c.tokens == 0)
         judged.refusal = Refusal::NoTokens;
@@ -159,11 +168,19 @@ class Aggregation {
 
   Judged& judged(std::size_t row) { return report_.judged[counted_[row]]; }
 
+  // Who has been found out. A payload that nobody can decode is nobody's lie: it is as if it were not here.
+  std::size_t refused() const {
+    return static_cast<std::size_t>(
+        std::count_if(report_.judged.begin(), report_.judged.end(), [](const Judged& one) {
+          return one.refusal != Refusal::None && one.refusal != Refusal::Unreadable;
+        }));
+  }
+
   // True: done. False: some are refused now, and a plan for the rest is needed.
   bool step() {
-    std::vector<const float*> rows;
-    for (const std::size_t k : counted_) rows.push_back(contributions_[order_[k]].delta.data());
-    const AggregationPasses passes(kernels_, std::move(rows), out_.size());
+    std::vector<std::size_t> rows;
+    for (const std::size_t k : counted_) rows.push_back(order_[k]);
+    const AggregationPasses passes(kernels_, rows_, std::move(rows));
 
     Gram gram;
     scales_.assign(passes.rows(), 1.0f);
@@ -176,29 +193,41 @@ class Aggregation {
       } else {
         squares = passes.squares();
       }
-      if (refuse_unless_finite(squares)) return false;
+      if (refuse_unreadable() || refuse_unless_finite(squares)) return false;
       measure(squares);
     }
     if (plan_.choice.clip_to_median_norm) clip();
-    if (run_rule(passes, gram)) return true;
+    const bool finite = run_rule(passes, gram);
+    if (refuse_unreadable()) return false;
+    if (finite) return true;
     const bool refused = refuse_unless_finite(passes.squares());
     NS_CHECK(refused);
     return false;
   }
 
   bool refuse_unless_finite(const std::vector<double>& squares) {
-    std::vector<std::size_t> finite;
-    for (std::size_t i = 0; i < squares.size(); ++i) {
-      if (std::isfinite(squares[i])) {
-        finite.push_back(counted_[i]);
+    return refuse_unless([&](std::size_t i) { return std::isfinite(squares[i]); }, Refusal::NotFinite);
+  }
+  bool refuse_unreadable() {
+    return refuse_unless([&](std::size_t i) { return rows_.readable(order_[counted_[i]]); },
+                         Refusal::Unreadable);
+  }
+
+  // True: somebody was refused.
+  template <class Good>
+  bool refuse_unless(Good good, Refusal refusal) {
+    std::vector<std::size_t> rest;
+    for (std::size_t i = 0; i < counted_.size(); ++i) {
+      if (good(i)) {
+        rest.push_back(counted_[i]);
       } else {
-        judged(i).refusal = Refusal::NotFinite;
+        judged(i).refusal = refusal;
         judged(i).weight = 0;
         judged(i).share = 0;
       }
     }
-    const bool refused = finite.size() < counted_.size();
-    counted_ = std::move(finite);
+    const bool refused = rest.size() < counted_.size();
+    counted_ = std::move(rest);
     return refused;
   }
 
@@ -310,11 +339,12 @@ class Aggregation {
   }
 
   const AggregationOptions& options_;
-  Span<const Contribution> contributions_;
+  const std::vector<Claim>& claims_;
+  detail::DeltaRows& rows_;
   std::uint64_t most_tokens_;
   Span<float> out_;
   const detail::AggregationKernels& kernels_;
-  std::vector<std::size_t> order_;    // contributions by id
+  std::vector<std::size_t> order_;    // claims by id
   std::vector<std::size_t> counted_;  // positions in order_ and report_.judged
   Plan plan_;
   std::vector<float> scales_;  // by row
@@ -353,6 +383,7 @@ std::string_view to_string(Refusal refusal) {
     case Refusal::NoTokens: return "no tokens trained";
     case Refusal::NotFinite: return "a value is not a finite number";
     case Refusal::DuplicateId: return "the same contributor twice";
+    case Refusal::Unreadable: return "its payload can't be read";
   }
   return "unknown";
 }
@@ -360,8 +391,30 @@ std::string_view to_string(Refusal refusal) {
 Expected<AggregateReport> aggregate(const AggregationOptions& options, Span<const Contribution> contributions,
                                     std::uint64_t most_tokens, Span<float> out) {
   NS_RETURN_IF_ERROR(check(options, contributions.size(), most_tokens, out.size()));
+  std::vector<Claim> claims;
+  std::vector<const float*> rows;
+  for (const Contribution& c : contributions) {
+    claims.push_back({c.id, c.tokens, c.delta.size() == out.size()});
+    rows.push_back(c.delta.data());
+  }
+  detail::MemoryRows deltas(std::move(rows), out.size());
   const DefaultArithmetic arithmetic;
-  return Aggregation(options, contributions, most_tokens, out).run();
+  return Aggregation(options, claims, deltas, most_tokens, out).run();
+}
+
+Expected<AggregateReport> aggregate_encoded(const AggregationOptions& options, const CodecOptions& codec,
+                                            Span<const EncodedContribution> contributions,
+                                            std::uint64_t most_tokens, Span<float> out) {
+  NS_RETURN_IF_ERROR(check(options, contributions.size(), most_tokens, out.size()));
+  std::vector<Claim> claims;
+  std::vector<ByteSpan> payloads;
+  for (const EncodedContribution& c : contributions) {
+    claims.push_back({c.id, c.tokens});
+    payloads.push_back(c.payload);
+  }
+  detail::PayloadRows deltas(codec, std::move(payloads), out.size());
+  const DefaultArithmetic arithmetic;
+  return Aggregation(options, claims, deltas, most_tokens, out).run();
 }
 
 }  // namespace neuroshard::outer

@@ -21,6 +21,7 @@
 #include "core/base/bytes.h"
 #include "core/base/expected.h"
 #include "core/base/span.h"
+#include "core/outer/codec.h"
 
 namespace neuroshard::outer {
 
@@ -86,6 +87,7 @@ enum class Refusal : std::uint8_t {
   NoTokens,     // says that it trained nothing
   NotFinite,    // NaN or infinity somewhere
   DuplicateId,  // the same id twice: all of them are left out
+  Unreadable,   // its payload can't be decoded
 };
 std::string_view to_string(Refusal refusal);
 
@@ -121,6 +123,20 @@ struct AggregateReport {
 // and blocks that fit the cache.  Threads: this one.
 Expected<AggregateReport> aggregate(const AggregationOptions& options, Span<const Contribution> contributions,
                                     std::uint64_t most_tokens, Span<float> out);
+
+// A delta as its sender encoded it. The bytes stay the caller's.
+struct EncodedContribution {
+  Hash256 id{};
+  std::uint64_t tokens = 0;
+  ByteSpan payload;
+};
+
+// The same for payloads of one codec, without ever having whole deltas in memory: each pass decodes them
+// again, slice by slice, 256 KiB for a contribution. The result is what aggregate() makes of those that can
+// be decoded; the others are refused as Unreadable, and are none of the liars that options.f counts as found.
+Expected<AggregateReport> aggregate_encoded(const AggregationOptions& options, const CodecOptions& codec,
+                                            Span<const EncodedContribution> contributions,
+                                            std::uint64_t most_tokens, Span<float> out);
 
 // The default number of liars withstood: floor(n/4) for n ≥ 5, else 0.
 constexpr std::size_t default_liars(std::size_t n) {

@@ -42,6 +42,16 @@ Error not_a_payload(std::string_view what) {
   return make_error(ErrorCode::Corrupt, fmt::format("This is no delta payload: {}.", what));
 }
 
+Expected<void> check_codec(const CodecOptions& expected, ByteSpan payload) {
+  NS_ASSIGN_OR_RETURN(const CodecHeader header, read_codec_header(payload));
+  const bool same_k = expected.codec != Codec::TopK || header.options.k == expected.k;
+  if (header.options.codec == expected.codec && same_k) return {};
+  return make_error(ErrorCode::Corrupt,
+                    fmt::format("A delta payload of codec {} (k {}) came where codec {} (k {}) is agreed.",
+                                to_string(header.options.codec), header.options.k, to_string(expected.codec),
+                                expected.codec == Codec::TopK ? expected.k : 0));
+}
+
 }  // namespace
 
 std::string_view to_string(Codec codec) {
@@ -102,13 +112,7 @@ Expected<void> decode(ByteSpan payload, Span<float> values) {
 }
 
 Expected<void> decode(const CodecOptions& expected, ByteSpan payload, Span<float> values) {
-  NS_ASSIGN_OR_RETURN(const CodecHeader header, read_codec_header(payload));
-  const bool same_k = expected.codec != Codec::TopK || header.options.k == expected.k;
-  if (header.options.codec != expected.codec || !same_k)
-    return make_error(ErrorCode::Corrupt,
-                      fmt::format("A delta payload of codec {} (k {}) came where codec {} (k {}) is agreed.",
-                                  to_string(header.options.codec), header.options.k,
-                                  to_string(expected.codec), expected.codec == Codec::TopK ? expected.k : 0));
+  NS_RETURN_IF_ERROR(check_codec(expected, payload));
   return decode(payload, values);
 }
 
@@ -157,6 +161,12 @@ Expected<std::unique_ptr<BodyReader>> open_payload(const CodecKernels& kernels, 
     case Codec::SeedTopK: return open_seed_top_k(job);
     default: return open_dense(job);
   }
+}
+
+Expected<std::unique_ptr<BodyReader>> open_payload(const CodecKernels& kernels, const CodecOptions& expected,
+                                                   ByteSpan payload, std::uint64_t count) {
+  NS_RETURN_IF_ERROR(check_codec(expected, payload));
+  return open_payload(kernels, payload, count);
 }
 
 Expected<void> decode_with(const CodecKernels& kernels, ByteSpan payload, Span<float> values) {

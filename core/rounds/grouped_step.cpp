@@ -8,22 +8,12 @@ Expected<GroupAggregate> make_group_aggregate(const OuterRules& rules, std::uint
                                               const std::vector<StepInput>& inputs,
                                               std::uint64_t most_tokens) {
   GroupAggregate result;
-  std::vector<std::vector<float>> deltas;
-  std::vector<outer::Contribution> contributions;
-  deltas.reserve(inputs.size());
-  for (const StepInput& input : inputs) {
-    std::vector<float> delta(values);
-    if (!outer::decode(rules.codec, *input.payload, delta).ok()) {
-      result.unreadable.push_back(input.id);
-      continue;
-    }
-    deltas.push_back(std::move(delta));
-    contributions.push_back({input.id, input.tokens, deltas.back()});
-  }
-  if (!result.unreadable.empty()) return result;
   std::vector<float> aggregate(values);
-  NS_ASSIGN_OR_RETURN(const outer::AggregateReport report,
-                      outer::aggregate(rules.aggregation, contributions, most_tokens, aggregate));
+  NS_ASSIGN_OR_RETURN(
+      const outer::AggregateReport report,
+      outer::aggregate_encoded(rules.aggregation, rules.codec, encoded(inputs), most_tokens, aggregate));
+  result.unreadable = unreadable(report);
+  if (!result.unreadable.empty()) return result;
   if (report.counted == 0)
     return make_error(ErrorCode::Denied, "none of the sub-group's contributions can be used");
   NS_ASSIGN_OR_RETURN(Bytes payload, outer::encode(aggregate_codec, aggregate));

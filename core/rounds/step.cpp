@@ -25,28 +25,30 @@ Hash256 hash_of(const outer::AnchorIdentity& identity, const OuterState& state) 
   return outer::anchor_hash(identity, {state.weights, state.momentum, state.bias});
 }
 
+std::vector<outer::EncodedContribution> encoded(const std::vector<StepInput>& inputs) {
+  std::vector<outer::EncodedContribution> contributions;
+  for (const StepInput& input : inputs) contributions.push_back({input.id, input.tokens, *input.payload});
+  return contributions;
+}
+
+std::vector<net::NodeId> unreadable(const outer::AggregateReport& report) {
+  std::vector<net::NodeId> ids;
+  for (const outer::Judged& judged : report.judged)
+    if (judged.refusal == outer::Refusal::Unreadable) ids.push_back(judged.id);
+  return ids;
+}
+
 Expected<StepResult> make_step(const OuterRules& rules, const outer::AnchorIdentity& identity,
                                const OuterState& before, const std::vector<StepInput>& inputs,
                                std::uint64_t most_tokens) {
   const std::size_t P = before.weights.size();
   StepResult result;
-  std::vector<std::vector<float>> deltas;
-  std::vector<outer::Contribution> contributions;
-  deltas.reserve(inputs.size());
-  for (const StepInput& input : inputs) {
-    std::vector<float> delta(P);
-    if (!outer::decode(rules.codec, *input.payload, delta).ok()) {
-      result.unreadable.push_back(input.id);
-      continue;
-    }
-    deltas.push_back(std::move(delta));
-    contributions.push_back({input.id, input.tokens, deltas.back()});
-  }
   auto after = std::make_shared<OuterState>(before);
-  if (!contributions.empty()) {
+  if (!inputs.empty()) {
     std::vector<float> aggregate(P);
-    NS_ASSIGN_OR_RETURN(result.report,
-                        outer::aggregate(rules.aggregation, contributions, most_tokens, aggregate));
+    NS_ASSIGN_OR_RETURN(result.report, outer::aggregate_encoded(rules.aggregation, rules.codec,
+                                                                encoded(inputs), most_tokens, aggregate));
+    result.unreadable = unreadable(result.report);
     if (result.report.counted > 0) {
       const outer::OuterOptimizer optimizer{outer_learning_rate(rules, result.report.counted), rules.mu};
       NS_RETURN_IF_ERROR(outer::outer_step(optimizer, aggregate, after->momentum, after->weights));

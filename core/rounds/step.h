@@ -44,6 +44,10 @@ struct StepInput {
   std::uint64_t tokens = 0;
   Payload payload;
 };
+// The inputs as core/outer takes them; the payloads stay theirs. And whose payloads it could not decode.
+std::vector<outer::EncodedContribution> encoded(const std::vector<StepInput>& inputs);
+std::vector<net::NodeId> unreadable(const outer::AggregateReport& report);
+
 struct StepResult {
   std::shared_ptr<const OuterState> state;
   std::vector<Hash256> leaves;  // of the anchor's hash
@@ -52,7 +56,8 @@ struct StepResult {
   std::vector<net::NodeId> unreadable;  // their payloads don't decode: they did not count
 };
 // identity: of the round that is made. Nothing counts: the state stays, with its new hash.
-// Cost: all payloads decoded at once: P floats each.  Errors: those of outer::aggregate.  Threads: any.
+// Cost: beside the payloads, the new state and P floats more; payloads are decoded slice by slice, twice from
+// five contributors on.  Errors: those of outer::aggregate.  Threads: any.
 Expected<StepResult> make_step(const OuterRules& rules, const outer::AnchorIdentity& identity,
                                const OuterState& before, const std::vector<StepInput>& inputs,
                                std::uint64_t most_tokens);

@@ -1,8 +1,6 @@
 #include "core/outer/detail/aggregation_passes.h"
 
 #include <algorithm>
-#include <memory>
-#include <new>
 #include <utility>
 
 #include "core/base/check.h"
@@ -10,18 +8,10 @@
 namespace neuroshard::outer::detail {
 namespace {
 
-// Room for kernels, from the start of a cache line on: a vector that lies across two lines costs twice.
-constexpr std::align_val_t cache_line{64};
-struct DeleteAligned {
-  template <class T>
-  void operator()(T* values) const {
-    ::operator delete[](values, cache_line);
-  }
-};
-template <class T>
-std::unique_ptr<T[], DeleteAligned> room_for(std::size_t values) {
-  return std::unique_ptr<T[], DeleteAligned>(new (cache_line) T[values]);
-}
+// Values of each row that a pass by coordinate reads at a time where rows are decoded: eight rows of it fit
+// the second-level cache.
+constexpr std::size_t coordinate_slice = 2 * codec_chunk;
+static_assert(gram_chunk % codec_chunk == 0 && codec_chunk % kernel_step == 0);
 
 }  // namespace
 
@@ -36,64 +26,79 @@ std::vector<Comparator> sorting_network(std::size_t n) {
   return network;
 }
 
-AggregationPasses::AggregationPasses(const AggregationKernels& kernels, std::vector<const float*> rows,
-                                     std::size_t count)
-    : kernels_(kernels), rows_(std::move(rows)), count_(count) {
-  NS_CHECK(!rows_.empty() && count >= 1);
+AggregationPasses::AggregationPasses(const AggregationKernels& kernels, DeltaRows& rows,
+                                     std::vector<std::size_t> which)
+    : kernels_(kernels), rows_(rows), which_(std::move(which)) {
+  NS_CHECK(!which_.empty() && rows_.count() >= 1);
+}
+
+template <class Pass>
+void AggregationPasses::each_slice(std::size_t slice, Pass pass) const {
+  std::vector<const float*> rows(which_.size());
+  rows_.begin(which_);
+  for (std::size_t at = 0; at < rows_.count();) {
+    const std::size_t count = rows_.next(slice, rows.data());
+    pass(rows, at, count);
+    at += count;
+  }
 }
 
 Gram AggregationPasses::gram() const {
-  const std::size_t n = rows_.size(), padded = rows_of_gram(n);
+  const std::size_t n = which_.size(), padded = rows_of_gram(n);
   Gram gram{n, std::vector<double>(n * n, 0.0)};
   const auto widened = room_for<double>(padded * gram_block), lanes = room_for<double>(padded * padded * 8);
-  std::vector<const float*> rows(n);
-  for (std::size_t at = 0; at < count_; at += gram_chunk) {
-    for (std::size_t i = 0; i < n; ++i) rows[i] = rows_[i] + at;
-    kernels_.gram(rows.data(), n, std::min(gram_chunk, count_ - at), gram.products.data(), widened.get(),
-                  lanes.get());
-  }
+  each_slice(gram_chunk, [&](std::vector<const float*>& rows, std::size_t, std::size_t count) {
+    for (std::size_t at = 0; at < count; at += gram_chunk) {
+      kernels_.gram(rows.data(), n, std::min(gram_chunk, count - at), gram.products.data(), widened.get(),
+                    lanes.get());
+      for (const float*& row : rows) row += gram_chunk;
+    }
+  });
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = 0; j < i; ++j) gram.products[i * n + j] = gram.products[j * n + i];
   return gram;
 }
 
 std::vector<double> AggregationPasses::squares() const {
-  const std::size_t n = rows_.size();
-  std::vector<double> sums(n, 0.0);
-  std::vector<const float*> rows(n);
-  for (std::size_t at = 0; at < count_; at += gram_chunk) {
-    for (std::size_t i = 0; i < n; ++i) rows[i] = rows_[i] + at;
-    kernels_.squares(rows.data(), n, std::min(gram_chunk, count_ - at), sums.data());
-  }
+  std::vector<double> sums(which_.size(), 0.0);
+  each_slice(gram_chunk, [&](std::vector<const float*>& rows, std::size_t, std::size_t count) {
+    for (std::size_t at = 0; at < count; at += gram_chunk) {
+      kernels_.squares(rows.data(), rows.size(), std::min(gram_chunk, count - at), sums.data());
+      for (const float*& row : rows) row += gram_chunk;
+    }
+  });
   return sums;
 }
 
 template <class Pass>
 bool AggregationPasses::in_steps(Span<float> out, Pass pass) const {
-  NS_CHECK(out.size() == count_);
-  const std::size_t whole = count_ / kernel_step * kernel_step, rest = count_ - whole;
-  bool finite = whole == 0 || pass(rows_.data(), whole, out.data());
-  if (rest == 0) return finite;
-  std::vector<float> ends(rows_.size() * kernel_step, 0.0f);
-  std::vector<const float*> rows(rows_.size());
-  for (std::size_t i = 0; i < rows_.size(); ++i) {
-    std::copy_n(rows_[i] + whole, rest, ends.data() + i * kernel_step);
-    rows[i] = ends.data() + i * kernel_step;
-  }
-  float last[kernel_step];
-  finite &= pass(rows.data(), kernel_step, last);
-  std::copy_n(last, rest, out.data() + whole);
+  NS_CHECK(out.size() == rows_.count());
+  bool finite = true;
+  each_slice(coordinate_slice, [&](std::vector<const float*>& rows, std::size_t at, std::size_t count) {
+    const std::size_t whole = count / kernel_step * kernel_step, rest = count - whole;
+    if (whole > 0) finite &= pass(rows.data(), whole, out.data() + at);
+    if (rest == 0) return;
+    std::vector<float> ends(rows.size() * kernel_step, 0.0f);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      float* const end = ends.data() + i * kernel_step;
+      std::copy_n(rows[i] + whole, rest, end);
+      rows[i] = end;
+    }
+    float last[kernel_step];
+    finite &= pass(rows.data(), kernel_step, last);
+    std::copy_n(last, rest, out.data() + at + whole);
+  });
   return finite;
 }
 
 bool AggregationPasses::combine(const std::vector<double>& weights, Span<float> out) const {
-  NS_CHECK(weights.size() == rows_.size());
+  NS_CHECK(weights.size() == which_.size());
   // Rows without weight are not read: a sum over one chosen row is one pass over that row.
-  std::vector<const float*> rows;
+  std::vector<std::size_t> rows;
   std::vector<double> used;
   for (std::size_t i = 0; i < weights.size(); ++i)
     if (weights[i] != 0) {
-      rows.push_back(rows_[i]);
+      rows.push_back(which_[i]);
       used.push_back(weights[i]);
     }
   if (rows.empty()) {
@@ -101,14 +106,14 @@ bool AggregationPasses::combine(const std::vector<double>& weights, Span<float> 
     return true;
   }
   const std::size_t n = rows.size();
-  return AggregationPasses(kernels_, std::move(rows), count_)
+  return AggregationPasses(kernels_, rows_, std::move(rows))
       .in_steps(out, [&](const float* const* from, std::size_t count, float* to) {
         return kernels_.combine(from, used.data(), n, count, to);
       });
 }
 
 bool AggregationPasses::sorted(const std::vector<float>& scales, Kept kept, Span<float> out) const {
-  const std::size_t n = rows_.size();
+  const std::size_t n = which_.size();
   NS_CHECK(scales.size() == n && kept.low < kept.high && kept.high <= n);
   const bool many = n > max_register_rows;
   const std::vector<Comparator> network = many ? sorting_network(n) : std::vector<Comparator>{};
@@ -122,7 +127,7 @@ bool AggregationPasses::sorted(const std::vector<float>& scales, Kept kept, Span
 void AggregationPasses::mixed_sorted(const std::vector<float>& scales,
                                      const std::vector<std::uint32_t>& left_out, std::size_t f, Kept kept,
                                      Span<float> out) const {
-  const std::size_t n = rows_.size();
+  const std::size_t n = which_.size();
   NS_CHECK(scales.size() == n && left_out.size() == n * f && kept.low < kept.high && kept.high <= n);
   const std::vector<Comparator> network =
       n > max_register_rows ? sorting_network(n) : std::vector<Comparator>{};

@@ -7,16 +7,18 @@
 
 #include "core/base/span.h"
 #include "core/outer/detail/aggregation_kernels.h"
+#include "core/outer/detail/delta_rows.h"
 #include "core/outer/detail/gram.h"
 
 namespace neuroshard::outer::detail {
 
-// Rows stay the caller's.  Threads: one. Floating-point modes are the caller's too (aggregate.cpp sets them).
+// Some rows, each of one value at least, which stay the caller's.  Threads: one. Floating-point modes are the
+// caller's too (aggregate.cpp sets them).
 class AggregationPasses {
  public:
-  AggregationPasses(const AggregationKernels& kernels, std::vector<const float*> rows, std::size_t count);
+  AggregationPasses(const AggregationKernels& kernels, DeltaRows& rows, std::vector<std::size_t> which);
 
-  std::size_t rows() const { return rows_.size(); }
+  std::size_t rows() const { return which_.size(); }
 
   // Inner products of all pairs; NaN or infinite where a row is not finite.
   Gram gram() const;
@@ -31,13 +33,16 @@ class AggregationPasses {
                     std::size_t f, Kept kept, Span<float> out) const;
 
  private:
+  // pass(rows, at, count) over all slices.
+  template <class Pass>
+  void each_slice(std::size_t slice, Pass pass) const;
   // pass(rows, count, out) over the whole steps, then over the rest with zeros behind it.
   template <class Pass>
   bool in_steps(Span<float> out, Pass pass) const;
 
   const AggregationKernels& kernels_;
-  std::vector<const float*> rows_;
-  std::size_t count_;
+  DeltaRows& rows_;
+  std::vector<std::size_t> which_;
 };
 
 // Comparators that sort n rows.

@@ -31,6 +31,9 @@ class BodyReader {
 // A payload whose header, length and checksum hold, for `count` values. The payload outlives the reader.
 Expected<std::unique_ptr<BodyReader>> open_payload(const CodecKernels& kernels, ByteSpan payload,
                                                    std::uint64_t count);
+// The same for a payload of one codec only.
+Expected<std::unique_ptr<BodyReader>> open_payload(const CodecKernels& kernels, const CodecOptions& expected,
+                                                   ByteSpan payload, std::uint64_t count);
 
 // ---- per codec: appends the body to a payload; opens it
 
