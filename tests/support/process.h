@@ -10,13 +10,17 @@
 #include <QProcessEnvironment>
 #include <QString>
 #include <QStringList>
+#include <csignal>
 #include <optional>
 
 namespace neuroshard::test {
 
 // The folder of the programs under test: NS_BIN_DIR, set by ctest.
+inline QString program_named(const char* name) {
+  return qEnvironmentVariable("NS_BIN_DIR") + "/" + name;
+}
 inline QString node_program() {
-  return qEnvironmentVariable("NS_BIN_DIR") + "/neuroshardd";
+  return program_named("neuroshardd");
 }
 
 struct ProcessResult {
@@ -42,9 +46,11 @@ class NodeProcess {
   static constexpr int default_timeout_ms = 60'000;
 
   // `cgroup_processes`: the cgroup.procs file of a cgroup that the process shall start in; empty for none.
-  // `input`: all of its standard input, through a pipe that is then closed.
+  // `input`: all of its standard input, through a pipe that is then closed. `program`: instead of
+  // neuroshardd.
   explicit NodeProcess(const QStringList& arguments, const QStringList& extra_environment = {},
-                       const QString& cgroup_processes = {}, const QByteArray& input = {}) {
+                       const QString& cgroup_processes = {}, const QByteArray& input = {},
+                       const QString& program = node_program()) {
     QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
     for (const QString& name : environment.keys())
       if (name.startsWith("NEUROSHARD_")) environment.remove(name);
@@ -53,10 +59,10 @@ class NodeProcess {
     process_.setProcessEnvironment(environment);
     if (input.isEmpty()) process_.setStandardInputFile(QProcess::nullDevice());
     if (cgroup_processes.isEmpty()) {
-      process_.start(node_program(), arguments);
+      process_.start(program, arguments);
     } else {
       // The shell moves itself inside and becomes the program, which therefore never runs outside.
-      const QStringList shell{"-c", "echo $$ > \"$0\" && exec \"$@\"", cgroup_processes, node_program()};
+      const QStringList shell{"-c", "echo $$ > \"$0\" && exec \"$@\"", cgroup_processes, program};
       process_.start("/bin/sh", shell + arguments);
     }
     started_ = process_.waitForStarted(10'000);
@@ -102,6 +108,9 @@ class NodeProcess {
     process_.kill();
     process_.waitForFinished(10'000);
   }
+  // SIGSTOP and SIGCONT: it does nothing meanwhile. kill_now() works on one that is held, too.
+  void hold() { signal_it(SIGSTOP); }
+  void go_on() { signal_it(SIGCONT); }
   // SIGTERM: the clean stop.
   void terminate() { process_.terminate(); }
 
@@ -120,6 +129,9 @@ class NodeProcess {
   }
 
  private:
+  void signal_it(int signal) {
+    if (running()) ::kill(static_cast<pid_t>(pid()), signal);
+  }
   void collect() {
     out_ += process_.readAllStandardOutput();
     err_ += process_.readAllStandardError();
