@@ -18,6 +18,7 @@ std::string_view to_string(Fault fault) {
     case Fault::TwoPayloads: return "two different contributions to one round";
     case Fault::Oversized: return "messages that are too large";
     case Fault::NotTls: return "connections that are not for peers";
+    case Fault::WrongContent: return "files that are not what was asked for";
     case Fault::Count_: break;
   }
   return "unknown";

@@ -24,6 +24,7 @@ enum class Fault : std::uint8_t {
   TwoPayloads,   // signed two different contributions to one round: proven to anybody
   Oversized,     // sent more than a message may have
   NotTls,        // talked to the port for peers in another language
+  WrongContent,  // gave something else than what it had said that it holds
   Count_,
 };
 std::string_view to_string(Fault fault);  // "malformed messages", for reasons
@@ -37,7 +38,7 @@ struct ConductRules {
   Duration prefix_ban = std::chrono::minutes(10);
   std::size_t remembered = 4096;  // nodes, and as many prefixes: the least guilty make room
   // By Fault. A flood is counted for each refused request: a program that waits as it is told makes none.
-  std::array<double, static_cast<std::size_t>(Fault::Count_)> points{20, 50, 20, 0.25, 100, 20, 4};
+  std::array<double, static_cast<std::size_t>(Fault::Count_)> points{20, 50, 20, 0.25, 100, 20, 4, 50};
 };
 
 class Conduct {

@@ -32,7 +32,10 @@ enum class Method : std::uint16_t {
   RoundStatus = 33,
   RoundChain = 34,
   RoundFetch = 35,
-  StatusPull = 48,  // core/status/gossip.h
+  StatusPull = 48,    // core/status/gossip.h
+  ContentNamed = 64,  // core/exchange/messages.h
+  ContentPieces = 65,
+  ContentPiece = 66,
 };
 
 // Where a peer with this id is said to be. The id is proven when it is dialled.

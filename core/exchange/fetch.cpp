@@ -1,0 +1,370 @@
+#include "core/exchange/fetch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "core/crypto/hash.h"
+#include "core/exchange/pieces.h"
+
+namespace neuroshard::exchange {
+namespace {
+
+constexpr const char* category = "exchange";
+
+}  // namespace
+
+ContentFetch::ContentFetch(FetchServices services, FetchRequest request, FetchOptions options, Done done)
+    : services_(std::move(services)),
+      request_(std::move(request)),
+      options_(options),
+      done_(std::move(done)),
+      gained_(services_.clock.monotonic_now()) {
+  timer_ = services_.executor.post_after(Duration(0), [this] { tick(); });
+}
+
+ContentFetch::~ContentFetch() = default;
+
+std::uint64_t ContentFetch::bytes_here() const {
+  if (phase_ == Phase::Choosing || phase_ == Phase::Keeping) return 0;
+  return std::min(written_ * piece_bytes, groups_[group_].list->size);
+}
+
+void ContentFetch::on_disk(std::function<void()> work, std::function<void()> then) {
+  const bool posted = services_.disk.post(
+      [work = std::move(work), then, &executor = services_.executor, alive = std::weak_ptr<bool>(alive_)] {
+        work();
+        static_cast<void>(executor.post([then, alive] {
+          if (!alive.expired()) then();
+        }));
+      });
+  if (!posted) end(make_error(ErrorCode::Exhausted, "too much waits for the disk; try again"));
+}
+
+void ContentFetch::end(Expected<FetchReport> outcome) {
+  if (phase_ == Phase::Over) return;
+  phase_ = Phase::Over;
+  timer_ = services_.executor.post_after(Duration(0), [this, outcome = std::move(outcome)] {
+    const Done done = std::move(done_);
+    done(outcome);  // may destroy this
+  });
+}
+
+void ContentFetch::tick() {
+  const MonotonicTime now = services_.clock.monotonic_now();
+  if (looked_ == MonotonicTime{} || now - looked_ >= options_.look_again) look();
+  if (phase_ == Phase::Choosing) choose();
+  if (phase_ == Phase::Fetching) schedule();
+  const bool waits = phase_ == Phase::Choosing || phase_ == Phase::Fetching;
+  if (waits && now - gained_ >= options_.patience) {
+    const auto gave =
+        std::count_if(holders_.begin(), holders_.end(), [](const Holder& h) { return h.given > 0; });
+    return end(make_error(ErrorCode::Unavailable,
+                          fmt::format("no other node gives it: {} were asked, {} gave a part, {} lied",
+                                      holders_.size(), gave, liars_.size())));
+  }
+  if (phase_ != Phase::Over) timer_ = services_.executor.post_after(options_.tick, [this] { tick(); });
+}
+
+// ---- Holders.
+
+void ContentFetch::look() {
+  looked_ = services_.clock.monotonic_now();
+  services_.find([this, alive = std::weak_ptr<bool>(alive_)](const std::vector<net::Contact>& contacts) {
+    if (!alive.expired() && phase_ != Phase::Over) add(contacts);
+  });
+}
+
+// One that was left for being away or slow, or had nothing, is asked again when it is named again.
+void ContentFetch::add(const std::vector<net::Contact>& contacts) {
+  for (const net::Contact& contact : contacts) {
+    if (std::find(liars_.begin(), liars_.end(), contact.id) != liars_.end()) continue;
+    const auto known = std::find_if(holders_.begin(), holders_.end(),
+                                    [&](const Holder& h) { return h.contact.id == contact.id; });
+    if (known == holders_.end()) {
+      if (holders_.size() >= options_.most_holders) return;
+      holders_.emplace_back();
+      holders_.back().contact = contact;
+      ask_list(holders_.size() - 1);
+    } else if (known->state == State::Left && known->under_way == 0) {
+      const std::uint64_t given = known->given;
+      *known = Holder();
+      known->contact = contact;
+      known->given = given;
+      ask_list(static_cast<std::size_t>(known - holders_.begin()));
+    }
+  }
+}
+
+void ContentFetch::ask_list(std::size_t index) {
+  Holder& holder = holders_[index];
+  const auto busy = static_cast<std::size_t>(std::count_if(
+      holders_.begin(), holders_.end(), [](const Holder& h) { return h.state != State::Left; }));
+  if (busy > options_.holders) {
+    holder.state = State::Left;  // its turn comes with the next look
+    return;
+  }
+  if (!holder.list) holder.list = std::make_shared<PieceList>();
+  const auto first = static_cast<std::uint32_t>(holder.list->hashes.size());
+  Bytes request = encode_piece_request({request_.hash, first});
+  ++holder.under_way;
+  const Duration deadline = net::call_deadline(options_.allowed, request.size(), piece_bytes);
+  services_.caller.call(holder.contact, net::Method::ContentPieces, std::move(request), deadline,
+                        [this, index, first, alive = std::weak_ptr<bool>(alive_)](Expected<Bytes> answer) {
+                          if (!alive.expired() && phase_ != Phase::Over)
+                            got_list(index, first, std::move(answer));
+                        });
+}
+
+void ContentFetch::got_list(std::size_t index, std::uint32_t first, Expected<Bytes> answer) {
+  Holder& holder = holders_[index];
+  --holder.under_way;
+  if (!answer.ok()) {
+    holder.state = State::Left;
+    return;
+  }
+  const auto list = decode_piece_list(*answer, first);
+  if (!list.ok()) return blame(index, "a list of pieces that can't be read");
+  const bool wrong_size = request_.size ? list->size != *request_.size : list->size > request_.max_bytes;
+  if (wrong_size || (first > 0 && list->size != holder.list->size))
+    return blame(index, "a list of pieces of another size than the content has");
+  holder.list->size = list->size;
+  holder.list->hashes.insert(holder.list->hashes.end(), list->hashes.begin(), list->hashes.end());
+  if (holder.list->hashes.size() < piece_count(list->size)) return ask_list(index);
+  join_group(index);
+  if (phase_ == Phase::Choosing) choose();
+  if (phase_ == Phase::Fetching) schedule();
+}
+
+void ContentFetch::join_group(std::size_t index) {
+  Holder& holder = holders_[index];
+  const auto same =
+      std::find_if(groups_.begin(), groups_.end(), [&](const Group& g) { return *g.list == *holder.list; });
+  holder.group = static_cast<std::size_t>(same - groups_.begin());
+  if (same == groups_.end()) groups_.push_back({holder.list, false});
+  holder.list = nullptr;  // the group's is enough
+  holder.state = State::Ready;
+  if (!first_list_) first_list_ = services_.clock.monotonic_now();
+  if (groups_[holder.group].refuted) blame(index, "a list of pieces that make up something else");
+}
+
+// The group of most holders, once those that were asked have answered or had their time.
+void ContentFetch::choose() {
+  if (!first_list_) return;
+  const bool all_answered = std::none_of(holders_.begin(), holders_.end(),
+                                         [](const Holder& h) { return h.state == State::Asking; });
+  if (!all_answered && services_.clock.monotonic_now() - *first_list_ < options_.gather) return;
+  std::vector<std::size_t> members(groups_.size(), 0);
+  for (const Holder& holder : holders_)
+    if (holder.state == State::Ready) ++members[holder.group];
+  std::optional<std::size_t> best;
+  for (std::size_t group = 0; group < groups_.size(); ++group)
+    if (!groups_[group].refuted && members[group] > 0 && (!best || members[group] > members[*best]))
+      best = group;
+  if (!best) return;
+  phase_ = Phase::Keeping;
+  auto kept = std::make_shared<Expected<std::uint32_t>>(0u);
+  on_disk([kept, list = groups_[*best].list, path = part(),
+           &env = services_.files] { *kept = keep_matching(env, path, *list); },
+          [this, kept, group = *best] { begin_group(group, *kept); });
+}
+
+void ContentFetch::begin_group(std::size_t group, Expected<std::uint32_t> kept) {
+  if (!kept.ok()) return end(std::move(kept).error());
+  group_ = group;
+  written_ = *kept;
+  if (report_.received_bytes == 0)
+    report_.resumed_bytes = std::min(written_ * piece_bytes, groups_[group].list->size);
+  phase_ = Phase::Fetching;
+  gained_ = services_.clock.monotonic_now();
+  if (written_ == pieces()) return check_whole();
+  schedule();
+}
+
+// Only what is certain is blamed on somebody.
+void ContentFetch::blame(std::size_t index, const char* what) {
+  Holder& holder = holders_[index];
+  holder.state = State::Left;
+  if (std::find(liars_.begin(), liars_.end(), holder.contact.id) != liars_.end()) return;
+  liars_.push_back(holder.contact.id);
+  report_.liars = liars_.size();
+  services_.logger.warning(category, fmt::format("node {} gave {}; it is not asked for {} again",
+                                                 to_hex(holder.contact.id).substr(0, 16), what,
+                                                 to_hex(request_.hash).substr(0, 16)));
+  if (services_.conduct != nullptr)
+    services_.conduct->fault({holder.contact.id, holder.contact.endpoint}, net::Fault::WrongContent);
+}
+
+// ---- Pieces.
+
+void ContentFetch::schedule() {
+  for (std::size_t index = 0; index < holders_.size(); ++index)
+    while (give_work(index)) {
+    }
+}
+
+bool ContentFetch::give_work(std::size_t index) {
+  const Holder& holder = holders_[index];
+  if (holder.state != State::Ready || holder.group != group_ || holder.under_way >= holder.allowed ||
+      services_.clock.monotonic_now() < holder.not_before)
+    return false;
+  const auto piece = next_piece(index);
+  if (!piece) return false;
+  ask_piece(index, *piece);
+  return true;
+}
+
+// The first that nobody was asked for; else the first that somebody else has kept for longer than this holder
+// takes. Two are asked for one piece, no more.
+std::optional<std::uint32_t> ContentFetch::next_piece(std::size_t index) const {
+  const std::uint32_t end = std::min(pieces(), written_ + options_.window);
+  for (std::uint32_t piece = written_; piece < end; ++piece)
+    if (arrived_.count(piece) == 0 && asked_.count(piece) == 0) return piece;
+  const Duration wait = std::max(options_.least_wait, 2 * holders_[index].piece_time);
+  const MonotonicTime now = services_.clock.monotonic_now();
+  for (std::uint32_t piece = written_; piece < end; ++piece) {
+    if (arrived_.count(piece) != 0 || asked_.count(piece) != 1) continue;
+    const Asked& other = asked_.find(piece)->second;
+    if (other.holder != index && now - other.since >= wait) return piece;
+  }
+  return std::nullopt;
+}
+
+void ContentFetch::ask_piece(std::size_t index, std::uint32_t piece) {
+  Holder& holder = holders_[index];
+  const MonotonicTime now = services_.clock.monotonic_now();
+  if (asked_.count(piece) > 0) ++report_.asked_twice;
+  asked_.insert({piece, {index, now}});
+  ++holder.under_way;
+  Bytes request = encode_piece_request({request_.hash, piece});
+  // What is under way before it comes through the same line.
+  const std::size_t bytes = holder.under_way * piece_bytes;
+  const Duration deadline = net::call_deadline(options_.allowed, request.size(), bytes);
+  services_.caller.call(
+      holder.contact, net::Method::ContentPiece, std::move(request), deadline,
+      [this, index, piece, now, alive = std::weak_ptr<bool>(alive_)](Expected<Bytes> answer) {
+        if (!alive.expired() && phase_ != Phase::Over) got_piece(index, piece, now, std::move(answer));
+      });
+}
+
+void ContentFetch::got_piece(std::size_t index, std::uint32_t piece, MonotonicTime since,
+                             Expected<Bytes> answer) {
+  Holder& holder = holders_[index];
+  --holder.under_way;
+  const auto [begin, end_of] = asked_.equal_range(piece);
+  for (auto one = begin; one != end_of; ++one) {
+    if (one->second.holder != index || one->second.since != since) continue;
+    asked_.erase(one);
+    break;
+  }
+  if (holder.state != State::Ready) return;  // left meanwhile
+  if (!answer.ok()) {
+    failed(index, answer.error());
+  } else {
+    // Against what it said itself, whichever list is followed now.
+    const PieceList& list = *groups_[holder.group].list;
+    if (answer->size() != piece_length(list.size, piece) || crypto::sha256(*answer) != list.hashes[piece]) {
+      blame(index, "another piece than it had listed");
+    } else {
+      const Duration took = services_.clock.monotonic_now() - since;
+      holder.piece_time = holder.given++ == 0 ? took : (3 * holder.piece_time + took) / 4;
+      holder.failures = 0;
+      holder.allowed = std::min(holder.allowed + 1, options_.under_way);
+      report_.received_bytes += answer->size();
+      if (holder.given == 1) ++report_.holders;
+      if (phase_ == Phase::Fetching && holder.group == group_) take_piece(piece, std::move(*answer));
+    }
+  }
+  if (phase_ == Phase::Fetching) schedule();
+}
+
+void ContentFetch::failed(std::size_t index, const Error& error) {
+  Holder& holder = holders_[index];
+  if (error.code == ErrorCode::Exhausted || error.code == ErrorCode::Busy) {
+    holder.allowed = 1;
+    holder.not_before = services_.clock.monotonic_now() + options_.busy_pause;
+    return;
+  }
+  holder.allowed = 1;
+  if (error.code == ErrorCode::NotFound || ++holder.failures >= options_.failures) holder.state = State::Left;
+}
+
+void ContentFetch::take_piece(std::uint32_t piece, Bytes bytes) {
+  if (piece < written_ || arrived_.count(piece) != 0) return;  // it came twice
+  gained_ = services_.clock.monotonic_now();
+  arrived_[piece] = std::move(bytes);
+  write();
+}
+
+// What continues the file goes to the disk, one batch at a time.
+void ContentFetch::write() {
+  if (writing_ || phase_ != Phase::Fetching) return;
+  auto batch = std::make_shared<std::vector<Bytes>>();
+  for (std::uint32_t next = written_; arrived_.count(next) != 0; ++next)
+    batch->push_back(std::move(arrived_[next]));
+  if (batch->empty()) return;
+  writing_ = true;
+  auto outcome = std::make_shared<Expected<void>>();
+  on_disk(
+      [batch, outcome, path = part(), &env = services_.files] {
+        *outcome = [&]() -> Expected<void> {
+          NS_ASSIGN_OR_RETURN(const auto file, env.open_append(path));
+          for (const Bytes& piece : *batch) NS_RETURN_IF_ERROR(file->append(piece));
+          NS_RETURN_IF_ERROR(file->sync());
+          return file->close();
+        }();
+      },
+      [this, outcome, count = static_cast<std::uint32_t>(batch->size())] {
+        writing_ = false;
+        if (!outcome->ok()) return end(std::move(*outcome).error());
+        arrived_.erase(arrived_.begin(), arrived_.lower_bound(written_ + count));
+        written_ += count;
+        if (written_ == pieces()) return check_whole();
+        write();
+        schedule();
+      });
+}
+
+// ---- The end.
+
+void ContentFetch::check_whole() {
+  phase_ = Phase::Checking;
+  auto right = std::make_shared<Expected<bool>>(false);
+  on_disk(
+      [right, list = groups_[group_].list, request = request_, path = part(), &env = services_.files] {
+        *right = [&]() -> Expected<bool> {
+          NS_ASSIGN_OR_RETURN(const HashedFile file, hash_file(env, path));
+          if (file.pieces != *list)
+            return make_error(ErrorCode::Io, path + " is not as it was written; check the disk");
+          if (file.hash != request.hash) return false;
+          NS_RETURN_IF_ERROR(env.rename(path, request.path));
+          const std::string etag = path + ".etag";  // of a download that was begun over HTTP
+          if (env.exists(etag)) NS_RETURN_IF_ERROR(env.remove_file(etag));
+          const std::size_t slash = request.path.rfind('/');
+          NS_RETURN_IF_ERROR(
+              env.sync_directory(slash == std::string::npos ? "." : request.path.substr(0, slash)));
+          return true;
+        }();
+      },
+      [this, right] { checked(std::move(*right)); });
+}
+
+void ContentFetch::checked(Expected<bool> right) {
+  if (!right.ok()) {
+    if (right.error().code == ErrorCode::Io) static_cast<void>(services_.files.remove_file(part()).ok());
+    return end(std::move(right).error());
+  }
+  if (*right) return end(report_);
+  groups_[group_].refuted = true;
+  for (std::size_t index = 0; index < holders_.size(); ++index)
+    if (holders_[index].group == group_ && holders_[index].state == State::Ready)
+      blame(index, "a list of pieces that make up something else");
+  asked_.clear();
+  arrived_.clear();
+  phase_ = Phase::Choosing;
+  gained_ = services_.clock.monotonic_now();
+  choose();
+}
+
+}  // namespace neuroshard::exchange

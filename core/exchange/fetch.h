@@ -1,0 +1,159 @@
+// Gets one file that is known by its SHA-256 from several nodes that hold it, at once.
+//
+// A hash of the whole tells nothing about a piece. So each holder says first what the pieces are (a list of
+// their hashes), and holders that say the same are a group. Pieces come from one group, the largest, each
+// checked when it arrives against what its own sender has said: who then sends another one has contradicted
+// itself. When all pieces are here and the whole is not what was asked for, the list was a lie, of everybody
+// who told it; what it has in common with the next group's list at the file's beginning is kept. Nobody else
+// is blamed: not who is slow, away, busy or holds nothing.
+//
+// Which holder gives which piece follows from how fast they answer: each has a few requests under way, more
+// the better it goes, and takes the next piece when one is done; towards the end, and where a piece holds the
+// others up, a free holder asks for it a second time.
+//
+// The file grows from its beginning in "<path>.part", as that of a download does (data/downloader.h), so one
+// goes on where the other was interrupted, and a restart loses what was ahead of the beginning only. It gets
+// its name when size and hash are right.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/executor.h"
+#include "core/base/log.h"
+#include "core/exchange/messages.h"
+#include "core/net/conduct.h"
+#include "core/storage/file_env.h"
+
+namespace neuroshard::exchange {
+
+struct FetchOptions {
+  Duration allowed = std::chrono::seconds(5);        // for thinking and the way; bytes have their own time
+  Duration gather = std::chrono::milliseconds(500);  // lists are waited for before one is chosen
+  Duration tick = std::chrono::milliseconds(250);
+  Duration look_again = std::chrono::seconds(5);  // for further holders
+  Duration patience = std::chrono::seconds(60);   // not one piece came for so long: given up
+  Duration busy_pause = std::chrono::seconds(1);  // a holder that has too much to do is left alone
+  Duration least_wait = std::chrono::seconds(1);  // before a piece is asked for a second time
+  std::size_t holders = 16;                       // asked or waited for at a time
+  std::size_t most_holders = 256;                 // of one fetch, ever
+  std::uint32_t under_way = 4;                    // pieces of one holder
+  std::uint32_t window = 64;                      // pieces ahead of what is on the disk: 16 MiB of memory
+  std::uint32_t failures = 3;                     // in a row, then a holder is left
+};
+
+struct FetchServices {  // all outlive the fetch
+  net::PeerCaller& caller;
+  Executor& executor;  // of the peers
+  Executor& disk;      // where the file is written; ends before the executor does
+  const Clock& clock;
+  storage::FileEnv& files;
+  Logger& logger;
+  net::Conduct* conduct = nullptr;  // told of liars
+  // Who may hold it; asked again while the fetch lasts. `found` may be called several times, or never.
+  std::function<void(std::function<void(std::vector<net::Contact>)> found)> find;
+};
+
+struct FetchRequest {
+  Hash256 hash{};
+  std::optional<std::uint64_t> size;  // exactly; not known: at most max_bytes
+  std::uint64_t max_bytes = max_content_bytes;
+  std::string path;  // of the finished file; its folder exists
+};
+
+struct FetchReport {
+  std::uint64_t received_bytes = 0;  // good pieces, those that came twice included
+  std::uint64_t resumed_bytes = 0;   // that were here already
+  std::size_t holders = 0;           // that gave pieces
+  std::size_t liars = 0;
+  std::size_t asked_twice = 0;  // pieces
+};
+
+class ContentFetch {
+ public:
+  using Done = std::function<void(Expected<FetchReport>)>;
+  // Begins at once; `done` is called once, later, unless the fetch is destroyed first. What is on the disk
+  // then stays for the next one. No two fetches have one path at a time.
+  // Errors: Unavailable (nobody was found who gives it; says how many were asked), those of the disk.
+  // Threads: the executor's, all members.
+  ContentFetch(FetchServices services, FetchRequest request, FetchOptions options, Done done);
+  ~ContentFetch();
+
+  std::uint64_t bytes_here() const;  // on the disk
+  // Who has lied so far.
+  const std::vector<net::NodeId>& liars() const { return liars_; }
+
+ private:
+  enum class State : std::uint8_t { Asking, Ready, Left };
+  struct Holder {
+    net::Contact contact;
+    State state = State::Asking;
+    std::shared_ptr<PieceList> list;  // grows while it is asked for
+    std::size_t group = 0;            // once it is Ready
+    std::uint32_t under_way = 0, allowed = 1, failures = 0;
+    std::uint64_t given = 0;
+    Duration piece_time{};  // smoothed
+    MonotonicTime not_before{};
+  };
+  struct Group {
+    std::shared_ptr<const PieceList> list;
+    bool refuted = false;
+  };
+  struct Asked {
+    std::size_t holder = 0;
+    MonotonicTime since{};
+  };
+  enum class Phase : std::uint8_t { Choosing, Keeping, Fetching, Checking, Over };
+
+  void look();
+  void add(const std::vector<net::Contact>& contacts);
+  void ask_next();
+  void ask_list(std::size_t holder);
+  void got_list(std::size_t holder, std::uint32_t first, Expected<Bytes> answer);
+  void join_group(std::size_t holder);
+  void choose();
+  void begin_group(std::size_t group, Expected<std::uint32_t> kept);
+  void schedule();
+  bool give_work(std::size_t holder);
+  std::optional<std::uint32_t> next_piece(std::size_t holder) const;
+  void ask_piece(std::size_t holder, std::uint32_t piece);
+  void got_piece(std::size_t holder, std::uint32_t piece, MonotonicTime since, Expected<Bytes> answer);
+  void take_piece(std::uint32_t piece, Bytes bytes);
+  void write();
+  void check_whole();
+  void checked(Expected<bool> right);
+  void blame(std::size_t holder, const char* what);
+  void failed(std::size_t holder, const Error& error);
+  void tick();
+  void end(Expected<FetchReport> outcome);
+  void on_disk(std::function<void()> work, std::function<void()> then);
+  std::uint32_t pieces() const { return static_cast<std::uint32_t>(groups_[group_].list->hashes.size()); }
+  std::string part() const { return request_.path + ".part"; }
+
+  FetchServices services_;
+  const FetchRequest request_;
+  const FetchOptions options_;
+  Done done_;
+  Phase phase_ = Phase::Choosing;
+  std::vector<Holder> holders_;
+  std::vector<Group> groups_;
+  std::size_t group_ = 0;  // whose list is followed, unless choosing
+  std::uint32_t written_ = 0;
+  bool writing_ = false;
+  std::map<std::uint32_t, Bytes> arrived_;  // not on the disk yet
+  std::multimap<std::uint32_t, Asked> asked_;
+  std::optional<MonotonicTime> first_list_;
+  MonotonicTime gained_{}, looked_{};
+  FetchReport report_;
+  std::vector<net::NodeId> liars_;
+  std::unique_ptr<TimerHandle> timer_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace neuroshard::exchange

@@ -1,0 +1,31 @@
+// Files and their pieces on the disk. Everything here reads or writes files: not for an executor that must
+// not wait.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/cancel.h"
+#include "core/base/expected.h"
+#include "core/exchange/messages.h"
+#include "core/storage/file_env.h"
+
+namespace neuroshard::exchange {
+
+struct HashedFile {
+  Hash256 hash{};  // of the whole
+  PieceList pieces;
+};
+
+// Reads a file once. Exhausted: empty, or over max_content_bytes.
+Expected<HashedFile> hash_file(storage::FileEnv& env, const std::string& path);
+
+Expected<Bytes> read_piece(storage::FileEnv& env, const std::string& path, std::uint64_t size,
+                           std::uint32_t piece);
+
+// How many pieces at the beginning of a partly fetched file are as the list says; what follows them is cut
+// off. No file: 0.
+Expected<std::uint32_t> keep_matching(storage::FileEnv& env, const std::string& path, const PieceList& list);
+
+}  // namespace neuroshard::exchange

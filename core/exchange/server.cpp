@@ -1,0 +1,213 @@
+#include "core/exchange/server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/crypto/hash.h"
+#include "core/exchange/pieces.h"
+
+namespace neuroshard::exchange {
+namespace {
+
+constexpr const char* category = "exchange";
+constexpr Duration longest_read = std::chrono::seconds(60);
+
+Error not_here() {
+  return make_error(ErrorCode::NotFound, "this node does not hold what is asked for");
+}
+
+}  // namespace
+
+ContentServer::ContentServer(ServerServices services, ServerLimits limits, bool one_lan, Gone gone)
+    : services_(services), limits_(limits), gone_(std::move(gone)), limiter_(limits.requests, one_lan) {}
+
+ContentServer::~ContentServer() {
+  for (auto& [number, one] : waiting_) one.respond(make_error(ErrorCode::Cancelled, "this node stops"));
+}
+
+bool ContentServer::offer(const ContentRef& content, std::string path) {
+  if (!valid_size(content.size)) return false;
+  const auto found = files_.find(content.hash);
+  if (found == files_.end() && files_.size() >= limits_.files) return false;
+  File& file = files_[content.hash];
+  if (file.size == content.size && file.path == path) return true;
+  file.size = content.size;
+  file.path = std::move(path);
+  file.list = nullptr;
+  return true;
+}
+
+void ContentServer::withdraw(const Hash256& hash) {
+  files_.erase(hash);
+}
+
+void ContentServer::set_name(const std::string& name, NamedContent named) {
+  if (names_.size() < limits_.names || names_.count(name) != 0) names_[name] = std::move(named);
+}
+
+void ContentServer::refuse(const net::Caller& from, net::Fault fault, Error error,
+                           const net::Respond& respond) {
+  ++counts_.refused;
+  if (services_.conduct != nullptr) services_.conduct->fault(from, fault);
+  respond(std::move(error));
+}
+
+void ContentServer::on_call(const net::Caller& from, net::Method method, ByteSpan bytes,
+                            const net::Respond& respond) {
+  if (!limiter_.admit(from, services_.clock.monotonic_now())) {
+    return refuse(from, net::Fault::Flood, make_error(ErrorCode::Exhausted, "too many requests; wait"),
+                  respond);
+  }
+  if (method == net::Method::ContentNamed) {
+    const auto name = decode_name(bytes);
+    if (!name.ok()) return refuse(from, net::Fault::Malformed, name.error(), respond);
+    const auto named = names_.find(*name);
+    return respond(named == names_.end() ? Expected<Bytes>(not_here()) : encode_named(named->second));
+  }
+  const auto request = decode_piece_request(bytes);
+  if (!request.ok()) return refuse(from, net::Fault::Malformed, request.error(), respond);
+  const auto file = files_.find(request->hash);
+  if (file == files_.end()) return respond(not_here());
+  if (request->piece >= piece_count(file->second.size)) {
+    return refuse(from, net::Fault::Malformed,
+                  make_error(ErrorCode::InvalidArgument, "the content has fewer pieces"), respond);
+  }
+  drop_stuck();
+  const auto under_way = of_caller_.find(from.id);
+  if (waiting_.size() >= limits_.in_all ||
+      (under_way != of_caller_.end() && under_way->second >= limits_.per_caller)) {
+    ++counts_.refused;
+    return respond(make_error(ErrorCode::Exhausted, "too many pieces are under way; ask again later"));
+  }
+  ++of_caller_[from.id];
+  const std::uint64_t number = next_++;
+  waiting_[number] = {from.id, method, *request, respond, services_.clock.monotonic_now()};
+  take(number);
+}
+
+void ContentServer::take(std::uint64_t number) {
+  const Waiting& one = waiting_.at(number);
+  const auto found = files_.find(one.request.hash);
+  if (found == files_.end()) return finish(number, not_here());
+  File& file = found->second;
+  file.used = ++uses_;
+  if (one.method == net::Method::ContentPiece) return read_piece_of(number, file);
+  if (file.list) return give_list(number, file);
+  if (!file.reading) read_list(one.request.hash);
+}
+
+void ContentServer::give_list(std::uint64_t number, File& file) {
+  const std::uint32_t first = waiting_.at(number).request.piece;
+  const std::size_t count = std::min<std::size_t>(file.list->hashes.size() - first, max_listed_pieces);
+  finish(number,
+         encode_piece_list(file.list->size, Span<const Hash256>(file.list->hashes.data() + first, count)));
+}
+
+void ContentServer::read_list(const Hash256& hash) {
+  File& file = files_.at(hash);
+  file.reading = true;
+  const bool posted =
+      services_.disk.post([this, hash, size = file.size, path = file.path, &env = services_.files,
+                           &executor = services_.executor, alive = std::weak_ptr<bool>(alive_)] {
+        Expected<std::shared_ptr<const PieceList>> list = not_here();
+        auto hashed = hash_file(env, path);
+        if (!hashed.ok())
+          list = std::move(hashed).error();
+        else if (hashed->hash != hash || hashed->pieces.size != size)
+          list = make_error(ErrorCode::Corrupt, path + " has changed");
+        else
+          list = std::make_shared<const PieceList>(std::move(hashed->pieces));
+        static_cast<void>(executor.post([this, alive, hash, list = std::move(list)] {
+          if (!alive.expired()) got_list(hash, list);
+        }));
+      });
+  if (!posted) got_list(hash, make_error(ErrorCode::Exhausted, "the disk is busy; ask again later"));
+}
+
+void ContentServer::got_list(const Hash256& hash, Expected<std::shared_ptr<const PieceList>> list) {
+  const auto found = files_.find(hash);
+  if (found != files_.end()) found->second.reading = false;
+  if (list.ok()) {
+    if (found != files_.end()) found->second.list = *list;
+  } else if (list.error().code != ErrorCode::Exhausted) {
+    lost(hash, list.error());
+  }
+  std::vector<std::uint64_t> asked;
+  for (const auto& [number, one] : waiting_)
+    if (one.request.hash == hash && one.method == net::Method::ContentPieces) asked.push_back(number);
+  for (const std::uint64_t number : asked) {
+    if (list.ok() && found != files_.end())
+      give_list(number, found->second);
+    else
+      finish(number, list.ok()                                   ? not_here()
+                     : list.error().code == ErrorCode::Exhausted ? list.error()
+                                                                 : not_here());
+  }
+  forget_lists();
+}
+
+void ContentServer::forget_lists() {
+  const auto kept = [this] {
+    std::uint64_t sum = 0;
+    for (const auto& [hash, file] : files_) sum += file.list ? file.list->hashes.size() : 0;
+    return sum;
+  };
+  while (kept() > limits_.listed_pieces) {
+    auto oldest = files_.end();
+    for (auto file = files_.begin(); file != files_.end(); ++file)
+      if (file->second.list && (oldest == files_.end() || file->second.used < oldest->second.used))
+        oldest = file;
+    oldest->second.list = nullptr;
+  }
+}
+
+// The disk's news had no room in a full queue.
+void ContentServer::drop_stuck() {
+  const MonotonicTime now = services_.clock.monotonic_now();
+  while (!waiting_.empty() && now - waiting_.begin()->second.since > longest_read)
+    finish(waiting_.begin()->first, make_error(ErrorCode::Timeout, "the disk did not answer"));
+}
+
+void ContentServer::read_piece_of(std::uint64_t number, const File& file) {
+  const PieceRequest request = waiting_.at(number).request;
+  const bool posted = services_.disk.post(
+      [this, number, request, size = file.size, path = file.path, list = file.list, &env = services_.files,
+       &executor = services_.executor, alive = std::weak_ptr<bool>(alive_)] {
+        auto bytes = read_piece(env, path, size, request.piece);
+        if (bytes.ok() && list && crypto::sha256(*bytes) != list->hashes[request.piece])
+          bytes = make_error(ErrorCode::Corrupt, path + " has changed");
+        static_cast<void>(
+            executor.post([this, alive, number, hash = request.hash, bytes = std::move(bytes)]() mutable {
+              if (alive.expired()) return;
+              if (bytes.ok()) {
+                ++counts_.pieces;
+                counts_.bytes += bytes->size();
+                return finish(number, std::move(bytes));
+              }
+              lost(hash, bytes.error());
+              finish(number, not_here());
+            }));
+      });
+  if (!posted) finish(number, make_error(ErrorCode::Exhausted, "the disk is busy; ask again later"));
+}
+
+void ContentServer::finish(std::uint64_t number, Expected<Bytes> answer) {
+  const auto found = waiting_.find(number);
+  if (found == waiting_.end()) return;
+  const auto count = of_caller_.find(found->second.from);
+  if (count != of_caller_.end() && --count->second == 0) of_caller_.erase(count);
+  const net::Respond respond = std::move(found->second.respond);
+  waiting_.erase(found);
+  respond(std::move(answer));
+}
+
+// A cache that made room is the usual reason.
+void ContentServer::lost(const Hash256& hash, const Error& why) {
+  if (files_.erase(hash) == 0) return;
+  services_.logger.info(category, fmt::format("{} is no longer offered to others: {}",
+                                              to_hex(hash).substr(0, 16), why.describe()));
+  if (gone_) gone_(hash);
+}
+
+}  // namespace neuroshard::exchange

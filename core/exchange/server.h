@@ -1,0 +1,110 @@
+// Gives others the files that this node holds, piece by piece. A file is offered by its path and hash; before
+// others are told of its pieces it is read once as a whole, and each piece is checked against that before it
+// leaves, so an honest node never gives what it would be blamed for. What the disk has lost or changed is no
+// longer offered.
+//
+// Bounds, beside the user's limits of the line (net/limited_transport.h): requests of one caller by rate,
+// pieces on their way to one caller and to all, lists that are kept in memory, files offered.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "core/base/executor.h"
+#include "core/base/log.h"
+#include "core/exchange/messages.h"
+#include "core/net/conduct.h"
+#include "core/net/request_limiter.h"
+#include "core/storage/file_env.h"
+
+namespace neuroshard::exchange {
+
+struct ServerLimits {
+  net::RequestLimits requests{400, 800, 1024, 8};  // 100 MB a second of one caller
+  std::size_t per_caller = 8;                      // requests on the disk or waiting for it
+  std::size_t in_all = 64;                         // 16 MiB of pieces
+  std::size_t files = 4096;
+  std::size_t names = 64;
+  std::uint64_t listed_pieces = 1u << 19;  // hashes kept in memory: 16 MiB; the longest unused list goes
+};
+
+struct ServerServices {  // all outlive it
+  Executor& executor;    // of the peers
+  Executor& disk;        // where files are read; its tasks end before the server's executor does
+  const Clock& clock;
+  storage::FileEnv& files;
+  Logger& logger;
+  net::Conduct* conduct = nullptr;
+};
+
+struct ServerCounts {
+  std::uint64_t pieces = 0, bytes = 0;  // given
+  std::uint64_t refused = 0;            // too many, or unreadable
+};
+
+class ContentServer {
+ public:
+  using Gone = std::function<void(const Hash256&)>;
+  // gone: a file is no longer what it was offered as.  Threads: the executor's, all members.
+  ContentServer(ServerServices services, ServerLimits limits, bool one_lan, Gone gone = {});
+  ~ContentServer();
+
+  // False: too many. A second offer of a hash replaces the path.
+  bool offer(const ContentRef& content, std::string path);
+  void withdraw(const Hash256& hash);
+  bool holds(const Hash256& hash) const { return files_.count(hash) != 0; }
+  // What this node says is behind a name from now on.
+  void set_name(const std::string& name, NamedContent named);
+
+  static bool handles(net::Method method) {
+    return method == net::Method::ContentNamed || method == net::Method::ContentPieces ||
+           method == net::Method::ContentPiece;
+  }
+  void on_call(const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond);
+  const ServerCounts& counts() const { return counts_; }
+
+ private:
+  struct File {
+    std::uint64_t size = 0;
+    std::string path;
+    std::shared_ptr<const PieceList> list;  // null: not read yet, or forgotten
+    std::uint64_t used = 0;
+    bool reading = false;
+  };
+  struct Waiting {
+    net::NodeId from{};
+    net::Method method{};
+    PieceRequest request;
+    net::Respond respond;
+    MonotonicTime since{};
+  };
+
+  void refuse(const net::Caller& from, net::Fault fault, Error error, const net::Respond& respond);
+  void take(std::uint64_t number);
+  void read_list(const Hash256& hash);
+  void got_list(const Hash256& hash, Expected<std::shared_ptr<const PieceList>> list);
+  void give_list(std::uint64_t number, File& file);
+  void read_piece_of(std::uint64_t number, const File& file);
+  void finish(std::uint64_t number, Expected<Bytes> answer);
+  void lost(const Hash256& hash, const Error& why);
+  void forget_lists();
+  void drop_stuck();
+
+  ServerServices services_;
+  const ServerLimits limits_;
+  const Gone gone_;
+  net::RequestLimiter limiter_;
+  std::unordered_map<Hash256, File, net::NodeIdHash> files_;
+  std::map<std::string, NamedContent> names_;
+  std::map<std::uint64_t, Waiting> waiting_;
+  std::unordered_map<net::NodeId, std::size_t, net::NodeIdHash> of_caller_;
+  std::uint64_t next_ = 0, uses_ = 0;
+  ServerCounts counts_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace neuroshard::exchange

@@ -1,0 +1,155 @@
+// What a node gives of its files, and what it refuses: within its bounds, never a file that is no longer what
+// it was offered as, and with a word to Conduct on who asks for nonsense. And names, with what others claim.
+#include <QtTest>
+
+#include "core/exchange/names.h"
+#include "tests/support/exchange_hosts.h"
+
+using namespace neuroshard;            // NOLINT
+using namespace neuroshard::exchange;  // NOLINT
+using neuroshard::test::ExchangeHosts;
+using neuroshard::test::made_up_bytes;
+
+namespace {
+
+constexpr Duration second = std::chrono::seconds(1);
+constexpr std::size_t size = 40 * piece_bytes;
+
+Expected<Bytes> ask(ExchangeHosts& hosts, net::Method method, Bytes request) {
+  std::optional<Expected<Bytes>> answer;
+  hosts.network.caller(hosts.host(0).number)
+      .call(hosts.host(1).contact, method, std::move(request), 10 * second,
+            [&answer](Expected<Bytes> got) { answer = std::move(got); });
+  hosts.world.run_until([&] { return answer.has_value(); }, hosts.world.now() + 11 * second);
+  return answer.value_or(make_error(ErrorCode::Internal, "no answer"));
+}
+
+}  // namespace
+
+class TestExchangeServer : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void gives_what_it_holds();
+  void nonsense_is_refused_and_counted();
+  void one_caller_gets_so_much_at_a_time();
+  void who_asks_too_often_is_refused();
+  void a_file_that_changed_is_not_given();
+  void a_file_that_is_gone_is_not_offered();
+  void names_are_told_and_lies_in_them_seen();
+};
+
+void TestExchangeServer::gives_what_it_holds() {
+  ExchangeHosts hosts(2);
+  const Bytes bytes = made_up_bytes(size, 1);
+  const ContentRef content = hosts.give(1, bytes);
+  const auto list = ask(hosts, net::Method::ContentPieces, encode_piece_request({content.hash, 0}));
+  QVERIFY(list.ok());
+  QCOMPARE(decode_piece_list(*list, 0)->hashes.size(), std::size_t{40});
+  const auto rest = ask(hosts, net::Method::ContentPieces, encode_piece_request({content.hash, 39}));
+  QCOMPARE(decode_piece_list(*rest, 39)->hashes.at(0), decode_piece_list(*list, 0)->hashes.at(39));
+  const auto piece = ask(hosts, net::Method::ContentPiece, encode_piece_request({content.hash, 7}));
+  QVERIFY(piece.ok() && std::equal(piece->begin(), piece->end(), bytes.begin() + 7 * piece_bytes));
+  hosts.host(1).server->withdraw(content.hash);
+  const auto gone = ask(hosts, net::Method::ContentPiece, encode_piece_request({content.hash, 7}));
+  QVERIFY(gone.error().code == ErrorCode::NotFound);
+}
+
+void TestExchangeServer::nonsense_is_refused_and_counted() {
+  ExchangeHosts hosts(2);
+  const ContentRef content = hosts.give(1, made_up_bytes(size, 1));
+  QVERIFY(!ask(hosts, net::Method::ContentPiece, {}).ok());
+  QVERIFY(!ask(hosts, net::Method::ContentPieces, Bytes(37)).ok());
+  QVERIFY(!ask(hosts, net::Method::ContentNamed, Bytes(1, 0)).ok());
+  QVERIFY(!ask(hosts, net::Method::ContentPiece, encode_piece_request({content.hash, 40})).ok());
+  QVERIFY(!ask(hosts, net::Method::ContentPieces, encode_piece_request({content.hash, ~0u})).ok());
+  QCOMPARE(hosts.conduct.faults(net::Fault::Malformed), std::uint64_t{5});
+  // What it does not have is no fault of who asks.
+  QVERIFY(!ask(hosts, net::Method::ContentPiece, encode_piece_request({Hash256{}, 0})).ok());
+  QCOMPARE(hosts.conduct.faults(net::Fault::Malformed), std::uint64_t{5});
+}
+
+void TestExchangeServer::one_caller_gets_so_much_at_a_time() {
+  ExchangeHosts hosts(2);
+  const ContentRef content = hosts.give(1, made_up_bytes(size, 1));
+  const net::Caller from{hosts.host(0).contact.id, hosts.host(0).contact.endpoint};
+  int given = 0, refused = 0;
+  for (std::uint32_t i = 0; i < 20; ++i)
+    hosts.host(1).server->on_call(from, net::Method::ContentPiece, encode_piece_request({content.hash, i}),
+                                  [&](const Expected<Bytes>& answer) {
+                                    if (answer.ok())
+                                      ++given;
+                                    else if (answer.error().code == ErrorCode::Exhausted)
+                                      ++refused;
+                                  });
+  hosts.world.run_for(second);
+  QCOMPARE(given, 8);
+  QCOMPARE(refused, 12);
+  // Waiting is no fault, and its place is free again.
+  QCOMPARE(hosts.conduct.points(from.id), 0.0);
+  QVERIFY(ask(hosts, net::Method::ContentPiece, encode_piece_request({content.hash, 0})).ok());
+}
+
+void TestExchangeServer::who_asks_too_often_is_refused() {
+  ExchangeHosts hosts(2);
+  const net::Caller from{hosts.host(0).contact.id, hosts.host(0).contact.endpoint};
+  int refused = 0;
+  for (int i = 0; i < 1000; ++i)
+    hosts.host(1).server->on_call(from, net::Method::ContentNamed, encode_name("manifest"),
+                                  [&](const Expected<Bytes>& answer) {
+                                    refused += !answer.ok() && answer.error().code == ErrorCode::Exhausted;
+                                  });
+  QVERIFY(refused >= 190);
+  QCOMPARE(hosts.conduct.faults(net::Fault::Flood), static_cast<std::uint64_t>(refused));
+}
+
+void TestExchangeServer::a_file_that_changed_is_not_given() {
+  ExchangeHosts hosts(2);
+  const ContentRef content = hosts.give(1, made_up_bytes(size, 1));
+  // After its list was told: the piece shows it.
+  QVERIFY(ask(hosts, net::Method::ContentPieces, encode_piece_request({content.hash, 0})).ok());
+  hosts.host(1).files.flip("/file1", 3 * piece_bytes);
+  QVERIFY(ask(hosts, net::Method::ContentPiece, encode_piece_request({content.hash, 2})).ok());
+  QVERIFY(ask(hosts, net::Method::ContentPiece, encode_piece_request({content.hash, 3})).error().code ==
+          ErrorCode::NotFound);
+  QCOMPARE(hosts.host(1).gone, std::vector<Hash256>{content.hash});
+  QVERIFY(!hosts.host(1).server->holds(content.hash));
+  // Before: nobody is told a list of it.
+  hosts.host(1).server->offer(content, "/file1");
+  QVERIFY(ask(hosts, net::Method::ContentPieces, encode_piece_request({content.hash, 0})).error().code ==
+          ErrorCode::NotFound);
+  QVERIFY(!hosts.host(1).server->holds(content.hash));
+}
+
+void TestExchangeServer::a_file_that_is_gone_is_not_offered() {
+  ExchangeHosts hosts(2);
+  const ContentRef content = hosts.give(1, made_up_bytes(size, 1));
+  QVERIFY(hosts.host(1).files.remove_file("/file1").ok());
+  QVERIFY(!ask(hosts, net::Method::ContentPiece, encode_piece_request({content.hash, 0})).ok());
+  QVERIFY(!hosts.host(1).server->holds(content.hash));
+}
+
+void TestExchangeServer::names_are_told_and_lies_in_them_seen() {
+  ExchangeHosts hosts(5);
+  const NamedContent named{7, {Hash256{1, 2, 3}, 99}, Bytes{4, 5}};
+  hosts.host(1).server->set_name("manifest", named);
+  hosts.host(2).server->set_name("manifest", {8, {Hash256{9}, 5}, {}});
+  hosts.network.set_handler(hosts.host(3).number, [](const net::Caller&, net::Method, ByteSpan,
+                                                     const net::Respond& respond) { respond(Bytes(3)); });
+  std::vector<net::Contact> contacts;
+  for (std::size_t i = 1; i < 5; ++i) contacts.push_back(hosts.host(i).contact);
+  std::vector<net::NodeId> malformed;
+  std::optional<std::vector<Claim>> claims;
+  ask_names(
+      hosts.network.caller(hosts.host(0).number), contacts, "manifest", second,
+      [&](const net::Contact& by) { malformed.push_back(by.id); },
+      [&](std::vector<Claim> found) { claims = std::move(found); });
+  hosts.world.run_for(5 * second);
+  QVERIFY(claims.has_value());
+  QCOMPARE(claims->size(), std::size_t{2});
+  for (const Claim& claim : *claims)
+    if (claim.by.id == hosts.host(1).contact.id) QVERIFY(claim.named == named);
+  QCOMPARE(malformed, std::vector<net::NodeId>{hosts.host(3).contact.id});
+}
+
+QTEST_APPLESS_MAIN(TestExchangeServer)
+#include "test_server.moc"
