@@ -40,6 +40,8 @@ class Dataset {
   // Makes a later load() quick: downloads the shard if it is remote. Meant for an io thread. Success when it
   // is here.
   virtual Expected<void> prefetch(ShardId id, const CancelToken& cancel) = 0;
+  // What is wrong with where it comes from, in a few words; "" for nothing.
+  virtual std::string trouble() const { return {}; }
 };
 
 // Opens DIR with manifest.json, manifest.json.sig, tokenizer.json and shards. NotFound when there is no

@@ -4,7 +4,9 @@
 
 #include <mutex>
 
+#include "core/crypto/hash.h"
 #include "core/data/detail/dataset_base.h"
+#include "core/data/detail/published_files.h"
 #include "core/data/manifest_store.h"
 #include "core/data/shard_cache.h"
 
@@ -14,15 +16,24 @@ namespace {
 constexpr std::uint64_t max_signature_bytes = 4096;
 constexpr const char* category = "data";
 
+PeerFile shard_file(const ShardEntry& entry, std::string path) {
+  PeerFile file;
+  file.sha256 = entry.sha256;
+  file.size = file.max_bytes = entry.size;
+  file.path = std::move(path);
+  file.shard = entry.id;
+  return file;
+}
+
 class RemoteDataset final : public detail::DatasetBase {
  public:
-  RemoteDataset(storage::FileEnv& env, const Clock& clock, const RemoteDatasetOptions& options,
-                Manifest manifest, std::shared_ptr<const Tokenizer> tokenizer,
-                std::unique_ptr<ShardCache> cache)
+  RemoteDataset(storage::FileEnv& env, const RemoteDatasetOptions& options, Manifest manifest,
+                std::shared_ptr<const Tokenizer> tokenizer, std::unique_ptr<ShardCache> cache,
+                std::unique_ptr<detail::PublishedFiles> published)
       : DatasetBase(env, std::move(manifest), std::move(tokenizer)),
         options_(options),
         cache_(std::move(cache)),
-        downloader_(env, clock, static_cast<std::uint64_t>(to_unix_ms(clock.wall_now()))) {}
+        published_(std::move(published)) {}
 
   Expected<void> prefetch(ShardId id, const CancelToken& cancel) override {
     const ShardEntry* entry = manifest().find(id);
@@ -30,6 +41,15 @@ class RemoteDataset final : public detail::DatasetBase {
       return make_error(ErrorCode::NotFound, fmt::format("the manifest lists no shard {}", id));
     NS_ASSIGN_OR_RETURN(const std::string path, fetch(*entry, cancel));
     return {};
+  }
+  std::string trouble() const override { return published_->trouble(); }
+
+  // What an earlier run cached is for others, too.
+  void offer_cached() {
+    if (options_.peers == nullptr) return;
+    for (const ShardEntry& entry : manifest().shards)
+      if (cache_->holds(entry.sha256))
+        options_.peers->offer(shard_file(entry, cache_->path_of(entry.sha256)));
   }
 
  protected:
@@ -46,10 +66,11 @@ class RemoteDataset final : public detail::DatasetBase {
     request.max_bytes = entry.size;
     request.size = entry.size;
     request.sha256 = entry.sha256;
-    auto fetched = downloader_.fetch(request, options_.download, cancel);
+    auto fetched = published_->get(request, entry.id, cancel);
     if (!fetched.ok())
       return std::move(fetched).error().with_context(fmt::format("downloading shard {}", entry.id));
     cache_->added(entry.sha256, entry.size);
+    if (options_.peers != nullptr) options_.peers->offer(shard_file(entry, path));
     return path;
   }
   void discard(const ShardEntry& entry) override { cache_->remove(entry.sha256); }
@@ -57,71 +78,130 @@ class RemoteDataset final : public detail::DatasetBase {
  private:
   const RemoteDatasetOptions options_;
   const std::unique_ptr<ShardCache> cache_;
-  Downloader downloader_;
+  const std::unique_ptr<detail::PublishedFiles> published_;
   std::mutex download_;
 };
 
 // Manifest, signature and tokenizer, fetched into the cache directory.
 class Opening {
  public:
-  Opening(storage::FileEnv& env, const Clock& clock, const RemoteDatasetOptions& options,
-          const CancelToken& cancel)
+  Opening(storage::FileEnv& env, Logger& logger, const RemoteDatasetOptions& options,
+          detail::PublishedFiles& published, const CancelToken& cancel)
       : env_(env),
+        logger_(logger),
         options_(options),
+        published_(published),
         cancel_(cancel),
         directory_(options.cache_directory),
-        downloader_(env, clock, static_cast<std::uint64_t>(to_unix_ms(clock.wall_now()))) {}
+        incoming_(directory_ + "/incoming") {}
 
   // Into "incoming/" first, so that a bad answer never replaces what is here.
   Expected<Manifest> update() {
-    const std::string incoming = directory_ + "/incoming";
-    NS_RETURN_IF_ERROR(env_.remove_tree(incoming));
-    NS_RETURN_IF_ERROR(env_.create_directories(incoming));
-    NS_RETURN_IF_ERROR(get(manifest_file_name, incoming, max_manifest_bytes, {}));
-    NS_RETURN_IF_ERROR(get(manifest_signature_file_name, incoming, max_signature_bytes, {}));
-    NS_ASSIGN_OR_RETURN(Manifest manifest, load_manifest(env_, incoming, options_.trust));
+    NS_RETURN_IF_ERROR(clear());
+    NS_RETURN_IF_ERROR(get(manifest_file_name, options_.manifest_url, max_manifest_bytes));
+    NS_RETURN_IF_ERROR(
+        get(manifest_signature_file_name, options_.manifest_url + ".sig", max_signature_bytes));
+    return take_incoming();
+  }
+
+  // The newest manifest that any of them has. NotFound: none that is newer than what is here.
+  Expected<Manifest> update_from_peers(bool something_held) {
+    constexpr Duration short_patience = std::chrono::seconds(3);
+    const Duration patience = something_held ? short_patience : options_.peer_patience;
+    NS_ASSIGN_OR_RETURN(const auto claims, options_.peers->manifests(patience, cancel_));
+    Error last = make_error(ErrorCode::NotFound, "no other node has a manifest of this publisher");
+    std::size_t tried = 0;
+    for (const ManifestClaim& claim : claims) {
+      if (++tried > most_claims) break;
+      if (claim.size > max_manifest_bytes || !names_publisher(claim)) {
+        options_.peers->refuted(claim);
+        continue;
+      }
+      if (is_held(claim)) break;  // nothing newer
+      NS_RETURN_IF_ERROR(clear());
+      PeerFile file;
+      file.sha256 = claim.sha256;
+      file.size = file.max_bytes = claim.size;
+      file.path = incoming_ + "/" + manifest_file_name;
+      file.patience = claim_patience;  // who claims it should have it
+      if (auto fetched = options_.peers->fetch(file, cancel_); !fetched.ok()) {
+        if (fetched.error().code != ErrorCode::Unavailable) return std::move(fetched).error();
+        last = std::move(fetched).error();
+        continue;
+      }
+      NS_RETURN_IF_ERROR(
+          storage::write_file_atomic(env_, incoming_ + "/" + manifest_signature_file_name, claim.signature));
+      auto manifest = take_incoming();
+      if (manifest.ok()) {
+        logger_.info(category, "the publisher's manifest came from other nodes, with its signature");
+        return manifest;
+      }
+      // What the publisher has signed and is only older is no lie.
+      if (!load_manifest(env_, incoming_, options_.trust).ok()) options_.peers->refuted(claim);
+      last = std::move(manifest).error();
+    }
+    return last;
+  }
+
+ private:
+  static constexpr std::size_t most_claims = 32;
+  static constexpr Duration claim_patience = std::chrono::seconds(10);
+
+  Expected<void> clear() {
+    NS_RETURN_IF_ERROR(env_.remove_tree(incoming_));
+    return env_.create_directories(incoming_);
+  }
+
+  Expected<void> get(const std::string& name, const std::string& url, std::uint64_t max_bytes) {
+    DownloadRequest request;
+    request.url = url;
+    request.path = incoming_ + "/" + name;
+    request.max_bytes = max_bytes;
+    return published_.from_publisher(request, cancel_);
+  }
+
+  Expected<Manifest> take_incoming() {
+    NS_ASSIGN_OR_RETURN(Manifest manifest, load_manifest(env_, incoming_, options_.trust));
     NS_RETURN_IF_ERROR(refuse_older(manifest));
     if (!load_tokenizer(env_, directory_, manifest).ok()) {
-      NS_RETURN_IF_ERROR(
-          get(tokenizer_file_name, incoming, max_tokenizer_file_bytes, manifest.tokenizer_hash));
-      NS_ASSIGN_OR_RETURN(const auto received, load_tokenizer(env_, incoming, manifest));
+      DownloadRequest request;
+      request.url = resolve_url(options_.manifest_url, tokenizer_file_name);
+      request.path = incoming_ + "/" + tokenizer_file_name;
+      request.max_bytes = max_tokenizer_file_bytes;
+      request.sha256 = manifest.tokenizer_hash;
+      NS_RETURN_IF_ERROR(published_.get(request, {}, cancel_));
+      NS_ASSIGN_OR_RETURN(const auto received, load_tokenizer(env_, incoming_, manifest));
       NS_RETURN_IF_ERROR(check_continues(*received));
-      NS_RETURN_IF_ERROR(move(incoming, tokenizer_file_name));
+      NS_RETURN_IF_ERROR(move(tokenizer_file_name));
     }
     // In the order of manifest_store.h, so that a stop in between leaves the old or the new manifest.
     const std::string pending = std::string(manifest_file_name) + ".new";
-    NS_RETURN_IF_ERROR(env_.rename(incoming + "/" + manifest_file_name, directory_ + "/" + pending));
-    NS_RETURN_IF_ERROR(move(incoming, manifest_signature_file_name));
+    NS_RETURN_IF_ERROR(env_.rename(incoming_ + "/" + manifest_file_name, directory_ + "/" + pending));
+    NS_RETURN_IF_ERROR(move(manifest_signature_file_name));
     NS_RETURN_IF_ERROR(env_.rename(directory_ + "/" + pending, directory_ + "/" + manifest_file_name));
     NS_RETURN_IF_ERROR(env_.sync_directory(directory_));
     return manifest;
   }
 
- private:
-  Expected<void> get(const std::string& name, const std::string& folder, std::uint64_t max_bytes,
-                     const std::optional<Hash256>& hash) {
-    DownloadRequest request;
-    request.url = name == manifest_file_name             ? options_.manifest_url
-                  : name == manifest_signature_file_name ? options_.manifest_url + ".sig"
-                                                         : resolve_url(options_.manifest_url, name);
-    request.path = folder + "/" + name;
-    request.max_bytes = max_bytes;
-    request.sha256 = hash;
-    auto fetched = downloader_.fetch(request, options_.download, cancel_);
-    if (!fetched.ok()) return std::move(fetched).error();
-    return {};
+  Expected<void> move(const char* name) {
+    return env_.rename(incoming_ + "/" + name, directory_ + "/" + name);
   }
 
-  Expected<void> move(const std::string& from, const char* name) {
-    return env_.rename(from + "/" + name, directory_ + "/" + name);
+  bool names_publisher(const ManifestClaim& claim) const {
+    const auto signature = parse_manifest_signature(claim.signature);
+    return signature.ok() && (!options_.trust.publisher || signature->key == *options_.trust.publisher);
+  }
+
+  bool is_held(const ManifestClaim& claim) const {
+    const auto bytes = storage::read_file(env_, directory_ + "/" + manifest_file_name, max_manifest_bytes);
+    return bytes.ok() && crypto::sha256(*bytes) == claim.sha256;
   }
 
   // A signed manifest of yesterday is still signed: somebody in between must not take data away with it.
   Expected<void> refuse_older(const Manifest& received) const {
     const auto held = load_manifest(env_, directory_, options_.trust);
     if (held.ok() && received.updated_ms < held->updated_ms) {
-      return make_error(ErrorCode::Denied,
-                        "the publisher's manifest is older than the one that is already here");
+      return make_error(ErrorCode::Denied, "the manifest is older than the one that is already here");
     }
     return {};
   }
@@ -134,11 +214,31 @@ class Opening {
   }
 
   storage::FileEnv& env_;
+  Logger& logger_;
   const RemoteDatasetOptions& options_;
+  detail::PublishedFiles& published_;
   const CancelToken& cancel_;
   const std::string directory_;
-  Downloader downloader_;
+  const std::string incoming_;
 };
+
+// What any node may ask for: manifest, as it was signed, and tokenizer.
+void offer_opened(storage::FileEnv& env, const RemoteDatasetOptions& options, const Manifest& manifest) {
+  const std::string folder = options.cache_directory + "/";
+  const std::string path = folder + manifest_file_name;
+  const auto bytes = storage::read_file(env, path, max_manifest_bytes);
+  const auto signature = storage::read_file(env, folder + manifest_signature_file_name, max_signature_bytes);
+  if (bytes.ok() && signature.ok())
+    options.peers->offer_manifest({crypto::sha256(*bytes), bytes->size(), manifest.updated_ms, *signature},
+                                  path);
+  const auto tokenizer = env.open_read(folder + tokenizer_file_name);
+  if (!tokenizer.ok()) return;
+  PeerFile file;
+  file.sha256 = manifest.tokenizer_hash;
+  file.size = file.max_bytes = (*tokenizer)->size();
+  file.path = folder + tokenizer_file_name;
+  options.peers->offer(file);
+}
 
 }  // namespace
 
@@ -147,23 +247,40 @@ Expected<std::unique_ptr<Dataset>> open_remote_dataset(storage::FileEnv& env, co
                                                        const CancelToken& cancel) {
   NS_ASSIGN_OR_RETURN(auto cache,
                       ShardCache::open(env, options.cache_directory + "/shards", options.cache_bytes));
-  auto manifest = Opening(env, clock, options, cancel).update();
+  auto published = std::make_unique<detail::PublishedFiles>(env, clock, logger, options);
+  auto manifest = Opening(env, logger, options, *published, cancel).update();
   // The publisher may have replaced manifest and signature between our two requests: look once more.
   if (!manifest.ok() && manifest.error().code == ErrorCode::Denied) {
-    manifest = Opening(env, clock, options, cancel).update();
+    manifest = Opening(env, logger, options, *published, cancel).update();
   }
   if (!manifest.ok()) {
     const ErrorCode code = manifest.error().code;
     if (code != ErrorCode::Unavailable && code != ErrorCode::Timeout) return std::move(manifest).error();
     auto held = load_manifest(env, options.cache_directory, options.trust);
-    if (!held.ok()) return std::move(manifest).error();
-    logger.warning(category, fmt::format("the publisher can't be reached, going on with what is here: {}",
-                                         manifest.error().describe()));
-    manifest = std::move(held);
+    Expected<Manifest> given = make_error(ErrorCode::NotFound, "no other node is asked");
+    if (options.peers != nullptr) {
+      given = Opening(env, logger, options, *published, cancel).update_from_peers(held.ok());
+      if (!given.ok() && given.error().code == ErrorCode::Cancelled) return std::move(given).error();
+    }
+    if (given.ok()) {
+      manifest = std::move(given);
+    } else if (held.ok()) {
+      logger.warning(category, fmt::format("the publisher can't be reached, going on with what is here: {}",
+                                           manifest.error().describe()));
+      manifest = std::move(held);
+    } else {
+      Error error = std::move(manifest).error();
+      if (options.peers != nullptr) error.message += "; of other nodes: " + given.error().message;
+      return error;
+    }
   }
   NS_ASSIGN_OR_RETURN(auto tokenizer, load_tokenizer(env, options.cache_directory, *manifest));
-  return std::unique_ptr<Dataset>(std::make_unique<RemoteDataset>(
-      env, clock, options, std::move(manifest).value(), std::move(tokenizer), std::move(cache)));
+  if (options.peers != nullptr) offer_opened(env, options, *manifest);
+  auto dataset =
+      std::make_unique<RemoteDataset>(env, options, std::move(manifest).value(), std::move(tokenizer),
+                                      std::move(cache), std::move(published));
+  dataset->offer_cached();
+  return std::unique_ptr<Dataset>(std::move(dataset));
 }
 
 }  // namespace neuroshard::data

@@ -1,5 +1,6 @@
 // A dataset that a publisher serves over HTTP: manifest and tokenizer are fetched and checked at opening,
-// shards on demand into a bounded cache.
+// shards on demand into a bounded cache. Other nodes, where there are some, give what they cached when the
+// publisher is away, and are offered what is here.
 #pragma once
 
 #include <memory>
@@ -10,6 +11,7 @@
 #include "core/base/log.h"
 #include "core/data/dataset.h"
 #include "core/data/downloader.h"
+#include "core/data/peer_source.h"
 
 namespace neuroshard::data {
 
@@ -19,10 +21,12 @@ struct RemoteDatasetOptions {
   std::uint64_t cache_bytes = 2ull << 30;  // disk cap of the cached shards
   ManifestTrust trust;
   DownloadOptions download;
+  PeerSource* peers = nullptr;                        // outlives the dataset; null: the publisher only
+  Duration peer_patience = std::chrono::seconds(60);  // until one is known, where nothing usable is cached
 };
 
-// Unavailable when the publisher can't be reached and nothing usable is cached; with a cached manifest that
-// still verifies, the dataset opens from the cache and says so in the log.
+// Unavailable when neither publisher nor peers can be reached and nothing usable is cached; with a cached
+// manifest that still verifies, the dataset opens from the cache and says so in the log.
 Expected<std::unique_ptr<Dataset>> open_remote_dataset(storage::FileEnv& env, const Clock& clock,
                                                        Logger& logger, const RemoteDatasetOptions& options,
                                                        const CancelToken& cancel);

@@ -56,6 +56,11 @@ std::string ShardCache::path_of(const Hash256& hash) const {
   return directory_ + "/" + to_hex(hash) + extension;
 }
 
+bool ShardCache::holds(const Hash256& hash) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return entries_.count(to_hex(hash)) != 0;
+}
+
 bool ShardCache::touch(const Hash256& hash) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto entry = entries_.find(to_hex(hash));

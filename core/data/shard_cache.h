@@ -22,6 +22,7 @@ class ShardCache {
                                                     std::uint64_t max_bytes);
 
   std::string path_of(const Hash256& hash) const;
+  bool holds(const Hash256& hash) const;
   // True, and most recently used, when the shard is here.
   bool touch(const Hash256& hash);
   // Evicts until `bytes` more fit. Exhausted when they never can: the cap is below one shard, or the disk is

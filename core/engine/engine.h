@@ -58,6 +58,9 @@ struct EngineOptions {
   std::vector<node::Alert> alerts;
   // What answers about the network; null: the node is alone. Outlives the engine.
   node::NetworkSource* network = nullptr;
+  // Other nodes that may have cached the network's published data, and are offered what is cached here; null:
+  // none. Outlives the engine.
+  data::PeerSource* data_peers = nullptr;
   // Outer rounds with other nodes; null: the node trains for itself.
   std::shared_ptr<RoundTrainer> rounds;
   // What the rounds are at, for the snapshot; any thread. Null without rounds.

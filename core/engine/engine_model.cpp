@@ -51,6 +51,7 @@ node::DataView EngineCore::describe_data(const data::Dataset& dataset) const {
   const bool published = services_.files.exists(directory_->data_path() + "/published") &&
                          !services_.files.exists(directory_->data_path() + "/" + data::manifest_file_name);
   view.source = published ? directory_->profile().directory.manifest_url : directory_->data_path();
+  if (const std::string trouble = dataset.trouble(); !trouble.empty()) view.source += " (" + trouble + ")";
   if (published) view.manifest = to_hex(crypto::sha256(data::encode_manifest(manifest)));
   view.cache_limit_bytes = 0;
   view.shard_count = manifest.shards.size();

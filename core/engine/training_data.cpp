@@ -32,6 +32,7 @@ Expected<std::unique_ptr<data::Dataset>> open_published(const DataDirectory& dir
   options.cache_directory = directory.data_path() + "/published";
   options.trust.publisher = publisher;
   options.trust.network_id = network_bytes(directory);
+  options.peers = services.peers;
   if (const std::uint64_t disk = directory.settings().number(Setting::DiskLimit); disk > 0) {
     options.cache_bytes = std::min(options.cache_bytes, disk / 2);
   }

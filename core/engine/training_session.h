@@ -26,6 +26,7 @@
 #include "core/base/log.h"
 #include "core/compute/module.h"
 #include "core/data/dataset.h"
+#include "core/data/peer_source.h"
 #include "core/data/tokenizer.h"
 #include "core/engine/data_directory.h"
 #include "core/engine/round_model.h"
@@ -43,6 +44,8 @@ struct TrainingServices {
   std::shared_ptr<TrainingHistory> history = nullptr;
   // Outer rounds run beside the training: what they hold is part of the memory plan.
   bool rounds = false;
+  // Other nodes that may have cached the published data; null: none are asked.
+  data::PeerSource* peers = nullptr;
   // Makes the compute module; tests put a small one here.
   std::function<Expected<compute::LoadedModule>(const std::string& kind, const compute::ModuleOptions&,
                                                 Logger&)>

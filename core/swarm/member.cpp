@@ -379,6 +379,7 @@ void Member::on_call(const net::Caller& from, net::Method method, Bytes request,
       value <= static_cast<std::uint16_t>(net::Method::DhtStore))
     return dht_->handle(from, method, request, respond);
   if (protocol_ && protocol_(from, method, request, respond)) return;
+  if (exchange_ && exchange_(from, method, request, respond)) return;
   respond(make_error(ErrorCode::Unsupported, "this node does not know that request"));
 }
 

@@ -112,6 +112,8 @@ class Member final : public net::PeerService {
   using Protocol =
       std::function<bool(const net::Caller&, net::Method, ByteSpan request, const net::Respond& respond)>;
   void set_protocol(Protocol protocol) { protocol_ = std::move(protocol); }
+  // The same for files by their hash (core/exchange).
+  void set_exchange(Protocol exchange) { exchange_ = std::move(exchange); }
   dht::DhtNode& table() { return *dht_; }
   // Somebody to begin with who was found elsewhere (core/rendezvous): tried twice, eight at a time.
   void suggest(const FirstPeer& peer);
@@ -177,7 +179,7 @@ class Member final : public net::PeerService {
   net::PeerPool pool_;
   Tracker tracker_;
   PublicAnswers answers_;
-  Protocol protocol_;
+  Protocol protocol_, exchange_;
   std::unique_ptr<dht::DhtNode> dht_;
   GoodPeers good_;
   std::deque<FirstPeer> spares_;  // of the cache, whose turn has not come

@@ -1,0 +1,226 @@
+// A published dataset whose publisher is away, from nodes that cached it: what opens it is the publisher's
+// signature and the hashes that it covers, whoever gives the bytes; who offers something else is told on.
+// What is here is offered to others.
+#include <QtTest>
+
+#include <map>
+
+#include "core/crypto/hash.h"
+#include "core/data/manifest_store.h"
+#include "core/data/publisher.h"
+#include "core/data/remote_dataset.h"
+#include "core/storage/file_env.h"
+#include "tests/support/memory_file_env.h"
+
+using namespace neuroshard;        // NOLINT
+using namespace neuroshard::data;  // NOLINT
+using neuroshard::testing::MemoryFileEnv;
+
+namespace {
+
+// Nobody listens there.
+constexpr const char* nowhere = "http://127.0.0.1:1/manifest.json";
+
+// Nodes that hold these contents and say these things, without a network.
+class Others final : public PeerSource {
+ public:
+  explicit Others(storage::FileEnv& env) : env_(env) {}
+  void hold(const Bytes& bytes) { contents[crypto::sha256(bytes)] = bytes; }
+  ManifestClaim claim(const Bytes& manifest, const Bytes& signature, std::int64_t updated) {
+    hold(manifest);
+    return {crypto::sha256(manifest), manifest.size(), updated, signature};
+  }
+
+  Expected<std::vector<ManifestClaim>> manifests(Duration, const CancelToken&) override { return claims; }
+  void refuted(const ManifestClaim& claim) override { lies.push_back(claim.sha256); }
+  Expected<void> fetch(const PeerFile& file, const CancelToken&) override {
+    const auto found = contents.find(file.sha256);
+    if (found == contents.end()) return make_error(ErrorCode::Unavailable, "nobody gives it");
+    const std::uint64_t size = found->second.size();
+    if (file.size ? *file.size != size : size > file.max_bytes)
+      return make_error(ErrorCode::Unavailable, "nobody gives it in that size");
+    fetched.push_back(file.sha256);
+    return storage::write_file_atomic(env_, file.path, found->second);
+  }
+  void offer(const PeerFile& file) override { offered[file.sha256] = file.path; }
+  void offer_manifest(const ManifestClaim& claim, const std::string& path) override {
+    offered[claim.sha256] = path;
+    manifest = claim;
+  }
+
+  std::map<Hash256, Bytes> contents;
+  std::vector<ManifestClaim> claims;
+  std::vector<Hash256> lies, fetched;
+  std::map<Hash256, std::string> offered;
+  std::optional<ManifestClaim> manifest;
+
+ private:
+  storage::FileEnv& env_;
+};
+
+crypto::KeyPair key(std::uint8_t number) {
+  Hash256 seed{};
+  seed[0] = number;
+  return crypto::KeyPair::from_seed(seed);
+}
+
+struct Published {
+  Bytes manifest, signature, tokenizer;
+  std::vector<Bytes> shards;
+  Manifest content;
+};
+
+}  // namespace
+
+class TestPeerSource : public QObject {
+  Q_OBJECT
+
+  std::unique_ptr<MemoryFileEnv> env_;
+  SystemClock clock_;
+  NullLogger logger_;
+
+  Bytes read(const std::string& path) { return *storage::read_file(*env_, path, 1u << 30); }
+  Published publish(const std::string& folder, const crypto::KeyPair& publisher, int lines) {
+    if (!env_->create_directories("/text" + folder).ok()) qFatal("no folder");
+    std::string prose;
+    for (int i = 0; i < lines; ++i) prose += "line " + std::to_string(i * i) + " of a long text\n";
+    if (!storage::write_file_atomic(*env_, "/text" + folder + "/a.txt", as_bytes(std::string_view(prose)))
+             .ok())
+      qFatal("no text");
+    PublishOptions options;
+    options.inputs = {{"lines", "/text" + folder}};
+    options.output_directory = folder;
+    options.vocabulary = 300;
+    options.shard_tokens = 4000;
+    options.threads = 1;
+    const auto built = build_dataset(*env_, clock_, publisher, options);
+    if (!built.ok()) qFatal("%s", built.error().message.c_str());
+    Published published;
+    published.manifest = read(folder + "/manifest.json");
+    published.signature = read(folder + "/manifest.json.sig");
+    published.tokenizer = read(folder + "/tokenizer.json");
+    published.content = *parse_manifest(published.manifest);
+    for (const ShardEntry& shard : published.content.shards)
+      published.shards.push_back(read(folder + "/" + shard.url));
+    return published;
+  }
+  // The same data, said to be of another time.
+  Published again(const Published& from, const crypto::KeyPair& by, std::int64_t updated) {
+    Published other = from;
+    other.content.updated_ms = updated;
+    other.manifest = encode_manifest(other.content);
+    other.signature = encode_manifest_signature(sign_manifest(by, other.content, other.manifest));
+    return other;
+  }
+  void hold_all(Others& others, const Published& published) {
+    others.hold(published.tokenizer);
+    for (const Bytes& shard : published.shards) others.hold(shard);
+  }
+  RemoteDatasetOptions options(Others* others) {
+    RemoteDatasetOptions options;
+    options.manifest_url = nowhere;
+    options.cache_directory = "/cache";
+    options.trust.publisher = key(1).public_key();
+    options.download.max_attempts = 1;
+    options.peers = others;
+    return options;
+  }
+
+ private Q_SLOTS:
+  void init() { env_ = std::make_unique<MemoryFileEnv>(); }
+
+  void everything_comes_from_others_and_is_offered() {
+    const Published data = publish("/out", key(1), 3000);
+    QVERIFY(data.shards.size() >= 3);
+    Others others(*env_);
+    hold_all(others, data);
+    others.claims = {others.claim(data.manifest, data.signature, data.content.updated_ms)};
+    {
+      const auto dataset = open_remote_dataset(*env_, clock_, logger_, options(&others), {});
+      QVERIFY2(dataset.ok(), dataset.ok() ? "" : dataset.error().describe().c_str());
+      QVERIFY(!(*dataset)->trouble().empty());
+      QVERIFY(others.lies.empty());
+      QCOMPARE(others.manifest->sha256, crypto::sha256(data.manifest));
+      QCOMPARE(others.manifest->signature, data.signature);
+      QVERIFY(others.offered.count(crypto::sha256(data.tokenizer)) == 1);
+      const ShardEntry& shard = data.content.shards.front();
+      QVERIFY(others.offered.count(shard.sha256) == 0);
+      const auto loaded = (*dataset)->load(shard.id, {});
+      QVERIFY2(loaded.ok(), loaded.ok() ? "" : loaded.error().describe().c_str());
+      QCOMPARE((*loaded)->tokens.size(), static_cast<std::size_t>(shard.tokens));
+      QCOMPARE(read(others.offered.at(shard.sha256)), data.shards.front());
+    }
+    // The next start offers what is still here, and fetches nothing twice.
+    Others later(*env_);
+    later.claims = others.claims;
+    const auto dataset = open_remote_dataset(*env_, clock_, logger_, options(&later), {});
+    QVERIFY(dataset.ok());
+    QVERIFY(later.fetched.empty());
+    QVERIFY(later.offered.count(data.content.shards.front().sha256) == 1);
+    QVERIFY((*dataset)->load(data.content.shards.front().id, {}).ok());
+    const auto missing = (*dataset)->load(data.content.shards.back().id, {});
+    QVERIFY(missing.error().code == ErrorCode::Unavailable);
+    QVERIFY(missing.error().message.find("of other nodes") != std::string::npos);
+  }
+
+  void only_what_the_publisher_signed_is_taken() {
+    const Published data = publish("/out", key(1), 2000);
+    const std::int64_t now = data.content.updated_ms;
+    Others others(*env_);
+    hold_all(others, data);
+    const Published strangers = again(data, key(2), now + 4000);
+    Published altered = again(data, key(1), now + 3000);
+    altered.manifest = again(data, key(1), now + 2500).manifest;  // under the signature of another one
+    const Bytes rubbish(5000, 'x');
+    others.claims = {others.claim(strangers.manifest, strangers.signature, now + 4000),
+                     others.claim(altered.manifest, altered.signature, now + 3000),
+                     others.claim(rubbish, data.signature, now + 2000),
+                     others.claim(data.manifest, data.signature, now)};
+    const auto dataset = open_remote_dataset(*env_, clock_, logger_, options(&others), {});
+    QVERIFY2(dataset.ok(), dataset.ok() ? "" : dataset.error().describe().c_str());
+    QCOMPARE((*dataset)->manifest().updated_ms, now);
+    QCOMPARE(others.lies.size(), std::size_t{3});
+    for (std::size_t i = 0; i < 3; ++i) QCOMPARE(others.lies[i], others.claims[i].sha256);
+    // Somebody else's signature is seen before anything of it is fetched.
+    QVERIFY(std::find(others.fetched.begin(), others.fetched.end(), others.claims[0].sha256) ==
+            others.fetched.end());
+  }
+
+  void an_older_manifest_takes_nothing_away() {
+    const Published old = publish("/out", key(1), 2000);
+    const Published newer = again(old, key(1), old.content.updated_ms + 1000);
+    Others others(*env_);
+    hold_all(others, old);
+    others.claims = {others.claim(newer.manifest, newer.signature, newer.content.updated_ms)};
+    QVERIFY(open_remote_dataset(*env_, clock_, logger_, options(&others), {}).ok());
+    Others yesterday(*env_);
+    yesterday.claims = {yesterday.claim(old.manifest, old.signature, old.content.updated_ms)};
+    const auto dataset = open_remote_dataset(*env_, clock_, logger_, options(&yesterday), {});
+    QVERIFY(dataset.ok());
+    QCOMPARE((*dataset)->manifest().updated_ms, newer.content.updated_ms);
+    QVERIFY(yesterday.lies.empty());  // it is signed, and so no lie
+  }
+
+  void a_manifest_that_nobody_gives_is_passed_over() {
+    const Published data = publish("/out", key(1), 2000);
+    Others others(*env_);
+    hold_all(others, data);
+    others.claims = {{Hash256{1}, 100, data.content.updated_ms + 1000, data.signature},
+                     {Hash256{2}, max_manifest_bytes + 1, data.content.updated_ms + 900, data.signature},
+                     others.claim(data.manifest, data.signature, data.content.updated_ms)};
+    QVERIFY(open_remote_dataset(*env_, clock_, logger_, options(&others), {}).ok());
+    QCOMPARE(others.lies, std::vector<Hash256>{Hash256{2}});  // beyond any bound
+  }
+
+  void with_nobody_the_error_says_so() {
+    Others nobody(*env_);
+    const auto dataset = open_remote_dataset(*env_, clock_, logger_, options(&nobody), {});
+    QVERIFY(dataset.error().code == ErrorCode::Unavailable);
+    QVERIFY(dataset.error().message.find("no other node has a manifest") != std::string::npos);
+    QVERIFY(open_remote_dataset(*env_, clock_, logger_, options(nullptr), {}).error().code ==
+            ErrorCode::Unavailable);
+  }
+};
+
+QTEST_GUILESS_MAIN(TestPeerSource)
+#include "test_peer_source.moc"
