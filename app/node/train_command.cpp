@@ -101,9 +101,14 @@ void add_train_command(CLI::App& root, CommandContext& context) {
       ->type_name("PATH");
   auto* steps =
       command.add_option("--steps", flags->plan.steps, "how many steps to make; without it, until Ctrl-C")
-          ->type_name("N");
-  command.add_option("--until-step", flags->plan.until_step, "or: train up to this step of the model")
+          ->type_name("N")
+          ->check(CLI::PositiveNumber);
+  command
+      .add_option("--until-step", flags->plan.until_step,
+                  "or: train up to this step of the model; where it is there already, it is only measured on "
+                  "held-out text")
       ->type_name("N")
+      ->check(CLI::PositiveNumber)
       ->excludes(steps);
   add_setting_flags(command, flags->settings);
   set_body(command, context, [flags, &context] { return train(*flags, context); });

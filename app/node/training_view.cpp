@@ -22,6 +22,11 @@ std::string describe(const node::EvaluationView& evaluation) {
   return text;
 }
 
+void add_evaluation(const node::EvaluationView& evaluation, nlohmann::ordered_json* line) {
+  (*line)["val_loss"] = evaluation.loss;
+  if (evaluation.bits_per_byte) (*line)["bits_per_byte"] = *evaluation.bits_per_byte;
+}
+
 }  // namespace
 
 TrainingView::TrainingView(node::Node& node, Output& output, const Clock& clock, bool step_lines)
@@ -112,10 +117,7 @@ void TrainingView::show_step(const node::StepFinished& finished) {
 void TrainingView::show_step_line(const node::StepFinished& finished) {
   const node::StepView& step = finished.step;
   nlohmann::ordered_json line = {{"step", step.step}, {"loss", step.loss}};
-  if (finished.evaluation) {
-    line["val_loss"] = finished.evaluation->loss;
-    if (finished.evaluation->bits_per_byte) line["bits_per_byte"] = *finished.evaluation->bits_per_byte;
-  }
+  if (finished.evaluation) add_evaluation(*finished.evaluation, &line);
   line["tokens"] = step.tokens;
   line["tokens_per_s"] = step.tokens_per_second;
   line["lr"] = step.learning_rate;
@@ -128,6 +130,16 @@ void TrainingView::show_step_line(const node::StepFinished& finished) {
 void TrainingView::show_summary(const std::string& data_dir) {
   progress_.clear();
   const auto view = node_.snapshot();
+  if (steps_seen_ == 0 && view->training.last_evaluation) {
+    evaluation_ = view->training.last_evaluation;
+    output_.line(fmt::format("Step {}, trained before: {}", view->training.step, describe(*evaluation_)));
+    if (step_lines_) {
+      nlohmann::ordered_json line = {{"step", view->training.step}};
+      add_evaluation(*evaluation_, &line);
+      output_.json_line(line);
+    }
+    return;
+  }
   if (!view->training.last_step || !first_loss_) return;
   output_.line(fmt::format("Step {}: loss {:.4f} → {:.4f}{}", view->training.step, *first_loss_,
                            view->training.smoothed_loss.value_or(view->training.last_step->loss),

@@ -91,8 +91,11 @@ void EngineCore::prepare_job() {
   options.cancel = cancel_.token();
   options.on_progress = [this](const PrepareProgress& progress) { report_progress(progress); };
   text_model_open_ = false;
-  start_job([this, options] {
+  // Who asks for steps that are done wants to know how good the model is.
+  const std::uint64_t until = run_->plan.steps == 0 ? run_->plan.until_step : 0;
+  start_job([this, options, until] {
     text_session_.reset();  // its memory is needed
+    std::optional<node::EvaluationView> evaluation;
     auto result = [&]() -> Expected<SessionInfo> {
       NS_ASSIGN_OR_RETURN(
           session_,
@@ -101,6 +104,10 @@ void EngineCore::prepare_job() {
       NS_ASSIGN_OR_RETURN(SessionInfo info, session_->prepare(options));
       if (RoundModel* model = session_->round_model(); options_.rounds && model != nullptr)
         NS_RETURN_IF_ERROR(options_.rounds->attach(*model));
+      if (until != 0 && info.step >= until) {
+        NS_ASSIGN_OR_RETURN(const Validation validation, session_->evaluate(false, options.cancel));
+        evaluation = evaluation_view(info.step, validation);
+      }
       return info;
     }();
     if (!result.ok()) close_session();
@@ -110,8 +117,10 @@ void EngineCore::prepare_job() {
       data = describe_data(*dataset);
       tokenizer = std::make_shared<const data::Tokenizer>(dataset->tokenizer());
     }
-    return [this, result = std::move(result), data = std::move(data), tokenizer = std::move(tokenizer)] {
+    return [this, result = std::move(result), data = std::move(data), tokenizer = std::move(tokenizer),
+            evaluation] {
       if (data) data_ = *data;
+      if (evaluation) draft_.training.last_evaluation = evaluation;
       if (tokenizer) tokenizer_ = tokenizer;
       on_prepared(result);
     };

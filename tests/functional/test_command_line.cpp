@@ -159,6 +159,7 @@ void TestCommandLine::wrong_usage_is_64_data() {
   QTest::newRow("unknown command") << QStringList{"fly"};
   QTest::newRow("unknown flag") << QStringList{"train", "--fast"};
   QTest::newRow("no number") << QStringList{"train", "--steps", "many"};
+  QTest::newRow("no steps") << QStringList{"train", "--steps", "0"};
   QTest::newRow("negative") << QStringList{"train", "--steps", "-3"};
   QTest::newRow("both ends") << QStringList{"train", "--steps", "3", "--until-step", "5"};
   QTest::newRow("group without command") << QStringList{"network"};
@@ -338,6 +339,14 @@ void TestCommandLine::train_again_goes_on() {
   QCOMPARE(objects.size(), 2);
   QCOMPARE(objects[0]["step"].toInt(), 4);
   QCOMPARE(objects[1]["step"].toInt(), 5);
+  // Where the steps are done the model is measured as it is, and nothing is trained.
+  const ProcessResult measured =
+      run_node({"train", "--data-dir", directory, "--until-step", "5", "--json", "--cpu-threads", "1"});
+  QVERIFY2(measured.ok(), measured.text().constData());
+  const QList<QJsonObject> rows = json_lines(measured.out);
+  QCOMPARE(rows.size(), 1);
+  QCOMPARE(rows[0]["step"].toInt(), 5);
+  QVERIFY(std::abs(rows[0]["val_loss"].toDouble() - objects[1]["val_loss"].toDouble()) < 1e-4);
 }
 
 void TestCommandLine::generate_repeats_with_the_same_seed() {
