@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "app/gui/core_words.h"
+#include "app/gui/desktop_tray_host.h"
 #include "ui/pages/about_dialog.h"
 #include "ui/wizard/setup_dialog.h"
 
@@ -48,7 +49,7 @@ Application::Application(QApplication& application, ApplicationPlaces places, Ar
   supervisor_->remember({config_.started_pid(), config_.started_at()});
   supervisor_->set_gate([this](const std::function<void(bool)>& allowed) { gate(allowed); });
   window_ = std::make_unique<ui::MainWindow>(page_context(core_program));
-  tray_ = std::make_unique<ui::Tray>(*bridge_, *theme_, clock_);
+  tray_ = std::make_unique<ui::Tray>(*bridge_, *theme_, clock_, std::make_unique<DesktopTrayHost>());
   notifier_ = std::make_unique<Notifier>(
       clock_, [this](ui::NotificationClass about) { return preferences_->notify(about); },
       [this](const Notification& one) {
@@ -106,8 +107,10 @@ void Application::connect_parts() {
   connect(tray_.get(), &ui::Tray::quit_requested, this, &Application::quit);
   connect(tray_.get(), &ui::Tray::command_failed, this, &Application::show_error);
   connect(tray_.get(), &ui::Tray::available_changed, this, [this](bool available) {
-    // The icon is gone: a hidden window would be lost.
-    if (!available && !window_->isVisible()) window_->showMinimized();
+    // Without an icon a hidden window would be lost; with one, a window that only stands for it is in the
+    // way.
+    if (!available && !window_->isVisible()) show_for_icon();
+    if (available && std::exchange(stands_for_icon_, false) && window_->isMinimized()) window_->hide();
   });
   connect(preferences_.get(), &ui::Preferences::changed, this, [this] {
     theme_->choose(preferences_->theme());
@@ -116,6 +119,7 @@ void Application::connect_parts() {
   connect(
       &application_, &QGuiApplication::commitDataRequest, this, [this] { supervisor_->quit(); },
       Qt::DirectConnection);
+  tray_->set_core_life(core_life());  // nothing runs yet: no alarm
   window_->may_close = [this] { return may_close(); };
   connect(&tick_, &QTimer::timeout, this, [this] {
     supervisor_->tick();
@@ -159,12 +163,12 @@ void Application::show_about() {
 void Application::start() {
   preferences_->set_autostart(autostart_.enabled());
   restore_window();
-  if (arguments_.minimized && tray_->available()) {
-    // Only the tray; the window is made and waits.
-  } else if (arguments_.minimized) {
-    window_->showMinimized();
-  } else {
+  if (!arguments_.minimized) {
     window_->show();
+  } else if (tray_->known()) {
+    start_minimized();
+  } else {
+    connect(tray_.get(), &ui::Tray::found_out, this, &Application::start_minimized);
   }
   if (arguments_.setup) {
     open_setup();
@@ -315,7 +319,18 @@ void Application::toggle_window() {
   }
 }
 
+// Only the icon; the window is made and waits. Somebody may have opened it meanwhile.
+void Application::start_minimized() {
+  if (!tray_->available() && !window_->isVisible()) show_for_icon();
+}
+
+void Application::show_for_icon() {
+  stands_for_icon_ = true;
+  window_->showMinimized();
+}
+
 void Application::show_window() {
+  stands_for_icon_ = false;
   if (window_->isMinimized()) window_->setWindowState(window_->windowState() & ~Qt::WindowMinimized);
   window_->show();
   window_->raise();

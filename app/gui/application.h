@@ -100,6 +100,8 @@ class Application final : public QObject {
   bool may_close();
   void leave_core_behind();
   void leave();
+  void start_minimized();
+  void show_for_icon();
   void toggle_window();
   void restore_window();
   void save_window();
@@ -139,6 +141,7 @@ class Application final : public QObject {
   CorePhase told_ = CorePhase::Closed;  // what was notified last
   bool data_missing_ = false;
   bool looking_for_data_ = false;
+  bool stands_for_icon_ = false;  // minimised by the app, for want of a tray
   bool quitting_ = false, left_ = false;
 };
 

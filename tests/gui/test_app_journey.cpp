@@ -74,6 +74,9 @@ void TestAppJourney::the_assistant_sets_it_up() {
     start_pills_.emplace_back(pill->text(), pill->property("tone").toString());
   });
   NS_WAIT_FOR(patience_, assistant() != nullptr && assistant()->isVisible());
+  // Nothing runs yet, and nothing is wrong.
+  QVERIFY2(fixture_->app().tray().view().display == ui::DisplayState::Idle,
+           qPrintable(fixture_->app().tray().view().status));
   next();  // look
   auto* folder = in_assistant<QLineEdit>("setupFolder");
   QCOMPARE(folder->text(), fixture_->data());

@@ -1,43 +1,16 @@
 // The tray icon over the newer protocol (StatusNotifier): a session bus of its own, and this program as the
-// watcher and host that a desktop has. The menu is asked for and used over the bus, as a panel does.
+// watcher and host that a desktop has. The menu is asked for and used over the bus, as a panel does. And the
+// host that comes after the app, goes and comes back.
 #include <QDBusArgument>
-#include <QDBusConnection>
 #include <QDBusMessage>
 #include <QDBusVariant>
 #include <QJsonArray>
 #include <QtTest>
 
 #include "tests/gui/support/desktop_fixture.h"
+#include "tests/gui/support/notifier_watcher.h"
 
 using namespace neuroshard::test;  // NOLINT
-
-class Watcher : public QObject {
-  Q_OBJECT
-  Q_CLASSINFO("D-Bus Interface", "org.kde.StatusNotifierWatcher")
-  Q_PROPERTY(bool IsStatusNotifierHostRegistered READ host)
-  Q_PROPERTY(int ProtocolVersion READ version)
-  Q_PROPERTY(QStringList RegisteredStatusNotifierItems READ items)
-
- public:
-  bool host() const { return true; }
-  int version() const { return 0; }
-  QStringList items() const { return items_; }
-
- public Q_SLOTS:
-  Q_SCRIPTABLE void RegisterStatusNotifierItem(const QString& service) {
-    items_ << service;
-    Q_EMIT StatusNotifierItemRegistered(service);
-  }
-  Q_SCRIPTABLE void RegisterStatusNotifierHost(const QString&) {}
-
- Q_SIGNALS:
-  Q_SCRIPTABLE void StatusNotifierItemRegistered(const QString& service);
-  Q_SCRIPTABLE void StatusNotifierItemUnregistered(const QString& service);
-  Q_SCRIPTABLE void StatusNotifierHostRegistered();
-
- private:
-  QStringList items_;
-};
 
 // (ia{sv}av): an entry of the menu with those below it.
 struct MenuEntry {
@@ -86,15 +59,17 @@ class TestTrayNotifier : public QObject {
   void contribute_is_switched_over_the_bus();
   void snooze_ends_by_itself();
   void a_click_asks_for_the_window();
+  void a_host_that_goes_and_comes_back_is_used();
+  void a_host_that_comes_later_is_used();
   void quit_quits();
 
  private:
   QDBusMessage call(const QString& path, const QString& interface, const QString& method,
                     const QVariantList& arguments) {
     QDBusMessage message =
-        QDBusMessage::createMethodCall(watcher_.items().constFirst(), path, interface, method);
+        QDBusMessage::createMethodCall(watcher_->items().constLast(), path, interface, method);
     message.setArguments(arguments);
-    return bus_->call(message, QDBus::BlockWithGui, generous_ms);
+    return bus_->connection().call(message, QDBus::BlockWithGui, generous_ms);
   }
   MenuEntry menu() {
     const QDBusMessage reply =
@@ -124,10 +99,27 @@ class TestTrayNotifier : public QObject {
     return !state_.isEmpty();
   }
 
+  // The app's tray on a bus of this name.
+  std::unique_ptr<Helper> start_subject(const SessionBus& bus) const {
+    QProcessEnvironment environment = server_->environment();
+    environment.insert("DBUS_SESSION_BUS_ADDRESS", bus.address());
+    return std::make_unique<Helper>(QCoreApplication::applicationDirPath() + "/tray_subject", QStringList{},
+                                    environment);
+  }
+  // The watcher is asked meanwhile: events are handled.
+  static bool until_available(Helper& subject, bool available) {
+    return QTest::qWaitFor(
+        [&] {
+          const QJsonValue now = subject.latest()["available"];
+          return now.isBool() && now.toBool() == available;
+        },
+        generous_ms);
+  }
+
   std::unique_ptr<XServer> server_;
-  std::unique_ptr<Helper> daemon_, subject_;
-  std::unique_ptr<QDBusConnection> bus_;
-  Watcher watcher_;
+  std::unique_ptr<SessionBus> bus_;
+  std::unique_ptr<NotifierWatcher> watcher_;
+  std::unique_ptr<Helper> subject_;
   QJsonObject state_;
 };
 
@@ -136,28 +128,18 @@ void TestTrayNotifier::initTestCase() {
   QVERIFY2(missing.isEmpty(), qPrintable(missing));
   server_ = std::make_unique<XServer>();
   QVERIFY(server_->running());
-  daemon_ = std::make_unique<Helper>("dbus-daemon", QStringList{"--session", "--nofork", "--print-address"},
-                                     server_->environment());
-  const auto address = daemon_->next_line();
-  QVERIFY(address.has_value());
-  bus_ = std::make_unique<QDBusConnection>(
-      QDBusConnection::connectToBus(QString::fromLatin1(*address), "watcher"));
-  QVERIFY(bus_->isConnected());
-  QVERIFY(
-      bus_->registerObject("/StatusNotifierWatcher", &watcher_,
-                           QDBusConnection::ExportScriptableContents | QDBusConnection::ExportAllProperties));
-  QVERIFY(bus_->registerService("org.kde.StatusNotifierWatcher"));
-  QProcessEnvironment environment = server_->environment();
-  environment.insert("DBUS_SESSION_BUS_ADDRESS", QString::fromLatin1(*address));
-  subject_ = std::make_unique<Helper>(QCoreApplication::applicationDirPath() + "/tray_subject", QStringList{},
-                                      environment);
-  QTRY_VERIFY_WITH_TIMEOUT(!watcher_.items().isEmpty(), generous_ms);
+  bus_ = std::make_unique<SessionBus>(server_->environment());
+  QVERIFY(bus_->running());
+  watcher_ = std::make_unique<NotifierWatcher>(bus_->connection());
+  QVERIFY(watcher_->come(true));
+  subject_ = start_subject(*bus_);
+  QTRY_VERIFY_WITH_TIMEOUT(!watcher_->items().isEmpty(), generous_ms);
 }
 
 void TestTrayNotifier::cleanupTestCase() {
   subject_.reset();
+  watcher_.reset();
   bus_.reset();
-  daemon_.reset();
   server_.reset();
 }
 
@@ -218,6 +200,42 @@ void TestTrayNotifier::a_click_asks_for_the_window() {
   QVERIFY(!subject_->until([](const QJsonObject& now) { return now["toggled"].toInt() == 1; }).isEmpty());
   choose(find(menu(), "Open")->id);
   QVERIFY(!subject_->until([](const QJsonObject& now) { return now["opened"].toInt() == 1; }).isEmpty());
+}
+
+void TestTrayNotifier::a_host_that_goes_and_comes_back_is_used() {
+  watcher_->set_host(false);  // the panel's tray is switched off
+  QVERIFY(until_available(*subject_, false));
+  watcher_->set_host(true);
+  QVERIFY(until_available(*subject_, true));
+  watcher_->go();  // the panel crashes, and is started again
+  QVERIFY(until_available(*subject_, false));
+  QVERIFY(watcher_->come(true));
+  QVERIFY(until_available(*subject_, true));
+  QTRY_VERIFY_WITH_TIMEOUT(!watcher_->items().isEmpty(), generous_ms);
+  QTRY_VERIFY_WITH_TIMEOUT(find(menu(), "Contribute") != nullptr, generous_ms);
+}
+
+// At login, the app may be there before the panel: first there is nobody, then a watcher without a host.
+void TestTrayNotifier::a_host_that_comes_later_is_used() {
+  SessionBus bus(server_->environment());
+  QVERIFY(bus.running());
+  NotifierWatcher watcher(bus.connection());
+  const auto subject = start_subject(bus);
+  QVERIFY(until_available(*subject, false));
+  QVERIFY(watcher.come(false));
+  // A change of the state is told after the watcher was seen: still no tray.
+  subject->say("state paused");
+  QTRY_COMPARE_WITH_TIMEOUT(subject->latest()["icon"].toString(), QString("tray-paused"), generous_ms);
+  QCOMPARE(subject->latest()["available"], QJsonValue(false));
+  QVERIFY(watcher.items().isEmpty());
+  watcher.set_host(true);
+  QVERIFY(until_available(*subject, true));
+  QTRY_COMPARE_WITH_TIMEOUT(watcher.items().size(), 1, generous_ms);
+  QDBusMessage activate = QDBusMessage::createMethodCall(watcher.items()[0], "/StatusNotifierItem",
+                                                         "org.kde.StatusNotifierItem", "Activate");
+  activate.setArguments({10, 10});
+  bus.connection().call(activate, QDBus::BlockWithGui, generous_ms);
+  QVERIFY(!subject->until([](const QJsonObject& now) { return now["toggled"].toInt() == 1; }).isEmpty());
 }
 
 void TestTrayNotifier::quit_quits() {

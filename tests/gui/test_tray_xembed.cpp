@@ -18,6 +18,7 @@ class TestTrayXembed : public QObject {
   void the_menu_switches_contributing();
   void six_states_look_different();
   void a_tray_that_comes_back_is_used();
+  void a_tray_that_comes_later_is_used();
 
  private:
   std::unique_ptr<Helper> start_tray() {
@@ -126,6 +127,20 @@ void TestTrayXembed::six_states_look_different() {
 void TestTrayXembed::a_tray_that_comes_back_is_used() {
   tray_->stop();
   QVERIFY(!subject_->until([](const QJsonObject& now) { return !now["available"].toBool(); }).isEmpty());
+  tray_ = start_tray();
+  QVERIFY(!until_in_tray().isEmpty());
+  QVERIFY(click_toggles());
+}
+
+// At login, the app may be there before the panel.
+void TestTrayXembed::a_tray_that_comes_later_is_used() {
+  subject_->stop();
+  tray_->stop();
+  subject_ = std::make_unique<Helper>(QCoreApplication::applicationDirPath() + "/tray_subject", QStringList{},
+                                      server_->environment());
+  const QJsonObject alone = subject_->until([](const QJsonObject&) { return true; });
+  QVERIFY(!alone.isEmpty());
+  QCOMPARE(alone["available"], QJsonValue(false));
   tray_ = start_tray();
   QVERIFY(!until_in_tray().isEmpty());
   QVERIFY(click_toggles());

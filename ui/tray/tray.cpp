@@ -10,8 +10,6 @@
 namespace neuroshard::ui {
 namespace {
 
-// A host may come after the app (the desktop is still starting) and may go (the panel crashed).
-constexpr std::chrono::seconds host_period{2};
 constexpr int morning_hour = 6;
 constexpr int message_ms = 10000;
 
@@ -23,19 +21,19 @@ std::chrono::seconds until_tomorrow(WallTime now) {
   return std::chrono::seconds(local.secsTo(morning));
 }
 
-Tray::Tray(Bridge& bridge, const Theme& theme, const Clock& clock, QObject* parent)
-    : QObject(parent), bridge_(bridge), theme_(theme), clock_(clock) {
+Tray::Tray(Bridge& bridge, const Theme& theme, const Clock& clock, std::unique_ptr<TrayHost> host,
+           QObject* parent)
+    : QObject(parent), bridge_(bridge), theme_(theme), clock_(clock), host_(std::move(host)) {
   build_menu();
-  make_icon();
   connect(&bridge_, &Bridge::snapshot_changed, this, &Tray::refresh);
   connect(&bridge_, &Bridge::attached_changed, this, &Tray::refresh);
   connect(&theme_, &Theme::changed, this, [this] {
     shown_icon_.reset();
     refresh();
   });
-  connect(&host_timer_, &QTimer::timeout, this, &Tray::look_for_host);
-  host_timer_.start(host_period);
-  available_ = QSystemTrayIcon::isSystemTrayAvailable();
+  // It may come after the app (the desktop is still starting), go (the panel crashed) and come back.
+  connect(host_.get(), &TrayHost::changed, this, &Tray::look_at_host);
+  if (host_->known()) look_at_host();
   refresh();
 }
 
@@ -55,16 +53,23 @@ void Tray::make_icon() {
   shown_icon_.reset();
 }
 
-void Tray::look_for_host() {
-  const bool now = QSystemTrayIcon::isSystemTrayAvailable();
-  if (now == available_) return;
-  available_ = now;
-  if (now) {
-    // Which protocol is spoken is decided when an icon is made.
-    make_icon();
-    refresh();
+bool Tray::icon_can_be_seen() {
+  if (protocol_ == TrayProtocol::None) protocol_ = host_->protocol();
+  // Not every platform plugin of Qt has icons; it is asked only when there is a host, for the reason in
+  // TrayHost.
+  return host_->speaks(protocol_) && QSystemTrayIcon::isSystemTrayAvailable();
+}
+
+void Tray::look_at_host() {
+  const bool now = icon_can_be_seen();
+  if (std::exchange(available_, now) != now) {
+    if (now) {
+      make_icon();
+      show_icon();
+    }
+    Q_EMIT available_changed(now);
   }
-  Q_EMIT available_changed(now);
+  if (!std::exchange(told_, true)) Q_EMIT found_out();
 }
 
 void Tray::build_menu() {
@@ -117,14 +122,17 @@ void Tray::refresh() {
   end_snooze_->setVisible(attached && snapshot->snoozed_until.has_value());
   finish_->setEnabled(can_steer && snapshot->state == node::RunState::Training && !snapshot->finishing);
   if (before.status != view_.status || status_->text().isEmpty()) status_->setText(view_.status);
-  if (shown_icon_ != view_.display) {
-    shown_icon_ = view_.display;
-    // In its own colours: a tray's background is not ours.
-    icon_->setIcon(QIcon(":/icons/" + tray_icon_name(view_.display) + ".svg"));
-    icon_->setToolTip(view_.tooltip);
-    icon_->show();
-  }
-  if (before.tooltip != view_.tooltip) icon_->setToolTip(view_.tooltip);
+  show_icon();
+  if (icon_ != nullptr && before.tooltip != view_.tooltip) icon_->setToolTip(view_.tooltip);
+}
+
+void Tray::show_icon() {
+  if (icon_ == nullptr || shown_icon_ == view_.display) return;
+  shown_icon_ = view_.display;
+  // In its own colours: a tray's background is not ours.
+  icon_->setIcon(QIcon(":/icons/" + tray_icon_name(view_.display) + ".svg"));
+  icon_->setToolTip(view_.tooltip);
+  icon_->show();
 }
 
 void Tray::snooze(std::chrono::seconds duration) {

@@ -10,10 +10,13 @@
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QMenu>
+#include <QMessageBox>
 #include <QProcess>
 #include <QTemporaryDir>
+#include <QTimer>
 #include <QtTest>
 #include <filesystem>
+#include <functional>
 #include <memory>
 
 #include "app/gui/application.h"
@@ -205,5 +208,29 @@ class AppFixture {
   SystemClock clock_;
   std::unique_ptr<gui::Application> app_;
 };
+
+// Does what brings a question up, answers it with the button of that text ("" = Escape), and gives the
+// question's text back; empty: there came none. Some questions come only when a program has answered.
+inline QString answer_question(const Patience& patience, const std::function<void()>& act,
+                               const QString& name, const QString& answer) {
+  QString asked;
+  QTimer hand;
+  QObject::connect(&hand, &QTimer::timeout, &hand, [&] {
+    auto* box = qobject_cast<QMessageBox*>(QApplication::activeModalWidget());
+    if (box == nullptr || box->objectName() != name) return;
+    hand.stop();
+    asked = box->text();
+    for (QAbstractButton* button : box->buttons()) {
+      if (answer.isEmpty() || button->text() != answer) continue;
+      QTest::mouseClick(button, Qt::LeftButton);
+      return;
+    }
+    QTest::keyClick(box, Qt::Key_Escape);
+  });
+  hand.start(20);
+  act();
+  static_cast<void>(QTest::qWaitFor([&] { return !asked.isEmpty(); }, patience.left_ms()));
+  return asked;
+}
 
 }  // namespace neuroshard::test

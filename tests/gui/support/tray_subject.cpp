@@ -13,6 +13,7 @@
 #include <QTextStream>
 #include <QTimer>
 
+#include "app/gui/desktop_tray_host.h"
 #include "tests/support/fake_node.h"
 #include "ui/bridge/bridge.h"
 #include "ui/theme/theme.h"
@@ -54,7 +55,7 @@ int main(int argc, char** argv) {
   const auto node = std::make_shared<testing::FakeNode>();
   become(*node, "training");
   bridge.attach(node);
-  ui::Tray tray(bridge, theme, clock);
+  ui::Tray tray(bridge, theme, clock, std::make_unique<gui::DesktopTrayHost>());
   int opened = 0, toggled = 0;
   QObject::connect(&tray, &ui::Tray::open_requested, [&opened] { ++opened; });
   QObject::connect(&tray, &ui::Tray::toggle_requested, [&toggled] { ++toggled; });
@@ -66,7 +67,7 @@ int main(int argc, char** argv) {
   QObject::connect(&watch, &QTimer::timeout, [&] {
     QJsonArray commands;
     for (const std::string& command : node->commands()) commands.append(QString::fromStdString(command));
-    const QRect place = tray.icon()->geometry();
+    const QRect place = tray.icon() == nullptr ? QRect() : tray.icon()->geometry();
     const QByteArray line =
         QJsonDocument(QJsonObject{{"available", tray.available()},
                                   {"place", QJsonArray{place.x(), place.y(), place.width(), place.height()}},

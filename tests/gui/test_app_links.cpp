@@ -1,0 +1,127 @@
+// Links from a browser or another program, with the real core behind the window: nothing happens before a
+// yes, and with one what the link says.
+#include "tests/gui/support/app_fixture.h"
+
+using namespace neuroshard;        // NOLINT
+using namespace neuroshard::test;  // NOLINT
+
+class TestAppLinks : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void initTestCase() {
+    const QByteArray problem = prepare_for_app(lab_);
+    QVERIFY2(problem.isEmpty(), problem.constData());
+  }
+  void init() {
+    fixture_ = std::make_unique<AppFixture>();
+    fixture_->use_data_of(lab_);
+  }
+  void cleanup() {
+    if (QTest::currentTestFailed()) fixture_->tell();
+    if (local_pid_ != 0) QProcess::execute("kill", {"-9", QString::number(local_pid_)});
+    local_pid_ = 0;
+    fixture_.reset();
+  }
+  void a_link_to_another_core_waits_for_a_yes();
+  void an_invitation_to_a_network_waits_for_a_yes();
+  void with_a_yes_it_joins_and_stays();
+  void a_link_that_can_not_be_followed_changes_nothing();
+
+ private:
+  // What the running app is handed by a second start.
+  QString hand_over(const QString& link, const QString& answer) {
+    gui::Arguments arguments;
+    arguments.link = link;
+    return answer_question(
+        patience_, [&] { fixture_->app().called(arguments); }, "linkQuestion", answer);
+  }
+  QString invitation();
+
+  const Patience patience_;
+  TrainingLab lab_;
+  std::unique_ptr<AppFixture> fixture_;
+  std::int64_t local_pid_ = 0;  // while the app looks elsewhere, its own core goes on
+};
+
+void TestAppLinks::a_link_to_another_core_waits_for_a_yes() {
+  const QString file = fixture_->path("letter.json");
+  QFile letter(file);
+  QVERIFY(letter.open(QIODevice::WriteOnly) && letter.write("{\"dear\": \"friend\"}\n") > 0);
+  letter.close();
+  fixture_->start();
+  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
+  local_pid_ = fixture_->core_pid();
+  const QString link = "neuroshard:attach?file=" + file;
+  QVERIFY(hand_over(link, "").contains(file));
+  QVERIFY(fixture_->phase() == gui::CorePhase::Running && !fixture_->app().supervisor().status().remote);
+  QCOMPARE(fixture_->core_pid(), local_pid_);
+  QCOMPARE(fixture_->banners(), QString());
+  // With a yes it is followed; that file is no invitation, which is told.
+  QVERIFY(hand_over(link, "Connect").contains(file));
+  NS_WAIT_FOR(patience_, fixture_->banners().contains("is no invitation"));
+}
+
+// Into a network that this test makes; empty: that did not work.
+QString TestAppLinks::invitation() {
+  const QString profile = fixture_->path("invited.json");
+  const ProcessResult created =
+      run_node({"network", "create", "--from", "solo", "--name", "invited", "--out", profile});
+  if (!created.ok()) return {};
+  const ProcessResult invited = run_node({"network", "invite", "--profile", profile, "--json"});
+  return json_lines(invited.out).value(0)["link"].toString();
+}
+
+void TestAppLinks::an_invitation_to_a_network_waits_for_a_yes() {
+  const QString link = invitation();
+  QVERIFY2(link.startsWith("neuroshard:join"), qPrintable(link));
+  fixture_->start();
+  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
+  const QString asked = hand_over(link, "");
+  QVERIFY2(asked.contains("invited") && asked.contains(fixture_->data() + "-invited"), qPrintable(asked));
+  // Nothing was made, and the core that runs goes on.
+  QVERIFY(!QFileInfo::exists(fixture_->data() + "-invited"));
+  QVERIFY(fixture_->phase() == gui::CorePhase::Running);
+}
+
+void TestAppLinks::with_a_yes_it_joins_and_stays() {
+  const QString link = invitation(), folder = fixture_->data() + "-invited";
+  QVERIFY2(link.startsWith("neuroshard:join"), qPrintable(link));
+  fixture_->start();
+  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
+  const std::int64_t before = fixture_->core_pid();
+  QVERIFY(!hand_over(link, "Join").isEmpty());
+  // The core that ran has ended, one of the new network answers, in a folder of its own.
+  const auto joined = [&] {
+    const auto view = fixture_->snapshot();
+    return fixture_->phase() == gui::CorePhase::Running && fixture_->core_pid() != before && view &&
+           QString::fromStdString(view->program.data_directory) == folder;
+  };
+  NS_WAIT_FOR(patience_, joined());
+  QVERIFY(QProcess::execute("kill", {"-0", QString::number(before)}) != 0);
+  const ProcessResult shown = run_node({"network", "show", link, "--json"});
+  const auto view = fixture_->snapshot();
+  QCOMPARE(QString::fromStdString(view->program.network_id),
+           json_lines(shown.out).value(0)["network_id"].toString());
+  QCOMPARE(fixture_->banners(), QString());
+  // It stays there: the next start needs no link and asks nothing.
+  QSignalSpy finished(&fixture_->app(), &gui::Application::finished);
+  fixture_->app().quit();
+  NS_WAIT_FOR(patience_, !finished.isEmpty());
+  fixture_->start();
+  NS_WAIT_FOR(patience_, joined());
+  // What was used before is untouched.
+  const ProcessResult kept = run_node({"checkpoint", "list", "--data-dir", fixture_->data(), "--json"});
+  QVERIFY2(kept.ok() && !json_lines(kept.out).isEmpty(), kept.text().constData());
+}
+
+void TestAppLinks::a_link_that_can_not_be_followed_changes_nothing() {
+  fixture_->start();
+  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
+  QVERIFY(hand_over("neuroshard:dance?with=me", "").contains("Nothing was changed"));
+  QVERIFY(hand_over("neuroshard:invite?peer=host.example:9000", "").contains("host.example:9000"));
+  QVERIFY(fixture_->phase() == gui::CorePhase::Running);
+  QCOMPARE(fixture_->banners(), QString());
+}
+
+QTEST_MAIN(TestAppLinks)
+#include "test_app_links.moc"
