@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "ui/text/format.h"
 #include "ui/theme/theme.h"
@@ -27,16 +28,25 @@ std::uint64_t tick_step(std::uint64_t range, int count) {
   return static_cast<std::uint64_t>(10 * power);
 }
 
+// Whether the two look alike here.
+bool same_mark(const node::CheckpointEntry& a, const node::CheckpointEntry& b) {
+  return a.name == b.name && a.step == b.step && a.parent == b.parent && a.pinned == b.pinned &&
+         a.complete == b.complete && a.intact == b.intact;
+}
+
 }  // namespace
 
-CheckpointTimeline::CheckpointTimeline(const Theme& theme, QWidget* parent) : QWidget(parent), theme_(theme) {
+CheckpointTimeline::CheckpointTimeline(const Theme& theme, QWidget* parent)
+    : QWidget(parent),
+      theme_(theme),
+      picture_(new CachedPicture(this, [this](QPainter& painter) { paint_all(painter); })) {
   setFocusPolicy(Qt::StrongFocus);
   setAccessibleName(tr("Timeline of checkpoints"));
   setAccessibleDescription(
       tr("Arrow keys go from checkpoint to checkpoint; the table below says the same in words."));
   QSizePolicy policy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   setSizePolicy(policy);
-  connect(&theme_, &Theme::changed, this, QOverload<>::of(&QWidget::update));
+  connect(&theme_, &Theme::changed, picture_, &CachedPicture::invalidate);
 }
 
 void CheckpointTimeline::set_entries(const std::vector<node::CheckpointEntry>& newest_first) {
@@ -45,7 +55,11 @@ void CheckpointTimeline::set_entries(const std::vector<node::CheckpointEntry>& n
   QStringList names;
   for (std::size_t i = 0; i < entries_.size(); ++i)
     if (selected_[i]) names.append(QString::fromStdString(entries_[i].name));
+  // Most answers say what is known already.
+  const bool changed =
+      !std::equal(entries_.begin(), entries_.end(), newest_first.begin(), newest_first.end(), same_mark);
   entries_ = newest_first;
+  if (!changed) return;
   places_ = place_on_branches(entries_);
   by_step_.resize(entries_.size());
   std::iota(by_step_.begin(), by_step_.end(), 0);
@@ -60,14 +74,15 @@ void CheckpointTimeline::set_entries(const std::vector<node::CheckpointEntry>& n
   for (std::size_t i = 0; i < entries_.size(); ++i)
     if (entries_[i].name == current) current_ = static_cast<int>(i);
   set_selected(names);
+  picture_->invalidate();
   updateGeometry();
 }
 
 void CheckpointTimeline::set_selected(const QStringList& names) {
-  selected_.assign(entries_.size(), false);
-  for (std::size_t i = 0; i < entries_.size(); ++i)
-    selected_[i] = names.contains(QString::fromStdString(entries_[i].name));
-  update();
+  std::vector<bool> selected(entries_.size(), false);
+  for (std::size_t i = 0; i < entries_.size() && !names.isEmpty(); ++i)
+    selected[i] = names.contains(QString::fromStdString(entries_[i].name));
+  if (std::exchange(selected_, selected) != selected) picture_->invalidate();
 }
 
 QSize CheckpointTimeline::sizeHint() const {
@@ -135,6 +150,10 @@ bool CheckpointTimeline::event(QEvent* event) {
 void CheckpointTimeline::paintEvent(QPaintEvent*) {
   if (entries_.empty()) return;
   QPainter painter(this);
+  picture_->paint(painter);
+}
+
+void CheckpointTimeline::paint_all(QPainter& painter) const {
   painter.setRenderHint(QPainter::Antialiasing);
   paint_axis(painter);
   paint_lines(painter);
@@ -232,7 +251,7 @@ void CheckpointTimeline::move_to(int index, bool add) {
   current_ = index;
   setAccessibleDescription(describe(index));
   Q_EMIT selected(QString::fromStdString(entries_[static_cast<std::size_t>(index)].name), add);
-  update();
+  picture_->invalidate();
 }
 
 int CheckpointTimeline::neighbour(int dx, int dy) const {
@@ -281,7 +300,12 @@ void CheckpointTimeline::keyPressEvent(QKeyEvent* event) {
 void CheckpointTimeline::focusInEvent(QFocusEvent* event) {
   if (current_ < 0 && !entries_.empty()) current_ = 0;
   QWidget::focusInEvent(event);
-  update();
+  picture_->invalidate();
+}
+
+void CheckpointTimeline::focusOutEvent(QFocusEvent* event) {
+  QWidget::focusOutEvent(event);
+  picture_->invalidate();
 }
 
 }  // namespace neuroshard::ui

@@ -7,6 +7,7 @@
 
 #include "core/node/queries.h"
 #include "ui/models/checkpoint_branches.h"
+#include "ui/widgets/cached_picture.h"
 
 namespace neuroshard::ui {
 
@@ -37,6 +38,7 @@ class CheckpointTimeline final : public QWidget {
   void mouseDoubleClickEvent(QMouseEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
   void focusInEvent(QFocusEvent* event) override;
+  void focusOutEvent(QFocusEvent* event) override;
 
  private:
   QPointF position(int index) const;
@@ -44,12 +46,14 @@ class CheckpointTimeline final : public QWidget {
   int index_at(const QPointF& point) const;
   int neighbour(int dx, int dy) const;
   void move_to(int index, bool add);
+  void paint_all(QPainter& painter) const;
   void paint_lines(QPainter& painter) const;
   void paint_mark(QPainter& painter, int index) const;
   void paint_axis(QPainter& painter) const;
   QString describe(int index) const;
 
   const Theme& theme_;
+  CachedPicture* picture_;
   std::vector<node::CheckpointEntry> entries_;
   std::vector<CheckpointPlace> places_;
   std::vector<int> by_step_;  // indices, ascending by step, then older first

@@ -1,9 +1,7 @@
 #include "ui/pages/network_cards.h"
 
-#include <QDateTime>
 #include <QHeaderView>
 #include <QLabel>
-#include <QLocale>
 #include <QPushButton>
 #include <QSortFilterProxyModel>
 #include <QStandardItemModel>
@@ -86,10 +84,8 @@ PlotPanel* NetworkCards::make_traffic(const Theme& theme) {
   traffic_->set_y_format([](double value) {
     return tr("%1/s").arg(Format::bytes(static_cast<std::uint64_t>(std::max(0.0, value))));
   });
-  traffic_->plot()->set_x_format([](double seconds) {
-    return QLocale().toString(QDateTime::fromSecsSinceEpoch(static_cast<qint64>(seconds)).time(),
-                              QLocale::ShortFormat);
-  });
+  traffic_->plot()->set_y_unit(PlotUnit::Bytes);
+  traffic_->plot()->set_x(PlotX::Time);
   traffic_->plot()->set_empty_text(tr("The first sample comes ten seconds after the start."));
   traffic_->plot()->set_legend(true);
   return traffic_;

@@ -166,8 +166,7 @@ void PlaygroundPage::show_model(const node::Snapshot& snapshot) {
     text = tr("Safe mode: no model can be loaded. Restart the core normally to use this page.");
   else if (model && loss && *loss > young_loss)
     text = tr("It has read %1 in %2 steps and its loss is %3. Expect letters and fragments, not answers; "
-              "below about %4 "
-              "sentences appear.")
+              "sentences come below a loss of about %4.")
                .arg(seen == 0 ? tr("little") : tr("%1 tokens").arg(Format::si(static_cast<double>(seen))),
                     Format::integer(snapshot.training.step), Format::significant(*loss, 3),
                     Format::significant(young_loss, 2));

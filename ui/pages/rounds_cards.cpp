@@ -111,8 +111,7 @@ PlotPanel* RoundsCards::make_losses() {
   losses_->set_caption(tr("smoothed median"));
   losses_->setMinimumHeight(plot_height);
   losses_->set_y_format([](double value) { return Format::loss(value); });
-  losses_->plot()->set_x_format(
-      [](double round) { return Format::integer(static_cast<std::uint64_t>(std::max(0.0, round))); });
+  losses_->plot()->set_x(PlotX::Count);
   losses_->plot()->set_empty_text(tr("The curve begins with the first round that this node sees."));
   return losses_;
 }

@@ -36,6 +36,7 @@ void IconEngine::paint(QPainter* painter, const QRect& rect, QIcon::Mode mode, Q
 }
 
 QPixmap IconEngine::pixmap(const QSize& size, QIcon::Mode mode, QIcon::State state) {
+  if (size.isEmpty()) return {};  // asked while a widget has no room yet
   QPixmap result(size);
   result.fill(Qt::transparent);
   QPainter painter(&result);

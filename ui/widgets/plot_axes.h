@@ -18,11 +18,18 @@ struct PlotAxes {
   double to_value_x(double pixel) const;
 };
 
-// About `count` round numbers (1, 2, 5 × 10^n) within the range.
-std::vector<double> linear_ticks(PlotRange range, int count);
-// Powers of ten, with 2 and 5 between them while there is room; linear ticks when the range is within a
-// decade.
-std::vector<double> log_ticks(PlotRange range, int count);
+// What the numbers of an axis count: it says which of them are round.
+enum class PlotUnit {
+  Plain,  // 1, 2, 5 × 10^n
+  Bytes,  // 1, 2, 5, 10 … 100, 256, 512 × 1024^n: "20 KiB", not "19.5 KiB"
+  Time,   // seconds since the epoch; whole seconds, minutes, hours and days of the local time
+};
+
+// About `count` round numbers within the range.
+std::vector<double> linear_ticks(PlotRange range, int count, PlotUnit unit = PlotUnit::Plain);
+// Powers of ten (bytes: 1, 10, 100 × 1024^n), with 2 and 5 between them while there is room; linear ticks
+// when the range is within a decade.
+std::vector<double> log_ticks(PlotRange range, int count, PlotUnit unit = PlotUnit::Plain);
 // The least and the most of the points, with a margin; a single value gets room above and below. On a log
 // axis only positive values count. Nothing to show: 0 … 1.
 PlotRange fitting_range(const std::vector<const std::vector<PlotPoint>*>& series, PlotRange x, bool log_y);

@@ -1,8 +1,10 @@
 #include "ui/widgets/plot_widget.h"
 
 #include <QAccessible>
+#include <QDateTime>
 #include <QEvent>
 #include <QKeyEvent>
+#include <QLocale>
 #include <QPainter>
 #include <algorithm>
 #include <cmath>
@@ -17,13 +19,30 @@ constexpr double pixels_per_x_tick = 90, pixels_per_y_tick = 44;
 constexpr double least_visible = 4;  // steps
 constexpr double drag_starts = 4;    // pixels
 
+QString number_text(double number) {
+  return number < 1e6 ? Format::integer(static_cast<std::uint64_t>(std::max(0.0, number)))
+                      : Format::si(number);
+}
+
+// "06:10", and with seconds where there are some: "06:10:15".
+QString time_text(double seconds) {
+  const QTime time = QDateTime::fromSecsSinceEpoch(static_cast<qint64>(seconds)).time();
+  QString format = QLocale().timeFormat(QLocale::ShortFormat);
+  if (time.second() != 0) format.replace(QStringLiteral("mm"), QStringLiteral("mm:ss"));
+  return QLocale().toString(time, format);
+}
+
 }  // namespace
 
 PlotWidget::PlotWidget(const Theme& theme, const QString& title, QWidget* parent)
     : QWidget(parent),
       theme_(theme),
       title_(title),
-      format_y_([](double v) { return Format::significant(v, 4); }) {
+      format_y_([](double v) { return Format::significant(v, 4); }),
+      picture_(new CachedPicture(this, [this](QPainter& painter) {
+        frame_ = build_frame(QRectF(rect()).adjusted(2, 2, -2, -2));
+        paint_plot(painter, frame_, theme_);
+      })) {
   setFocusPolicy(Qt::StrongFocus);
   setMouseTracking(true);
   setAccessibleName(title);
@@ -33,12 +52,16 @@ PlotWidget::PlotWidget(const Theme& theme, const QString& title, QWidget* parent
 }
 
 void PlotWidget::invalidate() {
-  dirty_ = true;
-  update();  // coalesced by Qt: one paint per pass of the event loop
+  empty() ? update() : picture_->invalidate();
 }
 
 void PlotWidget::set_y_format(const Formatter& format) {
   format_y_ = format;
+  invalidate();
+}
+
+void PlotWidget::set_y_unit(PlotUnit unit) {
+  y_unit_ = unit;
   invalidate();
 }
 
@@ -148,13 +171,8 @@ PlotFrame PlotWidget::build_frame(const QRectF& bounds) const {
   frame.y_title = axes_shown_ ? y_title_ : QString();
   frame.legend = legend_ && axes_shown_;
   frame.format_y = format_y_;
-  frame.format_x = [](double step) {
-    return step < 1e6 ? Format::integer(static_cast<std::uint64_t>(std::max(0.0, step))) : Format::si(step);
-  };
-  if (format_x_) {
-    frame.format_x = format_x_;
-    frame.x_is_step = false;
-  }
+  frame.format_x = x_ == PlotX::Time ? &time_text : &number_text;
+  frame.x_is_step = x_ == PlotX::Step;
   frame.axes.x = visible_;
   frame.axes.log_y = log_y_;
   std::vector<const std::vector<PlotPoint>*> all;
@@ -162,11 +180,13 @@ PlotFrame PlotWidget::build_frame(const QRectF& bounds) const {
   frame.axes.y = fitting_range(all, visible_, log_y_);
   if (axes_shown_) {
     const int y_count = std::max(2, static_cast<int>(bounds.height() / pixels_per_y_tick));
-    frame.y_ticks = log_y_ ? log_ticks(frame.axes.y, y_count) : linear_ticks(frame.axes.y, y_count);
+    frame.y_ticks =
+        log_y_ ? log_ticks(frame.axes.y, y_count, y_unit_) : linear_ticks(frame.axes.y, y_count, y_unit_);
     const bool top_row = frame.legend || !frame.y_title.isEmpty();
     frame.axes.area = plot_area(bounds, frame.font, frame.y_ticks, format_y_, top_row);
     const int x_count = std::max(2, static_cast<int>(frame.axes.area.width() / pixels_per_x_tick));
-    for (const double tick : linear_ticks(visible_, x_count))
+    for (const double tick :
+         linear_ticks(visible_, x_count, x_ == PlotX::Time ? PlotUnit::Time : PlotUnit::Plain))
       if (tick == std::floor(tick)) frame.x_ticks.push_back(tick);
   } else {
     frame.axes.area = bounds.adjusted(2, 3, -2, -3);
@@ -213,18 +233,7 @@ void PlotWidget::paintEvent(QPaintEvent*) {
     painter.drawText(rect().adjusted(12, 8, -12, -8), static_cast<int>(Qt::AlignCenter) | Qt::TextWordWrap,
                      empty_text_);
   } else {
-    const QSize pixels = size() * devicePixelRatioF();
-    if (dirty_ || picture_.size() != pixels) {
-      frame_ = build_frame(QRectF(rect()).adjusted(2, 2, -2, -2));
-      picture_ = QPixmap(pixels);
-      picture_.setDevicePixelRatio(devicePixelRatioF());
-      picture_.fill(Qt::transparent);
-      QPainter into(&picture_);
-      paint_plot(into, frame_, theme_);
-      dirty_ = false;
-      ++frames_;
-    }
-    painter.drawPixmap(0, 0, picture_);
+    picture_->paint(painter);
     if (selecting_from_ && cursor_) {
       const double a = frame_.axes.to_pixel_x(*selecting_from_), b = frame_.axes.to_pixel_x(*cursor_);
       QColor shade = theme_.color(Token::Accent);
@@ -286,10 +295,13 @@ void PlotWidget::describe() {
       if (!text.isEmpty()) text += QStringLiteral("; ");
       const QString name = one.name.isEmpty() ? title_ : one.name;
       const PlotPoint& last = one.points.back();
-      text += format_x_ ? tr("%1: %2 at %3").arg(name, format_y_(last.mean), format_x_(last.x))
-                        : tr("%1: %2 at step %3")
-                              .arg(name, format_y_(last.mean),
-                                   Format::integer(static_cast<std::uint64_t>(std::max(0.0, last.x))));
+      text += x_ != PlotX::Step
+                  ? tr("%1: %2 at %3")
+                        .arg(name, format_y_(last.mean),
+                             x_ == PlotX::Time ? time_text(last.x) : number_text(last.x))
+                  : tr("%1: %2 at step %3")
+                        .arg(name, format_y_(last.mean),
+                             Format::integer(static_cast<std::uint64_t>(std::max(0.0, last.x))));
     }
   }
   if (text == accessibleDescription()) return;

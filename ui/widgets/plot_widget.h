@@ -7,14 +7,21 @@
 // range; + and - zoom; Home and End; 0 or Escape show all.
 #pragma once
 
-#include <QPixmap>
 #include <QWidget>
 #include <functional>
 #include <optional>
 
+#include "ui/widgets/cached_picture.h"
 #include "ui/widgets/plot_painter.h"
 
 namespace neuroshard::ui {
+
+// What is told from left to right.
+enum class PlotX {
+  Step,   // of training
+  Count,  // of something else; the text around the chart says what
+  Time,   // seconds since the epoch
+};
 
 class PlotWidget final : public QWidget {
   Q_OBJECT
@@ -25,8 +32,8 @@ class PlotWidget final : public QWidget {
 
   QString title() const { return title_; }
   void set_y_format(const Formatter& format);
-  // x is something else than a training step, a time for example.
-  void set_x_format(const Formatter& format) { format_x_ = format; }
+  void set_y_unit(PlotUnit unit);
+  void set_x(PlotX meaning) { x_ = meaning; }
   void set_y_title(const QString& title);
   // The whole chart again, with one repaint. Points ascending by x.
   void set_series(std::vector<PlotSeries> series);
@@ -51,7 +58,7 @@ class PlotWidget final : public QWidget {
 
   // What the last frame put on the screen. frames() counts frames that were built anew.
   const PlotFrame& frame() const { return frame_; }
-  int frames() const { return frames_; }
+  int frames() const { return picture_->drawings(); }
   std::optional<PlotReading> reading() const;
   QImage to_image(QSize size, qreal scale) const;
 
@@ -90,16 +97,16 @@ class PlotWidget final : public QWidget {
   const Theme& theme_;
   QString title_, y_title_, empty_text_;
   Formatter format_y_;
-  Formatter format_x_;  // none: steps
+  PlotUnit y_unit_ = PlotUnit::Plain;
+  PlotX x_ = PlotX::Step;
   std::vector<PlotSeries> series_;
   std::vector<std::vector<double>> smoothed_;  // of each series; empty when not smoothed
   std::vector<PlotMark> marks_;
   PlotRange full_, visible_;
   double span_ = 20;
-  bool log_y_ = false, zoomed_ = false, legend_ = true, axes_shown_ = true, dirty_ = true;
+  bool log_y_ = false, zoomed_ = false, legend_ = true, axes_shown_ = true;
   PlotFrame frame_;
-  QPixmap picture_;
-  int frames_ = 0;
+  CachedPicture* picture_;
   std::optional<double> cursor_;
   std::optional<QPointF> pressed_;
   std::optional<double> selecting_from_;

@@ -80,11 +80,9 @@ SetupDialog::~SetupDialog() {
 void SetupDialog::show_page(int index) {
   stack_->setCurrentIndex(index);
   SetupPage* page = pages_[static_cast<std::size_t>(index)];
-  seen_.resize(pages_.size());
-  seen_[static_cast<std::size_t>(index)] = true;
   int number = 0, count = 0;
   for (int i = 0; i < static_cast<int>(pages_.size()); ++i) {
-    if (!pages_[static_cast<std::size_t>(i)]->needed() && !seen_[static_cast<std::size_t>(i)]) continue;
+    if (!pages_[static_cast<std::size_t>(i)]->opens_step()) continue;
     ++count;
     if (i <= index) ++number;
   }

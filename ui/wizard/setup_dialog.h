@@ -37,7 +37,6 @@ class SetupDialog final : public QDialog {
 
   SetupDraft draft_;
   std::vector<SetupPage*> pages_;
-  std::vector<bool> seen_;  // counted from then on, or the number would go back once it is over
   QLabel *step_, *title_, *intro_;
   QStackedWidget* stack_;
   QPushButton *back_, *next_, *cancel_;

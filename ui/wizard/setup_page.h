@@ -20,6 +20,8 @@ class SetupPage : public QWidget {
   virtual QString intro() const = 0;
   virtual QString next_text() const;  // of the button
   virtual bool needed() const { return true; }
+  // Whether it is counted as a step, or belongs to the one before.
+  virtual bool opens_step() const { return true; }
   virtual bool complete() const { return true; }
   virtual void entered() {}
   // Does what the page is for; then done(true) to go on, or false to stay (the page shows why). May take a

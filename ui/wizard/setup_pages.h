@@ -71,6 +71,7 @@ class WordsPage final : public SetupPage {
   QString intro() const override;
   QString next_text() const override { return tr("I have written them down"); }
   bool needed() const override { return !draft_.words.isEmpty(); }
+  bool opens_step() const override { return false; }  // of the identity
   void entered() override;
 
  private:
@@ -85,6 +86,7 @@ class ConfirmPage final : public SetupPage {
   QString title() const override { return tr("Check the words"); }
   QString intro() const override;
   bool needed() const override { return !draft_.words.isEmpty(); }
+  bool opens_step() const override { return false; }  // of the identity
   bool complete() const override;
   void entered() override;
   void leave(std::function<void(bool)> done) override;

@@ -1,9 +1,11 @@
 // The chart draws the data: where the values are, no more points than pixels, one frame per change; it can be
 // zoomed, moved and read by mouse and keys.
+#include <QDateTime>
 #include <QSignalSpy>
 #include <QtTest>
 #include <cmath>
 
+#include "ui/text/format.h"
 #include "ui/theme/theme.h"
 #include "ui/widgets/plot_panel.h"
 #include "ui/widgets/plot_table_model.h"
@@ -105,6 +107,37 @@ class PlotTest : public QObject {
     QVERIFY(linear_ticks({3, 3}, 4).empty());
     QCOMPARE(log_ticks({1e-4, 1}, 4), (std::vector<double>{1e-4, 1e-3, 1e-2, 1e-1, 1}));
     QVERIFY(log_ticks({0, 1}, 4).empty());
+  }
+  void bytes_are_round_in_their_unit() {
+    QCOMPARE(linear_ticks({0, 25'000}, 5, PlotUnit::Bytes),
+             (std::vector<double>{0, 5 * 1024, 10 * 1024, 15 * 1024, 20 * 1024}));
+    QCOMPARE(linear_ticks({0, 400}, 4, PlotUnit::Bytes), (std::vector<double>{0, 100, 200, 300, 400}));
+    QCOMPARE(linear_ticks({0, 900'000}, 2, PlotUnit::Bytes), (std::vector<double>{0, 512 * 1024}));
+    QCOMPARE(linear_ticks({0, 2'200'000}, 3, PlotUnit::Bytes), (std::vector<double>{0, 1 << 20, 2 << 20}));
+    QCOMPARE(log_ticks({1, 2e6}, 4, PlotUnit::Bytes), (std::vector<double>{1, 100, 10 * 1024, 1 << 20}));
+    // The label says the whole of it: nothing was rounded away.
+    const QStringList units{"B", "KiB", "MiB", "GiB", "TiB"};
+    for (double most = 3; most < 1e13; most *= 1.37) {
+      for (const double tick : linear_ticks({0, most}, 7, PlotUnit::Bytes)) {
+        const QString text = Format::bytes(static_cast<std::uint64_t>(tick));
+        const QStringList parts = text.split(QChar(0xa0));
+        const double said =
+            QLocale().toDouble(parts.value(0)) * std::pow(1024.0, units.indexOf(parts.value(1)));
+        QVERIFY2(said == tick, qPrintable(text));
+      }
+    }
+  }
+  void times_are_round_where_one_is() {
+    const double start = 1'700'000'000;
+    const auto minutes = linear_ticks({start, start + 600}, 6, PlotUnit::Time);
+    QVERIFY(minutes.size() >= 4 && minutes.size() <= 7);
+    for (const double tick : minutes)
+      QCOMPARE(QDateTime::fromSecsSinceEpoch(static_cast<qint64>(tick)).time().second(), 0);
+    for (const double tick : linear_ticks({start, start + 3 * 86400}, 6, PlotUnit::Time))
+      QCOMPARE(QDateTime::fromSecsSinceEpoch(static_cast<qint64>(tick)).time().minute(), 0);
+    const auto seconds = linear_ticks({start, start + 60}, 5, PlotUnit::Time);
+    QCOMPARE(seconds.at(1) - seconds.at(0), 15.0);
+    QVERIFY(!linear_ticks({start, start + 1e9}, 5, PlotUnit::Time).empty());
   }
   void axes_go_there_and_back() {
     PlotAxes axes{{50, 10, 400, 200}, {100, 300}, {0.1, 1000}, true};
