@@ -31,7 +31,7 @@ rounds          outer rounds on the simulated network: every fault and scenario 
 rounds-scale    what outer rounds cost by the number of nodes, 8 to 10,000 (SIZES: some only; 10,000 did not end within minutes yet)
 waiting         share of time that training waits for rounds at 100 and 10 Mbit/s, plain and delayed-1 (ten minutes)
 diloco          low-communication training on Tiny Shakespeare: workers, outer steps, codecs, against data-parallel (hours; DILOCO_STEPS, DILOCO_PERIOD)
-diloco-processes  the same with real processes over loopback sockets: 4 and 8 nodes, a slow one, beside one process (an hour)
+diloco-processes  the same with real processes over loopback sockets: 4 and 8 nodes, a slow one, two liars of 8, beside one process (two hours)
 bf16-loss       what bf16 does to the loss after 100 steps: several texts and first weights, ours and PyTorch (needs bf16 units)
 app             the desktop app with the real core (test_app_*), each ten times beside a busy processor
 screenshots     every page of the app as PNG: light, dark, 100 and 200 %, normal, narrow, English, pseudo-locale, mirrored; and dialogs, set-up, an empty node
@@ -264,6 +264,7 @@ target_aggregation() {
   build_release
   status=0
   build/release/tests/bench_aggregation >"$STATE/table" || status=$?
+  for codec in int8 topk; do build/release/tests/bench_outer_step 8 10 5 "$codec" >>"$STATE/table"; done
   [ "$status" = 0 ] || [ "$status" = 2 ] || die "aggregation: the bench failed"
   entry_head
   echo
@@ -393,7 +394,8 @@ target_diloco_processes() {
   build_release
   # Each finished run is a file: a second start goes on.
   for run in "alone-4 --workers 4 --alone --lr 2e-3" "rounds-4 --workers 4" "rounds-4-slow --workers 4 --slow 1" \
-      "rounds-8 --workers 8 --batch 6"; do
+      "rounds-8 --workers 8 --batch 6" "liars-ipm --workers 8 --batch 6 --liars 2 --attack inner-product" \
+      "liars-alie --workers 8 --batch 6 --liars 2 --attack alie"; do
     # shellcheck disable=SC2086
     set -- $run; name=$1; shift
     [ -e "$STATE/$name.json" ] && continue

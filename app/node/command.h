@@ -18,6 +18,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@
 #include "app/node/output.h"
 #include "app/node/stop_signal.h"
 #include "core/base/clock.h"
+#include "core/base/executor.h"
 #include "core/base/expected.h"
 #include "core/base/log.h"
 #include "core/crypto/entropy.h"
@@ -32,6 +34,9 @@
 
 namespace CLI {
 class App;
+}
+namespace neuroshard::rounds {
+class RoundLearner;
 }
 
 namespace neuroshard::app {
@@ -57,6 +62,12 @@ struct CommandContext {
 
   ExitCode exit_code = ExitCode::Ok;
   std::function<Expected<void>()> body;  // of the command on the command line
+
+  // What stands between a round's node, which lives on `node`, and the training: nothing in neuroshardd, and
+  // no flag or setting puts something there. A program that tests the defence of the rounds makes a learner
+  // that says something else than was trained (tests/support/lying_node.cpp). Both outlive it.
+  std::function<std::unique_ptr<rounds::RoundLearner>(rounds::RoundLearner& training, Executor& node)>
+      other_learner;
 };
 
 // Declares a subcommand of `parent`. `examples` are whole command lines for --help. A command that only

@@ -22,7 +22,7 @@ struct CreateFlags {
   std::map<std::string, std::string> numbers;  // by the key of the consensus field
   std::vector<std::string> bootstrap, trackers;
   std::string manifest_url;
-  std::string sync;
+  std::string sync, codec;
   std::uint64_t p2p_port = 0;
   std::uint64_t sequence_number = 1;
   std::string publisher_key;
@@ -88,6 +88,16 @@ void fit_outer_loop(engine::ConsensusPart& consensus) {
   }
 }
 
+// The sparse codec's own outer step, where the flags do not name another rate.
+void take_codec(const CreateFlags& flags, engine::ConsensusPart& consensus) {
+  if (flags.codec.empty()) return;
+  consensus.codec = flags.codec;
+  if (!engine::is_sparse(consensus)) return;
+  if (flags.numbers.find("outer_learning_rate_nano") == flags.numbers.end())
+    consensus.outer_learning_rate_nano = 1'000'000'000;
+  if (flags.numbers.find("outer_momentum_nano") == flags.numbers.end()) consensus.outer_momentum_nano = 0;
+}
+
 // Whoever holds the file may publish data and addresses for the network.
 Expected<crypto::KeyPair> publisher_key(CommandContext& context, const std::string& path) {
   NS_ASSIGN_OR_RETURN(KeyFromFile file, read_or_make_key(context, path));
@@ -107,6 +117,7 @@ Expected<void> create_network(const CreateFlags& flags, CommandContext& context)
   }
   fit_outer_loop(consensus);
   if (!flags.sync.empty()) consensus.sync = flags.sync;
+  take_codec(flags, consensus);
   profile.directory.sequence = flags.sequence_number;
   profile.directory.signature.reset();
   if (!flags.bootstrap.empty()) profile.directory.bootstrap = flags.bootstrap;
@@ -237,6 +248,12 @@ void add_create(CLI::App& network, CommandContext& context) {
           "--sync", flags->sync,
           "plain: each round begins with the anchor of the one before; delayed-1: training goes on while "
           "that is agreed on")
+      ->type_name("NAME");
+  create
+      .add_option(
+          "--codec", flags->codec,
+          "how deltas travel: fp32, fp16, int8 (default), int4, or topk, which is small and brings its "
+          "own outer step (rate 1, no momentum, error feedback)")
       ->type_name("NAME");
   create.add_option("--p2p-port", flags->p2p_port, "default port for peers")->type_name("PORT");
   create

@@ -59,7 +59,9 @@ RoundsPart::RoundsPart(PeerHost& host, const engine::DataDirectory& directory, L
   engine::RoundTrainerOptions trainer;
   trainer.inner_steps = static_cast<std::uint32_t>(consensus_.inner_steps);
   if (const auto codec = outer::codec_from_name(consensus_.codec); codec.ok()) trainer.codec.codec = *codec;
+  if (engine::is_sparse(consensus_)) trainer.error_feedback_beta = engine::sparse_error_feedback_beta;
   trainer_ = std::make_shared<engine::RoundTrainer>(trainer, context.clock, logger);
+  if (context.other_learner) other_learner_ = context.other_learner(*trainer_, host.executor());
   board_->view.taking_part = true;
   board_->view.phase = "preparing";
   board_->view.inner_steps = trainer.inner_steps;
@@ -136,6 +138,7 @@ void RoundsPart::stop() {
     status_.reset();
   });
   // Their threads speak with the executor, so it goes on meanwhile.
+  other_learner_.reset();
   work_.reset();
   files_.reset();
 }
@@ -161,6 +164,7 @@ rounds::RoundOptions RoundsPart::options(const engine::RoundFacts& facts) const 
   options.rules.inner_steps = static_cast<std::uint32_t>(consensus_.inner_steps);
   options.rules.most_tokens = consensus_.inner_steps * consensus_.batch_tokens;
   options.outer.codec = options.rules.codec;
+  options.outer.aggregation.sparse = engine::is_sparse(consensus_);
   options.outer.mu = static_cast<float>(engine::from_nano(consensus_.outer_momentum_nano));
   if (consensus_.outer_learning_rate_nano != usual_outer_rate_nano)
     options.outer.lr = static_cast<float>(engine::from_nano(consensus_.outer_learning_rate_nano));
@@ -204,9 +208,10 @@ void RoundsPart::on_ready(const engine::RoundFacts& facts) {
 void RoundsPart::begin(rounds::RoundOptions options, rounds::KnownState known) {
   std::array<std::uint8_t, 8> seed{};
   context_.entropy.fill({seed.data(), seed.size()});
+  rounds::RoundLearner& learner = other_learner_ ? *other_learner_ : *trainer_;
   node_ = std::make_unique<rounds::RoundNode>(
       rounds::RoundServices{host_.key(), host_.member().caller(), *peers_, host_.executor(), host_.clock(),
-                            *trainer_, *files_, *work_, logger_},
+                            learner, *files_, *work_, logger_},
       std::move(options), std::move(known), load_le<std::uint64_t>(seed.data()),
       [this](const rounds::RoundCertificate& certificate, const rounds::Anchor& state,
              const rounds::StepResult* step) { on_certified(certificate, state, step); });

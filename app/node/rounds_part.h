@@ -67,6 +67,7 @@ class RoundsPart {
   const Hash256 network_;
   const std::string folder_;
   std::shared_ptr<engine::RoundTrainer> trainer_;
+  std::unique_ptr<rounds::RoundLearner> other_learner_;  // CommandContext
   std::shared_ptr<Board> board_ = std::make_shared<Board>();
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 

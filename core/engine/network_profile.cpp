@@ -72,7 +72,11 @@ Expected<void> check_name(const std::string& name) {
 Expected<void> check_outer_loop(const ConsensusPart& c) {
   if (c.sync != "none" && !rounds::sync_from_name(c.sync))
     return bad("sync", "must be \"none\", \"plain\" or \"delayed-1\"");
-  if (c.codec != "none" && c.codec != "int8") return bad("codec", "must be \"none\" or \"int8\"");
+  constexpr std::string_view codecs[] = {"none", "fp32", "fp16", "int8", "int4", "topk"};
+  if (std::find(std::begin(codecs), std::end(codecs), c.codec) == std::end(codecs))
+    return bad("codec", "must be \"none\", \"fp32\", \"fp16\", \"int8\", \"int4\" or \"topk\"");
+  if (is_sparse(c) && c.outer_momentum_nano != 0)
+    return bad("outer_momentum_nano", "must be 0 with the codec topk: its outer step is without momentum");
   if ((c.inner_steps == 0) != (c.sync == "none")) {
     return bad("sync", "must be \"none\" exactly when inner_steps is 0 (no outer loop)");
   }
@@ -216,6 +220,10 @@ compute::ModelShape model_shape(const ConsensusPart& c) {
   shape.vocab = narrow(c.vocab);
   shape.sequence = narrow(c.sequence);
   return shape;
+}
+
+bool is_sparse(const ConsensusPart& c) {
+  return c.codec == "topk";
 }
 
 compute::RouterOptions router_options(const ConsensusPart& c) {

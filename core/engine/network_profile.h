@@ -51,7 +51,7 @@ struct ConsensusPart {
   std::uint64_t capacity_factor_nano = 0;               // 0 = dropless
   std::uint64_t router_bias_gamma_nano = 0;             // > 0: bias balancing instead of the balance loss
   std::string sync;                                     // "none" (without outer loop), or as in rounds/sync.h
-  std::string codec;                                    // "none" or "int8"
+  std::string codec;                                    // "none", "fp32", "fp16", "int8", "int4" or "topk"
   std::uint64_t outer_learning_rate_nano = 0;           // nesterov
   std::uint64_t outer_momentum_nano = 0;
   std::uint64_t reward_uptime_minute = 0;   // 1e-8 NEURO
@@ -122,6 +122,11 @@ Expected<void> verify_directory(const NetworkProfile& profile);
 // The model that a node of this network starts with.
 compute::ModelShape model_shape(const ConsensusPart& consensus);
 compute::RouterOptions router_options(const ConsensusPart& consensus);
+
+// The codec "topk" implies the sparse outer step (SPEC §7): error feedback, which decays by this factor, no
+// momentum, and rules that hold where most values are zero.
+bool is_sparse(const ConsensusPart& consensus);
+inline constexpr float sparse_error_feedback_beta = 0.95f;
 inline double from_nano(std::uint64_t nano) {
   return static_cast<double>(nano) / 1e9;
 }

@@ -50,6 +50,7 @@ std::string RoundFiles::path(Record record) const {
   switch (record) {
     case Record::Votes: return folder_ + "/votes";
     case Record::Chain: return folder_ + "/chain";
+    case Record::Learner: return folder_ + "/learner";
     case Record::Payload: break;
   }
   return folder_ + "/payload";

@@ -1,5 +1,5 @@
-// What outer rounds keep in D/rounds/: `votes`, `chain` and `payload` (rounds/learner.h), and `state`, the
-// outer state of the newest certified round that this node held, with that round's certificate.
+// What outer rounds keep in D/rounds/: `votes`, `chain`, `payload` and `learner` (rounds/learner.h), and
+// `state`, the outer state of the newest certified round that this node held, with that round's certificate.
 //
 //   state: "NSRSTATE" · round u64 · weights u64 · bias u64 · bytes of the certificate u64 · weights,
 //   momentum,

@@ -79,6 +79,14 @@ void RoundTrainer::go_on() {
   changed_.notify_all();
 }
 
+void RoundTrainer::recall(Bytes memory) {
+  if (!options_.error_feedback_beta) return;
+  auto decoded = decode_round_memory(memory);
+  if (!decoded.ok()) return logger_.warning("rounds", decoded.error().describe());
+  std::lock_guard lock(mutex_);
+  recalled_ = std::move(*decoded);
+}
+
 void RoundTrainer::answer(std::function<void(Expected<Boundary>)> done, Expected<Boundary> result) {
   std::lock_guard lock(mutex_);
   if (listener_.executor == nullptr) return;
@@ -197,13 +205,37 @@ bool RoundTrainer::goes_on_from_checkpoint(const Start& from, const Hash256& anc
          place.steps <= std::uint64_t{options_.inner_steps} * options_.most_rounds_alone;
 }
 
+// Once, with the first start after a restart.
+void RoundTrainer::take_recalled(std::size_t values) {
+  std::optional<RoundMemory> memory;
+  {
+    std::lock_guard lock(mutex_);
+    memory.swap(recalled_);
+  }
+  if (!memory) return;
+  outer::ErrorFeedback feedback(values, *options_.error_feedback_beta);
+  if (const auto restored = feedback.restore(memory->buffer); !restored.ok())
+    return logger_.warning("rounds", restored.error().describe());
+  feedback_ = std::move(feedback);
+  sent_ = std::move(*memory);
+  std::vector<float>().swap(sent_.buffer);
+  from_memory_ = true;
+}
+
+// The round is still being made: its delta was given, and nobody knows yet whether it counts.
+bool RoundTrainer::was_sent_before_restart(std::uint64_t round, const Hash256& anchor) const {
+  return from_memory_ && !sent_.payload.empty() && sent_.round == round && sent_.anchor == anchor;
+}
+
 Expected<void> RoundTrainer::put_in(Start from) {
   const std::size_t P = from.anchor->weights.size();
   NS_CHECK(P == model_->parameters());
   const Hash256 hash = hash_weights(from.anchor->weights);
+  take_recalled(P);
+  const bool settled = !was_sent_before_restart(from.round, hash);
   const bool fetched = model_->fresh_moments() && from.round > 1;
   // What is put back is in the next delta: it is not carried, too.
-  const bool put_back = !from.counted && feedback_ && !sent_.empty();
+  const bool put_back = settled && !from.counted && feedback_ && !sent_.payload.empty();
   rounds::TrainedWork carried, own;
   {
     std::lock_guard lock(mutex_);
@@ -229,8 +261,8 @@ Expected<void> RoundTrainer::put_in(Start from) {
     NS_RETURN_IF_ERROR(model_->write_weights(next));
     if (fetched && since_arrival_ == 0) since_arrival_ = 1;
   }
-  if (put_back) NS_RETURN_IF_ERROR(feedback_->roll_back(sent_));
-  sent_.clear();
+  if (put_back) NS_RETURN_IF_ERROR(feedback_->roll_back(sent_.payload));
+  if (settled) sent_ = {};
   std::vector<float>().swap(at_boundary_);
   boundary_work_ = {};
   anchor_ = from.anchor;
@@ -255,7 +287,6 @@ Expected<void> RoundTrainer::make_boundary(const Asked& asked) {
   if (result.ok()) {
     at_boundary_ = std::move(local);
     boundary_work_ = result->work;
-    if (feedback_) sent_ = result->payload;
   }
   {
     std::lock_guard lock(mutex_);
@@ -268,14 +299,26 @@ Expected<void> RoundTrainer::make_boundary(const Asked& asked) {
 Expected<rounds::RoundLearner::Boundary> RoundTrainer::encode_delta(const std::vector<float>& local) {
   std::vector<float> delta(local.size());
   for (std::size_t i = 0; i < delta.size(); ++i) delta[i] = anchor_->weights[i] - local[i];
-  if (options_.error_feedback_beta && !feedback_)
-    feedback_.emplace(delta.size(), *options_.error_feedback_beta);
-  Boundary boundary;
-  NS_ASSIGN_OR_RETURN(boundary.payload, feedback_ ? feedback_->encode(options_.codec, delta)
-                                                  : outer::encode(options_.codec, delta));
-  std::lock_guard lock(mutex_);
-  boundary.work = work_;
-  return boundary;
+  rounds::TrainedWork work;
+  {
+    std::lock_guard lock(mutex_);
+    work = work_;
+  }
+  if (options_.error_feedback_beta) return with_feedback(delta, work);
+  NS_ASSIGN_OR_RETURN(Bytes payload, outer::encode(options_.codec, delta));
+  return Boundary{std::move(payload), work, {}};
+}
+
+Expected<rounds::RoundLearner::Boundary> RoundTrainer::with_feedback(const std::vector<float>& delta,
+                                                                     rounds::TrainedWork work) {
+  if (!feedback_) feedback_.emplace(delta.size(), *options_.error_feedback_beta);
+  // Encoded a second time, what the buffer holds would be in it twice.
+  if (!was_sent_before_restart(round_, anchor_hash_)) {
+    NS_ASSIGN_OR_RETURN(Bytes payload, feedback_->encode(options_.codec, delta));
+    sent_ = {round_, anchor_hash_, work, std::move(payload), {}};
+    from_memory_ = false;
+  }
+  return Boundary{sent_.payload, sent_.work, encode_round_memory(sent_, feedback_->buffer())};
 }
 
 RoundTrainer::View RoundTrainer::view() const {

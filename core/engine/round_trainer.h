@@ -20,6 +20,7 @@
 #include "core/base/clock.h"
 #include "core/base/executor.h"
 #include "core/base/log.h"
+#include "core/engine/round_memory.h"
 #include "core/engine/round_model.h"
 #include "core/outer/error_feedback.h"
 #include "core/rounds/learner.h"
@@ -60,6 +61,8 @@ class RoundTrainer final : public rounds::RoundLearner {
   rounds::TrainedWork progress() const override;
   void boundary(rounds::AfterBoundary after, std::function<void(Expected<Boundary>)> done) override;
   void go_on() override;
+  // What error feedback goes on with, where it is on. Another model's is not used.
+  void recall(Bytes memory) override;
 
   // ---- The compute thread.
   // A model is ready; it outlives the time until detach(). What the node asked for last holds for it.
@@ -90,6 +93,9 @@ class RoundTrainer final : public rounds::RoundLearner {
   };
   Expected<void> make_boundary(const Asked& asked);
   Expected<Boundary> encode_delta(const std::vector<float>& local);
+  Expected<Boundary> with_feedback(const std::vector<float>& delta, rounds::TrainedWork work);
+  void take_recalled(std::size_t values);
+  bool was_sent_before_restart(std::uint64_t round, const Hash256& anchor) const;
   bool goes_on_from_checkpoint(const Start& from, const Hash256& anchor);
   void answer(std::function<void(Expected<Boundary>)> done, Expected<Boundary> result);
   void set_schedule();
@@ -108,9 +114,10 @@ class RoundTrainer final : public rounds::RoundLearner {
   std::optional<Start> pending_;   // not yet in the model
   std::optional<Start> newest_;    // for a model that is attached later
   std::optional<Asked> boundary_;  // asked for, not yet given
-  bool started_ = false;           // an anchor is in the model
-  bool alone_ = false;             // go_on()
-  std::uint64_t most_steps_ = 0;   // of work_, unless alone
+  std::optional<RoundMemory> recalled_;
+  bool started_ = false;          // an anchor is in the model
+  bool alone_ = false;            // go_on()
+  std::uint64_t most_steps_ = 0;  // of work_, unless alone
   rounds::TrainedWork work_;
   Duration rested_{}, trained_{};
   MonotonicTime turned_{};  // since when it trains
@@ -123,8 +130,9 @@ class RoundTrainer final : public rounds::RoundLearner {
   std::vector<float> at_boundary_;  // the weights that the payload was made of; empty: no boundary
   rounds::TrainedWork boundary_work_;
   std::optional<outer::ErrorFeedback> feedback_;
-  Bytes sent_;
-  bool first_start_ = false;         // of this model
+  RoundMemory sent_;          // payload empty: nothing that may have to be put back; its buffer is feedback_
+  bool from_memory_ = false;  // it is from before a restart
+  bool first_start_ = false;  // of this model
   std::uint64_t since_arrival_ = 0;  // steps since an anchor arrived with zero moments; 0 = it did not
 };
 

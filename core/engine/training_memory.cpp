@@ -24,6 +24,9 @@ constexpr std::uint64_t write_buffer = 16 * mib;
 // Without a limit of the user's: what the machine has free, less what it should keep for other programs.
 constexpr double share_of_free = 0.9;
 
+// Of a contribution, while a round's deltas are combined: one slice of its values (outer/aggregate.h).
+constexpr std::uint64_t decoded_bytes = 256u << 10;
+
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t grain) {
   return (bytes + grain - 1) / grain * grain;
 }
@@ -44,11 +47,13 @@ Expected<std::uint64_t> limit_in_force(std::uint64_t user_limit, std::uint64_t r
 
 }  // namespace
 
-std::uint64_t outer_round_bytes(std::uint64_t parameters) {
-  constexpr std::uint64_t states = 3 * 2, contributors = 4, aggregate = 1, boundary = 2;
+std::uint64_t outer_round_bytes(std::uint64_t parameters, bool error_feedback) {
+  constexpr std::uint64_t states = 3 * 2, aggregate = 1, boundary = 2, contributors = 4;
   constexpr std::uint64_t payload_bytes = 1;  // of a value, int8; another codec's are fewer or rarer
+  const std::uint64_t feedback = error_feedback ? 3 : 0;
   return parameters *
-         ((states + contributors + aggregate + boundary) * sizeof(float) + contributors * payload_bytes);
+             ((states + aggregate + boundary + feedback) * sizeof(float) + contributors * payload_bytes) +
+         contributors * decoded_bytes;
 }
 
 Expected<TrainingMemory> plan_training_memory(const TrainingMemoryRequest& request) {

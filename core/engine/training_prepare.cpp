@@ -114,7 +114,8 @@ TrainingMemoryRequest SessionImpl::memory_request() const {
                                                          static_cast<std::uint32_t>(consensus.sequence));
   request.threads = thread_limit(directory_);
   if (trains() && services_.rounds)
-    request.outer_bytes = outer_round_bytes(compute::model_parameter_count(request.shape));
+    request.outer_bytes = outer_round_bytes(compute::model_parameter_count(request.shape),
+                                            is_sparse(directory_.profile().consensus));
   return request;
 }
 

@@ -52,21 +52,27 @@ class RoundLearner {
   struct Boundary {
     Bytes payload;  // anchor − local, encoded with the profile's codec (and error feedback, if it has that)
     TrainedWork work;  // that is in it
+    // What the learner wants to have back after a restart: kept before the payload leaves, and given to
+    // recall(). Empty: nothing.
+    Bytes memory{};
   };
   // The end of the round's training, as it is: after the step that runs, the delta is made and given, later,
   // once.
   virtual void boundary(AfterBoundary after, std::function<void(Expected<Boundary>)> done) = 0;
   // No certificate in sight: train on from the present weights.
   virtual void go_on() = 0;
+  // After a restart, before the first start(): the memory of the last boundary that was kept. Not for damaged
+  // ones: what can't be read is as good as nothing. The payload of that boundary may or may not have left.
+  virtual void recall(Bytes) {}
 };
 
 // Keeps what a restart of a slot's node must not forget, each record replaced as a whole: its votes (some
-// KiB, several times a round), its chain of certificates (up to some MiB, once a round) and its own
-// contribution's payload (once a round). Should the power go for all members at once, after some have locked
-// on a body, the payloads come from here.
+// KiB, several times a round), its chain of certificates (up to some MiB, once a round), its own
+// contribution's payload and what its learner remembers with it (once a round). Should the power go for all
+// members at once, after some have locked on a body, the payloads come from here.
 class RoundStore {
  public:
-  enum class Record : std::uint8_t { Votes, Chain, Payload };
+  enum class Record : std::uint8_t { Votes, Chain, Payload, Learner };
   virtual ~RoundStore() = default;
   // NotFound: nothing kept yet.
   virtual Expected<Bytes> load(Record record) = 0;

@@ -1,5 +1,6 @@
 // RoundNode: becoming a member and going, and what it does while it is none.
 #include <algorithm>
+#include <utility>
 
 #include "core/rounds/detail/outbox_keys.h"
 #include "core/rounds/node.h"
@@ -76,7 +77,7 @@ void RoundNode::train_outside() {
   ++counters_.provisional;
   services_.logger.info("rounds",
                         "no member of this network is in reach: this node trains on by itself until one is");
-  services_.learner.start({round_, state_, Carry::Nothing, false});
+  services_.learner.start({round_, state_, Carry::Nothing, std::exchange(counted_, false)});
   services_.learner.go_on();
 }
 

@@ -58,6 +58,14 @@ void RoundNode::restore() {
       services_.logger.warning("rounds", "this node's record of rounds can't be read: it is fetched again");
   }
   restore_votes();
+  remind_learner();
+  // Whether the certificate that came before the restart has this node's work in it; one that is not its
+  // round's does not show it, as in take_certificate().
+  if (!own_ || !chain_ || chain_->tip().round < own_->round) return;
+  const auto& set = chain_->tip().contributors;
+  counted_ = chain_->tip().round > own_->round ||
+             std::any_of(set.begin(), set.end(),
+                         [this](const RoundContributor& c) { return c.payload == own_->payload; });
 }
 
 void RoundNode::restore_votes() {

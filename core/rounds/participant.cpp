@@ -99,11 +99,14 @@ void RoundParticipant::send_contribution(RoundLearner::Boundary boundary) {
   }
   ContributionPost post{c, {}};
   if (boundary.payload.size() <= max_inline_payload) post.payload = boundary.payload;
-  services_.store.save(RoundStore::Record::Payload, boundary.payload, guarded([this](Expected<void> saved) {
-                         if (saved.ok()) return;
-                         ++counters_.failed_saves;
-                         services_.logger.error("rounds", saved.error().describe());
-                       }));
+  const auto told = [this](Expected<void> saved) {
+    if (saved.ok()) return;
+    ++counters_.failed_saves;
+    services_.logger.error("rounds", saved.error().describe());
+  };
+  if (!boundary.memory.empty())
+    services_.store.save(RoundStore::Record::Learner, std::move(boundary.memory), guarded(told));
+  services_.store.save(RoundStore::Record::Payload, boundary.payload, guarded(told));
   contributions_->take_payload(std::move(boundary.payload));
   // On the disk before it leaves: after a restart there must not be another one.
   save(guarded([this, post = std::move(post)] {
@@ -114,6 +117,7 @@ void RoundParticipant::send_contribution(RoundLearner::Boundary boundary) {
 // What was contributed before a restart: never a second one.
 void RoundParticipant::contribute_again() {
   if (!own_ || contributions_->take(*own_) != Verdict::Taken) return;
+  contributed_at_ = services_.clock.monotonic_now();
   ContributionPost post{*own_, {}};
   if (kept_payload_.size() <= max_inline_payload) post.payload = kept_payload_;
   send(contribution_key, post, others());
@@ -124,6 +128,11 @@ void RoundParticipant::contribute_again() {
 void RoundParticipant::load_payload() {
   auto payload = services_.store.load(RoundStore::Record::Payload);
   if (own_ && payload.ok() && crypto::sha256(*payload) == own_->payload) kept_payload_ = std::move(*payload);
+}
+
+void RoundParticipant::remind_learner() {
+  if (auto memory = services_.store.load(RoundStore::Record::Learner); memory.ok())
+    services_.learner.recall(std::move(*memory));
 }
 
 void RoundParticipant::go_provisional() {

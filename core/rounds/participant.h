@@ -137,6 +137,7 @@ class RoundParticipant {
   RoundPhase phase(bool provisional, bool member) const;
   void forget_old_changes();
   void load_payload();
+  void remind_learner();
   // Does nothing once this is gone.
   template <class F>
   auto guarded(F f) {

@@ -6,9 +6,11 @@
 NODE is the neuroshardd to run. A tracker and K nodes of a network of their own (dense, four layers of width 128,
 bytes as tokens, as in the study `shakespeare`) join each other, begin when all know the tracker (the first rounds may be of one node) and train until every node has
 certified the last round. Then they are killed, and the newest checkpoint, which a node writes after each outer
-round, is evaluated over the whole held-out tenth of the text by `neuroshardd train` with one more step at the last
-learning rate. Prints one JSON object: that loss, and what each node says of its rounds; FOLDER keeps everything.
+round, is evaluated over the whole held-out tenth of the text (`neuroshardd train --until-step`, which trains nothing
+where the steps are done). Prints one JSON object: that loss, and what each node says of its rounds; FOLDER keeps everything.
 With --alone it is data-parallel training instead: one node without rounds, with the batch of all K.
+With --liars N so many of the K nodes are lying_node (beside NODE) and tell --attack: they train honestly, show each
+other what they trained, and contribute what hurts most, as far as they can tell from that. The loss is an honest node's.
 """
 import argparse
 import json
@@ -40,7 +42,7 @@ class Network:
         batch = a.batch * (a.workers if a.alone else 1)
         rounds = ["--from", "solo"] if a.alone else [
             "--from", "devnet", "--grows", "0", "--h", str(a.period), "--outer-lr", str(a.outer_lr),
-            "--outer-momentum", str(a.outer_mu), "--sync", a.sync]
+            "--outer-momentum", str(a.outer_mu), "--sync", a.sync, "--codec", a.codec]
         self.call("network", "create", *rounds, "--name", "study", "--out", self.profile, "--layers", "4",
                   "--hidden", "128", "--head-dim", "32", "--vocab", "266", "--sequence", "64", "--experts", "1",
                   "--experts-per-token", "1", "--ffn-percent", "300", "--batch-tokens", str(batch * 64),
@@ -51,7 +53,11 @@ class Network:
 
     def start(self, name, *words):
         log = open(self.path(name + ".out"), "w", encoding="utf-8")
-        self.processes[name] = subprocess.Popen([self.arguments.node, *words], stdout=log, stderr=log)
+        program = [self.arguments.node]
+        if name in self.liars():
+            program = [os.path.join(os.path.dirname(self.arguments.node), "lying_node"), self.arguments.attack,
+                       str(len(self.liars())), str(len(self.honest())), self.path("lies"), name]
+        self.processes[name] = subprocess.Popen([*program, *words], stdout=log, stderr=log)
 
     def wait_for(self, name, event, seconds=120):
         """The first line of `name` that tells of `event`."""
@@ -69,11 +75,26 @@ class Network:
         with open(self.path(name + ".out"), encoding="utf-8") as said:
             raise RuntimeError(f"{name} does not say {event}: {said.read()[-2000:]}")
 
+    def honest(self):
+        return [f"node{i}" for i in range(self.arguments.workers - self.arguments.liars)]
+
+    def liars(self):
+        return [f"liar{i}" for i in range(self.arguments.liars)]
+
     def names(self):
-        return [f"node{i}" for i in range(self.arguments.workers)]
+        return self.liars() + self.honest()
+
+    def lies(self):
+        """What each lie was made of: how many honest deltas its liar knew."""
+        found = []
+        for name in self.liars():
+            with open(self.path(name + ".out"), encoding="utf-8") as lines:
+                found += [json.loads(line)["knows"] for line in lines if line.startswith('{"lied"')]
+        return found
 
     def start_all(self):
         a = self.arguments
+        os.makedirs(self.path("lies"))
         self.start("tracker", "tracker", "--json", "--profile", self.profile, "--address", "127.0.0.1", "--port",
                    "0", "--lan")
         ready = self.wait_for("tracker", "ready")
@@ -96,28 +117,30 @@ class Network:
     def train(self):
         """Until every node has certified the last round; what each says then."""
         a = self.arguments
-        paused = False
+        paused = together = False
         while True:
-            # A slow node gets a quarter of the time: stopped for three parts of four.
+            # A slow node gets a quarter of the time: stopped for three parts of four, once all are members.
             for _ in range(4):
-                for name in self.names()[:a.slow]:
+                for name in self.honest()[:a.slow] if together else []:
                     os.kill(self.processes[name].pid, signal.SIGCONT if paused else signal.SIGSTOP)
                 time.sleep(0.3 if paused else 0.9)
                 paused = not paused
             for name in self.names():
                 if self.processes[name].poll() is not None:
                     self.wait_for(name, "an end that was not asked for", 0)
-            said = [self.status(name) for name in self.names()[a.slow:]]
+            said = [self.status(name) for name in self.honest()[a.slow:]]
+            together = together or all(one.get("members") == a.workers for one in said)
             if said and all(one.get("round", 0) >= a.rounds for one in said):
                 return said
 
     def anchors(self):
-        """{round: {anchor: [contributors, …]}} of all logs."""
+        """{round: {anchor: [contributors, …]}} of all logs, without what a node made alone and gave up for the others'."""
         found = {}
         for name in self.names():
             with open(os.path.join(self.path(name), "logs", "neuroshardd.log"), encoding="utf-8") as log:
-                for number, anchor, contributors, _ in CERTIFIED.findall(log.read()):
-                    found.setdefault(int(number), {}).setdefault(anchor, []).append(int(contributors))
+                for number, anchor, contributors, members in CERTIFIED.findall(log.read()):
+                    if int(members) > 1:
+                        found.setdefault(int(number), {}).setdefault(anchor, []).append(int(contributors))
         return found
 
     def end(self):
@@ -128,10 +151,13 @@ class Network:
                 process.wait()
 
     def held_out_loss(self, name):
-        said = self.call("train", "--json", "--data-dir", self.path(name), "--steps", "1", "--eval-interval-steps",
-                         "1", "--eval-tokens", "1000000000", "--precision", "fp32")
+        said = self.call("train", "--json", "--data-dir", self.path(name), "--until-step", "1", "--eval-tokens",
+                         "1000000000", "--precision", "fp32")
         rows = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
-        return [row for row in rows if row.get("val_loss") is not None][-1]
+        measured = [row for row in rows if row.get("val_loss") is not None]
+        if not measured:
+            raise RuntimeError(f"{name} measures no held-out loss: {said}")
+        return measured[-1]
 
 
 def with_rounds(network):
@@ -147,16 +173,21 @@ def with_rounds(network):
     torn = [number for number, of_round in anchors.items() if len(of_round) > 1]
     if torn:
         raise RuntimeError(f"rounds with two anchors: {torn}")
-    measured = network.held_out_loss(network.names()[-1])
+    last = network.honest()[-1]
+    measured = network.held_out_loss(last)
     expected = network.arguments.rounds * network.arguments.period
     if measured["step"] < expected * 3 // 4:
-        raise RuntimeError(f"{network.names()[-1]} has trained {measured['step']} of {expected} steps: it joined too late to be "
-                           "measured; rounds have to take longer than joining does")
+        raise RuntimeError(f"{last} has trained {measured['step']} of {expected} steps: it joined too late to be measured; "
+                           "rounds have to take longer than joining does")
     contributors = [max(of) for one in anchors.values() for of in one.values()]
     keys = ("round", "contributed", "waiting_share", "bytes_sent", "bytes_received", "corruptions")
-    return {"loss": measured["val_loss"], "step": measured["step"], "rounds": len(anchors),
-            "contributors": sum(contributors) / max(1, len(contributors)), "seconds": round(seconds),
-            "nodes": [{key: one.get(key) for key in keys} for one in said]}
+    result = {"loss": measured["val_loss"], "step": measured["step"], "rounds": len(anchors),
+              "contributors": sum(contributors) / max(1, len(contributors)), "seconds": round(seconds),
+              "nodes": [{key: one.get(key) for key in keys} for one in said]}
+    if network.liars():
+        lies = network.lies()
+        result["lies"] = {"told": len(lies), "knowing_all_liars": sum(one == len(network.liars()) for one in lies)}
+    return result
 
 
 def alone(network):
@@ -183,9 +214,14 @@ def main():
     parser.add_argument("--outer-lr", type=float, default=0.7)
     parser.add_argument("--outer-mu", type=float, default=0.8)
     parser.add_argument("--sync", default="plain")
+    parser.add_argument("--codec", default="int8")
+    parser.add_argument("--liars", type=int, default=0, help="so many of the workers lie")
+    parser.add_argument("--attack", default="inner-product", help="what they tell, as core/outer/attack.h names it")
     parser.add_argument("--slow", type=int, default=0, help="so many nodes get a quarter of the time")
     parser.add_argument("--alone", action="store_true", help="data-parallel: one process with the whole batch")
     arguments = parser.parse_args()
+    if arguments.liars + arguments.slow >= arguments.workers:
+        parser.error("at least one of the workers has to be honest and as fast as the machine")
     network = Network(arguments)
     result = alone(network) if arguments.alone else with_rounds(network)
     result["flags"] = {key: value for key, value in vars(arguments).items() if key not in ("node", "text", "folder")}

@@ -53,9 +53,14 @@ class RoundsRun {
   QString profile() const { return path("profile.json"); }
   NodeProcess& node(const QString& name) { return *nodes_[name]; }
 
-  // Empty: it has joined; else what it says. liar: an honest node has none; else what lying_node takes before
-  // the node's own words, and it is that program that is started.
-  QByteArray start(const QString& name, const QString& text = "text", const QStringList& liar = {}) {
+  // Empty: it has joined; else what it says.
+  QByteArray start(const QString& name, const QString& text = "text") {
+    launch(name, text);
+    return joined(name);
+  }
+  // liar: an honest node has none; else what lying_node takes before the node's own words, and it is that
+  // program that is started.
+  void launch(const QString& name, const QString& text = "text", const QStringList& liar = {}) {
     QStringList words{"run",       "--json",  "--data-dir", path(name),
                       "--profile", profile(), "--text",     path(text)};
     words << "--lan"
@@ -73,25 +78,28 @@ class RoundsRun {
     nodes_[name] =
         std::make_shared<NodeProcess>(liar + words, QStringList{}, QString(), QByteArray(),
                                       liar.isEmpty() ? node_program() : program_named("lying_node"));
-    return wait_for_object(*nodes_[name], "peers").isEmpty() ? nodes_[name]->errors_so_far() : QByteArray();
   }
-  // All of them, none of which trains before the last one has joined. The liars among them tell this attack.
-  QByteArray start_together(const QStringList& honest, const QStringList& liars = {},
-                            const QString& attack = {}) {
+  QByteArray joined(const QString& name) const {
+    NodeProcess& node = *nodes_.value(name);
+    return wait_for_object(node, "peers").isEmpty() ? node.errors_so_far() : QByteArray();
+  }
+  // The first honest one begins, and all others join it at once. The liars among them tell this attack.
+  QByteArray start_all(const QStringList& honest, const QStringList& liars = {}, const QString& attack = {}) {
     if (!QDir().mkpath(path("lies"))) return "no folder for the lies";
-    for (const QString& name : honest + liars) {
-      const ProcessResult off = run_node(
-          {"settings", "set", "contribute", "off", "--data-dir", path(name), "--profile", profile()});
-      if (!off.ok()) return off.text();
+    const QByteArray begun = start(honest.first());
+    if (!begun.isEmpty()) return begun;
+    for (const QDeadlineTimer deadline(patience_ms); round(honest.first()) < 1;) {
+      if (deadline.hasExpired()) return "the first node makes no round";
+      QTest::qWait(100);
+    }
+    const QStringList others = honest.mid(1) + liars;
+    for (const QString& name : others) {
       const QStringList liar{attack, QString::number(liars.size()), QString::number(honest.size()),
                              path("lies"), name};
-      const QByteArray trouble = start(name, "text", liars.contains(name) ? liar : QStringList{});
-      if (!trouble.isEmpty()) return trouble;
+      launch(name, "text", liars.contains(name) ? liar : QStringList{});
     }
-    for (const QString& name : honest + liars) {
-      const ProcessResult on = run_node({"contribute", "on", "--data-dir", path(name)});
-      if (!on.ok()) return on.text();
-    }
+    for (const QString& name : others)
+      if (const QByteArray trouble = joined(name); !trouble.isEmpty()) return trouble;
     return {};
   }
   void kill_all() {

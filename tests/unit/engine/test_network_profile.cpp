@@ -22,6 +22,7 @@ class TestNetworkProfile : public QObject {
   void every_truncation_is_refused();
   void bad_constants_name_the_field_data();
   void bad_constants_name_the_field();
+  void codecs_and_what_goes_with_them();
   void dense_model_is_legal();
   void rounds_know_their_kinds();
   void addresses_are_signed();
@@ -174,6 +175,26 @@ void TestNetworkProfile::bad_constants_name_the_field_data() {
   QTest::newRow("odd head") << "head_dim" << 1ULL;
   QTest::newRow("vocabulary smaller than the bytes") << "vocab" << 100ULL;
   QTest::newRow("rate above 1") << "peak_learning_rate_nano" << 2'000'000'000ULL;
+}
+
+void TestNetworkProfile::codecs_and_what_goes_with_them() {
+  for (const char* codec : {"fp32", "fp16", "int8", "int4"}) {
+    ConsensusPart consensus = profile("devnet").consensus;
+    consensus.codec = codec;
+    QVERIFY(validate(consensus).ok());
+    QVERIFY(!is_sparse(consensus));
+  }
+  ConsensusPart sparse = profile("devnet").consensus;
+  sparse.codec = "topk";
+  QVERIFY(is_sparse(sparse));
+  QVERIFY(validate(sparse).error().message.find("outer_momentum_nano") != std::string::npos);
+  sparse.outer_momentum_nano = 0;
+  QVERIFY(validate(sparse).ok());
+  // For comparisons only; and what is none.
+  for (const char* codec : {"seed-topk", "int16", ""}) {
+    sparse.codec = codec;
+    QVERIFY(validate(sparse).error().message.find("codec") != std::string::npos);
+  }
 }
 
 void TestNetworkProfile::bad_constants_name_the_field() {

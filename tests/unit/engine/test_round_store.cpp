@@ -71,6 +71,7 @@ class TestRoundStore : public QObject {
         });
       }
       files->save(Record::Chain, Bytes{1, 2, 3}, [](Expected<void>) {});
+      files->save(Record::Learner, Bytes{5}, [](Expected<void>) {});
       files->save(Record::Payload, Bytes{7, 7}, [](Expected<void>) {});
       QVERIFY(b.node.run_until([&] { return done.size() == 3; }));
     }
@@ -78,6 +79,7 @@ class TestRoundStore : public QObject {
     const auto files = b.open();
     QVERIFY(files->load(Record::Votes).value() == Bytes(3, 9));
     QVERIFY((files->load(Record::Chain).value() == Bytes{1, 2, 3}));
+    QVERIFY(files->load(Record::Learner).value() == Bytes{5});
     QVERIFY((files->load(Record::Payload).value() == Bytes{7, 7}));
   }
 

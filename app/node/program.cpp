@@ -1,0 +1,44 @@
+#include "app/node/program.h"
+
+#include "core/platform/heap.h"
+
+namespace neuroshard::app {
+namespace {
+
+// Before a data directory with its log file is open, people should still see what is wrong.
+class TerminalLogger final : public Logger {
+ public:
+  explicit TerminalLogger(Output& output) : output_(output) {}
+  void write(const LogRecord& record) override {
+    if (record.level >= LogLevel::Warning) output_.note(record.category + ": " + record.message);
+  }
+
+ private:
+  Output& output_;
+};
+
+}  // namespace
+
+int run_program(int argc, char** argv, const std::function<void(CommandContext&)>& prepare) {
+  platform::keep_heap_small();
+  SystemClock clock;
+  crypto::SystemEntropy entropy;
+  const auto files = storage::make_posix_file_env();
+  Output output;
+  TerminalLogger logger(output);
+  CommandContext context{.clock = clock,
+                         .entropy = entropy,
+                         .files = *files,
+                         .logger = logger,
+                         .output = output,
+                         .data_dir = {},
+                         .profile = {},
+                         .control_file = {},
+                         .stop = {},
+                         .body = {},
+                         .other_learner = {}};
+  if (prepare) prepare(context);
+  return run_command_line(argc, argv, context);
+}
+
+}  // namespace neuroshard::app

@@ -1,0 +1,59 @@
+// neuroshardd with a learner that lies, for tests of the defence; not part of the product.
+//
+//   lying_node ATTACK LIARS HONEST FOLDER NAME run …
+//
+// ATTACK: as core/outer/attack.h names them. LIARS, HONEST: how many of each the network has. FOLDER: where
+// the liars show each other what they trained; NAME: this one's. The rest is what neuroshardd takes.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+
+#include "app/node/program.h"
+#include "tests/support/lying_learner.h"
+
+namespace {
+
+using namespace neuroshard;  // NOLINT
+
+constexpr int own_arguments = 5;
+
+Expected<std::size_t> count_of(const char* text) {
+  std::size_t count = 0;
+  const char* const end = text + std::strlen(text);
+  const auto [at, error] = std::from_chars(text, end, count);
+  if (error != std::errc() || at != end || count == 0)
+    return make_error(ErrorCode::InvalidArgument, fmt::format("\"{}\" is no number of nodes", text));
+  return count;
+}
+
+Expected<test::LiarOptions> liar_of(int argc, char** argv) {
+  if (argc <= own_arguments)
+    return make_error(ErrorCode::InvalidArgument, "lying_node ATTACK LIARS HONEST FOLDER NAME run …");
+  test::LiarOptions liar;
+  NS_ASSIGN_OR_RETURN(liar.attack, outer::attack_from_name(argv[1]));
+  if (liar.attack == outer::Attack::NotANumber)
+    return make_error(ErrorCode::InvalidArgument, "no payload can say what is not a number");
+  NS_ASSIGN_OR_RETURN(liar.liars, count_of(argv[2]));
+  NS_ASSIGN_OR_RETURN(liar.honest, count_of(argv[3]));
+  liar.folder = argv[4];
+  liar.name = argv[5];
+  return liar;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto liar = liar_of(argc, argv);
+  if (!liar.ok()) {
+    std::fputs((liar.error().describe() + "\n").c_str(), stderr);
+    return 2;
+  }
+  argv[own_arguments] = argv[0];
+  return app::run_program(argc - own_arguments, argv + own_arguments, [&](app::CommandContext& context) {
+    context.other_learner = [&](rounds::RoundLearner& training, Executor& node) {
+      return test::make_lying_learner(training, node, context.files, *liar);
+    };
+  });
+}

@@ -1,0 +1,232 @@
+// What error feedback remembers over a restart: a node that is stopped or killed at any moment of a round
+// contributes, from then on, the bytes that it would have contributed without that.
+#include <QtTest>
+
+#include <algorithm>
+
+#include "core/crypto/hash.h"
+#include "core/engine/round_trainer.h"
+#include "tests/support/manual_executor.h"
+
+using namespace neuroshard;          // NOLINT
+using namespace neuroshard::engine;  // NOLINT
+using neuroshard::rounds::Carry;
+
+namespace {
+
+constexpr std::size_t values = 9000;
+constexpr std::uint32_t inner_steps = 3;
+
+// A step moves each weight by what follows from the weight, its place and the step's number: repeated from
+// the same weights, it does the same.
+struct Model final : RoundModel {
+  std::vector<float> weights = std::vector<float>(values, 1.0f);
+  Hash256 tokenizer{};
+  RoundPlace kept;
+  std::uint64_t parameters() const override { return values; }
+  const Hash256& tokenizer_hash() const override { return tokenizer; }
+  Expected<void> read_weights(Span<float> target) override {
+    std::copy(weights.begin(), weights.end(), target.begin());
+    return {};
+  }
+  Expected<void> write_weights(Span<const float> source) override {
+    std::copy(source.begin(), source.end(), weights.begin());
+    return {};
+  }
+  bool fresh_moments() const override { return false; }
+  void set_schedule(std::uint64_t step, double) override { schedule = step; }
+  void synced() override {}
+  void set_place(const RoundPlace& place) override { kept = place; }
+  const RoundPlace& place() const override { return kept; }
+  void step() {
+    for (std::size_t i = 0; i < values; ++i)
+      weights[i] -= 1e-2f * weights[i] * static_cast<float>((i * 7919 + schedule * 104729) % 97) / 97.0f;
+  }
+  std::uint64_t schedule = 0;
+};
+
+// Where a node stops, and how: a checkpoint has the training as it is, or as it was when the round began.
+enum class Stop { Never, BeforeTheDelta, AfterTheDelta, BetweenMemoryAndVote, AfterTheCertificate };
+
+// One node alone: its own delta is the round's step, if it counts.
+class Node {
+ public:
+  explicit Node(outer::CodecOptions codec) {
+    options_.inner_steps = inner_steps;
+    options_.codec = codec;
+    options_.error_feedback_beta = 0.95f;
+    options_.longest_rest = std::chrono::milliseconds(1);
+    state_ = std::make_shared<rounds::OuterState>();
+    state_->weights = model_->weights;
+    start_program();
+  }
+
+  // A round; what was contributed to it. counts: it gets into the certificate. old_checkpoint: a stop loses
+  // what was trained since the round began.
+  Bytes round(bool counts, Stop stop, bool old_checkpoint) {
+    ++round_;
+    trainer_->start({round_, state_, Carry::Nothing, counted_});
+    train(1);
+    checkpoint_ = *model_;
+    train(1);
+    if (stop == Stop::BeforeTheDelta) restart(old_checkpoint);
+    train(inner_steps);
+    Bytes payload = contribute();
+    if (stop == Stop::AfterTheDelta) {
+      restart(old_checkpoint);  // the node has its vote: it does not ask for the delta again
+      train(inner_steps);
+    } else if (stop == Stop::BetweenMemoryAndVote) {
+      restart(old_checkpoint);
+      train(inner_steps);
+      payload = contribute();
+    }
+    counted_ = counts;
+    if (counts) {
+      auto next = std::make_shared<rounds::OuterState>(*state_);
+      std::vector<float> delta(values);
+      if (!outer::decode(options_.codec, payload, delta).ok()) qFatal("the payload can't be decoded");
+      for (std::size_t i = 0; i < values; ++i) next->weights[i] -= delta[i];
+      state_ = next;
+    }
+    if (stop == Stop::AfterTheCertificate) {
+      checkpoint_ = *model_;
+      restart(old_checkpoint, false);
+    }
+    return payload;
+  }
+  const Bytes& memory() const { return memory_; }
+
+ private:
+  void start_program() {
+    trainer_ = std::make_unique<RoundTrainer>(options_, clock_, logger_);
+    trainer_->listen({&executor_, [](const RoundFacts&) {}, [] {}});
+    if (!memory_.empty()) trainer_->recall(memory_);
+    if (!trainer_->attach(*model_).ok()) qFatal("no model");
+  }
+  // in_round: the round's node begins the same round again.
+  void restart(bool old_checkpoint, bool in_round = true) {
+    auto kept = std::make_unique<Model>(old_checkpoint ? checkpoint_ : *model_);
+    trainer_.reset();
+    model_ = std::move(kept);
+    start_program();
+    if (in_round) trainer_->start({round_, state_, Carry::Nothing, counted_});
+  }
+  void train(std::uint32_t most) {
+    for (; most > 0 && trainer_->before_step().value() == RoundTrainer::Turn::Train; --most) {
+      model_->step();
+      trainer_->after_step(100);
+      const rounds::TrainedWork work = trainer_->progress();
+      model_->kept.steps = work.steps;  // as the session's next checkpoint has it
+      model_->kept.tokens = work.tokens;
+    }
+    executor_.run();
+  }
+  Bytes contribute() {
+    std::optional<rounds::RoundLearner::Boundary> given;
+    trainer_->boundary(rounds::AfterBoundary::Rest, [&](auto boundary) { given = std::move(*boundary); });
+    train(1);
+    if (!given || given->memory.empty()) qFatal("no delta was given");
+    memory_ = given->memory;
+    return given->payload;
+  }
+
+  SystemClock clock_;
+  NullLogger logger_;
+  testing::ManualExecutor executor_;
+  RoundTrainerOptions options_;
+  std::unique_ptr<Model> model_ = std::make_unique<Model>();
+  Model checkpoint_;
+  std::shared_ptr<rounds::OuterState> state_;
+  std::unique_ptr<RoundTrainer> trainer_;
+  Bytes memory_;
+  std::uint64_t round_ = 0;
+  bool counted_ = false;
+};
+
+}  // namespace
+
+class TestRoundMemory : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void a_stop_changes_no_contribution_data() {
+    QTest::addColumn<int>("stop");
+    QTest::addColumn<bool>("old_checkpoint");
+    for (const auto& [stop, name] : {std::pair{Stop::BeforeTheDelta, "before the delta"},
+                                     std::pair{Stop::AfterTheDelta, "after the delta"},
+                                     std::pair{Stop::BetweenMemoryAndVote, "between memory and vote"},
+                                     std::pair{Stop::AfterTheCertificate, "after the certificate"}})
+      for (const bool old : {false, true})
+        QTest::newRow(qPrintable(QString("%1, %2").arg(name, old ? "killed" : "stopped")))
+            << static_cast<int>(stop) << old;
+  }
+  void a_stop_changes_no_contribution() {
+    QFETCH(int, stop);
+    QFETCH(bool, old_checkpoint);
+    for (const outer::CodecOptions codec :
+         {outer::CodecOptions{outer::Codec::TopK, 64}, outer::CodecOptions{outer::Codec::Int4, 64}}) {
+      Node whole(codec), stopped(codec);
+      for (int round = 0; round < 6; ++round) {
+        const bool counts = round != 2;  // one is left out, and put back
+        const Bytes expected = whole.round(counts, Stop::Never, false);
+        QCOMPARE(stopped.round(counts, static_cast<Stop>(stop), old_checkpoint), expected);
+      }
+    }
+  }
+
+  // Without the memory it is another contribution: the test above can fail.
+  void what_is_forgotten_is_missed() {
+    const outer::CodecOptions codec{outer::Codec::TopK, 64};
+    Node whole(codec);
+    const Bytes first = whole.round(true, Stop::Never, false);
+    const Bytes second = whole.round(true, Stop::Never, false);
+    const auto memory = decode_round_memory(whole.memory());
+    QVERIFY(memory.ok());
+    QCOMPARE(memory->payload, second);
+    QCOMPARE(memory->round, std::uint64_t{2});
+    QCOMPARE(memory->work.steps, inner_steps);
+    QVERIFY(std::any_of(memory->buffer.begin(), memory->buffer.end(), [](float v) { return v != 0; }));
+    QVERIFY(first != second);
+  }
+
+  void damaged_memories_are_refused() {
+    Node node({outer::Codec::Int4, 64});
+    static_cast<void>(node.round(true, Stop::Never, false));
+    const Bytes good = node.memory();
+    for (const std::size_t length : {std::size_t{0}, std::size_t{7}, std::size_t{100}, good.size() - 1})
+      QVERIFY(decode_round_memory(ByteSpan(good).first(length)).error().code == ErrorCode::Corrupt);
+    for (const std::size_t at : {std::size_t{0}, std::size_t{60}, std::size_t{68}, std::size_t{75},
+                                 good.size() / 2, good.size() - 1}) {
+      Bytes bad = good;
+      bad[at] ^= 0x80;
+      QVERIFY(decode_round_memory(bad).error().code == ErrorCode::Corrupt);
+    }
+  }
+
+  // Of another model: it goes on without.
+  void another_models_memory_is_not_used() {
+    RoundMemory memory;
+    memory.round = 1;
+    memory.payload = {1, 2, 3};
+    const std::vector<float> buffer(17, 1.0f);
+    SystemClock clock;
+    NullLogger logger;
+    testing::ManualExecutor executor;
+    RoundTrainerOptions options;
+    options.inner_steps = 1;
+    options.codec = {outer::Codec::TopK, 64};
+    options.error_feedback_beta = 0.95f;
+    RoundTrainer trainer(options, clock, logger);
+    trainer.listen({&executor, [](const RoundFacts&) {}, [] {}});
+    trainer.recall(encode_round_memory(memory, buffer));
+    Model model;
+    QVERIFY(trainer.attach(model).ok());
+    auto state = std::make_shared<rounds::OuterState>();
+    state->weights = model.weights;
+    trainer.start({2, state, Carry::Nothing, false});
+    QVERIFY(trainer.before_step().value() == RoundTrainer::Turn::Train);
+    QVERIFY(model.weights == state->weights);
+  }
+};
+
+QTEST_GUILESS_MAIN(TestRoundMemory)
+#include "test_round_memory.moc"
