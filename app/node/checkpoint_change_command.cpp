@@ -1,6 +1,6 @@
-// neuroshardd checkpoint save | restore | undo | pin | unpin | delete | prune | import: by the core that runs
-// on the data directory, beside its training; without one, by this process, which then owns the directory
-// meanwhile.
+// neuroshardd checkpoint save | restore | undo | pin | unpin | delete | prune | import | fetch: by the core
+// that runs on the data directory, beside its training; without one, by this process, which then owns the
+// directory meanwhile.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/node/checkpoint_command.h"
+#include "app/node/checkpoint_fetch.h"
 #include "app/node/core_client.h"
 #include "app/node/open_directory.h"
 #include "app/node/progress.h"
@@ -25,6 +26,7 @@ using checkpoint::Entry;
 struct ChangeFlags {
   std::string which;  // name, its beginning, a step, or "latest"
   std::string path;   // the folder to import
+  GuestFlags guest;   // where checkpoints of others are looked for
   bool force = false;
   bool preview = false;
   node::PrunePolicy keep;
@@ -206,6 +208,29 @@ Expected<void> import(const ChangeFlags& flags, CommandContext& context) {
   return {};
 }
 
+// Without an id: what there is.
+Expected<void> fetch(const ChangeFlags& flags, CommandContext& context) {
+  NS_ASSIGN_OR_RETURN(const std::string directory, data_directory_path(context));
+  const std::string own = directory + "/profile.json";
+  const std::string profile = context.files.exists(own) ? own : std::string();
+  if (flags.which.empty()) {
+    NS_ASSIGN_OR_RETURN(const auto offers, offered_checkpoints(flags.guest, profile, context));
+    for (const OfferedCheckpoint& offer : offers) {
+      context.output.line(
+          fmt::format("{}  {}  step {}, {} node(s)", offer.id, offer.folder, offer.step, offer.nodes.size()));
+      context.output.json_line(
+          {{"id", offer.id}, {"name", offer.folder}, {"step", offer.step}, {"nodes", offer.nodes.size()}});
+    }
+    if (offers.empty()) return make_error(ErrorCode::NotFound, "nobody there offers a checkpoint");
+    return {};
+  }
+  ChangeFlags fetched = flags;
+  fetched.path = directory + "/fetched/" + flags.which.substr(0, 16);
+  NS_RETURN_IF_ERROR(fetch_checkpoint(flags.which, fetched.path, flags.guest, profile, context));
+  NS_RETURN_IF_ERROR(import(fetched, context));
+  return context.files.remove_tree(fetched.path);
+}
+
 Flags add_one(CLI::App& group, CommandContext& context, const char* name, const char* help,
               std::vector<std::string> examples, Expected<void> (*body)(const ChangeFlags&, CommandContext&),
               bool takes_checkpoint) {
@@ -263,6 +288,17 @@ void add_checkpoint_changes(CLI::App& group, CommandContext& context) {
       ->add_option("folder", imported->path, "a checkpoint's folder")
       ->type_name("FOLDER")
       ->required();
+  const Flags fetched =
+      add_one(group, context, "fetch",
+              "Get a checkpoint from the nodes of a network that have it, and import it; without an id: list "
+              "what they offer",
+              {"neuroshardd checkpoint fetch --at 192.0.2.1:9000",
+               "neuroshardd checkpoint fetch ID --profile village.json --at 192.0.2.1:8765"},
+              fetch, false);
+  CLI::App& fetching = *group.get_subcommand("fetch");
+  fetching.add_option("id", fetched->which, "which: 64 hexadecimal digits, as they are listed")
+      ->type_name("ID");
+  add_guest_flags(fetching, fetched->guest);
 }
 
 }  // namespace neuroshard::app

@@ -10,7 +10,7 @@ namespace neuroshard::app {
 struct CommandContext;
 
 void add_checkpoint_command(CLI::App& root, CommandContext& context);
-// Its subcommands that change something: save, restore, undo, pin, unpin, delete, prune, import.
+// Its subcommands that change something: save, restore, undo, pin, unpin, delete, prune, import, fetch.
 void add_checkpoint_changes(CLI::App& group, CommandContext& context);
 
 }  // namespace neuroshard::app

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/node/event_queue.h"
+#include "app/node/exchange_part.h"
 #include "app/node/invite_command.h"
 #include "app/node/invited_peers.h"
 #include "app/node/join_network.h"
@@ -156,8 +157,13 @@ Expected<void> run(const RunFlags& flags, CommandContext& context) {
   if (!flags.safe) {
     NS_ASSIGN_OR_RETURN(peers, NetworkPart::join(flags.join, *opened.directory, *opened.logger, context));
   }
+  std::unique_ptr<ExchangePart> exchange;
   std::unique_ptr<RoundsPart> rounds;
   if (peers) {
+    exchange =
+        std::make_unique<ExchangePart>(peers->host(), *opened.logger, context.files,
+                                       opened.directory->checkpoints_path(), peers->reporting_as().one_lan);
+    options.data_peers = exchange.get();
     options.network = &peers->report();
     rounds =
         RoundsPart::make(peers->host(), *opened.directory, *opened.logger, context, peers->reporting_as());
@@ -202,6 +208,7 @@ Expected<void> run(const RunFlags& flags, CommandContext& context) {
     goodbye.begin();  // ended by "neuroshardd stop" or the app
     while (!goodbye.over()) static_cast<void>(events.next(poll));
     if (rounds) rounds->stop();
+    if (exchange) exchange->stop();
     if (peers) peers->keep_peers_now();
     view.clear();
     if (ended->error) return *ended->error;

@@ -1,0 +1,285 @@
+#include "app/node/exchange_part.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+
+#include "core/base/check.h"
+
+namespace neuroshard::app {
+namespace {
+
+constexpr const char* manifest_name = "genesis/manifest";
+constexpr std::size_t disk_queue = 1024;
+constexpr std::size_t asked_at_a_time = 32;
+constexpr Duration answer_patience = std::chrono::seconds(3);
+constexpr Duration ask_again = std::chrono::seconds(1);
+constexpr Duration announce_period = std::chrono::seconds(10);
+constexpr Duration cancel_check = std::chrono::milliseconds(100);
+// Records that this node keeps alive in the hash table for its shards; the rest is found by asking.
+constexpr std::size_t most_announced = 256;
+
+std::string shard_path(data::ShardId shard) {
+  return fmt::format("/shards/{}", shard);
+}
+
+Error stopping() {
+  return make_error(ErrorCode::Cancelled, "the node stops");
+}
+
+}  // namespace
+
+// Filled on the executor, waited for by the caller.
+struct ExchangePart::Waiting {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::optional<Expected<std::vector<data::ManifestClaim>>> outcome;  // of a fetch: an empty list
+
+  void end(Expected<std::vector<data::ManifestClaim>> with) {
+    const std::lock_guard lock(mutex);
+    if (!outcome) outcome = std::move(with);
+    changed.notify_all();
+  }
+  // False: cancelled.
+  bool wait(const CancelToken& cancel) {
+    std::unique_lock lock(mutex);
+    while (!outcome) {
+      if (cancel.cancelled()) return false;
+      changed.wait_for(lock, cancel_check);
+    }
+    return true;
+  }
+};
+
+ExchangePart::ExchangePart(PeerHost& host, Logger& logger, storage::FileEnv& files,
+                           const std::string& checkpoints, bool one_lan)
+    : host_(host), logger_(logger), files_(files), disk_(make_thread_executor("ns-exchange", disk_queue)) {
+  host_.run([&] {
+    server_ = std::make_unique<exchange::ContentServer>(
+        exchange::ServerServices{host_.executor(), *disk_, host_.clock(), files_, logger_, &host_.conduct()},
+        exchange::ServerLimits{}, one_lan, [this](const Hash256& hash) { gone(hash); });
+    host_.member().set_exchange(
+        [this](const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond) {
+          if (!exchange::ContentServer::handles(method)) return false;
+          server_->on_call(from, method, request, respond);
+          return true;
+        });
+    checkpoints_ = std::make_unique<CheckpointOffers>(
+        CheckpointOffers::Services{host_.executor(), *disk_, files_, *server_}, checkpoints);
+    timer_ = host_.executor().post_after(announce_period, [this] { announce(); });
+  });
+}
+
+ExchangePart::~ExchangePart() {
+  stop();
+}
+
+void ExchangePart::stop() {
+  host_.run([this] {
+    if (std::exchange(stopped_, true)) return;
+    alive_.reset();
+    timer_.reset();
+    host_.member().set_exchange(nullptr);
+    fetches_.clear();
+    for (const auto& [number, waiting] : waiting_) waiting->end(stopping());
+    waiting_.clear();
+    checkpoints_.reset();
+    server_.reset();
+  });
+  disk_.reset();  // its tasks speak with the executor, which goes on meanwhile
+}
+
+// ---- What others have.
+
+// Those that are known, and whoever the hash table names.
+void ExchangePart::find(std::optional<data::ShardId> shard, const Hash256& hash,
+                        const std::function<void(std::vector<net::Contact>)>& found) {
+  found(host_.member().some(asked_at_a_time));
+  if (!shard || host_.member().table().table().size() == 0) return;
+  host_.member().table().get(shard_path(*shard), [this, hash, found, alive = std::weak_ptr<bool>(alive_)](
+                                                     const Expected<dht::LookupResult>& result) {
+    if (alive.expired() || !result.ok()) return;
+    std::vector<net::Contact> contacts;
+    for (const dht::Record& record : result->records) {
+      if (!std::equal(record.payload.begin(), record.payload.end(), hash.begin(), hash.end())) continue;
+      const net::NodeId id = crypto::node_id(record.publisher);
+      if (id == host_.id()) continue;
+      if (const auto contact = host_.member().find(id)) contacts.push_back(*contact);
+    }
+    found(std::move(contacts));
+  });
+}
+
+Expected<void> ExchangePart::fetch(const data::PeerFile& file, const CancelToken& cancel) {
+  auto waiting = std::make_shared<Waiting>();
+  std::uint64_t number = 0;
+  host_.run([&] {
+    if (stopped_) return waiting->end(stopping());
+    number = next_++;
+    begin(number, file, waiting);
+  });
+  const bool waited = waiting->wait(cancel);
+  host_.run([&] {
+    fetches_.erase(number);
+    waiting_.erase(number);
+  });
+  if (!waited) return make_error(ErrorCode::Cancelled, "fetching from other nodes was stopped");
+  if (!waiting->outcome->ok()) return waiting->outcome->error();
+  return {};
+}
+
+void ExchangePart::begin(std::uint64_t number, const data::PeerFile& file,
+                         const std::shared_ptr<Waiting>& waiting) {
+  waiting_[number] = waiting;
+  exchange::FetchServices services{
+      host_.member().caller(),
+      host_.executor(),
+      *disk_,
+      host_.clock(),
+      files_,
+      logger_,
+      &host_.conduct(),
+      [this, shard = file.shard, hash = file.sha256](const auto& found) { find(shard, hash, found); }};
+  exchange::FetchOptions options;
+  options.patience = file.patience;
+  exchange::FetchRequest request;
+  request.hash = file.sha256;
+  request.size = file.size;
+  request.max_bytes = file.max_bytes;
+  request.path = file.path;
+  fetches_[number] = std::make_unique<exchange::ContentFetch>(
+      std::move(services), std::move(request), options,
+      [this, waiting](const Expected<exchange::FetchReport>& report) {
+        if (!report.ok()) return waiting->end(report.error());
+        logger_.info("exchange", fmt::format("{} bytes from {} nodes, {} were here; {} nodes lied",
+                                             report->received_bytes, report->holders, report->resumed_bytes,
+                                             report->liars));
+        waiting->end(std::vector<data::ManifestClaim>());
+      });
+}
+
+Expected<std::vector<data::ManifestClaim>> ExchangePart::manifests(Duration patience,
+                                                                   const CancelToken& cancel) {
+  auto waiting = std::make_shared<Waiting>();
+  std::uint64_t number = 0;
+  host_.run([&] {
+    if (stopped_) return waiting->end(stopping());
+    number = next_++;
+    waiting_[number] = waiting;
+    ask_for_manifests(waiting, host_.clock().monotonic_now() + patience);
+  });
+  const bool waited = waiting->wait(cancel);
+  host_.run([&] { waiting_.erase(number); });
+  if (!waited) return make_error(ErrorCode::Cancelled, "asking other nodes was stopped");
+  return *waiting->outcome;
+}
+
+void ExchangePart::ask_for_manifests(const std::shared_ptr<Waiting>& waiting, MonotonicTime until) {
+  const auto malformed = [conduct = &host_.conduct()](const net::Contact& by) {
+    conduct->fault({by.id, by.endpoint}, net::Fault::Malformed);
+  };
+  exchange::ask_names(
+      host_.member().caller(), host_.member().some(asked_at_a_time), manifest_name, answer_patience,
+      malformed,
+      [this, waiting, until, alive = std::weak_ptr<bool>(alive_)](const std::vector<exchange::Claim>& said) {
+        if (alive.expired()) return;
+        claims_.clear();
+        std::map<Hash256, data::ManifestClaim> claims;
+        for (const exchange::Claim& claim : said) {
+          const exchange::NamedContent& named = claim.named;
+          claims_[named.content.hash].push_back(claim.by);
+          claims[named.content.hash] = {named.content.hash, named.content.size,
+                                        static_cast<std::int64_t>(named.version), named.note};
+        }
+        std::vector<data::ManifestClaim> found;
+        for (auto& [hash, claim] : claims) found.push_back(std::move(claim));
+        // The newest first; of one date that of most.
+        std::sort(found.begin(), found.end(), [this](const auto& a, const auto& b) {
+          if (a.updated_ms != b.updated_ms) return a.updated_ms > b.updated_ms;
+          return claims_[a.sha256].size() > claims_[b.sha256].size();
+        });
+        if (!found.empty() || host_.clock().monotonic_now() >= until) return waiting->end(std::move(found));
+        // Nobody yet: this node may have just begun to look for others.
+        auto timer = std::make_shared<std::unique_ptr<TimerHandle>>();
+        *timer = host_.executor().post_after(ask_again, [this, waiting, until, timer, alive] {
+          if (!alive.expired()) ask_for_manifests(waiting, until);
+        });
+      });
+}
+
+void ExchangePart::refuted(const data::ManifestClaim& claim) {
+  host_.run([&] {
+    for (const net::Contact& by : claims_[claim.sha256]) {
+      logger_.warning("exchange", fmt::format("node {} offers a manifest that the publisher has not signed",
+                                              to_hex(by.id).substr(0, 16)));
+      host_.conduct().fault({by.id, by.endpoint}, net::Fault::BadSignature);
+    }
+    claims_.erase(claim.sha256);
+  });
+}
+
+// ---- What this node has.
+
+void ExchangePart::offer(const data::PeerFile& file) {
+  if (!file.size) return;
+  host_.run([&] {
+    if (stopped_ || !server_->offer({file.sha256, *file.size}, file.path) || !file.shard) return;
+    shards_[*file.shard] = file.sha256;
+    announced_.erase(*file.shard);
+  });
+}
+
+void ExchangePart::offer_manifest(const data::ManifestClaim& claim, const std::string& path) {
+  if (claim.size == 0 || claim.signature.size() > exchange::max_note) return;
+  host_.run([&] {
+    const exchange::ContentRef content{claim.sha256, claim.size};
+    if (stopped_ || !server_->offer(content, path)) return;
+    server_->set_name(manifest_name,
+                      {static_cast<std::uint64_t>(claim.updated_ms), content, claim.signature});
+  });
+}
+
+// In the table of now: a node that is found to be reached gets another one.
+void ExchangePart::announce() {
+  dht::DhtNode& table = host_.member().table();
+  if (table_ != &table) {
+    announced_.clear();
+    announced_checkpoints_.clear();
+  }
+  table_ = &table;
+  if (table.table().size() > 0) {
+    for (const auto& [shard, hash] : shards_) {
+      if (announced_.size() >= most_announced) break;
+      if (announced_.insert(shard).second)
+        table.publish(shard_path(shard), Bytes(hash.begin(), hash.end()),
+                      [](const Expected<dht::Published>&) {});
+    }
+    announce_checkpoints(table);
+  }
+  timer_ = host_.executor().post_after(announce_period, [this] { announce(); });
+}
+
+void ExchangePart::announce_checkpoints(dht::DhtNode& table) {
+  const std::set<std::string>& now = checkpoints_->ids();
+  for (const std::string& id : announced_checkpoints_)
+    if (now.count(id) == 0) table.withdraw("/checkpoints/" + id);
+  for (const std::string& id : now)
+    if (announced_checkpoints_.count(id) == 0)
+      table.publish("/checkpoints/" + id, {}, [](const Expected<dht::Published>&) {});
+  announced_checkpoints_ = now;
+}
+
+void ExchangePart::gone(const Hash256& hash) {
+  for (auto shard = shards_.begin(); shard != shards_.end();) {
+    if (shard->second != hash) {
+      ++shard;
+      continue;
+    }
+    if (announced_.erase(shard->first) > 0) host_.member().table().withdraw(shard_path(shard->first));
+    shard = shards_.erase(shard);
+  }
+}
+
+}  // namespace neuroshard::app

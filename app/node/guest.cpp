@@ -1,0 +1,103 @@
+#include "app/node/guest.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "core/engine/network_profile.h"
+#include "core/swarm/messages.h"
+
+namespace neuroshard::app {
+namespace {
+
+constexpr Duration call_patience = std::chrono::seconds(5);
+constexpr std::size_t answer_bytes = 100u << 10;
+
+using Channel = std::shared_ptr<net::PeerChannel>;
+
+// The first that answers; else the last one's error.
+Expected<Channel> connect_any(PeerHost& host, const GuestNetwork& network, CommandContext& context) {
+  Expected<Channel> channel = make_error(ErrorCode::Unavailable, "nobody to ask");
+  for (const net::Dial& dial : network.sources) {
+    channel = wait_for<Expected<Channel>>(
+        host, [&](auto done) { host.transport().connect(dial, net::connect_deadline, std::move(done)); });
+    if (channel.ok()) return channel;
+    context.output.note(channel.error().describe());
+  }
+  return channel;
+}
+
+}  // namespace
+
+void add_guest_flags(CLI::App& command, GuestFlags& flags) {
+  command
+      .add_option("--at", flags.at,
+                  "a tracker or node to ask; may be repeated (default: those of the network's profile)")
+      ->type_name("[ID@]HOST:PORT");
+  command.add_flag("--lan", flags.lan, "a network of one's own: private addresses count");
+}
+
+Expected<GuestNetwork> guest_network(const GuestFlags& flags, const std::string& profile_else,
+                                     CommandContext& context) {
+  const std::string& name = context.profile.empty() ? profile_else : context.profile;
+  if (name.empty())
+    return make_error(ErrorCode::InvalidArgument,
+                      "name the network with --profile (a built-in name or a file)");
+  NS_ASSIGN_OR_RETURN(const engine::NetworkProfile profile,
+                      engine::load_network_profile(context.files, name));
+  GuestNetwork network;
+  network.id = engine::network_id(profile.consensus);
+  std::vector<std::string> texts = flags.at;
+  if (texts.empty()) {
+    texts = profile.directory.trackers;
+    texts.insert(texts.end(), profile.directory.bootstrap.begin(), profile.directory.bootstrap.end());
+  }
+  if (texts.empty())
+    return make_error(ErrorCode::NotFound,
+                      "this network's profile names no tracker and no node: name one with --at");
+  NS_ASSIGN_OR_RETURN(network.sources, parse_dials(texts));
+  return network;
+}
+
+Expected<std::unique_ptr<PeerHost>> start_guest(const GuestNetwork& network, const GuestFlags& flags,
+                                                CommandContext& context) {
+  PeerHostOptions options;
+  options.member = false;
+  options.swarm.network_id = network.id;
+  options.swarm.program = program_version();
+  options.swarm.one_lan = flags.lan;
+  return PeerHost::start(crypto::KeyPair::generate(context.entropy), context.clock, context.entropy,
+                         context.logger, std::move(options));
+}
+
+Expected<Acquaintance> get_acquainted(PeerHost& host, const GuestNetwork& network, CommandContext& context) {
+  NS_ASSIGN_OR_RETURN(Channel channel, connect_any(host, network, context));
+  Acquaintance known;
+  known.contact = {channel->id(), channel->endpoint()};
+  known.hello = channel->hello();
+  const bool tracker = known.hello.offers(net::Feature::Tracker);
+  const auto answer = wait_for<Expected<Bytes>>(host, [&](auto done) {
+    channel->call(tracker ? net::Method::TrackerPeers : net::Method::Peers,
+                  swarm::encode_count(swarm::max_records), net::call_deadline(call_patience, 1, answer_bytes),
+                  std::move(done));
+  });
+  host.run([&] { channel.reset(); });
+  if (!answer.ok()) return answer.error();
+  NS_ASSIGN_OR_RETURN(const auto records, swarm::decode_records(*answer));
+  for (const net::NodeRecord& record : records)
+    if (record.id() != known.contact.id &&
+        net::check_node_record(record, network.id, context.clock.wall_now()).ok())
+      known.records.push_back(record);
+  return known;
+}
+
+std::vector<net::Contact> contacts_of(const Acquaintance& known) {
+  std::vector<net::Contact> contacts;
+  if (!known.hello.offers(net::Feature::Tracker) || known.hello.offers(net::Feature::Dht))
+    contacts.push_back(known.contact);
+  for (const net::NodeRecord& record : known.records)
+    for (const net::NodeEndpoint& at : record.endpoints)
+      if (at.reach == net::Reach::Direct) contacts.push_back({record.id(), at.endpoint});
+  return contacts;
+}
+
+}  // namespace neuroshard::app

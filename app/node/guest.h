@@ -1,0 +1,60 @@
+// A command that asks somebody's network something: with a key made for it, it connects to nodes that it is
+// told of, and takes no part.
+#pragma once
+
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/node/command.h"
+#include "app/node/peer_host.h"
+#include "core/net/node_record.h"
+#include "core/net/peer_channel.h"
+
+namespace CLI {
+class App;
+}
+
+namespace neuroshard::app {
+
+struct GuestFlags {
+  std::vector<std::string> at;
+  bool lan = false;
+};
+void add_guest_flags(CLI::App& command, GuestFlags& flags);
+
+struct GuestNetwork {
+  Hash256 id{};
+  std::vector<net::Dial> sources;
+};
+// Of the profile that is named; `profile` else, a name or a file, "" for none. InvalidArgument, NotFound.
+Expected<GuestNetwork> guest_network(const GuestFlags& flags, const std::string& profile,
+                                     CommandContext& context);
+
+Expected<std::unique_ptr<PeerHost>> start_guest(const GuestNetwork& network, const GuestFlags& flags,
+                                                CommandContext& context);
+
+// Starts something on the host's executor and waits for what it calls back with. Every call has a deadline of
+// its own.
+template <class T>
+T wait_for(PeerHost& host, const std::function<void(std::function<void(T)>)>& start) {
+  auto promise = std::make_shared<std::promise<T>>();
+  auto future = promise->get_future();
+  host.run([&] { start([promise](T value) { promise->set_value(std::move(value)); }); });
+  return future.get();
+}
+
+// Whom the first source that answers is, and whom it knows: records that hold, without its own.
+struct Acquaintance {
+  net::Contact contact;
+  net::Hello hello;
+  std::vector<net::NodeRecord> records;
+};
+Expected<Acquaintance> get_acquainted(PeerHost& host, const GuestNetwork& network, CommandContext& context);
+
+// Where those can be dialled, and the answering node itself unless it is a mere tracker.
+std::vector<net::Contact> contacts_of(const Acquaintance& known);
+
+}  // namespace neuroshard::app
