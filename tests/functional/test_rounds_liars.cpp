@@ -1,6 +1,6 @@
 // Real processes, one of which lies: it trains as all do, and contributes ten times the opposite. Among five
-// the rule makes it small, everybody can see that, and the others learn as they do without it. Among four
-// there is no vote (SPEC §8), and the same lie undoes the training: the negative control.
+// the rule makes it small, everybody can see that, and the others learn as they do without it. Once they are
+// four, there is no vote (SPEC §8), and the same lie undoes the training: the negative control.
 #include <QJsonArray>
 #include <QTest>
 
@@ -92,16 +92,15 @@ void TestRoundsLiars::all_certified_the_same() {
       if (at_a.contains(it.key())) QCOMPARE(it->anchor, at_a.value(it.key()).anchor);
     QCOMPARE(lied_to_.rounds(name)["corruptions"].toInt(), 0);
   }
-  lied_to_.kill_all();
 }
 
+// One of the honest goes, politely; nothing else changes.
 void TestRoundsLiars::among_four_there_is_no_vote() {
-  RoundsRun few;
-  QCOMPARE(few.make("few", "100"), QByteArray());
-  QCOMPARE(few.start_all({"a", "b", "c"}, {"liar"}, "sign-flip-10"), QByteArray());
-  const double loss = loss_after_rounds(few, {"a", "b", "c", "liar"}, measured_rounds);
+  lied_to_.node("d").terminate();
+  const double loss = loss_after_rounds(lied_to_, {"a", "b", "c", "liar"}, 2);
   qInfo() << "loss beside a liar among four" << loss;
-  QVERIFY(!(loss < clean_loss_ + margin));
+  QVERIFY(loss > clean_loss_ + margin);
+  lied_to_.kill_all();
 }
 
 QTEST_GUILESS_MAIN(TestRoundsLiars)
