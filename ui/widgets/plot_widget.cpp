@@ -28,6 +28,7 @@ QString number_text(double number) {
 QString time_text(double seconds) {
   const QTime time = QDateTime::fromSecsSinceEpoch(static_cast<qint64>(seconds)).time();
   QString format = QLocale().timeFormat(QLocale::ShortFormat);
+  format.remove(QStringLiteral(":ss"));  // some languages' short format has them
   if (time.second() != 0) format.replace(QStringLiteral("mm"), QStringLiteral("mm:ss"));
   return QLocale().toString(time, format);
 }
@@ -62,6 +63,11 @@ void PlotWidget::set_y_format(const Formatter& format) {
 
 void PlotWidget::set_y_unit(PlotUnit unit) {
   y_unit_ = unit;
+  invalidate();
+}
+
+void PlotWidget::set_x(PlotX meaning) {
+  x_ = meaning;
   invalidate();
 }
 

@@ -33,7 +33,7 @@ class PlotWidget final : public QWidget {
   QString title() const { return title_; }
   void set_y_format(const Formatter& format);
   void set_y_unit(PlotUnit unit);
-  void set_x(PlotX meaning) { x_ = meaning; }
+  void set_x(PlotX meaning);
   void set_y_title(const QString& title);
   // The whole chart again, with one repaint. Points ascending by x.
   void set_series(std::vector<PlotSeries> series);

@@ -139,6 +139,17 @@ class PlotTest : public QObject {
     QCOMPARE(seconds.at(1) - seconds.at(0), 15.0);
     QVERIFY(!linear_ticks({start, start + 1e9}, 5, PlotUnit::Time).empty());
   }
+  void times_are_told_as_a_clock_does() {
+    auto plot = make(points_of(3, [](double x) { return x; }));
+    plot->set_x(PlotX::Time);
+    plot->grab();
+    const QDateTime at(QDate(2026, 3, 4), QTime(6, 10));
+    const auto told = [&](int seconds) {
+      return plot->frame().format_x(static_cast<double>(at.toSecsSinceEpoch() + seconds));
+    };
+    QCOMPARE(told(0), QStringLiteral("06:10"));
+    QCOMPARE(told(15), QStringLiteral("06:10:15"));
+  }
   void axes_go_there_and_back() {
     PlotAxes axes{{50, 10, 400, 200}, {100, 300}, {0.1, 1000}, true};
     QCOMPARE(axes.to_value_x(axes.to_pixel_x(217)), 217.0);
