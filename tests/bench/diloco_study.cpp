@@ -35,7 +35,7 @@ struct Flags {
   std::string text, mode = "diloco", codec = "fp32";
   std::uint32_t workers = 4, steps = 2000, period = 25, batch = 12, sequence = 64, layers = 4, hidden = 128;
   std::uint32_t evaluations = 4, slow = 0, dense_rounds = 0, threads = 1;
-  std::uint32_t warmup = 20;
+  std::uint32_t warmup = 20, kv_heads = 0, ffn = 0;
   double lr = 2e-3, final_rate = 0.1, outer_lr = 0.7, outer_mu = 0.9, beta = 0.95;
   std::uint16_t k = 64;
   std::uint64_t seed = 1;
@@ -66,8 +66,10 @@ compute::ModelShape shape_of(const Flags& flags, std::uint32_t vocabulary) {
   shape.layers = flags.layers;
   shape.hidden = flags.hidden;
   shape.head_dim = 32;
-  shape.heads = shape.kv_heads = flags.hidden / 32;
-  shape.ffn = flags.hidden * 8 / 3 / 8 * 8;  // three matrices: as many parameters as two of four times hidden
+  shape.heads = flags.hidden / 32;
+  shape.kv_heads = flags.kv_heads != 0 ? flags.kv_heads : shape.heads;
+  // Three matrices: as many parameters as two of four times hidden.
+  shape.ffn = flags.ffn != 0 ? flags.ffn : flags.hidden * 8 / 3 / 8 * 8;
   shape.experts = shape.experts_per_token = 1;
   shape.vocab = vocabulary;
   shape.sequence = flags.sequence;
@@ -300,6 +302,8 @@ int main(int argc, char** argv) {
   app.add_option("--sequence", flags.sequence)->check(CLI::Range(8, 1024));
   app.add_option("--layers", flags.layers)->check(CLI::Range(1, 64));
   app.add_option("--hidden", flags.hidden, "a multiple of 32")->check(CLI::Range(32, 4096));
+  app.add_option("--kv-heads", flags.kv_heads, "a divisor of hidden / 32; 0 = as many as query heads");
+  app.add_option("--ffn", flags.ffn, "width of the feed-forward part; 0 = 8/3 of hidden");
   app.add_option("--lr", flags.lr);
   app.add_option("--warmup", flags.warmup, "steps until the learning rate is reached");
   app.add_option("--final-rate", flags.final_rate, "of the learning rate, at the end of its cosine");
