@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "core/crypto/hash.h"
@@ -25,6 +26,7 @@ Error denied(const char* why) {
 
 bool better_branch(const RoundStatus& a, const RoundStatus& b) {
   if ((a.round > 0) != (b.round > 0)) return a.round > 0;
+  if ((a.shared_rounds > 0) != (b.shared_rounds > 0)) return a.shared_rounds > 0;
   if (a.tokens != b.tokens) return a.tokens > b.tokens;
   return a.genesis < b.genesis;
 }
@@ -38,6 +40,11 @@ RoundChain::RoundChain(const Hash256& network, RoundBody genesis) : network_(net
 
 bool RoundChain::alone(const net::NodeId& self) const {
   return !others_ && members_.front().id == self;
+}
+
+std::uint32_t RoundChain::shared_rounds() const {
+  constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
+  return others_ ? static_cast<std::uint32_t>(std::min(tip().round - shared_from_, most)) : 0;
 }
 
 Expected<void> RoundChain::add(const RoundCertificate& certificate) {
@@ -62,7 +69,10 @@ void RoundChain::append(const RoundCertificate& certificate) {
   const RoundBody& body = certificate.body;
   tip_hash_ = body_hash(body);
   members_ = next_members(body);
-  others_ = others_ || members_.size() > 1;
+  if (!others_ && members_.size() > 1) {
+    others_ = true;
+    shared_from_ = body.round;
+  }
   kept_.push_back(certificate);
 }
 

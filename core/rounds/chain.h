@@ -17,8 +17,8 @@ namespace neuroshard::rounds {
 inline constexpr std::size_t recent_certificates = 64;      // kept in any case
 inline constexpr std::size_t max_kept_certificates = 4096;  // older changes of members are then forgotten
 
-// Which of two histories of different genesis goes on when they meet: certified rounds beat none, then more
-// tokens, then the lower genesis hash.
+// Which of two histories of different genesis goes on when they meet: certified rounds beat none, those that
+// several members have signed beat those of one alone, then more tokens, then the lower genesis hash.
 bool better_branch(const RoundStatus& a, const RoundStatus& b);
 
 class RoundChain {
@@ -38,6 +38,8 @@ class RoundChain {
   const std::vector<RoundMember>& members() const { return members_; }
   // Ever anybody but this node?
   bool alone(const net::NodeId& self) const;
+  // Rounds that more than one member has signed, as a status tells them.
+  std::uint32_t shared_rounds() const;
 
   // Appends. Denied: not signed by enough of members(), or it does not follow; AlreadyExists: not newer.
   Expected<void> add(const RoundCertificate& certificate);
@@ -53,6 +55,7 @@ class RoundChain {
   std::vector<RoundMember> members_;
   std::deque<RoundCertificate> kept_;  // ascending; the genesis first
   bool others_ = false;
+  std::uint64_t shared_from_ = 0;  // the last round of one alone, if there are others
 };
 
 }  // namespace neuroshard::rounds

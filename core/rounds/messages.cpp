@@ -14,7 +14,7 @@ constexpr std::uint16_t format_version = 1;
 constexpr std::size_t slot_bytes = 5;
 constexpr std::size_t vote_post_bytes = 1 + slot_bytes + 8 + 4 + 32 + 2 + 64;
 constexpr std::size_t change_post_bytes = slot_bytes + 1 + 32 + 8 + 64;
-constexpr std::size_t status_bytes = 8 + 32 + 32 + 8 + 32 + 4 + 1 + 1;
+constexpr std::size_t status_bytes = 8 + 32 + 32 + 8 + 32 + 4 + 1 + 1 + 4;
 constexpr std::size_t fetch_request_bytes = slot_bytes + 1 + 32 + 8;
 
 Error corrupt(const char* what) {
@@ -290,6 +290,7 @@ Bytes encode_status(const RoundStatus& status) {
   append_le(bytes, status.view);
   bytes.push_back(static_cast<std::uint8_t>(status.phase));
   bytes.push_back(status.member ? 1 : 0);
+  append_le(bytes, status.shared_rounds);
   return bytes;
 }
 
@@ -307,6 +308,7 @@ Expected<RoundStatus> decode_status(ByteSpan bytes) {
     return corrupt("the status of a round names an unknown phase");
   status.phase = static_cast<RoundPhase>(at[4]);
   status.member = at[5] == 1;
+  status.shared_rounds = load_le<std::uint32_t>(at + 6);
   return status;
 }
 

@@ -161,6 +161,7 @@ struct RoundStatus {
   std::uint32_t view = 0;
   RoundPhase phase = RoundPhase::Joining;
   bool member = false;
+  std::uint32_t shared_rounds = 0;  // certified since there was more than one member; 0: ever a single one
   friend bool operator==(const RoundStatus&, const RoundStatus&) = default;
 };
 Bytes encode_status(const RoundStatus& status);

@@ -131,6 +131,7 @@ RoundStatus RoundNode::status() const {
   status.anchor = state_hash_;
   status.view = agreement_ ? agreement_->view() : 0;
   status.member = is_member();
+  status.shared_rounds = chain_->shared_rounds();
   status.phase = phase(provisional_, status.member);
   return status;
 }

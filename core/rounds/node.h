@@ -106,6 +106,7 @@ class RoundNode final : public RoundParticipant, private AgreementHost {
   Expected<Bytes> on_chain(ByteSpan request) override;
   void poll();
   void consider(const net::Contact& from, const RoundStatus& status);
+  bool may_give_up() const;
   void catch_up_with(const net::NodeId& id) override;
   // afresh: from the genesis on, to take another history's place.
   void sync_from(const net::Contact& from, bool afresh = false);

@@ -8,6 +8,7 @@ namespace neuroshard::rounds {
 namespace {
 
 constexpr std::size_t chain_answer_bytes = 64u << 10;  // what a deadline allows for
+constexpr std::uint32_t young_rounds = 8;              // shared so few times, a history may be given up
 
 }  // namespace
 
@@ -62,7 +63,7 @@ void RoundNode::poll() {
         asked.push_back(*contact);
     }
   }
-  if (!chain_ || !is_member() || chain_->alone(self_) || provisional_)
+  if (!chain_ || !is_member() || may_give_up() || provisional_)
     for (const net::Contact& contact : services_.peers.some()) asked.push_back(contact);
   for (const net::Contact& contact : asked)
     ask_status(contact, [this, contact](const RoundStatus& status) { consider(contact, status); });
@@ -79,12 +80,17 @@ void RoundNode::consider(const net::Contact& from, const RoundStatus& other) {
     if (other.round > chain_->tip().round) sync_from(from);
     return;
   }
-  // Two histories meet. Only one that nobody else ever shared is given up.
-  if (!options_.genesis && chain_->alone(self_) && better_branch(other, status())) {
+  if (may_give_up() && better_branch(other, status())) {
     services_.logger.info("rounds",
-                          "another history of this network has more work in it: this node joins it");
+                          "another history of this network goes before this one: this node joins it");
     sync_from(from, true);
   }
+}
+
+// When histories meet. Nodes that start together begin with some, each of its own or in twos and threes, and
+// soon find each other. An older one that several share is kept, because anybody could make up a longer one.
+bool RoundNode::may_give_up() const {
+  return !options_.genesis && (chain_->alone(self_) || chain_->shared_rounds() < young_rounds);
 }
 
 void RoundNode::sync_from(const net::Contact& from, bool afresh) {
@@ -139,6 +145,7 @@ void RoundNode::give_up_history() {
   computing_.clear();
   contributions_.reset();
   own_.reset();
+  changes_.clear();
   memory_ = {};
   memory_round_ = saved_chain_ = 0;
 }

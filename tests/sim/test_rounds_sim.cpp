@@ -115,6 +115,8 @@ class TestRoundsSim : public QObject {
   void a_broken_replica_repairs_itself();
   void a_slow_node_holds_nobody_up();
   void two_histories_meet();
+  void a_shared_history_goes_before_a_longer_one_of_one_node();
+  void young_shared_histories_become_one();
   void work_without_a_quorum_counts_once();
   void who_leaves_is_not_waited_for();
   void few_members_end_the_round_with_the_one_who_leaves();
@@ -333,6 +335,57 @@ void TestRoundsSim::two_histories_meet() {
                lab.world.world().now() + 40 * round_time));
   CHECK_LAB(lab, lab.settles());
   QVERIFY(lab.world.node(0).chain()->genesis() == lab.world.node(1).chain()->genesis());
+  CHECK_LAB(lab, lab.safe());
+}
+
+// One node alone can be faster than several that wait for each other.
+void TestRoundsSim::a_shared_history_goes_before_a_longer_one_of_one_node() {
+  RoundWorldOptions options = world_options(20, 3);
+  options.found_alone = true;
+  Lab lab(options);
+  for (std::size_t i = 0; i < 2; ++i) lab.world.kill(i);
+  lab.world.world().run_for(30 * round_time);
+  for (std::size_t i = 0; i < 2; ++i) {
+    lab.world.start(i);
+    lab.world.set_part(i, 1);
+  }
+  const auto shared = [&] {
+    return lab.world.node(0).view().members == 2 && lab.world.node(0).chain()->shared_rounds() >= 1;
+  };
+  CHECK_LAB(lab, lab.world.world().run_until(shared, lab.world.world().now() + 20 * round_time));
+  const Hash256 genesis = lab.world.node(0).chain()->genesis();
+  QVERIFY(lab.world.node(0).status().tokens < lab.world.node(2).status().tokens);
+  for (std::size_t i = 0; i < 3; ++i) lab.world.set_part(i, 0);
+  // At once, not when the two have caught up.
+  CHECK_LAB(lab, lab.world.world().run_until([&] { return lab.world.node(2).view().members == 3; },
+                                             lab.world.world().now() + 10 * round_time));
+  CHECK_LAB(lab, lab.settles());
+  for (std::size_t i = 0; i < 3; ++i) QVERIFY(lab.world.node(i).chain()->genesis() == genesis);
+  CHECK_LAB(lab, lab.safe());
+}
+
+// Nodes that start together may find each other in twos first.
+void TestRoundsSim::young_shared_histories_become_one() {
+  RoundWorldOptions options = world_options(21, 4);
+  options.found_alone = true;
+  Lab lab(options);
+  for (std::size_t i = 0; i < 4; ++i) lab.world.set_part(i, i < 2 ? 1 : 2);
+  const auto in_twos = [&] {
+    return lab.world.node(0).view().members == 2 && lab.world.node(2).view().members == 2 &&
+           lab.world.node(0).chain()->shared_rounds() >= 2 && lab.world.node(2).chain()->shared_rounds() >= 2;
+  };
+  CHECK_LAB(lab, lab.world.world().run_until(in_twos, lab.world.world().now() + 40 * round_time));
+  QVERIFY(lab.world.node(0).chain()->genesis() != lab.world.node(2).chain()->genesis());
+  for (std::size_t i = 0; i < 4; ++i) lab.world.set_part(i, 0);
+  const auto one = [&] {
+    for (std::size_t i = 0; i < 4; ++i)
+      if (lab.world.node(i).view().members != 4) return false;
+    return true;
+  };
+  CHECK_LAB(lab, lab.world.world().run_until(one, lab.world.world().now() + 60 * round_time));
+  CHECK_LAB(lab, lab.settles());
+  for (std::size_t i = 1; i < 4; ++i)
+    QVERIFY(lab.world.node(i).chain()->genesis() == lab.world.node(0).chain()->genesis());
   CHECK_LAB(lab, lab.safe());
 }
 

@@ -271,6 +271,9 @@ void TestRoundsMessages::histories_are_compared() {
   QVERIFY(better_branch(one, none) && !better_branch(none, one));  // certified beats provisional
   QVERIFY(better_branch(more, one) && !better_branch(one, more));
   QVERIFY(better_branch(low, one) && !better_branch(one, low));
+  RoundStatus shared = one;
+  shared.shared_rounds = 1;
+  QVERIFY(better_branch(shared, more) && !better_branch(more, shared));  // signed by others, too
   QVERIFY(!better_branch(one, one));
 }
 
