@@ -27,12 +27,12 @@ def main():
         node = f"neuroshard::rounds::{node}::{node}"
         if node not in needed or node not in symbols(nm, rounds, "T"):
             failures.append("the simulator does not run the nodes of core/rounds")
-    for name in ("neuroshard::outer::aggregate", "neuroshard::outer::outer_step"):
+    for name in ("neuroshard::outer::aggregate_encoded", "neuroshard::outer::outer_step"):
         if name not in symbols(nm, outer, "T") or name not in symbols(nm, rounds, "U"):
             failures.append(f"core/rounds does not use {name} of core/outer")
         if name in needed:
             failures.append(f"the simulator calls {name} itself")
-    for name in ("neuroshard::rounds::sign_vote", "neuroshard::rounds::make_step", "neuroshard::rounds::RoundAgreement::RoundAgreement"):
+    for name in ("neuroshard::outer::aggregate", "neuroshard::rounds::sign_vote", "neuroshard::rounds::make_step", "neuroshard::rounds::RoundAgreement::RoundAgreement"):
         if name in needed:
             failures.append(f"the simulator calls {name} itself")
     for name in own:
