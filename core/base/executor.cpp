@@ -132,14 +132,7 @@ class ThreadExecutor final : public Executor, public TurnLender {
         continue;
       }
       queue_->look_again = false;
-      const auto now = std::chrono::steady_clock::now();
-      while (!queue_->timers.empty() && queue_->timers.begin()->first.first <= now) {
-        auto due = queue_->timers.extract(queue_->timers.begin());
-        queue_->tasks.push_back(std::move(due.mapped()));
-      }
-      if (!queue_->tasks.empty()) {
-        Task task = std::move(queue_->tasks.front());
-        queue_->tasks.pop_front();
+      if (Task task = next(); task) {
         queue_->busy = true;
         lock.unlock();
         task();
@@ -158,7 +151,24 @@ class ThreadExecutor final : public Executor, public TurnLender {
     }
   }
 
+  // With the lock. A due timer stays where its handle finds it until it runs: in the queue it would outlive
+  // who cancels it in a task before. Timers and tasks take turns.
+  Task next() {
+    Task task;
+    const bool due =
+        !queue_->timers.empty() && queue_->timers.begin()->first.first <= std::chrono::steady_clock::now();
+    timer_ran_ = due && (queue_->tasks.empty() || !timer_ran_);
+    if (timer_ran_) {
+      task = std::move(queue_->timers.extract(queue_->timers.begin()).mapped());
+    } else if (!queue_->tasks.empty()) {
+      task = std::move(queue_->tasks.front());
+      queue_->tasks.pop_front();
+    }
+    return task;
+  }
+
   const std::size_t capacity_;
+  bool timer_ran_ = false;  // last; the executor's own thread
   std::shared_ptr<Queue> queue_;
   std::thread thread_;
 };

@@ -20,6 +20,7 @@ class TestExecutor : public QObject {
   void a_full_queue_refuses();
   void timers_fire_once_in_order_of_time();
   void a_destroyed_handle_cancels();
+  void a_due_timer_is_cancelled_by_a_task_before_it();
   void destruction_runs_what_is_queued_and_drops_timers();
   void a_timer_may_own_another();
   void a_handle_may_outlive_the_executor();
@@ -137,6 +138,29 @@ void TestExecutor::destruction_runs_what_is_queued_and_drops_timers() {
   QCOMPARE(ran.load(), 5);
   QVERIFY(!fired);
   QCOMPARE(guard.use_count(), 1L);  // what the dropped timer held is released
+}
+
+// What is destroyed in a task takes its timers along, also when they were due already.
+void TestExecutor::a_due_timer_is_cancelled_by_a_task_before_it() {
+  const auto executor = make_thread_executor("test", 16);
+  std::promise<void> over;
+  std::atomic<int> after_the_end{0};
+  bool gone = false;  // the executor's
+  std::unique_ptr<TimerHandle> first, second;
+  QVERIFY(executor->post([&] {
+    first = executor->post_after(1ms, [&] { after_the_end += gone ? 1 : 0; });
+    second = executor->post_after(1ms, [&] { after_the_end += gone ? 1 : 0; });
+    const auto both_due = std::chrono::steady_clock::now() + 2ms;
+    while (std::chrono::steady_clock::now() < both_due) std::this_thread::yield();
+  }));
+  QVERIFY(executor->post([&] {
+    gone = true;
+    first.reset();
+    second.reset();
+  }));
+  QVERIFY(executor->post([&] { static_cast<void>(executor->post([&] { over.set_value(); })); }));
+  QCOMPARE(over.get_future().wait_for(long_enough), std::future_status::ready);
+  QCOMPARE(after_the_end.load(), 0);
 }
 
 void TestExecutor::a_timer_may_own_another() {
