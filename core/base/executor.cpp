@@ -21,10 +21,21 @@ struct Queue final : Turn {
   bool take(const Executor::Task& task) override;
 
   using Key = std::pair<std::chrono::steady_clock::time_point, std::uint64_t>;
+  using Timers = std::map<Key, Executor::Task>;
+  struct Waiting {
+    Executor::Task task;  // none: the timer's, if that is still there
+    Key timer;
+  };
+  // With the lock. The next task, none when nothing waits. Due timers line up behind what was posted before,
+  // but their tasks stay where their handles find them: a task that destroys a handle on its way is not
+  // followed by the timer.
+  Executor::Task next();
+
   std::mutex mutex;
   std::condition_variable wake;
-  std::deque<Executor::Task> tasks;
-  std::map<Key, Executor::Task> timers;
+  std::deque<Waiting> tasks;
+  Timers timers;    // not due yet
+  Timers lined_up;  // due: `tasks` holds their keys
   std::uint64_t next_timer = 0;
   bool stopping = false;
   bool busy = false;        // a task runs, on the executor's thread or as a turn
@@ -53,14 +64,29 @@ bool Queue::take(const Executor::Task& task) {
   return true;
 }
 
+Executor::Task Queue::next() {
+  const auto now = std::chrono::steady_clock::now();
+  while (!timers.empty() && timers.begin()->first.first <= now) {
+    tasks.push_back({nullptr, timers.begin()->first});
+    lined_up.insert(timers.extract(timers.begin()));
+  }
+  while (!tasks.empty()) {
+    Waiting first = std::move(tasks.front());
+    tasks.pop_front();
+    if (first.task) return std::move(first.task);
+    if (auto timer = lined_up.extract(first.timer)) return std::move(timer.mapped());
+  }
+  return nullptr;
+}
+
 class QueueTimer final : public TimerHandle {
  public:
   QueueTimer(std::shared_ptr<Queue> queue, Queue::Key key) : queue_(std::move(queue)), key_(key) {}
   ~QueueTimer() override {
-    std::map<Queue::Key, Executor::Task>::node_type
-        cancelled;  // destroyed outside the lock: it may own timers
+    Queue::Timers::node_type cancelled;  // destroyed outside the lock: it may own timers
     std::lock_guard lock(queue_->mutex);
     cancelled = queue_->timers.extract(key_);
+    if (!cancelled) cancelled = queue_->lined_up.extract(key_);
   }
 
  private:
@@ -77,7 +103,7 @@ class ThreadExecutor final : public Executor, public TurnLender {
         }) {}
 
   ~ThreadExecutor() override {
-    std::map<Queue::Key, Task> dropped;  // destroyed outside the lock: a task may own timers
+    Queue::Timers dropped;  // destroyed outside the lock: a task may own timers
     {
       std::lock_guard lock(queue_->mutex);
       queue_->stopping = true;
@@ -92,7 +118,7 @@ class ThreadExecutor final : public Executor, public TurnLender {
     {
       std::lock_guard lock(queue_->mutex);
       if (queue_->stopping || queue_->tasks.size() >= capacity_) return false;
-      queue_->tasks.push_back(std::move(task));
+      queue_->tasks.push_back({std::move(task), {}});
       waits = !queue_->busy;  // else it is seen when the running task ends
     }
     if (waits) queue_->wake.notify_one();
@@ -132,7 +158,7 @@ class ThreadExecutor final : public Executor, public TurnLender {
         continue;
       }
       queue_->look_again = false;
-      if (Task task = next(); task) {
+      if (Task task = queue_->next(); task) {
         queue_->busy = true;
         lock.unlock();
         task();
@@ -151,24 +177,7 @@ class ThreadExecutor final : public Executor, public TurnLender {
     }
   }
 
-  // With the lock. A due timer stays where its handle finds it until it runs: in the queue it would outlive
-  // who cancels it in a task before. Timers and tasks take turns.
-  Task next() {
-    Task task;
-    const bool due =
-        !queue_->timers.empty() && queue_->timers.begin()->first.first <= std::chrono::steady_clock::now();
-    timer_ran_ = due && (queue_->tasks.empty() || !timer_ran_);
-    if (timer_ran_) {
-      task = std::move(queue_->timers.extract(queue_->timers.begin()).mapped());
-    } else if (!queue_->tasks.empty()) {
-      task = std::move(queue_->tasks.front());
-      queue_->tasks.pop_front();
-    }
-    return task;
-  }
-
   const std::size_t capacity_;
-  bool timer_ran_ = false;  // last; the executor's own thread
   std::shared_ptr<Queue> queue_;
   std::thread thread_;
 };

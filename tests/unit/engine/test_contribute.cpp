@@ -101,12 +101,14 @@ class CountingSession final : public TrainingSession {
 
 QString keys(const node::Node& node) {
   QStringList list;
-  for (const node::PauseReason& reason : node.snapshot()->pause_reasons)
+  const auto now = node.snapshot();
+  for (const node::PauseReason& reason : now->pause_reasons)
     list += QString::fromStdString(reason.key);
   return list.join(' ');
 }
 node::SensorView sensor(const node::Node& node, const char* key) {
-  for (const node::SensorView& view : node.snapshot()->sensors) {
+  const auto now = node.snapshot();
+  for (const node::SensorView& view : now->sensors) {
     if (view.key == key) return view;
   }
   return {};
