@@ -17,6 +17,7 @@
 #include "core/control/service_module.h"
 #include "core/engine/engine.h"
 #include "core/engine/machine_sensors.h"
+#include "core/platform/heap.h"
 #include "core/platform/paths.h"
 
 namespace neuroshard::app {
@@ -145,6 +146,7 @@ Expected<OpenedDirectory> open_invited(const RunFlags& flags, CommandContext& co
 }
 
 Expected<void> run(const RunFlags& flags, CommandContext& context) {
+  platform::keep_heap_small();  // before the threads of the network
   NS_ASSIGN_OR_RETURN(OpenedDirectory opened, open_invited(flags, context));
   engine::EngineOptions options;
   options.version = program_version();
