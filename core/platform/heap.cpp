@@ -12,6 +12,9 @@ void keep_heap_small() {
 #if defined(__GLIBC__)
   // Two arenas: one for the computing thread and its helpers, one for the rest.
   ::mallopt(M_ARENA_MAX, 2);
+  // Both, as setting either one ends the library's own adapting of the two.
+  ::mallopt(M_MMAP_THRESHOLD, 8 << 20);
+  ::mallopt(M_TRIM_THRESHOLD, 16 << 20);
 #endif
 }
 

@@ -21,6 +21,7 @@
 #include <future>
 
 #include "core/crypto/certificate.h"
+#include "core/platform/heap.h"
 #include "core/rpc/detail/grpc_process.h"
 #include "core/rpc/grpc_transport.h"
 #include "tests/unit/rpc/measure_load.h"
@@ -168,6 +169,7 @@ double processor_seconds() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  platform::keep_heap_small();  // as a node does; it holds for both sides
   const std::string mode = argc > 1 ? argv[1] : "";
   const auto number = [&](int place, int otherwise) {
     return argc > place ? std::atoi(argv[place]) : otherwise;
