@@ -102,8 +102,7 @@ class CountingSession final : public TrainingSession {
 QString keys(const node::Node& node) {
   QStringList list;
   const auto now = node.snapshot();
-  for (const node::PauseReason& reason : now->pause_reasons)
-    list += QString::fromStdString(reason.key);
+  for (const node::PauseReason& reason : now->pause_reasons) list += QString::fromStdString(reason.key);
   return list.join(' ');
 }
 node::SensorView sensor(const node::Node& node, const char* key) {
