@@ -90,8 +90,9 @@ Expected<void> restore(const ChangeFlags& flags, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const std::optional<Entry> before, place.catalogue->current());
   NS_RETURN_IF_ERROR(place.catalogue->choose(entry.name));
   if (before && before->name != entry.name) {
-    NS_RETURN_IF_ERROR(place.catalogue->keep_for_undo(
-        {before->name, before->manifest.step, entry.manifest.step + node::undo_steps}));
+    NS_RETURN_IF_ERROR(place.catalogue->keep_for_undo({before->name, before->manifest.step,
+                                                       entry.manifest.step + node::undo_steps,
+                                                       context.clock.wall_now() + node::undo_time}));
   }
   tell_restored(entry.name, entry.manifest.step, before ? before->name : std::string(), context);
   return {};
@@ -108,7 +109,7 @@ Expected<void> undo(const ChangeFlags&, CommandContext& context) {
   }
   const auto back = place.catalogue->undo();
   NS_ASSIGN_OR_RETURN(const std::optional<Entry> current, place.catalogue->current());
-  if (!back || (current && current->manifest.step >= back->until_step))
+  if (!back || (current && back->over(current->manifest.step, context.clock.wall_now())))
     return make_error(ErrorCode::NotFound, "there is no restore that could be undone");
   NS_RETURN_IF_ERROR(place.catalogue->choose(back->name));
   NS_RETURN_IF_ERROR(place.catalogue->keep_for_undo({}));
@@ -253,7 +254,7 @@ void add_checkpoint_changes(CLI::App& group, CommandContext& context) {
   add_one(group, context, "restore",
           "Continue training from this checkpoint; nothing is deleted, and it can be undone",
           {"neuroshardd checkpoint restore 120"}, restore, true);
-  add_one(group, context, "undo", "Take the last restore back, within 50 steps",
+  add_one(group, context, "undo", "Take the last restore back: for ten minutes, and for 50 steps at least",
           {"neuroshardd checkpoint undo"}, undo, false);
   add_one(
       group, context, "pin", "Keep a checkpoint whatever the retention rules say",

@@ -224,7 +224,10 @@ std::optional<Catalogue::Undo> Catalogue::read_undo() const {
   reader.read_text("name", undo.name, max_short_text);
   reader.read_unsigned("step", undo.step);
   reader.read_unsigned("until_step", undo.until_step);
+  std::uint64_t until = 0;  // none in what older versions wrote
+  if (root.contains("until_unix_ms")) reader.read_unsigned("until_unix_ms", until);
   if (!reader.ok() || !is_folder_name(undo.name)) return std::nullopt;
+  undo.until = WallTime(std::chrono::milliseconds(until));
   return undo;
 }
 
@@ -241,7 +244,10 @@ Expected<void> Catalogue::keep_for_undo(const Undo& undo) {
     NS_RETURN_IF_ERROR(env_->remove_file(path));
     return env_->sync_directory(root_);
   }
-  const nlohmann::json root = {{"name", undo.name}, {"step", undo.step}, {"until_step", undo.until_step}};
+  const nlohmann::json root = {{"name", undo.name},
+                               {"step", undo.step},
+                               {"until_step", undo.until_step},
+                               {"until_unix_ms", to_unix_ms(undo.until)}};
   return storage::write_file_atomic(*env_, path, as_bytes(root.dump(2) + "\n"));
 }
 

@@ -62,12 +62,16 @@ class Catalogue {
   // undoes it. The next save takes over by itself.
   Expected<void> choose(const std::string& name);
 
-  // The state that a restore went away from: kept whatever the retention rules say, up to a step. A new one
-  // replaces the one before; an empty name forgets it.
+  // The state that a restore went away from: kept whatever the retention rules say, up to a step and a time.
+  // A new one replaces the one before; an empty name forgets it.
   struct Undo {
     std::string name;
     std::uint64_t step = 0;        // of that checkpoint
-    std::uint64_t until_step = 0;  // of the model: from then on it can't be undone
+    std::uint64_t until_step = 0;  // of the model, and
+    WallTime until{};              // the time: from both on it can't be undone
+    bool over(std::uint64_t model_step, WallTime now) const {
+      return model_step >= until_step && now >= until;
+    }
   };
   Expected<void> keep_for_undo(const Undo& undo);
   // Nothing: none, or its checkpoint is gone.

@@ -327,7 +327,8 @@ void EngineCore::restore_job() {
       NS_ASSIGN_OR_RETURN(const auto before, all.current());
       const checkpoint::Entry& entry = *restore.entry;
       if (!restore.undo && before && before->name != entry.name) {
-        outcome.undo = {before->name, before->manifest.step, entry.manifest.step + node::undo_steps};
+        outcome.undo = {before->name, before->manifest.step, entry.manifest.step + node::undo_steps,
+                        services_.clock.wall_now() + node::undo_time};
       }
       NS_RETURN_IF_ERROR(all.choose(entry.name));
       NS_RETURN_IF_ERROR(all.keep_for_undo(outcome.undo));
@@ -348,7 +349,7 @@ void EngineCore::on_restored(Expected<std::uint64_t> step, const checkpoint::Cat
     return done(restore.command, std::move(step).error());
   }
   draft_.undo = {undo.name, undo.step};
-  undo_until_ = undo.until_step;
+  undo_ = undo;
   session_open_ = false;
   text_model_open_ = false;
   unsaved_ = false;
@@ -373,13 +374,14 @@ void EngineCore::on_restored(Expected<std::uint64_t> step, const checkpoint::Cat
 void EngineCore::open_undo() {
   const auto undo = catalogue().undo();
   const auto current = catalogue().current();
-  if (!undo || !current.ok() || !*current || (*current)->manifest.step >= undo->until_step) return;
+  if (!undo || !current.ok() || !*current) return;
+  if (undo->over((*current)->manifest.step, services_.clock.wall_now())) return;
   draft_.undo = {undo->name, undo->step};
-  undo_until_ = undo->until_step;
+  undo_ = *undo;
 }
 
 void EngineCore::forget_undo_when_over() {
-  if (draft_.undo.checkpoint.empty() || draft_.training.step < undo_until_) return;
+  if (draft_.undo.checkpoint.empty() || !undo_.over(draft_.training.step, services_.clock.wall_now())) return;
   draft_.undo = {};
   undo_over_ = true;  // with the next step, on the thread that restores
 }

@@ -57,7 +57,10 @@ class Subscription {
   virtual ~Subscription() = default;
 };
 
+// A restore can be undone for so many steps and for so long, whichever is more: a small model makes the steps
+// before a person has looked.
 inline constexpr std::uint64_t undo_steps = 50;
+inline constexpr std::chrono::minutes undo_time{10};
 inline constexpr std::chrono::seconds max_snooze = std::chrono::hours(24 * 7);
 
 using EventHandler = std::function<void(const Event&)>;  // runs on a core thread; must only enqueue
@@ -91,8 +94,8 @@ class Node {
   // Checkpoints. Names are those of query_checkpoints. Long ones report CommandProgress and end early after
   // cancel().
   virtual Expected<CommandId> save_checkpoint() = 0;
-  // Training goes on from it; what was is kept for undo_restore() until the next restore or undo_steps
-  // further steps.
+  // Training goes on from it; what was is kept for undo_restore() until the next restore, or until undo_steps
+  // further steps are made and undo_time is over.
   virtual Expected<CommandId> restore_checkpoint(const std::string& name) = 0;
   virtual Expected<CommandId> undo_restore() = 0;
   virtual Expected<CommandId> verify_checkpoint(const std::string& name) = 0;  // VerifyResult

@@ -40,8 +40,8 @@ void CheckpointActions::restore(const node::CheckpointEntry& entry) {
   confirm(window_,
           {tr("Go back to %1?").arg(step_of(entry)),
            tr("Training goes on from %1, saved %2. What the model learned since is not lost: %3 is kept, and "
-              "Undo brings it "
-              "back until the next restore or 50 further steps. No checkpoint is removed.")
+              "Undo brings it back for ten minutes, and for 50 further steps at least. No checkpoint is "
+              "removed.")
                .arg(step_of(entry), Format::date_time(entry.at), here),
            tr("Restore")},
           [this, entry] {

@@ -308,7 +308,8 @@ void CheckpointsPage::show_undo(const node::UndoView& undo) {
   BannerContent content;
   content.tone = Tone::Info;
   content.title = tr("You went back to an earlier checkpoint");
-  content.text = tr("What was before, step %1, is kept until the next restore or 50 further steps.")
+  content.text = tr("What was before, step %1, is kept until the next restore: for ten minutes, and for 50 "
+                    "further steps at least.")
                      .arg(Format::integer(undo.step));
   content.actions = {{tr("Undo the restore"), [this] { actions_->undo(); }, true}};
   undo_->set_content(content);

@@ -250,7 +250,7 @@ class EngineCore final : public Engine {
 
   std::map<node::CommandId, CancelSource> cancellable_;  // long commands under way, texts included
   std::optional<Restore> restore_;
-  std::uint64_t undo_until_ = 0;                   // the step of the model at which undo is over
+  checkpoint::Catalogue::Undo undo_;               // when it is over
   bool undo_over_ = false;                         // its checkpoint may go
   std::deque<std::shared_ptr<Writing>> writings_;  // in turn
   bool text_had_turn_ = false;                     // training is next

@@ -310,10 +310,21 @@ void TestCommands::restore_and_undo() {
   QVERIFY(core.node().snapshot()->undo.checkpoint.empty());
   QVERIFY(core.train(1));
   QCOMPARE(core.all<node::Prepared>().back().step, std::uint64_t{12});
-  // Fifty steps later it is too late.
+  // Ten minutes and fifty steps later it is too late; either alone is not.
   QVERIFY(!core.done(core.node().restore_checkpoint(core.checkpoints()[1].name)).error);
   QVERIFY(!core.node().snapshot()->undo.checkpoint.empty());
-  QVERIFY(core.train(node::undo_steps + 1));
+  core.fixture().jump(node::undo_time * 2);
+  QVERIFY(core.train(node::undo_steps - 10));
+  QVERIFY(!core.node().snapshot()->undo.checkpoint.empty());
+  QVERIFY(core.train(20));
+  QVERIFY(core.node().snapshot()->undo.checkpoint.empty());
+  QVERIFY(!core.done(core.node().restore_checkpoint(core.checkpoints()[1].name)).error);
+  QVERIFY(core.train(node::undo_steps + 10));
+  QVERIFY(!core.node().snapshot()->undo.checkpoint.empty());
+  core.restart();
+  QVERIFY(!core.node().snapshot()->undo.checkpoint.empty());
+  core.fixture().jump(node::undo_time * 2);
+  QVERIFY(core.train(1));
   QVERIFY(core.node().snapshot()->undo.checkpoint.empty());
 }
 

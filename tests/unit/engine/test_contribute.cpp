@@ -9,6 +9,7 @@
 #include "core/engine/engine.h"
 #include "core/engine/training_history.h"
 #include "tests/unit/crypto/counting_entropy.h"
+#include "tests/unit/engine/jumping_clock.h"
 #include "tests/unit/engine/no_sync_file_env.h"
 
 using namespace neuroshard;          // NOLINT
@@ -18,20 +19,6 @@ using contribute::MachineReadings;
 namespace {
 
 constexpr int long_time = 20'000;  // ms; only a failing test waits so long
-
-// Time that goes on by itself and jumps when told to.
-class JumpingClock final : public Clock {
- public:
-  MonotonicTime monotonic_now() const override { return real_.monotonic_now() + Duration(ahead_.load()); }
-  WallTime wall_now() const override {
-    return real_.wall_now() + std::chrono::duration_cast<std::chrono::milliseconds>(Duration(ahead_.load()));
-  }
-  void jump(Duration by) { ahead_ += by.count(); }
-
- private:
-  SystemClock real_;
-  std::atomic<Duration::rep> ahead_{0};
-};
 
 struct FakeSensors final : contribute::MachineSensors {
   MachineReadings read(const std::vector<std::string>& programs) override {
@@ -170,7 +157,7 @@ class TestContribute : public QObject {
   std::unique_ptr<QTemporaryDir> folder_;
   testing::NoSyncFileEnv files_;
   test::CountingEntropy entropy_;
-  JumpingClock clock_;
+  testing::JumpingClock clock_;
   NullLogger logger_;
   Script script_;
   std::shared_ptr<FakeSensors> sensors_;

@@ -15,6 +15,7 @@
 #include "core/base/log.h"
 #include "core/base/rng.h"
 #include "core/engine/training_session.h"
+#include "tests/unit/engine/jumping_clock.h"
 #include "tests/unit/engine/no_sync_file_env.h"
 
 namespace neuroshard::testing {
@@ -105,13 +106,14 @@ class TrainingFixture {
   std::map<engine::Setting, std::string> settings;  // beside those above
   storage::FileEnv& files() { return files_; }
   const Clock& clock() const { return clock_; }
+  void jump(Duration by) { clock_.jump(by); }
   Logger& logger() { return logger_; }
 
  private:
   QTemporaryDir folder_;
   NoSyncFileEnv files_;
   SeededEntropy entropy_;
-  SystemClock clock_;
+  JumpingClock clock_;
   NullLogger logger_;
 };
 

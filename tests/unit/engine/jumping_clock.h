@@ -1,0 +1,23 @@
+// Time that goes on by itself and jumps when told to.  Threads: any.
+#pragma once
+
+#include <atomic>
+
+#include "core/base/clock.h"
+
+namespace neuroshard::testing {
+
+class JumpingClock final : public Clock {
+ public:
+  MonotonicTime monotonic_now() const override { return real_.monotonic_now() + Duration(ahead_.load()); }
+  WallTime wall_now() const override {
+    return real_.wall_now() + std::chrono::duration_cast<std::chrono::milliseconds>(Duration(ahead_.load()));
+  }
+  void jump(Duration by) { ahead_ += by.count(); }
+
+ private:
+  SystemClock real_;
+  std::atomic<Duration::rep> ahead_{0};
+};
+
+}  // namespace neuroshard::testing
