@@ -1,0 +1,126 @@
+// Calls to whoever holds a slot (NETWORK.md, Router). Of the holders the one is asked that is expected to
+// have answered first, by what its calls have taken (holder_estimate.h), what is under way with it and how
+// often it fails. One that does not answer gets a rest before it is asked again, longer each time; the call
+// goes on to the next holder at once. A call that may be made twice and is late is hedged: a second holder is
+// asked, within a budget, and the first answer counts ("The Tail at Scale", Dean and Barroso 2013). Now and
+// then one is asked that has not been for long, so that a holder that has become better is found out.
+//
+// Threads: the caller's executor, all members and callbacks.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/executor.h"
+#include "core/base/rng.h"
+#include "core/net/holder_estimate.h"
+#include "core/net/node_record.h"
+#include "core/net/peer_caller.h"
+
+namespace neuroshard::net {
+
+struct SlotHolder {
+  Contact contact;
+  double claimed_bytes_per_second = 0;  // as its record says; good for the first call. 0: it does not say
+};
+
+struct RouterLimits {
+  std::size_t holders = 1024;  // measured at the same time; the longest unasked idle one makes room
+  std::size_t tries = 3;       // holders asked for one call, hedges included
+  double hedges = 0.05;        // of all calls, on average
+  double most_hedges = 5;      // saved up
+  Duration least_hedge = std::chrono::milliseconds(200);  // nobody is called late before
+  double explore = 0.02;  // of all calls, to the holder that has not been asked for longest
+  Duration first_rest = std::chrono::seconds(1);  // after a failure; doubles with each further one
+  Duration longest_rest = std::chrono::minutes(2);
+};
+
+struct SlotCall {
+  HeldSlot slot;
+  Method method{};
+  Bytes request;
+  std::size_t answer_bytes = 0;                // about
+  Duration allowed = std::chrono::seconds(5);  // for the holder's work and the way; bytes come on top
+  bool repeatable = true;                      // may be done by two holders, or twice
+  std::optional<NodeId> only = std::nullopt;   // this holder or none: a backward pass retraces its way
+};
+
+struct SlotAnswer {
+  Bytes bytes;
+  NodeId from{};
+};
+
+// A holder as the router knows it.
+struct HolderView {
+  NodeId id{};
+  Duration latency{};
+  double bytes_per_second = 0;
+  double success = 0;  // share of its calls lately
+  std::size_t under_way = 0;
+  std::uint64_t calls = 0, failures = 0;
+  Duration rests{};  // from now; 0: it can be asked
+};
+
+struct RouterCounts {
+  std::uint64_t calls = 0, failed = 0;  // as asked for
+  std::uint64_t failovers = 0, hedges = 0, hedges_won = 0, explored = 0;
+};
+
+class SlotRouter {
+ public:
+  using Done = std::function<void(Expected<SlotAnswer>)>;
+  // Who holds a slot now; asked anew for each try, so that it may change.
+  using Holders = std::function<std::vector<SlotHolder>(const HeldSlot&)>;
+
+  // All outlive the router. `rng`: for exploring and for rests.
+  SlotRouter(PeerCaller& caller, Executor& executor, const Clock& clock, Holders holders, Rng rng,
+             RouterLimits limits = {});
+  ~SlotRouter();
+  SlotRouter(const SlotRouter&) = delete;
+  SlotRouter& operator=(const SlotRouter&) = delete;
+
+  // `done` exactly once, later; never after the router is destroyed. Errors: NotFound (nobody holds it) ·
+  // Unavailable (its holders rest or were all tried; the message says how many) · what the last holder said ·
+  // of a call that is not repeatable, Timeout and Unavailable as they come: it may have been done.
+  void call(SlotCall call, Done done);
+
+  std::vector<HolderView> holders() const;
+  const RouterCounts& counts() const { return counts_; }
+
+ private:
+  struct Known;
+  struct Asking;
+  enum class Verdict : std::uint8_t { Failed, Busy, Lacks, Refused, Final };
+
+  static Verdict verdict_of(ErrorCode code);
+  Known& known(const SlotHolder& holder);
+  HolderPrior prior_of(const Known& known) const;
+  std::vector<SlotHolder> candidates(const Asking& asking);
+  SlotHolder choose(const std::vector<SlotHolder>& among, const Asking& asking);
+  bool ask_next(const std::shared_ptr<Asking>& asking, bool hedge);
+  void ask(const std::shared_ptr<Asking>& asking, const SlotHolder& holder, bool hedge);
+  void answered(const std::shared_ptr<Asking>& asking, const NodeId& from, bool hedge,
+                Expected<Bytes> answer);
+  void blame(Known& known, const Asking& asking, Verdict verdict, Duration took);
+  void set_hedge(const std::shared_ptr<Asking>& asking, const SlotHolder& first);
+  void end(const std::shared_ptr<Asking>& asking, Expected<SlotAnswer> outcome);
+  Error nobody(const Asking& asking) const;
+  void make_room();
+
+  PeerCaller& caller_;
+  Executor& executor_;
+  const Clock& clock_;
+  const Holders holders_of_;
+  Rng rng_;
+  const RouterLimits limits_;
+  double hedges_left_;
+  std::unordered_map<NodeId, Known, NodeIdHash> known_;
+  RouterCounts counts_;
+  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace neuroshard::net
