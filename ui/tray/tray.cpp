@@ -1,25 +1,18 @@
 #include "ui/tray/tray.h"
 
-#include <QDateTime>
 #include <QMenu>
 #include <QSystemTrayIcon>
 
 #include "ui/bridge/bridge.h"
+#include "ui/text/snooze.h"
 #include "ui/theme/theme.h"
 
 namespace neuroshard::ui {
 namespace {
 
-constexpr int morning_hour = 6;
 constexpr int message_ms = 10000;
 
 }  // namespace
-
-std::chrono::seconds until_tomorrow(WallTime now) {
-  const QDateTime local = QDateTime::fromMSecsSinceEpoch(to_unix_ms(now));
-  const QDateTime morning(local.date().addDays(1), QTime(morning_hour, 0));
-  return std::chrono::seconds(local.secsTo(morning));
-}
 
 Tray::Tray(Bridge& bridge, const Theme& theme, const Clock& clock, std::unique_ptr<TrayHost> host,
            QObject* parent)
@@ -86,11 +79,9 @@ void Tray::build_menu() {
   });
   snooze_ = menu_->addMenu(tr("Snooze"));
   snooze_->setIcon(theme_.icon("snooze"));
-  using std::chrono::minutes;
-  snooze_->addAction(tr("15 minutes"), this, [this] { snooze(minutes(15)); });
-  snooze_->addAction(tr("1 hour"), this, [this] { snooze(minutes(60)); });
-  snooze_->addAction(tr("4 hours"), this, [this] { snooze(minutes(240)); });
-  snooze_->addAction(tr("Until tomorrow"), this, [this] { snooze(until_tomorrow(clock_.wall_now())); });
+  for (const Snooze::Choice& choice : Snooze::choices())
+    snooze_->addAction(choice.text, this,
+                       [this, duration = choice.duration] { snooze(duration(clock_.wall_now())); });
   end_snooze_ = snooze_->addAction(tr("End the snooze"), this, [this] {
     send(tr("Ending the snooze"), [](node::Node& node) { return node.set_contributing(true); });
   });

@@ -78,7 +78,4 @@ class Tray final : public QObject {
   QMenu* snooze_ = nullptr;
 };
 
-// Until 6:00 of the next day, in the time zone of this session.
-std::chrono::seconds until_tomorrow(WallTime now);
-
 }  // namespace neuroshard::ui

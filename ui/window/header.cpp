@@ -1,6 +1,5 @@
 #include "ui/window/header.h"
 
-#include <QDateTime>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QMenu>
@@ -8,7 +7,7 @@
 #include <QToolButton>
 
 #include "ui/bridge/bridge.h"
-#include "ui/text/format.h"
+#include "ui/text/snooze.h"
 #include "ui/theme/theme.h"
 #include "ui/widgets/card.h"
 #include "ui/widgets/toggle_switch.h"
@@ -18,7 +17,6 @@ namespace {
 
 constexpr int header_height = 56;
 constexpr std::chrono::hours override_duration{1};
-constexpr int morning = 8;  // "until tomorrow" ends at this hour
 
 Token token_of(Tone tone) {
   switch (tone) {
@@ -29,12 +27,6 @@ Token token_of(Tone tone) {
     case Tone::Danger: break;
   }
   return Token::Danger;
-}
-
-std::chrono::seconds until_tomorrow(WallTime now) {
-  const QDateTime local = QDateTime::fromMSecsSinceEpoch(to_unix_ms(now));
-  const QDateTime then(local.date().addDays(1), QTime(morning, 0));
-  return std::chrono::seconds(local.secsTo(then));
 }
 
 }  // namespace
@@ -100,13 +92,10 @@ Header::Header(const Page::Context& context, QWidget* parent) : QWidget(parent),
 
 void Header::build_snooze_menu() {
   snooze_menu_ = new QMenu(this);
-  const auto add = [this](const QString& text, std::function<std::chrono::seconds()> duration) {
-    snooze_menu_->addAction(text, this, [this, duration = std::move(duration)] { snooze(duration()); });
-  };
-  add(tr("15 minutes"), [] { return std::chrono::seconds(std::chrono::minutes(15)); });
-  add(tr("1 hour"), [] { return std::chrono::seconds(std::chrono::hours(1)); });
-  add(tr("4 hours"), [] { return std::chrono::seconds(std::chrono::hours(4)); });
-  add(tr("Until tomorrow"), [this] { return until_tomorrow(context_.clock.wall_now()); });
+  for (const Snooze::Choice& choice : Snooze::choices())
+    snooze_menu_->addAction(choice.text, this, [this, duration = choice.duration] {
+      snooze(duration(context_.clock.wall_now()));
+    });
   snooze_menu_->addSeparator();
   end_snooze_ = snooze_menu_->addAction(tr("End the snooze"), this, [this] {
     send(tr("Ending the snooze"), [](node::Node& node) { return node.set_contributing(true); });

@@ -2,7 +2,8 @@
 #include <QSet>
 #include <QtTest>
 
-#include "ui/tray/tray.h"
+#include "core/node/node.h"
+#include "ui/text/snooze.h"
 #include "ui/tray/tray_text.h"
 
 using namespace neuroshard;      // NOLINT
@@ -11,6 +12,7 @@ using namespace neuroshard::ui;  // NOLINT
 class TestTrayText : public QObject {
   Q_OBJECT
  private Q_SLOTS:
+  void initTestCase() { Q_INIT_RESOURCE(icons); }
   void six_states_have_six_icons();
   void every_reason_is_told();
   void unknown_is_a_dash();
@@ -84,10 +86,11 @@ void TestTrayText::a_core_that_does_not_answer() {
 
 void TestTrayText::tomorrow_is_the_next_morning() {
   const QDateTime evening(QDate(2026, 11, 21), QTime(22, 15), Qt::LocalTime);
-  const auto until = until_tomorrow(WallTime(std::chrono::milliseconds(evening.toMSecsSinceEpoch())));
+  const auto until = Snooze::until_tomorrow(WallTime(std::chrono::milliseconds(evening.toMSecsSinceEpoch())));
   QCOMPARE(evening.addSecs(until.count()), QDateTime(QDate(2026, 11, 22), QTime(6, 0), Qt::LocalTime));
   const QDateTime night(QDate(2026, 11, 22), QTime(0, 5), Qt::LocalTime);
-  QVERIFY(until_tomorrow(WallTime(std::chrono::milliseconds(night.toMSecsSinceEpoch()))) < node::max_snooze);
+  QVERIFY(Snooze::until_tomorrow(WallTime(std::chrono::milliseconds(night.toMSecsSinceEpoch()))) <
+          node::max_snooze);
 }
 
 QTEST_GUILESS_MAIN(TestTrayText)

@@ -14,6 +14,7 @@
 #include "tests/unit/ui/window/window_fixture.h"
 #include "ui/pages/setting_row.h"
 #include "ui/pages/training_page.h"
+#include "ui/text/snooze.h"
 #include "ui/text/translation.h"
 #include "ui/widgets/banner.h"
 #include "ui/widgets/cell_grid.h"
@@ -34,9 +35,9 @@ class MainWindowTest : public QObject {
     return found;
   }
   QToolButton* pill() { return find<QToolButton>("state_pill"); }
-  bool commanded(const char* text) {
+  bool commanded(const std::string& text) {
     const auto all = fixture_->node->commands();
-    return std::find(all.begin(), all.end(), std::string(text)) != all.end();
+    return std::find(all.begin(), all.end(), text) != all.end();
   }
 
  private Q_SLOTS:
@@ -123,6 +124,10 @@ class MainWindowTest : public QObject {
     QMenu* menu = find<QToolButton>("snooze")->menu();
     menu->actions().at(1)->trigger();
     QTRY_VERIFY(commanded("snooze 3600"));
+    // The same morning as in the tray and on the command line.
+    const auto until_six = Snooze::until_tomorrow(fixture_->clock.wall_now());
+    menu->actions().at(3)->trigger();
+    QTRY_VERIFY(commanded("snooze " + std::to_string(until_six.count())));
     const WallTime end = fixture_->clock.wall_now() + std::chrono::minutes(30);
     fixture_->node->publish([end](node::Snapshot& next) {
       next.state = node::RunState::Paused;
