@@ -64,8 +64,12 @@ bool matches_search(const node::SettingEntry& entry, const QString& words) {
                                                          ' ' + entry.help),
                                   setting_title(entry), setting_help(entry)}
                           .join(u' ');
+  return has_words(all, words);
+}
+
+bool has_words(const QString& text, const QString& words) {
   for (const QString& word : words.split(u' ', Qt::SkipEmptyParts))
-    if (!all.contains(word, Qt::CaseInsensitive)) return false;
+    if (!text.contains(word, Qt::CaseInsensitive)) return false;
   return true;
 }
 

@@ -37,6 +37,8 @@ QString meaning_of_zero(const QString& help);
 // Whether a setting is meant by what was typed into the search box: every word is found in its name, title,
 // group or help.
 bool matches_search(const node::SettingEntry& entry, const QString& words);
+// Whether each of the words stands somewhere in the text.
+bool has_words(const QString& text, const QString& words);
 
 // "steam.exe, vlc" <-> names; without duplicates and empty ones.
 QStringList read_programs(const QString& text);

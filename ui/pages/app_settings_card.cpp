@@ -6,6 +6,7 @@
 #include <QVBoxLayout>
 
 #include "ui/models/preferences.h"
+#include "ui/models/setting_text.h"
 #include "ui/pages/setting_editor_parts.h"
 #include "ui/text/translation.h"
 #include "ui/theme/theme.h"
@@ -95,11 +96,8 @@ void AppSettingsCard::add_row(const QString& title, const QString& help, QWidget
 
 bool AppSettingsCard::filter(const QString& words) {
   bool any = false;
-  const QStringList parts = words.split(u' ', Qt::SkipEmptyParts);
   for (const Row& row : rows_) {
-    const bool found = std::all_of(parts.begin(), parts.end(), [&row](const QString& part) {
-      return row.words.contains(part, Qt::CaseInsensitive);
-    });
+    const bool found = has_words(row.words, words);
     row.widget->setVisible(found);
     any = any || found;
   }

@@ -24,10 +24,10 @@
 namespace neuroshard::ui {
 namespace {
 
-// The groups of the core's table as people read them, in the order of the page.
 constexpr int building_ms =
     4;  // of one turn of the event loop; what the rows of a turn cost once more is their layout
 
+// The groups of the core's table as people read them.
 QString group_title(const QString& group) {
   if (group == QStringLiteral("Limits")) return SettingsPage::tr("Limits");
   if (group == QStringLiteral("Schedule")) return SettingsPage::tr("Schedule");
@@ -37,6 +37,17 @@ QString group_title(const QString& group) {
   if (group == QStringLiteral("Network")) return SettingsPage::tr("Network");
   if (group == QStringLiteral("Advanced")) return SettingsPage::tr("Advanced");
   return group;
+}
+
+// Whether the core could use a GPU, and so ask how much of it: it says itself what may compute.
+bool only_the_processor_computes(const std::vector<node::SettingEntry>& entries) {
+  const auto device = std::find_if(entries.begin(), entries.end(),
+                                   [](const node::SettingEntry& entry) { return entry.name == "device"; });
+  if (device == entries.end()) return false;
+  const QStringList choices = setting_choices(*device);
+  return std::all_of(choices.begin(), choices.end(), [](const QString& choice) {
+    return choice == QLatin1String("cpu") || choice == QLatin1String("auto");
+  });
 }
 
 }  // namespace
@@ -159,7 +170,8 @@ bool SettingsPage::same_rows(const Entries& entries) const {
   std::size_t rows = 0;
   for (const Group& group : groups_) rows += group.rows.size();
   return rows == entries.size() && std::all_of(entries.begin(), entries.end(), [this](const auto& entry) {
-           return row(QString::fromStdString(entry.name)) != nullptr;
+           const SettingRow* shown = row(QString::fromStdString(entry.name));
+           return shown != nullptr && shown->entry().choices == entry.choices;
          });
 }
 
@@ -177,6 +189,7 @@ void SettingsPage::rebuild(const Entries& entries) {
   for (const Group& group : groups_) delete group.card;
   groups_.clear();
   to_build_ = entries;
+  no_gpu_ = only_the_processor_computes(entries);
   for (node::SettingEntry& entry : to_build_)
     if (entry.group.empty()) entry.group = "Advanced";
   // Fixed places for the groups that people look for, whatever the order of the core's table.
@@ -201,6 +214,7 @@ void SettingsPage::build_some() {
     to_build_.pop_back();
     add_row(entry);
     if (!to_build_.empty() && to_build_.back().group == entry.group) continue;
+    if (no_gpu_ && entry.group == "Limits") add_gpu_note(groups_.back());
     show_reset(groups_.back());
     groups_.back().card->setVisible(search_->text().trimmed().isEmpty());
     return;  // laying out the group is this turn's other half
@@ -237,6 +251,20 @@ void SettingsPage::add_row(const node::SettingEntry& entry) {
   for (QWidget* part : made->findChildren<QWidget*>()) part->ensurePolished();
   into.card->body()->addWidget(made);
   into.rows.push_back(made);
+}
+
+// People look for it among the limits; that it is missing there would say nothing.
+void SettingsPage::add_gpu_note(Group& limits) {
+  limits.gpu_note = new QWidget(limits.card);
+  limits.gpu_note->setObjectName(QStringLiteral("gpu_note"));
+  auto* column = new QVBoxLayout(limits.gpu_note);
+  column->setContentsMargins(0, grid_step / 2, 0, grid_step / 2);
+  column->setSpacing(0);
+  column->addWidget(make_label(tr("GPU share"), "strong"));
+  column->addWidget(make_paragraph(
+      tr("Nothing to limit: this version computes on the processor only, and leaves the GPU to you."),
+      "caption"));
+  limits.card->body()->addWidget(limits.gpu_note);
 }
 
 void SettingsPage::apply(const QString& name, const QString& value) {
@@ -277,6 +305,7 @@ void SettingsPage::reset_group(const QString& name) {
 void SettingsPage::filter() {
   const QString words = search_->text().trimmed();
   int found = 0, all = 0;
+  bool note = false;
   for (const Group& group : groups_) {
     bool any = false;
     for (SettingRow* row : group.rows) {
@@ -286,11 +315,18 @@ void SettingsPage::filter() {
       found += matches ? 1 : 0;
       ++all;
     }
+    if (group.gpu_note != nullptr) {
+      QString told;
+      for (const QLabel* label : group.gpu_note->findChildren<QLabel*>()) told += label->text() + u' ';
+      note = has_words(told, words);
+      group.gpu_note->setVisible(note);
+      any = any || note;
+    }
     group.card->setVisible(any);
   }
   const bool app = app_ != nullptr && app_->filter(words);
   if (app_ != nullptr) app_->setVisible(app);
-  nothing_->setVisible(!words.isEmpty() && found == 0 && !app);
+  nothing_->setVisible(!words.isEmpty() && found == 0 && !app && !note);
   count_->setText(words.isEmpty() ? QString() : tr("%1 of %2").arg(found).arg(all));
 }
 

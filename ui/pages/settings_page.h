@@ -38,6 +38,7 @@ class SettingsPage final : public Page {
     Card* card = nullptr;
     QPushButton* reset = nullptr;
     std::vector<SettingRow*> rows;
+    QWidget* gpu_note = nullptr;  // of the limits, where the core has none for it
   };
 
   void build_nothing(QVBoxLayout* column);
@@ -50,6 +51,7 @@ class SettingsPage final : public Page {
   void show_all();  // once every row is there
   Group& group(const QString& name);
   void add_row(const node::SettingEntry& entry);
+  void add_gpu_note(Group& limits);
   void apply(const QString& name, const QString& value);
   void reset_group(const QString& name);
   void filter();
@@ -65,6 +67,7 @@ class SettingsPage final : public Page {
   // Until every row is there the answer counts as open: a change meanwhile is asked for afterwards.
   bool asking_ = false, ask_again_ = false;
   Entries to_build_;  // the next one last
+  bool no_gpu_ = false;
   QTimer building_;
   QString wanted_detail_;
 };

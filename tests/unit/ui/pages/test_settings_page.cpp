@@ -12,6 +12,7 @@
 #include "ui/pages/settings_page.h"
 #include "ui/pages/week_grid.h"
 #include "ui/widgets/card.h"
+#include "ui/widgets/empty_state.h"
 #include "ui/widgets/toggle_switch.h"
 
 using namespace neuroshard;      // NOLINT
@@ -50,6 +51,7 @@ class TestSettingsPage : public QObject {
   void a_locked_setting_says_why();
   void what_needs_a_restart_says_so();
   void search_narrows_the_page();
+  void the_gpu_is_left_out_only_where_it_is();
   void the_week_is_painted_with_the_mouse();
   void the_week_is_painted_with_keys();
   void the_day_begins_where_the_language_does();
@@ -208,12 +210,27 @@ void TestSettingsPage::search_narrows_the_page() {
   QVERIFY(!row("cpu_threads")->isVisible());
   QVERIFY(!fixture_->find<Card>("group_Power")->isVisible());
   QCOMPARE(fixture_->find<QLabel>("search_count")->text(), QStringLiteral("1 of 8"));
+  // What people look for and this version has not is said.
+  search->setText(QStringLiteral("gpu share"));
+  auto* gpu = fixture_->find<QWidget>("gpu_note");
+  QVERIFY(gpu->isVisible() && !row("memory_limit")->isVisible());
+  QVERIFY(gpu->findChildren<QLabel*>().back()->text().contains(QStringLiteral("on the processor only")));
+  QVERIFY(!fixture_->page->findChild<EmptyState*>()->isVisible());
   search->setText(QStringLiteral("no such thing"));
-  QVERIFY(!row("memory_limit")->isVisible());
+  QVERIFY(!row("memory_limit")->isVisible() && !gpu->isVisible());
+  QVERIFY(fixture_->page->findChild<EmptyState*>()->isVisible());
   search->setText(QStringLiteral("tray"));
   QVERIFY(fixture_->find<Card>("app_settings")->isVisible());
   search->clear();
   QVERIFY(row("cpu_threads")->isVisible());
+}
+
+// A core that says that it may compute on another device is not contradicted.
+void TestSettingsPage::the_gpu_is_left_out_only_where_it_is() {
+  for (node::SettingEntry& entry : fixture_->node->settings)
+    if (entry.name == "device") entry.choices = "auto|cpu|cuda";
+  start();
+  QVERIFY(fixture_->page->findChild<QWidget*>("gpu_note") == nullptr);
 }
 
 void TestSettingsPage::the_week_is_painted_with_the_mouse() {
