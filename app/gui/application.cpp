@@ -75,6 +75,7 @@ ui::Page::Context Application::page_context(const QString& core_program) {
   context.preferences = preferences_.get();
   context.core_program = core_program;
   context.core_life = [this] { return core_life(); };
+  context.elsewhere = [this] { return supervisor_->status().remote; };
   return context;
 }
 

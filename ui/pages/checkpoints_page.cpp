@@ -215,6 +215,7 @@ void CheckpointsPage::hidden() {
 }
 
 void CheckpointsPage::open_detail(const QString& name) {
+  if (name == QLatin1String("prune")) return actions_->prune();
   choose(name, false);
 }
 

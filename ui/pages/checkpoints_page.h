@@ -37,7 +37,7 @@ class CheckpointsPage final : public Page {
   void refresh(const node::Snapshot& snapshot) override;
   void shown() override;
   void hidden() override;
-  void open_detail(const QString& name) override;  // selects that checkpoint
+  void open_detail(const QString& name) override;  // selects that checkpoint; "prune": asks the rule
 
  private:
   using Entries = std::vector<node::CheckpointEntry>;

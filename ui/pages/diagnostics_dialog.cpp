@@ -49,9 +49,10 @@ DiagnosticsDialog::DiagnosticsDialog(const Theme& theme, const QString& program,
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
   column->addWidget(buttons);
   if (program_.isEmpty()) {
-    state_->setText(tr(
-        "The program neuroshardd was not found beside this app, and it is what collects. Run \"neuroshardd "
-        "diagnostics --preview\" on the machine of the core."));
+    state_->setText(
+        tr("It can't be collected from here: the core is another computer's, or neuroshardd, which "
+           "collects, was not found beside this app. Run \"neuroshardd diagnostics --preview\" on the "
+           "machine of the core."));
     return;
   }
   state_->setText(tr("Collecting …"));

@@ -119,7 +119,7 @@ QWidget* LogsPage::build_buttons() {
   diagnostics->setToolTip(tr("Collects what helps to find an error, shows it, and saves it"));
   connect(diagnostics, &QPushButton::clicked, this, [this] {
     const auto snapshot = bridge().snapshot();
-    (new DiagnosticsDialog(theme(), this->context().core_program,
+    (new DiagnosticsDialog(theme(), this->context().elsewhere() ? QString() : this->context().core_program,
                            snapshot ? QString::fromStdString(snapshot->program.data_directory) : QString(),
                            this))
         ->open();

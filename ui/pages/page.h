@@ -33,6 +33,8 @@ class Page : public QWidget {
     QString core_program = {};           // neuroshardd, for diagnostics; empty = not known
     // What the app knows of a core that does not answer ("Starting"); nothing = it answers, or nobody knows.
     std::function<std::optional<CoreLife>()> core_life = [] { return std::nullopt; };
+    // The core is another computer's: its paths mean nothing to programs on this one.
+    std::function<bool()> elsewhere = [] { return false; };
   };
 
   explicit Page(const Context& context, QWidget* parent = nullptr)

@@ -38,8 +38,11 @@ class PageFixture {
   }
 
   Page::Context context() {
-    return {bridge,       theme,       clock, [this](const QString& key, const QString&) { went_to = key; },
-            &preferences, core_program};
+    Page::Context made{bridge,       theme,
+                       clock,        [this](const QString& key, const QString&) { went_to = key; },
+                       &preferences, core_program};
+    made.elsewhere = [this] { return elsewhere; };
+    return made;
   }
   template <class P>
   P& show() {
@@ -87,6 +90,7 @@ class PageFixture {
   Preferences preferences;
   QString core_program;
   QString went_to;
+  bool elsewhere = false;
   std::unique_ptr<Page> page;
 };
 

@@ -9,6 +9,7 @@
 #include <QToolButton>
 
 #include "tests/unit/ui/pages/page_fixture.h"
+#include "ui/pages/alert_action.h"
 #include "ui/pages/checkpoint_timeline.h"
 #include "ui/pages/checkpoints_page.h"
 #include "ui/pages/compare_dialog.h"
@@ -53,6 +54,7 @@ class TestCheckpointsPage : public QObject {
   void deleting_asks_and_spares_the_newest_and_the_pinned();
   void nothing_but_the_newest_is_refused_in_words();
   void a_rule_shows_what_it_removes_before();
+  void a_full_disk_leads_to_the_rule();
   void exports_to_a_file();
   void imports_a_folder();
   void a_refusal_of_the_core_is_shown();
@@ -255,6 +257,16 @@ void TestCheckpointsPage::a_rule_shows_what_it_removes_before() {
   QTRY_VERIFY(action->isEnabled());
   QTest::mouseClick(action, Qt::LeftButton);
   QTRY_VERIFY(fixture_->commanded("prune 7"));
+}
+
+// What the alert of a full disk offers is one click, not a page to search.
+void TestCheckpointsPage::a_full_disk_leads_to_the_rule() {
+  start_three();
+  const AlertAction action = alert_action(QStringLiteral("disk_low"));
+  QCOMPARE(action.page, QStringLiteral("checkpoints"));
+  fixture_->page->open_detail(action.detail);
+  const auto* dialog = fixture_->page->findChild<PruneDialog*>();
+  QVERIFY(dialog != nullptr && dialog->isVisible());
 }
 
 void TestCheckpointsPage::exports_to_a_file() {

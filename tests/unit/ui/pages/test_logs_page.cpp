@@ -38,6 +38,7 @@ class TestLogsPage : public QObject {
   void nothing_is_asked_while_hidden();
   void diagnostics_are_shown_before_they_are_saved();
   void diagnostics_without_a_program_say_what_to_do();
+  void another_computers_diagnostics_are_not_collected_here();
   void a_failing_program_is_told();
   void about_names_the_licences();
   void earnings_are_honest();
@@ -282,6 +283,17 @@ void TestLogsPage::diagnostics_without_a_program_say_what_to_do() {
   const auto text = dialog->findChild<QLabel*>(QStringLiteral("diagnostics_state"))->text();
   QVERIFY(text.contains(QStringLiteral("neuroshardd diagnostics --preview")));
   QVERIFY(!dialog->findChild<QPushButton*>(QStringLiteral("diagnostics_save"))->isEnabled());
+}
+
+// This computer's folder of that name is not what is looked at.
+void TestLogsPage::another_computers_diagnostics_are_not_collected_here() {
+  fixture_->core_program = make_program("echo 'of this computer'\n");
+  fixture_->elsewhere = true;
+  fixture_->show<LogsPage>();
+  fixture_->click("diagnostics");
+  auto* dialog = fixture_->page->findChild<DiagnosticsDialog*>();
+  const auto text = dialog->findChild<QLabel*>(QStringLiteral("diagnostics_state"))->text();
+  QVERIFY(text.contains(QStringLiteral("on the machine of the core")));
 }
 
 void TestLogsPage::a_failing_program_is_told() {
