@@ -108,6 +108,7 @@ void RoundsStatus::certified(const rounds::RoundCertificate& certificate, const 
   node::RoundEntry entry = entry_of(certificate, step, host_.id());
   const MonotonicTime now = host_.clock().monotonic_now();
   entry.at = host_.clock().wall_now();
+  if (const auto own = own_snapshot()) entry.step = own->training.step;
   if (!rounds_.empty() && rounds_.front().round + 1 == entry.round) {
     entry.seconds = to_seconds(now - certified_at_);
     entry.waited = to_seconds(training.rested - rested_);

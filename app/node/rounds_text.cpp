@@ -16,6 +16,7 @@ nlohmann::ordered_json round_json(const node::RoundEntry& round) {
   nlohmann::ordered_json json = {
       {"round", round.round},
       {"at_ms", to_unix_ms(round.at)},
+      {"step", round.step == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(round.step)},
       {"seconds", round.seconds},
       {"waited_seconds", round.waited},
       {"anchor", round.anchor},

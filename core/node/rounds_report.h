@@ -34,6 +34,7 @@ struct RoundMemberEntry {
 struct RoundEntry {
   std::uint64_t round = 0;
   WallTime at{};                 // when this node had it
+  std::uint64_t step = 0;        // of this node's training at that time; 0 = unknown
   double seconds = 0;            // since the round before; 0 = unknown
   double waited = 0;             // of them this node's training stood still for the round
   std::string anchor;            // hash, 64 hex characters

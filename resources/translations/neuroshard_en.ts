@@ -134,6 +134,16 @@
     </message>
 </context>
 <context>
+    <name>neuroshard::ui::TrainingPage</name>
+    <message numerus="yes">
+        <source>%n node(s) joined</source>
+        <translation>
+            <numerusform>%n node joined</numerusform>
+            <numerusform>%n nodes joined</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>neuroshard::ui::WorkPanel</name>
     <message numerus="yes">
         <source>%1 (%n more to do)</source>

@@ -221,11 +221,12 @@ void join_demo_network(FakeNode& node, const Clock& clock) {
   for (int i = 0; i < 12; ++i) {
     node::RoundEntry round;
     round.round = newest - static_cast<std::uint64_t>(i);
+    round.step = steps - 31 - 80 * static_cast<std::uint64_t>(i);
     round.at = now - std::chrono::seconds(40 + 75 * i);
     round.seconds = 75 + noise(round.round, 9);
     round.waited = 6 + noise(round.round * 3, 5);
     round.rule = "clip, centered-clipping";
-    round.members = 6;
+    round.members = i < 9 ? 6 : 5;
     for (int who = 0; who < 6; ++who) {
       const bool late = (i == 1 && who == 4) || (i == 5 && who == 2);
       round.who.push_back({id_of(who), who == 0, !late, late ? 0u : 80u, late ? 0u : 327'680u, 1.0 / 6,

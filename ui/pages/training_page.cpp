@@ -58,6 +58,25 @@ std::vector<PlotMark> checkpoint_marks(const std::vector<node::CheckpointEntry>&
   return marks;
 }
 
+std::vector<PlotMark> round_marks(const std::vector<node::RoundEntry>& rounds) {
+  std::vector<PlotMark> marks;
+  for (std::size_t i = 0; i < rounds.size(); ++i) {
+    const node::RoundEntry& round = rounds[i];
+    if (round.step == 0) continue;
+    const auto at = static_cast<double>(round.step);
+    marks.push_back({at, PlotMarkKind::Sync,
+                     Words::tr("Round %1: %2 of %3 contributed")
+                         .arg(Format::integer(round.round), Format::integer(round.contributors),
+                              Format::integer(round.members))});
+    const bool known = i + 1 < rounds.size() && rounds[i + 1].round + 1 == round.round;
+    if (known && round.members > rounds[i + 1].members)
+      marks.push_back(
+          {at, PlotMarkKind::Join,
+           Words::tr("%n node(s) joined", nullptr, static_cast<int>(round.members - rounds[i + 1].members))});
+  }
+  return marks;
+}
+
 TrainingPage::TrainingPage(const Context& context, QWidget* parent) : Page(context, parent) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(page_margin, 12, page_margin, page_margin);
@@ -282,7 +301,9 @@ void TrainingPage::ask_checkpoints() {
         return node.query_checkpoints(query, std::move(reply));
       },
       [this](const Expected<node::CheckpointPage>& page) {
-        if (page.ok()) loss_->plot()->set_marks(checkpoint_marks(page->entries));
+        if (!page.ok()) return;
+        checkpoint_marks_ = checkpoint_marks(page->entries);
+        show_marks();
       });
 }
 
@@ -298,11 +319,17 @@ void TrainingPage::ask_rounds() {
       },
       [this](const Expected<node::RoundsReport>& report) {
         asking_rounds_ = false;
-        if (report.ok())
-          rounds_->show_report(*report, clock().wall_now());
-        else
-          rounds_->show_problem(QString::fromStdString(report.error().message));
+        if (!report.ok()) return rounds_->show_problem(QString::fromStdString(report.error().message));
+        rounds_->show_report(*report, clock().wall_now());
+        round_marks_ = round_marks(report->rounds);
+        show_marks();
       });
+}
+
+void TrainingPage::show_marks() {
+  std::vector<PlotMark> all = checkpoint_marks_;
+  all.insert(all.end(), round_marks_.begin(), round_marks_.end());
+  loss_->plot()->set_marks(std::move(all));
 }
 
 void TrainingPage::refresh(const node::Snapshot& snapshot) {

@@ -5,6 +5,7 @@
 #include <QTimer>
 #include <set>
 
+#include "core/node/rounds_report.h"
 #include "ui/pages/page.h"
 #include "ui/widgets/plot_painter.h"
 
@@ -51,6 +52,7 @@ class TrainingPage final : public Page {
   void say(const QString& text, bool bad);
   void ask_checkpoints();
   void show_controls(const node::Snapshot& snapshot);
+  void show_marks();
 
   QLineEdit* source_;
   QPushButton* folder_;
@@ -65,6 +67,7 @@ class TrainingPage final : public Page {
   RoundsCards* rounds_;
   QTimer rounds_timer_;
   std::vector<SeriesFeed*> feeds_;
+  std::vector<PlotMark> checkpoint_marks_, round_marks_;
   ShareBar* breakdown_;
   QLabel* breakdown_note_;
   bool shown_ = false, asking_ = false, asking_rounds_ = false;
@@ -73,5 +76,8 @@ class TrainingPage final : public Page {
 // Where in the chart checkpoints stand, and where training went back to one: a save whose parent is not the
 // save before it.
 std::vector<PlotMark> checkpoint_marks(const std::vector<node::CheckpointEntry>& entries);
+// Where this node took an outer round, and where others had joined since the round before. Newest round
+// first.
+std::vector<PlotMark> round_marks(const std::vector<node::RoundEntry>& rounds);
 
 }  // namespace neuroshard::ui

@@ -15,7 +15,7 @@ namespace neuroshard::ui {
 namespace {
 
 constexpr double tick_gap = 6, legend_gap = 18, swatch = 14, mark_side = 9;
-constexpr std::size_t mark_kinds = 3;
+constexpr std::size_t mark_kinds = 5;
 constexpr double mark_near = 6;  // pixels from the crosshair
 
 QColor with_alpha(QColor colour, int alpha) {
@@ -69,8 +69,9 @@ void paint_mark(QPainter& painter, const PlotFrame& frame, const PlotMark& mark,
   painter.setPen(Qt::NoPen);
   painter.setBrush(colour);
   QRectF box(x - mark_side / 2, top - mark_side / 2, mark_side, mark_side);
-  // Often at the step of a checkpoint: below its mark.
-  if (mark.kind == PlotMarkKind::Restore) box.translate(0, mark_side + 2);
+  // Often at the step of a checkpoint, or of a round: below its mark.
+  const bool below = mark.kind == PlotMarkKind::Restore || mark.kind == PlotMarkKind::Join;
+  if (below) box.translate(0, mark_side + 2);
   switch (mark.kind) {
     case PlotMarkKind::Checkpoint: painter.drawRect(box.adjusted(1, 1, -1, -1)); break;
     case PlotMarkKind::Restore: {
@@ -81,6 +82,16 @@ void paint_mark(QPainter& painter, const PlotFrame& frame, const PlotMark& mark,
       break;
     }
     case PlotMarkKind::Evaluation: painter.drawEllipse(box.adjusted(1, 1, -1, -1)); break;
+    case PlotMarkKind::Sync:
+      painter.drawPolygon(QPolygonF()
+                          << box.topLeft() << box.topRight() << QPointF(box.center().x(), box.bottom()));
+      break;
+    case PlotMarkKind::Join: {
+      const double arm = mark_side / 3;
+      painter.drawRect(QRectF(box.left(), box.center().y() - arm / 2, mark_side, arm));
+      painter.drawRect(QRectF(box.center().x() - arm / 2, box.top(), arm, mark_side));
+      break;
+    }
   }
   painter.setBrush(Qt::NoBrush);
 }

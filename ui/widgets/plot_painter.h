@@ -16,7 +16,8 @@ namespace neuroshard::ui {
 
 class Theme;
 
-enum class PlotMarkKind { Checkpoint, Restore, Evaluation };
+// Sync: an outer round was taken. Join: nodes came to the network.
+enum class PlotMarkKind { Checkpoint, Restore, Evaluation, Sync, Join };
 struct PlotMark {
   double x = 0;
   PlotMarkKind kind = PlotMarkKind::Checkpoint;

@@ -59,6 +59,7 @@ void encode_round(const node::RoundEntry& from, wire::Round* to) {
   to->set_tokens(from.tokens);
   to->set_members(from.members);
   to->set_contributors(from.contributors);
+  to->set_step(from.step);
   for (const node::RoundMemberEntry& member : from.who) {
     wire::RoundMember* sent = to->add_who();
     sent->set_id(member.id);
@@ -84,6 +85,7 @@ node::RoundEntry decode_round(const wire::Round& from) {
   to.tokens = from.tokens();
   to.members = from.members();
   to.contributors = from.contributors();
+  to.step = from.step();
   for (const wire::RoundMember& sent : from.who()) {
     node::RoundMemberEntry member{sent.id(),     sent.mine(),  sent.contributed(), sent.steps(),
                                   sent.tokens(), std::nullopt, sent.note()};

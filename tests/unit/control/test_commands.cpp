@@ -210,6 +210,7 @@ void TestControlCommands::rounds_arrive_as_they_were_told() {
   node::RoundEntry round;
   round.round = 7;
   round.seconds = 12.5;
+  round.step = 140;
   round.too_few_to_vote = true;
   round.members = 3;
   round.contributors = 2;
@@ -229,6 +230,7 @@ void TestControlCommands::rounds_arrive_as_they_were_told() {
   QVERIFY(told->taking_part);
   QCOMPARE(told->rounds.at(0).who.at(1).note, std::string("late"));
   QCOMPARE(*told->rounds.at(0).who.at(0).share, 0.5);
+  QCOMPARE(told->rounds.at(0).step, std::uint64_t{140});
   QVERIFY(!told->rounds.at(0).who.at(1).share && told->rounds.at(0).too_few_to_vote);
   QVERIFY(!*told->nodes.at(0).agrees && *told->nodes.at(0).shard == 0);
   QVERIFY(!told->nodes.at(1).agrees && !told->nodes.at(1).loss && !told->nodes.at(1).shard);

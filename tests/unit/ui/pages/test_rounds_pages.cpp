@@ -21,6 +21,7 @@ class TestRoundsPages : public QObject {
   void a_node_alone_shows_nothing_of_rounds();
   void the_training_page_tells_of_the_rounds();
   void who_was_late_or_left_out_is_named();
+  void rounds_are_marked_in_the_loss();
   void alone_and_few_are_said();
   void what_is_unknown_is_a_dash();
   void disagreement_is_told_on_the_overview();
@@ -153,6 +154,30 @@ void TestRoundsPages::who_was_late_or_left_out_is_named() {
     next.rounds.left_out_reason = "round 9 was closed without this node's work";
   });
   QVERIFY(text("rounds_left_out").contains(QStringLiteral("round 9 was closed")));
+}
+
+void TestRoundsPages::rounds_are_marked_in_the_loss() {
+  take_part();
+  testing::FakeNode& node = *fixture_->node;
+  node.rounds.rounds[0].step = 240;
+  node.rounds.rounds[1].step = 160;
+  node.rounds.rounds[1].members = node.rounds.rounds[1].contributors = 2;  // one came since
+  node.rounds.rounds.push_back(node.rounds.rounds[1]);
+  node.rounds.rounds[2].round = 10;
+  node.rounds.rounds[2].step = 0;  // an older core does not tell
+  TrainingPage& page = fixture_->show<TrainingPage>();
+  const PlotWidget* plot = page.loss_panel()->plot();
+  const auto marks = [plot](PlotMarkKind kind) {
+    QStringList found;
+    for (const PlotMark& mark : plot->marks())
+      if (mark.kind == kind) found << QStringLiteral("%1 %2").arg(mark.x).arg(mark.text);
+    return found;
+  };
+  QTRY_COMPARE(marks(PlotMarkKind::Sync), QStringList({QStringLiteral("240 Round 12: 2 of 3 contributed"),
+                                                       QStringLiteral("160 Round 11: 2 of 2 contributed")}));
+  QCOMPARE(marks(PlotMarkKind::Join).size(), 1);
+  QVERIFY2(marks(PlotMarkKind::Join)[0].startsWith(QStringLiteral("240 1 ")),
+           qPrintable(marks(PlotMarkKind::Join)[0]));
 }
 
 void TestRoundsPages::alone_and_few_are_said() {
