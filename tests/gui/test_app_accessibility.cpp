@@ -1,7 +1,6 @@
 // A screen reader's way through the app: the real program on an X server of its own, a session bus, the
 // accessibility bus, and a small client that finds the switch by its role and name and presses it. The core
 // must see it.
-#include <QDir>
 #include <QFile>
 #include <QJsonArray>
 #include <QTemporaryDir>
@@ -55,11 +54,7 @@ void TestAppAccessibility::initTestCase() {
   server_ = std::make_unique<XServer>();
   QVERIFY(server_->running());
   environment_ = server_->environment();
-  for (const auto& [name, folder] : private_folders(folder_.path())) {
-    QVERIFY(QDir().mkpath(folder));
-    environment_.insert(name, folder);
-  }
-  QFile::setPermissions(path("runtime"), QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+  QVERIFY(give_private_folders(folder_.path(), &environment_));
   manager_ = std::make_unique<Helper>("openbox", QStringList{}, environment_);
   bus_ = std::make_unique<Helper>("dbus-daemon", QStringList{"--session", "--nofork", "--print-address"},
                                   environment_);

@@ -10,40 +10,24 @@
 #include "core/control/service_module.h"
 #include "core/crypto/entropy.h"
 #include "core/storage/file_env.h"
-#include "tests/gui/support/app_fixture.h"
+#include "tests/gui/support/app_test.h"
 #include "tests/support/fake_node.h"
 
 using namespace neuroshard;        // NOLINT
 using namespace neuroshard::test;  // NOLINT
 
-class TestAppCores : public QObject {
+class TestAppCores : public AppTest {
   Q_OBJECT
  private Q_SLOTS:
-  void initTestCase();
-  void init() {
-    fixture_ = std::make_unique<AppFixture>();
-    fixture_->use_data_of(lab_);
-  }
-  void cleanup() {
-    if (QTest::currentTestFailed()) fixture_->tell();
-    fixture_.reset();
-  }
+  void initTestCase() { prepare(); }
+  void init() { begin(); }
+  void cleanup() { end(); }
   void a_core_of_another_version_is_told_what_to_do_data();
   void a_core_of_another_version_is_told_what_to_do();
   void a_core_of_somebody_else_goes_on_after_quit();
   void an_app_that_died_leaves_the_core_and_the_next_knows_it();
   void a_core_that_takes_longer_is_told_before_the_window_goes();
-
- private:
-  const Patience patience_;
-  TrainingLab lab_;
-  std::unique_ptr<AppFixture> fixture_;
 };
-
-void TestAppCores::initTestCase() {
-  const QByteArray problem = prepare_for_app(lab_);
-  QVERIFY2(problem.isEmpty(), problem.constData());
-}
 
 void TestAppCores::a_core_of_another_version_is_told_what_to_do_data() {
   QTest::addColumn<int>("newer");
@@ -81,8 +65,7 @@ void TestAppCores::a_core_of_another_version_is_told_what_to_do() {
 void TestAppCores::a_core_of_somebody_else_goes_on_after_quit() {
   NodeProcess other({"run", "--data-dir", fixture_->data(), "--json"});
   QVERIFY(other.next_line(patience_.left_ms()).has_value());
-  fixture_->start();
-  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
+  QVERIFY(start_running());
   QVERIFY(!fixture_->app().supervisor().status().ours);
   QCOMPARE(fixture_->core_pid(), other.pid());
   QSignalSpy finished(&fixture_->app(), &gui::Application::finished);
@@ -93,13 +76,11 @@ void TestAppCores::a_core_of_somebody_else_goes_on_after_quit() {
 }
 
 void TestAppCores::an_app_that_died_leaves_the_core_and_the_next_knows_it() {
-  fixture_->start();
-  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
+  QVERIFY(start_running());
   const std::int64_t pid = fixture_->core_pid();
   fixture_->stop_app();  // without quitting
   QVERIFY(platform::find_process(pid).has_value());
-  fixture_->start();
-  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
+  QVERIFY(start_running());
   QCOMPARE(fixture_->core_pid(), pid);
   QVERIFY(fixture_->app().supervisor().status().ours);
   QSignalSpy finished(&fixture_->app(), &gui::Application::finished);
@@ -111,8 +92,7 @@ void TestAppCores::an_app_that_died_leaves_the_core_and_the_next_knows_it() {
 
 void TestAppCores::a_core_that_takes_longer_is_told_before_the_window_goes() {
   fixture_->give_up_stopping_after(std::chrono::seconds(1));
-  fixture_->start();
-  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
+  QVERIFY(start_running());
   const auto pid = static_cast<pid_t>(fixture_->core_pid());
   QCOMPARE(::kill(pid, SIGSTOP), 0);  // as one that writes to a slow disk
   QSignalSpy finished(&fixture_->app(), &gui::Application::finished);

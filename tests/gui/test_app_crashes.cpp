@@ -2,45 +2,28 @@
 // times, the core comes up in safe mode, and leaves it when it is told to. A real core with a small network.
 #include <QtTest>
 
-#include "tests/gui/support/app_fixture.h"
+#include "tests/gui/support/app_test.h"
 
 using namespace neuroshard;        // NOLINT
 using namespace neuroshard::test;  // NOLINT
 
-class TestAppCrashes : public QObject {
+class TestAppCrashes : public AppTest {
   Q_OBJECT
  private Q_SLOTS:
-  void initTestCase();
-  void init() { fixture_ = std::make_unique<AppFixture>(); }
-  void cleanup() {
-    if (QTest::currentTestFailed()) fixture_->tell();
-    fixture_.reset();
-  }
+  void initTestCase() { prepare(); }
+  void init() { begin(); }
+  void cleanup() { end(); }
   void a_killed_core_is_reported_and_started_again();
   void three_crashes_lead_to_safe_mode();
 
  private:
-  void start_running() {
-    fixture_->use_data_of(lab_);
-    fixture_->start();
-    NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
-  }
   bool another_runs(std::int64_t than) {
     return fixture_->phase() == gui::CorePhase::Running && fixture_->core_pid() != than;
   }
-
-  const Patience patience_;
-  TrainingLab lab_;
-  std::unique_ptr<AppFixture> fixture_;
 };
 
-void TestAppCrashes::initTestCase() {
-  const QByteArray problem = prepare_for_app(lab_);
-  QVERIFY2(problem.isEmpty(), problem.constData());
-}
-
 void TestAppCrashes::a_killed_core_is_reported_and_started_again() {
-  start_running();
+  QVERIFY(start_running());
   // The first step was made in the lab.
   NS_WAIT_FOR(patience_, fixture_->step() >= 3);
   const std::int64_t first = fixture_->core_pid();
@@ -56,7 +39,7 @@ void TestAppCrashes::a_killed_core_is_reported_and_started_again() {
 }
 
 void TestAppCrashes::three_crashes_lead_to_safe_mode() {
-  start_running();
+  QVERIFY(start_running());
   for (int i = 0; i < 3; ++i) {
     const std::int64_t pid = fixture_->core_pid();
     kill_now(pid);

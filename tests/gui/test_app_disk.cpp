@@ -2,21 +2,18 @@
 // the disk is back. A real core with a small network; a folder that is moved away stands for the disk.
 #include <QtTest>
 
-#include "tests/gui/support/app_fixture.h"
+#include "tests/gui/support/app_test.h"
 #include "ui/wizard/setup_dialog.h"
 
 using namespace neuroshard;        // NOLINT
 using namespace neuroshard::test;  // NOLINT
 
-class TestAppDisk : public QObject {
+class TestAppDisk : public AppTest {
   Q_OBJECT
  private Q_SLOTS:
-  void initTestCase();
-  void init() { fixture_ = std::make_unique<AppFixture>(); }
-  void cleanup() {
-    if (QTest::currentTestFailed()) fixture_->tell();
-    fixture_.reset();
-  }
+  void initTestCase() { prepare(); }
+  void init() { begin(); }
+  void cleanup() { end(); }
   void a_missing_disk_is_asked_for();
   void a_disk_that_goes_while_it_runs_is_asked_for();
 
@@ -24,19 +21,9 @@ class TestAppDisk : public QObject {
   bool unplug() { return QDir().rename(fixture_->data(), fixture_->path("unplugged")); }
   bool plug_in() { return QDir().rename(fixture_->path("unplugged"), fixture_->data()); }
   bool asks() { return fixture_->banners().contains("disk is missing"); }
-
-  const Patience patience_;
-  TrainingLab lab_;
-  std::unique_ptr<AppFixture> fixture_;
 };
 
-void TestAppDisk::initTestCase() {
-  const QByteArray problem = prepare_for_app(lab_);
-  QVERIFY2(problem.isEmpty(), problem.constData());
-}
-
 void TestAppDisk::a_missing_disk_is_asked_for() {
-  fixture_->use_data_of(lab_);
   QVERIFY(unplug());
   fixture_->start();
   NS_WAIT_FOR(patience_, asks());
@@ -56,9 +43,7 @@ void TestAppDisk::a_missing_disk_is_asked_for() {
 }
 
 void TestAppDisk::a_disk_that_goes_while_it_runs_is_asked_for() {
-  fixture_->use_data_of(lab_);
-  fixture_->start();
-  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
+  QVERIFY(start_running());
   NS_WAIT_FOR(patience_, !fixture_->snapshot()->identity.instance_id.empty());
   QVERIFY(unplug());
   NS_WAIT_FOR(patience_, asks());
@@ -66,7 +51,7 @@ void TestAppDisk::a_disk_that_goes_while_it_runs_is_asked_for() {
   NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Closed);  // not started without its data
   QVERIFY(!QDir(fixture_->data()).exists());
   QVERIFY(plug_in());
-  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
+  QVERIFY(runs());
   QVERIFY(!asks());
 }
 

@@ -8,30 +8,19 @@
 #include <QTcpSocket>
 #include <QTimer>
 
-#include "tests/gui/support/app_fixture.h"
+#include "tests/gui/support/app_test.h"
 #include "ui/pages/setting_editor.h"
 #include "ui/pages/setting_row.h"
 
 using namespace neuroshard;        // NOLINT
 using namespace neuroshard::test;  // NOLINT
 
-class TestAppElsewhere : public QObject {
+class TestAppElsewhere : public AppTest {
   Q_OBJECT
  private Q_SLOTS:
-  void initTestCase() {
-    const QByteArray problem = prepare_for_app(lab_);
-    QVERIFY2(problem.isEmpty(), problem.constData());
-    QApplication::setAttribute(Qt::AA_DontUseNativeDialogs);
-  }
-  void init() {
-    fixture_ = std::make_unique<AppFixture>();
-    fixture_->use_data_of(lab_);
-  }
-  void cleanup() {
-    if (QTest::currentTestFailed()) fixture_->tell();
-    if (local_pid_ != 0) QProcess::execute("kill", {"-9", QString::number(local_pid_)});
-    fixture_.reset();
-  }
+  void initTestCase() { prepare(); }
+  void init() { begin(); }
+  void cleanup() { end(); }
   void an_invited_window_shows_the_other_computer_until_it_is_taken_back();
   void a_file_that_is_no_invitation_is_refused();
 
@@ -62,11 +51,6 @@ class TestAppElsewhere : public QObject {
     action->trigger();
     QVERIFY(chosen);
   }
-
-  const Patience patience_;
-  TrainingLab lab_;
-  std::unique_ptr<AppFixture> fixture_;
-  std::int64_t local_pid_ = 0;  // while the app looks elsewhere, its own core goes on
 };
 
 void TestAppElsewhere::an_invited_window_shows_the_other_computer_until_it_is_taken_back() {
@@ -82,10 +66,9 @@ void TestAppElsewhere::an_invited_window_shows_the_other_computer_until_it_is_ta
   NodeProcess other({"run", "--cpu-threads", "1", "--data-dir", lab_.path("there"), "--json"}, environment());
   QVERIFY(other.next_line(patience_.left_ms()).has_value());
 
-  fixture_->start();
-  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
-  local_pid_ = fixture_->core_pid();
-  QVERIFY(local_pid_ != other.pid());
+  QVERIFY(start_running());
+  const std::int64_t own_pid = fixture_->core_pid();
+  QVERIFY(own_pid != other.pid());
   QVERIFY(!fixture_->banners().contains("another computer"));
   choose(file);
   NS_WAIT_FOR(patience_, fixture_->snapshot()->program.pid == static_cast<std::uint64_t>(other.pid()));
@@ -116,26 +99,22 @@ void TestAppElsewhere::an_invited_window_shows_the_other_computer_until_it_is_ta
   QVERIFY(other.running());
   NS_WAIT_FOR(patience_, fixture_->press_banner("Back to this computer"));
   NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running && fixture_->snapshot() &&
-                             fixture_->snapshot()->program.pid == static_cast<std::uint64_t>(local_pid_));
+                             fixture_->snapshot()->program.pid == static_cast<std::uint64_t>(own_pid));
   QVERIFY(!fixture_->app().supervisor().status().remote);
   QCOMPARE(fixture_->banners(), QString());
   QVERIFY(there({"stop"}).ok());
 }
 
 void TestAppElsewhere::a_file_that_is_no_invitation_is_refused() {
-  const QString file = fixture_->path("letter.json");
-  QFile letter(file);
-  QVERIFY(letter.open(QIODevice::WriteOnly) && letter.write("{\"dear\": \"friend\"}\n") > 0);
-  letter.close();
-  fixture_->start();
-  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
-  local_pid_ = fixture_->core_pid();
+  const QString file = letter();
+  QVERIFY(!file.isEmpty() && start_running());
+  const std::int64_t own_pid = fixture_->core_pid();
   choose(file);
   NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Failed);
   QVERIFY2(fixture_->banners().contains("is no invitation"), qPrintable(fixture_->banners()));
   NS_WAIT_FOR(patience_, fixture_->press_banner("Back to this computer"));
-  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
-  QCOMPARE(fixture_->core_pid(), local_pid_);
+  QVERIFY(runs());
+  QCOMPARE(fixture_->core_pid(), own_pid);
 }
 
 QTEST_MAIN(TestAppElsewhere)

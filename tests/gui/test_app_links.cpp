@@ -1,27 +1,16 @@
 // Links from a browser or another program, with the real core behind the window: nothing happens before a
 // yes, and with one what the link says.
-#include "tests/gui/support/app_fixture.h"
+#include "tests/gui/support/app_test.h"
 
 using namespace neuroshard;        // NOLINT
 using namespace neuroshard::test;  // NOLINT
 
-class TestAppLinks : public QObject {
+class TestAppLinks : public AppTest {
   Q_OBJECT
  private Q_SLOTS:
-  void initTestCase() {
-    const QByteArray problem = prepare_for_app(lab_);
-    QVERIFY2(problem.isEmpty(), problem.constData());
-  }
-  void init() {
-    fixture_ = std::make_unique<AppFixture>();
-    fixture_->use_data_of(lab_);
-  }
-  void cleanup() {
-    if (QTest::currentTestFailed()) fixture_->tell();
-    if (local_pid_ != 0) QProcess::execute("kill", {"-9", QString::number(local_pid_)});
-    local_pid_ = 0;
-    fixture_.reset();
-  }
+  void initTestCase() { prepare(); }
+  void init() { begin(); }
+  void cleanup() { end(); }
   void a_link_to_another_core_waits_for_a_yes();
   void an_invitation_to_a_network_waits_for_a_yes();
   void with_a_yes_it_joins_and_stays();
@@ -36,25 +25,16 @@ class TestAppLinks : public QObject {
         patience_, [&] { fixture_->app().called(arguments); }, "linkQuestion", answer);
   }
   QString invitation();
-
-  const Patience patience_;
-  TrainingLab lab_;
-  std::unique_ptr<AppFixture> fixture_;
-  std::int64_t local_pid_ = 0;  // while the app looks elsewhere, its own core goes on
 };
 
 void TestAppLinks::a_link_to_another_core_waits_for_a_yes() {
-  const QString file = fixture_->path("letter.json");
-  QFile letter(file);
-  QVERIFY(letter.open(QIODevice::WriteOnly) && letter.write("{\"dear\": \"friend\"}\n") > 0);
-  letter.close();
-  fixture_->start();
-  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
-  local_pid_ = fixture_->core_pid();
+  const QString file = letter();
+  QVERIFY(!file.isEmpty() && start_running());
+  const std::int64_t own_pid = fixture_->core_pid();
   const QString link = "neuroshard:attach?file=" + file;
   QVERIFY(hand_over(link, "").contains(file));
   QVERIFY(fixture_->phase() == gui::CorePhase::Running && !fixture_->app().supervisor().status().remote);
-  QCOMPARE(fixture_->core_pid(), local_pid_);
+  QCOMPARE(fixture_->core_pid(), own_pid);
   QCOMPARE(fixture_->banners(), QString());
   // With a yes it is followed; that file is no invitation, which is told.
   QVERIFY(hand_over(link, "Connect").contains(file));
@@ -74,8 +54,7 @@ QString TestAppLinks::invitation() {
 void TestAppLinks::an_invitation_to_a_network_waits_for_a_yes() {
   const QString link = invitation();
   QVERIFY2(link.startsWith("neuroshard:join"), qPrintable(link));
-  fixture_->start();
-  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
+  QVERIFY(start_running());
   const QString asked = hand_over(link, "");
   QVERIFY2(asked.contains("invited") && asked.contains(fixture_->data() + "-invited"), qPrintable(asked));
   // Nothing was made, and the core that runs goes on.
@@ -86,8 +65,7 @@ void TestAppLinks::an_invitation_to_a_network_waits_for_a_yes() {
 void TestAppLinks::with_a_yes_it_joins_and_stays() {
   const QString link = invitation(), folder = fixture_->data() + "-invited";
   QVERIFY2(link.startsWith("neuroshard:join"), qPrintable(link));
-  fixture_->start();
-  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
+  QVERIFY(start_running());
   const std::int64_t before = fixture_->core_pid();
   QVERIFY(!hand_over(link, "Join").isEmpty());
   // The core that ran has ended, one of the new network answers, in a folder of its own.
@@ -115,8 +93,7 @@ void TestAppLinks::with_a_yes_it_joins_and_stays() {
 }
 
 void TestAppLinks::a_link_that_can_not_be_followed_changes_nothing() {
-  fixture_->start();
-  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
+  QVERIFY(start_running());
   QVERIFY(hand_over("neuroshard:dance?with=me", "").contains("Nothing was changed"));
   QVERIFY(hand_over("neuroshard:invite?peer=host.example:9000", "").contains("host.example:9000"));
   QVERIFY(fixture_->phase() == gui::CorePhase::Running);

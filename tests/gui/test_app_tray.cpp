@@ -2,8 +2,6 @@
 // server of its own with a window manager, and a session bus on which this program is the panel.
 #include <xcb/xcb.h>
 
-#include <QDir>
-#include <QFile>
 #include <QTemporaryDir>
 #include <QtTest>
 #include <cstdlib>
@@ -78,7 +76,6 @@ class TestAppTray : public QObject {
   void with_a_tray_there_is_no_window();
 
  private:
-  QString path(const QString& name) const { return folder_.filePath(name); }
   void start_app() {
     app_ =
         std::make_unique<Helper>(qEnvironmentVariable("NS_BIN_DIR") + "/neuroshard",
@@ -117,11 +114,7 @@ void TestAppTray::init() {
   server_ = std::make_unique<XServer>();
   QVERIFY(server_->running());
   environment_ = server_->environment();
-  for (const auto& [name, folder] : private_folders(folder_.path())) {
-    QVERIFY(QDir().mkpath(folder));
-    environment_.insert(name, folder);
-  }
-  QFile::setPermissions(path("runtime"), QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+  QVERIFY(give_private_folders(folder_.path(), &environment_));
   window_manager_ = std::make_unique<Helper>("openbox", QStringList{}, environment_);
   manager_ = std::make_unique<Manager>(server_->display());
   bus_ = std::make_unique<SessionBus>(environment_);

@@ -1,25 +1,16 @@
 // The window on the desktop, with the real core behind it: it comes back as it was left, and where no tray
 // is, it is never lost.
-#include "tests/gui/support/app_fixture.h"
+#include "tests/gui/support/app_test.h"
 
 using namespace neuroshard;        // NOLINT
 using namespace neuroshard::test;  // NOLINT
 
-class TestAppWindow : public QObject {
+class TestAppWindow : public AppTest {
   Q_OBJECT
  private Q_SLOTS:
-  void initTestCase() {
-    const QByteArray problem = prepare_for_app(lab_);
-    QVERIFY2(problem.isEmpty(), problem.constData());
-  }
-  void init() {
-    fixture_ = std::make_unique<AppFixture>();
-    fixture_->use_data_of(lab_);
-  }
-  void cleanup() {
-    if (QTest::currentTestFailed()) fixture_->tell();
-    fixture_.reset();
-  }
+  void initTestCase() { prepare(); }
+  void init() { begin(); }
+  void cleanup() { end(); }
   void it_comes_back_as_it_was_left();
   void without_a_tray_it_is_never_lost();
 
@@ -27,15 +18,10 @@ class TestAppWindow : public QObject {
   QString answer(const std::function<void()>& act, const QString& name, const QString& button) {
     return answer_question(patience_, act, name, button);
   }
-
-  const Patience patience_;
-  TrainingLab lab_;
-  std::unique_ptr<AppFixture> fixture_;
 };
 
 void TestAppWindow::it_comes_back_as_it_was_left() {
-  fixture_->start();
-  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
+  QVERIFY(start_running());
   QSignalSpy finished(&fixture_->app(), &gui::Application::finished);
   QSize size = fixture_->app().window().size();
   fixture_->app().window().resize(700, 520);
@@ -55,7 +41,7 @@ void TestAppWindow::without_a_tray_it_is_never_lost() {
   fixture_->start(arguments);
   QVERIFY(!fixture_->app().tray().available());
   QVERIFY(fixture_->app().window().isVisible() && fixture_->app().window().isMinimized());
-  NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running);
+  QVERIFY(runs());
   fixture_->app().called({});  // a second start shows it
   QVERIFY(fixture_->app().window().isVisible() && !fixture_->app().window().isMinimized());
   // Closing asks, and neither hides the window nor ends the core unasked.

@@ -67,12 +67,14 @@ class AppFixture {
     if (text.open(QIODevice::WriteOnly)) text.write(made_up_text(7, 60'000));
   }
   ~AppFixture() {
-    // A core that is left is ended by its number, and only if it is the one that this app started.
-    const auto status = app_ ? app_->supervisor().status() : gui::CoreStatus{};
+    // Cores that are left are ended by their numbers, those only that an app of this test has started: one
+    // goes on while the window shows another computer.
+    if (app_) remember_core();
     app_.reset();
-    const std::int64_t pid = status.ours ? status.process.pid : 0;
-    if (pid != 0 && pid != QCoreApplication::applicationPid())
-      QProcess::execute("kill", {"-9", QString::number(pid)});
+    for (const platform::ProcessIdentity& core : started_) {
+      if (platform::find_process(core.pid) == core)
+        QProcess::execute("kill", {"-9", QString::number(core.pid)});
+    }
   }
 
   QString path(const QString& name) const { return folder_.filePath(name); }
@@ -99,8 +101,10 @@ class AppFixture {
     limits.stop_limit = stop_limit_;
     app_ = std::make_unique<gui::Application>(*qApp, places(), arguments, clock_, gui::SessionSensorList{},
                                               limits);
-    QObject::connect(&app_->supervisor(), &gui::CoreSupervisor::status_changed, &app_->supervisor(),
-                     [this] { remember_phase(); });
+    QObject::connect(&app_->supervisor(), &gui::CoreSupervisor::status_changed, &app_->supervisor(), [this] {
+      remember_phase();
+      remember_core();
+    });
     app_->start();
     return *app_;
   }
@@ -192,6 +196,12 @@ class AppFixture {
   }
 
  private:
+  void remember_core() {
+    const gui::CoreStatus& status = app_->supervisor().status();
+    const bool another = status.process.pid != 0 && status.process != platform::own_process();
+    if (status.ours && another && (started_.empty() || started_.back() != status.process))
+      started_.push_back(status.process);
+  }
   // When the life of the core turned, in milliseconds: where the time went.
   void remember_phase() {
     const int phase = static_cast<int>(app_->supervisor().status().phase);
@@ -205,6 +215,7 @@ class AppFixture {
   QElapsedTimer since_;
   QStringList phases_;
   int last_phase_ = -1;
+  std::vector<platform::ProcessIdentity> started_;
   SystemClock clock_;
   std::unique_ptr<gui::Application> app_;
 };

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <QDeadlineTimer>
+#include <QDir>
 #include <QFile>
+#include <QProcessEnvironment>
 #include <QString>
 #include <QStringList>
 #include <algorithm>
@@ -33,6 +35,15 @@ inline std::vector<std::pair<const char*, QString>> private_folders(const QStrin
           {"XDG_DATA_HOME", root + "/user/data"},
           {"XDG_STATE_HOME", root + "/user/state"},
           {"XDG_CACHE_HOME", root + "/user/cache"}};
+}
+
+// Makes them and names them to a program of its own.
+inline bool give_private_folders(const QString& root, QProcessEnvironment* environment) {
+  for (const auto& [name, folder] : private_folders(root)) {
+    if (!QDir().mkpath(folder)) return false;
+    environment->insert(name, folder);
+  }
+  return QFile::setPermissions(root + "/runtime", QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
 }
 
 inline void tell_lines(const QStringList& lines) {
