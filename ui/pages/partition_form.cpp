@@ -12,12 +12,14 @@
 #include <QVBoxLayout>
 
 #include "ui/theme/theme.h"
+#include "ui/widgets/card_grid.h"
 
 namespace neuroshard::ui {
 namespace {
 
 constexpr int most_blocks = 1024, longest_search = 3600, usual_search = 8,
               usual_megabytes = 125;  // gigabit Ethernet
+constexpr int limit_width = 190, most_limits = 4;
 constexpr double most_gib = 1e6, most_megabytes = 1e6, gib = 1024.0 * 1024 * 1024, megabyte = 1e6;
 
 template <class Box>
@@ -78,15 +80,20 @@ PartitionForm::PartitionForm(const Theme& theme, QWidget* parent) : Card(tr("Mod
 QHBoxLayout* PartitionForm::make_limits() {
   auto* row = new QHBoxLayout;
   row->setSpacing(2 * grid_step);
+  // Beside each other, or two by two where that is too wide.
+  auto* grid = new CardGrid(limit_width, this, most_limits);
+  row->addWidget(grid, 1);
   const auto add = [&](const QString& name, QWidget* box, const QString& hint) {
-    auto* column = new QVBoxLayout;
+    auto* field = new QWidget(grid);
+    auto* column = new QVBoxLayout(field);
+    column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(2);
-    QLabel* label = make_label(name, "caption", this);
+    QLabel* label = make_label(name, "caption", field);
     label->setBuddy(box);
     box->setToolTip(hint);
     column->addWidget(label);
     column->addWidget(box);
-    row->addLayout(column);
+    grid->add(field);
   };
   blocks_ = limit_box<QSpinBox>(tr("Blocks"), "partition_blocks", this);
   blocks_->setRange(1, most_blocks);
@@ -111,7 +118,6 @@ QHBoxLayout* PartitionForm::make_limits() {
   time_->setValue(usual_search);
   time_->setSuffix(tr(" s"));
   add(tr("Search, at most"), time_, tr("It ends earlier when the cut is proved to be the best"));
-  row->addStretch(1);
   stop_ = new QPushButton(tr("Stop"), this);
   stop_->setObjectName(QStringLiteral("partition_stop"));
   stop_->setAutoDefault(false);

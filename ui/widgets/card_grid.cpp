@@ -8,7 +8,8 @@ namespace {
 constexpr int gap = 12;
 }  // namespace
 
-CardGrid::CardGrid(int column_width, QWidget* parent) : QWidget(parent), column_width_(column_width) {
+CardGrid::CardGrid(int column_width, QWidget* parent, int most_columns)
+    : QWidget(parent), column_width_(column_width), most_columns_(most_columns) {
   grid_ = new QGridLayout(this);
   grid_->setContentsMargins(0, 0, 0, 0);
   grid_->setSpacing(gap);
@@ -16,13 +17,13 @@ CardGrid::CardGrid(int column_width, QWidget* parent) : QWidget(parent), column_
 
 void CardGrid::add(QWidget* card, int span) {
   card->setParent(this);
-  items_.push_back({card, std::clamp(span, 1, max_columns)});
+  items_.push_back({card, std::clamp(span, 1, most_columns_)});
   columns_ = 0;  // arranged again
   arrange();
 }
 
 void CardGrid::arrange() {
-  const int fitting = std::clamp((width() + gap) / (column_width_ + gap), 1, max_columns);
+  const int fitting = std::clamp((width() + gap) / (column_width_ + gap), 1, most_columns_);
   if (fitting == columns_) return;
   columns_ = fitting;
   for (const Item& item : items_) grid_->removeWidget(item.card);
@@ -35,7 +36,7 @@ void CardGrid::arrange() {
     column = last ? 0 : column + span_of(i);
     row += last ? 1 : 0;
   }
-  for (int i = 0; i < max_columns; ++i) grid_->setColumnStretch(i, i < columns_ ? 1 : 0);
+  for (int i = 0; i < most_columns_; ++i) grid_->setColumnStretch(i, i < columns_ ? 1 : 0);
 }
 
 QSize CardGrid::minimumSizeHint() const {

@@ -15,7 +15,7 @@ class CardGrid final : public QWidget {
   static constexpr int max_columns = 3;
 
   // A column is at least `column_width` pixels wide.
-  explicit CardGrid(int column_width, QWidget* parent = nullptr);
+  explicit CardGrid(int column_width, QWidget* parent = nullptr, int most_columns = max_columns);
   // In reading order; span: columns that it takes where there are so many.
   void add(QWidget* card, int span = 1);
   int columns() const { return columns_; }
@@ -33,7 +33,7 @@ class CardGrid final : public QWidget {
   };
   std::vector<Item> items_;
   QGridLayout* grid_;
-  int column_width_;
+  int column_width_, most_columns_;
   int columns_ = 0;
 };
 

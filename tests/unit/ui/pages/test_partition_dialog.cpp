@@ -6,11 +6,14 @@
 #include <QLineEdit>
 #include <QPointer>
 #include <QProcess>
+#include <QScrollArea>
+#include <QScrollBar>
 #include <QSpinBox>
 #include <QTableView>
 #include <cmath>
 
 #include "tests/unit/ui/pages/page_fixture.h"
+#include "tests/unit/ui/window/layout_checks.h"
 #include "ui/pages/network_page.h"
 #include "ui/pages/partition_bars.h"
 #include "ui/pages/partition_dialog.h"
@@ -65,6 +68,7 @@ class TestPartitionDialog : public QObject {
   void stop_brings_the_best_so_far();
   void closing_ends_the_program();
   void without_the_program_it_says_so();
+  void a_narrow_one_needs_no_scrolling_sideways();
   void the_network_page_leads_here();
   void only_what_the_program_writes_is_read();
   void costs_tell_blocks_apart();
@@ -325,6 +329,32 @@ void TestPartitionDialog::without_the_program_it_says_so() {
   click("partition_cut");
   QTRY_COMPARE(find<QLabel>("partition_state")->property("role").toString(), QStringLiteral("danger"));
   QVERIFY(find<QAbstractButton>("partition_cut")->isVisible());
+}
+
+// In a language a third longer than English, on the narrowest window.
+void TestPartitionDialog::a_narrow_one_needs_no_scrolling_sideways() {
+  PseudoTranslator longer(false, nullptr);
+  QCoreApplication::installTranslator(&longer);
+  delete dialog_;
+  dialog_ = new PartitionDialog(fixture_->theme, program());
+  dialog_->resize(640, 600);
+  dialog_->show();
+  const auto* scroll = dialog_->findChild<QScrollArea*>({}, Qt::FindDirectChildrenOnly);
+  const auto too_wide = [scroll] { return scroll->horizontalScrollBar()->maximum(); };
+  QTRY_COMPARE(too_wide(), 0);
+  open(QStringLiteral("model.pt"), 2);  // asks for the most
+  QTRY_VERIFY(find<QLineEdit>("partition_details")->isVisible());
+  QTRY_COMPARE(too_wide(), 0);
+  QTRY_COMPARE(clipped(dialog_).join('\n'), QString());
+  open(chain(), 2);
+  click("partition_cut");
+  QTRY_VERIFY_WITH_TIMEOUT(find<QLabel>("partition_headline")->isVisible(), patience);
+  QTRY_COMPARE(too_wide(), 0);
+  QTRY_COMPARE(clipped(dialog_).join('\n'), QString());
+  // Where there is room, all limits are in one line.
+  dialog_->resize(1080, 800);
+  QTRY_COMPARE(find<QSpinBox>("partition_time")->mapTo(dialog_, QPoint()).y(),
+               find<QSpinBox>("partition_blocks")->mapTo(dialog_, QPoint()).y());
 }
 
 void TestPartitionDialog::the_network_page_leads_here() {
