@@ -100,6 +100,25 @@ void TableView::paintEvent(QPaintEvent* event) {
                    static_cast<int>(Qt::AlignCenter) | Qt::TextWordWrap, empty_text_);
 }
 
+void TableView::updateGeometries() {
+  stretch_where_it_fits();
+  QTableView::updateGeometries();
+}
+
+// The last column takes the room that is left. Where that is less than it needs, it keeps its width and the
+// table scrolls: Qt would cut it off.
+void TableView::stretch_where_it_fits() {
+  QHeaderView* head = horizontalHeader();
+  const int last = head->logicalIndex(head->count() - 1);
+  if (stretching_ || last < 0 || head->sectionResizeMode(last) != QHeaderView::ResizeToContents) return;
+  const int needed = std::max(sizeHintForColumn(last), head->sectionSizeHint(last));
+  const bool fits = head->sectionPosition(last) + needed <= viewport()->width();
+  if (fits == head->stretchLastSection()) return;
+  stretching_ = true;  // the header tells the table of its new sizes
+  head->setStretchLastSection(fits);
+  stretching_ = false;
+}
+
 void TableView::contextMenuEvent(QContextMenuEvent* event) {
   update_actions();
   auto* menu = new QMenu(this);

@@ -32,11 +32,15 @@ class TableView : public QTableView {
   // Copy and export; a table with a menu of its own puts the two actions into it.
   void contextMenuEvent(QContextMenuEvent* event) override;
   void paintEvent(QPaintEvent* event) override;
+  void updateGeometries() override;
 
  private:
+  void stretch_where_it_fits();
+
   QString file_name_ = QStringLiteral("table"), empty_text_;
   QAction* copy_;
   QAction* export_;
+  bool stretching_ = false;
 };
 
 // Draws cells: those aligned to the right in digits of one width. All by itself, so that a selected cell

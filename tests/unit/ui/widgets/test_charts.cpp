@@ -7,6 +7,7 @@
 #include <QHeaderView>
 #include <QLineEdit>
 #include <QMenu>
+#include <QScrollBar>
 #include <QStandardItemModel>
 #include <QtTest>
 
@@ -219,6 +220,27 @@ class ChartsTest : public QObject {
     QApplication::setLayoutDirection(Qt::LeftToRight);
   }
   // From right to left a cell's text begins at its right edge, and a legend's name beside its colour.
+  void the_last_column_is_never_cut_off() {
+    QStandardItemModel model(1, 2);
+    model.setHorizontalHeaderLabels({"Node", "Address"});
+    model.setItem(0, 0, new QStandardItem("a node with a long name"));
+    model.setItem(0, 1, new QStandardItem("192.0.2.10:9000"));
+    TableView table("Things");
+    table.setModel(&model);
+    auto* head = table.horizontalHeader();
+    head->setSectionResizeMode(QHeaderView::ResizeToContents);
+    table.resize(600, 200);
+    table.show();
+    // With room, it takes what is left.
+    QTRY_COMPARE(head->length(), table.viewport()->width());
+    const int needed = head->sectionSize(0) + table.sizeHintForIndex(model.index(0, 1)).width();
+    // A little less than it needs: the rest is scrolled to.
+    table.resize(needed - 20, 200);
+    QTRY_VERIFY(head->length() >= needed);
+    QVERIFY(table.horizontalScrollBar()->maximum() > 0);
+    table.resize(600, 200);
+    QTRY_COMPARE(head->length(), table.viewport()->width());
+  }
   void text_begins_where_the_language_does() {
     theme_.apply(*qApp);
     QStandardItemModel model(1, 1);
