@@ -3,6 +3,7 @@
 #include <QDialogButtonBox>
 #include <QLabel>
 #include <QPushButton>
+#include <QShowEvent>
 #include <QVBoxLayout>
 
 #include "ui/text/format.h"
@@ -10,6 +11,9 @@
 #include "ui/widgets/card.h"
 
 namespace neuroshard::ui {
+namespace {
+constexpr int about_width = 480;
+}  // namespace
 
 AboutDialog::AboutDialog(const Theme& theme, const QString& app_version, const QString& core_version,
                          QWidget* parent)
@@ -53,9 +57,15 @@ AboutDialog::AboutDialog(const Theme& theme, const QString& app_version, const Q
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
   column->addWidget(buttons);
-  constexpr int width = 480;
-  setMinimumWidth(width);
-  resize(width, column->heightForWidth(width));
+  setMinimumWidth(about_width);
+}
+
+// As high as its text: known only now, with the fonts of the style sheet.
+void AboutDialog::showEvent(QShowEvent* event) {
+  QDialog::showEvent(event);
+  if (event->spontaneous()) return;
+  layout()->activate();
+  resize(about_width, layout()->heightForWidth(about_width));
 }
 
 }  // namespace neuroshard::ui

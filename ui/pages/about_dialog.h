@@ -13,6 +13,9 @@ class AboutDialog final : public QDialog {
   // `core_version`: of the attached core; empty = none.
   AboutDialog(const Theme& theme, const QString& app_version, const QString& core_version,
               QWidget* parent = nullptr);
+
+ protected:
+  void showEvent(QShowEvent* event) override;
 };
 
 }  // namespace neuroshard::ui

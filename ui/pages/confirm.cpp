@@ -1,11 +1,15 @@
 #include "ui/pages/confirm.h"
 
+#include <QLabel>
 #include <QMessageBox>
 #include <QPushButton>
 
 #include "ui/widgets/card.h"
 
 namespace neuroshard::ui {
+namespace {
+constexpr int text_width = 360;
+}  // namespace
 
 void confirm(QWidget* parent, const Question& question, std::function<void()> yes) {
   auto* box = new QMessageBox(parent);
@@ -15,6 +19,9 @@ void confirm(QWidget* parent, const Question& question, std::function<void()> ye
   box->setWindowTitle(question.title);
   box->setText(question.title);
   box->setInformativeText(question.text);
+  // Else Qt makes it no wider than the heading, and a sentence is a tall column of words.
+  if (auto* text = box->findChild<QLabel*>(QStringLiteral("qt_msgbox_informativelabel")))
+    text->setMinimumWidth(text_width);
   QPushButton* act = box->addButton(question.action, QMessageBox::AcceptRole);
   act->setObjectName(QStringLiteral("confirm_action"));
   act->setProperty("role", question.destructive ? QStringLiteral("danger") : QStringLiteral("primary"));

@@ -124,6 +124,8 @@ void TestCheckpointsPage::restore_asks_and_says_what_happens() {
   QVERIFY(fixture_->question()->text().contains(QStringLiteral("200")));
   QVERIFY(fixture_->question()->informativeText().contains(QStringLiteral("345")));
   QVERIFY(fixture_->question()->informativeText().contains(QStringLiteral("Undo")));
+  QTRY_VERIFY(fixture_->question()->width() >
+              fixture_->question()->height());  // sentences, no column of words
   QVERIFY(!fixture_->commanded("restore c2"));
   fixture_->agree();
   QTRY_VERIFY(fixture_->commanded("restore c2"));

@@ -313,6 +313,14 @@ void TestLogsPage::about_names_the_licences() {
   QVERIFY(all.contains(QStringLiteral("App 0.1.0, core —")));
   QVERIFY(all.contains(QStringLiteral("Apache-2.0")));
   QVERIFY(all.contains(QStringLiteral("GPL-3")));
+  // As high as its text, and no gap below.
+  fixture_->theme.apply(*qApp);
+  dialog->show();
+  int text = 0;
+  for (QLabel* label : dialog->findChildren<QLabel*>())
+    text = std::max(text, label->mapTo(dialog, QPoint(0, label->height())).y());
+  const int button = dialog->findChild<QPushButton*>()->mapTo(dialog, QPoint()).y();
+  QVERIFY2(button - text < 40, qPrintable(QStringLiteral("%1 between text and button").arg(button - text)));
   delete dialog;
 }
 

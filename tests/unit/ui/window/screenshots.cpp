@@ -14,6 +14,7 @@
 #include <QPushButton>
 #include <QScrollArea>
 #include <QScrollBar>
+#include <QTableView>
 #include <QTimer>
 #include <cmath>
 #include <cstdio>
@@ -23,8 +24,10 @@
 #include "tests/unit/ui/window/window_fixture.h"
 #include "ui/pages/about_dialog.h"
 #include "ui/pages/compare_dialog.h"
+#include "ui/pages/diagnostics_dialog.h"
 #include "ui/pages/partition_dialog.h"
 #include "ui/pages/partition_form.h"
+#include "ui/pages/prune_dialog.h"
 #include "ui/text/translation.h"
 #include "ui/wizard/setup_dialog.h"
 
@@ -207,6 +210,37 @@ void take_dialogs(Camera& camera, WindowFixture& fixture) {
   settle();
   camera.take(*about, QStringLiteral("dialog-about"));
   about->close();
+  fixture.node->prune = {
+      {fixture.node->checkpoints[5].name, fixture.node->checkpoints[4].name}, 502u << 20, 4};
+  auto* prune = new PruneDialog(fixture.bridge);
+  prune->show();
+  settle();
+  camera.take(*prune, QStringLiteral("dialog-prune"));
+  prune->close();
+  // What a click asks, over the page that asks it.
+  MainWindow& window = *fixture.window;
+  window.resize(1280, 800);
+  window.open_page(QStringLiteral("checkpoints"));
+  settle();
+  auto* table = window.findChild<QTableView*>(QStringLiteral("checkpoint_table"));
+  table->selectRow(table->model()->rowCount() - 1);
+  window.findChild<QPushButton*>(QStringLiteral("restore"))->click();
+  settle();
+  if (auto* question = window.findChild<QDialog*>(QStringLiteral("confirm")); question != nullptr) {
+    camera.take(*question, QStringLiteral("dialog-confirm"));
+    question->close();
+  }
+}
+
+// With the real program behind it, which collects what there is of an empty folder.
+void take_diagnostics(Camera& camera, const Theme& theme, const QString& program) {
+  const QTemporaryDir folder;
+  auto* dialog = new DiagnosticsDialog(theme, program, folder.path());
+  dialog->show();
+  const auto* save = dialog->findChild<QPushButton*>(QStringLiteral("diagnostics_save"));
+  for (int i = 0; i < 100 && !save->isEnabled(); ++i) settle(100);
+  camera.take(*dialog, QStringLiteral("dialog-diagnostics"));
+  dialog->close();
 }
 
 // Layers of nodes that read some of the layer before, with uneven work.
@@ -313,7 +347,10 @@ int main(int count, char** arguments) {
   fixture.window->show();
   take_pages(camera, fixture);
   take_dialogs(camera, fixture);
-  if (count > 3) take_partition(camera, fixture.theme, QString::fromLocal8Bit(arguments[3]));
+  if (count > 3) {
+    take_partition(camera, fixture.theme, QString::fromLocal8Bit(arguments[3]));
+    take_diagnostics(camera, fixture.theme, QString::fromLocal8Bit(arguments[3]));
+  }
   take_setup(camera);
   take_rounds(camera, fixture);
   take_states(camera, fixture);
