@@ -111,12 +111,7 @@ Card* ExpertsPage::make_scarcity() {
 Card* ExpertsPage::make_matrix() {
   auto* card = new Card(tr("Load of the experts"), this);
   card->set_caption(tr("1.00: an even share of the layer's tokens"));
-  twin_ = new QToolButton(card);
-  twin_->setIcon(theme().icon(QStringLiteral("table")));
-  twin_->setCheckable(true);
-  twin_->setToolTip(tr("As a table"));
-  twin_->setAccessibleName(tr("Load of the experts: as a table"));
-  card->add_control(twin_);
+  QToolButton* twin = make_twin_button(theme(), tr("Load of the experts"), card);
   card->add_control(new ExportButton(
       theme(), tr("Load of the experts"), QStringLiteral("expert-load"), [this] { return table_->csv(); },
       [this] { return picture_of(*matrix_, theme()); }, card));
@@ -144,7 +139,7 @@ Card* ExpertsPage::make_matrix() {
   table_->setModel(model_);
   table_->set_file_name(QStringLiteral("expert-load"));
   table_->setMinimumHeight(280);
-  add_twin(card, twin_, picture, table_);
+  add_twin(card, twin, picture, table_);
   return card;
 }
 
@@ -156,14 +151,24 @@ Card* ExpertsPage::make_spread() {
   quietest_ = new Fact(theme(), tr("Quietest"), card);
   for (Fact* fact : {balance_, busiest_, quietest_}) facts->addWidget(fact);
   card->body()->addLayout(facts);
-  histogram_ =
-      new BarChart(theme(), tr("Experts by load"), tr("Load, times an even share"), tr("Experts"), card);
+  const QString load = tr("Load, times an even share"), count = tr("Experts");
+  histogram_ = new BarChart(theme(), tr("Experts by load"), load, count, card);
+  spread_twin_ = make_twin_button(theme(), tr("Experts by load"), card);
+  spread_twin_->setObjectName(QStringLiteral("spread_twin"));
   card->add_control(new ExportButton(
       theme(), tr("Experts by load"), QStringLiteral("experts-by-load"), [this] { return histogram_->csv(); },
       [this] { return picture_of(*histogram_, theme()); }, card));
-  card->body()->addWidget(histogram_);
+  auto* table = new TableView(tr("Experts by load, as a table"), card);
+  table->setObjectName(QStringLiteral("spread_table"));
+  classes_ = new QStandardItemModel(table);
+  classes_->setHorizontalHeaderLabels({load, count});
+  table->setModel(classes_);
+  table->set_file_name(QStringLiteral("experts-by-load"));
+  table->setMinimumHeight(histogram_->minimumHeight());
+  add_twin(card, spread_twin_, histogram_, table);
   card->body()->addStretch(1);
   histogram_->hide();  // until there are loads
+  spread_twin_->setEnabled(false);
   return card;
 }
 
@@ -216,8 +221,15 @@ void ExpertsPage::show_loads(const std::vector<node::ExpertLoad>& loads) {
   for (int i = 0; i < classes; ++i)
     names << (i + 1 < classes ? QLocale().toString(i * class_width, 'f', 1)
                               : tr("%1+").arg(QLocale().toString(i * class_width, 'f', 1)));
-  histogram_->set_bars(names, load_classes(loads));
-  histogram_->show();
+  const std::vector<double> counts = load_classes(loads);
+  histogram_->set_bars(names, counts);
+  histogram_->setVisible(!spread_twin_->isChecked());
+  spread_twin_->setEnabled(true);
+  rows.clear();
+  for (int i = 0; i < classes; ++i)
+    rows.push_back(
+        {names[i], Format::integer(static_cast<std::uint64_t>(counts[static_cast<std::size_t>(i)]))});
+  fill_rows(*classes_, rows, 0);
   const auto by_share = [](const node::ExpertLoad& a, const node::ExpertLoad& b) {
     return a.share < b.share;
   };

@@ -44,9 +44,10 @@ class ExpertsPage final : public Page {
   CellGrid* matrix_;
   TableView* table_;
   QStandardItemModel* model_;
-  QToolButton* twin_;
   QLabel* detail_;
   BarChart* histogram_;
+  QToolButton* spread_twin_;
+  QStandardItemModel* classes_;
   Fact* balance_;
   Fact* busiest_;
   Fact* quietest_;

@@ -1,12 +1,25 @@
 #include "ui/pages/grid_twin.h"
 
+#include <QCoreApplication>
 #include <QStandardItemModel>
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include "ui/theme/theme.h"
 #include "ui/widgets/card.h"
 
 namespace neuroshard::ui {
+
+QToolButton* make_twin_button(const Theme& theme, const QString& what, Card* card) {
+  auto* button = new QToolButton(card);
+  button->setIcon(theme.icon(QStringLiteral("table")));
+  button->setCheckable(true);
+  button->setToolTip(QCoreApplication::translate("neuroshard::ui::TableTwin", "As a table"));
+  button->setAccessibleName(
+      QCoreApplication::translate("neuroshard::ui::TableTwin", "%1: as a table").arg(what));
+  card->add_control(button);
+  return button;
+}
 
 void add_twin(Card* card, QToolButton* button, QWidget* picture, QWidget* table) {
   card->body()->addWidget(picture);

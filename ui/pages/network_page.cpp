@@ -3,7 +3,6 @@
 #include <QHeaderView>
 #include <QLabel>
 #include <QStandardItemModel>
-#include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
 
@@ -113,12 +112,7 @@ NetworkPage::NetworkPage(const Context& context, QWidget* parent) : Page(context
 Card* NetworkPage::make_map() {
   auto* card = new Card(tr("Layer map"), this);
   card->set_caption(tr("outlined in green: held here; the number: how many nodes hold it"));
-  twin_ = new QToolButton(card);
-  twin_->setIcon(theme().icon(QStringLiteral("table")));
-  twin_->setCheckable(true);
-  twin_->setToolTip(tr("As a table"));
-  twin_->setAccessibleName(tr("Layer map: as a table"));
-  card->add_control(twin_);
+  QToolButton* twin = make_twin_button(theme(), tr("Layer map"), card);
   card->add_control(new ExportButton(
       theme(), tr("Layer map"), QStringLiteral("layer-map"), [this] { return table_->csv(); },
       [this] { return picture_of(*map_, theme()); }, card));
@@ -147,7 +141,7 @@ Card* NetworkPage::make_map() {
   table_->setModel(model_);
   table_->set_file_name(QStringLiteral("layer-map"));
   table_->setMinimumHeight(280);
-  add_twin(card, twin_, picture, table_);
+  add_twin(card, twin, picture, table_);
   summary_ = make_paragraph({}, "caption", card);
   card->body()->addWidget(summary_);
   return card;

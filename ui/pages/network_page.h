@@ -8,7 +8,6 @@
 
 class QLabel;
 class QStandardItemModel;
-class QToolButton;
 
 namespace neuroshard::node {
 struct NetworkView;
@@ -46,7 +45,6 @@ class NetworkPage final : public Page {
   QStandardItemModel* model_;
   QLabel* detail_;
   QLabel* summary_;
-  QToolButton* twin_;
   Donut* memory_;
   QLabel* memory_note_;
   std::uint64_t asked_parameters_ = 0;  // of the model that the map shows

@@ -143,10 +143,8 @@ Card* PartitionDialog::make_result() {
 
 Card* PartitionDialog::make_load() {
   auto* card = new Card(tr("Load of each block"), this);
-  auto* twin = tool(theme_, "table", tr("Load of each block: as a table"), card);
-  twin->setCheckable(true);
+  QToolButton* twin = make_twin_button(theme_, tr("Load of each block"), card);
   twin->setObjectName(QStringLiteral("partition_load_twin"));
-  card->add_control(twin);
   bars_ = new PartitionBars(theme_, card);
   block_table_ =
       make_table(tr("Load of each block, as a table"), "partition_block_table",
@@ -168,10 +166,8 @@ Card* PartitionDialog::make_picture() {
   zoom("zoom-out", tr("Smaller"), [this] { picture_->set_zoom(picture_->zoom() / 1.25); });
   zoom("plus", tr("Larger"), [this] { picture_->set_zoom(picture_->zoom() * 1.25); });
   zoom("zoom-fit", tr("Fit"), [this] { picture_->fit(true); });
-  auto* twin = tool(theme_, "table", tr("The cut graph: as a table"), card);
-  twin->setCheckable(true);
+  QToolButton* twin = make_twin_button(theme_, tr("The cut graph"), card);
   twin->setObjectName(QStringLiteral("partition_graph_twin"));
-  card->add_control(twin);
   node_table_ =
       make_table(tr("Nodes of the cut graph"), "partition_node_table",
                  {tr("Block"), tr("Node"), tr("Operation"), tr("Work"), tr("Parameters"), tr("Output")},

@@ -7,6 +7,7 @@
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QStackedWidget>
+#include <QTableView>
 #include <QToolButton>
 #include <QtTest>
 
@@ -214,6 +215,14 @@ class MainWindowTest : public QObject {
     QTRY_COMPARE(matrix->content().cells.size(), 48u);
     QCOMPARE(matrix->content().cells[11].text,
              QLocale().toString(fixture_->node->experts[11].share * 8, 'f', 2));
+    // The bars of the histogram as a table: every expert is in one class.
+    QTest::mouseClick(find<QAbstractButton>("spread_twin"), Qt::LeftButton);
+    const auto* classes = find<QTableView>("spread_table");
+    QVERIFY(classes->isVisible());
+    int experts = 0;
+    for (int row = 0; row < classes->model()->rowCount(); ++row)
+      experts += classes->model()->index(row, 1).data().toInt();
+    QCOMPARE(experts, 48);
   }
   void starting_and_stopping_go_to_the_core() {
     fixture_->window->open_page("training");
