@@ -24,9 +24,10 @@ using checkpoint::Catalogue;
 using checkpoint::Entry;
 
 struct ChangeFlags {
-  std::string which;  // name, its beginning, a step, or "latest"
-  std::string path;   // the folder to import
-  GuestFlags guest;   // where checkpoints of others are looked for
+  std::string which;               // name, its beginning, a step, or "latest"
+  std::string path;                // the folder to import
+  GuestFlags guest;                // where checkpoints of others are looked for
+  std::vector<std::string> slots;  // of another's checkpoint; none: all
   bool force = false;
   bool preview = false;
   node::PrunePolicy keep;
@@ -40,13 +41,13 @@ struct Place {
   std::optional<Catalogue> catalogue;
 };
 
-Expected<Place> find_place(CommandContext& context) {
+Expected<Place> find_place(CommandContext& context, OpenMode mode = OpenMode::Existing) {
   Place place;
   NS_ASSIGN_OR_RETURN(place.core, CoreClient::find(context));
   NS_ASSIGN_OR_RETURN(const std::string path, data_directory_path(context));
   place.catalogue.emplace(context.files, path + "/checkpoints");
   if (!place.core) {
-    NS_ASSIGN_OR_RETURN(OpenedDirectory opened, open_data_directory(context, OpenMode::Existing));
+    NS_ASSIGN_OR_RETURN(OpenedDirectory opened, open_data_directory(context, mode));
     place.opened.emplace(std::move(opened));
   }
   return place;
@@ -178,8 +179,7 @@ Expected<void> prune(const ChangeFlags& flags, CommandContext& context) {
   return {};
 }
 
-Expected<void> import(const ChangeFlags& flags, CommandContext& context) {
-  NS_ASSIGN_OR_RETURN(Place place, find_place(context));
+Expected<void> import_into(Place place, const ChangeFlags& flags, CommandContext& context) {
   std::string name;
   if (place.core) {
     std::error_code failed;
@@ -209,7 +209,12 @@ Expected<void> import(const ChangeFlags& flags, CommandContext& context) {
   return {};
 }
 
-// Without an id: what there is.
+Expected<void> import(const ChangeFlags& flags, CommandContext& context) {
+  NS_ASSIGN_OR_RETURN(Place place, find_place(context));
+  return import_into(std::move(place), flags, context);
+}
+
+// Without an id: what there is. With one the data directory is made when there is none.
 Expected<void> fetch(const ChangeFlags& flags, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const std::string directory, data_directory_path(context));
   const std::string own = directory + "/profile.json";
@@ -225,11 +230,16 @@ Expected<void> fetch(const ChangeFlags& flags, CommandContext& context) {
     if (offers.empty()) return make_error(ErrorCode::NotFound, "nobody there offers a checkpoint");
     return {};
   }
-  ChangeFlags fetched = flags;
-  fetched.path = directory + "/fetched/" + flags.which.substr(0, 16);
-  NS_RETURN_IF_ERROR(fetch_checkpoint(flags.which, fetched.path, flags.guest, profile, context));
-  NS_RETURN_IF_ERROR(import(fetched, context));
-  return context.files.remove_tree(fetched.path);
+  // Whatever is wrong with it is told before anything is fetched; it is free for a core meanwhile.
+  NS_RETURN_IF_ERROR(find_place(context, OpenMode::Create));
+  NS_ASSIGN_OR_RETURN(
+      const FetchedCheckpoint fetched,
+      fetch_checkpoint({flags.which, flags.slots}, directory + "/fetched", flags.guest, profile, context));
+  ChangeFlags imported = flags;
+  imported.path = fetched.folder;
+  NS_ASSIGN_OR_RETURN(Place place, find_place(context));
+  NS_RETURN_IF_ERROR(import_into(std::move(place), imported, context));
+  return context.files.remove_tree(fetched.work);
 }
 
 Flags add_one(CLI::App& group, CommandContext& context, const char* name, const char* help,
@@ -289,16 +299,23 @@ void add_checkpoint_changes(CLI::App& group, CommandContext& context) {
       ->add_option("folder", imported->path, "a checkpoint's folder")
       ->type_name("FOLDER")
       ->required();
-  const Flags fetched =
-      add_one(group, context, "fetch",
-              "Get a checkpoint from the nodes of a network that have it, and import it; without an id: list "
-              "what they offer",
-              {"neuroshardd checkpoint fetch --at 192.0.2.1:9000",
-               "neuroshardd checkpoint fetch ID --profile village.json --at 192.0.2.1:8765"},
-              fetch, false);
+  const Flags fetched = add_one(
+      group, context, "fetch",
+      "Get a checkpoint from the nodes of a network that have it, and import it; without an id: list "
+      "what they offer",
+      {"neuroshardd checkpoint fetch --at 192.0.2.1:9000",
+       "neuroshardd checkpoint fetch newest --profile village.json --at 192.0.2.1:8765",
+       "neuroshardd checkpoint fetch ID --slot \"layer 3\" --slot \"expert 3.1\" --at 192.0.2.1:9000"},
+      fetch, false);
   CLI::App& fetching = *group.get_subcommand("fetch");
-  fetching.add_option("id", fetched->which, "which: 64 hexadecimal digits, as they are listed")
+  fetching
+      .add_option("id", fetched->which,
+                  "which: 64 hexadecimal digits, as they are listed, or \"newest\": that of the highest step")
       ->type_name("ID");
+  fetching
+      .add_option("--slot", fetched->slots,
+                  "this slot only: embed, \"layer L\", \"expert L.E\" or head; may be repeated")
+      ->type_name("SLOT");
   add_guest_flags(fetching, fetched->guest);
 }
 

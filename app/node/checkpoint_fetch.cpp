@@ -6,9 +6,11 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <nlohmann/json.hpp>
 
 #include "app/node/progress.h"
 #include "core/checkpoint/manifest.h"
+#include "core/checkpoint/slot_tensors.h"
 #include "core/exchange/fetch.h"
 #include "core/exchange/names.h"
 
@@ -19,6 +21,8 @@ constexpr std::size_t disk_queue = 256;
 constexpr Duration answer_patience = std::chrono::seconds(5);
 constexpr Duration look = std::chrono::milliseconds(100);
 constexpr const char* manifest_file = "manifest.json";
+constexpr const char* newest_word = "newest";
+constexpr std::size_t folder_digits = 16;  // of the id
 
 // A guest with connections that are kept, and a thread for the disk.
 class Visit {
@@ -31,6 +35,12 @@ class Visit {
     NS_ASSIGN_OR_RETURN(visit->host_, start_guest(network, flags, context));
     NS_ASSIGN_OR_RETURN(const Acquaintance known, get_acquainted(*visit->host_, network, context));
     visit->contacts_ = contacts_of(known);
+    // Without the hash table those are asked whom the source knows.
+    auto table = GuestTable::open(*visit->host_, network, flags, known);
+    if (table.ok())
+      visit->table_ = std::move(*table);
+    else
+      context.output.note(table.error().describe());
     visit->disk_ = make_thread_executor("ns-fetch", disk_queue);
     visit->host_->run([&] {
       visit->pool_ = std::make_unique<net::PeerPool>(visit->host_->transport(), visit->host_->executor(),
@@ -39,6 +49,7 @@ class Visit {
     return visit;
   }
   ~Visit() {
+    table_.reset();
     if (host_) host_->run([this] { pool_.reset(); });
   }
 
@@ -50,7 +61,12 @@ class Visit {
     });
   }
 
+  // The checkpoint that contents are fetched of from now on.
+  void look_for(const Hash256& id) { path_ = "/checkpoints/" + to_hex(id); }
+
+  // Nothing is done when the file is there already.
   Expected<void> fetch(const exchange::FetchRequest& request, const std::string& label) {
+    if (context_.files.exists(request.path)) return {};
     struct Outcome {
       std::mutex mutex;
       std::condition_variable changed;
@@ -65,7 +81,7 @@ class Visit {
                                        context_.files,
                                        context_.logger,
                                        &host_->conduct(),
-                                       [this](const auto& found) { found(contacts_); }};
+                                       [this](const auto& found) { find(found); }};
       fetch = std::make_unique<exchange::ContentFetch>(std::move(services), request, exchange::FetchOptions{},
                                                        [&outcome](Expected<exchange::FetchReport> report) {
                                                          const std::lock_guard lock(outcome.mutex);
@@ -89,30 +105,37 @@ class Visit {
     if (!outcome.report) return make_error(ErrorCode::Cancelled, "stopped; what came is kept");
     if (!outcome.report->ok()) return outcome.report->error();
     const exchange::FetchReport& report = **outcome.report;
-    context_.output.note(fmt::format("{}: {} bytes from {} node(s), {} were here already", label,
-                                     report.received_bytes, report.holders, report.resumed_bytes));
+    context_.output.json_line({{"fetched", label},
+                               {"bytes", report.received_bytes},
+                               {"nodes", report.holders},
+                               {"resumed", report.resumed_bytes},
+                               {"liars", report.liars}});
+    context_.output.note(fmt::format("{}: {} bytes from {} node(s), {} were here already; {} node(s) lied",
+                                     label, report.received_bytes, report.holders, report.resumed_bytes,
+                                     report.liars));
     return {};
   }
 
  private:
+  void find(const std::function<void(std::vector<net::Contact>)>& found) {
+    found(contacts_);
+    if (table_) table_->find_publishers(path_, found);
+  }
   explicit Visit(CommandContext& context) : context_(context) {}
 
   CommandContext& context_;
   Hash256 network_{};
   std::unique_ptr<PeerHost> host_;
   std::vector<net::Contact> contacts_;
+  std::string path_;                   // in the hash table
+  std::unique_ptr<GuestTable> table_;  // null: no member of it is known
   std::unique_ptr<net::PeerPool> pool_;
   std::unique_ptr<Executor> disk_;  // its tasks speak with the host's executor, so it ends first
 };
 
-}  // namespace
-
-Expected<std::vector<OfferedCheckpoint>> offered_checkpoints(const GuestFlags& flags,
-                                                             const std::string& profile,
-                                                             CommandContext& context) {
-  NS_ASSIGN_OR_RETURN(const auto visit, Visit::begin(flags, profile, context));
+std::vector<OfferedCheckpoint> offers_of(Visit& visit) {
   std::map<std::string, OfferedCheckpoint> offers;
-  for (const exchange::Claim& claim : visit->newest()) {
+  for (const exchange::Claim& claim : visit.newest()) {
     const std::string folder(as_text(claim.named.note));
     if (!checkpoint::is_folder_name(folder)) continue;
     OfferedCheckpoint& offer = offers[to_hex(claim.named.content.hash)];
@@ -127,35 +150,109 @@ Expected<std::vector<OfferedCheckpoint>> offered_checkpoints(const GuestFlags& f
   return list;
 }
 
-Expected<void> fetch_checkpoint(const std::string& id, const std::string& folder, const GuestFlags& flags,
-                                const std::string& profile, CommandContext& context) {
-  const auto hash = hash_from_hex(id);
-  if (!hash.ok())
+Expected<Hash256> id_of(const std::string& text, Visit& visit) {
+  if (text != newest_word) {
+    auto id = hash_from_hex(text);
+    if (id.ok()) return id;
     return make_error(ErrorCode::InvalidArgument,
                       fmt::format("{} is no checkpoint's id: 64 hexadecimal digits, as `neuroshardd "
-                                  "checkpoint fetch` lists them",
-                                  id));
-  NS_ASSIGN_OR_RETURN(const auto visit, Visit::begin(flags, profile, context));
-  NS_RETURN_IF_ERROR(context.files.create_directories(folder));
+                                  "checkpoint fetch` lists them, or \"{}\"",
+                                  text, newest_word));
+  }
+  const std::vector<OfferedCheckpoint> offers = offers_of(visit);
+  if (offers.empty()) return make_error(ErrorCode::NotFound, "nobody there offers a checkpoint");
+  return hash_from_hex(offers.front().id);
+}
+
+Expected<std::vector<compute::SlotId>> slots_of(const std::vector<std::string>& texts) {
+  std::vector<compute::SlotId> slots;
+  for (const std::string& text : texts) {
+    NS_ASSIGN_OR_RETURN(const compute::SlotId slot, compute::parse_slot(text));
+    slots.push_back(slot);
+  }
+  return slots;
+}
+
+Expected<checkpoint::Manifest> fetch_manifest(Visit& visit, const Hash256& id, const std::string& folder,
+                                              CommandContext& context) {
   exchange::FetchRequest request;
-  request.hash = *hash;
+  request.hash = id;
   request.max_bytes = checkpoint::max_manifest_bytes;
   request.path = folder + "/" + manifest_file;
-  if (!context.files.exists(request.path)) NS_RETURN_IF_ERROR(visit->fetch(request, manifest_file));
+  NS_RETURN_IF_ERROR(visit.fetch(request, manifest_file));
   NS_ASSIGN_OR_RETURN(const Bytes bytes,
                       storage::read_file(context.files, request.path, checkpoint::max_manifest_bytes));
   auto manifest = checkpoint::parse_manifest(bytes);
   if (!manifest.ok()) return std::move(manifest).error().with_context("the manifest with this id");
   NS_RETURN_IF_ERROR(checkpoint::verify_signature(*manifest));
-  if (manifest->network_id != visit->network())
+  if (manifest->network_id != visit.network())
     return make_error(ErrorCode::InvalidArgument, "the checkpoint with this id belongs to another network");
-  for (const checkpoint::FileRecord& file : manifest->files) {
-    request.hash = file.sha256;
-    request.size = request.max_bytes = file.bytes;
-    request.path = folder + "/" + file.name;
-    if (!context.files.exists(request.path)) NS_RETURN_IF_ERROR(visit->fetch(request, file.name));
+  return std::move(*manifest);
+}
+
+Expected<void> fetch_content(Visit& visit, const Hash256& hash, std::uint64_t bytes,
+                             const std::string& folder, const std::string& name) {
+  exchange::FetchRequest request;
+  request.hash = hash;
+  request.size = request.max_bytes = bytes;
+  request.path = folder + "/" + name;
+  return visit.fetch(request, name);
+}
+
+// The slots' own parts of the checkpoint's files, and a checkpoint made of them.
+Expected<std::string> fetch_slots(Visit& visit, const checkpoint::Manifest& manifest,
+                                  const std::vector<compute::SlotId>& slots, const std::string& folder,
+                                  CommandContext& context) {
+  const checkpoint::FileRecord* const record = manifest.file(checkpoint::slot_index_file);
+  if (record == nullptr || record->bytes > checkpoint::max_slot_index_bytes)
+    return make_error(ErrorCode::Unsupported,
+                      "this checkpoint was saved by an earlier version, which wrote no index of its slots: "
+                      "fetch all of it, without --slot");
+  NS_RETURN_IF_ERROR(fetch_content(visit, record->sha256, record->bytes, folder, record->name));
+  NS_ASSIGN_OR_RETURN(const Bytes bytes, storage::read_file(context.files, folder + "/" + record->name,
+                                                            checkpoint::max_slot_index_bytes));
+  NS_ASSIGN_OR_RETURN(const auto index, checkpoint::decode_slot_index(bytes, manifest));
+  NS_ASSIGN_OR_RETURN(const auto runs, checkpoint::runs_of_slots(index, slots));
+  for (const checkpoint::SlotRun& run : runs)
+    NS_RETURN_IF_ERROR(fetch_content(visit, run.sha256, run.bytes, folder, checkpoint::run_file_name(run)));
+  NS_ASSIGN_OR_RETURN(const Bytes text, storage::read_file(context.files, folder + "/" + manifest_file,
+                                                           checkpoint::max_manifest_bytes));
+  const std::string parts = folder + "/part";
+  NS_RETURN_IF_ERROR(context.files.remove_tree(parts));
+  NS_ASSIGN_OR_RETURN(
+      const auto made,
+      checkpoint::make_part(context.files, crypto::KeyPair::generate(context.entropy), manifest,
+                            checkpoint::folder_name(manifest.step, text), runs, folder, parts));
+  return parts + "/" + made.name;
+}
+
+}  // namespace
+
+Expected<std::vector<OfferedCheckpoint>> offered_checkpoints(const GuestFlags& flags,
+                                                             const std::string& profile,
+                                                             CommandContext& context) {
+  NS_ASSIGN_OR_RETURN(const auto visit, Visit::begin(flags, profile, context));
+  return offers_of(*visit);
+}
+
+Expected<FetchedCheckpoint> fetch_checkpoint(const FetchFlags& what, const std::string& folder,
+                                             const GuestFlags& flags, const std::string& profile,
+                                             CommandContext& context) {
+  NS_ASSIGN_OR_RETURN(const std::vector<compute::SlotId> slots, slots_of(what.slots));
+  NS_ASSIGN_OR_RETURN(const auto visit, Visit::begin(flags, profile, context));
+  NS_ASSIGN_OR_RETURN(const Hash256 id, id_of(what.id, *visit));
+  visit->look_for(id);
+  FetchedCheckpoint fetched;
+  fetched.work = fetched.folder = folder + "/" + to_hex(id).substr(0, folder_digits);
+  NS_RETURN_IF_ERROR(context.files.create_directories(fetched.work));
+  NS_ASSIGN_OR_RETURN(const checkpoint::Manifest manifest, fetch_manifest(*visit, id, fetched.work, context));
+  if (!slots.empty()) {
+    NS_ASSIGN_OR_RETURN(fetched.folder, fetch_slots(*visit, manifest, slots, fetched.work, context));
+    return fetched;
   }
-  return {};
+  for (const checkpoint::FileRecord& file : manifest.files)
+    NS_RETURN_IF_ERROR(fetch_content(*visit, file.sha256, file.bytes, fetched.work, file.name));
+  return fetched;
 }
 
 }  // namespace neuroshard::app

@@ -35,6 +35,9 @@
 namespace CLI {
 class App;
 }
+namespace neuroshard::net {
+enum class Method : std::uint16_t;
+}
 namespace neuroshard::rounds {
 class RoundLearner;
 }
@@ -68,6 +71,8 @@ struct CommandContext {
   // that says something else than was trained (tests/support/lying_node.cpp). Both outlive it.
   std::function<std::unique_ptr<rounds::RoundLearner>(rounds::RoundLearner& training, Executor& node)>
       other_learner;
+  // The same for files that others fetch from here: null, but in a program that tests those who fetch.
+  std::function<Expected<Bytes>(net::Method, Expected<Bytes>)> other_content;
 };
 
 // Declares a subcommand of `parent`. `examples` are whole command lines for --help. A command that only

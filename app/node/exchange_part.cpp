@@ -16,7 +16,7 @@ constexpr std::size_t disk_queue = 1024;
 constexpr std::size_t asked_at_a_time = 32;
 constexpr Duration answer_patience = std::chrono::seconds(3);
 constexpr Duration ask_again = std::chrono::seconds(1);
-constexpr Duration announce_period = std::chrono::seconds(10);
+constexpr Duration announce_period = std::chrono::seconds(5);
 constexpr Duration cancel_check = std::chrono::milliseconds(100);
 // Records that this node keeps alive in the hash table for its shards; the rest is found by asking.
 constexpr std::size_t most_announced = 256;
@@ -53,23 +53,37 @@ struct ExchangePart::Waiting {
   }
 };
 
-ExchangePart::ExchangePart(PeerHost& host, Logger& logger, storage::FileEnv& files,
-                           const std::string& checkpoints, bool one_lan)
-    : host_(host), logger_(logger), files_(files), disk_(make_thread_executor("ns-exchange", disk_queue)) {
+ExchangePart::ExchangePart(PeerHost& host, Logger& logger, storage::FileEnv& files, Options options)
+    : host_(host),
+      logger_(logger),
+      files_(files),
+      options_(std::move(options)),
+      disk_(make_thread_executor("ns-exchange", disk_queue)) {
   host_.run([&] {
     server_ = std::make_unique<exchange::ContentServer>(
         exchange::ServerServices{host_.executor(), *disk_, host_.clock(), files_, logger_, &host_.conduct()},
-        exchange::ServerLimits{}, one_lan, [this](const Hash256& hash) { gone(hash); });
+        exchange::ServerLimits{}, options_.one_lan, [this](const Hash256& hash) { gone(hash); });
     host_.member().set_exchange(
         [this](const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond) {
           if (!exchange::ContentServer::handles(method)) return false;
-          server_->on_call(from, method, request, respond);
+          answer(from, method, request, respond);
           return true;
         });
-    checkpoints_ = std::make_unique<CheckpointOffers>(
-        CheckpointOffers::Services{host_.executor(), *disk_, files_, *server_}, checkpoints);
+    if (options_.serve)
+      checkpoints_ = std::make_unique<CheckpointOffers>(
+          CheckpointOffers::Services{host_.executor(), *disk_, host_.clock(), files_, *server_},
+          options_.checkpoints, holds_);
     timer_ = host_.executor().post_after(announce_period, [this] { announce(); });
   });
+}
+
+void ExchangePart::answer(const net::Caller& from, net::Method method, ByteSpan request,
+                          const net::Respond& respond) {
+  if (!options_.other_content) return server_->on_call(from, method, request, respond);
+  server_->on_call(from, method, request,
+                   [method, respond, other = options_.other_content](Expected<Bytes> answer) {
+                     respond(other(method, std::move(answer)));
+                   });
 }
 
 ExchangePart::~ExchangePart() {
@@ -223,7 +237,7 @@ void ExchangePart::refuted(const data::ManifestClaim& claim) {
 // ---- What this node has.
 
 void ExchangePart::offer(const data::PeerFile& file) {
-  if (!file.size) return;
+  if (!file.size || !options_.serve) return;
   host_.run([&] {
     if (stopped_ || !server_->offer({file.sha256, *file.size}, file.path) || !file.shard) return;
     shards_[*file.shard] = file.sha256;
@@ -232,7 +246,7 @@ void ExchangePart::offer(const data::PeerFile& file) {
 }
 
 void ExchangePart::offer_manifest(const data::ManifestClaim& claim, const std::string& path) {
-  if (claim.size == 0 || claim.signature.size() > exchange::max_note) return;
+  if (!options_.serve || claim.size == 0 || claim.signature.size() > exchange::max_note) return;
   host_.run([&] {
     const exchange::ContentRef content{claim.sha256, claim.size};
     if (stopped_ || !server_->offer(content, path)) return;
@@ -262,6 +276,7 @@ void ExchangePart::announce() {
 }
 
 void ExchangePart::announce_checkpoints(dht::DhtNode& table) {
+  if (!checkpoints_) return;
   const std::set<std::string>& now = checkpoints_->ids();
   for (const std::string& id : announced_checkpoints_)
     if (now.count(id) == 0) table.withdraw("/checkpoints/" + id);

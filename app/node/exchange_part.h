@@ -22,12 +22,21 @@ namespace neuroshard::app {
 
 class ExchangePart final : public data::PeerSource {
  public:
-  // checkpoints: the folder of them. All outlive it.
-  ExchangePart(PeerHost& host, Logger& logger, storage::FileEnv& files, const std::string& checkpoints,
-               bool one_lan);
+  struct Options {
+    std::string checkpoints;  // the folder of them
+    bool one_lan = false;
+    bool serve = true;  // false: only gets what others have
+    // What others are answered in place of what is there (CommandContext::other_content); null: just that.
+    std::function<Expected<Bytes>(net::Method, Expected<Bytes>)> other_content;
+  };
+  // All outlive it.
+  ExchangePart(PeerHost& host, Logger& logger, storage::FileEnv& files, Options options);
   ~ExchangePart() override;
   // Nothing is served or fetched any more; calls that wait end with Cancelled. Once is enough.
   void stop();
+
+  // Checkpoints that others fetch from here.
+  std::shared_ptr<const checkpoint::Holds> holds() const { return holds_; }
 
   // data::PeerSource.
   Expected<std::vector<data::ManifestClaim>> manifests(Duration patience, const CancelToken& cancel) override;
@@ -47,15 +56,18 @@ class ExchangePart final : public data::PeerSource {
   void announce();
   void announce_checkpoints(dht::DhtNode& table);
   void gone(const Hash256& hash);
+  void answer(const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond);
 
   PeerHost& host_;
   Logger& logger_;
   storage::FileEnv& files_;
+  const Options options_;
+  const std::shared_ptr<checkpoint::Holds> holds_ = std::make_shared<checkpoint::Holds>();
   std::unique_ptr<Executor> disk_;
 
   // The host's executor.
   std::unique_ptr<exchange::ContentServer> server_;
-  std::unique_ptr<CheckpointOffers> checkpoints_;
+  std::unique_ptr<CheckpointOffers> checkpoints_;  // null: nothing is served
   std::set<std::string> announced_checkpoints_;
   std::map<std::uint64_t, std::unique_ptr<exchange::ContentFetch>> fetches_;
   std::map<std::uint64_t, std::shared_ptr<Waiting>> waiting_;

@@ -11,6 +11,8 @@ namespace {
 
 constexpr Duration call_patience = std::chrono::seconds(5);
 constexpr std::size_t answer_bytes = 100u << 10;
+constexpr std::size_t most_publishers = 64;  // of one path that are looked for
+constexpr std::size_t most_contacts = 512;
 
 using Channel = std::shared_ptr<net::PeerChannel>;
 
@@ -98,6 +100,68 @@ std::vector<net::Contact> contacts_of(const Acquaintance& known) {
     for (const net::NodeEndpoint& at : record.endpoints)
       if (at.reach == net::Reach::Direct) contacts.push_back({record.id(), at.endpoint});
   return contacts;
+}
+
+Expected<std::unique_ptr<GuestTable>> GuestTable::open(PeerHost& host, const GuestNetwork& network,
+                                                       const GuestFlags& flags, const Acquaintance& known) {
+  std::unique_ptr<GuestTable> table(new GuestTable(host, network, known));
+  std::vector<net::Contact> members;
+  for (const net::Contact& contact : table->contacts_)
+    if (contact.id != known.contact.id || known.hello.offers(net::Feature::Dht)) members.push_back(contact);
+  if (members.empty())
+    return make_error(ErrorCode::Unavailable, "no member of the hash table is known there");
+  host.run([&] {
+    table->pool_ = std::make_unique<net::PeerPool>(host.transport(), host.executor(), host.clock());
+    dht::DhtConfig config;
+    config.one_lan = flags.lan;
+    table->node_ = std::make_unique<dht::DhtNode>(
+        network.id, config, dht::DhtServices{host.key(), *table->pool_, host.executor(), host.clock()},
+        load_le<std::uint64_t>(host.id().data()));
+  });
+  table->known_ =
+      wait_for<std::size_t>(host, [&](auto done) { table->node_->join(members, std::move(done)); });
+  if (table->known_ == 0) return make_error(ErrorCode::Unavailable, "no member of the hash table answers");
+  return table;
+}
+
+GuestTable::~GuestTable() {
+  host_.run([this] {
+    alive_.reset();
+    node_.reset();
+    pool_.reset();
+  });
+}
+
+void GuestTable::find_publishers(const std::string& path,
+                                 const std::function<void(std::vector<net::Contact>)>& found) {
+  node_->get(path,
+             [this, found, alive = std::weak_ptr<bool>(alive_)](const Expected<dht::LookupResult>& result) {
+               if (alive.expired() || !result.ok()) return;
+               std::size_t looked_for = 0;
+               for (const dht::Record& record : result->records)
+                 if (looked_for++ < most_publishers) locate(crypto::node_id(record.publisher), found);
+             });
+}
+
+void GuestTable::locate(const net::NodeId& id, const std::function<void(std::vector<net::Contact>)>& found) {
+  const auto known = std::find_if(contacts_.begin(), contacts_.end(),
+                                  [&](const net::Contact& contact) { return contact.id == id; });
+  if (known != contacts_.end()) return found({*known});
+  node_->get("/nodes/" + to_hex(id), [this, id, found, alive = std::weak_ptr<bool>(alive_)](
+                                         const Expected<dht::LookupResult>& result) {
+    if (alive.expired() || !result.ok()) return;
+    for (const dht::Record& stored : result->records) {
+      const auto record = net::decode_node_record(stored.payload);
+      if (!record.ok() || record->id() != id ||
+          !net::check_node_record(*record, network_, host_.clock().wall_now()).ok())
+        continue;
+      for (const net::NodeEndpoint& at : record->endpoints) {
+        if (at.reach != net::Reach::Direct || contacts_.size() >= most_contacts) continue;
+        contacts_.push_back({id, at.endpoint});
+        return found({contacts_.back()});
+      }
+    }
+  });
 }
 
 }  // namespace neuroshard::app

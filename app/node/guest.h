@@ -10,8 +10,10 @@
 
 #include "app/node/command.h"
 #include "app/node/peer_host.h"
+#include "core/dht/dht_node.h"
 #include "core/net/node_record.h"
 #include "core/net/peer_channel.h"
+#include "core/net/peer_pool.h"
 
 namespace CLI {
 class App;
@@ -56,5 +58,35 @@ Expected<Acquaintance> get_acquainted(PeerHost& host, const GuestNetwork& networ
 
 // Where those can be dialled, and the answering node itself unless it is a mere tracker.
 std::vector<net::Contact> contacts_of(const Acquaintance& known);
+
+// The hash table as a client of it, for one command.
+class GuestTable {
+ public:
+  // Begins with those of contacts_of(known) that may be members of it. Unavailable: there are none, or none
+  // of them answers. The host outlives it.
+  static Expected<std::unique_ptr<GuestTable>> open(PeerHost& host, const GuestNetwork& network,
+                                                    const GuestFlags& flags, const Acquaintance& known);
+  ~GuestTable();
+
+  std::size_t known_members() const { return known_; }
+  // The executor's, as all that is called on it.
+  dht::DhtNode& node() { return *node_; }
+  // Who has published under the path and can be dialled: with the address that `known` or the node's own
+  // record in the table says. `found` as for exchange::FetchServices::find. The executor's; ends with this.
+  void find_publishers(const std::string& path, const std::function<void(std::vector<net::Contact>)>& found);
+
+ private:
+  GuestTable(PeerHost& host, const GuestNetwork& network, const Acquaintance& known)
+      : host_(host), network_(network.id), contacts_(contacts_of(known)) {}
+  void locate(const net::NodeId& id, const std::function<void(std::vector<net::Contact>)>& found);
+
+  PeerHost& host_;
+  const Hash256 network_;
+  std::vector<net::Contact> contacts_;
+  std::size_t known_ = 0;
+  std::unique_ptr<net::PeerPool> pool_;
+  std::unique_ptr<dht::DhtNode> node_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
 
 }  // namespace neuroshard::app

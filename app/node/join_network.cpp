@@ -11,6 +11,24 @@
 namespace neuroshard::app {
 namespace {
 
+// Whoever trains holds all of the model. Of one with more slots than a record takes the experts are left out.
+std::vector<net::HeldSlot> held_slots(const node::ModelView& model) {
+  std::vector<net::HeldSlot> slots;
+  if (model.parameters == 0) return slots;
+  const auto add = [&](net::SlotKind kind, std::uint32_t layer, std::uint32_t expert) {
+    slots.push_back({kind, static_cast<std::uint16_t>(layer), static_cast<std::uint16_t>(expert)});
+  };
+  add(net::SlotKind::Embed, 0, 0);
+  for (std::uint32_t layer = 0; layer < model.layers; ++layer) add(net::SlotKind::Layer, layer, 0);
+  if (2 + std::uint64_t{model.layers} * (1 + model.experts) <= net::max_slots)
+    for (std::uint32_t layer = 0; layer < model.layers; ++layer)
+      for (std::uint32_t expert = 0; expert < model.experts; ++expert)
+        add(net::SlotKind::Expert, layer, expert);
+  add(net::SlotKind::Head, 0, 0);
+  if (slots.size() > net::max_slots) slots.clear();
+  return slots;
+}
+
 constexpr Duration look = std::chrono::seconds(5);
 constexpr Duration rewrite = std::chrono::minutes(10);
 // A cache of 64 records of the greatest size, and its frame.
@@ -142,9 +160,10 @@ Expected<void> NetworkPart::listen(const JoinFlags& flags, const engine::DataDir
                         PeerHost::start(std::move(key), context_.clock, context_.entropy, logger_, options));
     return {};
   };
-  const std::uint16_t wanted =
-      flags.port.value_or(static_cast<std::uint16_t>(directory.profile().directory.p2p_port));
-  // Who names a port wants that one.
+  const auto chosen = static_cast<std::uint16_t>(directory.settings().number(engine::Setting::ListenPort));
+  const auto own = static_cast<std::uint16_t>(directory.profile().directory.p2p_port);
+  const std::uint16_t wanted = flags.port.value_or(chosen != 0 ? chosen : own);
+  // Who names a port by hand wants that one; with a setting the node starts also where it is taken.
   if (flags.port.value_or(0) != 0) return start(wanted);
   if (const auto kept = read_kept_port(context_.files, data_directory_, wanted, logger_)) {
     const auto started = start(*kept);
@@ -175,6 +194,19 @@ void NetworkPart::keep_peers() {
   if (now - looked_ < look) return;
   looked_ = now;
   keep_peers_now();
+}
+
+void NetworkPart::tell_capacity(const node::Snapshot& view) {
+  const MonotonicTime now = context_.clock.monotonic_now();
+  if (now - told_ < look) return;
+  told_ = now;
+  swarm::Capacity capacity;
+  capacity.memory_bytes = view.resources.memory_limit_bytes != 0 ? view.resources.memory_limit_bytes
+                                                                 : view.resources.memory_total_bytes;
+  if (view.training.last_step)
+    capacity.tokens_per_second = static_cast<std::uint32_t>(view.training.last_step->tokens_per_second);
+  capacity.slots = held_slots(view.model);
+  host_->run([&] { host_->member().set_capacity(std::move(capacity)); });
 }
 
 void NetworkPart::keep_bans() {

@@ -12,6 +12,7 @@
 #include "app/node/peer_host.h"
 #include "app/node/rounds_status.h"
 #include "core/engine/data_directory.h"
+#include "core/node/snapshot.h"
 
 namespace neuroshard::app {
 
@@ -41,6 +42,8 @@ class NetworkPart {
   // while the data directory is ours.
   void keep_peers();
   void keep_peers_now();
+  // What of this goes into the node's record for others, every five seconds, however often it is called.
+  void tell_capacity(const node::Snapshot& view);
 
  private:
   NetworkPart(std::string data_directory, Logger& logger, CommandContext& context)
@@ -54,7 +57,7 @@ class NetworkPart {
   const std::string data_directory_;
   Logger& logger_;
   CommandContext& context_;
-  MonotonicTime looked_{}, written_{};
+  MonotonicTime looked_{}, written_{}, told_{};
   std::vector<net::NodeId> kept_;
   std::uint64_t kept_bans_ = 0;  // BanList::changes() when they were written
   std::optional<net::TrafficCap> traffic_cap_;

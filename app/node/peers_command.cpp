@@ -67,50 +67,15 @@ Expected<void> list_peers(const AskFlags& flags, CommandContext& context) {
   return {};
 }
 
-// A client of the table for one command.
-struct TableClient {
-  std::unique_ptr<net::PeerPool> pool;
-  std::unique_ptr<dht::DhtNode> node;
-};
-
-// The members to begin with: the node asked, and those that it names.
-Expected<std::vector<net::Contact>> first_members(PeerHost& host, const GuestNetwork& network,
-                                                  CommandContext& context) {
-  NS_ASSIGN_OR_RETURN(const Acquaintance known, get_acquainted(host, network, context));
-  std::vector<net::Contact> contacts;
-  for (const net::Contact& contact : contacts_of(known))
-    if (contact.id != known.contact.id || known.hello.offers(net::Feature::Dht)) contacts.push_back(contact);
-  if (contacts.empty())
-    return make_error(ErrorCode::Unavailable, "no member of the hash table is known there");
-  return contacts;
-}
-
 Expected<void> with_table(const AskFlags& flags, CommandContext& context,
                           const std::function<Expected<void>(PeerHost&, dht::DhtNode&)>& use) {
   NS_RETURN_IF_ERROR(dht::check_path(flags.path));
   NS_ASSIGN_OR_RETURN(const GuestNetwork network, guest_network(flags.guest, {}, context));
   NS_ASSIGN_OR_RETURN(const auto host, start_guest(network, flags.guest, context));
-  NS_ASSIGN_OR_RETURN(const auto contacts, first_members(*host, network, context));
-  TableClient client;
-  host->run([&] {
-    client.pool = std::make_unique<net::PeerPool>(host->transport(), host->executor(), host->clock());
-    dht::DhtConfig config;
-    config.one_lan = flags.guest.lan;
-    client.node = std::make_unique<dht::DhtNode>(
-        network.id, config, dht::DhtServices{host->key(), *client.pool, host->executor(), host->clock()},
-        load_le<std::uint64_t>(host->id().data()));
-  });
-  const auto known =
-      wait_for<std::size_t>(*host, [&](auto done) { client.node->join(contacts, std::move(done)); });
-  context.output.note(fmt::format("{} member(s) of the hash table known", known));
-  Expected<void> result = known == 0
-                              ? make_error(ErrorCode::Unavailable, "no member of the hash table answers")
-                              : use(*host, *client.node);
-  host->run([&] {
-    client.node.reset();
-    client.pool.reset();
-  });
-  return result;
+  NS_ASSIGN_OR_RETURN(const Acquaintance known, get_acquainted(*host, network, context));
+  NS_ASSIGN_OR_RETURN(const auto table, GuestTable::open(*host, network, flags.guest, known));
+  context.output.note(fmt::format("{} member(s) of the hash table known", table->known_members()));
+  return use(*host, table->node());
 }
 
 Expected<void> get(const AskFlags& flags, CommandContext& context) {

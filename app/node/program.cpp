@@ -36,7 +36,8 @@ int run_program(int argc, char** argv, const std::function<void(CommandContext&)
                          .control_file = {},
                          .stop = {},
                          .body = {},
-                         .other_learner = {}};
+                         .other_learner = {},
+                         .other_content = {}};
   if (prepare) prepare(context);
   return run_command_line(argc, argv, context);
 }

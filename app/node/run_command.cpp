@@ -162,9 +162,13 @@ Expected<void> run(const RunFlags& flags, CommandContext& context) {
   std::unique_ptr<ExchangePart> exchange;
   std::unique_ptr<RoundsPart> rounds;
   if (peers) {
-    exchange =
-        std::make_unique<ExchangePart>(peers->host(), *opened.logger, context.files,
-                                       opened.directory->checkpoints_path(), peers->reporting_as().one_lan);
+    ExchangePart::Options files;
+    files.checkpoints = opened.directory->checkpoints_path();
+    files.one_lan = peers->reporting_as().one_lan;
+    files.serve = opened.directory->settings().word(engine::Setting::ServeFiles) == "on";
+    files.other_content = context.other_content;
+    exchange = std::make_unique<ExchangePart>(peers->host(), *opened.logger, context.files, std::move(files));
+    options.held_checkpoints = exchange->holds();
     options.data_peers = exchange.get();
     options.network = &peers->report();
     rounds =
@@ -197,7 +201,10 @@ Expected<void> run(const RunFlags& flags, CommandContext& context) {
       if (stopping)
         static_cast<void>(node->request_shutdown().ok());  // refused when "neuroshardd stop" came first
     }
-    if (peers) peers->keep_peers();
+    if (peers) {
+      peers->keep_peers();
+      peers->tell_capacity(*node->snapshot());
+    }
     const auto event = events.next(poll);
     if (!event) continue;
     view.show(*event);

@@ -68,6 +68,11 @@ bool newer(const Entry& a, const Entry& b) {
 
 }  // namespace
 
+bool Entry::is_part() const {
+  return complete() && !manifest.origin.empty() &&
+         manifest.slots.size() < compute::model_slots(manifest.architecture).size();
+}
+
 Expected<Entry> open_folder(storage::FileEnv& env, const std::string& path) {
   Entry entry;
   entry.path = path;
@@ -165,8 +170,9 @@ Expected<Entry> Catalogue::find(const std::string& what) const {
 
 Expected<std::vector<Entry>> Catalogue::candidates() const {
   NS_ASSIGN_OR_RETURN(std::vector<Entry> rest, list());
-  rest.erase(std::remove_if(rest.begin(), rest.end(), [](const Entry& e) { return !e.complete(); }),
-             rest.end());
+  rest.erase(
+      std::remove_if(rest.begin(), rest.end(), [](const Entry& e) { return !e.complete() || e.is_part(); }),
+      rest.end());
   std::vector<Entry> ordered;
   const auto take = [&](std::vector<Entry>::iterator at) {
     ordered.push_back(std::move(*at));
@@ -211,6 +217,13 @@ Expected<void> Catalogue::choose(const std::string& name) {
   if (!entry.complete()) {
     return make_error(ErrorCode::Corrupt,
                       fmt::format("the checkpoint {} is damaged ({}); choose another", name, entry.damage));
+  }
+  if (entry.is_part()) {
+    return make_error(
+        ErrorCode::InvalidArgument,
+        fmt::format("the checkpoint {} holds {} of the model's {} slots; training continues from all of them",
+                    name, entry.manifest.slots.size(),
+                    compute::model_slots(entry.manifest.architecture).size()));
   }
   NS_ASSIGN_OR_RETURN(const std::uint64_t next, next_sequence());
   const nlohmann::json root = {{"name", name}, {"after_sequence", next - 1}};

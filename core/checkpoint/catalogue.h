@@ -35,6 +35,8 @@ struct Entry {
   Hash256 manifest_hash{};         // SHA-256 of manifest.json; zeros when damaged
   std::optional<Verdict> verdict;  // of the last time that all its bytes were read
   bool complete() const { return damage.empty(); }
+  // Imported slots of a model, not all of it: nothing that training as a whole can continue from.
+  bool is_part() const;
 };
 
 // A checkpoint's folder anywhere, whatever its name: what a copy from elsewhere holds. entry.name is what it
@@ -52,14 +54,14 @@ class Catalogue {
   // several fit; both say what to type.
   Expected<Entry> find(const std::string& what) const;
 
-  // What training may continue from, best first: the chosen one, else the newest complete one; then, should
-  // loading it find damage, its forerunners; then all other complete ones, newest first.
+  // What training may continue from, parts left out, best first: the chosen one, else the newest complete
+  // one; then, should loading it find damage, its forerunners; then all other complete ones, newest first.
   Expected<std::vector<Entry>> candidates() const;
   // The first of candidates(); nothing when there is none.
   Expected<std::optional<Entry>> current() const;
 
-  // Makes a complete checkpoint the one to continue from. Nothing is deleted: choosing the earlier newest one
-  // undoes it. The next save takes over by itself.
+  // Makes a complete checkpoint the one to continue from (InvalidArgument: a part). Nothing is deleted:
+  // choosing the earlier newest one undoes it. The next save takes over by itself.
   Expected<void> choose(const std::string& name);
 
   // The state that a restore went away from: kept whatever the retention rules say, up to a step and a time.

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "core/checkpoint/detail/layout.h"
+#include "core/checkpoint/slot_index.h"
 #include "core/crypto/hash.h"
 
 namespace neuroshard::checkpoint {
@@ -198,6 +199,20 @@ Expected<void> check_request(const Entry& entry, const LoadRequest& request) {
   return {};
 }
 
+// Of the files beside the tensors'.
+Expected<void> verify_slot_index(storage::FileEnv& env, const Entry& entry) {
+  const FileRecord* const record = entry.manifest.file(slot_index_file);
+  if (record == nullptr) return {};  // of an earlier version
+  if (record->bytes > max_slot_index_bytes)
+    return corrupt(fmt::format("{} is larger than any index", slot_index_file));
+  NS_ASSIGN_OR_RETURN(const Bytes bytes,
+                      storage::read_file(env, entry.path + "/" + slot_index_file, max_slot_index_bytes));
+  if (crypto::sha256(bytes) != record->sha256)
+    return corrupt(fmt::format("the content of {} is damaged", slot_index_file));
+  NS_RETURN_IF_ERROR(decode_slot_index(bytes, entry.manifest));
+  return {};
+}
+
 }  // namespace
 
 bool same_shape(const compute::ModelShape& a, const compute::ModelShape& b) {
@@ -259,6 +274,7 @@ Expected<void> verify(storage::FileEnv& env, const Entry& entry, const Progress&
                       const CancelToken& cancel) {
   if (!entry.complete()) return corrupt(entry.damage);
   NS_RETURN_IF_ERROR(verify_signature(entry.manifest));
+  NS_RETURN_IF_ERROR(verify_slot_index(env, entry));
   LoadRequest nothing;
   nothing.shape = entry.manifest.architecture;
   return load(env, entry, nothing, progress, cancel);

@@ -25,6 +25,8 @@ inline constexpr std::size_t max_manifest_bytes = 4u << 20;
 inline constexpr std::size_t max_state_bytes = 1u << 20;  // of each opaque state text
 inline constexpr std::size_t max_files = 16;
 inline constexpr std::size_t max_short_text = 256;
+// The manifest of an imported checkpoint as it came, beside the one that this node signed.
+inline constexpr const char* original_manifest_file = "original.json";
 
 struct FileRecord {
   std::string name;  // a plain file name

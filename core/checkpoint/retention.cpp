@@ -6,7 +6,7 @@
 namespace neuroshard::checkpoint {
 namespace {
 
-enum class Rank { Damaged, Surplus, Best, Forerunner, Protected };
+enum class Rank { Damaged, Surplus, Held, Best, Forerunner, Protected };
 
 const Entry* best_of(const std::vector<Entry>& entries) {
   const Entry* best = nullptr;
@@ -35,6 +35,7 @@ std::vector<std::string> plan_retention(const std::vector<Entry>& entries, const
     if (rank != Rank::Damaged && entry.name == forerunner) rank = Rank::Forerunner;
     if (entry.pinned || entry.chosen || entry.undo || (entry.complete() && complete == 1))
       rank = Rank::Protected;
+    if (rank == Rank::Surplus && policy.held.count(entry.name) != 0) rank = Rank::Held;
     if (rank == Rank::Surplus && complete > std::max(policy.keep_last, 1u)) {
       deletions.push_back(entry.name);
       continue;
@@ -45,7 +46,7 @@ std::vector<std::string> plan_retention(const std::vector<Entry>& entries, const
   std::reverse(deletions.begin(), deletions.end());  // oldest first
   if (policy.disk_cap_bytes == 0) return deletions;
   // Newest first, so walking backwards takes the oldest of each rank.
-  for (const Rank rank : {Rank::Damaged, Rank::Surplus, Rank::Best, Rank::Forerunner}) {
+  for (const Rank rank : {Rank::Damaged, Rank::Surplus, Rank::Held, Rank::Best, Rank::Forerunner}) {
     for (auto item = kept.rbegin(); item != kept.rend() && kept_bytes > policy.disk_cap_bytes; ++item) {
       if (item->first != rank) continue;
       deletions.push_back(item->second->name);

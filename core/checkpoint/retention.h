@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct RetentionPolicy {
   std::uint32_t keep_last = 5;       // at least 1 is kept whatever this says
   bool keep_best = true;             // lowest held-out loss
   std::uint64_t disk_cap_bytes = 0;  // 0: none
+  std::set<std::string> held;        // others are fetching them: kept as far as the cap allows
 };
 
 // A pure function of the list (newest first, as Catalogue::list gives it): names to delete, in the order in

@@ -8,6 +8,7 @@
 #include "core/checkpoint/detail/hashing_file.h"
 #include "core/checkpoint/detail/layout.h"
 #include "core/checkpoint/loader.h"
+#include "core/checkpoint/slot_index.h"
 
 namespace neuroshard::checkpoint {
 namespace {
@@ -39,8 +40,55 @@ Expected<void> check_tensors(const Manifest& manifest, const TensorView& tensors
   return {};
 }
 
+using Runs = std::vector<SlotRun>;
+
+// The file's header, its slots and what follows them, each as a run. `append`: one slot's tensors.
+class RunsOfFile {
+ public:
+  RunsOfFile(HashingFile& file, SafetensorsWriter& layout, RunFile which, Runs& runs)
+      : file_(file), layout_(layout), which_(which), runs_(runs) {}
+
+  Expected<void> begin() {
+    return run({RunOf::Header, which_, {}, 0, 0, {}}, [this] { return layout_.begin(sink_); });
+  }
+  Expected<void> slot(compute::SlotId slot, std::initializer_list<Span<const float>> tensors) {
+    return run({RunOf::Slot, which_, slot, 0, 0, {}}, [&]() -> Expected<void> {
+      for (const Span<const float> values : tensors)
+        NS_RETURN_IF_ERROR(layout_.append(as_bytes(values), sink_));
+      return {};
+    });
+  }
+  Expected<void> extras(const std::vector<ExtraTensor>& extras) {
+    if (extras.empty()) return {};
+    return run({RunOf::Extras, which_, {}, 0, 0, {}}, [&]() -> Expected<void> {
+      for (const ExtraTensor& extra : extras)
+        NS_RETURN_IF_ERROR(layout_.append(as_bytes(extra.values), sink_));
+      return {};
+    });
+  }
+  Expected<FileRecord> finish() {
+    NS_RETURN_IF_ERROR(layout_.finish());
+    return file_.finish();
+  }
+
+ private:
+  template <class Write>
+  Expected<void> run(SlotRun of, const Write& write) {
+    file_.begin_run();
+    NS_RETURN_IF_ERROR(write());
+    runs_.push_back(file_.end_run(of));
+    return {};
+  }
+
+  HashingFile& file_;
+  SafetensorsWriter& layout_;
+  RunFile which_;
+  Runs& runs_;
+  SafetensorsWriter::Sink sink_ = [this](ByteSpan bytes) { return file_.append(bytes); };
+};
+
 Expected<FileRecord> write_weights(storage::FileEnv& env, const std::string& folder, const Manifest& manifest,
-                                   const TensorView& tensors, const Pause& pause) {
+                                   const TensorView& tensors, const Pause& pause, Runs& runs) {
   // The format's own readers expect this key.
   NS_ASSIGN_OR_RETURN(auto layout,
                       SafetensorsWriter::plan(detail::weight_specs(manifest.architecture, manifest.slots),
@@ -48,33 +96,27 @@ Expected<FileRecord> write_weights(storage::FileEnv& env, const std::string& fol
   NS_ASSIGN_OR_RETURN(HashingFile file, HashingFile::create_large(env, folder, detail::weights_file,
                                                                   {.bytes = layout.file_bytes()}));
   file.set_pause(&pause);
-  const SafetensorsWriter::Sink sink = [&](ByteSpan bytes) { return file.append(bytes); };
-  NS_RETURN_IF_ERROR(layout.begin(sink));
-  for (const SlotTensors& slot : tensors.slots)
-    NS_RETURN_IF_ERROR(layout.append(as_bytes(slot.parameters), sink));
-  NS_RETURN_IF_ERROR(layout.finish());
-  return file.finish();
+  RunsOfFile out(file, layout, RunFile::Weights, runs);
+  NS_RETURN_IF_ERROR(out.begin());
+  for (const SlotTensors& slot : tensors.slots) NS_RETURN_IF_ERROR(out.slot(slot.id, {slot.parameters}));
+  return out.finish();
 }
 
 Expected<FileRecord> write_optimizer(storage::FileEnv& env, const std::string& folder,
-                                     const Manifest& manifest, const TensorView& tensors,
-                                     const Pause& pause) {
+                                     const Manifest& manifest, const TensorView& tensors, const Pause& pause,
+                                     Runs& runs) {
   NS_ASSIGN_OR_RETURN(
       auto layout, SafetensorsWriter::plan(
                        detail::optimizer_specs(manifest.architecture, manifest.slots, tensors.extras), {}));
   NS_ASSIGN_OR_RETURN(HashingFile file, HashingFile::create_large(env, folder, detail::optimizer_file,
                                                                   {.bytes = layout.file_bytes()}));
   file.set_pause(&pause);
-  const SafetensorsWriter::Sink sink = [&](ByteSpan bytes) { return file.append(bytes); };
-  NS_RETURN_IF_ERROR(layout.begin(sink));
-  for (const SlotTensors& slot : tensors.slots) {
-    NS_RETURN_IF_ERROR(layout.append(as_bytes(slot.moment1), sink));
-    NS_RETURN_IF_ERROR(layout.append(as_bytes(slot.moment2), sink));
-  }
-  for (const ExtraTensor& extra : tensors.extras)
-    NS_RETURN_IF_ERROR(layout.append(as_bytes(extra.values), sink));
-  NS_RETURN_IF_ERROR(layout.finish());
-  return file.finish();
+  RunsOfFile out(file, layout, RunFile::Optimizer, runs);
+  NS_RETURN_IF_ERROR(out.begin());
+  for (const SlotTensors& slot : tensors.slots)
+    NS_RETURN_IF_ERROR(out.slot(slot.id, {slot.moment1, slot.moment2}));
+  NS_RETURN_IF_ERROR(out.extras(tensors.extras));
+  return out.finish();
 }
 
 std::string parent_of(const std::string& path) {
@@ -137,9 +179,13 @@ Expected<SaveResult> Writer::write_folder(Manifest& manifest, const TensorView& 
                                           const std::string& folder, const Pause& pause) {
   NS_RETURN_IF_ERROR(env_->remove_tree(folder));
   NS_RETURN_IF_ERROR(make_folder(*env_, folder));
-  NS_ASSIGN_OR_RETURN(FileRecord weights, write_weights(*env_, folder, manifest, tensors, pause));
-  NS_ASSIGN_OR_RETURN(FileRecord optimizer, write_optimizer(*env_, folder, manifest, tensors, pause));
-  manifest.files = {std::move(weights), std::move(optimizer)};
+  Runs runs;
+  NS_ASSIGN_OR_RETURN(FileRecord weights, write_weights(*env_, folder, manifest, tensors, pause, runs));
+  NS_ASSIGN_OR_RETURN(FileRecord optimizer, write_optimizer(*env_, folder, manifest, tensors, pause, runs));
+  NS_ASSIGN_OR_RETURN(HashingFile index, HashingFile::create(*env_, folder, slot_index_file));
+  NS_RETURN_IF_ERROR(index.append(encode_slot_index(runs)));
+  NS_ASSIGN_OR_RETURN(FileRecord slots, index.finish());
+  manifest.files = {std::move(weights), std::move(optimizer), std::move(slots)};
   return seal_folder(manifest, folder);
 }
 
@@ -205,6 +251,13 @@ Expected<SaveResult> Writer::copy_folder(const Entry& source, Manifest& manifest
       return make_error(ErrorCode::Corrupt, fmt::format("{} changed while it was copied", record.name));
     }
   }
+  // Under the manifest that it came with, others that look for it find it here, too.
+  NS_ASSIGN_OR_RETURN(
+      const Bytes original,
+      storage::read_file(*env_, source.path + "/" + detail::manifest_file, max_manifest_bytes));
+  NS_ASSIGN_OR_RETURN(HashingFile kept, HashingFile::create(*env_, folder, original_manifest_file));
+  NS_RETURN_IF_ERROR(kept.append(original));
+  NS_RETURN_IF_ERROR(kept.finish());
   NS_ASSIGN_OR_RETURN(HashingFile pin, HashingFile::create(*env_, folder, detail::pin_file));
   NS_RETURN_IF_ERROR(pin.finish());
   return seal_folder(manifest, folder);
@@ -216,7 +269,9 @@ Expected<SaveResult> Writer::adopt(const Entry& source, const Progress& progress
   Manifest manifest = source.manifest;
   manifest.sequence = 0;
   manifest.parent.clear();
-  manifest.origin = fmt::format("{} of node {}", source.name, to_hex(source.manifest.instance).substr(0, 16));
+  if (manifest.origin.empty())
+    manifest.origin =
+        fmt::format("{} of node {}", source.name, to_hex(source.manifest.instance).substr(0, 16));
   manifest.written_today = {};
   const std::string folder = root_ + "/" + detail::importing_folder;
   Expected<SaveResult> result = copy_folder(source, manifest, folder, cancel);

@@ -18,6 +18,7 @@
 #include "core/base/clock.h"
 #include "core/base/local_time.h"
 #include "core/base/log.h"
+#include "core/checkpoint/holds.h"
 #include "core/contribute/machine_sensors.h"
 #include "core/engine/data_directory.h"
 #include "core/engine/round_trainer.h"
@@ -61,6 +62,8 @@ struct EngineOptions {
   // Other nodes that may have cached the network's published data, and are offered what is cached here; null:
   // none. Outlives the engine.
   data::PeerSource* data_peers = nullptr;
+  // Checkpoints that others are fetching and retention leaves alone meanwhile; null: none.
+  std::shared_ptr<const checkpoint::Holds> held_checkpoints;
   // Outer rounds with other nodes; null: the node trains for itself.
   std::shared_ptr<RoundTrainer> rounds;
   // What the rounds are at, for the snapshot; any thread. Null without rounds.

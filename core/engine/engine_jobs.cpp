@@ -98,9 +98,9 @@ void EngineCore::prepare_job() {
     std::optional<node::EvaluationView> evaluation;
     auto result = [&]() -> Expected<SessionInfo> {
       NS_ASSIGN_OR_RETURN(
-          session_,
-          options_.make_session(*directory_, {services_.files, services_.clock, services_.logger, history_,
-                                              options_.rounds != nullptr, options_.data_peers}));
+          session_, options_.make_session(*directory_, {services_.files, services_.clock, services_.logger,
+                                                        history_, options_.rounds != nullptr,
+                                                        options_.data_peers, options_.held_checkpoints}));
       NS_ASSIGN_OR_RETURN(SessionInfo info, session_->prepare(options));
       if (RoundModel* model = session_->round_model(); options_.rounds && model != nullptr)
         NS_RETURN_IF_ERROR(options_.rounds->attach(*model));

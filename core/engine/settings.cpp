@@ -89,6 +89,9 @@ constexpr std::array<SettingInfo, setting_count> table{{
      false},
     {S::TemperatureLimit, "temperature_limit", T::Integer, K::Limit, 0, 110, "0", "",
      "pause while the processor is as hot as this; 0 = no limit", "Temperature", "Limits", "°C", false},
+    {S::ListenPort, "listen_port", T::Integer, K::Setting, 0, 65'535, "0", "",
+     "port at which peers reach this node, or another one where it is taken; 0 = the network's own",
+     "Port for peers", "Network", "", true},
     {S::OpenPort, "open_port", T::Choice, K::Setting, 0, 0, "on", "on|off",
      "ask the router to open the port for peers (UPnP, NAT-PMP), and to close it at the end",
      "Open the port at the router", "Network", "", true},
@@ -96,6 +99,11 @@ constexpr std::array<SettingInfo, setting_count> table{{
      "carry connections of nodes that nobody can dial, within limits, while this node is reached from "
      "outside",
      "Relay for others", "Network", "", true},
+    {S::ServeFiles, "serve_files", T::Choice, K::Setting, 0, 0, "on", "on|off",
+     "give other nodes of the network the data that is cached here and the newest checkpoints, which are "
+     "kept "
+     "while somebody fetches them",
+     "Give files to others", "Network", "", true},
     {S::LocalDiscovery, "local_discovery", T::Choice, K::Setting, 0, 0, "on", "on|off",
      "find nodes of the same network in the local network, and be found there (multicast DNS), where the "
      "network is one of your own",

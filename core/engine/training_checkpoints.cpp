@@ -195,12 +195,14 @@ Expected<void> TrainingCheckpoints::start(const compute::ModelShape& shape, cons
 
   // After each save, on the thread that wrote it and before the writer is free again: what is no longer kept
   // goes.
-  const auto clean_up = [inbox = inbox_, &files = services_.files, root = directory_.checkpoints_path()] {
+  const auto clean_up = [inbox = inbox_, &files = services_.files, root = directory_.checkpoints_path(),
+                         held = services_.held_checkpoints] {
     checkpoint::RetentionPolicy policy;
     {
       const std::lock_guard lock(inbox->mutex);
       policy = inbox->retention;
     }
+    if (held) policy.held = held->names();
     checkpoint::Catalogue catalogue(files, root);
     const auto removed = checkpoint::apply_retention(catalogue, policy);
     if (removed.ok()) return;

@@ -24,6 +24,7 @@
 #include "core/base/clock.h"
 #include "core/base/expected.h"
 #include "core/base/log.h"
+#include "core/checkpoint/holds.h"
 #include "core/compute/module.h"
 #include "core/data/dataset.h"
 #include "core/data/peer_source.h"
@@ -46,6 +47,8 @@ struct TrainingServices {
   bool rounds = false;
   // Other nodes that may have cached the published data; null: none are asked.
   data::PeerSource* peers = nullptr;
+  // Checkpoints that retention leaves alone; null: none.
+  std::shared_ptr<const checkpoint::Holds> held_checkpoints = nullptr;
   // Makes the compute module; tests put a small one here.
   std::function<Expected<compute::LoadedModule>(const std::string& kind, const compute::ModuleOptions&,
                                                 Logger&)>

@@ -8,19 +8,16 @@
 
 namespace neuroshard::exchange {
 
-Expected<HashedFile> hash_file(storage::FileEnv& env, const std::string& path) {
-  NS_ASSIGN_OR_RETURN(const auto file, env.open_read(path));
-  if (!valid_size(file->size())) {
-    return make_error(ErrorCode::Exhausted, fmt::format("{} has {} bytes; nodes exchange files of 1 to {}",
-                                                        path, file->size(), max_content_bytes));
-  }
+namespace {
+
+Expected<HashedFile> hash_part(storage::ReadableFile& file, std::uint64_t offset, std::uint64_t size) {
   HashedFile hashed;
-  hashed.pieces.size = file->size();
+  hashed.pieces.size = size;
   crypto::Sha256 whole;
   Bytes buffer;
-  for (std::uint32_t piece = 0; piece < piece_count(hashed.pieces.size); ++piece) {
-    buffer.resize(piece_length(hashed.pieces.size, piece));
-    NS_RETURN_IF_ERROR(file->read_at(piece * piece_bytes, buffer));
+  for (std::uint32_t piece = 0; piece < piece_count(size); ++piece) {
+    buffer.resize(piece_length(size, piece));
+    NS_RETURN_IF_ERROR(file.read_at(offset + piece * piece_bytes, buffer));
     whole.update(buffer);
     hashed.pieces.hashes.push_back(crypto::sha256(buffer));
   }
@@ -28,11 +25,29 @@ Expected<HashedFile> hash_file(storage::FileEnv& env, const std::string& path) {
   return hashed;
 }
 
-Expected<Bytes> read_piece(storage::FileEnv& env, const std::string& path, std::uint64_t size,
-                           std::uint32_t piece) {
+}  // namespace
+
+Expected<HashedFile> hash_file(storage::FileEnv& env, const std::string& path) {
   NS_ASSIGN_OR_RETURN(const auto file, env.open_read(path));
+  if (!valid_size(file->size())) {
+    return make_error(ErrorCode::Exhausted, fmt::format("{} has {} bytes; nodes exchange files of 1 to {}",
+                                                        path, file->size(), max_content_bytes));
+  }
+  return hash_part(*file, 0, file->size());
+}
+
+Expected<HashedFile> hash_content(storage::FileEnv& env, const ContentPlace& place, std::uint64_t size) {
+  NS_ASSIGN_OR_RETURN(const auto file, env.open_read(place.path));
+  if (place.offset > file->size() || size > file->size() - place.offset)
+    return make_error(ErrorCode::Corrupt, place.path + " is shorter than it was");
+  return hash_part(*file, place.offset, size);
+}
+
+Expected<Bytes> read_piece(storage::FileEnv& env, const ContentPlace& place, std::uint64_t size,
+                           std::uint32_t piece) {
+  NS_ASSIGN_OR_RETURN(const auto file, env.open_read(place.path));
   Bytes bytes(piece_length(size, piece));
-  NS_RETURN_IF_ERROR(file->read_at(piece * piece_bytes, bytes));
+  NS_RETURN_IF_ERROR(file->read_at(place.offset + piece * piece_bytes, bytes));
   return bytes;
 }
 

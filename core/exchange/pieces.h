@@ -18,10 +18,19 @@ struct HashedFile {
   PieceList pieces;
 };
 
+// Where some content lies: a file, or a part of one.
+struct ContentPlace {
+  std::string path;
+  std::uint64_t offset = 0;
+  friend bool operator==(const ContentPlace&, const ContentPlace&) = default;
+};
+
 // Reads a file once. Exhausted: empty, or over max_content_bytes.
 Expected<HashedFile> hash_file(storage::FileEnv& env, const std::string& path);
+// The same of `size` bytes of a file. Corrupt: it has no such part.
+Expected<HashedFile> hash_content(storage::FileEnv& env, const ContentPlace& place, std::uint64_t size);
 
-Expected<Bytes> read_piece(storage::FileEnv& env, const std::string& path, std::uint64_t size,
+Expected<Bytes> read_piece(storage::FileEnv& env, const ContentPlace& place, std::uint64_t size,
                            std::uint32_t piece);
 
 // How many pieces at the beginning of a partly fetched file are as the list says; what follows them is cut

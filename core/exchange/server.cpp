@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "core/crypto/hash.h"
-#include "core/exchange/pieces.h"
 
 namespace neuroshard::exchange {
 namespace {
@@ -26,20 +25,26 @@ ContentServer::~ContentServer() {
   for (auto& [number, one] : waiting_) one.respond(make_error(ErrorCode::Cancelled, "this node stops"));
 }
 
-bool ContentServer::offer(const ContentRef& content, std::string path) {
+bool ContentServer::offer(const ContentRef& content, std::string path, std::uint64_t offset) {
   if (!valid_size(content.size)) return false;
   const auto found = files_.find(content.hash);
   if (found == files_.end() && files_.size() >= limits_.files) return false;
   File& file = files_[content.hash];
-  if (file.size == content.size && file.path == path) return true;
+  ContentPlace place{std::move(path), offset};
+  if (file.size == content.size && file.place == place) return true;
   file.size = content.size;
-  file.path = std::move(path);
+  file.place = std::move(place);
   file.list = nullptr;
   return true;
 }
 
 void ContentServer::withdraw(const Hash256& hash) {
   files_.erase(hash);
+}
+
+std::optional<MonotonicTime> ContentServer::asked(const Hash256& hash) const {
+  const auto found = files_.find(hash);
+  return found == files_.end() ? std::nullopt : found->second.asked;
 }
 
 void ContentServer::set_name(const std::string& name, NamedContent named) {
@@ -73,6 +78,7 @@ void ContentServer::on_call(const net::Caller& from, net::Method method, ByteSpa
     return refuse(from, net::Fault::Malformed,
                   make_error(ErrorCode::InvalidArgument, "the content has fewer pieces"), respond);
   }
+  file->second.asked = services_.clock.monotonic_now();
   drop_stuck();
   const auto under_way = of_caller_.find(from.id);
   if (waiting_.size() >= limits_.in_all ||
@@ -108,14 +114,14 @@ void ContentServer::read_list(const Hash256& hash) {
   File& file = files_.at(hash);
   file.reading = true;
   const bool posted =
-      services_.disk.post([this, hash, size = file.size, path = file.path, &env = services_.files,
+      services_.disk.post([this, hash, size = file.size, place = file.place, &env = services_.files,
                            &executor = services_.executor, alive = std::weak_ptr<bool>(alive_)] {
         Expected<std::shared_ptr<const PieceList>> list = not_here();
-        auto hashed = hash_file(env, path);
+        auto hashed = hash_content(env, place, size);
         if (!hashed.ok())
           list = std::move(hashed).error();
-        else if (hashed->hash != hash || hashed->pieces.size != size)
-          list = make_error(ErrorCode::Corrupt, path + " has changed");
+        else if (hashed->hash != hash)
+          list = make_error(ErrorCode::Corrupt, place.path + " has changed");
         else
           list = std::make_shared<const PieceList>(std::move(hashed->pieces));
         static_cast<void>(executor.post([this, alive, hash, list = std::move(list)] {
@@ -172,11 +178,11 @@ void ContentServer::drop_stuck() {
 void ContentServer::read_piece_of(std::uint64_t number, const File& file) {
   const PieceRequest request = waiting_.at(number).request;
   const bool posted = services_.disk.post(
-      [this, number, request, size = file.size, path = file.path, list = file.list, &env = services_.files,
+      [this, number, request, size = file.size, place = file.place, list = file.list, &env = services_.files,
        &executor = services_.executor, alive = std::weak_ptr<bool>(alive_)] {
-        auto bytes = read_piece(env, path, size, request.piece);
+        auto bytes = read_piece(env, place, size, request.piece);
         if (bytes.ok() && list && crypto::sha256(*bytes) != list->hashes[request.piece])
-          bytes = make_error(ErrorCode::Corrupt, path + " has changed");
+          bytes = make_error(ErrorCode::Corrupt, place.path + " has changed");
         static_cast<void>(
             executor.post([this, alive, number, hash = request.hash, bytes = std::move(bytes)]() mutable {
               if (alive.expired()) return;

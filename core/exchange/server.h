@@ -11,12 +11,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
 #include "core/base/executor.h"
 #include "core/base/log.h"
 #include "core/exchange/messages.h"
+#include "core/exchange/pieces.h"
 #include "core/net/conduct.h"
 #include "core/net/request_limiter.h"
 #include "core/storage/file_env.h"
@@ -53,10 +55,13 @@ class ContentServer {
   ContentServer(ServerServices services, ServerLimits limits, bool one_lan, Gone gone = {});
   ~ContentServer();
 
-  // False: too many. A second offer of a hash replaces the path.
-  bool offer(const ContentRef& content, std::string path);
+  // A file, or the part of one that begins at `offset`. False: too many. A second offer of a hash replaces
+  // the place.
+  bool offer(const ContentRef& content, std::string path, std::uint64_t offset = 0);
   void withdraw(const Hash256& hash);
   bool holds(const Hash256& hash) const { return files_.count(hash) != 0; }
+  // When it was asked for at last, since it is offered.
+  std::optional<MonotonicTime> asked(const Hash256& hash) const;
   // What this node says is behind a name from now on.
   void set_name(const std::string& name, NamedContent named);
 
@@ -70,7 +75,8 @@ class ContentServer {
  private:
   struct File {
     std::uint64_t size = 0;
-    std::string path;
+    ContentPlace place;
+    std::optional<MonotonicTime> asked;
     std::shared_ptr<const PieceList> list;  // null: not read yet, or forgotten
     std::uint64_t used = 0;
     bool reading = false;

@@ -223,6 +223,11 @@ void Member::renew_record() {
   record_.features = services_.transport.hello().features;
   record_.version = services_.transport.hello().version;
   record_.program = options_.program;
+  if (capacity_) {
+    record_.memory_bytes = capacity_->memory_bytes;
+    record_.tokens_per_second = capacity_->tokens_per_second;
+    record_.slots = capacity_->slots;
+  }
   // Nobody would believe the record with it.
   if (record_.delegation && now >= record_.delegation->expires) {
     services_.logger.warning("swarm", "the wallet's word for this node has ended: it names no wallet now");
@@ -232,6 +237,17 @@ void Member::renew_record() {
   if (const auto is_signed = net::sign_node_record(record_, services_.key, options_.network_id);
       !is_signed.ok())
     services_.logger.error("swarm", "this node's record can't be made: " + is_signed.error().describe());
+}
+
+bool Member::capacity_changed() const {
+  if (!capacity_) return false;
+  if (capacity_->slots != record_.slots) return true;  // when a model is loaded, or put away
+  if (services_.clock.monotonic_now() - record_made_ < options_.capacity_told) return false;
+  const auto differs = [](std::uint64_t now, std::uint64_t told) {
+    return (now > told ? now - told : told - now) > told / 10;
+  };
+  return differs(capacity_->memory_bytes, record_.memory_bytes) ||
+         differs(capacity_->tokens_per_second, record_.tokens_per_second);
 }
 
 void Member::introduce(Source& source) {
@@ -309,7 +325,8 @@ void Member::upkeep() {
   remember_good();
   book_.drop_expired(services_.clock.wall_now());
   const bool word_ended = record_.delegation && services_.clock.wall_now() >= record_.delegation->expires;
-  if (word_ended || services_.clock.monotonic_now() - record_made_ > options_.record_life / 2) {
+  if (word_ended || capacity_changed() ||
+      services_.clock.monotonic_now() - record_made_ > options_.record_life / 2) {
     renew_record();
     for (const auto& source : sources_)
       if (source->channel && source->tracker && !source->busy) introduce(*source);

@@ -36,6 +36,7 @@ struct MemberOptions {
   Duration record_life = std::chrono::hours(1);
   Duration first_pause = std::chrono::seconds(1);
   Duration longest_pause = std::chrono::seconds(60);
+  Duration capacity_told = std::chrono::seconds(60);  // between two records for another number of it
 };
 
 struct MemberServices {  // all outlive
@@ -50,6 +51,13 @@ struct MemberServices {  // all outlive
   nat::Tunnels* tunnels = nullptr;
   nat::RelayRole* relay = nullptr;  // serves as a relay once it is reached
   net::Conduct* conduct = nullptr;  // told of others' faults
+};
+
+// What a node gives and does at present, as far as it is known; for its record.
+struct Capacity {
+  std::uint64_t memory_bytes = 0;
+  std::uint32_t tokens_per_second = 0;
+  std::vector<net::HeldSlot> slots;  // as net/node_record.h wants them
 };
 
 struct SourceView {
@@ -99,6 +107,9 @@ class Member final : public net::PeerService {
   Traffic traffic() const { return paths_.traffic()->sum(); }
   // What the router says now, from the thread that asks it.
   void router_says(nat::RouterNews news) { reach_.router_says(std::move(news)); }
+  // Told to the others when it is something else than their record of this node says: other slots, or a
+  // number that differs by a tenth.
+  void set_capacity(Capacity capacity) { capacity_ = std::move(capacity); }
   // Somebody outside is asked to dial this node again, now.
   void test_reach();
   const net::NodeBook& book() const { return book_; }
@@ -164,6 +175,7 @@ class Member final : public net::PeerService {
   void make_table();
   void join_again();
   void renew_record();
+  bool capacity_changed() const;
   void upkeep();
   void exchange_peers();
   void keep_neighbours();
@@ -186,6 +198,7 @@ class Member final : public net::PeerService {
   std::size_t untried_ = 0;       // of them
   std::vector<std::unique_ptr<Source>> sources_;
   net::NodeRecord record_;
+  std::optional<Capacity> capacity_;
   MonotonicTime record_made_{}, neighbours_kept_{};
   ReachKeeper reach_;
   std::optional<platform::Endpoint> relay_;  // that this node can be called through

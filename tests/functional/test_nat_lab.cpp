@@ -164,7 +164,7 @@ void TestNatLab::all_pairs_connect_as_they_should() {
 }
 
 void TestNatLab::a_turn_server_lets_in_whom_it_was_told() {
-  const QString relayed = ask("symmetric", "turn 11.22.33.10");
+  const QString relayed = ask("symmetric", "turn 11.22.40.10");
   QVERIFY2(relayed.startsWith("11.22.33.1:"), qPrintable(relayed));
   QCOMPARE(ask("public", "dial " + relayed), QString("symmetric"));
   QVERIFY(ask("plain", "dial " + relayed).startsWith("error"));
@@ -250,11 +250,11 @@ void TestNatLab::a_changed_address_is_told() {
   // Never without an address: who looks in that moment would see the line down, and up again.
   QVERIFY(test::NatHomes::run(
       "ip netns exec r-upnp sysctl -qw net.ipv4.conf.wan.promote_secondaries=1; "
-      "ip -n r-upnp addr add 11.22.33.31/24 dev wan; ip -n r-upnp addr del 11.22.33.11/24 dev wan"));
+      "ip -n r-upnp addr add 11.22.41.31/16 dev wan; ip -n r-upnp addr del 11.22.41.11/16 dev wan"));
   const auto changed = node.line("! changed ", 60'000);
   QVERIFY2(changed.has_value(), node.seen().right(900).constData());
   const QString outside = QString(*changed).section(' ', 0, 0);
-  QCOMPARE(outside.section(':', 0, 0), QString("11.22.33.31"));
+  QCOMPARE(outside.section(':', 0, 0), QString("11.22.41.31"));
   QTRY_COMPARE_WITH_TIMEOUT(ask("public", "dial " + outside), QString("upnp"), 60'000);
 }
 

@@ -23,13 +23,24 @@ struct Home {
   const char* reach;
   const char* outside;  // whose address it advertises; empty: none
 };
-constexpr Home homes_in_ci[] = {{"public", "public", "11.22.33.10"},
-                                {"upnp", "mapped", "11.22.33.11"},
+constexpr Home homes_in_ci[] = {{"public", "public", "11.22.40.10"},
+                                {"upnp", "mapped", "11.22.41.11"},
                                 {"plain", "punchable", ""},
                                 {"plain2", "punchable", ""},
                                 {"symmetric", "relayed only", ""}};
 constexpr Home more_homes[] = {
-    {"natpmp", "mapped", "11.22.33.12"}, {"double", "relayed only", ""}, {"blocked", "relayed only", ""}};
+    {"natpmp", "mapped", "11.22.42.12"}, {"double", "relayed only", ""}, {"blocked", "relayed only", ""}};
+
+// All that the machine with the relay sends and gets, packet by packet without the Ethernet head.
+constexpr const char* capture_program = R"(
+import socket, sys
+packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+packets.bind(("br0", 0))
+out = open(sys.argv[1], "wb", buffering=0)
+print("captures", flush=True)
+while out.tell() < 256 << 20:
+    out.write(packets.recv(65535)[14:])
+)";
 
 }  // namespace
 
@@ -42,6 +53,7 @@ class TestNatProduct : public QObject {
   void initTestCase();
   void each_home_finds_its_class();
   void pairs_connect_as_they_should();
+  void the_relay_sees_no_plaintext();
   void a_test_is_asked_of_the_running_node();
   void a_router_that_restarts_gets_its_port_again();
   void nothing_stays_open_at_the_router();
@@ -70,7 +82,7 @@ class TestNatProduct : public QObject {
   const bool full_ = qEnvironmentVariableIsSet("NS_NAT_FULL");
   NatHomes homes_;
   QList<Home> chosen_;
-  std::unique_ptr<LabProcess> tracker_;
+  std::unique_ptr<LabProcess> tracker_, capture_;
   QMap<QString, std::shared_ptr<LabProcess>> nodes_;
   QMap<QString, QString> ids_;
 };
@@ -84,6 +96,9 @@ void TestNatProduct::initTestCase() {
   const QString profile = homes_.folder.filePath("village.json");
   QVERIFY(NatHomes::run(
       QString("%1 network create --from devnet --name village --out %2").arg(node_program(), profile)));
+  capture_ = std::make_unique<LabProcess>(
+      "pub", "python3", QStringList{"-c", capture_program, homes_.folder.filePath("packets")});
+  QVERIFY2(capture_->line("captures").has_value(), capture_->seen().constData());
   tracker_ = std::make_unique<LabProcess>(
       "pub", node_program(),
       QStringList{"tracker", "--json", "--profile", profile, "--address", "11.22.33.1", "--port", "443"});
@@ -143,6 +158,21 @@ void TestNatProduct::pairs_connect_as_they_should() {
   QVERIFY(ways["direct"] > 0 && ways["punched"] > 0 && ways["relayed"] > 0);
 }
 
+// Calls through it are asked for in plain words; what the nodes tell each other, their records first of all,
+// is not to be read.
+void TestNatProduct::the_relay_sees_no_plaintext() {
+  if (!capture_) QSKIP("the laboratory does not stand");
+  QFile file(homes_.folder.filePath("packets"));
+  QVERIFY(file.open(QIODevice::ReadOnly));
+  const QByteArray packets = file.readAll();
+  capture_->kill_now();
+  QVERIFY(packets.contains("CONNECT "));
+  qInfo("%lld bytes of the relay's wire", static_cast<long long>(packets.size()));
+  const QByteArray version_1("\1\0", 2);
+  for (const char* magic : {"NSNR", "NSDR"}) QVERIFY2(!packets.contains(magic + version_1), magic);
+  QVERIFY(!packets.contains("PRI * HTTP/2.0"));
+}
+
 void TestNatProduct::a_test_is_asked_of_the_running_node() {
   const QJsonObject view = ask("upnp", "reachability");
   QCOMPARE(view["reach"].toString(), QString("mapped"));
@@ -173,7 +203,7 @@ void TestNatProduct::nothing_stays_open_at_the_router() {
 }
 
 int main(int argc, char** argv) {
-  const QString why_not = enter_net_lab(argv, {"nft", "miniupnpd", "sysctl"});
+  const QString why_not = enter_net_lab(argv, {"nft", "miniupnpd", "sysctl", "python3"});
   const QCoreApplication application(argc, argv);
   TestNatProduct test;
   test.why_not = why_not;

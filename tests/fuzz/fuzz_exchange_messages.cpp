@@ -1,40 +1,30 @@
 // What nodes say to each other about files: what is read writes itself back, and no list is longer than its
 // size and its bound say. The first byte chooses the reader.
-#include <algorithm>
-
-#include "core/base/check.h"
 #include "core/exchange/messages.h"
+#include "tests/fuzz/chosen_reader.h"
 
 using namespace neuroshard;            // NOLINT
 using namespace neuroshard::exchange;  // NOLINT
 
 namespace {
 
-bool same(const Bytes& bytes, ByteSpan input) {
-  return std::equal(bytes.begin(), bytes.end(), input.begin(), input.end());
-}
-
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  if (size == 0) return 0;
-  const ByteSpan input{data + 1, size - 1};
-  switch (data[0] % 4) {
+void read_message(std::uint8_t choice, ByteSpan input) {
+  switch (choice % 4) {
     case 0:
       if (const auto name = decode_name(input); name.ok()) {
         NS_CHECK(valid_name(*name) && name->size() <= max_name);
-        NS_CHECK(same(encode_name(*name), input));
+        NS_CHECK(fuzz::same(encode_name(*name), input));
       }
       break;
     case 1:
       if (const auto named = decode_named(input); named.ok()) {
         NS_CHECK(valid_size(named->content.size) && named->note.size() <= max_note);
-        NS_CHECK(same(encode_named(*named), input));
+        NS_CHECK(fuzz::same(encode_named(*named), input));
       }
       break;
     case 2:
       if (const auto request = decode_piece_request(input); request.ok())
-        NS_CHECK(same(encode_piece_request(*request), input));
+        NS_CHECK(fuzz::same(encode_piece_request(*request), input));
       break;
     default: {
       if (input.size() < 4) break;
@@ -42,9 +32,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (const auto list = decode_piece_list(input.subspan(4), first); list.ok()) {
         NS_CHECK(valid_size(list->size) && list->hashes.size() <= max_listed_pieces);
         NS_CHECK(first + list->hashes.size() <= piece_count(list->size));
-        NS_CHECK(same(encode_piece_list(list->size, list->hashes), input.subspan(4)));
+        NS_CHECK(fuzz::same(encode_piece_list(list->size, list->hashes), input.subspan(4)));
       }
     }
   }
-  return 0;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  return fuzz::read_chosen(data, size, read_message);
 }

@@ -1,29 +1,20 @@
 // Reports of the training's status, requests for them and answers: what is read writes itself back, and
 // whatever a report says, the table keeps its bounds. The first byte chooses the reader.
-#include <algorithm>
 #include <cmath>
 
-#include "core/base/check.h"
 #include "core/status/gossip.h"
+#include "tests/fuzz/chosen_reader.h"
 
 using namespace neuroshard;          // NOLINT
 using namespace neuroshard::status;  // NOLINT
 
 namespace {
 
-bool same(const Bytes& bytes, ByteSpan input) {
-  return std::equal(bytes.begin(), bytes.end(), input.begin(), input.end());
-}
-
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  if (size == 0) return 0;
-  const ByteSpan input{data + 1, size - 1};
-  switch (data[0] % 3) {
+void read_message(std::uint8_t choice, ByteSpan input) {
+  switch (choice % 3) {
     case 0:
       if (const auto report = decode_report(input); report.ok()) {
-        NS_CHECK(same(encode_report(*report), input));
+        NS_CHECK(fuzz::same(encode_report(*report), input));
         NS_CHECK(!report->status.loss || (std::isfinite(*report->status.loss) && *report->status.loss > 0));
         StatusTable table(Hash256{});
         NS_CHECK(table.take(*report, WallTime(std::chrono::milliseconds(1'700'000'000'000))) != Taken::New);
@@ -31,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 1:
       if (const auto request = decode_pull(input); request.ok()) {
-        NS_CHECK(same(encode_pull(*request), input));
+        NS_CHECK(fuzz::same(encode_pull(*request), input));
         NS_CHECK(request->known.size() <= max_listed);
       }
       break;
@@ -40,8 +31,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         NS_CHECK(reports->size() <= max_pulled);
         std::vector<const StatusReport*> all;
         for (const StatusReport& report : *reports) all.push_back(&report);
-        NS_CHECK(same(encode_reports(all), input));
+        NS_CHECK(fuzz::same(encode_reports(all), input));
       }
   }
-  return 0;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  return fuzz::read_chosen(data, size, read_message);
 }

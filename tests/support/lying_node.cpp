@@ -1,9 +1,11 @@
 // neuroshardd with a learner that lies, for tests of the defence; not part of the product.
 //
 //   lying_node ATTACK LIARS HONEST FOLDER NAME run …
+//   lying_node pieces run …
 //
-// ATTACK: as core/outer/attack.h names them. LIARS, HONEST: how many of each the network has. FOLDER: where
-// the liars show each other what they trained; NAME: this one's. The rest is what neuroshardd takes.
+// pieces: it learns as it should, and gives files to others with a byte changed in every piece. ATTACK: as
+// core/outer/attack.h names them. LIARS, HONEST: how many of each the network has. FOLDER: where the liars
+// show each other what they trained; NAME: this one's. The rest is what neuroshardd takes.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -11,6 +13,7 @@
 #include <cstring>
 
 #include "app/node/program.h"
+#include "core/net/peer_caller.h"
 #include "tests/support/lying_learner.h"
 
 namespace {
@@ -18,6 +21,18 @@ namespace {
 using namespace neuroshard;  // NOLINT
 
 constexpr int own_arguments = 5;
+
+// The list of a file's pieces is true, the pieces are not.
+Expected<Bytes> spoiled(net::Method method, Expected<Bytes> answer) {
+  if (method == net::Method::ContentPiece && answer.ok() && !answer->empty()) answer->front() ^= 1;
+  return answer;
+}
+
+int run_spoiler(int argc, char** argv) {
+  argv[1] = argv[0];
+  return app::run_program(argc - 1, argv + 1,
+                          [](app::CommandContext& context) { context.other_content = spoiled; });
+}
 
 Expected<std::size_t> count_of(const char* text) {
   std::size_t count = 0;
@@ -45,6 +60,7 @@ Expected<test::LiarOptions> liar_of(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "pieces") return run_spoiler(argc, argv);
   const auto liar = liar_of(argc, argv);
   if (!liar.ok()) {
     std::fputs((liar.error().describe() + "\n").c_str(), stderr);

@@ -1,8 +1,10 @@
 // Seven homes around one piece of internet, in network namespaces with real routers (nftables, miniupnpd):
 // what the laboratories of reachability stand on. Header only; needs Qt.
-//   pub         the internet: 11.22.33.1 and .9          public     a machine in it, .10
-//   upnp natpmp plain symmetric blocked plain2           behind r-NAME, .11 … .14, .16, .17
-//   double      behind r-double behind the carrier's r-carrier, .15
+//   pub         the internet: 11.22.33.1 and .9          public     a machine in it, 11.22.40.10
+//   upnp natpmp plain symmetric blocked plain2           behind r-NAME, 11.22.41.11 … 44.14, 46.16, 47.17
+//   double      behind r-double behind the carrier's r-carrier, 11.22.45.15
+// No two homes are in one /24, as those of strangers: what is bounded for each part of the network counts
+// them apart.
 #pragma once
 
 #include <QMap>
@@ -83,24 +85,24 @@ struct NatHomes {
   bool build() {
     if (!(run("ip netns add pub; ip -n pub link set lo up\n"
               "ip -n pub link add br0 type bridge; ip -n pub link set br0 up\n"
-              "ip -n pub addr add 11.22.33.1/24 dev br0; ip -n pub addr add 11.22.33.9/24 dev br0\n"
+              "ip -n pub addr add 11.22.33.1/16 dev br0; ip -n pub addr add 11.22.33.9/16 dev br0\n"
               "ip netns add public; ip -n public link set lo up\n"
               "ip link add pubh netns pub type veth peer name eth0 netns public\n"
               "ip -n pub link set pubh master br0 up\n"
-              "ip -n public addr add 11.22.33.10/24 dev eth0; ip -n public link set eth0 up\n")))
+              "ip -n public addr add 11.22.40.10/16 dev eth0; ip -n public link set eth0 up\n")))
       return false;
     const QString all = "iifname \"lan\" accept", plain = "masquerade", symmetric = "masquerade fully-random";
-    if (!(make_router("r-upnp", "pub", "11.22.33.11/24", {}, "10.1.0.1/24", plain, all))) return false;
-    if (!(make_router("r-natpmp", "pub", "11.22.33.12/24", {}, "10.2.0.1/24", plain, all))) return false;
-    if (!(make_router("r-plain", "pub", "11.22.33.13/24", {}, "10.3.0.1/24", plain, all))) return false;
-    if (!(make_router("r-symmetric", "pub", "11.22.33.14/24", {}, "10.4.0.1/24", symmetric, all)))
+    if (!(make_router("r-upnp", "pub", "11.22.41.11/16", {}, "10.1.0.1/24", plain, all))) return false;
+    if (!(make_router("r-natpmp", "pub", "11.22.42.12/16", {}, "10.2.0.1/24", plain, all))) return false;
+    if (!(make_router("r-plain", "pub", "11.22.43.13/16", {}, "10.3.0.1/24", plain, all))) return false;
+    if (!(make_router("r-symmetric", "pub", "11.22.44.14/16", {}, "10.4.0.1/24", symmetric, all)))
       return false;
-    if (!(make_router("r-carrier", "pub", "11.22.33.15/24", {}, "100.64.5.1/24", symmetric, all)))
+    if (!(make_router("r-carrier", "pub", "11.22.45.15/16", {}, "100.64.5.1/24", symmetric, all)))
       return false;
-    if (!(make_router("r-blocked", "pub", "11.22.33.16/24", {}, "10.6.0.1/24", symmetric,
+    if (!(make_router("r-blocked", "pub", "11.22.46.16/16", {}, "10.6.0.1/24", symmetric,
                       "iifname \"lan\" meta l4proto tcp accept")))
       return false;
-    if (!(make_router("r-plain2", "pub", "11.22.33.17/24", {}, "10.7.0.1/24", plain, all))) return false;
+    if (!(make_router("r-plain2", "pub", "11.22.47.17/16", {}, "10.7.0.1/24", plain, all))) return false;
     // The inner router of the double NAT stands on the carrier's segment.
     if (!(run(
             "ip -n r-carrier link set lan down; ip -n r-carrier link set lan name br0; ip -n r-carrier link "

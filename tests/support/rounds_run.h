@@ -26,6 +26,9 @@ class RoundsRun {
  public:
   static constexpr int patience_ms = 100'000;  // a busy machine; a quiet one needs seconds
 
+  QString hidden = "32";   // of the model; set before make()
+  QStringList node_words;  // of every node beside its own; set before it is launched
+
   // Text, profile and tracker. Empty: it all stands; else what went wrong.
   QByteArray make(const QString& network, const QString& inner_steps, const QStringList& more = {}) {
     if (!folder_.isValid()) return "no folder for the test";
@@ -36,7 +39,7 @@ class RoundsRun {
     }
     const ProcessResult made =
         run_node(QStringList{"network",    "create",  "--from",         "devnet", "--name",    network,
-                             "--out",      profile(), "--layers",       "1",      "--hidden",  "32",
+                             "--out",      profile(), "--layers",       "1",      "--hidden",  hidden,
                              "--head-dim", "16",      "--vocab",        "300",    "--experts", "2",
                              "--sequence", "32",      "--batch-tokens", "512",    "--h",       inner_steps,
                              "--grows",    "0"} +
@@ -51,6 +54,7 @@ class RoundsRun {
   }
   QString path(const QString& name) const { return folder_.filePath(name); }
   QString profile() const { return path("profile.json"); }
+  QString tracker_at() const { return tracker_at_; }
   NodeProcess& node(const QString& name) { return *nodes_[name]; }
 
   // Empty: it has joined; else what it says.
@@ -74,7 +78,7 @@ class RoundsRun {
           << "--eval-interval-steps"
           << "0"
           << "--checkpoint-min-interval"
-          << "1d";
+          << "1d" << node_words;
     nodes_[name] =
         std::make_shared<NodeProcess>(liar + words, QStringList{}, QString(), QByteArray(),
                                       liar.isEmpty() ? node_program() : program_named("lying_node"));

@@ -9,6 +9,7 @@
 
 #include "core/checkpoint/detail/layout.h"
 #include "core/checkpoint/manifest.h"
+#include "core/checkpoint/slot_index.h"
 #include "core/crypto/hash.h"
 #include "core/storage/file_env.h"
 
@@ -37,12 +38,26 @@ class HashingFile {
     while (!bytes.empty()) {
       const ByteSpan chunk = bytes.first(std::min(bytes.size(), chunk_bytes));
       hash_->update(chunk);
+      if (run_hash_) run_hash_->update(chunk);
       NS_RETURN_IF_ERROR(file_->append(chunk));
       bytes_ += chunk.size();
       bytes = bytes.subspan(chunk.size());
       if (pause_ != nullptr && *pause_) (*pause_)();
     }
     return {};
+  }
+
+  // What is appended from here to end_run() gets a hash of its own.
+  void begin_run() {
+    run_begin_ = bytes_;
+    run_hash_ = std::make_unique<crypto::Sha256>();
+  }
+  // run: what it is of; offset, bytes and hash are filled in.
+  SlotRun end_run(SlotRun run) {
+    run.offset = run_begin_;
+    run.bytes = bytes_ - run_begin_;
+    run.sha256 = std::exchange(run_hash_, nullptr)->finish();
+    return run;
   }
 
   // On the disk when this returns.
@@ -58,7 +73,8 @@ class HashingFile {
 
   std::unique_ptr<storage::WritableFile> file_;
   std::string name_;
-  std::unique_ptr<crypto::Sha256> hash_;
+  std::unique_ptr<crypto::Sha256> hash_, run_hash_;
+  std::uint64_t run_begin_ = 0;
   const std::function<void()>* pause_ = nullptr;
   std::uint64_t bytes_ = 0;
 };

@@ -130,6 +130,20 @@ class TestPolicy : public QObject {
     QVERIFY(plan_retention({}, policy).empty());
   }
 
+  // Others fetch them: the user's cap counts for more than that, the number of those kept does not.
+  void keeps_what_others_are_fetching() {
+    std::vector<Entry> entries = {entry("e", 1), entry("d", 1), entry("c", 1), entry("b", 1), entry("a", 1)};
+    RetentionPolicy policy;
+    policy.keep_last = 1;
+    policy.keep_best = false;
+    policy.held = {"c", "a", "gone"};
+    QCOMPARE(plan_retention(entries, policy), (Names{"b", "d"}));
+    policy.disk_cap_bytes = 2;
+    QCOMPARE(plan_retention(entries, policy), (Names{"b", "d", "a"}));
+    policy.disk_cap_bytes = 1;
+    QCOMPARE(plan_retention(entries, policy), (Names{"b", "d", "a", "c"}));
+  }
+
   // "a" was restored and gave "f": should "f" be damaged, training falls back to it, not to the other branch.
   void keeps_what_the_newest_falls_back_to() {
     std::vector<Entry> entries = {entry("f", 1), entry("e", 1), entry("d", 1), entry("a", 1)};

@@ -134,14 +134,20 @@ class TestTransfer : public QObject {
     TinyState loaded(2);
     QVERIFY(load(*env, *entry, loaded.request()).ok());
     QVERIFY(loaded.same_bits(TinyState(1)));
-    // And this program still writes the same bytes.
+    // And this program still writes the same bytes, with an index of the slots beside them.
     auto writer = Writer::open(disk_, key_, "/c").value();
-    QCOMPARE(writer.save(tiny_manifest(120), TinyState(1).view())->name, entry->name);
+    const auto saved = writer.save(tiny_manifest(120), TinyState(1).view());
+    QCOMPARE(entry->manifest.files.size(), std::size_t{2});
+    QCOMPARE(saved->manifest.files.size(), std::size_t{3});
+    for (const FileRecord& file : entry->manifest.files)
+      QVERIFY(saved->manifest.file(file.name)->sha256 == file.sha256);
+    QVERIFY(Writer::open(*env, key_, folder_.path().toStdString() + "/c")->adopt(*entry).ok());
   }
 
  private:
   crypto::KeyPair key_ = tiny_key();
   MemoryFileEnv disk_;
+  QTemporaryDir folder_;
 };
 
 QTEST_GUILESS_MAIN(TestTransfer)

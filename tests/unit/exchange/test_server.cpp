@@ -35,6 +35,8 @@ class TestExchangeServer : public QObject {
   void who_asks_too_often_is_refused();
   void a_file_that_changed_is_not_given();
   void a_file_that_is_gone_is_not_offered();
+  void a_part_of_a_file_is_given_like_a_file();
+  void when_it_was_asked_for_is_known();
   void names_are_told_and_lies_in_them_seen();
 };
 
@@ -126,6 +128,35 @@ void TestExchangeServer::a_file_that_is_gone_is_not_offered() {
   QVERIFY(hosts.host(1).files.remove_file("/file1").ok());
   QVERIFY(!ask(hosts, net::Method::ContentPiece, encode_piece_request({content.hash, 0})).ok());
   QVERIFY(!hosts.host(1).server->holds(content.hash));
+}
+
+void TestExchangeServer::a_part_of_a_file_is_given_like_a_file() {
+  ExchangeHosts hosts(2);
+  const Bytes bytes = made_up_bytes(size, 1);
+  hosts.give(1, bytes);
+  const ByteSpan part = ByteSpan(bytes).subspan(1000, 2 * piece_bytes + 5);
+  const ContentRef content{crypto::sha256(part), part.size()};
+  hosts.host(1).server->offer(content, "/file1", 1000);
+  const auto fetch = hosts.fetch(0, hosts.request(content));
+  QVERIFY(hosts.ended_within(30 * second) && hosts.outcome->ok());
+  QVERIFY(hosts.content_of(0, "/fetched") == Bytes(part.begin(), part.end()));
+  // One that the file is too short for is no longer offered when somebody asks.
+  const ContentRef beyond{Hash256{1}, 10};
+  hosts.host(1).server->offer(beyond, "/file1", size - 9);
+  QVERIFY(!ask(hosts, net::Method::ContentPieces, encode_piece_request({beyond.hash, 0})).ok());
+  QVERIFY(!hosts.host(1).server->holds(beyond.hash) && hosts.host(1).server->holds(content.hash));
+}
+
+void TestExchangeServer::when_it_was_asked_for_is_known() {
+  ExchangeHosts hosts(2);
+  const ContentRef content = hosts.give(1, made_up_bytes(size, 1));
+  const auto& server = *hosts.host(1).server;
+  QVERIFY(!server.asked(content.hash));
+  hosts.world.run_for(10 * second);
+  const MonotonicTime before = hosts.world.now();
+  QVERIFY(ask(hosts, net::Method::ContentPiece, encode_piece_request({content.hash, 7})).ok());
+  QVERIFY(server.asked(content.hash) >= before && server.asked(content.hash) <= hosts.world.now());
+  QVERIFY(!server.asked(Hash256{}));
 }
 
 void TestExchangeServer::names_are_told_and_lies_in_them_seen() {

@@ -1,145 +1,13 @@
 // Members of a network on the simulated world: how they find each other, with trackers that work, die or lie,
 // and how they learn whether they are reached from outside.
 #include <QtTest>
-#include <deque>
-#include <map>
-#include <set>
 
 #include "core/base/check.h"
-#include "core/sim/transport.h"
-#include "core/swarm/member.h"
+#include "tests/support/village.h"
 
 using namespace neuroshard;
 using namespace neuroshard::swarm;
-
-namespace {
-
-constexpr Duration second = std::chrono::seconds(1);
-constexpr Duration minute = std::chrono::minutes(1);
-
-Hash256 network_id() {
-  Hash256 id{};
-  id.fill(7);
-  return id;
-}
-
-// Names, as a server of names gives them that is away for the first few questions.
-class Names final : public NameResolver {
- public:
-  Names(Executor& executor, std::map<std::string, platform::Endpoint> known, int away)
-      : executor_(executor), known_(std::move(known)), away_(away) {}
-  void look_up(const std::string& name, Found found) override {
-    ++asked;
-    Expected<std::vector<platform::Endpoint>> answer = make_error(ErrorCode::Unavailable, "no answer now");
-    const auto entry = known_.find(name);
-    if (asked > away_ && entry != known_.end()) answer = std::vector{entry->second};
-    QVERIFY(executor_.post([found = std::move(found), answer] { found(answer); }));
-  }
-  int asked = 0;
-
- private:
-  Executor& executor_;
-  std::map<std::string, platform::Endpoint> known_;
-  int away_;
-};
-
-struct Host {
-  explicit Host(sim::World& world)
-      : executor(world), bans(world.clock()), conduct(bans, world.clock(), false) {}
-  ~Host() {
-    if (transport) transport->serve(nullptr);
-    member.reset();
-  }
-  sim::HostExecutor executor;
-  net::BanList bans;
-  net::Conduct conduct;
-  net::RefusalCounts refusals;
-  std::optional<crypto::KeyPair> key;
-  platform::Endpoint endpoint;
-  std::unique_ptr<sim::SimTransport> transport;
-  std::unique_ptr<Names> names;
-  std::unique_ptr<Member> member;
-  net::NodeId id{};
-};
-
-// How one member differs from the others.
-using Tune = std::function<void(Host&, MemberOptions&)>;
-
-class Village {
- public:
-  explicit Village(double loss = 0) : network_(world, options(loss), 5) {}
-  ~Village() {
-    // However slow, away or lost they were: nobody of these is banned who is not meant to be.
-    for (const Host& host : hosts)
-      for (const net::Ban& ban : host.bans.all())
-        if (meant_to_be_banned.count(ban.id) == 0) QTest::qFail(ban.reason.c_str(), __FILE__, __LINE__);
-    hosts.clear();  // before what they stand on
-  }
-
-  Host& add(const std::vector<Host*>& sources, bool tracker = false, bool listens = true,
-            const Tune& tune = {}) {
-    hosts.emplace_back(world);
-    Host& host = hosts.back();
-    const auto number = static_cast<std::uint8_t>(hosts.size());
-    Hash256 seed{};
-    seed.fill(number);
-    host.key.emplace(crypto::KeyPair::from_seed(seed));
-    host.id = crypto::node_id(host.key->public_key());
-    host.endpoint = {platform::IpAddress::v4(11, number, 0, 1), 9000};
-    host.transport = std::make_unique<sim::SimTransport>(
-        sim::TransportServices{world, network_, population_, host.bans, host.refusals}, host.executor,
-        host.id, host.endpoint, sim::Nat::None, net::Hello{});
-    MemberOptions member = listening();
-    if (!listens) member.port = 0;
-    member.tracker = tracker;
-    for (const Host* source : sources) member.sources.push_back({source->endpoint, source->id});
-    if (tune) tune(host, member);
-    start(host, std::move(member), number);
-    return host;
-  }
-  // The program ended and is started again, with another seed.
-  void restart(Host& host, MemberOptions member, std::uint64_t seed) {
-    host.transport->serve(nullptr);
-    host.member.reset();
-    start(host, std::move(member), seed);
-  }
-  static MemberOptions listening() {
-    MemberOptions member;
-    member.network_id = network_id();
-    member.program = "test";
-    member.port = 9000;
-    return member;
-  }
-  void power_off(Host& host) { network_.set_online(host.transport->host(), false); }
-  void power_on(Host& host) { network_.set_online(host.transport->host(), true); }
-  bool run_until(const std::function<bool()>& condition, Duration limit) {
-    return world.run_until(condition, world.now() + limit);
-  }
-
-  sim::World world;
-  std::deque<Host> hosts;
-  std::set<net::NodeId> meant_to_be_banned;
-
- private:
-  void start(Host& host, MemberOptions member, std::uint64_t seed) {
-    host.member = std::make_unique<Member>(
-        MemberServices{*host.key, *host.transport, host.executor, world.clock(), logger_, host.names.get(),
-                       nullptr, nullptr, nullptr, &host.conduct},
-        std::move(member), seed);
-    host.transport->serve(host.member.get());
-    host.member->start();
-  }
-  static sim::NetworkOptions options(double loss) {
-    sim::NetworkOptions o;
-    o.loss = loss;
-    return o;
-  }
-  NullLogger logger_;
-  sim::Network network_;
-  sim::Population population_;
-};
-
-}  // namespace
+using namespace neuroshard::test;  // NOLINT
 
 class TestMember : public QObject {
   Q_OBJECT
@@ -157,6 +25,7 @@ class TestMember : public QObject {
   void a_long_cache_of_dead_peers_is_gone_through();
   void names_are_looked_up_until_they_are_known();
   void records_name_the_wallet();
+  void records_say_what_a_node_gives();
   void a_foreign_delegation_is_refused();
   void who_is_found_elsewhere_is_somebody_to_begin_with();
   void dead_places_that_are_found_cost_little();
@@ -473,6 +342,29 @@ void TestMember::records_name_the_wallet() {
   village.world.run_for(std::chrono::hours(4));
   QVERIFY(village.run_until([&] { return seen() != nullptr; }, 10 * minute));
   QVERIFY(!seen()->delegation);
+}
+
+void TestMember::records_say_what_a_node_gives() {
+  Village village;
+  Host& tracker = village.add({}, true);
+  Host& worker = village.add({&tracker});
+  Host& other = village.add({&tracker});
+  const auto seen = [&] { return other.member->book().find(worker.id, village.world.clock().wall_now()); };
+  QVERIFY(village.run_until([&] { return seen() != nullptr; }, 5 * minute));
+  QCOMPARE(seen()->tokens_per_second, 0u);
+  Capacity capacity{8'000'000'000, 1000, {{net::SlotKind::Embed, 0, 0}, {net::SlotKind::Head, 0, 0}}};
+  worker.member->set_capacity(capacity);
+  QVERIFY(village.run_until([&] { return seen() && seen()->tokens_per_second == 1000; }, 5 * minute));
+  QVERIFY(seen()->memory_bytes == capacity.memory_bytes && seen()->slots == capacity.slots);
+  // What is nearly the same is no news.
+  const std::uint64_t sequence = seen()->sequence;
+  capacity.tokens_per_second = 1050;
+  worker.member->set_capacity(capacity);
+  village.world.run_for(5 * minute);
+  QCOMPARE(seen()->sequence, sequence);
+  capacity.tokens_per_second = 500;
+  worker.member->set_capacity(capacity);
+  QVERIFY(village.run_until([&] { return seen()->tokens_per_second == 500; }, 5 * minute));
 }
 
 void TestMember::a_foreign_delegation_is_refused() {
