@@ -30,11 +30,14 @@ class Manager {
     root_ = xcb_setup_roots_iterator(xcb_get_setup(connection_)).data->root;
     list_ = atom("_NET_CLIENT_LIST");
     state_ = atom("WM_STATE");
+    check_ = atom("_NET_SUPPORTING_WM_CHECK");
   }
   ~Manager() { xcb_disconnect(connection_); }
   Manager(const Manager&) = delete;
   Manager& operator=(const Manager&) = delete;
 
+  // It has announced itself. A window that is mapped before is not known to it as minimised.
+  bool ready() const { return !property(root_, check_).isEmpty(); }
   // Of its first window.
   Shown shown() const {
     const auto windows = property(root_, list_);
@@ -61,7 +64,7 @@ class Manager {
 
   xcb_connection_t* connection_;
   xcb_window_t root_;
-  xcb_atom_t list_, state_;
+  xcb_atom_t list_, state_, check_;
 };
 
 }  // namespace
@@ -117,6 +120,7 @@ void TestAppTray::init() {
   QVERIFY(give_private_folders(folder_.path(), &environment_));
   window_manager_ = std::make_unique<Helper>("openbox", QStringList{}, environment_);
   manager_ = std::make_unique<Manager>(server_->display());
+  QTRY_VERIFY_WITH_TIMEOUT(manager_->ready(), patience_.left_ms());
   bus_ = std::make_unique<SessionBus>(environment_);
   QVERIFY(bus_->running());
   environment_.insert("DBUS_SESSION_BUS_ADDRESS", bus_->address());
@@ -124,9 +128,13 @@ void TestAppTray::init() {
 }
 
 void TestAppTray::cleanup() {
-  if (QTest::currentTestFailed()) {
-    tell_lines({QString("shown: %1").arg(static_cast<int>(manager_->shown())), "--- the app",
-                QString::fromUtf8(app_ ? app_->errors() : QByteArray()).right(3000)});
+  if (QTest::currentTestFailed() && manager_) {
+    tell_lines({QString("shown: %1, window manager %2, app %3, icons %4")
+                    .arg(static_cast<int>(manager_->shown()))
+                    .arg(window_manager_->running())
+                    .arg(app_ && app_->running())
+                    .arg(watcher_ ? watcher_->items().size() : -1),
+                "--- the app", QString::fromUtf8(app_ ? app_->errors() : QByteArray()).right(3000)});
   }
   app_.reset();  // with SIGTERM: it stops the core that it started
   watcher_.reset();
