@@ -92,7 +92,7 @@ std::unique_ptr<RoundsPart> RoundsPart::make(PeerHost& host, const engine::DataD
                                                          ByteSpan request, const net::Respond& respond) {
           if (alive.expired()) return false;
           if (raw->status_->take(from, method, request, respond)) return true;
-          if (!rounds::RoundNode::handles(method)) return false;
+          if (!rounds::LevelNode::handles(method)) return false;
           if (raw->node_)
             raw->node_->on_call(from, method, request,
                                 rounds::judged(raw->host_.conduct(), from, method, request, respond));
@@ -154,11 +154,13 @@ void RoundsPart::watch(node::Node* node) {
   if (status_) status_->watch(node);
 }
 
-rounds::RoundOptions RoundsPart::options(const engine::RoundFacts& facts) const {
-  rounds::RoundOptions options;
+rounds::LevelOptions RoundsPart::options(const engine::RoundFacts& facts) const {
+  rounds::LevelOptions both;
+  rounds::RoundOptions& options = both.one;
   if (const auto codec = outer::codec_from_name(consensus_.codec); codec.ok())
     options.rules.codec.codec = *codec;
   options.sync = rounds::sync_from_name(consensus_.sync).value_or(rounds::RoundSync::Plain);
+  options.group_members = static_cast<std::size_t>(consensus_.group_members);
   options.rules.network = network_;
   options.rules.values = facts.parameters;
   options.rules.inner_steps = static_cast<std::uint32_t>(consensus_.inner_steps);
@@ -170,7 +172,7 @@ rounds::RoundOptions RoundsPart::options(const engine::RoundFacts& facts) const 
     options.outer.lr = static_cast<float>(engine::from_nano(consensus_.outer_learning_rate_nano));
   options.outer.architecture_version = engine::first_architecture_version;
   options.outer.tokenizer = facts.tokenizer;
-  return options;
+  return both;
 }
 
 void RoundsPart::on_ready(const engine::RoundFacts& facts) {
@@ -205,40 +207,43 @@ void RoundsPart::on_ready(const engine::RoundFacts& facts) {
       });
 }
 
-void RoundsPart::begin(rounds::RoundOptions options, rounds::KnownState known) {
+void RoundsPart::begin(rounds::LevelOptions options, rounds::KnownState known) {
   std::array<std::uint8_t, 8> seed{};
   context_.entropy.fill({seed.data(), seed.size()});
   rounds::RoundLearner& learner = other_learner_ ? *other_learner_ : *trainer_;
-  node_ = std::make_unique<rounds::RoundNode>(
+  node_ = std::make_unique<rounds::LevelNode>(
       rounds::RoundServices{host_.key(), host_.member().caller(), *peers_, host_.executor(), host_.clock(),
                             learner, *files_, *work_, logger_},
       std::move(options), std::move(known), load_le<std::uint64_t>(seed.data()),
-      [this](const rounds::RoundCertificate& certificate, const rounds::Anchor& state,
-             const rounds::StepResult* step) { on_certified(certificate, state, step); });
+      [this](const rounds::RoundChain& chain, const rounds::Anchor& state, const rounds::StepResult* step) {
+        on_certified(chain, state, step);
+      });
   node_->start();
 }
 
-void RoundsPart::on_certified(const rounds::RoundCertificate& certificate, const rounds::Anchor& state,
+void RoundsPart::on_certified(const rounds::RoundChain& chain, const rounds::Anchor& state,
                               const rounds::StepResult* step) {
-  const rounds::RoundBody& body = certificate.body;
-  files_->save_state(certificate, state);
+  const rounds::RoundBody& body = chain.tip();
+  const rounds::GroupedLinkPtr& grouped = chain.tip_grouped();
+  files_->save_state(chain.tip_link(), state);
   contributors_ = static_cast<std::uint32_t>(body.contributors.size());
   trouble_.clear();
-  status_->certified(certificate, step, trainer_->view());
+  status_->certified(chain, step, trainer_->view());
   if (body.round == 0) return;
   const bool in = std::any_of(body.contributors.begin(), body.contributors.end(),
                               [&](const auto& c) { return body.members[c.member].id == host_.id(); });
   if (step != nullptr && !in && node_->view().member)
     left_out_reason_ = fmt::format("round {} was closed without this node's work", body.round);
-  if (step != nullptr && in) {
+  if (step != nullptr && in && !grouped) {
     for (const outer::Judged& judged : step->report.judged) {
       if (judged.id == host_.id() && judged.refusal != outer::Refusal::None)
         left_out_reason_ = fmt::format("round {}: {}", body.round, outer::to_string(judged.refusal));
     }
   }
   logger_.info("rounds",
-               fmt::format("round {} is certified with anchor {}: {} of {} members contributed", body.round,
-                           to_hex(body.anchor).substr(0, 16), body.contributors.size(), body.members.size()));
+               fmt::format("round {} is certified with anchor {}: {} of {} members contributed{}", body.round,
+                           to_hex(body.anchor).substr(0, 16), body.contributors.size(), body.members.size(),
+                           grouped ? fmt::format(", in {} sub-groups", grouped->body->groups.size()) : ""));
   refresh();
 }
 

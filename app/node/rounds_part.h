@@ -15,7 +15,7 @@
 #include "core/engine/round_store.h"
 #include "core/engine/round_trainer.h"
 #include "core/node/snapshot.h"
-#include "core/rounds/node.h"
+#include "core/rounds/level_node.h"
 
 namespace neuroshard::app {
 
@@ -33,7 +33,8 @@ class RoundsPart {
   // Whose training is told to others; null before it goes.
   void watch(node::Node* node);
 
-  // Tells the other members that this node goes, and whether they can do without it now (rounds/node.h).
+  // Tells the other members that this node goes, and whether they can do without it now
+  // (rounds/level_node.h).
   void leave();
   bool left();
   bool needed();
@@ -50,11 +51,11 @@ class RoundsPart {
   class Peers;
 
   RoundsPart(PeerHost& host, const engine::DataDirectory& directory, Logger& logger, CommandContext& context);
-  rounds::RoundOptions options(const engine::RoundFacts& facts) const;
+  rounds::LevelOptions options(const engine::RoundFacts& facts) const;
   // The host's executor.
   void on_ready(const engine::RoundFacts& facts);
-  void begin(rounds::RoundOptions options, rounds::KnownState known);
-  void on_certified(const rounds::RoundCertificate& certificate, const rounds::Anchor& state,
+  void begin(rounds::LevelOptions options, rounds::KnownState known);
+  void on_certified(const rounds::RoundChain& chain, const rounds::Anchor& state,
                     const rounds::StepResult* step);
   void look();
   void look_for_another_tokenizer();
@@ -77,7 +78,7 @@ class RoundsPart {
   std::unique_ptr<Peers> peers_;
   std::unique_ptr<engine::RoundFiles> files_;
   std::unique_ptr<engine::RoundThread> work_;
-  std::unique_ptr<rounds::RoundNode> node_;
+  std::unique_ptr<rounds::LevelNode> node_;
   std::unique_ptr<RoundsStatus> status_;
   std::uint64_t values_ = 0;
   std::uint32_t contributors_ = 0;

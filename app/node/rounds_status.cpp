@@ -23,8 +23,20 @@ std::string rule_text(const outer::RuleChoice& ran) {
   return text + std::string(to_string(ran.rule));
 }
 
+// Whether nobody of a member's sub-group is in a round of two levels.
+bool group_is_absent(const rounds::GroupedLink& link, const rounds::RoundMember& member) {
+  const auto& groups = link.body->groups;
+  return std::none_of(groups.begin(), groups.end(), [&](const rounds::GroupResult& result) {
+    const auto& members = result.certificate.body.members;
+    return rounds::member_index(members, member.id) < members.size();
+  });
+}
+
 // Why a member's work is not in a round.
-std::string absence(const rounds::RoundBody& body, const rounds::RoundMember& member) {
+std::string absence(const rounds::RoundChain& chain, const rounds::RoundMember& member) {
+  const rounds::RoundBody& body = chain.tip();
+  if (chain.tip_grouped() && group_is_absent(*chain.tip_grouped(), member))
+    return "its sub-group was not heard in time: the work goes into the next round";
   for (const rounds::RoundChange& change : body.changes) {
     if (change.kind == rounds::RoundChange::Kind::Leave && change.key == member.key) return "has left";
   }
@@ -50,9 +62,10 @@ void judge_contributor(const rounds::StepResult& step, const net::NodeId& id, no
     entry.note = fmt::format("made smaller, to {:.0f} %", 100 * at->clip_factor);
 }
 
-node::RoundEntry entry_of(const rounds::RoundCertificate& certificate, const rounds::StepResult* step,
+node::RoundEntry entry_of(const rounds::RoundChain& chain, const rounds::StepResult* step,
                           const net::NodeId& self) {
-  const rounds::RoundBody& body = certificate.body;
+  const rounds::RoundBody& body = chain.tip();
+  const rounds::GroupedLinkPtr& grouped = chain.tip_grouped();
   node::RoundEntry entry;
   entry.round = body.round;
   entry.anchor = to_hex(body.anchor);
@@ -60,8 +73,11 @@ node::RoundEntry entry_of(const rounds::RoundCertificate& certificate, const rou
   entry.tokens = body.tokens;
   entry.members = static_cast<std::uint32_t>(body.members.size());
   entry.contributors = static_cast<std::uint32_t>(body.contributors.size());
-  if (step != nullptr) {
-    entry.rule = rule_text(step->report.ran);
+  if (step != nullptr) entry.rule = rule_text(step->report.ran);
+  if (grouped) {
+    // What the report judges is sub-groups; in each, its own members have voted.
+    entry.rule = fmt::format("{} sub-groups{}{}", grouped->body->groups.size(), step ? ": " : "", entry.rule);
+  } else if (step != nullptr) {
     entry.too_few_to_vote = step->report.too_few_to_vote;
   }
   std::vector<bool> contributed(body.members.size());
@@ -69,14 +85,14 @@ node::RoundEntry entry_of(const rounds::RoundCertificate& certificate, const rou
     contributed[one.member] = true;
     const net::NodeId& id = body.members[one.member].id;
     node::RoundMemberEntry member{to_hex(id), id == self, true, one.steps, one.tokens, std::nullopt, {}};
-    if (step != nullptr) judge_contributor(*step, id, member);
+    if (step != nullptr && !grouped) judge_contributor(*step, id, member);
     entry.who.push_back(std::move(member));
   }
   for (std::size_t i = 0; i < body.members.size(); ++i) {
     const rounds::RoundMember& member = body.members[i];
     if (!contributed[i])
       entry.who.push_back(
-          {to_hex(member.id), member.id == self, false, 0, 0, std::nullopt, absence(body, member)});
+          {to_hex(member.id), member.id == self, false, 0, 0, std::nullopt, absence(chain, member)});
   }
   return entry;
 }
@@ -102,10 +118,10 @@ bool RoundsStatus::take(const net::Caller& from, net::Method method, ByteSpan re
   return true;
 }
 
-void RoundsStatus::certified(const rounds::RoundCertificate& certificate, const rounds::StepResult* step,
+void RoundsStatus::certified(const rounds::RoundChain& chain, const rounds::StepResult* step,
                              const engine::RoundTrainer::View& training) {
-  if (certificate.body.round == 0) return;
-  node::RoundEntry entry = entry_of(certificate, step, host_.id());
+  if (chain.tip().round == 0) return;
+  node::RoundEntry entry = entry_of(chain, step, host_.id());
   const MonotonicTime now = host_.clock().monotonic_now();
   entry.at = host_.clock().wall_now();
   if (const auto own = own_snapshot()) entry.step = own->training.step;
@@ -117,7 +133,7 @@ void RoundsStatus::certified(const rounds::RoundCertificate& certificate, const 
   rested_ = training.rested;
   rounds_.push_front(std::move(entry));
   if (rounds_.size() > node::max_round_entries) rounds_.pop_back();
-  anchors_[certificate.body.round] = certificate.body.anchor;
+  anchors_[chain.tip().round] = chain.tip().anchor;
   if (anchors_.size() > anchors_kept) anchors_.erase(anchors_.begin());
 }
 
@@ -159,7 +175,8 @@ void RoundsStatus::count_rounds(const rounds::RoundView& now) {
   while (outcomes_.size() > status::rounds_remembered) outcomes_.pop_front();
 }
 
-status::OwnStatus RoundsStatus::own_status(const rounds::RoundNode* node, const node::Snapshot& own) const {
+status::OwnStatus RoundsStatus::own_status(const rounds::RoundEndpoint* node,
+                                           const node::Snapshot& own) const {
   status::OwnStatus status;
   if (node != nullptr && node->chain() != nullptr) {
     const rounds::RoundView view = node->view();
@@ -183,7 +200,7 @@ status::OwnStatus RoundsStatus::own_status(const rounds::RoundNode* node, const 
 }
 
 node::GlobalTrainingView RoundsStatus::global(const status::Summary& summary,
-                                              const rounds::RoundNode* node) const {
+                                              const rounds::RoundEndpoint* node) const {
   node::GlobalTrainingView view;
   view.reports = summary.reports;
   view.wallets = summary.wallets;
@@ -262,7 +279,7 @@ std::vector<node::Alert> RoundsStatus::judge(const status::Summary& summary, con
   return alerts;
 }
 
-void RoundsStatus::look(const rounds::RoundNode* node, node::RoundsView& view) {
+void RoundsStatus::look(const rounds::RoundEndpoint* node, node::RoundsView& view) {
   const auto own = own_snapshot();
   ask_for_shard();
   std::set<net::NodeId> members;

@@ -14,7 +14,7 @@
 #include "core/engine/round_trainer.h"
 #include "core/node/node.h"
 #include "core/node/rounds_report.h"
-#include "core/rounds/node.h"
+#include "core/rounds/participant.h"
 #include "core/status/gossip.h"
 #include "core/status/warnings.h"
 
@@ -35,11 +35,11 @@ class RoundsStatus {
 
   // A request of another node that is one for reports.
   bool take(const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond);
-  // The round's node has taken a certificate; `step`: null when its anchor was fetched.
-  void certified(const rounds::RoundCertificate& certificate, const rounds::StepResult* step,
+  // The round's node has taken the chain's newest certificate; `step`: null when its anchor was fetched.
+  void certified(const rounds::RoundChain& chain, const rounds::StepResult* step,
                  const engine::RoundTrainer::View& training);
   // Looks at everything and completes the view, which has what the round's node says.
-  void look(const rounds::RoundNode* node, node::RoundsView& view);
+  void look(const rounds::RoundEndpoint* node, node::RoundsView& view);
 
   // ---- Any thread.
   // Whose losses, steps and data are told; null: nobody's any more. It may go once this has returned.
@@ -63,8 +63,8 @@ class RoundsStatus {
   std::shared_ptr<const node::Snapshot> own_snapshot() const;
   void ask_for_shard();
   void count_rounds(const rounds::RoundView& now);
-  status::OwnStatus own_status(const rounds::RoundNode* node, const node::Snapshot& own) const;
-  node::GlobalTrainingView global(const status::Summary& summary, const rounds::RoundNode* node) const;
+  status::OwnStatus own_status(const rounds::RoundEndpoint* node, const node::Snapshot& own) const;
+  node::GlobalTrainingView global(const status::Summary& summary, const rounds::RoundEndpoint* node) const;
   std::vector<node::TrainingNodeEntry> nodes(const status::Summary& summary) const;
   std::vector<node::Alert> judge(const status::Summary& summary, const node::RoundsView& view);
 

@@ -156,7 +156,7 @@ void add_simulate_command(CLI::App& root, CommandContext& context) {
   command.add_option("--liars", o.liars,
                      "how many lie, in scenarios with liars (default: a quarter; with two levels an eighth)");
   command.add_flag("--one-group", o.one_group,
-                   "up to 64 nodes: one group, as real nodes form it, in place of two levels");
+                   "up to 64 nodes: one group in place of two levels, for comparison");
   command.add_flag("--plain-mean", o.plain_mean, "aggregate without any defence, to see what it is for");
   set_body(command, context, [flags, &context] { return simulate(*flags, context); });
 }

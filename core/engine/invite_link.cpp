@@ -121,8 +121,9 @@ class Reader {
 void write_profile(Writer& out, const NetworkProfile& profile) {
   const ConsensusPart& c = profile.consensus;
   out.text(c.name);
-  out.byte(static_cast<std::uint8_t>(consensus_fields().size()));
-  for (const ConsensusField& field : consensus_fields()) out.number(c.*field.member);
+  const Span<const ConsensusField> written = written_fields(c);
+  out.byte(static_cast<std::uint8_t>(written.size()));
+  for (const ConsensusField& field : written) out.number(c.*field.member);
   out.text(c.sync);
   out.text(c.codec);
   std::optional<Hash256> publisher;
@@ -143,14 +144,14 @@ Expected<NetworkProfile> read_profile(Reader& in) {
   ConsensusPart& c = profile.consensus;
   c.name = in.text(max_profile_text);
   const std::size_t fields = in.byte();
-  if (in.good() && fields != consensus_fields().size()) {
+  if (in.good() && (fields < first_consensus_fields || fields > consensus_fields().size())) {
     return make_error(
         ErrorCode::Unsupported,
         fmt::format("the invitation's network has {} constants and this version of NeuroShard knows {}: "
                     "use the same version as who invites you",
                     fields, consensus_fields().size()));
   }
-  for (const ConsensusField& field : consensus_fields()) c.*field.member = in.number();
+  for (std::size_t i = 0; i < fields && in.good(); ++i) c.*consensus_fields()[i].member = in.number();
   c.sync = in.text(max_profile_text);
   c.codec = in.text(max_profile_text);
   const auto publisher = in.optional<std::tuple_size_v<Hash256>>();

@@ -8,6 +8,7 @@
 #include "core/compute/module.h"
 #include "core/compute/shape_limits.h"
 #include "core/crypto/hash.h"
+#include "core/rounds/dealing.h"
 #include "core/rounds/sync.h"
 
 namespace neuroshard::engine {
@@ -20,7 +21,7 @@ constexpr std::uint64_t max_reward = 100'000'000;  // 1 NEURO
 
 using C = ConsensusPart;
 // Order is protocol: the canonical text, and with it every network id, follows it. Append only.
-constexpr std::array<ConsensusField, 29> fields{{
+constexpr std::array<ConsensusField, 30> fields{{
     {"protocol_major", &C::protocol_major, 1, 1000, "major version of the peer protocol"},
     {"layers", &C::layers, 1, shape::layers, "layers of the model, or the fewest where it grows"},
     {"hidden", &C::hidden, 2, shape::hidden, "width of the model, or the least where it grows"},
@@ -53,6 +54,8 @@ constexpr std::array<ConsensusField, 29> fields{{
     {"reward_training_batch", &C::reward_training_batch, 0, max_reward,
      "1e-8 NEURO per 2,048 trained tokens and layer share"},
     {"reward_sample", &C::reward_sample, 0, max_reward, "1e-8 NEURO per data sample"},
+    {"group_members", &C::group_members, rounds::least_group_setting, rounds::max_group_members,
+     "members of a round that are one group; more are dealt into sub-groups. 16, fewer for a laboratory"},
 }};
 
 Error bad(std::string_view field, std::string_view problem) {
@@ -134,6 +137,15 @@ Span<const ConsensusField> consensus_fields() {
   return {fields.data(), fields.size()};
 }
 
+Span<const ConsensusField> written_fields(const ConsensusPart& consensus) {
+  const ConsensusPart usual;
+  std::size_t count = fields.size();
+  while (count > first_consensus_fields &&
+         consensus.*fields[count - 1].member == usual.*fields[count - 1].member)
+    --count;
+  return {fields.data(), count};
+}
+
 Expected<void> validate(const ConsensusPart& consensus) {
   NS_RETURN_IF_ERROR(check_name(consensus.name));
   for (const ConsensusField& field : fields) {
@@ -177,7 +189,7 @@ Expected<void> validate(const DirectoryPart& directory) {
 
 std::string canonical_text(const ConsensusPart& consensus) {
   std::string text = "neuroshard network profile 1\nname=" + consensus.name + '\n';
-  for (const ConsensusField& field : fields)
+  for (const ConsensusField& field : written_fields(consensus))
     text += fmt::format("{}={}\n", field.key, consensus.*field.member);
   return text + "sync=" + consensus.sync + "\ncodec=" + consensus.codec +
          "\npublisher_key=" + consensus.publisher_key + '\n';

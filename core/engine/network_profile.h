@@ -5,7 +5,8 @@
 // Network id = SHA-256 of the canonical text of the consensus part: "neuroshard network profile 1\n", then
 // one line "key=value\n" per entry of consensus_fields(), in table order. Values are decimal integers; rates
 // carry their unit in the key ("_nano": 1e-9) so that no floating point is hashed. `printf … | sha256sum`
-// reproduces it.
+// reproduces it. Constants that came later stand at the end and are left out, there and in files, where they
+// have their usual value: so networks from before them keep their id.
 #pragma once
 
 #include <cstdint>
@@ -57,6 +58,7 @@ struct ConsensusPart {
   std::uint64_t reward_uptime_minute = 0;   // 1e-8 NEURO
   std::uint64_t reward_training_batch = 0;  // 1e-8 NEURO per 2,048 tokens and layer share
   std::uint64_t reward_sample = 0;          // 1e-8 NEURO
+  std::uint64_t group_members = 16;         // of rounds; more are dealt into sub-groups (rounds/dealing.h)
   std::string publisher_key;                // 64 hex characters, or "none": only local data
 };
 
@@ -90,6 +92,10 @@ struct ConsensusField {
   const char* help;
 };
 Span<const ConsensusField> consensus_fields();
+// The first ones of them: those that every profile has.
+inline constexpr std::size_t first_consensus_fields = 29;
+// All but the last ones that have their usual value: what is written of a profile.
+Span<const ConsensusField> written_fields(const ConsensusPart& consensus);
 
 // "mainnet", "testnet", "devnet", "solo".
 Span<const char* const> builtin_profile_names();

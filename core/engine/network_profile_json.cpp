@@ -113,7 +113,9 @@ class Fields {
 Expected<ConsensusPart> parse_consensus(Fields fields) {
   ConsensusPart c;
   NS_ASSIGN_OR_RETURN(c.name, fields.text("name"));
+  std::size_t read = 0;
   for (const ConsensusField& field : consensus_fields()) {
+    if (read++ >= first_consensus_fields && !fields.has(field.key)) continue;
     NS_ASSIGN_OR_RETURN(c.*field.member, fields.number(field.key));
   }
   NS_ASSIGN_OR_RETURN(c.sync, fields.text("sync"));
@@ -192,7 +194,7 @@ Expected<NetworkProfile> parse_network_profile(ByteSpan json) {
 
 std::string format_network_profile(const NetworkProfile& profile) {
   Json consensus = {{"name", profile.consensus.name}};
-  for (const ConsensusField& field : consensus_fields())
+  for (const ConsensusField& field : written_fields(profile.consensus))
     consensus[field.key] = profile.consensus.*field.member;
   consensus["sync"] = profile.consensus.sync;
   consensus["codec"] = profile.consensus.codec;

@@ -12,8 +12,9 @@ namespace neuroshard::engine {
 namespace {
 
 // Of a file; what is inside is checked by who asked for it.
-constexpr std::uint64_t longest_votes = 1u << 20;
+constexpr std::uint64_t longest_votes = std::uint64_t{8} << 20;
 constexpr std::uint64_t longest_chain = std::uint64_t{256} << 20;
+constexpr std::uint64_t longest_link = std::uint64_t{8} << 20;
 constexpr std::uint64_t longest_payload = std::uint64_t{64} << 30;
 constexpr std::size_t queue = 256;
 constexpr std::string_view state_magic = "NSRSTATE";
@@ -90,7 +91,7 @@ Expected<rounds::KnownState> RoundFiles::load_state(std::uint64_t values, std::u
   // The sizes that this model has; nothing is allocated for another.
   const auto certificate_bytes = load_le<std::uint64_t>(head.data() + 32);
   if (load_le<std::uint64_t>(head.data() + 16) != values ||
-      load_le<std::uint64_t>(head.data() + 24) != bias || certificate_bytes > rounds::max_quorum_bytes ||
+      load_le<std::uint64_t>(head.data() + 24) != bias || certificate_bytes > longest_link ||
       file->size() != state_head + (2 * values + bias) * sizeof(float) + certificate_bytes + sizeof(Hash256))
     return damaged(from, "is of another model, or not whole");
   auto state = std::make_shared<rounds::OuterState>();
@@ -113,7 +114,7 @@ Expected<rounds::KnownState> RoundFiles::load_state(std::uint64_t values, std::u
   Hash256 kept{};
   NS_RETURN_IF_ERROR(file->read_at(at, {kept.data(), kept.size()}));
   if (hash.finish() != kept) return damaged(from, "is damaged");
-  NS_ASSIGN_OR_RETURN(known.certificate, rounds::decode_quorum(certificate));
+  NS_ASSIGN_OR_RETURN(known.certificate, rounds::decode_link(certificate));
   known.state = std::move(state);
   return known;
 }
@@ -121,7 +122,7 @@ Expected<rounds::KnownState> RoundFiles::load_state(std::uint64_t values, std::u
 Expected<void> RoundFiles::write_state(const rounds::KnownState& known) {
   const rounds::OuterState& state = *known.state;
   const std::string to = state_path(), fresh = to + ".new";
-  const Bytes certificate = rounds::encode_quorum(*known.certificate);
+  const Bytes certificate = rounds::encode_link(*known.certificate);
   Bytes head(state_magic.begin(), state_magic.end());
   append_le(head, known.round);
   append_le(head, static_cast<std::uint64_t>(state.weights.size()));
@@ -151,9 +152,10 @@ Expected<void> RoundFiles::write_state(const rounds::KnownState& known) {
   return files_.sync_directory(folder_);
 }
 
-void RoundFiles::save_state(const rounds::RoundCertificate& certificate, rounds::Anchor state) {
+void RoundFiles::save_state(rounds::RoundLink certificate, rounds::Anchor state) {
   std::lock_guard lock(mutex_);
-  waiting_ = rounds::KnownState{certificate.body.round, std::move(state), certificate};
+  const std::uint64_t round = certificate.certificate.body.round;
+  waiting_ = rounds::KnownState{round, std::move(state), std::move(certificate)};
   const bool posted = disk_->post([this] {
     std::optional<rounds::KnownState> known;
     {

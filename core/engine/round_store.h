@@ -1,5 +1,6 @@
 // What outer rounds keep in D/rounds/: `votes`, `chain`, `payload` and `learner` (rounds/learner.h), and
-// `state`, the outer state of the newest certified round that this node held, with that round's certificate.
+// `state`, the outer state of the newest certified round that this node held, with that round's certificate
+// as a chain has it (rounds/link.h).
 //
 //   state: "NSRSTATE" · round u64 · weights u64 · bias u64 · bytes of the certificate u64 · weights,
 //   momentum,
@@ -18,7 +19,7 @@
 
 #include "core/base/executor.h"
 #include "core/base/log.h"
-#include "core/rounds/node.h"
+#include "core/rounds/participant.h"
 #include "core/storage/file_env.h"
 
 namespace neuroshard::engine {
@@ -40,7 +41,7 @@ class RoundFiles final : public rounds::RoundStore {
   Expected<rounds::KnownState> load_state(std::uint64_t values, std::uint64_t bias);
   // Later, beside everything else. When several wait for a slow disk, the newest is written in the oldest's
   // turn.
-  void save_state(const rounds::RoundCertificate& certificate, rounds::Anchor state);
+  void save_state(rounds::RoundLink certificate, rounds::Anchor state);
 
  private:
   RoundFiles(storage::FileEnv& files, std::string folder, Logger& logger, Executor& node);

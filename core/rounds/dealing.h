@@ -15,8 +15,10 @@
 
 namespace neuroshard::rounds {
 
-inline constexpr std::size_t least_grouped_members = 17;  // fewer are one group
+// The SPEC's. A laboratory's network may have smaller sub-groups, so that a few nodes show what many do.
 inline constexpr std::size_t max_group_members = 16;
+inline constexpr std::size_t least_grouped_members = max_group_members + 1;  // fewer are one group
+inline constexpr std::size_t least_group_setting = 3;
 
 // The members of a round, ascending by id.  Immutable, shared.
 struct Roster {
@@ -30,8 +32,8 @@ Expected<RosterPtr> decode_roster(ByteSpan bytes);
 // The index of a node; members.size(): it is none.  O(log n).
 std::size_t roster_index(const Roster& roster, const net::NodeId& id);
 
-// Sub-groups for n members; 1 below least_grouped_members.
-std::size_t group_count(std::size_t n);
+// Sub-groups of at most `most` for n members; 1 for no more than that.
+std::size_t group_count(std::size_t n, std::size_t most = max_group_members);
 
 struct Deal {
   RoundSlot slot;
@@ -54,7 +56,7 @@ struct Deal {
   std::size_t leader(std::uint32_t view) const { return (*leaders)[view % leaders->size()]; }
 };
 std::shared_ptr<const Deal> make_deal(const Hash256& previous, std::uint64_t round, const RoundSlot& slot,
-                                      RosterPtr roster);
+                                      RosterPtr roster, std::size_t most = max_group_members);
 // What a sub-group's own agreement takes for the previous body: votes of one sub-group mean nothing in
 // another.
 Hash256 group_beacon(const Hash256& previous, std::uint16_t group);

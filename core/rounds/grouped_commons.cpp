@@ -1,12 +1,50 @@
 #include "core/rounds/grouped_commons.h"
 
+#include <algorithm>
+
 #include "core/crypto/hash.h"
 
 namespace neuroshard::rounds {
+namespace {
+
+std::shared_ptr<const RoundBody> flat_body(const GroupedBody& body, const Deal& deal) {
+  auto flat = std::make_shared<RoundBody>();
+  flat->slot = body.slot;
+  flat->round = body.round;
+  flat->previous = body.previous;
+  flat->anchor = body.anchor;
+  flat->tokens = body.tokens;
+  flat->members = deal.roster->members;
+  for (const GroupResult& result : body.groups)
+    for (RoundContributor c : result.certificate.body.contributors) {
+      c.member = static_cast<std::uint16_t>(
+          roster_index(*deal.roster, result.certificate.body.members[c.member].id));
+      flat->contributors.push_back(c);
+    }
+  std::sort(flat->contributors.begin(), flat->contributors.end(),
+            [](const RoundContributor& a, const RoundContributor& b) { return a.member < b.member; });
+  flat->changes = body.changes;
+  return flat;
+}
+
+}  // namespace
+
+Expected<GroupedLinkPtr> read_grouped_link(const RoundQuorum& certificate, const Payload& content,
+                                           std::shared_ptr<const GroupedBody> body, const Deal& deal) {
+  auto link = std::make_shared<GroupedLink>();
+  link->certificate = certificate;
+  link->content = content;
+  link->body = std::move(body);
+  link->tip = body_hash(certificate.body);
+  link->made_by = deal.roster;
+  link->roster = next_roster(deal, *link->body);
+  link->flat = flat_body(*link->body, deal);
+  return GroupedLinkPtr(std::move(link));
+}
 
 std::shared_ptr<const Deal> GroupedCommons::deal(const Hash256& previous, std::uint64_t round,
                                                  const RoundSlot& slot, const RosterPtr& roster) {
-  return make_deal(previous, round, slot, roster);
+  return make_deal(previous, round, slot, roster, group_members_);
 }
 
 Expected<std::shared_ptr<const GroupedBody>> GroupedCommons::body(const Bytes& content, const Deal& deal) {
@@ -22,16 +60,11 @@ Expected<QuorumPtr> GroupedCommons::check(const RoundQuorum& quorum, VoteStep st
 
 Expected<GroupedLinkPtr> GroupedCommons::link(const RoundQuorum& certificate, const Payload& content,
                                               const Deal& deal) {
-  auto link = std::make_shared<GroupedLink>();
-  NS_ASSIGN_OR_RETURN(link->body, body(*content, deal));
-  if (certificate.body != grouped_name(*link->body, hash(*content)))
+  NS_ASSIGN_OR_RETURN(auto known, body(*content, deal));
+  if (certificate.body != grouped_name(*known, hash(*content)))
     return make_error(ErrorCode::Denied, "the round's certificate is not of the content that came with it");
   NS_RETURN_IF_ERROR(check_signatures(certificate, deal.roster->members, VoteStep::Commit, network_, least_));
-  link->certificate = certificate;
-  link->content = content;
-  link->tip = body_hash(certificate.body);
-  link->roster = next_roster(deal, *link->body);
-  return GroupedLinkPtr(std::move(link));
+  return read_grouped_link(certificate, content, std::move(known), deal);
 }
 
 Hash256 GroupedCommons::hash(const Bytes& bytes) {

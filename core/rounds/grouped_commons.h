@@ -18,8 +18,11 @@ struct GroupedLink {
   RoundQuorum certificate;  // of the body's name
   Payload content;
   std::shared_ptr<const GroupedBody> body;
-  Hash256 tip{};     // hash of the name
+  Hash256 tip{};  // hash of the name
+  RosterPtr made_by;
   RosterPtr roster;  // who makes the next round
+  // All of it as if the members were one group: with the anchor of the weights, and nothing of sub-groups.
+  std::shared_ptr<const RoundBody> flat;
 };
 using GroupedLinkPtr = std::shared_ptr<const GroupedLink>;
 using SharedStep = std::shared_ptr<const Expected<StepResult>>;
@@ -27,7 +30,10 @@ using SharedStep = std::shared_ptr<const Expected<StepResult>>;
 class GroupedCommons : public SignatureChecks {
  public:
   // least: signatures that a name needs; 0: more than two thirds. Another number is for tests.
-  explicit GroupedCommons(const Hash256& network, std::size_t least = 0) : network_(network), least_(least) {}
+  // group_members: of a sub-group, at most (dealing.h).
+  explicit GroupedCommons(const Hash256& network, std::size_t least = 0,
+                          std::size_t group_members = max_group_members)
+      : network_(network), least_(least), group_members_(group_members) {}
 
   virtual std::shared_ptr<const Deal> deal(const Hash256& previous, std::uint64_t round,
                                            const RoundSlot& slot, const RosterPtr& roster);
@@ -45,10 +51,16 @@ class GroupedCommons : public SignatureChecks {
 
   const Hash256& network() const { return network_; }
   std::size_t least() const { return least_; }
+  std::size_t group_members() const { return group_members_; }
 
  private:
   const Hash256 network_;
   const std::size_t least_;
+  const std::size_t group_members_;
 };
+
+// The same as link(), without a look at what is signed: of bytes from this node's own disk.
+Expected<GroupedLinkPtr> read_grouped_link(const RoundQuorum& certificate, const Payload& content,
+                                           std::shared_ptr<const GroupedBody> body, const Deal& deal);
 
 }  // namespace neuroshard::rounds

@@ -16,7 +16,7 @@ void GroupedNode::Level::broadcast(const RoundItem& item) {
 }
 
 void GroupedNode::Level::remember(const AgreementMemory& now, std::function<void()> then) {
-  memory = now;
+  (top_ ? node_.top_memory_ : node_.group_memory_) = now;
   node_.memory_round_ = node_.round_;
   // This may be gone by then, and the round another.
   node_.save(node_.guarded([level = this, node = &node_, top = top_, then = std::move(then)] {
@@ -52,7 +52,7 @@ void GroupedNode::Level::certified(const RoundCertificate& certificate) {
 
 GroupedNode::Finding GroupedNode::examine_group(const RoundBody& body) {
   if (body.slot != options_.rules.slot || body.round != round_ ||
-      body.previous != group_beacon(tip_.tip, group_) || body.members != group() ||
+      body.previous != group_beacon(chain_->tip_hash(), group_) || body.members != group() ||
       body.contributors.empty() || !body.changes.empty() || body.tokens != counted_tokens(body.contributors))
     return Finding::Wrong;
   return examine_contributors(body);
@@ -85,11 +85,11 @@ void GroupedNode::review_group() {
 
 void GroupedNode::try_group_body() {
   if (!want_group_body_ || making_group_body_) return;
-  const bool late = closed_ && services_.clock.monotonic_now() - closed_at_ >= options_.grace;
+  const bool late = closed_ && contributions_are_late();
   const std::size_t usable = contributions_->usable_count();
-  if (usable == 0 || (!late && usable < group().size())) return;
+  if (usable == 0 || (!late && !all_usable())) return;
   making_group_body_ = true;
-  RoundBody body = body_of_usable(group_beacon(tip_.tip, group_));
+  RoundBody body = body_of_usable(group_beacon(chain_->tip_hash(), group_));
   aggregate_of(body.contributors, [this, body](const Expected<GroupAggregate>& aggregate) mutable {
     if (body.round != round_) return;
     making_group_body_ = false;

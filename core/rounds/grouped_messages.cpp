@@ -15,7 +15,6 @@ enum class Kind : std::uint8_t {
   Result = 69,
   NewView = 70
 };
-constexpr std::size_t max_links = 64;
 
 Error corrupt() {
   return make_error(ErrorCode::Corrupt, "a post of a round can't be read");
@@ -170,29 +169,47 @@ Expected<GroupedPost> decode_grouped_post(ByteSpan bytes) {
   return make_error(ErrorCode::Unsupported, "a post of a kind that rounds of two levels do not have");
 }
 
-Bytes encode_link_answer(bool more, const std::vector<std::pair<const RoundQuorum*, const Bytes*>>& links) {
-  Bytes bytes = {static_cast<std::uint8_t>(more ? 1 : 0)};
-  for (const auto& [certificate, content] : links) {
-    append_part(bytes, encode_quorum(*certificate));
-    append_part(bytes, *content);
+namespace {
+
+struct RoundOf {
+  std::uint64_t operator()(const ContributionPost& post) const { return post.contribution.round; }
+  std::uint64_t operator()(const ProposalPost& post) const { return post.body.round; }
+  std::uint64_t operator()(const VotePost& post) const { return post.vote.round; }
+  std::uint64_t operator()(const NewViewPost& post) const { return post.round; }
+  std::uint64_t operator()(const CertificatePost& post) const { return post.certificate.body.round; }
+  std::uint64_t operator()(const ChangePost& post) const { return post.change.round + 1; }
+  std::uint64_t operator()(const EvidencePost& post) const { return post.first.round; }
+  std::uint64_t operator()(const GroupedLock& post) const { return post.quorum.body.round; }
+  std::uint64_t operator()(const GroupedCertificate& post) const { return post.quorum.body.round; }
+  std::uint64_t operator()(const CollectedVotes& post) const { return post.vote.round; }
+  std::uint64_t operator()(const GroupResult& post) const { return post.certificate.body.round; }
+  std::uint64_t operator()(const GroupPost& post) const { return round_of_post(post.item).value_or(0); }
+  std::uint64_t operator()(const GroupedProposal& post) const {
+    Reader in(post.content);
+    // Magic, version and slot come before it (grouped_body.h).
+    static_cast<void>(in.number<std::uint32_t>());
+    static_cast<void>(in.number<std::uint16_t>());
+    static_cast<void>(in.slot());
+    return in.number<std::uint64_t>();
   }
-  return bytes;
+};
+
+}  // namespace
+
+bool is_grouped_post(ByteSpan bytes) {
+  return !bytes.empty() && bytes[0] >= static_cast<std::uint8_t>(Kind::Group);
 }
 
-Expected<GroupedLinkAnswer> decode_link_answer(ByteSpan bytes) {
-  if (bytes.empty() || bytes[0] > 1 || bytes.size() > max_link_answer) return corrupt();
-  GroupedLinkAnswer answer;
-  answer.more = bytes[0] == 1;
-  Reader in(bytes.subspan(1));
-  while (in.good() && !in.at_end() && answer.links.size() < max_links) {
-    GroupedLinkBytes link;
-    NS_ASSIGN_OR_RETURN(link.certificate, decode_quorum(in.part(), true));
-    const ByteSpan content = in.part();
-    link.content.assign(content.begin(), content.end());
-    answer.links.push_back(std::move(link));
+std::optional<std::uint64_t> round_of_post(ByteSpan bytes) {
+  if (!is_grouped_post(bytes)) {
+    const auto item = decode_item(bytes);
+    return item.ok() ? std::optional(std::visit(RoundOf{}, *item)) : std::nullopt;
   }
-  if (!in.at_end()) return corrupt();
-  return answer;
+  // One within another is no post.
+  if (bytes[0] == static_cast<std::uint8_t>(Kind::Group) && is_grouped_post(bytes.subspan(1)))
+    return std::nullopt;
+  const auto post = decode_grouped_post(bytes);
+  return post.ok() ? std::optional(std::visit(RoundOf{}, *post)) : std::nullopt;
 }
 
 }  // namespace neuroshard::rounds

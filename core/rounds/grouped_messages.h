@@ -9,8 +9,6 @@
 //   68 votes       step u8 · slot · round u64 · view u32 · name's hash 32 · signatures: member u16 ·
 //   signature 69 result      a sub-group's certificate (grouped_body.h) 70 new view    slot · round u64 ·
 //   view u32 · 0 or 1: lock relay 1: who gets it passes it on in its sub-group
-//
-//   RoundChain   slot · round u64   answer: more u8 · each: length u32 · certificate · length u32 · content
 #pragma once
 
 #include <memory>
@@ -49,22 +47,11 @@ struct CollectedVotes {
 using GroupedPost = std::variant<GroupPost, GroupedProposal, GroupedLock, GroupedCertificate, CollectedVotes,
                                  GroupResult, NewViewPost>;
 
-inline constexpr std::size_t max_content_bytes = 4u << 20;
-
 Bytes encode_grouped_post(const GroupedPost& post);
 Expected<GroupedPost> decode_grouped_post(ByteSpan bytes);
 
-// One round of a chain as it travels.
-struct GroupedLinkBytes {
-  RoundQuorum certificate;
-  Bytes content;
-};
-inline constexpr std::size_t max_link_answer = 8u << 20;
-Bytes encode_link_answer(bool more, const std::vector<std::pair<const RoundQuorum*, const Bytes*>>& links);
-struct GroupedLinkAnswer {
-  bool more = false;
-  std::vector<GroupedLinkBytes> links;
-};
-Expected<GroupedLinkAnswer> decode_link_answer(ByteSpan bytes);
+// The round that a post of either sort is of; nothing: not readable. Any bytes are safe.
+std::optional<std::uint64_t> round_of_post(ByteSpan bytes);
+bool is_grouped_post(ByteSpan bytes);
 
 }  // namespace neuroshard::rounds

@@ -1,5 +1,5 @@
-// A node's part in rounds of two levels (SPEC §7; grouped_body.h has the protocol's argument): what RoundNode
-// is for up to 64 members, for 17 to 16,384. In a round it
+// A node's part in rounds of two levels (SPEC §7; grouped_body.h has the protocol's argument): what
+// RoundNode is for up to 16 members, for 17 to 16,384. In a round it
 //   trains, and contributes to its sub-group;
 //   agrees there, each with each, on the sub-group's aggregate (RoundAgreement);
 //   as a speaker, brings the result to the round's leader, and the members' votes;
@@ -27,19 +27,9 @@
 
 namespace neuroshard::rounds {
 
-// Where a chain begins: what everybody has to know beforehand, or what this node knew when it last ran.
-struct GroupedBase {
-  std::uint64_t round = 0;
-  Hash256 tip{};
-  Hash256 anchor{};
-  std::uint64_t tokens = 0;
-  RosterPtr roster;
-};
-GroupedBase grouped_genesis(const RoundSlot& slot, const Hash256& anchor,
-                            std::vector<crypto::PublicKey> founders);
-
 struct GroupedOptions : ParticipantOptions {
-  GroupedBase genesis;
+  std::optional<ChainBase> base;                  // where the chain begins, without a genesis
+                                                  // and without one handed over
   Duration group_wait = std::chrono::seconds(6);  // that a leader waits for results after the first
   AgreementOptions group{std::chrono::seconds(10), std::chrono::minutes(2)};
   AgreementOptions top{std::chrono::seconds(30), std::chrono::minutes(4)};
@@ -48,15 +38,10 @@ struct GroupedOptions : ParticipantOptions {
 
 class GroupedNode final : public RoundParticipant {
  public:
-  // After each round that this node has taken with its state. `step`: null when the state was fetched.
-  using Certified = std::function<void(const GroupedLinkPtr&, const Anchor&, const StepResult* step)>;
   // known: a state, of the round that it names. commons outlives it.  Threads: the executor's, all members.
   GroupedNode(RoundServices services, GroupedCommons& commons, GroupedOptions options, KnownState known,
-              std::uint64_t seed, Certified certified);
+              std::uint64_t seed, RoundCertified certified);
   ~GroupedNode() override;
-  void start();
-  RoundStatus status() const override;
-  const GroupedBase& base() const { return tip_; }
   const Deal& deal() const { return *deal_; }
 
  private:
@@ -85,28 +70,26 @@ class GroupedNode final : public RoundParticipant {
   };
 
   // grouped_node.cpp: life, training
-  void tick();
   void advance() override;
-  void open_round();
-  void begin_training();
+  void open_round() override;
+  void open_agreements();
+  bool is_grouped() const override { return true; }
+  bool begin_history() override;
+  GroupedCommons& commons() override { return commons_; }
   void check_close();
-  void post_change();
-  bool is_member() const override { return index_ < roster().members.size(); }
-  bool is_in(const net::NodeId& id) const override {
-    return roster_index(roster(), id) < roster().members.size();
-  }
-  const Roster& roster() const { return *tip_.roster; }
-  std::uint64_t tip_round() const override { return tip_.round; }
-  const Hash256& tip_anchor() const override { return tip_.anchor; }
+  void looks_every_tick() override { pump_bundles(true); }
+  bool is_member() const override { return deal_ && index_ < roster().members.size(); }
+  const Roster& roster() const { return *deal_->roster; }  // of the round that is made
   const std::vector<RoundMember>& group() const override { return *deal_->groups[group_]; }
-  std::size_t member_count() const override { return roster().members.size(); }
+  std::size_t group_count_now() const override { return deal_ ? deal_->groups.size() : 1; }
   std::size_t leader() const override;
+  std::uint32_t view_number() const override;
   void send(std::uint32_t key, const RoundItem& item, const std::vector<net::NodeId>& to) override;
-
-  // grouped_memory.cpp
-  void restore();
-  void save(std::function<void()> then) override;
-  void save_chain();
+  KeptVotes votes() const override;
+  void take_votes(KeptVotes votes) override;
+  bool takes_part() const override;
+  bool tells_certificate() const override;
+  std::vector<net::NodeId> told_of_change() override;
 
   // grouped_group.cpp: the sub-group's agreement
   Finding examine_group(const RoundBody& body);
@@ -140,33 +123,27 @@ class GroupedNode final : public RoundParticipant {
   PostAnswer on_post(const net::NodeId& from, ByteSpan bytes) override;
   Verdict dispatch(const net::NodeId& from, GroupedPost post);
   Verdict on_grouped_proposal(const net::NodeId& from, GroupedProposal& post);
-  Expected<Bytes> on_chain(ByteSpan request) override;
   Payload other_payload(const Hash256& hash) const override;
   Verdict on_certificate(const net::NodeId& from, const RoundQuorum& quorum);
   void tell_certificate(const Deal& deal, std::uint16_t group, const RoundQuorum& quorum);
-  void take_link(const GroupedLinkPtr& link);
-  void poll();
-  void catch_up_with(const net::NodeId& id) override { sync_from(id); }
-  void sync_from(const net::NodeId& id);
-  void take_links(const net::NodeId& from, Expected<Bytes> answer);
+  bool group_is_absent(const RoundChain& chain) const override;
+  std::vector<net::NodeId> asked_how_far(bool back) override;
   std::vector<net::NodeId> some_members(std::size_t count);
 
   // grouped_state.cpp: towards the state of the newest certificate
   void settle_state() override;
   bool step_to_tip();
-  void adopt(Anchor state, std::vector<Hash256> leaves, const StepResult* step) override;
-  void own_state_is_wrong(const Hash256& computed) override;
+  void forget_computed() override;
 
   GroupedCommons& commons_;
   const GroupedOptions options_;
-  const Certified on_certified_;
 
-  GroupedBase tip_;
-  std::deque<GroupedLinkPtr> links_;  // the newest
   std::shared_ptr<const Deal> deal_;
   std::size_t index_ = 0;  // in the roster; its size: no member
   std::uint16_t group_ = 0;
   std::unique_ptr<Level> group_level_, top_level_;
+  AgreementMemory group_memory_, top_memory_;
+  Payload kept_content_;  // of what the kept lock names
   std::unordered_map<Hash256, Aggregate, net::NodeIdHash> aggregates_;
   std::map<Hash256, Content> contents_;
   std::map<std::uint16_t, RoundQuorum> results_;  // heard of as a leader
@@ -176,8 +153,8 @@ class GroupedNode final : public RoundParticipant {
   std::map<std::pair<VoteStep, std::uint32_t>, std::map<Hash256, Bundle>> bundles_;
   std::optional<GroupedProposal> proposal_;  // this node's, until its prepare is signed
   std::optional<std::uint32_t> spoke_in_;    // the view in which the result was brought
-  bool group_left_out_ = false, want_group_body_ = false, making_group_body_ = false, want_top_body_ = false,
-       making_top_body_ = false, step_failed_ = false;
+  bool want_group_body_ = false, making_group_body_ = false, want_top_body_ = false, making_top_body_ = false,
+       step_failed_ = false;
   Computations<Expected<GroupAggregate>> group_work_;
   Computations<SharedStep> top_work_;
   std::map<Hash256, int> failed_;

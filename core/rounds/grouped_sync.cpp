@@ -6,11 +6,6 @@
 #include "core/rounds/detail/reader.h"
 
 namespace neuroshard::rounds {
-namespace {
-
-constexpr std::size_t links_kept = 64;
-}  // namespace
-
 PostAnswer GroupedNode::on_post(const net::NodeId& from, ByteSpan bytes) {
   auto post = decode_grouped_post(bytes);
   if (!post.ok()) return {Verdict::Malformed, round_};
@@ -86,20 +81,22 @@ Verdict GroupedNode::on_grouped_proposal(const net::NodeId& from, GroupedProposa
 Verdict GroupedNode::on_certificate(const net::NodeId& from, const RoundQuorum& quorum) {
   const auto content = contents_.find(quorum.body.anchor);
   if (content == contents_.end()) {
-    sync_from(from);
+    catch_up_with(from);
     return Verdict::Busy;
   }
   const auto link = commons_.link(quorum, content->second.bytes, *deal_);
   if (!link.ok()) return Verdict::BadCertificate;
   if (from != self_) {
-    take_link(*link);
+    chain_->append(*link);
+    link_taken();
     settle_state();
     return Verdict::Taken;
   }
   // The dealing of the round that ends is what its speakers are found by.
   const auto deal = deal_;
   const auto group = group_;
-  take_link(*link);
+  chain_->append(*link);
+  link_taken();
   tell_certificate(*deal, group, quorum);
   settle_state();
   return Verdict::Taken;
@@ -118,48 +115,13 @@ void GroupedNode::tell_certificate(const Deal& deal, std::uint16_t group, const 
               commons_.keep(encode_grouped_post(GroupedCertificate{false, quorum})), own);
 }
 
-void GroupedNode::take_link(const GroupedLinkPtr& link) {
-  const GroupedBody& body = *link->body;
-  if (own_) {
-    bool in = false, group_in = false;
-    for (const GroupResult& result : body.groups) {
-      if (is_member() && result.group == group_) group_in = true;
-      for (const RoundContributor& c : result.certificate.body.contributors)
-        in = in || (body.round == own_->round && c.payload == own_->payload);
-    }
-    if (in)
-      ++counters_.contributed;
-    else
-      ++counters_.left_out;
-    counted_ = counted_ || in;
-    group_left_out_ = group_left_out_ || (!in && !group_in);
-  }
-  tip_gathering_ = {};
-  tip_ = {body.round, link->tip, body.anchor, body.tokens, link->roster};
-  links_.push_back(link);
-  if (links_.size() > links_kept) links_.pop_front();
-  open_round();
-}
-
-Expected<Bytes> GroupedNode::on_chain(ByteSpan bytes) {
-  NS_ASSIGN_OR_RETURN(const ChainRequest request, decode_chain_request(bytes));
-  if (request.slot != options_.rules.slot)
-    return make_error(ErrorCode::NotFound, "this node does not hold the slot");
-  std::vector<std::pair<const RoundQuorum*, const Bytes*>> links;
-  std::size_t size = 0;
-  bool more = false;
-  for (const GroupedLinkPtr& link : links_) {
-    if (link->body->round < request.from) continue;
-    // Each needs the one before it.
-    if (links.empty() && link->body->round != request.from) break;
-    size += link->content->size() + 66 * link->certificate.signatures.size() + 256;
-    if (!links.empty() && size > max_link_answer / 2) {
-      more = true;
-      break;
-    }
-    links.emplace_back(&link->certificate, &*link->content);
-  }
-  return encode_link_answer(more, links);
+// Of the round that this node contributed to: the deal is still that one.
+bool GroupedNode::group_is_absent(const RoundChain& chain) const {
+  const GroupedLinkPtr& link = chain.tip_grouped();
+  if (!link || link->body->round != round_ || !is_member()) return false;
+  const auto& groups = link->body->groups;
+  return std::none_of(groups.begin(), groups.end(),
+                      [this](const GroupResult& result) { return result.group == group_; });
 }
 
 Payload GroupedNode::other_payload(const Hash256& hash) const {
@@ -179,45 +141,8 @@ std::vector<net::NodeId> GroupedNode::some_members(std::size_t count) {
   return ids;
 }
 
-void GroupedNode::poll() {
-  if (!poll_is_due()) return;
-  for (const net::NodeId& id : some_members(!is_member() || provisional_ ? 3 : 1))
-    if (const auto contact = services_.peers.find(id))
-      ask_status(*contact, [this, id](const RoundStatus& status) {
-        if (status.genesis == options_.genesis.tip && status.round > tip_.round) sync_from(id);
-      });
-}
-
-void GroupedNode::sync_from(const net::NodeId& id) {
-  if (syncing_ || id == self_) return;
-  const auto contact = services_.peers.find(id);
-  if (!contact) return;
-  syncing_ = true;
-  const Bytes request = encode_chain_request({options_.rules.slot, round_});
-  services_.caller.call(*contact, net::Method::RoundChain, request,
-                        net::call_deadline(options_.fetch.allowed, request.size(), max_link_answer / 8),
-                        guarded([this, id](Expected<Bytes> answer) { take_links(id, std::move(answer)); }));
-}
-
-void GroupedNode::take_links(const net::NodeId& from, Expected<Bytes> answer) {
-  syncing_ = false;
-  if (!answer.ok()) return;
-  counters_.bytes_received += answer->size();
-  auto links = decode_link_answer(*answer);
-  if (!links.ok()) return;
-  bool more = links->more;
-  for (GroupedLinkBytes& bytes : links->links) {
-    if (bytes.certificate.body.round < round_) continue;
-    const auto link = commons_.link(bytes.certificate, commons_.keep(std::move(bytes.content)), *deal_);
-    if (!link.ok()) {
-      services_.logger.warning("rounds", link.error().describe());
-      more = false;
-      break;
-    }
-    take_link(*link);
-  }
-  if (more) return sync_from(from);
-  settle_state();
+std::vector<net::NodeId> GroupedNode::asked_how_far(bool back) {
+  return back && is_member() ? others() : some_members(!is_member() || provisional_ ? 3 : 1);
 }
 
 }  // namespace neuroshard::rounds

@@ -134,8 +134,11 @@ void GroupedNode::try_top_body() {
   if (!want_top_body_ || making_top_body_ || !state_checked_ || state_round_ + 1 != round_) return;
   if (own_result_ && results_.count(group_) == 0) on_result({group_, *own_result_});
   const std::size_t all = deal_->groups.size();
-  const bool late =
-      !results_.empty() && services_.clock.monotonic_now() - first_result_at_ >= options_.group_wait;
+  // Sub-groups end their training by a share of the round apart; for most of them that is waited for.
+  Duration patience = options_.group_wait;
+  if (results_.size() < quorum_size(all) && !durations_.empty())
+    patience = std::max(patience, deadline() / 5);
+  const bool late = !results_.empty() && services_.clock.monotonic_now() - first_result_at_ >= patience;
   std::size_t reachable = 0, here = 0;
   for (const auto& [group, certificate] : results_) {
     if (unreachable_.count(group) != 0) continue;
@@ -157,9 +160,9 @@ void GroupedNode::propose(std::vector<GroupResult> groups, std::vector<RoundChan
   GroupedBody body;
   body.slot = options_.rules.slot;
   body.round = round_;
-  body.previous = tip_.tip;
+  body.previous = chain_->tip_hash();
   body.roster = roster().hash;
-  body.tokens = tip_.tokens + tokens_of(groups);
+  body.tokens = chain_->tip().tokens + tokens_of(groups);
   body.groups = std::move(groups);
   body.changes = std::move(changes);
   anchor_of(body, [this, body](const SharedStep& step) mutable {
@@ -218,7 +221,7 @@ const GroupedNode::Content& GroupedNode::keep_content(const Hash256& hash, Bytes
                                                       std::shared_ptr<const GroupedBody> body) {
   const std::vector<GroupResult>& groups = body->groups;
   Content content{commons_.keep(std::move(bytes)), body, services_.clock.monotonic_now(), false, false, {}};
-  content.tokens_right = body->tokens == tip_.tokens + tokens_of(groups) &&
+  content.tokens_right = body->tokens == chain_->tip().tokens + tokens_of(groups) &&
                          std::all_of(groups.begin(), groups.end(), [this](const GroupResult& result) {
                            const RoundBody& group = result.certificate.body;
                            return group.tokens == counted_tokens(group.contributors);

@@ -340,11 +340,11 @@ Expected<ChainRequest> decode_chain_request(ByteSpan bytes) {
 }
 
 Bytes encode_chain_answer(const ChainAnswer& answer) {
-  NS_CHECK(answer.certificates.size() <= max_chain_certificates);
+  NS_CHECK(answer.links.size() <= max_chain_certificates);
   Bytes bytes = {static_cast<std::uint8_t>(answer.more ? 1 : 0),
-                 static_cast<std::uint8_t>(answer.certificates.size())};
-  for (const RoundCertificate& certificate : answer.certificates) {
-    const Bytes encoded = encode_quorum(certificate);
+                 static_cast<std::uint8_t>(answer.links.size())};
+  for (const RoundLink& link : answer.links) {
+    const Bytes encoded = encode_link(link);
     append_le(bytes, static_cast<std::uint32_t>(encoded.size()));
     append_array(bytes, encoded);
   }
@@ -361,10 +361,9 @@ Expected<ChainAnswer> decode_chain_answer(ByteSpan bytes) {
     if (bytes.size() - at < 4) return corrupt("the answer's certificates end early");
     const std::size_t size = load_le<std::uint32_t>(bytes.data() + at);
     at += 4;
-    if (size > max_quorum_bytes || size > bytes.size() - at)
-      return corrupt("the answer's certificates end early");
-    NS_ASSIGN_OR_RETURN(RoundCertificate certificate, decode_quorum(bytes.subspan(at, size)));
-    answer.certificates.push_back(std::move(certificate));
+    if (size > bytes.size() - at) return corrupt("the answer's certificates end early");
+    NS_ASSIGN_OR_RETURN(RoundLink link, decode_link(bytes.subspan(at, size)));
+    answer.links.push_back(std::move(link));
     at += size;
   }
   if (at != bytes.size()) return corrupt("bytes follow the answer's certificates");

@@ -5,7 +5,7 @@
 //                                                   on u64
 //   RoundStatus   slot                              answer: RoundStatus, 118 bytes
 //   RoundChain    slot · from round u64             answer: more u8 · count u8 ≤ 32 · each: length u32 ·
-//                                                   certificate (certificate.h); the first may be a
+//                                                   certified round (link.h); the first may be a
 //                                                   genesis body without signatures
 //   RoundFetch    slot · what u8 · hash · place u64  answer: whole size u64 · at most 256 KiB
 //
@@ -22,7 +22,7 @@
 #include "core/base/expected.h"
 #include "core/crypto/keys.h"
 #include "core/outer/codec.h"
-#include "core/rounds/certificate.h"
+#include "core/rounds/link.h"
 
 namespace neuroshard::rounds {
 
@@ -177,9 +177,10 @@ struct ChainRequest {
 Bytes encode_chain_request(const ChainRequest& request);
 Expected<ChainRequest> decode_chain_request(ByteSpan bytes);
 inline constexpr std::size_t max_chain_certificates = 32;
+inline constexpr std::size_t most_chain_bytes = 1u << 20;  // of an answer with more than one
 struct ChainAnswer {
   bool more = false;
-  std::vector<RoundCertificate> certificates;  // ascending rounds
+  std::vector<RoundLink> links;  // ascending rounds
 };
 Bytes encode_chain_answer(const ChainAnswer& answer);
 Expected<ChainAnswer> decode_chain_answer(ByteSpan bytes);

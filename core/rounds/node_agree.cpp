@@ -8,8 +8,7 @@
 namespace neuroshard::rounds {
 namespace {
 
-constexpr std::size_t computed_kept = 2;      // results hold a whole state each
-constexpr std::uint64_t slowest_line = 1000;  // bytes a millisecond
+constexpr std::size_t computed_kept = 2;  // results hold a whole state each
 
 }  // namespace
 
@@ -38,7 +37,7 @@ void RoundNode::make_body() {
 
 void RoundNode::certified(const RoundCertificate& certificate) {
   static_cast<void>(services_.executor.post(guarded([this, certificate] {
-    if (take_certificate(certificate).ok()) settle_state();
+    if (take_link(certificate).ok()) settle_state();
   })));
 }
 
@@ -90,33 +89,11 @@ void RoundNode::review() {
   }
 }
 
-// Nothing more is on its way. Payloads are waited for while they move, as long as a round takes or a line of
-// 8 Mbit/s needs to give its own to all, so that nobody holds a round up by dripping.
-bool RoundNode::contributions_are_late() {
-  const MonotonicTime now = services_.clock.monotonic_now();
-  if (const std::uint64_t fetched = fetcher_.bytes_received(); fetched != fetched_bytes_) {
-    fetched_bytes_ = fetched;
-    fetched_at_ = now;
-  }
-  if (now - closed_at_ < options_.grace) return false;
-  const std::uint64_t bytes =
-      chain_->members().size() * outer::max_payload_bytes(options_.rules.codec, options_.rules.values);
-  const Duration slowest = std::chrono::milliseconds(bytes / slowest_line);
-  const bool moving = contributions_->announced() > contributions_->usable_count() &&
-                      now - fetched_at_ < options_.grace && now - closed_at_ < std::max(deadline(), slowest);
-  return !moving;
-}
-
 void RoundNode::try_make_body() {
   if (!want_body_ || making_body_ || !agreement_ || !state_checked_ || state_round_ + 1 != round_) return;
   const bool late = closed_ && contributions_are_late();
   const std::size_t usable = contributions_->usable_count();
-  const std::vector<RoundMember>& members = chain_->members();
-  // Who goes has said so after its contribution, or makes none.
-  const bool all = std::all_of(members.begin(), members.end(), [this](const RoundMember& m) {
-    return contributions_->usable(m.id) || (goes(m.id) && contributions_->find(m.id) == nullptr);
-  });
-  if (usable == 0 || (!late && !all)) return;
+  if (usable == 0 || (!late && !all_usable())) return;
   making_body_ = true;
   RoundBody body = body_of_usable(chain_->tip_hash());
   body.tokens += chain_->tip().tokens;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "core/crypto/merkle.h"
 #include "core/rounds/node.h"
 
 namespace neuroshard::rounds {
@@ -14,30 +13,12 @@ void RoundNode::settle_state() {
     begin_training();
     return;
   }
-  if (take_known_state() || step_to_tip() || services_.clock.monotonic_now() < next_fetch_) return;
+  if (take_known_state() || step_to_tip()) return;
+  if (unfit()) return say_unfit();
+  if (services_.clock.monotonic_now() < next_fetch_) return;
   // Who is no member fetches one state, which shows that it can, and asks to join; not one in every round.
   if (!is_member() && (state_checked_ || !options_.join || leaving_)) return;
   fetch_state(sources());
-}
-
-// What the node was started with, if that is it.
-bool RoundNode::take_known_state() {
-  if (!initial_.state || initial_.round != chain_->tip().round) return false;
-  settling_ = true;
-  auto leaves = std::make_shared<std::vector<Hash256>>();
-  const Anchor state = std::exchange(initial_.state, nullptr);
-  services_.work.run(
-      [leaves, identity = identity(initial_.round), state] {
-        *leaves = outer::anchor_leaves(identity, {state->weights, state->momentum, state->bias});
-      },
-      guarded([this, leaves, state, round = initial_.round] {
-        settling_ = false;
-        if (chain_ && chain_->tip().round == round && crypto::merkle_root(*leaves) == chain_->tip().anchor)
-          adopt(state, std::move(*leaves), nullptr);
-        else
-          settle_state();
-      }));
-  return true;
 }
 
 // One round behind, and the payloads are here.
@@ -95,14 +76,6 @@ void RoundNode::stepped(std::uint64_t round, const Expected<StepResult>& step) {
   settle_state();
 }
 
-void RoundNode::adopt(Anchor state, std::vector<Hash256> leaves, const StepResult* step) {
-  hold(std::move(state), std::move(leaves), step);
-  computing_.clear();
-  if (on_certified_) on_certified_(chain_->tip_certificate(), state_, step);
-  save_chain();
-  begin_training();
-}
-
 std::vector<net::NodeId> RoundNode::sources() {
   std::vector<net::NodeId> ids = others();
   for (const RoundContributor& c : chain_->tip().contributors) {
@@ -111,12 +84,6 @@ std::vector<net::NodeId> RoundNode::sources() {
   }
   shuffle(&ids);
   return ids;
-}
-
-void RoundNode::own_state_is_wrong(const Hash256& computed) {
-  state_hash_ = computed;
-  repairing_ = true;
-  computing_.clear();
 }
 
 }  // namespace neuroshard::rounds

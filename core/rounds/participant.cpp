@@ -6,19 +6,22 @@
 
 #include "core/base/check.h"
 #include "core/crypto/hash.h"
+#include "core/crypto/merkle.h"
 #include "core/rounds/detail/outbox_keys.h"
 
 namespace neuroshard::rounds {
 namespace {
 
 constexpr Duration fetch_pause = std::chrono::seconds(2);
+constexpr std::uint64_t slowest_line = 1000;  // bytes a millisecond
 
 }  // namespace
 
 RoundParticipant::RoundParticipant(RoundServices services, const ParticipantOptions& options,
-                                   KnownState known, std::uint64_t seed)
+                                   KnownState known, std::uint64_t seed, RoundCertified certified)
     : services_(services),
       common_(options),
+      on_certified_(std::move(certified)),
       self_(crypto::node_id(services.key.public_key())),
       network_(options.rules.network),
       rng_(seed),
@@ -26,12 +29,117 @@ RoundParticipant::RoundParticipant(RoundServices services, const ParticipantOpti
               [this](const net::NodeId& from, const PostAnswer& answer) {
                 if (answer.round > round_) catch_up_with(from);
               }),
-      fetcher_(services.caller, services.peers, services.executor, options.fetch),
-      initial_(std::move(known)) {
-  NS_CHECK(initial_.state && initial_.state->weights.size() == options.rules.values);
+      fetcher_(services.caller, services.peers, services.executor, options.fetch) {
+  initial_ = std::move(known);
+  NS_CHECK(!initial_.state || initial_.state->weights.size() == options.rules.values);
 }
 
 RoundParticipant::~RoundParticipant() = default;
+
+void RoundParticipant::start() {
+  started_ = next_poll_ = services_.clock.monotonic_now();
+  restore();
+  if (!chain_) begin_history();
+  if (chain_ && initial_.certificate && initial_.certificate->certificate.body.round > chain_->tip().round) {
+    const auto added = chain_->add(*initial_.certificate, commons());
+    if (!added.ok()) services_.logger.warning("rounds", added.error().describe());
+  }
+  if (chain_) {
+    open_round();
+    settle_state();
+  }
+  tick();
+}
+
+void RoundParticipant::start(RoundOngoing ongoing) {
+  static_cast<RoundOngoing&>(*this) = std::move(ongoing);
+  next_poll_ = services_.clock.monotonic_now();
+  open_round();
+  settle_state();
+  tick();
+}
+
+RoundOngoing RoundParticipant::hand_over() {
+  retired_ = true;
+  alive_.reset();  // nothing that is under way comes back to it
+  counters_.bytes_sent += outbox_.bytes_sent();
+  counters_.bytes_received += fetcher_.bytes_received();
+  RoundOngoing ongoing = std::move(static_cast<RoundOngoing&>(*this));
+  chain_.reset();
+  return ongoing;
+}
+
+void RoundParticipant::say_unfit() {
+  if (std::exchange(unfit_said_, true)) return;
+  static_cast<void>(services_.executor.post(guarded([this] {
+    unfit_said_ = false;
+    if (unfit()) unfit_told_();
+  })));
+}
+
+void RoundParticipant::tick() {
+  outbox_.pump();
+  if (!retired_) {
+    poll();
+    advance();
+    looks_every_tick();
+  }
+  timer_ = services_.executor.post_after(common_.tick, [this] { tick(); });
+}
+
+// A certificate was added, or the first ones: what is the same for whoever makes the next round.
+void RoundParticipant::reset_round() {
+  round_ = tip_round() + 1;
+  if (contributions_)
+    for (const auto& [id, sequence] : contributions_->sequences()) sequences_[id] = sequence;
+  previous_contributions_ = std::move(contributions_);
+  outbox_.clear();
+  asked_.clear();
+  training_ = boundary_asked_ = closed_ = evidence_sent_ = false;
+  if (memory_round_ > round_) {
+    // It voted in a later round, so this one was certified, and what it voted here is forgotten.
+    abstain_ = std::max(abstain_.value_or(0), memory_round_ - 1);
+  } else if (memory_round_ < round_) {
+    take_votes({});
+    kept_votes_.reset();
+    memory_round_ = round_;
+    own_.reset();
+  } else if (kept_votes_ && kept_votes_->grouped == is_grouped()) {
+    take_votes(*std::exchange(kept_votes_, std::nullopt));
+  }
+  forget_old_changes();
+  if (memory_lost_ && !abstain_) abstain_ = round_;
+  // The wish names the newest round, and was just cleared.
+  if (!is_member() || leaving_) next_change_ = {};
+  trained_before_ = trained_before_ && is_member();
+}
+
+// The state of the newest certificate is here.
+void RoundParticipant::begin_training() {
+  if (unfit()) return say_unfit();
+  if (training_ || !is_member()) return;
+  training_ = true;
+  on_time_ = std::exchange(trained_before_, true) || tip_round() == 0;
+  boundary_asked_ = false;
+  opened_ = services_.clock.monotonic_now();
+  // Where rounds overlap, one goes from delta to delta.
+  if (common_.sync == RoundSync::Delayed && given_ && !provisional_) opened_ = contributed_at_;
+  services_.learner.start({round_, state_, carry(), counted_});
+  provisional_ = counted_ = outside_ = given_ = repairing_ = group_absent_ = false;
+  contribute_again();
+}
+
+Carry RoundParticipant::carry() const {
+  const bool delayed = common_.sync == RoundSync::Delayed;
+  if (repairing_ || !(provisional_ || group_absent_ || delayed)) return Carry::Nothing;
+  // What was sent and left out is dropped, unless it was all that this node had for a long time, or nobody
+  // of its sub-group was heard.
+  return counted_ || (given_ && !provisional_ && !group_absent_) ? Carry::SinceBoundary : Carry::Everything;
+}
+
+bool RoundParticipant::is_in(const net::NodeId& id) const {
+  return chain_ && roster_index(*chain_->roster(), id) < chain_->members().size();
+}
 
 std::vector<net::NodeId> RoundParticipant::others() const {
   std::vector<net::NodeId> ids;
@@ -55,7 +163,8 @@ void RoundParticipant::close(MonotonicTime now, bool as_measure) {
   closed_ = true;
   closed_at_ = now;
   // A shorter first round says what a whole one would have taken.
-  if (as_measure) durations_.push_back((now - opened_) * common_.rules.inner_steps / round_steps());
+  if (as_measure && on_time_)
+    durations_.push_back((now - opened_) * common_.rules.inner_steps / round_steps());
   if (durations_.size() > 3) durations_.pop_front();
 }
 
@@ -125,14 +234,21 @@ void RoundParticipant::contribute_again() {
     ask_for_payload(self_);
 }
 
-void RoundParticipant::load_payload() {
-  auto payload = services_.store.load(RoundStore::Record::Payload);
-  if (own_ && payload.ok() && crypto::sha256(*payload) == own_->payload) kept_payload_ = std::move(*payload);
-}
-
-void RoundParticipant::remind_learner() {
-  if (auto memory = services_.store.load(RoundStore::Record::Learner); memory.ok())
-    services_.learner.recall(std::move(*memory));
+// Nothing more is on its way. Payloads are waited for while they move, as long as a round takes or a line of
+// 8 Mbit/s needs to give its own to all, so that nobody holds a round up by dripping.
+bool RoundParticipant::contributions_are_late() {
+  const MonotonicTime now = services_.clock.monotonic_now();
+  if (const std::uint64_t fetched = fetcher_.bytes_received(); fetched != fetched_bytes_) {
+    fetched_bytes_ = fetched;
+    fetched_at_ = now;
+  }
+  if (now - closed_at_ < common_.grace) return false;
+  const std::uint64_t bytes =
+      group().size() * outer::max_payload_bytes(common_.rules.codec, common_.rules.values);
+  const Duration slowest = std::chrono::milliseconds(bytes / slowest_line);
+  const bool moving = contributions_->announced() > contributions_->usable_count() &&
+                      now - fetched_at_ < common_.grace && now - closed_at_ < std::max(deadline(), slowest);
+  return !moving;
 }
 
 void RoundParticipant::go_provisional() {
@@ -170,9 +286,39 @@ void RoundParticipant::check_own_state(std::function<void()> when_right) {
         state_checked_ = false;
         training_ = false;
         served_.clear();
-        own_state_is_wrong(*hash);
+        state_hash_ = *hash;
+        repairing_ = true;
+        forget_computed();
         settle_state();
       }));
+}
+
+// What the node was started with, if that is it.
+bool RoundParticipant::take_known_state() {
+  if (!initial_.state || initial_.round != tip_round()) return false;
+  settling_ = true;
+  auto leaves = std::make_shared<std::vector<Hash256>>();
+  const Anchor state = std::exchange(initial_.state, nullptr);
+  services_.work.run(
+      [leaves, identity = identity(initial_.round), state] {
+        *leaves = outer::anchor_leaves(identity, {state->weights, state->momentum, state->bias});
+      },
+      guarded([this, leaves, state, round = initial_.round] {
+        settling_ = false;
+        if (chain_ && tip_round() == round && crypto::merkle_root(*leaves) == tip_anchor())
+          adopt(state, std::move(*leaves), nullptr);
+        else
+          settle_state();
+      }));
+  return true;
+}
+
+void RoundParticipant::adopt(Anchor state, std::vector<Hash256> leaves, const StepResult* step) {
+  hold(std::move(state), std::move(leaves), step);
+  forget_computed();
+  if (on_certified_) on_certified_(*chain_, state_, step);
+  save_chain();
+  begin_training();
 }
 
 // The state of the newest certificate, which it was held against.
@@ -215,6 +361,21 @@ RoundPhase RoundParticipant::phase(bool provisional, bool member) const {
   return closed_ ? RoundPhase::Agreeing : own_ ? RoundPhase::Collecting : RoundPhase::Training;
 }
 
+RoundStatus RoundParticipant::status() const {
+  RoundStatus status;
+  if (!chain_) return status;
+  status.round = chain_->tip().round;
+  status.tip = chain_->tip_hash();
+  status.genesis = chain_->genesis();
+  status.tokens = chain_->tip().tokens;
+  status.anchor = state_hash_;
+  status.view = view_number();
+  status.member = is_member();
+  status.shared_rounds = chain_->shared_rounds();
+  status.phase = phase(provisional_, status.member);
+  return status;
+}
+
 RoundView RoundParticipant::view() const {
   RoundView view = counters_;
   const RoundStatus now = status();
@@ -225,6 +386,7 @@ RoundView RoundParticipant::view() const {
   view.member = now.member;
   view.view = now.view;
   view.members = member_count();
+  view.groups = group_count_now();
   if (view.members > 0) view.anchor = tip_anchor();
   view.bytes_sent += outbox_.bytes_sent();
   view.bytes_received += fetcher_.bytes_received();

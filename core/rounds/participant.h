@@ -1,7 +1,10 @@
 // What a node of a round is, whether its members are one group (node.h) or dealt into many (grouped_node.h):
-// it trains and contributes, holds what the others of its group sent and serves it, keeps the certified state
-// and checks it. How members agree on a certificate, and how a node finds what it missed, is the derived
-// class's. One state machine on one executor; whatever computes or waits is behind learner.h.
+// it trains and contributes, holds what the others of its group sent and serves it, keeps the certified
+// state and checks it, follows the chain of certificates, joins and goes. How members agree on a certificate
+// is the derived class's. One state machine on one executor; whatever computes or waits is behind learner.h.
+//
+// As members come and go, a node of one sort hands all that goes on (RoundOngoing) to one of the other
+// (level_node.h).
 #pragma once
 
 #include <array>
@@ -24,14 +27,19 @@
 #include "core/rounds/fetch.h"
 #include "core/rounds/learner.h"
 #include "core/rounds/outbox.h"
+#include "core/rounds/sync.h"
 
 namespace neuroshard::rounds {
 
 struct ParticipantOptions {
   ContributionRules rules;  // of the profile, as are the next ones
   OuterRules outer;
+  RoundSync sync = RoundSync::Plain;
   std::uint64_t bias_values = 0;
-  bool join = true;  // wants to be a member
+  bool join = true;                               // wants to be a member
+  std::size_t group_members = max_group_members;  // more are dealt into sub-groups (dealing.h)
+  // Known beforehand; none: that of the first node that answers, or one of this node alone.
+  std::optional<RoundBody> genesis;
   Duration tick = std::chrono::milliseconds(500);
   Duration grace = std::chrono::seconds(3);               // after the close, for contributions on their way
   Duration first_deadline = std::chrono::minutes(30);     // before there are rounds to measure by
@@ -47,7 +55,7 @@ struct ParticipantOptions {
 struct KnownState {
   std::uint64_t round = 0;  // 0: the initial state, equal on all nodes
   Anchor state;
-  std::optional<RoundCertificate> certificate;  // of that round
+  std::optional<RoundLink> certificate;  // of that round
 };
 
 struct RoundServices {  // all outlive the node
@@ -69,6 +77,7 @@ struct RoundView {
   Hash256 own_anchor{};     // of the state that this node holds, as it computed it
   std::uint64_t tokens = 0;
   std::size_t members = 0;
+  std::size_t groups = 1;  // sub-groups that they are dealt into
   bool member = false;
   std::uint32_t view = 0;
   std::uint64_t certified = 0;    // rounds that this node took part in to the end
@@ -84,60 +93,172 @@ struct RoundView {
   std::uint64_t evidence = 0;                                                      // senders of two payloads
 };
 
-class RoundParticipant {
+// A node of rounds as others see it, of whatever sort.  Threads: the executor's, all members.
+class RoundEndpoint {
  public:
-  virtual ~RoundParticipant();
-  static bool handles(net::Method method);
-  // Threads: the executor's, all members.
-  void on_call(const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond);
-  RoundView view() const;
+  virtual ~RoundEndpoint() = default;
+  virtual void on_call(const net::Caller& from, net::Method method, ByteSpan request,
+                       const net::Respond& respond) = 0;
+  virtual RoundView view() const = 0;
   virtual RoundStatus status() const = 0;
   // Of the newest round whose state this node holds.
-  const Anchor& state() const { return state_; }
-  std::uint64_t state_round() const { return state_round_; }
+  virtual const Anchor& state() const = 0;
+  virtual std::uint64_t state_round() const = 0;
+  // Null: no history yet.
+  virtual const RoundChain* chain() const = 0;
+};
+
+// After each certificate that this node has taken with its state: the chain's newest. `step`: null when the
+// state was fetched.
+using RoundCertified = std::function<void(const RoundChain&, const Anchor&, const StepResult* step)>;
+
+// What was kept of a node's votes, of either sort.
+struct KeptVotes {
+  std::uint64_t round = 0, sequence = 0;
+  std::optional<Contribution> own;
+  bool grouped = false;
+  AgreementMemory first, top;  // of the group; of all sub-groups
+  Payload content{};           // of two levels: what the upper lock names; null: no lock, or not known
+};
+Bytes encode_votes(const KeptVotes& votes);
+Expected<KeptVotes> decode_votes(ByteSpan bytes);
+
+// What of a node goes on from round to round, and from one sort of node to the other.
+struct RoundOngoing {
+  struct Served {
+    Hash256 hash{};
+    Anchor state;
+    std::vector<Hash256> leaves;
+  };
+  std::optional<RoundChain> chain_;
+  KnownState initial_;
+  Anchor state_;  // of state_round_
+  std::uint64_t state_round_ = 0;
+  Hash256 state_hash_{};
+  bool state_checked_ = false;  // held against its certificate
+  std::deque<Served> served_;   // the newest two, for those who fetch
+
+  std::uint64_t memory_round_ = 0;        // of the votes that are kept
+  std::optional<KeptVotes> kept_votes_;   // of before a restart
+  bool memory_lost_ = false;              // what was kept can't be read
+  std::optional<std::uint64_t> abstain_;  // up to this round, because its votes are forgotten
+  std::optional<Contribution> own_;       // this round's
+  Bytes kept_payload_;                    // of it, from before a restart
+  std::uint64_t saved_chain_ = 0;         // 1 + its newest round
+  bool provisional_ = false, counted_ = false;
+  bool given_ = false;           // the learner has made a delta since its last start
+  bool group_absent_ = false;    // its sub-group was in no certificate: the delta is carried
+  bool outside_ = false;         // trains by itself, being no member
+  bool repairing_ = false;       // what was trained is from a broken anchor
+  bool trained_before_ = false;  // in the round before this one, as a member
+  bool on_time_ = false;         // so it began with the others, and knows how long a round takes
+  bool leaving_ = false;
+  bool greeted_ = false;  // the members, since its start
+  MonotonicTime started_{}, heard_{}, left_at_{};
+  MonotonicTime opened_{}, contributed_at_{}, next_poll_{}, next_change_{}, next_fetch_{};
+  std::map<net::NodeId, RoundChange> changes_;
+  std::map<net::NodeId, std::uint64_t> sequences_;
+  std::uint64_t sequence_ = 0;
+  std::deque<Duration> durations_;  // of the last three rounds
+  RoundView counters_;
+};
+
+class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
+ public:
+  ~RoundParticipant() override;
+  static bool handles(net::Method method);
+  void on_call(const net::Caller& from, net::Method method, ByteSpan request,
+               const net::Respond& respond) override;
+  RoundView view() const override;
+  RoundStatus status() const override;
+  const Anchor& state() const override { return state_; }
+  std::uint64_t state_round() const override { return state_round_; }
+  const RoundChain* chain() const override { return chain_ ? &*chain_ : nullptr; }
+
+  // This node begins: from what it kept, or from a node of the other sort that was handed over.
+  void start();
+  void start(RoundOngoing ongoing);
+  // The learner made progress: look now, not at the next tick.
+  void progressed() { advance(); }
+  // This node goes: it contributes what it has, if that is enough, and tells the members; their next members
+  // are without it.
+  void leave();
+  // The members can do without this node, as far as it knows; true when it is none.
+  bool left() const;
+  // The members have its word and end the round, which they can't without it.
+  bool needed() const { return leaving_ && takes_part() && closed_ && round_ends_early(); }
+
+  // ---- For level_node.h.
+  // Told, in a task of its own, when there are too many members for this sort of node, or too few. It does
+  // nothing more in the round, until hand_over(), or until a certificate changes that.
+  void when_unfit(std::function<void()> told) { unfit_told_ = std::move(told); }
+  bool unfit() const { return unfit_told_ && chain_ && !fits(member_count()); }
+  // From now on this node only finishes telling what it has told, and serves what it holds.
+  RoundOngoing hand_over();
+  bool still_telling() const { return outbox_.waiting() > 0; }
+  Expected<Bytes> on_fetch(ByteSpan bytes) const;
 
  protected:
   RoundParticipant(RoundServices services, const ParticipantOptions& options, KnownState known,
-                   std::uint64_t seed);
+                   std::uint64_t seed, RoundCertified certified);
 
   // ---- What the derived class knows.
+  virtual void open_round() = 0;
   virtual void advance() = 0;
   virtual void settle_state() = 0;
-  virtual std::uint64_t tip_round() const = 0;  // of the newest certificate, and its anchor
-  virtual const Hash256& tip_anchor() const = 0;
-  virtual bool is_in(const net::NodeId& id) const = 0;  // a member
-  virtual std::size_t member_count() const = 0;
+  virtual bool is_grouped() const = 0;  // of two levels
+  bool fits(std::size_t members) const { return (members > common_.group_members) == is_grouped(); }
+  virtual bool begin_history() { return false; }  // without one from others; whether there is one now
+  virtual GroupedCommons& commons() = 0;
   // Who contributes together, ascending by id: all members, or a sub-group.
   virtual const std::vector<RoundMember>& group() const = 0;
   virtual std::size_t leader() const = 0;  // of the group, now
   virtual void send(std::uint32_t key, const RoundItem& item, const std::vector<net::NodeId>& to) = 0;
   virtual PostAnswer on_post(const net::NodeId& from, ByteSpan bytes) = 0;
-  virtual Expected<Bytes> on_chain(ByteSpan request) = 0;
-  virtual void catch_up_with(const net::NodeId& id) = 0;
-  virtual void save(std::function<void()> then) = 0;
-  virtual void own_state_is_wrong(const Hash256& computed) = 0;
-  virtual void adopt(Anchor state, std::vector<Hash256> leaves, const StepResult* step) = 0;
+  virtual KeptVotes votes() const = 0;
+  virtual void take_votes(KeptVotes votes) = 0;
+  virtual bool takes_part() const = 0;         // it may vote in this round
+  virtual bool tells_certificate() const = 0;  // not all have it yet from this node
+  // Who has to know that this node joins or goes; whom it asks how far they are, back: for the first time.
+  virtual std::vector<net::NodeId> told_of_change() = 0;
+  virtual std::vector<net::NodeId> asked_how_far(bool back) = 0;
+  virtual void forget_computed() = 0;
+  // A certificate without this node's contribution: whether its whole sub-group is missing.
+  virtual bool group_is_absent(const RoundChain&) const { return false; }
+  virtual void looks_every_tick() {}
+  virtual std::uint32_t view_number() const = 0;
+  virtual std::size_t group_count_now() const { return 1; }
   virtual std::uint32_t round_steps() const { return common_.rules.inner_steps; }
-  virtual AfterBoundary after_boundary() const { return AfterBoundary::Rest; }
   virtual Payload other_payload(const Hash256&) const { return nullptr; }  // besides contributions'
 
   // ---- participant.cpp: training, contributing, the state
+  bool is_in(const net::NodeId& id) const;  // a member
   virtual bool is_member() const { return is_in(self_); }
+  std::size_t member_count() const { return chain_ ? chain_->members().size() : 0; }
+  std::uint64_t tip_round() const { return chain_->tip().round; }
+  const Hash256& tip_anchor() const { return chain_->tip().anchor; }
   std::vector<net::NodeId> others() const;  // of the group
   Duration deadline() const;
+  AfterBoundary after_boundary() const {
+    return common_.sync == RoundSync::Delayed ? AfterBoundary::TrainOn : AfterBoundary::Rest;
+  }
+  void reset_round();
+  void begin_training();
+  Carry carry() const;
   void close(MonotonicTime now, bool as_measure);
   void contribute();
   void contribute_again();
+  bool contributions_are_late();
   void go_provisional();
   void check_own_state(std::function<void()> when_right);
-  void hold(Anchor state, std::vector<Hash256> leaves, const StepResult* step);
+  bool take_known_state();
+  void adopt(Anchor state, std::vector<Hash256> leaves, const StepResult* step);
   void fetch_state(std::vector<net::NodeId> sources);
+  void say_unfit();
   outer::AnchorIdentity identity(std::uint64_t round) const;
   bool holds_tip() const { return state_ && state_checked_ && state_round_ == tip_round(); }
   RoundPhase phase(bool provisional, bool member) const;
   void forget_old_changes();
-  void load_payload();
-  void remind_learner();
   // Does nothing once this is gone.
   template <class F>
   auto guarded(F f) {
@@ -146,13 +267,44 @@ class RoundParticipant {
     };
   }
 
+  // ---- participant_members.cpp: becoming a member and going, and what it does
+  // while it is none
+  bool goes(const net::NodeId& id) const;
+  // Those who go would leave the others without a quorum: what can be certified is certified while they are
+  // here.
+  bool round_ends_early() const;
+  // All that is to come of the group is here: who goes has said so after its contribution, or makes none.
+  bool all_usable() const;
+  void post_change();
+  void train_outside();
+
+  // ---- participant_memory.cpp: what is kept for a restart
+  void restore();
+  void save(std::function<void()> then);
+  void save_chain();
+
+  // ---- participant_history.cpp: following the chain
+  void poll();
+  void consider(const net::Contact& from, const RoundStatus& status);
+  bool may_give_up() const;
+  void catch_up_with(const net::NodeId& id);
+  // afresh: from the genesis on, to take another history's place.
+  void sync_from(const net::Contact& from, bool afresh = false);
+  void take_chain(const net::Contact& from, bool afresh, Expected<Bytes> answer);
+  void give_up_history();
+  Expected<void> take_link(const RoundLink& link);
+  void link_taken();
+  Expected<Bytes> on_chain(ByteSpan request) const;
+  void ask_status(const net::Contact& contact, std::function<void(const RoundStatus&)> done);
+
   // ---- participant_exchange.cpp: what comes from others and goes to them
+  // A post that is for a node of the other sort.
+  PostAnswer on_other_sort(const net::NodeId& from, ByteSpan bytes);
   Verdict at_round(std::uint64_t round, const net::NodeId& from);
   // Items of a group's round; changes and certificates are the derived class's.
   Verdict on_item(const net::NodeId& from, RoundItem& item, RoundAgreement* agreement);
   Verdict on_change(const net::NodeId& from, const ChangePost& post, std::size_t most);
   Verdict on_contribution(ContributionPost post);
-  Expected<Bytes> on_fetch(ByteSpan bytes) const;
   void ask_for_payload(const net::NodeId& owner);
   void ask_for_contribution(const Hash256& payload);
   enum class Finding : std::uint8_t { Wait, Wrong, Compute };
@@ -165,55 +317,39 @@ class RoundParticipant {
   std::vector<StepInput> inputs_of(const std::vector<RoundContributor>& contributors) const;
   static Hash256 step_key(std::uint64_t round, const std::vector<RoundContributor>& contributors);
   std::vector<RoundChange> changes_for_body(std::size_t most) const;
-  bool poll_is_due();
-  void ask_status(const net::Contact& contact, std::function<void(const RoundStatus&)> done);
   void shuffle(std::vector<net::NodeId>* ids);
 
   RoundServices services_;
   const ParticipantOptions common_;
+  const RoundCertified on_certified_;
   const net::NodeId self_;
   const Hash256 network_;
   Rng rng_;
   RoundOutbox outbox_;
   RoundFetcher fetcher_;
-  KnownState initial_;
-
-  Anchor state_;  // of state_round_
-  std::uint64_t state_round_ = 0;
-  Hash256 state_hash_{};
-  bool state_checked_ = false;  // held against its certificate
-  bool settling_ = false;       // a state is being computed or fetched
-  struct Served {
-    Hash256 hash{};
-    Anchor state;
-    std::vector<Hash256> leaves;
-  };
-  std::deque<Served> served_;  // the newest two, for those who fetch
 
   // The round that is being made.
   std::uint64_t round_ = 0;
   std::optional<RoundContributions> contributions_, previous_contributions_;
-  std::uint64_t memory_round_ = 0;
-  std::optional<std::uint64_t> abstain_;  // up to this round, because its votes are forgotten
-  std::optional<Contribution> own_;       // this round's
-  Bytes kept_payload_;                    // of it, from before a restart
-  bool training_ = false, boundary_asked_ = false, closed_ = false, provisional_ = false, counted_ = false;
+  bool settling_ = false;  // a state is being computed or fetched
+  bool training_ = false, boundary_asked_ = false, closed_ = false;
   bool syncing_ = false, evidence_sent_ = false;
-  bool given_ = false;  // the learner has made a delta since its last start
-  MonotonicTime opened_{}, closed_at_{}, contributed_at_{}, next_poll_{}, next_change_{}, next_fetch_{};
+  MonotonicTime closed_at_{}, fetched_at_{};
+  std::uint64_t fetched_bytes_ = 0;
   std::unordered_set<Hash256, net::NodeIdHash> asked_;  // payloads and contributions on their way
-  std::map<net::NodeId, RoundChange> changes_;
-  std::map<net::NodeId, std::uint64_t> sequences_;
-  std::uint64_t sequence_ = 0;
-  std::deque<Duration> durations_;  // of the last three rounds
 
-  RoundView counters_;
   std::unique_ptr<TimerHandle> timer_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 
  private:
+  void tick();
+  void restore_votes();
   void send_contribution(RoundLearner::Boundary boundary);
+  void hold(Anchor state, std::vector<Hash256> leaves, const StepResult* step);
   Expected<Bytes> state_piece(const FetchRequest& request) const;
+
+  std::function<void()> unfit_told_;
+  bool unfit_said_ = false, retired_ = false;
 };
 
 }  // namespace neuroshard::rounds

@@ -4,15 +4,10 @@
 #include "core/crypto/hash.h"
 #include "core/rounds/detail/outbox_keys.h"
 #include "core/rounds/detail/overloaded.h"
+#include "core/rounds/grouped_messages.h"
 #include "core/rounds/participant.h"
 
 namespace neuroshard::rounds {
-namespace {
-
-constexpr std::size_t small_answer = 256;
-
-}  // namespace
-
 bool RoundParticipant::handles(net::Method method) {
   return method == net::Method::RoundPost || method == net::Method::RoundStatus ||
          method == net::Method::RoundChain || method == net::Method::RoundFetch;
@@ -23,7 +18,8 @@ void RoundParticipant::on_call(const net::Caller& from, net::Method method, Byte
   counters_.bytes_received += request.size();
   outbox_.heard(from.id);
   if (method == net::Method::RoundPost) {
-    const PostAnswer answer = on_post(from.id, request);
+    const PostAnswer answer = is_grouped_post(request) == is_grouped() ? on_post(from.id, request)
+                                                                       : on_other_sort(from.id, request);
     if (answer.verdict != Verdict::Taken && answer.verdict != Verdict::Known)
       ++counters_.refused[static_cast<std::size_t>(answer.verdict)];
     respond(encode_post_answer(answer));
@@ -40,6 +36,16 @@ void RoundParticipant::on_call(const net::Caller& from, net::Method method, Byte
   Expected<Bytes> answer = method == net::Method::RoundChain ? on_chain(request) : on_fetch(request);
   if (answer.ok()) counters_.bytes_sent += answer->size();
   respond(std::move(answer));
+}
+
+// Who sent it is in a round of another number of members, before or after this one.
+PostAnswer RoundParticipant::on_other_sort(const net::NodeId& from, ByteSpan bytes) {
+  const auto round = round_of_post(bytes);
+  if (!round) return {Verdict::Malformed, round_};
+  if (!chain_) return {Verdict::Busy, 0};
+  if (*round < round_) return {Verdict::PastRound, round_};
+  catch_up_with(from);
+  return {Verdict::LaterRound, round_};
 }
 
 Verdict RoundParticipant::at_round(std::uint64_t round, const net::NodeId& from) {
@@ -274,26 +280,6 @@ Hash256 RoundParticipant::step_key(std::uint64_t round, const std::vector<RoundC
     bytes.insert(bytes.end(), c.payload.begin(), c.payload.end());
   }
   return crypto::sha256(bytes);
-}
-
-bool RoundParticipant::poll_is_due() {
-  const MonotonicTime now = services_.clock.monotonic_now();
-  if (now < next_poll_) return false;
-  next_poll_ = now + common_.poll * 3 / 4 +
-               Duration(static_cast<Duration::rep>(
-                   rng_.below(static_cast<std::uint64_t>(common_.poll.count() / 2) + 1)));
-  return true;
-}
-
-void RoundParticipant::ask_status(const net::Contact& contact, std::function<void(const RoundStatus&)> done) {
-  const Bytes request = encode_slot(common_.rules.slot);
-  services_.caller.call(contact, net::Method::RoundStatus, request,
-                        net::call_deadline(common_.fetch.allowed, request.size(), small_answer),
-                        guarded([done = std::move(done)](Expected<Bytes> answer) {
-                          if (!answer.ok()) return;
-                          const auto status = decode_status(*answer);
-                          if (status.ok()) done(*status);
-                        }));
 }
 
 }  // namespace neuroshard::rounds

@@ -111,8 +111,8 @@ void FragmentWorld::start(std::size_t node) {
         rounds::RoundServices{host.key, network_.caller(host.address), *host.directory, *host.executor,
                               world_.clock(), host.trainer->learner(f), *part.store, *host.work, logger_},
         options, part.checkpoint, options_.seed * 104'729 + node * 64 + f + (host.lives << 32),
-        [this, node, f](const rounds::RoundCertificate& certificate, const rounds::Anchor& state,
-                        const rounds::StepResult*) { certified(node, f, certificate, state); });
+        [this, node, f](const rounds::RoundChain& chain, const rounds::Anchor& state,
+                        const rounds::StepResult*) { certified(node, f, chain, state); });
   }
   network_.set_handler(host.address, [this, &host](const net::Caller& from, net::Method method,
                                                    ByteSpan request, const net::Respond& respond) {
@@ -138,11 +138,11 @@ bool FragmentWorld::running(std::size_t node) const {
   return hosts_.at(node)->alive != nullptr;
 }
 
-void FragmentWorld::certified(std::size_t node, std::size_t fragment,
-                              const rounds::RoundCertificate& certificate, const rounds::Anchor& state) {
+void FragmentWorld::certified(std::size_t node, std::size_t fragment, const rounds::RoundChain& chain,
+                              const rounds::Anchor& state) {
   Host& host = *hosts_[node];
-  const rounds::RoundBody& body = certificate.body;
-  const rounds::KnownState checkpoint{body.round, state, certificate};
+  const rounds::RoundBody& body = chain.tip();
+  const rounds::KnownState checkpoint{body.round, state, chain.tip_link()};
   world_.after(std::chrono::milliseconds(1),
                [&host, fragment, alive = std::weak_ptr<bool>(host.alive), checkpoint] {
                  if (!alive.expired()) host.parts[fragment].checkpoint = checkpoint;

@@ -62,7 +62,7 @@ class FragmentWorld {
 
  private:
   struct Host;
-  void certified(std::size_t node, std::size_t fragment, const rounds::RoundCertificate& certificate,
+  void certified(std::size_t node, std::size_t fragment, const rounds::RoundChain& chain,
                  const rounds::Anchor& state);
 
   const FragmentWorldOptions options_;

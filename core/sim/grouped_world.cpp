@@ -14,7 +14,7 @@ GroupedWorld::GroupedWorld(GroupedWorldOptions options, MakeModel make_model, Ma
     commons_ = std::make_unique<SharedCommons>(network_id_, options_.least, options_.shared_signatures);
   else
     commons_ = std::make_unique<rounds::GroupedCommons>(network_id_, options_.least);
-  genesis_ = rounds::grouped_genesis(slot_, initial_hash(), founders());
+  genesis_ = rounds::chain_base(slot_, initial_hash(), founders());
 }
 
 // Nodes first: they use the commons.
@@ -25,15 +25,16 @@ GroupedWorld::~GroupedWorld() {
   }
 }
 
-std::unique_ptr<rounds::RoundParticipant> GroupedWorld::make_node(std::size_t node, Host& host,
-                                                                  const rounds::RoundServices& services,
-                                                                  std::uint64_t seed) {
+std::unique_ptr<rounds::RoundEndpoint> GroupedWorld::make_node(std::size_t node, Host& host,
+                                                               const rounds::RoundServices& services,
+                                                               std::uint64_t seed) {
   rounds::GroupedOptions options = options_.round;
-  options.genesis = genesis_;
+  options.base = genesis_;
   return std::make_unique<rounds::GroupedNode>(
       services, *commons_, options, host.checkpoint, seed,
-      [this, node](const rounds::GroupedLinkPtr& link, const rounds::Anchor& state,
-                   const rounds::StepResult*) { certified(node, link, state); });
+      [this, node](const rounds::RoundChain& chain, const rounds::Anchor& state, const rounds::StepResult*) {
+        certified(node, chain, state);
+      });
 }
 
 void GroupedWorld::corrupt(std::size_t node) {
@@ -41,12 +42,13 @@ void GroupedWorld::corrupt(std::size_t node) {
   flip_bits(node);
 }
 
-void GroupedWorld::certified(std::size_t node, const rounds::GroupedLinkPtr& link,
-                             const rounds::Anchor& state) {
+void GroupedWorld::certified(std::size_t node, const rounds::RoundChain& chain, const rounds::Anchor& state) {
+  const rounds::GroupedLinkPtr link = chain.tip_grouped();
+  if (!link) return;  // the beginning
   const std::uint64_t round = link->body->round;
   // What is on the disk must not change with what is in memory.
   const rounds::Anchor copy = options_.shared ? state : std::make_shared<rounds::OuterState>(*state);
-  if (options_.disks) keep_checkpoint(node, {round, copy, {}});
+  if (options_.disks) keep_checkpoint(node, {round, copy, chain.tip_link()});
   if (!hosts_[node]->honest) return;
   const auto [at, first] = links_.try_emplace(round, link);
   if (!first && at->second->tip != link->tip) ++seen_.conflicts;
@@ -65,7 +67,7 @@ void GroupedWorld::certified(std::size_t node, const rounds::GroupedLinkPtr& lin
 double GroupedWorld::agreement_rate() const {
   const auto newest = links_.find(newest_);
   const Hash256* const anchor = newest == links_.end() ? nullptr : &newest->second->body->anchor;
-  return share_holding([anchor](const rounds::RoundParticipant&) { return anchor; });
+  return share_holding([anchor](const rounds::RoundEndpoint&) { return anchor; });
 }
 
 const rounds::GroupedNode& GroupedWorld::node(std::size_t node) const {

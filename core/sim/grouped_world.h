@@ -12,7 +12,7 @@
 namespace neuroshard::sim {
 
 struct GroupedWorldOptions : PopulationOptions {
-  rounds::GroupedOptions round;    // genesis is filled in
+  rounds::GroupedOptions round;    // base is filled in
   bool shared = false;             // what all derive alike is computed once (shared_commons.h)
   bool shared_signatures = false;  // and every signature checked once, with `shared`
   bool disks = true;               // nodes remember over a restart
@@ -37,16 +37,16 @@ class GroupedWorld final : public Population {
   void watch(Watch watch) { watch_ = std::move(watch); }
 
  private:
-  std::unique_ptr<rounds::RoundParticipant> make_node(std::size_t node, Host& host,
-                                                      const rounds::RoundServices& services,
-                                                      std::uint64_t seed) override;
-  void begin(rounds::RoundParticipant& node) override { static_cast<rounds::GroupedNode&>(node).start(); }
+  std::unique_ptr<rounds::RoundEndpoint> make_node(std::size_t node, Host& host,
+                                                   const rounds::RoundServices& services,
+                                                   std::uint64_t seed) override;
+  void begin(rounds::RoundEndpoint& node) override { static_cast<rounds::GroupedNode&>(node).start(); }
   bool dies_with(std::size_t node, ByteSpan post) override { return watch_ && watch_(node, post); }
-  void certified(std::size_t node, const rounds::GroupedLinkPtr& link, const rounds::Anchor& state);
+  void certified(std::size_t node, const rounds::RoundChain& chain, const rounds::Anchor& state);
 
   const GroupedWorldOptions options_;
   std::unique_ptr<rounds::GroupedCommons> commons_;
-  rounds::GroupedBase genesis_;
+  rounds::ChainBase genesis_;
   Watch watch_;
   std::map<std::uint64_t, rounds::GroupedLinkPtr> links_;  // as the first node took them
   std::size_t certificate_bytes_ = 0;

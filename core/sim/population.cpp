@@ -174,7 +174,7 @@ void Population::kill(std::size_t node) {
   network_.set_online(host.address, false);
 }
 
-void Population::count(RoundWorldSeen* seen, const rounds::RoundParticipant& node) {
+void Population::count(RoundWorldSeen* seen, const rounds::RoundEndpoint& node) {
   const rounds::RoundView view = node.view();
   seen->fetched += view.fetched_anchors;
   seen->corruptions += view.corruptions;
@@ -268,7 +268,7 @@ bool Population::run_to_round(std::uint64_t round, Duration limit) {
 }
 
 double Population::share_holding(
-    const std::function<const Hash256*(const rounds::RoundParticipant&)>& anchor) const {
+    const std::function<const Hash256*(const rounds::RoundEndpoint&)>& anchor) const {
   std::size_t right = 0, all = 0;
   for (const auto& host : hosts_) {
     if (!host->alive || !host->honest) continue;

@@ -141,7 +141,7 @@ class Population {
     std::unique_ptr<DiskStore> store;
     std::unique_ptr<TimedWork> work;
     std::unique_ptr<net::PeerCaller> watched, liar;
-    std::unique_ptr<rounds::RoundParticipant> node;
+    std::unique_ptr<rounds::RoundEndpoint> node;
 
     void end();
   };
@@ -150,10 +150,10 @@ class Population {
   Population(const PopulationOptions& options, const rounds::ParticipantOptions& round, std::size_t some,
              bool disks, MakeModel make_model, MakeDistortion distortion, MakeCaller caller);
   // A node for a host that is ready, with its seed; the derived class starts it in begin().
-  virtual std::unique_ptr<rounds::RoundParticipant> make_node(std::size_t node, Host& host,
-                                                              const rounds::RoundServices& services,
-                                                              std::uint64_t seed) = 0;
-  virtual void begin(rounds::RoundParticipant& node) = 0;
+  virtual std::unique_ptr<rounds::RoundEndpoint> make_node(std::size_t node, Host& host,
+                                                           const rounds::RoundServices& services,
+                                                           std::uint64_t seed) = 0;
+  virtual void begin(rounds::RoundEndpoint& node) = 0;
   // A post leaves: whether its sender dies in this instant.
   virtual bool dies_with(std::size_t node, ByteSpan post) = 0;
 
@@ -172,7 +172,7 @@ class Population {
                           const Hash256& payload);
   void take_newest(std::uint64_t round, const rounds::Anchor& anchor);
   // Share of the running honest nodes that hold, bit for bit, the newest round's certified anchor.
-  double share_holding(const std::function<const Hash256*(const rounds::RoundParticipant&)>& anchor) const;
+  double share_holding(const std::function<const Hash256*(const rounds::RoundEndpoint&)>& anchor) const;
 
   const PopulationOptions population_;
   const Hash256 network_id_;
@@ -190,7 +190,7 @@ class Population {
 
  private:
   class WatchedCaller;
-  static void count(RoundWorldSeen* seen, const rounds::RoundParticipant& node);
+  static void count(RoundWorldSeen* seen, const rounds::RoundEndpoint& node);
 
   const std::size_t some_;
   const bool disks_;

@@ -16,15 +16,16 @@ RoundWorld::RoundWorld(RoundWorldOptions options, MakeModel make_model, MakeDist
     genesis_ = rounds::genesis_body(options_.round.rules.slot, initial_hash(), founders());
 }
 
-std::unique_ptr<rounds::RoundParticipant> RoundWorld::make_node(std::size_t node, Host& host,
-                                                                const rounds::RoundServices& services,
-                                                                std::uint64_t seed) {
+std::unique_ptr<rounds::RoundEndpoint> RoundWorld::make_node(std::size_t node, Host& host,
+                                                             const rounds::RoundServices& services,
+                                                             std::uint64_t seed) {
   rounds::RoundOptions options = options_.round;
   options.genesis = genesis_;
   return std::make_unique<rounds::RoundNode>(
       services, options, host.checkpoint, seed,
-      [this, node](const rounds::RoundCertificate& certificate, const rounds::Anchor& state,
-                   const rounds::StepResult*) { certified(node, certificate, state); });
+      [this, node](const rounds::RoundChain& chain, const rounds::Anchor& state, const rounds::StepResult*) {
+        certified(node, chain, state);
+      });
 }
 
 bool RoundWorld::dies_with(std::size_t node, ByteSpan post) {
@@ -38,14 +39,13 @@ void RoundWorld::forget_disk(std::size_t node) {
   hosts_.at(node)->checkpoint = {0, initial_, {}};
 }
 
-void RoundWorld::certified(std::size_t node, const rounds::RoundCertificate& certificate,
-                           const rounds::Anchor& state) {
+void RoundWorld::certified(std::size_t node, const rounds::RoundChain& chain, const rounds::Anchor& state) {
   Host& host = *hosts_[node];
-  const rounds::RoundBody& body = certificate.body;
-  const Hash256 genesis = host.node ? this->node(node).chain()->genesis() : Hash256{};
+  const rounds::RoundBody& body = chain.tip();
+  const Hash256 genesis = chain.genesis();
   // What is on the disk must not change with what is in memory.
   const rounds::Anchor copy = std::make_shared<rounds::OuterState>(*state);
-  keep_checkpoint(node, {body.round, copy, certificate});
+  keep_checkpoint(node, {body.round, copy, chain.tip_link()});
   if (!host.honest) return;
   const auto [at, first] = certificates_.try_emplace({genesis, body.round}, body);
   if (!first && !(at->second == body)) ++seen_.conflicts;
@@ -57,8 +57,8 @@ void RoundWorld::certified(std::size_t node, const rounds::RoundCertificate& cer
 }
 
 double RoundWorld::agreement_rate() const {
-  return share_holding([this](const rounds::RoundParticipant& participant) -> const Hash256* {
-    const auto* chain = static_cast<const rounds::RoundNode&>(participant).chain();
+  return share_holding([this](const rounds::RoundEndpoint& participant) -> const Hash256* {
+    const auto* chain = participant.chain();
     const auto at = chain != nullptr ? certificates_.find({chain->genesis(), newest_}) : certificates_.end();
     return at == certificates_.end() ? nullptr : &at->second.anchor;
   });

@@ -37,12 +37,12 @@ class RoundWorld final : public Population {
   void watch(Watch watch) { watch_ = std::move(watch); }
 
  private:
-  std::unique_ptr<rounds::RoundParticipant> make_node(std::size_t node, Host& host,
-                                                      const rounds::RoundServices& services,
-                                                      std::uint64_t seed) override;
-  void begin(rounds::RoundParticipant& node) override { static_cast<rounds::RoundNode&>(node).start(); }
+  std::unique_ptr<rounds::RoundEndpoint> make_node(std::size_t node, Host& host,
+                                                   const rounds::RoundServices& services,
+                                                   std::uint64_t seed) override;
+  void begin(rounds::RoundEndpoint& node) override { static_cast<rounds::RoundNode&>(node).start(); }
   bool dies_with(std::size_t node, ByteSpan post) override;
-  void certified(std::size_t node, const rounds::RoundCertificate& certificate, const rounds::Anchor& state);
+  void certified(std::size_t node, const rounds::RoundChain& chain, const rounds::Anchor& state);
 
   const RoundWorldOptions options_;
   std::optional<rounds::RoundBody> genesis_;

@@ -18,7 +18,6 @@ class GroupedNode::Level final : public AgreementHost {
   void certified(const RoundCertificate& certificate) override;
 
   std::optional<RoundAgreement> agreement;
-  AgreementMemory memory;
   struct Judging {
     RoundBody body;
     bool computing = false;

@@ -95,6 +95,16 @@ void TestNetworkProfile::any_changed_constant_is_another_network() {
     changed.*field.member += 1;
     QVERIFY2(network_id(changed) != network_id(solo), field.key);
   }
+  // A constant that came later is written where it is not the usual one only: older networks keep their id.
+  ConsensusPart small = solo;
+  QVERIFY(canonical_text(small).find("group_members") == std::string::npos);
+  small.group_members = 3;
+  QVERIFY(canonical_text(small).find("\ngroup_members=3\n") != std::string::npos);
+  NetworkProfile laboratory = profile("solo");
+  laboratory.consensus = small;
+  laboratory.consensus.name = "laboratory";
+  const auto read = parse_network_profile(as_bytes(format_network_profile(laboratory)));
+  QVERIFY2(read.ok() && read->consensus.group_members == 3, read.ok() ? "" : read.error().message.c_str());
   NetworkProfile moved = profile("solo");
   moved.directory.http_port = 1234;
   QVERIFY2(network_id(moved.consensus) == network_id(solo), "an address is not part of the id");

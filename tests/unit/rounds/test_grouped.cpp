@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/crypto/hash.h"
+#include "core/rounds/chain.h"
 #include "core/rounds/grouped_commons.h"
 #include "core/rounds/grouped_messages.h"
 
@@ -41,6 +42,7 @@ struct People {
   RosterPtr roster;
   std::vector<crypto::KeyPair> keys;
   std::shared_ptr<const Deal> deal;
+  bool all_there = false;  // else one of each sub-group has not contributed
 
   // The result of a sub-group, signed by `signers` of it.
   GroupResult result(std::uint16_t group, std::size_t signers) const {
@@ -52,7 +54,7 @@ struct People {
     body.anchor = network_of(static_cast<std::uint8_t>(group + 1));
     body.tokens = 100;
     body.members = *deal->groups[group];
-    for (std::uint16_t i = 0; i + 1u < body.members.size(); ++i)
+    for (std::uint16_t i = 0; i + (all_there ? 0u : 1u) < body.members.size(); ++i)
       body.contributors.push_back({i, 10, 50, network_of(static_cast<std::uint8_t>(i))});
     const RoundVote vote{VoteStep::Commit, {}, body.round, 0, body_hash(body)};
     for (std::uint16_t i = 0; i < signers; ++i)
@@ -73,6 +75,29 @@ struct People {
   }
 };
 
+// The next round of two levels of a chain whose members are these people, signed by enough of them.
+RoundLink next_link(People& people, const RoundChain& chain, std::uint64_t rounds_later = 1) {
+  people.all_there = true;
+  people.deal =
+      make_deal(chain.tip_hash(), chain.tip().round + rounds_later, {}, make_roster(chain.members()));
+  GroupedBody body = people.body(people.deal->groups.size());
+  body.roster = people.deal->roster->hash;
+  body.tokens += chain.tip().tokens;
+  const auto content = std::make_shared<const Bytes>(encode_grouped_body(body));
+  const RoundBody name = grouped_name(body, crypto::sha256(*content));
+  RoundQuorum certificate{name, 0, {}};
+  const RoundVote vote{VoteStep::Commit, {}, name.round, 0, body_hash(name)};
+  for (std::uint16_t i = 0; i < quorum_size(people.keys.size()); ++i)
+    certificate.signatures.push_back({i, sign_vote(vote, people.keys[i], network_of(1))});
+  return {certificate, content, people.deal->roster};
+}
+
+RoundChain chain_of(const People& people) {
+  std::vector<crypto::PublicKey> keys;
+  for (const RoundMember& member : people.roster->members) keys.push_back(member.key);
+  return RoundChain(network_of(1), genesis_body({}, network_of(9), keys));
+}
+
 Payload aggregate(std::size_t values, float value, float noise) {
   std::vector<float> delta(values);
   for (std::size_t i = 0; i < values; ++i) delta[i] = value + noise * static_cast<float>(i % 7);
@@ -92,6 +117,9 @@ class TestRoundsGrouped : public QObject {
   void who_misses_two_rounds_goes();
   void one_bad_sub_group_does_not_steer();
   void posts_come_back_as_they_were();
+  void a_chain_has_rounds_of_two_levels();
+  void a_newcomer_is_shown_a_few_of_them();
+  void what_a_chain_does_not_take();
 };
 
 void TestRoundsGrouped::everybody_is_dealt_into_one_sub_group() {
@@ -297,6 +325,76 @@ void TestRoundsGrouped::posts_come_back_as_they_were() {
   // What a small group would take for its own.
   QVERIFY(!decode_quorum(encode_quorum(quorum)).ok());
   QVERIFY(decode_quorum(encode_quorum(quorum), true).ok());
+}
+
+void TestRoundsGrouped::a_chain_has_rounds_of_two_levels() {
+  People people(20);
+  RoundChain chain = chain_of(people);
+  GroupedCommons commons(network_of(1));
+  for (int round = 1; round <= 3; ++round) QVERIFY(chain.add(next_link(people, chain), commons).ok());
+  // As if all were one group.
+  QCOMPARE(chain.tip().round, std::uint64_t(3));
+  QCOMPARE(chain.tip().members.size(), std::size_t(20));
+  QCOMPARE(chain.tip().contributors.size(), std::size_t(20));
+  QVERIFY(chain.tip().anchor == network_of(9) && chain.tip_grouped() != nullptr);
+  const auto kept = RoundChain::decode(network_of(1), chain.encode());
+  QVERIFY(kept.ok());
+  QVERIFY(kept->tip_hash() == chain.tip_hash() && kept->members() == chain.members() &&
+          kept->tip() == chain.tip() && kept->genesis() == chain.genesis());
+  const auto link = decode_link(encode_link(chain.tip_link()));
+  QVERIFY(link.ok() && *link == chain.tip_link());
+}
+
+void TestRoundsGrouped::a_newcomer_is_shown_a_few_of_them() {
+  People people(17);
+  RoundChain chain = chain_of(people);
+  GroupedCommons commons(network_of(1));
+  for (int round = 1; round <= 30; ++round) QVERIFY(chain.add(next_link(people, chain), commons).ok());
+  const auto answer = decode_chain_answer(encode_chain_answer(chain.answer(0)));
+  QVERIFY(answer.ok() && !answer->more);
+  QVERIFY2(answer->links.size() <= recent_grouped + 2, qPrintable(QString::number(answer->links.size())));
+  RoundChain newcomer(network_of(1), answer->links.front().certificate.body);
+  for (std::size_t i = 1; i < answer->links.size(); ++i)
+    QVERIFY(newcomer.add(answer->links[i], commons).ok());
+  QVERIFY(newcomer.tip_hash() == chain.tip_hash() && newcomer.members() == chain.members());
+}
+
+void TestRoundsGrouped::what_a_chain_does_not_take() {
+  People people(17);
+  const RoundChain chain = chain_of(people);
+  GroupedCommons commons(network_of(1));
+  const auto refused = [&](const RoundLink& link) {
+    RoundChain copy = chain;
+    const auto added = copy.add(link, commons);
+    return !added.ok() && added.error().code == ErrorCode::Denied && copy.tip_hash() == chain.tip_hash();
+  };
+  RoundLink good = next_link(people, chain);
+  RoundLink without = good;
+  without.content = nullptr;
+  QVERIFY(refused(without));
+  RoundLink unsigned_ = good;
+  unsigned_.certificate.signatures.pop_back();
+  QVERIFY(refused(unsigned_));
+  RoundLink other = good;
+  Bytes changed = *good.content;
+  changed[80] ^= 1;  // of the roster's hash or the anchor
+  other.content = std::make_shared<const Bytes>(changed);
+  QVERIFY(refused(other));
+  // Over a gap its members have to be shown, and to be those that are known.
+  RoundLink later = next_link(people, chain, 2);
+  RoundLink bare = later;
+  bare.roster = nullptr;
+  QVERIFY(refused(bare));
+  People others(18);
+  RoundLink foreign = later;
+  foreign.roster = others.roster;
+  QVERIFY(refused(foreign));
+  // Too few for two levels, whatever they sign.
+  People few(9);
+  RoundChain of_few = chain_of(few);
+  QCOMPARE(of_few.add(next_link(few, of_few), commons).error().code, ErrorCode::Denied);
+  RoundChain copy = chain;
+  QVERIFY(copy.add(good, commons).ok() && copy.add(good, commons).error().code == ErrorCode::AlreadyExists);
 }
 
 QTEST_GUILESS_MAIN(TestRoundsGrouped)

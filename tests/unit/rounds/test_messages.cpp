@@ -222,23 +222,23 @@ void TestRoundsMessages::a_chain_with_gaps() {
     QVERIFY(chain.add(certify(next_body(chain, all, changes), quorum_size(n))).ok());
   }
   ChainAnswer answer = chain.answer(0);
-  QCOMPARE(answer.certificates.front().body.round, std::uint64_t(0));
-  RoundChain newcomer(network, answer.certificates.front().body);
+  QCOMPARE(answer.links.front().certificate.body.round, std::uint64_t(0));
+  RoundChain newcomer(network, answer.links.front().certificate.body);
   QVERIFY(newcomer.genesis() == chain.genesis());
   std::size_t carried = 0;
   for (bool first = true;; first = false) {
     const auto read = decode_chain_answer(encode_chain_answer(answer));
     QVERIFY(read.ok());
-    for (std::size_t i = first ? 1 : 0; i < read->certificates.size(); ++i, ++carried)
-      QVERIFY(newcomer.add(read->certificates[i]).ok());
+    for (std::size_t i = first ? 1 : 0; i < read->links.size(); ++i, ++carried)
+      QVERIFY(newcomer.add(read->links[i].certificate).ok());
     if (!read->more) break;
     answer = chain.answer(newcomer.tip().round + 1);
   }
   QVERIFY(newcomer.tip_hash() == chain.tip_hash());
   QVERIFY2(carried <= recent_certificates + 2, qPrintable(QString::number(carried)));
   // Without the change of members, the later ones are not believed.
-  RoundChain other(network, chain.answer(0).certificates.front().body);
-  QCOMPARE(other.add(chain.tip_certificate()).error().code, ErrorCode::Denied);
+  RoundChain other(network, chain.answer(0).links.front().certificate.body);
+  QCOMPARE(other.add(chain.tip_link().certificate).error().code, ErrorCode::Denied);
 }
 
 void TestRoundsMessages::a_chain_is_kept() {

@@ -1,9 +1,9 @@
-// RoundNode: becoming a member and going, and what it does while it is none.
+// RoundParticipant: becoming a member and going, and what it does while it is none.
 #include <algorithm>
 #include <utility>
 
 #include "core/rounds/detail/outbox_keys.h"
-#include "core/rounds/node.h"
+#include "core/rounds/participant.h"
 
 namespace neuroshard::rounds {
 namespace {
@@ -13,70 +13,70 @@ constexpr Duration last_delta = std::chrono::seconds(1);
 
 }  // namespace
 
-bool RoundNode::is_in(const net::NodeId& id) const {
-  return chain_ && member_index(chain_->members(), id) < chain_->members().size();
-}
-
-void RoundNode::leave() {
+void RoundParticipant::leave() {
   if (std::exchange(leaving_, true)) return;
   left_at_ = next_change_ = services_.clock.monotonic_now();
-  if (agreement_ && training_ && !own_ && !boundary_asked_ &&
+  if (takes_part() && training_ && !own_ && !boundary_asked_ &&
       services_.learner.progress().steps >= least_steps(round_steps()))
     contribute();
   advance();
 }
 
-bool RoundNode::left() const {
-  if (!is_member()) return !outbox_.holds(certificate_key);
-  if (chain_->members().size() == 1) return true;
+bool RoundParticipant::left() const {
+  if (!is_member()) return !tells_certificate();
+  if (member_count() == 1) return true;
   if (!leaving_ || changes_.count(self_) == 0 || outbox_.holds(change_key) || round_ends_early())
     return false;
   // A small payload is there with its contribution, a large one is fetched from here.
   return !own_ || (own_->payload_bytes <= max_inline_payload && !outbox_.holds(contribution_key));
 }
 
-bool RoundNode::goes(const net::NodeId& id) const {
+bool RoundParticipant::goes(const net::NodeId& id) const {
   const auto change = changes_.find(id);
   return change != changes_.end() && change->second.kind == RoundChange::Kind::Leave;
 }
 
-// Those who go would leave the others without a quorum: what can be certified is certified while they are
-// here.
-bool RoundNode::round_ends_early() const {
+bool RoundParticipant::round_ends_early() const {
   const std::vector<RoundMember>& members = chain_->members();
   const auto going = static_cast<std::size_t>(
       std::count_if(members.begin(), members.end(), [this](const RoundMember& m) { return goes(m.id); }));
   return members.size() - going < quorum_size(members.size()) && going < members.size();
 }
 
+bool RoundParticipant::all_usable() const {
+  const std::vector<RoundMember>& members = group();
+  return std::all_of(members.begin(), members.end(), [this](const RoundMember& m) {
+    return contributions_->usable(m.id) || (goes(m.id) && contributions_->find(m.id) == nullptr);
+  });
+}
+
 // Wants to be a member and is none, or the other way round.
-void RoundNode::post_change() {
+void RoundParticipant::post_change() {
   const MonotonicTime now = services_.clock.monotonic_now();
   const bool member = is_member();
-  if (now < next_change_ || (leaving_ ? !member : member || !options_.join) || !chain_) return;
+  if (now < next_change_ || (leaving_ ? !member : member || !common_.join) || !chain_ || unfit()) return;
   // Who can't hold the state must not count for quorums.
   if (!leaving_ && (!state_ || !state_checked_)) return;
-  if (leaving_ &&
-      (chain_->members().size() == 1 || (boundary_asked_ && !own_ && now - left_at_ < last_delta)))
-    return;
-  next_change_ = now + 4 * options_.poll;
+  if (leaving_ && (member_count() == 1 || (boundary_asked_ && !own_ && now - left_at_ < last_delta))) return;
+  next_change_ = now + 4 * common_.poll;
   const RoundChange change = sign_change(leaving_ ? RoundChange::Kind::Leave : RoundChange::Kind::Join,
-                                         options_.rules.slot, chain_->tip().round, services_.key, network_);
+                                         common_.rules.slot, tip_round(), services_.key, network_);
   if (member) changes_[self_] = change;
-  outbox_.put(change_key, ChangePost{options_.rules.slot, change}, others());
+  send(change_key, ChangePost{common_.rules.slot, change}, told_of_change());
 }
 
 // Not a member, and nobody is there to join: it trains on by itself, from the last state that it holds. What
 // comes of it goes along when the others are back.
-void RoundNode::train_outside() {
+void RoundParticipant::train_outside() {
   const MonotonicTime now = services_.clock.monotonic_now();
-  if (outside_ || leaving_ || !options_.join || is_member() || !state_ || !state_checked_ ||
-      now - std::max(started_, heard_) < options_.provisional_after)
+  if (outside_ || leaving_ || !common_.join || is_member() || !state_ || !state_checked_ ||
+      now - std::max(started_, heard_) < common_.provisional_after)
     return;
   outside_ = provisional_ = true;
   ++counters_.provisional;
   services_.logger.info("rounds",
-                        "no member of this network is in reach: this node trains on by itself until one is");
+                        "no member of this network is in reach: this "
+                        "node trains on by itself until one is");
   services_.learner.start({round_, state_, Carry::Nothing, std::exchange(counted_, false)});
   services_.learner.go_on();
 }
