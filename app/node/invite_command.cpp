@@ -5,18 +5,17 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "app/node/core_client.h"
 #include "app/node/open_directory.h"
 #include "app/node/qr_text.h"
 #include "core/compute/slot.h"
 #include "core/engine/invite_link.h"
+#include "core/node/network_view.h"
 #include "core/platform/terminal.h"
 #include "core/swarm/peer_cache.h"
 
 namespace neuroshard::app {
 namespace {
-
-// Beside the profile's own addresses: enough to find one that is up, few enough for a small QR code.
-constexpr std::size_t peers_by_itself = 3;
 
 struct InviteFlags {
   std::vector<std::string> peers;
@@ -56,6 +55,20 @@ std::vector<engine::InvitedPeer> cached_peers(const std::string& directory, cons
   return peers;
 }
 
+// Whom the node that runs in the directory names itself, itself among them where others reach it. Empty: none
+// runs, or it knows nobody.
+std::vector<engine::InvitedPeer> peers_of_running_node(CommandContext& context) {
+  const auto client = CoreClient::find(context);
+  if (!client.ok() || !*client) return {};
+  const auto view =
+      (*client)->ask<node::NetworkView>([](node::Node& node, node::Reply<node::NetworkView> reply) {
+        return node.query_network(std::move(reply));
+      });
+  if (!view.ok() || view->invitation.empty()) return {};
+  const auto link = engine::parse_invite_link(view->invitation);
+  return link.ok() ? link->peers : std::vector<engine::InvitedPeer>();
+}
+
 Expected<void> invite(const InviteFlags& flags, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const std::string directory, data_directory_path(context));
   engine::InviteLink link;
@@ -70,6 +83,7 @@ Expected<void> invite(const InviteFlags& flags, CommandContext& context) {
     NS_ASSIGN_OR_RETURN(engine::InvitedPeer peer, engine::parse_invited_peer(text));
     link.peers.push_back(std::move(peer));
   }
+  if (link.peers.empty() && context.profile.empty()) link.peers = peers_of_running_node(context);
   if (link.peers.empty()) link.peers = cached_peers(directory, id, context);
   NS_ASSIGN_OR_RETURN(const std::string text, engine::format_invite_link(link));
   std::vector<std::string> peers;

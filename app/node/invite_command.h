@@ -8,6 +8,10 @@
 
 namespace neuroshard::app {
 
+// Named in a link beside the profile's own addresses: enough to find one that is up, few enough for a small
+// QR code.
+inline constexpr std::size_t peers_by_itself = 3;
+
 void add_invite_command(CLI::App& network, CommandContext& context);
 
 // Follows an invitation: the profile of the command becomes that of the link, and its peers, as

@@ -112,7 +112,7 @@ Expected<std::unique_ptr<NetworkPart>> NetworkPart::join(const JoinFlags& flags,
   part->reporting_as_ = {options.swarm.facts.delegation, one_lan};
   NS_RETURN_IF_ERROR(part->listen(flags, directory, std::move(options)));
   part->kept_bans_ = part->host_->bans().changes();
-  part->report_ = std::make_unique<NetworkReport>(*part->host_);
+  part->report_ = std::make_unique<NetworkReport>(*part->host_, directory.profile());
   part->meet(flags, directory, one_lan);
   return part;
 }

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "app/node/invite_command.h"
+#include "core/engine/invite_link.h"
+
 namespace neuroshard::app {
 namespace {
 
@@ -45,9 +48,32 @@ void tell_reach(const swarm::MemberView& member, node::NetworkView& view) {
     view.found.push_back(fmt::format("Dialled from outside: {}.", member.why_not));
 }
 
+// This node where others dial it, the trackers that answer it, and nodes that it reaches directly.
+std::string invitation(const swarm::MemberView& member, const net::NodeId& own,
+                       const engine::NetworkProfile& profile) {
+  engine::InviteLink link{profile, {}};
+  const auto add = [&](std::optional<Hash256> id, std::string place) {
+    if (link.peers.size() < peers_by_itself) link.peers.push_back({id, std::move(place)});
+  };
+  if (member.advertised) add(own, platform::to_text(*member.advertised));
+  const engine::DirectoryPart& known = profile.directory;
+  for (const swarm::SourceView& source : member.sources) {
+    const std::string place = source.name.empty() ? platform::to_text(source.endpoint) : source.name;
+    const bool named = std::find(known.trackers.begin(), known.trackers.end(), place) != known.trackers.end();
+    if (source.tracker && source.connected && !named) add(std::nullopt, place);
+  }
+  for (const swarm::MemberPeer& peer : member.peers) {
+    if (peer.way == swarm::Way::Direct && peer.connection.connected)
+      add(peer.connection.id, platform::to_text(peer.connection.endpoint));
+  }
+  if (link.peers.empty() && known.bootstrap.empty() && known.trackers.empty()) return {};
+  return engine::format_invite_link(link).value_or(std::string());
+}
+
 }  // namespace
 
-NetworkReport::NetworkReport(PeerHost& host) : host_(host) {
+NetworkReport::NetworkReport(PeerHost& host, engine::NetworkProfile profile)
+    : host_(host), profile_(std::move(profile)) {
   host_.run([this] {
     sampled_ = host_.clock().monotonic_now();
     timer_ = host_.executor().post_after(sample_period, [this] { sample(); });
@@ -116,6 +142,7 @@ node::NetworkView NetworkReport::look() const {
   view.taking_part = true;
   view.listens_at = platform::to_text(host_.endpoint());
   tell_reach(member, view);
+  view.invitation = invitation(member, host_.id(), profile_);
   view.relaying = member.relaying;
   view.relayed_nodes = static_cast<std::uint32_t>(member.relayed_nodes);
   view.known_nodes = member.known;

@@ -68,7 +68,10 @@ struct NetworkView {
   std::string advertised;     // where others dial it; empty = nowhere
   std::string relay;          // through which they reach it instead; empty = none
   std::string relay_trouble;  // why there is none, where one is needed
-  bool relaying = false;      // for nodes that nobody can dial
+  // A link that invites others to this network, with this node and some more to begin with
+  // (engine/invite_link.h). Empty: there is nobody yet whom they could begin with.
+  std::string invitation;
+  bool relaying = false;  // for nodes that nobody can dial
   std::uint32_t relayed_nodes = 0;
   std::uint64_t known_nodes = 0;    // by their signed records
   std::uint64_t table_members = 0;  // of the hash table

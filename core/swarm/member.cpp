@@ -27,9 +27,10 @@ Member::Member(MemberServices services, MemberOptions options, std::uint64_t see
       paths_(services.transport, services.tunnels, book_, services.clock),
       pool_(paths_, services.executor, services.clock),
       tracker_(options_.network_id, options_.one_lan, rng_.next()),
-      answers_({services.transport, services.clock, book_, options_.tracker ? &tracker_ : nullptr, &record_,
-                services.relay, services.conduct},
-               options_.one_lan, rng_.next()),
+      answers_(
+          {services.transport, services.clock, book_, options_.tracker ? &tracker_ : nullptr, &record_,
+           services.relay, services.conduct, [this](const net::NodeRecord& record) { introduced(record); }},
+          options_.one_lan, rng_.next()),
       record_(options_.facts),
       reach_(options_.port, services.clock,
              {[this] { reach_changed(); },
@@ -263,7 +264,9 @@ void Member::introduce(Source& source) {
 
 void Member::fetch_peers(Source& source) {
   const net::Method method = source.tracker ? net::Method::TrackerPeers : net::Method::Peers;
-  ask(source, method, encode_count(max_records), call_patience,
+  // A tracker has had the record; any other node would never learn whom it could call back.
+  const net::NodeRecord* own = source.tracker ? nullptr : &record_;
+  ask(source, method, encode_peers_request(max_records, own), call_patience,
       [this, &source](const Expected<Bytes>& answer) {
         const auto records =
             answer.ok() ? decode_records(*answer) : Expected<std::vector<net::NodeRecord>>(answer.error());
@@ -357,8 +360,9 @@ void Member::exchange_peers() {
   if (known.empty()) return;
   const std::vector<net::Contact>& from = strangers.empty() ? known : strangers;
   const net::Contact chosen = from[rng_.below(from.size())];
-  pool_.call(chosen, net::Method::Peers, encode_count(max_records),
-             net::call_deadline(call_patience, 1, answer_bytes),
+  Bytes request = encode_peers_request(max_records, &record_);
+  const Duration deadline = net::call_deadline(call_patience, request.size(), answer_bytes);
+  pool_.call(chosen, net::Method::Peers, std::move(request), deadline,
              [this, alive = alive_](const Expected<Bytes>& answer) {
                if (!*alive || !answer.ok()) return;
                const auto records = decode_records(*answer);

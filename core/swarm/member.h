@@ -159,6 +159,7 @@ class Member final : public net::PeerService {
   void introduce(Source& source);
   void fetch_peers(Source& source);
   void beat(Source& source);
+  void introduced(const net::NodeRecord& record);
   void take_peers(const std::vector<net::NodeRecord>& records, std::vector<net::Contact> contacts);
   ReachKeeper::Ask dial_back_by(Source& source);
   void keep_reach();

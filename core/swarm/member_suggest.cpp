@@ -1,4 +1,4 @@
-// Members: what a rendezvous finds.
+// Members: what a rendezvous finds, and who comes by itself.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -49,6 +49,18 @@ void Member::suggest(const FirstPeer& peer) {
   place->peer = peer;
   place->dial = {peer.endpoint, peer.id};
   try_source(*place);
+}
+
+// Who is called by others and knows nobody to ask asks them: it could else never learn that it is reached.
+void Member::introduced(const net::NodeRecord& record) {
+  take_peers({record}, {});
+  if (std::any_of(sources_.begin(), sources_.end(),
+                  [](const auto& source) { return source->channel != nullptr; }))
+    return;
+  for (const net::NodeEndpoint& at : record.endpoints) {
+    const bool dialled = options_.one_lan || platform::globally_routable(at.endpoint.ip);
+    if (at.reach == net::Reach::Direct && dialled) return suggest({at.endpoint, record.id()});
+  }
 }
 
 bool Member::give_up(Source& source, const Error& error) {

@@ -44,6 +44,26 @@ Expected<std::size_t> decode_count(ByteSpan bytes) {
   return std::min<std::size_t>(bytes[0], max_records);
 }
 
+Bytes encode_peers_request(std::size_t count, const net::NodeRecord* own) {
+  Bytes bytes = encode_count(count);
+  if (own == nullptr || own->sequence == 0) return bytes;
+  const Bytes record = net::encode_node_record(*own);
+  bytes.insert(bytes.end(), record.begin(), record.end());
+  return bytes;
+}
+
+Expected<PeersRequest> decode_peers_request(ByteSpan bytes) {
+  PeersRequest request;
+  const std::size_t first = std::min<std::size_t>(bytes.size(), 1);
+  NS_ASSIGN_OR_RETURN(request.count, decode_count(bytes.subspan(0, first)));
+  if (bytes.size() == first) return request;
+  auto own = net::decode_node_record(bytes.subspan(first));
+  // One of a newer version is no reason to leave its node alone.
+  if (!own.ok() && own.error().code != ErrorCode::Unsupported) return own.error();
+  if (own.ok()) request.own = std::move(*own);
+  return request;
+}
+
 Bytes encode_port(std::uint16_t port) {
   Bytes bytes;
   append_le(bytes, port);

@@ -1,18 +1,18 @@
 // What nodes say to each other and to trackers, as bytes. Readers check every length before they believe it.
 //
 //   ping               up to 64 bytes            answer: the same
-//   peers              count u8                  answer: records, that of who answers among them
-//   address echo       –                         answer: the endpoint that the caller is seen at (18 bytes)
-//   dial back          port u16                  answer: reached u8 · why not, in words
-//   relay reserve      –                         answer: a ticket (16 bytes, nat/relay_head.h)
-//   punch              the caller's hole, an endpoint   answer: the called one's (puncher.h)
-//   tracker register   the caller's node record  answer: the endpoint that the caller is seen at
-//   tracker heartbeat  –                         answer: empty; NotFound: register again
-//   tracker peers      count u8                  answer: records
-//   records            u8 count ≤ 50, then each: length u16 · node record (net/node_record.h)
+//   peers              count u8 · record of who asks, or nothing   answer: records, that of who answers among
+//   them address echo       –                         answer: the endpoint that the caller is seen at (18
+//   bytes) dial back          port u16                  answer: reached u8 · why not, in words relay reserve
+//   –                         answer: a ticket (16 bytes, nat/relay_head.h) punch              the caller's
+//   hole, an endpoint   answer: the called one's (puncher.h) tracker register   the caller's node record
+//   answer: the endpoint that the caller is seen at tracker heartbeat  –                         answer:
+//   empty; NotFound: register again tracker peers      count u8                  answer: records records u8
+//   count ≤ 50, then each: length u16 · node record (net/node_record.h)
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +33,15 @@ Expected<std::vector<net::NodeRecord>> decode_records(ByteSpan bytes);
 
 Bytes encode_count(std::size_t count);
 Expected<std::size_t> decode_count(ByteSpan bytes);
+
+// own: null or not signed yet: left out, as a guest does.
+Bytes encode_peers_request(std::size_t count, const net::NodeRecord* own);
+struct PeersRequest {
+  std::size_t count = 0;
+  std::optional<net::NodeRecord> own;
+};
+// The signature is not checked; a record of a newer version is left out. Corrupt.
+Expected<PeersRequest> decode_peers_request(ByteSpan bytes);
 
 Bytes encode_port(std::uint16_t port);
 Expected<std::uint16_t> decode_port(ByteSpan bytes);

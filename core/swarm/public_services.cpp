@@ -60,12 +60,16 @@ bool PublicAnswers::answer(const net::Caller& from, net::Method method, ByteSpan
 }
 
 Expected<Bytes> PublicAnswers::peers(const net::Caller& from, ByteSpan request) {
-  const auto asked = decode_count(request);
+  const auto asked = decode_peers_request(request);
   if (!asked.ok()) {
-    fault(from, net::Fault::Malformed);
+    if (asked.error().code == ErrorCode::Corrupt) fault(from, net::Fault::Malformed);
     return asked.error();
   }
-  const std::size_t count = *asked;
+  const std::size_t count = asked->count;
+  if (asked->own) {
+    NS_RETURN_IF_ERROR(check_own(from, *asked->own));
+    if (services_.introduced) services_.introduced(*asked->own);
+  }
   std::vector<const net::NodeRecord*> nodes;
   for (const net::NodeRecord* record : services_.book.all(services_.clock.wall_now()))
     if (!record->endpoints.empty() && record->id() != from.id) nodes.push_back(record);
@@ -78,6 +82,18 @@ Expected<Bytes> PublicAnswers::peers(const net::Caller& from, ByteSpan request) 
   return encode_records(nodes);
 }
 
+Expected<void> PublicAnswers::check_own(const net::Caller& from, const net::NodeRecord& record) {
+  if (record.id() != from.id) {
+    fault(from, net::Fault::OthersRecord);
+    return make_error(ErrorCode::Denied, "the record is another node's");
+  }
+  if (!net::is_signed_by_its_node(record, services_.book.network_id())) {
+    fault(from, net::Fault::BadSignature);
+    return make_error(ErrorCode::Denied, "the record is not signed by its node");
+  }
+  return {};
+}
+
 Expected<Bytes> PublicAnswers::track(const net::Caller& from, net::Method method, ByteSpan request) {
   if (services_.tracker == nullptr) return make_error(ErrorCode::Unsupported, "this node is not a tracker");
   const WallTime now = services_.clock.wall_now();
@@ -87,11 +103,7 @@ Expected<Bytes> PublicAnswers::track(const net::Caller& from, net::Method method
       if (record.error().code == ErrorCode::Corrupt) fault(from, net::Fault::Malformed);
       return record.error();
     }
-    if (record->id() != from.id) {
-      fault(from, net::Fault::OthersRecord);
-    } else if (!net::is_signed_by_its_node(*record, services_.book.network_id())) {
-      fault(from, net::Fault::BadSignature);
-    }
+    static_cast<void>(check_own(from, *record));  // the tracker says what is wrong
     NS_RETURN_IF_ERROR(services_.tracker->enter(from, *record, now));
     return dht::encode_endpoint(from.endpoint);
   }

@@ -23,6 +23,8 @@ struct PublicServices {  // all outlive
   const net::NodeRecord* own = nullptr;  // this node's, once it is signed (sequence > 0)
   nat::RelayRole* relay = nullptr;       // null: not in this role
   net::Conduct* conduct = nullptr;       // told of faults; null: nobody is
+  // Who asks for peers tells its own record, signed by it; null: nobody wants to know.
+  std::function<void(const net::NodeRecord&)> introduced = nullptr;
 };
 
 class PublicAnswers {
@@ -41,6 +43,7 @@ class PublicAnswers {
   Expected<Bytes> peers(const net::Caller& from, ByteSpan request);
   Expected<Bytes> track(const net::Caller& from, net::Method method, ByteSpan request);
   Expected<Bytes> reserve(const net::Caller& from);
+  Expected<void> check_own(const net::Caller& from, const net::NodeRecord& record);
   void fault(const net::Caller& from, net::Fault fault);
   void dial_back(const net::Caller& from, ByteSpan request, const net::Respond& respond);
 

@@ -17,6 +17,7 @@ class TestInvitation : public QObject {
   void its_qr_code_is_read_by_another_program();
   void nobody_joins_unasked();
   void a_new_node_joins_by_it_and_remembers();
+  void a_running_node_names_itself();
   void what_can_not_be_invited_to_is_said();
 
  private:
@@ -133,6 +134,48 @@ void TestInvitation::a_new_node_joins_by_it_and_remembers() {
                 "--yes", "--data-dir", path("new")});
   QVERIFY(!other.ok());
   QVERIFY2(other.text().contains("belongs to the network 'village'"), other.text().constData());
+}
+
+// Whoever was reached from outside is in its own link: the tracker may go.
+void TestInvitation::a_running_node_names_itself() {
+  QString link, id;
+  const auto node = [&](const QString& name, const QStringList& further) {
+    return QStringList{"run",       "--json",     "--data-dir", path(name), "--p2p-address",
+                       "127.0.0.1", "--p2p-port", "0",          "--lan"} +
+           further;
+  };
+  auto tracker =
+      std::make_unique<NodeProcess>(QStringList{"tracker", "--json", "--profile", path("village.json"),
+                                                "--address", "127.0.0.1", "--port", "0", "--lan"});
+  const QJsonObject ready = wait_for_object(*tracker, "ready");
+  QVERIFY2(!ready.isEmpty(), tracker->errors_so_far().constData());
+  NodeProcess host(
+      node("host", {"--profile", path("village.json"), "--tracker", ready["address"].toString()}));
+  const QJsonObject joined = wait_for_object(host, "peers");
+  QVERIFY2(!joined.isEmpty(), host.errors_so_far().constData());
+  const QString own = joined["id"].toString() + "@" + joined["address"].toString();
+  const auto named = [&] {
+    const ProcessResult made = run_node({"network", "invite", "--json", "--data-dir", path("host")});
+    const QJsonObject said = made.ok() ? json_lines(made.out).value(0) : QJsonObject();
+    link = said["link"].toString();
+    return said["peers"].toArray().contains(own);
+  };
+  QTRY_VERIFY_WITH_TIMEOUT(named(), 60'000);  // once somebody has dialled it
+  tracker.reset();                            // killed
+  NodeProcess guest(node("guest", {"--join", link, "--yes"}));
+  const QJsonObject there = wait_for_object(guest, "peers");
+  QVERIFY2(!there.isEmpty(), guest.errors_so_far().constData());
+  const auto known = [&] {
+    for (const QJsonObject& one : peers(path("village.json"), joined["address"].toString()))
+      if (one["id"].toString() == there["id"].toString()) return true;
+    return false;
+  };
+  QTRY_VERIFY_WITH_TIMEOUT(known(), 60'000);
+  for (NodeProcess* one : {&host, &guest}) {
+    one->terminate();
+    const ProcessResult stopped = one->finish();
+    QVERIFY2(!stopped.crashed && !stopped.timed_out, stopped.text().constData());
+  }
 }
 
 void TestInvitation::what_can_not_be_invited_to_is_said() {

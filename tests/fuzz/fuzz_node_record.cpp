@@ -23,6 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto answer = swarm::decode_dial_back(input); answer.ok())
     NS_CHECK(answer->why.size() <= swarm::max_reason);
   static_cast<void>(swarm::decode_count(input));
+  static_cast<void>(swarm::decode_peers_request(input));
   static_cast<void>(swarm::decode_port(input));
   return 0;
 }

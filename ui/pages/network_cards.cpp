@@ -101,6 +101,10 @@ Card* NetworkCards::make_reach() {
   test_ = new QPushButton(tr("Test again"), card);
   test_->setObjectName(QStringLiteral("network_test"));
   connect(test_, &QPushButton::clicked, this, &NetworkCards::test_wanted);
+  invite_ = new QPushButton(tr("Invite others …"), card);
+  invite_->setObjectName(QStringLiteral("network_invite"));
+  connect(invite_, &QPushButton::clicked, this, &NetworkCards::invite_wanted);
+  card->add_control(invite_);
   card->add_control(test_);
   card->body()->addStretch(1);
   return card;
@@ -192,6 +196,12 @@ void NetworkCards::show_reach(const node::NetworkView& view, WallTime now) {
           ? tr("Tested %1; it listens at %2.").arg(Format::ago(*view.tested_at, now), text(view.listens_at))
           : tr("It listens at %1.").arg(text(view.listens_at)));
   test_->setEnabled(!view.testing);
+  invite_->setEnabled(!view.invitation.empty());
+  invite_->setToolTip(
+      view.invitation.empty()
+          ? tr("Nobody could begin with this node yet: others don't reach it, and it knows no tracker "
+               "and no peer that they do reach.")
+          : tr("A link and a QR code that bring others into this network"));
 }
 
 void NetworkCards::show_traffic(const node::NetworkView& view) {

@@ -32,6 +32,7 @@ class NetworkCards final : public QWidget {
 
  Q_SIGNALS:
   void test_wanted();
+  void invite_wanted();
 
  private:
   Card* make_reach();
@@ -50,6 +51,7 @@ class NetworkCards final : public QWidget {
   QLabel* advice_;
   QLabel* tested_;
   QPushButton* test_;
+  QPushButton* invite_;
   QStandardItemModel* sources_;
   TableView* source_table_;
   PeerModel* peers_;

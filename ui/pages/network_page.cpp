@@ -10,6 +10,7 @@
 #include "core/node/node.h"
 #include "ui/bridge/bridge.h"
 #include "ui/pages/grid_twin.h"
+#include "ui/pages/invite_dialog.h"
 #include "ui/pages/network_cards.h"
 #include "ui/pages/partition_dialog.h"
 #include "ui/text/format.h"
@@ -96,6 +97,7 @@ NetworkPage::NetworkPage(const Context& context, QWidget* parent) : Page(context
   network_ = new NetworkCards(theme(), sections(), this);
   column->addWidget(network_);
   connect(network_, &NetworkCards::test_wanted, this, [this] { ask_network(true); });
+  connect(network_, &NetworkCards::invite_wanted, this, &NetworkPage::invite);
   timer_.setInterval(look_ms);
   connect(&timer_, &QTimer::timeout, this, [this] { ask_network(false); });
   sections().add([this, column] { column->addWidget(make_map()); });
@@ -185,8 +187,17 @@ void NetworkPage::ask_network(bool test) {
       [this](const Expected<node::NetworkView>& view) {
         asking_network_ = false;
         if (!view.ok()) return network_->show_problem(QString::fromStdString(view.error().message));
+        invitation_ = QString::fromStdString(view->invitation);
         network_->show_view(*view, clock().wall_now());
       });
+}
+
+void NetworkPage::invite() {
+  if (invitation_.isEmpty()) return;
+  const auto snapshot = bridge().snapshot();
+  (new InviteDialog(invitation_, snapshot ? QString::fromStdString(snapshot->program.network) : QString(),
+                    window()))
+      ->open();
 }
 
 void NetworkPage::refresh(const node::Snapshot& snapshot) {

@@ -38,6 +38,7 @@ class NetworkPage final : public Page {
   Card* make_memory();
   void ask();
   void ask_network(bool test);
+  void invite();
   void show_slots(const std::vector<node::SlotEntry>& entries);
 
   CellGrid* map_;
@@ -52,6 +53,7 @@ class NetworkPage final : public Page {
   NetworkCards* network_;
   QTimer timer_;
   bool asking_network_ = false;
+  QString invitation_;  // the latest answer's
 };
 
 // Columns: embedding, layers, head; rows: the shared part, then each expert. A cell says how many nodes hold

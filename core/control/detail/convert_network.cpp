@@ -86,6 +86,7 @@ void encode(const node::NetworkView& from, wire::Network* to) {
   to->set_advertised(from.advertised);
   to->set_relay(from.relay);
   to->set_relay_trouble(from.relay_trouble);
+  to->set_invitation(from.invitation);
   to->set_relaying(from.relaying);
   to->set_relayed_nodes(from.relayed_nodes);
   to->set_known_nodes(from.known_nodes);
@@ -108,6 +109,7 @@ node::NetworkView decode(const wire::Network& from) {
   to.advertised = from.advertised();
   to.relay = from.relay();
   to.relay_trouble = from.relay_trouble();
+  to.invitation = from.invitation();
   to.relaying = from.relaying();
   to.relayed_nodes = from.relayed_nodes();
   to.known_nodes = from.known_nodes();

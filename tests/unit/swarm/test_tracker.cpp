@@ -155,6 +155,12 @@ void TestTracker::messages_come_back() {
   QVERIFY(net::check_node_record(records[0], network(), start).ok());
   QCOMPARE(decode_count(encode_count(7)).value(), std::size_t(7));
   QCOMPARE(decode_count(Bytes{255}).value(), max_records);
+  const PeersRequest guest = decode_peers_request(encode_peers_request(9, nullptr)).value();
+  QVERIFY(guest.count == 9 && !guest.own);
+  const PeersRequest known = decode_peers_request(encode_peers_request(7, &a.record)).value();
+  QVERIFY(known.count == 7 && known.own && known.own->id() == a.caller.id);
+  QCOMPARE(decode_peers_request(Bytes{}).error().code, ErrorCode::Corrupt);
+  QCOMPARE(decode_peers_request(Bytes{7, 1}).error().code, ErrorCode::Corrupt);
   QCOMPARE(decode_port(encode_port(9000)).value(), std::uint16_t(9000));
   const auto answer = decode_dial_back(encode_dial_back({false, "no\nway"})).value();
   QVERIFY(!answer.reached);

@@ -1,15 +1,22 @@
 // The page of the network: an honest empty state, and what the core says of reachability, peers and traffic.
+#include <QClipboard>
+#include <QLineEdit>
 #include <QPushButton>
 #include <QTableView>
 
 #include "tests/unit/ui/pages/page_fixture.h"
+#include "ui/pages/invite_dialog.h"
 #include "ui/pages/network_page.h"
 #include "ui/widgets/empty_state.h"
 #include "ui/widgets/plot_panel.h"
 #include "ui/widgets/plot_widget.h"
+#include "ui/widgets/qr_code.h"
 
 using namespace neuroshard;      // NOLINT
 using namespace neuroshard::ui;  // NOLINT
+
+constexpr const char* invitation =
+    "neuroshard:join?to=AUObGOoAlGR9uZoWibmpX7_fWdR7hvzBdFYkRH50EvRIzq7wyzEBABAyMDMuMC4xMTMuOTo5MDAw";
 
 class TestNetworkPage : public QObject {
   Q_OBJECT
@@ -19,6 +26,8 @@ class TestNetworkPage : public QObject {
   void a_node_alone_says_so();
   void shows_what_the_core_knows();
   void a_test_can_be_asked_for();
+  void others_are_invited();
+  void nobody_to_begin_with_is_said();
   void a_failure_is_told_and_goes_away();
   void pictures();
 
@@ -38,6 +47,7 @@ void TestNetworkPage::init() {
   network.advice = "In the settings of your router, forward TCP port 9000 to 10.3.0.2.";
   network.relay = "203.0.113.9:8765";
   network.tested_at = fixture_->clock.wall_now();
+  network.invitation = invitation;
   network.known_nodes = 12;
   network.table_members = 9;
   network.bytes_in = 5u << 20;
@@ -103,6 +113,38 @@ void TestNetworkPage::a_test_can_be_asked_for() {
   fixture_->click("network_test");
   QTRY_COMPARE(text("network_tested"), QStringLiteral("A test is running."));
   QVERIFY(!fixture_->find<QPushButton>("network_test")->isEnabled());
+}
+
+void TestNetworkPage::others_are_invited() {
+  fixture_->show<NetworkPage>();
+  QTRY_COMPARE(text("network_reach"), QStringLiteral("Nobody can dial this node"));
+  const auto* button = fixture_->find<QPushButton>("network_invite");
+  QVERIFY(button->isEnabled());
+  fixture_->click("network_invite");
+  auto* dialog = fixture_->page->window()->findChild<InviteDialog*>();
+  QVERIFY(dialog != nullptr && dialog->isVisible());
+  QCOMPARE(dialog->findChild<QLineEdit*>("invite_link")->text(), QString::fromLatin1(invitation));
+  const auto* code = dialog->findChild<QrCode*>("invite_code");
+  QVERIFY(code->isVisible() && code->width() >= 2 * code->modules() && code->height() >= 2 * code->modules());
+  QCOMPARE(code->text(), QString::fromLatin1(invitation));
+  if (const QString folder = qEnvironmentVariable("NS_PICTURES"); !folder.isEmpty())
+    QVERIFY(dialog->grab().save(folder + QStringLiteral("/invite.png")));
+  QTest::mouseClick(dialog->findChild<QPushButton*>("invite_copy"), Qt::LeftButton);
+  QCOMPARE(QGuiApplication::clipboard()->text(), QString::fromLatin1(invitation));
+  // What the page learns later does not change the dialog that is open.
+  fixture_->node->network.invitation.clear();
+  QTRY_VERIFY_WITH_TIMEOUT(!button->isEnabled(), 10'000);
+  QCOMPARE(dialog->findChild<QLineEdit*>("invite_link")->text(), QString::fromLatin1(invitation));
+  dialog->close();
+}
+
+void TestNetworkPage::nobody_to_begin_with_is_said() {
+  fixture_->node->network.invitation.clear();
+  fixture_->show<NetworkPage>();
+  QTRY_COMPARE(text("network_reach"), QStringLiteral("Nobody can dial this node"));
+  const auto* button = fixture_->find<QPushButton>("network_invite");
+  QVERIFY(button->isVisible() && !button->isEnabled());
+  QVERIFY(button->toolTip().contains(QStringLiteral("Nobody could begin")));
 }
 
 void TestNetworkPage::a_failure_is_told_and_goes_away() {

@@ -1,0 +1,95 @@
+// Nodes that begin with each other and no tracker: whoever is called learns who calls, from a record that
+// only the caller can have signed, and can call back.
+#include <QtTest>
+
+#include "core/swarm/messages.h"
+#include "tests/support/village.h"
+
+using namespace neuroshard;
+using namespace neuroshard::swarm;
+using namespace neuroshard::test;  // NOLINT
+
+class TestIntroduction : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void two_without_a_tracker_reach_each_other();
+  void a_chain_becomes_a_network();
+  void a_guest_introduces_nobody();
+  void only_the_own_record_counts();
+
+ private:
+  static Expected<Bytes> peers(Village& village, Host& from, const Host& to, Bytes request) {
+    std::optional<Expected<Bytes>> answer;
+    net::PeerPool pool(*from.transport, from.executor, village.world.clock());
+    pool.call({to.id, to.endpoint}, net::Method::Peers, std::move(request), 10 * second,
+              [&](Expected<Bytes> said) { answer.emplace(std::move(said)); });
+    village.run_until([&] { return answer.has_value(); }, minute);
+    return answer ? std::move(*answer) : make_error(ErrorCode::Timeout, "no answer");
+  }
+};
+
+void TestIntroduction::two_without_a_tracker_reach_each_other() {
+  Village village;
+  Host& first = village.add({});
+  Host& second_one = village.add({&first});
+  QVERIFY(village.run_until(
+      [&] {
+        const MemberView a = first.member->view(), b = second_one.member->view();
+        return a.known == 1 && b.known == 1 && a.reachable && b.reachable && a.table == 1 && b.table == 1;
+      },
+      3 * minute));
+  // The one that was called calls back by itself, over a connection of its own.
+  QVERIFY(village.run_until(
+      [&] {
+        const MemberView view = first.member->view();
+        return !view.peers.empty() && view.peers[0].connection.connected;
+      },
+      2 * minute));
+}
+
+void TestIntroduction::a_chain_becomes_a_network() {
+  Village village;
+  std::vector<Host*> nodes{&village.add({})};
+  for (int i = 0; i < 5; ++i) nodes.push_back(&village.add({nodes.back()}));
+  QVERIFY(village.run_until(
+      [&] {
+        return std::all_of(nodes.begin(), nodes.end(),
+                           [](const Host* node) { return node->member->view().known == 5; });
+      },
+      10 * minute));
+}
+
+void TestIntroduction::a_guest_introduces_nobody() {
+  Village village;
+  Host& a = village.add({});
+  Host& guest = village.add({});
+  village.world.run_for(second);
+  const auto answer = peers(village, guest, a, encode_peers_request(max_records, nullptr));
+  QVERIFY(answer.ok());
+  QCOMPARE(decode_records(*answer).value().size(), std::size_t(1));  // who answers
+  QCOMPARE(a.member->view().known, std::size_t(0));
+}
+
+void TestIntroduction::only_the_own_record_counts() {
+  Village village;
+  Host& a = village.add({});
+  Host& b = village.add({&a});
+  Host& liar = village.add({});
+  village.meant_to_be_banned.insert(liar.id);
+  QVERIFY(village.run_until([&] { return a.member->view().known == 1; }, 2 * minute));
+  const WallTime now = village.world.clock().wall_now();
+  const net::NodeRecord of_b = *a.member->book().find(b.id, now);
+  // Another's, genuine; then one in its own name that is not what it signed.
+  QVERIFY(!peers(village, liar, a, encode_peers_request(5, &of_b)).ok());
+  QCOMPARE(a.conduct.faults(net::Fault::OthersRecord), std::uint64_t(1));
+  net::NodeRecord altered = of_b;
+  QVERIFY(net::sign_node_record(altered, *liar.key, network_id()).ok());
+  altered.memory_bytes += 1;
+  QVERIFY(!peers(village, liar, a, encode_peers_request(5, &altered)).ok());
+  QCOMPARE(a.conduct.faults(net::Fault::BadSignature), std::uint64_t(1));
+  QCOMPARE(a.member->view().known, std::size_t(1));
+  QVERIFY(a.member->book().find(liar.id, now) == nullptr);
+}
+
+QTEST_GUILESS_MAIN(TestIntroduction)
+#include "test_introduction.moc"
