@@ -83,9 +83,10 @@ void add_contribute_command(CLI::App& root, CommandContext& context) {
 }
 
 void add_finish_command(CLI::App& root, CommandContext& context) {
-  CLI::App& command =
-      add_command(root, "finish", "Let the running node complete its step, save, free memory and pause",
-                  {"neuroshardd finish"});
+  CLI::App& command = add_command(root, "finish",
+                                  "Let the running node complete its step (with others the round), save, "
+                                  "free memory and pause; again: at once",
+                                  {"neuroshardd finish"});
   set_body(command, context, [&context] { return finish(context); });
 }
 

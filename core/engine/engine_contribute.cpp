@@ -61,6 +61,13 @@ Expected<node::CommandId> EngineCore::set_contributing(bool on) {
   if (contribute_locked_) return *contribute_locked_;
   return accept([this, on](node::CommandId id) {
     draft_.contributing = on;
+    if (finish_after_ && on) {  // it has thought better of it
+      finish_after_.reset();
+      finishing_ = draft_.finishing = false;
+      done_all(stops_, std::nullopt);
+    } else if (finish_after_) {
+      end_finishing();
+    }
     if (on) {
       draft_.snoozed_until.reset();
       snooze_timer_.reset();
@@ -88,6 +95,7 @@ Expected<node::CommandId> EngineCore::snooze(std::chrono::seconds duration) {
 Expected<node::CommandId> EngineCore::finish() {
   if (contribute_locked_) return *contribute_locked_;
   return accept([this](node::CommandId id) {
+    const bool round = completes_round();
     draft_.contributing = false;
     if (!run_ && !session_open_) {
       apply_pause();
@@ -95,14 +103,42 @@ Expected<node::CommandId> EngineCore::finish() {
     }
     finishing_ = true;
     draft_.finishing = true;
-    stop_requested_ = true;  // the step that runs is completed
-    if (!run_ || !run_->prepared) cancel_.cancel();
-    static_cast<void>(judge());
-    publish();
     stops_.push_back(id);
+    if (round) {
+      finish_after_ = options_.rounds_view().round;
+      static_cast<void>(judge());
+      publish();
+    } else {
+      end_finishing();
+    }
     if (options_.remember_contributing)
       setting_changes_.push_back({0, Setting::Contribute, {0, "off"}, false});
   });
+}
+
+// Not when it is asked for a second time: then the step is enough.
+bool EngineCore::completes_round() const {
+  if (!options_.rounds || !options_.rounds_view || finishing_ || stop_requested_) return false;
+  if (!run_ || !run_->prepared || !may_train()) return false;
+  const node::RoundsView rounds = options_.rounds_view();
+  return rounds.taking_part && rounds.member && rounds.members > 1;
+}
+
+void EngineCore::end_finishing() {
+  finish_after_.reset();
+  stop_requested_ = true;  // the step that runs is completed
+  if (!run_ || !run_->prepared) cancel_.cancel();
+  static_cast<void>(judge());
+  publish();
+}
+
+bool EngineCore::finish_if_round_is_over() {
+  if (!finish_after_) return false;
+  const node::RoundsView rounds = options_.rounds_view();
+  const bool goes_on = rounds.round <= *finish_after_ && rounds.member && rounds.members > 1;
+  if (goes_on && may_train()) return false;
+  end_finishing();
+  return true;
 }
 
 Expected<node::CommandId> EngineCore::override_rules(std::chrono::seconds duration) {
@@ -165,8 +201,8 @@ void EngineCore::read_sensors_if_due() {
 }
 
 bool EngineCore::judge() {
-  const contribute::Wishes wishes{draft_.contributing, draft_.snoozed_until, draft_.overridden_until,
-                                  options_.safe_mode};
+  const contribute::Wishes wishes{draft_.contributing || finish_after_, draft_.snoozed_until,
+                                  draft_.overridden_until, options_.safe_mode};
   const contribute::Moment now{services_.clock.wall_now(), services_.clock.monotonic_now()};
   contribute::Verdict verdict =
       contribute::evaluate(options_.remember_contributing ? rules_ : no_rules(), wishes, readings_, now,
@@ -241,6 +277,7 @@ void EngineCore::begin_run(node::TrainingPlan plan, node::CommandId command) {
 
 void EngineCore::keep_finished_plan() {
   draft_.finishing = false;
+  finish_after_.reset();
   if (!std::exchange(finishing_, false) || !run_) return;
   finished_plan_ = run_->plan;
   if (run_->prepared && run_->target_step != 0) {

@@ -268,7 +268,8 @@ void EngineCore::look_at_resources() {
   if (ending_) return;
   look_at_rules();
   look_at_rounds();
-  end_snooze_if_due();  // the wall clock may have jumped, or the machine slept
+  if (finish_if_round_is_over()) advance();  // it may be paused by a rule
+  end_snooze_if_due();                       // the wall clock may have jumped, or the machine slept
   look_at_processor();
   if (!directory_timer_ && !sizing_directory_) look_at_directory();
   draft_.resources.resident_bytes = platform::process_memory().resident.value_or(0);

@@ -210,6 +210,7 @@ void EngineCore::close_session() {
 
 // The rounds have nothing to train at the moment; publish() shows what they wait for.
 void EngineCore::on_rest() {
+  if (finish_if_round_is_over()) return;
   if (options_.rounds_view) draft_.rounds = options_.rounds_view();
   const std::string activity = draft_.rounds.phase;
   if (draft_.training.activity == activity) return;
@@ -245,6 +246,7 @@ void EngineCore::on_step(Expected<StepReport> result) {
     draft_.checkpoint = {report.checkpoint_saved, services_.clock.wall_now()};
     clear("checkpoint");
   }
+  static_cast<void>(finish_if_round_is_over());
   publish();
   emit(node::StepFinished{*training.last_step, evaluation});
   if (!report.checkpoint_saved.empty()) tell_written(report.checkpoint_saved);

@@ -55,6 +55,15 @@ class RoundsRun {
   QString path(const QString& name) const { return folder_.filePath(name); }
   QString profile() const { return path("profile.json"); }
   QString tracker_at() const { return tracker_at_; }
+  // The tracker goes. Who is started from now on begins with nobody, or with that node; false: it is at no
+  // port.
+  void lose_tracker() { tracker_.reset(); }
+  bool begin_with(const QString& name) {
+    QFile port(path(name) + "/peers.port");
+    if (!port.open(QIODevice::ReadOnly)) return false;
+    tracker_at_ = "127.0.0.1:" + QString::fromLatin1(port.readAll().trimmed().split(' ').last());
+    return true;
+  }
   NodeProcess& node(const QString& name) { return *nodes_[name]; }
 
   // Empty: it has joined; else what it says.

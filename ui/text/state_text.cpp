@@ -11,6 +11,10 @@ QString text_of(const std::string& text) {
   return QString::fromStdString(text);
 }
 
+bool shares_rounds(const node::Snapshot& snapshot) {
+  return snapshot.rounds.taking_part && snapshot.rounds.member && snapshot.rounds.members > 1;
+}
+
 bool has_reason(const node::Snapshot& snapshot, std::string_view key) {
   return std::any_of(snapshot.pause_reasons.begin(), snapshot.pause_reasons.end(),
                      [key](const node::PauseReason& reason) { return reason.key == key; });
@@ -39,6 +43,11 @@ QString tray_icon_name(DisplayState state) {
     case DisplayState::Error: break;
   }
   return QStringLiteral("tray-error");
+}
+
+QString StateWords::finish_action(const node::Snapshot* snapshot) {
+  return snapshot != nullptr && shares_rounds(*snapshot) ? tr("Finish this round, then stop")
+                                                         : tr("Finish this step, then stop");
 }
 
 QString StateWords::severity(node::Severity severity) {
@@ -101,7 +110,8 @@ StateText StateWords::describe(const node::Snapshot* snapshot, bool attached,
     case node::RunState::Training:
       text = state(DisplayState::Training, Tone::Working, "state-working", tr("Training"));
       if (snapshot->finishing)
-        text.reason = tr("finishing this step, then it stops");
+        text.reason = shares_rounds(*snapshot) ? tr("finishing this round, then it stops")
+                                               : tr("finishing this step, then it stops");
       else if (snapshot->overridden_until)
         text.reason = tr("rules are ignored until %1").arg(Format::until(*snapshot->overridden_until, now));
       break;

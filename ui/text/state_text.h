@@ -43,6 +43,8 @@ class StateWords {
   // without it nothing is known but that.
   static StateText describe(const node::Snapshot* snapshot, bool attached,
                             const std::optional<CoreLife>& life, WallTime now);
+  // What "Finish" does on this node: the step, or the round where others count on its work.
+  static QString finish_action(const node::Snapshot* snapshot);
   static QString severity(node::Severity severity);
   static Tone tone(node::Severity severity);
 };

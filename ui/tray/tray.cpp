@@ -87,7 +87,7 @@ void Tray::build_menu() {
   });
   QAction* gpu = menu_->addAction(tr("Pause the GPU only (this version computes on the processor only)"));
   gpu->setEnabled(false);
-  finish_ = menu_->addAction(tr("Finish this step, then stop"), this, [this] {
+  finish_ = menu_->addAction(StateWords::finish_action(nullptr), this, [this] {
     send(tr("Finishing"), [](node::Node& node) { return node.finish(); });
   });
   menu_->addSeparator();
@@ -112,6 +112,7 @@ void Tray::refresh() {
   snooze_->setEnabled(can_steer && snapshot->contributing);
   end_snooze_->setVisible(attached && snapshot->snoozed_until.has_value());
   finish_->setEnabled(can_steer && snapshot->state == node::RunState::Training && !snapshot->finishing);
+  finish_->setText(StateWords::finish_action(snapshot.get()));
   if (before.status != view_.status || status_->text().isEmpty()) status_->setText(view_.status);
   show_icon();
   if (icon_ != nullptr && before.tooltip != view_.tooltip) icon_->setToolTip(view_.tooltip);

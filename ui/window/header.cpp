@@ -82,10 +82,10 @@ Header::Header(const Page::Context& context, QWidget* parent) : QWidget(parent),
   more_->setAccessibleName(tr("Menu"));
   menu_ = new QMenu(this);
   more_->setMenu(menu_);
-  auto* finish =
-      menu_->addAction(context_.theme.icon(QStringLiteral("finish")), tr("Finish this step, then stop"), this,
-                       [this] { send(tr("Finishing"), [](node::Node& node) { return node.finish(); }); });
-  finish->setObjectName(QStringLiteral("finish"));
+  finish_ = menu_->addAction(
+      context_.theme.icon(QStringLiteral("finish")), StateWords::finish_action(nullptr), this,
+      [this] { send(tr("Finishing"), [](node::Node& node) { return node.finish(); }); });
+  finish_->setObjectName(QStringLiteral("finish"));
   row->addWidget(more_);
   refresh(nullptr, context_.bridge.attached());
 }
@@ -138,6 +138,7 @@ void Header::refresh(const node::Snapshot* snapshot, bool attached) {
   snooze_->setEnabled(contribute_->isEnabled());
   anyway_->setVisible(usable && state_.can_override && snapshot->state == node::RunState::Paused);
   end_snooze_->setVisible(usable && snapshot->snoozed_until.has_value());
+  finish_->setText(StateWords::finish_action(snapshot));
   if (usable && !sending_) contribute_->setChecked(snapshot->contributing);
   fit();
 }

@@ -59,6 +59,7 @@ class Header final : public QWidget {
   ToggleSwitch* contribute_;
   QToolButton* more_;
   QMenu* menu_;
+  QAction* finish_;
 };
 
 }  // namespace neuroshard::ui

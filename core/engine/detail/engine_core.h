@@ -181,6 +181,9 @@ class EngineCore final : public Engine {
   void end_snooze_if_due();
   void look_at_rules();  // with every look at the resources, and when a sensor reports
   void begin_run(node::TrainingPlan plan, node::CommandId command);
+  bool completes_round() const;  // finish() does, because others count on this node's work
+  void end_finishing();          // after the step that runs
+  bool finish_if_round_is_over();
   void keep_finished_plan();  // before run_ goes
   void take_up_finished();
 
@@ -238,6 +241,7 @@ class EngineCore final : public Engine {
   std::vector<SettingChange> setting_changes_;
   std::unique_ptr<TimerHandle> resource_timer_, snooze_timer_;
   bool finishing_ = false;                           // finish() was asked for; contributing goes off with it
+  std::optional<std::uint64_t> finish_after_;        // a round; with the next one's certificate finish() ends
   std::optional<Error> contribute_locked_;           // a flag or the environment decides; fixed
   std::optional<node::TrainingPlan> finished_plan_;  // what switching contributing on takes up again
   contribute::Rules rules_;

@@ -9,6 +9,7 @@
 #include "core/engine/engine.h"
 #include "core/engine/training_history.h"
 #include "tests/unit/crypto/counting_entropy.h"
+#include "tests/unit/engine/counting_session.h"
 #include "tests/unit/engine/jumping_clock.h"
 #include "tests/unit/engine/no_sync_file_env.h"
 
@@ -42,48 +43,6 @@ struct FakeSensors final : contribute::MachineSensors {
   std::mutex mutex;
   MachineReadings values;
   std::vector<std::string> asked;
-};
-
-struct Script {
-  std::atomic<std::uint64_t> steps{0};
-  std::atomic<std::uint32_t> threads{99};
-  std::atomic<int> sessions{0}, saved{0};
-};
-
-class CountingSession final : public TrainingSession {
- public:
-  CountingSession(Script& script, std::shared_ptr<TrainingHistory> history)
-      : script_(script), history_(std::move(history)) {
-    ++script_.sessions;
-  }
-  Expected<SessionInfo> prepare(const PrepareOptions&) override {
-    info_.step = script_.steps;
-    return info_;
-  }
-  Expected<StepReport> step(const CancelToken& cancel) override {
-    if (cancel.cancelled()) return make_error(ErrorCode::Cancelled, "stopped");
-    StepReport report;
-    report.step = ++script_.steps;
-    return report;
-  }
-  void limit_threads(std::uint32_t threads) override { script_.threads = threads; }
-  Expected<Validation> evaluate(bool, const CancelToken&) override { return Validation{}; }
-  Expected<std::string> save() override {
-    ++script_.saved;
-    return std::string("saved");
-  }
-  Expected<void> finish() override { return {}; }
-  std::uint64_t steps_done() const override { return script_.steps; }
-  const SessionInfo& info() const override { return info_; }
-  compute::Stage& stage() override { qFatal("no stage"); }
-  const data::Tokenizer& tokenizer() const override { return tokenizer_; }
-  TrainingHistory& history() override { return *history_; }
-
- private:
-  Script& script_;
-  std::shared_ptr<TrainingHistory> history_;
-  SessionInfo info_;
-  data::Tokenizer tokenizer_;
 };
 
 QString keys(const node::Node& node) {
@@ -142,7 +101,7 @@ class TestContribute : public QObject {
     engine.resource_period = std::chrono::milliseconds(2);
     engine.make_session = [this](DataDirectory&,
                                  TrainingServices s) -> Expected<std::unique_ptr<TrainingSession>> {
-      return std::unique_ptr<TrainingSession>(std::make_unique<CountingSession>(script_, s.history));
+      return std::unique_ptr<TrainingSession>(std::make_unique<testing::CountingSession>(script_, s.history));
     };
     auto node = Engine::start(std::move(*directory), {files_, clock_, logger_}, std::move(engine));
     if (!node->start_training({}).ok()) qFatal("training was refused");
@@ -159,7 +118,7 @@ class TestContribute : public QObject {
   test::CountingEntropy entropy_;
   testing::JumpingClock clock_;
   NullLogger logger_;
-  Script script_;
+  testing::Script script_;
   std::shared_ptr<FakeSensors> sensors_;
 };
 

@@ -18,6 +18,7 @@ class TestTrayText : public QObject {
   void unknown_is_a_dash();
   void a_core_that_does_not_answer();
   void tomorrow_is_the_next_morning();
+  void finish_says_what_it_completes();
 
  private:
   static constexpr WallTime now_{std::chrono::milliseconds(1'700'000'000'000)};
@@ -91,6 +92,22 @@ void TestTrayText::tomorrow_is_the_next_morning() {
   const QDateTime night(QDate(2026, 11, 22), QTime(0, 5), Qt::LocalTime);
   QVERIFY(Snooze::until_tomorrow(WallTime(std::chrono::milliseconds(night.toMSecsSinceEpoch()))) <
           node::max_snooze);
+}
+
+// With others the round, because they count on it; else the step.
+void TestTrayText::finish_says_what_it_completes() {
+  node::Snapshot snapshot;
+  snapshot.state = node::RunState::Training;
+  snapshot.finishing = true;
+  QCOMPARE(StateWords::finish_action(nullptr), QString("Finish this step, then stop"));
+  QCOMPARE(StateWords::finish_action(&snapshot), QString("Finish this step, then stop"));
+  QVERIFY(view(snapshot).tooltip.contains("finishing this step"));
+  snapshot.rounds.taking_part = snapshot.rounds.member = true;
+  snapshot.rounds.members = 1;
+  QCOMPARE(StateWords::finish_action(&snapshot), QString("Finish this step, then stop"));
+  snapshot.rounds.members = 3;
+  QCOMPARE(StateWords::finish_action(&snapshot), QString("Finish this round, then stop"));
+  QVERIFY(view(snapshot).tooltip.contains("finishing this round"));
 }
 
 QTEST_GUILESS_MAIN(TestTrayText)

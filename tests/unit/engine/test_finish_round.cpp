@@ -1,0 +1,185 @@
+// "Finish" of a node that trains with others: it completes the round, because they count on its work; asked
+// again, paused, or alone it ends with the step.
+#include <QTemporaryDir>
+#include <QtTest>
+
+#include "core/engine/engine.h"
+#include "core/engine/round_trainer.h"
+#include "tests/unit/crypto/counting_entropy.h"
+#include "tests/unit/engine/counting_session.h"
+#include "tests/unit/engine/no_sync_file_env.h"
+
+using namespace neuroshard;          // NOLINT
+using namespace neuroshard::engine;  // NOLINT
+
+namespace {
+
+constexpr int long_time = 20'000;  // ms; only a failing test waits so long
+constexpr std::uint32_t inner_steps = 40;
+
+struct OneWeight final : RoundModel {
+  std::uint64_t parameters() const override { return 1; }
+  const Hash256& tokenizer_hash() const override { return tokenizer; }
+  Expected<void> read_weights(Span<float> target) override {
+    target[0] = weight;
+    return {};
+  }
+  Expected<void> write_weights(Span<const float> source) override {
+    weight = source[0];
+    return {};
+  }
+  bool fresh_moments() const override { return false; }
+  void set_schedule(std::uint64_t, double) override {}
+  void synced() override {}
+  void set_place(const RoundPlace&) override {}
+  const RoundPlace& place() const override { return at; }
+  Hash256 tokenizer{};
+  RoundPlace at;
+  float weight = 1;
+};
+
+rounds::RoundLearner::Start start_of(std::uint64_t round) {
+  auto state = std::make_shared<rounds::OuterState>();
+  state->weights = {1};
+  state->momentum = {0};
+  return {round, state, rounds::Carry::Nothing, true};
+}
+
+// What the rounds say of themselves, set by the test.
+struct Said {
+  node::RoundsView view() const {
+    node::RoundsView now;
+    now.taking_part = now.member = true;
+    now.round = round;
+    now.members = members;
+    now.phase = "training";
+    return now;
+  }
+  std::atomic<std::uint64_t> round{7};
+  std::atomic<std::uint32_t> members{3};
+};
+
+}  // namespace
+
+#define WAIT(condition) QTRY_VERIFY_WITH_TIMEOUT(condition, long_time)
+
+class TestFinishRound : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void init();
+  void cleanup();
+  void the_round_is_completed();
+  void asked_again_it_ends_with_the_step();
+  void switched_on_again_it_goes_on();
+  void a_pause_ends_it();
+  void alone_the_step_is_enough();
+
+ private:
+  bool trains_on(std::uint64_t from) const { return script_.steps > from + 2; }
+  node::RunState state() const { return node_->snapshot()->state; }
+
+  std::unique_ptr<QTemporaryDir> folder_;
+  testing::NoSyncFileEnv files_;
+  test::CountingEntropy entropy_;
+  SystemClock clock_;
+  NullLogger logger_;
+  testing::Script script_;
+  OneWeight model_;
+  std::shared_ptr<Said> said_;
+  std::shared_ptr<RoundTrainer> trainer_;
+  std::unique_ptr<Engine> node_;
+};
+
+// A node in the middle of round 8.
+void TestFinishRound::init() {
+  folder_ = std::make_unique<QTemporaryDir>();
+  said_ = std::make_shared<Said>();
+  script_.steps = 0;
+  script_.saved = 0;
+  script_.round_model = &model_;
+  RoundTrainerOptions rounds;
+  rounds.inner_steps = inner_steps;
+  rounds.longest_rest = std::chrono::milliseconds(1);
+  trainer_ = std::make_shared<RoundTrainer>(rounds, clock_, logger_);
+  trainer_->start(start_of(8));
+  DataDirectoryOptions options;
+  options.path = folder_->filePath("d").toStdString();
+  options.environment = nullptr;
+  auto directory = DataDirectory::open(options, {files_, entropy_, clock_, logger_});
+  QVERIFY(directory.ok());
+  EngineOptions engine;
+  engine.version = "test";
+  engine.remember_contributing = true;
+  engine.resource_period = std::chrono::milliseconds(2);
+  engine.rounds = trainer_;
+  engine.rounds_view = [said = said_] { return said->view(); };
+  engine.make_session = [this](DataDirectory&,
+                               TrainingServices s) -> Expected<std::unique_ptr<TrainingSession>> {
+    return std::unique_ptr<TrainingSession>(std::make_unique<testing::CountingSession>(script_, s.history));
+  };
+  node_ = Engine::start(std::move(*directory), {files_, clock_, logger_}, std::move(engine));
+  QVERIFY(node_->start_training({}).ok());
+  WAIT(script_.steps > 2);
+}
+
+void TestFinishRound::cleanup() {
+  node_.reset();
+}
+
+void TestFinishRound::the_round_is_completed() {
+  QVERIFY(node_->finish().ok());
+  WAIT(node_->snapshot()->finishing);
+  QVERIFY(!node_->snapshot()->contributing);
+  // All of the round's steps, and then the wait for its certificate.
+  WAIT(script_.steps == inner_steps);
+  QTest::qWait(50);
+  QCOMPARE(state(), node::RunState::Training);
+  QVERIFY(node_->snapshot()->pause_reasons.empty());
+  said_->round = 8;
+  WAIT(state() == node::RunState::Idle);
+  QCOMPARE(script_.steps.load(), std::uint64_t{inner_steps});
+  QVERIFY(!node_->snapshot()->finishing);
+  // It takes up where it was.
+  QVERIFY(node_->set_contributing(true).ok());
+  trainer_->start(start_of(9));
+  WAIT(trains_on(inner_steps));
+}
+
+void TestFinishRound::asked_again_it_ends_with_the_step() {
+  QVERIFY(node_->finish().ok());
+  WAIT(script_.steps == inner_steps);
+  QVERIFY(node_->finish().ok());
+  WAIT(state() == node::RunState::Idle);
+  QCOMPARE(said_->round.load(), std::uint64_t{7});
+}
+
+void TestFinishRound::switched_on_again_it_goes_on() {
+  QVERIFY(node_->finish().ok());
+  WAIT(node_->snapshot()->finishing);
+  QVERIFY(node_->set_contributing(true).ok());
+  WAIT(!node_->snapshot()->finishing);
+  said_->round = 8;
+  trainer_->start(start_of(9));
+  WAIT(trains_on(inner_steps));
+  QCOMPARE(state(), node::RunState::Training);
+  QVERIFY(node_->snapshot()->contributing);
+}
+
+void TestFinishRound::a_pause_ends_it() {
+  QVERIFY(node_->finish().ok());
+  WAIT(node_->snapshot()->finishing);
+  QVERIFY(node_->snooze(std::chrono::hours(1)).ok());
+  WAIT(state() == node::RunState::Idle);
+  QVERIFY(!node_->snapshot()->finishing);
+  QCOMPARE(said_->round.load(), std::uint64_t{7});
+}
+
+void TestFinishRound::alone_the_step_is_enough() {
+  said_->members = 1;
+  QVERIFY(node_->finish().ok());
+  WAIT(state() == node::RunState::Idle);
+  QCOMPARE(said_->round.load(), std::uint64_t{7});
+}
+
+QTEST_GUILESS_MAIN(TestFinishRound)
+#include "test_finish_round.moc"
