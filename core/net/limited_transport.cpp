@@ -111,6 +111,27 @@ class LimitedStream final : public PeerStream {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
+// Calls whose answers are small by their kind, and that somebody waits for: what was received before does not
+// hold them up.
+bool is_brief(Method method) {
+  switch (method) {
+    case Method::Ping:
+    case Method::AddressEcho:
+    case Method::DialBack:
+    case Method::RelayReserve:
+    case Method::Punch:
+    case Method::TrackerRegister:
+    case Method::TrackerHeartbeat:
+    case Method::DhtPing:
+    case Method::DhtFindNode:
+    case Method::DhtFindValue:
+    case Method::DhtStore:
+    case Method::RoundPost:
+    case Method::RoundStatus: return true;
+    default: return false;
+  }
+}
+
 class LimitedChannel final : public PeerChannel {
  public:
   LimitedChannel(std::shared_ptr<PeerChannel> inner, std::shared_ptr<Waiting> waiting)
@@ -133,7 +154,7 @@ class LimitedChannel final : public PeerChannel {
       if (answer.ok()) static_cast<void>(waiting->meter.received(answer->size()));
       done(std::move(answer));
     };
-    const Duration turn = std::max(*wait, waiting_->meter.behind());
+    const Duration turn = is_brief(method) ? *wait : std::max(*wait, waiting_->meter.behind());
     if (turn <= Duration(0)) return inner_->call(method, std::move(request), deadline, std::move(counted));
     const std::uint64_t number = ++last_;
     calls_[number].done = std::move(counted);

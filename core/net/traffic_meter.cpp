@@ -35,6 +35,7 @@ TrafficMeter::TrafficMeter(const Clock& clock, Logger& logger, TrafficLimits lim
       logger_(logger),
       up_(bucket_of(limits.up, clock.monotonic_now())),
       down_(bucket_of(limits.down, clock.monotonic_now())),
+      small_up_(up_),
       cap_(cap) {}
 
 TrafficMeter::~TrafficMeter() {
@@ -79,11 +80,14 @@ Expected<Duration> TrafficMeter::sent(std::uint64_t payload) {
   Duration wait{0};
   if (up_) {
     const MonotonicTime now = clock_.monotonic_now();
+    const bool small = payload <= small_bytes;
+    TokenBucket& queue = small ? *small_up_ : *up_;
     // In debt by as much as the longest wait gives back: whoever comes now would wait longer.
-    if (const Duration behind = up_->take(0, now); behind > longest_wait)
+    if (const Duration behind = queue.take(0, now); behind > longest_wait)
       return make_error(ErrorCode::Exhausted,
                         "too much waits to be sent at the speed that upload_limit allows; try again later");
-    wait = up_->take(static_cast<double>(bytes), now);
+    wait = queue.take(static_cast<double>(bytes), now);
+    if (small) static_cast<void>(up_->take(static_cast<double>(bytes), now));
   }
   sent_ += bytes;
   count(bytes);

@@ -35,8 +35,10 @@ class TrafficMeter {
   ~TrafficMeter();
 
   // Counts a message that is to be sent, or was received, and says how long to wait before it is sent, or
-  // before the next one is asked for.  Exhausted, and nothing is counted: the month's data is used up, or
-  // what waits already needs longer than `longest_wait`.
+  // before the next one is asked for. A small one waits for small ones only: votes, pings and look-ups would
+  // else stand behind megabytes until nobody waits for them any more. What they take the large ones wait for,
+  // so that the limit holds for all.  Exhausted, and nothing is counted: the month's data is used up, or what
+  // waits already needs longer than `longest_wait`.
   Expected<Duration> sent(std::uint64_t payload);
   // Of what has come nothing can be refused any more: it is counted in any case.
   Duration received(std::uint64_t payload);
@@ -51,6 +53,7 @@ class TrafficMeter {
   TrafficView view();
 
   static constexpr Duration longest_wait = std::chrono::seconds(60);
+  static constexpr std::uint64_t small_bytes = 4096;  // of a message that does not wait for large ones
 
  private:
   void count(std::uint64_t bytes);
@@ -58,6 +61,7 @@ class TrafficMeter {
   const Clock& clock_;
   Logger& logger_;
   std::optional<TokenBucket> up_, down_;
+  std::optional<TokenBucket> small_up_;  // of the same rate, for small messages alone
   std::mutex mutex_;
   TrafficCap* cap_;
   std::uint64_t sent_ = 0, received_ = 0;

@@ -40,7 +40,7 @@ class TestCheckpointFetch : public QObject {
     net_.hidden = "64";
     net_.node_words = QStringList{"--checkpoint-keep-last", "1", "--upload-limit", "2MiB"};
     // 5 MB with the moments: 20 pieces.
-    const QByteArray trouble = net_.make("givers", "40", {"--ffn-percent", "1600"});
+    const QByteArray trouble = net_.make("givers", "150", {"--ffn-percent", "1600"});
     QVERIFY2(trouble.isEmpty(), trouble.constData());
     const QByteArray begun = net_.start("a");
     QVERIFY2(begun.isEmpty(), begun.constData());

@@ -106,6 +106,8 @@ class TestLimitedTransport : public QObject {
   void streams_down_keep_the_limit();
   void calls_keep_both_limits();
   void answers_to_others_keep_the_limit();
+  void small_messages_pass_by_large_ones();
+  void small_messages_alone_keep_the_limit();
   void without_limits_nothing_waits();
   void what_waits_ends_with_its_channel();
   void a_queue_that_is_too_long_is_refused();
@@ -183,6 +185,61 @@ void TestLimitedTransport::answers_to_others_keep_the_limit() {
   for (int i = 0; i < 40; ++i) QVERIFY(w.call(**channel, 256 * kibi).ok());
   QVERIFY(within(40.0 * static_cast<double>(wire_bytes(256 * kibi)) / to_seconds(w.world.now() - from), limit,
                  0.05));
+}
+
+// While a line of 256 KiB/s is full with what a round sends and fetches, a vote is there within a second, and
+// the limits hold for all of it.
+void TestLimitedTransport::small_messages_pass_by_large_ones() {
+  constexpr std::uint64_t limit = 256 * kibi;
+  World w({limit, limit});
+  const auto channel = w.connect(w.limited, 2);
+  QVERIFY(channel.ok());
+  std::vector<std::shared_ptr<PeerStream>> streams;
+  for (int i = 0; i < 3; ++i) {
+    streams.push_back((*channel)->open(method, Duration::max()));
+    w.pour(streams.back(), 256 * kibi);
+  }
+  std::function<void()> fetch = [&] {
+    (*channel)->call(method, Bytes{0, 0, 2, 0, 0, 0, 0, 0}, std::chrono::hours(1),
+                     [&](const Expected<Bytes>& answer) {
+                       if (answer.ok()) fetch();
+                     });
+  };
+  for (int i = 0; i < 3; ++i) fetch();
+  w.world.run_for(30 * second);
+  const TrafficView before = w.meter.view();
+  const MonotonicTime from = w.world.now();
+  Duration longest{0};
+  for (int i = 0; i < 100; ++i) {
+    const MonotonicTime asked = w.world.now();
+    std::optional<Expected<Bytes>> answer;
+    (*channel)->call(Method::RoundPost, Bytes(500), 10 * second,
+                     [&](Expected<Bytes> result) { answer.emplace(std::move(result)); });
+    QVERIFY(w.world.run_until([&] { return answer.has_value(); }, asked + 20 * second) && answer->ok());
+    longest = std::max(longest, w.world.now() - asked);
+    w.world.run_for(second);
+  }
+  QVERIFY2(longest < second, std::to_string(to_seconds(longest)).c_str());
+  const double seconds = to_seconds(w.world.now() - from);
+  const TrafficView after = w.meter.view();
+  QVERIFY(within(static_cast<double>(after.sent - before.sent) / seconds, limit, 0.05));
+  QVERIFY(within(static_cast<double>(after.received - before.received) / seconds, limit, 0.05));
+  for (const auto& stream : streams) stream->break_off(make_error(ErrorCode::Cancelled, "the test is over"));
+}
+
+void TestLimitedTransport::small_messages_alone_keep_the_limit() {
+  constexpr std::uint64_t limit = 16 * kibi;
+  World w({limit, 0});
+  const auto channel = w.connect(w.limited, 2);
+  QVERIFY(channel.ok());
+  int answers = 0;
+  const MonotonicTime from = w.world.now();
+  for (int i = 0; i < 400; ++i)
+    (*channel)->call(Method::RoundPost, Bytes(1000), std::chrono::hours(1),
+                     [&](const Expected<Bytes>& answer) { answers += answer.ok(); });
+  QVERIFY(w.world.run_until([&] { return answers == 400; }, from + std::chrono::minutes(10)));
+  const double allowed = 400.0 * static_cast<double>(wire_bytes(1000)) / limit;
+  QVERIFY(within(to_seconds(w.world.now() - from), allowed, 0.1));
 }
 
 void TestLimitedTransport::without_limits_nothing_waits() {
