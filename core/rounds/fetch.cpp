@@ -124,11 +124,15 @@ void RoundFetcher::ask(const std::shared_ptr<Task>& task) {
   while (!task->over && !task->missing.empty() && task->under_way < options_.pieces_under_way) {
     const std::uint64_t piece = task->missing.front();
     task->missing.pop_front();
-    ask_piece(task, piece);
+    if (ask_piece(task, piece)) continue;
+    // Nobody is left to ask: what is under way may still arrive, but the rest never will.
+    task->missing.push_front(piece);
+    if (task->under_way == 0) fail(task);
+    return;
   }
 }
 
-void RoundFetcher::ask_piece(const std::shared_ptr<Task>& task, std::uint64_t piece) {
+bool RoundFetcher::ask_piece(const std::shared_ptr<Task>& task, std::uint64_t piece) {
   for (std::size_t i = 0; i < task->sources.size(); ++i) {
     const std::size_t source = task->turn++ % task->sources.size();
     const auto contact = peers_.find(task->sources[source]);
@@ -147,10 +151,9 @@ void RoundFetcher::ask_piece(const std::shared_ptr<Task>& task, std::uint64_t pi
                  [this, alive = std::weak_ptr<bool>(alive_), task, piece, source](Expected<Bytes> got_it) {
                    if (!alive.expired()) got(task, piece, source, std::move(got_it));
                  });
-    return;
+    return true;
   }
-  task->missing.push_front(piece);
-  if (task->under_way == 0) fail(task);
+  return false;
 }
 
 void RoundFetcher::got(const std::shared_ptr<Task>& task, std::uint64_t piece, std::size_t source,

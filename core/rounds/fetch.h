@@ -44,7 +44,8 @@ class RoundFetcher {
  private:
   struct Task;
   void ask(const std::shared_ptr<Task>& task);
-  void ask_piece(const std::shared_ptr<Task>& task, std::uint64_t piece);
+  // False: no source is left that could be asked.
+  bool ask_piece(const std::shared_ptr<Task>& task, std::uint64_t piece);
   void got(const std::shared_ptr<Task>& task, std::uint64_t piece, std::size_t source,
            Expected<Bytes> answer);
   void finish(const std::shared_ptr<Task>& task);
