@@ -1,4 +1,4 @@
-// A checkpoint of a network that trains on, with a round every second or two and one checkpoint kept: fetched
+// A checkpoint of a network that trains on, with a round a second and one checkpoint kept: fetched
 // from the node that made it, from one that imported it, and from one that lies, of which the second is
 // killed in the middle. Then some of its slots alone. What came opens.
 #include <QTest>
@@ -40,7 +40,7 @@ class TestCheckpointFetch : public QObject {
     net_.hidden = "64";
     net_.node_words = QStringList{"--checkpoint-keep-last", "1", "--upload-limit", "2MiB"};
     // 5 MB with the moments: 20 pieces.
-    const QByteArray trouble = net_.make("givers", "150", {"--ffn-percent", "1600"});
+    const QByteArray trouble = net_.make("givers", "20", {"--ffn-percent", "1600"});
     QVERIFY2(trouble.isEmpty(), trouble.constData());
     const QByteArray begun = net_.start("a");
     QVERIFY2(begun.isEmpty(), begun.constData());
