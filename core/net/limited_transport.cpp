@@ -95,7 +95,7 @@ class LimitedStream final : public PeerStream {
  private:
   void inner_read(Read done) {
     inner_->read([alive = std::weak_ptr<bool>(alive_), this,
-                  done = std::move(done)](Expected<std::optional<Bytes>> result) {
+                  done = std::move(done)](Expected<std::optional<ByteChain>> result) {
       if (!alive.expired() && result.ok() && result->has_value())
         debt_ = waiting_->meter.received((*result)->size());
       done(std::move(result));

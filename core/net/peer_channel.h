@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 
+#include "core/base/byte_chain.h"
 #include "core/net/hello.h"
 #include "core/net/peer_caller.h"
 
@@ -40,7 +41,8 @@ Duration call_deadline(Duration allowed, std::size_t request_bytes, std::size_t 
 class PeerStream {
  public:
   using Written = std::function<void(Expected<void>)>;
-  using Read = std::function<void(Expected<std::optional<Bytes>>)>;
+  // What is read lies where the connection has put it; keeping it keeps that memory.
+  using Read = std::function<void(Expected<std::optional<ByteChain>>)>;
   virtual ~PeerStream() = default;
   // 1 … max_message_bytes. `done` when there is room for the next: a slow reader slows the writer down.
   virtual void write(Bytes message, Written done) = 0;

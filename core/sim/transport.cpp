@@ -71,7 +71,7 @@ class SimStream final : public std::enable_shared_from_this<SimStream> {
   void read(net::PeerStream::Read done) {
     NS_CHECK(!reader_);
     if (end_) return later([done, end = *end_] { done(end); });
-    if (peer_last_ && !waiting_) return later([done] { done(std::optional<Bytes>()); });
+    if (peer_last_ && !waiting_) return later([done] { done(std::optional<ByteChain>()); });
     reader_ = std::move(done);
     if (!*alive_) return;
     if (waiting_) return later([self = shared_from_this()] { self->deliver(); });
@@ -129,8 +129,8 @@ class SimStream final : public std::enable_shared_from_this<SimStream> {
     waiting.respond(Bytes());
     if (!reader_) return;
     const auto reader = std::exchange(reader_, nullptr);
-    if (waiting.kind == Kind::Last) return reader(std::optional<Bytes>());
-    reader(std::optional<Bytes>(std::move(waiting.data)));
+    if (waiting.kind == Kind::Last) return reader(std::optional<ByteChain>());
+    reader(std::optional<ByteChain>(std::move(waiting.data)));
   }
   void later(Executor::Task task) {
     if (*alive_) transport_.post(std::move(task));

@@ -16,15 +16,11 @@ void StreamCore::write(Bytes message, net::PeerStream::Written done) {
   NS_CHECK(!has_room_);
   has_room_ = std::move(done);
   send(data_chunk(std::move(message)), nullptr);
-  tell_room();
-}
-
-// Later, as all that is told.
-void StreamCore::tell_room() {
   if (!has_room_ || unsent_ > ahead_bytes) return;
+  // Later, as all that is told.
   shared_->mailbox->put([self = shared_from_this()] {
     if (self->unsent_ > ahead_bytes) return;  // told before, and used up
-    if (const auto done = std::exchange(self->has_room_, nullptr)) done({});
+    if (const auto told = std::exchange(self->has_room_, nullptr)) told({});
   });
 }
 
@@ -66,7 +62,7 @@ void StreamCore::deliver() {
   if (!reader_ || end_ || (!ready_ && !peer_last_)) return;
   const auto reader = std::exchange(reader_, nullptr);
   read_since_.reset();
-  std::optional<Bytes> message = std::exchange(ready_, std::nullopt);
+  std::optional<ByteChain> message = std::exchange(ready_, std::nullopt);
   if (!peer_last_ && !reading_) {
     reading_ = true;
     start_read(&in_);
@@ -98,8 +94,9 @@ void StreamCore::write_done(bool ok) {
   if (!ok || end_) return;  // ended() comes, and knows why
   const auto done = std::exchange(current_.done, nullptr);
   pump();
-  tell_room();
   if (done) done({});
+  // Here and now: to be woken for each message costs a bulk writer more than the message.
+  if (has_room_ && unsent_ <= ahead_bytes && !end_) std::exchange(has_room_, nullptr)({});
 }
 
 void StreamCore::read_done(bool ok) {

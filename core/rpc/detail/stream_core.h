@@ -67,7 +67,6 @@ class StreamCore : public Sweepable, public std::enable_shared_from_this<StreamC
     net::PeerStream::Written done;
   };
   void pump();
-  void tell_room();
   void deliver();
   void check_finished();
 
@@ -79,7 +78,7 @@ class StreamCore : public Sweepable, public std::enable_shared_from_this<StreamC
   bool writing_ = false;
   std::size_t unsent_ = 0;             // bytes of out_ and current_
   net::PeerStream::Written has_room_;  // of the user's latest write, until there is
-  std::optional<Bytes> ready_;         // read, and not asked for yet
+  std::optional<ByteChain> ready_;     // read, and not asked for yet
   net::PeerStream::Read reader_;
   std::optional<MonotonicTime> read_since_, write_since_;
   bool own_last_ = false, own_last_sent_ = false, peer_last_ = false, finished_ = false;

@@ -86,10 +86,11 @@ grpc::ByteBuffer data_chunk(Bytes data) {
 
 std::optional<StreamChunk> read_chunk(grpc::ByteBuffer* buffer) {
   StreamChunk chunk;
-  std::vector<grpc::Slice> slices;
+  const auto owner = std::make_shared<std::vector<grpc::Slice>>();
+  std::vector<grpc::Slice>& slices = *owner;
   const std::size_t size = buffer->Length();
   if (!buffer->Dump(&slices).ok()) return std::nullopt;
-  // Nothing but data, as nearly all are: read here, and copied once. Everything else is protobuf's.
+  // Nothing but data, as nearly all are: read here, and not copied. Everything else is protobuf's.
   if (!slices.empty() && slices.front().size() >= 2 && slices.front().begin()[0] == data_tag) {
     const grpc::Slice& first = slices.front();
     std::size_t length = 0, used = 1;
@@ -99,15 +100,19 @@ std::optional<StreamChunk> read_chunk(grpc::ByteBuffer* buffer) {
       more = (first.begin()[used] & 0x80) != 0;
     }
     if (!more && length == size - used) {
-      chunk.data.reserve(length);
-      for (const grpc::Slice& slice : slices)
-        chunk.data.insert(chunk.data.end(), slice.begin() + (&slice == &first ? used : 0), slice.end());
+      std::vector<ByteSpan> pieces;
+      pieces.reserve(slices.size());
+      for (const grpc::Slice& slice : slices) {
+        const std::size_t skipped = &slice == &first ? used : 0;
+        if (slice.size() > skipped) pieces.emplace_back(slice.begin() + skipped, slice.size() - skipped);
+      }
+      chunk.data = ByteChain(std::move(pieces), owner);
       return chunk;
     }
   }
   wire::Chunk message;
   if (!from_buffer(buffer, &message)) return std::nullopt;
-  chunk.data.assign(message.data().begin(), message.data().end());
+  chunk.data = ByteChain(Bytes(message.data().begin(), message.data().end()));
   chunk.last = message.last();
   chunk.method = message.method();
   return chunk;

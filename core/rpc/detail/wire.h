@@ -9,7 +9,7 @@
 #include <string>
 
 #include <proto/peer.pb.h>
-#include "core/base/bytes.h"
+#include "core/base/byte_chain.h"
 #include "core/base/expected.h"
 #include "core/net/hello.h"
 #include "core/platform/ip_address.h"
@@ -34,9 +34,9 @@ Error to_error(const grpc::Status& status);
 grpc::ByteBuffer to_buffer(const grpc::protobuf::MessageLite& message);
 bool from_buffer(grpc::ByteBuffer* buffer, grpc::protobuf::MessageLite* message);
 
-// A Chunk as those two make it, without copies: the buffer owns the data; and with one copy.
+// A Chunk as those two make it, without copies: the buffer owns the data, and the chunk shares the buffer's.
 struct StreamChunk {
-  Bytes data;
+  ByteChain data;
   bool last = false;
   std::uint32_t method = 0;
 };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/amount.h"
+#include "core/base/byte_chain.h"
 #include "core/base/bytes.h"
 #include "core/base/cancel.h"
 #include "core/base/clock.h"
@@ -23,6 +24,7 @@ class TestValues : public QObject {
   void error_context_reads_from_outside_in();
   void every_code_has_a_name();
   void span_views_without_owning();
+  void a_chain_is_read_in_order_and_keeps_its_pieces();
   void hex_round_trip_and_refusals();
   void little_endian_integers();
   void amount_text_data();
@@ -222,6 +224,30 @@ void TestValues::manual_clock_moves_when_told() {
   const MonotonicTime first = system.monotonic_now();
   QVERIFY(first <= system.monotonic_now());
   QVERIFY(to_unix_ms(system.wall_now()) > 1'600'000'000'000);
+}
+
+void TestValues::a_chain_is_read_in_order_and_keeps_its_pieces() {
+  const Bytes whole = {1, 2, 3, 4, 5};
+  QVERIFY(ByteChain().empty());
+  QVERIFY(ByteChain().bytes().empty());
+  QVERIFY(ByteChain(Bytes()).empty());
+  QVERIFY(ByteChain(whole).bytes() == whole);
+
+  auto owner = std::make_shared<std::vector<Bytes>>(std::vector<Bytes>{{1, 2}, {}, {3, 4, 5}});
+  const std::weak_ptr<std::vector<Bytes>> kept = owner;
+  std::vector<ByteSpan> pieces;
+  for (const Bytes& piece : *owner) pieces.emplace_back(piece);
+  std::optional<ByteChain> chain(ByteChain(std::move(pieces), std::move(owner)));
+  std::optional<ByteChain> copy = chain;
+  QCOMPARE(chain->size(), std::size_t{5});
+  chain.reset();
+  QVERIFY(!kept.expired());
+  Bytes place(5);
+  copy->copy_to(place.data());
+  QVERIFY(place == whole);
+  QVERIFY(copy->bytes() == whole);
+  copy.reset();
+  QVERIFY(kept.expired());
 }
 
 QTEST_GUILESS_MAIN(TestValues)

@@ -29,7 +29,7 @@ struct Sink final : PeerService {
   }
   void on_stream(const Caller&, Method, std::shared_ptr<PeerStream> stream) override { drain(stream); }
   void drain(const std::shared_ptr<PeerStream>& stream) {
-    stream->read([this, stream](Expected<std::optional<Bytes>> piece) {
+    stream->read([this, stream](Expected<std::optional<ByteChain>> piece) {
       if (!piece.ok() || !*piece) return;
       bytes += (*piece)->size();
       drain(stream);

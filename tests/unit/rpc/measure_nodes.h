@@ -32,14 +32,17 @@ struct Sink final : net::PeerService {
   void on_stream(const net::Caller&, net::Method, std::shared_ptr<net::PeerStream> stream) override {
     swallow(std::move(stream));
   }
-  static void swallow(std::shared_ptr<net::PeerStream> stream) {
+  void swallow(std::shared_ptr<net::PeerStream> stream) {
     auto* const raw = stream.get();
-    raw->read([stream = std::move(stream)](Expected<std::optional<Bytes>> piece) mutable {
+    raw->read([this, stream = std::move(stream)](Expected<std::optional<ByteChain>> piece) mutable {
       if (!piece.ok()) return;
       if (!*piece) return stream->finish();
+      if (copies) (*piece)->copy_to(place.data());
       swallow(std::move(stream));
     });
   }
+  bool copies = false;  // each message of a stream to where it belongs, as a tensor's would be
+  Bytes place = Bytes(net::chunk_bytes);
 };
 
 struct Nodes {
@@ -122,7 +125,7 @@ struct Nodes {
     std::function<void()> next = [&, left = pieces]() mutable {
       if (left-- == 0) {
         stream->finish();
-        return stream->read([&](const Expected<std::optional<Bytes>>&) { done.set_value(); });
+        return stream->read([&](const Expected<std::optional<ByteChain>>&) { done.set_value(); });
       }
       stream->write(Bytes(net::chunk_bytes, 'x'), [&](const Expected<void>& written) {
         if (written.ok()) next();

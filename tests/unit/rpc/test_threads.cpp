@@ -90,13 +90,15 @@ void TestThreads::a_stream_keeps_its_order_while_others_call() {
     }
     void take(std::shared_ptr<net::PeerStream> stream, int expected) {
       auto* const raw = stream.get();
-      raw->read([this, stream = std::move(stream), expected](Expected<std::optional<Bytes>> piece) {
+      raw->read([this, stream = std::move(stream), expected](Expected<std::optional<ByteChain>> piece) {
         if (!piece.ok()) return;
         if (!*piece) {
           last = expected;
           return stream->finish();
         }
-        if ((*piece)->size() < 2 || (**piece)[0] != expected % 256 || (**piece)[1] != expected / 256) ++wrong;
+        if ((*piece)->size() < 2 || (*piece)->bytes()[0] != expected % 256 ||
+            (*piece)->bytes()[1] != expected / 256)
+          ++wrong;
         bytes += (*piece)->size();
         take(stream, expected + 1);
       });
@@ -112,8 +114,9 @@ void TestThreads::a_stream_keeps_its_order_while_others_call() {
   std::function<void(int)> next = [&](int piece) {
     if (piece == pieces) {
       stream->finish();
-      return stream->read(
-          [&](const Expected<std::optional<Bytes>>& end) { done.set_value(end.ok() && !end->has_value()); });
+      return stream->read([&](const Expected<std::optional<ByteChain>>& end) {
+        done.set_value(end.ok() && !end->has_value());
+      });
     }
     Bytes bytes(piece % 3 == 0 ? net::chunk_bytes : 100 + static_cast<std::size_t>(piece));
     bytes[0] = static_cast<std::uint8_t>(piece % 256);
