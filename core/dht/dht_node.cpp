@@ -100,9 +100,12 @@ void DhtNode::look(const net::NodeId& target, net::Method method, LookupOptions 
   constexpr std::size_t seeds_per_path = 7;
   std::vector<net::Contact> anchors;
   for (const Anchor& anchor : anchors_) anchors.push_back(anchor.contact);
-  const auto lookup = std::make_shared<Lookup>(id_, target, method, config_.one_lan, options,
-                                               table_.closest(target, seeds_per_path * options.max_paths),
-                                               std::move(anchors), random_id(-1), std::move(services));
+  std::vector<net::Contact> first = table_.closest(target, seeds_per_path * options.max_paths);
+  // Hardly anybody whose latest call succeeded: where this node once began is worth a try.
+  if (first.size() < options.paths) first.insert(first.end(), first_contacts_.begin(), first_contacts_.end());
+  const auto lookup =
+      std::make_shared<Lookup>(id_, target, method, config_.one_lan, options, std::move(first),
+                               std::move(anchors), random_id(-1), std::move(services));
   lookups_[number] = lookup;
   lookup->start();
 }
@@ -282,11 +285,27 @@ void DhtNode::publish_due(MonotonicTime now) {
   }
 }
 
+// A node that knows few others takes the network for small, and its lookups end too early. Its join was
+// unlucky, or there are no more: so it joins again, less and less often while that brings nobody.
+void DhtNode::refill(MonotonicTime now) {
+  const bool thin = table_.size() < config_.replicas;
+  if (!thin || table_.size() > refilled_at_) refill_pause_ = config_.upkeep;
+  if (!thin || (table_.size() != 0 && now < refill_due_)) return;
+  refilled_at_ = table_.size();
+  refill_due_ = now + refill_pause_;
+  refill_pause_ = std::min(2 * refill_pause_, config_.silent);
+  join(std::vector<net::Contact>(first_contacts_), [](std::size_t) {});
+}
+
 void DhtNode::upkeep() {
   const MonotonicTime now = services_.clock.monotonic_now();
   timer_ = services_.executor.post_after(config_.upkeep, [this] { upkeep(); });
-  if (table_.size() == 0) join(std::vector<net::Contact>(first_contacts_), [](std::size_t) {});
-  for (const net::Contact& contact : table_.to_check(config_.checks, now - config_.silent)) ping(contact);
+  refill(now);
+  // Twice what is needed to hear of each contact in time: failing ones and spares come first.
+  const auto due = 2 * table_.size() * static_cast<std::size_t>(config_.upkeep.count()) /
+                   static_cast<std::size_t>(config_.silent.count());
+  for (const net::Contact& contact : table_.to_check(config_.checks + due, now - config_.silent))
+    ping(contact);
   if (const auto bucket = table_.stale_bucket(now - config_.refresh, now))
     find(random_id(*bucket), [](Expected<LookupResult>) {});
   publish_due(now);

@@ -37,7 +37,7 @@ struct DhtConfig {
   Duration call_deadline = std::chrono::seconds(2);
   Duration record_life = std::chrono::seconds(3600);
   Duration upkeep = std::chrono::seconds(30);  // between two looks at what is due
-  std::size_t checks = 4;                      // contacts called in one upkeep
+  std::size_t checks = 4;                      // contacts called in one upkeep, and some for each known
   Duration silent = std::chrono::minutes(15);  // a contact is called after so long without a word
   Duration refresh = std::chrono::hours(1);    // a bucket is looked up after so long
   net::RequestLimits requests{20, 100, 4096};
@@ -110,6 +110,7 @@ class DhtNode {
             std::function<void(Expected<LookupResult>)> done);
   void store_at(std::shared_ptr<Storing> storing);
   void upkeep();
+  void refill(MonotonicTime now);
   void publish_due(MonotonicTime now);
   Expected<Bytes> answer(const net::Caller& from, net::Method method, const Request& request);
   Expected<void> keep(const net::Caller& from, Record record);
@@ -125,7 +126,10 @@ class DhtNode {
   RecordStore store_;
   net::RequestLimiter limiter_;
   DhtCounters counters_;
-  std::vector<net::Contact> first_contacts_;  // of the last join; tried again while we know nobody
+  std::vector<net::Contact> first_contacts_;  // of the last join; tried again while we know few
+  std::size_t refilled_at_ = 0;               // contacts at the last such try
+  Duration refill_pause_{0};
+  MonotonicTime refill_due_{};
   // Of all joins, those that answered: we know of them from elsewhere and not from the table's own members.
   std::vector<Anchor> anchors_;
   std::map<std::string, Owned> owned_;

@@ -80,6 +80,7 @@ struct Population::Member {
   std::unique_ptr<sim::HostExecutor> executor;
   std::unique_ptr<dht::DhtNode> node;  // honest
   std::unique_ptr<Hostile> hostile;
+  MonotonicTime joined{};
   bool gone = false;
 };
 
@@ -114,6 +115,7 @@ std::size_t Population::add(bool hostile, const crypto::KeyPair* key, platform::
                                       nullptr});
   Member& m = *member;
   m.contact = {crypto::node_id(m.key.public_key()), endpoint};
+  m.joined = world_.now();
   m.host = network_.add(m.contact.id, endpoint, sim::Nat::None, nullptr);
   m.executor = std::make_unique<sim::HostExecutor>(world_);
   if (hostile) {
@@ -220,11 +222,16 @@ void Population::churn(double share, Duration span) {
     while (std::find(publishers_.begin(), publishers_.end(), leaving) != publishers_.end())
       leaving = random_honest();
     retire(leaving);
-    std::vector<net::Contact> known = some_contacts(3);
-    const std::size_t index = add(false, nullptr, new_endpoint());
-    members_[index]->node->join(std::move(known), [](std::size_t) {});
+    newcomer();
     world_.run_for(gap);
   }
+}
+
+dht::DhtNode& Population::newcomer() {
+  std::vector<net::Contact> known = some_contacts(3);
+  const std::size_t index = add(false, nullptr, new_endpoint());
+  members_[index]->node->join(std::move(known), [](std::size_t) {});
+  return *members_[index]->node;
 }
 
 LookupReport Population::lookup(std::size_t lookups, std::size_t items, int version) {
@@ -235,16 +242,21 @@ LookupReport Population::lookup(std::size_t lookups, std::size_t items, int vers
     const std::size_t item = rng_.below(items);
     const Bytes expected = item_payload(item, version);
     const MonotonicTime begin = world_.now();
-    members_[random_honest()]->node->get(item_path(item), [&, expected, item,
-                                                           begin](Expected<dht::LookupResult> result) {
+    const Member* const asker = members_[random_honest()].get();
+    asker->node->get(item_path(item), [&, expected, item, asker, begin](Expected<dht::LookupResult> result) {
       ++done;
       NS_CHECK(result.ok());
       const bool any = !result->records.empty();
       const bool right = std::any_of(result->records.begin(), result->records.end(),
                                      [&](const dht::Record& record) { return record.payload == expected; });
       ++(right ? report.right : any ? report.wrong : report.missing);
-      if (!right) report.failed.push_back(item);
+      if (!right)
+        report.failed.push_back({item, asker->node->table().size(), to_seconds(begin - asker->joined) / 60,
+                                 result->paths, result->messages});
       messages.push_back(double(result->messages));
+      report.lost += double(result->failures);
+      report.paths += double(result->paths);
+      report.holders += double(result->holders);
       report.hops += double(result->hops);
       report.most_hops = std::max(report.most_hops, result->hops);
       report.seconds += to_seconds(world_.now() - begin);
@@ -255,7 +267,7 @@ LookupReport Population::lookup(std::size_t lookups, std::size_t items, int vers
   report.lookups = lookups;
   const double n = std::max<double>(1, double(done));
   for (const double m : messages) report.messages += m / n;
-  report.hops /= n;
+  for (double* const sum : {&report.hops, &report.lost, &report.paths, &report.holders}) *sum /= n;
   report.seconds /= n;
   std::sort(messages.begin(), messages.end());
   if (!messages.empty()) report.messages_95 = messages[messages.size() * 95 / 100];

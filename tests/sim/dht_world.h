@@ -38,7 +38,14 @@ struct LookupReport {
   double messages = 0, hops = 0, seconds = 0;  // means
   std::size_t most_hops = 0;
   double messages_95 = 0;
-  std::vector<std::size_t> failed;  // items, of the lookups that were not right
+  double lost = 0, paths = 0, holders = 0;  // of a lookup: calls without an answer, paths, holders found
+  struct Failed {
+    std::size_t item = 0;
+    std::size_t asker_table = 0;  // contacts of the member that asked
+    double asker_minutes = 0;     // since it joined
+    std::size_t paths = 0, messages = 0;
+  };
+  std::vector<Failed> failed;  // the lookups that were not right
   double rate() const { return lookups == 0 ? 0 : double(right) / double(lookups); }
 };
 
@@ -55,6 +62,8 @@ class Population {
   // Replaces members by new ones, evenly over `span`, so that `share` of them has gone at its end. Publishers
   // stay.
   void churn(double share, Duration span);
+  // Joins through three that are there.
+  dht::DhtNode& newcomer();
   // Random honest members look up random items of the first `items`, and compare with `version`.
   LookupReport lookup(std::size_t lookups, std::size_t items, int version);
   // How many of `count` members' nearest-k answers name only members that are there.

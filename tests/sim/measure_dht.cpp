@@ -35,9 +35,10 @@ Hostility attack(const std::string& name) {
 std::string json(const LookupReport& report) {
   return fmt::format(
       "{{\"lookups\": {}, \"right\": {:.5f}, \"wrong\": {}, \"missing\": {}, \"messages\": {:.2f}, "
-      "\"messages_95\": {:.0f}, \"hops\": {:.2f}, \"most_hops\": {}, \"seconds\": {:.2f}}}",
+      "\"messages_95\": {:.0f}, \"lost\": {:.2f}, \"paths\": {:.2f}, \"holders\": {:.2f}, \"hops\": {:.2f}, "
+      "\"most_hops\": {}, \"seconds\": {:.2f}}}",
       report.lookups, report.rate(), report.wrong, report.missing, report.messages, report.messages_95,
-      report.hops, report.most_hops, report.seconds);
+      report.lost, report.paths, report.holders, report.hops, report.most_hops, report.seconds);
 }
 
 }  // namespace
@@ -80,13 +81,15 @@ int main(int argc, char** argv) {
   const LookupReport report = population.lookup(lookups, items, version);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   // What a lookup that was not right had before it.
-  for (const std::size_t item : report.failed) {
+  for (const auto& [item, table, minutes, paths, messages] : report.failed) {
     std::cerr << fmt::format(
         "item {}: of the 20 nearest members {} are hostile; of the honest ones {} of the 20 nearest hold "
         "version "
-        "{}, {} anywhere an older one\n",
+        "{}, {} anywhere an older one; the asking member knew {} others, {:.1f} minutes after it joined; {} "
+        "paths, {} messages\n",
         item, population.hostile_near(item, 20), population.copies(item, version, 20), version,
-        version > 1 ? population.copies(item, version - 1, options.members) : 0);
+        version > 1 ? population.copies(item, version - 1, options.members) : 0, table, minutes, paths,
+        messages);
   }
   std::cout << fmt::format(
       "{{\"members\": {}, \"loss\": {}, \"churn\": {}, \"hostile\": {}, \"attack\": \"{}\", \"single_path\": "

@@ -55,6 +55,7 @@ class TestDhtSim : public QObject {
   void ids_near_a_key_do_not_hide_it();
   void a_withdrawn_record_expires();
   void two_halves_become_one_again();
+  void an_unlucky_newcomer_learns_of_the_others();
 };
 
 void TestDhtSim::a_quiet_network_finds_everything_cheaply() {
@@ -159,6 +160,22 @@ void TestDhtSim::two_halves_become_one_again() {
   population.world().run_for(minutes(40));
   const LookupReport report = population.lookup(100, 20, 1);
   QVERIFY2(report.right == 100, text(report));
+}
+
+// Nearly all calls are lost while they join. Who knows few takes the network for small, and finds nothing.
+void TestDhtSim::an_unlucky_newcomer_learns_of_the_others() {
+  Population population(options(150));
+  settle(population);
+  population.network().set_loss(0.7);
+  std::vector<dht::DhtNode*> newcomers;
+  for (int i = 0; i < 40; ++i) newcomers.push_back(&population.newcomer());
+  population.world().run_for(std::chrono::seconds(10));
+  const auto knows_few = [](const dht::DhtNode* node) { return node->table().size() < 10; };
+  QVERIFY(std::any_of(newcomers.begin(), newcomers.end(), knows_few));
+  population.network().set_loss(0.2);
+  population.world().run_for(minutes(3));
+  for (const dht::DhtNode* node : newcomers)
+    QVERIFY2(node->table().size() >= 20, QByteArray::number(qulonglong(node->table().size())));
 }
 
 QTEST_GUILESS_MAIN(TestDhtSim)
