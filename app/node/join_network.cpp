@@ -6,6 +6,7 @@
 
 #include "app/node/invited_peers.h"
 #include "app/node/kept_port.h"
+#include "app/node/turn_account.h"
 #include "app/node/wallet_delegation.h"
 
 namespace neuroshard::app {
@@ -99,6 +100,12 @@ Expected<std::unique_ptr<NetworkPart>> NetworkPart::join(const JoinFlags& flags,
   options.open_port = on(engine::Setting::OpenPort);
   options.relay = on(engine::Setting::RelayForOthers);
   NS_ASSIGN_OR_RETURN(options.swarm, member_options(flags, directory, logger, context));
+  TurnSettings turn = read_turn_settings(directory, context.files);
+  if (!turn.trouble.empty())
+    logger.warning("swarm", fmt::format("the TURN server {} is not used: {}", turn.server, turn.trouble));
+  options.turn = std::move(turn.account);
+  options.swarm.turn_server = std::move(turn.server);
+  options.swarm.turn_trouble = std::move(turn.trouble);
   if (const std::string path = bans_path(directory.path()); context.files.exists(path)) {
     auto bans = storage::read_file(context.files, path, net::max_ban_file_bytes);
     if (bans.ok())

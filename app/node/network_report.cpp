@@ -35,6 +35,9 @@ void tell_reach(const swarm::MemberView& member, node::NetworkView& view) {
   if (member.advertised) view.advertised = platform::to_text(*member.advertised);
   if (member.relay) view.relay = platform::to_text(*member.relay);
   if (!member.advertised && !member.relay) view.relay_trouble = member.relay_trouble;
+  view.turn_server = member.turn_server;
+  if (member.turn) view.turn = platform::to_text(*member.turn);
+  if (!member.advertised && !member.turn) view.turn_trouble = member.turn_trouble;
   view.found = member.verdict.found;
   if (!member.tested) {
     view.summary = member.seen_at ? "Nobody has tried yet to reach this computer from outside."

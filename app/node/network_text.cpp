@@ -17,6 +17,9 @@ Json reach_json(const node::NetworkView& view) {
             {"advertise", view.advertised},
             {"relay", view.relay},
             {"relay_trouble", view.relay_trouble},
+            {"turn_server", view.turn_server},
+            {"turn", view.turn},
+            {"turn_trouble", view.turn_trouble},
             {"relaying", view.relaying},
             {"relayed_nodes", view.relayed_nodes},
             {"testing", view.testing},
@@ -69,6 +72,12 @@ void say_reach(const node::NetworkView& view, Output& out) {
   if (!view.relay.empty()) out.line(fmt::format("Others reach it through the relay {}.", view.relay));
   if (!view.relay_trouble.empty())
     out.line(fmt::format("No relay stands in for it: {}.", view.relay_trouble));
+  if (!view.turn.empty())
+    out.line(fmt::format(
+        "Nodes that it lets in dial it at {}, through your TURN server {}: relayed, by a machine of yours.",
+        view.turn, view.turn_server));
+  if (!view.turn_trouble.empty())
+    out.line(fmt::format("Your TURN server {} is of no use now: {}.", view.turn_server, view.turn_trouble));
   if (view.relaying)
     out.line(
         fmt::format("It relays for nodes that nobody can dial; {} hold a place here.", view.relayed_nodes));

@@ -112,6 +112,8 @@ Expected<void> PeerHost::open_ways(const PeerHostOptions& options) {
       endpoint_.ip == platform::IpAddress{} || endpoint_.ip == platform::IpAddress::v4(0, 0, 0, 0);
   nat::TunnelOptions tunnels;
   tunnels.own = {everywhere ? platform::IpAddress::v4(127, 0, 0, 1) : endpoint_.ip, endpoint_.port};
+  tunnels.turn = options.turn;
+  tunnels.one_lan = options.swarm.one_lan;
   NS_ASSIGN_OR_RETURN(tunnels_, nat::Tunnels::start(clock_, entropy_, *executor_, std::move(tunnels)));
   if (!options.open_port || !everywhere || options.swarm.one_lan) return {};
   router_ = std::make_unique<nat::RouterPort>(

@@ -27,6 +27,7 @@ struct PeerHostOptions {
   bool member = true;                        // takes part; else it only has connections
   bool open_port = true;                     // a member asks the router to, unless it is on one LAN
   bool relay = true;                         // a member relays for others, once it is reached
+  std::optional<nat::TurnAccount> turn;      // at swarm.turn_server
   net::TrafficLimits traffic;                // of a member
   net::TrafficCap* traffic_cap = nullptr;    // of a member; outlives the host
   Bytes bans;                  // of an earlier run (net::BanList); what can't be read is not used

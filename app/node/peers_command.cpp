@@ -25,6 +25,7 @@ void show(const net::NodeRecord& record, CommandContext& context) {
        {"address", record.endpoints.empty() ? "" : at},
        {"reach", record.endpoints.empty()                                ? "none"
                  : record.endpoints.front().reach == net::Reach::Relayed ? "relayed"
+                 : record.endpoints.front().reach == net::Reach::Turn    ? "turn"
                                                                          : "direct"},
        {"memory_bytes", record.memory_bytes},
        {"tokens_per_second", record.tokens_per_second},

@@ -10,6 +10,7 @@
 
 #include "core/base/week_hours.h"
 #include "core/contribute/rules.h"
+#include "core/platform/resolve.h"
 
 namespace neuroshard::engine {
 namespace {
@@ -18,6 +19,7 @@ constexpr std::uint64_t kib = 1024, mib = kib * 1024, gib = mib * 1024, tib = gi
 constexpr std::uint64_t max_bytes = std::uint64_t{1} << 60;
 constexpr std::uint64_t day = 86'400;
 constexpr std::size_t max_programs_text = 2048;
+constexpr std::size_t max_text = 508;  // of a TURN user's name (RFC 8489 §14.3), and enough for a path
 
 using T = SettingType;
 using K = SettingClass;
@@ -99,6 +101,16 @@ constexpr std::array<SettingInfo, setting_count> table{{
      "carry connections of nodes that nobody can dial, within limits, while this node is reached from "
      "outside",
      "Relay for others", "Network", "", true},
+    {S::TurnServer, "turn_server", T::Text, K::Setting, 0, 0, "", "",
+     "a TURN server of yours that relays TCP (host:port, coturn's is 3478), for a node that nobody can dial; "
+     "empty = none, other nodes relay",
+     "TURN server", "Network", "", true},
+    {S::TurnUser, "turn_user", T::Text, K::Setting, 0, 0, "", "", "the user's name at the TURN server",
+     "TURN user", "Network", "", true},
+    {S::TurnPasswordFile, "turn_password_file", T::Path, K::Setting, 0, 0, "turn.password", "",
+     "file whose first line is the password at the TURN server; one without a leading / is in the data "
+     "directory",
+     "TURN password file", "Network", "", true},
     {S::ServeFiles, "serve_files", T::Choice, K::Setting, 0, 0, "on", "on|off",
      "give other nodes of the network the data that is cached here and the newest checkpoints, which are "
      "kept "
@@ -182,6 +194,8 @@ std::string allowed(const SettingInfo& info) {
       return fmt::format("a time like 30s or 10min, between {} and {}", bound(info.least), bound(info.most));
     case T::Hours: return "hours of the week";
     case T::Programs: return "names of programs";
+    case T::Text:
+    case T::Path: return "one line";
     case T::Integer: break;
   }
   return fmt::format("a whole number between {} and {}", info.least, info.most);
@@ -200,6 +214,21 @@ bool is_choice(const SettingInfo& info, std::string_view word) {
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return false;
+}
+
+// As it is: settings.toml is written without escapes and read as ASCII.
+Expected<SettingValue> parse_line(const SettingInfo& info, std::string_view text) {
+  const auto refused = [&info](std::string why) {
+    return make_error(ErrorCode::InvalidArgument, fmt::format("{}: {}", info.name, why));
+  };
+  if (text.size() > max_text) return refused(fmt::format("it takes at most {} characters", max_text));
+  const bool sound = std::all_of(text.begin(), text.end(),
+                                 [](char c) { return c >= 0x20 && c <= 0x7e && c != '"' && c != '\\'; });
+  if (!sound) return refused("only letters, digits and signs of ASCII, without \" and \\");
+  if (info.id == S::TurnServer && !text.empty())
+    if (const auto place = platform::check_place(std::string(text)); !place.ok())
+      return refused(place.error().message);
+  return SettingValue{0, std::string(text)};
 }
 
 // In its regular form, so that equal values are equal texts.
@@ -254,6 +283,8 @@ std::string_view to_string(SettingType type) {
     case T::Choice: return "choice";
     case T::Hours: return "hours";
     case T::Programs: return "programs";
+    case T::Text: return "text";
+    case T::Path: return "path";
   }
   return "unknown";
 }
@@ -314,6 +345,7 @@ Expected<SettingValue> parse_setting(Setting id, std::string_view text) {
   const SettingInfo& info = setting_info(id);
   const std::string_view trimmed = trim(text);
   if (info.type == T::Hours || info.type == T::Programs) return parse_text(info, trimmed);
+  if (info.type == T::Text || info.type == T::Path) return parse_line(info, trimmed);
   if (trimmed.size() > 64) return wrong_value(info, trimmed);
   const std::string word = lower(trimmed);
   if (info.type == T::Choice) {

@@ -50,6 +50,9 @@ enum class Setting : std::uint8_t {
   ListenPort,
   OpenPort,
   RelayForOthers,
+  TurnServer,
+  TurnUser,
+  TurnPasswordFile,
   ServeFiles,
   LocalDiscovery,
   MainlineRendezvous,
@@ -67,6 +70,8 @@ enum class SettingType : std::uint8_t {
   Choice,
   Hours,     // of the week, core/base/week_hours.h
   Programs,  // names, separated by commas
+  Text,      // one line of printable ASCII without " and \; empty = none
+  Path,      // the same, of a file
 };
 // Its values are numbers; else texts.
 bool is_number(SettingType type);
@@ -102,7 +107,7 @@ Expected<Setting> find_setting(std::string_view name);
 std::string flag_name(const SettingInfo& info);         // "--cpu-threads"
 std::string environment_name(const SettingInfo& info);  // "NEUROSHARD_CPU_THREADS"
 
-// A number, or the text of a Choice, of hours or of programs.
+// A number, or the text of all others.
 struct SettingValue {
   std::uint64_t number = 0;
   std::string word;

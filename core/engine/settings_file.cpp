@@ -74,8 +74,8 @@ std::string format_settings(const SettingsFile& file) {
   for (const auto& [id, value] : file) {
     const SettingInfo& info = setting_info(id);
     const std::string formatted = format_setting(id, value);
-    const bool plain = !formatted.empty() && std::all_of(formatted.begin(), formatted.end(),
-                                                         [](char c) { return c >= '0' && c <= '9'; });
+    const bool plain = is_number(info.type) && std::all_of(formatted.begin(), formatted.end(),
+                                                           [](char c) { return c >= '0' && c <= '9'; });
     text += plain ? fmt::format("{} = {}\n", info.name, formatted)
                   : fmt::format("{} = \"{}\"\n", info.name, formatted);
   }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr Duration look = std::chrono::milliseconds(500);
 constexpr Duration busy = std::chrono::milliseconds(10);  // before the executor is tried again
-constexpr Duration reserve_limit = std::chrono::seconds(6);
+constexpr Duration owner_limit = std::chrono::seconds(6);
 
 Error crowded() {
   return make_error(ErrorCode::Exhausted, "too many calls through relays wait for their turn");
@@ -52,6 +52,7 @@ Tunnels::~Tunnels() {
   wake_.set();
   for (Lane* lane : {&dials_, &punches_}) lane->threads.clear();
   hold_thread_.reset();
+  turn_thread_.reset();
   pump_thread_.reset();
 }
 
@@ -201,20 +202,38 @@ void Tunnels::hold(std::vector<platform::Endpoint> relays) {
   changed_.notify_all();
 }
 
-Expected<RelayTicket> Tunnels::reserve(const platform::Endpoint& relay) {
-  auto promise = std::make_shared<std::promise<Expected<RelayTicket>>>();
+template <class Answer>
+Expected<Answer> Tunnels::ask_owner(
+    std::function<void(Events&, std::function<void(Expected<Answer>)>)> question, const char* in_vain) {
+  auto promise = std::make_shared<std::promise<Expected<Answer>>>();
   auto future = promise->get_future();
-  tell([events = events_, relay, promise] {
-    const Ticket answer = [promise](Expected<RelayTicket> ticket) { promise->set_value(std::move(ticket)); };
-    if (!events->reserve) return answer(make_error(ErrorCode::Cancelled, "stopped"));
-    events->reserve(relay, answer);
+  tell([events = events_, question = std::move(question), promise] {
+    question(*events, [promise](Expected<Answer> answer) { promise->set_value(std::move(answer)); });
   });
-  const MonotonicTime until = io_.now() + reserve_limit;
+  const MonotonicTime until = io_.now() + owner_limit;
   while (future.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
     if (io_.cancel.cancelled()) return make_error(ErrorCode::Cancelled, "stopped");
-    if (io_.now() >= until) return make_error(ErrorCode::Timeout, "the relay did not answer in time");
+    if (io_.now() >= until) return make_error(ErrorCode::Timeout, in_vain);
   }
   return future.get();
+}
+
+Expected<RelayTicket> Tunnels::reserve(const platform::Endpoint& relay) {
+  return ask_owner<RelayTicket>(
+      [relay](Events& events, const Ticket& answer) {
+        if (!events.reserve) return answer(make_error(ErrorCode::Cancelled, "stopped"));
+        events.reserve(relay, answer);
+      },
+      "the relay did not answer in time");
+}
+
+Expected<platform::Endpoint> Tunnels::find_turn() {
+  return ask_owner<platform::Endpoint>(
+      [](Events& events, const Found& answer) {
+        if (!events.find_turn) return answer(make_error(ErrorCode::Cancelled, "stopped"));
+        events.find_turn(answer);
+      },
+      "its name was not found in time");
 }
 
 void Tunnels::keep_place() {

@@ -1,7 +1,7 @@
-// Connections that can't be dialled plainly: calls through relays and punched ones, in both directions,
-// joined with gRPC by the loopback pump. Threads of its own, made when first needed: one moves bytes, one
-// keeps the place at a relay, a few dial, a few punch. Its owner speaks with it from one executor and hears
-// from it there.
+// Connections that can't be dialled plainly: calls through relays, from a TURN server and punched ones, in
+// both directions, joined with gRPC by the loopback pump. Threads of its own, made when first needed: one
+// moves bytes, one keeps the place at a relay, one that at a TURN server, a few dial, a few punch. Its owner
+// speaks with it from one executor and hears from it there.
 #pragma once
 
 #include <condition_variable>
@@ -14,6 +14,7 @@
 #include "core/nat/loopback_pump.h"
 #include "core/nat/relay_hold.h"
 #include "core/nat/stun_client.h"
+#include "core/nat/turn_hold.h"
 #include "core/platform/wake.h"
 
 namespace neuroshard::nat {
@@ -22,6 +23,9 @@ struct TunnelOptions {
   platform::Endpoint own;  // where this node listens for peers
   PumpLimits pump;
   RelayHoldTimes hold;
+  std::optional<TurnAccount> turn;  // at the person's own TURN server, if there is one
+  TurnHoldTimes turn_times;
+  bool one_lan = false;      // addresses that are none of the internet are of use, too
   std::size_t dialling = 4;  // through relays, at the same time
   std::size_t punching = 4;  // at the same time, and as much looking at NATs
   std::size_t waiting = 32;  // for a turn, of each
@@ -38,11 +42,16 @@ class Tunnels {
   using Dug = std::function<void(Expected<Hole>)>;
   using Joined = std::function<void(Expected<void>)>;
   using Ticket = std::function<void(Expected<RelayTicket>)>;
+  using Found = std::function<void(Expected<platform::Endpoint>)>;
   struct Events {
     // Ask this relay for a reservation, over mutual TLS; answer by `ticket`, once.
     std::function<void(const platform::Endpoint& relay, Ticket ticket)> reserve;
     // Where this node can be called from now on; nothing: nowhere, and why.
     std::function<void(std::optional<platform::Endpoint> relay, std::string trouble)> held;
+    // Where is the TURN server now? Answer by `found`, once.
+    std::function<void(Found found)> find_turn;
+    // Where others dial this node through the TURN server from now on; nothing: nowhere, and why.
+    std::function<void(std::optional<platform::Endpoint> at, std::string trouble)> turned;
   };
 
   // References must outlive it. Events and answers come on `executor`.  Exhausted: no descriptors are left.
@@ -64,6 +73,11 @@ class Tunnels {
   void punch_inbound(Hole hole, const platform::Endpoint& remote, Duration limit, Joined done);
   // Keeps a place at one of these relays, the first that has one; empty: at none.
   void hold(std::vector<platform::Endpoint> relays);
+  // Keeps a place at the TURN server (TunnelOptions::turn), where these addresses are let in; or gives it
+  // back.
+  void hold_turn(bool wanted, std::vector<platform::IpAddress> known);
+  // Lets this address in there, too; as TurnHold::let_in. Exhausted: too many ask at once.
+  void let_in(const platform::IpAddress& peer, Joined done);
 
  private:
   // Work that waits for its turn, and the threads that do it; made when first needed.
@@ -88,8 +102,15 @@ class Tunnels {
   void lead_to(Expected<platform::TcpSocket> socket, const Dialled& done);
   Expected<platform::TcpSocket> punch_now(const OutsideTcp& hole, const platform::Endpoint& remote,
                                           Duration limit);
+  // Has the owner answer, on its executor; waits.
+  template <class Answer>
+  Expected<Answer> ask_owner(std::function<void(Events&, std::function<void(Expected<Answer>)>)> question,
+                             const char* in_vain);
   void keep_place();
   Expected<RelayTicket> reserve(const platform::Endpoint& relay);
+  void keep_turn();
+  Expected<platform::Endpoint> find_turn();
+  void answer_asking(TurnHold& hold);
 
   const Clock& clock_;
   Executor& executor_;
@@ -102,8 +123,15 @@ class Tunnels {
   bool stop_ = false;
   std::deque<std::function<void(LoopbackPump&)>> pump_tasks_;
   std::vector<platform::Endpoint> relays_;
+  struct Asking {
+    platform::IpAddress peer;
+    Joined done;
+  };
+  bool turn_wanted_ = false;
+  std::vector<platform::IpAddress> turn_known_;
+  std::deque<Asking> turn_asking_;
   std::shared_ptr<Events> events_;  // the executor's
-  std::unique_ptr<Executor> pump_thread_, hold_thread_;
+  std::unique_ptr<Executor> pump_thread_, hold_thread_, turn_thread_;
   Lane dials_, punches_;
 };
 

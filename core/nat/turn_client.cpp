@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/base/check.h"
+
 namespace neuroshard::nat {
 namespace {
 
@@ -148,15 +150,37 @@ Expected<TurnClient> TurnClient::allocate(const Io& io, TurnServer server, Monot
   return client;
 }
 
-Expected<void> TurnClient::permit(const Io& io, const platform::IpAddress& peer, MonotonicTime deadline) {
+Expected<void> TurnClient::permit(const Io& io, Span<const platform::IpAddress> peers,
+                                  MonotonicTime deadline) {
+  NS_CHECK(!peers.empty() && peers.size() <= max_permitted_at_once);
   NS_RETURN_IF_ERROR(ask(
       io, control_, in_, Method::CreatePermission,
       [&](MessageWriter& writer) {
-        writer.add_xor_address(Attribute::XorPeerAddress, {peer, 0});
+        for (const platform::IpAddress& peer : peers)
+          writer.add_xor_address(Attribute::XorPeerAddress, {peer, 0});
       },
       deadline));
-  permitted_[peer] = io.now() + permission_time;
+  for (const platform::IpAddress& peer : peers) permitted_[peer] = io.now() + permission_time;
   return {};
+}
+
+Expected<std::vector<platform::IpAddress>> TurnClient::permit_each(const Io& io,
+                                                                   Span<const platform::IpAddress> peers,
+                                                                   MonotonicTime deadline) {
+  std::vector<platform::IpAddress> denied;
+  for (std::size_t from = 0; from < peers.size(); from += max_permitted_at_once) {
+    const auto some = peers.subspan(from, std::min(peers.size() - from, max_permitted_at_once));
+    const auto together = permit(io, some, deadline);
+    if (together.ok()) continue;
+    if (together.error().code != ErrorCode::Denied) return together.error();
+    // One of them, which the server does not name.
+    for (const platform::IpAddress& peer : some) {
+      const auto alone = permit(io, {&peer, 1}, deadline);
+      if (!alone.ok() && alone.error().code != ErrorCode::Denied) return alone.error();
+      if (!alone.ok()) denied.push_back(peer);
+    }
+  }
+  return denied;
 }
 
 MonotonicTime TurnClient::next_renewal() const {
@@ -170,12 +194,8 @@ Expected<void> TurnClient::renew(const Io& io, MonotonicTime deadline) {
   std::vector<platform::IpAddress> due;
   for (const auto& [peer, until] : permitted_)
     if (io.now() >= until - permission_time / 2) due.push_back(peer);
-  for (const platform::IpAddress& peer : due) {
-    const auto permitted = permit(io, peer, deadline);
-    if (permitted.ok()) continue;
-    if (permitted.error().code != ErrorCode::Denied) return permitted;
-    permitted_.erase(peer);  // the server's rules changed; the others stay
-  }
+  NS_ASSIGN_OR_RETURN(const auto denied, permit_each(io, due, deadline));
+  for (const platform::IpAddress& peer : denied) permitted_.erase(peer);  // the server's rules changed
   return {};
 }
 
@@ -189,6 +209,10 @@ Expected<void> TurnClient::refresh(const Io& io, std::uint32_t lifetime, Monoton
   const std::uint32_t given = message.number(Attribute::Lifetime).value_or(lifetime);
   refresh_at_ = io.now() + std::chrono::seconds(std::max<std::uint32_t>(given, 2)) / 2;
   return {};
+}
+
+Expected<void> TurnClient::extend(const Io& io, MonotonicTime deadline) {
+  return refresh(io, allocation_seconds, deadline);
 }
 
 Expected<void> TurnClient::release(const Io& io, MonotonicTime deadline) {

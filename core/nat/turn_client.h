@@ -28,6 +28,7 @@ class TurnClient {
  public:
   static constexpr Duration permission_time = std::chrono::seconds(300);  // RFC 8656 §9
   static constexpr std::size_t max_waiting_calls = 64;
+  static constexpr std::size_t max_permitted_at_once = 16;
 
   // Denied: wrong credentials; Unsupported: no TCP allocations there; Exhausted: the server's quota; Timeout,
   // Unavailable.
@@ -37,12 +38,19 @@ class TurnClient {
   const platform::Endpoint& outside() const { return outside_; }  // how the server sees this machine
   int descriptor() const { return control_.descriptor(); }        // readable when next() has something to do
 
-  // Lets connections from this address in; kept up by renew(). Denied: the server's rules forbid it.
-  Expected<void> permit(const Io& io, const platform::IpAddress& peer, MonotonicTime deadline);
+  // Lets connections from these addresses in, at most max_permitted_at_once, of the relayed one's kind; kept
+  // up by renew(). Denied: the server's rules forbid one of them; none is let in then.
+  Expected<void> permit(const Io& io, Span<const platform::IpAddress> peers, MonotonicTime deadline);
+  // The same for any number, each for itself: says which the rules forbid.
+  Expected<std::vector<platform::IpAddress>> permit_each(const Io& io, Span<const platform::IpAddress> peers,
+                                                         MonotonicTime deadline);
+  bool permits(const platform::IpAddress& peer) const { return permitted_.count(peer) != 0; }
   void forbid(const platform::IpAddress& peer) { permitted_.erase(peer); }  // not renewed any more
   // When renew() has something to do: the allocation or a permission is past half its time.
   MonotonicTime next_renewal() const;
   Expected<void> renew(const Io& io, MonotonicTime deadline);
+  // Renews the allocation now, which also shows that the server is there.
+  Expected<void> extend(const Io& io, MonotonicTime deadline);
   // Ends the allocation at the server at once.
   Expected<void> release(const Io& io, MonotonicTime deadline);
 

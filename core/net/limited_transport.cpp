@@ -120,6 +120,7 @@ bool is_brief(Method method) {
     case Method::DialBack:
     case Method::RelayReserve:
     case Method::Punch:
+    case Method::LetIn:
     case Method::TrackerRegister:
     case Method::TrackerHeartbeat:
     case Method::DhtPing:

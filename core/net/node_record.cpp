@@ -80,7 +80,7 @@ void read_head(const std::uint8_t* at, NodeRecord* record) {
 
 Expected<NodeEndpoint> read_endpoint(const std::uint8_t* at) {
   NodeEndpoint endpoint;
-  if (at[0] != static_cast<std::uint8_t>(Reach::Direct) && at[0] != static_cast<std::uint8_t>(Reach::Relayed))
+  if (at[0] < static_cast<std::uint8_t>(Reach::Direct) || at[0] > static_cast<std::uint8_t>(Reach::Turn))
     return corrupt("names an unknown way to reach it");
   endpoint.reach = static_cast<Reach>(at[0]);
   std::copy_n(at + 1, endpoint.endpoint.ip.bytes.size(), endpoint.endpoint.ip.bytes.begin());

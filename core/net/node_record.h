@@ -54,6 +54,7 @@ inline constexpr auto clock_skew = std::chrono::seconds(60);
 enum class Reach : std::uint8_t {
   Direct = 1,   // dial it
   Relayed = 2,  // through the relay that answers there
+  Turn = 3,     // dial it: a TURN server passes on whom its node has let in (nat/turn_hold.h)
 };
 
 struct NodeEndpoint {

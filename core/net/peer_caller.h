@@ -21,6 +21,7 @@ enum class Method : std::uint16_t {
   DialBack = 4,
   RelayReserve = 5,
   Punch = 6,
+  LetIn = 7,
   TrackerRegister = 8,
   TrackerHeartbeat = 9,
   TrackerPeers = 10,

@@ -23,7 +23,7 @@ inline constexpr std::size_t max_found_lines = 16;
 struct PeerEntry {
   std::string id;       // 64 hex characters
   std::string address;  // that is dialled; of a relayed one the relay's
-  std::string way;      // "direct", "relayed"
+  std::string way;      // "direct", "punched", "turn" (relayed by the peer's TURN server), "relayed"
   bool connected = false;
   std::optional<double> round_trip;  // seconds, smoothed
   std::string version;               // of its program; empty = unknown
@@ -68,6 +68,9 @@ struct NetworkView {
   std::string advertised;     // where others dial it; empty = nowhere
   std::string relay;          // through which they reach it instead; empty = none
   std::string relay_trouble;  // why there is none, where one is needed
+  std::string turn_server;    // of the settings; empty = none
+  std::string turn;           // where others dial it through that; empty = nowhere
+  std::string turn_trouble;   // why not, where it is needed
   // A link that invites others to this network, with this node and some more to begin with
   // (engine/invite_link.h). Empty: there is nobody yet whom they could begin with.
   std::string invitation;

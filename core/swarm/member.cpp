@@ -38,6 +38,7 @@ Member::Member(MemberServices services, MemberOptions options, std::uint64_t see
                 if (puncher_) puncher_->look_again();
                 if (services_.router != nullptr) services_.router->open(seen_at);
               }}) {
+  turn_trouble_ = options_.turn_trouble;
   add_cached();
   for (const FirstPeer& peer : options_.sources) {
     NS_CHECK(peer.name.empty() || services_.names != nullptr);
@@ -55,6 +56,13 @@ Member::Member(MemberServices services, MemberOptions options, std::uint64_t see
          },
          [this, alive = alive_](std::optional<platform::Endpoint> relay, std::string trouble) {
            if (*alive) held_at(relay, std::move(trouble));
+         },
+         [this, alive = alive_](const nat::Tunnels::Found& found) {
+           if (*alive) return find_turn(found);
+           found(make_error(ErrorCode::Cancelled, "stopped"));
+         },
+         [this, alive = alive_](std::optional<platform::Endpoint> at, std::string trouble) {
+           if (*alive) turned(at, std::move(trouble));
          }});
   }
   make_puncher();
@@ -341,7 +349,9 @@ void Member::upkeep() {
   find_relays();
   exchange_peers();
   keep_neighbours();
+  tell_own_place();
   paths_.punch_what_can_be();
+  paths_.ask_to_be_let_in();
   timer_ = later(options_.heartbeat, [this] { upkeep(); });
 }
 
@@ -395,6 +405,7 @@ void Member::on_call(const net::Caller& from, net::Method method, Bytes request,
   };
   if (answers_.answer(from, method, request, respond)) return;
   if (method == net::Method::Punch && puncher_) return puncher_->answer(from, request, respond);
+  if (method == net::Method::LetIn) return let_in(from, request, respond);
   const auto value = static_cast<std::uint16_t>(method);
   if (value >= static_cast<std::uint16_t>(net::Method::DhtPing) &&
       value <= static_cast<std::uint16_t>(net::Method::DhtStore))
@@ -447,6 +458,9 @@ MemberView Member::view() const {
   view.verdict = puncher_ ? reach_.verdict(puncher_->finding()) : reach_.verdict();
   view.relay = relay_;
   view.relay_trouble = relay_trouble_;
+  view.turn_server = options_.turn_server;
+  view.turn = turn_;
+  view.turn_trouble = turn_trouble_;
   view.relaying = relays_for_others();
   if (view.relaying) view.relayed_nodes = services_.relay->joined();
   view.traffic = paths_.traffic()->sum();

@@ -37,6 +37,8 @@ struct MemberOptions {
   Duration first_pause = std::chrono::seconds(1);
   Duration longest_pause = std::chrono::seconds(60);
   Duration capacity_told = std::chrono::seconds(60);  // between two records for another number of it
+  std::string turn_server;   // of the person's own: "turn.example.org:3478"; empty: none
+  std::string turn_trouble;  // why it is not used, where that is known already (the tunnels have no account)
 };
 
 struct MemberServices {  // all outlive
@@ -86,6 +88,9 @@ struct MemberView {
   nat::ReachabilityVerdict verdict;
   std::optional<platform::Endpoint> relay;  // where it can be called instead
   std::string relay_trouble;
+  std::string turn_server;                 // of the options
+  std::optional<platform::Endpoint> turn;  // where it is dialled through that
+  std::string turn_trouble;
   bool relaying = false;          // for others
   std::size_t relayed_nodes = 0;  // that hold a place here
   Traffic traffic;                // with all peers, since the start
@@ -171,6 +176,12 @@ class Member final : public net::PeerService {
   void endpoints_changed();
   void find_relays();
   void reserve_at(const platform::Endpoint& relay, const nat::Tunnels::Ticket& answer);
+  static net::RequestLimiter limiter_of_letting_in();
+  void keep_turn();
+  void find_turn(const nat::Tunnels::Found& found);
+  void turned(std::optional<platform::Endpoint> at, std::string trouble);
+  void let_in(const net::Caller& from, ByteSpan request, const net::Respond& respond);
+  void tell_own_place();
   bool relays_for_others() const;
   net::Hello own_hello() const;
   void make_table();
@@ -204,6 +215,9 @@ class Member final : public net::PeerService {
   ReachKeeper reach_;
   std::optional<platform::Endpoint> relay_;  // that this node can be called through
   std::string relay_trouble_;
+  std::optional<platform::Endpoint> turn_;  // that this node is dialled at, by those whom it lets in
+  std::string turn_trouble_;
+  net::RequestLimiter let_in_limiter_ = limiter_of_letting_in();
   std::unique_ptr<TimerHandle> timer_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -76,6 +76,7 @@ void Member::reach_changed() {
     services_.logger.warning("swarm", "not reached from outside any more: " + reach_.why_not());
   answers_.set_relaying(relays_for_others());
   services_.transport.set_hello(own_hello());
+  tell_own_place();
   make_table();  // a member, or a client, from now on
   endpoints_changed();
   join_again();
@@ -99,10 +100,16 @@ void Member::held_at(std::optional<platform::Endpoint> relay, std::string troubl
 // The record says it, and all trackers hear it now.
 void Member::endpoints_changed() {
   record_.endpoints.clear();
-  if (reach_.advertised())
-    record_.endpoints = {{net::Reach::Direct, *reach_.advertised()}};
-  else if (relay_)
-    record_.endpoints = {{net::Reach::Relayed, *relay_}};
+  const auto add = [this](net::Reach reach, const std::optional<platform::Endpoint>& at) {
+    if (at) record_.endpoints.push_back({reach, *at});
+  };
+  if (reach_.advertised()) {
+    add(net::Reach::Direct, reach_.advertised());
+  } else {
+    // Both: whom the TURN server does not let in comes through the relay and asks to be.
+    add(net::Reach::Turn, turn_);
+    add(net::Reach::Relayed, relay_);
+  }
   renew_record();
   for (const auto& source : sources_)
     if (source->channel && source->tracker && !source->busy) introduce(*source);
@@ -142,6 +149,7 @@ void Member::find_relays() {
     if (relays.empty()) relay_trouble_ = "no node that relays is known";
   }
   services_.tunnels->hold(relays);
+  keep_turn();
   punch_if_needed(std::move(relays));
 }
 

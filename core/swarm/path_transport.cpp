@@ -3,11 +3,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/dht/messages.h"
+
 namespace neuroshard::swarm {
 namespace {
 
 constexpr Duration first_pause = std::chrono::seconds(30);  // between two punches for one node
+constexpr Duration turn_pause = std::chrono::seconds(5);    // as long as its owner restarts a server
 constexpr Duration longest_pause = std::chrono::minutes(10);
+constexpr Duration let_in_patience = std::chrono::seconds(6);  // the other one asks its server meanwhile
+constexpr std::size_t endpoint_bytes = 18;
+constexpr std::size_t most_asking = 4;
 
 class CountedStream final : public net::PeerStream {
  public:
@@ -40,8 +46,8 @@ class CountedStream final : public net::PeerStream {
 class PathChannel final : public net::PeerChannel {
  public:
   PathChannel(std::shared_ptr<net::PeerChannel> inner, std::shared_ptr<TrafficBook> traffic,
-              const platform::Endpoint& endpoint)
-      : inner_(std::move(inner)), traffic_(std::move(traffic)), endpoint_(endpoint) {}
+              const platform::Endpoint& endpoint, const PathTransport::Path& path)
+      : inner_(std::move(inner)), traffic_(std::move(traffic)), endpoint_(endpoint), path_(path) {}
 
   const net::NodeId& id() const override { return inner_->id(); }
   const net::Hello& hello() const override { return inner_->hello(); }
@@ -62,13 +68,13 @@ class PathChannel final : public net::PeerChannel {
   }
 
   // From now on over this connection, which leads to the same node. What is under way ends on the former.
-  void go_on_over(std::shared_ptr<net::PeerChannel> direct, const platform::Endpoint& remote) {
-    former_ = std::exchange(inner_, std::move(direct));
+  void go_on_over(std::shared_ptr<net::PeerChannel> better, const PathTransport::Path& path) {
+    former_ = std::exchange(inner_, std::move(better));
     former_use_ = std::exchange(use_, std::make_shared<char>());
-    punched_ = remote;
+    path_ = path;
   }
   const std::shared_ptr<net::PeerChannel>& inner() const { return inner_; }
-  const std::optional<platform::Endpoint>& punched() const { return punched_; }
+  const PathTransport::Path& path() const { return path_; }
 
  private:
   void drop_former() {
@@ -78,14 +84,15 @@ class PathChannel final : public net::PeerChannel {
   std::shared_ptr<net::PeerChannel> inner_, former_;
   std::shared_ptr<void> use_ = std::make_shared<char>(), former_use_;  // held by all that is under way
   const std::shared_ptr<TrafficBook> traffic_;
-  const platform::Endpoint endpoint_;  // of a relayed one: the relay's
-  std::optional<platform::Endpoint> punched_;
+  const platform::Endpoint endpoint_;  // that was dialled; of a relayed one: the relay's
+  PathTransport::Path path_;           // now
 };
 
 std::string_view to_text(Way way) {
   switch (way) {
     case Way::Direct: return "direct";
     case Way::Punched: return "punched";
+    case Way::Turn: return "turn";
     case Way::Relayed: return "relayed";
   }
   return "?";
@@ -116,14 +123,16 @@ PathTransport::~PathTransport() {
 Way PathTransport::way_to(const net::NodeId& id, const platform::Endpoint& at) const {
   const net::NodeRecord* record = book_.find(id, clock_.wall_now());
   if (record == nullptr) return Way::Direct;
-  const net::NodeEndpoint relayed{net::Reach::Relayed, at};
-  const bool is_relayed =
-      std::find(record->endpoints.begin(), record->endpoints.end(), relayed) != record->endpoints.end();
-  return is_relayed ? Way::Relayed : Way::Direct;
+  const auto names = [&](net::Reach reach) {
+    const net::NodeEndpoint wanted{reach, at};
+    return std::find(record->endpoints.begin(), record->endpoints.end(), wanted) != record->endpoints.end();
+  };
+  if (names(net::Reach::Turn)) return Way::Turn;
+  return names(net::Reach::Relayed) ? Way::Relayed : Way::Direct;
 }
 
 std::optional<net::Contact> PathTransport::contact_of(const net::NodeRecord& record, bool one_lan) const {
-  for (const net::Reach reach : {net::Reach::Direct, net::Reach::Relayed}) {
+  for (const net::Reach reach : {net::Reach::Direct, net::Reach::Turn, net::Reach::Relayed}) {
     if (reach == net::Reach::Relayed && tunnels_ == nullptr) continue;
     for (const net::NodeEndpoint& at : record.endpoints)
       if (at.reach == reach && (one_lan || platform::globally_routable(at.endpoint.ip)))
@@ -132,31 +141,73 @@ std::optional<net::Contact> PathTransport::contact_of(const net::NodeRecord& rec
   return std::nullopt;
 }
 
-void PathTransport::connect(const net::Dial& to, Duration deadline, Connected done) {
-  const bool relayed = tunnels_ != nullptr && to.id && way_to(*to.id, to.endpoint) == Way::Relayed;
-  const auto wrap = [this, alive = alive_, traffic = traffic_, at = to.endpoint, relayed,
-                     done = std::move(done)](Expected<std::shared_ptr<net::PeerChannel>> channel) {
+std::optional<platform::Endpoint> PathTransport::endpoint_of(const net::NodeId& id, net::Reach reach) const {
+  const net::NodeRecord* record = book_.find(id, clock_.wall_now());
+  if (record == nullptr) return std::nullopt;
+  for (const net::NodeEndpoint& at : record->endpoints)
+    if (at.reach == reach && (own_.one_lan || platform::globally_routable(at.endpoint.ip)))
+      return at.endpoint;
+  return std::nullopt;
+}
+
+net::PeerTransport::Connected PathTransport::wrapping(const platform::Endpoint& dialled, const Path& path,
+                                                      Connected done) {
+  return [this, alive = alive_, traffic = traffic_, dialled, path,
+          done = std::move(done)](Expected<std::shared_ptr<net::PeerChannel>> channel) {
     if (!channel.ok()) return done(std::move(channel).error());
-    const auto wrapped = std::make_shared<PathChannel>(std::move(*channel), traffic, at);
-    if (*alive && relayed) keep_relayed(wrapped->id(), wrapped);
+    const auto wrapped = std::make_shared<PathChannel>(std::move(*channel), traffic, dialled, path);
+    if (*alive && path.way != Way::Direct) keep_relayed(wrapped->id(), wrapped);
     done(std::shared_ptr<net::PeerChannel>(wrapped));
   };
-  if (!relayed) return inner_.connect(to, deadline, wrap);
+}
+
+void PathTransport::connect(const net::Dial& to, Duration deadline, Connected done) {
+  const Way way = to.id ? way_to(*to.id, to.endpoint) : Way::Direct;
+  if (way == Way::Turn) return connect_to_turned(to, deadline, std::move(done));
+  if (way == Way::Relayed && tunnels_ != nullptr)
+    return connect_through(to.endpoint, *to.id, deadline,
+                           wrapping(to.endpoint, {Way::Relayed, to.endpoint}, std::move(done)));
+  inner_.connect(to, deadline, wrapping(to.endpoint, {Way::Direct, to.endpoint}, std::move(done)));
+}
+
+void PathTransport::connect_through(const platform::Endpoint& relay, const net::NodeId& id, Duration deadline,
+                                    Connected done) {
   const MonotonicTime until = clock_.monotonic_now() + deadline;
-  tunnels_->dial(to.endpoint, *to.id, deadline,
-                 [this, alive = alive_, id = *to.id, until, wrap](const Expected<std::uint16_t>& port) {
+  tunnels_->dial(relay, id, deadline,
+                 [this, alive = alive_, id, until, done](const Expected<std::uint16_t>& port) {
                    if (!*alive) return;
-                   if (!port.ok()) return wrap(port.error());
+                   if (!port.ok()) return done(port.error());
                    const Duration left = until - clock_.monotonic_now();
                    inner_.connect({{platform::IpAddress::v4(127, 0, 0, 1), *port}, id},
-                                  std::max(left, net::least_deadline), wrap);
+                                  std::max(left, net::least_deadline), done);
                  });
+}
+
+// A TURN server closes the connections of those that its user has not named. Who is dialled at an address
+// that its record tells is named already; others come through the relay and ask (ask_to_be_let_in).
+void PathTransport::connect_to_turned(const net::Dial& to, Duration deadline, Connected done) {
+  const auto relay = tunnels_ == nullptr ? std::nullopt : endpoint_of(*to.id, net::Reach::Relayed);
+  const auto plainly = [this, to](Duration limit, Connected then) {
+    inner_.connect(to, limit, wrapping(to.endpoint, {Way::Turn, to.endpoint}, std::move(then)));
+  };
+  if (!relay) return plainly(deadline, std::move(done));
+  const auto relayed = [this, to, relay = *relay](Duration limit, Connected then) {
+    connect_through(relay, *to.id, limit, wrapping(to.endpoint, {Way::Relayed, relay}, std::move(then)));
+  };
+  using Attempt = std::function<void(Duration, Connected)>;
+  const Attempt first = own_.dialled ? Attempt(plainly) : Attempt(relayed);
+  const Attempt second = own_.dialled ? Attempt(relayed) : Attempt(plainly);
+  const MonotonicTime until = clock_.monotonic_now() + deadline;
+  first(deadline / 2, [this, alive = alive_, second, until,
+                       done = std::move(done)](Expected<std::shared_ptr<net::PeerChannel>> channel) {
+    if (channel.ok() || !*alive) return done(std::move(channel));
+    second(std::max(until - clock_.monotonic_now(), net::least_deadline), done);
+  });
 }
 
 PathTransport::Path PathTransport::path_to(const net::NodeId& id, const platform::Endpoint& at) const {
   if (const auto found = relayed_.find(id); found != relayed_.end())
-    if (const auto channel = found->second.channel.lock(); channel && channel->punched())
-      return {Way::Punched, *channel->punched()};
+    if (const auto channel = found->second.channel.lock()) return channel->path();
   return {way_to(id, at), at};
 }
 
@@ -173,11 +224,13 @@ void PathTransport::punch_what_can_be() {
   for (auto& [id, relayed] : relayed_) {
     if (!puncher_->has_room()) return;
     const auto channel = relayed.channel.lock();
-    if (!channel || channel->punched() || relayed.punching || now < relayed.not_before) continue;
+    if (!channel || channel->path().way == Way::Punched || relayed.punch.under_way ||
+        now < relayed.punch.not_before)
+      continue;
     const net::NodeRecord* record = book_.find(id, clock_.wall_now());
     if (record == nullptr || (record->features & static_cast<std::uint64_t>(net::Feature::Punch)) == 0)
       continue;
-    relayed.punching = true;
+    relayed.punch.under_way = true;
     punch(id, channel);
   }
 }
@@ -186,27 +239,74 @@ void PathTransport::punch(const net::NodeId& id, const std::shared_ptr<PathChann
   puncher_->punch(channel->inner(), [this, alive = alive_, id, kept = std::weak_ptr<PathChannel>(channel)](
                                         const Expected<Puncher::Punched>& hole) {
     if (!*alive) return;
-    if (!hole.ok()) return punched(id, &hole.error());
+    if (!hole.ok()) return tried(id, &Relayed::punch, false);
     inner_.connect(
         {{platform::IpAddress::v4(127, 0, 0, 1), hole->port}, id}, net::connect_deadline,
         [this, alive, id, kept, remote = hole->remote](Expected<std::shared_ptr<net::PeerChannel>> direct) {
           if (!*alive) return;
-          if (!direct.ok()) return punched(id, &direct.error());
-          if (const auto channel = kept.lock()) channel->go_on_over(std::move(*direct), remote);
-          punched(id, nullptr);
+          const auto channel = kept.lock();
+          if (direct.ok() && channel) channel->go_on_over(std::move(*direct), {Way::Punched, remote});
+          tried(id, &Relayed::punch, direct.ok());
         });
   });
 }
 
+void PathTransport::ask_to_be_let_in() {
+  if (!own_.seen_at) return;
+  const MonotonicTime now = clock_.monotonic_now();
+  std::size_t asking = 0;
+  for (auto& [id, relayed] : relayed_) asking += relayed.turn.under_way ? 1 : 0;
+  for (auto& [id, relayed] : relayed_) {
+    if (asking >= most_asking) return;
+    const auto channel = relayed.channel.lock();
+    if (!channel || channel->path().way != Way::Relayed || relayed.turn.under_way ||
+        now < relayed.turn.not_before)
+      continue;
+    const auto at = endpoint_of(id, net::Reach::Turn);
+    if (!at) continue;
+    relayed.turn.under_way = true;
+    ++asking;
+    be_let_in(id, *at, channel);
+  }
+}
+
+void PathTransport::be_let_in(const net::NodeId& id, const platform::Endpoint& at,
+                              const std::shared_ptr<PathChannel>& channel) {
+  channel->inner()->call(net::Method::LetIn, dht::encode_endpoint(*own_.seen_at),
+                         net::call_deadline(let_in_patience, endpoint_bytes, 0),
+                         [this, alive = alive_, id, at,
+                          kept = std::weak_ptr<PathChannel>(channel)](const Expected<Bytes>& answer) {
+                           if (!*alive) return;
+                           if (!answer.ok()) return tried(id, &Relayed::turn, false);
+                           go_there(id, at, kept);
+                         });
+}
+
+void PathTransport::go_there(const net::NodeId& id, const platform::Endpoint& at,
+                             const std::weak_ptr<PathChannel>& channel) {
+  inner_.connect({at, id}, net::connect_deadline,
+                 [this, alive = alive_, id, at, channel](Expected<std::shared_ptr<net::PeerChannel>> there) {
+                   if (!*alive) return;
+                   const auto kept = channel.lock();
+                   // Punched meanwhile: that is better.
+                   if (there.ok() && kept && kept->path().way == Way::Relayed)
+                     kept->go_on_over(std::move(*there), {Way::Turn, at});
+                   tried(id, &Relayed::turn, there.ok());
+                 });
+}
+
 // The next one not at once, also after a success: what breaks soon is not worth another.
-void PathTransport::punched(const net::NodeId& id, const Error* failure) {
+void PathTransport::tried(const net::NodeId& id, Try Relayed::*what, bool well) {
   const auto found = relayed_.find(id);
   if (found == relayed_.end()) return;
-  Relayed& relayed = found->second;
-  relayed.punching = false;
-  relayed.pause =
-      failure == nullptr ? first_pause : std::clamp(relayed.pause * 2, first_pause, longest_pause);
-  relayed.not_before = clock_.monotonic_now() + relayed.pause;
+  const Duration first = what == &Relayed::turn ? turn_pause : first_pause;
+  (found->second.*what).ended(well, clock_.monotonic_now(), first);
+}
+
+void PathTransport::Try::ended(bool well, MonotonicTime now, Duration first) {
+  under_way = false;
+  pause = well ? first : std::clamp(pause * 2, first, longest_pause);
+  not_before = now + pause;
 }
 
 }  // namespace neuroshard::swarm

@@ -234,7 +234,7 @@ class Node {
     NS_ASSIGN_OR_RETURN(const IpAddress permitted, platform::parse_ip(peer));
     NS_ASSIGN_OR_RETURN(TurnClient allocated,
                         TurnClient::allocate(io, {stun_.front(), "nsd", "secret"}, io.now() + limit));
-    NS_RETURN_IF_ERROR(allocated.permit(io, permitted, io.now() + limit));
+    NS_RETURN_IF_ERROR(allocated.permit(io, {&permitted, 1}, io.now() + limit));
     const std::string relayed = to_text(allocated.relayed());
     std::thread([this, client = std::make_shared<TurnClient>(std::move(allocated))] {
       while (true) {

@@ -11,6 +11,7 @@ namespace {
 QString way_text(const node::PeerEntry& peer) {
   if (peer.way == "direct") return PeerModel::tr("direct");
   if (peer.way == "relayed") return PeerModel::tr("relayed");
+  if (peer.way == "turn") return PeerModel::tr("relayed (TURN)");
   if (peer.way == "punched") return PeerModel::tr("punched");
   return peer.way.empty() ? Format::dash() : QString::fromStdString(peer.way);
 }

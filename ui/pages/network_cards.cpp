@@ -181,6 +181,12 @@ void NetworkCards::show_reach(const node::NetworkView& view, WallTime now) {
     summary << tr("Others reach it through the relay %1.").arg(text(view.relay));
   else if (!view.relay_trouble.empty())
     summary << tr("No relay stands in for it: %1.").arg(text(view.relay_trouble));
+  if (!view.turn.empty())
+    summary << tr("Nodes that it lets in dial it at %1, through your TURN server %2.")
+                   .arg(text(view.turn), text(view.turn_server));
+  else if (!view.turn_trouble.empty())
+    summary << tr("Your TURN server %1 is of no use now: %2.")
+                   .arg(text(view.turn_server), text(view.turn_trouble));
   if (view.relaying)
     summary << tr("It relays for nodes that nobody can dial; %1 hold a place here.")
                    .arg(Format::integer(view.relayed_nodes));

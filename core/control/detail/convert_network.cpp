@@ -86,6 +86,9 @@ void encode(const node::NetworkView& from, wire::Network* to) {
   to->set_advertised(from.advertised);
   to->set_relay(from.relay);
   to->set_relay_trouble(from.relay_trouble);
+  to->set_turn_server(from.turn_server);
+  to->set_turn(from.turn);
+  to->set_turn_trouble(from.turn_trouble);
   to->set_invitation(from.invitation);
   to->set_relaying(from.relaying);
   to->set_relayed_nodes(from.relayed_nodes);
@@ -109,6 +112,9 @@ node::NetworkView decode(const wire::Network& from) {
   to.advertised = from.advertised();
   to.relay = from.relay();
   to.relay_trouble = from.relay_trouble();
+  to.turn_server = from.turn_server();
+  to.turn = from.turn();
+  to.turn_trouble = from.turn_trouble();
   to.invitation = from.invitation();
   to.relaying = from.relaying();
   to.relayed_nodes = from.relayed_nodes();

@@ -84,7 +84,7 @@ void TestTurnClient::a_peer_reaches_the_relayed_address() {
   QVERIFY2(turn.ok(), turn.ok() ? "" : turn.error().message.c_str());
   QVERIFY(turn->relayed().ip == loopback && turn->relayed().port != 0);
   QVERIFY(turn->outside().ip == loopback);
-  const auto permitted = turn->permit(io_, loopback, io_.now() + generous);
+  const auto permitted = turn->permit(io_, {&loopback, 1}, io_.now() + generous);
   QVERIFY2(permitted.ok(), permitted.ok() ? "" : permitted.error().message.c_str());
   for (int i = 0; i < 2; ++i) {
     auto peer = dial_until(io_, turn->relayed(), {}, io_.now() + generous);
@@ -101,7 +101,7 @@ void TestTurnClient::a_peer_reaches_the_relayed_address() {
 
 void TestTurnClient::the_relayed_address_reaches_a_peer() {
   auto turn = allocate();
-  QVERIFY(turn.ok() && turn->permit(io_, loopback, io_.now() + generous).ok());
+  QVERIFY(turn.ok() && turn->permit(io_, {&loopback, 1}, io_.now() + generous).ok());
   auto listener = platform::TcpListener::open({loopback, 0});
   auto out = turn->connect(io_, listener->local().value(), io_.now() + generous);
   QVERIFY2(out.ok(), out.ok() ? "" : out.error().message.c_str());
@@ -134,7 +134,7 @@ void TestTurnClient::a_wrong_password_is_refused() {
 
 void TestTurnClient::renewing_and_releasing() {
   auto turn = allocate();
-  QVERIFY(turn.ok() && turn->permit(io_, loopback, io_.now() + generous).ok());
+  QVERIFY(turn.ok() && turn->permit(io_, {&loopback, 1}, io_.now() + generous).ok());
   const Duration left = turn->next_renewal() - io_.now();
   QVERIFY(left > std::chrono::seconds(100) && left <= TurnClient::permission_time / 2);
   ManualClock later;  // far beyond both

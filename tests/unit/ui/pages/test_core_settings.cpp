@@ -36,6 +36,8 @@ bool is_right(const SettingEditor* editor, const SettingInfo& info, const node::
                               : qobject_cast<const ChoiceEditor*>(editor) != nullptr;
     case SettingType::Hours: return qobject_cast<const ScheduleEditor*>(editor) != nullptr;
     case SettingType::Programs: return qobject_cast<const ProgramsEditor*>(editor) != nullptr;
+    case SettingType::Text:
+    case SettingType::Path: return qobject_cast<const TextEditor*>(editor) != nullptr;
   }
   return false;
 }
@@ -57,6 +59,8 @@ QStringList samples(const SettingInfo& info) {
     case SettingType::Choice: return QString::fromLatin1(info.choices).split(u'|');
     case SettingType::Hours: return {"always", "never", "mon-fri 18-8; sat-sun"};
     case SettingType::Programs: return {"", "obs", "obs, steam"};
+    case SettingType::Text: return {"", "turn.example.org:3478", "[2001:db8::1]:3478"};
+    case SettingType::Path: return {"", "turn.password", "/etc/neuroshard/turn password"};
   }
   return {};
 }

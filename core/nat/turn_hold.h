@@ -1,0 +1,76 @@
+// Keeps an address at a TURN server at which others dial this node: gets one, tries whether it can be dialled
+// at all, lets in whom its owner names, takes their connections, and begins anew when the server goes away or
+// refuses, with pauses that grow. A server lets in only whose IP address was named (RFC 6062), so a stranger
+// that was not gets nowhere.
+#pragma once
+
+#include <deque>
+#include <functional>
+
+#include "core/nat/turn_client.h"
+
+namespace neuroshard::nat {
+
+struct TurnAccount {
+  std::string username, password;  // the password is a secret: never logged
+};
+
+struct TurnHoldTimes {
+  Duration answer = std::chrono::seconds(5);  // of the server, to one request
+  Duration check = std::chrono::seconds(30);  // whether a silent server is still there
+  Duration first_retry = std::chrono::seconds(2), last_retry = std::chrono::minutes(2);  // doubles
+};
+
+// Threads: one.
+class TurnHold {
+ public:
+  static constexpr std::size_t max_known = 64, max_asked = 64;
+  // Where the server is now; asked before each try.
+  using Find = std::function<Expected<platform::Endpoint>(const Io& io)>;
+
+  // one_lan: an address that is none of the internet is of use, too.
+  TurnHold(TurnAccount account, Find find, bool one_lan, const TurnHoldTimes& times = {})
+      : account_(std::move(account)),
+        find_(std::move(find)),
+        one_lan_(one_lan),
+        times_(times),
+        retry_(times.first_retry) {}
+
+  // From now on these are let in, the first max_known of them, beside those who asked.
+  void set_known(const std::vector<platform::IpAddress>& known);
+  // Lets this address in at once and keeps it, until max_asked others have asked after it.  Unavailable:
+  // there is no place now, or the server does not answer; Denied: the server's rules forbid it; Cancelled.
+  Expected<void> let_in(const Io& io, const platform::IpAddress& peer);
+
+  // Waits for a connection until `until`, getting a place first when there is none; nothing when none came.
+  // Cancelled.
+  Expected<std::optional<TurnCall>> next(const Io& io, MonotonicTime until);
+  // Gives the place back, if there is one.
+  void leave() { client_.reset(); }
+
+  // Where others dial this node now.
+  std::optional<platform::Endpoint> relayed() const;
+  // Why nowhere, in words.
+  const std::string& trouble() const { return trouble_; }
+
+ private:
+  Expected<void> begin(const Io& io);
+  Expected<void> try_own_address(const Io& io, TurnClient& client) const;
+  Expected<void> keep(const Io& io);
+  Expected<void> let_known_in(const Io& io);
+  bool is_wanted(const platform::IpAddress& peer) const;
+  void lost(const Io& io, const Error& why);
+
+  const TurnAccount account_;
+  const Find find_;
+  const bool one_lan_;
+  const TurnHoldTimes times_;
+  std::optional<TurnClient> client_;
+  std::vector<platform::IpAddress> known_, refused_;  // refused: by the server's rules, for this place
+  std::deque<platform::IpAddress> asked_;             // the newest last
+  MonotonicTime check_at_{}, try_at_{};
+  Duration retry_;
+  std::string trouble_ = "it was not asked yet";
+};
+
+}  // namespace neuroshard::nat

@@ -1,0 +1,85 @@
+// Members: a place at a TURN server of the person's own, for a node that nobody can dial. Nodes that say
+// where they are dialled are let in by their records; others come through a relay first and ask.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/dht/messages.h"
+#include "core/swarm/detail/member_source.h"
+
+namespace neuroshard::swarm {
+namespace {
+
+// Each is a question to the TURN server, and one of the places there.
+constexpr net::RequestLimits letting_in{0.1, 3, 1024, 4};
+
+}  // namespace
+
+// Behind a relay all callers have its address: only their ids are counted.
+net::RequestLimiter Member::limiter_of_letting_in() {
+  return {letting_in, /*one_lan=*/true};
+}
+
+void Member::keep_turn() {
+  if (services_.tunnels == nullptr || options_.turn_server.empty() || options_.port == 0) return;
+  std::vector<platform::IpAddress> known;
+  for (const auto& source : sources_)
+    if (source->channel) known.push_back(source->channel->endpoint().ip);
+  for (const net::NodeRecord* record : book_.all(services_.clock.wall_now()))
+    for (const net::NodeEndpoint& at : record->endpoints)
+      if (at.reach == net::Reach::Direct) known.push_back(at.endpoint.ip);
+  services_.tunnels->hold_turn(reach_.tested() && !reach_.advertised(), std::move(known));
+}
+
+void Member::find_turn(const nat::Tunnels::Found& found) {
+  if (const auto endpoint = platform::parse_endpoint(options_.turn_server); endpoint.ok())
+    return found(*endpoint);
+  if (services_.names == nullptr)
+    return found(make_error(ErrorCode::Unsupported, "names are not looked up here"));
+  services_.names->look_up(
+      options_.turn_server, [found](const Expected<std::vector<platform::Endpoint>>& at) {
+        if (!at.ok()) return found(at.error());
+        if (at->empty()) return found(make_error(ErrorCode::NotFound, "its name has no address"));
+        // The relayed address is of the kind that the server is dialled at; most nodes have IPv4.
+        const auto v4 = std::find_if(at->begin(), at->end(), [](const auto& one) { return one.ip.is_v4(); });
+        found(v4 == at->end() ? at->front() : *v4);
+      });
+}
+
+void Member::turned(std::optional<platform::Endpoint> at, std::string trouble) {
+  turn_trouble_ = std::move(trouble);
+  if (at)
+    services_.logger.info(
+        "swarm", fmt::format("nodes that it lets in dial this node at {}, through the TURN server {}",
+                             platform::to_text(*at), options_.turn_server));
+  else if (!turn_trouble_.empty())
+    services_.logger.warning(
+        "swarm",
+        fmt::format("the TURN server {} is of no use now: {}; other nodes relay, and it is tried again",
+                    options_.turn_server, turn_trouble_));
+  if (at == turn_) return;
+  turn_ = at;
+  endpoints_changed();
+  if (dht_->table().size() > 0)
+    dht_->publish("/nodes/" + to_hex(id_), net::encode_node_record(record_),
+                  [](const Expected<dht::Published>&) {});
+}
+
+void Member::let_in(const net::Caller& from, ByteSpan request, const net::Respond& respond) {
+  const auto at = dht::decode_endpoint(request);
+  if (!at.ok()) return respond(at.error());
+  if (!turn_) return respond(make_error(ErrorCode::Unsupported, "this node has no place at a TURN server"));
+  if (!options_.one_lan && !platform::globally_routable(at->ip))
+    return respond(make_error(ErrorCode::Denied, "only addresses of the internet are let in"));
+  if (!let_in_limiter_.admit(from, services_.clock.monotonic_now()))
+    return respond(make_error(ErrorCode::Exhausted, "asked too often; wait ten seconds"));
+  services_.tunnels->let_in(at->ip, [respond](const Expected<void>& done) {
+    respond(done.ok() ? Expected<Bytes>(Bytes()) : Expected<Bytes>(done.error()));
+  });
+}
+
+void Member::tell_own_place() {
+  paths_.set_own({options_.one_lan, reach_.advertised().has_value(), reach_.seen_at()});
+}
+
+}  // namespace neuroshard::swarm
