@@ -42,7 +42,13 @@ Expected<void> TurnHold::let_in(const Io& io, const IpAddress& peer) {
   if (!client_) return make_error(ErrorCode::Unavailable, "this node has no place at its TURN server now");
   if (peer.is_v4() != client_->relayed().ip.is_v4())
     return make_error(ErrorCode::Denied, "the TURN server's address and the caller's are of different kinds");
-  NS_RETURN_IF_ERROR(client_->permit(io, {&peer, 1}, io.now() + times_.answer));
+  const auto permitted = client_->permit(io, {&peer, 1}, io.now() + times_.answer);
+  if (!permitted.ok()) {
+    // Who asks next is not to wait for the same.
+    const ErrorCode code = permitted.error().code;
+    if (code != ErrorCode::Denied && code != ErrorCode::Cancelled) lost(io, permitted.error());
+    return permitted;
+  }
   std::erase(asked_, peer);
   asked_.push_back(peer);
   if (asked_.size() <= max_asked) return {};

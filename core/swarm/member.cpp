@@ -37,8 +37,10 @@ Member::Member(MemberServices services, MemberOptions options, std::uint64_t see
               [this](const platform::IpAddress& seen_at) {
                 if (puncher_) puncher_->look_again();
                 if (services_.router != nullptr) services_.router->open(seen_at);
-              }}) {
+              }}),
+      letting_in_(services.clock.monotonic_now()) {
   turn_trouble_ = options_.turn_trouble;
+  tell_own_place();
   add_cached();
   for (const FirstPeer& peer : options_.sources) {
     NS_CHECK(peer.name.empty() || services_.names != nullptr);
@@ -248,6 +250,12 @@ void Member::renew_record() {
     services_.logger.error("swarm", "this node's record can't be made: " + is_signed.error().describe());
 }
 
+void Member::publish_record() {
+  if (dht_->table().size() > 0)
+    dht_->publish("/nodes/" + to_hex(id_), net::encode_node_record(record_),
+                  [](const Expected<dht::Published>&) {});
+}
+
 bool Member::capacity_changed() const {
   if (!capacity_) return false;
   if (capacity_->slots != record_.slots) return true;  // when a model is loaded, or put away
@@ -321,6 +329,7 @@ void Member::take_peers(const std::vector<net::NodeRecord>& records, std::vector
       if (at.reach == net::Reach::Direct && dialled) contacts.push_back({record.id(), at.endpoint});
     }
   }
+  paths_.ask_to_be_let_in();  // a place at a TURN server may be news
   if (contacts.empty()) return;
   dht_->join(std::move(contacts), [this, alive = alive_](std::size_t known) {
     if (!*alive) return;
@@ -341,9 +350,7 @@ void Member::upkeep() {
     renew_record();
     for (const auto& source : sources_)
       if (source->channel && source->tracker && !source->busy) introduce(*source);
-    if (dht_->table().size() > 0)
-      dht_->publish("/nodes/" + to_hex(id_), net::encode_node_record(record_),
-                    [](const Expected<dht::Published>&) {});
+    publish_record();
   }
   keep_reach();
   find_relays();

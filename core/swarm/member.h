@@ -149,6 +149,11 @@ class Member final : public net::PeerService {
 
  private:
   struct Source;  // detail/member_source.h
+  struct LettingIn {
+    explicit LettingIn(MonotonicTime now);
+    net::RequestLimiter each;
+    net::TokenBucket all;
+  };
   using Done = std::function<void(Expected<Bytes>)>;
 
   void add_cached();
@@ -176,7 +181,6 @@ class Member final : public net::PeerService {
   void endpoints_changed();
   void find_relays();
   void reserve_at(const platform::Endpoint& relay, const nat::Tunnels::Ticket& answer);
-  static net::RequestLimiter limiter_of_letting_in();
   void keep_turn();
   void find_turn(const nat::Tunnels::Found& found);
   void turned(std::optional<platform::Endpoint> at, std::string trouble);
@@ -187,6 +191,7 @@ class Member final : public net::PeerService {
   void make_table();
   void join_again();
   void renew_record();
+  void publish_record();  // in the hash table, if somebody is known there
   bool capacity_changed() const;
   void upkeep();
   void exchange_peers();
@@ -217,7 +222,7 @@ class Member final : public net::PeerService {
   std::string relay_trouble_;
   std::optional<platform::Endpoint> turn_;  // that this node is dialled at, by those whom it lets in
   std::string turn_trouble_;
-  net::RequestLimiter let_in_limiter_ = limiter_of_letting_in();
+  LettingIn letting_in_;
   std::unique_ptr<TimerHandle> timer_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -22,9 +22,7 @@ void Member::punchable_changed() {
     services_.logger.info("swarm", "direct connections with nodes behind ordinary routers are possible");
   services_.transport.set_hello(own_hello());
   endpoints_changed();
-  if (dht_->table().size() > 0)
-    dht_->publish("/nodes/" + to_hex(id_), net::encode_node_record(record_),
-                  [](const Expected<dht::Published>&) {});
+  publish_record();
   if (puncher_->punchable()) paths_.punch_what_can_be();
 }
 

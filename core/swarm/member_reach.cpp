@@ -92,9 +92,7 @@ void Member::held_at(std::optional<platform::Endpoint> relay, std::string troubl
   else
     services_.logger.info("swarm", "no relay stands in for this node: " + relay_trouble_);
   endpoints_changed();
-  if (dht_->table().size() > 0)
-    dht_->publish("/nodes/" + to_hex(id_), net::encode_node_record(record_),
-                  [](const Expected<dht::Published>&) {});
+  publish_record();
 }
 
 // The record says it, and all trackers hear it now.

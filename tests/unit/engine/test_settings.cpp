@@ -17,6 +17,7 @@ class TestSettings : public QObject {
   void bad_values_are_refused();
   void values_come_back_as_written();
   void hours_and_programs_are_kept_in_regular_form();
+  void texts_are_one_plain_line();
   void file_round_trip();
   void bad_files_are_refused_data();
   void bad_files_are_refused();
@@ -167,6 +168,37 @@ void TestSettings::hours_and_programs_are_kept_in_regular_form() {
                                   {Setting::PauseForPrograms, "a/b"},
                                   {Setting::PauseForPrograms, "a\"b"},
                                   {Setting::PauseForPrograms, "Übung"}}) {
+    const auto refused = parse_setting(id, wrong);
+    QVERIFY2(!refused.ok(), wrong);
+    QCOMPARE(refused.error().code, ErrorCode::InvalidArgument);
+    QVERIFY(refused.error().message.find(setting_info(id).name) != std::string::npos);
+  }
+}
+
+void TestSettings::texts_are_one_plain_line() {
+  SettingsFile file;
+  for (const auto& [id, text] : {std::pair{Setting::TurnServer, "turn.example.org:3478"},
+                                 {Setting::TurnUser, "007"},
+                                 {Setting::TurnPasswordFile, "/etc/turn password's file"}}) {
+    const auto value = parse_setting(id, text);
+    QVERIFY2(value.ok(), text);
+    QCOMPARE(value->word, std::string(text));
+    file.emplace_back(id, *value);
+  }
+  const std::string written = format_settings(file);
+  const auto parsed = parse_settings(as_bytes(written));
+  QVERIFY2(parsed.ok(), written.c_str());
+  QCOMPARE(*parsed, file);
+  QVERIFY(parse_setting(Setting::TurnServer, " ")->word.empty());
+  const std::string long_name(600, 'n');
+  for (const auto& [id, wrong] : {std::pair{Setting::TurnServer, "turn.example.org"},
+                                  {Setting::TurnServer, "turn:turn.example.org:3478"},
+                                  {Setting::TurnServer, "a b:3478"},
+                                  {Setting::TurnUser, "a\"b"},
+                                  {Setting::TurnUser, "a\\b"},
+                                  {Setting::TurnUser, "a\nb"},
+                                  {Setting::TurnUser, "Jürgen"},
+                                  {Setting::TurnPasswordFile, long_name.c_str()}}) {
     const auto refused = parse_setting(id, wrong);
     QVERIFY2(!refused.ok(), wrong);
     QCOMPARE(refused.error().code, ErrorCode::InvalidArgument);

@@ -1,13 +1,12 @@
 // The TURN client against a real coturn on the loopback interface.
-#include <QProcess>
-#include <QStandardPaths>
-#include <QTemporaryDir>
 #include <QtTest>
 
 #include "core/nat/turn_client.h"
+#include "tests/support/loopback_coturn.h"
 
 using namespace neuroshard;
 using namespace neuroshard::nat;
+using Coturn = neuroshard::testing::LoopbackCoturn;
 using platform::Endpoint;
 using platform::IpAddress;
 using platform::TcpSocket;
@@ -27,6 +26,7 @@ class TestTurnClient : public QObject {
   void a_peer_reaches_the_relayed_address();
   void the_relayed_address_reaches_a_peer();
   void a_peer_without_permission_is_not_let_in();
+  void who_is_let_in_no_more_keeps_its_connection();
   void a_wrong_password_is_refused();
   void renewing_and_releasing();
   void what_is_no_turn_server_is_said_so();
@@ -49,34 +49,19 @@ class TestTurnClient : public QObject {
   SystemClock clock_;
   crypto::SystemEntropy entropy_;
   Io io_{clock_, entropy_, {}};
-  QTemporaryDir folder_;
-  QProcess coturn_;
+  std::unique_ptr<Coturn> coturn_;
   Endpoint server_;
 };
 
 void TestTurnClient::initTestCase() {
-  QString program = QStandardPaths::findExecutable("turnserver");
-  if (program.isEmpty()) program = QStandardPaths::findExecutable("turnserver", {"/usr/sbin", "/usr/bin"});
-  if (program.isEmpty())
-    QSKIP("coturn is not installed (installers/debian-packages.txt), so TURN is not tested");
-  const Endpoint free_port = platform::TcpListener::open({loopback, 0})->local().value();
-  server_ = free_port;
-  coturn_.setStandardOutputFile(folder_.filePath("log"));
-  coturn_.setProcessChannelMode(QProcess::MergedChannels);
-  // Ends with this program, however that ends.
-  coturn_.start("setpriv",
-                {"--pdeathsig", "KILL", program, "-n", "--listening-ip=127.0.0.1", "--relay-ip=127.0.0.1",
-                 "--no-tls", "--no-dtls", "--no-cli", "--lt-cred-mech", "--user=nsd:secret",
-                 "--realm=nsd.test", "--allow-loopback-peers", "--log-file=stdout", "--simple-log",
-                 QString("--listening-port=%1").arg(server_.port), "--userdb=" + folder_.filePath("db"),
-                 "--pidfile=" + folder_.filePath("pid")});
-  QVERIFY(coturn_.waitForStarted(10'000));
-  QTRY_VERIFY_WITH_TIMEOUT(dial_until(io_, server_, {}, io_.now() + generous).ok(), 30'000);
+  if (const QString why_not = Coturn::missing(); !why_not.isEmpty()) QSKIP(qPrintable(why_not));
+  coturn_ = std::make_unique<Coturn>();
+  QVERIFY(coturn_->start());
+  server_ = coturn_->endpoint;
 }
 
 void TestTurnClient::cleanupTestCase() {
-  coturn_.kill();
-  coturn_.waitForFinished(10'000);
+  coturn_.reset();
 }
 
 void TestTurnClient::a_peer_reaches_the_relayed_address() {
@@ -123,6 +108,24 @@ void TestTurnClient::a_peer_without_permission_is_not_let_in() {
   }
   const auto call = turn->next(io_, io_.now() + std::chrono::milliseconds(200));
   QVERIFY(call.ok() && !call->has_value());
+}
+
+void TestTurnClient::who_is_let_in_no_more_keeps_its_connection() {
+  Coturn forgetful({"--permission-lifetime=1"});  // seconds
+  QVERIFY(forgetful.start());
+  auto turn = TurnClient::allocate(io_, {forgetful.endpoint, "nsd", "secret"}, io_.now() + generous);
+  QVERIFY(turn.ok() && turn->permit(io_, {&loopback, 1}, io_.now() + generous).ok());
+  auto peer = dial_until(io_, turn->relayed(), {}, io_.now() + generous);
+  auto call = turn->next(io_, io_.now() + generous);
+  QVERIFY(peer.ok() && call.ok() && call->has_value());
+  const auto gets_in = [&] {
+    const auto another = dial_until(io_, turn->relayed(), {}, io_.now() + generous);
+    const auto came = turn->next(io_, io_.now() + std::chrono::milliseconds(200));
+    return another.ok() && came.ok() && came->has_value();
+  };
+  QTRY_VERIFY_WITH_TIMEOUT(!gets_in(), 30'000);
+  QVERIFY(talk(*peer, (*call)->socket).ok());
+  QVERIFY(talk((*call)->socket, *peer).ok());
 }
 
 void TestTurnClient::a_wrong_password_is_refused() {

@@ -37,7 +37,8 @@ NodeRecord sample(const crypto::KeyPair& node, std::uint64_t sequence = 3) {
   record.download = 5'000'000;
   record.delegation = crypto::delegate(key(99), node.public_key(), network(), now + 2 * hour, 1);
   record.endpoints = {{Reach::Direct, {platform::IpAddress::v4(11, 22, 33, 44), 9000}},
-                      {Reach::Relayed, platform::parse_endpoint("[2001:db8::1]:9001").value()}};
+                      {Reach::Relayed, platform::parse_endpoint("[2001:db8::1]:9001").value()},
+                      {Reach::Turn, {platform::IpAddress::v4(11, 22, 33, 9), 50'000}}};
   record.slots = {
       {SlotKind::Layer, 2, 0}, {SlotKind::Embed, 0, 0}, {SlotKind::Layer, 2, 0}, {SlotKind::Expert, 2, 7}};
   record.program = "0.1.0";
@@ -96,12 +97,18 @@ void TestNodeRecord::every_changed_byte_is_refused() {
 }
 
 void TestNodeRecord::any_length_is_safe() {
+  const Bytes turned{3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 11, 22, 33, 9};
   const Bytes good = encode_node_record(sample(key(1)));
   for (std::size_t size = 0; size < good.size(); ++size)
     QVERIFY(!decode_node_record(ByteSpan(good).first(size)).ok());
   Bytes longer = good;
   longer.push_back(0);
   QCOMPARE(decode_node_record(longer).error().code, ErrorCode::Corrupt);
+  Bytes odd = good;  // a way of which nobody knows
+  const auto way = std::search(odd.begin(), odd.end(), turned.begin(), turned.end());
+  QVERIFY(way != odd.end());
+  *way = 4;
+  QCOMPARE(decode_node_record(odd).error().code, ErrorCode::Corrupt);
   Bytes newer = good;
   newer[4] = 2;
   QCOMPARE(decode_node_record(newer).error().code, ErrorCode::Unsupported);

@@ -43,14 +43,18 @@ class Wire final : public net::PeerTransport {
   explicit Wire(Executor& executor) : executor_(executor) {}
   void connect(const net::Dial& to, Duration, Connected done) override {
     dialled.push_back(to);
-    const bool posted = executor_.post(
-        [this, to, done] { done(std::shared_ptr<net::PeerChannel>(std::make_shared<Channel>(*this, to))); });
+    const bool posted = executor_.post([this, to, done] {
+      if (closed && to.endpoint == *closed)
+        return done(make_error(ErrorCode::Unavailable, "the peer closed the connection"));
+      done(std::shared_ptr<net::PeerChannel>(std::make_shared<Channel>(*this, to)));
+    });
     if (!posted) qFatal("the executor is full");
   }
   void set_hello(net::Hello hello) override { hello_ = std::move(hello); }
   const net::Hello& hello() const override { return hello_; }
 
   std::vector<net::Dial> dialled;
+  std::optional<Endpoint> closed;  // lets nobody in
   std::size_t open = 0;
   std::function<void(const Endpoint& over, net::Method, Bytes, net::CallDone)> called;
 
@@ -128,6 +132,9 @@ class TestPathTransport : public QObject {
   void a_relayed_connection_goes_on_over_a_punched_one();
   void a_node_that_can_not_punch_stays_relayed();
   void a_punch_leads_to_no_port_of_a_service();
+  void who_is_dialled_itself_dials_a_turn_server_first();
+  void others_come_through_the_relay_and_are_let_in();
+  void who_is_not_let_in_stays_relayed();
 
  private:
   void run(const std::function<void()>& task) const {
@@ -330,6 +337,101 @@ void TestPathTransport::a_punch_leads_to_no_port_of_a_service() {
     exhausted += !answer.ok() && answer.error().code == ErrorCode::Exhausted ? 1 : 0;
   }
   QVERIFY(exhausted >= 3);
+}
+
+namespace {
+
+const Endpoint turn{IpAddress::v4(11, 22, 33, 9), 50'000}, seen_at{IpAddress::v4(11, 22, 44, 14), 40'000};
+
+}  // namespace
+
+void TestPathTransport::who_is_dialled_itself_dials_a_turn_server_first() {
+  know({{net::Reach::Turn, turn}, {net::Reach::Relayed, relay_->endpoint}}, 0);
+  std::optional<net::Contact> contact;
+  run([&] {
+    paths_->set_own({true, /*dialled=*/true, seen_at});
+    contact = paths_->contact_of(*book_->find(far_->id, the_clock.wall_now()), true);
+  });
+  QVERIFY(contact && contact->endpoint == turn);
+  auto channel = connect(turn);
+  QVERIFY(channel);
+  QCOMPARE(wire_->dialled.size(), std::size_t{1});
+  QCOMPARE(wire_->dialled[0].endpoint, turn);
+  QVERIFY(wire_->dialled[0].id == far_->id);
+  run([&] { QCOMPARE(paths_->path_to(far_->id, turn).way, Way::Turn); });
+  close(channel);
+  // Not let in after all: through the relay.
+  wire_->closed = turn;
+  channel = connect(turn);
+  QVERIFY(channel);
+  run([&] {
+    const PathTransport::Path path = paths_->path_to(far_->id, turn);
+    QVERIFY(path.way == Way::Relayed && path.at == relay_->endpoint);
+  });
+  close(channel);
+}
+
+void TestPathTransport::others_come_through_the_relay_and_are_let_in() {
+  know({{net::Reach::Turn, turn}, {net::Reach::Relayed, relay_->endpoint}}, 0);
+  std::vector<Endpoint> over, told;
+  wire_->called = [&](const Endpoint& dialled, net::Method method, const Bytes& request,
+                      const net::CallDone& done) {
+    over.push_back(dialled);
+    if (method == net::Method::LetIn) told.push_back(dht::decode_endpoint(request).value());
+    QVERIFY(executor_->post([done] { done(Bytes()); }));
+  };
+  run([&] { paths_->set_own({true, /*dialled=*/false, seen_at}); });
+  auto channel = connect(turn);
+  QVERIFY(channel);
+  QVERIFY(wire_->dialled[0].endpoint.ip == loopback);
+  run([&] {
+    QCOMPARE(paths_->path_to(far_->id, turn).way, Way::Relayed);
+    paths_->ask_to_be_let_in();
+    paths_->ask_to_be_let_in();  // once is enough
+  });
+  const auto way = [&] {
+    PathTransport::Path path;
+    run([&] { path = paths_->path_to(far_->id, turn); });
+    return path;
+  };
+  QTRY_VERIFY_WITH_TIMEOUT(way().way == Way::Turn, 20'000);
+  QVERIFY(way().at == turn);
+  QCOMPARE(told, std::vector<Endpoint>{seen_at});
+  run([&] { channel->call(net::Method::Ping, {1}, generous, [](const Expected<Bytes>&) {}); });
+  QCOMPARE(over.back(), turn);
+  // No relay stands in for it at present: dialled all the same.
+  close(channel);
+  know({{net::Reach::Turn, turn}}, 0);
+  channel = connect(turn);
+  QVERIFY(channel && way().way == Way::Turn);
+  close(channel);
+}
+
+void TestPathTransport::who_is_not_let_in_stays_relayed() {
+  know({{net::Reach::Turn, turn}, {net::Reach::Relayed, relay_->endpoint}}, 0);
+  std::size_t asked = 0;
+  wire_->called = [&](const Endpoint&, net::Method, const Bytes&, const net::CallDone& done) {
+    ++asked;
+    QVERIFY(executor_->post([done] { done(make_error(ErrorCode::Exhausted, "asked too often")); }));
+  };
+  run([&] { paths_->set_own({true, false, {}}); });
+  auto channel = connect(turn);
+  QVERIFY(channel);
+  run([&] { paths_->ask_to_be_let_in(); });
+  QCOMPARE(asked, std::size_t{0});  // where the world sees this node is not known
+  run([&] {
+    paths_->set_own({true, false, seen_at});
+    paths_->ask_to_be_let_in();
+  });
+  run([] {});
+  run([&] { paths_->ask_to_be_let_in(); });  // not again at once
+  QCOMPARE(asked, std::size_t{1});
+  run([&] { QCOMPARE(paths_->path_to(far_->id, turn).way, Way::Relayed); });
+  close(channel);
+  // An address of somebody's home is not dialled for a record.
+  const Endpoint inside{IpAddress::v4(192, 168, 1, 1), 80};
+  know({{net::Reach::Turn, inside}}, 0);
+  run([&] { QVERIFY(!paths_->contact_of(*book_->find(far_->id, the_clock.wall_now()), false)); });
 }
 
 QTEST_GUILESS_MAIN(TestPathTransport)

@@ -86,6 +86,16 @@ void TestTracker::what_is_not_taken() {
   QCOMPARE(tracker.enter(elsewhere.caller, elsewhere.record, start).error().code, ErrorCode::Denied);
   Node at_home = node(3, platform::IpAddress::v4(192, 168, 1, 2));
   QCOMPARE(tracker.enter(at_home.caller, at_home.record, start).error().code, ErrorCode::Denied);
+  // A relay and a TURN server are elsewhere than their node.
+  const auto turned = [](const platform::IpAddress& server) {
+    Node n = node(6, ip(6, 6));
+    n.record.endpoints = {{net::Reach::Turn, {server, 50'000}}, {net::Reach::Relayed, {ip(7, 7), 9000}}};
+    if (!net::sign_node_record(n.record, n.keys, network()).ok()) qFatal("not signed");
+    return n;
+  };
+  const Node away = turned(ip(8, 8)), inside = turned(platform::IpAddress::v4(10, 0, 0, 1));
+  QVERIFY(tracker.enter(away.caller, away.record, start).ok());
+  QCOMPARE(tracker.enter(inside.caller, inside.record, start).error().code, ErrorCode::Denied);
   Tracker lan(network(), true, 1);
   QVERIFY(lan.enter(at_home.caller, at_home.record, start).ok());
   Node altered = node(4, ip(4, 4));

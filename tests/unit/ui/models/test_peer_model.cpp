@@ -52,6 +52,9 @@ void TestPeerModel::says_what_is_known_and_a_dash_for_the_rest() {
   QCOMPARE(text(0, PeerModel::State), QStringLiteral("connected"));
   QCOMPARE(text(0, PeerModel::Latency), QStringLiteral("12\u00a0ms"));
   QCOMPARE(text(0, PeerModel::Way), QStringLiteral("relayed"));
+  known.way = "turn";
+  model_->set_entries({known, away}, {});
+  QCOMPARE(text(0, PeerModel::Way), QStringLiteral("relayed (TURN)"));
   QCOMPARE(text(0, PeerModel::Version), QStringLiteral("0.1.0"));
   QCOMPARE(text(0, PeerModel::In), QStringLiteral("2.00\u00a0KiB"));
   QCOMPARE(text(1, PeerModel::State), QStringLiteral("the peer can't be reached"));

@@ -101,6 +101,15 @@ void TestNetworkPage::shows_what_the_core_knows() {
   const auto& series = fixture_->find<PlotPanel>("network_traffic")->plot()->series();
   QCOMPARE(series.size(), std::size_t{2});
   QCOMPARE(series[0].points.size(), std::size_t{30});
+  // A TURN server of one's own, and what is wrong with it.
+  fixture_->node->network.turn_server = "turn.example.org:3478";
+  fixture_->node->network.turn = "203.0.113.5:50000";
+  QTRY_VERIFY_WITH_TIMEOUT(text("network_summary").contains(QStringLiteral("203.0.113.5:50000")), 15'000);
+  QVERIFY(text("network_summary").contains(QStringLiteral("turn.example.org:3478")));
+  fixture_->node->network.turn.clear();
+  fixture_->node->network.turn_trouble = "the TURN server does not accept this name and password";
+  QTRY_VERIFY_WITH_TIMEOUT(text("network_summary").contains(QStringLiteral("does not accept this name")),
+                           15'000);
   // What changes is seen without a click.
   fixture_->node->network.reach = "mapped";
   QTRY_COMPARE_WITH_TIMEOUT(text("network_reach"),
