@@ -150,8 +150,10 @@ void TestNatTurn::initTestCase() {
   const QStringList trains{"--text", homes_.folder.filePath("text")};
   start("symmetric", turn + QStringList{homes_.folder.filePath("password")} + trains);
   // Else each might begin a history of its own.
-  QTRY_VERIFY2_WITH_TIMEOUT(ask("symmetric", "status")["rounds"].toObject()["round"].toInt() >= 1,
-                            trouble("symmetric").constData(), patience_ms);
+  QVERIFY2(
+      QTest::qWaitFor([&] { return ask("symmetric", "status")["rounds"].toObject()["round"].toInt() >= 1; },
+                      patience_ms),
+      trouble("symmetric").constData());
   start("blocked", turn + QStringList{homes_.folder.filePath("password")} + trains);
   start("plain", turn + QStringList{homes_.folder.filePath("wrong")});
   start("public", turn + QStringList{"turn.password"});  // in its data directory, where there is none
@@ -159,17 +161,21 @@ void TestNatTurn::initTestCase() {
 
 void TestNatTurn::each_says_how_it_is_reached() {
   for (const char* home : {"symmetric", "blocked"}) {
-    QTRY_VERIFY2_WITH_TIMEOUT(!ask(home, "peers")["turn"].toString().isEmpty(), trouble(home).constData(),
-                              patience_ms);
+    QVERIFY2(QTest::qWaitFor([&] { return !ask(home, "peers")["turn"].toString().isEmpty(); }, patience_ms),
+             trouble(home).constData());
     const QJsonObject view = ask(home, "peers");
     QVERIFY2(view["turn"].toString().startsWith("11.22.33."), qPrintable(view["turn"].toString()));
     QCOMPARE(view["reach"].toString(), QString("relayed only"));
     QVERIFY(view["advertise"].toString().isEmpty() && view["turn_trouble"].toString().isEmpty());
   }
   // The wrong password: in words, and a relay stands in.
-  QTRY_VERIFY2_WITH_TIMEOUT(!ask("plain", "peers")["turn_trouble"].toString().isEmpty() &&
-                                !ask("plain", "peers")["relay"].toString().isEmpty(),
-                            trouble("plain").constData(), patience_ms);
+  QVERIFY2(QTest::qWaitFor(
+               [&] {
+                 return !ask("plain", "peers")["turn_trouble"].toString().isEmpty() &&
+                        !ask("plain", "peers")["relay"].toString().isEmpty();
+               },
+               patience_ms),
+           trouble("plain").constData());
   const ShellResult said = shell(QString("ip netns exec plain %1 reachability --data-dir %2")
                                      .arg(node_program(), homes_.folder.filePath("plain")));
   QVERIFY2(said.text.contains("11.22.33.9:3478") &&
@@ -180,14 +186,15 @@ void TestNatTurn::each_says_how_it_is_reached() {
 }
 
 void TestNatTurn::two_behind_symmetric_nats_train_through_it() {
-  QTRY_VERIFY2_WITH_TIMEOUT(both("turn"), (trouble("symmetric") + trouble("blocked")).constData(),
-                            patience_ms);
+  QVERIFY2(QTest::qWaitFor([&] { return both("turn"); }, patience_ms),
+           (trouble("symmetric") + trouble("blocked")).constData());
   QVERIFY2(they_train_on(), trouble("symmetric").constData());
 }
 
 void TestNatTurn::a_public_node_reaches_them_there() {
   for (const char* home : {"symmetric", "blocked"})
-    QTRY_VERIFY2_WITH_TIMEOUT(way("public", home) == "turn", trouble("public").constData(), patience_ms);
+    QVERIFY2(QTest::qWaitFor([&] { return way("public", home) == "turn"; }, patience_ms),
+             trouble("public").constData());
   // It has no use for a server of its own, and is told that it could not use it.
   QVERIFY(log_of("public").contains("its password is missing: write it into the first line of"));
   QVERIFY(ask("public", "peers")["turn_trouble"].toString().isEmpty());
@@ -198,18 +205,18 @@ void TestNatTurn::a_relay_stands_in_while_it_is_away() {
   time.start();
   coturn_->kill_now();
   for (const char* home : {"symmetric", "blocked"}) {
-    QTRY_VERIFY2_WITH_TIMEOUT(ask(home, "peers")["turn"].toString().isEmpty(), trouble(home).constData(),
-                              patience_ms);
+    QVERIFY2(QTest::qWaitFor([&] { return ask(home, "peers")["turn"].toString().isEmpty(); }, patience_ms),
+             trouble(home).constData());
     QVERIFY(!ask(home, "peers")["turn_trouble"].toString().isEmpty());
   }
   const qint64 noticed = time.elapsed();
-  QTRY_VERIFY2_WITH_TIMEOUT(both("relayed"), trouble("symmetric").constData(), patience_ms);
+  QVERIFY2(QTest::qWaitFor([&] { return both("relayed"); }, patience_ms), trouble("symmetric").constData());
   const qint64 relayed = time.elapsed();
   QVERIFY2(they_train_on(), trouble("symmetric").constData());
   qInfo("the server's end was noticed after %lld ms, relayed after %lld ms, two rounds after %lld ms",
         noticed, relayed, time.restart());
   QVERIFY(start_coturn());
-  QTRY_VERIFY2_WITH_TIMEOUT(both("turn"), trouble("symmetric").constData(), 2 * patience_ms);
+  QVERIFY2(QTest::qWaitFor([&] { return both("turn"); }, 2 * patience_ms), trouble("symmetric").constData());
   qInfo("there again after %lld ms", time.elapsed());
 }
 
@@ -237,7 +244,7 @@ void TestNatTurn::the_password_is_told_nowhere() {
   }
   for (const char* home : {"symmetric", "plain"}) {
     nodes_[home]->terminate();
-    QTRY_VERIFY_WITH_TIMEOUT(!nodes_[home]->running(), 30'000);
+    QVERIFY(QTest::qWaitFor([&] { return !nodes_[home]->running(); }, 30'000));
   }
 }
 
