@@ -247,7 +247,8 @@ void add_create(CLI::App& network, CommandContext& context) {
       .add_option(
           "--sync", flags->sync,
           "plain: each round begins with the anchor of the one before; delayed-1: training goes on while "
-          "that is agreed on")
+          "that is agreed on; fragments=P: the same in P parts of the model (2 to 16), one after the other, "
+          "so that what travels is spread over the round")
       ->type_name("NAME");
   create
       .add_option(

@@ -54,14 +54,18 @@ RoundsPart::RoundsPart(PeerHost& host, const engine::DataDirectory& directory, L
       logger_(logger),
       context_(context),
       consensus_(directory.profile().consensus),
+      sync_(rounds::sync_choice(consensus_.sync).value_or(rounds::SyncChoice{})),
       network_(directory.network_id()),
       folder_(directory.path() + "/rounds") {
   engine::RoundTrainerOptions trainer;
   trainer.inner_steps = static_cast<std::uint32_t>(consensus_.inner_steps);
+  trainer.fragments = sync_.fragments;
   if (const auto codec = outer::codec_from_name(consensus_.codec); codec.ok()) trainer.codec.codec = *codec;
   if (engine::is_sparse(consensus_)) trainer.error_feedback_beta = engine::sparse_error_feedback_beta;
   trainer_ = std::make_shared<engine::RoundTrainer>(trainer, context.clock, logger);
-  if (context.other_learner) other_learner_ = context.other_learner(*trainer_, host.executor());
+  for (std::size_t i = 0; context.other_learner && i < trainer_->fragments(); ++i)
+    other_learners_.push_back(context.other_learner(trainer_->learner(i), host.executor()));
+  contributors_.resize(trainer_->fragments());
   board_->view.taking_part = true;
   board_->view.phase = "preparing";
   board_->view.inner_steps = trainer.inner_steps;
@@ -80,7 +84,7 @@ std::unique_ptr<RoundsPart> RoundsPart::make(PeerHost& host, const engine::DataD
   part->trainer_->listen({&host.executor(),
                           guarded([raw](const engine::RoundFacts& facts) { raw->on_ready(facts); }),
                           guarded([raw] {
-                            if (raw->node_) raw->node_->progressed();
+                            if (raw->nodes_) raw->nodes_->progressed();
                           })});
   std::array<std::uint8_t, 8> seed{};
   context.entropy.fill({seed.data(), seed.size()});
@@ -92,10 +96,10 @@ std::unique_ptr<RoundsPart> RoundsPart::make(PeerHost& host, const engine::DataD
                                                          ByteSpan request, const net::Respond& respond) {
           if (alive.expired()) return false;
           if (raw->status_->take(from, method, request, respond)) return true;
-          if (!rounds::LevelNode::handles(method)) return false;
-          if (raw->node_)
-            raw->node_->on_call(from, method, request,
-                                rounds::judged(raw->host_.conduct(), from, method, request, respond));
+          if (!rounds::FragmentNodes::handles(method)) return false;
+          if (raw->nodes_)
+            raw->nodes_->on_call(from, method, request,
+                                 rounds::judged(raw->host_.conduct(), from, method, request, respond));
           else
             respond(make_error(ErrorCode::Busy, "this node is still preparing its model"));
           return true;
@@ -111,19 +115,19 @@ RoundsPart::~RoundsPart() {
 
 void RoundsPart::leave() {
   host_.run([this] {
-    if (node_) node_->leave();
+    if (nodes_) nodes_->leave();
   });
 }
 
 bool RoundsPart::left() {
   bool gone = true;
-  host_.run([this, &gone] { gone = !node_ || node_->left(); });
+  host_.run([this, &gone] { gone = !nodes_ || nodes_->left(); });
   return gone;
 }
 
 bool RoundsPart::needed() {
   bool needed = false;
-  host_.run([this, &needed] { needed = node_ && node_->needed(); });
+  host_.run([this, &needed] { needed = nodes_ && nodes_->needed(); });
   return needed;
 }
 
@@ -134,13 +138,13 @@ void RoundsPart::stop() {
     alive_.reset();
     timer_.reset();
     host_.member().set_protocol(nullptr);
-    node_.reset();
+    nodes_.reset();
     status_.reset();
   });
   // Their threads speak with the executor, so it goes on meanwhile.
-  other_learner_.reset();
+  other_learners_.clear();
   work_.reset();
-  files_.reset();
+  files_.clear();
 }
 
 std::function<node::RoundsView()> RoundsPart::view() const {
@@ -154,15 +158,15 @@ void RoundsPart::watch(node::Node* node) {
   if (status_) status_->watch(node);
 }
 
-rounds::LevelOptions RoundsPart::options(const engine::RoundFacts& facts) const {
+// Of the whole model; what is a fragment's own is filled in by its node (rounds/fragment_nodes.h).
+rounds::LevelOptions RoundsPart::options() const {
   rounds::LevelOptions both;
   rounds::RoundOptions& options = both.one;
   if (const auto codec = outer::codec_from_name(consensus_.codec); codec.ok())
     options.rules.codec.codec = *codec;
-  options.sync = rounds::sync_from_name(consensus_.sync).value_or(rounds::RoundSync::Plain);
+  options.sync = sync_.each;
   options.group_members = static_cast<std::size_t>(consensus_.group_members);
   options.rules.network = network_;
-  options.rules.values = facts.parameters;
   options.rules.inner_steps = static_cast<std::uint32_t>(consensus_.inner_steps);
   options.rules.most_tokens = consensus_.inner_steps * consensus_.batch_tokens;
   options.outer.codec = options.rules.codec;
@@ -171,7 +175,7 @@ rounds::LevelOptions RoundsPart::options(const engine::RoundFacts& facts) const 
   if (consensus_.outer_learning_rate_nano != usual_outer_rate_nano)
     options.outer.lr = static_cast<float>(engine::from_nano(consensus_.outer_learning_rate_nano));
   options.outer.architecture_version = engine::first_architecture_version;
-  options.outer.tokenizer = facts.tokenizer;
+  options.outer.tokenizer = *tokenizer_;
   return both;
 }
 
@@ -181,68 +185,93 @@ void RoundsPart::on_ready(const engine::RoundFacts& facts) {
       trouble_ = "the tokenizer has changed: start this node again, so that it joins the rounds with it";
     return;
   }
-  auto files = engine::RoundFiles::open(context_.files, folder_, logger_, host_.executor());
-  if (!files.ok()) {
-    trouble_ = "this node takes no part in the rounds: " + files.error().describe();
+  if (const auto opened = open_files(); !opened.ok()) {
+    trouble_ = "this node takes no part in the rounds: " + opened.error().describe();
     logger_.error("rounds", trouble_);
     return;
   }
   tokenizer_ = facts.tokenizer;
-  values_ = facts.parameters;
-  files_ = std::move(*files);
+  fragments_ = facts.fragments;
   work_ = std::make_unique<engine::RoundThread>(host_.executor());
   peers_ = std::make_unique<Peers>(host_.member());
-  // A state of gigabytes takes its time.
-  auto known = std::make_shared<rounds::KnownState>(rounds::KnownState{0, facts.state, std::nullopt});
+  // States of gigabytes take their time.
+  auto known = std::make_shared<std::vector<rounds::KnownState>>();
+  for (const rounds::Anchor& state : facts.states) known->push_back({0, state, std::nullopt});
+  known->resize(fragments_.size());
   work_->run(
-      [known, values = facts.parameters, files = files_.get(), logger = &logger_] {
-        auto kept = files->load_state(values, 0);
-        if (kept.ok())
-          *known = std::move(*kept);
-        else if (kept.error().code != ErrorCode::NotFound)
-          logger->warning("rounds", kept.error().describe());
+      [known, fragments = fragments_, files = &files_, logger = &logger_] {
+        for (std::size_t i = 0; i < fragments.size(); ++i) {
+          auto kept = (*files)[i]->load_state(fragments[i].count, 0);
+          if (kept.ok())
+            (*known)[i] = std::move(*kept);
+          else if (kept.error().code != ErrorCode::NotFound)
+            logger->warning("rounds", kept.error().describe());
+        }
       },
-      [this, alive = std::weak_ptr<bool>(alive_), known, options = options(facts)] {
-        if (!alive.expired()) begin(options, std::move(*known));
+      [this, alive = std::weak_ptr<bool>(alive_), known] {
+        if (!alive.expired()) begin(std::move(*known));
       });
 }
 
-void RoundsPart::begin(rounds::LevelOptions options, rounds::KnownState known) {
+Expected<void> RoundsPart::open_files() {
+  files_.clear();
+  const std::size_t count = trainer_->fragments();
+  for (std::size_t i = 0; i < count; ++i) {
+    std::string folder = count == 1 ? folder_ : fmt::format("{}/fragment-{}", folder_, i + 1);
+    NS_ASSIGN_OR_RETURN(
+        auto files, engine::RoundFiles::open(context_.files, std::move(folder), logger_, host_.executor()));
+    files_.push_back(std::move(files));
+  }
+  return {};
+}
+
+void RoundsPart::begin(std::vector<rounds::KnownState> known) {
   std::array<std::uint8_t, 8> seed{};
   context_.entropy.fill({seed.data(), seed.size()});
-  rounds::RoundLearner& learner = other_learner_ ? *other_learner_ : *trainer_;
-  node_ = std::make_unique<rounds::LevelNode>(
-      rounds::RoundServices{host_.key(), host_.member().caller(), *peers_, host_.executor(), host_.clock(),
-                            learner, *files_, *work_, logger_},
-      std::move(options), std::move(known), load_le<std::uint64_t>(seed.data()),
-      [this](const rounds::RoundChain& chain, const rounds::Anchor& state, const rounds::StepResult* step) {
-        on_certified(chain, state, step);
-      });
-  node_->start();
+  std::vector<rounds::FragmentPart> parts;
+  for (std::size_t i = 0; i < fragments_.size(); ++i) {
+    rounds::RoundLearner* const learner =
+        other_learners_.empty() ? &trainer_->learner(i) : other_learners_[i].get();
+    parts.push_back({learner, files_[i].get(), std::move(known[i])});
+  }
+  nodes_ = std::make_unique<rounds::FragmentNodes>(
+      rounds::FragmentServices{host_.key(), host_.member().caller(), *peers_, host_.executor(), host_.clock(),
+                               *work_, logger_},
+      options(), fragments_, std::move(parts), load_le<std::uint64_t>(seed.data()),
+      [this](std::size_t fragment, const rounds::RoundChain& chain, const rounds::Anchor& state,
+             const rounds::StepResult* step) { on_certified(fragment, chain, state, step); });
+  nodes_->start();
 }
 
-void RoundsPart::on_certified(const rounds::RoundChain& chain, const rounds::Anchor& state,
-                              const rounds::StepResult* step) {
+std::string RoundsPart::name_of(std::size_t fragment) const {
+  return fragments_.size() == 1 ? "" : fmt::format("fragment {} of {}: ", fragment + 1, fragments_.size());
+}
+
+void RoundsPart::on_certified(std::size_t fragment, const rounds::RoundChain& chain,
+                              const rounds::Anchor& state, const rounds::StepResult* step) {
   const rounds::RoundBody& body = chain.tip();
   const rounds::GroupedLinkPtr& grouped = chain.tip_grouped();
-  files_->save_state(chain.tip_link(), state);
-  contributors_ = static_cast<std::uint32_t>(body.contributors.size());
+  files_[fragment]->save_state(chain.tip_link(), state);
+  contributors_[fragment] = static_cast<std::uint32_t>(body.contributors.size());
   trouble_.clear();
-  status_->certified(chain, step, trainer_->view());
+  status_->certified(fragment, name_of(fragment), chain, step, trainer_->view());
   if (body.round == 0) return;
   const bool in = std::any_of(body.contributors.begin(), body.contributors.end(),
                               [&](const auto& c) { return body.members[c.member].id == host_.id(); });
-  if (step != nullptr && !in && node_->view().member)
-    left_out_reason_ = fmt::format("round {} was closed without this node's work", body.round);
+  if (step != nullptr && !in && nodes_->node(fragment).view().member)
+    left_out_reason_ =
+        fmt::format("{}round {} was closed without this node's work", name_of(fragment), body.round);
   if (step != nullptr && in && !grouped) {
     for (const outer::Judged& judged : step->report.judged) {
       if (judged.id == host_.id() && judged.refusal != outer::Refusal::None)
-        left_out_reason_ = fmt::format("round {}: {}", body.round, outer::to_string(judged.refusal));
+        left_out_reason_ =
+            fmt::format("{}round {}: {}", name_of(fragment), body.round, outer::to_string(judged.refusal));
     }
   }
   logger_.info("rounds",
-               fmt::format("round {} is certified with anchor {}: {} of {} members contributed{}", body.round,
-                           to_hex(body.anchor).substr(0, 16), body.contributors.size(), body.members.size(),
+               fmt::format("{}round {} is certified with anchor {}: {} of {} members contributed{}",
+                           name_of(fragment), body.round, to_hex(body.anchor).substr(0, 16),
+                           body.contributors.size(), body.members.size(),
                            grouped ? fmt::format(", in {} sub-groups", grouped->body->groups.size()) : ""));
   refresh();
 }
@@ -257,15 +286,18 @@ void RoundsPart::look() {
 // know why.
 void RoundsPart::look_for_another_tokenizer() {
   const MonotonicTime now = host_.clock().monotonic_now();
-  if (!node_ || node_->chain() == nullptr || now < next_check_) return;
+  if (!nodes_ || now < next_check_) return;
+  const rounds::RoundEndpoint& node = nodes_->node(0);  // it is the same tokenizer for all
+  if (node.chain() == nullptr) return;
   next_check_ = now + check_period;
-  const rounds::RoundBody& tip = node_->chain()->tip();
-  if (node_->state_round() == tip.round && node_->state()) return;
+  const rounds::RoundBody& tip = node.chain()->tip();
+  if (node.state_round() == tip.round && node.state()) return;
   rounds::OuterRules rules;
   rules.architecture_version = engine::first_architecture_version;
   rules.tokenizer = *tokenizer_;
-  const Bytes header = outer::anchor_header(rounds::anchor_identity(network_, rules, tip.slot, tip.round),
-                                            values_, values_, 0);
+  const std::uint64_t values = nodes_->fragment(0).count;
+  const Bytes header =
+      outer::anchor_header(rounds::anchor_identity(network_, rules, tip.slot, tip.round), values, values, 0);
   const Hash256 own = crypto::merkle_leaf(header);
   const Bytes request =
       rounds::encode_fetch_request({tip.slot, rounds::FetchRequest::What::Leaves, tip.anchor, 0});
@@ -299,15 +331,15 @@ void RoundsPart::refresh() {
   const double whole = to_seconds(training.rested + training.trained);
   view.waiting_share = whole > 0 ? view.waiting_seconds / whole : 0;
   view.trouble = trouble_;
-  if (node_) {
-    const rounds::RoundView now = node_->view();
+  if (nodes_) {
+    const rounds::RoundView now = nodes_->view();
     view.phase = phase_text(now, training.resting);
     view.round = now.round;
-    if (node_->chain() != nullptr) view.anchor = to_hex(now.anchor);
-    view.agrees = node_->chain() != nullptr && now.own_anchor == now.anchor;
+    if (nodes_->begun() && now.anchor != Hash256{}) view.anchor = to_hex(now.anchor);
+    view.agrees = nodes_->agrees();
     view.member = now.member;
     view.members = static_cast<std::uint32_t>(now.members);
-    view.contributors = contributors_;
+    view.contributors = *std::min_element(contributors_.begin(), contributors_.end());
     view.certified = now.certified;
     view.contributed = now.contributed;
     view.left_out = now.left_out;
@@ -317,7 +349,7 @@ void RoundsPart::refresh() {
     view.bytes_sent = now.bytes_sent;
     view.bytes_received = now.bytes_received;
   }
-  status_->look(node_.get(), view);
+  status_->look(nodes_.get(), view);
   std::lock_guard lock(board_->mutex);
   board_->view = std::move(view);
 }

@@ -1,5 +1,6 @@
-// What `run` does for the outer rounds of its network: the round's node on the host's executor, with its
-// files in D/rounds, beside the engine's training.
+// What `run` does for the outer rounds of its network: the round's node, or one for each of the model's
+// fragments, on the host's executor, with its files in D/rounds (of several: D/rounds/fragment-N, from 1 on),
+// beside the engine's training.
 #pragma once
 
 #include <atomic>
@@ -7,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "app/node/command.h"
 #include "app/node/peer_host.h"
@@ -15,7 +17,8 @@
 #include "core/engine/round_store.h"
 #include "core/engine/round_trainer.h"
 #include "core/node/snapshot.h"
-#include "core/rounds/level_node.h"
+#include "core/rounds/fragment_nodes.h"
+#include "core/rounds/sync.h"
 
 namespace neuroshard::app {
 
@@ -34,7 +37,7 @@ class RoundsPart {
   void watch(node::Node* node);
 
   // Tells the other members that this node goes, and whether they can do without it now
-  // (rounds/level_node.h).
+  // (rounds/fragment_nodes.h).
   void leave();
   bool left();
   bool needed();
@@ -51,12 +54,14 @@ class RoundsPart {
   class Peers;
 
   RoundsPart(PeerHost& host, const engine::DataDirectory& directory, Logger& logger, CommandContext& context);
-  rounds::LevelOptions options(const engine::RoundFacts& facts) const;
+  rounds::LevelOptions options() const;
   // The host's executor.
   void on_ready(const engine::RoundFacts& facts);
-  void begin(rounds::LevelOptions options, rounds::KnownState known);
-  void on_certified(const rounds::RoundChain& chain, const rounds::Anchor& state,
+  Expected<void> open_files();
+  void begin(std::vector<rounds::KnownState> known);
+  void on_certified(std::size_t fragment, const rounds::RoundChain& chain, const rounds::Anchor& state,
                     const rounds::StepResult* step);
+  std::string name_of(std::size_t fragment) const;  // "fragment 2 of 4: "; empty where there is one
   void look();
   void look_for_another_tokenizer();
   void refresh();
@@ -65,10 +70,11 @@ class RoundsPart {
   Logger& logger_;
   CommandContext& context_;
   const engine::ConsensusPart consensus_;
+  const rounds::SyncChoice sync_;
   const Hash256 network_;
   const std::string folder_;
   std::shared_ptr<engine::RoundTrainer> trainer_;
-  std::unique_ptr<rounds::RoundLearner> other_learner_;  // CommandContext
+  std::vector<std::unique_ptr<rounds::RoundLearner>> other_learners_;  // CommandContext; by fragment
   std::shared_ptr<Board> board_ = std::make_shared<Board>();
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 
@@ -76,12 +82,12 @@ class RoundsPart {
   bool stopped_ = false;
   std::optional<Hash256> tokenizer_;
   std::unique_ptr<Peers> peers_;
-  std::unique_ptr<engine::RoundFiles> files_;
+  std::vector<rounds::Fragment> fragments_;
+  std::vector<std::unique_ptr<engine::RoundFiles>> files_;  // by fragment
   std::unique_ptr<engine::RoundThread> work_;
-  std::unique_ptr<rounds::LevelNode> node_;
+  std::unique_ptr<rounds::FragmentNodes> nodes_;
   std::unique_ptr<RoundsStatus> status_;
-  std::uint64_t values_ = 0;
-  std::uint32_t contributors_ = 0;
+  std::vector<std::uint32_t> contributors_;  // of each fragment's newest round
   std::string left_out_reason_, trouble_;
   MonotonicTime next_check_{};
   std::unique_ptr<TimerHandle> timer_;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr Duration shard_period = std::chrono::seconds(60);
 constexpr Duration repair_is_news = std::chrono::hours(1);
-constexpr std::size_t asked_at_a_time = 2, anchors_kept = 256;
+constexpr std::size_t asked_at_a_time = 2;
 
 status::GossipServices services_of(PeerHost& host) {
   return {host.key(), host.member().caller(), host.executor(), host.clock(),
@@ -118,23 +118,22 @@ bool RoundsStatus::take(const net::Caller& from, net::Method method, ByteSpan re
   return true;
 }
 
-void RoundsStatus::certified(const rounds::RoundChain& chain, const rounds::StepResult* step,
-                             const engine::RoundTrainer::View& training) {
+void RoundsStatus::certified(std::size_t fragment, const std::string& name, const rounds::RoundChain& chain,
+                             const rounds::StepResult* step, const engine::RoundTrainer::View& training) {
   if (chain.tip().round == 0) return;
   node::RoundEntry entry = entry_of(chain, step, host_.id());
+  entry.rule = name + entry.rule;
   const MonotonicTime now = host_.clock().monotonic_now();
   entry.at = host_.clock().wall_now();
   if (const auto own = own_snapshot()) entry.step = own->training.step;
-  if (!rounds_.empty() && rounds_.front().round + 1 == entry.round) {
-    entry.seconds = to_seconds(now - certified_at_);
-    entry.waited = to_seconds(training.rested - rested_);
+  Before& before = before_[fragment];
+  if (before.round != 0 && before.round + 1 == entry.round) {
+    entry.seconds = to_seconds(now - before.at);
+    entry.waited = to_seconds(training.rested - before.rested);
   }
-  certified_at_ = now;
-  rested_ = training.rested;
+  before = {entry.round, training.rested, now};
   rounds_.push_front(std::move(entry));
   if (rounds_.size() > node::max_round_entries) rounds_.pop_back();
-  anchors_[chain.tip().round] = chain.tip().anchor;
-  if (anchors_.size() > anchors_kept) anchors_.erase(anchors_.begin());
 }
 
 void RoundsStatus::watch(node::Node* node) {
@@ -175,16 +174,15 @@ void RoundsStatus::count_rounds(const rounds::RoundView& now) {
   while (outcomes_.size() > status::rounds_remembered) outcomes_.pop_front();
 }
 
-status::OwnStatus RoundsStatus::own_status(const rounds::RoundEndpoint* node,
+status::OwnStatus RoundsStatus::own_status(const rounds::FragmentNodes* nodes,
                                            const node::Snapshot& own) const {
   status::OwnStatus status;
-  if (node != nullptr && node->chain() != nullptr) {
-    const rounds::RoundView view = node->view();
-    status.round = node->state_round();
-    if (status.round > 0) status.anchor = view.own_anchor;
-    if (const auto before = anchors_.find(status.round - 1); before != anchors_.end())
-      status.previous_anchor = before->second;
-    status.contributed = static_cast<std::uint32_t>(view.contributed);
+  if (nodes != nullptr && nodes->begun()) {
+    status.round = nodes->held_round();
+    if (status.round > 0) status.anchor = nodes->own_anchor(status.round).value_or(Hash256{});
+    if (status.round > 1)
+      status.previous_anchor = nodes->anchors().of_all(status.round - 1).value_or(Hash256{});
+    status.contributed = static_cast<std::uint32_t>(nodes->view().contributed);
   }
   status.training = own.state == node::RunState::Training;
   status.steps = own.training.step;
@@ -200,7 +198,7 @@ status::OwnStatus RoundsStatus::own_status(const rounds::RoundEndpoint* node,
 }
 
 node::GlobalTrainingView RoundsStatus::global(const status::Summary& summary,
-                                              const rounds::RoundEndpoint* node) const {
+                                              const rounds::FragmentNodes* nodes) const {
   node::GlobalTrainingView view;
   view.reports = summary.reports;
   view.wallets = summary.wallets;
@@ -209,9 +207,10 @@ node::GlobalTrainingView RoundsStatus::global(const status::Summary& summary,
   view.least_loss = losses_.least();
   view.tokens_per_second = summary.tokens_per_second;
   view.outer_syncs = summary.round;
-  if (node != nullptr && node->chain() != nullptr) {
-    view.outer_syncs = node->chain()->tip().round;
-    view.tokens = node->chain()->tip().tokens;
+  if (nodes != nullptr && nodes->begun()) {
+    const rounds::RoundView now = nodes->view();
+    view.outer_syncs = now.round;
+    view.tokens = now.tokens;
     view.steps = view.tokens / batch_tokens_;
   }
   view.data_shards = summary.data_shards;
@@ -230,7 +229,7 @@ node::GlobalTrainingView RoundsStatus::global(const status::Summary& summary,
   return view;
 }
 
-std::vector<node::TrainingNodeEntry> RoundsStatus::nodes(const status::Summary& summary) const {
+std::vector<node::TrainingNodeEntry> RoundsStatus::node_entries(const status::Summary& summary) const {
   std::vector<node::TrainingNodeEntry> entries;
   const status::StatusTable& table = gossip_.table();
   for (const auto& [id, report] : table.all()) {
@@ -279,26 +278,27 @@ std::vector<node::Alert> RoundsStatus::judge(const status::Summary& summary, con
   return alerts;
 }
 
-void RoundsStatus::look(const rounds::RoundEndpoint* node, node::RoundsView& view) {
+void RoundsStatus::look(const rounds::FragmentNodes* nodes, node::RoundsView& view) {
   const auto own = own_snapshot();
   ask_for_shard();
   std::set<net::NodeId> members;
-  if (node != nullptr && node->chain() != nullptr) {
-    for (const rounds::RoundMember& member : node->chain()->members()) members.insert(member.id);
-    count_rounds(node->view());
+  if (nodes != nullptr && nodes->begun()) {
+    for (std::size_t f = 0; f < nodes->count(); ++f)
+      for (const rounds::RoundMember& member : nodes->node(f).chain()->members()) members.insert(member.id);
+    count_rounds(nodes->view());
   }
   gossip_.set_members(std::move(members));
-  if (own) gossip_.set_own(own_status(node, *own));
+  if (own) gossip_.set_own(own_status(nodes, *own));
   const status::Summary summary =
-      status::summarise(gossip_.table(), [this](std::uint64_t round) -> std::optional<Hash256> {
-        const auto at = anchors_.find(round);
-        return at == anchors_.end() ? std::nullopt : std::optional<Hash256>(at->second);
+      status::summarise(gossip_.table(), [nodes](std::uint64_t round) -> std::optional<Hash256> {
+        return nodes == nullptr ? std::nullopt : nodes->anchors().of_all(round);
       });
-  if (node != nullptr && node->chain() != nullptr && node->chain()->tip().round > 0 && summary.loss)
-    losses_.add(node->chain()->tip().round, *summary.loss);
-  view.global = global(summary, node);
-  if (!rounds_.empty() && rounds_.front().round == view.round)
-    view.too_few_to_vote = rounds_.front().too_few_to_vote;
+  if (nodes != nullptr && nodes->begun() && view.round > 0 && summary.loss)
+    losses_.add(view.round, *summary.loss);
+  view.global = global(summary, nodes);
+  const auto newest = std::find_if(rounds_.begin(), rounds_.end(),
+                                   [&](const node::RoundEntry& entry) { return entry.round == view.round; });
+  if (newest != rounds_.end()) view.too_few_to_vote = newest->too_few_to_vote;
   if (own && own->state == node::RunState::Training && own->training.last_step && view.member &&
       view.steps < view.inner_steps) {
     const node::StepView& step = *own->training.last_step;
@@ -308,10 +308,10 @@ void RoundsStatus::look(const rounds::RoundEndpoint* node, node::RoundsView& vie
   node::RoundsReport report;
   report.taking_part = true;
   report.rounds.assign(rounds_.begin(), rounds_.end());
-  report.nodes = nodes(summary);
+  report.nodes = node_entries(summary);
   for (const status::LossPoint& point : losses_.points()) report.losses.push_back({point.round, point.loss});
-  if (node != nullptr) {
-    const rounds::RoundView now = node->view();
+  if (nodes != nullptr) {
+    const rounds::RoundView now = nodes->view();
     for (std::size_t i = 0; i < now.refused.size(); ++i) {
       if (now.refused[i] > 0)
         report.refused.push_back(

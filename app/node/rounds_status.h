@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "app/node/peer_host.h"
@@ -14,7 +15,7 @@
 #include "core/engine/round_trainer.h"
 #include "core/node/node.h"
 #include "core/node/rounds_report.h"
-#include "core/rounds/participant.h"
+#include "core/rounds/fragment_nodes.h"
 #include "core/status/gossip.h"
 #include "core/status/warnings.h"
 
@@ -35,11 +36,13 @@ class RoundsStatus {
 
   // A request of another node that is one for reports.
   bool take(const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond);
-  // The round's node has taken the chain's newest certificate; `step`: null when its anchor was fetched.
-  void certified(const rounds::RoundChain& chain, const rounds::StepResult* step,
-                 const engine::RoundTrainer::View& training);
-  // Looks at everything and completes the view, which has what the round's node says.
-  void look(const rounds::RoundEndpoint* node, node::RoundsView& view);
+  // A fragment's node has taken its chain's newest certificate; `step`: null when its anchor was fetched.
+  // name: what the fragment is called before what happened; empty where there is one.
+  void certified(std::size_t fragment, const std::string& name, const rounds::RoundChain& chain,
+                 const rounds::StepResult* step, const engine::RoundTrainer::View& training);
+  // Looks at everything and completes the view, which has what the rounds' nodes say. Null: there are none
+  // yet.
+  void look(const rounds::FragmentNodes* nodes, node::RoundsView& view);
 
   // ---- Any thread.
   // Whose losses, steps and data are told; null: nobody's any more. It may go once this has returned.
@@ -63,21 +66,24 @@ class RoundsStatus {
   std::shared_ptr<const node::Snapshot> own_snapshot() const;
   void ask_for_shard();
   void count_rounds(const rounds::RoundView& now);
-  status::OwnStatus own_status(const rounds::RoundEndpoint* node, const node::Snapshot& own) const;
-  node::GlobalTrainingView global(const status::Summary& summary, const rounds::RoundEndpoint* node) const;
-  std::vector<node::TrainingNodeEntry> nodes(const status::Summary& summary) const;
+  status::OwnStatus own_status(const rounds::FragmentNodes* nodes, const node::Snapshot& own) const;
+  node::GlobalTrainingView global(const status::Summary& summary, const rounds::FragmentNodes* nodes) const;
+  std::vector<node::TrainingNodeEntry> node_entries(const status::Summary& summary) const;
   std::vector<node::Alert> judge(const status::Summary& summary, const node::RoundsView& view);
 
   PeerHost& host_;
   const std::uint64_t batch_tokens_;
   status::StatusGossip gossip_;
   status::LossHistory losses_;
-  std::deque<node::RoundEntry> rounds_;       // newest first
-  std::map<std::uint64_t, Hash256> anchors_;  // certified ones, by round
-  std::deque<bool> outcomes_;                 // of this node's latest rounds
+  std::deque<node::RoundEntry> rounds_;  // newest first
+  std::deque<bool> outcomes_;            // of this node's latest contributions
   std::uint64_t contributed_ = 0, failed_ = 0;
-  Duration rested_{};
-  MonotonicTime certified_at_{};
+  struct Before {
+    std::uint64_t round = 0;
+    Duration rested{};
+    MonotonicTime at{};
+  };
+  std::map<std::size_t, Before> before_;  // the newest round of each fragment
   std::uint64_t corruptions_ = 0;
   std::optional<MonotonicTime> corrupted_at_;
   MonotonicTime next_shard_{};

@@ -114,7 +114,7 @@ Expected<void> simulate(const SimulateFlags& flags, CommandContext& context) {
   const auto sync = rounds::sync_from_name(flags.sync);
   if (!sync)
     return make_error(ErrorCode::InvalidArgument,
-                      fmt::format("--sync can't be \"{}\"; it is plain or delayed-1", flags.sync));
+                      fmt::format("--sync can't be \"{}\" here; it is plain or delayed-1", flags.sync));
   options.sync = *sync;
   options.stop = context.stop;
   const MonotonicTime begun = context.clock.monotonic_now();

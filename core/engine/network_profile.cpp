@@ -73,8 +73,16 @@ Expected<void> check_name(const std::string& name) {
 }
 
 Expected<void> check_outer_loop(const ConsensusPart& c) {
-  if (c.sync != "none" && !rounds::sync_from_name(c.sync))
-    return bad("sync", "must be \"none\", \"plain\" or \"delayed-1\"");
+  const auto sync = rounds::sync_choice(c.sync);
+  if (c.sync != "none" && !sync)
+    return bad("sync", fmt::format("must be \"none\", \"plain\", \"delayed-1\" or \"fragments=P\", with P "
+                                   "from {} to {}",
+                                   rounds::least_profile_fragments, rounds::most_profile_fragments));
+  if (sync && c.inner_steps != 0 && sync->fragments > c.inner_steps)
+    return bad("sync",
+               fmt::format("asks for {} fragments; there can't be more than inner_steps, {}: each has "
+                           "a round's end of its own",
+                           sync->fragments, c.inner_steps));
   constexpr std::string_view codecs[] = {"none", "fp32", "fp16", "int8", "int4", "topk"};
   if (std::find(std::begin(codecs), std::end(codecs), c.codec) == std::end(codecs))
     return bad("codec", "must be \"none\", \"fp32\", \"fp16\", \"int8\", \"int4\" or \"topk\"");

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/base/check.h"
 #include "core/compute/slot.h"
 #include "core/platform/cpu.h"
+#include "core/rounds/fragments.h"
 
 namespace neuroshard::engine {
 namespace {
@@ -63,23 +65,48 @@ Expected<void> check_network(const checkpoint::Manifest& manifest, const DataDir
 
 namespace {
 
-// Without: a checkpoint of training without rounds.
-Expected<void> decode_place(const nlohmann::json& json, RoundPlace* place) {
-  *place = {};
-  if (!json.contains("round")) return {};
-  const nlohmann::json& round = json["round"];
-  const Error damaged = make_error(
-      ErrorCode::Corrupt, "The checkpoint's place in a round can't be read; choose another checkpoint.");
-  for (const auto& [field, value] : {std::pair{"round", &place->round}, std::pair{"steps", &place->steps},
-                                     std::pair{"tokens", &place->tokens}}) {
-    if (!round.is_object() || !round.contains(field) || !round[field].is_number_unsigned()) return damaged;
-    *value = round[field].get<std::uint64_t>();
+Error damaged_place() {
+  return make_error(ErrorCode::Corrupt,
+                    "The checkpoint's place in a round can't be read; choose another checkpoint.");
+}
+
+nlohmann::json place_json(const RoundPlace& place) {
+  return {{"round", place.round},
+          {"anchor", to_hex(place.anchor)},
+          {"steps", place.steps},
+          {"tokens", place.tokens}};
+}
+
+Expected<RoundPlace> decode_place(const nlohmann::json& json) {
+  RoundPlace place;
+  for (const auto& [field, value] : {std::pair{"round", &place.round}, std::pair{"steps", &place.steps},
+                                     std::pair{"tokens", &place.tokens}}) {
+    if (!json.is_object() || !json.contains(field) || !json[field].is_number_unsigned())
+      return damaged_place();
+    *value = json[field].get<std::uint64_t>();
   }
-  if (!round.contains("anchor") || !round["anchor"].is_string()) return damaged;
-  const auto anchor = hash_from_hex(round["anchor"].get<std::string>());
-  if (!anchor.ok()) return damaged;
-  place->anchor = *anchor;
-  return {};
+  if (!json.contains("anchor") || !json["anchor"].is_string()) return damaged_place();
+  const auto anchor = hash_from_hex(json["anchor"].get<std::string>());
+  if (!anchor.ok()) return damaged_place();
+  place.anchor = *anchor;
+  return place;
+}
+
+// Neither: a checkpoint of training without rounds.
+Expected<std::vector<RoundPlace>> decode_places(const nlohmann::json& json) {
+  std::vector<RoundPlace> places;
+  if (json.contains("round")) {
+    NS_ASSIGN_OR_RETURN(const RoundPlace place, decode_place(json["round"]));
+    places.push_back(place);
+  } else if (json.contains("fragments")) {
+    const nlohmann::json& fragments = json["fragments"];
+    if (!fragments.is_array() || fragments.size() > rounds::max_fragments) return damaged_place();
+    for (const nlohmann::json& one : fragments) {
+      NS_ASSIGN_OR_RETURN(const RoundPlace place, decode_place(one));
+      places.push_back(place);
+    }
+  }
+  return places;
 }
 
 }  // namespace
@@ -89,11 +116,13 @@ std::string encode_trainer_state(const RunState& state) {
                       {"tokenizer", to_hex(state.tokenizer_hash)},
                       {"memory_limit", state.memory_limit},
                       {"max_micro_batch", state.max_micro_batch}};
-  if (const RoundPlace& place = state.place; place.round != 0) {
-    json["round"] = {{"round", place.round},
-                     {"anchor", to_hex(place.anchor)},
-                     {"steps", place.steps},
-                     {"tokens", place.tokens}};
+  const bool in_rounds = std::any_of(state.places.begin(), state.places.end(),
+                                     [](const RoundPlace& place) { return place.round != 0; });
+  if (in_rounds && state.places.size() == 1) {
+    json["round"] = place_json(state.places.front());
+  } else if (in_rounds) {
+    json["fragments"] = nlohmann::json::array();
+    for (const RoundPlace& place : state.places) json["fragments"].push_back(place_json(place));
   }
   return json.dump();
 }
@@ -116,7 +145,8 @@ Expected<void> decode_trainer_state(const std::string& text, RunState* state) {
     if (!json.contains(field) || !json[field].is_number_unsigned()) return missing(field);
     *value = json[field].get<std::uint64_t>();
   }
-  return decode_place(json, &state->place);
+  NS_ASSIGN_OR_RETURN(state->places, decode_places(json));
+  return {};
 }
 
 Expected<std::optional<checkpoint::Manifest>> load_current_checkpoint(
@@ -268,9 +298,11 @@ checkpoint::Manifest TrainingCheckpoints::describe(const RunState& state) {
   manifest.architecture = shape_;
   manifest.architecture_version = first_architecture_version;
   manifest.step = state.step;
-  if (state.place.round != 0) {  // the network's number: this node may have joined late
-    manifest.round = state.place.round;
-    manifest.inner_step = state.place.steps;
+  // The network's number: this node may have joined late. Of fragments the last one's, whose rounds all have
+  // H steps.
+  if (!state.places.empty() && state.places.back().round != 0) {
+    manifest.round = state.places.back().round;
+    manifest.inner_step = state.places.back().steps;
   } else {
     manifest.round = consensus.inner_steps == 0 ? 0 : state.step / consensus.inner_steps;
     manifest.inner_step = consensus.inner_steps == 0 ? state.step : state.step % consensus.inner_steps;

@@ -40,11 +40,11 @@ struct RunState {
   std::uint64_t max_micro_batch = 0;
   std::optional<double> training_loss;
   std::optional<double> held_out_loss;  // the newest; not necessarily of this step
-  RoundPlace place;                     // of outer rounds
+  std::vector<RoundPlace> places;       // of outer rounds, by fragment
 };
 
 // The opaque text of a manifest in which the engine keeps its part: tokenizer_hash, the two settings, and the
-// place in a round if there is one.
+// places in rounds if there are any: "round" of the whole model, "fragments" where it has several.
 std::string encode_trainer_state(const RunState& state);
 // Sets these. Corrupt names the field; safe on any text.
 Expected<void> decode_trainer_state(const std::string& text, RunState* state);

@@ -253,7 +253,7 @@ Expected<void> SessionImpl::take_over(const checkpoint::Manifest& manifest, cons
   state_.tokens_seen = manifest.tokens_seen;
   state_.training_loss = manifest.losses.training;
   state_.held_out_loss = manifest.losses.held_out;
-  state_.place = saved.place;
+  state_.places = saved.places;
   if (!trains()) return {};
   NS_ASSIGN_OR_RETURN(const data::LoaderPosition position,
                       data::LoaderPosition::from_json(manifest.loader_position));

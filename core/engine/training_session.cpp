@@ -120,9 +120,10 @@ Expected<StepReport> SessionImpl::step(const CancelToken& cancel) {
   ++state_.step;
   state_.tokens_seen += inner.target_tokens;
   state_.training_loss = inner.loss;
-  if (state_.place.round != 0) {
-    ++state_.place.steps;
-    state_.place.tokens += inner.target_tokens;
+  for (RoundPlace& place : state_.places) {
+    if (place.round == 0) continue;
+    ++place.steps;
+    place.tokens += inner.target_tokens;
   }
 
   report.step = state_.step;

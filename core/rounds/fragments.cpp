@@ -9,15 +9,43 @@
 namespace neuroshard::rounds {
 namespace {
 
-struct SlotOf {
-  RoundSlot operator()(const ContributionPost& post) const { return post.contribution.slot; }
-  RoundSlot operator()(const ProposalPost& post) const { return post.body.slot; }
-  RoundSlot operator()(const VotePost& post) const { return post.vote.slot; }
-  RoundSlot operator()(const NewViewPost& post) const { return post.slot; }
-  RoundSlot operator()(const CertificatePost& post) const { return post.certificate.body.slot; }
-  RoundSlot operator()(const ChangePost& post) const { return post.slot; }
-  RoundSlot operator()(const EvidencePost& post) const { return post.first.slot; }
-};
+// Where a post of messages.h or grouped_messages.h has its slot, by its kind. Magic, version and length come
+// before a body's (certificate.h), magic and version before a contribution's, relay and others before what
+// travels in sub-groups.
+std::optional<std::size_t> slot_place(std::uint8_t kind) {
+  constexpr std::size_t in_contribution = 6, in_body = 10, in_content = 6;
+  switch (kind) {
+    case 1:
+    case 7: return 1 + in_contribution;
+    case 2: return 1 + 4 + 1 + in_body;
+    case 3:
+    case 68: return 1 + 1;
+    case 4:
+    case 6:
+    case 70: return 1;
+    case 5: return 1 + in_body;
+    case 65: return 1 + 1 + 4 + sizeof(crypto::Signature) + 4 + in_content;
+    case 66:
+    case 67: return 1 + 1 + in_body;
+    case 69: return 1 + 2 + in_body;
+    default: return std::nullopt;
+  }
+}
+
+constexpr std::size_t slot_bytes = 5;
+constexpr std::uint8_t within_sub_group = 64;
+
+std::optional<RoundSlot> slot_at(ByteSpan bytes, std::size_t at) {
+  if (at >= bytes.size()) return std::nullopt;
+  const auto slot = decode_slot(bytes.subspan(at).first(std::min(bytes.size() - at, slot_bytes)));
+  return slot.ok() ? std::optional(*slot) : std::nullopt;
+}
+
+std::optional<RoundSlot> slot_of_post(ByteSpan bytes) {
+  if (!bytes.empty() && bytes[0] == within_sub_group) bytes = bytes.subspan(1);
+  const auto at = bytes.empty() ? std::nullopt : slot_place(bytes[0]);
+  return at ? slot_at(bytes, *at) : std::nullopt;
+}
 
 }  // namespace
 
@@ -38,16 +66,11 @@ std::vector<Fragment> cut_fragments(std::uint64_t values, std::size_t parts, std
 }
 
 std::optional<RoundSlot> slot_of_call(net::Method method, ByteSpan request) {
-  constexpr std::size_t slot_bytes = 5;
-  if (method == net::Method::RoundPost) {
-    const auto item = decode_item(request);
-    return item.ok() ? std::optional(std::visit(SlotOf{}, *item)) : std::nullopt;
-  }
+  if (method == net::Method::RoundPost) return slot_of_post(request);
   if (method != net::Method::RoundStatus && method != net::Method::RoundChain &&
       method != net::Method::RoundFetch)
     return std::nullopt;
-  const auto slot = decode_slot(request.first(std::min(request.size(), slot_bytes)));
-  return slot.ok() ? std::optional(*slot) : std::nullopt;
+  return slot_at(request, 0);
 }
 
 }  // namespace neuroshard::rounds

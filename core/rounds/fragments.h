@@ -26,7 +26,8 @@ struct Fragment {
 // are enough values for that.
 std::vector<Fragment> cut_fragments(std::uint64_t values, std::size_t parts, std::uint32_t inner_steps);
 
-// Which slot's node a call is for; nothing: no call of rounds, or not readable. Any bytes are safe.
+// Which slot's node a call is for, as it says; nothing: no call of rounds, or it says none. Looks at the
+// slot's bytes only: the rest is for the node to judge. Any bytes are safe.
 std::optional<RoundSlot> slot_of_call(net::Method method, ByteSpan request);
 
 }  // namespace neuroshard::rounds

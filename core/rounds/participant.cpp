@@ -125,6 +125,7 @@ void RoundParticipant::begin_training() {
   // Where rounds overlap, one goes from delta to delta.
   if (common_.sync == RoundSync::Delayed && given_ && !provisional_) opened_ = contributed_at_;
   services_.learner.start({round_, state_, carry(), counted_});
+  begun_ = true;
   provisional_ = counted_ = outside_ = given_ = repairing_ = group_absent_ = false;
   contribute_again();
 }

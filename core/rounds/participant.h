@@ -36,7 +36,12 @@ struct ParticipantOptions {
   OuterRules outer;
   RoundSync sync = RoundSync::Plain;
   std::uint64_t bias_values = 0;
-  bool join = true;                               // wants to be a member
+  bool join = true;  // wants to be a member
+  // Other slots' rounds need this training, too (fragment_nodes.h). So it begins with the first state that is
+  // here, member or not, and does not end with a membership; what comes of it goes along when it is a member.
+  // And it joins only when ready_to_join says that it can train.
+  bool shares_training = false;
+  std::function<bool()> ready_to_join;            // null: always
   std::size_t group_members = max_group_members;  // more are dealt into sub-groups (dealing.h)
   // Known beforehand; none: that of the first node that answers, or one of this node alone.
   std::optional<RoundBody> genesis;
@@ -149,6 +154,7 @@ struct RoundOngoing {
   bool given_ = false;           // the learner has made a delta since its last start
   bool group_absent_ = false;    // its sub-group was in no certificate: the delta is carried
   bool outside_ = false;         // trains by itself, being no member
+  bool begun_ = false;           // the learner has had a state
   bool repairing_ = false;       // what was trained is from a broken anchor
   bool trained_before_ = false;  // in the round before this one, as a member
   bool on_time_ = false;         // so it began with the others, and knows how long a round takes
@@ -277,6 +283,7 @@ class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
   bool all_usable() const;
   void post_change();
   void train_outside();
+  void train_for_other_slots();
 
   // ---- participant_memory.cpp: what is kept for a restart
   void restore();

@@ -56,7 +56,8 @@ void RoundParticipant::post_change() {
   const bool member = is_member();
   if (now < next_change_ || (leaving_ ? !member : member || !common_.join) || !chain_ || unfit()) return;
   // Who can't hold the state must not count for quorums.
-  if (!leaving_ && (!state_ || !state_checked_)) return;
+  if (!leaving_ && (!state_ || !state_checked_ || (common_.ready_to_join && !common_.ready_to_join())))
+    return;
   if (leaving_ && (member_count() == 1 || (boundary_asked_ && !own_ && now - left_at_ < last_delta))) return;
   next_change_ = now + 4 * common_.poll;
   const RoundChange change = sign_change(leaving_ ? RoundChange::Kind::Leave : RoundChange::Kind::Join,
@@ -69,15 +70,24 @@ void RoundParticipant::post_change() {
 // comes of it goes along when the others are back.
 void RoundParticipant::train_outside() {
   const MonotonicTime now = services_.clock.monotonic_now();
-  if (outside_ || leaving_ || !common_.join || is_member() || !state_ || !state_checked_ ||
-      now - std::max(started_, heard_) < common_.provisional_after)
-    return;
+  if (outside_ || leaving_ || !common_.join || is_member() || !state_ || !state_checked_) return;
+  if (common_.shares_training) return train_for_other_slots();
+  if (now - std::max(started_, heard_) < common_.provisional_after) return;
   outside_ = provisional_ = true;
   ++counters_.provisional;
   services_.logger.info("rounds",
                         "no member of this network is in reach: this "
                         "node trains on by itself until one is");
   services_.learner.start({round_, state_, Carry::Nothing, std::exchange(counted_, false)});
+  services_.learner.go_on();
+}
+
+// Members of those wait for this node's work, which rests while any of its learners has nothing to train. If
+// each node were a member of some slots only and waited for the others, nobody's round would ever end.
+void RoundParticipant::train_for_other_slots() {
+  outside_ = true;
+  if (!std::exchange(begun_, true))
+    services_.learner.start({round_, state_, Carry::Nothing, std::exchange(counted_, false)});
   services_.learner.go_on();
 }
 

@@ -1,6 +1,8 @@
-// When a node's training goes on after its delta is made (SPEC §7); of the network's profile.
+// When a node's training goes on after its delta is made, and whether the model is synchronised as a whole or
+// in parts (SPEC §7); of the network's profile.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -19,6 +21,30 @@ inline std::optional<RoundSync> sync_from_name(std::string_view name) {
   for (const RoundSync sync : {RoundSync::Plain, RoundSync::Delayed})
     if (name == to_string(sync)) return sync;
   return std::nullopt;
+}
+
+// What a profile's word for it says: "plain", "delayed-1", or "fragments=P", as many parts (fragments.h), the
+// rounds of each of which overlap.
+struct SyncChoice {
+  RoundSync each = RoundSync::Plain;
+  std::uint32_t fragments = 1;
+};
+// Each is a node of rounds with votes and timers of its own.
+inline constexpr std::uint32_t least_profile_fragments = 2, most_profile_fragments = 16;
+inline constexpr std::string_view fragments_word = "fragments=";
+
+// One spelling for each choice, because a network's id follows from it.
+inline std::optional<SyncChoice> sync_choice(std::string_view name) {
+  if (const auto sync = sync_from_name(name)) return SyncChoice{*sync, 1};
+  if (name.substr(0, fragments_word.size()) != fragments_word) return std::nullopt;
+  const std::string_view digits = name.substr(fragments_word.size());
+  const bool spelt = !digits.empty() && digits.size() <= 2 && digits.front() != '0' &&
+                     std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (!spelt) return std::nullopt;
+  std::uint32_t parts = 0;
+  for (const char digit : digits) parts = 10 * parts + static_cast<std::uint32_t>(digit - '0');
+  if (parts < least_profile_fragments || parts > most_profile_fragments) return std::nullopt;
+  return SyncChoice{RoundSync::Delayed, parts};
 }
 
 }  // namespace neuroshard::rounds

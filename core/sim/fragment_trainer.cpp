@@ -20,6 +20,8 @@ class FragmentTrainer::Part final : public rounds::RoundLearner {
       const std::vector<float>* base = nullptr;
       if (everything && anchor_) base = &anchor_->weights;
       if (from.carry == rounds::Carry::SinceBoundary && !at_boundary_.empty()) base = &at_boundary_;
+      // As the real one: who is back begins all fragments at once, and ends them one after the other.
+      steps_ = starts_++ == 0 ? fragment_.first_steps : all_.options_.inner_steps;
       if (base == nullptr)
         begun_ = all_.trained_;
       else if (!everything)
@@ -28,8 +30,11 @@ class FragmentTrainer::Part final : public rounds::RoundLearner {
       std::copy(next.begin(), next.end(), local);
       anchor_ = std::move(from.anchor);
       at_boundary_.clear();
-      end_ = begun_ + all_.options_.inner_steps;
+      end_ = begun_ + steps_;
     });
+  }
+  bool ends_early() const override {
+    return anchor_ && steps_ < all_.options_.inner_steps && progress().steps >= steps_;
   }
   rounds::TrainedWork progress() const override {
     if (!anchor_) return {};
@@ -67,6 +72,7 @@ class FragmentTrainer::Part final : public rounds::RoundLearner {
   rounds::Anchor anchor_;
   std::vector<float> at_boundary_;
   std::uint64_t begun_ = 0, boundary_ = 0, end_ = 0;  // in steps of the training
+  std::uint64_t starts_ = 0, steps_ = 0;              // of the round, for this node
 };
 
 FragmentTrainer::FragmentTrainer(World& world, Executor& executor, LocalModel& model, TrainerOptions options,

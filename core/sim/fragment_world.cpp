@@ -10,8 +10,7 @@ struct FragmentWorld::Host {
   struct Part {
     Disk disk;
     rounds::KnownState checkpoint;
-    std::unique_ptr<DiskStore> store;  // of one life, as is the node
-    std::unique_ptr<rounds::RoundNode> node;
+    std::unique_ptr<DiskStore> store;  // of one life, as are the nodes
   };
   const crypto::KeyPair key;
   const net::NodeId id;
@@ -24,15 +23,14 @@ struct FragmentWorld::Host {
   std::unique_ptr<FragmentTrainer> trainer;
   std::unique_ptr<HostDirectory> directory;
   std::unique_ptr<TimedWork> work;
+  std::unique_ptr<rounds::FragmentNodes> nodes;
 
   void end();
 };
 
 void FragmentWorld::Host::end() {
-  for (Part& part : parts) {
-    part.node.reset();
-    part.store.reset();
-  }
+  nodes.reset();
+  for (Part& part : parts) part.store.reset();
   work.reset();
   directory.reset();
   trainer.reset();
@@ -50,7 +48,7 @@ FragmentWorld::FragmentWorld(FragmentWorldOptions options, MakeModel make_model)
   std::vector<crypto::PublicKey> founders;
   for (std::size_t i = 0; i < options_.nodes; ++i) {
     hosts_.push_back(std::make_unique<Host>(key_of_node(options_.seed, i)));
-    founders.push_back(hosts_.back()->key.public_key());
+    if (options_.founders == 0 || i < options_.founders) founders.push_back(hosts_.back()->key.public_key());
   }
   for (const rounds::Fragment& fragment : fragments_) {
     auto state = std::make_shared<rounds::OuterState>();
@@ -98,32 +96,30 @@ void FragmentWorld::start(std::size_t node) {
                                                    fragments_, std::move(weights));
   host.directory = std::make_unique<HostDirectory>(by_id_, ids_, 1, options_.seed * 7919 + node);
   host.work = std::make_unique<TimedWork>(world_, options_.work_time, host.alive);
+  std::vector<rounds::FragmentPart> parts;
   for (std::size_t f = 0; f < fragments_.size(); ++f) {
     Host::Part& part = host.parts[f];
-    rounds::RoundOptions options = options_.round;
-    options.genesis = genesis_[f];
-    options.sync = rounds::RoundSync::Delayed;
-    options.rules.slot = fragments_[f].slot;
-    options.rules.values = fragments_[f].count;
-    options.first_steps = fragments_[f].first_steps;
     part.store = std::make_unique<DiskStore>(world_, &part.disk, host.alive);
-    part.node = std::make_unique<rounds::RoundNode>(
-        rounds::RoundServices{host.key, network_.caller(host.address), *host.directory, *host.executor,
-                              world_.clock(), host.trainer->learner(f), *part.store, *host.work, logger_},
-        options, part.checkpoint, options_.seed * 104'729 + node * 64 + f + (host.lives << 32),
-        [this, node, f](const rounds::RoundChain& chain, const rounds::Anchor& state,
-                        const rounds::StepResult*) { certified(node, f, chain, state); });
+    parts.push_back({&host.trainer->learner(f), part.store.get(), part.checkpoint, genesis_[f]});
   }
-  network_.set_handler(host.address, [this, &host](const net::Caller& from, net::Method method,
-                                                   ByteSpan request, const net::Respond& respond) {
-    const auto slot = host.alive ? rounds::slot_of_call(method, request) : std::nullopt;
-    if (slot && slot->layer < fragments_.size())
-      host.parts[slot->layer].node->on_call(from, method, request, respond);
+  rounds::LevelOptions options;
+  options.one = options_.round;
+  options.one.sync = rounds::RoundSync::Delayed;  // of a single fragment, too
+  host.nodes = std::make_unique<rounds::FragmentNodes>(
+      rounds::FragmentServices{host.key, network_.caller(host.address), *host.directory, *host.executor,
+                               world_.clock(), *host.work, logger_},
+      options, fragments_, std::move(parts), options_.seed * 104'729 + node * 64 + host.lives,
+      [this, node](std::size_t fragment, const rounds::RoundChain& chain, const rounds::Anchor& state,
+                   const rounds::StepResult*) { certified(node, fragment, chain, state); });
+  network_.set_handler(host.address, [&host](const net::Caller& from, net::Method method, ByteSpan request,
+                                             const net::Respond& respond) {
+    if (host.alive)
+      host.nodes->on_call(from, method, request, respond);
     else
-      respond(make_error(ErrorCode::NotFound, "no such fragment"));
+      respond(make_error(ErrorCode::Unavailable, "the node is gone"));
   });
   network_.set_online(host.address, true);
-  for (Host::Part& part : host.parts) part.node->start();
+  host.nodes->start();
 }
 
 void FragmentWorld::kill(std::size_t node) {
@@ -166,11 +162,10 @@ void FragmentWorld::certified(std::size_t node, std::size_t fragment, const roun
 bool FragmentWorld::run_to_round(std::uint64_t round, Duration limit) {
   return world_.run_until(
       [this, round] {
-        return std::all_of(hosts_.begin(), hosts_.end(), [round](const auto& host) {
-          return !host->alive ||
-                 std::all_of(host->parts.begin(), host->parts.end(), [round](const auto& part) {
-                   return part.node->state() && part.node->state_round() >= round;
-                 });
+        return std::all_of(hosts_.begin(), hosts_.end(), [this, round](const auto& host) {
+          for (std::size_t f = 0; host->alive && f < fragments_.size(); ++f)
+            if (!host->nodes->node(f).state() || host->nodes->node(f).state_round() < round) return false;
+          return true;
         });
       },
       world_.now() + limit);
@@ -180,7 +175,7 @@ bool FragmentWorld::agree() const {
   for (const auto& host : hosts_) {
     if (!host->alive) continue;
     for (std::size_t f = 0; f < fragments_.size(); ++f) {
-      const rounds::RoundNode& node = *host->parts[f].node;
+      const rounds::RoundEndpoint& node = host->nodes->node(f);
       if (!node.state() || node.state_round() != newest_[f].round ||
           node.state()->weights != newest_[f].state->weights)
         return false;
@@ -193,8 +188,12 @@ FragmentTrainer& FragmentWorld::trainer(std::size_t node) {
   return *hosts_.at(node)->trainer;
 }
 
-const rounds::RoundNode& FragmentWorld::node(std::size_t node, std::size_t fragment) const {
-  return *hosts_.at(node)->parts.at(fragment).node;
+const rounds::FragmentNodes& FragmentWorld::nodes(std::size_t node) const {
+  return *hosts_.at(node)->nodes;
+}
+
+const rounds::RoundEndpoint& FragmentWorld::node(std::size_t node, std::size_t fragment) const {
+  return nodes(node).node(fragment);
 }
 
 std::vector<float> FragmentWorld::newest_weights() const {

@@ -1,5 +1,5 @@
-// A population that trains together in fragments (rounds/fragments.h), in the simulated world: each node has
-// the round node of every fragment, one training and one line; and what is watched from outside.
+// A population that trains together in fragments, in the simulated world: each node has what the real one has
+// (rounds/fragment_nodes.h), one training and one line; and what is watched from outside.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/rounds/node.h"
+#include "core/rounds/fragment_nodes.h"
 #include "core/sim/fragment_trainer.h"
 #include "core/sim/network.h"
 #include "core/sim/population.h"
@@ -18,6 +18,7 @@ namespace neuroshard::sim {
 struct FragmentWorldOptions {
   std::uint64_t seed = 1;
   std::size_t nodes = 4;
+  std::size_t founders = 0;  // of the nodes, the first; the others join. 0: all
   std::size_t fragments = 4;
   NetworkOptions network;
   rounds::RoundOptions round;  // genesis, values and slot are filled in
@@ -51,7 +52,8 @@ class FragmentWorld {
   bool agree() const;
 
   FragmentTrainer& trainer(std::size_t node);
-  const rounds::RoundNode& node(std::size_t node, std::size_t fragment) const;
+  const rounds::FragmentNodes& nodes(std::size_t node) const;
+  const rounds::RoundEndpoint& node(std::size_t node, std::size_t fragment) const;
   FragmentWorldSeen seen() const { return seen_; }
   // The newest certified anchors of all fragments, put together.
   std::vector<float> newest_weights() const;

@@ -21,7 +21,8 @@ import subprocess
 import sys
 import time
 
-CERTIFIED = re.compile(r"round (\d+) is certified with anchor ([0-9a-f]+): (\d+) of (\d+) members")
+CERTIFIED = re.compile(
+    r"(?:fragment (\d+) of \d+: )?round (\d+) is certified with anchor ([0-9a-f]+): (\d+) of (\d+) members")
 
 
 class Network:
@@ -134,13 +135,15 @@ class Network:
                 return said
 
     def anchors(self):
-        """{round: {anchor: [contributors, …]}} of all logs, without what a node made alone and gave up for the others'."""
+        """{(fragment, round): {anchor: [contributors, …]}} of all logs, without what a node made alone and gave up for
+        the others'."""
         found = {}
         for name in self.names():
             with open(os.path.join(self.path(name), "logs", "neuroshardd.log"), encoding="utf-8") as log:
-                for number, anchor, contributors, members in CERTIFIED.findall(log.read()):
+                for fragment, number, anchor, contributors, members in CERTIFIED.findall(log.read()):
                     if int(members) > 1:
-                        found.setdefault(int(number), {}).setdefault(anchor, []).append(int(contributors))
+                        of_round = found.setdefault((fragment, int(number)), {})
+                        of_round.setdefault(anchor, []).append(int(contributors))
         return found
 
     def end(self):
@@ -213,7 +216,7 @@ def main():
     parser.add_argument("--lr", type=float, default=4e-3)
     parser.add_argument("--outer-lr", type=float, default=0.7)
     parser.add_argument("--outer-mu", type=float, default=0.8)
-    parser.add_argument("--sync", default="plain")
+    parser.add_argument("--sync", default="plain", help="plain, delayed-1, or fragments=P (README)")
     parser.add_argument("--codec", default="int8")
     parser.add_argument("--liars", type=int, default=0, help="so many of the workers lie")
     parser.add_argument("--attack", default="inner-product", help="what they tell, as core/outer/attack.h names it")

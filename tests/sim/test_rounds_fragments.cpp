@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/outer/codec.h"
+#include "core/rounds/grouped_messages.h"
 #include "core/sim/fragment_world.h"
 #include "core/sim/round_world.h"
 #include "core/sim/soft_model.h"
@@ -69,10 +70,12 @@ class TestRoundsFragments : public QObject {
  private Q_SLOTS:
   void the_parts_are_the_whole();
   void a_call_finds_its_fragment();
+  void the_anchors_of_a_round_are_one_name();
   void boundaries_are_spread_over_a_round();
   void learns_as_well_and_hardly_waits();
   void one_fragment_is_a_plain_overlap();
   void one_of_four_dies_and_comes_back();
+  void three_join_one_at_once();
 };
 
 void TestRoundsFragments::the_parts_are_the_whole() {
@@ -111,9 +114,59 @@ void TestRoundsFragments::a_call_finds_its_fragment() {
   post.round = 5;
   const Bytes item = rounds::encode_item(post);
   QVERIFY(rounds::slot_of_call(net::Method::RoundPost, item) == slot);
+  // In sub-groups, too; and in each kind of what is said.
+  rounds::RoundBody body;
+  body.slot = slot;
+  body.members.push_back(rounds::make_member(key_of_node(1, 1).public_key()));
+  const rounds::RoundQuorum quorum{body, 0, {}};
+  rounds::Contribution given;
+  given.slot = slot;
+  rounds::GroupedBody content;
+  content.slot = slot;
+  const std::vector<Bytes> posts{
+      rounds::encode_item(rounds::ContributionPost{given, {1, 2, 3}}),
+      rounds::encode_item(rounds::ProposalPost{0, body, std::nullopt}),
+      rounds::encode_item(rounds::ProposalPost{1, body, quorum}),
+      rounds::encode_item(rounds::VotePost{{rounds::VoteStep::Prepare, slot, 5, 0, {}}, {}}),
+      rounds::encode_item(rounds::CertificatePost{{body, 0, {}}}),
+      rounds::encode_item(rounds::ChangePost{slot, {}}),
+      rounds::encode_item(rounds::EvidencePost{given, given}),
+      rounds::encode_grouped_post(rounds::GroupPost{item}),
+      rounds::encode_grouped_post(
+          rounds::GroupedProposal{false, 0, {}, rounds::encode_grouped_body(content), std::nullopt}),
+      rounds::encode_grouped_post(rounds::GroupedLock{true, quorum}),
+      rounds::encode_grouped_post(rounds::GroupedCertificate{false, quorum}),
+      rounds::encode_grouped_post(rounds::CollectedVotes{{rounds::VoteStep::Commit, slot, 5, 0, {}}, {{}}}),
+      rounds::encode_grouped_post(rounds::GroupResult{1, {body, 0, {}}}),
+      rounds::encode_grouped_post(post)};
+  for (std::size_t i = 0; i < posts.size(); ++i) {
+    QVERIFY2(rounds::slot_of_call(net::Method::RoundPost, posts[i]) == slot, std::to_string(i).c_str());
+    for (std::size_t length = 0; length < posts[i].size(); ++length) {
+      const auto cut = rounds::slot_of_call(net::Method::RoundPost, ByteSpan(posts[i]).first(length));
+      QVERIFY2(!cut || cut == slot, std::to_string(i).c_str());
+    }
+  }
   QVERIFY(!rounds::slot_of_call(net::Method::RoundPost, status));
   QVERIFY(!rounds::slot_of_call(net::Method::RoundStatus, {}));
   QVERIFY(!rounds::slot_of_call(net::Method::Ping, status));
+}
+
+void TestRoundsFragments::the_anchors_of_a_round_are_one_name() {
+  const Hash256 first{1}, second{2}, other{3};
+  QVERIFY(rounds::joint_anchor(7, {first}) == first);  // nothing is cut
+  rounds::JointAnchors anchors(2);
+  anchors.add(0, 7, first);
+  QVERIFY(!anchors.of_all(7));  // half of it is not known
+  anchors.add(0, 8, other);
+  anchors.add(1, 7, second);
+  const auto seven = anchors.of_all(7);
+  QVERIFY(seven == rounds::joint_anchor(7, {first, second}));
+  QVERIFY(*seven != rounds::joint_anchor(8, {first, second}) &&
+          *seven != rounds::joint_anchor(7, {second, first}));
+  QVERIFY(!anchors.of_all(8) && anchors.of(0, 8) == other);
+  for (std::uint64_t round = 9; round < 9 + rounds::JointAnchors::rounds_kept; ++round)
+    anchors.add(1, round, first);
+  QVERIFY(!anchors.of_all(7));
 }
 
 void TestRoundsFragments::boundaries_are_spread_over_a_round() {
@@ -192,6 +245,42 @@ void TestRoundsFragments::one_of_four_dies_and_comes_back() {
     };
     QVERIFY2(world.world().run_until(whole, world.world().now() + 20 * round_time),
              text(world, "one anchor").c_str());
+    // From outside each is one node, which says of all fragments what the others say of them.
+    for (std::size_t i = 0; i < 4; ++i) {
+      const rounds::FragmentNodes& nodes = world.nodes(i);
+      const rounds::RoundView view = nodes.view();
+      QVERIFY(nodes.begun() && nodes.agrees() && view.member && view.members == 4);
+      QVERIFY(view.round >= 8 && nodes.held_round() == view.round);
+      QVERIFY(view.anchor == view.own_anchor);
+      QVERIFY(world.nodes(0).own_anchor(view.round) == view.anchor);
+      QVERIFY(view.contributed == nodes.node(0).view().contributed + nodes.node(1).view().contributed +
+                                      nodes.node(2).view().contributed + nodes.node(3).view().contributed);
+    }
+    QVERIFY2(safe(world), text(world, "safe").c_str());
+  }
+}
+
+// At some moment each of them is a member of some fragments only. Whoever waited for the others then would
+// wait until the deadline of a first round, half an hour.
+void TestRoundsFragments::three_join_one_at_once() {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    FragmentWorldOptions one = options<FragmentWorldOptions>(seed);
+    one.founders = 1;
+    one.round.first_deadline = std::chrono::minutes(30);
+    one.trainer.step_time = std::chrono::milliseconds(25);  // joining takes longer than a round
+    FragmentWorld world(one, model);
+    world.start(0);
+    Rng rng(seed);
+    world.world().run_for(2 * round_time + std::chrono::milliseconds(rng.below(4000)));
+    for (std::size_t i = 1; i < 4; ++i) world.start(i);
+    const auto all = [&] {
+      for (std::size_t i = 0; i < 4; ++i) {
+        const rounds::RoundView view = world.nodes(i).view();
+        if (!view.member || view.members != 4 || view.contributed < 8) return false;
+      }
+      return world.agree();
+    };
+    QVERIFY2(world.world().run_until(all, world.world().now() + 25 * round_time), text(world, "in").c_str());
     QVERIFY2(safe(world), text(world, "safe").c_str());
   }
 }

@@ -48,6 +48,7 @@ class LyingLearner final : public rounds::RoundLearner {
     training_.start(std::move(from));
   }
   rounds::TrainedWork progress() const override { return training_.progress(); }
+  bool ends_early() const override { return training_.ends_early(); }
   void go_on() override { training_.go_on(); }
   void boundary(rounds::AfterBoundary after, Done done) override {
     training_.boundary(after, [this, alive = std::weak_ptr<bool>(alive_), round = round_,

@@ -157,8 +157,10 @@ class RoundsRun {
     }
     return notes;
   }
-  QMap<int, CertifiedRound> certified(const QString& name) const {
-    static const QRegularExpression line(
+  // By round; of that fragment, where the network trains in fragments, from 1 on.
+  QMap<int, CertifiedRound> certified(const QString& name, int fragment = 0) const {
+    const QRegularExpression line(
+        (fragment == 0 ? QString() : QString("fragment %1 of \\d+: ").arg(fragment)) +
         "round (\\d+) is certified with anchor ([0-9a-f]+): (\\d+) of (\\d+) members");
     QMap<int, CertifiedRound> found;
     QFile log(path(name) + "/logs/neuroshardd.log");

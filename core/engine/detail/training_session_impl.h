@@ -60,16 +60,18 @@ class SessionImpl final : public TrainingSession, private RoundModel {
   // RoundModel (round_session.cpp).
   std::uint64_t parameters() const override { return info_.parameters; }
   const Hash256& tokenizer_hash() const override { return state_.tokenizer_hash; }
-  Expected<void> read_weights(Span<float> target) override;
-  Expected<void> write_weights(Span<const float> source) override;
+  Expected<void> read_weights(std::uint64_t first, Span<float> target) override;
+  Expected<void> write_weights(std::uint64_t first, Span<const float> source) override;
+  template <class Part>
+  Expected<void> each_slot(std::uint64_t first, std::uint64_t count, const Part& part);
   bool fresh_moments() const override { return state_.step == 0; }
   void set_schedule(std::uint64_t step, double factor) override {
     schedule_step_ = step;
     rate_factor_ = factor;
   }
   void synced() override;
-  void set_place(const RoundPlace& place) override { state_.place = place; }
-  const RoundPlace& place() const override { return state_.place; }
+  void set_places(std::vector<RoundPlace> places) override { state_.places = std::move(places); }
+  const std::vector<RoundPlace>& places() const override { return state_.places; }
 
   // Parts of step().
   compute::StepOptions step_options(std::uint64_t step) const;

@@ -20,21 +20,21 @@ constexpr std::uint32_t inner_steps = 40;
 struct OneWeight final : RoundModel {
   std::uint64_t parameters() const override { return 1; }
   const Hash256& tokenizer_hash() const override { return tokenizer; }
-  Expected<void> read_weights(Span<float> target) override {
+  Expected<void> read_weights(std::uint64_t, Span<float> target) override {
     target[0] = weight;
     return {};
   }
-  Expected<void> write_weights(Span<const float> source) override {
+  Expected<void> write_weights(std::uint64_t, Span<const float> source) override {
     weight = source[0];
     return {};
   }
   bool fresh_moments() const override { return false; }
   void set_schedule(std::uint64_t, double) override {}
   void synced() override {}
-  void set_place(const RoundPlace&) override {}
-  const RoundPlace& place() const override { return at; }
+  void set_places(std::vector<RoundPlace>) override {}
+  const std::vector<RoundPlace>& places() const override { return at; }
   Hash256 tokenizer{};
-  RoundPlace at;
+  std::vector<RoundPlace> at;
   float weight = 1;
 };
 
@@ -101,7 +101,7 @@ void TestFinishRound::init() {
   rounds.inner_steps = inner_steps;
   rounds.longest_rest = std::chrono::milliseconds(1);
   trainer_ = std::make_shared<RoundTrainer>(rounds, clock_, logger_);
-  trainer_->start(start_of(8));
+  trainer_->learner().start(start_of(8));
   DataDirectoryOptions options;
   options.path = folder_->filePath("d").toStdString();
   options.environment = nullptr;
@@ -141,7 +141,7 @@ void TestFinishRound::the_round_is_completed() {
   QVERIFY(!node_->snapshot()->finishing);
   // It takes up where it was.
   QVERIFY(node_->set_contributing(true).ok());
-  trainer_->start(start_of(9));
+  trainer_->learner().start(start_of(9));
   WAIT(trains_on(inner_steps));
 }
 
@@ -159,7 +159,7 @@ void TestFinishRound::switched_on_again_it_goes_on() {
   QVERIFY(node_->set_contributing(true).ok());
   WAIT(!node_->snapshot()->finishing);
   said_->round = 8;
-  trainer_->start(start_of(9));
+  trainer_->learner().start(start_of(9));
   WAIT(trains_on(inner_steps));
   QCOMPARE(state(), node::RunState::Training);
   QVERIFY(node_->snapshot()->contributing);

@@ -236,12 +236,22 @@ void TestNetworkProfile::dense_model_is_legal() {
 void TestNetworkProfile::rounds_know_their_kinds() {
   ConsensusPart consensus = profile("devnet").consensus;
   consensus.name = "club";
-  for (const char* known : {"plain", "delayed-1"}) {
+  for (const char* known : {"plain", "delayed-1", "fragments=2", "fragments=16"}) {
     consensus.sync = known;
     QVERIFY(validate(consensus).ok());
   }
-  consensus.sync = "delayed-2";
-  QVERIFY(validate(consensus).error().message.find("delayed-1") != std::string::npos);
+  for (const char* unknown : {"delayed-2", "fragments", "fragments=", "fragments=1", "fragments=17",
+                              "fragments=04", "fragments=2 "}) {
+    consensus.sync = unknown;
+    const auto refused = validate(consensus);
+    QVERIFY2(!refused.ok() && refused.error().message.find("fragments=P") != std::string::npos, unknown);
+  }
+  // Each fragment's round has an end of its own.
+  consensus.sync = "fragments=8";
+  consensus.inner_steps = 8;
+  QVERIFY(validate(consensus).ok());
+  consensus.inner_steps = 7;
+  QVERIFY(validate(consensus).error().message.find("8 fragments") != std::string::npos);
   consensus.sync = "plain";
   consensus.router_bias_gamma_nano = 1'000'000;
   QVERIFY(validate(consensus).error().message.find("router_bias_gamma_nano") != std::string::npos);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/crypto/hash.h"
+#include "core/engine/round_memory.h"
 #include "core/engine/round_trainer.h"
 #include "tests/support/manual_executor.h"
 
@@ -22,22 +23,22 @@ constexpr std::uint32_t inner_steps = 3;
 struct Model final : RoundModel {
   std::vector<float> weights = std::vector<float>(values, 1.0f);
   Hash256 tokenizer{};
-  RoundPlace kept;
+  std::vector<RoundPlace> kept{RoundPlace{}};
   std::uint64_t parameters() const override { return values; }
   const Hash256& tokenizer_hash() const override { return tokenizer; }
-  Expected<void> read_weights(Span<float> target) override {
-    std::copy(weights.begin(), weights.end(), target.begin());
+  Expected<void> read_weights(std::uint64_t first, Span<float> target) override {
+    std::copy_n(weights.begin() + static_cast<std::ptrdiff_t>(first), target.size(), target.begin());
     return {};
   }
-  Expected<void> write_weights(Span<const float> source) override {
-    std::copy(source.begin(), source.end(), weights.begin());
+  Expected<void> write_weights(std::uint64_t first, Span<const float> source) override {
+    std::copy(source.begin(), source.end(), weights.begin() + static_cast<std::ptrdiff_t>(first));
     return {};
   }
   bool fresh_moments() const override { return false; }
   void set_schedule(std::uint64_t step, double) override { schedule = step; }
   void synced() override {}
-  void set_place(const RoundPlace& place) override { kept = place; }
-  const RoundPlace& place() const override { return kept; }
+  void set_places(std::vector<RoundPlace> places) override { kept = std::move(places); }
+  const std::vector<RoundPlace>& places() const override { return kept; }
   void step() {
     for (std::size_t i = 0; i < values; ++i)
       weights[i] -= 1e-2f * weights[i] * static_cast<float>((i * 7919 + schedule * 104729) % 97) / 97.0f;
@@ -65,7 +66,7 @@ class Node {
   // what was trained since the round began.
   Bytes round(bool counts, Stop stop, bool old_checkpoint) {
     ++round_;
-    trainer_->start({round_, state_, Carry::Nothing, counted_});
+    trainer_->learner().start({round_, state_, Carry::Nothing, counted_});
     train(1);
     checkpoint_ = *model_;
     train(1);
@@ -100,7 +101,7 @@ class Node {
   void start_program() {
     trainer_ = std::make_unique<RoundTrainer>(options_, clock_, logger_);
     trainer_->listen({&executor_, [](const RoundFacts&) {}, [] {}});
-    if (!memory_.empty()) trainer_->recall(memory_);
+    if (!memory_.empty()) trainer_->learner().recall(memory_);
     if (!trainer_->attach(*model_).ok()) qFatal("no model");
   }
   // in_round: the round's node begins the same round again.
@@ -109,21 +110,22 @@ class Node {
     trainer_.reset();
     model_ = std::move(kept);
     start_program();
-    if (in_round) trainer_->start({round_, state_, Carry::Nothing, counted_});
+    if (in_round) trainer_->learner().start({round_, state_, Carry::Nothing, counted_});
   }
   void train(std::uint32_t most) {
     for (; most > 0 && trainer_->before_step().value() == RoundTrainer::Turn::Train; --most) {
       model_->step();
       trainer_->after_step(100);
-      const rounds::TrainedWork work = trainer_->progress();
-      model_->kept.steps = work.steps;  // as the session's next checkpoint has it
-      model_->kept.tokens = work.tokens;
+      const rounds::TrainedWork work = trainer_->learner().progress();
+      model_->kept.front().steps = work.steps;  // as the session's next checkpoint has it
+      model_->kept.front().tokens = work.tokens;
     }
     executor_.run();
   }
   Bytes contribute() {
     std::optional<rounds::RoundLearner::Boundary> given;
-    trainer_->boundary(rounds::AfterBoundary::Rest, [&](auto boundary) { given = std::move(*boundary); });
+    trainer_->learner().boundary(rounds::AfterBoundary::Rest,
+                                 [&](auto boundary) { given = std::move(*boundary); });
     train(1);
     if (!given || given->memory.empty()) qFatal("no delta was given");
     memory_ = given->memory;
@@ -217,12 +219,12 @@ class TestRoundMemory : public QObject {
     options.error_feedback_beta = 0.95f;
     RoundTrainer trainer(options, clock, logger);
     trainer.listen({&executor, [](const RoundFacts&) {}, [] {}});
-    trainer.recall(encode_round_memory(memory, buffer));
+    trainer.learner().recall(encode_round_memory(memory, buffer));
     Model model;
     QVERIFY(trainer.attach(model).ok());
     auto state = std::make_shared<rounds::OuterState>();
     state->weights = model.weights;
-    trainer.start({2, state, Carry::Nothing, false});
+    trainer.learner().start({2, state, Carry::Nothing, false});
     QVERIFY(trainer.before_step().value() == RoundTrainer::Turn::Train);
     QVERIFY(model.weights == state->weights);
   }

@@ -25,18 +25,18 @@ struct CountingModel final : RoundModel {
   bool fresh = true, broken = false;
   std::uint64_t schedule = 0;
   double factor = 0;
-  RoundPlace noted, restored;
+  std::vector<RoundPlace> noted, restored;
   std::vector<std::uint64_t> synced_at;  // rounds
 
   std::uint64_t parameters() const override { return weights.size(); }
   const Hash256& tokenizer_hash() const override { return tokenizer; }
-  Expected<void> read_weights(Span<float> target) override {
-    std::copy(weights.begin(), weights.end(), target.begin());
+  Expected<void> read_weights(std::uint64_t first, Span<float> target) override {
+    std::copy_n(weights.begin() + static_cast<std::ptrdiff_t>(first), target.size(), target.begin());
     return {};
   }
-  Expected<void> write_weights(Span<const float> source) override {
+  Expected<void> write_weights(std::uint64_t first, Span<const float> source) override {
     if (broken) return make_error(ErrorCode::Unavailable, "the device is gone");
-    std::copy(source.begin(), source.end(), weights.begin());
+    std::copy(source.begin(), source.end(), weights.begin() + static_cast<std::ptrdiff_t>(first));
     return {};
   }
   bool fresh_moments() const override { return fresh; }
@@ -44,9 +44,9 @@ struct CountingModel final : RoundModel {
     schedule = step;
     factor = rate_factor;
   }
-  void synced() override { synced_at.push_back(noted.round); }
-  void set_place(const RoundPlace& place) override { noted = place; }
-  const RoundPlace& place() const override { return restored; }
+  void synced() override { synced_at.push_back(noted.back().round); }
+  void set_places(std::vector<RoundPlace> places) override { noted = std::move(places); }
+  const std::vector<RoundPlace>& places() const override { return restored; }
 };
 
 rounds::Anchor anchor_of(std::vector<float> weights) {
@@ -67,8 +67,9 @@ struct Bench {
   int progressed = 0;
   std::vector<Expected<rounds::RoundLearner::Boundary>> boundaries;
 
-  explicit Bench(std::uint32_t inner_steps = 3) {
+  explicit Bench(std::uint32_t inner_steps = 3, std::uint32_t fragments = 1) {
     options.inner_steps = inner_steps;
+    options.fragments = fragments;
     options.codec.codec = outer::Codec::Fp32;
     options.longest_rest = std::chrono::milliseconds(1);
     make();
@@ -79,7 +80,14 @@ struct Bench {
         {&executor, [this](const RoundFacts& f) { facts.push_back(f); }, [this] { ++progressed; }});
   }
   void ask(rounds::AfterBoundary after = rounds::AfterBoundary::Rest) {
-    trainer->boundary(after, [this](auto result) { boundaries.push_back(std::move(result)); });
+    trainer->learner().boundary(after, [this](auto result) { boundaries.push_back(std::move(result)); });
+  }
+  void ask(std::size_t fragment, rounds::AfterBoundary after) {
+    trainer->learner(fragment).boundary(after,
+                                        [this](auto result) { boundaries.push_back(std::move(result)); });
+  }
+  void start(std::size_t fragment, rounds::RoundLearner::Start from) {
+    trainer->learner(fragment).start(std::move(from));
   }
   RoundTrainer::Turn turn() { return trainer->before_step().value(); }
   // Steps until it rests, at most `most`.
@@ -92,8 +100,8 @@ struct Bench {
     executor.run();
     return steps;
   }
-  std::vector<float> delta(std::size_t which) {
-    std::vector<float> values(model.weights.size());
+  std::vector<float> delta(std::size_t which, std::size_t count = 4) {
+    std::vector<float> values(count);
     const auto decoded = outer::decode(options.codec, boundaries.at(which)->payload, values);
     if (!decoded.ok()) qFatal("%s", decoded.error().describe().c_str());
     return values;
@@ -112,9 +120,9 @@ class TestRoundTrainer : public QObject {
     QVERIFY(b.trainer->attach(b.model).ok());
     b.executor.run();
     QCOMPARE(b.facts.size(), std::size_t{1});
-    QCOMPARE(b.facts.front().parameters, std::uint64_t{4});
-    QVERIFY((b.facts.front().state->weights == Weights{10, 20, 30, 40}));
-    QVERIFY((b.facts.front().state->momentum == Weights{0, 0, 0, 0}));
+    QCOMPARE(b.facts.front().states.size(), std::size_t{1});
+    QVERIFY((b.facts.front().states.front()->weights == Weights{10, 20, 30, 40}));
+    QVERIFY((b.facts.front().states.front()->momentum == Weights{0, 0, 0, 0}));
     QCOMPARE(b.train(), 0);
     QVERIFY(b.trainer->view().resting);
     QVERIFY(b.trainer->view().rested > Duration(0));
@@ -123,12 +131,12 @@ class TestRoundTrainer : public QObject {
   void trains_h_steps_from_the_anchor_gives_the_delta_and_rests() {
     Bench b;
     QVERIFY(b.trainer->attach(b.model).ok());
-    b.trainer->start({1, anchor_of({1, 2, 3, 4}), Carry::Nothing, false});
+    b.trainer->learner().start({1, anchor_of({1, 2, 3, 4}), Carry::Nothing, false});
     QCOMPARE(b.train(), 3);
     QCOMPARE(b.progressed, 1);
     QVERIFY((b.model.weights == Weights{-2, -1, 0, 1}));
-    QCOMPARE(b.trainer->progress().steps, 3u);
-    QCOMPARE(b.trainer->progress().tokens, std::uint64_t{300});
+    QCOMPARE(b.trainer->learner().progress().steps, 3u);
+    QCOMPARE(b.trainer->learner().progress().tokens, std::uint64_t{300});
     b.ask();
     QCOMPARE(b.train(), 0);
     QCOMPARE(b.boundaries.size(), std::size_t{1});
@@ -136,8 +144,8 @@ class TestRoundTrainer : public QObject {
     QCOMPARE(b.boundaries[0]->work.steps, 3u);
     QCOMPARE(b.boundaries[0]->work.tokens, std::uint64_t{300});
     // The next anchor: the work is in it.
-    b.trainer->start({2, anchor_of({5, 5, 5, 5}), Carry::Nothing, true});
-    QCOMPARE(b.trainer->progress().steps, 0u);  // before the training has looked, too
+    b.trainer->learner().start({2, anchor_of({5, 5, 5, 5}), Carry::Nothing, true});
+    QCOMPARE(b.trainer->learner().progress().steps, 0u);  // before the training has looked, too
     QCOMPARE(b.train(1), 1);
     QVERIFY((b.model.weights == Weights{4, 4, 4, 4}));
     // Worth a checkpoint; what everybody begins with is not.
@@ -149,14 +157,14 @@ class TestRoundTrainer : public QObject {
     Bench b;
     QVERIFY(b.trainer->attach(b.model).ok());
     Weights anchor{0.1f, -0.3f, 1e-3f, 7.7f};
-    b.trainer->start({1, anchor_of(anchor), Carry::Nothing, false});
+    b.trainer->learner().start({1, anchor_of(anchor), Carry::Nothing, false});
     b.train();
     const Weights trained = b.model.weights;
     b.ask();
     b.train();
     const Weights d = b.delta(0);
     for (std::size_t i = 0; i < anchor.size(); ++i) anchor[i] -= d[i];
-    b.trainer->start({2, anchor_of(anchor), Carry::Nothing, true});
+    b.trainer->learner().start({2, anchor_of(anchor), Carry::Nothing, true});
     QVERIFY(b.turn() == RoundTrainer::Turn::Train);
     for (std::size_t i = 0; i < anchor.size(); ++i)
       QVERIFY(std::abs(b.model.weights[i] - trained[i]) <= 1e-6f * std::abs(trained[i]));
@@ -165,7 +173,7 @@ class TestRoundTrainer : public QObject {
   void a_slow_node_gives_what_it_has() {
     Bench b(10);
     QVERIFY(b.trainer->attach(b.model).ok());
-    b.trainer->start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    b.trainer->learner().start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
     QCOMPARE(b.train(4), 4);
     b.ask();
     QCOMPARE(b.train(), 0);  // rests, although H is far
@@ -178,26 +186,26 @@ class TestRoundTrainer : public QObject {
     b.options.most_rounds_alone = 3;
     b.make();
     QVERIFY(b.trainer->attach(b.model).ok());
-    b.trainer->start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    b.trainer->learner().start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
     b.train();
     b.ask();
     b.train();
-    b.trainer->go_on();
+    b.trainer->learner().go_on();
     QCOMPARE(b.train(2), 2);
-    QCOMPARE(b.trainer->progress().steps, 5u);
+    QCOMPARE(b.trainer->learner().progress().steps, 5u);
     // The part up to the boundary is in the new anchor, two steps are not.
-    b.trainer->start({2, anchor_of({-3, -3, -3, 9}), Carry::SinceBoundary, true});
+    b.trainer->learner().start({2, anchor_of({-3, -3, -3, 9}), Carry::SinceBoundary, true});
     QCOMPARE(b.train(1), 1);
     QVERIFY((b.model.weights == Weights{-6, -6, -6, 6}));
-    QCOMPARE(b.trainer->progress().steps, 3u);
-    QCOMPARE(b.trainer->progress().tokens, std::uint64_t{300});
+    QCOMPARE(b.trainer->learner().progress().steps, 3u);
+    QCOMPARE(b.trainer->learner().progress().tokens, std::uint64_t{300});
     // Nothing of it is: all goes along. By itself it goes no further than three rounds.
     b.ask();
     b.train();
     QVERIFY((b.delta(1) == Weights{3, 3, 3, 3}));
-    b.trainer->go_on();
+    b.trainer->learner().go_on();
     QCOMPARE(b.train(), 6);
-    b.trainer->start({3, anchor_of({100, 100, 100, 100}), Carry::Everything, false});
+    b.trainer->learner().start({3, anchor_of({100, 100, 100, 100}), Carry::Everything, false});
     QCOMPARE(b.train(), 0);  // nine steps are more than a round's: they are asked for at once
     QVERIFY((b.model.weights == Weights{91, 91, 91, 91}));
     b.ask();
@@ -210,13 +218,13 @@ class TestRoundTrainer : public QObject {
   void trains_on_after_the_delta_where_rounds_overlap() {
     Bench b;
     QVERIFY(b.trainer->attach(b.model).ok());
-    b.trainer->start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    b.trainer->learner().start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
     QCOMPARE(b.train(), 3);
     b.ask(rounds::AfterBoundary::TrainOn);
     QCOMPARE(b.train(2), 2);
     QCOMPARE(b.boundaries.size(), std::size_t{1});
     QVERIFY((b.delta(0) == Weights{3, 3, 3, 3}));
-    b.trainer->start({2, anchor_of({-3, -3, -3, 9}), Carry::SinceBoundary, true});
+    b.trainer->learner().start({2, anchor_of({-3, -3, -3, 9}), Carry::SinceBoundary, true});
     QCOMPARE(b.train(), 1);  // two of this round's three are done
     QVERIFY((b.model.weights == Weights{-6, -6, -6, 6}));
     b.ask(rounds::AfterBoundary::TrainOn);
@@ -225,7 +233,7 @@ class TestRoundTrainer : public QObject {
     QCOMPARE(b.boundaries[1]->work.steps, 3u);
     QCOMPARE(b.progressed, 2);
     // A whole round is carried: the node hears at once that its delta can be made.
-    b.trainer->start({3, anchor_of({50, 50, 50, 50}), Carry::SinceBoundary, true});
+    b.trainer->learner().start({3, anchor_of({50, 50, 50, 50}), Carry::SinceBoundary, true});
     QVERIFY(b.turn() == RoundTrainer::Turn::Rest);
     b.executor.run();
     QCOMPARE(b.progressed, 3);
@@ -238,13 +246,13 @@ class TestRoundTrainer : public QObject {
     b.options.error_feedback_beta = 1.0f;
     b.make();
     QVERIFY(b.trainer->attach(b.model).ok());
-    b.trainer->start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    b.trainer->learner().start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
     b.train();
     b.ask();
     b.train();
-    b.trainer->go_on();
+    b.trainer->learner().go_on();
     QCOMPARE(b.train(2), 2);
-    b.trainer->start({2, anchor_of({100, 100, 100, 100}), Carry::Everything, false});
+    b.trainer->learner().start({2, anchor_of({100, 100, 100, 100}), Carry::Everything, false});
     QCOMPARE(b.train(), 1);
     QVERIFY((b.model.weights == Weights{97, 97, 97, 97}));
     b.ask();
@@ -256,15 +264,15 @@ class TestRoundTrainer : public QObject {
   void a_start_that_was_never_seen_carries_no_work_of_its_own() {
     Bench b;
     QVERIFY(b.trainer->attach(b.model).ok());
-    b.trainer->start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    b.trainer->learner().start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
     b.train(2);
-    b.trainer->start({2, anchor_of({10, 10, 10, 10}), Carry::Nothing, true});
-    b.trainer->start({3, anchor_of({20, 20, 20, 20}), Carry::Everything, false});
+    b.trainer->learner().start({2, anchor_of({10, 10, 10, 10}), Carry::Nothing, true});
+    b.trainer->learner().start({3, anchor_of({20, 20, 20, 20}), Carry::Everything, false});
     b.turn();
     QVERIFY((b.model.weights == Weights{20, 20, 20, 20}));
     b.train(2);
-    b.trainer->start({4, anchor_of({30, 30, 30, 30}), Carry::Everything, false});
-    b.trainer->start({5, anchor_of({40, 40, 40, 40}), Carry::Nothing, false});
+    b.trainer->learner().start({4, anchor_of({30, 30, 30, 30}), Carry::Everything, false});
+    b.trainer->learner().start({5, anchor_of({40, 40, 40, 40}), Carry::Nothing, false});
     b.turn();
     QVERIFY((b.model.weights == Weights{38, 38, 38, 38}));
   }
@@ -272,10 +280,10 @@ class TestRoundTrainer : public QObject {
   void an_asked_boundary_is_answered_when_the_round_is_over() {
     Bench b;
     QVERIFY(b.trainer->attach(b.model).ok());
-    b.trainer->start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    b.trainer->learner().start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
     b.train(1);
     b.ask();
-    b.trainer->start({2, anchor_of({5, 5, 5, 5}), Carry::Nothing, false});
+    b.trainer->learner().start({2, anchor_of({5, 5, 5, 5}), Carry::Nothing, false});
     b.executor.run();
     QCOMPARE(b.boundaries.size(), std::size_t{1});
     QVERIFY(b.boundaries[0].error().code == ErrorCode::Cancelled);
@@ -284,26 +292,26 @@ class TestRoundTrainer : public QObject {
   void follows_the_schedule_of_the_network() {
     Bench b(10);
     QVERIFY(b.trainer->attach(b.model).ok());
-    b.trainer->start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    b.trainer->learner().start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
     b.turn();
     QCOMPARE(b.model.schedule, std::uint64_t{1});
     QCOMPARE(b.model.factor, 1.0);  // everybody begins here: the schedule has its own warm-up
     Bench late(10);
     QVERIFY(late.trainer->attach(late.model).ok());
-    late.trainer->start({8, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    late.trainer->learner().start({8, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
     for (int i = 1; i <= 10; ++i) {
       QCOMPARE(late.train(1), 1);
       QCOMPARE(late.model.schedule, std::uint64_t(70 + i));
       QCOMPARE(late.model.factor, train::rewarm_factor(static_cast<std::uint64_t>(i)));
     }
     late.model.fresh = false;
-    late.trainer->start({9, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    late.trainer->learner().start({9, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
     QCOMPARE(late.train(1), 1);  // goes on warming up beyond the round
     QCOMPARE(late.model.factor, train::rewarm_factor(11));
     Bench back(10);
     back.model.fresh = false;  // moments of a checkpoint
     QVERIFY(back.trainer->attach(back.model).ok());
-    back.trainer->start({8, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    back.trainer->learner().start({8, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
     back.turn();
     QCOMPARE(back.model.factor, 1.0);
   }
@@ -314,9 +322,9 @@ class TestRoundTrainer : public QObject {
     Bench b;
     b.model.fresh = false;
     b.model.weights = {-1, 0, 1, 2};  // two steps on
-    b.model.restored = {4, hash, 2, 200};
+    b.model.restored = {{4, hash, 2, 200}};
     QVERIFY(b.trainer->attach(b.model).ok());
-    b.trainer->start({4, anchor, Carry::Nothing, false});
+    b.trainer->learner().start({4, anchor, Carry::Nothing, false});
     QCOMPARE(b.train(), 1);
     b.ask();
     b.train();
@@ -325,12 +333,12 @@ class TestRoundTrainer : public QObject {
     // Of another round, or from another anchor: it begins with the network's.
     for (const RoundPlace& other : {RoundPlace{3, hash, 2, 200}, RoundPlace{4, Hash256{1}, 2, 200}}) {
       Bench c;
-      c.model.restored = other;
+      c.model.restored = {other};
       QVERIFY(c.trainer->attach(c.model).ok());
-      c.trainer->start({4, anchor, Carry::Nothing, false});
+      c.trainer->learner().start({4, anchor, Carry::Nothing, false});
       c.turn();
       QVERIFY(c.model.weights == anchor->weights);
-      QCOMPARE(c.trainer->progress().steps, 0u);
+      QCOMPARE(c.trainer->learner().progress().steps, 0u);
     }
   }
 
@@ -338,10 +346,10 @@ class TestRoundTrainer : public QObject {
   void a_model_that_is_made_anew_takes_the_rounds_anchor() {
     Bench b;
     QVERIFY(b.trainer->attach(b.model).ok());
-    b.trainer->start({1, anchor_of({7, 7, 7, 7}), Carry::Nothing, false});
+    b.trainer->learner().start({1, anchor_of({7, 7, 7, 7}), Carry::Nothing, false});
     b.train(2);
     b.trainer->detach();
-    QCOMPARE(b.trainer->progress().steps, 0u);
+    QCOMPARE(b.trainer->learner().progress().steps, 0u);
     b.ask();  // nobody is there to answer yet
     b.executor.run();
     QVERIFY(b.boundaries.empty());
@@ -361,7 +369,7 @@ class TestRoundTrainer : public QObject {
       b.options.error_feedback_beta = 1.0f;
       b.make();
       QVERIFY(b.trainer->attach(b.model).ok());
-      b.trainer->start({1, anchor_of({1, 2, 4, 100}), Carry::Nothing, false});
+      b.trainer->learner().start({1, anchor_of({1, 2, 4, 100}), Carry::Nothing, false});
       b.turn();
       b.model.weights = {0, 0, 0, 0};
       for (int i = 0; i < 3; ++i) b.trainer->after_step(1);
@@ -369,7 +377,7 @@ class TestRoundTrainer : public QObject {
       b.train();
       const Weights first = b.delta(0);
       QVERIFY(first[3] > 50 && first[2] == 0);
-      b.trainer->start({2, anchor_of({0, 0, 0, 0}), Carry::Nothing, counted});
+      b.trainer->learner().start({2, anchor_of({0, 0, 0, 0}), Carry::Nothing, counted});
       b.turn();
       for (int i = 0; i < 3; ++i) b.trainer->after_step(1);
       b.ask();
@@ -386,7 +394,7 @@ class TestRoundTrainer : public QObject {
     Bench b;
     b.model.broken = true;
     QVERIFY(b.trainer->attach(b.model).ok());
-    b.trainer->start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    b.trainer->learner().start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
     const auto turn = b.trainer->before_step();
     QVERIFY(!turn.ok());
     QVERIFY(turn.error().code == ErrorCode::Unavailable);
@@ -395,7 +403,7 @@ class TestRoundTrainer : public QObject {
   void numbers_that_are_not_finite_are_told_and_not_sent() {
     Bench b;
     QVERIFY(b.trainer->attach(b.model).ok());
-    b.trainer->start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    b.trainer->learner().start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
     b.train();
     b.model.weights[1] = std::numeric_limits<float>::quiet_NaN();
     b.ask();
@@ -404,13 +412,119 @@ class TestRoundTrainer : public QObject {
     QVERIFY(!b.boundaries[0].ok());
   }
 
+  // Where the model is synchronised in fragments: one training, of which each fragment's node has its part.
+  void fragments_are_one_training_with_rounds_of_their_own() {
+    Bench b(8, 2);
+    QVERIFY(b.trainer->attach(b.model).ok());
+    b.executor.run();
+    QCOMPARE(b.facts.front().fragments.size(), std::size_t{2});
+    QVERIFY((b.facts.front().states[0]->weights == Weights{10, 20}));
+    QVERIFY((b.facts.front().states[1]->weights == Weights{30, 40}));
+    b.start(0, {1, anchor_of({1, 2}), Carry::Nothing, false});
+    QCOMPARE(b.train(), 0);  // the other has no anchor yet
+    b.start(1, {1, anchor_of({3, 4}), Carry::Nothing, false});
+    // The first ends in the middle of the second's round; trains on, while the others agree.
+    QCOMPARE(b.train(), 4);
+    QVERIFY(b.trainer->learner(0).ends_early() && !b.trainer->learner(1).ends_early());
+    b.ask(0, rounds::AfterBoundary::TrainOn);
+    QCOMPARE(b.train(), 4);
+    QVERIFY((b.delta(0, 2) == Weights{4, 4}));
+    QCOMPARE(b.trainer->learner(1).progress().steps, 8u);
+    b.ask(1, rounds::AfterBoundary::TrainOn);
+    QCOMPARE(b.train(), 4);  // no more than a round ahead of the first's anchor
+    QVERIFY((b.delta(1, 2) == Weights{8, 8}));
+    QVERIFY((b.model.weights == Weights{-11, -10, -9, -8}));
+    // An anchor moves its own values only, and takes along what came since.
+    b.start(0, {2, anchor_of({50, 60}), Carry::SinceBoundary, true});
+    QCOMPARE(b.train(1), 0);  // a whole round is carried: its delta is due
+    QVERIFY((b.model.weights == Weights{42, 52, -9, -8}));
+    QCOMPARE(b.model.schedule, std::uint64_t{12});
+    QVERIFY(b.model.synced_at.empty());
+    b.ask(0, rounds::AfterBoundary::TrainOn);
+    b.start(1, {2, anchor_of({70, 80}), Carry::SinceBoundary, true});
+    QCOMPARE(b.train(1), 1);
+    QVERIFY((b.model.weights == Weights{41, 51, 65, 75}));
+    QCOMPARE(b.model.schedule, std::uint64_t{13});
+    // A checkpoint has the anchors of all; it is due with the last one's.
+    QVERIFY((b.model.synced_at == std::vector<std::uint64_t>{2}));
+  }
+
+  void a_restart_goes_on_in_the_round_of_each_fragment() {
+    const auto first = anchor_of({1, 2}), second = anchor_of({3, 4});
+    const auto hash = [](const rounds::Anchor& anchor) {
+      return crypto::sha256(as_bytes(Span<const float>(anchor->weights)));
+    };
+    Bench b(8, 2);
+    b.model.fresh = false;
+    b.model.weights = {-4, -3, 2, 3};
+    b.model.restored = {{4, hash(first), 5, 500}, {3, hash(second), 1, 100}};
+    QVERIFY(b.trainer->attach(b.model).ok());
+    // The second's round was over meanwhile: that one begins with its anchor, at a time of its own.
+    b.start(0, {4, first, Carry::Nothing, false});
+    QVERIFY(b.turn() == RoundTrainer::Turn::Rest);
+    QVERIFY((b.model.noted == std::vector<RoundPlace>{{4, hash(first), 5, 500}, {3, hash(second), 1, 100}}));
+    b.start(1, {4, anchor_of({7, 7}), Carry::Nothing, true});
+    QCOMPARE(b.train(1), 1);
+    QVERIFY((b.model.weights == Weights{-5, -4, 6, 6}));
+    QCOMPARE(b.trainer->learner(0).progress().steps, 6u);
+    QCOMPARE(b.trainer->learner(0).progress().tokens, std::uint64_t{600});
+    QCOMPARE(b.trainer->learner(1).progress().steps, 1u);
+    QCOMPARE(b.model.noted.size(), std::size_t{2});
+    // Of a network that had another number of fragments: nothing of it is taken.
+    Bench c(8, 2);
+    c.model.restored = {{4, hash(first), 5, 500}};
+    QVERIFY(c.trainer->attach(c.model).ok());
+    c.start(0, {4, first, Carry::Nothing, false});
+    c.start(1, {4, second, Carry::Nothing, false});
+    QCOMPARE(c.train(1), 1);
+    QVERIFY((c.model.weights == Weights{0, 1, 2, 3}));
+  }
+
+  // Whatever brought their ends together, who begins all at once or stood still until all were closed: they
+  // lie half a round apart again.
+  void fragments_that_end_together_are_brought_apart() {
+    Bench b(8, 2);
+    b.model.fresh = false;
+    QVERIFY(b.trainer->attach(b.model).ok());
+    for (std::size_t f = 0; f < 2; ++f) b.start(f, {9, anchor_of({0, 0}), Carry::Nothing, false});
+    QCOMPARE(b.train(), 4);
+    QVERIFY(b.trainer->learner(0).ends_early());
+    b.ask(0, rounds::AfterBoundary::TrainOn);
+    // Both are closed, the second sooner than it should be.
+    b.ask(1, rounds::AfterBoundary::TrainOn);
+    QCOMPARE(b.train(1), 1);
+    for (std::size_t f = 0; f < 2; ++f) b.start(f, {10, anchor_of({0, 0}), Carry::SinceBoundary, true});
+    QCOMPARE(b.train(), 3);
+    QVERIFY(b.trainer->learner(1).ends_early() && !b.trainer->learner(0).ends_early());
+    QCOMPARE(b.trainer->learner(1).progress().steps, 4u);
+    b.ask(1, rounds::AfterBoundary::TrainOn);
+    QCOMPARE(b.train(), 4);
+    QCOMPARE(b.trainer->learner(0).progress().steps, 8u);
+    b.ask(0, rounds::AfterBoundary::TrainOn);
+    QCOMPARE(b.train(1), 1);
+    // And stay so, with whole rounds.
+    for (std::size_t f = 0; f < 2; ++f) b.start(f, {11, anchor_of({0, 0}), Carry::SinceBoundary, true});
+    QCOMPARE(b.train(), 3);
+    QCOMPARE(b.trainer->learner(1).progress().steps, 8u);
+    QVERIFY(!b.trainer->learner(1).ends_early());
+  }
+
+  void a_model_that_is_too_small_for_its_fragments_is_refused() {
+    Bench b(8, 5);
+    const auto attached = b.trainer->attach(b.model);
+    QVERIFY(!attached.ok() && attached.error().code == ErrorCode::InvalidArgument);
+    QVERIFY(attached.error().message.find("5 fragments") != std::string::npos);
+  }
+
   // A start from another thread ends the rest at once.
   void a_start_wakes_the_training() {
     Bench b;
     b.options.longest_rest = std::chrono::minutes(5);
     b.make();
     QVERIFY(b.trainer->attach(b.model).ok());
-    std::thread node([&] { b.trainer->start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false}); });
+    std::thread node([&] {
+      b.trainer->learner().start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    });
     const bool trains = b.turn() == RoundTrainer::Turn::Train;
     node.join();
     QVERIFY(trains);

@@ -74,6 +74,7 @@ class TestTrainingModel : public QObject {
   void kill_and_resume_repeats_bit_for_bit();
   void same_bits_on_two_nodes();
   void text_longer_than_the_trained_window();
+  void rounds_work_on_any_part_of_the_weights();
 };
 
 void TestTrainingModel::learns_simple_text() {
@@ -193,6 +194,30 @@ void TestTrainingModel::text_longer_than_the_trained_window() {
   }
   QVERIFY(generated->ended || generated->tokens == options.max_tokens);
   QCOMPARE(generated->text, expected);
+}
+
+// Fragments are cut wherever their length falls, in the middle of a slot or over several.
+void TestTrainingModel::rounds_work_on_any_part_of_the_weights() {
+  TrainingFixture fixture(network(4, 0));
+  Run run(fixture, "d", true);
+  QVERIFY(run.info.ok());
+  neuroshard::engine::RoundModel* const model = run.session->round_model();
+  QVERIFY(model != nullptr);
+  std::vector<float> whole(static_cast<std::size_t>(model->parameters()));
+  QVERIFY(model->read_weights(0, whole).ok());
+  const std::size_t P = whole.size();
+  for (const auto& [first, count] :
+       {std::pair{std::size_t{0}, P}, std::pair{std::size_t{5}, P - 9}, std::pair{P / 3, P / 2},
+        std::pair{P - 1, std::size_t{1}}, std::pair{P / 2, std::size_t{7}}}) {
+    std::vector<float> part(count);
+    QVERIFY(model->read_weights(first, part).ok());
+    QVERIFY(std::equal(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(first)));
+    for (std::size_t i = 0; i < count; ++i) whole[first + i] = part[i] = part[i] + 1;
+    QVERIFY(model->write_weights(first, part).ok());
+    std::vector<float> now(P);
+    QVERIFY(model->read_weights(0, now).ok());
+    QVERIFY(now == whole);
+  }
 }
 
 QTEST_GUILESS_MAIN(TestTrainingModel)
