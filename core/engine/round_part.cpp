@@ -4,6 +4,7 @@
 #include "core/base/check.h"
 #include "core/crypto/hash.h"
 #include "core/engine/detail/round_part.h"
+#include "core/rounds/contributions.h"
 
 namespace neuroshard::engine {
 namespace {
@@ -42,7 +43,10 @@ rounds::TrainedWork RoundTrainer::Part::progress() const {
 
 bool RoundTrainer::Part::ends_early() const {
   std::lock_guard lock(all_.mutex_);
-  return !pending_ && started_ && end_ < all_.options_.inner_steps && work_.steps >= end_;
+  if (pending_ || !started_) return false;
+  const bool held_up = all_.parts_.size() > 1 && all_.rests_since_ && worth_giving() &&
+                       all_.clock_.monotonic_now() - *all_.rests_since_ >= all_.options_.patience;
+  return held_up || (end_ < all_.options_.inner_steps && work_.steps >= end_);
 }
 
 void RoundTrainer::Part::boundary(rounds::AfterBoundary after, std::function<void(Expected<Boundary>)> done) {
@@ -94,6 +98,11 @@ void RoundTrainer::Part::detach() {
 bool RoundTrainer::Part::may_train() const {
   const std::uint64_t alone = std::uint64_t{all_.options_.inner_steps} * all_.options_.most_rounds_alone;
   return started_ && work_.steps < (alone_ ? alone : most_steps_);
+}
+
+// Fewer steps don't count.
+bool RoundTrainer::Part::worth_giving() const {
+  return work_.steps >= rounds::least_steps(all_.options_.inner_steps);
 }
 
 Expected<void> RoundTrainer::Part::serve() {

@@ -84,6 +84,7 @@ Expected<void> RoundTrainer::attach(RoundModel& model) {
 void RoundTrainer::detach() {
   model_ = nullptr;
   std::lock_guard lock(mutex_);
+  rests_since_.reset();
   for (const auto& part : parts_) part->detach();
   facts_.reset();
 }
@@ -95,7 +96,12 @@ RoundTrainer::Part* RoundTrainer::asked() const {
 }
 
 bool RoundTrainer::may_train() const {
-  return std::all_of(parts_.begin(), parts_.end(), [](const auto& part) { return part->may_train(); });
+  const auto may = [](const auto& part) { return part->may_train(); };
+  if (std::all_of(parts_.begin(), parts_.end(), may)) return true;
+  // A few steps more, so that what there is of each is enough to be given.
+  return std::all_of(parts_.begin(), parts_.end(), [](const auto& part) { return part->begun(); }) &&
+         std::any_of(parts_.begin(), parts_.end(),
+                     [&](const auto& part) { return part->may_train() && !part->worth_giving(); });
 }
 
 Expected<RoundTrainer::Turn> RoundTrainer::before_step() {
@@ -113,7 +119,11 @@ Expected<RoundTrainer::Turn> RoundTrainer::before_step() {
       }
       part = asked();
       if (part == nullptr) {
-        if (!may_train()) return Turn::Rest;
+        if (!may_train()) {
+          if (!rests_since_) rests_since_ = begin;
+          return Turn::Rest;
+        }
+        rests_since_.reset();
         turned_ = clock_.monotonic_now();
         break;
       }

@@ -38,6 +38,9 @@ struct RoundTrainerOptions {
   // Without a certificate in sight it trains for as many rounds as this by itself, then it rests.
   std::uint32_t most_rounds_alone = 64;
   Duration longest_rest = std::chrono::milliseconds(200);  // of one before_step()
+  // Who rests so long for one fragment's certificate gives what it has of the others: somebody may rest for
+  // those, and so each for another.
+  Duration patience = std::chrono::seconds(3);
 };
 
 // What is known once a model stands ready.
@@ -112,6 +115,7 @@ class RoundTrainer final {
   std::atomic<bool> told_{false};  // somebody has had the states
   Duration rested_{}, trained_{};
   MonotonicTime turned_{};  // since when it trains
+  std::optional<MonotonicTime> rests_since_;
 
   // Compute thread.
   RoundModel* model_ = nullptr;

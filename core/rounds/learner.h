@@ -50,7 +50,8 @@ class RoundLearner {
   // Since start(), carried work included; cheap.
   virtual TrainedWork progress() const = 0;
   // The round's training is over for this node, although it has fewer steps than the round: where there are
-  // several learners of one training, so that their rounds don't end all at once.
+  // several learners of one training, so that their rounds don't end all at once, and because none can go on
+  // while another has to rest.
   virtual bool ends_early() const { return false; }
   struct Boundary {
     Bytes payload;  // anchor − local, encoded with the profile's codec (and error feedback, if it has that)

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/check.h"
+#include "core/rounds/contributions.h"
 
 namespace neuroshard::sim {
 
@@ -34,7 +35,10 @@ class FragmentTrainer::Part final : public rounds::RoundLearner {
     });
   }
   bool ends_early() const override {
-    return anchor_ && steps_ < all_.options_.inner_steps && progress().steps >= steps_;
+    if (!anchor_) return false;
+    const std::uint32_t steps = progress().steps;
+    return (steps_ < all_.options_.inner_steps && steps >= steps_) ||
+           (steps >= rounds::least_steps(all_.options_.inner_steps) && all_.rests_long());
   }
   rounds::TrainedWork progress() const override {
     if (!anchor_) return {};
@@ -65,6 +69,10 @@ class FragmentTrainer::Part final : public rounds::RoundLearner {
   }
   bool begun() const { return anchor_ != nullptr; }
   std::uint64_t end() const { return end_; }
+  // So many are worth giving.
+  std::uint64_t least_end() const {
+    return std::min<std::uint64_t>(end_, begun_ + rounds::least_steps(all_.options_.inner_steps));
+  }
 
  private:
   FragmentTrainer& all_;
@@ -97,7 +105,16 @@ bool FragmentTrainer::runs() const {
 std::uint64_t FragmentTrainer::end() const {
   std::uint64_t end = parts_.front()->end();
   for (const auto& part : parts_) end = std::min(end, part->end());
+  for (const auto& part : parts_) end = std::max(end, part->least_end());
   return runs() ? end : 0;
+}
+
+bool FragmentTrainer::rests_long() const {
+  constexpr Duration patience = std::chrono::seconds(3);
+  const std::uint64_t last = end();
+  if (!runs() || parts_.size() == 1 || last > trained_ + due()) return false;
+  const std::uint64_t left = last > trained_ ? last - trained_ : 0;
+  return world_.now() - since_ >= static_cast<Duration::rep>(left) * options_.step_time + patience;
 }
 
 std::uint64_t FragmentTrainer::due() const {

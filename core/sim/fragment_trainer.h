@@ -29,6 +29,7 @@ class FragmentTrainer {
   bool runs() const;          // all fragments have begun
   std::uint64_t end() const;  // the step that may not be begun yet
   std::uint64_t due() const;  // steps whose time has passed, not yet trained
+  bool rests_long() const;    // as the real one gives up waiting (engine/round_trainer.h)
   void catch_up();
   // The end of training has moved, or is about to: the time before it is spent.
   template <class F>

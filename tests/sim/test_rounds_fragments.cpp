@@ -76,6 +76,7 @@ class TestRoundsFragments : public QObject {
   void one_fragment_is_a_plain_overlap();
   void one_of_four_dies_and_comes_back();
   void three_join_one_at_once();
+  void one_comes_back_and_one_joins();
 };
 
 void TestRoundsFragments::the_parts_are_the_whole() {
@@ -281,6 +282,39 @@ void TestRoundsFragments::three_join_one_at_once() {
       return world.agree();
     };
     QVERIFY2(world.world().run_until(all, world.world().now() + 25 * round_time), text(world, "in").c_str());
+    QVERIFY2(safe(world), text(world, "safe").c_str());
+  }
+}
+
+// Neither knows how long a round takes, so neither closes one before half an hour.
+void TestRoundsFragments::one_comes_back_and_one_joins() {
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    FragmentWorldOptions two = options<FragmentWorldOptions>(seed);
+    two.nodes = 3;
+    two.founders = 2;
+    two.fragments = 2;
+    two.round.first_deadline = std::chrono::minutes(30);
+    two.round.provisional_after = std::chrono::seconds(60);
+    two.trainer.step_time = std::chrono::milliseconds(25);
+    FragmentWorld world(two, model);
+    world.start(0);
+    world.start(1);
+    Rng rng(seed);
+    world.world().run_for(2 * round_time + std::chrono::milliseconds(rng.below(2000)));
+    world.kill(1);
+    world.world().run_for(std::chrono::milliseconds(rng.below(2000)));
+    world.start(1);
+    world.world().run_for(std::chrono::milliseconds(rng.below(1500)));
+    world.start(2);
+    const auto all = [&] {
+      for (std::size_t i = 0; i < 3; ++i) {
+        const rounds::RoundView view = world.nodes(i).view();
+        if (!view.member || view.members != 3 || view.contributed < 4) return false;
+      }
+      return world.agree();
+    };
+    QVERIFY2(world.world().run_until(all, world.world().now() + 12 * round_time),
+             fmt::format("seed {}", seed).c_str());
     QVERIFY2(safe(world), text(world, "safe").c_str());
   }
 }

@@ -34,6 +34,8 @@ class RoundTrainer::Part final : public rounds::RoundLearner {
   // ---- With the lock.
   bool asked() const { return pending_ || (boundary_ && started_); }
   bool may_train() const;
+  bool begun() const { return started_; }
+  bool worth_giving() const;
   const rounds::TrainedWork& work() const { return work_; }
 
  private:

@@ -509,6 +509,32 @@ class TestRoundTrainer : public QObject {
     QVERIFY(!b.trainer->learner(1).ends_early());
   }
 
+  // Each waiting for what another does not give because it waits, too: who rests gives what it has.
+  void who_rests_for_one_fragment_gives_what_it_has_of_the_others() {
+    for (const bool patient : {true, false}) {
+      Bench b(40, 2);
+      b.options.patience = patient ? std::chrono::hours(1) : Duration(0);
+      b.make();
+      b.model.fresh = false;
+      QVERIFY(b.trainer->attach(b.model).ok());
+      for (std::size_t f = 0; f < 2; ++f) b.start(f, {9, anchor_of({0, 0}), Carry::Nothing, false});
+      QCOMPARE(b.train(), 20);
+      b.ask(0, rounds::AfterBoundary::TrainOn);
+      QCOMPARE(b.train(), 20);
+      b.ask(1, rounds::AfterBoundary::TrainOn);
+      QCOMPARE(b.train(), 20);  // the first's certificate does not come
+      b.start(1, {10, anchor_of({0, 0}), Carry::Nothing, true});
+      // Of the second there is nothing yet: a twentieth of a round is enough to count.
+      QCOMPARE(b.train(), 2);
+      QCOMPARE(b.trainer->learner(1).progress().steps, 2u);
+      QVERIFY(b.trainer->learner(1).ends_early() == !patient);
+      if (patient) continue;
+      b.start(0, {10, anchor_of({0, 0}), Carry::Nothing, true});
+      QCOMPARE(b.train(1), 1);
+      QVERIFY(!b.trainer->learner(1).ends_early());  // it goes on
+    }
+  }
+
   void a_model_that_is_too_small_for_its_fragments_is_refused() {
     Bench b(8, 5);
     const auto attached = b.trainer->attach(b.model);
