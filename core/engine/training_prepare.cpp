@@ -73,9 +73,11 @@ Expected<void> SessionImpl::prepare_text(const PrepareOptions& options) {
     info_.files_added = result.files_added;
     info_.tokenizer_learned = result.tokenizer_learned;
     if (result.changed()) {
-      history_->log(LogLevel::Info, "data",
-                    fmt::format("Added {} files of text, {} tokens to train on.", result.files_added,
-                                result.train_tokens_added));
+      history_->log(
+          LogLevel::Info, "data",
+          fmt::format("Added {} of text, {} tokens to train on.",
+                      result.files_added == 1 ? "one file" : fmt::format("{} files", result.files_added),
+                      result.train_tokens_added));
     }
     platform::trim_heap();
   }

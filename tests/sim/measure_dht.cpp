@@ -1,6 +1,7 @@
 // The table at its full sizes:  measure_dht --members N [--loss P] [--churn P] [--hostile P --attack
 // poison|stale|invent]
-//   [--single-path] [--told CONTACTS] [--anchored EACH] [--lookups N] [--seed S]
+//   [--single-path] [--told CONTACTS] [--anchored EACH] [--quorum PATHS] [--confirm MEMBERS] [--lookups N]
+//   [--seed S]
 // Prints one JSON object. Used by tests/long.sh dht.
 #include <fmt/format.h>
 
@@ -61,6 +62,10 @@ int main(int argc, char** argv) {
   options.told = static_cast<std::size_t>(number("--told", double(options.told)));
   options.config.lookup.anchored =
       static_cast<std::size_t>(number("--anchored", double(options.config.lookup.anchored)));
+  options.config.lookup.quorum =
+      static_cast<std::size_t>(number("--quorum", double(options.config.lookup.quorum)));
+  options.config.lookup.confirm =
+      static_cast<std::size_t>(number("--confirm", double(options.config.lookup.confirm)));
   options.seed = static_cast<std::uint64_t>(number("--seed", 1));
   const auto lookups = static_cast<std::size_t>(number("--lookups", 5000));
   const double churn = number("--churn", 0);
