@@ -59,19 +59,8 @@ class TestNatProduct : public QObject {
   void nothing_stays_open_at_the_router();
 
  private:
-  QJsonObject ask(const QString& home, const QString& command) const {
-    const ShellResult result = shell(QString("ip netns exec %1 %2 %3 --json --data-dir %4")
-                                         .arg(home, node_program(), command, homes_.folder.filePath(home)));
-    for (const QByteArray& line : result.text.split('\n')) {
-      const QJsonObject object = QJsonDocument::fromJson(line).object();
-      if (!object.isEmpty()) return object;
-    }
-    return {};
-  }
-  QByteArray log_of(const QString& home) const {
-    QFile file(homes_.folder.filePath(home) + "/logs/neuroshardd.log");
-    return file.open(QIODevice::ReadOnly) ? file.readAll().right(3000) : QByteArray();
-  }
+  QJsonObject ask(const QString& home, const QString& command) const { return homes_.ask(home, command); }
+  QByteArray log_of(const QString& home) const { return homes_.log_of(home).right(3000); }
   // How `home` talks with the node `id`; empty: it does not.
   QString way(const QString& home, const QString& id) const {
     for (const QJsonValue& peer : ask(home, "peers")["peers"].toArray())

@@ -41,19 +41,8 @@ class TestNatTurn : public QObject {
   void the_password_is_told_nowhere();
 
  private:
-  QJsonObject ask(const QString& home, const QString& command) const {
-    const ShellResult result = shell(QString("ip netns exec %1 %2 %3 --json --data-dir %4")
-                                         .arg(home, node_program(), command, homes_.folder.filePath(home)));
-    for (const QByteArray& line : result.text.split('\n')) {
-      const QJsonObject object = QJsonDocument::fromJson(line).object();
-      if (!object.isEmpty()) return object;
-    }
-    return {};
-  }
-  QByteArray log_of(const QString& home) const {
-    QFile file(homes_.folder.filePath(home) + "/logs/neuroshardd.log");
-    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
-  }
+  QJsonObject ask(const QString& home, const QString& command) const { return homes_.ask(home, command); }
+  QByteArray log_of(const QString& home) const { return homes_.log_of(home); }
   QByteArray trouble(const QString& home) const {
     return home.toUtf8() + ": " + QJsonDocument(ask(home, "peers")).toJson() + log_of(home).right(3000) +
            coturn_->seen().right(2000);

@@ -7,11 +7,15 @@
 // them apart.
 #pragma once
 
+#include <QFile>
+#include <QJsonDocument>
+#include <QJsonObject>
 #include <QMap>
 #include <QTemporaryDir>
 #include <QtDebug>
 
 #include "tests/support/net_lab.h"
+#include "tests/support/process.h"
 
 namespace neuroshard::test {
 
@@ -79,6 +83,21 @@ struct NatHomes {
     const auto result = shell(script);
     if (result.exit_code != 0) qWarning("%s\n%s", qPrintable(script), result.text.constData());
     return result.exit_code == 0;
+  }
+
+  // What the node in a home answers to a command, with --json; its data directory is folder/home.
+  QJsonObject ask(const QString& home, const QString& command) const {
+    const ShellResult result = shell(QString("ip netns exec %1 %2 %3 --json --data-dir %4")
+                                         .arg(home, node_program(), command, folder.filePath(home)));
+    for (const QByteArray& line : result.text.split('\n')) {
+      const QJsonObject object = QJsonDocument::fromJson(line).object();
+      if (!object.isEmpty()) return object;
+    }
+    return {};
+  }
+  QByteArray log_of(const QString& home) const {
+    QFile file(folder.filePath(home) + "/logs/neuroshardd.log");
+    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
   }
 
   // All of them; false when the system does not play along.
