@@ -28,10 +28,10 @@ struct LookupOptions {
   std::size_t width = 4;        // a path ends when so many of its nearest have answered
   std::size_t path_calls = 14;  // at most, of one path
   double radius = 1;  // share of all ids, around the target, where a path's last members must lie: see near()
-  std::size_t quorum = 5;  // paths that found the value
+  std::size_t quorum = 6;  // paths that found the value
   // Members near the target that are asked besides when all holders agree: liars that replay an old record
   // name each other only, but somebody on the way to them has named others.
-  std::size_t confirm = 2;
+  std::size_t confirm = 1;
   std::size_t per_group = 2;  // members of one address group that are asked; 0 = no limit
   std::size_t anchored = 3;   // each so many-th path begins at an anchor; 0 = none does
   int tries = 2;              // calls to one member, the later ones only when a path has nobody else to ask

@@ -25,6 +25,7 @@
 #include "ui/pages/about_dialog.h"
 #include "ui/pages/compare_dialog.h"
 #include "ui/pages/diagnostics_dialog.h"
+#include "ui/pages/invite_dialog.h"
 #include "ui/pages/partition_dialog.h"
 #include "ui/pages/partition_form.h"
 #include "ui/pages/prune_dialog.h"
@@ -217,6 +218,12 @@ void take_dialogs(Camera& camera, WindowFixture& fixture) {
   settle();
   camera.take(*prune, QStringLiteral("dialog-prune"));
   prune->close();
+  const QString link = QStringLiteral("neuroshard:join?network=") + QString(240, QLatin1Char('x'));
+  auto* invite = new InviteDialog(link, QStringLiteral("tiny-shakespeare"));
+  invite->show();
+  settle();
+  camera.take(*invite, QStringLiteral("dialog-invite"));
+  invite->close();
   // What a click asks, over the page that asks it.
   MainWindow& window = *fixture.window;
   window.resize(1280, 800);
