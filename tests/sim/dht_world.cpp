@@ -55,7 +55,7 @@ class Population::Hostile {
         net::NodeId id = target;
         for (std::size_t b = 3; b < id.size(); ++b)
           id[b] = static_cast<std::uint8_t>(population_.rng_.below(256));
-        invented.push_back({id, population_.new_endpoint()});
+        invented.push_back({id, population_.nobody()});
       }
       return invented;
     }
@@ -84,6 +84,18 @@ struct Population::Member {
   bool gone = false;
 };
 
+namespace {
+
+constexpr std::uint32_t address_groups = 1u << 21;
+
+// One node per /24, in public space.
+platform::Endpoint endpoint_in(int first, std::uint32_t group) {
+  const auto byte = [&](int shift) { return static_cast<std::uint8_t>(group >> shift); };
+  return {platform::IpAddress::v4(static_cast<std::uint8_t>(first + byte(16)), byte(8), byte(0), 7), 9000};
+}
+
+}  // namespace
+
 Population::Population(PopulationOptions options)
     : options_(options), rng_(options.seed), network_(world_, options.network, options.seed ^ 0x5eed) {
   options_.config.member_port = 9000;
@@ -97,12 +109,14 @@ crypto::KeyPair Population::new_key() {
   return crypto::KeyPair::from_seed(seed);
 }
 
-// One member per /24, in public space.
 platform::Endpoint Population::new_endpoint() {
-  const std::uint32_t group = next_address_++;
-  NS_CHECK(group < (1u << 21));
-  const auto byte = [&](int shift) { return static_cast<std::uint8_t>(group >> shift); };
-  return {platform::IpAddress::v4(static_cast<std::uint8_t>(32 + byte(16)), byte(8), byte(0), 7), 9000};
+  NS_CHECK(next_address_ < address_groups);
+  return endpoint_in(32, next_address_++);
+}
+
+// As many as anybody likes: they come again.
+platform::Endpoint Population::nobody() {
+  return endpoint_in(64, next_nobody_++ % address_groups);
 }
 
 std::size_t Population::add(bool hostile, const crypto::KeyPair* key, platform::Endpoint endpoint) {

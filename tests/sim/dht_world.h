@@ -97,6 +97,7 @@ class Population {
   void retire(std::size_t index);
   crypto::KeyPair new_key();
   platform::Endpoint new_endpoint();
+  platform::Endpoint nobody();  // where there is none
   std::vector<net::Contact> some_contacts(std::size_t count);
   std::size_t random_honest();
 
@@ -108,7 +109,7 @@ class Population {
   std::vector<std::unique_ptr<Member>> members_;
   std::vector<net::NodeId> hostile_ids_;
   std::vector<net::Contact> accomplices_;
-  std::uint32_t next_address_ = 0;
+  std::uint32_t next_address_ = 0, next_nobody_ = 0;
   std::vector<std::size_t> publishers_;  // [item] member
 };
 
