@@ -21,6 +21,11 @@ RoutingTable::Bucket& RoutingTable::bucket_of(const net::NodeId& id) {
   return buckets_[index];
 }
 
+std::size_t RoutingTable::room(const Bucket& bucket) const {
+  const auto shared_bits = static_cast<std::size_t>(&bucket - buckets_.data());
+  return std::max(limits_.bucket, shared_bits < 16 ? limits_.farthest_bucket >> shared_bits : 0);
+}
+
 bool RoutingTable::group_has_room(const Bucket& bucket, const net::Contact& contact) const {
   if (one_lan_) return true;
   const std::uint64_t group = platform::prefix_group(contact.endpoint.ip);
@@ -59,7 +64,7 @@ void RoutingTable::answered(const net::Contact& contact, MonotonicTime now) {
     remove(bucket, known);  // it moved: its new address goes through the limits
   }
   if (!group_has_room(bucket, contact)) return;
-  if (bucket.live.size() >= limits_.bucket) {
+  if (bucket.live.size() >= room(bucket)) {
     const auto worst =
         std::max_element(bucket.live.begin(), bucket.live.end(),
                          [](const Entry& a, const Entry& b) { return a.failures < b.failures; });
@@ -121,7 +126,7 @@ std::vector<net::Contact> RoutingTable::to_check(std::size_t count, MonotonicTim
     for (const Entry& entry : bucket.live)
       if (entry.failures > 0) take(entry.contact);
   for (const Bucket& bucket : buckets_)
-    if (bucket.live.size() < limits_.bucket)
+    if (bucket.live.size() < room(bucket))
       for (const net::Contact& spare : bucket.spares) take(spare);
   std::vector<const Entry*> silent;
   for (const Bucket& bucket : buckets_)

@@ -16,7 +16,10 @@
 namespace neuroshard::dht {
 
 struct TableLimits {
-  std::size_t bucket = 20;           // k
+  std::size_t bucket = 20;  // k
+  // The bucket of the half that we are not in, the next one half of that, and so on down to k: most lookups
+  // go there, and among more contacts one is nearer. (As libtorrent's extended table.)
+  std::size_t farthest_bucket = 64;
   std::size_t spares = 8;            // per bucket: heard of, not yet verified
   std::size_t per_group_bucket = 2;  // contacts of one address group (platform::prefix_group)
   std::size_t per_group_table = 10;
@@ -63,6 +66,7 @@ class RoutingTable {
   };
 
   Bucket& bucket_of(const net::NodeId& id);
+  std::size_t room(const Bucket& bucket) const;  // contacts that it may hold
   bool group_has_room(const Bucket& bucket, const net::Contact& contact) const;
   void insert(Bucket& bucket, const net::Contact& contact, MonotonicTime now);
   void remove(Bucket& bucket, std::vector<Entry>::iterator entry);

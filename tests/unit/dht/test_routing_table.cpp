@@ -30,6 +30,14 @@ net::Contact far_contact(std::uint8_t number, std::uint8_t group) {
   return contact;
 }
 
+// Twenty in every bucket.
+TableLimits narrow_limits() {
+  TableLimits limits;
+  limits.farthest_bucket = limits.bucket;
+  return limits;
+}
+const TableLimits narrow = narrow_limits();
+
 }  // namespace
 
 class TestRoutingTable : public QObject {
@@ -42,6 +50,7 @@ class TestRoutingTable : public QObject {
   void one_address_range_gets_a_few_places();
   void a_contact_that_moved_is_verified_anew();
   void what_is_due_is_checked_first();
+  void the_farther_buckets_hold_more();
   void every_bucket_is_looked_up_in_turn();
   void the_size_of_the_network_is_estimated();
 };
@@ -56,7 +65,7 @@ void TestRoutingTable::closest_agrees_with_sorting_everything() {
     table.answered(contact, start);
     if (table.size() > before) in.push_back(contact);
   }
-  QVERIFY(in.size() > 100 && in.size() < 220);
+  QVERIFY(in.size() > 150 && in.size() < 280);
   for (int i = 0; i < 50; ++i) {
     const net::NodeId target = random_id(rng);
     std::sort(in.begin(), in.end(),
@@ -77,7 +86,7 @@ void TestRoutingTable::who_was_only_heard_of_is_not_named() {
 }
 
 void TestRoutingTable::a_live_contact_is_not_pushed_out() {
-  RoutingTable table({}, {}, false);
+  RoutingTable table({}, narrow, false);
   for (std::uint8_t i = 0; i < 20; ++i) table.answered(far_contact(i, i), start);
   table.answered(far_contact(99, 99), start + std::chrono::hours(1));
   QCOMPARE(table.size(), 20u);
@@ -86,7 +95,7 @@ void TestRoutingTable::a_live_contact_is_not_pushed_out() {
 }
 
 void TestRoutingTable::a_dead_contact_is_not_named_and_makes_room() {
-  RoutingTable table({}, {}, false);
+  RoutingTable table({}, narrow, false);
   for (std::uint8_t i = 0; i < 20; ++i) table.answered(far_contact(i, i), start);
   table.failed(far_contact(5, 5).id);
   QCOMPARE(table.closest({}, 30).size(), 19u);
@@ -145,6 +154,19 @@ void TestRoutingTable::what_is_due_is_checked_first() {
   const std::uint8_t order[] = {3, 4, 1, 2};
   for (std::size_t i = 0; i < 4; ++i) QCOMPARE(due[i].id[31], order[i]);
   QCOMPARE(table.to_check(4, start).size(), 2u);
+}
+
+void TestRoutingTable::the_farther_buckets_hold_more() {
+  for (const auto& [bit, room] : {std::pair{0, 64u}, {1, 32u}, {2, 20u}, {9, 20u}}) {
+    RoutingTable table({}, {}, true);
+    for (std::uint8_t i = 0; i < 100; ++i) {
+      net::Contact contact = far_contact(i, 1);
+      contact.id[0] = 0;
+      contact.id[std::size_t(bit) / 8] = static_cast<std::uint8_t>(0x80 >> (bit % 8));
+      table.answered(contact, start);
+    }
+    QCOMPARE(table.size(), std::size_t(room));
+  }
 }
 
 void TestRoutingTable::every_bucket_is_looked_up_in_turn() {
