@@ -28,7 +28,7 @@ attacks         liars in outer rounds: every attack, dense and top-k deltas, thr
 bench-peers     training beside a well-configured PyTorch, interleaved, with the losses of both (BENCH_ROWS: some rows only; BENCH_OPTIONS: of compare.py, as --coretype Zen)
 codecs          delta codecs beside memcpy and torch.topk, interleaved: time and bytes per value
 rounds          outer rounds on the simulated network: every fault and scenario with ten and twenty times the seeds
-rounds-scale    what outer rounds cost by the number of nodes, 8 to 10,000 (SIZES: some only; 10,000 did not end within minutes yet)
+rounds-scale    what outer rounds cost by the number of nodes, 8 to 10,000 (SIZES: some only; 10,000 takes 11 minutes of a processor and 9 GB)
 waiting         share of time that training waits for rounds at 100 and 10 Mbit/s, plain and delayed-1 (ten minutes)
 diloco          low-communication training on Tiny Shakespeare: workers, outer steps, codecs, against data-parallel, 160 rounds (hours; DILOCO_STEPS, DILOCO_PERIOD)
 diloco-processes  the same with real processes over loopback sockets: 4 and 8 nodes, a slow one, two liars of 8, beside one process, 160 rounds (an hour; DILOCO_ROUNDS)
