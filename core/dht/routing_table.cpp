@@ -93,19 +93,29 @@ void RoutingTable::heard_of(const net::Contact& contact) {
   bucket.spares.push_back(contact);
 }
 
+// The bucket that the target would be in holds its nearest, then come those of the deeper ones together, then
+// each one above: so most buckets are not looked at.
 std::vector<net::Contact> RoutingTable::closest(const net::NodeId& target, std::size_t count) const {
   std::vector<const net::Contact*> good;
-  good.reserve(size_);
-  for (const Bucket& bucket : buckets_)
-    for (const Entry& entry : bucket.live)
-      if (entry.failures == 0) good.push_back(&entry.contact);
-  const std::size_t kept = std::min(count, good.size());
-  std::partial_sort(
-      good.begin(), good.begin() + static_cast<std::ptrdiff_t>(kept), good.end(),
-      [&](const net::Contact* a, const net::Contact* b) { return net::closer(target, a->id, b->id); });
+  const auto take = [&](std::size_t from, std::size_t to) {
+    const auto before = static_cast<std::ptrdiff_t>(good.size());
+    for (std::size_t i = from; i < to; ++i)
+      for (const Entry& entry : buckets_[i].live)
+        if (entry.failures == 0) good.push_back(&entry.contact);
+    std::sort(good.begin() + before, good.end(), [&](const net::Contact* a, const net::Contact* b) {
+      return net::closer(target, a->id, b->id);
+    });
+  };
+  const std::size_t own =
+      std::min(static_cast<std::size_t>(net::shared_bits(self_, target)), buckets_.size());
+  if (own < buckets_.size()) {
+    take(own, own + 1);
+    if (good.size() < count) take(own + 1, buckets_.size());
+  }
+  for (std::size_t above = own; above-- > 0 && good.size() < count;) take(above, above + 1);
   std::vector<net::Contact> result;
-  result.reserve(kept);
-  for (std::size_t i = 0; i < kept; ++i) result.push_back(*good[i]);
+  result.reserve(std::min(count, good.size()));
+  for (std::size_t i = 0; i < good.size() && i < count; ++i) result.push_back(*good[i]);
   return result;
 }
 

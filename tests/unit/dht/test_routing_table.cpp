@@ -57,7 +57,8 @@ class TestRoutingTable : public QObject {
 
 void TestRoutingTable::closest_agrees_with_sorting_everything() {
   Rng rng(3);
-  RoutingTable table(random_id(rng), {}, true);
+  const net::NodeId self = random_id(rng);
+  RoutingTable table(self, {}, true);
   std::vector<net::Contact> in;
   for (int i = 0; i < 2000; ++i) {
     const net::Contact contact{random_id(rng), {platform::IpAddress::v4(10, 0, 0, 1), 9000}};
@@ -66,12 +67,16 @@ void TestRoutingTable::closest_agrees_with_sorting_everything() {
     if (table.size() > before) in.push_back(contact);
   }
   QVERIFY(in.size() > 150 && in.size() < 280);
-  for (int i = 0; i < 50; ++i) {
-    const net::NodeId target = random_id(rng);
+  for (int i = 0; i < 200; ++i) {
+    net::NodeId target = random_id(rng);  // anywhere, and as near to ourselves as can be
+    if (i % 2 == 1) std::copy_n(self.begin(), i % 33, target.begin());
     std::sort(in.begin(), in.end(),
               [&](const net::Contact& a, const net::Contact& b) { return net::closer(target, a.id, b.id); });
-    const auto named = table.closest(target, 20);
-    QVERIFY(std::equal(named.begin(), named.end(), in.begin(), in.begin() + 20));
+    for (const std::size_t count : {std::size_t{1}, std::size_t{20}, in.size() + 5}) {
+      const auto named = table.closest(target, count);
+      QVERIFY(std::equal(named.begin(), named.end(), in.begin(),
+                         in.begin() + static_cast<std::ptrdiff_t>(std::min(count, in.size()))));
+    }
   }
 }
 
