@@ -23,6 +23,8 @@ node::PeerEntry entry_of(const swarm::MemberPeer& peer) {
   entry.version = connection.program;
   entry.memory_bytes = peer.memory_bytes;
   entry.tokens_per_second = peer.tokens_per_second;
+  entry.upload = peer.upload;
+  entry.download = peer.download;
   entry.bytes_in = peer.traffic.in;
   entry.bytes_out = peer.traffic.out;
   if (!connection.connected && connection.error) entry.problem = connection.error->message;
@@ -150,6 +152,8 @@ node::NetworkView NetworkReport::look() const {
   view.relayed_nodes = static_cast<std::uint32_t>(member.relayed_nodes);
   view.known_nodes = member.known;
   view.table_members = member.table;
+  view.upload = member.upload;
+  view.download = member.download;
   view.bytes_in = member.traffic.in;
   view.bytes_out = member.traffic.out;
   for (const swarm::SourceView& source : member.sources) {

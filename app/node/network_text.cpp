@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/node/progress.h"
+
 namespace neuroshard::app {
 namespace {
 
@@ -36,6 +38,8 @@ Json lists_json(const node::NetworkView& view) {
   json["table_members"] = view.table_members;
   json["bytes_in"] = view.bytes_in;
   json["bytes_out"] = view.bytes_out;
+  json["upload"] = view.upload;
+  json["download"] = view.download;
   for (const char* list : {"sources", "peers", "bans", "refusals"}) json[list] = Json::array();
   for (const node::SourceEntry& source : view.sources)
     json["sources"].push_back({{"address", source.address},
@@ -51,6 +55,8 @@ Json lists_json(const node::NetworkView& view) {
                {"version", peer.version},
                {"memory_bytes", peer.memory_bytes},
                {"tokens_per_second", peer.tokens_per_second},
+               {"upload", peer.upload},
+               {"download", peer.download},
                {"bytes_in", peer.bytes_in},
                {"bytes_out", peer.bytes_out},
                {"problem", peer.problem}};
@@ -84,6 +90,14 @@ void say_reach(const node::NetworkView& view, Output& out) {
   if (!view.advice.empty()) out.line(view.advice);
 }
 
+// "12.0 MiB/s in, 1.1 MiB/s out"; empty: nothing was measured.
+std::string line_text(std::uint64_t download, std::uint64_t upload) {
+  std::string text;
+  if (download != 0) text = format_bytes(download) + "/s in";
+  if (upload != 0) text += (text.empty() ? "" : ", ") + format_bytes(upload) + "/s out";
+  return text;
+}
+
 std::string state_of(const node::PeerEntry& peer) {
   if (peer.connected) return "connected";
   return peer.problem.empty() ? "not connected now" : peer.problem;
@@ -101,12 +115,16 @@ void show_network(const node::NetworkView& view, CommandContext& context) {
   out.json_line(lists_json(view));
   say_reach(view, out);
   if (!view.taking_part) return;
+  if (const std::string line = line_text(view.download, view.upload); !line.empty())
+    out.line(fmt::format("Its line has carried {}; the others are told so.", line));
   for (const node::SourceEntry& source : view.sources)
     out.line(fmt::format("{:<8} {:<24} {}", source.kind, source.address, source.state));
   for (const node::PeerEntry& peer : view.peers) {
     const std::string latency = peer.round_trip ? fmt::format("{:.0f} ms", *peer.round_trip * 1e3) : "-";
-    out.line(fmt::format("{}…  {:<8} {:>8}  {:<8} in {} B, out {} B  {}", peer.id.substr(0, 12), peer.way,
-                         latency, peer.version, peer.bytes_in, peer.bytes_out, state_of(peer)));
+    const std::string line = line_text(peer.download, peer.upload);
+    out.line(fmt::format("{}…  {:<8} {:>8}  {:<8} in {} B, out {} B  {}{}", peer.id.substr(0, 12), peer.way,
+                         latency, peer.version, peer.bytes_in, peer.bytes_out, state_of(peer),
+                         line.empty() ? line : "; its line: " + line));
   }
   for (const node::BanEntry& ban : view.bans)
     out.line(fmt::format("{}…  banned: {}", ban.id.substr(0, 12), ban.reason));

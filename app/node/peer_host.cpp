@@ -85,20 +85,26 @@ Expected<void> PeerHost::open(const PeerHostOptions& options, std::uint64_t seed
     transport.plain_begins = nat::relay_begins;
     transport.plain = [relay = relay_.get()](int descriptor) { relay->take(descriptor); };
   }
+  if (options.member)
+    line_ = std::make_unique<net::LineSpeed>(clock_, options.traffic.up, options.traffic.down);
   NS_ASSIGN_OR_RETURN(
-      transport_,
-      module.make_transport({key_, *executor_, clock_, bans_, refusals_, conduct_.get()}, transport));
+      transport_, module.make_transport(
+                      {key_, *executor_, clock_, bans_, refusals_, conduct_.get(), line_.get()}, transport));
   endpoint_ = transport_->endpoint();
   if (!options.member) return {};
   meter_ = std::make_unique<net::TrafficMeter>(clock_, logger_, options.traffic, options.traffic_cap);
-  if (relay_) relay_->set_pace([meter = meter_.get()](std::uint64_t bytes) { return meter->relayed(bytes); });
-  limited_ = std::make_unique<net::LimitedTransport>(*transport_, *executor_, *meter_);
+  if (relay_)
+    relay_->set_pace([meter = meter_.get(), line = line_.get()](std::uint64_t bytes) {
+      for (const net::LineWay way : {net::LineWay::Up, net::LineWay::Down}) line->carried(way, bytes);
+      return meter->relayed(bytes);
+    });
+  limited_ = std::make_unique<net::LimitedTransport>(*transport_, *executor_, *meter_, line_.get());
   NS_RETURN_IF_ERROR(open_ways(options));
   swarm::MemberOptions member = options.swarm;
   member.port = endpoint_.port;
   member_ = std::make_unique<swarm::Member>(
       swarm::MemberServices{key_, *limited_, *executor_, clock_, logger_, names_.get(), router_.get(),
-                            tunnels_.get(), relay_.get(), conduct_.get()},
+                            tunnels_.get(), relay_.get(), conduct_.get(), line_.get()},
       std::move(member), seed);
   transport_->serve(&limited_->serving(member_.get()));
   member_->start();

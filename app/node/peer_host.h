@@ -74,6 +74,7 @@ class PeerHost {
   platform::Endpoint endpoint_;
   std::unique_ptr<nat::RelayRole> relay_;
   std::unique_ptr<rpc::GrpcTransport> transport_;
+  std::unique_ptr<net::LineSpeed> line_;  // of a member
   std::unique_ptr<net::TrafficMeter> meter_;
   std::unique_ptr<net::LimitedTransport> limited_;
   std::unique_ptr<nat::Tunnels> tunnels_;

@@ -29,6 +29,8 @@ void show(const net::NodeRecord& record, CommandContext& context) {
                                                                          : "direct"},
        {"memory_bytes", record.memory_bytes},
        {"tokens_per_second", record.tokens_per_second},
+       {"upload", record.upload},
+       {"download", record.download},
        {"slots", record.slots.size()},
        {"program", record.program},
        {"wallet", record.delegation ? crypto::wallet_id(record.delegation->wallet_key) : ""},

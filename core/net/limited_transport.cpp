@@ -9,8 +9,8 @@ namespace neuroshard::net {
 // Tasks that wait, each with what happens instead when its owner goes first.
 class LimitedTransport::Waiting : public std::enable_shared_from_this<Waiting> {
  public:
-  Waiting(Executor& waiting_executor, TrafficMeter& traffic_meter)
-      : executor(waiting_executor), meter(traffic_meter) {}
+  Waiting(Executor& waiting_executor, TrafficMeter& traffic_meter, LineSpeed* line_speed)
+      : executor(waiting_executor), meter(traffic_meter), line(line_speed) {}
 
   using Ticket = std::uint64_t;
   // Runs `task` after the wait; at once, without a ticket, when there is none.
@@ -36,6 +36,7 @@ class LimitedTransport::Waiting : public std::enable_shared_from_this<Waiting> {
 
   Executor& executor;
   TrafficMeter& meter;
+  LineSpeed* const line;
 
  private:
   Ticket last_ = 0;
@@ -133,6 +134,11 @@ bool is_brief(Method method) {
   }
 }
 
+// Calls whose answers are pieces of something large.
+bool fetches_bulk(Method method) {
+  return method == Method::RoundFetch || method == Method::ContentPiece;
+}
+
 class LimitedChannel final : public PeerChannel {
  public:
   LimitedChannel(std::shared_ptr<PeerChannel> inner, std::shared_ptr<Waiting> waiting)
@@ -150,9 +156,13 @@ class LimitedChannel final : public PeerChannel {
   void call(Method method, Bytes request, Duration deadline, CallDone done) override {
     const auto wait = waiting_->meter.sent(request.size());
     if (!wait.ok()) return waiting_->later([done = std::move(done), error = wait.error()] { done(error); });
-    CallDone counted = [waiting = waiting_, done = std::move(done)](Expected<Bytes> answer) {
+    const auto fetching =
+        fetches_bulk(method) ? std::make_shared<LineDemand>(waiting_->line, LineWay::Down) : nullptr;
+    CallDone counted = [waiting = waiting_, fetching, done = std::move(done)](Expected<Bytes> answer) {
       // What came can't be sent back; it delays what is asked for next.
       if (answer.ok()) static_cast<void>(waiting->meter.received(answer->size()));
+      if (answer.ok() && fetching && waiting->line != nullptr)
+        waiting->line->carried(LineWay::Down, wire_bytes(answer->size()));
       done(std::move(answer));
     };
     const Duration turn = is_brief(method) ? *wait : std::max(*wait, waiting_->meter.behind());
@@ -196,7 +206,10 @@ class LimitedTransport::Service final : public PeerService {
                      [waiting = waiting_, respond = std::move(respond)](Expected<Bytes> answer) {
                        const auto wait = waiting->meter.sent(answer.ok() ? answer->size() : 0);
                        if (!wait.ok()) return respond(wait.error());
-                       waiting->after(*wait, [respond, answer = std::move(answer)]() mutable {
+                       const bool bulk = answer.ok() && answer->size() >= LineSpeed::bulk_bytes;
+                       const auto sending =
+                           bulk ? std::make_shared<LineDemand>(waiting->line, LineWay::Up) : nullptr;
+                       waiting->after(*wait, [respond, sending, answer = std::move(answer)]() mutable {
                          respond(std::move(answer));
                        });
                      });
@@ -214,9 +227,10 @@ class LimitedTransport::Service final : public PeerService {
   std::shared_ptr<Waiting> waiting_;
 };
 
-LimitedTransport::LimitedTransport(PeerTransport& inner, Executor& executor, TrafficMeter& meter)
+LimitedTransport::LimitedTransport(PeerTransport& inner, Executor& executor, TrafficMeter& meter,
+                                   LineSpeed* line)
     : inner_(inner),
-      waiting_(std::make_shared<Waiting>(executor, meter)),
+      waiting_(std::make_shared<Waiting>(executor, meter, line)),
       service_(std::make_unique<Service>(waiting_)) {}
 
 LimitedTransport::~LimitedTransport() {

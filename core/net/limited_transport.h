@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "core/base/executor.h"
+#include "core/net/line_speed.h"
 #include "core/net/peer_channel.h"
 #include "core/net/traffic_meter.h"
 
@@ -15,8 +16,9 @@ namespace neuroshard::net {
 
 class LimitedTransport final : public PeerTransport {
  public:
-  // All outlive it.  Threads: the executor's.
-  LimitedTransport(PeerTransport& inner, Executor& executor, TrafficMeter& meter);
+  // All outlive it. line: told what is fetched, and what waits to be sent; the inner transport tells it what
+  // leaves. Null: nobody measures.  Threads: the executor's.
+  LimitedTransport(PeerTransport& inner, Executor& executor, TrafficMeter& meter, LineSpeed* line = nullptr);
   ~LimitedTransport() override;
 
   void connect(const Dial& to, Duration deadline, Connected done) override;

@@ -29,6 +29,7 @@ struct PeerEntry {
   std::string version;               // of its program; empty = unknown
   std::uint64_t memory_bytes = 0;    // that it gives, as it says; 0 = unknown
   std::uint32_t tokens_per_second = 0;
+  std::uint64_t upload = 0, download = 0;     // its line, bytes per second, as it says; 0 = not measured
   std::uint64_t bytes_in = 0, bytes_out = 0;  // since the start, bodies only
   std::string problem;                        // why it is not connected; empty = nothing
 };
@@ -79,6 +80,8 @@ struct NetworkView {
   std::uint64_t known_nodes = 0;    // by their signed records
   std::uint64_t table_members = 0;  // of the hash table
   std::uint64_t bytes_in = 0, bytes_out = 0;
+  // What this node's line has carried, bytes per second, as told to the others; 0 = not measured yet.
+  std::uint64_t upload = 0, download = 0;
   std::vector<SourceEntry> sources;
   std::vector<PeerEntry> peers;
   std::vector<BanEntry> bans;

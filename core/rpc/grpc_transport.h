@@ -17,6 +17,7 @@
 #include "core/crypto/keys.h"
 #include "core/net/ban_list.h"
 #include "core/net/conduct.h"
+#include "core/net/line_speed.h"
 #include "core/net/peer_channel.h"
 #include "core/net/refusals.h"
 #include "core/platform/tls_listener.h"
@@ -52,6 +53,7 @@ struct RpcServices {  // all outlive the transport
   net::BanList& bans;
   net::RefusalCounts& refusals;
   net::Conduct* conduct = nullptr;  // told of faults; null: nobody is
+  net::LineSpeed* line = nullptr;   // told how large answers leave; null: nobody measures
 };
 
 class GrpcTransport : public net::PeerTransport {

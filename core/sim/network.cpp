@@ -81,6 +81,10 @@ bool Network::online(Host host) const {
   return hosts_.at(host)->online;
 }
 
+MonotonicTime Network::sent_at(Host host) const {
+  return std::max(hosts_.at(host)->up_free, world_.now());
+}
+
 void Network::set_part(Host host, int part) {
   hosts_.at(host)->part = part;
 }

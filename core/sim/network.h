@@ -58,6 +58,8 @@ class Network {
   // Hosts of different parts do not hear each other. All start in part 0.
   void set_part(Host host, int part);
   void set_loss(double loss) { options_.loss = loss; }
+  // When the last byte that this host was given to send has left it.
+  MonotonicTime sent_at(Host host) const;
   const NetworkCounters& counters() const { return counters_; }
 
  private:

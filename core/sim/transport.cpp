@@ -1,6 +1,7 @@
 #include "core/sim/transport.h"
 
 #include "core/base/check.h"
+#include "core/net/traffic_meter.h"
 
 namespace neuroshard::sim {
 namespace {
@@ -333,9 +334,22 @@ void SimTransport::serve_call(const net::Caller& from, net::Method method, ByteS
   };
   auto answer = std::shared_ptr<Answer>(new Answer{this, alive_, from.id, respond});
   service_->on_call(from, method, Bytes(request.begin(), request.end()),
-                    [answer = std::move(answer)](Expected<Bytes> result) {
-                      if (!std::exchange(answer->said, true)) answer->respond(std::move(result));
+                    [this, alive = alive_, answer = std::move(answer)](Expected<Bytes> result) {
+                      if (std::exchange(answer->said, true)) return;
+                      if (!*alive) return answer->respond(std::move(result));
+                      this->answer(answer->respond, std::move(result));
                     });
+}
+
+void SimTransport::answer(const net::Respond& respond, Expected<Bytes> result) {
+  const std::size_t size = result.ok() ? result->size() : 0;
+  respond(std::move(result));
+  if (services_.line == nullptr || size < net::LineSpeed::bulk_bytes) return;
+  services_.line->begin(net::LineWay::Up);
+  services_.world.at(services_.network.sent_at(host_), [line = services_.line, size] {
+    line->carried(net::LineWay::Up, net::wire_bytes(size));
+    line->end(net::LineWay::Up);
+  });
 }
 
 void SimTransport::take_chunk(const net::Caller& from, ByteSpan request, const net::Respond& respond) {

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/net/ban_list.h"
+#include "core/net/line_speed.h"
 #include "core/net/peer_channel.h"
 #include "core/net/refusals.h"
 #include "core/sim/network.h"
@@ -26,6 +27,7 @@ struct TransportServices {  // all outlive the transport
   Population& population;
   net::BanList& bans;
   net::RefusalCounts& refusals;
+  net::LineSpeed* line = nullptr;  // told how large answers leave; null: nobody measures
 };
 
 class SimTransport final : public net::PeerTransport {
@@ -47,6 +49,7 @@ class SimTransport final : public net::PeerTransport {
   friend class SimStream;
 
   void handle(const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond);
+  void answer(const net::Respond& respond, Expected<Bytes> result);
   void greet(const net::Caller& from, const net::Respond& respond);
   void take_chunk(const net::Caller& from, ByteSpan request, const net::Respond& respond);
   void serve_call(const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond);

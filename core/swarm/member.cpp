@@ -113,6 +113,10 @@ void Member::renew_record() {
     record_.tokens_per_second = capacity_->tokens_per_second;
     record_.slots = capacity_->slots;
   }
+  if (services_.line != nullptr) {
+    record_.upload = services_.line->speed(net::LineWay::Up);
+    record_.download = services_.line->speed(net::LineWay::Down);
+  }
   // Nobody would believe the record with it.
   if (record_.delegation && now >= record_.delegation->expires) {
     services_.logger.warning("swarm", "the wallet's word for this node has ended: it names no wallet now");
@@ -139,6 +143,17 @@ bool Member::capacity_changed() const {
   };
   return differs(capacity_->memory_bytes, record_.memory_bytes) ||
          differs(capacity_->tokens_per_second, record_.tokens_per_second);
+}
+
+// What is measured of a line varies: only what others would choose differently for is news.
+bool Member::line_changed() const {
+  if (services_.line == nullptr || services_.clock.monotonic_now() - record_made_ < options_.capacity_told)
+    return false;
+  const auto differs = [](std::uint64_t now, std::uint64_t told) {
+    return (now > told ? now - told : told - now) > told / 4;
+  };
+  return differs(services_.line->speed(net::LineWay::Up), record_.upload) ||
+         differs(services_.line->speed(net::LineWay::Down), record_.download);
 }
 
 void Member::take_peers(const std::vector<net::NodeRecord>& records, std::vector<net::Contact> contacts) {
@@ -169,7 +184,7 @@ void Member::upkeep() {
   remember_good();
   book_.drop_expired(services_.clock.wall_now());
   const bool word_ended = record_.delegation && services_.clock.wall_now() >= record_.delegation->expires;
-  if (word_ended || capacity_changed() ||
+  if (word_ended || capacity_changed() || line_changed() ||
       services_.clock.monotonic_now() - record_made_ > options_.record_life / 2) {
     renew_record();
     for (const auto& source : sources_)
@@ -295,6 +310,8 @@ MemberView Member::view() const {
   view.relaying = relays_for_others();
   if (view.relaying) view.relayed_nodes = services_.relay->joined();
   view.traffic = paths_.traffic()->sum();
+  view.upload = record_.upload;
+  view.download = record_.download;
   view.known = book_.size();
   view.table = dht_->table().size();
   for (const auto& source : sources_)
@@ -309,6 +326,8 @@ MemberView Member::view() const {
     if (const auto* record = book_.find(connection.id, services_.clock.wall_now()); record != nullptr) {
       peer.memory_bytes = record->memory_bytes;
       peer.tokens_per_second = record->tokens_per_second;
+      peer.upload = record->upload;
+      peer.download = record->download;
     }
     peer.connection = std::move(connection);
     view.peers.push_back(std::move(peer));

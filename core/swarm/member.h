@@ -14,6 +14,7 @@
 
 #include "core/base/log.h"
 #include "core/dht/dht_node.h"
+#include "core/net/line_speed.h"
 #include "core/net/peer_pool.h"
 #include "core/swarm/first_peer.h"
 #include "core/swarm/path_transport.h"
@@ -36,7 +37,8 @@ struct MemberOptions {
   Duration record_life = std::chrono::hours(1);
   Duration first_pause = std::chrono::seconds(1);
   Duration longest_pause = std::chrono::seconds(60);
-  Duration capacity_told = std::chrono::seconds(60);  // between two records for another number of it
+  // Between two records for another number of what it gives, or another speed of its line.
+  Duration capacity_told = std::chrono::seconds(60);
   std::string turn_server;   // of the person's own: "turn.example.org:3478"; empty: none
   std::string turn_trouble;  // why it is not used, where that is known already (the tunnels have no account)
 };
@@ -51,8 +53,9 @@ struct MemberServices {  // all outlive
   // How it is reached where it can't be dialled plainly; null: not at all, as in the simulated world.
   nat::RouterPort* router = nullptr;
   nat::Tunnels* tunnels = nullptr;
-  nat::RelayRole* relay = nullptr;  // serves as a relay once it is reached
-  net::Conduct* conduct = nullptr;  // told of others' faults
+  nat::RelayRole* relay = nullptr;       // serves as a relay once it is reached
+  net::Conduct* conduct = nullptr;       // told of others' faults
+  const net::LineSpeed* line = nullptr;  // measured; null: the record says nothing of it
 };
 
 // What a node gives and does at present, as far as it is known; for its record.
@@ -76,6 +79,7 @@ struct MemberPeer {
   Traffic traffic;
   std::uint64_t memory_bytes = 0;  // as its record says; 0 = no record
   std::uint32_t tokens_per_second = 0;
+  std::uint64_t upload = 0, download = 0;  // of its line, bytes per second; 0 = it has not measured
 };
 
 struct MemberView {
@@ -91,11 +95,12 @@ struct MemberView {
   std::string turn_server;                 // of the options
   std::optional<platform::Endpoint> turn;  // where it is dialled through that
   std::string turn_trouble;
-  bool relaying = false;          // for others
-  std::size_t relayed_nodes = 0;  // that hold a place here
-  Traffic traffic;                // with all peers, since the start
-  std::size_t known = 0;          // nodes by their records
-  std::size_t table = 0;          // contacts of the hash table
+  bool relaying = false;                   // for others
+  std::size_t relayed_nodes = 0;           // that hold a place here
+  Traffic traffic;                         // with all peers, since the start
+  std::uint64_t upload = 0, download = 0;  // this node's line, as its record says
+  std::size_t known = 0;                   // nodes by their records
+  std::size_t table = 0;                   // contacts of the hash table
   std::vector<SourceView> sources;
   std::vector<MemberPeer> peers;
 };
@@ -193,6 +198,7 @@ class Member final : public net::PeerService {
   void renew_record();
   void publish_record();  // in the hash table, if somebody is known there
   bool capacity_changed() const;
+  bool line_changed() const;
   void upkeep();
   void exchange_peers();
   void keep_neighbours();

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/net/limited_transport.h"
 #include "core/sim/transport.h"
 #include "core/swarm/member.h"
 
@@ -57,6 +58,8 @@ struct Host {
   ~Host() {
     if (transport) transport->serve(nullptr);
     member.reset();
+    limited.reset();
+    transport.reset();  // before the line that it tells of what it sends
   }
   sim::HostExecutor executor;
   net::BanList bans;
@@ -64,7 +67,11 @@ struct Host {
   net::RefusalCounts refusals;
   std::optional<crypto::KeyPair> key;
   platform::Endpoint endpoint;
+  // In a village that measures its lines.
+  std::unique_ptr<net::LineSpeed> line;
+  std::unique_ptr<net::TrafficMeter> meter;
   std::unique_ptr<sim::SimTransport> transport;
+  std::unique_ptr<net::LimitedTransport> limited;
   std::unique_ptr<Names> names;
   std::unique_ptr<Member> member;
   net::NodeId id{};
@@ -75,7 +82,10 @@ using Tune = std::function<void(Host&, MemberOptions&)>;
 
 class Village {
  public:
-  explicit Village(double loss = 0) : network_(world, options(loss), 5) {}
+  explicit Village(double loss = 0) : network_(world, options(loss, 0), 5) {}
+  // One that measures its lines. line: bytes a second of each, in both directions; 0 = without limit. Its
+  // hosts stand still before they go: nothing large is under way at the end.
+  Village(double line, net::TrafficLimits limits) : network_(world, options(0, line), 5), limits_(limits) {}
   ~Village() {
     // However slow, away or lost they were: nobody of these is banned who is not meant to be.
     for (const Host& host : hosts)
@@ -94,9 +104,15 @@ class Village {
     host.key.emplace(crypto::KeyPair::from_seed(seed));
     host.id = crypto::node_id(host.key->public_key());
     host.endpoint = {platform::IpAddress::v4(11, number, 0, 1), 9000};
+    if (limits_) host.line = std::make_unique<net::LineSpeed>(world.clock(), limits_->up, limits_->down);
     host.transport = std::make_unique<sim::SimTransport>(
-        sim::TransportServices{world, network_, population_, host.bans, host.refusals}, host.executor,
-        host.id, host.endpoint, sim::Nat::None, net::Hello{});
+        sim::TransportServices{world, network_, population_, host.bans, host.refusals, host.line.get()},
+        host.executor, host.id, host.endpoint, sim::Nat::None, net::Hello{});
+    if (limits_) {
+      host.meter = std::make_unique<net::TrafficMeter>(world.clock(), logger_, *limits_, nullptr);
+      host.limited = std::make_unique<net::LimitedTransport>(*host.transport, host.executor, *host.meter,
+                                                             host.line.get());
+    }
     MemberOptions member = listening();
     if (!listens) member.port = 0;
     member.tracker = tracker;
@@ -130,21 +146,25 @@ class Village {
 
  private:
   void start(Host& host, MemberOptions member, std::uint64_t seed) {
+    net::PeerTransport* transport = host.transport.get();
+    if (host.limited) transport = host.limited.get();
     host.member = std::make_unique<Member>(
-        MemberServices{*host.key, *host.transport, host.executor, world.clock(), logger_, host.names.get(),
-                       nullptr, nullptr, nullptr, &host.conduct},
+        MemberServices{*host.key, *transport, host.executor, world.clock(), logger_, host.names.get(),
+                       nullptr, nullptr, nullptr, &host.conduct, host.line.get()},
         std::move(member), seed);
-    host.transport->serve(host.member.get());
+    host.transport->serve(host.limited ? &host.limited->serving(host.member.get()) : host.member.get());
     host.member->start();
   }
-  static sim::NetworkOptions options(double loss) {
+  static sim::NetworkOptions options(double loss, double line) {
     sim::NetworkOptions o;
     o.loss = loss;
+    o.bytes_per_second = line;
     return o;
   }
   NullLogger logger_;
   sim::Network network_;
   sim::Population population_;
+  std::optional<net::TrafficLimits> limits_;
 };
 
 }  // namespace neuroshard::test

@@ -16,13 +16,17 @@ QString way_text(const node::PeerEntry& peer) {
   return peer.way.empty() ? Format::dash() : QString::fromStdString(peer.way);
 }
 
+QString per_second(std::uint64_t bytes) {
+  return bytes == 0 ? Format::dash() : PeerModel::tr("%1/s").arg(Format::bytes(bytes));
+}
+
 QString or_dash(const std::string& text) {
   return text.empty() ? Format::dash() : QString::fromStdString(text);
 }
 
 bool is_number(int column) {
   return column == PeerModel::Latency || column == PeerModel::Memory || column == PeerModel::Speed ||
-         column == PeerModel::In || column == PeerModel::Out;
+         column == PeerModel::Line || column == PeerModel::In || column == PeerModel::Out;
 }
 
 }  // namespace
@@ -73,6 +77,11 @@ int PeerModel::columnCount(const QModelIndex& parent) const {
   return parent.isValid() ? 0 : ColumnCount;
 }
 
+QString PeerModel::line_text(std::uint64_t download, std::uint64_t upload) {
+  if (download == 0 && upload == 0) return Format::dash();
+  return QStringLiteral("↓ %1  ↑ %2").arg(per_second(download), per_second(upload));
+}
+
 QString PeerModel::state_of(const Row& row) {
   if (row.ban) return tr("banned: %1").arg(QString::fromStdString(row.ban->reason));
   if (row.peer.connected) return tr("connected");
@@ -86,6 +95,7 @@ QVariant PeerModel::sort_value(const Row& row, int column) const {
     case Latency: return row.peer.round_trip.value_or(std::numeric_limits<double>::infinity());
     case Memory: return QVariant::fromValue<qulonglong>(row.peer.memory_bytes);
     case Speed: return QVariant::fromValue<qulonglong>(row.peer.tokens_per_second);
+    case Line: return QVariant::fromValue<qulonglong>(row.peer.upload);
     case In: return QVariant::fromValue<qulonglong>(row.peer.bytes_in);
     case Out: return QVariant::fromValue<qulonglong>(row.peer.bytes_out);
     default: return {};
@@ -99,6 +109,9 @@ QVariant PeerModel::data(const QModelIndex& at, int role) const {
   if (role == Qt::TextAlignmentRole && is_number(at.column()))
     return QVariant(Qt::AlignRight | Qt::AlignVCenter);
   if (role == Qt::ToolTipRole && at.column() == Id) return QString::fromStdString(peer.id);
+  if (role == Qt::ToolTipRole && at.column() == Line)
+    return tr("What its line has carried, as it says itself: download %1, upload %2")
+        .arg(per_second(peer.download), per_second(peer.upload));
   if (role == Qt::ToolTipRole && at.column() == State && row.ban)
     return tr("until %1").arg(Format::date_time(row.ban->until));
   if (role == SortRole)
@@ -111,6 +124,7 @@ QVariant PeerModel::data(const QModelIndex& at, int role) const {
     case Version: return or_dash(peer.version);
     case Memory: return peer.memory_bytes == 0 ? Format::dash() : Format::bytes(peer.memory_bytes);
     case Speed: return peer.tokens_per_second == 0 ? Format::dash() : Format::rate(peer.tokens_per_second);
+    case Line: return line_text(peer.download, peer.upload);
     case Way: return way_text(peer);
     case In: return Format::bytes(peer.bytes_in);
     case Out: return Format::bytes(peer.bytes_out);
@@ -130,6 +144,7 @@ QVariant PeerModel::headerData(int section, Qt::Orientation orientation, int rol
     case Version: return tr("Version");
     case Memory: return tr("Memory");
     case Speed: return tr("Speed");
+    case Line: return tr("Line");
     case Way: return tr("Way");
     case In: return tr("Received");
     case Out: return tr("Sent");

@@ -217,8 +217,11 @@ void NetworkCards::show_traffic(const node::NetworkView& view) {
     in.points.push_back({x, point.in, point.in, point.in, 1});
     out.points.push_back({x, point.out, point.out, point.out, 1});
   }
-  traffic_->set_caption(tr("%1 received, %2 sent since the start; without what carries it")
-                            .arg(Format::bytes(view.bytes_in), Format::bytes(view.bytes_out)));
+  QString caption = tr("%1 received, %2 sent since the start; without what carries it")
+                        .arg(Format::bytes(view.bytes_in), Format::bytes(view.bytes_out));
+  if (view.download != 0 || view.upload != 0)
+    caption += tr("; the line has carried %1").arg(PeerModel::line_text(view.download, view.upload));
+  traffic_->set_caption(caption);
   if (view.traffic.empty()) return;
   const double from = in.points.front().x, to = in.points.back().x;
   std::vector<PlotSeries> series;

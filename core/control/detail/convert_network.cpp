@@ -26,6 +26,8 @@ void encode_lists(const node::NetworkView& from, wire::Network* to) {
     sent->set_bytes_in(peer.bytes_in);
     sent->set_bytes_out(peer.bytes_out);
     sent->set_problem(peer.problem);
+    sent->set_upload(peer.upload);
+    sent->set_download(peer.download);
   }
   for (const node::BanEntry& ban : from.bans) {
     wire::NetworkBan* sent = to->add_ban();
@@ -62,6 +64,8 @@ void decode_lists(const wire::Network& from, node::NetworkView& to) {
     peer.bytes_in = sent.bytes_in();
     peer.bytes_out = sent.bytes_out();
     peer.problem = sent.problem();
+    peer.upload = sent.upload();
+    peer.download = sent.download();
     to.peers.push_back(std::move(peer));
   }
   for (const wire::NetworkBan& sent : from.ban())
@@ -96,6 +100,8 @@ void encode(const node::NetworkView& from, wire::Network* to) {
   to->set_table_members(from.table_members);
   to->set_bytes_in(from.bytes_in);
   to->set_bytes_out(from.bytes_out);
+  to->set_upload(from.upload);
+  to->set_download(from.download);
   encode_lists(from, to);
 }
 
@@ -122,6 +128,8 @@ node::NetworkView decode(const wire::Network& from) {
   to.table_members = from.table_members();
   to.bytes_in = from.bytes_in();
   to.bytes_out = from.bytes_out();
+  to.upload = from.upload();
+  to.download = from.download();
   decode_lists(from, to);
   return to;
 }

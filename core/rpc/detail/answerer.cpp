@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "core/net/traffic_meter.h"
 #include "core/rpc/detail/stream_core.h"
 #include "core/rpc/detail/wire.h"
 
@@ -72,6 +73,10 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
     wire::CallReply reply;
     reply.set_body(answer->data(), answer->size());
     reply_ = to_buffer(reply);
+    if (answer->size() >= net::LineSpeed::bulk_bytes) {
+      leaves_ = net::wire_bytes(answer->size());
+      shared_->answer_leaves();
+    }
     StartWriteAndFinish(&reply_, {}, grpc::Status::OK);
   }
 
@@ -136,7 +141,10 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
         });
   }
 
+  void OnCancel() override { cancelled_ = true; }
+  // gRPC is done when the system has taken the answer's last byte.
   void OnDone() override {
+    if (leaves_ != 0) shared_->answer_left(cancelled_ ? 0 : leaves_);
     shared_->remove(this);
     place_.reset();
     self_.reset();
@@ -148,7 +156,8 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
   const bool greeting_;
   std::shared_ptr<CallReactor> self_;
   MonotonicTime since_{};
-  std::atomic<bool> read_{false}, finished_{false};
+  std::atomic<bool> read_{false}, finished_{false}, cancelled_{false};
+  std::uint64_t leaves_ = 0;  // on the line, of a large answer; written before gRPC has it
   grpc::ByteBuffer request_, reply_;
 };
 

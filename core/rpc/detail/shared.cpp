@@ -126,6 +126,18 @@ Expected<void> Shared::check_address(const platform::IpAddress& address) {
   return make_error(ErrorCode::Denied, "the peer is banned: " + *reason);
 }
 
+void Shared::answer_leaves() {
+  const std::lock_guard lock(services_mutex_);
+  if (services_ && services_->line != nullptr) services_->line->begin(net::LineWay::Up);
+}
+
+void Shared::answer_left(std::uint64_t bytes) {
+  const std::lock_guard lock(services_mutex_);
+  if (!services_ || services_->line == nullptr) return;
+  if (bytes != 0) services_->line->carried(net::LineWay::Up, bytes);
+  services_->line->end(net::LineWay::Up);
+}
+
 MonotonicTime Shared::now() {
   const std::lock_guard lock(services_mutex_);
   return services_ ? services_->clock.monotonic_now() : MonotonicTime{};

@@ -54,6 +54,9 @@ struct Shared : std::enable_shared_from_this<Shared> {
   bool is_banned(const platform::IpAddress& address);
   // Whether callers from there are heard now; counts the refusal. Denied.
   Expected<void> check_address(const platform::IpAddress& address);
+  // A large answer waits to leave until answer_left() says so, with what it was on the line; 0: it did not.
+  void answer_leaves();
+  void answer_left(std::uint64_t bytes);
   MonotonicTime now();
   std::string own_hello();
   void set_hello(const net::Hello& hello);

@@ -46,6 +46,7 @@ void TestPeerModel::says_what_is_known_and_a_dash_for_the_rest() {
   known.version = "0.1.0";
   known.memory_bytes = std::uint64_t{4} << 30;
   known.tokens_per_second = 1200;
+  known.upload = 1024;
   node::PeerEntry away = peer("bbbb", std::nullopt);
   away.problem = "the peer can't be reached";
   model_->set_entries({known, away}, {});
@@ -57,8 +58,10 @@ void TestPeerModel::says_what_is_known_and_a_dash_for_the_rest() {
   QCOMPARE(text(0, PeerModel::Way), QStringLiteral("relayed (TURN)"));
   QCOMPARE(text(0, PeerModel::Version), QStringLiteral("0.1.0"));
   QCOMPARE(text(0, PeerModel::In), QStringLiteral("2.00\u00a0KiB"));
+  QCOMPARE(text(0, PeerModel::Line), QStringLiteral("↓ —  ↑ 1.00\u00a0KiB/s"));
   QCOMPARE(text(1, PeerModel::State), QStringLiteral("the peer can't be reached"));
-  for (const int column : {PeerModel::Latency, PeerModel::Version, PeerModel::Memory, PeerModel::Speed})
+  for (const int column :
+       {PeerModel::Latency, PeerModel::Version, PeerModel::Memory, PeerModel::Speed, PeerModel::Line})
     QCOMPARE(text(1, column), QStringLiteral("—"));
 }
 

@@ -114,6 +114,8 @@ void show_peers(WindowFixture& fixture) {
   view.table_members = 9;
   view.bytes_in = 310u << 20;
   view.bytes_out = 150u << 20;
+  view.upload = 1'150'000;
+  view.download = 5'600'000;
   view.sources = {{"tracker.example.org:8765", "tracker", true, "registered"},
                   {"192.0.2.77:9000", "peer", false, "the peer can't be reached; tried again in 8 s"}};
   view.bans = {{std::string(64, 'c'), now + std::chrono::hours(1), "records with wrong signatures"}};
@@ -128,6 +130,8 @@ void show_peers(WindowFixture& fixture) {
     peer.version = "0.1.0";
     peer.memory_bytes = std::uint64_t{8} << (30 + i % 2);
     peer.tokens_per_second = 2100u + 340u * static_cast<unsigned>(i);
+    if (i < 3) peer.upload = 1'200'000u << i;
+    if (i != 4) peer.download = 6'100'000u << i;
     peer.bytes_in = 40u << (20 + i % 3);
     peer.bytes_out = 21u << (20 + i % 2);
     if (!peer.connected) peer.problem = "it was not to be reached";
