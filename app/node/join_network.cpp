@@ -117,6 +117,7 @@ Expected<std::unique_ptr<NetworkPart>> NetworkPart::join(const JoinFlags& flags,
   NS_RETURN_IF_ERROR(part->keep_limits(directory, options));
   const bool one_lan = options.swarm.one_lan;
   part->reporting_as_ = {options.swarm.facts.delegation, one_lan};
+  part->gives_ = on(engine::Setting::ServeFiles);
   NS_RETURN_IF_ERROR(part->listen(flags, directory, std::move(options)));
   part->kept_bans_ = part->host_->bans().changes();
   part->report_ = std::make_unique<NetworkReport>(*part->host_, directory.profile());
@@ -213,6 +214,7 @@ void NetworkPart::tell_capacity(const node::Snapshot& view) {
   if (view.training.last_step)
     capacity.tokens_per_second = static_cast<std::uint32_t>(view.training.last_step->tokens_per_second);
   capacity.slots = held_slots(view.model);
+  capacity.gives = gives_;
   host_->run([&] { host_->member().set_capacity(std::move(capacity)); });
 }
 

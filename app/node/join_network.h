@@ -62,6 +62,7 @@ class NetworkPart {
   std::uint64_t kept_bans_ = 0;  // BanList::changes() when they were written
   std::optional<net::TrafficCap> traffic_cap_;
   ReportingAs reporting_as_;
+  bool gives_ = true;  // what it holds, to others
   std::unique_ptr<PeerHost> host_;
   std::unique_ptr<NetworkReport> report_;
   std::unique_ptr<MeetingPlaces> places_;

@@ -137,7 +137,8 @@ void add_dht_command(CLI::App& root, CommandContext& context) {
   CLI::App& get_command =
       add_command(dht, "get", "Show the records of a path",
                   {"neuroshardd dht get /values/hello --profile village.json",
-                   "neuroshardd dht get /nodes/ID --profile village.json --at 192.0.2.1:9000"});
+                   "neuroshardd dht get /nodes/ID --profile village.json --at 192.0.2.1:9000",
+                   "neuroshardd dht get /layers/0 --profile village.json --at 192.0.2.1:9000"});
   get_command
       .add_option("path", read->path,
                   "/nodes/ID, /layers/L, /experts/L/E, /checkpoints/ID, /shards/I, /values/NAME")

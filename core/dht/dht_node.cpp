@@ -194,7 +194,9 @@ void DhtNode::publish(const std::string& path, Bytes payload, std::function<void
   const WallTime expires = now + std::chrono::duration_cast<std::chrono::milliseconds>(config_.record_life);
   auto record = make_record(services_.key, network_id_, path, payload, sequence, expires);
   if (!record.ok()) return done(record.error());
-  owned_[path] = {std::move(payload), services_.clock.monotonic_now() + config_.record_life / 2, sequence};
+  const Duration pause = known == owned_.end() ? Duration(0) : known->second.pause;
+  owned_[path] = {std::move(payload), services_.clock.monotonic_now() + config_.record_life / 2, sequence,
+                  pause};
 
   const net::NodeId key = key_of(network_id_, path);
   if (config_.member_port != 0) {  // the nearest members keep it; if we are one, so do we
@@ -210,9 +212,11 @@ void DhtNode::publish(const std::string& path, Bytes payload, std::function<void
   storing->wanted = config_.replicas;
   storing->per_group = config_.one_lan ? 0 : config_.table.per_group_bucket;
   storing->done = [this, path, done = std::move(done)](Expected<Published> published) {
-    const auto owned = owned_.find(path);
-    if (!published.ok() && owned != owned_.end())
-      owned->second.due = services_.clock.monotonic_now() + config_.upkeep;  // soon again
+    if (const auto owned = owned_.find(path); owned != owned_.end()) {
+      Duration& wait = owned->second.pause;
+      wait = published.ok() ? Duration(0) : std::clamp(2 * wait, config_.upkeep, config_.record_life / 2);
+      if (!published.ok()) owned->second.due = services_.clock.monotonic_now() + wait;
+    }
     done(std::move(published));
   };
   find(
@@ -276,10 +280,12 @@ net::NodeId DhtNode::random_id(int shared) {
 }
 
 void DhtNode::publish_due(MonotonicTime now) {
-  std::vector<std::string> due;
+  std::vector<std::pair<MonotonicTime, std::string>> due;
   for (const auto& [path, owned] : owned_)
-    if (owned.due <= now) due.push_back(path);
-  for (const std::string& path : due) {
+    if (owned.due <= now) due.emplace_back(owned.due, path);
+  std::sort(due.begin(), due.end());  // who has waited longest first
+  if (due.size() > config_.most_renewed) due.resize(config_.most_renewed);
+  for (const auto& [since, path] : due) {
     const Bytes payload = owned_[path].payload;
     publish(path, payload, [](Expected<Published>) {});
   }

@@ -34,6 +34,7 @@ struct DhtConfig {
   std::size_t replicas = 20;     // members that get a record: k
   std::size_t max_lookups = 64;  // under way at the same time
   std::size_t max_published = 1024;
+  std::size_t most_renewed = 20;  // in one upkeep: what was published at once is not renewed at once
   Duration call_deadline = std::chrono::seconds(2);
   Duration record_life = std::chrono::seconds(3600);
   Duration upkeep = std::chrono::seconds(30);  // between two looks at what is due
@@ -76,7 +77,9 @@ class DhtNode {
   void get(const std::string& path, std::function<void(Expected<LookupResult>)> done);
   // wide: over as many paths as a lookup may walk, for what has to be right at the first try.
   void find(const net::NodeId& target, std::function<void(Expected<LookupResult>)> done, bool wide = false);
-  // Stores a record and keeps it alive until withdrawn. A second one for the path replaces the first.
+  // Stores a record and keeps it alive until withdrawn. A second one for the path replaces the first. Where
+  // nobody takes it (away, or those of its key hold as many as they may) it is tried again, less and less
+  // often.
   void publish(const std::string& path, Bytes payload, std::function<void(Expected<Published>)> done);
   void withdraw(const std::string& path);
 
@@ -93,6 +96,7 @@ class DhtNode {
     Bytes payload;
     MonotonicTime due{};
     std::uint64_t sequence = 0;
+    Duration pause{0};  // after failures: twice as long each time
   };
   struct Storing;
   struct Anchor {

@@ -30,6 +30,7 @@ Member::Member(MemberServices services, MemberOptions options, std::uint64_t see
            services.relay, services.conduct, [this](const net::NodeRecord& record) { introduced(record); }},
           options_.one_lan, rng_.next()),
       record_(options_.facts),
+      slot_keys_(id_),
       reach_(options_.port, services.clock,
              {[this] { reach_changed(); },
               [this](const platform::IpAddress& seen_at) {
@@ -80,6 +81,7 @@ std::unique_ptr<TimerHandle> Member::later(Duration delay, std::function<void()>
 }
 
 void Member::make_table() {
+  slot_keys_.begin_anew();
   dht::DhtConfig config;
   config.member_port = reach_.advertised() ? reach_.advertised()->port : 0;
   config.one_lan = options_.one_lan;
@@ -132,6 +134,11 @@ void Member::publish_record() {
   if (dht_->table().size() > 0)
     dht_->publish("/nodes/" + to_hex(id_), net::encode_node_record(record_),
                   [](const Expected<dht::Published>&) {});
+}
+
+void Member::set_capacity(Capacity capacity) {
+  slot_keys_.set(capacity.gives ? capacity.slots : std::vector<net::HeldSlot>());
+  capacity_ = std::move(capacity);
 }
 
 bool Member::capacity_changed() const {
@@ -191,6 +198,7 @@ void Member::upkeep() {
       if (source->channel && source->tracker && !source->busy) introduce(*source);
     publish_record();
   }
+  if (dht_->table().size() > 0) slot_keys_.step(*dht_);
   keep_reach();
   find_relays();
   exchange_peers();

@@ -21,6 +21,7 @@
 #include "core/swarm/peer_cache.h"
 #include "core/swarm/public_services.h"
 #include "core/swarm/reach_keeper.h"
+#include "core/swarm/slot_keys.h"
 
 namespace neuroshard::swarm {
 
@@ -63,6 +64,7 @@ struct Capacity {
   std::uint64_t memory_bytes = 0;
   std::uint32_t tokens_per_second = 0;
   std::vector<net::HeldSlot> slots;  // as net/node_record.h wants them
+  bool gives = true;                 // them to whoever asks: it is found by them in the hash table
 };
 
 struct SourceView {
@@ -119,7 +121,7 @@ class Member final : public net::PeerService {
   void router_says(nat::RouterNews news) { reach_.router_says(std::move(news)); }
   // Told to the others when it is something else than their record of this node says: other slots, or a
   // number that differs by a tenth.
-  void set_capacity(Capacity capacity) { capacity_ = std::move(capacity); }
+  void set_capacity(Capacity capacity);
   // Somebody outside is asked to dial this node again, now.
   void test_reach();
   const net::NodeBook& book() const { return book_; }
@@ -222,6 +224,7 @@ class Member final : public net::PeerService {
   std::vector<std::unique_ptr<Source>> sources_;
   net::NodeRecord record_;
   std::optional<Capacity> capacity_;
+  SlotKeys slot_keys_;
   MonotonicTime record_made_{}, neighbours_kept_{};
   ReachKeeper reach_;
   std::optional<platform::Endpoint> relay_;  // that this node can be called through

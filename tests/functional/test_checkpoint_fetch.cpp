@@ -94,6 +94,15 @@ class TestCheckpointFetch : public QObject {
                                });
                              }()),
                              RoundsRun::patience_ms);
+    // So does the hash table, layer by layer and expert by expert.
+    const auto holders = [this](const QString& of) {
+      const QStringList words{"dht",          "get",   of,     "--json",         "--profile",
+                              net_.profile(), "--lan", "--at", net_.tracker_at()};
+      return json_lines(run_node(words).out).size();
+    };
+    QTRY_COMPARE_WITH_TIMEOUT(holders("/layers/0"), 3, RoundsRun::patience_ms);
+    QTRY_COMPARE_WITH_TIMEOUT(holders("/experts/0/1"), 3, RoundsRun::patience_ms);
+    QCOMPARE(holders("/layers/1"), 0);
   }
 
   void all_of_it_although_one_is_killed_and_one_lies() {
