@@ -24,16 +24,25 @@ constexpr std::size_t hashes_at_once = net::chunk_bytes / sizeof(Hash256);
 
 }  // namespace
 
+struct RoundFetcher::Source {
+  net::NodeId id{};
+  std::size_t failures = 0;
+  std::size_t under_way = 0, most = 0;  // pieces
+  std::optional<MonotonicTime> gave;    // a good piece, last
+  Duration patience{};                  // with its next piece, besides what any has
+};
+
 struct RoundFetcher::Task {
   FetchRequest request;  // all but the place
   // What can only be checked as a whole comes from one source at a time, so that whoever sends rubbish is
   // known; chunks of an anchor from all of them.
-  std::vector<net::NodeId> pool, sources;
+  std::vector<net::NodeId> pool;
+  std::vector<Source> sources;
   std::size_t next_source = 0;
-  std::vector<std::size_t> failures;  // by source
   std::size_t turn = 0;
   std::deque<std::uint64_t> missing;  // pieces not asked for
   std::size_t under_way = 0, left = 0;
+  std::size_t first_pieces = 1;
   bool over = false;
   // Where piece i begins and how long it is, in `bytes`.
   std::vector<std::pair<std::size_t, std::size_t>> places;
@@ -48,12 +57,15 @@ struct RoundFetcher::Task {
   std::vector<std::size_t> sizes;
   bool take_next_source() {
     if (next_source >= pool.size()) return false;
-    sources = {pool[next_source++]};
+    take_sources({pool[next_source++]});
     return true;
+  }
+  void take_sources(const std::vector<net::NodeId>& ids) {
+    sources.clear();
+    for (const net::NodeId& id : ids) sources.push_back({id, 0, 0, first_pieces, {}, {}});
   }
   void lay_out(std::vector<std::size_t> pieces) {
     sizes = std::move(pieces);
-    failures.assign(sources.size(), 0);
     std::size_t at = 0;
     places.clear();
     missing.clear();
@@ -70,9 +82,9 @@ struct RoundFetcher::Task {
   }
 };
 
-RoundFetcher::RoundFetcher(net::PeerCaller& caller, RoundPeers& peers, Executor& executor,
+RoundFetcher::RoundFetcher(net::PeerCaller& caller, RoundPeers& peers, Executor& executor, const Clock& clock,
                            FetchOptions options)
-    : caller_(caller), peers_(peers), executor_(executor), options_(options) {}
+    : caller_(caller), peers_(peers), executor_(executor), clock_(clock), options_(options) {}
 RoundFetcher::~RoundFetcher() = default;
 
 void RoundFetcher::payload(const RoundSlot& slot, const Hash256& hash, std::uint64_t bytes,
@@ -80,6 +92,7 @@ void RoundFetcher::payload(const RoundSlot& slot, const Hash256& hash, std::uint
   auto task = std::make_shared<Task>();
   task->request = {slot, FetchRequest::What::Payload, hash, 0};
   task->pool = std::move(sources);
+  task->first_pieces = options_.first_pieces;
   task->take_next_source();
   task->got_bytes = std::move(done);
   std::vector<std::size_t> sizes;
@@ -94,6 +107,7 @@ void RoundFetcher::contribution(const RoundSlot& slot, const Hash256& payload,
   auto task = std::make_shared<Task>();
   task->request = {slot, FetchRequest::What::Contribution, payload, 0};
   task->pool = std::move(sources);
+  task->first_pieces = options_.first_pieces;
   task->take_next_source();
   task->got_bytes = std::move(done);
   task->lay_out({contribution_bytes});
@@ -106,6 +120,7 @@ void RoundFetcher::anchor(const RoundSlot& slot, const Hash256& hash, const oute
   auto task = std::make_shared<Task>();
   task->request = {slot, FetchRequest::What::Leaves, hash, 0};
   task->pool = std::move(sources);
+  task->first_pieces = options_.first_pieces;
   task->take_next_source();
   task->got_anchor = std::move(done);
   task->anchor = true;
@@ -121,11 +136,11 @@ void RoundFetcher::anchor(const RoundSlot& slot, const Hash256& hash, const oute
 }
 
 void RoundFetcher::ask(const std::shared_ptr<Task>& task) {
-  while (!task->over && !task->missing.empty() && task->under_way < options_.pieces_under_way) {
+  while (!task->over && !task->missing.empty()) {
     const std::uint64_t piece = task->missing.front();
     task->missing.pop_front();
     if (ask_piece(task, piece)) continue;
-    // Nobody is left to ask: what is under way may still arrive, but the rest never will.
+    // Nobody can be asked now: what is under way may still arrive, but the rest never will if nothing is.
     task->missing.push_front(piece);
     if (task->under_way == 0) fail(task);
     return;
@@ -133,55 +148,77 @@ void RoundFetcher::ask(const std::shared_ptr<Task>& task) {
 }
 
 bool RoundFetcher::ask_piece(const std::shared_ptr<Task>& task, std::uint64_t piece) {
+  if (task->under_way >= options_.pieces_under_way) return false;
   for (std::size_t i = 0; i < task->sources.size(); ++i) {
-    const std::size_t source = task->turn++ % task->sources.size();
-    const auto contact = peers_.find(task->sources[source]);
-    if (task->failures[source] >= options_.failures_per_source) continue;
+    const std::size_t which = task->turn++ % task->sources.size();
+    Source& source = task->sources[which];
+    if (source.failures >= options_.failures_per_source || source.under_way >= source.most) continue;
+    const auto contact = peers_.find(source.id);
     if (!contact) {
-      ++task->failures[source];
+      source.failures = options_.failures_per_source;
       continue;
     }
     FetchRequest request = task->request;
     request.place = task->place(piece);
     ++task->under_way;
+    ++source.under_way;
     Bytes encoded = encode_fetch_request(request);
-    const std::size_t answer = task->places[piece].second + 8;
-    const Duration deadline = net::call_deadline(options_.allowed, encoded.size(), answer);
+    // Of what it has been asked for before, this one comes last.
+    const std::size_t answers = source.under_way * (task->places[piece].second + 8);
+    const Duration deadline =
+        std::min(options_.most_patience,
+                 std::max(source.patience, net::call_deadline(options_.allowed, encoded.size(), answers)));
     caller_.call(*contact, net::Method::RoundFetch, std::move(encoded), deadline,
-                 [this, alive = std::weak_ptr<bool>(alive_), task, piece, source](Expected<Bytes> got_it) {
-                   if (!alive.expired()) got(task, piece, source, std::move(got_it));
+                 [this, alive = std::weak_ptr<bool>(alive_), task, piece, which,
+                  asked = clock_.monotonic_now()](Expected<Bytes> got_it) {
+                   if (!alive.expired()) got(task, piece, which, asked, std::move(got_it));
                  });
     return true;
   }
   return false;
 }
 
-void RoundFetcher::got(const std::shared_ptr<Task>& task, std::uint64_t piece, std::size_t source,
-                       Expected<Bytes> answer) {
+bool RoundFetcher::take_piece(Task& task, std::uint64_t piece, const Expected<Bytes>& answer) {
+  if (!answer.ok()) return false;
+  const auto [at, size] = task.places[piece];
+  const auto decoded = decode_fetch_answer(*answer);
+  if (!decoded.ok() || decoded->bytes.size() != size) return false;
+  if (task.request.what == FetchRequest::What::Chunk &&
+      crypto::merkle_leaf(decoded->bytes) != task.leaves[piece + 1])
+    return false;
+  std::copy(decoded->bytes.begin(), decoded->bytes.end(),
+            task.bytes.begin() + static_cast<std::ptrdiff_t>(at));
+  bytes_received_ += size;
+  return true;
+}
+
+// What an answer says of its source. One that has given something has long patience, so twice is enough.
+void RoundFetcher::judge(Source& source, MonotonicTime asked, bool good, bool silent) {
+  const MonotonicTime now = clock_.monotonic_now();
+  const Duration took = now - asked;
+  if (good) {
+    source.gave = now;
+    source.patience = 4 * took;
+    if (took <= options_.fast && source.most < options_.pieces_under_way) ++source.most;
+    if (took >= options_.slow && source.most > 1) --source.most;
+  } else if (!silent || !source.gave) {
+    ++source.failures;
+  } else {
+    source.most = 1;
+    source.patience = 2 * took;
+    if (*source.gave < asked) source.failures += 2;
+  }
+}
+
+void RoundFetcher::got(const std::shared_ptr<Task>& task, std::uint64_t piece, std::size_t which,
+                       MonotonicTime asked, Expected<Bytes> answer) {
   if (task->over) return;
   --task->under_way;
-  const auto [at, size] = task->places[piece];
-  bool good = false;
-  if (answer.ok()) {
-    const auto decoded = decode_fetch_answer(*answer);
-    good = decoded.ok() && decoded->bytes.size() == size;
-    if (good && task->request.what == FetchRequest::What::Chunk)
-      good = crypto::merkle_leaf(decoded->bytes) == task->leaves[piece + 1];
-    if (good) {
-      std::copy(decoded->bytes.begin(), decoded->bytes.end(),
-                task->bytes.begin() + static_cast<std::ptrdiff_t>(at));
-      bytes_received_ += size;
-    }
-  }
-  if (good) {
-    if (--task->left == 0) {
-      finish(task);
-      return;
-    }
-  } else {
-    ++task->failures[source];
-    task->missing.push_back(piece);
-  }
+  --task->sources[which].under_way;
+  const bool good = take_piece(*task, piece, answer);
+  judge(task->sources[which], asked, good, !answer.ok() && answer.error().code == ErrorCode::Timeout);
+  if (!good) task->missing.push_back(piece);
+  if (good && --task->left == 0) return finish(task);
   ask(task);
 }
 
@@ -226,7 +263,7 @@ void RoundFetcher::finish(const std::shared_ptr<Task>& task) {
         return;
       }
       task->request.what = FetchRequest::What::Chunk;
-      task->sources = task->pool;
+      task->take_sources(task->pool);
       task->lay_out(leaf_sizes(task->values, task->bias));
       ask(task);
       return;

@@ -1,6 +1,11 @@
 // Fetching what a certificate names from whoever holds it, in pieces, each checked before it counts: payloads
 // by their hash, and anchors by the leaves of theirs. Sources take turns; one that sends rubbish is not asked
 // again.
+//
+// How long a piece may take follows what its source has shown (NETWORK: no-progress time-outs). A line that
+// many ask at once needs seconds for each piece, and is no worse for that: who has given something gets four
+// times what its last piece took, and fewer pieces are asked of a slow one at once, since more would only
+// wait.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +14,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/clock.h"
 #include "core/base/executor.h"
 #include "core/rounds/outbox.h"
 #include "core/rounds/step.h"
@@ -16,9 +22,11 @@
 namespace neuroshard::rounds {
 
 struct FetchOptions {
-  Duration allowed = std::chrono::seconds(5);
-  std::size_t pieces_under_way = 4;
-  std::size_t failures_per_source = 4;  // of a whole fetch
+  Duration allowed = std::chrono::seconds(5);          // for thinking and the way; bytes have their own time
+  Duration most_patience = std::chrono::seconds(60);   // with a piece of a source that has given others
+  std::size_t first_pieces = 2, pieces_under_way = 4;  // of one source at once: at first, and of a fast one
+  Duration fast = std::chrono::seconds(1), slow = std::chrono::seconds(3);  // of a piece
+  std::size_t failures_per_source = 4;                                      // of a whole fetch
 };
 
 class RoundFetcher {
@@ -26,7 +34,8 @@ class RoundFetcher {
   using GotBytes = std::function<void(Expected<Bytes>)>;
   using GotAnchor = std::function<void(Expected<std::shared_ptr<OuterState>>)>;
   // All outlive it.  Threads: the executor's. What is under way when it is destroyed calls nobody back.
-  RoundFetcher(net::PeerCaller& caller, RoundPeers& peers, Executor& executor, FetchOptions options);
+  RoundFetcher(net::PeerCaller& caller, RoundPeers& peers, Executor& executor, const Clock& clock,
+               FetchOptions options);
   ~RoundFetcher();
 
   // `bytes`: how many they are; nothing else is taken. Unavailable: no source gave it.
@@ -42,18 +51,22 @@ class RoundFetcher {
   std::uint64_t bytes_received() const { return bytes_received_; }
 
  private:
+  struct Source;
   struct Task;
   void ask(const std::shared_ptr<Task>& task);
   // False: no source is left that could be asked.
   bool ask_piece(const std::shared_ptr<Task>& task, std::uint64_t piece);
-  void got(const std::shared_ptr<Task>& task, std::uint64_t piece, std::size_t source,
+  void got(const std::shared_ptr<Task>& task, std::uint64_t piece, std::size_t source, MonotonicTime asked,
            Expected<Bytes> answer);
+  bool take_piece(Task& task, std::uint64_t piece, const Expected<Bytes>& answer);
+  void judge(Source& source, MonotonicTime asked, bool good, bool silent);
   void finish(const std::shared_ptr<Task>& task);
   void fail(const std::shared_ptr<Task>& task);
 
   net::PeerCaller& caller_;
   RoundPeers& peers_;
   Executor& executor_;
+  const Clock& clock_;
   const FetchOptions options_;
   std::uint64_t bytes_received_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

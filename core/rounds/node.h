@@ -87,6 +87,7 @@ class RoundNode final : public RoundParticipant, private AgreementHost {
   // node_state.cpp: towards the state of the newest certificate
   void settle_state() override;
   bool step_to_tip();
+  bool waits_for_payloads();
   void stepped(std::uint64_t round, const Expected<StepResult>& step);
   std::vector<net::NodeId> sources();
   void forget_computed() override { computing_.clear(); }

@@ -13,7 +13,7 @@ void RoundNode::settle_state() {
     begin_training();
     return;
   }
-  if (take_known_state() || step_to_tip()) return;
+  if (take_known_state() || step_to_tip() || waits_for_payloads()) return;
   if (unfit()) return say_unfit();
   if (services_.clock.monotonic_now() < next_fetch_) return;
   // Who is no member fetches one state, which shows that it can, and asks to join; not one in every round.
@@ -51,6 +51,28 @@ bool RoundNode::step_to_tip() {
         result->emplace(make_step(rules, identity, *before, inputs, most));
       },
       guarded([this, result, round = tip.round] { stepped(round, **result); }));
+  return true;
+}
+
+// One round behind, and what is missing of its payloads is less than the state that they make: over a slow
+// line a certificate is often here before all that it names.
+bool RoundNode::waits_for_payloads() {
+  const RoundBody& tip = chain_->tip();
+  if (!state_ || !state_checked_ || state_round_ + 1 != tip.round || !previous_contributions_ ||
+      payload_lost_ || !is_member() || unfit())
+    return false;
+  std::vector<const Contribution*> missing;
+  std::uint64_t bytes = 0;
+  for (const RoundContributor& c : tip.contributors) {
+    const auto* entry = previous_contributions_->find_payload(c.payload);
+    if (entry == nullptr) return false;
+    if (entry->payload) continue;
+    missing.push_back(&entry->contribution);
+    bytes += entry->contribution.payload_bytes;
+  }
+  if (bytes >= sizeof(float) * (2 * options_.rules.values + options_.bias_values)) return false;
+  for (const Contribution* contribution : missing)
+    if (asked_before_.insert(contribution->payload).second) fetch_payload(*contribution);
   return true;
 }
 

@@ -29,7 +29,7 @@ RoundParticipant::RoundParticipant(RoundServices services, const ParticipantOpti
               [this](const net::NodeId& from, const PostAnswer& answer) {
                 if (answer.round > round_) catch_up_with(from);
               }),
-      fetcher_(services.caller, services.peers, services.executor, options.fetch) {
+      fetcher_(services.caller, services.peers, services.executor, services.clock, options.fetch) {
   initial_ = std::move(known);
   NS_CHECK(!initial_.state || initial_.state->weights.size() == options.rules.values);
 }
@@ -94,7 +94,8 @@ void RoundParticipant::reset_round() {
     for (const auto& [id, sequence] : contributions_->sequences()) sequences_[id] = sequence;
   previous_contributions_ = std::move(contributions_);
   outbox_.clear();
-  asked_.clear();
+  asked_before_ = std::exchange(asked_, {});
+  payload_lost_ = false;
   training_ = boundary_asked_ = closed_ = evidence_sent_ = false;
   if (memory_round_ > round_) {
     // It voted in a later round, so this one was certified, and what it voted here is forgotten.

@@ -313,6 +313,7 @@ class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
   Verdict on_change(const net::NodeId& from, const ChangePost& post, std::size_t most);
   Verdict on_contribution(ContributionPost post);
   void ask_for_payload(const net::NodeId& owner);
+  void fetch_payload(const Contribution& contribution);  // of this round, or of the one before
   void ask_for_contribution(const Hash256& payload);
   enum class Finding : std::uint8_t { Wait, Wrong, Compute };
   // Whether a body's contributors are what this node knows of them; what it lacks it asks for.
@@ -344,6 +345,9 @@ class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
   MonotonicTime closed_at_{}, fetched_at_{};
   std::uint64_t fetched_bytes_ = 0;
   std::unordered_set<Hash256, net::NodeIdHash> asked_;  // payloads and contributions on their way
+  // Of the round before, which may be all that this node lacks for its state.
+  std::unordered_set<Hash256, net::NodeIdHash> asked_before_;
+  bool payload_lost_ = false;  // one of them can't be had
 
   std::unique_ptr<TimerHandle> timer_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

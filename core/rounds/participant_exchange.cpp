@@ -180,21 +180,32 @@ void RoundParticipant::shuffle(std::vector<net::NodeId>* ids) {
   for (std::size_t i = ids->size(); i > 1; --i) std::swap((*ids)[i - 1], (*ids)[rng_.below(i)]);
 }
 
-// From its sender first, then from whoever else may have it already.
 void RoundParticipant::ask_for_payload(const net::NodeId& owner) {
   const auto* entry = contributions_->find(owner);
   if (entry == nullptr || entry->payload || !asked_.insert(entry->contribution.payload).second) return;
+  fetch_payload(entry->contribution);
+}
+
+// From its sender first, then from whoever else may have it already.
+void RoundParticipant::fetch_payload(const Contribution& contribution) {
   std::vector<net::NodeId> sources = others();
   shuffle(&sources);
-  std::stable_partition(sources.begin(), sources.end(),
-                        [&owner](const net::NodeId& id) { return id == owner; });
-  fetcher_.payload(common_.rules.slot, entry->contribution.payload, entry->contribution.payload_bytes,
-                   std::move(sources),
-                   guarded([this, round = round_, hash = entry->contribution.payload](Expected<Bytes> bytes) {
-                     if (round != round_) return;
-                     asked_.erase(hash);
-                     if (bytes.ok() && contributions_->take_payload(std::move(*bytes))) advance();
-                   }));
+  std::stable_partition(
+      sources.begin(), sources.end(),
+      [owner = crypto::node_id(contribution.key)](const net::NodeId& id) { return id == owner; });
+  fetcher_.payload(
+      common_.rules.slot, contribution.payload, contribution.payload_bytes, std::move(sources),
+      guarded([this, round = contribution.round, hash = contribution.payload](Expected<Bytes> bytes) {
+        if (round == round_) {
+          asked_.erase(hash);
+          if (bytes.ok() && contributions_->take_payload(std::move(*bytes))) advance();
+        } else if (round + 1 == round_ && asked_before_.erase(hash) != 0) {
+          const bool taken = bytes.ok() && previous_contributions_ &&
+                             previous_contributions_->take_payload(std::move(*bytes));
+          payload_lost_ = payload_lost_ || !taken;
+          settle_state();
+        }
+      }));
 }
 
 void RoundParticipant::ask_for_contribution(const Hash256& payload) {

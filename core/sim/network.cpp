@@ -37,7 +37,8 @@ struct Network::Node {
   bool online = true;
   std::uint64_t life = 0;  // counts restarts: answers to an earlier life are dropped
   std::unordered_map<Host, MonotonicTime> connected;
-  MonotonicTime up_free{}, down_free{};  // when the last message has passed
+  MonotonicTime up_free{}, down_free{};   // when the last message has passed
+  std::map<std::int64_t, Duration> busy;  // time that the line up is in use, by window
 };
 
 Network::Network(World& world, NetworkOptions options, std::uint64_t seed)
@@ -99,9 +100,31 @@ Duration Network::travel(Node& from, Node& to, std::size_t bytes) {
   if (options_.bytes_per_second <= 0) return way;
   const std::chrono::duration<double> seconds(static_cast<double>(bytes) / options_.bytes_per_second);
   const auto passing = std::chrono::duration_cast<Duration>(seconds);
-  from.up_free = std::max(from.up_free, world_.now()) + passing;
+  const MonotonicTime begins = std::max(from.up_free, world_.now());
+  from.up_free = begins + passing;
+  if (options_.window > Duration::zero()) note_busy(from.busy, begins, from.up_free);
+  if (bytes <= options_.passes_by) {
+    to.down_free = std::max(to.down_free, world_.now()) + passing;
+    return passing + way;
+  }
   to.down_free = std::max(to.down_free + passing, from.up_free + way);
   return to.down_free - world_.now();
+}
+
+void Network::note_busy(std::map<std::int64_t, Duration>& busy, MonotonicTime begins,
+                        MonotonicTime ends) const {
+  for (MonotonicTime at = begins; at < ends;) {
+    const std::int64_t window = at.time_since_epoch() / options_.window;
+    const MonotonicTime until = std::min(ends, MonotonicTime((window + 1) * options_.window));
+    busy[window] += until - at;
+    at = until;
+  }
+}
+
+double Network::busiest_window(Host host) const {
+  Duration most{};
+  for (const auto& [window, busy] : hosts_.at(host)->busy) most = std::max(most, busy);
+  return to_seconds(most) * options_.bytes_per_second;
 }
 
 bool Network::lost(const Node& from, const Node& to) {

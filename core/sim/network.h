@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -33,6 +34,11 @@ struct NetworkOptions {
   Duration idle = std::chrono::seconds(60);  // a connection is kept so long
   // Of each host's line, in each direction; 0: without limit. Messages pass a line one after the other.
   double bytes_per_second = 0;
+  // Messages up to so many bytes don't wait for larger ones, as those of the real node
+  // (net/limited_transport.h) and on its connections, which share a line; 0: all wait.
+  std::size_t passes_by = 0;
+  // What each host's line sends is counted in windows of this length (busiest_window); 0: not.
+  Duration window{};
 };
 
 struct NetworkCounters {
@@ -61,6 +67,8 @@ class Network {
   // When the last byte that this host was given to send has left it.
   MonotonicTime sent_at(Host host) const;
   const NetworkCounters& counters() const { return counters_; }
+  // The most bytes that a host's line has passed on in one window.
+  double busiest_window(Host host) const;
 
  private:
   class HostCaller;
@@ -69,6 +77,7 @@ class Network {
   Duration one_way(const Node& a, const Node& b) const;
   // From now until the last byte is there.
   Duration travel(Node& from, Node& to, std::size_t bytes);
+  void note_busy(std::map<std::int64_t, Duration>& busy, MonotonicTime begins, MonotonicTime ends) const;
   bool lost(const Node& from, const Node& to);
   void call(Host from, const net::Contact& to, net::Method method, Bytes request, Duration deadline,
             net::CallDone done);

@@ -56,6 +56,19 @@ RoundWorld::MakeModel model_of(std::uint64_t seed) {
   };
 }
 
+// Learns nothing, and is done at once, whatever its size.
+class Slope final : public LocalModel {
+ public:
+  explicit Slope(std::size_t node) : node_(node) {}
+  void train(std::uint64_t, std::uint32_t, std::uint32_t steps, Span<float> weights) override {
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      weights[i] += 1e-4f * static_cast<float>(steps) * static_cast<float>((i * 7 + node_ * 13) % 101);
+  }
+
+ private:
+  const std::size_t node_;
+};
+
 struct Outcome {
   double waiting = 0, loss = 0, seconds = 0;
   std::uint64_t rounds = 0;
@@ -88,6 +101,7 @@ class TestRoundsSync : public QObject {
  private Q_SLOTS:
   void hardly_waits_and_learns_as_well();
   void a_slow_line_costs_no_steps();
+  void eight_large_deltas_over_slow_lines();
   void waits_when_a_round_takes_longer_than_its_training();
   void every_step_counts_once();
   void what_must_hold_holds_data();
@@ -126,6 +140,35 @@ void TestRoundsSync::a_slow_line_costs_no_steps() {
     QVERIFY2(outcome.in_time && outcome.safe, all.c_str());
     QVERIFY2(sync == rounds::RoundSync::Plain ? outcome.waiting > 0.2 : outcome.waiting < 0.05, all.c_str());
   }
+}
+
+// Seven ask each line for pieces at the same time, so that each takes seconds, and a certificate is there
+// before all that it names: nobody is left out for it, and nothing is fetched twice.
+void TestRoundsSync::eight_large_deltas_over_slow_lines() {
+  constexpr std::size_t values = 1'000'000;
+  constexpr double megabits = 10;
+  RoundWorldOptions o = far_apart(1, rounds::RoundSync::Plain);
+  o.nodes = 8;
+  o.network.least_delay = o.network.most_delay = std::chrono::milliseconds(10);
+  o.network.bytes_per_second = megabits * 1e6 / 8;
+  o.network.passes_by = 16 << 10;
+  o.initial.assign(values, 0.0f);
+  o.round.rules.values = values;
+  o.trainer.step_time = std::chrono::seconds(1);
+  o.round.first_deadline = std::chrono::minutes(3);
+  RoundWorld world(o, [](std::size_t node, std::uint64_t) { return std::make_unique<Slope>(node); });
+  for (std::size_t i = 0; i < o.nodes; ++i) world.start(i);
+  constexpr std::uint64_t rounds = 3;
+  const bool in_time = world.run_to_round(rounds, std::chrono::minutes(10));
+  const double sent = static_cast<double>(world.network().counters().bytes);
+  const double needed = double(rounds) * 8 * 7 * values;
+  std::string all = fmt::format("{:.2f} times the bytes", sent / needed);
+  for (std::uint64_t r = 1; r <= rounds && in_time; ++r)
+    all += fmt::format(", round {}: {} of 8", r, world.body(r)->contributors.size());
+  qInfo("%s", all.c_str());
+  QVERIFY2(in_time && world.seen().conflicts == 0, all.c_str());
+  for (std::uint64_t r = 1; r <= rounds; ++r) QVERIFY2(world.body(r)->contributors.size() == 8, all.c_str());
+  QVERIFY2(sent < 1.05 * needed, all.c_str());
 }
 
 void TestRoundsSync::waits_when_a_round_takes_longer_than_its_training() {

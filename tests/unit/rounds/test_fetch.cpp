@@ -35,10 +35,12 @@ struct Calls final : net::PeerCaller {
   struct Call {
     net::NodeId of;
     FetchRequest request;
+    Duration deadline;
     net::CallDone done;
   };
-  void call(const net::Contact& peer, net::Method, Bytes request, Duration, net::CallDone done) override {
-    waiting.push_back({peer.id, *decode_fetch_request(request), std::move(done)});
+  void call(const net::Contact& peer, net::Method, Bytes request, Duration deadline,
+            net::CallDone done) override {
+    waiting.push_back({peer.id, *decode_fetch_request(request), deadline, std::move(done)});
     ++asked[peer.id];
   }
   Call take() {
@@ -49,6 +51,7 @@ struct Calls final : net::PeerCaller {
   void refuse(std::size_t count) {
     for (; count > 0; --count) take().done(make_error(ErrorCode::NotFound, "not here"));
   }
+  void fall_silent() { take().done(make_error(ErrorCode::Timeout, "no answer within the deadline")); }
   // All that is asked, and what that leads to; `whole` is what this node holds.
   void give_all(const Bytes& whole) {
     while (!waiting.empty()) give_one(whole);
@@ -87,7 +90,8 @@ class TestFetch : public QObject {
     Calls calls;
     Known peers;
     testing::ManualExecutor executor;
-    RoundFetcher fetcher{calls, peers, executor, {}};
+    ManualClock clock;
+    RoundFetcher fetcher{calls, peers, executor, clock, {}};
     std::optional<Expected<Bytes>> got;
     int ends = 0;
 
@@ -98,7 +102,12 @@ class TestFetch : public QObject {
  private Q_SLOTS:
   void a_few_pieces_at_a_time_until_it_is_whole() {
     Fixture f({first});
-    QCOMPARE(f.calls.waiting.size(), std::size_t{4});
+    QCOMPARE(f.calls.waiting.size(), std::size_t{2});
+    f.calls.give_one(f.wanted);
+    QCOMPARE(f.calls.waiting.size(), std::size_t{3});
+    f.calls.give_one(f.wanted);
+    f.calls.give_one(f.wanted);
+    QCOMPARE(f.calls.waiting.size(), std::size_t{4});  // of seven, all that are left
     f.calls.give_all(f.wanted);
     QVERIFY(f.has_it());
     QCOMPARE(f.calls.asked[first], int(pieces));
@@ -110,10 +119,9 @@ class TestFetch : public QObject {
     Fixture f({first, second});
     f.calls.refuse(4);
     QCOMPARE(f.calls.asked[second], 0);
-    QCOMPARE(f.calls.waiting.size(), std::size_t{3});
+    QCOMPARE(f.calls.waiting.size(), std::size_t{1});
     f.calls.give_one(f.wanted);
-    f.calls.refuse(2);
-    QCOMPARE(f.calls.asked[first], 7);
+    QCOMPARE(f.calls.asked[first], 5);
     f.calls.give_all(f.wanted);
     QVERIFY(f.has_it());
     QCOMPARE(f.calls.asked[second], int(pieces));
@@ -122,9 +130,9 @@ class TestFetch : public QObject {
   void nobody_is_left() {
     Fixture f({first, unknown, second});
     f.calls.refuse(f.calls.waiting.size() + 3);
-    QCOMPARE(f.calls.asked[first], 7);
-    f.calls.refuse(7);
-    QCOMPARE(f.calls.asked[second], 7);
+    QCOMPARE(f.calls.asked[first], 5);
+    f.calls.refuse(5);
+    QCOMPARE(f.calls.asked[second], 5);
     QVERIFY(f.calls.waiting.empty());
     QCOMPARE(f.ends, 0);  // in a turn of its own
     f.executor.run();
@@ -151,6 +159,63 @@ class TestFetch : public QObject {
       f.calls.take().done(encode_fetch_answer(size, ByteSpan(less.data(), 99)));
     f.calls.give_all(f.wanted);
     QVERIFY(f.has_it());
+  }
+
+  // Seven that fetch from a line of 10 Mbit/s: each piece takes longer than a quiet line would need, and a
+  // piece that takes twice as long as the last one is no reason to give it up.
+  void a_slow_source_has_time_as_long_as_pieces_come() {
+    Fixture f({first, second});
+    const Duration at_first = f.calls.waiting.front().deadline;
+    f.clock.advance(std::chrono::seconds(6));
+    f.calls.give_one(f.wanted);
+    f.calls.give_one(f.wanted);
+    QCOMPARE(f.calls.waiting.size(), std::size_t{1});  // more would only wait
+    QVERIFY(f.calls.waiting.front().deadline > 3 * at_first);
+    // Once nothing comes for all that time; then again.
+    f.clock.advance(f.calls.waiting.front().deadline);
+    f.calls.fall_silent();
+    QCOMPARE(f.calls.waiting.size(), std::size_t{1});
+    f.calls.give_all(f.wanted);
+    QVERIFY(f.has_it());
+    QCOMPARE(f.calls.asked[second], 0);
+  }
+
+  // Dead, or its answers are lost: not for longer than a quiet line needs, four times.
+  void who_never_says_anything_is_given_up() {
+    Fixture f({first, second});
+    for (int i = 0; i < 4; ++i) {
+      QCOMPARE(f.calls.asked[second], 0);
+      QVERIFY(f.calls.waiting.front().deadline < std::chrono::seconds(10));
+      f.calls.fall_silent();
+    }
+    f.calls.fall_silent();
+    QCOMPARE(f.calls.asked[first], 5);
+    f.calls.give_all(f.wanted);
+    QVERIFY(f.has_it());
+    QCOMPARE(f.calls.asked[second], int(pieces));
+  }
+
+  void who_falls_silent_in_the_middle_is_asked_once_more() {
+    Fixture f({first, second});
+    f.clock.advance(std::chrono::seconds(1));
+    f.calls.give_one(f.wanted);
+    f.clock.advance(std::chrono::seconds(20));
+    while (f.calls.asked[second] == 0) f.calls.fall_silent();
+    QVERIFY(f.calls.asked[first] <= 6);
+    f.calls.give_all(f.wanted);
+    QVERIFY(f.has_it());
+  }
+
+  // It gives a piece now and then, and each time more slowly: an end is set to that.
+  void patience_has_an_end() {
+    Fixture f({first, second});
+    Duration longest{};
+    for (int i = 0; i < 5; ++i) {
+      longest = std::max(longest, f.calls.waiting.front().deadline);
+      f.clock.advance(f.calls.waiting.front().deadline);
+      f.calls.give_one(f.wanted);
+    }
+    QCOMPARE(longest, Duration(std::chrono::seconds(60)));
   }
 
   void an_end_in_the_middle_calls_nobody_back() {
