@@ -95,7 +95,11 @@ Verdict RoundParticipant::on_item(const net::NodeId& from, RoundItem& item, Roun
 Verdict RoundParticipant::on_change(const net::NodeId& from, const ChangePost& post, std::size_t most) {
   if (post.slot != common_.rules.slot) return Verdict::OtherSlot;
   const net::NodeId id = crypto::node_id(post.change.key);
-  if (id != from || !change_holds(post.change, post.slot, round_, network_)) return Verdict::BadSignature;
+  if (id != from) return Verdict::BadSignature;
+  // It names the newest round that its sender has seen.
+  if (post.change.round >= round_) return at_round(post.change.round + 1, from);
+  if (round_ - post.change.round > change_life) return Verdict::PastRound;
+  if (!change_holds(post.change, post.slot, round_, network_)) return Verdict::BadSignature;
   if (changes_.size() >= most && changes_.count(id) == 0) return Verdict::Busy;
   changes_[id] = post.change;
   return Verdict::Taken;

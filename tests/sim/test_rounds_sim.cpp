@@ -111,6 +111,7 @@ class TestRoundsSim : public QObject {
   void one_of_four_dies_in_mid_round_and_comes_back();
   void the_power_goes_for_all();
   void a_late_joiner_contributes();
+  void a_wish_of_another_round_says_so();
   void a_member_is_back_after_days();
   void a_broken_replica_repairs_itself();
   void a_slow_node_holds_nobody_up();
@@ -267,6 +268,32 @@ void TestRoundsSim::a_late_joiner_contributes() {
   QCOMPARE(view.fetched_anchors, std::uint64_t(1));
   QVERIFY(view.contributed >= 2);
   QCOMPARE(view.members, std::size_t(5));
+}
+
+// Who wants to join may be ahead of the member that it asks, or behind: no reason to speak of its signature.
+void TestRoundsSim::a_wish_of_another_round_says_so() {
+  Lab lab(world_options(4, 4));
+  CHECK_LAB(lab, lab.world.run_to_round(12, 80 * round_time));
+  const std::uint64_t tip = lab.world.node(0).status().round;
+  const crypto::KeyPair key = key_of_node(4, 99);
+  const auto verdict = [&](std::uint64_t round, const Hash256& network) {
+    const rounds::ChangePost post{
+        {}, rounds::sign_change(rounds::RoundChange::Kind::Join, {}, round, key, network)};
+    std::optional<rounds::PostAnswer> said;
+    lab.world.node(0).on_call({crypto::node_id(key.public_key()), {}}, net::Method::RoundPost,
+                              rounds::encode_item(post),
+                              [&](Expected<Bytes> answer) { said = *rounds::decode_post_answer(*answer); });
+    return said->verdict;
+  };
+  Hash256 network;
+  network.fill(3);
+  QCOMPARE(verdict(tip + 3, network), rounds::Verdict::LaterRound);
+  QCOMPARE(verdict(tip - 8, network), rounds::Verdict::PastRound);
+  QCOMPARE(verdict(tip, Hash256{}), rounds::Verdict::BadSignature);
+  QCOMPARE(verdict(tip, network), rounds::Verdict::Taken);
+  const rounds::RoundView view = lab.world.node(0).view();
+  QCOMPARE(view.refused[static_cast<std::size_t>(rounds::Verdict::BadSignature)], std::uint64_t(1));
+  QCOMPARE(view.refused[static_cast<std::size_t>(rounds::Verdict::LaterRound)], std::uint64_t(1));
 }
 
 void TestRoundsSim::a_member_is_back_after_days() {
