@@ -1,5 +1,6 @@
 // The learner of a simulated node (rounds/learner.h) on virtual time: steps take their time on the
-// world's clock, and are computed when somebody needs their result. What is learned is a LocalModel's.
+// world's clock, and are computed when somebody needs their result. What is learned is a LocalModel's. With
+// error feedback it keeps over a restart what the real one does (engine/round_memory.h).
 #pragma once
 
 #include <functional>
@@ -43,6 +44,7 @@ class RoundTrainer final : public rounds::RoundLearner {
   rounds::TrainedWork progress() const override;
   void boundary(rounds::AfterBoundary after, std::function<void(Expected<Boundary>)> done) override;
   void go_on() override;
+  void recall(Bytes memory) override;
   // Share of the time since the first start in which no step ran.
   double waiting_share() const;
   std::uint64_t steps_trained() const { return steps_trained_ + (due_steps() - done_); }
@@ -50,8 +52,16 @@ class RoundTrainer final : public rounds::RoundLearner {
   std::vector<float> delta_now();
 
  private:
+  struct Sent {
+    std::uint64_t round = 0;
+    Hash256 anchor{};  // SHA-256 of the weights that the round began with
+    std::uint32_t steps = 0;
+    Bytes payload;  // empty: nothing that may have to be put back
+  };
   std::uint32_t due_steps() const;
   void catch_up();
+  bool sent_before_restart(const Start& from) const;
+  Expected<Boundary> with_feedback(const std::vector<float>& delta, rounds::TrainedWork work);
 
   World& world_;
   Executor& executor_;
@@ -61,7 +71,8 @@ class RoundTrainer final : public rounds::RoundLearner {
   std::optional<outer::ErrorFeedback> feedback_;
   rounds::Anchor anchor_;
   std::vector<float> local_, at_boundary_;
-  Bytes sent_;
+  Sent sent_;
+  bool recalled_ = false;  // sent_ is from before a restart
   std::uint64_t round_ = 0;
   bool resting_ = true;
   std::uint32_t limit_ = 0;  // of steps_
