@@ -153,6 +153,8 @@ void FragmentWorld::certified(std::size_t node, std::size_t fragment, const roun
   }
   if (body.round > newest_[fragment].round) newest_[fragment] = checkpoint;
   if (body.round == 0) return;
+  ++seen_.certificates;
+  seen_.contributions += body.contributors.size();
   times_[fragment].push_back(to_seconds(world_.now().time_since_epoch()));
   for (const rounds::RoundContributor& c : body.contributors)
     if (!counted_.try_emplace({body.members.at(c.member).id, c.payload}, fragment, body.round).second)

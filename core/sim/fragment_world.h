@@ -31,6 +31,7 @@ struct FragmentWorldSeen {
   std::uint64_t conflicts = 0;  // certificates of one round of one fragment with different bodies
   std::uint64_t twice = 0;      // contributions in more than one certificate
   bool anchors_agree = true;    // whoever took a certificate held its anchor
+  std::uint64_t certificates = 0, contributions = 0;  // of all fragments, and what they name
 };
 
 class FragmentWorld {

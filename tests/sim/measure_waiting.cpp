@@ -1,20 +1,23 @@
 // How long training waits for outer rounds over lines of 100 and 10 Mbit/s: the nodes of core/rounds in the
-// simulated world, for a model of 25 million parameters (26 MB a delta at int8), plain against delayed-1.
+// simulated world, for a model of 25 million parameters (26 MB a delta at int8): plain, delayed-1 and four
+// fragments; and how much of the line that takes in the busiest minute.
 //
-//   measure_waiting [--members N]… [--rounds R]
+//   measure_waiting [--members N]… [--line MBIT]… [--training SECONDS]… [--rounds R]
 //
 // A tenth of everything but the speed of the lines: 2.5 million values, a tenth of each time. A round's
 // phases and their overlap are what they are at full size, for a tenth of the memory and computing. The
 // values are drawn, not learned: only time is looked at here. All members are equally fast, their lines carry
-// nothing else, and messages pass a line one after the other.
+// nothing else, and pieces of deltas pass a line one after the other.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "core/sim/fragment_world.h"
 #include "core/sim/round_world.h"
 
 using namespace neuroshard;       // NOLINT
@@ -25,6 +28,7 @@ namespace {
 constexpr double scale = 10;
 constexpr std::size_t full_values = 25'000'000;
 constexpr std::uint32_t inner_steps = 100;
+constexpr std::size_t fragments = 4;
 
 Duration scaled(double seconds) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds / scale));
@@ -48,22 +52,30 @@ class Drift final : public LocalModel {
   std::uint64_t state_;
 };
 
+struct Case {
+  std::size_t members = 4;
+  double megabits = 100, training_seconds = 60;
+  std::uint64_t rounds = 6;
+};
 struct Result {
   double waiting = 0, round_seconds = 0;
   double megabytes = 0;  // of a node in a round, one way, at full size
+  double busiest = 0;    // MB that a node sends in its busiest minute, at most, at full size
   double contributors = 0;
   bool good = false;
 };
 
-Result measure(std::size_t members, double megabits, double training_seconds, rounds::RoundSync sync,
-               std::uint64_t rounds) {
-  RoundWorldOptions o;
-  o.nodes = members;
+// Of both worlds' options, what they share.
+template <class Options>
+Options options_of(const Case& c) {
+  Options o;
+  o.nodes = c.members;
   o.network.least_delay = scaled(0.010);  // of each line: 20 to 60 ms from one to the other
   o.network.most_delay = scaled(0.030);
-  o.network.bytes_per_second = megabits * 1e6 / 8;
+  o.network.bytes_per_second = c.megabits * 1e6 / 8;
+  o.network.passes_by = 16 << 10;
+  o.network.window = scaled(60);
   o.initial.assign(static_cast<std::size_t>(full_values / scale), 0.0f);
-  o.round.sync = sync;
   o.round.rules.network.fill(3);
   o.round.rules.values = o.initial.size();
   o.round.rules.inner_steps = inner_steps;
@@ -75,61 +87,111 @@ Result measure(std::size_t members, double megabits, double training_seconds, ro
   o.round.provisional_after = scaled(600);
   o.round.agreement = {scaled(10), scaled(120)};
   o.trainer.inner_steps = inner_steps;
-  o.trainer.step_time = scaled(training_seconds / inner_steps);
+  o.trainer.step_time = scaled(c.training_seconds / inner_steps);
   o.trainer.tokens_per_step = 1;
   o.work_time = scaled(1.5);  // an outer step and its hash at full size, on two cores
-  RoundWorld world(o, [](std::size_t node, std::uint64_t) { return std::make_unique<Drift>(node + 1); });
-  for (std::size_t i = 0; i < members; ++i) world.start(i);
+  return o;
+}
+
+// Runs either world, and what can be seen of both.
+template <class SomeWorld>
+Result run(SomeWorld& world, const Case& c) {
+  for (std::size_t i = 0; i < c.members; ++i) world.start(i);
   Result result;
-  result.good = world.run_to_round(rounds, static_cast<int>(rounds) * 20 * scaled(training_seconds + 600));
-  for (std::size_t i = 0; i < members; ++i)
-    result.waiting += world.trainer(i).waiting_share() / static_cast<double>(members);
+  result.good =
+      world.run_to_round(c.rounds, static_cast<int>(c.rounds) * 20 * scaled(c.training_seconds + 600));
+  for (std::size_t i = 0; i < c.members; ++i) {
+    result.waiting += world.trainer(i).waiting_share() / static_cast<double>(c.members);
+    const double busiest = scale * world.network().busiest_window(static_cast<Host>(i)) / 1e6;
+    result.busiest = std::max(result.busiest, busiest);
+  }
+  const auto rounds = static_cast<double>(c.rounds);
+  result.round_seconds = scale * to_seconds(world.world().now().time_since_epoch()) / rounds;
+  result.megabytes = scale * static_cast<double>(world.network().counters().bytes) / 1e6 /
+                     static_cast<double>(c.members) / rounds;
+  return result;
+}
+
+std::unique_ptr<LocalModel> drift(std::size_t node) {
+  return std::make_unique<Drift>(node + 1);
+}
+
+Result measure(const Case& c, rounds::RoundSync sync) {
+  auto o = options_of<RoundWorldOptions>(c);
+  o.round.sync = sync;
+  RoundWorld world(o, [](std::size_t node, std::uint64_t) { return drift(node); });
+  Result result = run(world, c);
   const RoundWorldSeen seen = world.seen();
   result.good = result.good && seen.conflicts == 0 && seen.twice == 0 && seen.worst_agreement == 1;
-  const auto count = static_cast<double>(seen.rounds);
-  result.contributors = static_cast<double>(seen.contributions) / count;
-  result.round_seconds = scale * to_seconds(world.world().now().time_since_epoch()) / count;
-  result.megabytes = scale * static_cast<double>(world.network().counters().bytes) / 1e6 /
-                     static_cast<double>(members) / count;
+  result.contributors = static_cast<double>(seen.contributions) / static_cast<double>(seen.rounds);
   return result;
+}
+
+Result measure_fragments(const Case& c) {
+  auto o = options_of<FragmentWorldOptions>(c);
+  o.fragments = fragments;
+  o.work_time /= static_cast<int>(fragments);
+  FragmentWorld world(o, [](std::size_t node, std::uint64_t) { return drift(node); });
+  Result result = run(world, c);
+  const FragmentWorldSeen seen = world.seen();
+  result.good = result.good && seen.conflicts == 0 && seen.twice == 0 && seen.anchors_agree;
+  result.contributors = static_cast<double>(seen.contributions) / static_cast<double>(seen.certificates);
+  return result;
+}
+
+bool measure_row(const Case& c) {
+  const Result plain = measure(c, rounds::RoundSync::Plain);
+  const Result delayed = measure(c, rounds::RoundSync::Delayed);
+  const Result parts = measure_fragments(c);
+  const bool good = plain.good && delayed.good && parts.good;
+  fmt::print(
+      "| {} | {:.0f} | {:.0f} s | {:.1f}, {:.1f}, {:.1f} % | {:.0f}, {:.0f}, {:.0f} | {:.1f}, {:.1f}, {:.1f} "
+      "| "
+      "{:.0f}, {:.0f}, {:.0f} | {:.0f}, {:.0f}, {:.0f}{} |\n",
+      c.members, c.megabits, c.training_seconds, 100 * plain.waiting, 100 * delayed.waiting,
+      100 * parts.waiting, plain.round_seconds, delayed.round_seconds, parts.round_seconds,
+      plain.contributors, delayed.contributors, parts.contributors, plain.megabytes, delayed.megabytes,
+      parts.megabytes, plain.busiest, delayed.busiest, parts.busiest, good ? "" : ", **broken**");
+  std::fflush(stdout);
+  return good;
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
   std::vector<std::size_t> members;
+  std::vector<double> lines, trainings;
   std::uint64_t rounds = 6;
-  for (int i = 1; i + 1 < count; i += 2) {
+  for (int i = 1; i < count; i += 2) {
     const std::string flag = arguments[i];
-    if (flag == "--members")
-      members.push_back(std::strtoul(arguments[i + 1], nullptr, 10));
-    else if (flag == "--rounds")
-      rounds = std::strtoull(arguments[i + 1], nullptr, 10);
+    const double value = i + 1 < count ? std::strtod(arguments[i + 1], nullptr) : 0;
+    if (value >= 1 && flag == "--members")
+      members.push_back(static_cast<std::size_t>(value));
+    else if (value >= 1 && flag == "--line")
+      lines.push_back(value);
+    else if (value >= 1 && flag == "--training")
+      trainings.push_back(value);
+    else if (value >= 1 && flag == "--rounds")
+      rounds = static_cast<std::uint64_t>(value);
     else
-      return fmt::print(stderr, "measure_waiting [--members N]... [--rounds R]\n"), 64;
+      return fmt::print(stderr,
+                        "measure_waiting [--members N]... [--line MBIT]... [--training SECONDS]... "
+                        "[--rounds R]\n"),
+             64;
   }
   if (members.empty()) members = {4, 8};
+  if (lines.empty()) lines = {100, 10};
+  if (trainings.empty()) trainings = {60, 300, 900};
   bool good = true;
   const auto begun = std::chrono::steady_clock::now();
+  fmt::print("plain, delayed-1, {} fragments\n\n", fragments);
   fmt::print(
-      "| members | line Mbit/s | training of a round | waits, plain | waits, delayed-1 | a round takes s | "
-      "of "
-      "contributors | MB sent by a node |\n|---|---|---|---|---|---|---|---|\n");
-  for (const std::size_t n : members) {
-    for (const double megabits : {100.0, 10.0}) {
-      for (const double seconds : {60.0, 300.0, 900.0}) {
-        const Result plain = measure(n, megabits, seconds, rounds::RoundSync::Plain, rounds);
-        const Result delayed = measure(n, megabits, seconds, rounds::RoundSync::Delayed, rounds);
-        good = good && plain.good && delayed.good;
-        fmt::print(
-            "| {} | {:.0f} | {:.0f} s | {:.1f} % | {:.1f} % | {:.0f}, {:.0f} | {:.1f}, {:.1f} | {:.0f}{} |\n",
-            n, megabits, seconds, 100 * plain.waiting, 100 * delayed.waiting, plain.round_seconds,
-            delayed.round_seconds, plain.contributors, delayed.contributors, delayed.megabytes,
-            plain.good && delayed.good ? "" : ", **broken**");
-        std::fflush(stdout);
-      }
-    }
-  }
+      "| members | line Mbit/s | training of a round | waits | a round takes s | of contributors | MB sent "
+      "by a "
+      "node in a round | in its busiest minute |\n|---|---|---|---|---|---|---|---|\n");
+  for (const std::size_t n : members)
+    for (const double megabits : lines)
+      for (const double seconds : trainings) good = measure_row({n, megabits, seconds, rounds}) && good;
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
