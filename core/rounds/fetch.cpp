@@ -27,6 +27,7 @@ constexpr std::size_t hashes_at_once = net::chunk_bytes / sizeof(Hash256);
 struct RoundFetcher::Source {
   net::NodeId id{};
   std::size_t failures = 0;
+  std::size_t silences = 0;             // turns before this one in which it said nothing at all
   std::size_t under_way = 0, most = 0;  // pieces
   std::optional<MonotonicTime> gave;    // a good piece, last
   Duration patience{};                  // with its next piece, besides what any has
@@ -37,8 +38,8 @@ struct RoundFetcher::Task {
   // What can only be checked as a whole comes from one source at a time, so that whoever sends rubbish is
   // known; chunks of an anchor from all of them.
   std::vector<net::NodeId> pool;
+  std::deque<Source> turns;  // of one source at a time: who comes next
   std::vector<Source> sources;
-  std::size_t next_source = 0;
   std::size_t turn = 0;
   std::deque<std::uint64_t> missing;  // pieces not asked for
   std::size_t under_way = 0, left = 0;
@@ -55,14 +56,24 @@ struct RoundFetcher::Task {
   GotAnchor got_anchor;
 
   std::vector<std::size_t> sizes;
+  void begin(std::vector<net::NodeId> ids, std::size_t pieces) {
+    pool = std::move(ids);
+    first_pieces = pieces;
+    for (const net::NodeId& id : pool) turns.push_back(fresh(id));
+    take_next_source();
+  }
   bool take_next_source() {
-    if (next_source >= pool.size()) return false;
-    take_sources({pool[next_source++]});
+    if (turns.empty()) return false;
+    sources.assign(1, turns.front());
+    turns.pop_front();
     return true;
   }
-  void take_sources(const std::vector<net::NodeId>& ids) {
+  void take_all_sources() {
     sources.clear();
-    for (const net::NodeId& id : ids) sources.push_back({id, 0, 0, first_pieces, {}, {}});
+    for (const net::NodeId& id : pool) sources.push_back(fresh(id));
+  }
+  Source fresh(const net::NodeId& id, std::size_t silences = 0) const {
+    return {id, 0, silences, 0, first_pieces, {}, {}};
   }
   void lay_out(std::vector<std::size_t> pieces) {
     sizes = std::move(pieces);
@@ -91,9 +102,7 @@ void RoundFetcher::payload(const RoundSlot& slot, const Hash256& hash, std::uint
                            std::vector<net::NodeId> sources, GotBytes done) {
   auto task = std::make_shared<Task>();
   task->request = {slot, FetchRequest::What::Payload, hash, 0};
-  task->pool = std::move(sources);
-  task->first_pieces = options_.first_pieces;
-  task->take_next_source();
+  task->begin(std::move(sources), options_.first_pieces);
   task->got_bytes = std::move(done);
   std::vector<std::size_t> sizes;
   for (std::uint64_t left = bytes; left > 0; left -= sizes.back())
@@ -106,9 +115,7 @@ void RoundFetcher::contribution(const RoundSlot& slot, const Hash256& payload,
                                 std::vector<net::NodeId> sources, GotBytes done) {
   auto task = std::make_shared<Task>();
   task->request = {slot, FetchRequest::What::Contribution, payload, 0};
-  task->pool = std::move(sources);
-  task->first_pieces = options_.first_pieces;
-  task->take_next_source();
+  task->begin(std::move(sources), options_.first_pieces);
   task->got_bytes = std::move(done);
   task->lay_out({contribution_bytes});
   ask(task);
@@ -119,9 +126,7 @@ void RoundFetcher::anchor(const RoundSlot& slot, const Hash256& hash, const oute
                           GotAnchor done) {
   auto task = std::make_shared<Task>();
   task->request = {slot, FetchRequest::What::Leaves, hash, 0};
-  task->pool = std::move(sources);
-  task->first_pieces = options_.first_pieces;
-  task->take_next_source();
+  task->begin(std::move(sources), options_.first_pieces);
   task->got_anchor = std::move(done);
   task->anchor = true;
   task->identity = identity;
@@ -192,21 +197,29 @@ bool RoundFetcher::take_piece(Task& task, std::uint64_t piece, const Expected<By
   return true;
 }
 
-// What an answer says of its source. One that has given something has long patience, so twice is enough.
-void RoundFetcher::judge(Source& source, MonotonicTime asked, bool good, bool silent) {
+// What an answer says of its source. One that has given something has long patience, so twice is enough. One
+// that has said nothing at all is mostly gone: the others have their turns first. And one that does not hold
+// it will not have it later, either.
+void RoundFetcher::judge(Task& task, Source& source, MonotonicTime asked, bool good, ErrorCode error) {
   const MonotonicTime now = clock_.monotonic_now();
   const Duration took = now - asked;
+  const bool silent = error == ErrorCode::Timeout;
   if (good) {
     source.gave = now;
     source.patience = 4 * took;
     if (took <= options_.fast && source.most < options_.pieces_under_way) ++source.most;
     if (took >= options_.slow && source.most > 1) --source.most;
-  } else if (!silent || !source.gave) {
-    ++source.failures;
-  } else {
+  } else if (silent && source.gave) {
     source.most = 1;
     source.patience = 2 * took;
     if (*source.gave < asked) source.failures += 2;
+  } else if (silent && task.request.what != FetchRequest::What::Chunk) {
+    const bool first = source.failures < options_.failures_per_source;
+    source.failures = options_.failures_per_source;
+    if (first && source.silences + 1 < options_.failures_per_source)
+      task.turns.push_back(task.fresh(source.id, source.silences + 1));
+  } else {
+    source.failures += error == ErrorCode::NotFound ? options_.failures_per_source : 1;
   }
 }
 
@@ -216,7 +229,7 @@ void RoundFetcher::got(const std::shared_ptr<Task>& task, std::uint64_t piece, s
   --task->under_way;
   --task->sources[which].under_way;
   const bool good = take_piece(*task, piece, answer);
-  judge(task->sources[which], asked, good, !answer.ok() && answer.error().code == ErrorCode::Timeout);
+  judge(*task, task->sources[which], asked, good, answer.ok() ? ErrorCode::Corrupt : answer.error().code);
   if (!good) task->missing.push_back(piece);
   if (good && --task->left == 0) return finish(task);
   ask(task);
@@ -263,7 +276,7 @@ void RoundFetcher::finish(const std::shared_ptr<Task>& task) {
         return;
       }
       task->request.what = FetchRequest::What::Chunk;
-      task->take_sources(task->pool);
+      task->take_all_sources();
       task->lay_out(leaf_sizes(task->values, task->bias));
       ask(task);
       return;

@@ -59,7 +59,7 @@ class RoundFetcher {
   void got(const std::shared_ptr<Task>& task, std::uint64_t piece, std::size_t source, MonotonicTime asked,
            Expected<Bytes> answer);
   bool take_piece(Task& task, std::uint64_t piece, const Expected<Bytes>& answer);
-  void judge(Source& source, MonotonicTime asked, bool good, bool silent);
+  void judge(Task& task, Source& source, MonotonicTime asked, bool good, ErrorCode error);
   void finish(const std::shared_ptr<Task>& task);
   void fail(const std::shared_ptr<Task>& task);
 

@@ -55,7 +55,8 @@ bool RoundNode::step_to_tip() {
 }
 
 // One round behind, and what is missing of its payloads is less than the state that they make: over a slow
-// line a certificate is often here before all that it names.
+// line a certificate is often here before all that it names. When nothing more of them comes, because their
+// owner has gone, others have the state.
 bool RoundNode::waits_for_payloads() {
   const RoundBody& tip = chain_->tip();
   if (!state_ || !state_checked_ || state_round_ + 1 != tip.round || !previous_contributions_ ||
@@ -73,7 +74,8 @@ bool RoundNode::waits_for_payloads() {
   if (bytes >= sizeof(float) * (2 * options_.rules.values + options_.bias_values)) return false;
   for (const Contribution* contribution : missing)
     if (asked_before_.insert(contribution->payload).second) fetch_payload(*contribution);
-  return true;
+  const Duration patience = options_.fetch.allowed;
+  return pieces_come(patience) || services_.clock.monotonic_now() - opened_ < patience;
 }
 
 void RoundNode::stepped(std::uint64_t round, const Expected<StepResult>& step) {

@@ -236,20 +236,27 @@ void RoundParticipant::contribute_again() {
     ask_for_payload(self_);
 }
 
-// Nothing more is on its way. Payloads are waited for while they move, as long as a round takes or a line of
-// 8 Mbit/s needs to give its own to all, so that nobody holds a round up by dripping.
-bool RoundParticipant::contributions_are_late() {
+// Whether a piece of something has come within this time.
+bool RoundParticipant::pieces_come(Duration within) {
   const MonotonicTime now = services_.clock.monotonic_now();
   if (const std::uint64_t fetched = fetcher_.bytes_received(); fetched != fetched_bytes_) {
     fetched_bytes_ = fetched;
     fetched_at_ = now;
   }
+  return now - fetched_at_ < within;
+}
+
+// Nothing more is on its way. Payloads are waited for while they move, as long as a round takes or a line of
+// 8 Mbit/s needs to give its own to all, so that nobody holds a round up by dripping.
+bool RoundParticipant::contributions_are_late() {
+  const MonotonicTime now = services_.clock.monotonic_now();
+  const bool coming = pieces_come(common_.grace);
   if (now - closed_at_ < common_.grace) return false;
   const std::uint64_t bytes =
       group().size() * outer::max_payload_bytes(common_.rules.codec, common_.rules.values);
   const Duration slowest = std::chrono::milliseconds(bytes / slowest_line);
-  const bool moving = contributions_->announced() > contributions_->usable_count() &&
-                      now - fetched_at_ < common_.grace && now - closed_at_ < std::max(deadline(), slowest);
+  const bool moving = contributions_->announced() > contributions_->usable_count() && coming &&
+                      now - closed_at_ < std::max(deadline(), slowest);
   return !moving;
 }
 

@@ -254,6 +254,7 @@ class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
   void close(MonotonicTime now, bool as_measure);
   void contribute();
   void contribute_again();
+  bool pieces_come(Duration within);
   bool contributions_are_late();
   void go_provisional();
   void check_own_state(std::function<void()> when_right);

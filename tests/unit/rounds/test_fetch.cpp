@@ -48,8 +48,8 @@ struct Calls final : net::PeerCaller {
     waiting.pop_front();
     return call;
   }
-  void refuse(std::size_t count) {
-    for (; count > 0; --count) take().done(make_error(ErrorCode::NotFound, "not here"));
+  void refuse(std::size_t count, ErrorCode code = ErrorCode::Exhausted) {
+    for (; count > 0; --count) take().done(make_error(code, "not from here"));
   }
   void fall_silent() { take().done(make_error(ErrorCode::Timeout, "no answer within the deadline")); }
   // All that is asked, and what that leads to; `whole` is what this node holds.
@@ -139,6 +139,16 @@ class TestFetch : public QObject {
     QVERIFY(f.failed());
   }
 
+  void who_does_not_hold_it_is_not_asked_again() {
+    Fixture f({first, second});
+    f.calls.refuse(1, ErrorCode::NotFound);
+    QCOMPARE(f.calls.waiting.size(), std::size_t{1});  // the second piece, asked of it before
+    f.calls.refuse(1, ErrorCode::NotFound);
+    QCOMPARE(f.calls.asked[first], 2);
+    f.calls.give_all(f.wanted);
+    QVERIFY(f.has_it());
+  }
+
   void other_bytes_are_not_taken() {
     Fixture f({first, second});
     while (f.calls.asked[second] == 0) f.calls.give_one(content(1));
@@ -180,19 +190,27 @@ class TestFetch : public QObject {
     QCOMPARE(f.calls.asked[second], 0);
   }
 
-  // Dead, or its answers are lost: not for longer than a quiet line needs, four times.
-  void who_never_says_anything_is_given_up() {
+  // Dead, or its answers are lost: the others come first, then it has another turn, four in all.
+  void who_never_says_anything_is_asked_after_the_others() {
     Fixture f({first, second});
-    for (int i = 0; i < 4; ++i) {
-      QCOMPARE(f.calls.asked[second], 0);
-      QVERIFY(f.calls.waiting.front().deadline < std::chrono::seconds(10));
-      f.calls.fall_silent();
+    for (int turn = 1; turn <= 4; ++turn) {
+      for (const net::NodeId& id : {first, second}) {
+        QCOMPARE(f.calls.waiting.size(), std::size_t{2});
+        QVERIFY(f.calls.waiting.front().deadline < std::chrono::seconds(10));
+        f.calls.fall_silent();
+        f.calls.fall_silent();
+        QCOMPARE(f.calls.asked[id], 2 * turn);
+      }
     }
-    f.calls.fall_silent();
-    QCOMPARE(f.calls.asked[first], 5);
-    f.calls.give_all(f.wanted);
-    QVERIFY(f.has_it());
-    QCOMPARE(f.calls.asked[second], int(pieces));
+    QVERIFY(f.calls.waiting.empty());
+    f.executor.run();
+    QVERIFY(f.failed());
+
+    Fixture later({first, second});
+    for (int i = 0; i < 4; ++i) later.calls.fall_silent();
+    later.calls.give_all(later.wanted);
+    QVERIFY(later.has_it());
+    QCOMPARE(later.calls.asked[second], 2);
   }
 
   void who_falls_silent_in_the_middle_is_asked_once_more() {
