@@ -27,7 +27,7 @@ constexpr std::size_t hashes_at_once = net::chunk_bytes / sizeof(Hash256);
 struct RoundFetcher::Source {
   net::NodeId id{};
   std::size_t failures = 0;
-  std::size_t silences = 0;             // turns before this one in which it said nothing at all
+  std::size_t turns_before = 0;         // of it, that came to nothing
   std::size_t under_way = 0, most = 0;  // pieces
   std::optional<MonotonicTime> gave;    // a good piece, last
   Duration patience{};                  // with its next piece, besides what any has
@@ -72,8 +72,8 @@ struct RoundFetcher::Task {
     sources.clear();
     for (const net::NodeId& id : pool) sources.push_back(fresh(id));
   }
-  Source fresh(const net::NodeId& id, std::size_t silences = 0) const {
-    return {id, 0, silences, 0, first_pieces, {}, {}};
+  Source fresh(const net::NodeId& id, std::size_t turns_before = 0) const {
+    return {id, 0, turns_before, 0, first_pieces, {}, {}};
   }
   void lay_out(std::vector<std::size_t> pieces) {
     sizes = std::move(pieces);
@@ -121,9 +121,10 @@ void RoundFetcher::contribution(const RoundSlot& slot, const Hash256& payload,
   ask(task);
 }
 
-void RoundFetcher::anchor(const RoundSlot& slot, const Hash256& hash, const outer::AnchorIdentity& identity,
-                          std::uint64_t values, std::uint64_t bias, std::vector<net::NodeId> sources,
-                          GotAnchor done) {
+RoundFetcher::Ticket RoundFetcher::anchor(const RoundSlot& slot, const Hash256& hash,
+                                          const outer::AnchorIdentity& identity, std::uint64_t values,
+                                          std::uint64_t bias, std::vector<net::NodeId> sources,
+                                          GotAnchor done) {
   auto task = std::make_shared<Task>();
   task->request = {slot, FetchRequest::What::Leaves, hash, 0};
   task->begin(std::move(sources), options_.first_pieces);
@@ -138,6 +139,14 @@ void RoundFetcher::anchor(const RoundSlot& slot, const Hash256& hash, const oute
     sizes.push_back(std::min(left, hashes_at_once) * sizeof(Hash256));
   task->lay_out(sizes);
   ask(task);
+  return task;
+}
+
+bool RoundFetcher::abandon(const Ticket& ticket) {
+  const auto task = ticket.lock();
+  if (!task || task->over) return false;
+  task->over = true;
+  return true;
 }
 
 void RoundFetcher::ask(const std::shared_ptr<Task>& task) {
@@ -198,12 +207,12 @@ bool RoundFetcher::take_piece(Task& task, std::uint64_t piece, const Expected<By
 }
 
 // What an answer says of its source. One that has given something has long patience, so twice is enough. One
-// that has said nothing at all is mostly gone: the others have their turns first. And one that does not hold
-// it will not have it later, either.
+// that has said nothing at all is mostly gone, and one that does not hold a payload yet may have it later:
+// the others have their turns first. An anchor that it does not hold is one that it holds no more.
 void RoundFetcher::judge(Task& task, Source& source, MonotonicTime asked, bool good, ErrorCode error) {
   const MonotonicTime now = clock_.monotonic_now();
   const Duration took = now - asked;
-  const bool silent = error == ErrorCode::Timeout;
+  const bool silent = error == ErrorCode::Timeout, lacks = error == ErrorCode::NotFound;
   if (good) {
     source.gave = now;
     source.patience = 4 * took;
@@ -213,13 +222,15 @@ void RoundFetcher::judge(Task& task, Source& source, MonotonicTime asked, bool g
     source.most = 1;
     source.patience = 2 * took;
     if (*source.gave < asked) source.failures += 2;
-  } else if (silent && task.request.what != FetchRequest::What::Chunk) {
+  } else if (lacks && task.anchor) {
+    source.failures = options_.failures_per_source;
+  } else if ((silent || lacks) && task.request.what != FetchRequest::What::Chunk) {
     const bool first = source.failures < options_.failures_per_source;
     source.failures = options_.failures_per_source;
-    if (first && source.silences + 1 < options_.failures_per_source)
-      task.turns.push_back(task.fresh(source.id, source.silences + 1));
+    if (first && source.turns_before + 1 < options_.failures_per_source)
+      task.turns.push_back(task.fresh(source.id, source.turns_before + 1));
   } else {
-    source.failures += error == ErrorCode::NotFound ? options_.failures_per_source : 1;
+    ++source.failures;
   }
 }
 

@@ -45,14 +45,17 @@ class RoundFetcher {
   void contribution(const RoundSlot& slot, const Hash256& payload, std::vector<net::NodeId> sources,
                     GotBytes done);
   // values, bias: how many floats the slot has; the momentum has as many as the weights.
-  void anchor(const RoundSlot& slot, const Hash256& hash, const outer::AnchorIdentity& identity,
-              std::uint64_t values, std::uint64_t bias, std::vector<net::NodeId> sources, GotAnchor done);
+  struct Task;
+  using Ticket = std::weak_ptr<Task>;
+  Ticket anchor(const RoundSlot& slot, const Hash256& hash, const outer::AnchorIdentity& identity,
+                std::uint64_t values, std::uint64_t bias, std::vector<net::NodeId> sources, GotAnchor done);
+  // Asks for no more of it, and calls nobody back. False: it is over.
+  bool abandon(const Ticket& ticket);
 
   std::uint64_t bytes_received() const { return bytes_received_; }
 
  private:
   struct Source;
-  struct Task;
   void ask(const std::shared_ptr<Task>& task);
   // False: no source is left that could be asked.
   bool ask_piece(const std::shared_ptr<Task>& task, std::uint64_t piece);

@@ -96,6 +96,11 @@ void RoundParticipant::reset_round() {
   outbox_.clear();
   asked_before_ = std::exchange(asked_, {});
   payload_lost_ = false;
+  // The state of a round that is past is of no use, and those who have it will soon hold it no more.
+  if (fetcher_.abandon(fetching_state_)) {
+    settling_ = false;
+    next_fetch_ = {};
+  }
   training_ = boundary_asked_ = closed_ = evidence_sent_ = false;
   if (memory_round_ > round_) {
     // It voted in a later round, so this one was certified, and what it voted here is forgotten.
@@ -346,7 +351,7 @@ void RoundParticipant::hold(Anchor state, std::vector<Hash256> leaves, const Ste
 
 void RoundParticipant::fetch_state(std::vector<net::NodeId> sources) {
   settling_ = true;
-  fetcher_.anchor(
+  fetching_state_ = fetcher_.anchor(
       common_.rules.slot, tip_anchor(), identity(tip_round()), common_.rules.values, common_.bias_values,
       std::move(sources), guarded([this, hash = tip_anchor()](Expected<std::shared_ptr<OuterState>> state) {
         settling_ = false;

@@ -348,6 +348,7 @@ class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
   std::unordered_set<Hash256, net::NodeIdHash> asked_;  // payloads and contributions on their way
   // Of the round before, which may be all that this node lacks for its state.
   std::unordered_set<Hash256, net::NodeIdHash> asked_before_;
+  RoundFetcher::Ticket fetching_state_;
   bool payload_lost_ = false;  // one of them can't be had
 
   std::unique_ptr<TimerHandle> timer_;

@@ -99,6 +99,18 @@ class TestFetch : public QObject {
     bool failed() const { return ends == 1 && !got->ok() && got->error().code == ErrorCode::Unavailable; }
   };
 
+  struct AnchorFixture {
+    Calls calls;
+    Known peers;
+    testing::ManualExecutor executor;
+    ManualClock clock;
+    RoundFetcher fetcher{calls, peers, executor, clock, {}};
+    std::optional<ErrorCode> error;
+    RoundFetcher::Ticket ticket = fetcher.anchor(
+        {}, {}, {}, 1000, 0, {first, second},
+        [this](const auto& state) { error = state.ok() ? ErrorCode::Corrupt : state.error().code; });
+  };
+
  private Q_SLOTS:
   void a_few_pieces_at_a_time_until_it_is_whole() {
     Fixture f({first});
@@ -139,14 +151,37 @@ class TestFetch : public QObject {
     QVERIFY(f.failed());
   }
 
-  void who_does_not_hold_it_is_not_asked_again() {
+  // It may have it later: the others come first.
+  void who_does_not_hold_it_yet_has_another_turn() {
     Fixture f({first, second});
-    f.calls.refuse(1, ErrorCode::NotFound);
-    QCOMPARE(f.calls.waiting.size(), std::size_t{1});  // the second piece, asked of it before
-    f.calls.refuse(1, ErrorCode::NotFound);
+    f.calls.refuse(2, ErrorCode::NotFound);
     QCOMPARE(f.calls.asked[first], 2);
+    QCOMPARE(f.calls.asked[second], 2);
+    f.calls.refuse(2, ErrorCode::NotFound);
+    QCOMPARE(f.calls.asked[first], 4);
     f.calls.give_all(f.wanted);
     QVERIFY(f.has_it());
+    QCOMPARE(f.calls.asked[second], 2);
+  }
+
+  // Rounds go on: an anchor that is not held now is one of the past, and the newest is to be asked for.
+  void an_anchor_that_nobody_holds_is_given_up_at_once() {
+    AnchorFixture f;
+    f.calls.refuse(2, ErrorCode::NotFound);
+    QVERIFY(f.calls.waiting.empty());
+    f.executor.run();
+    QCOMPARE(f.error, std::optional(ErrorCode::Unavailable));
+    QVERIFY(!f.fetcher.abandon(f.ticket));
+  }
+
+  void what_is_abandoned_asks_for_no_more() {
+    AnchorFixture f;
+    QVERIFY(f.fetcher.abandon(f.ticket));
+    QVERIFY(!f.fetcher.abandon(f.ticket));
+    f.calls.refuse(1);
+    QVERIFY(f.calls.waiting.empty());
+    f.executor.run();
+    QVERIFY(!f.error);
   }
 
   void other_bytes_are_not_taken() {
