@@ -34,30 +34,22 @@ class Visit {
     visit->network_ = network.id;
     NS_ASSIGN_OR_RETURN(visit->host_, start_guest(network, flags, context));
     NS_ASSIGN_OR_RETURN(const Acquaintance known, get_acquainted(*visit->host_, network, context));
-    visit->contacts_ = contacts_of(known);
+    visit->paths_ = std::make_unique<GuestPaths>(*visit->host_, network, flags, known);
     // Without the hash table those are asked whom the source knows.
-    auto table = GuestTable::open(*visit->host_, network, flags, known);
+    auto table = GuestTable::open(*visit->host_, network, flags, known, *visit->paths_);
     if (table.ok())
       visit->table_ = std::move(*table);
     else
       context.output.note(table.error().describe());
     visit->disk_ = make_thread_executor("ns-fetch", disk_queue);
-    visit->host_->run([&] {
-      visit->pool_ = std::make_unique<net::PeerPool>(visit->host_->transport(), visit->host_->executor(),
-                                                     visit->host_->clock());
-    });
     return visit;
-  }
-  ~Visit() {
-    table_.reset();
-    if (host_) host_->run([this] { pool_.reset(); });
   }
 
   const Hash256& network() const { return network_; }
   std::vector<exchange::Claim> newest() {
     return wait_for<std::vector<exchange::Claim>>(*host_, [&](auto done) {
-      exchange::ask_names(*pool_, contacts_, newest_checkpoint_name, answer_patience, nullptr,
-                          std::move(done));
+      exchange::ask_names(paths_->caller(), paths_->contacts(), newest_checkpoint_name, answer_patience,
+                          nullptr, std::move(done));
     });
   }
 
@@ -74,7 +66,7 @@ class Visit {
     } outcome;
     std::unique_ptr<exchange::ContentFetch> fetch;
     host_->run([&] {
-      exchange::FetchServices services{*pool_,
+      exchange::FetchServices services{paths_->caller(),
                                        host_->executor(),
                                        *disk_,
                                        host_->clock(),
@@ -101,13 +93,18 @@ class Visit {
       lock.lock();
     }
     lock.unlock();
-    host_->run([&] { fetch.reset(); });
+    std::size_t relayed = 0;
+    host_->run([&] {
+      relayed = paths_->relayed();
+      fetch.reset();
+    });
     if (!outcome.report) return make_error(ErrorCode::Cancelled, "stopped; what came is kept");
     if (!outcome.report->ok()) return outcome.report->error();
     const exchange::FetchReport& report = **outcome.report;
     context_.output.json_line({{"fetched", label},
                                {"bytes", report.received_bytes},
                                {"nodes", report.holders},
+                               {"relayed", relayed},
                                {"resumed", report.resumed_bytes},
                                {"liars", report.liars}});
     context_.output.note(fmt::format("{}: {} bytes from {} node(s), {} were here already; {} node(s) lied",
@@ -118,7 +115,7 @@ class Visit {
 
  private:
   void find(const std::function<void(std::vector<net::Contact>)>& found) {
-    found(contacts_);
+    found(paths_->contacts());
     if (table_) table_->find_publishers(path_, found);
   }
   explicit Visit(CommandContext& context) : context_(context) {}
@@ -126,11 +123,10 @@ class Visit {
   CommandContext& context_;
   Hash256 network_{};
   std::unique_ptr<PeerHost> host_;
-  std::vector<net::Contact> contacts_;
+  std::unique_ptr<GuestPaths> paths_;
   std::string path_;                   // in the hash table
   std::unique_ptr<GuestTable> table_;  // null: no member of it is known
-  std::unique_ptr<net::PeerPool> pool_;
-  std::unique_ptr<Executor> disk_;  // its tasks speak with the host's executor, so it ends first
+  std::unique_ptr<Executor> disk_;     // its tasks speak with the host's executor, so it ends first
 };
 
 std::vector<OfferedCheckpoint> offers_of(Visit& visit) {

@@ -102,20 +102,58 @@ std::vector<net::Contact> contacts_of(const Acquaintance& known) {
   return contacts;
 }
 
+GuestPaths::GuestPaths(PeerHost& host, const GuestNetwork& network, const GuestFlags& flags,
+                       const Acquaintance& known)
+    : host_(host), one_lan_(flags.lan), book_(network.id), contacts_(contacts_of(known)) {
+  host_.run([&] {
+    transport_ =
+        std::make_unique<swarm::PathTransport>(host_.transport(), host_.tunnels(), book_, host_.clock());
+    transport_->set_own({one_lan_, /*dialled=*/false, std::nullopt});
+    pool_ = std::make_unique<net::PeerPool>(*transport_, host_.executor(), host_.clock());
+    for (const net::NodeRecord& record : known.records) {
+      const auto contact = learn(record);
+      if (contact && std::none_of(contacts_.begin(), contacts_.end(),
+                                  [&](const net::Contact& one) { return one.id == contact->id; }))
+        contacts_.push_back(*contact);
+    }
+  });
+}
+
+GuestPaths::~GuestPaths() {
+  host_.run([this] {
+    pool_.reset();
+    transport_.reset();
+  });
+}
+
+std::optional<net::Contact> GuestPaths::learn(const net::NodeRecord& record) {
+  if (!book_.put(record, host_.clock().wall_now()).ok()) return std::nullopt;
+  for (const net::NodeEndpoint& at : record.endpoints)
+    if (at.reach == net::Reach::Direct) return net::Contact{record.id(), at.endpoint};
+  return transport_->contact_of(record, one_lan_);
+}
+
+std::size_t GuestPaths::relayed() const {
+  std::size_t count = 0;
+  for (const net::PeerView& peer : pool_->peers())
+    if (peer.connected && transport_->path_to(peer.id, peer.endpoint).way != swarm::Way::Direct) ++count;
+  return count;
+}
+
 Expected<std::unique_ptr<GuestTable>> GuestTable::open(PeerHost& host, const GuestNetwork& network,
-                                                       const GuestFlags& flags, const Acquaintance& known) {
-  std::unique_ptr<GuestTable> table(new GuestTable(host, network, known));
+                                                       const GuestFlags& flags, const Acquaintance& known,
+                                                       GuestPaths& paths) {
+  std::unique_ptr<GuestTable> table(new GuestTable(host, paths));
   std::vector<net::Contact> members;
-  for (const net::Contact& contact : table->contacts_)
+  for (const net::Contact& contact : contacts_of(known))
     if (contact.id != known.contact.id || known.hello.offers(net::Feature::Dht)) members.push_back(contact);
   if (members.empty())
     return make_error(ErrorCode::Unavailable, "no member of the hash table is known there");
   host.run([&] {
-    table->pool_ = std::make_unique<net::PeerPool>(host.transport(), host.executor(), host.clock());
     dht::DhtConfig config;
     config.one_lan = flags.lan;
     table->node_ = std::make_unique<dht::DhtNode>(
-        network.id, config, dht::DhtServices{host.key(), *table->pool_, host.executor(), host.clock()},
+        network.id, config, dht::DhtServices{host.key(), paths.caller(), host.executor(), host.clock()},
         load_le<std::uint64_t>(host.id().data()));
   });
   table->known_ =
@@ -128,7 +166,6 @@ GuestTable::~GuestTable() {
   host_.run([this] {
     alive_.reset();
     node_.reset();
-    pool_.reset();
   });
 }
 
@@ -152,14 +189,11 @@ void GuestTable::locate(const net::NodeId& id, const std::function<void(std::vec
     if (alive.expired() || !result.ok()) return;
     for (const dht::Record& stored : result->records) {
       const auto record = net::decode_node_record(stored.payload);
-      if (!record.ok() || record->id() != id ||
-          !net::check_node_record(*record, network_, host_.clock().wall_now()).ok())
-        continue;
-      for (const net::NodeEndpoint& at : record->endpoints) {
-        if (at.reach != net::Reach::Direct || contacts_.size() >= most_contacts) continue;
-        contacts_.push_back({id, at.endpoint});
-        return found({contacts_.back()});
-      }
+      if (!record.ok() || record->id() != id || contacts_.size() >= most_contacts) continue;
+      const auto contact = paths_.learn(*record);
+      if (!contact) continue;
+      contacts_.push_back(*contact);
+      return found({*contact});
     }
   });
 }

@@ -14,6 +14,7 @@
 #include "core/net/node_record.h"
 #include "core/net/peer_channel.h"
 #include "core/net/peer_pool.h"
+#include "core/swarm/path_transport.h"
 
 namespace CLI {
 class App;
@@ -59,32 +60,58 @@ Expected<Acquaintance> get_acquainted(PeerHost& host, const GuestNetwork& networ
 // Where those can be dialled, and the answering node itself unless it is a mere tracker.
 std::vector<net::Contact> contacts_of(const Acquaintance& known);
 
+// Connections that are kept for one command: plain ones, and through relays to nodes that nobody can dial.
+class GuestPaths {
+ public:
+  // The host outlives it.
+  GuestPaths(PeerHost& host, const GuestNetwork& network, const GuestFlags& flags, const Acquaintance& known);
+  ~GuestPaths();
+
+  // Nodes that may be asked: those of contacts_of(known), and others that are called through a relay.
+  const std::vector<net::Contact>& contacts() const { return contacts_; }
+
+  // The executor's, all below.
+  net::PeerCaller& caller() { return *pool_; }
+  // Where the node of this record can be called; nothing: the record does not hold, or nowhere.
+  std::optional<net::Contact> learn(const net::NodeRecord& record);
+  // Nodes that are connected now, but not directly.
+  std::size_t relayed() const;
+
+ private:
+  PeerHost& host_;
+  const bool one_lan_;
+  net::NodeBook book_;
+  std::vector<net::Contact> contacts_;
+  std::unique_ptr<swarm::PathTransport> transport_;
+  std::unique_ptr<net::PeerPool> pool_;
+};
+
 // The hash table as a client of it, for one command.
 class GuestTable {
  public:
   // Begins with those of contacts_of(known) that may be members of it. Unavailable: there are none, or none
-  // of them answers. The host outlives it.
+  // of them answers. References outlive it.
   static Expected<std::unique_ptr<GuestTable>> open(PeerHost& host, const GuestNetwork& network,
-                                                    const GuestFlags& flags, const Acquaintance& known);
+                                                    const GuestFlags& flags, const Acquaintance& known,
+                                                    GuestPaths& paths);
   ~GuestTable();
 
   std::size_t known_members() const { return known_; }
   // The executor's, as all that is called on it.
   dht::DhtNode& node() { return *node_; }
-  // Who has published under the path and can be dialled: with the address that `known` or the node's own
-  // record in the table says. `found` as for exchange::FetchServices::find. The executor's; ends with this.
+  // Who has published under the path and can be called: at the address, or through the relay, that `known` or
+  // the node's own record in the table says. `found` as for exchange::FetchServices::find. The executor's;
+  // ends with this.
   void find_publishers(const std::string& path, const std::function<void(std::vector<net::Contact>)>& found);
 
  private:
-  GuestTable(PeerHost& host, const GuestNetwork& network, const Acquaintance& known)
-      : host_(host), network_(network.id), contacts_(contacts_of(known)) {}
+  GuestTable(PeerHost& host, GuestPaths& paths) : host_(host), paths_(paths), contacts_(paths.contacts()) {}
   void locate(const net::NodeId& id, const std::function<void(std::vector<net::Contact>)>& found);
 
   PeerHost& host_;
-  const Hash256 network_;
+  GuestPaths& paths_;
   std::vector<net::Contact> contacts_;
   std::size_t known_ = 0;
-  std::unique_ptr<net::PeerPool> pool_;
   std::unique_ptr<dht::DhtNode> node_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

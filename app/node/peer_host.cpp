@@ -91,7 +91,7 @@ Expected<void> PeerHost::open(const PeerHostOptions& options, std::uint64_t seed
       transport_, module.make_transport(
                       {key_, *executor_, clock_, bans_, refusals_, conduct_.get(), line_.get()}, transport));
   endpoint_ = transport_->endpoint();
-  if (!options.member) return {};
+  if (!options.member) return open_tunnels(options);
   meter_ = std::make_unique<net::TrafficMeter>(clock_, logger_, options.traffic, options.traffic_cap);
   if (relay_)
     relay_->set_pace([meter = meter_.get(), line = line_.get()](std::uint64_t bytes) {
@@ -114,14 +114,8 @@ Expected<void> PeerHost::open(const PeerHostOptions& options, std::uint64_t seed
 // How it is reached where it can't be dialled plainly.
 Expected<void> PeerHost::open_ways(const PeerHostOptions& options) {
   if (!options.listen) return {};
-  const bool everywhere =
-      endpoint_.ip == platform::IpAddress{} || endpoint_.ip == platform::IpAddress::v4(0, 0, 0, 0);
-  nat::TunnelOptions tunnels;
-  tunnels.own = {everywhere ? platform::IpAddress::v4(127, 0, 0, 1) : endpoint_.ip, endpoint_.port};
-  tunnels.turn = options.turn;
-  tunnels.one_lan = options.swarm.one_lan;
-  NS_ASSIGN_OR_RETURN(tunnels_, nat::Tunnels::start(clock_, entropy_, *executor_, std::move(tunnels)));
-  if (!options.open_port || !everywhere || options.swarm.one_lan) return {};
+  NS_RETURN_IF_ERROR(open_tunnels(options));
+  if (!options.open_port || !listens_everywhere() || options.swarm.one_lan) return {};
   router_ = std::make_unique<nat::RouterPort>(
       clock_, entropy_, endpoint_.port, ways_to_open_ports, [this](nat::RouterNews news) {
         if (!news.words.empty()) logger_.info("swarm", news.words);
@@ -129,6 +123,20 @@ Expected<void> PeerHost::open_ways(const PeerHostOptions& options) {
           if (member_) member_->router_says(news);
         }));
       });
+  return {};
+}
+
+bool PeerHost::listens_everywhere() const {
+  return endpoint_.ip == platform::IpAddress{} || endpoint_.ip == platform::IpAddress::v4(0, 0, 0, 0);
+}
+
+// Who does not listen calls others through them.
+Expected<void> PeerHost::open_tunnels(const PeerHostOptions& options) {
+  nat::TunnelOptions tunnels;
+  tunnels.own = {listens_everywhere() ? platform::IpAddress::v4(127, 0, 0, 1) : endpoint_.ip, endpoint_.port};
+  tunnels.turn = options.turn;
+  tunnels.one_lan = options.swarm.one_lan;
+  NS_ASSIGN_OR_RETURN(tunnels_, nat::Tunnels::start(clock_, entropy_, *executor_, std::move(tunnels)));
   return {};
 }
 

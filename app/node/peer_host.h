@@ -54,6 +54,8 @@ class PeerHost {
   void run(const std::function<void()>& task);
   swarm::Member& member() { return *member_; }
   net::PeerTransport& transport() { return *transport_; }
+  // Null: a member that does not listen.
+  nat::Tunnels* tunnels() { return tunnels_.get(); }
   Executor& executor() { return *executor_; }
   const Clock& clock() const { return clock_; }
   const crypto::KeyPair& key() const { return key_; }
@@ -62,6 +64,8 @@ class PeerHost {
   PeerHost(crypto::KeyPair key, const Clock& clock, crypto::Entropy& entropy, Logger& logger);
   Expected<void> open(const PeerHostOptions& options, std::uint64_t seed);
   Expected<void> open_ways(const PeerHostOptions& options);
+  Expected<void> open_tunnels(const PeerHostOptions& options);
+  bool listens_everywhere() const;
 
   const crypto::KeyPair key_;
   const net::NodeId id_;

@@ -76,7 +76,8 @@ Expected<void> with_table(const AskFlags& flags, CommandContext& context,
   NS_ASSIGN_OR_RETURN(const GuestNetwork network, guest_network(flags.guest, {}, context));
   NS_ASSIGN_OR_RETURN(const auto host, start_guest(network, flags.guest, context));
   NS_ASSIGN_OR_RETURN(const Acquaintance known, get_acquainted(*host, network, context));
-  NS_ASSIGN_OR_RETURN(const auto table, GuestTable::open(*host, network, flags.guest, known));
+  GuestPaths paths(*host, network, flags.guest, known);
+  NS_ASSIGN_OR_RETURN(const auto table, GuestTable::open(*host, network, flags.guest, known, paths));
   context.output.note(fmt::format("{} member(s) of the hash table known", table->known_members()));
   return use(*host, table->node());
 }

@@ -26,7 +26,9 @@ class RoundsRun {
  public:
   static constexpr int patience_ms = 100'000;  // a busy machine; a quiet one needs seconds
 
-  QString hidden = "32";   // of the model; set before make()
+  QString hidden = "32";  // of the model; set before make()
+  // Where nodes listen. At another address than this one nobody dials them: the tracker sees 127.0.0.1.
+  QString address = "127.0.0.1";
   QStringList node_words;  // of every node beside its own; set before it is launched
 
   // Text, profile and tracker. Empty: it all stands; else what went wrong.
@@ -79,9 +81,7 @@ class RoundsRun {
     words << "--lan"
           << "--p2p-port"
           << "0"
-          << "--p2p-address"
-          << "127.0.0.1"
-          << "--tracker" << tracker_at_;
+          << "--p2p-address" << address << "--tracker" << tracker_at_;
     words << "--cpu-threads"
           << "1"
           << "--eval-interval-steps"
