@@ -37,7 +37,7 @@ Bytes encode_endpoint(const platform::Endpoint& endpoint) {
 }
 
 Expected<platform::Endpoint> decode_endpoint(ByteSpan bytes) {
-  if (bytes.size() != endpoint_bytes) return corrupt("the answer to a ping has a wrong length");
+  if (bytes.size() != endpoint_bytes) return corrupt("an address and port have another length");
   return read_endpoint(bytes.data());
 }
 

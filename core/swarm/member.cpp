@@ -37,7 +37,10 @@ Member::Member(MemberServices services, MemberOptions options, std::uint64_t see
                 if (puncher_) puncher_->look_again();
                 if (services_.router != nullptr) services_.router->open(seen_at);
               }}),
-      letting_in_(services.clock.monotonic_now()) {
+      turn_door_(services.clock, options_.one_lan, services.conduct,
+                 [this](const platform::IpAddress& peer, std::function<void(Expected<void>)> done) {
+                   services_.tunnels->let_in(peer, std::move(done));  // it gave the place
+                 }) {
   turn_trouble_ = options_.turn_trouble;
   tell_own_place();
   add_cached();
@@ -259,7 +262,8 @@ void Member::on_call(const net::Caller& from, net::Method method, Bytes request,
   };
   if (answers_.answer(from, method, request, respond)) return;
   if (method == net::Method::Punch && puncher_) return puncher_->answer(from, request, respond);
-  if (method == net::Method::LetIn) return let_in(from, request, respond);
+  if (method == net::Method::LetIn)
+    return turn_door_.answer(from, request, /*has_place=*/turn_.has_value(), respond);
   const auto value = static_cast<std::uint16_t>(method);
   if (value >= static_cast<std::uint16_t>(net::Method::DhtPing) &&
       value <= static_cast<std::uint16_t>(net::Method::DhtStore))

@@ -22,6 +22,7 @@
 #include "core/swarm/public_services.h"
 #include "core/swarm/reach_keeper.h"
 #include "core/swarm/slot_keys.h"
+#include "core/swarm/turn_door.h"
 
 namespace neuroshard::swarm {
 
@@ -156,11 +157,6 @@ class Member final : public net::PeerService {
 
  private:
   struct Source;  // detail/member_source.h
-  struct LettingIn {
-    explicit LettingIn(MonotonicTime now);
-    net::RequestLimiter each;
-    net::TokenBucket all;
-  };
   using Done = std::function<void(Expected<Bytes>)>;
 
   void add_cached();
@@ -191,7 +187,6 @@ class Member final : public net::PeerService {
   void keep_turn();
   void find_turn(const nat::Tunnels::Found& found);
   void turned(std::optional<platform::Endpoint> at, std::string trouble);
-  void let_in(const net::Caller& from, ByteSpan request, const net::Respond& respond);
   void tell_own_place();
   bool relays_for_others() const;
   net::Hello own_hello() const;
@@ -231,7 +226,7 @@ class Member final : public net::PeerService {
   std::string relay_trouble_;
   std::optional<platform::Endpoint> turn_;  // that this node is dialled at, by those whom it lets in
   std::string turn_trouble_;
-  LettingIn letting_in_;
+  TurnDoor turn_door_;
   std::unique_ptr<TimerHandle> timer_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -4,21 +4,9 @@
 
 #include <algorithm>
 
-#include "core/dht/messages.h"
 #include "core/swarm/detail/member_source.h"
 
 namespace neuroshard::swarm {
-namespace {
-
-// Each is a question to the TURN server, and one of the places there: few for each node and in all.
-constexpr net::RequestLimits letting_in{0.1, 3, 1024, 4};
-constexpr double all_per_second = 2, all_burst = 16;
-
-}  // namespace
-
-// Behind a relay all callers have its address: only their ids are counted.
-Member::LettingIn::LettingIn(MonotonicTime now)
-    : each(letting_in, /*one_lan=*/true), all(all_per_second, all_burst, now) {}
 
 void Member::keep_turn() {
   if (services_.tunnels == nullptr || options_.turn_server.empty() || options_.port == 0) return;
@@ -61,20 +49,6 @@ void Member::turned(std::optional<platform::Endpoint> at, std::string trouble) {
   turn_ = at;
   endpoints_changed();
   publish_record();
-}
-
-void Member::let_in(const net::Caller& from, ByteSpan request, const net::Respond& respond) {
-  const auto at = dht::decode_endpoint(request);
-  if (!at.ok()) return respond(at.error());
-  if (!turn_) return respond(make_error(ErrorCode::Unsupported, "this node has no place at a TURN server"));
-  if (!options_.one_lan && !platform::globally_routable(at->ip))
-    return respond(make_error(ErrorCode::Denied, "only addresses of the internet are let in"));
-  const MonotonicTime now = services_.clock.monotonic_now();
-  if (!letting_in_.each.admit(from, now) || !letting_in_.all.try_take(1, now))
-    return respond(make_error(ErrorCode::Exhausted, "asked too often; wait ten seconds"));
-  services_.tunnels->let_in(at->ip, [respond](const Expected<void>& done) {
-    respond(done.ok() ? Expected<Bytes>(Bytes()) : Expected<Bytes>(done.error()));
-  });
 }
 
 void Member::tell_own_place() {
