@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -61,6 +63,15 @@ class Listener final : public TlsListener {
 
   Endpoint endpoint() const override { return endpoint_; }
   std::size_t open_connections() const override { return count_.load(); }
+  std::uint64_t unsent() const override {
+    std::uint64_t sum = 0;
+    for (const Connection& connection : open_) {
+      int bytes = 0;
+      if (ioctl(connection.descriptor, SIOCOUTQ, &bytes) == 0 && bytes > 0)
+        sum += static_cast<std::uint64_t>(bytes);
+    }
+    return sum;
+  }
   void stop() override {
     const char byte = 0;
     static_cast<void>(!write(wake_[1], &byte, 1));  // full: it wakes all the same

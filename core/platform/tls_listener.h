@@ -54,6 +54,9 @@ class TlsListener {
   virtual void stop() = 0;  // threads: any
   // Open connections, handed on and waiting.  Threads: any.
   virtual std::size_t open_connections() const = 0;
+  // Bytes that were written to connections that were handed on, and that the other sides have not got yet.
+  // Threads: that of serve(), so within its events.
+  virtual std::uint64_t unsent() const = 0;
 };
 
 }  // namespace neuroshard::platform

@@ -136,7 +136,10 @@ class Transport final : public GrpcTransport {
       shared_->count(refusal_of(reason));
       if (reason == platform::ShownOut::NotTls) shared_->fault(from, net::Fault::NotTls);
     };
-    events.tick = [this] { shared_->mailbox->retry(); };
+    events.tick = [this] {
+      shared_->mailbox->retry();
+      if (shared_->draining() && listener_->unsent() == 0) shared_->drained();
+    };
     listener_->serve(events);
   }
 

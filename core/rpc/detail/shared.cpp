@@ -1,5 +1,7 @@
 #include "core/rpc/detail/shared.h"
 
+#include <utility>
+
 #include "core/crypto/certificate.h"
 #include "core/rpc/detail/wire.h"
 
@@ -135,7 +137,20 @@ void Shared::answer_left(std::uint64_t bytes) {
   const std::lock_guard lock(services_mutex_);
   if (!services_ || services_->line == nullptr) return;
   if (bytes != 0) services_->line->carried(net::LineWay::Up, bytes);
+  // Who only dials has no listener that would tell when all is away.
+  if (bytes != 0 && options.listen && !std::exchange(draining_, true))
+    services_->line->begin(net::LineWay::Up);
   services_->line->end(net::LineWay::Up);
+}
+
+bool Shared::draining() {
+  const std::lock_guard lock(services_mutex_);
+  return draining_;
+}
+
+void Shared::drained() {
+  const std::lock_guard lock(services_mutex_);
+  if (std::exchange(draining_, false) && services_) services_->line->end(net::LineWay::Up);
 }
 
 MonotonicTime Shared::now() {

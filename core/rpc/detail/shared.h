@@ -55,8 +55,11 @@ struct Shared : std::enable_shared_from_this<Shared> {
   // Whether callers from there are heard now; counts the refusal. Denied.
   Expected<void> check_address(const platform::IpAddress& address);
   // A large answer waits to leave until answer_left() says so, with what it was on the line; 0: it did not.
+  // Then the system has it, which is still on its way with it until drained() says so, while draining().
   void answer_leaves();
   void answer_left(std::uint64_t bytes);
+  bool draining();
+  void drained();
   MonotonicTime now();
   std::string own_hello();
   void set_hello(const net::Hello& hello);
@@ -77,6 +80,7 @@ struct Shared : std::enable_shared_from_this<Shared> {
  private:
   std::mutex services_mutex_;
   std::optional<RpcServices> services_;  // none once closed
+  bool draining_ = false;
   std::mutex hello_mutex_;
   net::Hello hello_;
   std::string hello_bytes_;

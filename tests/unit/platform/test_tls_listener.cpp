@@ -1,0 +1,66 @@
+// The listener in front of the TLS server for peers: what it knows of connections that it has handed on. Whom
+// it shows out is tested with the whole transport (tests/unit/rpc).
+#include <QtTest>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/platform/tls_listener.h"
+
+using namespace neuroshard;
+using namespace neuroshard::platform;
+
+class TestTlsListener : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void what_is_still_to_be_sent_is_known();
+};
+
+void TestTlsListener::what_is_still_to_be_sent_is_known() {
+  const SystemClock clock;
+  const auto listener = TlsListener::open({IpAddress::v4(127, 0, 0, 1), 0}, {}, clock);
+  QVERIFY(listener.ok());
+  const int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  at.sin_port = htons((*listener)->endpoint().port);
+  QCOMPARE(::connect(client, reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
+  std::vector<char> record(5 + 100, 0);  // a ClientHello, as far as this listener looks
+  record[0] = 22;
+  record[1] = 3;
+  record[4] = 100;
+  QCOMPARE(::send(client, record.data(), record.size(), 0), static_cast<ssize_t>(record.size()));
+
+  int taken = -1;
+  std::size_t written = 0, read = 0;
+  std::uint64_t before = 1, full = 0, after = 1;
+  std::vector<char> piece(64u << 10);
+  TlsListener::Events events;
+  events.take = [&](int descriptor) { taken = descriptor; };
+  events.shown_out = [](ShownOut, const IpAddress&) {};
+  events.tick = [&] {
+    if (taken < 0) return;
+    if (written == 0) {
+      before = (*listener)->unsent();
+      for (ssize_t sent; (sent = ::send(taken, piece.data(), piece.size(), MSG_NOSIGNAL)) > 0;)
+        written += static_cast<std::size_t>(sent);
+      full = (*listener)->unsent();
+      return;
+    }
+    for (ssize_t got; (got = ::recv(client, piece.data(), piece.size(), MSG_DONTWAIT)) > 0;)
+      read += static_cast<std::size_t>(got);
+    after = (*listener)->unsent();
+    if (read == written && after == 0) (*listener)->stop();
+  };
+  (*listener)->serve(events);
+  QCOMPARE(before, std::uint64_t{0});
+  QVERIFY2(full > 0 && full <= written, std::to_string(full).c_str());
+  QCOMPARE(after, std::uint64_t{0});
+  ::close(taken);
+  ::close(client);
+}
+
+QTEST_GUILESS_MAIN(TestTlsListener)
+#include "test_tls_listener.moc"
