@@ -171,6 +171,11 @@ node::NetworkView NetworkReport::look() const {
     if (const std::uint64_t count = host_.refusals().of(refusal); count > 0)
       view.refusals.push_back({std::string(net::to_string(refusal)), count});
   }
+  // What connections brought. The other faults are counted above, as refusals.
+  for (const net::Fault fault : {net::Fault::BadSignature, net::Fault::OthersRecord, net::Fault::Flood,
+                                 net::Fault::TwoPayloads, net::Fault::WrongContent})
+    if (const std::uint64_t count = host_.conduct().faults(fault); count > 0)
+      view.refusals.push_back({std::string(net::to_string(fault)), count});
   view.traffic.assign(traffic_.begin(), traffic_.end());
   return view;
 }

@@ -1,5 +1,7 @@
 // Real processes that find each other: a tracker and two nodes on the loopback interface; whom they know,
 // what the hash table holds, and that they go on when the tracker is gone.
+#include <QJsonArray>
+#include <QTcpSocket>
 #include <QTemporaryDir>
 #include <QTest>
 
@@ -15,6 +17,7 @@ class TestNetwork : public QObject {
   void questions_say_what_is_missing();
   void solo_stays_alone();
   void another_network_is_not_joined();
+  void who_is_refused_is_counted_with_the_reason();
 
  private:
   QString path(const QString& name) const { return folder_.filePath(name); }
@@ -118,6 +121,32 @@ void TestNetwork::another_network_is_not_joined() {
   QVERIFY2(other.err.contains("another network"), other.text().constData());
   tracker.terminate();
   QVERIFY(tracker.finish().ok());
+}
+
+void TestNetwork::who_is_refused_is_counted_with_the_reason() {
+  NodeProcess node({"run", "--json", "--data-dir", path("door"), "--profile", path("village.json"),
+                    "--p2p-address", "127.0.0.1", "--p2p-port", "0", "--lan"});
+  const QString at = wait_for_object(node, "peers")["address"].toString();
+  QVERIFY2(!at.isEmpty(), node.errors_so_far().constData());
+  QTcpSocket stranger;
+  stranger.connectToHost("127.0.0.1", at.section(':', -1).toUShort());
+  QVERIFY(stranger.waitForConnected());
+  stranger.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  stranger.waitForBytesWritten();
+  const ProcessResult other = run_node({"peers", "--profile", path("town.json"), "--at", at, "--lan"});
+  QVERIFY2(other.err.contains("another network"), other.text().constData());
+  const auto refused = [this](const QString& reason) {
+    const auto view = json_lines(run_node({"peers", "--json", "--data-dir", path("door")}).out).value(0);
+    for (const QJsonValue& entry : view["refusals"].toArray())
+      if (entry["reason"].toString() == reason) return entry["count"].toInt();
+    return 0;
+  };
+  QTRY_COMPARE_WITH_TIMEOUT(refused("not a TLS connection"), 1, 60'000);
+  QVERIFY(refused("another network") >= 1);
+  const ProcessResult told = run_node({"peers", "--data-dir", path("door")});
+  QVERIFY2(told.out.contains("refused 1 time(s): not a TLS connection"), told.text().constData());
+  node.terminate();
+  QVERIFY(!node.finish().crashed);
 }
 
 QTEST_GUILESS_MAIN(TestNetwork)
