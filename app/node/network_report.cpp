@@ -176,6 +176,7 @@ node::NetworkView NetworkReport::look() const {
                                  net::Fault::TwoPayloads, net::Fault::WrongContent})
     if (const std::uint64_t count = host_.conduct().faults(fault); count > 0)
       view.refusals.push_back({std::string(net::to_string(fault)), count});
+  if (member.forged > 0) view.refusals.push_back({"a node's record that does not hold", member.forged});
   view.traffic.assign(traffic_.begin(), traffic_.end());
   return view;
 }

@@ -12,7 +12,10 @@ Expected<void> NodeBook::put(const NodeRecord& record, WallTime now) {
     if (record.sequence == known->second.sequence && record.signature == known->second.signature) return {};
     return make_error(ErrorCode::Denied, "the node's record is not newer than the one that is known");
   }
-  NS_RETURN_IF_ERROR(check_node_record(record, network_id_, now));
+  if (auto holds = check_node_record(record, network_id_, now); !holds.ok()) {
+    if (never_held(record, network_id_)) ++forged_;
+    return holds;
+  }
   if (known == records_.end() && records_.size() >= most_) {
     drop_expired(now);
     if (records_.size() >= most_) {

@@ -26,11 +26,14 @@ class NodeBook {
   void remove(const NodeId& id) { records_.erase(id); }
   void drop_expired(WallTime now);
   std::size_t size() const { return records_.size(); }
+  // Records that were refused because they never held (never_held); honest nodes pass none on.
+  std::uint64_t forged() const { return forged_; }
 
  private:
   Hash256 network_id_;
   std::size_t most_;
   std::map<NodeId, NodeRecord> records_;
+  std::uint64_t forged_ = 0;
 };
 
 }  // namespace neuroshard::net

@@ -173,4 +173,11 @@ bool is_signed_by_its_node(const NodeRecord& record, const Hash256& network_id) 
                         record.signature);
 }
 
+bool never_held(const NodeRecord& record, const Hash256& network_id) {
+  if (!is_signed_by_its_node(record, network_id)) return true;
+  if (!record.delegation) return false;
+  const WallTime its_own = record.delegation->expires - std::chrono::milliseconds(1);
+  return !crypto::check_delegation(*record.delegation, record.node_key, network_id, its_own).ok();
+}
+
 }  // namespace neuroshard::net

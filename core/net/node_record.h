@@ -103,5 +103,8 @@ Expected<NodeRecord> decode_node_record(ByteSpan bytes);
 Expected<void> check_node_record(const NodeRecord& record, const Hash256& network_id, WallTime now);
 // Whether its node signed it for this network, whatever its dates say: clocks may be wrong.
 bool is_signed_by_its_node(const NodeRecord& record, const Hash256& network_id);
+// Whether it never held, whatever the clocks say: not signed by its node, or with a delegation that its
+// wallet gave to another node or network, or not at all. Who passes such a record on has not looked at it.
+bool never_held(const NodeRecord& record, const Hash256& network_id);
 
 }  // namespace neuroshard::net

@@ -325,6 +325,7 @@ MemberView Member::view() const {
   view.upload = record_.upload;
   view.download = record_.download;
   view.known = book_.size();
+  view.forged = book_.forged() + tracker_.forged();
   view.table = dht_->table().size();
   for (const auto& source : sources_)
     view.sources.push_back({source->dial.endpoint, source->peer.name, source->channel != nullptr,

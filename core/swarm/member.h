@@ -103,6 +103,7 @@ struct MemberView {
   Traffic traffic;                         // with all peers, since the start
   std::uint64_t upload = 0, download = 0;  // this node's line, as its record says
   std::size_t known = 0;                   // nodes by their records
+  std::uint64_t forged = 0;                // records that were refused because they never held
   std::size_t table = 0;                   // contacts of the hash table
   std::vector<SourceView> sources;
   std::vector<MemberPeer> peers;

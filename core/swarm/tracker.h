@@ -41,6 +41,7 @@ class Tracker {
   // asker.
   std::vector<const net::NodeRecord*> sample(const net::NodeId& asker, std::size_t count, WallTime now);
   TrackerStatistics statistics(WallTime now) const;
+  std::uint64_t forged() const { return book_.forged(); }  // records that nobody may have signed so
 
  private:
   struct Entry {

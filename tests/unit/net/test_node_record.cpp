@@ -160,7 +160,9 @@ void TestNodeRecord::only_newer_records_replace() {
   NodeBook book(network());
   const NodeRecord third = sample(node, 3), fourth = sample(node, 4);
   QVERIFY(book.put(fourth, now).ok());
-  QVERIFY(book.put(fourth, now).ok());  // heard again
+  QVERIFY(book.put(fourth, now).ok());                          // heard again
+  QVERIFY(!book.put(sample(key(9), 3), now + 48 * hour).ok());  // too old: nobody's fault
+  QCOMPARE(book.forged(), std::uint64_t{0});
   QCOMPARE(book.put(third, now).error().code, ErrorCode::Denied);
   NodeRecord other = sample(node, 4);
   other.memory_bytes = 1;
@@ -169,6 +171,7 @@ void TestNodeRecord::only_newer_records_replace() {
   NodeRecord altered = sample(node, 5);
   altered.memory_bytes = 1;
   QCOMPARE(book.put(altered, now).error().code, ErrorCode::Denied);
+  QCOMPARE(book.forged(), std::uint64_t{1});
   QCOMPARE(book.find(node.public_key() == third.node_key ? third.id() : NodeId{}, now)->sequence,
            std::uint64_t(4));
   QVERIFY(book.put(sample(node, 6), now).ok());

@@ -381,6 +381,8 @@ void TestMember::a_foreign_delegation_is_refused() {
   QCOMPARE(tracker.member->statistics().nodes, std::size_t(1));
   QVERIFY(honest.member->book().find(thief.id, village.world.clock().wall_now()) == nullptr);
   QVERIFY(!thief.member->view().sources[0].connected);
+  QVERIFY(tracker.member->view().forged >= 1);  // told to who looks
+  QCOMPARE(honest.member->view().forged, std::uint64_t{0});
 }
 
 void TestMember::who_is_found_elsewhere_is_somebody_to_begin_with() {
