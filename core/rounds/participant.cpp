@@ -160,10 +160,20 @@ outer::AnchorIdentity RoundParticipant::identity(std::uint64_t round) const {
 }
 
 Duration RoundParticipant::deadline() const {
-  if (durations_.empty()) return common_.first_deadline;
+  if (durations_.empty()) return deadline_by_own_pace();
   std::vector<Duration> sorted(durations_.begin(), durations_.end());
   std::sort(sorted.begin(), sorted.end());
   return sorted[(sorted.size() - 1) / 2] * 5 / 4;
+}
+
+// No round is measured yet, but what this node needed for its own part of this one. Who needs four times as
+// long gives what it has; and two of three whose third has died need not wait for half an hour until they
+// train on.
+Duration RoundParticipant::deadline_by_own_pace() const {
+  const bool known = boundary_asked_ && own_ && own_->steps <= round_steps() + round_steps() / 4;
+  if (!known) return common_.first_deadline;
+  const Duration whole = (contributed_at_ - opened_) * common_.rules.inner_steps / round_steps();
+  return std::min(common_.first_deadline, std::max(common_.provisional_after, 4 * whole));
 }
 
 void RoundParticipant::close(MonotonicTime now, bool as_measure) {

@@ -46,8 +46,9 @@ struct ParticipantOptions {
   // Known beforehand; none: that of the first node that answers, or one of this node alone.
   std::optional<RoundBody> genesis;
   Duration tick = std::chrono::milliseconds(500);
-  Duration grace = std::chrono::seconds(3);               // after the close, for contributions on their way
-  Duration first_deadline = std::chrono::minutes(30);     // before there are rounds to measure by
+  Duration grace = std::chrono::seconds(3);  // after the close, for contributions on their way
+  // Before there are rounds to measure by, and this node has done its part of one.
+  Duration first_deadline = std::chrono::minutes(30);
   Duration provisional_after = std::chrono::seconds(60);  // closed for so long without a certificate
   Duration poll = std::chrono::seconds(5);                // how far are the others?
   OutboxOptions outbox;
@@ -245,6 +246,7 @@ class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
   const Hash256& tip_anchor() const { return chain_->tip().anchor; }
   std::vector<net::NodeId> others() const;  // of the group
   Duration deadline() const;
+  Duration deadline_by_own_pace() const;
   AfterBoundary after_boundary() const {
     return common_.sync == RoundSync::Delayed ? AfterBoundary::TrainOn : AfterBoundary::Rest;
   }

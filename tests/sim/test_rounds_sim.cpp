@@ -115,6 +115,7 @@ class TestRoundsSim : public QObject {
   void a_member_is_back_after_days();
   void a_broken_replica_repairs_itself();
   void a_slow_node_holds_nobody_up();
+  void two_of_three_train_on_when_one_dies_in_the_first_round();
   void two_histories_meet();
   void a_shared_history_goes_before_a_longer_one_of_one_node();
   void young_shared_histories_become_one();
@@ -294,6 +295,23 @@ void TestRoundsSim::a_wish_of_another_round_says_so() {
   const rounds::RoundView view = lab.world.node(0).view();
   QCOMPARE(view.refused[static_cast<std::size_t>(rounds::Verdict::BadSignature)], std::uint64_t(1));
   QCOMPARE(view.refused[static_cast<std::size_t>(rounds::Verdict::LaterRound)], std::uint64_t(1));
+}
+
+// Before any round is measured, a round's deadline is half an hour: nobody rests for so long who knows its
+// own pace.
+void TestRoundsSim::two_of_three_train_on_when_one_dies_in_the_first_round() {
+  RoundWorldOptions options = world_options(8, 3);
+  options.round.first_deadline = std::chrono::minutes(30);
+  Lab lab(options);
+  lab.world.world().run_for(round_time / 2);
+  lab.world.kill(2);
+  lab.world.world().run_for(10 * round_time);
+  for (const std::size_t node : {0, 1}) {
+    QCOMPARE(lab.world.node(node).view().phase, rounds::RoundPhase::Provisional);
+    QVERIFY(lab.world.trainer(node).steps_trained() > inner_steps);
+  }
+  lab.world.start(2);
+  CHECK_LAB(lab, lab.settles() && lab.safe());
 }
 
 void TestRoundsSim::a_member_is_back_after_days() {
