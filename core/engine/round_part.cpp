@@ -46,7 +46,26 @@ bool RoundTrainer::Part::ends_early() const {
   if (pending_ || !started_) return false;
   const bool held_up = all_.parts_.size() > 1 && all_.rests_since_ && worth_giving() &&
                        all_.clock_.monotonic_now() - *all_.rests_since_ >= all_.options_.patience;
-  return held_up || (end_ < all_.options_.inner_steps && work_.steps >= end_);
+  return held_up || (end_ < all_.options_.inner_steps + extra_ && work_.steps >= end_);
+}
+
+std::uint32_t RoundTrainer::Part::extra_steps() const {
+  std::lock_guard lock(all_.mutex_);
+  return pending_ ? 0 : static_cast<std::uint32_t>(extra_);
+}
+
+void RoundTrainer::Part::closed() {
+  std::lock_guard lock(all_.mutex_);
+  if (!pending_ && started_) lead_ = given_ ? work_.steps - end_ : 0;
+}
+
+// Nobody said when the others had got there: what was trained until the anchor came.
+std::uint64_t RoundTrainer::Part::take_lead(rounds::Carry carry, std::uint64_t carried) {
+  const std::uint64_t lead = lead_.value_or(carried);
+  lead_.reset();
+  given_ = false;
+  if (carry != rounds::Carry::SinceBoundary) return 0;
+  return rounds::counted_lead(std::min(lead, carried), all_.options_.inner_steps);
 }
 
 void RoundTrainer::Part::boundary(rounds::AfterBoundary after, std::function<void(Expected<Boundary>)> done) {
@@ -238,8 +257,9 @@ Expected<void> RoundTrainer::Part::put_in(Start from) {
     if (pending_ && pending_->round == from.round && pending_->anchor == from.anchor) pending_.reset();
     work_ = carried;
     started_ = true;
+    extra_ = take_lead(new_anchor ? from.carry : rounds::Carry::Nothing, carried.steps);
     // Who comes, or is back, begins all fragments at once.
-    end_ = most_steps_ = first && new_anchor ? fragment_.first_steps : end_apart(steps_of(round_));
+    end_ = most_steps_ = first && new_anchor ? fragment_.first_steps : end_apart(steps_of(round_) + extra_);
     if (work_.steps >= most_steps_) all_.tell_progress();
   }
   all_.note_places();
@@ -259,6 +279,7 @@ Expected<void> RoundTrainer::Part::make_boundary(const Asked& asked) {
   {
     std::lock_guard lock(all_.mutex_);
     end_ = work_.steps;
+    given_ = true;
     most_steps_ = asked.after == rounds::AfterBoundary::Rest ? 0 : work_.steps + all_.options_.inner_steps;
   }
   all_.answer(asked.done, std::move(result));

@@ -130,8 +130,7 @@ void GroupedNode::open_agreements() {
 void GroupedNode::check_close() {
   const MonotonicTime now = services_.clock.monotonic_now();
   const std::uint32_t steps = services_.learner.progress().steps;
-  if (!own_ && !boundary_asked_ && (steps >= options_.rules.inner_steps || services_.learner.ends_early()))
-    contribute();
+  if (!own_ && !boundary_asked_ && trained_enough(steps)) contribute();
   if (closed_) return;
   const std::size_t members = group().size();
   const bool all = contributions_->announced() == members;

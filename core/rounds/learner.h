@@ -34,6 +34,12 @@ enum class AfterBoundary : std::uint8_t {
 };
 
 // Trains. All calls and callbacks on the executor of the round's node; none of them waits.
+// How far a member may be ahead of the others without doing more for it: the way of their words, and small
+// differences, are no lead.
+constexpr std::uint64_t counted_lead(std::uint64_t steps, std::uint32_t inner_steps) {
+  return 8 * steps > inner_steps ? steps : 0;
+}
+
 class RoundLearner {
  public:
   virtual ~RoundLearner() = default;
@@ -49,6 +55,12 @@ class RoundLearner {
   virtual void start(Start from) = 0;
   // Since start(), carried work included; cheap.
   virtual TrainedWork progress() const = 0;
+  // So many steps has this round for this node beyond H: by so many it was ahead of the others at its last
+  // boundary. A member that is ahead once would stay so for ever where rounds overlap, with each anchor that
+  // much staler for it, up to a whole round.
+  virtual std::uint32_t extra_steps() const { return 0; }
+  // A quorum of the others has done its part of this round, too.
+  virtual void closed() {}
   // The round's training is over for this node, although it has fewer steps than the round: where there are
   // several learners of one training, so that their rounds don't end all at once, and because none can go on
   // while another has to rest.

@@ -59,7 +59,7 @@ bool RoundNode::tells_certificate() const {
 void RoundNode::check_close() {
   const MonotonicTime now = services_.clock.monotonic_now();
   const std::uint32_t steps = services_.learner.progress().steps;
-  if (!own_ && !boundary_asked_ && (steps >= round_steps() || services_.learner.ends_early())) contribute();
+  if (!own_ && !boundary_asked_ && trained_enough(steps)) contribute();
   if (closed_) return;
   const std::size_t members = chain_->members().size();
   const bool all = contributions_->announced() == members;

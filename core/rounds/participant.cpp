@@ -179,6 +179,7 @@ Duration RoundParticipant::deadline_by_own_pace() const {
 void RoundParticipant::close(MonotonicTime now, bool as_measure) {
   closed_ = true;
   closed_at_ = now;
+  services_.learner.closed();
   // A shorter first round says what a whole one would have taken.
   if (as_measure && on_time_)
     durations_.push_back((now - opened_) * common_.rules.inner_steps / round_steps());

@@ -236,6 +236,9 @@ class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
   virtual std::uint32_t view_number() const = 0;
   virtual std::size_t group_count_now() const { return 1; }
   virtual std::uint32_t round_steps() const { return common_.rules.inner_steps; }
+  bool trained_enough(std::uint32_t steps) const {
+    return steps >= round_steps() + services_.learner.extra_steps() || services_.learner.ends_early();
+  }
   virtual Payload other_payload(const Hash256&) const { return nullptr; }  // besides contributions'
 
   // ---- participant.cpp: training, contributing, the state

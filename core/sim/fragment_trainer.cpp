@@ -23,21 +23,27 @@ class FragmentTrainer::Part final : public rounds::RoundLearner {
       if (from.carry == rounds::Carry::SinceBoundary && !at_boundary_.empty()) base = &at_boundary_;
       // As the real one: who is back begins all fragments at once, and ends them one after the other.
       steps_ = starts_++ == 0 ? fragment_.first_steps : all_.options_.inner_steps;
-      if (base == nullptr)
+      extra_ = 0;
+      if (base == nullptr) {
         begun_ = all_.trained_;
-      else if (!everything)
+      } else if (!everything) {
         begun_ = boundary_;
+        const std::uint64_t carried = all_.trained_ - boundary_;
+        extra_ = static_cast<std::uint32_t>(
+            rounds::counted_lead(std::min(carried, lead_.value_or(carried)), all_.options_.inner_steps));
+      }
+      lead_.reset();
       for (std::size_t i = 0; base != nullptr && i < count; ++i) next[i] -= (*base)[i] - local[i];
       std::copy(next.begin(), next.end(), local);
       anchor_ = std::move(from.anchor);
       at_boundary_.clear();
-      end_ = begun_ + steps_;
+      end_ = begun_ + steps_ + extra_;
     });
   }
   bool ends_early() const override {
     if (!anchor_) return false;
     const std::uint32_t steps = progress().steps;
-    return (steps_ < all_.options_.inner_steps && steps >= steps_) ||
+    return (steps_ < all_.options_.inner_steps && steps >= steps_ + extra_) ||
            (steps >= rounds::least_steps(all_.options_.inner_steps) && all_.rests_long());
   }
   rounds::TrainedWork progress() const override {
@@ -67,6 +73,8 @@ class FragmentTrainer::Part final : public rounds::RoundLearner {
   void go_on() override {
     all_.change([&] { end_ = begun_ + all_.options_.most_provisional_steps; });
   }
+  std::uint32_t extra_steps() const override { return extra_; }
+  void closed() override { lead_ = at_boundary_.empty() ? 0 : all_.trained_ + all_.due() - boundary_; }
   bool begun() const { return anchor_ != nullptr; }
   std::uint64_t end() const { return end_; }
   // So many are worth giving.
@@ -81,6 +89,8 @@ class FragmentTrainer::Part final : public rounds::RoundLearner {
   std::vector<float> at_boundary_;
   std::uint64_t begun_ = 0, boundary_ = 0, end_ = 0;  // in steps of the training
   std::uint64_t starts_ = 0, steps_ = 0;              // of the round, for this node
+  std::uint32_t extra_ = 0;
+  std::optional<std::uint64_t> lead_;  // steps from the boundary until the others had done theirs
 };
 
 FragmentTrainer::FragmentTrainer(World& world, Executor& executor, LocalModel& model, TrainerOptions options,

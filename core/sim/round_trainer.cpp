@@ -70,7 +70,12 @@ void RoundTrainer::start(Start from) {
   steps_ = std::min(carried, options_.most_provisional_steps);
   boundary_steps_ = 0;
   resting_ = false;
-  limit_ = options_.inner_steps;
+  extra_ = from.carry != rounds::Carry::SinceBoundary
+               ? 0
+               : static_cast<std::uint32_t>(
+                     rounds::counted_lead(std::min(steps_, lead_.value_or(steps_)), options_.inner_steps));
+  lead_.reset();
+  limit_ = options_.inner_steps + extra_;
   since_ = world_.now() - running;
   done_ = 0;
 }
@@ -169,6 +174,10 @@ std::vector<float> RoundTrainer::delta_now() {
 double RoundTrainer::waiting_share() const {
   const double all = first_ ? to_seconds(world_.now() - *first_) : 0;
   return all <= 0 ? 0 : 1 - static_cast<double>(steps_trained()) * to_seconds(options_.step_time) / all;
+}
+
+void RoundTrainer::closed() {
+  lead_ = at_boundary_.empty() ? 0 : progress().steps - boundary_steps_;
 }
 
 void RoundTrainer::go_on() {

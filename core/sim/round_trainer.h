@@ -44,6 +44,8 @@ class RoundTrainer final : public rounds::RoundLearner {
   rounds::TrainedWork progress() const override;
   void boundary(rounds::AfterBoundary after, std::function<void(Expected<Boundary>)> done) override;
   void go_on() override;
+  std::uint32_t extra_steps() const override { return extra_; }
+  void closed() override;
   void recall(Bytes memory) override;
   // Share of the time since the first start in which no step ran.
   double waiting_share() const;
@@ -81,6 +83,8 @@ class RoundTrainer final : public rounds::RoundLearner {
   std::uint32_t done_ = 0;   // steps since `since_` that are in local_
   std::uint32_t steps_ = 0;  // of this start, carried ones included, without those not caught up with
   std::uint32_t boundary_steps_ = 0;
+  std::uint32_t extra_ = 0;
+  std::optional<std::uint32_t> lead_;  // steps from the boundary until the others had done theirs
   std::uint64_t steps_trained_ = 0;
 };
 

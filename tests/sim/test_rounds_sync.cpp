@@ -102,6 +102,7 @@ class TestRoundsSync : public QObject {
   void hardly_waits_and_learns_as_well();
   void a_slow_line_costs_no_steps();
   void eight_large_deltas_over_slow_lines();
+  void who_is_ahead_once_is_not_so_for_ever();
   void waits_when_a_round_takes_longer_than_its_training();
   void every_step_counts_once();
   void what_must_hold_holds_data();
@@ -169,6 +170,28 @@ void TestRoundsSync::eight_large_deltas_over_slow_lines() {
   QVERIFY2(in_time && world.seen().conflicts == 0, all.c_str());
   for (std::uint64_t r = 1; r <= rounds; ++r) QVERIFY2(world.body(r)->contributors.size() == 8, all.c_str());
   QVERIFY2(sent < 1.05 * needed, all.c_str());
+}
+
+// One of four begins half a round after the others. Where rounds overlap nobody waits for it, so those would
+// stay half a round ahead, and each anchor half a round stale for them.
+void TestRoundsSync::who_is_ahead_once_is_not_so_for_ever() {
+  RoundWorldOptions options = far_apart(1, rounds::RoundSync::Delayed);
+  options.network.least_delay = options.network.most_delay = std::chrono::milliseconds(10);
+  RoundWorld world(options, model_of(options.seed));
+  for (const std::size_t node : {0, 1}) world.start(node);
+  world.world().run_for(round_time / 2);
+  for (const std::size_t node : {2, 3}) world.start(node);
+  // How long after its contribution a node has the anchor, on average of five rounds.
+  const auto stale = [&](std::size_t node, std::uint64_t from) {
+    const Duration before = world.node(node).view().waiting;
+    if (!world.run_to_round(from + 5, 100 * round_time)) return 1e9;
+    return to_seconds(world.node(node).view().waiting - before) / 5 / to_seconds(round_time);
+  };
+  QVERIFY(world.run_to_round(4, 100 * round_time));
+  for (const std::size_t node : {0, 1, 2, 3}) {
+    const double share = stale(node, world.newest_round());
+    QVERIFY2(share < 0.15, fmt::format("node {}: {:.2f} of a round", node, share).c_str());
+  }
 }
 
 void TestRoundsSync::waits_when_a_round_takes_longer_than_its_training() {

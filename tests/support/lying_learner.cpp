@@ -49,6 +49,8 @@ class LyingLearner final : public rounds::RoundLearner {
   }
   rounds::TrainedWork progress() const override { return training_.progress(); }
   bool ends_early() const override { return training_.ends_early(); }
+  std::uint32_t extra_steps() const override { return training_.extra_steps(); }
+  void closed() override { training_.closed(); }
   void go_on() override { training_.go_on(); }
   void boundary(rounds::AfterBoundary after, Done done) override {
     training_.boundary(after, [this, alive = std::weak_ptr<bool>(alive_), round = round_,

@@ -15,6 +15,8 @@ class RoundTrainer::Part final : public rounds::RoundLearner {
   void start(Start from) override;
   rounds::TrainedWork progress() const override;
   bool ends_early() const override;
+  std::uint32_t extra_steps() const override;
+  void closed() override;
   void boundary(rounds::AfterBoundary after, std::function<void(Expected<Boundary>)> done) override;
   void go_on() override;
   void recall(Bytes memory) override;
@@ -54,6 +56,8 @@ class RoundTrainer::Part final : public rounds::RoundLearner {
   Expected<Boundary> with_feedback(const std::vector<float>& delta, rounds::TrainedWork work);
   // Of the new anchor's weights, with what goes along of this node's work; and how much that is.
   Expected<rounds::TrainedWork> put_new(const Start& from, bool put_back);
+  // With the lock: RoundLearner::extra_steps() of a round that begins with this, of which so much is done.
+  std::uint64_t take_lead(rounds::Carry carry, std::uint64_t carried);
   void take_recalled(std::size_t values);
   bool was_sent_before_restart(std::uint64_t round, const Hash256& anchor) const;
   bool goes_on_from_checkpoint(const Start& from, const Hash256& anchor);
@@ -68,7 +72,10 @@ class RoundTrainer::Part final : public rounds::RoundLearner {
   bool started_ = false;   // an anchor is in the model
   bool alone_ = false;     // go_on()
   std::uint64_t end_ = 0;  // of the round for this node, in its steps; once it is given: where that was
-  std::uint64_t most_steps_ = 0;  // of work_, unless alone
+  std::uint64_t most_steps_ = 0;       // of work_, unless alone
+  std::uint64_t extra_ = 0;            // steps of this round beyond those that it has for all
+  bool given_ = false;                 // the delta of this round, after end_ steps
+  std::optional<std::uint64_t> lead_;  // steps from then until the others had done theirs
   rounds::TrainedWork work_;
 
   // Compute thread.

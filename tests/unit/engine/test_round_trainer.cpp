@@ -79,10 +79,14 @@ struct Bench {
     trainer->listen(
         {&executor, [this](const RoundFacts& f) { facts.push_back(f); }, [this] { ++progressed; }});
   }
-  void ask(rounds::AfterBoundary after = rounds::AfterBoundary::Rest) {
-    trainer->learner().boundary(after, [this](auto result) { boundaries.push_back(std::move(result)); });
-  }
+  void ask(rounds::AfterBoundary after = rounds::AfterBoundary::Rest) { ask(0, after); }
+  // At the same time as all others.
   void ask(std::size_t fragment, rounds::AfterBoundary after) {
+    ask_first(fragment, after);
+    trainer->learner(fragment).closed();
+  }
+  // Before them.
+  void ask_first(std::size_t fragment, rounds::AfterBoundary after) {
     trainer->learner(fragment).boundary(after,
                                         [this](auto result) { boundaries.push_back(std::move(result)); });
   }
@@ -238,6 +242,42 @@ class TestRoundTrainer : public QObject {
     b.executor.run();
     QCOMPARE(b.progressed, 3);
     QVERIFY((b.model.weights == Weights{47, 47, 47, 47}));
+  }
+
+  // Who is at its boundary before the others trains on, and ends its next round with them: else each anchor
+  // would be staler for it for ever.
+  void a_lead_is_made_up_for_in_the_next_round_data() {
+    QTest::addColumn<int>("until_closed");  // steps after the boundary; -1: nobody says so
+    QTest::addColumn<int>("next_round");
+    QTest::newRow("together with the others") << 0 << 16;
+    QTest::newRow("what is no lead") << 2 << 16;
+    QTest::newRow("ahead") << 5 << 21;
+    QTest::newRow("the certificate comes first") << -1 << 23;
+  }
+  void a_lead_is_made_up_for_in_the_next_round() {
+    QFETCH(int, until_closed);
+    QFETCH(int, next_round);
+    Bench b(16);
+    QVERIFY(b.trainer->attach(b.model).ok());
+    b.trainer->learner().start({1, anchor_of({0, 0, 0, 0}), Carry::Nothing, false});
+    QCOMPARE(b.train(), 16);
+    b.ask_first(0, rounds::AfterBoundary::TrainOn);
+    b.turn();
+    const int before = std::max(0, until_closed);
+    b.train(before);
+    if (until_closed >= 0) b.trainer->learner().closed();
+    QCOMPARE(b.train(7 - before), 7 - before);
+    b.trainer->learner().start({2, anchor_of({0, 0, 0, 0}), Carry::SinceBoundary, true});
+    QCOMPARE(b.train(), next_round - 7);  // seven are carried
+    QCOMPARE(b.trainer->learner().progress().steps, std::uint32_t(next_round));
+    QCOMPARE(b.trainer->learner().extra_steps(), std::uint32_t(next_round - 16));
+    QVERIFY(!b.trainer->learner().ends_early());
+    QCOMPARE(b.progressed, 2);
+    // It is made up for: the one after it has its own length.
+    b.ask(0, rounds::AfterBoundary::TrainOn);
+    b.train(1);
+    b.trainer->learner().start({3, anchor_of({0, 0, 0, 0}), Carry::SinceBoundary, true});
+    QCOMPARE(b.train(), 15);
   }
 
   // Put back into the buffer, it is in the next delta by that; carried as well it would count twice.
