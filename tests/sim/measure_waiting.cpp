@@ -80,8 +80,8 @@ Options options_of(const Case& c) {
   o.round.rules.values = o.initial.size();
   o.round.rules.inner_steps = inner_steps;
   o.round.rules.most_tokens = 2 * inner_steps;
-  o.round.tick = scaled(0.2);  // a real node hears of its last step at once
-  o.round.grace = scaled(3);
+  o.round.tick = scaled(0.2);               // a real node hears of its last step at once
+  o.round.grace = std::chrono::seconds(3);  // while pieces come, and those are as large as at full size
   o.round.poll = scaled(5);
   o.round.first_deadline = scaled(1800);
   o.round.provisional_after = scaled(600);
