@@ -5,10 +5,14 @@
 //
 //   diloco_study --text FILE --mode diloco|data-parallel [--workers K] [--steps N] [--period H] …
 //
+// --sync as a profile has it: with delayed-1 and fragments=P a new anchor comes --delay steps after the
+// deltas that it is made of, and what was trained meanwhile goes along onto it. With --mix the worker's own
+// weights keep that share there instead (Streaming DiLoCo's alpha).
+//
 // data-parallel: one worker with K times the batch. "One worker with a Kth of the tokens" is data-parallel
 // with --workers 1, plain averaging is diloco with --outer-lr 1 --outer-mu 0. Prints one JSON object: the
-// loss over the whole validation text (the last tenth) at the end and on the way, and the bytes of all
-// payloads.
+// loss over the whole validation text (the last tenth) at the end and on the way, of the first worker's
+// weights and of the anchors, and the bytes of all payloads.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -24,6 +28,8 @@
 #include "core/outer/codec.h"
 #include "core/outer/error_feedback.h"
 #include "core/outer/outer_optimizer.h"
+#include "core/rounds/fragments.h"
+#include "core/rounds/sync.h"
 #include "core/train/evaluate.h"
 #include "core/train/inner_loop.h"
 #include "core/train/schedule.h"
@@ -32,11 +38,11 @@ namespace neuroshard::bench {
 namespace {
 
 struct Flags {
-  std::string text, mode = "diloco", codec = "fp32";
+  std::string text, mode = "diloco", codec = "fp32", sync = "plain";
   std::uint32_t workers = 4, steps = 2000, period = 25, batch = 12, sequence = 64, layers = 4, hidden = 128;
   std::uint32_t evaluations = 4, slow = 0, dense_rounds = 0, threads = 1;
-  std::uint32_t warmup = 20, kv_heads = 0, ffn = 0;
-  double lr = 2e-3, final_rate = 0.1, outer_lr = 0.7, outer_mu = 0.9, beta = 0.95;
+  std::uint32_t warmup = 20, kv_heads = 0, ffn = 0, delay = 5;
+  double lr = 2e-3, final_rate = 0.1, outer_lr = 0.7, outer_mu = 0.9, beta = 0.95, mix = 0;
   std::uint16_t k = 64;
   std::uint64_t seed = 1;
 };
@@ -100,8 +106,7 @@ class Worker {
   }
 
   std::size_t parameters() const { return parameters_; }
-  std::uint64_t tokens() const { return tokens_; }  // since the last take_tokens()
-  std::uint64_t take_tokens() { return std::exchange(tokens_, 0); }
+  std::uint64_t tokens() const { return tokens_; }  // trained on
 
   Expected<void> step(std::uint32_t global_step) {
     draw();
@@ -178,64 +183,129 @@ class Worker {
   std::vector<std::int32_t> inputs_, targets_;
 };
 
-// The outer side: anchor and momentum, and what each worker's codec keeps back.
+// The outer side: anchor and momentum, and what each worker's codec keeps back; of each fragment.
 class Outer {
  public:
-  Outer(const Flags& flags, outer::Codec codec, const Worker& first)
-      : flags_(flags), codec_(codec), momentum_(first.parameters(), 0.0f), aggregate_(first.parameters()) {
+  Outer(const Flags& flags, const rounds::SyncChoice& sync, outer::Codec codec, const Worker& first)
+      : flags_(flags),
+        codec_(codec),
+        delay_(sync.each == rounds::RoundSync::Plain ? 0 : flags.delay),
+        momentum_(first.parameters(), 0.0f) {
     first.copy_weights(anchor_);
-    for (std::uint32_t i = 0; i < flags.workers; ++i)
-      feedback_.emplace_back(first.parameters(), static_cast<float>(flags.beta));
+    for (const rounds::Fragment& fragment :
+         rounds::cut_fragments(anchor_.size(), sync.fragments, flags.period)) {
+      parts_.push_back({fragment, {}, {}, {}});
+      parts_.back().tokens.resize(flags.workers);
+      for (std::uint32_t i = 0; i < flags.workers; ++i)
+        parts_.back().feedback.emplace_back(fragment.count, static_cast<float>(flags.beta));
+    }
   }
 
+  const std::vector<float>& anchor() const { return anchor_; }
   std::uint64_t payload_bytes() const { return payload_bytes_; }
+  std::uint64_t payload_values() const { return payload_values_; }
+  std::uint32_t rounds() const { return rounds_; }  // of the last fragment
 
-  Expected<void> round(std::vector<std::unique_ptr<Worker>>& workers, std::uint32_t number) {
+  // After each step: rounds that end with it, and anchors that come.
+  Expected<void> stepped(std::uint32_t step, std::vector<std::unique_ptr<Worker>>& workers) {
+    for (Part& part : parts_) {
+      const std::uint32_t first = part.fragment.first_steps;
+      if (step >= first && (step - first) % flags_.period == 0)
+        NS_RETURN_IF_ERROR(boundary(part, (step - first) / flags_.period + 1, workers));
+      if (step >= first + delay_ && (step - first - delay_) % flags_.period == 0) arrive(part, workers);
+    }
+    return {};
+  }
+
+ private:
+  struct Part {
+    rounds::Fragment fragment;
+    std::vector<std::vector<float>> sent;  // each worker's weights that its delta was made of
+    std::vector<std::uint64_t> tokens;     // of each worker, that are in anchors
+    std::vector<outer::ErrorFeedback> feedback;
+  };
+
+  Expected<void> boundary(Part& part, std::uint32_t number, std::vector<std::unique_ptr<Worker>>& workers) {
+    const std::size_t first = part.fragment.first, count = part.fragment.count;
     std::vector<std::vector<float>> deltas(workers.size());
     std::vector<outer::Contribution> contributions;
+    std::vector<float> weights, aggregate(count);
+    part.sent.assign(workers.size(), {});
     for (std::size_t i = 0; i < workers.size(); ++i) {
-      std::vector<float>& delta = deltas[i];
-      workers[i]->copy_weights(delta);
-      for (std::size_t p = 0; p < delta.size(); ++p) delta[p] = anchor_[p] - delta[p];
-      NS_RETURN_IF_ERROR(through_codec(i, number, delta));
+      workers[i]->copy_weights(weights);
+      const auto own = weights.begin() + static_cast<std::ptrdiff_t>(first);
+      part.sent[i].assign(own, own + static_cast<std::ptrdiff_t>(count));
+      std::vector<float>& delta = deltas[i] = part.sent[i];
+      for (std::size_t p = 0; p < count; ++p) delta[p] = anchor_[first + p] - delta[p];
+      NS_RETURN_IF_ERROR(through_codec(part.feedback[i], number, delta));
       Hash256 id{};
       id[0] = static_cast<std::uint8_t>(i);
-      contributions.push_back({id, workers[i]->take_tokens(), {delta.data(), delta.size()}});
+      const std::uint64_t tokens = workers[i]->tokens() - std::exchange(part.tokens[i], workers[i]->tokens());
+      contributions.push_back({id, tokens, {delta.data(), delta.size()}});
     }
     outer::AggregationOptions options;
     options.choice = outer::RuleChoice{outer::Rule::WeightedMean, false, false};
     options.f = 0;
     NS_ASSIGN_OR_RETURN(const outer::AggregateReport report,
                         outer::aggregate(options, {contributions.data(), contributions.size()},
-                                         std::uint64_t{1} << 40, {aggregate_.data(), aggregate_.size()}));
+                                         std::uint64_t{1} << 40, {aggregate.data(), count}));
     if (report.counted != workers.size())
       return make_error(ErrorCode::Corrupt, "a delta does not count: the run has diverged");
-    NS_RETURN_IF_ERROR(
-        outer::outer_step({static_cast<float>(flags_.outer_lr), static_cast<float>(flags_.outer_mu)},
-                          {aggregate_.data(), aggregate_.size()}, {momentum_.data(), momentum_.size()},
-                          {anchor_.data(), anchor_.size()}));
-    for (auto& worker : workers) worker->set_weights(anchor_);
-    return {};
+    if (&part == &parts_.back()) ++rounds_;
+    return outer::outer_step({static_cast<float>(flags_.outer_lr), static_cast<float>(flags_.outer_mu)},
+                             {aggregate.data(), count}, {momentum_.data() + first, count},
+                             {anchor_.data() + first, count});
   }
 
- private:
-  Expected<void> through_codec(std::size_t worker, std::uint32_t round, std::vector<float>& delta) {
+  void arrive(Part& part, std::vector<std::unique_ptr<Worker>>& workers) {
+    const auto mix = static_cast<float>(flags_.mix);
+    std::vector<float> weights;
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+      workers[i]->copy_weights(weights);
+      for (std::size_t p = 0; p < part.fragment.count; ++p) {
+        float& own = weights[part.fragment.first + p];
+        const float anchor = anchor_[part.fragment.first + p];
+        own = mix > 0 ? mix * own + (1 - mix) * anchor : anchor - (part.sent[i][p] - own);
+      }
+      workers[i]->set_weights(weights);
+    }
+  }
+
+  Expected<void> through_codec(outer::ErrorFeedback& feedback, std::uint32_t round,
+                               std::vector<float>& delta) {
     outer::CodecOptions options{codec_, flags_.k};
     const bool sparse = codec_ == outer::Codec::TopK || codec_ == outer::Codec::SeedTopK;
     if (sparse && round <= flags_.dense_rounds) options.codec = outer::Codec::Int8;
     const Span<const float> values(delta.data(), delta.size());
     NS_ASSIGN_OR_RETURN(const Bytes payload,
-                        sparse ? feedback_[worker].encode(options, values) : outer::encode(options, values));
+                        sparse ? feedback.encode(options, values) : outer::encode(options, values));
     payload_bytes_ += payload.size();
+    payload_values_ += delta.size();
     return outer::decode(options, {payload.data(), payload.size()}, {delta.data(), delta.size()});
   }
 
   const Flags& flags_;
   const outer::Codec codec_;
-  std::vector<float> anchor_, momentum_, aggregate_;
-  std::vector<outer::ErrorFeedback> feedback_;
-  std::uint64_t payload_bytes_ = 0;
+  const std::uint32_t delay_;
+  std::vector<float> anchor_, momentum_;
+  std::vector<Part> parts_;
+  std::uint64_t payload_bytes_ = 0, payload_values_ = 0;
+  std::uint32_t rounds_ = 0;
 };
+
+// Of the first worker's weights, and of the anchors, each fragment's own.
+Expected<nlohmann::ordered_json> look(Worker& worker, const Outer* outer, std::uint32_t step) {
+  NS_ASSIGN_OR_RETURN(const double loss, worker.held_out_loss());
+  nlohmann::ordered_json seen{{"step", step}, {"loss", loss}};
+  if (outer == nullptr) return seen;
+  std::vector<float> own;
+  worker.copy_weights(own);
+  worker.set_weights(outer->anchor());
+  NS_ASSIGN_OR_RETURN(const double anchor_loss, worker.held_out_loss());
+  worker.set_weights(own);
+  seen["anchor_loss"] = anchor_loss;
+  return seen;
+}
 
 Expected<nlohmann::ordered_json> run(const Flags& flags) {
   NS_ASSIGN_OR_RETURN(const Characters text, read_characters(flags.text));
@@ -255,35 +325,36 @@ Expected<nlohmann::ordered_json> run(const Flags& flags) {
     NS_ASSIGN_OR_RETURN(auto worker, Worker::create(loaded, flags, text, i, batch, clock, logger));
     workers.push_back(std::move(worker));
   }
-  Outer outer(flags, codec, *workers[0]);
+  const auto sync = rounds::sync_choice(flags.sync);
+  const bool late = sync && sync->each != rounds::RoundSync::Plain;
+  if (!sync || (late && flags.delay >= flags.period) || sync->fragments > flags.period)
+    return make_error(ErrorCode::InvalidArgument,
+                      "--sync is plain, delayed-1 or fragments=P, --delay and P less than --period");
+  Outer outer(flags, *sync, codec, *workers[0]);
   nlohmann::ordered_json curve = nlohmann::ordered_json::array();
-  const std::uint32_t look = std::max(1u, flags.steps / std::max(1u, flags.evaluations));
-  double loss = 0;
-  std::uint64_t tokens = 0;
+  const std::uint32_t every = std::max(1u, flags.steps / std::max(1u, flags.evaluations));
   for (std::uint32_t step = 1; step <= flags.steps; ++step) {
-    for (std::size_t i = 0; i < workers.size(); ++i) {
+    for (std::size_t i = 0; i < workers.size(); ++i)
       // A slow worker does a quarter of the steps and sends what it has.
-      if (rounds && i < flags.slow && step % 4 != 0) continue;
-      const std::uint64_t before = workers[i]->tokens();
-      NS_RETURN_IF_ERROR(workers[i]->step(step));
-      tokens += workers[i]->tokens() - before;
-    }
-    if (rounds && step % flags.period == 0) NS_RETURN_IF_ERROR(outer.round(workers, step / flags.period));
-    if (step % look == 0 || step == flags.steps) {
-      NS_ASSIGN_OR_RETURN(loss, workers[0]->held_out_loss());
-      curve.push_back({{"step", step}, {"loss", loss}});
+      if (!rounds || i >= flags.slow || step % 4 == 0) NS_RETURN_IF_ERROR(workers[i]->step(step));
+    if (rounds) NS_RETURN_IF_ERROR(outer.stepped(step, workers));
+    if (step % every == 0 || step == flags.steps) {
+      NS_ASSIGN_OR_RETURN(auto seen, look(*workers[0], rounds ? &outer : nullptr, step));
+      curve.push_back(std::move(seen));
     }
   }
-  const double payloads = rounds ? double(flags.workers) * (flags.steps / flags.period) : 0;
-  return nlohmann::ordered_json{
-      {"loss", loss},
+  std::uint64_t tokens = 0;
+  for (const auto& worker : workers) tokens += worker->tokens();
+  nlohmann::ordered_json result{
+      {"loss", curve.back()["loss"]},
       {"parameters", workers[0]->parameters()},
       {"tokens", tokens},
-      {"rounds", rounds ? flags.steps / flags.period : 0},
-      {"bytes_per_parameter", payloads > 0 ? static_cast<double>(outer.payload_bytes()) / payloads /
-                                                 static_cast<double>(workers[0]->parameters())
-                                           : 0},
+      {"rounds", outer.rounds()},
+      {"bytes_per_parameter", static_cast<double>(outer.payload_bytes()) /
+                                  static_cast<double>(std::max<std::uint64_t>(1, outer.payload_values()))},
       {"curve", curve}};
+  if (rounds) result["anchor_loss"] = curve.back()["anchor_loss"];
+  return result;
 }
 
 }  // namespace
@@ -310,6 +381,11 @@ int main(int argc, char** argv) {
   app.add_option("--outer-lr", flags.outer_lr);
   app.add_option("--outer-mu", flags.outer_mu);
   app.add_option("--codec", flags.codec);
+  app.add_option("--sync", flags.sync, "plain, delayed-1 or fragments=P");
+  app.add_option("--delay", flags.delay, "steps from the deltas until their anchor comes; not with plain");
+  app.add_option("--mix", flags.mix,
+                 "share of a worker's own weights in those that it goes on from; not with plain")
+      ->check(CLI::Range(0.0, 1.0));
   app.add_option("--k", flags.k, "values of each 4096 that topk keeps");
   app.add_option("--beta", flags.beta, "of the error feedback; 0 = off");
   app.add_option("--dense-rounds", flags.dense_rounds, "first rounds in int8, of the sparse codecs");

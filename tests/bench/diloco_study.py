@@ -12,6 +12,8 @@ where it was. Both sides get the best of a small grid of learning rates before a
     codecs   DiLoCo at its best setting through each dense codec
     sparse   the top-k codec with error feedback: density, beta, first rounds dense; without error feedback; the
              scheme of the seed documents; loss against bytes
+    sync     plain, delayed-1 and four fragments, by how many steps an anchor comes late, and by what share of its own
+             weights a worker keeps then
 """
 import argparse
 import concurrent.futures
@@ -143,8 +145,19 @@ def sparse(study):
         table.row(name, result)
 
 
+def sync(study):
+    plain = study.diloco(4)
+    table = Table(plain)
+    table.row("plain", plain)
+    late = study.arguments.period // 5
+    for name in ("delayed-1", "fragments=4"):
+        for delay, mix in ((1, 0.0), (late, 0.0), (late, 0.5)):
+            flags = {**plain["flags"], "sync": name, "delay": delay, "mix": mix}
+            table.row(name, study.run(f"sync-{name}-{delay}-{mix:g}", **flags))
+
+
 def main():
-    parts = dict(base=base, eight=eight, codecs=codecs, sparse=sparse)
+    parts = dict(base=base, eight=eight, codecs=codecs, sparse=sparse, sync=sync)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("text")

@@ -50,6 +50,16 @@ def main():
               "int4 sends half a byte and changes the run a little")
         slow = run(program, text, "--workers", "2", "--slow", "1")
         check(slow["tokens"] == fp32["tokens"] * 5 // 8, "a slow worker does a quarter of the steps")
+        # An anchor that comes at once is a plain round; later it is another run, and in parts it is as many bytes.
+        pair = ["--workers", "2", "--outer-lr", "0.7", "--outer-mu", "0.8"]
+        at_once = run(program, text, *pair, "--sync", "delayed-1", "--delay", "0")
+        check(abs(at_once["loss"] - fp32["loss"]) < 1e-4, "delayed by nothing is a plain round")
+        late = run(program, text, *pair, "--sync", "delayed-1", "--delay", "2")
+        parts = run(program, text, *pair, "--sync", "fragments=2", "--delay", "2")
+        check(len({round(one["loss"], 6) for one in (fp32, late, parts)}) == 3, "a delay and fragments change the run")
+        check(parts["rounds"] == 4 and abs(parts["bytes_per_parameter"] - 4) < 0.02, "fragments send as many bytes")
+        check(parts["anchor_loss"] != parts["loss"] and fp32["anchor_loss"] == fp32["loss"],
+              "the anchors are measured apart from the worker's own weights")
         again = run(program, text, "--workers", "2", "--outer-lr", "0.7", "--outer-mu", "0.8")
         check(again == fp32, "the same flags give the same run")
 
