@@ -39,6 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string text(as_text(rest));
   if (const auto hello = rpc::detail::decode_hello(text); hello.ok()) {
     NS_CHECK(hello->program.size() <= net::max_program_name);
+    for (const char c : hello->program) NS_CHECK(c > 0x20 && c < 0x7f);  // shown to people, sent as text
     const auto again = rpc::detail::decode_hello(rpc::detail::encode_hello(*hello));
     NS_CHECK(again.ok() && again->network_id == hello->network_id && again->port == hello->port);
     static_cast<void>(net::check_hello(*hello, *again));

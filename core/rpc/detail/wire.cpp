@@ -141,7 +141,7 @@ Expected<net::Hello> decode_hello(const std::string& bytes) {
   hello.features = message.features();
   hello.port = static_cast<std::uint16_t>(message.port());
   for (const char c : message.program().substr(0, net::max_program_name))
-    hello.program += static_cast<unsigned char>(c) > 0x20 && c != 0x7f ? c : '?';
+    hello.program += c > 0x20 && c < 0x7f ? c : '?';
   return hello;
 }
 
