@@ -303,7 +303,7 @@ void EngineCore::look_at_processor() {
 
 // Counting thousands of files takes a while: on the reading thread, once a minute.
 void EngineCore::look_at_directory() {
-  constexpr Duration period = std::chrono::seconds(60);
+  static constexpr Duration period = std::chrono::seconds(60);
   sizing_directory_ = reader_->post([this] {
     const std::uint64_t bytes = tree_bytes(services_.files, directory_path_, 0);
     static_cast<void>(core_->post([this, bytes] {

@@ -194,6 +194,8 @@ void NetworkCards::show_reach(const node::NetworkView& view, WallTime now) {
   show_line(advice_, text(view.advice));
   QStringList found;
   for (const std::string& line : view.found) found << text(line);
+  if (view.download != 0 || view.upload != 0)
+    found << tr("Its line has carried %1.").arg(PeerModel::line_text(view.download, view.upload));
   show_line(found_, found.join(QLatin1Char('\n')));
   show_line(
       tested_,
@@ -217,11 +219,8 @@ void NetworkCards::show_traffic(const node::NetworkView& view) {
     in.points.push_back({x, point.in, point.in, point.in, 1});
     out.points.push_back({x, point.out, point.out, point.out, 1});
   }
-  QString caption = tr("%1 received, %2 sent since the start; without what carries it")
-                        .arg(Format::bytes(view.bytes_in), Format::bytes(view.bytes_out));
-  if (view.download != 0 || view.upload != 0)
-    caption += tr("; the line has carried %1").arg(PeerModel::line_text(view.download, view.upload));
-  traffic_->set_caption(caption);
+  traffic_->set_caption(tr("%1 received, %2 sent since the start; without what carries it")
+                            .arg(Format::bytes(view.bytes_in), Format::bytes(view.bytes_out)));
   if (view.traffic.empty()) return;
   const double from = in.points.front().x, to = in.points.back().x;
   std::vector<PlotSeries> series;
