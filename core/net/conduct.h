@@ -27,7 +27,7 @@ enum class Fault : std::uint8_t {
   WrongContent,  // gave something else than what it had said that it holds
   Count_,
 };
-std::string_view to_string(Fault fault);  // "malformed messages", for reasons
+std::string_view to_string(Fault fault);  // "messages that can't be read", for reasons
 
 struct ConductRules {
   double limit = 100;                             // points at a time
