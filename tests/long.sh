@@ -396,6 +396,7 @@ target_diloco_processes() {
   # Each finished run is a file: a second start goes on. The outer rate 0.7 itself, not the table by contributors.
   common="--rounds ${DILOCO_ROUNDS:-160} --outer-lr 0.7001"
   for run in "alone-4 --workers 4 --alone --lr 2e-3" "rounds-4 --workers 4" "rounds-4-slow --workers 4 --slow 1" \
+      "rounds-4-killed --workers 4 --kill 10" \
       "rounds-8 --workers 8 --batch 6" "liars-ipm --workers 8 --batch 6 --liars 2 --attack inner-product" \
       "liars-alie --workers 8 --batch 6 --liars 2 --attack alie"; do
     # shellcheck disable=SC2086

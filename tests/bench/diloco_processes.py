@@ -11,6 +11,7 @@ where the steps are done). Prints one JSON object: that loss, and what each node
 With --alone it is data-parallel training instead: one node without rounds, with the batch of all K.
 With --liars N so many of the K nodes are lying_node (beside NODE) and tell --attack: they train honestly, show each
 other what they trained, and contribute what hurts most, as far as they can tell from that. The loss is an honest node's.
+With --kill N the first node is killed (SIGKILL) after every N rounds and started again --away seconds later.
 """
 import argparse
 import json
@@ -29,6 +30,8 @@ class Network:
     def __init__(self, arguments):
         self.arguments = arguments
         self.processes = {}
+        self.commands = {}
+        self.kills = 0
         os.makedirs(arguments.folder)
         self.profile = os.path.join(arguments.folder, "profile.json")
 
@@ -53,7 +56,8 @@ class Network:
         return os.path.join(self.arguments.folder, name)
 
     def start(self, name, *words):
-        log = open(self.path(name + ".out"), "w", encoding="utf-8")
+        self.commands[name] = words
+        log = open(self.path(name + ".out"), "a", encoding="utf-8")
         program = [self.arguments.node]
         if name in self.liars():
             program = [os.path.join(os.path.dirname(self.arguments.node), "lying_node"), self.arguments.attack,
@@ -119,6 +123,7 @@ class Network:
         """Until every node has certified the last round; what each says then."""
         a = self.arguments
         paused = together = False
+        next_kill = a.kill
         while True:
             # A slow node gets a quarter of the time: stopped for three parts of four, once all are members.
             for _ in range(4):
@@ -133,6 +138,18 @@ class Network:
             together = together or all(one.get("members") == a.workers for one in said)
             if said and all(one.get("round", 0) >= a.rounds for one in said):
                 return said
+            # Not in the last rounds: who has just come back is no end to be measured.
+            reached = max(one.get("round", 0) for one in said)
+            if a.kill and together and next_kill <= reached < a.rounds - 5:
+                self.kill_and_restart(self.honest()[a.slow])
+                next_kill = reached + a.kill
+
+    def kill_and_restart(self, name):
+        self.processes[name].kill()
+        self.processes[name].wait()
+        time.sleep(self.arguments.away)
+        self.start(name, *self.commands[name])
+        self.kills += 1
 
     def anchors(self):
         """{(fragment, round): {anchor: [contributors, …]}} of all logs, without what a node made alone and gave up for
@@ -187,6 +204,8 @@ def with_rounds(network):
     result = {"loss": measured["val_loss"], "step": measured["step"], "rounds": len(anchors),
               "contributors": sum(contributors) / max(1, len(contributors)), "seconds": round(seconds),
               "nodes": [{key: one.get(key) for key in keys} for one in said]}
+    if network.arguments.kill:
+        result["kills"] = network.kills
     if network.liars():
         lies = network.lies()
         result["lies"] = {"told": len(lies), "knowing_all_liars": sum(one == len(network.liars()) for one in lies)}
@@ -221,6 +240,8 @@ def main():
     parser.add_argument("--liars", type=int, default=0, help="so many of the workers lie")
     parser.add_argument("--attack", default="inner-product", help="what they tell, as core/outer/attack.h names it")
     parser.add_argument("--slow", type=int, default=0, help="so many nodes get a quarter of the time")
+    parser.add_argument("--kill", type=int, default=0, help="kill the first node after every so many rounds; 0 = never")
+    parser.add_argument("--away", type=float, default=3, help="seconds until a killed node is started again")
     parser.add_argument("--alone", action="store_true", help="data-parallel: one process with the whole batch")
     arguments = parser.parse_args()
     if arguments.liars + arguments.slow >= arguments.workers:

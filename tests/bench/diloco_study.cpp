@@ -7,7 +7,9 @@
 //
 // --sync as a profile has it: with delayed-1 and fragments=P a new anchor comes --delay steps after the
 // deltas that it is made of, and what was trained meanwhile goes along onto it. With --mix the worker's own
-// weights keep that share there instead (Streaming DiLoCo's alpha).
+// weights keep that share there instead (Streaming DiLoCo's alpha). With --drop a worker's contribution
+// misses its round that often and counts in none, as SPEC §7 has it; its next one starts from the round's
+// anchor.
 //
 // data-parallel: one worker with K times the batch. "One worker with a Kth of the tokens" is data-parallel
 // with --workers 1, plain averaging is diloco with --outer-lr 1 --outer-mu 0. Prints one JSON object: the
@@ -42,7 +44,7 @@ struct Flags {
   std::uint32_t workers = 4, steps = 2000, period = 25, batch = 12, sequence = 64, layers = 4, hidden = 128;
   std::uint32_t evaluations = 4, slow = 0, dense_rounds = 0, threads = 1;
   std::uint32_t warmup = 20, kv_heads = 0, ffn = 0, delay = 5;
-  double lr = 2e-3, final_rate = 0.1, outer_lr = 0.7, outer_mu = 0.9, beta = 0.95, mix = 0;
+  double lr = 2e-3, final_rate = 0.1, outer_lr = 0.7, outer_mu = 0.9, beta = 0.95, mix = 0, drop = 0;
   std::uint16_t k = 64;
   std::uint64_t seed = 1;
 };
@@ -190,7 +192,8 @@ class Outer {
       : flags_(flags),
         codec_(codec),
         delay_(sync.each == rounds::RoundSync::Plain ? 0 : flags.delay),
-        momentum_(first.parameters(), 0.0f) {
+        momentum_(first.parameters(), 0.0f),
+        luck_(flags.seed * 1000 + 999) {
     first.copy_weights(anchor_);
     for (const rounds::Fragment& fragment :
          rounds::cut_fragments(anchor_.size(), sync.fragments, flags.period)) {
@@ -205,6 +208,7 @@ class Outer {
   std::uint64_t payload_bytes() const { return payload_bytes_; }
   std::uint64_t payload_values() const { return payload_values_; }
   std::uint32_t rounds() const { return rounds_; }  // of the last fragment
+  std::uint64_t dropped() const { return dropped_; }
 
   // After each step: rounds that end with it, and anchors that come.
   Expected<void> stepped(std::uint32_t step, std::vector<std::unique_ptr<Worker>>& workers) {
@@ -237,21 +241,27 @@ class Outer {
       part.sent[i].assign(own, own + static_cast<std::ptrdiff_t>(count));
       std::vector<float>& delta = deltas[i] = part.sent[i];
       for (std::size_t p = 0; p < count; ++p) delta[p] = anchor_[first + p] - delta[p];
-      NS_RETURN_IF_ERROR(through_codec(part.feedback[i], number, delta));
+      const std::uint64_t tokens = workers[i]->tokens() - std::exchange(part.tokens[i], workers[i]->tokens());
+      const bool dropped = flags_.drop > 0 && luck_.uniform() < flags_.drop;
+      NS_RETURN_IF_ERROR(through_codec(part.feedback[i], number, dropped, delta));
+      if (dropped) {
+        ++dropped_;
+        continue;
+      }
       Hash256 id{};
       id[0] = static_cast<std::uint8_t>(i);
-      const std::uint64_t tokens = workers[i]->tokens() - std::exchange(part.tokens[i], workers[i]->tokens());
       contributions.push_back({id, tokens, {delta.data(), delta.size()}});
     }
+    if (&part == &parts_.back()) ++rounds_;
+    if (contributions.empty()) return {};  // no step, and the momentum stays
     outer::AggregationOptions options;
     options.choice = outer::RuleChoice{outer::Rule::WeightedMean, false, false};
     options.f = 0;
     NS_ASSIGN_OR_RETURN(const outer::AggregateReport report,
                         outer::aggregate(options, {contributions.data(), contributions.size()},
                                          std::uint64_t{1} << 40, {aggregate.data(), count}));
-    if (report.counted != workers.size())
+    if (report.counted != contributions.size())
       return make_error(ErrorCode::Corrupt, "a delta does not count: the run has diverged");
-    if (&part == &parts_.back()) ++rounds_;
     return outer::outer_step({static_cast<float>(flags_.outer_lr), static_cast<float>(flags_.outer_mu)},
                              {aggregate.data(), count}, {momentum_.data() + first, count},
                              {anchor_.data() + first, count});
@@ -271,7 +281,8 @@ class Outer {
     }
   }
 
-  Expected<void> through_codec(outer::ErrorFeedback& feedback, std::uint32_t round,
+  // dropped: sent, and back in the feedback where there is one.
+  Expected<void> through_codec(outer::ErrorFeedback& feedback, std::uint32_t round, bool dropped,
                                std::vector<float>& delta) {
     outer::CodecOptions options{codec_, flags_.k};
     const bool sparse = codec_ == outer::Codec::TopK || codec_ == outer::Codec::SeedTopK;
@@ -281,6 +292,7 @@ class Outer {
                         sparse ? feedback.encode(options, values) : outer::encode(options, values));
     payload_bytes_ += payload.size();
     payload_values_ += delta.size();
+    if (dropped && sparse) NS_RETURN_IF_ERROR(feedback.roll_back({payload.data(), payload.size()}));
     return outer::decode(options, {payload.data(), payload.size()}, {delta.data(), delta.size()});
   }
 
@@ -289,7 +301,8 @@ class Outer {
   const std::uint32_t delay_;
   std::vector<float> anchor_, momentum_;
   std::vector<Part> parts_;
-  std::uint64_t payload_bytes_ = 0, payload_values_ = 0;
+  Rng luck_;
+  std::uint64_t payload_bytes_ = 0, payload_values_ = 0, dropped_ = 0;
   std::uint32_t rounds_ = 0;
 };
 
@@ -353,6 +366,7 @@ Expected<nlohmann::ordered_json> run(const Flags& flags) {
       {"bytes_per_parameter", static_cast<double>(outer.payload_bytes()) /
                                   static_cast<double>(std::max<std::uint64_t>(1, outer.payload_values()))},
       {"curve", curve}};
+  if (flags.drop > 0) result["dropped"] = outer.dropped();
   if (rounds) result["anchor_loss"] = curve.back()["anchor_loss"];
   return result;
 }
@@ -389,6 +403,8 @@ int main(int argc, char** argv) {
   app.add_option("--k", flags.k, "values of each 4096 that topk keeps");
   app.add_option("--beta", flags.beta, "of the error feedback; 0 = off");
   app.add_option("--dense-rounds", flags.dense_rounds, "first rounds in int8, of the sparse codecs");
+  app.add_option("--drop", flags.drop, "share of contributions that miss their round")
+      ->check(CLI::Range(0.0, 1.0));
   app.add_option("--slow", flags.slow, "workers that are four times slower");
   app.add_option("--evaluations", flags.evaluations, "on the way");
   app.add_option("--seed", flags.seed);

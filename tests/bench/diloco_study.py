@@ -12,6 +12,7 @@ where it was. Both sides get the best of a small grid of learning rates before a
     codecs   DiLoCo at its best setting through each dense codec
     sparse   the top-k codec with error feedback: density, beta, first rounds dense; without error feedback; the
              scheme of the seed documents; loss against bytes
+    drop     DiLoCo where 30 % of all contributions miss their round, dense and with top-k
     sync     plain, delayed-1 and four fragments, by how many steps an anchor comes late, and by what share of its own
              weights a worker keeps then
 """
@@ -145,6 +146,17 @@ def sparse(study):
         table.row(name, result)
 
 
+def drop(study):
+    ours = study.diloco(4)
+    table = Table(ours)
+    table.row("DiLoCo", ours)
+    table.row("30 % dropped", study.run("drop", **{**ours["flags"], "drop": 0.3}))
+    table.row("30 % dropped, int8", study.run("drop-int8", **{**ours["flags"], "drop": 0.3, "codec": "int8"}))
+    sparse = {**ours["flags"], "outer_lr": 1.0, "outer_mu": 0.0, "codec": "topk", "k": 512}
+    table = Table(study.run("topk-k512", **sparse))
+    table.row("top-k 512, 30 % dropped", study.run("drop-topk", **{**sparse, "drop": 0.3}))
+
+
 def sync(study):
     plain = study.diloco(4)
     table = Table(plain)
@@ -157,7 +169,7 @@ def sync(study):
 
 
 def main():
-    parts = dict(base=base, eight=eight, codecs=codecs, sparse=sparse, sync=sync)
+    parts = dict(base=base, eight=eight, codecs=codecs, sparse=sparse, drop=drop, sync=sync)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("text")
