@@ -30,6 +30,7 @@ class Run final : public ScenarioRun {
   void look_at_certificates(std::uint64_t rounds) override;
 
   std::optional<RoundWorld> world_;
+  std::uint64_t leader_died_in_ = 0;  // the round
 };
 
 ScenarioRun::Timing Run::timing(const ScenarioOptions& options) {
@@ -55,8 +56,11 @@ Population& Run::make_world() {
 // The leader goes when its first proposal leaves: some have it, others don't.
 bool Run::dies_with(std::size_t from, const rounds::RoundItem& item) {
   if (lie_ && !liar(from)) overhear(item);
-  const bool proposes = std::holds_alternative<rounds::ProposalPost>(item);
-  if (!is("leader-killed") || !proposes || !down_.empty()) return false;
+  const auto* proposal = std::get_if<rounds::ProposalPost>(&item);
+  if (!is("leader-killed") || proposal == nullptr || !down_.empty()) return false;
+  // One in each round: where three members are left, two deaths in a row would leave nobody to propose.
+  if (proposal->body.round <= leader_died_in_) return false;
+  leader_died_in_ = proposal->body.round;
   down_.push_back(from);
   return true;
 }

@@ -159,7 +159,13 @@ void ScenarioRun::round(std::uint64_t number) {
     expect(w.newest_round() == before, "half of the members certified a round");
     set_halves(false);
   }
-  if (!w.run_to_round(number, timing_.round_limit) && result_.broken.empty())
+  // Where members are so few that the others can't end a round without the dead, these come back by the
+  // clock.
+  const Duration patience = 4 * round_time() + std::chrono::seconds(20);
+  const MonotonicTime end = w.world().now() + timing_.round_limit;
+  const auto taken = [&] { return w.run_to_round(number, std::min(patience, end - w.world().now())); };
+  while (!taken() && w.world().now() < end && !options_.stop.cancelled()) revive();
+  if (!w.run_to_round(number, Duration{}) && result_.broken.empty())
     expect(false, fmt::format("round {} was not certified on all honest nodes within {:.0f} virtual seconds",
                               number, to_seconds(w.world().now() - begun)));
   if (w.newest_anchor()) result_.losses.push_back(task_->held_out_loss(w.newest_anchor()->weights));
