@@ -262,16 +262,23 @@ std::vector<node::TrainingNodeEntry> RoundsStatus::node_entries(const status::Su
   return entries;
 }
 
-std::vector<node::Alert> RoundsStatus::judge(const status::Summary& summary, const node::RoundsView& view) {
+std::vector<node::Alert> RoundsStatus::judge(const status::Summary& summary, const node::RoundsView& view,
+                                             const rounds::FragmentNodes* nodes) {
   const MonotonicTime now = host_.clock().monotonic_now();
   if (view.corruptions > corruptions_) {
     corruptions_ = view.corruptions;
     corrupted_at_ = now;
   }
-  status::OwnRounds own{host_.id(), 0, 0, view.left_out_reason, view.trouble, 0};
+  status::OwnRounds own{host_.id(), 0, 0, view.left_out_reason, view.trouble, 0, {}};
   own.synced = static_cast<std::size_t>(std::count(outcomes_.begin(), outcomes_.end(), true));
   own.missed = outcomes_.size() - own.synced;
   if (corrupted_at_ && now - *corrupted_at_ < repair_is_news) own.repairs = corruptions_;
+  if (nodes != nullptr && nodes->begun()) {
+    rounds::RoundView seen = nodes->view();
+    if (seen.phase == rounds::RoundPhase::Provisional && seen.member)
+      own.standstill = status::Standstill{seen.round + 1, seen.members, rounds::quorum_size(seen.members),
+                                          std::move(seen.missing)};
+  }
   std::vector<node::Alert> alerts;
   for (status::Warning& warning : status::warnings_of(summary, own))
     alerts.push_back({std::move(warning.key), node::Severity::Warning, std::move(warning.text), {}});
@@ -321,7 +328,7 @@ void RoundsStatus::look(const rounds::FragmentNodes* nodes, node::RoundsView& vi
   if (const std::uint64_t bad = gossip_.table().count(status::Taken::Denied); bad > 0)
     report.refused.push_back({std::string(to_string(status::Taken::Denied)), bad});
   node::bound(report);
-  std::vector<node::Alert> alerts = judge(summary, view);
+  std::vector<node::Alert> alerts = judge(summary, view, nodes);
   std::lock_guard lock(board_->mutex);
   board_->report = std::move(report);
   board_->alerts = std::move(alerts);

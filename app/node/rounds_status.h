@@ -69,7 +69,8 @@ class RoundsStatus {
   status::OwnStatus own_status(const rounds::FragmentNodes* nodes, const node::Snapshot& own) const;
   node::GlobalTrainingView global(const status::Summary& summary, const rounds::FragmentNodes* nodes) const;
   std::vector<node::TrainingNodeEntry> node_entries(const status::Summary& summary) const;
-  std::vector<node::Alert> judge(const status::Summary& summary, const node::RoundsView& view);
+  std::vector<node::Alert> judge(const status::Summary& summary, const node::RoundsView& view,
+                                 const rounds::FragmentNodes* nodes);
 
   PeerHost& host_;
   const std::uint64_t batch_tokens_;

@@ -29,6 +29,8 @@ void add_counters(RoundView& sum, const RoundView& more) {
   sum.bytes_sent += more.bytes_sent;
   sum.bytes_received += more.bytes_received;
   sum.waiting += more.waiting;
+  for (const net::NodeId& id : more.missing)
+    if (std::find(sum.missing.begin(), sum.missing.end(), id) == sum.missing.end()) sum.missing.push_back(id);
   sum.evidence += more.evidence;
   for (std::size_t i = 0; i < sum.refused.size(); ++i) sum.refused[i] += more.refused[i];
 }

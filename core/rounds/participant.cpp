@@ -413,6 +413,10 @@ RoundView RoundParticipant::view() const {
   view.members = member_count();
   view.groups = group_count_now();
   if (view.members > 0) view.anchor = tip_anchor();
+  if (provisional_ && contributions_)
+    for (const RoundMember& one : group())
+      if (one.id != self_ && contributions_->find(one.id) == nullptr && !contributions_->excluded(one.id))
+        view.missing.push_back(one.id);
   view.bytes_sent += outbox_.bytes_sent();
   view.bytes_received += fetcher_.bytes_received();
   return view;

@@ -94,6 +94,8 @@ struct RoundView {
   std::uint64_t provisional = 0;  // times that no quorum was in reach
   std::uint64_t failed_saves = 0;
   std::uint64_t bytes_sent = 0, bytes_received = 0;
+  // While no quorum is in reach: of its own group, those whose work for this round it has not heard of.
+  std::vector<net::NodeId> missing;
   Duration waiting{};  // in all, between own contribution and next anchor; training may go on meanwhile
   std::array<std::uint64_t, static_cast<std::size_t>(Verdict::Count_)> refused{};  // posts of others
   std::uint64_t evidence = 0;                                                      // senders of two payloads

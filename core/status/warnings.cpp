@@ -13,16 +13,33 @@ int percent_below(double share) {
   return std::min(99, static_cast<int>(std::floor(100 * share)));
 }
 
+std::string names_of(const std::vector<net::NodeId>& nodes) {
+  std::string names;
+  for (std::size_t i = 0; i < std::min(nodes.size(), nodes_named); ++i)
+    names += (i == 0 ? "" : ", ") + to_hex(nodes[i]).substr(0, 12) + "…";
+  if (nodes.size() > nodes_named) names += fmt::format(" and {} more", nodes.size() - nodes_named);
+  return names;
+}
+
+std::string standing_still(const Standstill& still) {
+  const std::string needs = still.needed == still.members
+                                ? fmt::format("all {} members", still.members)
+                                : fmt::format("{} of {} members", still.needed, still.members);
+  return fmt::format(
+      "Rounds stand still: round {} needs {} (more than two thirds), and {}. This node trains on by itself, "
+      "and "
+      "its work counts when they are back: whoever runs them has to start them again",
+      still.round, needs,
+      still.missing.empty() ? "too few of them can be reached"
+                            : "nothing is heard of " + names_of(still.missing));
+}
+
 std::string disagreement(const Agreement& agreement, const net::NodeId& self) {
   const std::vector<net::NodeId> others = agreement.dissenters();
-  std::string names;
-  for (std::size_t i = 0; i < std::min(others.size(), nodes_named); ++i)
-    names += (i == 0 ? "" : ", ") + to_hex(others[i]).substr(0, 12) + "…";
-  if (others.size() > nodes_named) names += fmt::format(" and {} more", others.size() - nodes_named);
   const bool own = std::find(others.begin(), others.end(), self) != others.end();
   return fmt::format(
       "Only {} % of the nodes hold the anchor that they should (round {}); another one: {}. {}",
-      percent_below(agreement.share), agreement.round, names,
+      percent_below(agreement.share), agreement.round, names_of(others),
       own ? "This node is among them: it fetches the certified anchor by itself. If this does not go away, "
             "check the "
             "memory and disk of this computer"
@@ -34,6 +51,7 @@ std::string disagreement(const Agreement& agreement, const net::NodeId& self) {
 std::vector<Warning> warnings_of(const Summary& summary, const OwnRounds& own) {
   std::vector<Warning> warnings;
   if (!own.trouble.empty()) warnings.push_back({"rounds_trouble", own.trouble});
+  if (own.standstill) warnings.push_back({"rounds_standstill", standing_still(*own.standstill)});
   if (summary.agreement && summary.agreement->share < 1)
     warnings.push_back({"rounds_agreement", disagreement(*summary.agreement, own.self)});
   const std::size_t rounds = own.synced + own.missed;

@@ -1,7 +1,10 @@
-// What of the network's training a person has to be told: nodes that hold other weights, rounds that do not
-// count, damaged weights that were repaired. Each with its reason and what to do.
+// What of the network's training a person has to be told: rounds that stand still because members are away,
+// nodes that hold other weights, rounds that do not count, damaged weights that were repaired. Each with its
+// reason and what to do.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +16,13 @@ inline constexpr double low_sync_success = 0.5;         // at or below it is a w
 inline constexpr std::size_t least_rounds_to_warn = 4;  // rounds on
 inline constexpr std::size_t nodes_named = 3;
 
+// No quorum is in reach, so no round is certified and nobody's work counts.
+struct Standstill {
+  std::uint64_t round = 0;              // that can't be made
+  std::size_t members = 0, needed = 0;  // for a quorum
+  std::vector<net::NodeId> missing;     // those that this node knows to be silent
+};
+
 // This node's part in the rounds.
 struct OwnRounds {
   net::NodeId self{};
@@ -20,9 +30,11 @@ struct OwnRounds {
   std::string left_out_reason;         // of the newest one that did not count
   std::string trouble;                 // what keeps it from taking part
   std::uint64_t repairs = 0;           // of its anchor, since the start; 0: none that is news
+  std::optional<Standstill> standstill;
 };
 struct Warning {
-  std::string key;  // "rounds_agreement", "rounds_sync", "rounds_repaired", "rounds_trouble"
+  std::string
+      key;  // "rounds_standstill", "rounds_agreement", "rounds_sync", "rounds_repaired", "rounds_trouble"
   std::string text;
 };
 std::vector<Warning> warnings_of(const Summary& summary, const OwnRounds& own);

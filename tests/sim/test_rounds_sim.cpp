@@ -309,9 +309,11 @@ void TestRoundsSim::two_of_three_train_on_when_one_dies_in_the_first_round() {
   for (const std::size_t node : {0, 1}) {
     QCOMPARE(lab.world.node(node).view().phase, rounds::RoundPhase::Provisional);
     QVERIFY(lab.world.trainer(node).steps_trained() > inner_steps);
+    QCOMPARE(lab.world.node(node).view().missing, std::vector<net::NodeId>{lab.world.id(2)});
   }
   lab.world.start(2);
   CHECK_LAB(lab, lab.settles() && lab.safe());
+  QVERIFY(lab.world.node(0).view().missing.empty());
 }
 
 void TestRoundsSim::a_member_is_back_after_days() {

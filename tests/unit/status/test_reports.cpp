@@ -334,14 +334,23 @@ void TestStatusReports::warnings_name_the_reason() {
   StatusTable good(network);
   good.take(report_of(1, 1, training(3)), now);
   QVERIFY(warnings_of(summarise(good), own).empty());
-  own = {own.self, 2, 2, "round 7 was closed without this node's work", {}, 0};
+  own.standstill = Standstill{24, 3, 3, {odd}};
+  const auto still = warnings_of(summarise(good), own);
+  QCOMPARE(still.size(), std::size_t{1});
+  QCOMPARE(still[0].key, std::string("rounds_standstill"));
+  QVERIFY2(still[0].text.find("round 24 needs all 3 members") != std::string::npos, still[0].text.c_str());
+  QVERIFY2(still[0].text.find("nothing is heard of " + to_hex(odd).substr(0, 12)) != std::string::npos,
+           still[0].text.c_str());
+  own.standstill = Standstill{24, 20, 14, {}};
+  QVERIFY(warnings_of(summarise(good), own)[0].text.find("needs 14 of 20 members") != std::string::npos);
+  own = {own.self, 2, 2, "round 7 was closed without this node's work", {}, 0, {}};
   const auto low = warnings_of(summarise(good), own);
   QCOMPARE(low.size(), std::size_t{1});
   QCOMPARE(low[0].key, std::string("rounds_sync"));
   QVERIFY(low[0].text.find("round 7 was closed") != std::string::npos);
   own.synced = 1;
   QVERIFY(warnings_of(summarise(good), own).empty());
-  own = {own.self, 8, 0, {}, "another tokenizer", 2};
+  own = {own.self, 8, 0, {}, "another tokenizer", 2, {}};
   const auto told = warnings_of(summarise(good), own);
   QCOMPARE(told.size(), std::size_t{2});
   QCOMPARE(told[0].text, std::string("another tokenizer"));
@@ -352,7 +361,7 @@ void TestStatusReports::warnings_name_the_reason() {
   poor.missed = 5;
   StatusTable slow(network);
   for (std::uint16_t node = 1; node <= 4; ++node) slow.take(report_of(node, node, poor), now);
-  own = {own.self, 8, 0, {}, {}, 0};
+  own = {own.self, 8, 0, {}, {}, 0, {}};
   QCOMPARE(warnings_of(summarise(slow), own).at(0).key, std::string("rounds_sync"));
 }
 
