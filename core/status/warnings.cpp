@@ -26,12 +26,12 @@ std::string standing_still(const Standstill& still) {
                                 ? fmt::format("all {} members", still.members)
                                 : fmt::format("{} of {} members", still.needed, still.members);
   return fmt::format(
-      "Rounds stand still: round {} needs {} (more than two thirds), and {}. This node trains on by itself, "
-      "and "
-      "its work counts when they are back: whoever runs them has to start them again",
+      "Rounds stand still: round {} needs {} (more than two thirds), and {}. This node trains on by itself; "
+      "its work counts when enough of them are back",
       still.round, needs,
-      still.missing.empty() ? "too few of them can be reached"
-                            : "nothing is heard of " + names_of(still.missing));
+      still.missing.empty()
+          ? "too few of them can be reached"
+          : fmt::format("nothing is heard of {} (start it again where it runs)", names_of(still.missing)));
 }
 
 std::string disagreement(const Agreement& agreement, const net::NodeId& self) {

@@ -9,7 +9,8 @@
 // deltas that it is made of, and what was trained meanwhile goes along onto it. With --mix the worker's own
 // weights keep that share there instead (Streaming DiLoCo's alpha). With --drop a worker's contribution
 // misses its round that often and counts in none, as SPEC §7 has it; its next one starts from the round's
-// anchor.
+// anchor. With --carry the worker goes on from the anchor with that work on top, so that it is in its next
+// contribution.
 //
 // data-parallel: one worker with K times the batch. "One worker with a Kth of the tokens" is data-parallel
 // with --workers 1, plain averaging is diloco with --outer-lr 1 --outer-mu 0. Prints one JSON object: the
@@ -47,6 +48,7 @@ struct Flags {
   double lr = 2e-3, final_rate = 0.1, outer_lr = 0.7, outer_mu = 0.9, beta = 0.95, mix = 0, drop = 0;
   std::uint16_t k = 64;
   std::uint64_t seed = 1;
+  bool carry = false;
 };
 
 // The text as numbers of its distinct characters; nine tenths to train on.
@@ -197,7 +199,7 @@ class Outer {
     first.copy_weights(anchor_);
     for (const rounds::Fragment& fragment :
          rounds::cut_fragments(anchor_.size(), sync.fragments, flags.period)) {
-      parts_.push_back({fragment, {}, {}, {}});
+      parts_.push_back({fragment, {}, {}, {}, {}});
       parts_.back().tokens.resize(flags.workers);
       for (std::uint32_t i = 0; i < flags.workers; ++i)
         parts_.back().feedback.emplace_back(fragment.count, static_cast<float>(flags.beta));
@@ -224,8 +226,9 @@ class Outer {
  private:
   struct Part {
     rounds::Fragment fragment;
-    std::vector<std::vector<float>> sent;  // each worker's weights that its delta was made of
-    std::vector<std::uint64_t> tokens;     // of each worker, that are in anchors
+    std::vector<std::vector<float>> sent;     // each worker's weights that its delta was made of
+    std::vector<std::vector<float>> carried;  // each worker's delta that goes along onto the next anchor
+    std::vector<std::uint64_t> tokens;        // of each worker, that are in anchors
     std::vector<outer::ErrorFeedback> feedback;
   };
 
@@ -235,14 +238,18 @@ class Outer {
     std::vector<outer::Contribution> contributions;
     std::vector<float> weights, aggregate(count);
     part.sent.assign(workers.size(), {});
+    part.carried.assign(workers.size(), {});
     for (std::size_t i = 0; i < workers.size(); ++i) {
       workers[i]->copy_weights(weights);
       const auto own = weights.begin() + static_cast<std::ptrdiff_t>(first);
       part.sent[i].assign(own, own + static_cast<std::ptrdiff_t>(count));
       std::vector<float>& delta = deltas[i] = part.sent[i];
       for (std::size_t p = 0; p < count; ++p) delta[p] = anchor_[first + p] - delta[p];
-      const std::uint64_t tokens = workers[i]->tokens() - std::exchange(part.tokens[i], workers[i]->tokens());
       const bool dropped = flags_.drop > 0 && luck_.uniform() < flags_.drop;
+      const bool carried = dropped && flags_.carry;
+      if (carried) part.carried[i] = delta;
+      const std::uint64_t tokens = workers[i]->tokens() - part.tokens[i];
+      if (!carried) part.tokens[i] = workers[i]->tokens();
       NS_RETURN_IF_ERROR(through_codec(part.feedback[i], number, dropped, delta));
       if (dropped) {
         ++dropped_;
@@ -275,6 +282,7 @@ class Outer {
       for (std::size_t p = 0; p < part.fragment.count; ++p) {
         float& own = weights[part.fragment.first + p];
         const float anchor = anchor_[part.fragment.first + p];
+        if (!part.carried[i].empty()) own -= part.carried[i][p];
         own = mix > 0 ? mix * own + (1 - mix) * anchor : anchor - (part.sent[i][p] - own);
       }
       workers[i]->set_weights(weights);
@@ -405,6 +413,7 @@ int main(int argc, char** argv) {
   app.add_option("--dense-rounds", flags.dense_rounds, "first rounds in int8, of the sparse codecs");
   app.add_option("--drop", flags.drop, "share of contributions that miss their round")
       ->check(CLI::Range(0.0, 1.0));
+  app.add_flag("--carry", flags.carry, "what missed its round is in the next contribution");
   app.add_option("--slow", flags.slow, "workers that are four times slower");
   app.add_option("--evaluations", flags.evaluations, "on the way");
   app.add_option("--seed", flags.seed);

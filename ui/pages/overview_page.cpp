@@ -196,6 +196,9 @@ Card* OverviewPage::make_global_card() {
   inside->setSpacing(grid_step);
   auto* facts = new QHBoxLayout;
   all_loss_ = new Fact(theme(), tr("Loss of all nodes"), together_);
+  all_loss_->setToolTip(
+      tr("The middle one of all members' training losses, averaged over about ten rounds: "
+         "while the loss falls fast, it lies above this node's own"));
   all_nodes_ = new Fact(theme(), tr("Nodes training"), together_);
   facts->addWidget(all_loss_, 1);
   facts->addWidget(all_nodes_, 1);
