@@ -61,6 +61,7 @@ NetworkCards::NetworkCards(const Theme& theme, Sections& sections, QWidget* pare
                              "list. A data directory of "
                              "a network with peers shows them here."),
                           this);
+  alone_->hide();  // not before anything is known
   column->addWidget(alone_);
   content_ = new QWidget(this);
   content_->hide();
