@@ -42,6 +42,8 @@ struct RoundFetcher::Task {
   std::vector<Source> sources;
   std::size_t turn = 0;
   std::deque<std::uint64_t> missing;  // pieces not asked for
+  std::vector<std::size_t> asked;     // by piece: of how many sources now
+  std::vector<bool> here;             // by piece
   std::size_t under_way = 0, left = 0;
   std::size_t first_pieces = 1;
   bool over = false;
@@ -86,6 +88,8 @@ struct RoundFetcher::Task {
       at += size;
     }
     left = places.size();
+    asked.assign(left, 0);
+    here.assign(left, false);
     bytes.assign(at, 0);
   }
   std::uint64_t place(std::uint64_t piece) const {
@@ -153,6 +157,7 @@ void RoundFetcher::ask(const std::shared_ptr<Task>& task) {
   while (!task->over && !task->missing.empty()) {
     const std::uint64_t piece = task->missing.front();
     task->missing.pop_front();
+    if (task->here[piece]) continue;
     if (ask_piece(task, piece)) continue;
     // Nobody can be asked now: what is under way may still arrive, but the rest never will if nothing is.
     task->missing.push_front(piece);
@@ -176,20 +181,47 @@ bool RoundFetcher::ask_piece(const std::shared_ptr<Task>& task, std::uint64_t pi
     request.place = task->place(piece);
     ++task->under_way;
     ++source.under_way;
+    ++task->asked[piece];
     Bytes encoded = encode_fetch_request(request);
     // Of what it has been asked for before, this one comes last.
     const std::size_t answers = source.under_way * (task->places[piece].second + 8);
     const Duration deadline =
         std::min(options_.most_patience,
                  std::max(source.patience, net::call_deadline(options_.allowed, encoded.size(), answers)));
+    const Asked asked{piece, which, clock_.monotonic_now(), ++calls_, task->request.what};
+    widen_later(task, asked);
     caller_.call(*contact, net::Method::RoundFetch, std::move(encoded), deadline,
-                 [this, alive = std::weak_ptr<bool>(alive_), task, piece, which,
-                  asked = clock_.monotonic_now()](Expected<Bytes> got_it) {
-                   if (!alive.expired()) got(task, piece, which, asked, std::move(got_it));
+                 [this, alive = std::weak_ptr<bool>(alive_), task, asked](Expected<Bytes> got_it) {
+                   if (!alive.expired()) got(task, asked, std::move(got_it));
                  });
     return true;
   }
   return false;
+}
+
+// Of what comes from one source at a time only what is whole in one piece: that shows by itself whether it is
+// right.
+void RoundFetcher::widen_later(const std::shared_ptr<Task>& task, const Asked& asked) {
+  const bool by_itself = asked.what == FetchRequest::What::Chunk || task->places.size() == 1;
+  if (!by_itself || task->places[asked.piece].second > options_.small) return;
+  widenings_[asked.call] = executor_.post_after(
+      options_.widen_after,
+      [this, alive = std::weak_ptr<bool>(alive_), held = std::weak_ptr<Task>(task), asked] {
+        if (alive.expired()) return;
+        const auto done = widenings_.extract(asked.call);
+        if (const auto of = held.lock()) widen(of, asked);
+      });
+}
+
+void RoundFetcher::widen(const std::shared_ptr<Task>& task, const Asked& asked) {
+  if (task->over || task->request.what != asked.what || task->here[asked.piece]) return;
+  if (asked.what != FetchRequest::What::Chunk) {
+    if (task->turns.empty()) return;
+    task->sources.push_back(task->turns.front());
+    task->turns.pop_front();
+  }
+  task->missing.push_back(asked.piece);
+  ask(task);
 }
 
 bool RoundFetcher::take_piece(Task& task, std::uint64_t piece, const Expected<Bytes>& answer) {
@@ -234,15 +266,22 @@ void RoundFetcher::judge(Task& task, Source& source, MonotonicTime asked, bool g
   }
 }
 
-void RoundFetcher::got(const std::shared_ptr<Task>& task, std::uint64_t piece, std::size_t which,
-                       MonotonicTime asked, Expected<Bytes> answer) {
-  if (task->over) return;
+void RoundFetcher::got(const std::shared_ptr<Task>& task, const Asked& asked, Expected<Bytes> answer) {
+  widenings_.erase(asked.call);
+  if (task->over || asked.what != task->request.what) return;
+  const std::uint64_t piece = asked.piece;
+  Source& source = task->sources[asked.source];
   --task->under_way;
-  --task->sources[which].under_way;
+  --source.under_way;
+  --task->asked[piece];
+  const bool late = task->here[piece];  // another source was quicker
   const bool good = take_piece(*task, piece, answer);
-  judge(*task, task->sources[which], asked, good, answer.ok() ? ErrorCode::Corrupt : answer.error().code);
-  if (!good) task->missing.push_back(piece);
-  if (good && --task->left == 0) return finish(task);
+  judge(*task, source, asked.at, good, answer.ok() ? ErrorCode::Corrupt : answer.error().code);
+  if (!good && !late && task->asked[piece] == 0) task->missing.push_back(piece);
+  if (good && !late) {
+    task->here[piece] = true;
+    if (--task->left == 0) return finish(task, source);
+  }
   ask(task);
 }
 
@@ -263,14 +302,21 @@ void RoundFetcher::fail(const std::shared_ptr<Task>& task) {
   }));
 }
 
-void RoundFetcher::finish(const std::shared_ptr<Task>& task) {
+// It is all here and is not what was asked for. Others may be giving it already.
+void RoundFetcher::refuse(const std::shared_ptr<Task>& task, Source& source) {
+  source.failures = options_.failures_per_source;
+  if (task->under_way == 0) return fail(task);
+  task->left = 1;
+  task->here.assign(1, false);
+}
+
+void RoundFetcher::finish(const std::shared_ptr<Task>& task, Source& last) {
   switch (task->request.what) {
     case FetchRequest::What::Payload:
     case FetchRequest::What::Contribution:
       if (task->request.what == FetchRequest::What::Payload &&
           crypto::sha256(task->bytes) != task->request.hash) {
-        fail(task);
-        return;
+        return refuse(task, last);
       }
       task->over = true;
       task->got_bytes(std::move(task->bytes));
@@ -283,10 +329,10 @@ void RoundFetcher::finish(const std::shared_ptr<Task>& task) {
       const Bytes header = outer::anchor_header(task->identity, task->values, task->values, task->bias);
       if (crypto::merkle_root(task->leaves) != task->request.hash ||
           crypto::merkle_leaf(header) != task->leaves[0]) {
-        fail(task);
-        return;
+        return refuse(task, last);
       }
       task->request.what = FetchRequest::What::Chunk;
+      task->under_way = 0;  // other sources' answers for the same leaves
       task->take_all_sources();
       task->lay_out(leaf_sizes(task->values, task->bias));
       ask(task);

@@ -5,7 +5,8 @@
 // How long a piece may take follows what its source has shown (NETWORK: no-progress time-outs). A line that
 // many ask at once needs seconds for each piece, and is no worse for that: who has given something gets four
 // times what its last piece took, and fewer pieces are asked of a slow one at once, since more would only
-// wait.
+// wait. Silence is known as such only after seconds: what is small is asked of another source before, so that
+// lost messages cost a second each and not five.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +28,8 @@ struct FetchOptions {
   std::size_t first_pieces = 2, pieces_under_way = 4;  // of one source at once: at first, and of a fast one
   Duration fast = std::chrono::seconds(1), slow = std::chrono::seconds(3);  // of a piece
   std::size_t failures_per_source = 4;                                      // of a whole fetch
+  std::size_t small = 16u << 10;                   // bytes of a piece that another source is asked for, too,
+  Duration widen_after = std::chrono::seconds(1);  // when nothing has come for so long
 };
 
 class RoundFetcher {
@@ -59,11 +62,20 @@ class RoundFetcher {
   void ask(const std::shared_ptr<Task>& task);
   // False: no source is left that could be asked.
   bool ask_piece(const std::shared_ptr<Task>& task, std::uint64_t piece);
-  void got(const std::shared_ptr<Task>& task, std::uint64_t piece, std::size_t source, MonotonicTime asked,
-           Expected<Bytes> answer);
+  struct Asked {
+    std::uint64_t piece = 0;
+    std::size_t source = 0;
+    MonotonicTime at{};
+    std::uint64_t call = 0;
+    FetchRequest::What what = FetchRequest::What::Payload;
+  };
+  void got(const std::shared_ptr<Task>& task, const Asked& asked, Expected<Bytes> answer);
+  void widen_later(const std::shared_ptr<Task>& task, const Asked& asked);
+  void widen(const std::shared_ptr<Task>& task, const Asked& asked);
   bool take_piece(Task& task, std::uint64_t piece, const Expected<Bytes>& answer);
   void judge(Task& task, Source& source, MonotonicTime asked, bool good, ErrorCode error);
-  void finish(const std::shared_ptr<Task>& task);
+  void finish(const std::shared_ptr<Task>& task, Source& last);
+  void refuse(const std::shared_ptr<Task>& task, Source& source);
   void fail(const std::shared_ptr<Task>& task);
 
   net::PeerCaller& caller_;
@@ -71,7 +83,8 @@ class RoundFetcher {
   Executor& executor_;
   const Clock& clock_;
   const FetchOptions options_;
-  std::uint64_t bytes_received_ = 0;
+  std::uint64_t bytes_received_ = 0, calls_ = 0;
+  std::map<std::uint64_t, std::unique_ptr<TimerHandle>> widenings_;  // by call
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

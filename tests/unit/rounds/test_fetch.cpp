@@ -74,6 +74,23 @@ struct Known final : RoundPeers {
   std::vector<net::Contact> some() override { return {}; }
 };
 
+// Timers run when the test says so.
+struct TimedExecutor final : Executor {
+  bool post(Task task) override {
+    task();
+    return true;
+  }
+  std::unique_ptr<TimerHandle> post_after(Duration, Task task) override {
+    timers.push_back(std::move(task));
+    return std::make_unique<TimerHandle>();
+  }
+  bool on_thread() const override { return true; }
+  void a_second_passes() {
+    for (Task& task : std::exchange(timers, {})) task();
+  }
+  std::vector<Task> timers;
+};
+
 }  // namespace
 
 class TestFetch : public QObject {
@@ -246,6 +263,47 @@ class TestFetch : public QObject {
     later.calls.give_all(later.wanted);
     QVERIFY(later.has_it());
     QCOMPARE(later.calls.asked[second], 2);
+  }
+
+  // A small piece is asked of the next source after a second of silence, and whoever is right first gives it.
+  void what_is_small_is_soon_asked_of_others_too() {
+    const Bytes wanted = {1, 2, 3, 4, 5}, other = {5, 4, 3, 2, 1};
+    const auto answer = [](const Bytes& bytes) { return encode_fetch_answer(bytes.size(), bytes); };
+    Calls calls;
+    Known peers;
+    TimedExecutor executor;
+    ManualClock clock;
+    RoundFetcher fetcher(calls, peers, executor, clock, {});
+    int ends = 0;
+    std::optional<Expected<Bytes>> got;
+    fetcher.payload({}, crypto::sha256(wanted), wanted.size(), {first, second, id_of(3)},
+                    [&](Expected<Bytes> result) {
+                      ++ends;
+                      got = std::move(result);
+                    });
+    QCOMPARE(calls.waiting.size(), std::size_t{1});
+    executor.a_second_passes();
+    executor.a_second_passes();
+    QCOMPARE(calls.asked[second], 1);
+    QCOMPARE(calls.asked[id_of(3)], 1);
+    Calls::Call silent = calls.take(), liar = calls.take(), honest = calls.take();
+    liar.done(answer(other));
+    QCOMPARE(ends, 0);
+    honest.done(answer(wanted));
+    QCOMPARE(ends, 1);
+    QVERIFY(got->ok() && **got == wanted);
+    silent.done(answer(wanted));
+    executor.a_second_passes();
+    QCOMPARE(ends, 1);
+    QVERIFY(calls.waiting.empty());
+
+    // What is large is not: a line that is slow would only get slower.
+    std::optional<Expected<Bytes>> large;
+    fetcher.payload({}, crypto::sha256(content(0)), size, {first, second},
+                    [&](Expected<Bytes> result) { large = std::move(result); });
+    calls.asked.clear();
+    executor.a_second_passes();
+    QCOMPARE(calls.asked[second], 0);
   }
 
   void who_falls_silent_in_the_middle_is_asked_once_more() {
