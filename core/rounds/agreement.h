@@ -127,6 +127,8 @@ class RoundAgreement {
   const AgreementMemory& memory() const { return memory_; }
   std::size_t leader(std::uint32_t view) const { return (*order_)[view % order_->size()]; }
   bool leads() const { return leader(memory_.view) == self_; }
+  // More than two thirds have prepared it, as far as this member knows, and no other one after that.
+  bool is_locked(const RoundBody& body) const { return memory_.lock && memory_.lock->body == body; }
   // The body that is voted on in this view, if it is known.
   const RoundBody* proposed() const;
   // Votes that contradict an earlier one of the same member in the same view and step.

@@ -57,12 +57,22 @@ Verdict RoundContributions::take(const Contribution& c) {
   return first ? Verdict::Taken : Verdict::Copied;
 }
 
+bool RoundContributions::keep_named(const Contribution& c) {
+  if (owners_.count(c.payload) != 0) return true;
+  if (check(c) != Verdict::Taken) return false;
+  named_.try_emplace(c.payload, Entry{c, nullptr, false});
+  return true;
+}
+
 bool RoundContributions::take_payload(Bytes payload) {
   const Hash256 hash = crypto::sha256(payload);
-  const auto owner = owners_.find(hash);
-  if (owner == owners_.end()) return false;
   const auto shared = std::make_shared<const Bytes>(std::move(payload));
   bool wanted = false;
+  const auto named = named_.find(hash);
+  if (named != named_.end() && named->second.contribution.payload_bytes == shared->size()) {
+    named->second.payload = shared;
+    wanted = true;
+  }
   for (auto& [id, entry] : entries_) {
     if (entry.contribution.payload != hash || entry.contribution.payload_bytes != shared->size()) continue;
     if (!entry.payload) entry.payload = shared;
@@ -92,8 +102,9 @@ const RoundContributions::Entry* RoundContributions::find(const net::NodeId& id)
 }
 
 const RoundContributions::Entry* RoundContributions::find_payload(const Hash256& payload) const {
-  const auto owner = owners_.find(payload);
-  return owner == owners_.end() ? nullptr : &entries_.at(owner->second);
+  if (const auto owner = owners_.find(payload); owner != owners_.end()) return &entries_.at(owner->second);
+  const auto named = named_.find(payload);
+  return named == named_.end() ? nullptr : &named->second;
 }
 
 bool RoundContributions::usable(const net::NodeId& id) const {

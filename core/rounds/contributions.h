@@ -49,6 +49,9 @@ class RoundContributions {
   // A payload that belongs to a contribution and has its hash and length; false: nobody's.
   bool take_payload(Bytes payload);
   Verdict take_evidence(const EvidencePost& evidence);
+  // One that a body names which a quorum has prepared, whatever else this node has of its sender: it may be
+  // certified yet. False: it can't be a contribution to this round.
+  bool keep_named(const Contribution& contribution);
   // Whether a payload's contents can be used is found when it is decoded.
   void exclude(const net::NodeId& id) { excluded_.emplace(id, std::nullopt); }
 
@@ -76,6 +79,7 @@ class RoundContributions {
   std::map<net::NodeId, Entry> entries_;
   std::map<net::NodeId, std::optional<EvidencePost>> excluded_;
   std::map<Hash256, net::NodeId> owners_;  // of payloads: who named it first
+  std::map<Hash256, Entry> named_;         // by payload; of none of the entries
 };
 
 }  // namespace neuroshard::rounds

@@ -55,7 +55,7 @@ GroupedNode::Finding GroupedNode::examine_group(const RoundBody& body) {
       body.previous != group_beacon(chain_->tip_hash(), group_) || body.members != group() ||
       body.contributors.empty() || !body.changes.empty() || body.tokens != counted_tokens(body.contributors))
     return Finding::Wrong;
-  return examine_contributors(body);
+  return group_level_->agreement->is_locked(body) ? examine_locked(body) : examine_contributors(body);
 }
 
 void GroupedNode::review_group() {

@@ -111,7 +111,7 @@ class GroupedNode final : public RoundParticipant {
   void propose(std::vector<GroupResult> groups, std::vector<RoundChange> changes);
   void review_top();
   const Content& keep_content(const Hash256& hash, Bytes bytes, std::shared_ptr<const GroupedBody> body);
-  bool body_is_fair(const Content& content) const;
+  bool body_is_fair(const Content& content, bool locked) const;
   bool fetch_aggregates(const GroupedBody& body, Gathering* gathering);
   void fetch_aggregate(std::uint16_t number, const RoundQuorum& certificate);
   void anchor_of(const GroupedBody& body, std::function<void(const SharedStep&)> done);

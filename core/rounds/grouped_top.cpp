@@ -211,9 +211,11 @@ Verdict GroupedNode::on_proposal(GroupedProposal post) {
 
 // What is signed was checked when it came. A leader leaves out what it could not get, but not most of it, and
 // not this sub-group when that had its result in time: so who leaves out sub-groups that have one loses the
-// votes of their members.
-bool GroupedNode::body_is_fair(const Content& content) const {
-  if (3 * content.body->groups.size() < deal_->groups.size() || !content.tokens_right) return false;
+// votes of their members, as long as no quorum has prepared it.
+bool GroupedNode::body_is_fair(const Content& content, bool locked) const {
+  if (!content.tokens_right) return false;
+  if (locked) return true;
+  if (3 * content.body->groups.size() < deal_->groups.size()) return false;
   return content.has_own_group || !own_result_ || content.came - own_result_at_ < 2 * options_.group_wait;
 }
 
@@ -239,7 +241,7 @@ void GroupedNode::review_top() {
     if (judging.computing || content == contents_.end() || !state_checked_ || state_round_ + 1 != round_)
       continue;
     const GroupedBody& body = *content->second.body;
-    if (!body_is_fair(content->second)) {
+    if (!body_is_fair(content->second, level.agreement->is_locked(judging.body))) {
       wrong.push_back(hash);
       continue;
     }

@@ -43,13 +43,24 @@ void RoundNode::open_round() {
   ContributionRules rules = options_.rules;
   rules.inner_steps = round_steps();
   contributions_.emplace(rules, round_, tip_anchor(), group(), sequences_);
-  // The others may need this node's word for the certificate that lets it go.
-  if (leaving_ && !is_member() && !chain_->tip_grouped())
-    outbox_.put(certificate_key, CertificatePost{chain_->tip_link().certificate}, others());
+  tell_certificate();
   if (!is_member() || unfit() || (abstain_ && round_ <= *abstain_)) return;
   agreement_.emplace(
       RoundAgreement::Setup{network_, options_.rules.slot, round_, chain_->tip_hash(), group()},
       options_.agreement, services_.key, services_.executor, static_cast<AgreementHost&>(*this), memory_);
+}
+
+// Votes are said no more once their round is certified, and who missed some must not depend on asking: so
+// the certificate goes to whoever has not taken all of this node's words. Of one that lets this node go the
+// others may need its word.
+void RoundNode::tell_certificate() {
+  if (tip_round() == 0 || chain_->tip_grouped()) return;
+  const CertificatePost post{chain_->tip_link().certificate};
+  if (leaving_ && !is_member()) return outbox_.put(certificate_key, post, others());
+  std::erase_if(untold_, [&members = post.certificate.body.members](const net::NodeId& id) {
+    return member_index(members, id) == members.size();
+  });
+  if (!untold_.empty()) outbox_.put_later(certificate_key, post, untold_);
 }
 
 bool RoundNode::tells_certificate() const {

@@ -66,6 +66,7 @@ class RoundNode final : public RoundParticipant, private AgreementHost {
   void take_votes(KeptVotes votes) override { memory_ = std::move(votes.first); }
   bool takes_part() const override { return agreement_.has_value(); }
   bool tells_certificate() const override;
+  void tell_certificate();
 
   // node_agree.cpp: AgreementHost, judging, computing
   void broadcast(const RoundItem& item) override;

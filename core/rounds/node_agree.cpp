@@ -57,7 +57,7 @@ bool RoundNode::body_follows(const RoundBody& body) const {
 
 RoundNode::Finding RoundNode::examine(const RoundBody& body) {
   if (!body_follows(body)) return Finding::Wrong;
-  const Finding finding = examine_contributors(body);
+  const Finding finding = agreement_->is_locked(body) ? examine_locked(body) : examine_contributors(body);
   const bool ready = state_checked_ && state_round_ + 1 == round_;
   return finding == Finding::Compute && !ready ? Finding::Wait : finding;
 }

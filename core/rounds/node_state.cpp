@@ -63,17 +63,23 @@ bool RoundNode::waits_for_payloads() {
       payload_lost_ || !is_member() || unfit())
     return false;
   std::vector<const Contribution*> missing;
+  std::vector<Hash256> unheard;  // contributions and all
   std::uint64_t bytes = 0;
   for (const RoundContributor& c : tip.contributors) {
     const auto* entry = previous_contributions_->find_payload(c.payload);
-    if (entry == nullptr) return false;
-    if (entry->payload) continue;
-    missing.push_back(&entry->contribution);
-    bytes += entry->contribution.payload_bytes;
+    if (entry == nullptr) {
+      unheard.push_back(c.payload);
+      bytes += outer::max_payload_bytes(options_.rules.codec, options_.rules.values);
+    } else if (!entry->payload) {
+      missing.push_back(&entry->contribution);
+      bytes += entry->contribution.payload_bytes;
+    }
   }
   if (bytes >= sizeof(float) * (2 * options_.rules.values + options_.bias_values)) return false;
   for (const Contribution* contribution : missing)
     if (asked_before_.insert(contribution->payload).second) fetch_payload(*contribution);
+  for (const Hash256& payload : unheard)
+    if (asked_before_.insert(payload).second) fetch_contribution(tip.round, payload, sources(), false);
   const Duration patience = options_.fetch.allowed;
   return pieces_come(patience) || services_.clock.monotonic_now() - opened_ < patience;
 }

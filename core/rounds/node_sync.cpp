@@ -13,8 +13,10 @@ PostAnswer RoundNode::on_post(const net::NodeId& from, ByteSpan bytes) {
       std::visit(Overloaded{[&](CertificatePost& post) {
                               const auto taken = take_link(post.certificate);
                               if (taken.ok()) return Verdict::Taken;
-                              return taken.error().code == ErrorCode::AlreadyExists ? Verdict::Known
-                                                                                    : Verdict::BadCertificate;
+                              if (taken.error().code == ErrorCode::AlreadyExists) return Verdict::Known;
+                              // Of later members: those between are asked for.
+                              const Verdict here = at_round(post.certificate.body.round, from);
+                              return here == Verdict::Taken ? Verdict::BadCertificate : here;
                             },
                             [&](ChangePost& post) {
                               const Verdict taken = on_change(from, post, max_round_changes);

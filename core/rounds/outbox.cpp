@@ -1,6 +1,7 @@
 #include "core/rounds/outbox.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/net/peer_channel.h"
 
@@ -16,12 +17,34 @@ void RoundOutbox::put(std::uint32_t key, const RoundItem& item, const std::vecto
 
 void RoundOutbox::put(std::uint32_t key, std::shared_ptr<const Bytes> post,
                       const std::vector<net::NodeId>& to) {
+  set(key, std::move(post), to, clock_.monotonic_now());
+  pump();
+}
+
+void RoundOutbox::put_later(std::uint32_t key, const RoundItem& item, const std::vector<net::NodeId>& to) {
+  set(key, std::make_shared<const Bytes>(encode_item(item)), to,
+      clock_.monotonic_now() + options_.first_pause);
+}
+
+void RoundOutbox::set(std::uint32_t key, std::shared_ptr<const Bytes> post,
+                      const std::vector<net::NodeId>& to, MonotonicTime due) {
   Item& entry = items_[key];
   entry.serial = ++serial_;
   entry.bytes = std::move(post);
   entry.to.clear();
-  for (const net::NodeId& id : to) entry.to[id] = {clock_.monotonic_now(), options_.first_pause, {}, false};
-  pump();
+  for (const net::NodeId& id : to) entry.to[id] = {due, options_.first_pause, clock_.monotonic_now(), false};
+}
+
+void RoundOutbox::drop(std::uint32_t key, const net::NodeId& to) {
+  const auto item = items_.find(key);
+  if (item != items_.end()) item->second.to.erase(to);
+}
+
+std::vector<net::NodeId> RoundOutbox::untold() const {
+  std::set<net::NodeId> ids;
+  for (const auto& [key, item] : items_)
+    for (const auto& [id, recipient] : item.to) ids.insert(id);
+  return {ids.begin(), ids.end()};
 }
 
 void RoundOutbox::pump() {
@@ -76,13 +99,15 @@ void RoundOutbox::answered(std::uint32_t key, std::uint64_t serial, const net::N
   const auto decoded = answer.ok() ? decode_post_answer(*answer) : Expected<PostAnswer>(answer.error());
   const auto item = items_.find(key);
   if (item != items_.end() && item->second.serial == serial) {
-    Recipient& recipient = item->second.to.at(from);
-    recipient.under_way = false;
+    const auto recipient = item->second.to.find(from);  // dropped meanwhile: none
     const bool again =
         !decoded.ok() || decoded->verdict == Verdict::LaterRound || decoded->verdict == Verdict::Busy;
-    // It is there and wants it later: nothing that it says ends this pause.
-    if (again && decoded.ok()) recipient.sent = MonotonicTime::max();
-    if (!again) item->second.to.erase(from);
+    if (recipient != item->second.to.end()) {
+      recipient->second.under_way = false;
+      // It is there and wants it later: nothing that it says ends this pause.
+      if (again && decoded.ok()) recipient->second.sent = MonotonicTime::max();
+      if (!again) item->second.to.erase(recipient);
+    }
   }
   if (decoded.ok()) answered_(from, *decoded);
 }

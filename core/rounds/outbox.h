@@ -43,13 +43,18 @@ class RoundOutbox {
   void put(std::uint32_t key, const RoundItem& item, const std::vector<net::NodeId>& to);
   // The same for bytes that are a post already.
   void put(std::uint32_t key, std::shared_ptr<const Bytes> post, const std::vector<net::NodeId>& to);
+  // The same, first in a first pause: drop() may show meanwhile who does not need it.
+  void put_later(std::uint32_t key, const RoundItem& item, const std::vector<net::NodeId>& to);
   void drop(std::uint32_t key) { items_.erase(key); }
+  void drop(std::uint32_t key, const net::NodeId& to);
   void clear() { items_.clear(); }
   // Sends what is due; call it now and then.
   void pump();
   // This node gives a sign of life: what waits for it in a long pause, after it was away, goes out at once.
   void heard(const net::NodeId& from);
   std::size_t waiting() const;
+  // Who has not had all of it yet.
+  std::vector<net::NodeId> untold() const;
   // Somebody has not had the item of this key yet.
   bool holds(std::uint32_t key) const;
   std::uint64_t bytes_sent() const { return bytes_sent_; }
@@ -66,6 +71,8 @@ class RoundOutbox {
     std::shared_ptr<const Bytes> bytes;
     std::map<net::NodeId, Recipient> to;
   };
+  void set(std::uint32_t key, std::shared_ptr<const Bytes> post, const std::vector<net::NodeId>& to,
+           MonotonicTime due);
   void send(std::uint32_t key, Item& item, const net::NodeId& to);
   void answered(std::uint32_t key, std::uint64_t serial, const net::NodeId& from, Expected<Bytes> answer);
 

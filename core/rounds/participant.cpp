@@ -27,6 +27,7 @@ RoundParticipant::RoundParticipant(RoundServices services, const ParticipantOpti
       rng_(seed),
       outbox_(services.caller, services.peers, services.clock, options.outbox,
               [this](const net::NodeId& from, const PostAnswer& answer) {
+                if (answer.round >= round_) outbox_.drop(certificate_key, from);
                 if (answer.round > round_) catch_up_with(from);
               }),
       fetcher_(services.caller, services.peers, services.executor, services.clock, options.fetch) {
@@ -93,6 +94,7 @@ void RoundParticipant::reset_round() {
   if (contributions_)
     for (const auto& [id, sequence] : contributions_->sequences()) sequences_[id] = sequence;
   previous_contributions_ = std::move(contributions_);
+  untold_ = outbox_.untold();
   outbox_.clear();
   asked_before_ = std::exchange(asked_, {});
   payload_lost_ = false;

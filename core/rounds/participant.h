@@ -305,6 +305,7 @@ class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
   void catch_up_with(const net::NodeId& id);
   // afresh: from the genesis on, to take another history's place.
   void sync_from(const net::Contact& from, bool afresh = false);
+  bool may_sync_from(const net::NodeId& id, bool afresh) const;
   void take_chain(const net::Contact& from, bool afresh, Expected<Bytes> answer);
   void give_up_history();
   Expected<void> take_link(const RoundLink& link);
@@ -322,10 +323,15 @@ class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
   Verdict on_contribution(ContributionPost post);
   void ask_for_payload(const net::NodeId& owner);
   void fetch_payload(const Contribution& contribution);  // of this round, or of the one before
-  void ask_for_contribution(const Hash256& payload);
+  void ask_for_contribution(const Hash256& payload, bool keep = false);  // keep: as keep_named()
+  // Of this round, or of the one before.
+  void fetch_contribution(std::uint64_t round, const Hash256& payload, std::vector<net::NodeId> sources,
+                          bool keep);
   enum class Finding : std::uint8_t { Wait, Wrong, Compute };
   // Whether a body's contributors are what this node knows of them; what it lacks it asks for.
   Finding examine_contributors(const RoundBody& body);
+  // The same of a body that a quorum has prepared.
+  Finding examine_locked(const RoundBody& body);
   // A body of what is here, its anchor to be computed.
   RoundBody body_of_usable(const Hash256& previous) const;
   // Tokens that count for the length of a history: a liar's are capped as its weight is.
@@ -349,14 +355,19 @@ class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
   std::optional<RoundContributions> contributions_, previous_contributions_;
   bool settling_ = false;  // a state is being computed or fetched
   bool training_ = false, boundary_asked_ = false, closed_ = false;
-  bool syncing_ = false, evidence_sent_ = false;
+  bool evidence_sent_ = false;
   MonotonicTime closed_at_{}, fetched_at_{};
   std::uint64_t fetched_bytes_ = 0;
   std::unordered_set<Hash256, net::NodeIdHash> asked_;  // payloads and contributions on their way
   // Of the round before, which may be all that this node lacks for its state.
   std::unordered_set<Hash256, net::NodeIdHash> asked_before_;
   RoundFetcher::Ticket fetching_state_;
-  bool payload_lost_ = false;  // one of them can't be had
+  bool payload_lost_ = false;        // one of them can't be had
+  std::vector<net::NodeId> untold_;  // who has not had all that this node said in the round before
+
+  // Asked for certificates, and whether it was from the genesis on.
+  std::map<net::NodeId, bool> syncing_;
+  MonotonicTime next_sync_{};  // if one is still asked
 
   std::unique_ptr<TimerHandle> timer_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

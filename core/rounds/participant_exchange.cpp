@@ -212,20 +212,49 @@ void RoundParticipant::fetch_payload(const Contribution& contribution) {
       }));
 }
 
-void RoundParticipant::ask_for_contribution(const Hash256& payload) {
+void RoundParticipant::ask_for_contribution(const Hash256& payload, bool keep) {
   if (!asked_.insert(payload).second) return;
   std::vector<net::NodeId> sources = others();
   const net::NodeId first = group()[leader()].id;
   std::stable_partition(sources.begin(), sources.end(),
                         [&first](const net::NodeId& id) { return id == first; });
-  fetcher_.contribution(common_.rules.slot, payload, std::move(sources),
-                        guarded([this, round = round_, payload](Expected<Bytes> bytes) {
-                          if (round != round_) return;
-                          asked_.erase(payload);
-                          if (!bytes.ok()) return;
-                          auto contribution = decode_contribution(*bytes);
-                          if (contribution.ok()) on_contribution({std::move(*contribution), {}});
-                        }));
+  fetch_contribution(round_, payload, std::move(sources), keep);
+}
+
+void RoundParticipant::fetch_contribution(std::uint64_t round, const Hash256& payload,
+                                          std::vector<net::NodeId> sources, bool keep) {
+  fetcher_.contribution(
+      common_.rules.slot, payload, std::move(sources),
+      guarded([this, round, payload, keep](Expected<Bytes> bytes) {
+        const auto got = bytes.ok() ? decode_contribution(*bytes) : Expected<Contribution>(bytes.error());
+        const bool right = got.ok() && got->payload == payload;
+        if (round == round_) {
+          asked_.erase(payload);
+          if (right) on_contribution({*got, {}});
+          if (right && keep && contributions_->keep_named(*got)) advance();
+        } else if (round + 1 == round_ && asked_before_.erase(payload) != 0) {
+          const bool kept = right && previous_contributions_ && previous_contributions_->keep_named(*got);
+          payload_lost_ = payload_lost_ || !kept;
+          settle_state();
+        }
+      }));
+}
+
+// What a quorum has prepared may be certified already, and nothing else can be before the lock on it is gone.
+// Who does not find it fair, because it heard more contributions or has evidence against one, votes for it
+// all the same, or a third of the members would hold up the round for ever. So all that counts is what it
+// makes.
+RoundParticipant::Finding RoundParticipant::examine_locked(const RoundBody& body) {
+  bool wait = false;
+  for (const RoundContributor& c : body.contributors) {
+    const auto* entry = contributions_->find_payload(c.payload);
+    if (entry == nullptr)
+      ask_for_contribution(c.payload, true);
+    else if (!entry->payload && asked_.insert(c.payload).second)
+      fetch_payload(entry->contribution);
+    wait = wait || entry == nullptr || !entry->payload;
+  }
+  return wait ? Finding::Wait : Finding::Compute;
 }
 
 RoundParticipant::Finding RoundParticipant::examine_contributors(const RoundBody& body) {
@@ -281,7 +310,7 @@ std::vector<StepInput> RoundParticipant::inputs_of(const std::vector<RoundContri
   std::vector<StepInput> inputs;
   for (const RoundContributor& c : contributors) {
     const net::NodeId& id = group()[c.member].id;
-    inputs.push_back({id, c.tokens, contributions_->find(id)->payload});
+    inputs.push_back({id, c.tokens, contributions_->find_payload(c.payload)->payload});
   }
   return inputs;
 }

@@ -8,7 +8,9 @@ namespace {
 
 constexpr std::size_t small_answer = 256;
 constexpr std::size_t chain_answer_bytes = 64u << 10;  // what a deadline allows for, of a small network
-constexpr std::uint32_t young_rounds = 8;              // shared so few times, a history may be given up
+constexpr std::size_t syncs_at_once = 3;
+constexpr Duration sync_patience = std::chrono::seconds(1);  // before another is asked; bytes have their own
+constexpr std::uint32_t young_rounds = 8;                    // shared so few times, a history may be given up
 
 }  // namespace
 
@@ -80,16 +82,27 @@ bool RoundParticipant::may_give_up() const {
 }
 
 void RoundParticipant::sync_from(const net::Contact& from, bool afresh) {
-  if (syncing_ || from.id == self_) return;
-  syncing_ = true;
+  if (!may_sync_from(from.id, afresh)) return;
+  syncing_[from.id] = afresh;
   const Bytes request = encode_chain_request({common_.rules.slot, chain_ && !afresh ? tip_round() + 1 : 0});
   const std::size_t expected = member_count() > max_group_members ? most_chain_bytes : chain_answer_bytes;
-  services_.caller.call(from, net::Method::RoundChain, request,
-                        net::call_deadline(common_.fetch.allowed, request.size(), expected),
+  const Duration deadline = net::call_deadline(common_.fetch.allowed, request.size(), expected);
+  next_sync_ = services_.clock.monotonic_now() + deadline - common_.fetch.allowed + sync_patience;
+  services_.caller.call(from, net::Method::RoundChain, request, deadline,
                         guarded([this, from, afresh](Expected<Bytes> answer) {
-                          syncing_ = false;
+                          syncing_.erase(from.id);
                           take_chain(from, afresh, std::move(answer));
                         }));
+}
+
+// Who is behind holds up others, too, and one that says nothing is known by its silence only after seconds:
+// others are asked before. A history that takes another's place is asked of one.
+bool RoundParticipant::may_sync_from(const net::NodeId& id, bool afresh) const {
+  if (syncing_.empty()) return id != self_;
+  const bool alone =
+      afresh || std::any_of(syncing_.begin(), syncing_.end(), [](const auto& asked) { return asked.second; });
+  return id != self_ && !alone && syncing_.count(id) == 0 && syncing_.size() < syncs_at_once &&
+         services_.clock.monotonic_now() >= next_sync_;
 }
 
 void RoundParticipant::take_chain(const net::Contact& from, bool afresh, Expected<Bytes> answer) {

@@ -55,6 +55,7 @@ class TestOutbox : public QObject {
   void who_calls_often_does_not_get_it_more_often();
   void a_slow_call_is_not_made_twice();
   void who_wants_it_later_gets_it_later();
+  void what_may_not_be_needed_waits_and_can_be_dropped();
 
  private:
   struct Fixture {
@@ -137,6 +138,28 @@ void TestOutbox::who_wants_it_later_gets_it_later() {
   }
   // As often as without a word from it: 0, 1, 3, 7, 15, 30, 45 and 60 seconds.
   QCOMPARE(f.calls.made[absent], 8);
+}
+
+void TestOutbox::what_may_not_be_needed_waits_and_can_be_dropped() {
+  Fixture f;
+  f.put();
+  f.calls.take(neighbour);
+  QCOMPARE(f.outbox.untold(), std::vector<net::NodeId>{absent});
+  const RoundItem item = NewViewPost{};
+  f.outbox.put_later(2, item, {neighbour, absent});
+  f.outbox.heard(neighbour);
+  QCOMPARE(f.calls.made[neighbour], 1);
+  f.outbox.drop(2, neighbour);
+  f.calls.fail(absent);
+  f.outbox.drop(1);
+  f.clock.advance(seconds(1));
+  f.outbox.pump();
+  QCOMPARE(f.calls.made[neighbour], 1);
+  QCOMPARE(f.calls.made[absent], 2);
+  // Dropped while it is under way: its answer is nobody's.
+  f.outbox.drop(2, absent);
+  f.calls.take(absent);
+  QCOMPARE(f.outbox.waiting(), std::size_t{0});
 }
 
 QTEST_GUILESS_MAIN(TestOutbox)
