@@ -8,7 +8,7 @@ namespace neuroshard::rounds {
 namespace {
 
 constexpr std::uint32_t views_kept = 8;    // votes of earlier ones can't matter to anybody any more
-constexpr std::uint32_t views_ahead = 64;  // that a member believes others to be
+constexpr std::uint32_t views_ahead = 64;  // of which votes and bodies are kept
 
 std::optional<RoundQuorum> copy_of(const QuorumPtr& quorum) {
   return quorum ? std::optional<RoundQuorum>(*quorum) : std::nullopt;
@@ -188,7 +188,7 @@ Verdict RoundAgreement::on_new_view(const net::NodeId& from, const NewViewPost& 
   if (done_) return Verdict::Known;
   const std::size_t member = member_index(*setup_.members, from);
   if (member == setup_.members->size()) return Verdict::NotMember;
-  if (post.view > memory_.view + views_ahead) return Verdict::OtherView;
+  // However far ahead: who was away for hours is to come there, and jump() takes more than a third for it.
   if (post.lock) {
     QuorumPtr lock;
     if (const Verdict verdict = check_lock(*post.lock, &lock); verdict != Verdict::Taken) return verdict;
@@ -206,10 +206,20 @@ Verdict RoundAgreement::on_new_view(const net::NodeId& from, const NewViewPost& 
   return Verdict::Taken;
 }
 
+void RoundAgreement::on_view(const net::NodeId& from, std::uint32_t view) {
+  const std::size_t member = member_index(*setup_.members, from);
+  if (done_ || member == setup_.members->size() || view <= memory_.view) return;
+  std::uint32_t& said = said_[member];
+  said = std::max(said, view);
+  jump();
+}
+
 // As many as must include an honest member have given up on this view: so does this one.
 void RoundAgreement::jump() {
+  std::map<std::size_t, std::uint32_t> furthest = latest_;
+  for (const auto& [member, view] : said_) furthest[member] = std::max(furthest[member], view);
   std::vector<std::uint32_t> views;
-  for (const auto& [member, view] : latest_) views.push_back(view);
+  for (const auto& [member, view] : furthest) views.push_back(view);
   const std::size_t needed = honest_size(setup_.members->size());
   if (views.size() < needed) return;
   std::sort(views.rbegin(), views.rend());

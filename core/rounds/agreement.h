@@ -117,6 +117,9 @@ class RoundAgreement {
   Verdict on_proposal(const net::NodeId& from, const ProposalPost& post);
   Verdict on_vote(const VotePost& post);
   Verdict on_new_view(const net::NodeId& from, const NewViewPost& post);
+  // A member works in this view, as it says itself. Of collected votes NewViews reach only their leader, so
+  // this is how the others come to the view that more than a third has reached.
+  void on_view(const net::NodeId& from, std::uint32_t view);
   // Collected votes: a quorum of prepares that a leader found.
   Verdict on_lock(const RoundQuorum& quorum);
 
@@ -187,6 +190,7 @@ class RoundAgreement {
   std::map<std::uint32_t, View> views_;
   std::map<Hash256, KnownBody> bodies_;
   std::map<std::size_t, std::uint32_t> latest_;  // NewViews by member
+  std::map<std::size_t, std::uint32_t> said_;    // the same, as on_view() heard it: without their locks
   std::uint64_t contradictions_ = 0;
   std::unique_ptr<TimerHandle> timer_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

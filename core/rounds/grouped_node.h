@@ -128,6 +128,7 @@ class GroupedNode final : public RoundParticipant {
   void tell_certificate(const Deal& deal, std::uint16_t group, const RoundQuorum& quorum);
   bool group_is_absent(const RoundChain& chain) const override;
   std::vector<net::NodeId> asked_how_far(bool back) override;
+  void heard_view(const net::NodeId& id, std::uint32_t view) override;
   std::vector<net::NodeId> some_members(std::size_t count);
 
   // grouped_state.cpp: towards the state of the newest certificate

@@ -6,6 +6,12 @@
 #include "core/rounds/detail/reader.h"
 
 namespace neuroshard::rounds {
+namespace {
+
+constexpr std::size_t asked_when_stuck = 8;  // in each poll
+
+}  // namespace
+
 PostAnswer GroupedNode::on_post(const net::NodeId& from, ByteSpan bytes) {
   auto post = decode_grouped_post(bytes);
   if (!post.ok()) return {Verdict::Malformed, round_};
@@ -141,8 +147,15 @@ std::vector<net::NodeId> GroupedNode::some_members(std::size_t count) {
   return ids;
 }
 
+// A round that is closed for long may wait for members whose views have drifted apart: many are asked then.
 std::vector<net::NodeId> GroupedNode::asked_how_far(bool back) {
-  return back && is_member() ? others() : some_members(!is_member() || provisional_ ? 3 : 1);
+  if (back && is_member()) return others();
+  const bool stuck = closed_ && services_.clock.monotonic_now() - closed_at_ > options_.top.first_view;
+  return some_members(stuck ? asked_when_stuck : !is_member() || provisional_ ? 3 : 1);
+}
+
+void GroupedNode::heard_view(const net::NodeId& id, std::uint32_t view) {
+  if (is_member() && top_level_->agreement) top_level_->agreement->on_view(id, view);
 }
 
 }  // namespace neuroshard::rounds

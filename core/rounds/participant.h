@@ -235,6 +235,7 @@ class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
   // A certificate without this node's contribution: whether its whole sub-group is missing.
   virtual bool group_is_absent(const RoundChain&) const { return false; }
   virtual void looks_every_tick() {}
+  virtual void heard_view(const net::NodeId&, std::uint32_t) {}  // in which a node is, of this round
   virtual std::uint32_t view_number() const = 0;
   virtual std::size_t group_count_now() const { return 1; }
   virtual std::uint32_t round_steps() const { return common_.rules.inner_steps; }

@@ -65,6 +65,7 @@ void RoundParticipant::consider(const net::Contact& from, const RoundStatus& oth
   }
   if (other.genesis == chain_->genesis()) {
     if (other.round > tip_round()) sync_from(from);
+    if (other.round == tip_round() && other.tip == chain_->tip_hash()) heard_view(from.id, other.view);
     return;
   }
   if (may_give_up() && better_branch(other, status())) {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/rounds/node.h"
+#include "core/sim/grouped_world.h"
 #include "core/sim/round_world.h"
 #include "core/sim/scenario.h"
 #include "core/sim/soft_model.h"
@@ -71,6 +72,8 @@ class TestRoundsLost : public QObject {
   void nobody_stays_behind_data();
   void nobody_stays_behind();
   void what_a_quorum_prepared_is_not_held_up();
+  void who_comes_late_meets_the_others_above();
+  void who_was_away_for_a_hundred_views_meets_the_others();
 };
 
 // 30 % of all messages are lost. In these runs a node had no state for seven rounds, or was a round or more
@@ -140,6 +143,51 @@ void TestRoundsLost::what_a_quorum_prepared_is_not_held_up() {
   QCOMPARE(world.seen().conflicts, std::uint64_t{0});
   world.start(*dead);
   QVERIFY(world.run_to_round(3, 40 * round_time));
+}
+
+// Two levels. Half of the members come 25 minutes after the others, who have gone through views of the level
+// above meanwhile: no view lasts as long as they are apart.
+void TestRoundsLost::who_comes_late_meets_the_others_above() {
+  GroupedWorldOptions o;
+  o.nodes = 24;
+  o.initial = task()->initial_weights();
+  o.round.rules.network.fill(3);
+  o.round.rules.values = o.initial.size();
+  o.round.rules.inner_steps = inner_steps;
+  o.round.rules.most_tokens = 2 * inner_steps * 12;
+  o.trainer.inner_steps = inner_steps;
+  o.trainer.step_time = round_time / inner_steps;
+  o.trainer.tokens_per_step = 12;
+  GroupedWorld world(o, [](std::size_t node, std::uint64_t lives) {
+    return std::make_unique<SoftModel>(task(), node, outer::SoftLearnerOptions{}, lives * 100'000);
+  });
+  for (std::size_t i = 0; i < o.nodes; i += 2) world.start(i);
+  world.world().run_for(std::chrono::minutes(25));
+  QCOMPARE(world.newest_round(), std::uint64_t{0});
+  QVERIFY(world.node(0).view().view > 5);
+  for (std::size_t i = 1; i < o.nodes; i += 2) world.start(i);
+  const MonotonicTime all_here = world.world().now();
+  QVERIFY2(world.run_to_round(1, std::chrono::minutes(10)),
+           qPrintable(QString::number(to_seconds(world.world().now() - all_here))));
+  QCOMPARE(world.seen().conflicts, std::uint64_t{0});
+}
+
+// Three of eight are away, so the five others go through views without a quorum.
+void TestRoundsLost::who_was_away_for_a_hundred_views_meets_the_others() {
+  RoundWorldOptions options = world_options();
+  options.seed = 1;
+  RoundWorld world(options, [](std::size_t node, std::uint64_t lives) {
+    return std::make_unique<SoftModel>(task(), node, outer::SoftLearnerOptions{}, lives * 100'000);
+  });
+  for (std::size_t i = 0; i < nodes; ++i) world.start(i);
+  QVERIFY(world.run_to_round(1, 40 * round_time));
+  for (std::size_t i = 5; i < nodes; ++i) world.kill(i);
+  world.world().run_for(std::chrono::minutes(30));
+  const std::uint64_t before = world.newest_round();
+  QVERIFY(world.node(0).view().view > 100);
+  for (std::size_t i = 5; i < nodes; ++i) world.start(i);
+  QVERIFY(world.run_to_round(before + 2, std::chrono::minutes(5)));
+  QCOMPARE(world.seen().conflicts, std::uint64_t{0});
 }
 
 QTEST_GUILESS_MAIN(TestRoundsLost)
