@@ -77,6 +77,7 @@ class TestRoundsFragments : public QObject {
   void one_of_four_dies_and_comes_back();
   void three_join_one_at_once();
   void one_comes_back_and_one_joins();
+  void parts_in_two_levels();
 };
 
 void TestRoundsFragments::the_parts_are_the_whole() {
@@ -317,6 +318,30 @@ void TestRoundsFragments::one_comes_back_and_one_joins() {
              fmt::format("seed {}", seed).c_str());
     QVERIFY2(safe(world), text(world, "safe").c_str());
   }
+}
+
+// Each part's members are dealt into sub-groups of their own, and one node dies and comes back.
+void TestRoundsFragments::parts_in_two_levels() {
+  auto o = options<FragmentWorldOptions>(1);
+  o.nodes = 8;
+  o.fragments = 2;
+  o.round.group_members = 4;
+  FragmentWorld world(o, model);
+  for (std::size_t i = 0; i < o.nodes; ++i) world.start(i);
+  QVERIFY2(world.run_to_round(5, 60 * round_time), text(world, "five rounds").c_str());
+  const std::size_t groups = rounds::group_count(o.nodes, o.round.group_members);
+  QVERIFY(groups > 1);
+  for (std::size_t f = 0; f < o.fragments; ++f) QCOMPARE(world.node(0, f).view().groups, groups);
+  const FragmentWorldSeen before = world.seen();
+  QVERIFY2(before.contributions >= 7 * before.certificates,
+           fmt::format("{} in {}", before.contributions, before.certificates).c_str());
+  world.kill(7);
+  QVERIFY2(world.run_to_round(7, 60 * round_time), text(world, "without one").c_str());
+  world.start(7);
+  QVERIFY2(world.run_to_round(10, 80 * round_time), text(world, "it is back").c_str());
+  QVERIFY(world.world().run_until([&] { return world.agree(); }, world.world().now() + 4 * round_time));
+  QVERIFY2(safe(world), text(world, "safe").c_str());
+  QVERIFY(task()->held_out_loss(world.newest_weights()) < task()->held_out_loss(o.initial));
 }
 
 QTEST_GUILESS_MAIN(TestRoundsFragments)
