@@ -153,6 +153,15 @@ bool RoundFetcher::abandon(const Ticket& ticket) {
   return true;
 }
 
+std::uint64_t RoundFetcher::missing(const Ticket& ticket) const {
+  const auto task = ticket.lock();
+  if (!task || task->over) return 0;
+  if (task->request.what != FetchRequest::What::Chunk) return sizeof(float) * (2 * task->values + task->bias);
+  std::uint64_t bytes = 0;
+  for (const std::uint64_t piece : task->missing) bytes += task->places[piece].second;
+  return bytes;
+}
+
 void RoundFetcher::ask(const std::shared_ptr<Task>& task) {
   while (!task->over && !task->missing.empty()) {
     const std::uint64_t piece = task->missing.front();
@@ -167,7 +176,8 @@ void RoundFetcher::ask(const std::shared_ptr<Task>& task) {
 }
 
 bool RoundFetcher::ask_piece(const std::shared_ptr<Task>& task, std::uint64_t piece) {
-  if (task->under_way >= options_.pieces_under_way) return false;
+  // Chunks come from all at once, each over a line of its own.
+  if (task->under_way >= options_.pieces_under_way * task->sources.size()) return false;
   for (std::size_t i = 0; i < task->sources.size(); ++i) {
     const std::size_t which = task->turn++ % task->sources.size();
     Source& source = task->sources[which];
@@ -182,17 +192,21 @@ bool RoundFetcher::ask_piece(const std::shared_ptr<Task>& task, std::uint64_t pi
     ++task->under_way;
     ++source.under_way;
     ++task->asked[piece];
+    const std::size_t size = task->places[piece].second + 8;
+    bytes_under_way_ += size;
     Bytes encoded = encode_fetch_request(request);
-    // Of what it has been asked for before, this one comes last.
-    const std::size_t answers = source.under_way * (task->places[piece].second + 8);
+    // Of all that was asked for, of whomever, this one comes last over this node's line.
+    const std::size_t answers = bytes_under_way_;
     const Duration deadline =
         std::min(options_.most_patience,
                  std::max(source.patience, net::call_deadline(options_.allowed, encoded.size(), answers)));
     const Asked asked{piece, which, clock_.monotonic_now(), ++calls_, task->request.what};
     widen_later(task, asked);
     caller_.call(*contact, net::Method::RoundFetch, std::move(encoded), deadline,
-                 [this, alive = std::weak_ptr<bool>(alive_), task, asked](Expected<Bytes> got_it) {
-                   if (!alive.expired()) got(task, asked, std::move(got_it));
+                 [this, alive = std::weak_ptr<bool>(alive_), task, asked, size](Expected<Bytes> got_it) {
+                   if (alive.expired()) return;
+                   bytes_under_way_ -= size;
+                   got(task, asked, std::move(got_it));
                  });
     return true;
   }
@@ -246,9 +260,12 @@ void RoundFetcher::judge(Task& task, Source& source, MonotonicTime asked, bool g
   const Duration took = now - asked;
   const bool silent = error == ErrorCode::Timeout, lacks = error == ErrorCode::NotFound;
   if (good) {
+    piece_took_ = took;
     source.gave = now;
     source.patience = 4 * took;
-    if (took <= options_.fast && source.most < options_.pieces_under_way) ++source.most;
+    // One comes while another waits for the line: with a single one at each source lines would rest.
+    const bool grows = took <= options_.fast || (took < options_.slow && source.most < 2);
+    if (grows && source.most < options_.pieces_under_way) ++source.most;
     if (took >= options_.slow && source.most > 1) --source.most;
   } else if (silent && source.gave) {
     source.most = 1;

@@ -25,7 +25,7 @@ namespace neuroshard::rounds {
 struct FetchOptions {
   Duration allowed = std::chrono::seconds(5);          // for thinking and the way; bytes have their own time
   Duration most_patience = std::chrono::seconds(60);   // with a piece of a source that has given others
-  std::size_t first_pieces = 2, pieces_under_way = 4;  // of one source at once: at first, and of a fast one
+  std::size_t first_pieces = 1, pieces_under_way = 4;  // of one source at once: at first, and of a fast one
   Duration fast = std::chrono::seconds(1), slow = std::chrono::seconds(3);  // of a piece
   std::size_t failures_per_source = 4;                                      // of a whole fetch
   std::size_t small = 16u << 10;                   // bytes of a piece that another source is asked for, too,
@@ -55,7 +55,12 @@ class RoundFetcher {
   // Asks for no more of it, and calls nobody back. False: it is over.
   bool abandon(const Ticket& ticket);
 
+  // Bytes that have yet to come; 0: it is over.
+  std::uint64_t missing(const Ticket& ticket) const;
+
   std::uint64_t bytes_received() const { return bytes_received_; }
+  // From its question to its end, the last piece that came.
+  Duration piece_took() const { return piece_took_; }
 
  private:
   struct Source;
@@ -85,6 +90,8 @@ class RoundFetcher {
   const FetchOptions options_;
   std::uint64_t bytes_received_ = 0, calls_ = 0;
   std::map<std::uint64_t, std::unique_ptr<TimerHandle>> widenings_;  // by call
+  Duration piece_took_{};
+  std::size_t bytes_under_way_ = 0;  // asked for, and neither here nor given up
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

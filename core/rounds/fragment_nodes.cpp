@@ -51,6 +51,10 @@ FragmentNodes::FragmentNodes(FragmentServices services, const LevelOptions& opti
       own.one.sync = RoundSync::Delayed;
       own.one.shares_training = true;
       own.one.ready_to_join = [this] { return holds_all(); };
+      own.one.may_fetch_state = [this] {
+        return std::none_of(nodes_.begin(), nodes_.end(),
+                            [](const auto& node) { return node->fetches_state(); });
+      };
     }
     FragmentPart& part = parts[f];
     if (part.genesis) own.one.genesis = std::move(part.genesis);

@@ -18,6 +18,7 @@ void GroupedNode::settle_state() {
   if (unfit()) return say_unfit();
   if (services_.clock.monotonic_now() < next_fetch_) return;
   if (!is_member() && (state_checked_ || !options_.join || leaving_)) return;
+  if (options_.may_fetch_state && !options_.may_fetch_state()) return;
   std::vector<net::NodeId> sources = some_members(8);
   if (is_member())
     for (const net::NodeId& id : others()) sources.push_back(id);

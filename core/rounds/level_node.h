@@ -32,6 +32,7 @@ class LevelNode final : public RoundEndpoint {
   void leave() { node_->leave(); }
   bool left() const;
   bool needed() const { return node_->needed(); }
+  bool fetches_state() const { return node_->fetches_state(); }
 
   void on_call(const net::Caller& from, net::Method method, ByteSpan request,
                const net::Respond& respond) override;

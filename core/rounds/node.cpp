@@ -71,6 +71,8 @@ void RoundNode::check_close() {
   const MonotonicTime now = services_.clock.monotonic_now();
   const std::uint32_t steps = services_.learner.progress().steps;
   if (!own_ && !boundary_asked_ && trained_enough(steps)) contribute();
+  // Who began after the others had ended gives what it has as soon as it has something.
+  if (closed_ && !own_ && !boundary_asked_ && steps >= least_steps(round_steps())) contribute();
   if (closed_) return;
   const std::size_t members = chain_->members().size();
   const bool all = contributions_->announced() == members;

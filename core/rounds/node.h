@@ -92,6 +92,11 @@ class RoundNode final : public RoundParticipant, private AgreementHost {
   void stepped(std::uint64_t round, const Expected<StepResult>& step);
   std::vector<net::NodeId> sources();
   void forget_computed() override { computing_.clear(); }
+  // Who trained the round before lacks little of the state; who comes back lacks all of it.
+  bool wants_payloads() const override {
+    return chain_ && (holds_tip() || (trained_before_ && state_checked_ && state_round_ + 1 == tip_round()));
+  }
+  std::optional<std::uint64_t> bytes_of_step() const override;
 
   std::vector<net::NodeId> told_of_change() override { return others(); }
 

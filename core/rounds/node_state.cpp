@@ -18,6 +18,7 @@ void RoundNode::settle_state() {
   if (services_.clock.monotonic_now() < next_fetch_) return;
   // Who is no member fetches one state, which shows that it can, and asks to join; not one in every round.
   if (!is_member() && (state_checked_ || !options_.join || leaving_)) return;
+  if (options_.may_fetch_state && !options_.may_fetch_state()) return;
   fetch_state(sources());
 }
 
@@ -75,13 +76,23 @@ bool RoundNode::waits_for_payloads() {
       bytes += entry->contribution.payload_bytes;
     }
   }
-  if (bytes >= sizeof(float) * (2 * options_.rules.values + options_.bias_values)) return false;
+  if (bytes >= state_bytes()) return false;
   for (const Contribution* contribution : missing)
     if (asked_before_.insert(contribution->payload).second) fetch_payload(*contribution);
   for (const Hash256& payload : unheard)
     if (asked_before_.insert(payload).second) fetch_contribution(tip.round, payload, sources(), false);
   const Duration patience = options_.fetch.allowed;
   return pieces_come(patience) || services_.clock.monotonic_now() - opened_ < patience;
+}
+
+std::optional<std::uint64_t> RoundNode::bytes_of_step() const {
+  std::uint64_t bytes = 0;
+  for (const RoundContributor& c : chain_->tip().contributors) {
+    const auto* entry = previous_contributions_ ? previous_contributions_->find_payload(c.payload) : nullptr;
+    if (entry == nullptr) return std::nullopt;
+    if (!entry->payload) bytes += entry->contribution.payload_bytes;
+  }
+  return bytes;
 }
 
 void RoundNode::stepped(std::uint64_t round, const Expected<StepResult>& step) {

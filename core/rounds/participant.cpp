@@ -13,7 +13,6 @@ namespace neuroshard::rounds {
 namespace {
 
 constexpr Duration fetch_pause = std::chrono::seconds(2);
-constexpr std::uint64_t slowest_line = 1000;  // bytes a millisecond
 
 }  // namespace
 
@@ -84,6 +83,7 @@ void RoundParticipant::tick() {
     poll();
     advance();
     looks_every_tick();
+    note_progress();
   }
   timer_ = services_.executor.post_after(common_.tick, [this] { tick(); });
 }
@@ -98,8 +98,10 @@ void RoundParticipant::reset_round() {
   outbox_.clear();
   asked_before_ = std::exchange(asked_, {});
   payload_lost_ = false;
-  // The state of a round that is past is of no use, and those who have it will soon hold it no more.
-  if (fetcher_.abandon(fetching_state_)) {
+  // Those who have the state of the round before this one hold it until the next certificate.
+  const std::uint64_t missing = fetcher_.missing(fetching_state_);
+  if (!goes_on_fetching() && fetcher_.abandon(fetching_state_)) {
+    overtaken_ = overtaken_ || 2 * missing <= state_bytes();
     settling_ = false;
     next_fetch_ = {};
   }
@@ -116,6 +118,7 @@ void RoundParticipant::reset_round() {
     take_votes(*std::exchange(kept_votes_, std::nullopt));
   }
   forget_old_changes();
+  forget_returners();
   if (memory_lost_ && !abstain_) abstain_ = round_;
   // The wish names the newest round, and was just cleared.
   if (!is_member() || leaving_) next_change_ = {};
@@ -131,7 +134,10 @@ void RoundParticipant::begin_training() {
   boundary_asked_ = false;
   opened_ = services_.clock.monotonic_now();
   // Where rounds overlap, one goes from delta to delta.
-  if (common_.sync == RoundSync::Delayed && given_ && !provisional_) opened_ = contributed_at_;
+  if (common_.sync == RoundSync::Delayed && given_ && !provisional_)
+    opened_ = contributed_at_;
+  else if (2 * contributions_->announced() > group().size())
+    on_time_ = false;  // most have ended theirs already
   services_.learner.start({round_, state_, carry(), counted_});
   begun_ = true;
   provisional_ = counted_ = outside_ = given_ = repairing_ = group_absent_ = false;
@@ -181,6 +187,7 @@ Duration RoundParticipant::deadline_by_own_pace() const {
 void RoundParticipant::close(MonotonicTime now, bool as_measure) {
   closed_ = true;
   closed_at_ = now;
+  enough_at_.reset();
   services_.learner.closed();
   // A shorter first round says what a whole one would have taken.
   if (as_measure && on_time_)
@@ -254,41 +261,6 @@ void RoundParticipant::contribute_again() {
     ask_for_payload(self_);
 }
 
-// Whether a piece of something has come within this time.
-bool RoundParticipant::pieces_come(Duration within) {
-  const MonotonicTime now = services_.clock.monotonic_now();
-  if (const std::uint64_t fetched = fetcher_.bytes_received(); fetched != fetched_bytes_) {
-    fetched_bytes_ = fetched;
-    fetched_at_ = now;
-  }
-  return now - fetched_at_ < within;
-}
-
-// Nothing more is on its way. Payloads are waited for while they move, as long as a round takes or a line of
-// 8 Mbit/s needs to give its own to all, so that nobody holds a round up by dripping.
-bool RoundParticipant::contributions_are_late() {
-  const MonotonicTime now = services_.clock.monotonic_now();
-  const bool coming = pieces_come(common_.grace);
-  if (now - closed_at_ < common_.grace) return false;
-  const std::uint64_t bytes =
-      group().size() * outer::max_payload_bytes(common_.rules.codec, common_.rules.values);
-  const Duration slowest = std::chrono::milliseconds(bytes / slowest_line);
-  const bool moving = contributions_->announced() > contributions_->usable_count() && coming &&
-                      now - closed_at_ < std::max(deadline(), slowest);
-  return !moving;
-}
-
-void RoundParticipant::go_provisional() {
-  const MonotonicTime now = services_.clock.monotonic_now();
-  if (provisional_ || !closed_ || now - closed_at_ < common_.provisional_after) return;
-  provisional_ = true;
-  ++counters_.provisional;
-  services_.logger.info("rounds", fmt::format("round {}: more than a third of {} members are out of reach; "
-                                              "this node trains on by itself until they are back",
-                                              round_, member_count()));
-  services_.learner.go_on();
-}
-
 void RoundParticipant::forget_old_changes() {
   for (auto at = changes_.begin(); at != changes_.end();)
     at = round_ - std::min(round_, at->second.round) > change_life ? changes_.erase(at) : std::next(at);
@@ -357,6 +329,7 @@ void RoundParticipant::hold(Anchor state, std::vector<Hash256> leaves, const Ste
   if (served_.empty() || served_.front().hash != state_hash_)
     served_.push_front({state_hash_, state_, std::move(leaves)});
   if (served_.size() > 2) served_.pop_back();
+  ask_for_payloads();
   if (step == nullptr) return;
   ++counters_.certified;
   if (counted_) counters_.waiting += services_.clock.monotonic_now() - contributed_at_;
@@ -364,21 +337,43 @@ void RoundParticipant::hold(Anchor state, std::vector<Hash256> leaves, const Ste
 
 void RoundParticipant::fetch_state(std::vector<net::NodeId> sources) {
   settling_ = true;
+  fetching_round_ = tip_round();
   fetching_state_ = fetcher_.anchor(
       common_.rules.slot, tip_anchor(), identity(tip_round()), common_.rules.values, common_.bias_values,
-      std::move(sources), guarded([this, hash = tip_anchor()](Expected<std::shared_ptr<OuterState>> state) {
+      std::move(sources),
+      guarded([this, round = tip_round(), hash = tip_anchor()](Expected<std::shared_ptr<OuterState>> state) {
         settling_ = false;
         next_fetch_ = services_.clock.monotonic_now() + fetch_pause;
         if (!state.ok()) return;
-        if (hash != tip_anchor()) {  // a round passed meanwhile
-          next_fetch_ = {};
-          return settle_state();
-        }
         ++counters_.fetched_anchors;
-        const OuterState& s = **state;
-        auto leaves = outer::anchor_leaves(identity(tip_round()), {s.weights, s.momentum, s.bias});
-        adopt(std::move(*state), std::move(leaves), nullptr);
+        take_fetched(round, hash, std::move(*state));
       }));
+}
+
+void RoundParticipant::take_fetched(std::uint64_t round, const Hash256& hash, Anchor state) {
+  if (hash == tip_anchor()) {
+    auto leaves = outer::anchor_leaves(identity(round), {state->weights, state->momentum, state->bias});
+    adopt(std::move(state), std::move(leaves), nullptr);
+    return;
+  }
+  // A round passed meanwhile: from here its payloads lead on, or it shows that this node can hold a state.
+  state_ = std::move(state);
+  state_round_ = round;
+  state_hash_ = hash;
+  state_checked_ = true;
+  next_fetch_ = {};
+  forget_computed();
+  settle_state();
+}
+
+// What is missing of the state of the round before the newest one, and the payloads from there on, are no
+// more than the newest state as a whole. Who is no member only shows that it can hold one.
+bool RoundParticipant::goes_on_fetching() const {
+  if (fetching_round_ + 1 != tip_round()) return false;
+  if (!is_member()) return true;
+  const std::uint64_t whole = state_bytes();
+  const auto step = bytes_of_step();
+  return step && fetcher_.missing(fetching_state_) + *step <= whole;
 }
 
 RoundPhase RoundParticipant::phase(bool provisional, bool member) const {

@@ -41,7 +41,10 @@ struct ParticipantOptions {
   // here, member or not, and does not end with a membership; what comes of it goes along when it is a member.
   // And it joins only when ready_to_join says that it can train.
   bool shares_training = false;
-  std::function<bool()> ready_to_join;            // null: always
+  std::function<bool()> ready_to_join;  // null: always
+  // Slots that share a line fetch their states one after the other: all at once each would take as long as
+  // all together, and rounds that are shorter pass before. Null: always.
+  std::function<bool()> may_fetch_state;
   std::size_t group_members = max_group_members;  // more are dealt into sub-groups (dealing.h)
   // Known beforehand; none: that of the first node that answers, or one of this node alone.
   std::optional<RoundBody> genesis;
@@ -194,6 +197,8 @@ class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
   void leave();
   // The members can do without this node, as far as it knows; true when it is none.
   bool left() const;
+  // The state of the newest round is being fetched.
+  bool fetches_state() const { return settling_ && !fetching_state_.expired(); }
   // The members have its word and end the round, which they can't without it.
   bool needed() const { return leaving_ && takes_part() && closed_ && round_ends_early(); }
 
@@ -243,6 +248,10 @@ class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
     return steps >= round_steps() + services_.learner.extra_steps() || services_.learner.ends_early();
   }
   virtual Payload other_payload(const Hash256&) const { return nullptr; }  // besides contributions'
+  // Others' payloads are of use now. Over a slow line they would only hold up what comes first.
+  virtual bool wants_payloads() const { return true; }
+  // From the state before to that of the newest round; nothing: they are not known.
+  virtual std::optional<std::uint64_t> bytes_of_step() const { return std::nullopt; }
 
   // ---- participant.cpp: training, contributing, the state
   bool is_in(const net::NodeId& id) const;  // a member
@@ -262,13 +271,12 @@ class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
   void close(MonotonicTime now, bool as_measure);
   void contribute();
   void contribute_again();
-  bool pieces_come(Duration within);
-  bool contributions_are_late();
-  void go_provisional();
   void check_own_state(std::function<void()> when_right);
   bool take_known_state();
   void adopt(Anchor state, std::vector<Hash256> leaves, const StepResult* step);
   void fetch_state(std::vector<net::NodeId> sources);
+  void take_fetched(std::uint64_t round, const Hash256& hash, Anchor state);
+  bool goes_on_fetching() const;
   void say_unfit();
   outer::AnchorIdentity identity(std::uint64_t round) const;
   bool holds_tip() const { return state_ && state_checked_ && state_round_ == tip_round(); }
@@ -281,6 +289,17 @@ class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
       if (!alive.expired()) f(std::forward<decltype(values)>(values)...);
     };
   }
+
+  // ---- participant_waiting.cpp: how long a closed round waits for what is on its way
+  std::uint64_t state_bytes() const;
+  std::uint64_t bytes_to_all() const;
+  bool pieces_come(Duration within);
+  void note_progress();
+  bool contributions_are_late();
+  void note_fetch(const net::NodeId& from, ByteSpan request);
+  bool waits_for_returner(Duration waited);
+  void forget_returners();
+  void go_provisional();
 
   // ---- participant_members.cpp: becoming a member and going, and what it does
   // while it is none
@@ -323,6 +342,7 @@ class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
   Verdict on_change(const net::NodeId& from, const ChangePost& post, std::size_t most);
   Verdict on_contribution(ContributionPost post);
   void ask_for_payload(const net::NodeId& owner);
+  void ask_for_payloads();                               // all that were announced
   void fetch_payload(const Contribution& contribution);  // of this round, or of the one before
   void ask_for_contribution(const Hash256& payload, bool keep = false);  // keep: as keep_named()
   // Of this round, or of the one before.
@@ -358,13 +378,21 @@ class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
   bool training_ = false, boundary_asked_ = false, closed_ = false;
   bool evidence_sent_ = false;
   MonotonicTime closed_at_{}, fetched_at_{};
+  std::optional<MonotonicTime> enough_at_;
   std::uint64_t fetched_bytes_ = 0;
   std::unordered_set<Hash256, net::NodeIdHash> asked_;  // payloads and contributions on their way
   // Of the round before, which may be all that this node lacks for its state.
   std::unordered_set<Hash256, net::NodeIdHash> asked_before_;
   RoundFetcher::Ticket fetching_state_;
-  bool payload_lost_ = false;        // one of them can't be had
-  std::vector<net::NodeId> untold_;  // who has not had all that this node said in the round before
+  std::uint64_t fetching_round_ = 0;
+  bool overtaken_ = false;  // had most of a state when that was too old
+  struct Returner {
+    std::uint64_t since = 0;  // round
+    MonotonicTime asked{};
+  };
+  std::map<net::NodeId, Returner> returners_;  // members that fetched what a round begins with
+  bool payload_lost_ = false;                  // one of them can't be had
+  std::vector<net::NodeId> untold_;            // who has not had all that this node said in the round before
 
   // Asked for certificates, and whether it was from the genesis on.
   std::map<net::NodeId, bool> syncing_;

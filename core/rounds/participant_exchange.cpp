@@ -33,6 +33,7 @@ void RoundParticipant::on_call(const net::Caller& from, net::Method method, Byte
       respond(make_error(ErrorCode::NotFound, "this node does not hold the slot"));
     return;
   }
+  if (method == net::Method::RoundFetch) note_fetch(from.id, request);
   Expected<Bytes> answer = method == net::Method::RoundChain ? on_chain(request) : on_fetch(request);
   if (answer.ok()) counters_.bytes_sent += answer->size();
   respond(std::move(answer));
@@ -184,7 +185,13 @@ void RoundParticipant::shuffle(std::vector<net::NodeId>* ids) {
   for (std::size_t i = ids->size(); i > 1; --i) std::swap((*ids)[i - 1], (*ids)[rng_.below(i)]);
 }
 
+void RoundParticipant::ask_for_payloads() {
+  if (!contributions_ || !is_member()) return;
+  for (const auto& [id, entry] : contributions_->all()) ask_for_payload(id);
+}
+
 void RoundParticipant::ask_for_payload(const net::NodeId& owner) {
+  if (!wants_payloads()) return;
   const auto* entry = contributions_->find(owner);
   if (entry == nullptr || entry->payload || !asked_.insert(entry->contribution.payload).second) return;
   fetch_payload(entry->contribution);

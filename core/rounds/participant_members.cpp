@@ -55,9 +55,10 @@ void RoundParticipant::post_change() {
   const MonotonicTime now = services_.clock.monotonic_now();
   const bool member = is_member();
   if (now < next_change_ || (leaving_ ? !member : member || !common_.join) || !chain_ || unfit()) return;
-  // Who can't hold the state must not count for quorums.
-  if (!leaving_ && (!state_ || !state_checked_ || (common_.ready_to_join && !common_.ready_to_join())))
-    return;
+  // Who can't hold the state must not count for quorums. Where rounds pass faster than it comes over this
+  // line, most of it shows that as well: members are waited for.
+  const bool holds = (state_ && state_checked_) || overtaken_;
+  if (!leaving_ && (!holds || (common_.ready_to_join && !common_.ready_to_join()))) return;
   if (leaving_ && (member_count() == 1 || (boundary_asked_ && !own_ && now - left_at_ < last_delta))) return;
   next_change_ = now + 4 * common_.poll;
   const RoundChange change = sign_change(leaving_ ? RoundChange::Kind::Leave : RoundChange::Kind::Join,

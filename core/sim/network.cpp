@@ -33,6 +33,7 @@ struct Network::Node {
   Handler handler;
   std::unique_ptr<HostCaller> caller;
   Duration delay{};
+  double bytes_per_second = 0;  // of its line; 0: as the others'
   int part = 0;
   bool online = true;
   std::uint64_t life = 0;  // counts restarts: answers to an earlier life are dropped
@@ -90,6 +91,17 @@ void Network::set_part(Host host, int part) {
   hosts_.at(host)->part = part;
 }
 
+void Network::set_line(Host host, double bytes_per_second) {
+  hosts_.at(host)->bytes_per_second = bytes_per_second;
+}
+
+Duration Network::passing(const Node& line, std::size_t bytes) const {
+  const double speed = line.bytes_per_second > 0 ? line.bytes_per_second : options_.bytes_per_second;
+  if (speed <= 0) return {};
+  return std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double>(static_cast<double>(bytes) / speed));
+}
+
 Duration Network::one_way(const Node& a, const Node& b) const {
   const Duration direct = a.delay + b.delay;
   return link_between(a.nat, b.nat) == Link::Relayed ? 2 * direct : direct;
@@ -97,17 +109,15 @@ Duration Network::one_way(const Node& a, const Node& b) const {
 
 Duration Network::travel(Node& from, Node& to, std::size_t bytes) {
   const Duration way = one_way(from, to);
-  if (options_.bytes_per_second <= 0) return way;
-  const std::chrono::duration<double> seconds(static_cast<double>(bytes) / options_.bytes_per_second);
-  const auto passing = std::chrono::duration_cast<Duration>(seconds);
+  const Duration up = passing(from, bytes), down = passing(to, bytes);
   const MonotonicTime begins = std::max(from.up_free, world_.now());
-  from.up_free = begins + passing;
+  from.up_free = begins + up;
   if (options_.window > Duration::zero()) note_busy(from.busy, begins, from.up_free);
   if (bytes <= options_.passes_by) {
-    to.down_free = std::max(to.down_free, world_.now()) + passing;
-    return passing + way;
+    to.down_free = std::max(to.down_free, world_.now()) + down;
+    return std::max(up, down) + way;
   }
-  to.down_free = std::max(to.down_free + passing, from.up_free + way);
+  to.down_free = std::max(std::max(to.down_free, begins + way) + down, from.up_free + way);
   return to.down_free - world_.now();
 }
 

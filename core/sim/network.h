@@ -63,6 +63,8 @@ class Network {
   bool online(Host host) const;
   // Hosts of different parts do not hear each other. All start in part 0.
   void set_part(Host host, int part);
+  // Of this host's line, in each direction, instead of NetworkOptions'; 0: that again.
+  void set_line(Host host, double bytes_per_second);
   void set_loss(double loss) { options_.loss = loss; }
   // When the last byte that this host was given to send has left it.
   MonotonicTime sent_at(Host host) const;
@@ -75,6 +77,7 @@ class Network {
   struct Node;
 
   Duration one_way(const Node& a, const Node& b) const;
+  Duration passing(const Node& line, std::size_t bytes) const;
   // From now until the last byte is there.
   Duration travel(Node& from, Node& to, std::size_t bytes);
   void note_busy(std::map<std::int64_t, Duration>& busy, MonotonicTime begins, MonotonicTime ends) const;

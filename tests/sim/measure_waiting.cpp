@@ -2,7 +2,10 @@
 // simulated world, for a model of 25 million parameters (26 MB a delta at int8): plain, delayed-1 and four
 // fragments; and how much of the line that takes in the busiest minute.
 //
-//   measure_waiting [--members N]… [--line MBIT]… [--training SECONDS]… [--rounds R]
+//   measure_waiting [--members N]… [--line MBIT]… [--training SECONDS]… [--rounds R] [--return AWAY]…
+//
+// --return: instead, how long a member that was away for so many rounds needs until its work is in a
+// certificate again, with the same lines; and how long the others' rounds are meanwhile.
 //
 // A tenth of everything but the speed of the lines: 2.5 million values, a tenth of each time. A round's
 // phases and their overlap are what they are at full size, for a tenth of the memory and computing. The
@@ -93,6 +96,48 @@ Options options_of(const Case& c) {
   return o;
 }
 
+struct Return {
+  double seconds = 0;        // 0: not within two hours
+  double round_seconds = 0;  // of the others meanwhile
+};
+
+bool counts_again(RoundWorld& world, std::size_t node) {
+  return world.node(node).view().contributed > 0;
+}
+bool counts_again(FragmentWorld& world, std::size_t node) {
+  for (std::size_t f = 0; f < fragments; ++f)
+    if (world.node(node, f).view().contributed == 0) return false;
+  return true;
+}
+std::uint64_t round_of(RoundWorld& world) {
+  return world.node(0).view().round;
+}
+std::uint64_t round_of(FragmentWorld& world) {
+  return world.nodes(0).view().round;
+}
+
+// The last one stops in the middle of a round's training.
+template <class SomeWorld>
+Return come_back(SomeWorld& world, const Case& c, std::uint64_t away) {
+  const std::size_t last = c.members - 1;
+  const Duration long_enough = scaled(7200);
+  for (std::size_t i = 0; i < c.members; ++i) world.start(i);
+  world.run_to_round(2, long_enough);
+  world.world().run_for(scaled(c.training_seconds / 2));
+  world.kill(last);
+  world.run_to_round(2 + away, static_cast<int>(1 + away) * long_enough);
+  world.world().run_for(scaled(c.training_seconds / 2));
+  const MonotonicTime back = world.world().now();
+  const std::uint64_t before = round_of(world);
+  world.start(last);
+  const bool counted = world.world().run_until([&] { return counts_again(world, last); }, back + long_enough);
+  Return result;
+  const double seconds = scale * to_seconds(world.world().now() - back);
+  if (counted) result.seconds = seconds;
+  result.round_seconds = seconds / static_cast<double>(std::max<std::uint64_t>(1, round_of(world) - before));
+  return result;
+}
+
 // Runs either world, and what can be seen of both.
 template <class SomeWorld>
 Result run(SomeWorld& world, const Case& c) {
@@ -116,10 +161,22 @@ std::unique_ptr<LocalModel> drift(std::size_t node) {
   return std::make_unique<Drift>(node + 1);
 }
 
-Result measure(const Case& c, rounds::RoundSync sync) {
+std::unique_ptr<RoundWorld> whole(const Case& c, rounds::RoundSync sync) {
   auto o = options_of<RoundWorldOptions>(c);
   o.round.sync = sync;
-  RoundWorld world(o, [](std::size_t node, std::uint64_t) { return drift(node); });
+  return std::make_unique<RoundWorld>(o, [](std::size_t node, std::uint64_t) { return drift(node); });
+}
+
+std::unique_ptr<FragmentWorld> in_fragments(const Case& c) {
+  auto o = options_of<FragmentWorldOptions>(c);
+  o.fragments = fragments;
+  o.work_time /= static_cast<int>(fragments);
+  return std::make_unique<FragmentWorld>(o, [](std::size_t node, std::uint64_t) { return drift(node); });
+}
+
+Result measure(const Case& c, rounds::RoundSync sync) {
+  const auto made = whole(c, sync);
+  RoundWorld& world = *made;
   Result result = run(world, c);
   const RoundWorldSeen seen = world.seen();
   result.good = result.good && seen.conflicts == 0 && seen.twice == 0 && seen.worst_agreement == 1;
@@ -128,10 +185,8 @@ Result measure(const Case& c, rounds::RoundSync sync) {
 }
 
 Result measure_fragments(const Case& c) {
-  auto o = options_of<FragmentWorldOptions>(c);
-  o.fragments = fragments;
-  o.work_time /= static_cast<int>(fragments);
-  FragmentWorld world(o, [](std::size_t node, std::uint64_t) { return drift(node); });
+  const auto made = in_fragments(c);
+  FragmentWorld& world = *made;
   Result result = run(world, c);
   const FragmentWorldSeen seen = world.seen();
   result.good = result.good && seen.conflicts == 0 && seen.twice == 0 && seen.anchors_agree;
@@ -156,11 +211,26 @@ bool measure_row(const Case& c) {
   return good;
 }
 
+bool measure_return(const Case& c, std::uint64_t away) {
+  const Return plain = come_back(*whole(c, rounds::RoundSync::Plain), c, away);
+  const Return delayed = come_back(*whole(c, rounds::RoundSync::Delayed), c, away);
+  const Return parts = come_back(*in_fragments(c), c, away);
+  const auto text = [](const Return& one) {
+    return one.seconds > 0 ? fmt::format("{:.0f}", one.seconds) : std::string("**never**");
+  };
+  fmt::print("| {} | {:.0f} | {:.0f} s | {} | {}, {}, {} | {:.0f}, {:.0f}, {:.0f} |\n", c.members, c.megabits,
+             c.training_seconds, away, text(plain), text(delayed), text(parts), plain.round_seconds,
+             delayed.round_seconds, parts.round_seconds);
+  std::fflush(stdout);
+  return plain.seconds > 0 && delayed.seconds > 0 && parts.seconds > 0;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
   std::vector<std::size_t> members;
   std::vector<double> lines, trainings;
+  std::vector<std::uint64_t> away;
   std::uint64_t rounds = 6;
   for (int i = 1; i < count; i += 2) {
     const std::string flag = arguments[i];
@@ -173,10 +243,12 @@ int main(int count, char** arguments) {
       trainings.push_back(value);
     else if (value >= 1 && flag == "--rounds")
       rounds = static_cast<std::uint64_t>(value);
+    else if (value >= 1 && flag == "--return")
+      away.push_back(static_cast<std::uint64_t>(value));
     else
       return fmt::print(stderr,
                         "measure_waiting [--members N]... [--line MBIT]... [--training SECONDS]... "
-                        "[--rounds R]\n"),
+                        "[--rounds R] [--return AWAY]...\n"),
              64;
   }
   if (members.empty()) members = {4, 8};
@@ -185,6 +257,17 @@ int main(int count, char** arguments) {
   bool good = true;
   const auto begun = std::chrono::steady_clock::now();
   fmt::print("plain, delayed-1, {} fragments\n\n", fragments);
+  if (!away.empty())
+    fmt::print(
+        "| members | line Mbit/s | training of a round | rounds away | seconds until its work counts | a "
+        "round "
+        "of the others meanwhile |\n|---|---|---|---|---|---|\n");
+  for (const std::uint64_t many : away)
+    for (const std::size_t n : members)
+      for (const double megabits : lines)
+        for (const double seconds : trainings)
+          good = measure_return({n, megabits, seconds, rounds}, many) && good;
+  if (!away.empty()) return good ? 0 : 1;
   fmt::print(
       "| members | line Mbit/s | training of a round | waits | a round takes s | of contributors | MB sent "
       "by a "

@@ -22,6 +22,12 @@ net::NodeId id_of(std::uint8_t mark) {
   id.fill(mark);
   return id;
 }
+// Two at first show what a source's first answers change.
+FetchOptions two_at_first() {
+  FetchOptions options;
+  options.first_pieces = 2;
+  return options;
+}
 const net::NodeId first = id_of(1), second = id_of(2), unknown = id_of(9);
 
 Bytes content(std::uint8_t seed) {
@@ -108,7 +114,7 @@ class TestFetch : public QObject {
     Known peers;
     testing::ManualExecutor executor;
     ManualClock clock;
-    RoundFetcher fetcher{calls, peers, executor, clock, {}};
+    RoundFetcher fetcher{calls, peers, executor, clock, two_at_first()};
     std::optional<Expected<Bytes>> got;
     int ends = 0;
 
@@ -121,7 +127,7 @@ class TestFetch : public QObject {
     Known peers;
     testing::ManualExecutor executor;
     ManualClock clock;
-    RoundFetcher fetcher{calls, peers, executor, clock, {}};
+    RoundFetcher fetcher{calls, peers, executor, clock, two_at_first()};
     std::optional<ErrorCode> error;
     RoundFetcher::Ticket ticket = fetcher.anchor(
         {}, {}, {}, 1000, 0, {first, second},
@@ -240,6 +246,22 @@ class TestFetch : public QObject {
     f.calls.give_all(f.wanted);
     QVERIFY(f.has_it());
     QCOMPARE(f.calls.asked[second], 0);
+  }
+
+  // Who asks seven for a payload each has one line for all answers: each has as much time as all need that
+  // were asked for before, at 1 Mbit/s. Else none would be here in time, and all would be asked for again.
+  void what_was_asked_of_others_comes_over_the_same_line() {
+    Fixture f({first});
+    f.fetcher.payload({}, crypto::sha256(content(1)), size, {second}, [](const auto&) {});
+    QCOMPARE(f.calls.waiting.size(), std::size_t{4});
+    const auto of_line = std::chrono::milliseconds(4 * net::chunk_bytes / 125);
+    QVERIFY(f.calls.waiting.back().deadline >= of_line + FetchOptions{}.allowed);
+    QVERIFY(f.calls.waiting.front().deadline < of_line);
+    // What has been answered, well or not, takes no time any more.
+    f.calls.refuse(1, ErrorCode::NotFound);
+    f.calls.give_all(f.wanted);
+    f.fetcher.payload({}, crypto::sha256(content(2)), size, {second}, [](const auto&) {});
+    QVERIFY(f.calls.waiting.front().deadline < of_line);
   }
 
   // Dead, or its answers are lost: the others come first, then it has another turn, four in all.
