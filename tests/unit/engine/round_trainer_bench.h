@@ -1,0 +1,112 @@
+// What tests of the meeting point of outer rounds and training stand on: a model that counts, and a bench
+// that trains it step by step.
+#pragma once
+
+#include <QtTest>
+
+#include <algorithm>
+
+#include "core/engine/round_trainer.h"
+#include "tests/support/manual_executor.h"
+
+namespace neuroshard::engine::testing_rounds {
+
+using rounds::Carry;
+
+// Four weights; a step takes 1 from each.
+struct CountingModel final : RoundModel {
+  std::vector<float> weights{10, 20, 30, 40};
+  Hash256 tokenizer{};
+  bool fresh = true, broken = false;
+  std::uint64_t schedule = 0;
+  double factor = 0;
+  std::vector<RoundPlace> noted, restored;
+  std::vector<std::uint64_t> synced_at;  // rounds
+
+  std::uint64_t parameters() const override { return weights.size(); }
+  const Hash256& tokenizer_hash() const override { return tokenizer; }
+  Expected<void> read_weights(std::uint64_t first, Span<float> target) override {
+    std::copy_n(weights.begin() + static_cast<std::ptrdiff_t>(first), target.size(), target.begin());
+    return {};
+  }
+  Expected<void> write_weights(std::uint64_t first, Span<const float> source) override {
+    if (broken) return make_error(ErrorCode::Unavailable, "the device is gone");
+    std::copy(source.begin(), source.end(), weights.begin() + static_cast<std::ptrdiff_t>(first));
+    return {};
+  }
+  bool fresh_moments() const override { return fresh; }
+  void set_schedule(std::uint64_t step, double rate_factor) override {
+    schedule = step;
+    factor = rate_factor;
+  }
+  void synced() override { synced_at.push_back(noted.back().round); }
+  void set_places(std::vector<RoundPlace> places) override { noted = std::move(places); }
+  const std::vector<RoundPlace>& places() const override { return restored; }
+};
+
+inline rounds::Anchor anchor_of(std::vector<float> weights) {
+  auto state = std::make_shared<rounds::OuterState>();
+  state->momentum.assign(weights.size(), 0.0f);
+  state->weights = std::move(weights);
+  return state;
+}
+
+struct Bench {
+  SystemClock clock;
+  NullLogger logger;
+  testing::ManualExecutor executor;
+  CountingModel model;
+  RoundTrainerOptions options;
+  std::unique_ptr<RoundTrainer> trainer;
+  std::vector<RoundFacts> facts;
+  int progressed = 0;
+  std::vector<Expected<rounds::RoundLearner::Boundary>> boundaries;
+
+  explicit Bench(std::uint32_t inner_steps = 3, std::uint32_t fragments = 1) {
+    options.inner_steps = inner_steps;
+    options.fragments = fragments;
+    options.codec.codec = outer::Codec::Fp32;
+    options.longest_rest = std::chrono::milliseconds(1);
+    make();
+  }
+  void make() {
+    trainer = std::make_unique<RoundTrainer>(options, clock, logger);
+    trainer->listen(
+        {&executor, [this](const RoundFacts& f) { facts.push_back(f); }, [this] { ++progressed; }});
+  }
+  void ask(rounds::AfterBoundary after = rounds::AfterBoundary::Rest) { ask(0, after); }
+  // At the same time as all others.
+  void ask(std::size_t fragment, rounds::AfterBoundary after) {
+    ask_first(fragment, after);
+    trainer->learner(fragment).closed();
+  }
+  // Before them.
+  void ask_first(std::size_t fragment, rounds::AfterBoundary after) {
+    trainer->learner(fragment).boundary(after,
+                                        [this](auto result) { boundaries.push_back(std::move(result)); });
+  }
+  void start(std::size_t fragment, rounds::RoundLearner::Start from) {
+    trainer->learner(fragment).start(std::move(from));
+  }
+  RoundTrainer::Turn turn() { return trainer->before_step().value(); }
+  // Steps until it rests, at most `most`.
+  int train(int most = 100) {
+    int steps = 0;
+    for (; steps < most && turn() == RoundTrainer::Turn::Train; ++steps) {
+      for (float& w : model.weights) w -= 1;
+      trainer->after_step(100);
+    }
+    executor.run();
+    return steps;
+  }
+  std::vector<float> delta(std::size_t which, std::size_t count = 4) {
+    std::vector<float> values(count);
+    const auto decoded = outer::decode(options.codec, boundaries.at(which)->payload, values);
+    if (!decoded.ok()) qFatal("%s", decoded.error().describe().c_str());
+    return values;
+  }
+};
+
+using Weights = std::vector<float>;
+
+}  // namespace neuroshard::engine::testing_rounds
