@@ -59,6 +59,7 @@ class PeerHost {
   Executor& executor() { return *executor_; }
   const Clock& clock() const { return clock_; }
   const crypto::KeyPair& key() const { return key_; }
+  const net::LineSpeed* line() const { return line_.get(); }  // null: of no member
 
  private:
   PeerHost(crypto::KeyPair key, const Clock& clock, crypto::Entropy& entropy, Logger& logger);

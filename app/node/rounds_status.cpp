@@ -103,8 +103,11 @@ RoundsStatus::RoundsStatus(PeerHost& host, const engine::ConsensusPart& consensu
                            ReportingAs as, std::uint64_t seed)
     : host_(host),
       batch_tokens_(std::max<std::uint64_t>(consensus.batch_tokens, 1)),
+      inner_steps_(consensus.inner_steps),
+      group_members_(consensus.group_members),
       gossip_(services_of(host), network, std::move(as.delegation), as.one_lan, status::GossipOptions{},
               seed) {
+  if (const auto codec = outer::codec_from_name(consensus.codec); codec.ok()) codec_.codec = *codec;
   board_->report.taking_part = true;
   gossip_.start();
 }
@@ -262,6 +265,26 @@ std::vector<node::TrainingNodeEntry> RoundsStatus::node_entries(const status::Su
   return entries;
 }
 
+// To and from each other member of its group; what sub-groups tell each other comes on top.
+status::LineNeed RoundsStatus::line_need(const rounds::FragmentNodes* nodes,
+                                         const node::Snapshot* own) const {
+  status::LineNeed need;
+  const net::LineSpeed* line = host_.line();
+  if (nodes == nullptr || !nodes->begun() || own == nullptr || !own->training.last_step || line == nullptr)
+    return need;
+  const std::uint64_t members = std::min<std::uint64_t>(nodes->view().members, group_members_);
+  if (members < 2) return need;
+  std::uint64_t values = 0;
+  for (std::size_t f = 0; f < nodes->count(); ++f) values += nodes->fragment(f).count;
+  need.bytes = (members - 1) * outer::max_payload_bytes(codec_, values);
+  const std::uint64_t up = line->speed(net::LineWay::Up), down = line->speed(net::LineWay::Down);
+  need.line = up == 0 || down == 0 ? std::max(up, down) : std::min(up, down);
+  const node::StepView& step = *own->training.last_step;
+  need.training_seconds =
+      static_cast<double>(inner_steps_) * (step.data_seconds + step.compute_seconds + step.optimizer_seconds);
+  return need;
+}
+
 std::vector<node::Alert> RoundsStatus::judge(const status::Summary& summary, const node::RoundsView& view,
                                              const rounds::FragmentNodes* nodes) {
   const MonotonicTime now = host_.clock().monotonic_now();
@@ -269,7 +292,7 @@ std::vector<node::Alert> RoundsStatus::judge(const status::Summary& summary, con
     corruptions_ = view.corruptions;
     corrupted_at_ = now;
   }
-  status::OwnRounds own{host_.id(), 0, 0, view.left_out_reason, view.trouble, 0, {}};
+  status::OwnRounds own{host_.id(), 0, 0, view.left_out_reason, view.trouble, 0, {}, need_};
   own.synced = static_cast<std::size_t>(std::count(outcomes_.begin(), outcomes_.end(), true));
   own.missed = outcomes_.size() - own.synced;
   if (corrupted_at_ && now - *corrupted_at_ < repair_is_news) own.repairs = corruptions_;
@@ -312,6 +335,7 @@ void RoundsStatus::look(const rounds::FragmentNodes* nodes, node::RoundsView& vi
     view.seconds_left = (view.inner_steps - view.steps) * (step.data_seconds + step.compute_seconds +
                                                            step.optimizer_seconds + step.waiting_seconds);
   }
+  need_ = line_need(nodes, own.get());
   node::RoundsReport report;
   report.taking_part = true;
   report.rounds.assign(rounds_.begin(), rounds_.end());

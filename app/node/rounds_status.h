@@ -69,11 +69,14 @@ class RoundsStatus {
   status::OwnStatus own_status(const rounds::FragmentNodes* nodes, const node::Snapshot& own) const;
   node::GlobalTrainingView global(const status::Summary& summary, const rounds::FragmentNodes* nodes) const;
   std::vector<node::TrainingNodeEntry> node_entries(const status::Summary& summary) const;
+  status::LineNeed line_need(const rounds::FragmentNodes* nodes, const node::Snapshot* own) const;
   std::vector<node::Alert> judge(const status::Summary& summary, const node::RoundsView& view,
                                  const rounds::FragmentNodes* nodes);
 
   PeerHost& host_;
-  const std::uint64_t batch_tokens_;
+  const std::uint64_t batch_tokens_, inner_steps_, group_members_;
+  outer::CodecOptions codec_;
+  status::LineNeed need_;  // as of the last look
   status::StatusGossip gossip_;
   status::LossHistory losses_;
   std::deque<node::RoundEntry> rounds_;  // newest first

@@ -46,6 +46,23 @@ std::string disagreement(const Agreement& agreement, const net::NodeId& self) {
           : "Their work does not count until they have the certified anchor; this node has it");
 }
 
+std::string minutes(double seconds) {
+  return seconds < 120 ? fmt::format("{:.0f} s", seconds) : fmt::format("{:.0f} minutes", seconds / 60);
+}
+
+// Nothing that a node does changes this: so it is said, with what people can change.
+std::string slow_line(const LineNeed& need, double seconds) {
+  return fmt::format(
+      "A round's work is up to {:.0f} MB each way, about {} over this node's line of {:.1f} Mbit/s, but "
+      "training a round takes only {}: the training waits for the line. A limit of this node's bandwidth can "
+      "be "
+      "raised in the settings; a network whose profile has rounds of more steps (inner_steps) or a sparser "
+      "codec "
+      "(--codec) needs less",
+      static_cast<double>(need.bytes) / 1e6, minutes(seconds), static_cast<double>(need.line) * 8 / 1e6,
+      minutes(need.training_seconds));
+}
+
 }  // namespace
 
 std::vector<Warning> warnings_of(const Summary& summary, const OwnRounds& own) {
@@ -71,6 +88,11 @@ std::vector<Warning> warnings_of(const Summary& summary, const OwnRounds& own) {
                "or out of each other's reach",
                percent_below(*summary.sync_success))});
     }
+  }
+  if (own.need.line > 0 && own.need.training_seconds > 0) {
+    const double seconds = static_cast<double>(own.need.bytes) / static_cast<double>(own.need.line);
+    if (seconds > own.need.training_seconds)
+      warnings.push_back({"rounds_line", slow_line(own.need, seconds)});
   }
   if (own.repairs > 0)
     warnings.push_back(

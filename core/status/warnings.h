@@ -23,6 +23,12 @@ struct Standstill {
   std::vector<net::NodeId> missing;     // those that this node knows to be silent
 };
 
+// What a round's contributions ask of this node's line, one way; of the slower direction.
+struct LineNeed {
+  std::uint64_t bytes = 0;      // at most, in a round; 0: nobody to exchange with
+  std::uint64_t line = 0;       // bytes per second, as measured; 0: not known
+  double training_seconds = 0;  // of a round, at this node's pace; 0: not known
+};
 // This node's part in the rounds.
 struct OwnRounds {
   net::NodeId self{};
@@ -31,10 +37,12 @@ struct OwnRounds {
   std::string trouble;                 // what keeps it from taking part
   std::uint64_t repairs = 0;           // of its anchor, since the start; 0: none that is news
   std::optional<Standstill> standstill;
+  LineNeed need{};
 };
 struct Warning {
-  std::string
-      key;  // "rounds_standstill", "rounds_agreement", "rounds_sync", "rounds_repaired", "rounds_trouble"
+  // "rounds_standstill", "rounds_agreement", "rounds_sync", "rounds_repaired", "rounds_trouble",
+  // "rounds_line"
+  std::string key;
   std::string text;
 };
 std::vector<Warning> warnings_of(const Summary& summary, const OwnRounds& own);

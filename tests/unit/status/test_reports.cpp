@@ -355,6 +355,18 @@ void TestStatusReports::warnings_name_the_reason() {
   QCOMPARE(told.size(), std::size_t{2});
   QCOMPARE(told[0].text, std::string("another tokenizer"));
   QVERIFY(told[1].text.find("2 times") != std::string::npos);
+  // Eight that send 25 MB each over 10 Mbit/s in rounds of a minute; with longer ones there is nothing to
+  // say, nor while the line's speed is not known.
+  own = {own.self, 8, 0, {}, {}, 0, {}, {7 * 25'000'000, 1'250'000, 60}};
+  const auto line = warnings_of(summarise(good), own);
+  QCOMPARE(line.size(), std::size_t{1});
+  QCOMPARE(line[0].key, std::string("rounds_line"));
+  for (const char* part : {"175 MB", "2 minutes", "10.0 Mbit/s", "60 s", "inner_steps"})
+    QVERIFY2(line[0].text.find(part) != std::string::npos, line[0].text.c_str());
+  own.need.training_seconds = 300;
+  QVERIFY(warnings_of(summarise(good), own).empty());
+  own.need = {7 * 25'000'000, 0, 60};
+  QVERIFY(warnings_of(summarise(good), own).empty());
   // Of most others.
   OwnStatus poor = training(3);
   poor.synced = 1;
