@@ -39,13 +39,17 @@ std::string phase_text(const rounds::RoundView& view, bool resting) {
 // Where the other members are, by their signed records.
 class RoundsPart::Peers final : public rounds::RoundPeers {
  public:
-  explicit Peers(swarm::Member& member) : member_(member) {}
+  Peers(swarm::Member& member, net::Conduct& conduct) : member_(member), conduct_(conduct) {}
   std::optional<net::Contact> find(const net::NodeId& id) override { return member_.find(id); }
   std::vector<net::Contact> some() override { return member_.some(asked_at_a_time); }
   bool nobody() const override { return member_.knows_nobody(); }
+  void proven_liar(const net::NodeId& id) override {
+    conduct_.fault(net::Caller{id, {}}, net::Fault::TwoPayloads);
+  }
 
  private:
   swarm::Member& member_;
+  net::Conduct& conduct_;
 };
 
 RoundsPart::RoundsPart(PeerHost& host, const engine::DataDirectory& directory, Logger& logger,
@@ -193,7 +197,7 @@ void RoundsPart::on_ready(const engine::RoundFacts& facts) {
   tokenizer_ = facts.tokenizer;
   fragments_ = facts.fragments;
   work_ = std::make_unique<engine::RoundThread>(host_.executor());
-  peers_ = std::make_unique<Peers>(host_.member());
+  peers_ = std::make_unique<Peers>(host_.member(), host_.conduct());
   // States of gigabytes take their time.
   auto known = std::make_shared<std::vector<rounds::KnownState>>();
   for (const rounds::Anchor& state : facts.states) known->push_back({0, state, std::nullopt});

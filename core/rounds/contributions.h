@@ -60,6 +60,11 @@ class RoundContributions {
   const std::map<net::NodeId, Entry>& all() const { return entries_; }
   bool usable(const net::NodeId& id) const;  // here, with its payload, not excluded, nobody's copy
   bool excluded(const net::NodeId& id) const { return excluded_.count(id) != 0; }
+  // Excluded for two payloads: the evidence is here.
+  bool proven(const net::NodeId& id) const {
+    const auto at = excluded_.find(id);
+    return at != excluded_.end() && at->second.has_value();
+  }
   std::size_t usable_count() const;
   std::size_t announced() const;  // not excluded, with or without payload
   std::size_t full() const;       // of them with H steps

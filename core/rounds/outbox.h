@@ -25,6 +25,9 @@ class RoundPeers {
   virtual std::vector<net::Contact> some() = 0;
   // Everybody who could know of another node was asked, and knows of none.
   virtual bool nobody() const { return false; }
+  // This node has signed two payloads for one round: proven to anybody, also where it told each of them only
+  // to others. Nothing that it says need be heard for a while.
+  virtual void proven_liar(const net::NodeId&) {}
 };
 
 struct OutboxOptions {

@@ -94,6 +94,7 @@ void RoundParticipant::reset_round() {
   if (contributions_)
     for (const auto& [id, sequence] : contributions_->sequences()) sequences_[id] = sequence;
   previous_contributions_ = std::move(contributions_);
+  for (auto at = proven_.begin(); at != proven_.end();) at = is_in(*at) ? std::next(at) : proven_.erase(at);
   untold_ = outbox_.untold();
   outbox_.clear();
   asked_before_ = std::exchange(asked_, {});
@@ -105,7 +106,7 @@ void RoundParticipant::reset_round() {
     settling_ = false;
     next_fetch_ = {};
   }
-  training_ = boundary_asked_ = closed_ = evidence_sent_ = false;
+  training_ = boundary_asked_ = closed_ = false;
   if (memory_round_ > round_) {
     // It voted in a later round, so this one was certified, and what it voted here is forgotten.
     abstain_ = std::max(abstain_.value_or(0), memory_round_ - 1);

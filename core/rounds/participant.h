@@ -341,6 +341,9 @@ class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
   Verdict on_item(const net::NodeId& from, RoundItem& item, RoundAgreement* agreement);
   Verdict on_change(const net::NodeId& from, const ChangePost& post, std::size_t most);
   Verdict on_contribution(ContributionPost post);
+  // Two payloads of one sender: told once while it is a member.
+  void tell_proof(const net::NodeId& liar);
+  void take_late_proof(const EvidencePost& evidence);
   void ask_for_payload(const net::NodeId& owner);
   void ask_for_payloads();                               // all that were announced
   void fetch_payload(const Contribution& contribution);  // of this round, or of the one before
@@ -376,7 +379,6 @@ class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
   std::optional<RoundContributions> contributions_, previous_contributions_;
   bool settling_ = false;  // a state is being computed or fetched
   bool training_ = false, boundary_asked_ = false, closed_ = false;
-  bool evidence_sent_ = false;
   MonotonicTime closed_at_{}, fetched_at_{};
   std::optional<MonotonicTime> enough_at_;
   std::uint64_t fetched_bytes_ = 0;
@@ -392,6 +394,7 @@ class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
   };
   std::map<net::NodeId, Returner> returners_;  // members that fetched what a round begins with
   bool payload_lost_ = false;                  // one of them can't be had
+  std::set<net::NodeId> proven_;               // liars among the members
   std::vector<net::NodeId> untold_;            // who has not had all that this node said in the round before
 
   // Asked for certificates, and whether it was from the genesis on.

@@ -28,8 +28,6 @@ net::Respond judged(net::Conduct& conduct, const net::Caller& from, net::Method 
     if (said.ok()) {
       if (said->verdict == Verdict::Malformed && kind_of(from, *kept) == Kind::Unreadable)
         conduct.fault(from, net::Fault::Malformed);
-      if (said->verdict == Verdict::TwoPayloads && kind_of(from, *kept) == Kind::OwnContribution)
-        conduct.fault(from, net::Fault::TwoPayloads);
       const bool is_signature = said->verdict == Verdict::BadSignature;
       if (is_signature &&
           (kind_of(from, *kept) == Kind::OwnContribution || kind_of(from, *kept) == Kind::Vote))

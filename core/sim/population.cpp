@@ -158,7 +158,9 @@ void Population::start(std::size_t node) {
       population_.seed * 104'729 + node + (host.lives << 32));
   network_.set_handler(host.address, [&host](const net::Caller& from, net::Method method, ByteSpan request,
                                              const net::Respond& respond) {
-    if (host.alive) host.node->on_call(from, method, request, respond);
+    if (!host.alive) return;
+    if (host.directory->banned(from.id)) return respond(make_error(ErrorCode::Denied, "banned"));
+    host.node->on_call(from, method, request, respond);
   });
   network_.set_online(host.address, true);
   begin(*host.node);

@@ -60,8 +60,11 @@ class HostDirectory final : public rounds::RoundPeers {
       : hosts_(hosts), ids_(ids), some_(some), rng_(seed) {}
   std::optional<net::Contact> find(const net::NodeId& id) override;
   std::vector<net::Contact> some() override;
+  void proven_liar(const net::NodeId& id) override { banned_.insert(id); }
+  bool banned(const net::NodeId& id) const { return banned_.count(id) != 0; }
 
  private:
+  std::set<net::NodeId> banned_;
   const HostIndex& hosts_;
   const std::vector<net::NodeId>& ids_;
   const std::size_t some_;

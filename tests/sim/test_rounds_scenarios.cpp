@@ -39,6 +39,7 @@ class TestRoundsScenarios : public QObject {
  private Q_SLOTS:
   void every_scenario_holds_data();
   void every_scenario_holds();
+  void two_payloads_are_proven_to_all();
   void few_members_die_in_turn_data();
   void few_members_die_in_turn();
   void deaths_and_cuts_cost_little();
@@ -66,6 +67,17 @@ void TestRoundsScenarios::every_scenario_holds() {
     QCOMPARE(result->hash_agreement_rate, 1.0);
     QVERIFY2(result->delta_cosine > 0.03 && result->delta_cosine < 0.5,
              qPrintable(QString::number(result->delta_cosine)));
+  }
+}
+
+// Whoever has proof tells all others, once, and nobody listens to the liar any more: also where it told the
+// other payload to one or two members only, who find out when the round is nearly over.
+void TestRoundsScenarios::two_payloads_are_proven_to_all() {
+  for (std::uint64_t seed = 1; seed <= (in_long() ? 20u : 5u); ++seed) {
+    const auto result = run_scenario(small("two-payloads", seed));
+    QVERIFY(result.ok());
+    QVERIFY2(result->broken.empty(), ("seed " + std::to_string(seed) + ": " + text(*result)).c_str());
+    QCOMPARE(result->evidence, std::uint64_t(2 * 8));
   }
 }
 
