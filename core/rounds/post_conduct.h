@@ -8,9 +8,9 @@
 namespace neuroshard::rounds {
 
 // `respond` for this call; a verdict that an honest program never gets is a fault of the caller. Being late,
-// ahead, slow, no member, or of another codec is none. Two payloads are told by the round's node itself, which
-// has the proof, whoever brought it (RoundPeers::proven_liar). `request` is used before this returns.  `conduct`
-// outlives the answer.
+// ahead, slow, no member, or of another codec is none. Two payloads are told by the round's node itself,
+// which has the proof, whoever brought it (RoundPeers::proven_liar). `request` is used before this returns.
+// `conduct` outlives the answer.
 net::Respond judged(net::Conduct& conduct, const net::Caller& from, net::Method method, ByteSpan request,
                     net::Respond respond);
 
