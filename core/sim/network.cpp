@@ -110,6 +110,8 @@ Duration Network::one_way(const Node& a, const Node& b) const {
 Duration Network::travel(Node& from, Node& to, std::size_t bytes) {
   const Duration way = one_way(from, to);
   const Duration up = passing(from, bytes), down = passing(to, bytes);
+  // Lines without a speed have no queues: what comes a long way is nobody else's matter.
+  if (up <= Duration::zero() && down <= Duration::zero()) return way;
   const MonotonicTime begins = std::max(from.up_free, world_.now());
   from.up_free = begins + up;
   if (options_.window > Duration::zero()) note_busy(from.busy, begins, from.up_free);
