@@ -24,7 +24,7 @@ struct CertifiedRound {
 
 class RoundsRun {
  public:
-  static constexpr int patience_ms = 100'000;  // a busy machine; a quiet one needs seconds
+  static constexpr int patience_ms = 200'000;  // a busy machine; a quiet one needs seconds
 
   QString hidden = "32";  // of the model; set before make()
   // Where nodes listen. At another address than this one nobody dials them: the tracker sees 127.0.0.1.
