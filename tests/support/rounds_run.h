@@ -24,7 +24,8 @@ struct CertifiedRound {
 
 class RoundsRun {
  public:
-  static constexpr int patience_ms = 200'000;  // a busy machine; a quiet one needs seconds
+  static constexpr int patience_ms = 100'000;  // a busy machine; a quiet one needs seconds
+  int together_ms = patience_ms;               // set before what is to be waited longer for
 
   QString hidden = "32";  // of the model; set before make()
   // Where nodes listen. At another address than this one nobody dials them: the tracker sees 127.0.0.1.
@@ -127,7 +128,7 @@ class RoundsRun {
   int round(const QString& name) const { return rounds(name)["round"].toInt(); }
   // Until these are the members, all of them contributed to a round after `after`, and hold its anchor.
   bool together(const QStringList& names, int after = 0) const {
-    const QDeadlineTimer deadline(patience_ms);
+    const QDeadlineTimer deadline(together_ms);
     QSet<QString> there;
     while (!deadline.hasExpired()) {
       for (const QString& name : names) {
