@@ -39,8 +39,9 @@ struct RoundTrainerOptions {
   std::uint32_t most_rounds_alone = 64;
   Duration longest_rest = std::chrono::milliseconds(200);  // of one before_step()
   // Who rests so long for one fragment's certificate gives what it has of the others: somebody may rest for
-  // those, and so each for another.
-  Duration patience = std::chrono::seconds(3);
+  // those, and so each for another. Half of what a leader waits after the close (ParticipantOptions::grace),
+  // or it would come as often as not just after the proposal.
+  Duration patience = std::chrono::milliseconds(1500);
 };
 
 // What is known once a model stands ready.

@@ -8,6 +8,7 @@ namespace neuroshard::rounds {
 namespace {
 
 constexpr std::uint32_t views_kept = 8;    // votes of earlier ones can't matter to anybody any more
+constexpr int soon_part = 10;              // of a view's time, for one whose proposal is refused
 constexpr std::uint32_t views_ahead = 64;  // of which votes and bodies are kept
 
 std::optional<RoundQuorum> copy_of(const QuorumPtr& quorum) {
@@ -73,6 +74,7 @@ void RoundAgreement::start() {
   arm_timer();
   if (memory_.view > 0) say_new_view();
   lead();
+  if (refuses_proposal()) give_up_soon();
 }
 
 const RoundBody* RoundAgreement::proposed() const {
@@ -220,7 +222,10 @@ void RoundAgreement::jump() {
   for (const auto& [member, view] : said_) furthest[member] = std::max(furthest[member], view);
   std::vector<std::uint32_t> views;
   for (const auto& [member, view] : furthest) views.push_back(view);
-  const std::size_t needed = honest_size(setup_.members->size());
+  const std::size_t members = setup_.members->size();
+  // Without so many no quorum is left: of three members it takes all.
+  const std::size_t blocking = members - std::min(members, quorum()) + 1;
+  const std::size_t needed = std::min(honest_size(members), blocking);
   if (views.size() < needed) return;
   std::sort(views.rbegin(), views.rend());
   if (views[needed - 1] > memory_.view) enter(views[needed - 1]);
@@ -234,10 +239,35 @@ void RoundAgreement::enter(std::uint32_t view) {
   commit_sent_.reset();
   asked_for_body_ = proposed_ = false;
   started_ = true;
+  ahead_ = cannot_propose_ = false;
   forget_old();
   arm_timer();
   say_new_view();
   try_prepare();
+}
+
+// Its leader makes no other proposal in this view, and only who gives up on it shows the others that it is
+// over. A member alone must not run away from the others, whose views last longer: by one view it is ahead,
+// until its own time for the one before would have been over.
+void RoundAgreement::give_up_soon() {
+  if (!started_ || done_ || ahead_ || soon_) return;
+  soon_ = executor_.post_after(patience(memory_.view) / soon_part, [this, view = memory_.view] {
+    const std::unique_ptr<TimerHandle> over = std::move(soon_);
+    if (done_ || view != memory_.view || !refuses_proposal()) return;
+    std::unique_ptr<TimerHandle> rest = std::move(timer_);
+    enter(view + 1);
+    if (view + 1 != memory_.view || done_) return;
+    ahead_ = true;
+    timer_ = std::move(rest);
+  });
+}
+
+bool RoundAgreement::refuses_proposal() const {
+  if (cannot_propose_) return true;
+  const auto view = views_.find(memory_.view);
+  if (view == views_.end() || !view->second.proposal) return false;
+  const auto body = bodies_.find(*view->second.proposal);
+  return body != bodies_.end() && body->second.judgement == Judgement::Wrong;
 }
 
 void RoundAgreement::say_new_view() {
@@ -249,13 +279,23 @@ void RoundAgreement::say_new_view() {
   });
 }
 
-void RoundAgreement::arm_timer() {
+Duration RoundAgreement::patience(std::uint32_t view) const {
   Duration patience = options_.first_view;
-  for (std::uint32_t i = 0; i < memory_.view && patience < options_.longest_view; ++i)
-    patience += patience / 2;
-  timer_ = executor_.post_after(std::min(patience, options_.longest_view), [this] {
-    if (!done_) enter(memory_.view + 1);
-  });
+  for (std::uint32_t i = 0; i < view && patience < options_.longest_view; ++i) patience += patience / 2;
+  return std::min(patience, options_.longest_view);
+}
+
+void RoundAgreement::arm_timer() {
+  soon_.reset();
+  timer_ = executor_.post_after(patience(memory_.view), [this] { time_is_over(); });
+}
+
+void RoundAgreement::time_is_over() {
+  if (done_) return;
+  if (std::exchange(ahead_, false))
+    arm_timer();  // of the view before
+  else
+    enter(memory_.view + 1);
 }
 
 void RoundAgreement::lead() {
@@ -278,7 +318,10 @@ void RoundAgreement::propose(const RoundBody& body) {
   // A lock that came meanwhile goes first.
   const RoundBody& chosen = memory_.lock ? memory_.lock->body : body;
   const Hash256 hash = body_hash(chosen);
-  if (memory_.prepared && *memory_.prepared != hash) return;  // another one was proposed before a restart
+  if (memory_.prepared && *memory_.prepared != hash) {  // another one was proposed before a restart
+    cannot_propose_ = true;
+    return give_up_soon();
+  }
   proposed_ = true;
   views_[memory_.view].proposal = hash;
   ProposalPost post{memory_.view, chosen, copy_of(memory_.lock)};
@@ -300,6 +343,7 @@ void RoundAgreement::try_prepare() {
   if (view == views_.end() || !view->second.proposal || prepare_sent_) return;
   const Hash256 hash = *view->second.proposal;
   const auto body = bodies_.find(hash);
+  if (refuses_proposal()) give_up_soon();
   if (body == bodies_.end() || body->second.judgement != Judgement::Right) return;
   if (memory_.prepared && *memory_.prepared != hash) return;
   if (memory_.lock && !(memory_.lock->body == body->second.body)) return;

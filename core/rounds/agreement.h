@@ -21,6 +21,7 @@
 // then the certificate). The argument is about which votes exist, not about who sees them first, and stays as
 // it is: a member still commits only to what it has seen a quorum of prepares of. What is lost is that the
 // others can finish when a leader dies with the votes: then it takes the next view.
+// Who finds the proposal wrong, or leads and can make none, gives the view up after a tenth of its time.
 //
 // A member may commit to B after having committed to A in an earlier view: only with proof by 2 that A was
 // not certified there. A rule "one signature per round" would be simpler and stop for ever when the votes of
@@ -162,7 +163,11 @@ class RoundAgreement {
   }
   void know(const RoundBody& body, const Hash256& hash, std::uint32_t view);
   void enter(std::uint32_t view);
+  Duration patience(std::uint32_t view) const;
   void arm_timer();
+  void time_is_over();
+  void give_up_soon();
+  bool refuses_proposal() const;  // nothing comes of this view, as far as this member can see
   void say_new_view();
   void lead();
   void jump();
@@ -192,7 +197,9 @@ class RoundAgreement {
   std::map<std::size_t, std::uint32_t> latest_;  // NewViews by member
   std::map<std::size_t, std::uint32_t> said_;    // the same, as on_view() heard it: without their locks
   std::uint64_t contradictions_ = 0;
-  std::unique_ptr<TimerHandle> timer_;
+  bool cannot_propose_ = false;  // in this view, which it leads
+  bool ahead_ = false;           // by a view; timer_ is of the one before
+  std::unique_ptr<TimerHandle> timer_, soon_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -325,6 +325,20 @@ Expected<RoundSlot> decode_slot(ByteSpan bytes) {
   return slot;
 }
 
+Bytes encode_status_request(const StatusRequest& request) {
+  Bytes bytes = encode_slot(request.slot);
+  bytes.push_back(request.back ? 1 : 0);
+  return bytes;
+}
+
+Expected<StatusRequest> decode_status_request(ByteSpan bytes) {
+  StatusRequest request;
+  if (bytes.size() != slot_bytes + 1 || !read_slot(bytes.data(), &request.slot) || bytes[slot_bytes] > 1)
+    return corrupt("the question how far the rounds are can't be read");
+  request.back = bytes[slot_bytes] == 1;
+  return request;
+}
+
 Bytes encode_chain_request(const ChainRequest& request) {
   Bytes bytes = encode_slot(request.slot);
   append_le(bytes, request.from);

@@ -170,6 +170,14 @@ Expected<RoundStatus> decode_status(ByteSpan bytes);
 Bytes encode_slot(const RoundSlot& slot);
 Expected<RoundSlot> decode_slot(ByteSpan bytes);
 
+struct StatusRequest {
+  RoundSlot slot;
+  // The asker has just begun: of what it was told before, it knows only what it had to remember (SPEC §7).
+  bool back = false;
+};
+Bytes encode_status_request(const StatusRequest& request);
+Expected<StatusRequest> decode_status_request(ByteSpan bytes);
+
 struct ChainRequest {
   RoundSlot slot;
   std::uint64_t from = 0;  // rounds from this on

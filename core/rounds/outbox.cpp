@@ -32,6 +32,7 @@ void RoundOutbox::set(std::uint32_t key, std::shared_ptr<const Bytes> post,
   entry.serial = ++serial_;
   entry.bytes = std::move(post);
   entry.to.clear();
+  entry.taken.clear();
   for (const net::NodeId& id : to) entry.to[id] = {due, options_.first_pause, clock_.monotonic_now(), false};
 }
 
@@ -66,6 +67,17 @@ void RoundOutbox::heard(const net::NodeId& from) {
   }
 }
 
+void RoundOutbox::again(const net::NodeId& to) {
+  const MonotonicTime now = clock_.monotonic_now();
+  for (auto& [key, item] : items_) {
+    const auto taken = item.taken.find(to);
+    if (taken == item.taken.end() || now - taken->second < options_.first_pause) continue;
+    item.taken.erase(taken);
+    item.to[to] = {now, options_.first_pause, now, false};
+  }
+  pump();
+}
+
 std::size_t RoundOutbox::waiting() const {
   std::size_t sum = 0;
   for (const auto& [key, item] : items_) sum += item.to.size();
@@ -80,10 +92,13 @@ bool RoundOutbox::holds(std::uint32_t key) const {
 void RoundOutbox::send(std::uint32_t key, Item& item, const net::NodeId& to) {
   Recipient& recipient = item.to.at(to);
   recipient.sent = clock_.monotonic_now();
+  const auto contact = peers_.find(to);
+  if (!contact) {  // costs nothing to try: where it is may be known any moment
+    recipient.due = recipient.sent + options_.first_pause;
+    return;
+  }
   recipient.due = recipient.sent + recipient.pause;
   recipient.pause = std::min(2 * recipient.pause, options_.longest_pause);
-  const auto contact = peers_.find(to);
-  if (!contact) return;
   recipient.under_way = true;
   bytes_sent_ += item.bytes->size();
   caller_.call(
@@ -106,7 +121,10 @@ void RoundOutbox::answered(std::uint32_t key, std::uint64_t serial, const net::N
       recipient->second.under_way = false;
       // It is there and wants it later: nothing that it says ends this pause.
       if (again && decoded.ok()) recipient->second.sent = MonotonicTime::max();
-      if (!again) item->second.to.erase(recipient);
+      if (!again) {
+        item->second.to.erase(recipient);
+        item->second.taken[from] = clock_.monotonic_now();
+      }
     }
   }
   if (decoded.ok()) answered_(from, *decoded);

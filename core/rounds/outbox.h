@@ -55,6 +55,8 @@ class RoundOutbox {
   void pump();
   // This node gives a sign of life: what waits for it in a long pause, after it was away, goes out at once.
   void heard(const net::NodeId& from);
+  // It was started again, and has forgotten what it took: all of that goes out once more.
+  void again(const net::NodeId& to);
   std::size_t waiting() const;
   // Who has not had all of it yet.
   std::vector<net::NodeId> untold() const;
@@ -73,6 +75,7 @@ class RoundOutbox {
     std::uint64_t serial = 0;
     std::shared_ptr<const Bytes> bytes;
     std::map<net::NodeId, Recipient> to;
+    std::map<net::NodeId, MonotonicTime> taken;  // and when
   };
   void set(std::uint32_t key, std::shared_ptr<const Bytes> post, const std::vector<net::NodeId>& to,
            MonotonicTime due);

@@ -104,8 +104,9 @@ void RoundParticipant::reset_round() {
   if (!goes_on_fetching() && fetcher_.abandon(fetching_state_)) {
     overtaken_ = overtaken_ || 2 * missing <= state_bytes();
     settling_ = false;
-    next_fetch_ = {};
   }
+  // The pause was for a state that could not be had; where rounds are short this one can't, either, after it.
+  next_fetch_ = {};
   training_ = boundary_asked_ = closed_ = false;
   if (memory_round_ > round_) {
     // It voted in a later round, so this one was certified, and what it voted here is forgotten.
@@ -345,7 +346,11 @@ void RoundParticipant::fetch_state(std::vector<net::NodeId> sources) {
       guarded([this, round = tip_round(), hash = tip_anchor()](Expected<std::shared_ptr<OuterState>> state) {
         settling_ = false;
         next_fetch_ = services_.clock.monotonic_now() + fetch_pause;
-        if (!state.ok()) return;
+        if (!state.ok()) {
+          // Nobody tells a stranger of new rounds: what it asked for may be too old by now.
+          if (!is_member()) next_poll_ = {};
+          return;
+        }
         ++counters_.fetched_anchors;
         take_fetched(round, hash, std::move(*state));
       }));

@@ -165,7 +165,8 @@ struct RoundOngoing {
   bool trained_before_ = false;  // in the round before this one, as a member
   bool on_time_ = false;         // so it began with the others, and knows how long a round takes
   bool leaving_ = false;
-  bool greeted_ = false;  // the members, since its start
+  int greetings_ = 0;              // times that all members were asked since its start
+  std::set<net::NodeId> greeted_;  // who has answered them
   MonotonicTime started_{}, heard_{}, left_at_{};
   MonotonicTime opened_{}, contributed_at_{}, next_poll_{}, next_change_{}, next_fetch_{};
   std::map<net::NodeId, RoundChange> changes_;

@@ -26,12 +26,11 @@ void RoundParticipant::on_call(const net::Caller& from, net::Method method, Byte
     return;
   }
   if (method == net::Method::RoundStatus) {
-    const auto slot = decode_slot(request);
-    if (slot.ok() && *slot == common_.rules.slot)
-      respond(encode_status(status()));
-    else
-      respond(make_error(ErrorCode::NotFound, "this node does not hold the slot"));
-    return;
+    const auto asked = decode_status_request(request);
+    if (!asked.ok() || asked->slot != common_.rules.slot)
+      return respond(make_error(ErrorCode::NotFound, "this node does not hold the slot"));
+    if (asked->back) outbox_.again(from.id);
+    return respond(encode_status(status()));
   }
   if (method == net::Method::RoundFetch) note_fetch(from.id, request);
   Expected<Bytes> answer = method == net::Method::RoundChain ? on_chain(request) : on_fetch(request);

@@ -10,6 +10,7 @@ constexpr std::size_t small_answer = 256;
 constexpr std::size_t chain_answer_bytes = 64u << 10;  // what a deadline allows for, of a small network
 constexpr std::size_t syncs_at_once = 3;
 constexpr Duration sync_patience = std::chrono::seconds(1);  // before another is asked; bytes have their own
+constexpr int most_greetings = 3;                            // the first ones may be lost
 constexpr std::uint32_t young_rounds = 8;                    // shared so few times, a history may be given up
 
 }  // namespace
@@ -34,8 +35,10 @@ void RoundParticipant::poll() {
                    rng_.below(static_cast<std::uint64_t>(common_.poll.count() / 2) + 1)));
   std::vector<net::Contact> asked;
   if (chain_) {
-    // Back after a while: what they have for this node waits in pauses, until they hear from it.
-    const bool back = !std::exchange(greeted_, true) && tip_round() > 0;
+    // Back after a while: what they have for this node waits in pauses, until they hear from it, and what
+    // they told it before is gone.
+    const bool back = tip_round() > 0 && greetings_ < most_greetings;
+    ++greetings_;
     for (const net::NodeId& id : asked_how_far(back))
       if (const auto contact = services_.peers.find(id)) asked.push_back(*contact);
   }
@@ -46,11 +49,13 @@ void RoundParticipant::poll() {
 }
 
 void RoundParticipant::ask_status(const net::Contact& contact, std::function<void(const RoundStatus&)> done) {
-  const Bytes request = encode_slot(common_.rules.slot);
+  const bool back = greetings_ <= most_greetings && greeted_.count(contact.id) == 0;
+  const Bytes request = encode_status_request({common_.rules.slot, back});
   services_.caller.call(contact, net::Method::RoundStatus, request,
                         net::call_deadline(common_.fetch.allowed, request.size(), small_answer),
-                        guarded([done = std::move(done)](Expected<Bytes> answer) {
+                        guarded([this, id = contact.id, done = std::move(done)](Expected<Bytes> answer) {
                           if (!answer.ok()) return;
+                          if (greetings_ <= most_greetings) greeted_.insert(id);
                           const auto status = decode_status(*answer);
                           if (status.ok()) done(*status);
                         }));

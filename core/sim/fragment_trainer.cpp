@@ -120,7 +120,7 @@ std::uint64_t FragmentTrainer::end() const {
 }
 
 bool FragmentTrainer::rests_long() const {
-  constexpr Duration patience = std::chrono::seconds(3);
+  constexpr Duration patience = std::chrono::milliseconds(1500);
   const std::uint64_t last = end();
   if (!runs() || parts_.size() == 1 || last > trained_ + due()) return false;
   const std::uint64_t left = last > trained_ ? last - trained_ : 0;

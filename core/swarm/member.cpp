@@ -13,6 +13,7 @@ namespace {
 
 constexpr Duration call_patience = std::chrono::seconds(2);
 constexpr std::size_t answer_bytes = 100u << 10;  // of a list of records
+constexpr std::size_t most_greetings = 8, most_told = 1024;
 
 }  // namespace
 
@@ -179,6 +180,7 @@ void Member::take_peers(const std::vector<net::NodeRecord>& records, std::vector
     }
   }
   paths_.ask_to_be_let_in();  // a place at a TURN server may be news
+  greet();
   if (contacts.empty()) return;
   dht_->join(std::move(contacts), [this, alive = alive_](std::size_t known) {
     if (!*alive) return;
@@ -212,28 +214,49 @@ void Member::upkeep() {
   timer_ = later(options_.heartbeat, [this] { upkeep(); });
 }
 
-// One node tells whom it knows: one that was never talked with, or a random one.
+// Others can call this node only when they know where it is: those whom a newcomer hears of first need not
+// wait for its next heartbeats.
+void Member::greet() {
+  if (greeting_ || greetings_ >= most_greetings || !placed() || strangers().empty()) return;
+  ++greetings_;
+  greeting_ = true;
+  exchange_peers();
+}
+
+// Where it can be called is known, or that it can't be.
+bool Member::placed() const {
+  return reach_.tested() || !record_.endpoints.empty();
+}
+
+std::vector<net::Contact> Member::strangers() const {
+  std::vector<net::Contact> found;
+  for (const net::NodeRecord* record : book_.all(services_.clock.wall_now()))
+    if (told_.count(record->id()) == 0)
+      if (const auto contact = paths_.contact_of(*record, options_.one_lan)) found.push_back(*contact);
+  return found;
+}
+
+// One node tells whom it knows, and hears where this one is: one that has not heard it yet, or a random one.
 void Member::exchange_peers() {
-  std::vector<net::NodeId> met;
-  for (const net::PeerView& peer : pool_.peers()) met.push_back(peer.id);
-  std::sort(met.begin(), met.end());
-  std::vector<net::Contact> known, strangers;
-  for (const net::NodeRecord* record : book_.all(services_.clock.wall_now())) {
-    const auto contact = paths_.contact_of(*record, options_.one_lan);
-    if (!contact) continue;
-    known.push_back(*contact);
-    if (!std::binary_search(met.begin(), met.end(), contact->id)) strangers.push_back(*contact);
+  if (told_.size() > most_told) told_.clear();
+  std::vector<net::Contact> from = strangers();
+  if (from.empty()) {
+    for (const net::NodeRecord* record : book_.all(services_.clock.wall_now()))
+      if (const auto contact = paths_.contact_of(*record, options_.one_lan)) from.push_back(*contact);
   }
-  if (known.empty()) return;
-  const std::vector<net::Contact>& from = strangers.empty() ? known : strangers;
+  if (from.empty()) return;
   const net::Contact chosen = from[rng_.below(from.size())];
+  told_.insert(chosen.id);
   Bytes request = encode_peers_request(max_records, &record_);
   const Duration deadline = net::call_deadline(call_patience, request.size(), answer_bytes);
   pool_.call(chosen, net::Method::Peers, std::move(request), deadline,
              [this, alive = alive_](const Expected<Bytes>& answer) {
-               if (!*alive || !answer.ok()) return;
-               const auto records = decode_records(*answer);
+               if (!*alive) return;
+               greeting_ = false;
+               const auto records = answer.ok() ? decode_records(*answer)
+                                                : Expected<std::vector<net::NodeRecord>>(answer.error());
                if (records.ok()) take_peers(*records, {});
+               greet();
              });
 }
 

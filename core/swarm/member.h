@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -199,6 +200,9 @@ class Member final : public net::PeerService {
   bool line_changed() const;
   void upkeep();
   void exchange_peers();
+  void greet();
+  bool placed() const;
+  std::vector<net::Contact> strangers() const;  // who have not been told where this node is
   void keep_neighbours();
   std::unique_ptr<TimerHandle> later(Duration delay, std::function<void()> task);
 
@@ -222,6 +226,9 @@ class Member final : public net::PeerService {
   std::optional<Capacity> capacity_;
   SlotKeys slot_keys_;
   MonotonicTime record_made_{}, neighbours_kept_{};
+  std::set<net::NodeId> told_;  // where this node is, or were tried
+  std::size_t greetings_ = 0;   // at once, since this place is known
+  bool greeting_ = false;
   ReachKeeper reach_;
   std::optional<platform::Endpoint> relay_;  // that this node can be called through
   std::string relay_trouble_;

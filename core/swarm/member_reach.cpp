@@ -95,7 +95,7 @@ void Member::held_at(std::optional<platform::Endpoint> relay, std::string troubl
   publish_record();
 }
 
-// The record says it, and all trackers hear it now.
+// The record says it, and all trackers and first peers hear it now: who is back knows by whom it is awaited.
 void Member::endpoints_changed() {
   record_.endpoints.clear();
   const auto add = [this](net::Reach reach, const std::optional<platform::Endpoint>& at) {
@@ -109,8 +109,11 @@ void Member::endpoints_changed() {
     add(net::Reach::Relayed, relay_);
   }
   renew_record();
+  told_.clear();
+  greetings_ = 0;
   for (const auto& source : sources_)
-    if (source->channel && source->tracker && !source->busy) introduce(*source);
+    if (source->channel && !source->busy) introduce(*source);
+  greet();
 }
 
 void Member::join_again() {

@@ -142,9 +142,11 @@ void Member::learn_address(Source& source) {
 }
 
 void Member::introduce(Source& source) {
+  source.busy = true;
+  source.timer.reset();
   if (!source.tracker) return fetch_peers(source);
   source.state = "registers";
-  source.registered = record_.sequence;
+  source.told = record_.sequence;
   ask(source, net::Method::TrackerRegister, net::encode_node_record(record_), call_patience,
       [this, &source](const Expected<Bytes>& answer) {
         if (!answer.ok()) return failed(source, answer.error());
@@ -154,8 +156,11 @@ void Member::introduce(Source& source) {
 
 void Member::fetch_peers(Source& source) {
   const net::Method method = source.tracker ? net::Method::TrackerPeers : net::Method::Peers;
-  // A tracker has had the record; any other node would never learn whom it could call back.
-  const net::NodeRecord* own = source.tracker ? nullptr : &record_;
+  // A tracker has had the record; any other node would never learn whom it could call back. What it knows of
+  // a node that has just been started again is better than a record without a place.
+  const net::NodeRecord* own = source.tracker || !placed() ? nullptr : &record_;
+  if (!source.tracker) source.told = record_.sequence;
+  if (own != nullptr) told_.insert(source.channel->id());
   ask(source, method, encode_peers_request(max_records, own), call_patience,
       [this, &source](const Expected<Bytes>& answer) {
         const auto records =
@@ -170,12 +175,13 @@ void Member::fetch_peers(Source& source) {
         take_peers(*records, std::move(contacts));
         remember_good();
         find_relays();
+        if (source.told != record_.sequence) return introduce(source);  // the record has changed meanwhile
         source.timer = later(options_.heartbeat, [this, &source] { beat(source); });
       });
 }
 
 void Member::beat(Source& source) {
-  if (source.tracker && source.registered != record_.sequence) return introduce(source);
+  if (source.told != record_.sequence) return introduce(source);
   const net::Method method = source.tracker ? net::Method::TrackerHeartbeat : net::Method::Ping;
   ask(source, method, {}, call_patience, [this, &source](const Expected<Bytes>& answer) {
     if (answer.ok()) {

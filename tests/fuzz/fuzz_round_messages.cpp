@@ -48,6 +48,8 @@ void read_message(std::uint8_t choice, ByteSpan input) {
       static_cast<void>(decode_chain_request(input));
       static_cast<void>(decode_fetch_answer(input));
       static_cast<void>(decode_slot(input));
+      if (const auto request = decode_status_request(input); request.ok())
+        NS_CHECK(fuzz::same(encode_status_request(*request), input));
   }
 }
 

@@ -106,7 +106,8 @@ void TestRoundsFragments::the_parts_are_the_whole() {
 void TestRoundsFragments::a_call_finds_its_fragment() {
   rounds::RoundSlot slot;
   slot.layer = 3;
-  const Bytes status = rounds::encode_slot(slot), chain = rounds::encode_chain_request({slot, 7}),
+  const Bytes status = rounds::encode_status_request({slot, true}),
+              chain = rounds::encode_chain_request({slot, 7}),
               fetch = rounds::encode_fetch_request({slot, rounds::FetchRequest::What::Payload, {}, 0});
   QVERIFY(rounds::slot_of_call(net::Method::RoundStatus, status) == slot);
   QVERIFY(rounds::slot_of_call(net::Method::RoundChain, chain) == slot);

@@ -74,6 +74,7 @@ class TestRoundsLost : public QObject {
   void what_a_quorum_prepared_is_not_held_up();
   void who_comes_late_meets_the_others_above();
   void who_was_away_for_a_hundred_views_meets_the_others();
+  void what_was_told_before_a_restart_is_told_again();
 };
 
 // 30 % of all messages are lost. In these runs a node had no state for seven rounds, or was a round or more
@@ -188,6 +189,37 @@ void TestRoundsLost::who_was_away_for_a_hundred_views_meets_the_others() {
   for (std::size_t i = 5; i < nodes; ++i) world.start(i);
   QVERIFY(world.run_to_round(before + 2, std::chrono::minutes(5)));
   QCOMPARE(world.seen().conflicts, std::uint64_t{0});
+}
+
+// One of three has had the others' contributions and the proposal, and dies with its vote; all three have to
+// sign. When it is back nobody would tell it what they believe it has.
+void TestRoundsLost::what_was_told_before_a_restart_is_told_again() {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    RoundWorldOptions options = world_options();
+    options.seed = seed;
+    options.nodes = 3;
+    // Who waits for the end of a view has not been told.
+    options.round.agreement = {std::chrono::minutes(5), std::chrono::minutes(5)};
+    RoundWorld world(options, [](std::size_t node, std::uint64_t lives) {
+      return std::make_unique<SoftModel>(task(), node, outer::SoftLearnerOptions{}, lives * 100'000);
+    });
+    std::optional<std::size_t> leader, dead;
+    world.watch([&](std::size_t from, const rounds::RoundItem& item) {
+      const auto* proposal = std::get_if<rounds::ProposalPost>(&item);
+      if (proposal != nullptr && proposal->body.round == 2) leader = from;
+      const auto* vote = std::get_if<rounds::VotePost>(&item);
+      if (vote == nullptr || vote->vote.round != 2 || dead || from == leader) return false;
+      dead = from;
+      return true;
+    });
+    for (std::size_t i = 0; i < options.nodes; ++i) world.start(i);
+    QVERIFY(world.world().run_until([&] { return dead.has_value(); }, world.world().now() + 10 * round_time));
+    world.world().run_for(seconds(2));
+    QCOMPARE(world.newest_round(), std::uint64_t{1});
+    world.start(*dead);
+    QVERIFY2(world.run_to_round(2, seconds(20)), qPrintable(QString::number(seed)));
+    QCOMPARE(world.seen().conflicts, std::uint64_t{0});
+  }
 }
 
 QTEST_GUILESS_MAIN(TestRoundsLost)

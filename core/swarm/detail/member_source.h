@@ -17,7 +17,7 @@ struct Member::Source {
   Duration pause{0};
   bool tracker = false, busy = false;
   std::uint64_t beats = 0;
-  std::uint64_t registered = 0;  // sequence of the record that the tracker was given
+  std::uint64_t told = 0;  // sequence of the record that it was given
   std::unique_ptr<TimerHandle> timer;
 
   std::string where() const { return peer.name.empty() ? platform::to_text(peer.endpoint) : peer.name; }

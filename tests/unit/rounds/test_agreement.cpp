@@ -66,6 +66,7 @@ class Bus {
     std::map<std::size_t, RoundItem> outbox;  // by kind: repeated
     std::optional<RoundCertificate> result;
     std::uint64_t life = 0;
+    std::optional<Hash256> refused;  // an anchor that only this one finds wrong
 
     std::vector<RoundMember> seen_members() const {
       if (!bus.options_.local_views) return bus.genesis_.members;
@@ -118,7 +119,8 @@ class Bus {
     }
     void judge(const RoundBody& body) override {
       bus.world.after(std::chrono::milliseconds(20),
-                      [this, now = life, hash = body_hash(body), right = !bus.wrong.count(body.anchor)] {
+                      [this, now = life, hash = body_hash(body),
+                       right = !bus.wrong.count(body.anchor) && refused != body.anchor] {
                         if (now == life && agreement) agreement->judged(hash, right);
                       });
     }
@@ -268,6 +270,9 @@ class TestRoundsAgreement : public QObject {
   void members_agree_in_the_first_view();
   void a_silent_leader_is_replaced();
   void a_wrong_proposal_is_not_signed();
+  void a_refused_proposal_costs_a_moment();
+  void who_refuses_alone_waits_for_the_others();
+  void a_leader_that_has_lost_its_proposal_gives_up();
   void a_leader_dies_at_every_stage();
   void members_restart_at_any_moment();
   void cuts_and_losses_never_make_two();
@@ -308,6 +313,56 @@ void TestRoundsAgreement::a_wrong_proposal_is_not_signed() {
   bus.wrong.insert(anchor);
   QVERIFY(bus.run_until_decided(60 * second));
   for (const auto& member : bus.members_) QVERIFY(member->result->body.anchor != anchor);
+}
+
+// A view lasts four seconds. As long as it would the members wait for a leader that is silent, not for one
+// whose proposal they refuse; and of three one that refuses is enough, because it takes all.
+void TestRoundsAgreement::a_refused_proposal_costs_a_moment() {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    for (const std::size_t n : {2u, 3u, 4u, 7u}) {
+      Bus bus({seed, n});
+      const auto order = leader_order(body_hash(bus.genesis_), 1, {}, bus.genesis_.members);
+      const Hash256 anchor = bus.body_of(*bus.members_[order[0]]).anchor;
+      if (n <= 3)
+        bus.members_[order[1]]->refused = anchor;
+      else
+        bus.wrong.insert(anchor);
+      QVERIFY2(bus.run_until_decided(std::chrono::milliseconds(3500)), seed_text(seed).c_str());
+      for (const auto& member : bus.members_) QVERIFY(member->result->body.anchor != anchor);
+    }
+  }
+}
+
+// Of four one is dead, so the round needs all others; one of them refuses what the first leader proposes. If
+// it went through views by itself, it would be further on whenever the others came to one.
+void TestRoundsAgreement::who_refuses_alone_waits_for_the_others() {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Bus bus({seed, 4});
+    const auto order = leader_order(body_hash(bus.genesis_), 1, {}, bus.genesis_.members);
+    bus.members_[order[2]]->refused = bus.body_of(*bus.members_[order[0]]).anchor;
+    bus.members_[order[3]]->power_off();
+    // The others' first view, and the next one with all its messages.
+    QVERIFY2(bus.run_until_decided(7 * second), seed_text(seed).c_str());
+    QCOMPARE(bus.members_[order[0]]->result->view, 1u);
+  }
+}
+
+// It notes what it proposes, and dies before anybody hears of it: after the restart it makes another body,
+// and may not propose that in the same view.
+void TestRoundsAgreement::a_leader_that_has_lost_its_proposal_gives_up() {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Bus bus({seed, 3});
+    const auto order = leader_order(body_hash(bus.genesis_), 1, {}, bus.genesis_.members);
+    Bus::Member& leader = *bus.members_[order[0]];
+    leader.part = 1;
+    QVERIFY(bus.world.run_until(
+        [&] { return !leader.disk.empty() && decode_agreement_memory(leader.disk)->prepared.has_value(); },
+        bus.world.now() + second));
+    leader.power_off();
+    leader.power_on();
+    leader.part = 0;
+    QVERIFY2(bus.run_until_decided(std::chrono::milliseconds(3500)), seed_text(seed).c_str());
+  }
 }
 
 // Kinds of items: 1 proposal, 2 prepare, 3 new view, 20 commit.

@@ -40,9 +40,11 @@ struct Calls final : net::PeerCaller {
 
 struct Everybody final : RoundPeers {
   std::optional<net::Contact> find(const net::NodeId& id) override {
+    if (id == nowhere) return std::nullopt;
     return net::Contact{id, {platform::IpAddress::v4(11, 0, 0, id[0]), 9000}};
   }
   std::vector<net::Contact> some() override { return {}; }
+  net::NodeId nowhere{};
 };
 
 }  // namespace
@@ -56,6 +58,8 @@ class TestOutbox : public QObject {
   void a_slow_call_is_not_made_twice();
   void who_wants_it_later_gets_it_later();
   void what_may_not_be_needed_waits_and_can_be_dropped();
+  void who_is_found_late_has_it_at_once();
+  void who_has_forgotten_it_is_told_again();
 
  private:
   struct Fixture {
@@ -160,6 +164,41 @@ void TestOutbox::what_may_not_be_needed_waits_and_can_be_dropped() {
   f.outbox.drop(2, absent);
   f.calls.take(absent);
   QCOMPARE(f.outbox.waiting(), std::size_t{0});
+}
+
+// A newcomer, or one that is back: for a while nobody knows where it is.
+void TestOutbox::who_is_found_late_has_it_at_once() {
+  Fixture f;
+  f.peers.nowhere = absent;
+  f.put();
+  f.away(seconds(50));
+  QCOMPARE(f.calls.made[absent], 0);
+  f.peers.nowhere = {};
+  f.away(seconds(1));
+  QVERIFY(f.calls.made[absent] >= 1);
+}
+
+void TestOutbox::who_has_forgotten_it_is_told_again() {
+  Fixture f;
+  f.put();
+  f.calls.take(neighbour);
+  f.outbox.again(neighbour);  // took it just now
+  QCOMPARE(f.calls.made[neighbour], 1);
+  f.clock.advance(seconds(2));
+  f.outbox.again(neighbour);
+  f.outbox.again(absent);  // has not had it, and its call is under way
+  QCOMPARE(f.calls.made[neighbour], 2);
+  QCOMPARE(f.calls.made[absent], 1);
+  // However often it asks: while it is under way, and for a pause after it.
+  for (int i = 0; i < 100; ++i) f.outbox.again(neighbour);
+  f.calls.take(neighbour);
+  for (int i = 0; i < 100; ++i) f.outbox.again(neighbour);
+  QCOMPARE(f.calls.made[neighbour], 2);
+  // What has taken its place since is another item.
+  f.outbox.put(1, std::make_shared<const Bytes>(Bytes{4}), {absent});
+  f.clock.advance(seconds(2));
+  f.outbox.again(neighbour);
+  QCOMPARE(f.calls.made[neighbour], 2);
 }
 
 QTEST_GUILESS_MAIN(TestOutbox)

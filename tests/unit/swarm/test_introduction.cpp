@@ -14,6 +14,8 @@ class TestIntroduction : public QObject {
  private Q_SLOTS:
   void two_without_a_tracker_reach_each_other();
   void a_chain_becomes_a_network();
+  void a_newcomer_is_found_before_its_next_heartbeat();
+  void who_is_back_is_found_before_its_next_heartbeat();
   void a_guest_introduces_nobody();
   void only_the_own_record_counts();
 
@@ -57,6 +59,37 @@ void TestIntroduction::a_chain_becomes_a_network() {
                            [](const Host* node) { return node->member->view().known == 5; });
       },
       10 * minute));
+}
+
+// It calls the others first, and they could not answer with what they have for it.
+void TestIntroduction::a_newcomer_is_found_before_its_next_heartbeat() {
+  Village village;
+  Host& tracker = village.add({}, true);
+  std::vector<Host*> nodes;
+  for (int i = 0; i < 5; ++i) nodes.push_back(&village.add({&tracker}));
+  village.world.run_for(5 * minute);
+  const Host& newcomer = village.add({&tracker});
+  QVERIFY(village.run_until(
+      [&] {
+        return std::all_of(nodes.begin(), nodes.end(),
+                           [&](const Host* node) { return node->member->find(newcomer.id).has_value(); });
+      },
+      MemberOptions{}.heartbeat / 2));
+}
+
+// Its record of before stays good until it knows where it is now, and then they hear that.
+void TestIntroduction::who_is_back_is_found_before_its_next_heartbeat() {
+  Village village;
+  Host& a = village.add({});
+  Host& b = village.add({&a});
+  QVERIFY(village.run_until([&] { return a.member->find(b.id).has_value(); }, 2 * minute));
+  MemberOptions again = Village::listening();
+  again.sources = {{a.endpoint, a.id}};
+  village.restart(b, again, 77);
+  for (int i = 0; i < 40; ++i) {
+    village.world.run_for(second / 2);
+    QVERIFY2(a.member->find(b.id).has_value(), qPrintable(QString::number(i)));
+  }
 }
 
 void TestIntroduction::a_guest_introduces_nobody() {
