@@ -35,9 +35,13 @@
 namespace CLI {
 class App;
 }
-namespace neuroshard::net {
-enum class Method : std::uint16_t;
+namespace neuroshard::crypto {
+class KeyPair;
 }
+namespace neuroshard::net {
+class PeerCaller;
+enum class Method : std::uint16_t;
+}  // namespace neuroshard::net
 namespace neuroshard::rounds {
 class RoundLearner;
 }
@@ -71,6 +75,10 @@ struct CommandContext {
   // that says something else than was trained (tests/support/lying_node.cpp). Both outlive it.
   std::function<std::unique_ptr<rounds::RoundLearner>(rounds::RoundLearner& training, Executor& node)>
       other_learner;
+  // The same for what the round's node tells others, signed with `key` for `network`: goes out by `out`.
+  std::function<std::unique_ptr<net::PeerCaller>(net::PeerCaller& out, const crypto::KeyPair& key,
+                                                 const Hash256& network)>
+      other_caller;
   // The same for files that others fetch from here: null, but in a program that tests those who fetch.
   std::function<Expected<Bytes>(net::Method, Expected<Bytes>)> other_content;
 };

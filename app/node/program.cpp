@@ -37,6 +37,7 @@ int run_program(int argc, char** argv, const std::function<void(CommandContext&)
                          .stop = {},
                          .body = {},
                          .other_learner = {},
+                         .other_caller = {},
                          .other_content = {}};
   if (prepare) prepare(context);
   return run_command_line(argc, argv, context);

@@ -43,9 +43,7 @@ class RoundsPart::Peers final : public rounds::RoundPeers {
   std::optional<net::Contact> find(const net::NodeId& id) override { return member_.find(id); }
   std::vector<net::Contact> some() override { return member_.some(asked_at_a_time); }
   bool nobody() const override { return member_.knows_nobody(); }
-  void proven_liar(const net::NodeId& id) override {
-    conduct_.fault(net::Caller{id, {}}, net::Fault::TwoPayloads);
-  }
+  void proven_liar(const net::NodeId& id) override { rounds::blame_for_two_payloads(conduct_, id); }
 
  private:
   swarm::Member& member_;
@@ -238,9 +236,12 @@ void RoundsPart::begin(std::vector<rounds::KnownState> known) {
         other_learners_.empty() ? &trainer_->learner(i) : other_learners_[i].get();
     parts.push_back({learner, files_[i].get(), std::move(known[i])});
   }
+  if (context_.other_caller)
+    other_caller_ = context_.other_caller(host_.member().caller(), host_.key(), network_);
+  net::PeerCaller& caller = other_caller_ ? *other_caller_ : host_.member().caller();
   nodes_ = std::make_unique<rounds::FragmentNodes>(
-      rounds::FragmentServices{host_.key(), host_.member().caller(), *peers_, host_.executor(), host_.clock(),
-                               *work_, logger_},
+      rounds::FragmentServices{host_.key(), caller, *peers_, host_.executor(), host_.clock(), *work_,
+                               logger_},
       options(), fragments_, std::move(parts), load_le<std::uint64_t>(seed.data()),
       [this](std::size_t fragment, const rounds::RoundChain& chain, const rounds::Anchor& state,
              const rounds::StepResult* step) { on_certified(fragment, chain, state, step); });

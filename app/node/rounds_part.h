@@ -82,6 +82,7 @@ class RoundsPart {
   bool stopped_ = false;
   std::optional<Hash256> tokenizer_;
   std::unique_ptr<Peers> peers_;
+  std::unique_ptr<net::PeerCaller> other_caller_;  // CommandContext
   std::vector<rounds::Fragment> fragments_;
   std::vector<std::unique_ptr<engine::RoundFiles>> files_;  // by fragment
   std::unique_ptr<engine::RoundThread> work_;

@@ -55,6 +55,7 @@ class Conduct {
   double points(const NodeId& id) const;  // now
   std::uint64_t faults(Fault fault) const;
   std::size_t remembered() const;
+  const BanList& bans() const { return bans_; }
 
  private:
   struct Score {

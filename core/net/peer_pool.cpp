@@ -20,8 +20,9 @@ struct PeerPool::Peer {
   bool idle() const { return !dialling && under_way == 0; }
 };
 
-PeerPool::PeerPool(PeerTransport& transport, Executor& executor, const Clock& clock, PoolLimits limits)
-    : transport_(transport), executor_(executor), clock_(clock), limits_(limits) {
+PeerPool::PeerPool(PeerTransport& transport, Executor& executor, const Clock& clock, PoolLimits limits,
+                   const BanList* bans)
+    : transport_(transport), executor_(executor), clock_(clock), limits_(limits), bans_(bans) {
   timer_ = executor_.post_after(limits_.idle / 4, [this] { tidy(); });
 }
 
@@ -66,8 +67,20 @@ bool PeerPool::make_room() {
   return true;
 }
 
+std::optional<Error> PeerPool::refused(const NodeId& id) {
+  const auto reason = bans_ == nullptr ? std::nullopt : bans_->reason(id);
+  if (!reason) return std::nullopt;
+  const Error error = make_error(ErrorCode::Denied, "the peer is banned: " + *reason);
+  if (const auto found = peers_.find(id); found != peers_.end()) {
+    found->second->channel.reset();
+    found->second->error = error;
+  }
+  return error;
+}
+
 void PeerPool::connect(const Contact& contact, PeerTransport::Connected done) {
   const auto fail = [&](Error error) { later([done, error = std::move(error)] { done(error); }); };
+  if (auto error = refused(contact.id)) return fail(std::move(*error));
   const auto peer = find_or_make(contact);
   if (peer == nullptr)
     return fail(make_error(ErrorCode::Exhausted, "too many peers are talked to; try again"));
@@ -146,7 +159,7 @@ void PeerPool::start(const std::shared_ptr<Peer>& peer, const std::shared_ptr<Pe
 void PeerPool::tidy() {
   const MonotonicTime now = clock_.monotonic_now();
   for (auto& [id, peer] : peers_)
-    if (peer->idle() && now - peer->used >= limits_.idle && peer->channel.use_count() == 1)
+    if (!refused(id) && peer->idle() && now - peer->used >= limits_.idle && peer->channel.use_count() == 1)
       peer->channel.reset();
   std::erase_if(peers_, [&](const auto& entry) {
     const Peer& peer = *entry.second;

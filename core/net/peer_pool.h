@@ -1,6 +1,6 @@
 // Calls to peers by id and address, over connections that are kept: one per peer, made when first needed,
 // closed when idle. Bounded in every direction; a peer that could not be reached is not dialled again at
-// once.
+// once, and who is banned is told nothing more: its connection is given up.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/executor.h"
+#include "core/net/ban_list.h"
 #include "core/net/peer_channel.h"
 
 namespace neuroshard::net {
@@ -40,8 +41,9 @@ struct PeerView {
 
 class PeerPool final : public PeerCaller {
  public:
-  // All outlive the pool.  Threads: the executor's, all members.
-  PeerPool(PeerTransport& transport, Executor& executor, const Clock& clock, PoolLimits limits = {});
+  // All outlive the pool; bans may be null.  Threads: the executor's, all members.
+  PeerPool(PeerTransport& transport, Executor& executor, const Clock& clock, PoolLimits limits = {},
+           const BanList* bans = nullptr);
   ~PeerPool() override;
 
   void call(const Contact& peer, Method method, Bytes request, Duration deadline, CallDone done) override;
@@ -57,6 +59,8 @@ class PeerPool final : public PeerCaller {
 
   std::shared_ptr<Peer> find_or_make(const Contact& contact);
   bool make_room();
+  // Nothing: it may be talked to. Else its connection ends.
+  std::optional<Error> refused(const NodeId& id);
   void dial(const std::shared_ptr<Peer>& peer);
   void connected(const std::shared_ptr<Peer>& peer, Expected<std::shared_ptr<PeerChannel>> result);
   void start(const std::shared_ptr<Peer>& peer, const std::shared_ptr<PeerChannel>& channel, Method method,
@@ -68,6 +72,7 @@ class PeerPool final : public PeerCaller {
   Executor& executor_;
   const Clock& clock_;
   const PoolLimits limits_;
+  const BanList* const bans_;
   Peers peers_;
   std::unique_ptr<TimerHandle> timer_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -37,4 +37,8 @@ net::Respond judged(net::Conduct& conduct, const net::Caller& from, net::Method 
   };
 }
 
+void blame_for_two_payloads(net::Conduct& conduct, const net::NodeId& liar) {
+  conduct.fault(net::Caller{liar, {}}, net::Fault::TwoPayloads);
+}
+
 }  // namespace neuroshard::rounds

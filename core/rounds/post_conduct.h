@@ -14,4 +14,7 @@ namespace neuroshard::rounds {
 net::Respond judged(net::Conduct& conduct, const net::Caller& from, net::Method method, ByteSpan request,
                     net::Respond respond);
 
+// For RoundPeers::proven_liar. Who told this node does not matter, so no address is blamed with it.
+void blame_for_two_payloads(net::Conduct& conduct, const net::NodeId& liar);
+
 }  // namespace neuroshard::rounds

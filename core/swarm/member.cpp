@@ -24,7 +24,8 @@ Member::Member(MemberServices services, MemberOptions options, std::uint64_t see
       rng_(seed),
       book_(options_.network_id),
       paths_(services.transport, services.tunnels, book_, services.clock),
-      pool_(paths_, services.executor, services.clock),
+      pool_(paths_, services.executor, services.clock, {},
+            services.conduct == nullptr ? nullptr : &services.conduct->bans()),
       tracker_(options_.network_id, options_.one_lan, rng_.next()),
       answers_(
           {services.transport, services.clock, book_, options_.tracker ? &tracker_ : nullptr, &record_,

@@ -2,7 +2,9 @@
 //
 //   lying_node ATTACK LIARS HONEST FOLDER NAME run …
 //   lying_node pieces run …
+//   lying_node two-payloads run …
 //
+// two-payloads: it signs two contributions to each round and tells every second member of the other one.
 // pieces: it learns as it should, and gives files to others with a byte changed in every piece. ATTACK: as
 // core/outer/attack.h names them. LIARS, HONEST: how many of each the network has. FOLDER: where the liars
 // show each other what they trained; NAME: this one's. The rest is what neuroshardd takes.
@@ -15,6 +17,7 @@
 #include "app/node/program.h"
 #include "core/net/peer_caller.h"
 #include "tests/support/lying_learner.h"
+#include "tests/support/two_payloads.h"
 
 namespace {
 
@@ -28,10 +31,14 @@ Expected<Bytes> spoiled(net::Method method, Expected<Bytes> answer) {
   return answer;
 }
 
-int run_spoiler(int argc, char** argv) {
-  argv[1] = argv[0];
-  return app::run_program(argc - 1, argv + 1,
-                          [](app::CommandContext& context) { context.other_content = spoiled; });
+using Change = void (*)(app::CommandContext&);
+
+// How the program changes what a node says, by the first word.
+Change change_named(std::string_view word) {
+  if (word == "pieces") return [](app::CommandContext& context) { context.other_content = spoiled; };
+  if (word == "two-payloads")
+    return [](app::CommandContext& context) { context.other_caller = test::make_two_payloads; };
+  return nullptr;
 }
 
 Expected<std::size_t> count_of(const char* text) {
@@ -60,7 +67,10 @@ Expected<test::LiarOptions> liar_of(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::string_view(argv[1]) == "pieces") return run_spoiler(argc, argv);
+  if (const Change change = argc > 1 ? change_named(argv[1]) : nullptr) {
+    argv[1] = argv[0];
+    return app::run_program(argc - 1, argv + 1, change);
+  }
   const auto liar = liar_of(argc, argv);
   if (!liar.ok()) {
     std::fputs((liar.error().describe() + "\n").c_str(), stderr);

@@ -107,6 +107,7 @@ class TestPeerPool : public QObject {
   void an_idle_connection_is_given_up();
   void the_dead_are_not_dialled_again_at_once();
   void a_peer_that_comes_back_is_found();
+  void who_is_banned_is_told_nothing_more();
   void what_waits_is_bounded();
   void a_call_whose_connection_breaks_before_it_leaves();
   void peers_are_bounded();
@@ -176,6 +177,32 @@ void TestPeerPool::a_peer_that_comes_back_is_found() {
   w.network.set_online(other.host(), true);
   QVERIFY(w.call(pool, 2)->ok());
   QCOMPARE(pool.peers()[0].failures, 1u);
+}
+
+void TestPeerPool::who_is_banned_is_told_nothing_more() {
+  World w;
+  sim::SimTransport& own = w.add(1);
+  BanList bans(w.world.clock());  // the caller's alone: the other end would go on answering
+  PeerPool pool(own, *w.executors[0], w.world.clock(), {}, &bans);
+  w.add(2);
+  QVERIFY(w.call(pool, 2)->ok());
+  QCOMPARE(pool.connections(), std::size_t(1));
+  bans.ban(id_of(2), std::chrono::hours(1), "two of something");
+  const auto answer = w.call(pool, 2);
+  QCOMPARE(answer->error().code, ErrorCode::Denied);
+  QVERIFY2(answer->error().message.find("two of something") != std::string::npos,
+           answer->error().message.c_str());
+  QCOMPARE(pool.connections(), std::size_t(0));
+  QVERIFY(pool.peers()[0].error.has_value());  // people see why
+  QCOMPARE(w.echo.calls, 1);
+  // Also where nobody asks for it any more.
+  w.add(3);
+  QVERIFY(w.call(pool, 3)->ok());
+  bans.ban(id_of(3), std::chrono::hours(1), "the same");
+  w.world.run_for(20 * second);
+  QCOMPARE(pool.connections(), std::size_t(0));
+  bans.lift(id_of(2));
+  QVERIFY(w.call(pool, 2)->ok());
 }
 
 void TestPeerPool::what_waits_is_bounded() {

@@ -32,6 +32,7 @@ class TestPostConduct : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void two_payloads_are_told_by_who_has_the_proof();
+  void the_proof_bans_at_once();
   void who_passes_on_is_not_the_liar();
   void only_lies_are_faults();
   void what_can_not_be_read();
@@ -56,6 +57,19 @@ void TestPostConduct::two_payloads_are_told_by_who_has_the_proof() {
   answer(contribution_of(poster), encode_post_answer({Verdict::TwoPayloads, 3}));
   QVERIFY(!bans_.reason(caller().id));
   QCOMPARE(points(), 0.0);
+}
+
+void TestPostConduct::the_proof_bans_at_once() {
+  blame_for_two_payloads(conduct_, crypto::node_id(other.public_key()));
+  const auto reason = bans_.reason(crypto::node_id(other.public_key()));
+  QVERIFY(reason.has_value());
+  QVERIFY2(reason->find("two different contributions to one round") != std::string::npos, reason->c_str());
+  QCOMPARE(conduct_.faults(net::Fault::TwoPayloads), std::uint64_t{1});
+  QVERIFY(!bans_.reason(caller().id));  // who brought the proof
+  clock_.advance(std::chrono::minutes(59));
+  QVERIFY(bans_.reason(crypto::node_id(other.public_key())).has_value());
+  clock_.advance(std::chrono::minutes(2));
+  QVERIFY(!bans_.reason(crypto::node_id(other.public_key())));
 }
 
 void TestPostConduct::who_passes_on_is_not_the_liar() {
