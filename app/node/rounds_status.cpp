@@ -277,7 +277,7 @@ status::LineNeed RoundsStatus::line_need(const rounds::FragmentNodes* nodes,
   std::uint64_t values = 0;
   for (std::size_t f = 0; f < nodes->count(); ++f) values += nodes->fragment(f).count;
   need.bytes = (members - 1) * outer::max_payload_bytes(codec_, values);
-  const std::uint64_t up = line->speed(net::LineWay::Up), down = line->speed(net::LineWay::Down);
+  const std::uint64_t up = line->at_most(net::LineWay::Up), down = line->at_most(net::LineWay::Down);
   need.line = up == 0 || down == 0 ? std::max(up, down) : std::min(up, down);
   const node::StepView& step = *own->training.last_step;
   need.training_seconds =

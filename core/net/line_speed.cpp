@@ -77,4 +77,11 @@ std::uint64_t LineSpeed::speed(LineWay way) const {
   return one.limit == 0 ? announced : std::min(announced, one.limit);
 }
 
+std::uint64_t LineSpeed::at_most(LineWay way) const {
+  const std::uint64_t measured = speed(way);
+  if (measured > 0) return measured;
+  const std::lock_guard lock(mutex_);
+  return lines_[static_cast<std::size_t>(way)].limit;
+}
+
 }  // namespace neuroshard::net

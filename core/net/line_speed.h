@@ -45,6 +45,9 @@ class LineSpeed {
 
   // Bytes per second; 0 = not measured.
   std::uint64_t speed(LineWay way) const;
+  // The same, but what the user allows where nothing was measured: a line may be slower than that, never
+  // faster.
+  std::uint64_t at_most(LineWay way) const;
 
  private:
   struct Hour {

@@ -46,21 +46,25 @@ std::string disagreement(const Agreement& agreement, const net::NodeId& self) {
           : "Their work does not count until they have the certified anchor; this node has it");
 }
 
-std::string minutes(double seconds) {
-  return seconds < 120 ? fmt::format("{:.0f} s", seconds) : fmt::format("{:.0f} minutes", seconds / 60);
+// Never "0" of something.
+std::string figure(double value) {
+  return fmt::format("{:.{}f}", value, value < 0.1 ? 2 : value < 10 ? 1 : 0);
+}
+
+std::string duration(double seconds) {
+  return seconds < 120 ? figure(seconds) + " s" : fmt::format("{:.0f} minutes", seconds / 60);
 }
 
 // Nothing that a node does changes this: so it is said, with what people can change.
 std::string slow_line(const LineNeed& need, double seconds) {
   return fmt::format(
-      "A round's work is up to {:.0f} MB each way, about {} over this node's line of {:.1f} Mbit/s, but "
-      "training a round takes only {}: the training waits for the line. A limit of this node's bandwidth can "
-      "be "
-      "raised in the settings; a network whose profile has rounds of more steps (inner_steps) or a sparser "
-      "codec "
+      "A round's work is up to {} MB each way, about {} over this node's line of {:.1f} Mbit/s, but training "
+      "a "
+      "round takes only {}: the training waits for the line. A limit of this node's bandwidth can be raised "
+      "in the settings; a network whose profile has rounds of more steps (inner_steps) or a sparser codec "
       "(--codec) needs less",
-      static_cast<double>(need.bytes) / 1e6, minutes(seconds), static_cast<double>(need.line) * 8 / 1e6,
-      minutes(need.training_seconds));
+      figure(static_cast<double>(need.bytes) / 1e6), duration(seconds),
+      static_cast<double>(need.line) * 8 / 1e6, duration(need.training_seconds));
 }
 
 }  // namespace

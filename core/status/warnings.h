@@ -26,7 +26,7 @@ struct Standstill {
 // What a round's contributions ask of this node's line, one way; of the slower direction.
 struct LineNeed {
   std::uint64_t bytes = 0;      // at most, in a round; 0: nobody to exchange with
-  std::uint64_t line = 0;       // bytes per second, as measured; 0: not known
+  std::uint64_t line = 0;       // bytes per second, as measured, or as the user limits it; 0: not known
   double training_seconds = 0;  // of a round, at this node's pace; 0: not known
 };
 // This node's part in the rounds.

@@ -51,6 +51,7 @@ class TestLineSpeed : public QObject {
   void slow_transfers_do_not_hide_the_fast_one();
   void old_measurements_are_forgotten();
   void never_more_than_the_user_allows();
+  void what_the_user_allows_is_known_before_anything_is_measured();
   void both_directions_are_apart();
   void what_is_relayed_travels_beside();
 };
@@ -151,6 +152,15 @@ void TestLineSpeed::never_more_than_the_user_allows() {
   Line generous(2'000'000);
   generous.transfer(20 * mebi, 1e6);
   QVERIFY(is_about(generous.up(), 1e6));
+}
+
+void TestLineSpeed::what_the_user_allows_is_known_before_anything_is_measured() {
+  Line line(1'000'000);
+  QCOMPARE(line.up(), std::uint64_t{0});  // nothing to tell others
+  QCOMPARE(line.speed.at_most(LineWay::Up), std::uint64_t{1'000'000});
+  QCOMPARE(line.speed.at_most(LineWay::Down), std::uint64_t{0});
+  line.transfer(14 * mebi, 125e3);
+  QVERIFY(is_about(line.speed.at_most(LineWay::Up), 125e3));
 }
 
 void TestLineSpeed::both_directions_are_apart() {

@@ -363,7 +363,11 @@ void TestStatusReports::warnings_name_the_reason() {
   QCOMPARE(line[0].key, std::string("rounds_line"));
   for (const char* part : {"175 MB", "2 minutes", "10.0 Mbit/s", "60 s", "inner_steps"})
     QVERIFY2(line[0].text.find(part) != std::string::npos, line[0].text.c_str());
-  own.need.training_seconds = 300;
+  own.need = {90'000, 65'536, 0.25};  // a small network's figures are none of 0
+  const auto small = warnings_of(summarise(good), own);
+  for (const char* part : {"0.09 MB", "1.4 s", "0.5 Mbit/s", "0.2 s"})
+    QVERIFY2(small[0].text.find(part) != std::string::npos, small[0].text.c_str());
+  own.need = {7 * 25'000'000, 1'250'000, 300};
   QVERIFY(warnings_of(summarise(good), own).empty());
   own.need = {7 * 25'000'000, 0, 60};
   QVERIFY(warnings_of(summarise(good), own).empty());

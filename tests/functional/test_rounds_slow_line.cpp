@@ -1,0 +1,69 @@
+// Real processes, one of which may send 64 KiB a second: a round's work needs longer than its training, and
+// people are told so with both figures. Without the limit they are not.
+#include <QJsonArray>
+#include <QTest>
+
+#include "tests/support/rounds_run.h"
+
+using namespace neuroshard::test;  // NOLINT
+
+class TestRoundsSlowLine : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void a_limit_that_the_rounds_exceed_is_told();
+  void and_no_more_once_it_is_lifted();
+
+ private:
+  QString alert(const QString& name) const {
+    for (const QJsonValue& one : run_.status(name)["alerts"].toArray())
+      if (one["key"].toString() == "rounds_line") return one["message"].toString();
+    return {};
+  }
+  bool trains_as_one_of_two(const QString& name) const {
+    const QJsonObject status = run_.status(name);
+    return status["rounds"].toObject()["members"].toInt() == 2 &&
+           status["rounds"].toObject()["member"].toBool() &&
+           status["training"].toObject()["step"].toInt() > 0;
+  }
+  RoundsRun run_;
+};
+
+void TestRoundsSlowLine::a_limit_that_the_rounds_exceed_is_told() {
+  run_.hidden = "64";
+  QCOMPARE(run_.make("slow-line", "10"), QByteArray());
+  QCOMPARE(run_.start("a"), QByteArray());
+  QTRY_VERIFY_WITH_TIMEOUT(run_.round("a") >= 1, RoundsRun::patience_ms);
+  run_.node_words = QStringList{"--upload-limit", "64KiB"};
+  QCOMPARE(run_.start("b"), QByteArray());
+  QTRY_VERIFY_WITH_TIMEOUT(!alert("b").isEmpty(), RoundsRun::patience_ms);
+  const QString told = alert("b");
+  qInfo().noquote() << told;
+  const QRegularExpressionMatch figures =
+      QRegularExpression(
+          "up to ([0-9.]+) MB each way, about ([0-9.]+) s over this node's line of 0\\.5 Mbit/s, but "
+          "training a round takes only ([0-9.]+) s:")
+          .match(told);
+  QVERIFY2(figures.hasMatch(), qPrintable(told));
+  const double megabytes = figures.captured(1).toDouble(), sending = figures.captured(2).toDouble(),
+               training = figures.captured(3).toDouble();
+  QVERIFY2(megabytes > 0 && sending > training, qPrintable(told));
+  QVERIFY2(qAbs(sending - megabytes * 1e6 / 65'536) < 1 + 0.1 * sending, qPrintable(told));
+  QVERIFY(trains_as_one_of_two("a"));
+  QCOMPARE(alert("a"), QString());  // which may send as fast as it can
+}
+
+void TestRoundsSlowLine::and_no_more_once_it_is_lifted() {
+  run_.node("b").terminate();
+  const ProcessResult ended = run_.node("b").finish();
+  QVERIFY2(!ended.crashed && !ended.timed_out, ended.text().constData());
+  run_.node_words.clear();
+  QCOMPARE(run_.start("b"), QByteArray());
+  QTRY_VERIFY_WITH_TIMEOUT(trains_as_one_of_two("b"), RoundsRun::patience_ms);
+  const int round = run_.round("b");  // it looks twice a second, and a round of two takes longer
+  QTRY_VERIFY_WITH_TIMEOUT(run_.round("b") > round + 1, RoundsRun::patience_ms);
+  QCOMPARE(alert("b"), QString());
+  run_.kill_all();
+}
+
+QTEST_GUILESS_MAIN(TestRoundsSlowLine)
+#include "test_rounds_slow_line.moc"
