@@ -315,7 +315,8 @@ void add_checkpoint_changes(CLI::App& group, CommandContext& context) {
   fetching
       .add_option("--slot", fetched->slots,
                   "this slot only: embed, \"layer L\", \"expert L.E\" or head; may be repeated")
-      ->type_name("SLOT");
+      ->type_name("SLOT")
+      ->allow_extra_args(false);  // else it takes the words that follow, too
   add_guest_flags(fetching, fetched->guest);
 }
 

@@ -31,6 +31,7 @@ class TestCommandLine : public QObject {
   void version();
   void wrong_usage_is_64_data();
   void wrong_usage_is_64();
+  void a_repeated_flag_takes_one_word_each_time();
   void errors_are_json_when_asked();
   void profiles_are_made_and_shown();
   void existing_files_are_not_replaced();
@@ -176,6 +177,14 @@ void TestCommandLine::wrong_usage_is_64() {
   QCOMPARE(result.exit_code, 64);
   QVERIFY(result.err.contains("neuroshardd: "));
   QVERIFY(!QFileInfo::exists(path("never")));
+}
+
+// What follows is the command's own: which checkpoint, and no second node to ask.
+void TestCommandLine::a_repeated_flag_takes_one_word_each_time() {
+  const ProcessResult result = run_node({"checkpoint", "fetch", "--profile", "devnet", "--at", "127.0.0.1:9",
+                                         "newest", "--at", "here", "--data-dir", path("fetching")});
+  QCOMPARE(result.exit_code, 64);
+  QVERIFY2(result.err.contains("\"here\" is not an address"), result.text().constData());
 }
 
 void TestCommandLine::errors_are_json_when_asked() {
