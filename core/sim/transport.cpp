@@ -116,6 +116,13 @@ class SimStream final : public std::enable_shared_from_this<SimStream> {
     if (reader_) later([reader = std::exchange(reader_, nullptr), reason] { reader(reason); });
   }
 
+  // Its transport goes, and nobody hears of it any more. Whoever reads a stream holds it, so it would hold
+  // itself for ever.
+  void forget() {
+    const auto reader = std::exchange(reader_, nullptr);
+    const auto waiting = std::exchange(waiting_, std::nullopt);
+  }
+
  private:
   struct Waiting {
     Kind kind;
@@ -174,7 +181,10 @@ class Handle final : public net::PeerStream {
 class SimChannel final : public net::PeerChannel {
  public:
   SimChannel(SimTransport& transport, const net::Contact& peer, net::Hello hello)
-      : transport_(transport), transport_alive_(transport.alive_), peer_(peer), hello_(std::move(hello)) {}
+      : transport_(transport), transport_alive_(transport.alive_), peer_(peer), hello_(std::move(hello)) {
+    std::erase_if(transport.channels_, [](const auto& weak) { return weak.expired(); });
+    transport.channels_.push_back(calls_);
+  }
   ~SimChannel() override {
     *open_ = false;
     if (!*transport_alive_) return;
@@ -218,13 +228,12 @@ class SimChannel final : public net::PeerChannel {
   }
 
  private:
-  using Calls = std::map<std::uint64_t, std::shared_ptr<net::CallDone>>;
   SimTransport& transport_;
   const std::shared_ptr<bool> transport_alive_;
   const std::shared_ptr<bool> open_ = std::make_shared<bool>(true);
   const net::Contact peer_;
   const net::Hello hello_;
-  const std::shared_ptr<Calls> calls_ = std::make_shared<Calls>();
+  const std::shared_ptr<SimTransport::Calls> calls_ = std::make_shared<SimTransport::Calls>();
   std::uint64_t next_call_ = 1;
   std::vector<std::weak_ptr<SimStream>> streams_;
 };
@@ -243,6 +252,11 @@ SimTransport::~SimTransport() {
   *alive_ = false;
   services_.network.set_handler(host_, nullptr);
   services_.population.erase(id_);
+  for (const auto& [key, weak] : std::exchange(streams_, {}))
+    if (const auto stream = weak.lock()) stream->forget();
+  // Whoever waits for an answer holds its channel, which holds who waits.
+  for (const auto& weak : std::exchange(channels_, {}))
+    if (const auto calls = weak.lock()) std::exchange(*calls, {}).clear();
 }
 
 void SimTransport::post(Executor::Task task) {
@@ -365,7 +379,11 @@ void SimTransport::take_chunk(const net::Caller& from, ByteSpan request, const n
     const auto stream = std::make_shared<SimStream>(*this, net::Contact{from.id, from.endpoint}, method,
                                                     number, false, net::stream_patience);
     std::erase_if(streams_, [](const auto& entry) { return entry.second.expired(); });
-    streams_[key] = stream;
+    std::weak_ptr<SimStream>& there = streams_[key];
+    // Its numbers begin anew, so what it had opened before has ended with its connections.
+    if (const auto old = there.lock())
+      old->fail(make_error(ErrorCode::Unavailable, "the other node has started again"));
+    there = stream;
     respond(Bytes());
     return service_->on_stream(from, method, std::make_shared<Handle>(stream));
   }

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <vector>
 
 #include "core/net/ban_list.h"
 #include "core/net/line_speed.h"
@@ -71,6 +72,8 @@ class SimTransport final : public net::PeerTransport {
   };
   std::map<StreamKey, std::weak_ptr<class SimStream>> streams_;
   std::uint64_t next_stream_ = 1;
+  using Calls = std::map<std::uint64_t, std::shared_ptr<net::CallDone>>;
+  std::vector<std::weak_ptr<Calls>> channels_;  // what each waits for
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
