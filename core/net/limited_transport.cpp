@@ -55,22 +55,19 @@ class LimitedStream final : public PeerStream {
  public:
   LimitedStream(std::shared_ptr<PeerStream> inner, std::shared_ptr<Waiting> waiting)
       : inner_(std::move(inner)), waiting_(std::move(waiting)) {}
-  ~LimitedStream() override {
-    waiting_->drop(write_);
-    waiting_->drop(read_);
-    if (written_) waiting_->later([done = std::move(written_)] { done(cancelled()); });
-    if (reading_) waiting_->later([done = std::move(reading_)] { done(cancelled()); });
-  }
+  ~LimitedStream() override { give_up(); }
 
   void write(Bytes message, Written done) override {
     const auto wait = waiting_->meter.sent(message.size());
     if (!wait.ok()) return waiting_->later([done = std::move(done), error = wait.error()] { done(error); });
     if (*wait <= Duration(0)) return inner_->write(std::move(message), std::move(done));
-    written_ = std::move(done);
-    // The stream takes the timer with it when it goes.
-    write_ = waiting_->after(*wait, [this, message = std::move(message)]() mutable {
+    // Whoever waits may hold the stream, so the stream does not hold who waits: the timer does. The stream
+    // takes the timer with it when it goes.
+    const auto waits = std::make_shared<Written>(std::move(done));
+    written_ = waits;
+    write_ = waiting_->after(*wait, [this, waits, message = std::move(message)]() mutable {
       write_ = 0;
-      inner_->write(std::move(message), std::exchange(written_, nullptr));
+      inner_->write(std::move(message), std::exchange(*waits, nullptr));
     });
   }
   void finish() override { inner_->finish(); }
@@ -78,22 +75,31 @@ class LimitedStream final : public PeerStream {
   void read(Read done) override {
     // The wait of what came last is over before more is asked for.
     if (debt_ <= Duration(0)) return inner_read(std::move(done));
-    reading_ = std::move(done);
-    read_ = waiting_->after(std::exchange(debt_, Duration(0)), [this] {
+    const auto waits = std::make_shared<Read>(std::move(done));
+    reading_ = waits;
+    read_ = waiting_->after(std::exchange(debt_, Duration(0)), [this, waits] {
       read_ = 0;
-      inner_read(std::exchange(reading_, nullptr));
+      inner_read(std::exchange(*waits, nullptr));
     });
   }
 
   void break_off(Error reason) override {
-    waiting_->drop(std::exchange(write_, 0));
-    waiting_->drop(std::exchange(read_, 0));
-    if (written_) waiting_->later([done = std::exchange(written_, nullptr)] { done(cancelled()); });
-    if (reading_) waiting_->later([done = std::exchange(reading_, nullptr)] { done(cancelled()); });
+    give_up();
     inner_->break_off(std::move(reason));
   }
 
  private:
+  // Who waits for a turn hears that none comes.
+  void give_up() {
+    const auto written = written_.lock();
+    const auto reading = reading_.lock();
+    waiting_->drop(std::exchange(write_, 0));
+    waiting_->drop(std::exchange(read_, 0));
+    if (written && *written)
+      waiting_->later([done = std::exchange(*written, nullptr)] { done(cancelled()); });
+    if (reading && *reading)
+      waiting_->later([done = std::exchange(*reading, nullptr)] { done(cancelled()); });
+  }
   void inner_read(Read done) {
     inner_->read([alive = std::weak_ptr<bool>(alive_), this,
                   done = std::move(done)](Expected<std::optional<ByteChain>> result) {
@@ -105,8 +111,8 @@ class LimitedStream final : public PeerStream {
 
   std::shared_ptr<PeerStream> inner_;
   std::shared_ptr<Waiting> waiting_;
-  Written written_;
-  Read reading_;
+  std::weak_ptr<Written> written_;
+  std::weak_ptr<Read> reading_;
   Waiting::Ticket write_ = 0, read_ = 0;
   Duration debt_{0};
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
