@@ -88,9 +88,9 @@ Card* OverviewPage::make_state_card() {
   progress_->setTextVisible(false);
   progress_->setRange(0, 1000);
   progress_->setAccessibleName(tr("Progress"));
-  card->body()->addStretch(1);
   card->body()->addWidget(activity_);
   card->body()->addWidget(progress_);
+  card->body()->addStretch(1);  // the alerts beside it may be long
   return card;
 }
 

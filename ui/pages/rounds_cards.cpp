@@ -54,6 +54,15 @@ void add_facts(QVBoxLayout* into, QWidget* first, QWidget* second) {
   into->addLayout(row);
 }
 
+// What keeps the rounds from counting; whoever follows such an alert comes here. The trouble is said by the
+// caution.
+QString alerts_of(const node::Snapshot& snapshot) {
+  QStringList messages;
+  for (const node::Alert& alert : snapshot.alerts)
+    if (alert.key.rfind("rounds_", 0) == 0 && alert.key != "rounds_trouble") messages << text(alert.message);
+  return messages.join(QStringLiteral("\n\n"));
+}
+
 // "1a2b3c4d5e6f: late …; this node: left out …".
 QString exceptions(const node::RoundEntry& round) {
   QStringList notes;
@@ -125,6 +134,7 @@ Card* RoundsCards::make_round() {
   progress_->setTextVisible(false);
   progress_->setRange(0, 1000);
   card->body()->addWidget(progress_);
+  alerts_ = paragraph("rounds_alerts", "warning", card->body());
   caution_ = paragraph("rounds_caution", "warning", card->body());
   left_out_ = paragraph("rounds_left_out", "muted", card->body());
   round_ = new Fact(theme_, tr("Rounds certified"), card);
@@ -199,6 +209,7 @@ void RoundsCards::show_snapshot(const node::Snapshot& snapshot) {
           : 0);
   progress_->setToolTip(
       tr("%1 of %2 steps").arg(Format::integer(rounds.steps), Format::integer(rounds.inner_steps)));
+  show_line(alerts_, alerts_of(snapshot));
   show_line(caution_, RoundsWords::caution(rounds));
   show_line(left_out_, rounds.left_out_reason.empty()
                            ? QString()

@@ -47,6 +47,7 @@ class RoundsCards final : public QWidget {
   Fact* traffic_;
   QLabel* phase_;
   QProgressBar* progress_;
+  QLabel* alerts_;
   QLabel* caution_;
   QLabel* left_out_;
   Fact* loss_;

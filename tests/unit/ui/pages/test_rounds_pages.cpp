@@ -22,6 +22,7 @@ class TestRoundsPages : public QObject {
   void the_training_page_tells_of_the_rounds();
   void who_was_late_or_left_out_is_named();
   void rounds_are_marked_in_the_loss();
+  void what_keeps_the_rounds_is_said_where_the_alert_leads();
   void alone_and_few_are_said();
   void what_is_unknown_is_a_dash();
   void disagreement_is_told_on_the_overview();
@@ -178,6 +179,22 @@ void TestRoundsPages::rounds_are_marked_in_the_loss() {
   QCOMPARE(marks(PlotMarkKind::Join).size(), 1);
   QVERIFY2(marks(PlotMarkKind::Join)[0].startsWith(QStringLiteral("240 1 ")),
            qPrintable(marks(PlotMarkKind::Join)[0]));
+}
+
+// The alert on the Overview page leads here.
+void TestRoundsPages::what_keeps_the_rounds_is_said_where_the_alert_leads() {
+  take_part();
+  fixture_->show<TrainingPage>();
+  QVERIFY(!fixture_->find<QLabel>("rounds_alerts")->isVisible());
+  fixture_->publish([](node::Snapshot& next) {
+    next.alerts = {{"rounds_line", node::Severity::Warning, "the line is too slow", {}},
+                   {"disk_low", node::Severity::Warning, "the disk is nearly full", {}},
+                   {"rounds_standstill", node::Severity::Warning, "round 5 needs all 3 members", {}}};
+  });
+  QVERIFY(fixture_->find<QLabel>("rounds_alerts")->isVisible());
+  QCOMPARE(text("rounds_alerts"), QStringLiteral("the line is too slow\n\nround 5 needs all 3 members"));
+  fixture_->publish([](node::Snapshot& next) { next.alerts.clear(); });
+  QVERIFY(!fixture_->find<QLabel>("rounds_alerts")->isVisible());
 }
 
 void TestRoundsPages::alone_and_few_are_said() {
