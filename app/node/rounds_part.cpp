@@ -263,7 +263,9 @@ void RoundsPart::on_certified(std::size_t fragment, const rounds::RoundChain& ch
   if (body.round == 0) return;
   const bool in = std::any_of(body.contributors.begin(), body.contributors.end(),
                               [&](const auto& c) { return body.members[c.member].id == host_.id(); });
-  if (step != nullptr && !in && nodes_->node(fragment).view().member)
+  // Whoever came with this round had no part in it yet.
+  const bool member = rounds::member_index(body.members, host_.id()) < body.members.size();
+  if (step != nullptr && !in && member)
     left_out_reason_ =
         fmt::format("{}round {} was closed without this node's work", name_of(fragment), body.round);
   if (step != nullptr && in && !grouped) {
