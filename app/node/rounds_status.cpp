@@ -125,7 +125,8 @@ void RoundsStatus::certified(std::size_t fragment, const std::string& name, cons
                              const rounds::StepResult* step, const engine::RoundTrainer::View& training) {
   if (chain.tip().round == 0) return;
   node::RoundEntry entry = entry_of(chain, step, host_.id());
-  entry.rule = name + entry.rule;
+  // "fragment 2 of 4" alone where it was fetched and no rule was run.
+  entry.rule = entry.rule.empty() && !name.empty() ? name.substr(0, name.find(':')) : name + entry.rule;
   const MonotonicTime now = host_.clock().monotonic_now();
   entry.at = host_.clock().wall_now();
   if (const auto own = own_snapshot()) entry.step = own->training.step;

@@ -74,6 +74,12 @@ QString exceptions(const node::RoundEntry& round) {
   return notes.isEmpty() ? RoundsCards::tr("nobody") : notes.join(RoundsCards::tr("; "));
 }
 
+QString rule_of(const node::RoundEntry& round) {
+  if (!round.fetched) return text(round.rule);
+  return round.rule.empty() ? RoundsCards::tr("fetched from others")
+                            : RoundsCards::tr("%1: fetched from others").arg(text(round.rule));
+}
+
 QString contributors(const node::RoundEntry& round) {
   QStringList names;
   for (const node::RoundMemberEntry& member : round.who)
@@ -257,8 +263,7 @@ void RoundsCards::show_report(const node::RoundsReport& report, WallTime now) {
                     round.seconds > 0 ? Format::seconds(round.seconds) : Format::dash(),
                     round.seconds > 0 ? Format::seconds(round.waited) : Format::dash(),
                     tr("%1 of %2").arg(Format::integer(round.contributors), Format::integer(round.members)),
-                    exceptions(round), contributors(round),
-                    round.fetched ? tr("fetched from others") : text(round.rule)});
+                    exceptions(round), contributors(round), rule_of(round)});
   }
   fill_rows(*rounds_, rows, rounds_->columnCount());
   rows.clear();

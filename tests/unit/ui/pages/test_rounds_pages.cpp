@@ -136,6 +136,8 @@ void TestRoundsPages::the_training_page_tells_of_the_rounds() {
 
 void TestRoundsPages::who_was_late_or_left_out_is_named() {
   take_part();
+  fixture_->node->rounds.rounds[1].fetched = true;
+  fixture_->node->rounds.rounds[1].rule = "fragment 2 of 2";
   fixture_->show<TrainingPage>();
   const QAbstractItemModel* rounds = fixture_->find<QTableView>("rounds_table")->model();
   QTRY_COMPARE(rounds->rowCount(), 2);
@@ -145,6 +147,8 @@ void TestRoundsPages::who_was_late_or_left_out_is_named() {
   QCOMPARE(cell(0, 5), QString(12, 'c') + QStringLiteral(": late: its work was not there"));
   QVERIFY(cell(0, 6).contains(QStringLiteral("this node")) && cell(0, 6).contains(QString(12, 'b')));
   QCOMPARE(cell(1, 5), QStringLiteral("nobody"));
+  QCOMPARE(cell(0, 7), QStringLiteral("weighted-mean"));
+  QCOMPARE(cell(1, 7), QStringLiteral("fragment 2 of 2: fetched from others"));
   QVERIFY(text("rounds_refused").contains(QStringLiteral("from another anchor (3)")));
   const QAbstractItemModel* nodes = fixture_->find<QTableView>("rounds_nodes")->model();
   QCOMPARE(nodes->rowCount(), 2);
