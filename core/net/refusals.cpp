@@ -8,6 +8,7 @@ std::string_view to_string(Refusal refusal) {
     case Refusal::TooManyOfAddress: return "too many connections of one address";
     case Refusal::TooSlow: return "too slow";
     case Refusal::NotTls: return "not a TLS connection";
+    case Refusal::OldTls: return "TLS older than 1.3";
     case Refusal::NoCertificate: return "no certificate";
     case Refusal::BadCertificate: return "unreadable certificate";
     case Refusal::NotEd25519: return "certificate with another kind of key";

@@ -15,6 +15,7 @@ enum class Refusal : std::uint8_t {
   TooManyOfAddress,    // of one address
   TooSlow,             // did not say in time, or not fast enough, what it wants
   NotTls,              // plaintext, garbage
+  OldTls,              // offers no TLS 1.3
   // Of its certificate.
   NoCertificate,
   BadCertificate,

@@ -17,6 +17,7 @@
 #include <map>
 #include <vector>
 
+#include "core/platform/client_hello.h"
 #include "core/platform/detail/socket_address.h"
 
 namespace neuroshard::platform {
@@ -29,6 +30,8 @@ constexpr std::size_t record_head = 5;
 constexpr std::uint8_t handshake_record = 22;
 constexpr std::size_t least_hello = 40;
 constexpr std::size_t most_hello = 8u << 10;
+// RFC 8446 §6: an alert record with "fatal, protocol_version".
+constexpr std::array<std::uint8_t, 7> old_tls_alert{21, 3, 3, 0, 2, 2, 70};
 
 bool is_loopback(const IpAddress& address) {
   return address.is_v4() && address.bytes[12] == 127;
@@ -105,7 +108,7 @@ class Listener final : public TlsListener {
     MonotonicTime since{};
     std::size_t wanted = record_head;  // bytes that must be there before it is looked at again
   };
-  enum class Look : std::uint8_t { Wait, HandOn, NotTls, Plain, Gone };
+  enum class Look : std::uint8_t { Wait, HandOn, NotTls, OldTls, Plain, Gone };
 
   // The descriptors of `polled` from 2 on are those of waiting_ and then open_.
   void look_at(const std::vector<pollfd>& polled, const Events& events) {
@@ -119,6 +122,7 @@ class Listener final : public TlsListener {
       if (look == Look::HandOn) ready.push_back(connection);
       if (look == Look::Plain) hand_on_plain(connection, events);
       if (look == Look::NotTls) events.shown_out(ShownOut::NotTls, connection.address);
+      if (look == Look::OldTls) show_out_old(connection, events);
       if (look == Look::NotTls || look == Look::Gone) close(connection.descriptor);
     }
     waiting_ = std::move(still);
@@ -139,7 +143,9 @@ class Listener final : public TlsListener {
     if (bytes[0] != handshake_record || (got > 1 && bytes[1] != 3)) return Look::NotTls;
     // Fewer than asked for although the socket waits for all of them: the other side has ended.
     if (static_cast<std::size_t>(got) < connection.wanted) return Look::Gone;
-    if (connection.wanted > record_head) return Look::HandOn;
+    if (connection.wanted > record_head)
+      return offered_tls({bytes.data(), connection.wanted}) == OfferedTls::Older ? Look::OldTls
+                                                                                 : Look::HandOn;
     const std::size_t length = static_cast<std::size_t>(bytes[3]) << 8 | bytes[4];
     if (length < least_hello || length > most_hello) return Look::NotTls;
     connection.wanted = record_head + length;
@@ -151,6 +157,15 @@ class Listener final : public TlsListener {
   static void wait_for(const Connection& connection) {
     const int bytes = static_cast<int>(connection.wanted);
     setsockopt(connection.descriptor, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes));
+  }
+
+  static void show_out_old(const Connection& connection, const Events& events) {
+    std::array<std::uint8_t, most_hello + record_head> heard{};
+    // What was not read would turn the end into a reset, and the alert would be lost.
+    static_cast<void>(recv(connection.descriptor, heard.data(), connection.wanted, 0));
+    static_cast<void>(send(connection.descriptor, old_tls_alert.data(), old_tls_alert.size(), MSG_NOSIGNAL));
+    close(connection.descriptor);
+    events.shown_out(ShownOut::OldTls, connection.address);
   }
 
   static void hand_on_plain(const Connection& connection, const Events& events) {

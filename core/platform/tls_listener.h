@@ -1,6 +1,7 @@
 // A listening TCP socket for a TLS server that strangers reach. A connection stays in a waiting room until
 // its first TLS record (the ClientHello) is there in full, and only then costs the server anything: who sends
-// nothing, too slowly, or something else than TLS is shown out here. Bounded in all and per address.
+// nothing, too slowly, or something else than TLS is shown out here, and who offers no TLS 1.3 with the alert
+// that says so. Bounded in all and per address.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +27,7 @@ struct TlsListenerLimits {
 };
 
 // Why a connection was shown out.
-enum class ShownOut : std::uint8_t { TooMany, TooManyOfAddress, TooSlow, NotTls, NotWelcome };
+enum class ShownOut : std::uint8_t { TooMany, TooManyOfAddress, TooSlow, NotTls, OldTls, NotWelcome };
 
 class TlsListener {
  public:

@@ -33,6 +33,7 @@ net::Refusal refusal_of(platform::ShownOut reason) {
     case platform::ShownOut::TooManyOfAddress: return net::Refusal::TooManyOfAddress;
     case platform::ShownOut::TooSlow: return net::Refusal::TooSlow;
     case platform::ShownOut::NotTls: return net::Refusal::NotTls;
+    case platform::ShownOut::OldTls: return net::Refusal::OldTls;
     case platform::ShownOut::NotWelcome: return net::Refusal::Banned;
   }
   return net::Refusal::NotTls;

@@ -218,6 +218,11 @@ void TestRefusals::tls_1_2() {
   openssl.closeWriteChannel();
   QVERIFY(openssl.waitForFinished());
   QVERIFY(openssl.exitCode() != 0);
+  const QByteArray said = openssl.readAllStandardError();
+  QVERIFY2(said.contains("alert protocol version"), said.constData());
+  QCOMPARE(pair.refusals_b.of(net::Refusal::OldTls), 1u);
+  QCOMPARE(pair.refusals_b.all(), 1u);
+  QVERIFY(pair.connect());
 }
 
 void TestRefusals::what_is_no_tls_data() {
