@@ -222,7 +222,7 @@ void RoundsCards::show_snapshot(const node::Snapshot& snapshot) {
                            : tr("This node's work was left out %1 times; the last time: %2")
                                  .arg(Format::integer(rounds.left_out), text(rounds.left_out_reason)));
   round_->set(Format::integer(rounds.round),
-              tr("%1 with this node's work").arg(Format::integer(rounds.contributed)));
+              tr("%1 contributions from here").arg(Format::integer(rounds.contributed)));
   members_->set(rounds.members > 0 ? Format::integer(rounds.members) : Format::dash(),
                 rounds.round > 0
                     ? tr("%1 contributed to the last round").arg(Format::integer(rounds.contributors))
