@@ -10,6 +10,9 @@ namespace {
 constexpr std::uint32_t views_kept = 8;    // votes of earlier ones can't matter to anybody any more
 constexpr int soon_part = 10;              // of a view's time, for one whose proposal is refused
 constexpr std::uint32_t views_ahead = 64;  // of which votes and bodies are kept
+// No clock gets so far: a view takes seconds. Where liars are a third, as may be in a sub-group, they choose
+// how far, and numbers beyond would overflow.
+constexpr std::uint32_t furthest_claim = 1u << 30;
 
 std::optional<RoundQuorum> copy_of(const QuorumPtr& quorum) {
   return quorum ? std::optional<RoundQuorum>(*quorum) : std::nullopt;
@@ -191,6 +194,7 @@ Verdict RoundAgreement::on_new_view(const net::NodeId& from, const NewViewPost& 
   const std::size_t member = member_index(*setup_.members, from);
   if (member == setup_.members->size()) return Verdict::NotMember;
   // However far ahead: who was away for hours is to come there, and jump() takes more than a third for it.
+  if (is_absurd(post.view)) return Verdict::OtherView;
   if (post.lock) {
     QuorumPtr lock;
     if (const Verdict verdict = check_lock(*post.lock, &lock); verdict != Verdict::Taken) return verdict;
@@ -210,10 +214,14 @@ Verdict RoundAgreement::on_new_view(const net::NodeId& from, const NewViewPost& 
 
 void RoundAgreement::on_view(const net::NodeId& from, std::uint32_t view) {
   const std::size_t member = member_index(*setup_.members, from);
-  if (done_ || member == setup_.members->size() || view <= memory_.view) return;
+  if (done_ || member == setup_.members->size() || view <= memory_.view || is_absurd(view)) return;
   std::uint32_t& said = said_[member];
   said = std::max(said, view);
   jump();
+}
+
+bool RoundAgreement::is_absurd(std::uint32_t view) const {
+  return view > std::max(furthest_claim, memory_.view + views_ahead);
 }
 
 // As many as must include an honest member have given up on this view: so does this one.

@@ -171,6 +171,7 @@ class RoundAgreement {
   void say_new_view();
   void lead();
   void jump();
+  bool is_absurd(std::uint32_t view) const;
   bool take_lock(const QuorumPtr& quorum);
   Verdict check_lock(const RoundQuorum& quorum, QuorumPtr* checked) const;
   void try_prepare();
