@@ -156,11 +156,15 @@ void Population::start(std::size_t node) {
       rounds::RoundServices{host.key, host.liar ? *host.liar : *host.watched, *host.directory, *host.executor,
                             world_.clock(), *host.trainer, *host.store, *host.work, logger_},
       population_.seed * 104'729 + node + (host.lives << 32));
-  network_.set_handler(host.address, [&host](const net::Caller& from, net::Method method, ByteSpan request,
-                                             const net::Respond& respond) {
+  network_.set_handler(host.address, [this, node, &host](const net::Caller& from, net::Method method,
+                                                         ByteSpan request, const net::Respond& respond) {
     if (!host.alive) return;
     if (host.directory->banned(from.id)) return respond(make_error(ErrorCode::Denied, "banned"));
-    host.node->on_call(from, method, request, respond);
+    if (!answers_) return host.node->on_call(from, method, request, respond);
+    host.node->on_call(from, method, request, [this, node, from, method, respond](Expected<Bytes> answer) {
+      if (answer.ok()) answers_(node, from, method, &*answer);
+      respond(std::move(answer));
+    });
   });
   network_.set_online(host.address, true);
   begin(*host.node);

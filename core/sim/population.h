@@ -97,6 +97,9 @@ class Population {
   // How a liar changes what its node sends; null where honest. The caller given is the honest way out.
   using MakeCaller = std::function<std::unique_ptr<net::PeerCaller>(std::size_t node, net::PeerCaller& out,
                                                                     const crypto::KeyPair& key)>;
+  // What a node answers, before it leaves.
+  using Answers =
+      std::function<void(std::size_t node, const net::Caller& to, net::Method method, Bytes* answer)>;
   using MakeDistortion = std::function<RoundTrainer::Distortion(std::size_t node)>;
   virtual ~Population();
 
@@ -111,6 +114,7 @@ class Population {
   void set_step_time(std::size_t node,
                      Duration step_time);  // from its next start on
   void set_part(std::size_t node, int part);
+  void change_answers(Answers answers) { answers_ = std::move(answers); }
   void set_honest(std::size_t node, bool honest) { hosts_.at(node)->honest = honest; }
 
   // Runs until every running honest node has taken `round`, at most for `limit`; whether they did.
@@ -200,6 +204,7 @@ class Population {
   MakeModel make_model_;
   MakeDistortion make_distortion_;
   MakeCaller make_caller_;
+  Answers answers_;
   std::vector<net::NodeId> ids_;
   using InHistory = std::pair<Hash256, std::uint64_t>;                       // history and round
   std::map<std::pair<net::NodeId, Hash256>, std::set<InHistory>> payloads_;  // sender and payload

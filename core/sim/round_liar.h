@@ -17,7 +17,13 @@ enum class Lie : std::uint8_t {
   Replay,       // besides its own, every contribution that it heard, again in later rounds
   StaleBase,    // says that its delta is from an earlier anchor
   CopiedDelta,  // another's payload under its own name
+  ViewJump,     // says that it is in views that nobody is in, and proposes nothing when it leads
 };
+
+// A view that a ViewJump says it is in: to each another one, and another each time.
+std::uint32_t false_view(const net::NodeId& to, std::uint64_t times);
+// The status that is answered with such a view in it; as it was where it is none.
+Bytes with_view(Bytes status, std::uint32_t view);
 
 // What was said on the wire, for those who repeat it.
 struct Overheard {
@@ -35,6 +41,9 @@ class LyingCaller final : public net::PeerCaller {
 
  private:
   void change(const net::Contact& peer, rounds::ContributionPost* post);
+  bool keeps_quiet(ByteSpan post, const std::optional<rounds::RoundItem>& item) const;
+  void claim_views(const net::Contact& peer, const rounds::Contribution& contribution, bool grouped,
+                   Duration deadline);
 
   const Lie lie_;
   net::PeerCaller& out_;
@@ -43,6 +52,7 @@ class LyingCaller final : public net::PeerCaller {
   const outer::CodecOptions codec_;
   const std::uint64_t values_;
   const Overheard& heard_;
+  std::uint64_t claims_ = 0;
 };
 
 }  // namespace neuroshard::sim

@@ -146,6 +146,7 @@ const std::vector<ScenarioInfo>& scenarios() {
       {"replay", "liars send what they heard again in later rounds"},
       {"stale-base", "liars send deltas from another anchor"},
       {"copied-delta", "liars send another node's delta as theirs"},
+      {"view-jump", "liars claim views that nobody is in, and propose nothing when they lead"},
   };
   return all;
 }

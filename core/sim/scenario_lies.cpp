@@ -9,6 +9,7 @@ std::optional<Lie> lie_of(std::string_view name) {
   if (name == "replay") return Lie::Replay;
   if (name == "stale-base") return Lie::StaleBase;
   if (name == "copied-delta") return Lie::CopiedDelta;
+  if (name == "view-jump") return Lie::ViewJump;
   return std::nullopt;
 }
 

@@ -177,6 +177,12 @@ void ScenarioRun::play() {
   w.world().stop_with(options_.stop);
   for (std::size_t i = 0; i < options_.nodes; ++i)
     if (liar(i)) w.set_honest(i, false);
+  if (lie_ == Lie::ViewJump)
+    w.change_answers([this, times = std::uint64_t{0}](std::size_t node, const net::Caller& to,
+                                                      net::Method method, Bytes* answer) mutable {
+      if (liar(node) && method == net::Method::RoundStatus)
+        *answer = with_view(std::move(*answer), false_view(to.id, times++));
+    });
   const std::size_t last = options_.nodes - 1;
   if (is("slow-node")) w.set_step_time(last, 4 * step_time);  // a quarter of the others' speed
   for (std::size_t i = 0; i < options_.nodes; ++i)

@@ -40,6 +40,7 @@ class TestRoundsScenarios : public QObject {
   void every_scenario_holds_data();
   void every_scenario_holds();
   void two_payloads_are_proven_to_all();
+  void claimed_views_cost_no_contribution();
   void few_members_die_in_turn_data();
   void few_members_die_in_turn();
   void deaths_and_cuts_cost_little();
@@ -78,6 +79,20 @@ void TestRoundsScenarios::two_payloads_are_proven_to_all() {
     QVERIFY(result.ok());
     QVERIFY2(result->broken.empty(), ("seed " + std::to_string(seed) + ": " + text(*result)).c_str());
     QCOMPARE(result->evidence, std::uint64_t(2 * 8));
+  }
+}
+
+// Two of eight say that they are in views far ahead, to each another one, and propose nothing when they lead.
+void TestRoundsScenarios::claimed_views_cost_no_contribution() {
+  for (std::uint64_t seed = 1; seed <= (in_long() ? 20u : 3u); ++seed) {
+    const auto result = run_scenario(small("view-jump", seed)), clean = run_scenario(small("clean", seed));
+    QVERIFY(result.ok() && clean.ok());
+    QVERIFY2(result->broken.empty(), ("seed " + std::to_string(seed) + ": " + text(*result)).c_str());
+    QCOMPARE(result->liars, std::size_t(2));
+    QCOMPARE(result->contributions * clean->rounds, clean->contributions * result->rounds);
+    // Each round has at most two views of liars before the first honest one, of 6 and 9 seconds.
+    QVERIFY2(result->virtual_seconds < clean->virtual_seconds + 15 * double(result->rounds),
+             text(*result).c_str());
   }
 }
 
