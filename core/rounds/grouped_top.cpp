@@ -136,6 +136,8 @@ void GroupedNode::try_top_body() {
   const std::size_t all = deal_->groups.size();
   // Sub-groups end their training by a share of the round apart; for most of them that is waited for.
   Duration patience = options_.group_wait;
+  // One whose first leader says nothing has its result a view later, and so much work is worth that.
+  if (10 * results_.size() < 9 * all) patience = std::max(patience, options_.group.first_view * 3 / 2);
   if (results_.size() < quorum_size(all) && !durations_.empty())
     patience = std::max(patience, deadline() / 5);
   const bool late = !results_.empty() && services_.clock.monotonic_now() - first_result_at_ >= patience;
