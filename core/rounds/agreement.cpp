@@ -90,7 +90,7 @@ const RoundBody* RoundAgreement::proposed() const {
 void RoundAgreement::know(const RoundBody& body, const Hash256& hash, std::uint32_t view) {
   const auto [at, fresh] = bodies_.try_emplace(hash, KnownBody{body, Judgement::Pending, view});
   at->second.view = std::max(at->second.view, view);
-  if (fresh || at->second.judgement == Judgement::Wrong) {
+  if (fresh || at->second.judgement == Judgement::Wrong || at->second.judgement == Judgement::Disproved) {
     at->second.judgement = Judgement::Pending;
     host_.judge(body);
   }
@@ -346,13 +346,24 @@ void RoundAgreement::judged(const Hash256& body, bool right) {
   try_commit();
 }
 
+void RoundAgreement::disproved(const Hash256& body) {
+  const auto at = bodies_.find(body);
+  if (done_ || at == bodies_.end() || at->second.judgement == Judgement::Right) return;
+  at->second.judgement = Judgement::Disproved;
+  try_prepare();
+}
+
 void RoundAgreement::try_prepare() {
   const auto view = views_.find(memory_.view);
   if (view == views_.end() || !view->second.proposal || prepare_sent_) return;
   const Hash256 hash = *view->second.proposal;
   const auto body = bodies_.find(hash);
   if (refuses_proposal()) give_up_soon();
-  if (body == bodies_.end() || body->second.judgement != Judgement::Right) return;
+  if (body == bodies_.end()) return;
+  // What a quorum has prepared is judged anew, by its arithmetic only.
+  if (body->second.judgement == Judgement::Disproved && !is_locked(body->second.body))
+    return enter(memory_.view + 1);
+  if (body->second.judgement != Judgement::Right) return;
   if (memory_.prepared && *memory_.prepared != hash) return;
   if (memory_.lock && !(memory_.lock->body == body->second.body)) return;
   memory_.prepared = hash;

@@ -125,6 +125,9 @@ class RoundAgreement {
   Verdict on_lock(const RoundQuorum& quorum);
 
   void judged(const Hash256& body, bool right);
+  // Wrong, and by a proof that is told to all: nobody will sign it, so nobody waits for the end of its view.
+  // A leader finds out last that what it has proposed names a liar.
+  void disproved(const Hash256& body);
   void propose(const RoundBody& body);
 
   std::uint32_t view() const { return memory_.view; }
@@ -139,7 +142,7 @@ class RoundAgreement {
   std::uint64_t contradictions() const { return contradictions_; }
 
  private:
-  enum class Judgement : std::uint8_t { Pending, Right, Wrong };
+  enum class Judgement : std::uint8_t { Pending, Right, Wrong, Disproved };
   struct KnownBody {
     RoundBody body;
     Judgement judgement = Judgement::Pending;

@@ -60,13 +60,13 @@ GroupedNode::Finding GroupedNode::examine_group(const RoundBody& body) {
 
 void GroupedNode::review_group() {
   Level& level = *group_level_;
-  std::vector<Hash256> wrong;
+  std::vector<std::pair<Hash256, Finding>> found;
   for (auto& [hash, judging] : level.judging) {
     if (judging.computing) continue;
     const Finding finding = examine_group(judging.body);
     if (finding == Finding::Wait) continue;
-    if (finding == Finding::Wrong) {
-      wrong.push_back(hash);
+    if (finding != Finding::Compute) {
+      found.emplace_back(hash, finding);
       continue;
     }
     judging.computing = true;
@@ -77,9 +77,12 @@ void GroupedNode::review_group() {
       group_level_->agreement->judged(hash, right);
     });
   }
-  for (const Hash256& hash : wrong) {
+  for (const auto& [hash, finding] : found) {
     level.judging.erase(hash);
-    level.agreement->judged(hash, false);
+    if (finding == Finding::Disproved)
+      level.agreement->disproved(hash);
+    else
+      level.agreement->judged(hash, false);
   }
 }
 

@@ -64,13 +64,13 @@ RoundNode::Finding RoundNode::examine(const RoundBody& body) {
 
 void RoundNode::review() {
   if (!agreement_ || !contributions_ || !chain_) return;
-  std::vector<std::pair<Hash256, bool>> found;
+  std::vector<std::pair<Hash256, Finding>> found;
   for (auto& [hash, judging] : judging_) {
     if (judging.computing) continue;
     const Finding finding = examine(judging.body);
     if (finding == Finding::Wait) continue;
-    if (finding == Finding::Wrong) {
-      found.emplace_back(hash, false);
+    if (finding != Finding::Compute) {
+      found.emplace_back(hash, finding);
       continue;
     }
     judging.computing = true;
@@ -83,9 +83,12 @@ void RoundNode::review() {
               if (agreement_) agreement_->judged(hash, right);
             });
   }
-  for (const auto& [hash, right] : found) {
+  for (const auto& [hash, finding] : found) {
     judging_.erase(hash);
-    agreement_->judged(hash, right);
+    if (finding == Finding::Disproved)
+      agreement_->disproved(hash);
+    else
+      agreement_->judged(hash, false);
   }
 }
 

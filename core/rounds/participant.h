@@ -352,7 +352,8 @@ class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
   // Of this round, or of the one before.
   void fetch_contribution(std::uint64_t round, const Hash256& payload, std::vector<net::NodeId> sources,
                           bool keep);
-  enum class Finding : std::uint8_t { Wait, Wrong, Compute };
+  // Disproved: wrong, because it names a sender of two payloads, of which all are told.
+  enum class Finding : std::uint8_t { Wait, Wrong, Disproved, Compute };
   // Whether a body's contributors are what this node knows of them; what it lacks it asks for.
   Finding examine_contributors(const RoundBody& body);
   // The same of a body that a quorum has prepared.

@@ -290,6 +290,7 @@ RoundParticipant::Finding RoundParticipant::examine_contributors(const RoundBody
   std::set<Hash256> payloads;
   for (const RoundContributor& c : body.contributors) {
     const net::NodeId& id = body.members[c.member].id;
+    if (contributions_->proven(id)) return Finding::Disproved;
     if (contributions_->excluded(id) || !payloads.insert(c.payload).second) return Finding::Wrong;
     const auto* entry = contributions_->find(id);
     if (entry == nullptr || entry->contribution.payload != c.payload) {

@@ -118,11 +118,17 @@ class Bus {
                       });
     }
     void judge(const RoundBody& body) override {
-      bus.world.after(std::chrono::milliseconds(20),
-                      [this, now = life, hash = body_hash(body),
-                       right = !bus.wrong.count(body.anchor) && refused != body.anchor] {
-                        if (now == life && agreement) agreement->judged(hash, right);
-                      });
+      bus.world.after(
+          std::chrono::milliseconds(20),
+          [this, now = life, hash = body_hash(body),
+           right = (!bus.wrong.count(body.anchor) || index >= bus.wrong_for) && refused != body.anchor] {
+            if (now != life || !agreement) return;
+            const bool locked = agreement->memory().lock && body_hash(agreement->memory().lock->body) == hash;
+            if (bus.disproved_by > index && !right && !locked)
+              agreement->disproved(hash);
+            else
+              agreement->judged(hash, right || locked);
+          });
     }
     void make_body() override {
       bus.world.after(std::chrono::milliseconds(50), [this, now = life] {
@@ -230,6 +236,8 @@ class Bus {
   std::vector<std::unique_ptr<Member>> members_;
   std::set<Hash256> certificates;  // all that anybody ever put together
   std::set<Hash256> wrong;         // anchors that no honest member finds right
+  std::size_t wrong_for = 64;      // so many members, the first ones
+  std::size_t disproved_by = 0;    // of those, so many have proof for all
   std::function<bool(Member&, std::size_t kind)> after_send;
   std::map<std::size_t, std::map<std::size_t, int>> sent;
   std::set<std::size_t> dying;
@@ -273,6 +281,8 @@ class TestRoundsAgreement : public QObject {
   void a_refused_proposal_costs_a_moment();
   void who_refuses_alone_waits_for_the_others();
   void a_leader_that_has_lost_its_proposal_gives_up();
+  void a_disproved_proposal_is_not_waited_for();
+  void what_a_quorum_prepared_is_certified_all_the_same();
   void a_leader_dies_at_every_stage();
   void members_restart_at_any_moment();
   void cuts_and_losses_never_make_two();
@@ -362,6 +372,37 @@ void TestRoundsAgreement::a_leader_that_has_lost_its_proposal_gives_up() {
     leader.power_on();
     leader.part = 0;
     QVERIFY2(bus.run_until_decided(std::chrono::milliseconds(3500)), seed_text(seed).c_str());
+  }
+}
+
+// Who judges it wrong waits for a tenth of the view; who has proof that all will hear of does not.
+void TestRoundsAgreement::a_disproved_proposal_is_not_waited_for() {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    Bus bus({seed, 8});
+    const auto order = leader_order(body_hash(bus.genesis_), 1, {}, bus.genesis_.members);
+    // Of two leaders, one after the other.
+    for (const std::size_t leader : {order[0], order[1]})
+      bus.wrong.insert(bus.body_of(*bus.members_[leader]).anchor);
+    bus.disproved_by = 64;
+    QVERIFY2(bus.run_until_decided(std::chrono::milliseconds(3900)), seed_text(seed).c_str());
+    QCOMPARE(bus.certificates.size(), std::size_t(1));
+    for (const auto& member : bus.members_) {
+      QCOMPARE(member->result->view, 2u);
+      QVERIFY(bus.wrong.count(member->result->body.anchor) == 0);
+    }
+  }
+}
+
+// A liar shows the proof to fewer than a third in time: they go on, and can't keep the others from it.
+void TestRoundsAgreement::what_a_quorum_prepared_is_certified_all_the_same() {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Bus bus({seed, 7, seed % 2 == 0 ? 0.2 : 0.0});
+    const std::size_t leader = leader_order(body_hash(bus.genesis_), 1, {}, bus.genesis_.members)[0];
+    bus.wrong.insert(bus.body_of(*bus.members_[leader]).anchor);
+    bus.wrong_for = bus.disproved_by = 2;
+    QVERIFY2(bus.run_until_decided(60 * second), seed_text(seed).c_str());
+    QVERIFY2(bus.certificates.size() == 1, seed_text(seed).c_str());
+    if (seed % 2 == 1 && leader >= 2) QCOMPARE(bus.members_[3]->result->view, 0u);
   }
 }
 
