@@ -130,6 +130,25 @@ void GroupedNode::group_certified(const RoundQuorum& certificate) {
   advance();
 }
 
+// To this sub-group by whoever finds out or hears it from another one; to the speakers of the others by those
+// of the liar's: a liar is dealt among others in each round, and would cost each sub-group a proof of its
+// own.
+void GroupedNode::tell_proof(const EvidencePost& evidence, const net::NodeId& from) {
+  const bool own = from == self_;
+  const bool of_fellow = !own && member_index(group(), from) < group().size();
+  if (!of_fellow) send(key_of_proof(evidence), evidence, others());
+  const std::size_t liar = roster_index(roster(), crypto::node_id(evidence.first.key));
+  const std::uint32_t view = view_number();
+  if (evidence.first.round != round_ || deal_->group_of[liar] != group_ || !(own || of_fellow) ||
+      !deal_->speaks(static_cast<std::uint16_t>(index_), view))
+    return;
+  std::vector<net::NodeId> speakers;
+  for (std::size_t g = 0; g < deal_->groups.size(); ++g)
+    for (std::size_t which = 0; which < Deal::speakers_at_once; ++which)
+      if (g != group_) speakers.push_back(roster().members[deal_->speaker(g, view, which)].id);
+  send(proof_to_others_key + static_cast<std::uint32_t>(liar), evidence, speakers);
+}
+
 Verdict GroupedNode::on_group_item(const net::NodeId& from, ByteSpan bytes) {
   auto item = decode_item(bytes);
   if (!item.ok()) return Verdict::Malformed;

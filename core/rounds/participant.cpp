@@ -125,6 +125,7 @@ void RoundParticipant::reset_round() {
   // The wish names the newest round, and was just cleared.
   if (!is_member() || leaving_) next_change_ = {};
   trained_before_ = trained_before_ && is_member();
+  tell_proofs_again();
 }
 
 // The state of the newest certificate is here.

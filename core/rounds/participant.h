@@ -342,9 +342,16 @@ class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
   Verdict on_item(const net::NodeId& from, RoundItem& item, RoundAgreement* agreement);
   Verdict on_change(const net::NodeId& from, const ChangePost& post, std::size_t most);
   Verdict on_contribution(ContributionPost post);
-  // Two payloads of one sender: told once while it is a member.
-  void tell_proof(const net::NodeId& liar);
-  void take_late_proof(const EvidencePost& evidence);
+
+  // ---- participant_proofs.cpp: two payloads of one sender, taken and told once while it is a member
+  Verdict on_evidence(const net::NodeId& from, const EvidencePost& evidence);
+  bool proves(const EvidencePost& evidence) const;
+  // What holds. from: who told it; this node: it has found out itself.
+  void take_proof(const EvidencePost& evidence, const net::NodeId& from);
+  virtual void tell_proof(const EvidencePost& evidence, const net::NodeId& from);
+  void tell_proofs_again();
+  std::uint32_t key_of_proof(const EvidencePost& evidence) const;
+
   void ask_for_payload(const net::NodeId& owner);
   void ask_for_payloads();                               // all that were announced
   void fetch_payload(const Contribution& contribution);  // of this round, or of the one before
@@ -397,6 +404,7 @@ class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
   std::map<net::NodeId, Returner> returners_;  // members that fetched what a round begins with
   bool payload_lost_ = false;                  // one of them can't be had
   std::set<net::NodeId> proven_;               // liars among the members
+  std::vector<EvidencePost> new_proofs_;       // that are told again in the next round
   std::vector<net::NodeId> untold_;            // who has not had all that this node said in the round before
 
   // Asked for certificates, and whether it was from the genesis on.

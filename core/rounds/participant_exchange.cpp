@@ -79,17 +79,7 @@ Verdict RoundParticipant::on_item(const net::NodeId& from, RoundItem& item, Roun
                  [&](NewViewPost& post) {
                    return vote_at(post.slot, post.round, [&] { return agreement->on_new_view(from, post); });
                  },
-                 [&](EvidencePost& post) {
-                   const Verdict here = at_round(post.first.round, from);
-                   if (here == Verdict::PastRound) take_late_proof(post);
-                   if (here != Verdict::Taken) return here;
-                   const Verdict taken = contributions_->take_evidence(post);
-                   if (taken == Verdict::Taken) {
-                     ++counters_.evidence;
-                     tell_proof(crypto::node_id(post.first.key));
-                   }
-                   return taken;
-                 },
+                 [&](EvidencePost& post) { return on_evidence(from, post); },
                  [](CertificatePost&) { return Verdict::Malformed; },
                  [](ChangePost&) { return Verdict::Malformed; }},
       item);
@@ -118,33 +108,12 @@ std::vector<RoundChange> RoundParticipant::changes_for_body(std::size_t most) co
   return changes;
 }
 
-void RoundParticipant::tell_proof(const net::NodeId& liar) {
-  if (proven_.insert(liar).second) services_.peers.proven_liar(liar);
-}
-
-// Evidence changes nothing in a round that is over, and is found last where a liar told only a few the other
-// payload: it is as good as ever against its sender.
-void RoundParticipant::take_late_proof(const EvidencePost& e) {
-  const net::NodeId liar = crypto::node_id(e.first.key);
-  const bool contradicts = e.first.key == e.second.key && e.first.slot == e.second.slot &&
-                           e.first.round == e.second.round && !(e.first == e.second);
-  if (!contradicts || !is_in(liar) || proven_.count(liar) != 0) return;
-  if (!contribution_holds(e.first, network_) || !contribution_holds(e.second, network_)) return;
-  ++counters_.evidence;
-  tell_proof(liar);
-}
-
 Verdict RoundParticipant::on_contribution(ContributionPost post) {
   const Verdict verdict = contributions_->take(post.contribution);
   const net::NodeId from = crypto::node_id(post.contribution.key);
-  if (verdict == Verdict::TwoPayloads && contributions_->proven(from) && proven_.count(from) == 0) {
-    tell_proof(from);
+  if (verdict == Verdict::TwoPayloads && contributions_->proven(from) && proven_.count(from) == 0)
     for (const EvidencePost& evidence : contributions_->evidence())
-      if (is_member() && evidence.first.key == post.contribution.key) {
-        ++counters_.evidence;
-        send(evidence_key, evidence, others());
-      }
-  }
+      if (evidence.first.key == post.contribution.key) take_proof(evidence, self_);
   if (verdict != Verdict::Taken && verdict != Verdict::Known) return verdict;
   if (!post.payload.empty() && crypto::sha256(post.payload) == post.contribution.payload)
     contributions_->take_payload(std::move(post.payload));

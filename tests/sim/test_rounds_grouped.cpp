@@ -95,6 +95,7 @@ void TestRoundsGroupedSim::all_take_the_same_anchors_data() {
   QTest::newRow("replay") << "replay" << 24 << 3;
   QTest::newRow("stale base") << "stale-base" << 24 << 3;
   QTest::newRow("copied delta") << "copied-delta" << 24 << 3;
+  QTest::newRow("claimed views") << "view-jump" << 24 << 3;
 }
 
 void TestRoundsGroupedSim::all_take_the_same_anchors() {

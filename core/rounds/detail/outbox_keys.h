@@ -7,6 +7,8 @@ namespace neuroshard::rounds {
 
 inline constexpr std::uint32_t proposal_key = 1, prepare_key = 2, commit_key = 3, new_view_key = 4,
                                change_key = 5, evidence_key = 6, contribution_key = 7, certificate_key = 8;
+// Evidence against several may be on its way: + the liar's index in the roster.
+inline constexpr std::uint32_t proof_key = 1u << 16, proof_to_others_key = 1u << 17;
 
 inline std::uint32_t key_of(const RoundItem& item) {
   if (const auto* vote = std::get_if<VotePost>(&item))
