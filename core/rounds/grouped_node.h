@@ -67,6 +67,7 @@ class GroupedNode final : public RoundParticipant {
   struct Bundle {
     std::map<std::uint16_t, crypto::Signature> signatures;
     std::size_t sent = 0;
+    std::optional<std::ptrdiff_t> place;  // among those that were sent
   };
 
   // grouped_node.cpp: life, training

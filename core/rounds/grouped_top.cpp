@@ -74,12 +74,17 @@ void GroupedNode::pump_bundles(bool incomplete) {
       const std::size_t there = bundle.signatures.size();
       if (bundle.sent == there || (there < group().size() && !incomplete)) continue;
       bundle.sent = there;
+      // A key for each body, so that a liar's vote takes no other's place on the way.
+      if (!bundle.place)
+        bundle.place = std::count_if(bodies.begin(), bodies.end(),
+                                     [](const auto& other) { return other.second.place.has_value(); });
       CollectedVotes votes{{step, options_.rules.slot, round_, view, body}, {}};
       for (const auto& [member, signature] : bundle.signatures)
         votes.signatures.push_back({member, signature});
-      outbox_.put(bundle_key + static_cast<std::uint32_t>(step),
-                  std::make_shared<const Bytes>(encode_grouped_post(votes)),
-                  {roster().members[deal_->leader(view)].id});
+      outbox_.put(
+          bundle_key + static_cast<std::uint32_t>(step) + 2 * static_cast<std::uint32_t>(*bundle.place),
+          std::make_shared<const Bytes>(encode_grouped_post(votes)),
+          {roster().members[deal_->leader(view)].id});
     }
   }
 }
@@ -346,7 +351,11 @@ Verdict GroupedNode::on_votes(const net::NodeId& from, const CollectedVotes& pos
   const std::uint32_t view = top_level_->agreement->view();
   if (post.vote.view + 1 < view || post.vote.view > view + views_ahead) return Verdict::OtherView;
   auto& bodies = bundles_[{post.vote.step, post.vote.view}];
-  if (bodies.size() >= max_group_members && bodies.count(post.vote.body) == 0) return Verdict::OtherView;
+  // One vote each, or who votes for many bodies before anybody else would leave no room for the others'.
+  const auto voted = [&](const auto& other) {
+    return other.first != post.vote.body && other.second.signatures.count(s.member) != 0;
+  };
+  if (std::any_of(bodies.begin(), bodies.end(), voted)) return Verdict::TwoPayloads;
   Bundle& bundle = bodies[post.vote.body];
   if (!bundle.signatures.emplace(s.member, s.signature).second) return Verdict::Known;
   if (bundle.signatures.size() == group().size()) pump_bundles(false);

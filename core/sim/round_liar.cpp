@@ -1,5 +1,6 @@
 #include "core/sim/round_liar.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <vector>
@@ -40,6 +41,7 @@ void LyingCaller::call(const net::Contact& peer, net::Method method, Bytes reque
                      : rounds::encode_item(item);
     };
     auto item = rounds::decode_item(ByteSpan(request).subspan(grouped ? 1 : 0));
+    if (lie_ == Lie::FalseVotes) note_index(request);
     if (lie_ == Lie::ViewJump && keeps_quiet(request, item.ok() ? std::optional(*item) : std::nullopt))
       return;
     auto* post = item.ok() ? std::get_if<rounds::ContributionPost>(&*item) : nullptr;
@@ -51,6 +53,8 @@ void LyingCaller::call(const net::Contact& peer, net::Method method, Bytes reque
             out_.call(peer, method, encode(old), deadline, forget);
         }
       }
+      if (lie_ == Lie::FalseProof) accuse(peer, post->contribution, grouped, deadline);
+      if (lie_ == Lie::FalseVotes) flood(peer, post->contribution, grouped, deadline);
       if (lie_ == Lie::ViewJump) claim_views(peer, post->contribution, grouped, deadline);
       change(peer, post);
       request = encode(*post);
@@ -83,11 +87,76 @@ void LyingCaller::claim_views(const net::Contact& peer, const rounds::Contributi
   }
 }
 
+// With all that can be made of what others have really signed.
+void LyingCaller::accuse(const net::Contact& peer, const rounds::Contribution& own, bool grouped,
+                         Duration deadline) {
+  const auto say = [&](const rounds::Contribution& first, const rounds::Contribution& second) {
+    const Bytes item = rounds::encode_item(rounds::EvidencePost{first, second});
+    out_.call(peer, net::Method::RoundPost,
+              grouped ? rounds::encode_grouped_post(rounds::GroupPost{item}) : item, deadline, forget);
+  };
+  for (const auto& [round, posts] : heard_.contributions) {
+    if (round + 2 < own.round) continue;
+    for (std::size_t i = 0; i < std::min<std::size_t>(posts.size(), 6); ++i) {
+      const rounds::ContributionPost& post = posts[i];
+      const rounds::Contribution& c = post.contribution;
+      rounds::Contribution other = c, mine = c;
+      other.payload[0] ^= 1;
+      rounds::sign_contribution(mine, key_, network_);
+      mine.key = c.key;
+      say(c, other);
+      say(c, mine);
+      say(c, c);
+      say(c, posts.front().contribution);
+      const auto before = heard_.contributions.find(round - 1);
+      if (before == heard_.contributions.end()) continue;
+      for (const rounds::ContributionPost& old : before->second)
+        if (old.contribution.key == c.key) say(c, old.contribution), say(old.contribution, c);
+    }
+  }
+}
+
+void LyingCaller::note_index(ByteSpan post) {
+  const auto grouped = rounds::decode_grouped_post(post);
+  if (const auto* votes = grouped.ok() ? std::get_if<rounds::CollectedVotes>(&*grouped) : nullptr) {
+    // As a speaker it passes on those of others.
+    for (const rounds::MemberSignature& s : votes->signatures)
+      if (rounds::vote_holds(votes->vote, key_.public_key(), s.signature, network_)) in_all_ = s.member;
+    return;
+  }
+  const auto* wrapped = grouped.ok() ? std::get_if<rounds::GroupPost>(&*grouped) : nullptr;
+  const auto item = rounds::decode_item(wrapped != nullptr ? ByteSpan(wrapped->item) : post);
+  if (const auto* vote = item.ok() ? std::get_if<rounds::VotePost>(&*item) : nullptr)
+    in_group_ = vote->signature.member;
+}
+
+// Before anybody votes, in all views that a member may be in soon.
+void LyingCaller::flood(const net::Contact& peer, const rounds::Contribution& own, bool grouped,
+                        Duration deadline) {
+  for (const rounds::VoteStep step : {rounds::VoteStep::Prepare, rounds::VoteStep::Commit})
+    for (std::uint32_t view = 0; view < 2; ++view)
+      for (std::uint8_t body = 0; body < 20; ++body) {
+        rounds::RoundVote vote{step, own.slot, own.round, view, {}};
+        vote.body.fill(body);
+        const crypto::Signature signature = rounds::sign_vote(vote, key_, network_);
+        if (grouped && in_all_)
+          out_.call(peer, net::Method::RoundPost,
+                    rounds::encode_grouped_post(rounds::CollectedVotes{vote, {{*in_all_, signature}}}),
+                    deadline, forget);
+        if (!in_group_) continue;
+        const Bytes item = rounds::encode_item(rounds::VotePost{vote, {*in_group_, signature}});
+        out_.call(peer, net::Method::RoundPost,
+                  grouped ? rounds::encode_grouped_post(rounds::GroupPost{item}) : item, deadline, forget);
+      }
+}
+
 void LyingCaller::change(const net::Contact& peer, rounds::ContributionPost* post) {
   rounds::Contribution& c = post->contribution;
   switch (lie_) {
     case Lie::Replay:
-    case Lie::ViewJump: return;
+    case Lie::ViewJump:
+    case Lie::FalseProof:
+    case Lie::FalseVotes: return;
     case Lie::StaleBase: c.base[0] ^= 1; break;
     case Lie::TwoPayloads: {
       if (peer.id[0] % 2 == 0) return;

@@ -18,6 +18,8 @@ enum class Lie : std::uint8_t {
   StaleBase,    // says that its delta is from an earlier anchor
   CopiedDelta,  // another's payload under its own name
   ViewJump,     // says that it is in views that nobody is in, and proposes nothing when it leads
+  FalseProof,   // brings made-up evidence of two payloads against the others
+  FalseVotes,   // votes for bodies that nobody proposed, as often as it is listened to
 };
 
 // A view that a ViewJump says it is in: to each another one, and another each time.
@@ -44,6 +46,9 @@ class LyingCaller final : public net::PeerCaller {
   bool keeps_quiet(ByteSpan post, const std::optional<rounds::RoundItem>& item) const;
   void claim_views(const net::Contact& peer, const rounds::Contribution& contribution, bool grouped,
                    Duration deadline);
+  void accuse(const net::Contact& peer, const rounds::Contribution& own, bool grouped, Duration deadline);
+  void flood(const net::Contact& peer, const rounds::Contribution& own, bool grouped, Duration deadline);
+  void note_index(ByteSpan post);
 
   const Lie lie_;
   net::PeerCaller& out_;
@@ -53,6 +58,7 @@ class LyingCaller final : public net::PeerCaller {
   const std::uint64_t values_;
   const Overheard& heard_;
   std::uint64_t claims_ = 0;
+  std::optional<std::uint16_t> in_group_, in_all_;  // its index, as its own votes name it
 };
 
 }  // namespace neuroshard::sim

@@ -147,6 +147,8 @@ const std::vector<ScenarioInfo>& scenarios() {
       {"stale-base", "liars send deltas from another anchor"},
       {"copied-delta", "liars send another node's delta as theirs"},
       {"view-jump", "liars claim views that nobody is in, and propose nothing when they lead"},
+      {"false-proof", "liars bring made-up proof of two payloads against the others"},
+      {"false-votes", "liars vote for bodies that nobody proposed, as often as they may"},
   };
   return all;
 }

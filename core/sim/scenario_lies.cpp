@@ -10,6 +10,8 @@ std::optional<Lie> lie_of(std::string_view name) {
   if (name == "stale-base") return Lie::StaleBase;
   if (name == "copied-delta") return Lie::CopiedDelta;
   if (name == "view-jump") return Lie::ViewJump;
+  if (name == "false-proof") return Lie::FalseProof;
+  if (name == "false-votes") return Lie::FalseVotes;
   return std::nullopt;
 }
 

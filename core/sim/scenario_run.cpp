@@ -246,7 +246,9 @@ void ScenarioRun::check() {
     expect(result_.corruptions >= 1 && result_.anchors_fetched >= 1,
            "the broken anchor was not found and repaired");
   if (lie_ == Lie::TwoPayloads) expect(result_.evidence > 0, "two payloads of one sender left no evidence");
-  if (lie_ == Lie::Replay || lie_ == Lie::StaleBase) expect(result_.refused > 0, "nothing was refused");
+  if (lie_ == Lie::FalseProof) expect(result_.evidence == 0, "made-up proof was believed");
+  if (lie_ == Lie::Replay || lie_ == Lie::StaleBase || lie_ == Lie::FalseProof)
+    expect(result_.refused > 0, "nothing was refused");
 }
 
 Expected<ScenarioResult> ScenarioRun::run() {

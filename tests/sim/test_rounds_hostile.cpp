@@ -32,6 +32,8 @@ class TestRoundsHostile : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void claimed_views_cost_few_contributions();
+  void what_is_made_up_costs_nothing_data();
+  void what_is_made_up_costs_nothing();
   void two_payloads_cost_the_liars_only_data();
   void two_payloads_cost_the_liars_only();
 };
@@ -51,6 +53,29 @@ void TestRoundsHostile::claimed_views_cost_few_contributions() {
     all += 24 * result->rounds;
   }
   QVERIFY2(20 * contributions >= 19 * all, qPrintable(QString("%1 of %2").arg(contributions).arg(all)));
+}
+
+void TestRoundsHostile::what_is_made_up_costs_nothing_data() {
+  QTest::addColumn<QString>("name");
+  QTest::newRow("proofs") << "false-proof";
+  // Speakers pass on votes that they can't judge: who votes for twenty bodies takes nobody's place there.
+  QTest::newRow("votes") << "false-votes";
+}
+
+void TestRoundsHostile::what_is_made_up_costs_nothing() {
+  QFETCH(QString, name);
+  const auto result = run_scenario(of(name.toStdString(), 24, 3)), clean = run_scenario(of("clean", 24, 3));
+  QVERIFY2(result.ok() && result->broken.empty(), text(result).c_str());
+  QVERIFY2(clean.ok() && clean->broken.empty(), text(clean).c_str());
+  QCOMPARE(result->liars, std::size_t(3));
+  QVERIFY(result->refused > 0);
+  QCOMPARE(result->evidence, std::uint64_t(0));
+  QCOMPARE(result->contributions * clean->rounds, clean->contributions * result->rounds);
+  // Speakers wait half a second for all votes of their sub-group, twice in a round.
+  const QString seen = QString("%1 and %2 s").arg(result->virtual_seconds).arg(clean->virtual_seconds);
+  QVERIFY2(result->virtual_seconds < clean->virtual_seconds + double(result->rounds + 1), qPrintable(seen));
+  // Nobody's own vote is refused for want of room.
+  for (const auto& [reason, posts] : result->refused_by) QVERIFY2(reason != "another view", qPrintable(seen));
 }
 
 void TestRoundsHostile::two_payloads_cost_the_liars_only_data() {

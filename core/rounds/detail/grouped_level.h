@@ -32,7 +32,7 @@ class GroupedNode::Level final : public AgreementHost {
 // Keys of a grouped node's outbox beside those of its sub-group (outbox_keys.h).
 inline constexpr std::uint32_t top_proposal_key = 32, top_lock_key = 33, top_certificate_key = 34,
                                top_result_key = 35, top_new_view_key = 36, own_vote_key = 40,
-                               bundle_key = 48;  // + step; passing on: + 64
+                               bundle_key = 48;  // + step + 2 * body, of 16 at most; passing on: + 64
 inline constexpr std::uint32_t pass_on_key = 64;
 
 }  // namespace neuroshard::rounds
