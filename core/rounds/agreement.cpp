@@ -78,6 +78,7 @@ void RoundAgreement::start() {
   if (memory_.view > 0) say_new_view();
   lead();
   if (refuses_proposal()) give_up_soon();
+  leader_may_be_liar();
 }
 
 const RoundBody* RoundAgreement::proposed() const {
@@ -236,7 +237,24 @@ void RoundAgreement::jump() {
   const std::size_t needed = std::min(honest_size(members), blocking);
   if (views.size() < needed) return;
   std::sort(views.rbegin(), views.rend());
-  if (views[needed - 1] > memory_.view) enter(views[needed - 1]);
+  if (views[needed - 1] > memory_.view) enter(next_of_honest(views[needed - 1]));
+}
+
+// Once around at most: where all lead in vain, time decides.
+std::uint32_t RoundAgreement::next_of_honest(std::uint32_t view) const {
+  for (std::size_t i = 0; i < order_->size(); ++i)
+    if (!host_.is_liar(leader(view + static_cast<std::uint32_t>(i))))
+      return view + static_cast<std::uint32_t>(i);
+  return view;
+}
+
+// What it has proposed before may still be signed.
+void RoundAgreement::leader_may_be_liar() {
+  const auto view = views_.find(memory_.view);
+  const bool proposed = view != views_.end() && view->second.proposal;
+  const bool locked = memory_.lock && memory_.lock->view == memory_.view;
+  if (!started_ || done_ || proposed || locked) return;
+  if (const std::uint32_t next = next_of_honest(memory_.view); next > memory_.view) enter(next);
 }
 
 void RoundAgreement::enter(std::uint32_t view) {
@@ -263,8 +281,9 @@ void RoundAgreement::give_up_soon() {
     const std::unique_ptr<TimerHandle> over = std::move(soon_);
     if (done_ || view != memory_.view || !refuses_proposal()) return;
     std::unique_ptr<TimerHandle> rest = std::move(timer_);
-    enter(view + 1);
-    if (view + 1 != memory_.view || done_) return;
+    const std::uint32_t next = next_of_honest(view + 1);
+    enter(next);
+    if (next != memory_.view || done_) return;
     ahead_ = true;
     timer_ = std::move(rest);
   });
@@ -303,7 +322,7 @@ void RoundAgreement::time_is_over() {
   if (std::exchange(ahead_, false))
     arm_timer();  // of the view before
   else
-    enter(memory_.view + 1);
+    enter(next_of_honest(memory_.view + 1));
 }
 
 void RoundAgreement::lead() {
@@ -362,7 +381,7 @@ void RoundAgreement::try_prepare() {
   if (body == bodies_.end()) return;
   // What a quorum has prepared is judged anew, by its arithmetic only.
   if (body->second.judgement == Judgement::Disproved && !is_locked(body->second.body))
-    return enter(memory_.view + 1);
+    return enter(next_of_honest(memory_.view + 1));
   if (body->second.judgement != Judgement::Right) return;
   if (memory_.prepared && *memory_.prepared != hash) return;
   if (memory_.lock && !(memory_.lock->body == body->second.body)) return;

@@ -65,6 +65,9 @@ class AgreementHost {
   virtual void make_body() = 0;
   // Collected votes: this node found a quorum of prepares, which the others need to see.
   virtual void locked(const RoundQuorum&) {}
+  // There is proof against this member that all are told, and nobody hears it any more: nobody waits for it
+  // where it leads. When one becomes so, the agreement is told (leader_may_be_liar).
+  virtual bool is_liar(std::size_t) const { return false; }
   // The end. The agreement may be destroyed in a later task of the executor, not in here.
   virtual void certified(const RoundCertificate& certificate) = 0;
 };
@@ -128,6 +131,7 @@ class RoundAgreement {
   // Wrong, and by a proof that is told to all: nobody will sign it, so nobody waits for the end of its view.
   // A leader finds out last that what it has proposed names a liar.
   void disproved(const Hash256& body);
+  void leader_may_be_liar();
   void propose(const RoundBody& body);
 
   std::uint32_t view() const { return memory_.view; }
@@ -167,6 +171,8 @@ class RoundAgreement {
   void know(const RoundBody& body, const Hash256& hash, std::uint32_t view);
   void enter(std::uint32_t view);
   Duration patience(std::uint32_t view) const;
+  // The first view from this one on whose leader can be heard.
+  std::uint32_t next_of_honest(std::uint32_t view) const;
   void arm_timer();
   void time_is_over();
   void give_up_soon();

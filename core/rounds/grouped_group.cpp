@@ -130,6 +130,16 @@ void GroupedNode::group_certified(const RoundQuorum& certificate) {
   advance();
 }
 
+bool GroupedNode::Level::is_liar(std::size_t member) const {
+  const auto& members = top_ ? node_.roster().members : node_.group();
+  return member < members.size() && node_.RoundParticipant::is_liar(members[member].id);
+}
+
+void GroupedNode::liar_found() {
+  for (Level* const level : {group_level_.get(), top_level_.get()})
+    if (level != nullptr && level->agreement) level->agreement->leader_may_be_liar();
+}
+
 // To this sub-group by whoever finds out or hears it from another one; to the speakers of the others by those
 // of the liar's: a liar is dealt among others in each round, and would cost each sub-group a proof of its
 // own.

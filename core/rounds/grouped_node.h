@@ -101,6 +101,7 @@ class GroupedNode final : public RoundParticipant {
                     std::function<void(const Expected<GroupAggregate>&)> done);
   Verdict on_group_item(const net::NodeId& from, ByteSpan bytes);
   void tell_proof(const EvidencePost& evidence, const net::NodeId& from) override;
+  void liar_found() override;
 
   // grouped_top.cpp: results, the proposal, collected votes
   void top_broadcast(const RoundItem& item);

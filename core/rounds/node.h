@@ -74,6 +74,13 @@ class RoundNode final : public RoundParticipant, private AgreementHost {
   void judge(const RoundBody& body) override;
   void make_body() override;
   void certified(const RoundCertificate& certificate) override;
+  bool is_liar(std::size_t member) const override {
+    const std::vector<RoundMember>& members = chain_->members();
+    return member < members.size() && RoundParticipant::is_liar(members[member].id);
+  }
+  void liar_found() override {
+    if (agreement_) agreement_->leader_may_be_liar();
+  }
   void review();
   bool body_follows(const RoundBody& body) const;
   Finding examine(const RoundBody& body);

@@ -348,6 +348,8 @@ class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
   bool proves(const EvidencePost& evidence) const;
   // What holds. from: who told it; this node: it has found out itself.
   void take_proof(const EvidencePost& evidence, const net::NodeId& from);
+  virtual void liar_found() = 0;  // the agreements are to be told
+  bool is_liar(const net::NodeId& id) const { return proven_.count(id) != 0; }
   virtual void tell_proof(const EvidencePost& evidence, const net::NodeId& from);
   void tell_proofs_again();
   std::uint32_t key_of_proof(const EvidencePost& evidence) const;

@@ -44,6 +44,8 @@ void RoundParticipant::take_proof(const EvidencePost& evidence, const net::NodeI
   services_.peers.proven_liar(liar);
   if (!is_member()) return;
   tell_proof(evidence, from);
+  // Not from within: an agreement may be what asks.
+  static_cast<void>(services_.executor.post(guarded([this] { liar_found(); })));
   // The round may end before all have it, and where it was told to all sub-groups nobody needs it twice.
   const bool of_this_group = member_index(group(), liar) < group().size();
   if ((of_this_group || evidence.first.round != round_) && new_proofs_.size() < most_told_again)

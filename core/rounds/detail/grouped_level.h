@@ -16,6 +16,7 @@ class GroupedNode::Level final : public AgreementHost {
   void make_body() override;
   void locked(const RoundQuorum& quorum) override;
   void certified(const RoundCertificate& certificate) override;
+  bool is_liar(std::size_t member) const override;
 
   std::optional<RoundAgreement> agreement;
   struct Judging {

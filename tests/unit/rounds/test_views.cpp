@@ -3,6 +3,7 @@
 // however many they are, no number that they name breaks anything.
 #include <QtTest>
 #include <limits>
+#include <set>
 
 #include "core/crypto/hash.h"
 #include "core/rounds/agreement.h"
@@ -27,7 +28,7 @@ crypto::KeyPair key(std::size_t number) {
 // The first leader of the first view of a round of n members, and how the others speak to it.
 class Bench final : public AgreementHost {
  public:
-  Bench(std::size_t n, bool collected) : collected_(collected) {
+  Bench(std::size_t n, bool collected, std::size_t liars_first = 0) : collected_(collected) {
     std::vector<crypto::PublicKey> keys;
     for (std::size_t i = 0; i < n; ++i) keys.push_back(key(i).public_key());
     genesis_ = genesis_body({}, {}, keys);
@@ -36,6 +37,7 @@ class Bench final : public AgreementHost {
     self_ = order_.back();
     for (std::size_t i = 0; i < n; ++i)
       if (key(i).public_key() == genesis_.members[self_].key) key_.emplace(key(i));
+    for (std::size_t i = 0; i < liars_first; ++i) liars.insert(order_[i]);
     begin({});
   }
 
@@ -74,6 +76,7 @@ class Bench final : public AgreementHost {
   void judge(const RoundBody&) override {}
   void make_body() override { ++asked_to_lead; }
   void certified(const RoundCertificate&) override {}
+  bool is_liar(std::size_t member) const override { return liars.count(member) != 0; }
 
   sim::World world;
   RoundBody genesis_;
@@ -83,6 +86,7 @@ class Bench final : public AgreementHost {
   std::vector<std::uint32_t> new_views;  // that it told
   Bytes disk;
   int asked_to_lead = 0;
+  std::set<std::size_t> liars;  // proven to be
 
  private:
   const bool collected_;
@@ -108,6 +112,10 @@ class TestRoundsViews : public QObject {
   void more_than_a_third_take_a_late_member_along();
   void no_number_breaks_a_member_data();
   void no_number_breaks_a_member();
+  void nobody_waits_for_a_proven_liar_data() { members_data(); }
+  void nobody_waits_for_a_proven_liar();
+  void what_a_liar_proposed_is_not_dropped();
+  void where_all_others_are_proven_time_goes_on();
   void strangers_say_nothing();
 };
 
@@ -226,6 +234,59 @@ void TestRoundsViews::no_number_breaks_a_member() {
     bench.say(0, all, bench.view() + 10);
     QVERIFY(bench.view() > before + 10);
   }
+}
+
+void TestRoundsViews::nobody_waits_for_a_proven_liar() {
+  QFETCH(int, members);
+  QFETCH(bool, collected);
+  // The first to lead, as many as may lie: at once with the first honest one.
+  const std::size_t liars = most_liars(std::size_t(members));
+  Bench known(std::size_t(members), collected, liars);
+  QCOMPARE(known.view(), std::uint32_t(liars));
+  QCOMPARE(known.new_views, std::vector<std::uint32_t>{std::uint32_t(liars)});
+  // Proof comes in the middle of a view. Who does not lead now may lie as it likes.
+  Bench bench(std::size_t(members), collected);
+  bench.world.run_for(second);
+  bench.liars.insert(bench.order_[1]);
+  bench.agreement->leader_may_be_liar();
+  QCOMPARE(bench.view(), 0u);
+  bench.liars.insert(bench.order_[0]);
+  bench.agreement->leader_may_be_liar();
+  QCOMPARE(bench.view(), 2u);
+  // By the clock, too, and by what others say.
+  if (members < 8) return;
+  bench.liars.insert(bench.order_[3]);
+  bench.world.run_for(15 * second);
+  QCOMPARE(bench.view(), 4u);
+  bench.liars.insert(bench.order_[5]);
+  bench.say(0, honest_size(std::size_t(members)), 5);
+  QCOMPARE(bench.view(), 6u);
+}
+
+// What a liar has proposed before it was proven may be on its way to be signed.
+void TestRoundsViews::what_a_liar_proposed_is_not_dropped() {
+  Bench bench(8, false);
+  RoundBody body = bench.genesis_;
+  body.round = 1;
+  body.previous = body_hash(bench.genesis_);
+  const net::NodeId& leader = bench.genesis_.members[bench.order_[0]].id;
+  QCOMPARE(bench.agreement->on_proposal(leader, {0, body, std::nullopt}), Verdict::Taken);
+  bench.liars.insert(bench.order_[0]);
+  bench.agreement->leader_may_be_liar();
+  QCOMPARE(bench.view(), 0u);
+}
+
+void TestRoundsViews::where_all_others_are_proven_time_goes_on() {
+  // Its own turn comes first, then again and again.
+  Bench bench(8, false, 7);
+  QCOMPARE(bench.view(), 7u);
+  bench.world.run_for(3600 * second);
+  QCOMPARE(bench.agreement->leader(bench.view()), bench.self_);
+  // Itself among them, which can't be: views pass as they do with the clock.
+  Bench all(8, true, 8);
+  QCOMPARE(all.view(), 0u);
+  all.world.run_for(100 * second);
+  QVERIFY(all.view() > 3 && all.view() < 10);
 }
 
 void TestRoundsViews::strangers_say_nothing() {
