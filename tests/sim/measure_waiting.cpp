@@ -2,10 +2,12 @@
 // simulated world, for a model of 25 million parameters (26 MB a delta at int8): plain, delayed-1 and four
 // fragments; and how much of the line that takes in the busiest minute.
 //
-//   measure_waiting [--members N]… [--line MBIT]… [--training SECONDS]… [--rounds R] [--return AWAY]…
+//   measure_waiting [--members N]… [--line MBIT]… [--training SECONDS]… [--rounds R] [--return AWAY]… [--join
+//   1]
 //
 // --return: instead, how long a member that was away for so many rounds needs until its work is in a
-// certificate again, with the same lines; and how long the others' rounds are meanwhile.
+// certificate again, with the same lines; and how long the others' rounds are meanwhile. --join: the same of
+// one that was never there and has no state.
 //
 // A tenth of everything but the speed of the lines: 2.5 million values, a tenth of each time. A round's
 // phases and their overlap are what they are at full size, for a tenth of the memory and computing. The
@@ -59,6 +61,7 @@ struct Case {
   std::size_t members = 4;
   double megabits = 100, training_seconds = 60;
   std::uint64_t rounds = 6;
+  bool last_is_new = false;
 };
 struct Result {
   double waiting = 0, round_seconds = 0;
@@ -73,6 +76,7 @@ template <class Options>
 Options options_of(const Case& c) {
   Options o;
   o.nodes = c.members;
+  if (c.last_is_new) o.founders = c.members - 1;
   o.network.least_delay = scaled(0.010);  // of each line: 20 to 60 ms from one to the other
   o.network.most_delay = scaled(0.030);
   o.network.bytes_per_second = c.megabits * 1e6 / 8;
@@ -116,15 +120,15 @@ std::uint64_t round_of(FragmentWorld& world) {
   return world.nodes(0).view().round;
 }
 
-// The last one stops in the middle of a round's training.
+// The last one stops in the middle of a round's training, or comes in the middle of one.
 template <class SomeWorld>
 Return come_back(SomeWorld& world, const Case& c, std::uint64_t away) {
   const std::size_t last = c.members - 1;
   const Duration long_enough = scaled(7200);
-  for (std::size_t i = 0; i < c.members; ++i) world.start(i);
+  for (std::size_t i = 0; i < (c.last_is_new ? last : c.members); ++i) world.start(i);
   world.run_to_round(2, long_enough);
   world.world().run_for(scaled(c.training_seconds / 2));
-  world.kill(last);
+  if (!c.last_is_new) world.kill(last);
   world.run_to_round(2 + away, static_cast<int>(1 + away) * long_enough);
   world.world().run_for(scaled(c.training_seconds / 2));
   const MonotonicTime back = world.world().now();
@@ -219,8 +223,8 @@ bool measure_return(const Case& c, std::uint64_t away) {
     return one.seconds > 0 ? fmt::format("{:.0f}", one.seconds) : std::string("**never**");
   };
   fmt::print("| {} | {:.0f} | {:.0f} s | {} | {}, {}, {} | {:.0f}, {:.0f}, {:.0f} |\n", c.members, c.megabits,
-             c.training_seconds, away, text(plain), text(delayed), text(parts), plain.round_seconds,
-             delayed.round_seconds, parts.round_seconds);
+             c.training_seconds, c.last_is_new ? std::string("new") : std::to_string(away), text(plain),
+             text(delayed), text(parts), plain.round_seconds, delayed.round_seconds, parts.round_seconds);
   std::fflush(stdout);
   return plain.seconds > 0 && delayed.seconds > 0 && parts.seconds > 0;
 }
@@ -245,10 +249,12 @@ int main(int count, char** arguments) {
       rounds = static_cast<std::uint64_t>(value);
     else if (value >= 1 && flag == "--return")
       away.push_back(static_cast<std::uint64_t>(value));
+    else if (value >= 1 && flag == "--join")
+      away.push_back(0);
     else
       return fmt::print(stderr,
                         "measure_waiting [--members N]... [--line MBIT]... [--training SECONDS]... "
-                        "[--rounds R] [--return AWAY]...\n"),
+                        "[--rounds R] [--return AWAY]... [--join 1]\n"),
              64;
   }
   if (members.empty()) members = {4, 8};
@@ -266,7 +272,7 @@ int main(int count, char** arguments) {
     for (const std::size_t n : members)
       for (const double megabits : lines)
         for (const double seconds : trainings)
-          good = measure_return({n, megabits, seconds, rounds}, many) && good;
+          good = measure_return({n, megabits, seconds, rounds, many == 0}, many) && good;
   if (!away.empty()) return good ? 0 : 1;
   fmt::print(
       "| members | line Mbit/s | training of a round | waits | a round takes s | of contributors | MB sent "
