@@ -62,7 +62,7 @@ std::string slow_line(const LineNeed& need, double seconds) {
       "a "
       "round takes only {}: the training waits for the line. A limit of this node's bandwidth can be raised "
       "in the settings; a network whose profile has rounds of more steps (inner_steps) or a sparser codec "
-      "(--codec) needs less",
+      "needs less",
       figure(static_cast<double>(need.bytes) / 1e6), duration(seconds),
       static_cast<double>(need.line) * 8 / 1e6, duration(need.training_seconds));
 }
@@ -80,10 +80,10 @@ std::vector<Warning> warnings_of(const Summary& summary, const OwnRounds& own) {
     if (static_cast<double>(own.synced) <= low_sync_success * static_cast<double>(rounds)) {
       warnings.push_back(
           {"rounds_sync",
-           fmt::format(
-               "Only {} of this node's last {} rounds counted{}. A slow or busy connection and too little "
-               "processor time are the usual causes",
-               own.synced, rounds, own.left_out_reason.empty() ? "" : ": " + own.left_out_reason)});
+           fmt::format("{} of this node's last {} rounds counted{}. A slow or busy connection and too little "
+                       "processor time are the usual causes",
+                       own.synced == 0 ? std::string("None") : fmt::format("Only {}", own.synced), rounds,
+                       own.left_out_reason.empty() ? "" : ": " + own.left_out_reason)});
     } else if (summary.sync_success && *summary.sync_success <= low_sync_success) {
       warnings.push_back(
           {"rounds_sync",

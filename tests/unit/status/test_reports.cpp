@@ -348,6 +348,10 @@ void TestStatusReports::warnings_name_the_reason() {
   QCOMPARE(low.size(), std::size_t{1});
   QCOMPARE(low[0].key, std::string("rounds_sync"));
   QVERIFY(low[0].text.find("round 7 was closed") != std::string::npos);
+  own.synced = 0;
+  own.missed = 4;
+  QVERIFY(warnings_of(summarise(good), own)[0].text.find("None of this node's last 4 rounds counted") == 0);
+  own.missed = 2;
   own.synced = 1;
   QVERIFY(warnings_of(summarise(good), own).empty());
   own = {own.self, 8, 0, {}, "another tokenizer", 2, {}};
