@@ -30,7 +30,7 @@ class TestRoundsSlowLine : public QObject {
 
 void TestRoundsSlowLine::a_limit_that_the_rounds_exceed_is_told() {
   run_.hidden = "64";
-  QCOMPARE(run_.make("slow-line", "10"), QByteArray());
+  QCOMPARE(run_.make("slow-line", "40"), QByteArray());
   QCOMPARE(run_.start("a"), QByteArray());
   QTRY_VERIFY_WITH_TIMEOUT(run_.round("a") >= 1, RoundsRun::patience_ms);
   run_.node_words = QStringList{"--upload-limit", "64KiB"};
@@ -59,8 +59,8 @@ void TestRoundsSlowLine::and_no_more_once_it_is_lifted() {
   run_.node_words.clear();
   QCOMPARE(run_.start("b"), QByteArray());
   QTRY_VERIFY_WITH_TIMEOUT(trains_as_one_of_two("b"), RoundsRun::patience_ms);
-  const int round = run_.round("b");  // it looks twice a second, and a round of two takes longer
-  QTRY_VERIFY_WITH_TIMEOUT(run_.round("b") > round + 1, RoundsRun::patience_ms);
+  const int round = run_.round("b");  // what is said is looked at anew meanwhile
+  QTRY_VERIFY_WITH_TIMEOUT(run_.round("b") > round, RoundsRun::patience_ms);
   QCOMPARE(alert("b"), QString());
   run_.kill_all();
 }
