@@ -39,15 +39,22 @@ std::string phase_text(const rounds::RoundView& view, bool resting) {
 // Where the other members are, by their signed records.
 class RoundsPart::Peers final : public rounds::RoundPeers {
  public:
-  Peers(swarm::Member& member, net::Conduct& conduct) : member_(member), conduct_(conduct) {}
+  Peers(swarm::Member& member, net::Conduct& conduct, Logger& logger)
+      : member_(member), conduct_(conduct), logger_(logger) {}
   std::optional<net::Contact> find(const net::NodeId& id) override { return member_.find(id); }
   std::vector<net::Contact> some() override { return member_.some(asked_at_a_time); }
   bool nobody() const override { return member_.knows_nobody(); }
-  void proven_liar(const net::NodeId& id) override { rounds::blame_for_two_payloads(conduct_, id); }
+  void proven_liar(const net::NodeId& id) override {
+    rounds::blame_for_two_payloads(conduct_, id);
+    logger_.warning("rounds",
+                    to_hex(id).substr(0, 12) +
+                        "… signed two different contributions to one round: it is banned for a while");
+  }
 
  private:
   swarm::Member& member_;
   net::Conduct& conduct_;
+  Logger& logger_;
 };
 
 RoundsPart::RoundsPart(PeerHost& host, const engine::DataDirectory& directory, Logger& logger,
@@ -195,7 +202,7 @@ void RoundsPart::on_ready(const engine::RoundFacts& facts) {
   tokenizer_ = facts.tokenizer;
   fragments_ = facts.fragments;
   work_ = std::make_unique<engine::RoundThread>(host_.executor());
-  peers_ = std::make_unique<Peers>(host_.member(), host_.conduct());
+  peers_ = std::make_unique<Peers>(host_.member(), host_.conduct(), logger_);
   // States of gigabytes take their time.
   auto known = std::make_shared<std::vector<rounds::KnownState>>();
   for (const rounds::Anchor& state : facts.states) known->push_back({0, state, std::nullopt});

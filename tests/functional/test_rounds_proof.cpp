@@ -47,6 +47,10 @@ void TestRoundsProof::who_signs_two_payloads_is_banned_by_all() {
       if (one["reason"].toString() == "two different contributions to one round")
         counted = one["count"].toInt();
     QVERIFY2(counted == 1, text(seen).constData());
+    QFile log(run_.path(name) + "/logs/neuroshardd.log");
+    QVERIFY(log.open(QIODevice::ReadOnly));
+    QVERIFY(
+        log.readAll().contains(liar.left(12).toUtf8() + "… signed two different contributions to one round"));
   }
   QVERIFY2(run_.node("liar").errors_so_far().contains("\"attack\": \"two-payloads\""),
            run_.node("liar").errors_so_far().constData());
