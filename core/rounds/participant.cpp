@@ -231,13 +231,6 @@ void RoundParticipant::send_contribution(RoundLearner::Boundary boundary) {
   own_ = c;
   given_ = true;
   contributed_at_ = services_.clock.monotonic_now();
-  if (const Verdict verdict = contributions_->take(c); verdict != Verdict::Taken) {
-    services_.logger.warning("rounds",
-                             fmt::format("this node's own contribution is refused: {}", to_string(verdict)));
-    return;
-  }
-  ContributionPost post{c, {}};
-  if (boundary.payload.size() <= max_inline_payload) post.payload = boundary.payload;
   const auto told = [this](Expected<void> saved) {
     if (saved.ok()) return;
     ++counters_.failed_saves;
@@ -246,11 +239,24 @@ void RoundParticipant::send_contribution(RoundLearner::Boundary boundary) {
   if (!boundary.memory.empty())
     services_.store.save(RoundStore::Record::Learner, std::move(boundary.memory), guarded(told));
   services_.store.save(RoundStore::Record::Payload, boundary.payload, guarded(told));
-  contributions_->take_payload(std::move(boundary.payload));
-  // On the disk before it leaves: after a restart there must not be another one.
-  save(guarded([this, post = std::move(post)] {
-    if (post.contribution.round == round_) send(contribution_key, post, others());
+  // On the disk before anybody can see it: after a restart there must not be another one. A leader's proposal
+  // names what it holds, and what that names is asked for; so this node does not hold it before, either.
+  save(guarded([this, c, payload = std::make_shared<Bytes>(std::move(boundary.payload))] {
+    if (c.round == round_) show_contribution(c, std::move(*payload));
   }));
+}
+
+void RoundParticipant::show_contribution(const Contribution& c, Bytes payload) {
+  if (const Verdict verdict = contributions_->take(c); verdict != Verdict::Taken) {
+    services_.logger.warning("rounds",
+                             fmt::format("this node's own contribution is refused: {}", to_string(verdict)));
+    return;
+  }
+  ContributionPost post{c, {}};
+  if (payload.size() <= max_inline_payload) post.payload = payload;
+  contributions_->take_payload(std::move(payload));
+  send(contribution_key, post, others());
+  advance();
 }
 
 // What was contributed before a restart: never a second one.
@@ -264,9 +270,14 @@ void RoundParticipant::contribute_again() {
     ask_for_payload(self_);
 }
 
+// What has come true is no wish any more: who is expelled soon after it has joined asks again, or is not
+// heard.
 void RoundParticipant::forget_old_changes() {
-  for (auto at = changes_.begin(); at != changes_.end();)
-    at = round_ - std::min(round_, at->second.round) > change_life ? changes_.erase(at) : std::next(at);
+  std::erase_if(changes_, [this](const auto& entry) {
+    const RoundChange& change = entry.second;
+    return round_ - std::min(round_, change.round) > change_life ||
+           is_in(entry.first) == (change.kind == RoundChange::Kind::Join);
+  });
 }
 
 // What this node holds is held against the certificate first: a delta from another anchor helps nobody.

@@ -420,6 +420,7 @@ class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
   void tick();
   void restore_votes();
   void send_contribution(RoundLearner::Boundary boundary);
+  void show_contribution(const Contribution& c, Bytes payload);
   void hold(Anchor state, std::vector<Hash256> leaves, const StepResult* step);
   Expected<Bytes> state_piece(const FetchRequest& request) const;
 

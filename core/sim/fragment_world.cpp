@@ -99,7 +99,7 @@ void FragmentWorld::start(std::size_t node) {
   std::vector<rounds::FragmentPart> parts;
   for (std::size_t f = 0; f < fragments_.size(); ++f) {
     Host::Part& part = host.parts[f];
-    part.store = std::make_unique<DiskStore>(world_, &part.disk, host.alive);
+    part.store = std::make_unique<DiskStore>(world_, &part.disk, usual_disk_time, host.alive);
     parts.push_back({&host.trainer->learner(f), part.store.get(), part.checkpoint, genesis_[f]});
   }
   rounds::LevelOptions options;

@@ -28,8 +28,8 @@ Expected<Bytes> DiskStore::load(Record record) {
 
 void DiskStore::save(Record record, Bytes bytes, std::function<void(Expected<void>)> done) {
   if (disk_ == nullptr) bytes = {};
-  world_.after(std::chrono::milliseconds(1), [disk = disk_, alive = alive_, record, bytes = std::move(bytes),
-                                              done = std::move(done)]() mutable {
+  world_.after(time_, [disk = disk_, alive = alive_, record, bytes = std::move(bytes),
+                       done = std::move(done)]() mutable {
     if (alive.expired()) return;
     if (disk != nullptr) (*disk)[record] = std::move(bytes);
     done({});
@@ -147,7 +147,7 @@ void Population::start(std::size_t node) {
   host.trainer = std::make_unique<RoundTrainer>(world_, *host.executor, *host.model, trainer,
                                                 make_distortion_ ? make_distortion_(node) : nullptr);
   host.directory = std::make_unique<HostDirectory>(by_id_, ids_, some_, population_.seed * 7919 + node);
-  host.store = std::make_unique<DiskStore>(world_, disks_ ? &host.disk : nullptr, host.alive);
+  host.store = std::make_unique<DiskStore>(world_, disks_ ? &host.disk : nullptr, disk_time_, host.alive);
   host.work = std::make_unique<TimedWork>(world_, population_.work_time, host.alive);
   host.watched = std::make_unique<WatchedCaller>(*this, node);
   if (make_caller_) host.liar = make_caller_(node, *host.watched, host.key);

@@ -23,18 +23,21 @@ platform::Endpoint endpoint_of_node(std::size_t node);
 
 using Disk = std::map<rounds::RoundStore::Record, Bytes>;
 using Alive = std::shared_ptr<bool>;
+inline constexpr Duration usual_disk_time = std::chrono::milliseconds(1);  // of a write
 
 // A write is on the disk when it is done, and lost with the node before.
 class DiskStore final : public rounds::RoundStore {
  public:
   // disk: null remembers nothing. world and disk outlive it.
-  DiskStore(World& world, Disk* disk, Alive alive) : world_(world), disk_(disk), alive_(alive) {}
+  DiskStore(World& world, Disk* disk, Duration time, Alive alive)
+      : world_(world), disk_(disk), time_(time), alive_(alive) {}
   Expected<Bytes> load(Record record) override;
   void save(Record record, Bytes bytes, std::function<void(Expected<void>)> done) override;
 
  private:
   World& world_;
   Disk* const disk_;
+  const Duration time_;
   const std::weak_ptr<bool> alive_;
 };
 
@@ -114,6 +117,8 @@ class Population {
   void set_step_time(std::size_t node,
                      Duration step_time);  // from its next start on
   void set_part(std::size_t node, int part);
+  // Of a write, for nodes that are started from now on.
+  void set_disk_time(Duration time) { disk_time_ = time; }
   void change_answers(Answers answers) { answers_ = std::move(answers); }
   void set_honest(std::size_t node, bool honest) { hosts_.at(node)->honest = honest; }
 
@@ -201,6 +206,7 @@ class Population {
 
   const std::size_t some_;
   const bool disks_;
+  Duration disk_time_ = usual_disk_time;
   MakeModel make_model_;
   MakeDistortion make_distortion_;
   MakeCaller make_caller_;

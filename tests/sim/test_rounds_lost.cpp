@@ -75,6 +75,7 @@ class TestRoundsLost : public QObject {
   void who_comes_late_meets_the_others_above();
   void who_was_away_for_a_hundred_views_meets_the_others();
   void what_was_told_before_a_restart_is_told_again();
+  void who_dies_before_its_work_is_noted_is_no_liar();
 };
 
 // 30 % of all messages are lost. In these runs a node had no state for seven rounds, or was a round or more
@@ -218,6 +219,38 @@ void TestRoundsLost::what_was_told_before_a_restart_is_told_again() {
     QCOMPARE(world.newest_round(), std::uint64_t{1});
     world.start(*dead);
     QVERIFY2(world.run_to_round(2, seconds(20)), qPrintable(QString::number(seed)));
+    QCOMPARE(world.seen().conflicts, std::uint64_t{0});
+  }
+}
+
+// Its disk takes a second. A leader that proposes what it has not noted yet, and dies, makes another
+// contribution to the same round when it is back: that would be proof against it for the other one, which has
+// asked for what the proposal names.
+void TestRoundsLost::who_dies_before_its_work_is_noted_is_no_liar() {
+  constexpr std::size_t slow = 0, quick = 1;
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    RoundWorldOptions options = world_options();
+    options.seed = seed;
+    options.nodes = 2;
+    RoundWorld world(options, [](std::size_t node, std::uint64_t lives) {
+      return std::make_unique<SoftModel>(task(), node, outer::SoftLearnerOptions{}, lives * 100'000);
+    });
+    std::uint64_t led = 0;
+    world.watch([&](std::size_t from, const rounds::RoundItem& item) {
+      const auto* proposal = std::get_if<rounds::ProposalPost>(&item);
+      if (led == 0 && from == slow && proposal != nullptr && proposal->body.round >= 2)
+        led = proposal->body.round;
+      return false;
+    });
+    world.start(quick);
+    world.set_disk_time(seconds(1));
+    world.start(slow);
+    QVERIFY(world.world().run_until([&] { return led != 0; }, world.world().now() + 20 * round_time));
+    world.world().run_for(std::chrono::milliseconds(300));
+    world.kill(slow);
+    world.start(slow);
+    QVERIFY2(world.run_to_round(led + 2, 20 * round_time), qPrintable(QString::number(seed)));
+    QCOMPARE(world.seen().evidence, std::uint64_t{0});
     QCOMPARE(world.seen().conflicts, std::uint64_t{0});
   }
 }
