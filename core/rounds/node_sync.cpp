@@ -36,8 +36,12 @@ std::vector<net::NodeId> RoundNode::asked_how_far(bool back) {
   return members;
 }
 
+// Of those that begin together the one with the lowest id makes the history, and the others find it when they
+// ask again: if all waited as long, all would make one at the same moment.
 void RoundNode::found_alone() {
-  const Duration wait = services_.peers.nobody() ? options_.found_alone_soon : options_.found_alone_after;
+  const bool first = !beginners_.empty() && self_ < *beginners_.begin();
+  const Duration wait =
+      first || services_.peers.nobody() ? options_.found_alone_soon : options_.found_alone_after;
   if (options_.genesis || settling_ || services_.clock.monotonic_now() - started_ < wait ||
       initial_.round != 0 || !initial_.state)
     return;

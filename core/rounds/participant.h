@@ -409,6 +409,8 @@ class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
   std::vector<EvidencePost> new_proofs_;       // that are told again in the next round
   std::vector<net::NodeId> untold_;            // who has not had all that this node said in the round before
 
+  std::set<net::NodeId> beginners_;  // who have no history either, while this node has none
+
   // Asked for certificates, and whether it was from the genesis on.
   std::map<net::NodeId, bool> syncing_;
   MonotonicTime next_sync_{};  // if one is still asked

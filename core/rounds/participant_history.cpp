@@ -10,8 +10,9 @@ constexpr std::size_t small_answer = 256;
 constexpr std::size_t chain_answer_bytes = 64u << 10;  // what a deadline allows for, of a small network
 constexpr std::size_t syncs_at_once = 3;
 constexpr Duration sync_patience = std::chrono::seconds(1);  // before another is asked; bytes have their own
-constexpr int most_greetings = 3;                            // the first ones may be lost
-constexpr std::uint32_t young_rounds = 8;                    // shared so few times, a history may be given up
+constexpr std::size_t most_beginners = 64;
+constexpr int most_greetings = 3;          // the first ones may be lost
+constexpr std::uint32_t young_rounds = 8;  // shared so few times, a history may be given up
 
 }  // namespace
 
@@ -30,9 +31,11 @@ void RoundParticipant::catch_up_with(const net::NodeId& id) {
 void RoundParticipant::poll() {
   const MonotonicTime now = services_.clock.monotonic_now();
   if (now < next_poll_) return;
-  next_poll_ = now + common_.poll * 3 / 4 +
-               Duration(static_cast<Duration::rep>(
-                   rng_.below(static_cast<std::uint64_t>(common_.poll.count() / 2) + 1)));
+  // Who begins looks around before it makes a history of its own.
+  const Duration pause = chain_ ? common_.poll : common_.poll / 5;
+  next_poll_ =
+      now + pause * 3 / 4 +
+      Duration(static_cast<Duration::rep>(rng_.below(static_cast<std::uint64_t>(pause.count() / 2) + 1)));
   std::vector<net::Contact> asked;
   if (chain_) {
     // Back after a while: what they have for this node waits in pauses, until they hear from it, and what
@@ -62,7 +65,10 @@ void RoundParticipant::ask_status(const net::Contact& contact, std::function<voi
 }
 
 void RoundParticipant::consider(const net::Contact& from, const RoundStatus& other) {
-  if (other.genesis == Hash256{}) return;  // knows no more than this node
+  if (other.genesis == Hash256{}) {  // knows no more than this node
+    if (!chain_ && from.id != self_ && beginners_.size() < most_beginners) beginners_.insert(from.id);
+    return;
+  }
   if (from.id != self_) heard_ = services_.clock.monotonic_now();
   if (!chain_) {
     sync_from(from);

@@ -5,6 +5,8 @@
 
 #include <QtTest>
 
+#include <set>
+
 #include "core/rounds/node.h"
 #include "core/sim/round_world.h"
 #include "core/sim/scenario.h"
@@ -116,6 +118,7 @@ class TestRoundsSim : public QObject {
   void a_broken_replica_repairs_itself();
   void a_slow_node_holds_nobody_up();
   void two_of_three_train_on_when_one_dies_in_the_first_round();
+  void who_begin_together_make_one_history();
   void two_histories_meet();
   void a_shared_history_goes_before_a_longer_one_of_one_node();
   void young_shared_histories_become_one();
@@ -365,6 +368,33 @@ void TestRoundsSim::a_slow_node_holds_nobody_up() {
       }
   QVERIFY(partial >= 5);  // it sends what it has
   QCOMPARE(lab.world.node(0).view().members, std::size_t(5));
+}
+
+// They find no history with each other. If each made one, all but one would be given up again; of five, some
+// don't hear of the lowest id in time, because each asks only a few at a time.
+void TestRoundsSim::who_begin_together_make_one_history() {
+  std::size_t histories = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    RoundWorldOptions options = world_options(seed, 5);
+    options.found_alone = true;
+    Lab lab(options);
+    std::set<Hash256> made;
+    const auto all_begun = [&] {
+      std::size_t begun = 0;
+      for (std::size_t i = 0; i < 5; ++i)
+        if (const auto* chain = lab.world.node(i).chain()) {
+          made.insert(chain->genesis());
+          ++begun;
+        }
+      return begun == 5;
+    };
+    // As long as one would wait for others that don't answer.
+    CHECK_LAB(lab, lab.world.world().run_until(
+                       all_begun, lab.world.world().now() + rounds::RoundOptions{}.found_alone_after));
+    QVERIFY2(made.size() <= 3, qPrintable(QString::number(seed)));
+    histories += made.size();
+  }
+  QVERIFY2(histories <= 13, qPrintable(QString::number(histories)));
 }
 
 void TestRoundsSim::two_histories_meet() {
