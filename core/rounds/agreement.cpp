@@ -285,6 +285,7 @@ void RoundAgreement::give_up_soon() {
     enter(next);
     if (next != memory_.view || done_) return;
     ahead_ = true;
+    soon_.reset();  // what the next leader has proposed already may be refused, too
     timer_ = std::move(rest);
   });
 }
@@ -319,10 +320,9 @@ void RoundAgreement::arm_timer() {
 
 void RoundAgreement::time_is_over() {
   if (done_) return;
-  if (std::exchange(ahead_, false))
-    arm_timer();  // of the view before
-  else
-    enter(next_of_honest(memory_.view + 1));
+  if (!std::exchange(ahead_, false)) return enter(next_of_honest(memory_.view + 1));
+  arm_timer();  // it was of the view before
+  if (refuses_proposal()) give_up_soon();
 }
 
 void RoundAgreement::lead() {

@@ -280,6 +280,7 @@ class TestRoundsAgreement : public QObject {
   void a_wrong_proposal_is_not_signed();
   void a_refused_proposal_costs_a_moment();
   void who_refuses_alone_waits_for_the_others();
+  void early_proposals_lead_nobody_astray();
   void a_leader_that_has_lost_its_proposal_gives_up();
   void a_disproved_proposal_is_not_waited_for();
   void what_a_quorum_prepared_is_certified_all_the_same();
@@ -355,6 +356,27 @@ void TestRoundsAgreement::who_refuses_alone_waits_for_the_others() {
     QVERIFY2(bus.run_until_decided(7 * second), seed_text(seed).c_str());
     QCOMPARE(bus.members_[order[0]]->result->view, 1u);
   }
+}
+
+// The leaders of the next views lie, too, and have told a member already what it will refuse. It is one view
+// ahead all the same, not as many as they have proposals.
+void TestRoundsAgreement::early_proposals_lead_nobody_astray() {
+  Bus bus({5, 7});
+  const auto order = leader_order(body_hash(bus.genesis_), 1, {}, bus.genesis_.members);
+  Bus::Member& alone = *bus.members_[order[6]];
+  for (auto& member : bus.members_) member->part = member.get() == &alone ? 0 : 1;
+  bus.world.run_for(std::chrono::milliseconds(100));
+  for (std::uint32_t view = 0; view < 5; ++view) {
+    const Bus::Member& leader = *bus.members_[order[view]];
+    ProposalPost post{view, bus.body_of(leader, 7), {}};
+    bus.wrong.insert(post.body.anchor);
+    QCOMPARE(alone.agreement->on_proposal(bus.genesis_.members[leader.index].id, post), Verdict::Taken);
+  }
+  bus.world.run_for(3 * second);
+  QCOMPARE(alone.agreement->view(), 1u);
+  // When its first view would have been over it has no more patience with the second leader.
+  bus.world.run_for(2 * second);
+  QCOMPARE(alone.agreement->view(), 2u);
 }
 
 // It notes what it proposes, and dies before anybody hears of it: after the restart it makes another body,
