@@ -212,7 +212,7 @@ target_partition() {
   install_packages build test
   build_release
   measure=build/release/tests/measure_partition
-  once oracle env NS_LONG=1 build/release/tests/test_placement_oracle
+  once oracle env NS_LONG=1 build/release/tests/test_partition_oracle
   [ ! -d ../shared/data/mtpp ] || once public "$measure" public ../shared/data/mtpp
   once families "$measure" families 0.9
   once layered-models "$measure" layered-models 0.9

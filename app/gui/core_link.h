@@ -9,7 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/node/node.h"
-#include "core/platform/process_identity.h"
+#include "core/platform/process/process_identity.h"
 
 namespace neuroshard::gui {
 

@@ -11,8 +11,8 @@
 #include <QStorageInfo>
 #include <memory>
 
-#include "core/platform/cpu.h"
-#include "core/platform/process_memory.h"
+#include "core/platform/process/process_memory.h"
+#include "core/platform/sensor/cpu.h"
 
 namespace neuroshard::gui {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "app/gui/application.h"
 #include "app/gui/single_instance.h"
-#include "core/platform/paths.h"
-#include "core/platform/private_directory.h"
-#include "core/platform/stop_pipe.h"
+#include "core/platform/file/paths.h"
+#include "core/platform/file/private_directory.h"
+#include "core/platform/process/stop_pipe.h"
 #include "ui/text/translation.h"
 
 namespace {

@@ -4,7 +4,7 @@
 #include <QFile>
 #include <QFileInfo>
 
-#include "core/platform/process_control.h"
+#include "core/platform/process/process_control.h"
 
 namespace neuroshard::gui {
 namespace {

@@ -6,8 +6,8 @@
 #include "core/base/bytes.h"
 #include "core/control/control_file.h"
 #include "core/control/service_module.h"
-#include "core/platform/private_directory.h"
-#include "core/platform/process_control.h"
+#include "core/platform/file/private_directory.h"
+#include "core/platform/process/process_control.h"
 #include "core/storage/file_env.h"
 
 namespace neuroshard::gui {

@@ -11,7 +11,7 @@
 namespace neuroshard::app {
 namespace {
 
-using engine::Setting;
+using config::Setting;
 
 constexpr std::size_t text_bytes = 2u << 20;
 // Steps of the yardstick, and of the contender that saves without a pause between two saves.
@@ -90,7 +90,7 @@ class SavedTraining {
     const std::string text = context_.scratch + "/text.txt";
     NS_RETURN_IF_ERROR(
         storage::write_file_atomic(context_.files, text, as_bytes(generated_prose(text_bytes))));
-    engine::DataDirectoryOptions options;
+    config::DataDirectoryOptions options;
     options.path = context_.scratch + "/node";
     options.profile = "solo";
     options.environment = nullptr;
@@ -100,7 +100,7 @@ class SavedTraining {
                              {Setting::CheckpointDailyWriteBudget, "0"},
                              {Setting::CpuThreads, std::to_string(context_.threads)},
                              {Setting::Precision, context_.precision}};
-    NS_ASSIGN_OR_RETURN(directory_, engine::DataDirectory::open(options, {context_.files, entropy_,
+    NS_ASSIGN_OR_RETURN(directory_, config::DataDirectory::open(options, {context_.files, entropy_,
                                                                           context_.clock, context_.logger}));
     NS_RETURN_IF_ERROR(set(Setting::CheckpointEverySteps, never));
     NS_ASSIGN_OR_RETURN(session_, engine::TrainingSession::create(
@@ -141,7 +141,7 @@ class SavedTraining {
 
   BenchContext& context_;
   crypto::SystemEntropy entropy_;
-  std::unique_ptr<engine::DataDirectory> directory_;
+  std::unique_ptr<config::DataDirectory> directory_;
   std::unique_ptr<engine::TrainingSession> session_;
   std::vector<double> save_seconds_;
   std::vector<double> waited_seconds_;  // of the compute thread, by save

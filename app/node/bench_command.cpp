@@ -11,7 +11,7 @@
 
 #include "app/node/bench_row.h"
 #include "app/node/command.h"
-#include "core/platform/cpu.h"
+#include "core/platform/sensor/cpu.h"
 
 namespace neuroshard::app {
 namespace {

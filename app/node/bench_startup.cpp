@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "app/node/bench_row.h"
-#include "core/platform/paths.h"
+#include "core/platform/file/paths.h"
 
 namespace neuroshard::app {
 namespace {

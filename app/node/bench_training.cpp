@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/node/bench_compute.h"
-#include "core/engine/network_profile.h"
+#include "core/config/network_profile.h"
 
 namespace neuroshard::app {
 namespace {
@@ -84,9 +84,9 @@ Expected<BenchReport> bench_dense25m(BenchContext& context) {
 }
 
 Expected<BenchReport> bench_training(BenchContext& context) {
-  NS_ASSIGN_OR_RETURN(const engine::NetworkProfile profile, engine::builtin_profile("solo"));
-  return measure(context, {"solo", engine::model_shape(profile.consensus),
-                           engine::router_options(profile.consensus), 8, false});
+  NS_ASSIGN_OR_RETURN(const config::NetworkProfile profile, config::builtin_profile("solo"));
+  return measure(context, {"solo", config::model_shape(profile.consensus),
+                           config::router_options(profile.consensus), 8, false});
 }
 
 // One layer with experts beside the dense layer of the same operations per token: one expert of twice the

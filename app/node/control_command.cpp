@@ -8,7 +8,7 @@
 
 #include "app/node/open_directory.h"
 #include "core/control/remote_access.h"
-#include "core/platform/private_directory.h"
+#include "core/platform/file/private_directory.h"
 
 namespace neuroshard::app {
 namespace {

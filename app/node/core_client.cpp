@@ -6,9 +6,9 @@
 #include "app/node/progress.h"
 #include "core/control/control_file.h"
 #include "core/control/service_module.h"
-#include "core/platform/directory_lock.h"
-#include "core/platform/paths.h"
-#include "core/platform/process_identity.h"
+#include "core/platform/file/directory_lock.h"
+#include "core/platform/file/paths.h"
+#include "core/platform/process/process_identity.h"
 
 namespace neuroshard::app {
 namespace {

@@ -7,7 +7,7 @@
 #include "app/node/command.h"
 #include "app/node/event_queue.h"
 #include "core/control/service.h"
-#include "core/platform/process_identity.h"
+#include "core/platform/process/process_identity.h"
 
 namespace neuroshard::app {
 

@@ -11,11 +11,11 @@
 #include "app/node/open_directory.h"
 #include "app/node/redaction.h"
 #include "app/node/snapshot_text.h"
-#include "core/platform/account.h"
-#include "core/platform/cpu.h"
-#include "core/platform/crash_record.h"
-#include "core/platform/paths.h"
-#include "core/platform/process_memory.h"
+#include "core/platform/file/paths.h"
+#include "core/platform/process/account.h"
+#include "core/platform/process/crash_record.h"
+#include "core/platform/process/process_memory.h"
+#include "core/platform/sensor/cpu.h"
 
 namespace neuroshard::app {
 namespace {
@@ -74,7 +74,7 @@ class Gatherer {
     const auto free = context_.files.free_bytes(directory_);
     Json json = {{"program", "neuroshardd"},
                  {"version", program_version()},
-                 {"data_directory_format", engine::data_directory_format},
+                 {"data_directory_format", config::data_directory_format},
                  {"made", iso_time(context_.clock.wall_now())},
                  {"system", platform::system_name()},
                  {"processor", cpu.model},
@@ -109,7 +109,7 @@ class Gatherer {
         return add("settings.json", "settings in force, and where they come from", dump(json));
       }
     }
-    const auto text = read_end(context_.files, directory_ + "/settings.toml", engine::max_settings_bytes);
+    const auto text = read_end(context_.files, directory_ + "/settings.toml", config::max_settings_bytes);
     if (!text.ok()) json = problem(text.error());
     add(text.ok() ? "settings.toml" : "settings.json", "the file of settings",
         text.ok() ? *text : dump(json));

@@ -7,7 +7,7 @@
 #include "app/node/core_client.h"
 #include "app/node/open_directory.h"
 #include "core/engine/generator.h"
-#include "core/platform/terminal.h"
+#include "core/platform/process/terminal.h"
 
 namespace neuroshard::app {
 namespace {
@@ -171,8 +171,8 @@ void add_generate_command(CLI::App& root, CommandContext& context) {
       ->type_name("X");
   command.add_flag("--stream", flags->stream, "print words as they come; on a terminal that is so anyway");
   add_setting_flags(command, flags->settings,
-                    {engine::Setting::CpuThreads, engine::Setting::MemoryLimit, engine::Setting::Device,
-                     engine::Setting::Precision});
+                    {config::Setting::CpuThreads, config::Setting::MemoryLimit, config::Setting::Device,
+                     config::Setting::Precision});
   set_body(command, context, [flags, &context] { return run_generate(*flags, context); });
 }
 

@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "core/engine/network_profile.h"
+#include "core/config/network_profile.h"
 #include "core/swarm/messages.h"
 
 namespace neuroshard::app {
@@ -45,10 +45,10 @@ Expected<GuestNetwork> guest_network(const GuestFlags& flags, const std::string&
   if (name.empty())
     return make_error(ErrorCode::InvalidArgument,
                       "name the network with --profile (a built-in name or a file)");
-  NS_ASSIGN_OR_RETURN(const engine::NetworkProfile profile,
-                      engine::load_network_profile(context.files, name));
+  NS_ASSIGN_OR_RETURN(const config::NetworkProfile profile,
+                      config::load_network_profile(context.files, name));
   GuestNetwork network;
-  network.id = engine::network_id(profile.consensus);
+  network.id = config::network_id(profile.consensus);
   std::vector<std::string> texts = flags.at;
   if (texts.empty()) {
     texts = profile.directory.trackers;

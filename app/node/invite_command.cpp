@@ -9,9 +9,9 @@
 #include "app/node/open_directory.h"
 #include "app/node/qr_text.h"
 #include "core/compute/slot.h"
-#include "core/engine/invite_link.h"
+#include "core/config/invite_link.h"
 #include "core/node/network_view.h"
-#include "core/platform/terminal.h"
+#include "core/platform/process/terminal.h"
 #include "core/swarm/peer_cache.h"
 
 namespace neuroshard::app {
@@ -25,19 +25,19 @@ struct InviteFlags {
 };
 
 // The profile of the command line, else that of the data directory, which may be in use.
-Expected<engine::NetworkProfile> chosen_profile(const std::string& directory, CommandContext& context) {
-  if (!context.profile.empty()) return engine::load_network_profile(context.files, context.profile);
+Expected<config::NetworkProfile> chosen_profile(const std::string& directory, CommandContext& context) {
+  if (!context.profile.empty()) return config::load_network_profile(context.files, context.profile);
   const std::string own = directory + "/profile.json";
-  if (context.files.exists(own)) return engine::load_network_profile(context.files, own);
+  if (context.files.exists(own)) return config::load_network_profile(context.files, own);
   return make_error(
       ErrorCode::NotFound,
       fmt::format("there is no network to invite to in {}; name one with --profile", directory));
 }
 
 // Nodes that answered this one lately and are reached from outside.
-std::vector<engine::InvitedPeer> cached_peers(const std::string& directory, const Hash256& network,
+std::vector<config::InvitedPeer> cached_peers(const std::string& directory, const Hash256& network,
                                               CommandContext& context) {
-  std::vector<engine::InvitedPeer> peers;
+  std::vector<config::InvitedPeer> peers;
   const auto bytes =
       storage::read_file(context.files, directory + "/peers.cache", swarm::max_peer_cache_bytes);
   if (!bytes.ok()) return peers;
@@ -57,7 +57,7 @@ std::vector<engine::InvitedPeer> cached_peers(const std::string& directory, cons
 
 // Whom the node that runs in the directory names itself, itself among them where others reach it. Empty: none
 // runs, or it knows nobody.
-std::vector<engine::InvitedPeer> peers_of_running_node(CommandContext& context) {
+std::vector<config::InvitedPeer> peers_of_running_node(CommandContext& context) {
   const auto client = CoreClient::find(context);
   if (!client.ok() || !*client) return {};
   const auto view =
@@ -65,29 +65,29 @@ std::vector<engine::InvitedPeer> peers_of_running_node(CommandContext& context) 
         return node.query_network(std::move(reply));
       });
   if (!view.ok() || view->invitation.empty()) return {};
-  const auto link = engine::parse_invite_link(view->invitation);
-  return link.ok() ? link->peers : std::vector<engine::InvitedPeer>();
+  const auto link = config::parse_invite_link(view->invitation);
+  return link.ok() ? link->peers : std::vector<config::InvitedPeer>();
 }
 
 Expected<void> invite(const InviteFlags& flags, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const std::string directory, data_directory_path(context));
-  engine::InviteLink link;
+  config::InviteLink link;
   NS_ASSIGN_OR_RETURN(link.profile, chosen_profile(directory, context));
   const std::string& name = link.profile.consensus.name;
   if (name == "solo")
     return make_error(
         ErrorCode::InvalidArgument,
         "the network solo has no peers; make one of your own with \"neuroshardd network create\"");
-  const Hash256 id = engine::network_id(link.profile.consensus);
+  const Hash256 id = config::network_id(link.profile.consensus);
   for (const std::string& text : flags.peers) {
-    NS_ASSIGN_OR_RETURN(engine::InvitedPeer peer, engine::parse_invited_peer(text));
+    NS_ASSIGN_OR_RETURN(config::InvitedPeer peer, config::parse_invited_peer(text));
     link.peers.push_back(std::move(peer));
   }
   if (link.peers.empty() && context.profile.empty()) link.peers = peers_of_running_node(context);
   if (link.peers.empty()) link.peers = cached_peers(directory, id, context);
-  NS_ASSIGN_OR_RETURN(const std::string text, engine::format_invite_link(link));
+  NS_ASSIGN_OR_RETURN(const std::string text, config::format_invite_link(link));
   std::vector<std::string> peers;
-  for (const engine::InvitedPeer& peer : link.peers) peers.push_back(engine::to_text(peer));
+  for (const config::InvitedPeer& peer : link.peers) peers.push_back(config::to_text(peer));
   context.output.json_line({{"link", text}, {"name", name}, {"network_id", to_hex(id)}, {"peers", peers}});
   if (flags.qr && !context.json) {
     NS_ASSIGN_OR_RETURN(const std::string code,
@@ -104,7 +104,7 @@ Expected<void> invite(const InviteFlags& flags, CommandContext& context) {
     NS_RETURN_IF_ERROR(
         storage::write_file_atomic(context.files, flags.svg, as_bytes(picture), /*world_readable=*/true));
   }
-  const engine::DirectoryPart& known = link.profile.directory;
+  const config::DirectoryPart& known = link.profile.directory;
   if (peers.empty() && known.bootstrap.empty() && known.trackers.empty())
     context.output.note(
         "Nobody to begin with is named: who follows this link waits until somebody is found. Name a node or "
@@ -112,17 +112,17 @@ Expected<void> invite(const InviteFlags& flags, CommandContext& context) {
   return {};
 }
 
-std::string question_of(const engine::InviteLink& link, const std::string& directory) {
-  const engine::ConsensusPart& c = link.profile.consensus;
+std::string question_of(const config::InviteLink& link, const std::string& directory) {
+  const config::ConsensusPart& c = link.profile.consensus;
   std::string text =
       fmt::format("This invitation is to the network '{}'\n  id          {}\n  parameters  {}\n", c.name,
-                  to_hex(engine::network_id(c)), compute::model_parameter_count(engine::model_shape(c)));
+                  to_hex(config::network_id(c)), compute::model_parameter_count(config::model_shape(c)));
   text += fmt::format("  publisher   {}\n",
                       c.publisher_key == "none" ? "none: nobody answers for its addresses" : c.publisher_key);
   const auto row = [&text](const char* what, const std::string& place) {
     text += fmt::format("  {:<10}  {}\n", what, place);
   };
-  for (const engine::InvitedPeer& peer : link.peers) row("begin with", engine::to_text(peer));
+  for (const config::InvitedPeer& peer : link.peers) row("begin with", config::to_text(peer));
   for (const std::string& place : link.profile.directory.trackers) row("tracker", place);
   for (const std::string& place : link.profile.directory.bootstrap) row("begin with", place);
   return text + fmt::format("  data in     {}\nJoin it? [y/N] ", directory);
@@ -135,7 +135,7 @@ Expected<std::vector<std::string>> follow_invitation(const std::string& link, bo
   if (!context.profile.empty())
     return make_error(ErrorCode::InvalidArgument,
                       "an invitation brings its own profile: leave --profile away, or --join");
-  NS_ASSIGN_OR_RETURN(const engine::InviteLink invited, engine::parse_invite_link(link));
+  NS_ASSIGN_OR_RETURN(const config::InviteLink invited, config::parse_invite_link(link));
   if (!yes) {
     NS_ASSIGN_OR_RETURN(const std::string directory, data_directory_path(context));
     const auto answer = platform::prompt(question_of(invited, directory), /*hidden=*/false);
@@ -149,7 +149,7 @@ Expected<std::vector<std::string>> follow_invitation(const std::string& link, bo
   }
   context.profile = link;
   std::vector<std::string> peers;
-  for (const engine::InvitedPeer& peer : invited.peers) peers.push_back(engine::to_text(peer));
+  for (const config::InvitedPeer& peer : invited.peers) peers.push_back(config::to_text(peer));
   return peers;
 }
 
@@ -164,7 +164,7 @@ void add_invite_command(CLI::App& network, CommandContext& context) {
       .add_option("--peer", flags->peers,
                   fmt::format("a node or tracker to begin with, {} at most; without it, three that answered "
                               "this node lately",
-                              engine::max_invited_peers))
+                              config::max_invited_peers))
       ->type_name("[ID@]HOST:PORT");
   command.add_flag("--qr", flags->qr, "draw it as a QR code as well");
   command.add_option("--svg", flags->svg, "write the QR code to this file")->type_name("FILE");

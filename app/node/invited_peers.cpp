@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "core/engine/invite_link.h"
+#include "core/config/invite_link.h"
 
 namespace neuroshard::app {
 namespace {
 
-constexpr std::uint64_t longest_file = engine::max_invited_peers * (65 + engine::max_place_text + 1);
+constexpr std::uint64_t longest_file = config::max_invited_peers * (65 + config::max_place_text + 1);
 
 std::string path_of(const std::string& data_directory) {
   return data_directory + "/peers.invited";
@@ -26,11 +26,11 @@ std::vector<std::string> read_invited_peers(storage::FileEnv& files, const std::
     return peers;
   }
   std::string_view rest = as_text(*bytes);
-  while (!rest.empty() && peers.size() < engine::max_invited_peers) {
+  while (!rest.empty() && peers.size() < config::max_invited_peers) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    if (const auto peer = engine::parse_invited_peer(line); peer.ok())
-      peers.push_back(engine::to_text(*peer));
+    if (const auto peer = config::parse_invited_peer(line); peer.ok())
+      peers.push_back(config::to_text(*peer));
     else
       logger.warning("swarm", fmt::format("a line of {} is not used: {}", path, peer.error().message));
   }

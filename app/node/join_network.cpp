@@ -53,9 +53,9 @@ std::vector<swarm::CachedPeer> read_cache(storage::FileEnv& files, const std::st
   return {};
 }
 
-Expected<swarm::MemberOptions> member_options(const JoinFlags& flags, const engine::DataDirectory& directory,
+Expected<swarm::MemberOptions> member_options(const JoinFlags& flags, const config::DataDirectory& directory,
                                               Logger& logger, CommandContext& context) {
-  const engine::DirectoryPart& known = directory.profile().directory;
+  const config::DirectoryPart& known = directory.profile().directory;
   std::vector<std::string> texts = flags.sources;
   texts.insert(texts.end(), known.trackers.begin(), known.trackers.end());
   texts.insert(texts.end(), known.bootstrap.begin(), known.bootstrap.end());
@@ -83,9 +83,9 @@ Expected<swarm::MemberOptions> member_options(const JoinFlags& flags, const engi
 }  // namespace
 
 Expected<std::unique_ptr<NetworkPart>> NetworkPart::join(const JoinFlags& flags,
-                                                         const engine::DataDirectory& directory,
+                                                         const config::DataDirectory& directory,
                                                          Logger& logger, CommandContext& context) {
-  const engine::DirectoryPart& known = directory.profile().directory;
+  const config::DirectoryPart& known = directory.profile().directory;
   if (flags.sources.empty() && known.trackers.empty() && known.bootstrap.empty() && !flags.port &&
       flags.mainline_nodes.empty() && read_invited_peers(context.files, directory.path(), logger).empty())
     return std::unique_ptr<NetworkPart>();
@@ -96,9 +96,9 @@ Expected<std::unique_ptr<NetworkPart>> NetworkPart::join(const JoinFlags& flags,
   PeerHostOptions options;
   NS_ASSIGN_OR_RETURN(const platform::IpAddress ip, platform::parse_ip(flags.address));
   options.listen = platform::Endpoint{ip, 0};
-  const auto on = [&](engine::Setting setting) { return directory.settings().word(setting) == "on"; };
-  options.open_port = on(engine::Setting::OpenPort);
-  options.relay = on(engine::Setting::RelayForOthers);
+  const auto on = [&](config::Setting setting) { return directory.settings().word(setting) == "on"; };
+  options.open_port = on(config::Setting::OpenPort);
+  options.relay = on(config::Setting::RelayForOthers);
   NS_ASSIGN_OR_RETURN(options.swarm, member_options(flags, directory, logger, context));
   TurnSettings turn = read_turn_settings(directory, context.files);
   if (!turn.trouble.empty())
@@ -117,7 +117,7 @@ Expected<std::unique_ptr<NetworkPart>> NetworkPart::join(const JoinFlags& flags,
   NS_RETURN_IF_ERROR(part->keep_limits(directory, options));
   const bool one_lan = options.swarm.one_lan;
   part->reporting_as_ = {options.swarm.facts.delegation, one_lan};
-  part->gives_ = on(engine::Setting::ServeFiles);
+  part->gives_ = on(config::Setting::ServeFiles);
   NS_RETURN_IF_ERROR(part->listen(flags, directory, std::move(options)));
   part->kept_bans_ = part->host_->bans().changes();
   part->report_ = std::make_unique<NetworkReport>(*part->host_, directory.profile());
@@ -125,13 +125,13 @@ Expected<std::unique_ptr<NetworkPart>> NetworkPart::join(const JoinFlags& flags,
   return part;
 }
 
-Expected<void> NetworkPart::keep_limits(const engine::DataDirectory& directory, PeerHostOptions& options) {
-  const engine::Settings& settings = directory.settings();
-  options.traffic = {settings.number(engine::Setting::UploadLimit),
-                     settings.number(engine::Setting::DownloadLimit)};
+Expected<void> NetworkPart::keep_limits(const config::DataDirectory& directory, PeerHostOptions& options) {
+  const config::Settings& settings = directory.settings();
+  options.traffic = {settings.number(config::Setting::UploadLimit),
+                     settings.number(config::Setting::DownloadLimit)};
   // Counted without a limit, too: who sets one in the middle of a month has used what was used.
   NS_ASSIGN_OR_RETURN(traffic_cap_, net::TrafficCap::open(context_.files, data_directory_ + "/traffic.month",
-                                                          settings.number(engine::Setting::MonthlyData),
+                                                          settings.number(config::Setting::MonthlyData),
                                                           context_.clock.wall_now()));
   options.traffic_cap = &*traffic_cap_;
   return {};
@@ -139,8 +139,8 @@ Expected<void> NetworkPart::keep_limits(const engine::DataDirectory& directory, 
 
 // In a network of one's own the neighbours, in one of the internet the public meeting place: there a private
 // address is of no use to others, and nobody lists a private network in public.
-void NetworkPart::meet(const JoinFlags& flags, const engine::DataDirectory& directory, bool one_lan) {
-  const auto on = [&](engine::Setting setting) { return directory.settings().word(setting) == "on"; };
+void NetworkPart::meet(const JoinFlags& flags, const config::DataDirectory& directory, bool one_lan) {
+  const auto on = [&](config::Setting setting) { return directory.settings().word(setting) == "on"; };
   MeetingOptions options;
   options.network_id = directory.network_id();
   options.port = host_->endpoint().port;
@@ -148,8 +148,8 @@ void NetworkPart::meet(const JoinFlags& flags, const engine::DataDirectory& dire
   const platform::IpAddress& ip = host_->endpoint().ip;
   const bool loopback = ip == platform::IpAddress{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}} ||
                         (ip.is_v4() && ip.bytes[12] == 127);
-  options.local = one_lan && !loopback && on(engine::Setting::LocalDiscovery);
-  options.mainline = on(engine::Setting::MainlineRendezvous) &&
+  options.local = one_lan && !loopback && on(config::Setting::LocalDiscovery);
+  options.mainline = on(config::Setting::MainlineRendezvous) &&
                      directory.profile().consensus.name != "devnet" &&
                      (!one_lan || !flags.mainline_nodes.empty());
   options.mainline_nodes = flags.mainline_nodes;
@@ -157,7 +157,7 @@ void NetworkPart::meet(const JoinFlags& flags, const engine::DataDirectory& dire
     places_ = std::make_unique<MeetingPlaces>(*host_, logger_, context_.entropy, options);
 }
 
-Expected<void> NetworkPart::listen(const JoinFlags& flags, const engine::DataDirectory& directory,
+Expected<void> NetworkPart::listen(const JoinFlags& flags, const config::DataDirectory& directory,
                                    PeerHostOptions options) {
   const auto start = [&](std::uint16_t port) -> Expected<void> {
     options.listen->port = port;
@@ -168,7 +168,7 @@ Expected<void> NetworkPart::listen(const JoinFlags& flags, const engine::DataDir
                         PeerHost::start(std::move(key), context_.clock, context_.entropy, logger_, options));
     return {};
   };
-  const auto chosen = static_cast<std::uint16_t>(directory.settings().number(engine::Setting::ListenPort));
+  const auto chosen = static_cast<std::uint16_t>(directory.settings().number(config::Setting::ListenPort));
   const auto own = static_cast<std::uint16_t>(directory.profile().directory.p2p_port);
   const std::uint16_t wanted = flags.port.value_or(chosen != 0 ? chosen : own);
   // Who names a port by hand wants that one; with a setting the node starts also where it is taken.

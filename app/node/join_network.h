@@ -11,7 +11,7 @@
 #include "app/node/network_report.h"
 #include "app/node/peer_host.h"
 #include "app/node/rounds_status.h"
-#include "core/engine/data_directory.h"
+#include "core/config/data_directory.h"
 #include "core/node/snapshot.h"
 
 namespace neuroshard::app {
@@ -30,7 +30,7 @@ class NetworkPart {
   // outlive the part.  Errors: InvalidArgument (the network has no peers, a wrong flag), Busy (the port that
   // a flag names is taken), what PeerHost::start says.
   static Expected<std::unique_ptr<NetworkPart>> join(const JoinFlags& flags,
-                                                     const engine::DataDirectory& directory, Logger& logger,
+                                                     const config::DataDirectory& directory, Logger& logger,
                                                      CommandContext& context);
 
   PeerHost& host() { return *host_; }
@@ -48,10 +48,10 @@ class NetworkPart {
  private:
   NetworkPart(std::string data_directory, Logger& logger, CommandContext& context)
       : data_directory_(std::move(data_directory)), logger_(logger), context_(context) {}
-  Expected<void> keep_limits(const engine::DataDirectory& directory, PeerHostOptions& options);
+  Expected<void> keep_limits(const config::DataDirectory& directory, PeerHostOptions& options);
   void keep_bans();
-  void meet(const JoinFlags& flags, const engine::DataDirectory& directory, bool one_lan);
-  Expected<void> listen(const JoinFlags& flags, const engine::DataDirectory& directory,
+  void meet(const JoinFlags& flags, const config::DataDirectory& directory, bool one_lan);
+  Expected<void> listen(const JoinFlags& flags, const config::DataDirectory& directory,
                         PeerHostOptions options);
 
   const std::string data_directory_;

@@ -4,7 +4,7 @@
 #include <system_error>
 #include <thread>
 
-#include "core/platform/resolve.h"
+#include "core/platform/socket/resolve.h"
 
 namespace neuroshard::app {
 

@@ -11,7 +11,7 @@
 #include "app/node/invite_command.h"
 #include "app/node/key_file.h"
 #include "core/compute/slot.h"
-#include "core/engine/network_profile.h"
+#include "core/config/network_profile.h"
 
 namespace neuroshard::app {
 namespace {
@@ -50,11 +50,11 @@ std::string flag_of(std::string_view key) {
   return short_name == short_names.end() ? flag : std::string(short_name->second) + "," + flag;
 }
 
-std::string shown(const engine::ConsensusField& field, std::uint64_t value) {
-  return is_nano(field.key) ? fmt::format("{}", engine::from_nano(value)) : fmt::format("{}", value);
+std::string shown(const config::ConsensusField& field, std::uint64_t value) {
+  return is_nano(field.key) ? fmt::format("{}", config::from_nano(value)) : fmt::format("{}", value);
 }
 
-Expected<std::uint64_t> parse_number(const engine::ConsensusField& field, const std::string& text) {
+Expected<std::uint64_t> parse_number(const config::ConsensusField& field, const std::string& text) {
   const auto wrong = [&] {
     return make_error(
         ErrorCode::InvalidArgument,
@@ -76,7 +76,7 @@ Expected<std::uint64_t> parse_number(const engine::ConsensusField& field, const 
 }
 
 // A network with an outer loop needs its rules, one without must have none.
-void fit_outer_loop(engine::ConsensusPart& consensus) {
+void fit_outer_loop(config::ConsensusPart& consensus) {
   if (consensus.inner_steps == 0) {
     consensus.sync = consensus.codec = "none";
     consensus.outer_learning_rate_nano = consensus.outer_momentum_nano = 0;
@@ -89,10 +89,10 @@ void fit_outer_loop(engine::ConsensusPart& consensus) {
 }
 
 // The sparse codec's own outer step, where the flags do not name another rate.
-void take_codec(const CreateFlags& flags, engine::ConsensusPart& consensus) {
+void take_codec(const CreateFlags& flags, config::ConsensusPart& consensus) {
   if (flags.codec.empty()) return;
   consensus.codec = flags.codec;
-  if (!engine::is_sparse(consensus)) return;
+  if (!config::is_sparse(consensus)) return;
   if (flags.numbers.find("outer_learning_rate_nano") == flags.numbers.end())
     consensus.outer_learning_rate_nano = 1'000'000'000;
   if (flags.numbers.find("outer_momentum_nano") == flags.numbers.end()) consensus.outer_momentum_nano = 0;
@@ -106,11 +106,11 @@ Expected<crypto::KeyPair> publisher_key(CommandContext& context, const std::stri
 }
 
 Expected<void> create_network(const CreateFlags& flags, CommandContext& context) {
-  NS_ASSIGN_OR_RETURN(engine::NetworkProfile profile,
-                      engine::load_network_profile(context.files, flags.from));
-  engine::ConsensusPart& consensus = profile.consensus;
+  NS_ASSIGN_OR_RETURN(config::NetworkProfile profile,
+                      config::load_network_profile(context.files, flags.from));
+  config::ConsensusPart& consensus = profile.consensus;
   consensus.name = flags.name;
-  for (const engine::ConsensusField& field : engine::consensus_fields()) {
+  for (const config::ConsensusField& field : config::consensus_fields()) {
     const auto given = flags.numbers.find(field.key);
     if (given == flags.numbers.end()) continue;
     NS_ASSIGN_OR_RETURN(consensus.*field.member, parse_number(field, given->second));
@@ -135,11 +135,11 @@ Expected<void> create_network(const CreateFlags& flags, CommandContext& context)
   if (!flags.publisher_key.empty()) {
     NS_ASSIGN_OR_RETURN(const crypto::KeyPair key, publisher_key(context, flags.publisher_key));
     consensus.publisher_key = to_hex(key.public_key());
-    engine::sign_directory(profile, key);
+    config::sign_directory(profile, key);
   }
-  const std::string text = engine::format_network_profile(profile);
+  const std::string text = config::format_network_profile(profile);
   // What is written must be what can be read: reserved names, bounds.
-  NS_RETURN_IF_ERROR(engine::parse_network_profile(as_bytes(text)));
+  NS_RETURN_IF_ERROR(config::parse_network_profile(as_bytes(text)));
   if (flags.out.empty()) {
     context.output.raw(context.json ? nlohmann::ordered_json::parse(text, nullptr, false).dump() + '\n'
                                     : text);
@@ -147,7 +147,7 @@ Expected<void> create_network(const CreateFlags& flags, CommandContext& context)
   }
   NS_RETURN_IF_ERROR(
       storage::write_file_atomic(context.files, flags.out, as_bytes(text), /*world_readable=*/true));
-  const std::string id = to_hex(engine::network_id(consensus));
+  const std::string id = to_hex(config::network_id(consensus));
   context.output.line(fmt::format("Made the network '{}', {}\nPeople join it with --profile {}",
                                   consensus.name, id, flags.out));
   context.output.json_line({{"name", consensus.name}, {"network_id", id}, {"file", flags.out}});
@@ -160,16 +160,16 @@ std::string human_count(std::uint64_t count) {
   return fmt::format("{}", count);
 }
 
-void show_profile(const engine::NetworkProfile& profile, CommandContext& context) {
-  const engine::ConsensusPart& c = profile.consensus;
-  const engine::DirectoryPart& d = profile.directory;
-  const compute::ModelShape shape = engine::model_shape(c);
+void show_profile(const config::NetworkProfile& profile, CommandContext& context) {
+  const config::ConsensusPart& c = profile.consensus;
+  const config::DirectoryPart& d = profile.directory;
+  const compute::ModelShape shape = config::model_shape(c);
   const std::uint64_t parameters = compute::model_parameter_count(shape);
   const std::uint64_t active = compute::active_parameter_count(shape);
-  auto document = nlohmann::ordered_json::parse(engine::format_network_profile(profile), nullptr, false);
+  auto document = nlohmann::ordered_json::parse(config::format_network_profile(profile), nullptr, false);
   document["parameters"] = parameters;
   document["active_parameters"] = active;
-  document["notice"] = engine::network_notice(profile);
+  document["notice"] = config::network_notice(profile);
   context.output.json_line(document);
 
   Output& out = context.output;
@@ -177,9 +177,9 @@ void show_profile(const engine::NetworkProfile& profile, CommandContext& context
     out.line(fmt::format("  {:<28} {:<14} {}", key, value, help));
   };
   out.line(fmt::format("Network {}\n  id {}\n  {} parameters, {} of them for each token\n", c.name,
-                       to_hex(engine::network_id(c)), human_count(parameters), human_count(active)));
+                       to_hex(config::network_id(c)), human_count(parameters), human_count(active)));
   out.line("Fixed for everyone:");
-  for (const engine::ConsensusField& field : engine::consensus_fields()) {
+  for (const config::ConsensusField& field : config::consensus_fields()) {
     std::string_view key = field.key;
     std::string help = field.help;
     if (is_nano(key)) {
@@ -199,23 +199,23 @@ void show_profile(const engine::NetworkProfile& profile, CommandContext& context
   for (const std::string& peer : d.bootstrap) row("bootstrap", peer);
   for (const std::string& tracker : d.trackers) row("tracker", tracker);
   if (!d.manifest_url.empty()) row("manifest_url", d.manifest_url);
-  if (const std::string notice = engine::network_notice(profile); !notice.empty()) out.line("\n" + notice);
+  if (const std::string notice = config::network_notice(profile); !notice.empty()) out.line("\n" + notice);
 }
 
 Expected<void> show_network(const std::string& named, CommandContext& context) {
   const std::string& name = named.empty() ? context.profile : named;
   if (!name.empty()) {
-    NS_ASSIGN_OR_RETURN(const engine::NetworkProfile profile,
-                        engine::load_network_profile(context.files, name));
+    NS_ASSIGN_OR_RETURN(const config::NetworkProfile profile,
+                        config::load_network_profile(context.files, name));
     show_profile(profile, context);
     return {};
   }
-  for (const char* builtin : engine::builtin_profile_names()) {
-    NS_ASSIGN_OR_RETURN(const engine::NetworkProfile profile, engine::builtin_profile(builtin));
-    const std::string id = to_hex(engine::network_id(profile.consensus));
+  for (const char* builtin : config::builtin_profile_names()) {
+    NS_ASSIGN_OR_RETURN(const config::NetworkProfile profile, config::builtin_profile(builtin));
+    const std::string id = to_hex(config::network_id(profile.consensus));
     context.output.line(
         fmt::format("{:<8}  {}  {:>14} parameters", builtin, id,
-                    human_count(compute::model_parameter_count(engine::model_shape(profile.consensus)))));
+                    human_count(compute::model_parameter_count(config::model_shape(profile.consensus)))));
     context.output.json_line({{"name", builtin}, {"network_id", id}});
   }
   return {};
@@ -261,7 +261,7 @@ void add_create(CLI::App& network, CommandContext& context) {
       .add_option("--sequence-number", flags->sequence_number,
                   "of the addresses; the higher one wins (default 1)")
       ->type_name("N");
-  for (const engine::ConsensusField& field : engine::consensus_fields()) {
+  for (const config::ConsensusField& field : config::consensus_fields()) {
     std::string help = field.help;
     help = help.substr(0, help.find(", in 1e-9"));
     create

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "app/node/invite_command.h"
-#include "core/engine/invite_link.h"
+#include "core/config/invite_link.h"
 
 namespace neuroshard::app {
 namespace {
@@ -55,13 +55,13 @@ void tell_reach(const swarm::MemberView& member, node::NetworkView& view) {
 
 // This node where others dial it, the trackers that answer it, and nodes that it reaches directly.
 std::string invitation(const swarm::MemberView& member, const net::NodeId& own,
-                       const engine::NetworkProfile& profile) {
-  engine::InviteLink link{profile, {}};
+                       const config::NetworkProfile& profile) {
+  config::InviteLink link{profile, {}};
   const auto add = [&](std::optional<Hash256> id, std::string place) {
     if (link.peers.size() < peers_by_itself) link.peers.push_back({id, std::move(place)});
   };
   if (member.advertised) add(own, platform::to_text(*member.advertised));
-  const engine::DirectoryPart& known = profile.directory;
+  const config::DirectoryPart& known = profile.directory;
   for (const swarm::SourceView& source : member.sources) {
     const std::string place = source.name.empty() ? platform::to_text(source.endpoint) : source.name;
     const bool named = std::find(known.trackers.begin(), known.trackers.end(), place) != known.trackers.end();
@@ -72,12 +72,12 @@ std::string invitation(const swarm::MemberView& member, const net::NodeId& own,
       add(peer.connection.id, platform::to_text(peer.connection.endpoint));
   }
   if (link.peers.empty() && known.bootstrap.empty() && known.trackers.empty()) return {};
-  return engine::format_invite_link(link).value_or(std::string());
+  return config::format_invite_link(link).value_or(std::string());
 }
 
 }  // namespace
 
-NetworkReport::NetworkReport(PeerHost& host, engine::NetworkProfile profile)
+NetworkReport::NetworkReport(PeerHost& host, config::NetworkProfile profile)
     : host_(host), profile_(std::move(profile)) {
   host_.run([this] {
     sampled_ = host_.clock().monotonic_now();

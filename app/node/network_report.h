@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "app/node/peer_host.h"
-#include "core/engine/network_profile.h"
+#include "core/config/network_profile.h"
 #include "core/node/network_view.h"
 
 namespace neuroshard::app {
@@ -15,7 +15,7 @@ class NetworkReport final : public node::NetworkSource {
  public:
   // The host outlives the report. Samples the traffic every ten seconds from now on. profile: what
   // invitations invite to.
-  NetworkReport(PeerHost& host, engine::NetworkProfile profile);
+  NetworkReport(PeerHost& host, config::NetworkProfile profile);
   ~NetworkReport() override;
 
   void view(Answer answer) override;
@@ -34,7 +34,7 @@ class NetworkReport final : public node::NetworkSource {
   };
 
   PeerHost& host_;
-  const engine::NetworkProfile profile_;
+  const config::NetworkProfile profile_;
   std::unique_ptr<Board> board_ = std::make_unique<Board>();
   // The executor's.
   std::deque<node::TrafficPoint> traffic_;

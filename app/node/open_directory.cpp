@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "app/node/redaction.h"
-#include "core/platform/paths.h"
+#include "core/platform/file/paths.h"
 
 namespace neuroshard::app {
 namespace {
@@ -38,7 +38,7 @@ constexpr std::uint64_t max_marker_bytes = 256;
 
 // Says once that earlier processes crashed here; the newest one's notice, or an empty one. Which records were
 // told is remembered beside them.
-std::string tell_crashes(CommandContext& context, const engine::DataDirectory& directory, Logger& logger) {
+std::string tell_crashes(CommandContext& context, const config::DataDirectory& directory, Logger& logger) {
   const auto records = platform::read_crash_records(directory.crash_path());
   if (records.empty()) return {};
   const std::string marker = directory.crash_path() + "/told";
@@ -72,19 +72,19 @@ Expected<std::string> data_directory_path(const CommandContext& context) {
 }
 
 void add_setting_flags(CLI::App& command, std::shared_ptr<SettingFlags> flags,
-                       std::vector<engine::Setting> settings) {
-  for (const engine::SettingInfo& info : engine::settings_table()) {
+                       std::vector<config::Setting> settings) {
+  for (const config::SettingInfo& info : config::settings_table()) {
     if (!settings.empty() && std::find(settings.begin(), settings.end(), info.id) == settings.end()) continue;
-    std::string kind(engine::to_string(info.type));
-    if (info.type == engine::SettingType::Choice) kind = info.choices;
+    std::string kind(config::to_string(info.type));
+    if (info.type == config::SettingType::Choice) kind = info.choices;
     std::transform(kind.begin(), kind.end(), kind.begin(), [](unsigned char c) { return std::toupper(c); });
     command
         .add_option_function<std::string>(
-            engine::flag_name(info),
+            config::flag_name(info),
             [flags, id = info.id](const std::string& text) { flags->given.emplace_back(id, text); },
             fmt::format("{} (default {})", info.help,
                         *info.default_text == '\0' ? "none" : info.default_text))
-        ->type_name(info.type == engine::SettingType::Choice ? info.choices : kind);
+        ->type_name(info.type == config::SettingType::Choice ? info.choices : kind);
   }
 }
 
@@ -95,7 +95,7 @@ Expected<OpenedDirectory> open_data_directory(CommandContext& context, OpenMode 
                       "this command works on a directory of this machine; --control-file is for status, "
                       "contribute, snooze, finish, stop, set, logs, generate and checkpoint");
   }
-  engine::DataDirectoryOptions options;
+  config::DataDirectoryOptions options;
   NS_ASSIGN_OR_RETURN(options.path, data_directory_path(context));
   options.profile = context.profile;
   options.create = mode == OpenMode::Create;
@@ -109,10 +109,10 @@ Expected<OpenedDirectory> open_data_directory(CommandContext& context, OpenMode 
   OpenedDirectory opened;
   NS_ASSIGN_OR_RETURN(
       opened.directory,
-      engine::DataDirectory::open(options, {context.files, context.entropy, context.clock, context.logger}));
+      config::DataDirectory::open(options, {context.files, context.entropy, context.clock, context.logger}));
   FileLogOptions log;
   log.path = opened.directory->logs_path() + "/neuroshardd.log";
-  log.file_level = log_level(opened.directory->settings().word(engine::Setting::LogLevel));
+  log.file_level = log_level(opened.directory->settings().word(config::Setting::LogLevel));
   opened.logger = std::make_unique<DirectoryLogger>(make_file_logger(log), context.logger);
   if (mode == OpenMode::Create) {
     opened.crash_notice = tell_crashes(context, *opened.directory, *opened.logger);

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "app/node/command.h"
-#include "core/engine/data_directory.h"
-#include "core/platform/crash_record.h"
+#include "core/config/data_directory.h"
+#include "core/platform/process/crash_record.h"
 
 namespace neuroshard::app {
 
@@ -18,16 +18,16 @@ Expected<std::string> data_directory_path(const CommandContext& context);
 
 // Settings given as flags; fill it with add_setting_flags and hand it to open_data_directory.
 struct SettingFlags {
-  std::vector<std::pair<engine::Setting, std::string>> given;
+  std::vector<std::pair<config::Setting, std::string>> given;
 };
 // One flag per entry of `settings` (--cpu-threads, --memory-limit …); empty = all of the table.
 void add_setting_flags(CLI::App& command, std::shared_ptr<SettingFlags> flags,
-                       std::vector<engine::Setting> settings = {});
+                       std::vector<config::Setting> settings = {});
 
 // A directory that is open and locked, with its log file.
 struct OpenedDirectory {
   std::unique_ptr<Logger> logger;  // into D/logs/neuroshardd.log, warnings to the terminal as well
-  std::unique_ptr<engine::DataDirectory> directory;
+  std::unique_ptr<config::DataDirectory> directory;
   std::optional<platform::CrashRecorder> crash_recorder;  // into D/crash, with OpenMode::Create
   std::string crash_notice;  // that the program crashed since the last start; empty = it did not
 };

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "core/platform/terminal.h"
+#include "core/platform/process/terminal.h"
 
 namespace neuroshard::app {
 

@@ -12,21 +12,21 @@
 #include "app/node/partition_pipeline.h"
 #include "app/node/partition_script.h"
 #include "app/node/quantity.h"
-#include "core/placement/drawing.h"
-#include "core/placement/graph_json.h"
-#include "core/placement/layout_json.h"
-#include "core/placement/partition.h"
-#include "core/platform/cpu.h"
-#include "core/platform/heap.h"
-#include "core/platform/input_end.h"
+#include "core/partition/graph/graph_json.h"
+#include "core/partition/render/drawing.h"
+#include "core/partition/render/layout_json.h"
+#include "core/partition/search/partition.h"
+#include "core/platform/process/heap.h"
+#include "core/platform/process/input_end.h"
+#include "core/platform/sensor/cpu.h"
 
 namespace neuroshard::app {
 namespace {
 
-using placement::BlockReport;
-using placement::ComputationGraph;
-using placement::PartitionResult;
-using placement::Peer;
+using partition::BlockReport;
+using partition::ComputationGraph;
+using partition::PartitionResult;
+using partition::Peer;
 
 struct PartitionFlags {
   PartitionInputFlags input;
@@ -78,8 +78,8 @@ Expected<std::vector<Peer>> read_peers(const PartitionFlags& flags, std::size_t 
     return peers;
   }
   NS_ASSIGN_OR_RETURN(const Bytes bytes,
-                      storage::read_file(context.files, flags.peers, placement::max_graph_file_bytes));
-  auto peers = placement::parse_peers(bytes);
+                      storage::read_file(context.files, flags.peers, partition::max_graph_file_bytes));
+  auto peers = partition::parse_peers(bytes);
   if (!peers.ok()) return std::move(peers).error().with_context(flags.peers);
   if (peers->size() > flags.k) {
     return make_error(ErrorCode::InvalidArgument,
@@ -92,7 +92,7 @@ Expected<std::vector<Peer>> read_peers(const PartitionFlags& flags, std::size_t 
 // What the times come from, where the graph itself had none; null else.
 nlohmann::ordered_json machine_json(const PartitionInput& input) {
   if (!input.machine) return nullptr;
-  const placement::MachineModel& model = input.machine->model;
+  const partition::MachineModel& model = input.machine->model;
   return {{"flops_per_second", model.flops},  {"memory_bytes_per_second", model.memory_bandwidth},
           {"launch_seconds", model.launch},   {"source", input.machine->source},
           {"graph_flops", input.total.flops}, {"graph_bytes", input.total.bytes}};
@@ -100,7 +100,7 @@ nlohmann::ordered_json machine_json(const PartitionInput& input) {
 
 void print_machine(const PartitionInput& input, Output& output) {
   if (!input.machine) return;
-  const placement::MachineModel& model = input.machine->model;
+  const partition::MachineModel& model = input.machine->model;
   output.line(fmt::format("machine      {:.4g} GFLOP/s, {:.3g} GB/s, {:.3g} us per operation ({})",
                           model.flops / 1e9, model.memory_bandwidth / 1e9, model.launch * 1e6,
                           input.machine->source));
@@ -115,7 +115,7 @@ nlohmann::ordered_json to_json(const PartitionInput& input, const std::vector<Pe
   nlohmann::ordered_json blocks = nlohmann::ordered_json::array();
   for (const BlockReport& block : result.blocks) {
     nlohmann::ordered_json ids = nlohmann::ordered_json::array();
-    for (const placement::NodeIndex v : block.nodes) ids.push_back(graph.nodes[v].id);
+    for (const partition::NodeIndex v : block.nodes) ids.push_back(graph.nodes[v].id);
     blocks.push_back({{"peer", peers[block.device].name},
                       {"cost", block.cost},
                       {"in", block.in},
@@ -173,7 +173,7 @@ void print_table(const PartitionInput& input, const std::vector<Peer>& peers, co
 void print_saved(const PartitionInput& input, const PartitionFlags& flags, Output& output) {
   const ComputationGraph& graph = input.graph;
   double work = 0, params = 0;
-  for (const placement::GraphNode& node : graph.nodes) {
+  for (const partition::GraphNode& node : graph.nodes) {
     work += node.work;
     params += node.param_bytes;
   }
@@ -231,27 +231,27 @@ Expected<void> run_partition(const PartitionFlags& flags, bool cut, CommandConte
     NS_ASSIGN_OR_RETURN(const double bandwidth, measure_stream_bandwidth(context));
     for (Peer& peer : peers) peer.bandwidth = bandwidth;
   }
-  auto problem = placement::make_problem(graph, peers);
+  auto problem = partition::make_problem(graph, peers);
   if (!problem.ok()) return std::move(problem).error().with_context(flags.input.graph);
-  placement::PartitionOptions options;
+  partition::PartitionOptions options;
   options.seed = flags.seed;
   options.rounds = 1000;
   options.time_limit = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(flags.time_limit));
   NS_ASSIGN_OR_RETURN(const PartitionResult result,
-                      placement::partition(*problem, options, context.clock, context.stop));
+                      partition::partition(*problem, options, context.clock, context.stop));
   const double seconds = to_seconds(context.clock.monotonic_now() - start);
   std::string convention = graph.convention;
-  if (graph.printed_transfers && peers.front().bandwidth != placement::unlimited) {
+  if (graph.printed_transfers && peers.front().bandwidth != partition::unlimited) {
     convention += "; a bandwidth is given, so that a tensor costs its edge's size / bandwidth instead";
   }
   if (!flags.layout.empty()) {
     NS_RETURN_IF_ERROR(storage::write_file_atomic(context.files, flags.layout,
-                                                  as_bytes(placement::layout_json(graph, result))));
+                                                  as_bytes(partition::layout_json(graph, result))));
   }
   if (flags.dot) {
-    context.output.raw(placement::to_dot(graph, result));
+    context.output.raw(partition::to_dot(graph, result));
   } else if (flags.svg) {
-    context.output.raw(placement::to_svg(graph, result));
+    context.output.raw(partition::to_svg(graph, result));
   } else {
     print_table(input, peers, result, seconds, convention, context.output);
     nlohmann::ordered_json object = to_json(input, peers, flags, result, seconds, convention);

@@ -1,4 +1,4 @@
-// Frames between the processes of a cut model, over the byte streams of core/platform/stream_socket.h.
+// Frames between the processes of a cut model, over the byte streams of core/platform/socket/stream_socket.h.
 //
 // A frame is a header of 32 bytes and a payload. Header, little-endian: magic "NSPF" (u32), kind (u32),
 // number of the micro-batch (u64), length of the payload (u64), check (u64: the three before it, mixed). A
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/bytes.h"
-#include "core/platform/stream_socket.h"
+#include "core/platform/socket/stream_socket.h"
 
 namespace neuroshard::app {
 

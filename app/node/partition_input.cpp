@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <charconv>
 
-#include "core/engine/network_profile.h"
-#include "core/placement/graph_json.h"
-#include "core/placement/graph_proto.h"
-#include "core/placement/neuro_llm_graph.h"
-#include "core/placement/onnx_import.h"
-#include "core/placement/script_import.h"
+#include "core/config/network_profile.h"
+#include "core/partition/graph/graph_json.h"
+#include "core/partition/graph/graph_proto.h"
+#include "core/partition/import/neuro_llm_graph.h"
+#include "core/partition/import/onnx_import.h"
+#include "core/partition/import/script_import.h"
 
 namespace neuroshard::app {
 namespace {
@@ -26,31 +26,31 @@ Expected<Bytes> read_head(const std::string& path, CommandContext& context) {
   return head;
 }
 
-Expected<PartitionInput> timed(placement::CostedGraph costed, const PartitionInputFlags& flags,
+Expected<PartitionInput> timed(partition::CostedGraph costed, const PartitionInputFlags& flags,
                                CommandContext& context) {
   PartitionInput input;
   input.total = costed.total();
   NS_ASSIGN_OR_RETURN(input.machine, partition_machine(flags.machine, context));
-  NS_ASSIGN_OR_RETURN(input.graph, placement::with_work(std::move(costed), input.machine->model));
+  NS_ASSIGN_OR_RETURN(input.graph, partition::with_work(std::move(costed), input.machine->model));
   return input;
 }
 
 Expected<PartitionInput> read_json(const PartitionInputFlags& flags, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const Bytes bytes,
-                      storage::read_file(context.files, flags.graph, placement::max_graph_file_bytes));
-  NS_ASSIGN_OR_RETURN(placement::ComputationGraph graph, placement::parse_graph(bytes));
+                      storage::read_file(context.files, flags.graph, partition::max_graph_file_bytes));
+  NS_ASSIGN_OR_RETURN(partition::ComputationGraph graph, partition::parse_graph(bytes));
   return PartitionInput{std::move(graph), {}, {}, {}};
 }
 
 Expected<PartitionInput> read_protobuf(const PartitionInputFlags& flags, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const Bytes bytes,
-                      storage::read_file(context.files, flags.graph, placement::max_graph_file_bytes));
-  NS_ASSIGN_OR_RETURN(placement::ComputationGraph graph, placement::parse_graph_proto(bytes));
+                      storage::read_file(context.files, flags.graph, partition::max_graph_file_bytes));
+  NS_ASSIGN_OR_RETURN(partition::ComputationGraph graph, partition::parse_graph_proto(bytes));
   return PartitionInput{std::move(graph), {}, {}, {}};
 }
 
-Expected<placement::OnnxOptions> onnx_options(const PartitionInputFlags& flags) {
-  placement::OnnxOptions options;
+Expected<partition::OnnxOptions> onnx_options(const PartitionInputFlags& flags) {
+  partition::OnnxOptions options;
   for (const std::string& text : flags.dimensions) {
     const std::size_t at = text.rfind('=');
     std::int64_t size = 0;
@@ -68,26 +68,26 @@ Expected<placement::OnnxOptions> onnx_options(const PartitionInputFlags& flags) 
 }
 
 Expected<PartitionInput> read_onnx(const PartitionInputFlags& flags, CommandContext& context) {
-  NS_ASSIGN_OR_RETURN(const placement::OnnxOptions options, onnx_options(flags));
-  NS_ASSIGN_OR_RETURN(placement::CostedGraph costed, [&]() -> Expected<placement::CostedGraph> {
+  NS_ASSIGN_OR_RETURN(const partition::OnnxOptions options, onnx_options(flags));
+  NS_ASSIGN_OR_RETURN(partition::CostedGraph costed, [&]() -> Expected<partition::CostedGraph> {
     NS_ASSIGN_OR_RETURN(const Bytes bytes,
-                        storage::read_file(context.files, flags.graph, placement::max_onnx_file_bytes));
-    return placement::import_onnx(bytes, options);
+                        storage::read_file(context.files, flags.graph, partition::max_onnx_file_bytes));
+    return partition::import_onnx(bytes, options);
   }());
   return timed(std::move(costed), flags, context);
 }
 
 Expected<PartitionInput> read_model(const PartitionInputFlags& flags, CommandContext& context) {
   const std::string name = flags.graph.substr(model_prefix.size());
-  NS_ASSIGN_OR_RETURN(const engine::NetworkProfile profile,
-                      engine::load_network_profile(context.files, name));
-  placement::ModelGraphOptions options;
+  NS_ASSIGN_OR_RETURN(const config::NetworkProfile profile,
+                      config::load_network_profile(context.files, name));
+  partition::ModelGraphOptions options;
   options.sequences = flags.sequences;
   options.training = flags.training;
-  if (flags.level == "slot") options.level = placement::ModelLevel::Slot;
-  if (flags.level == "operator") options.level = placement::ModelLevel::Operator;
-  NS_ASSIGN_OR_RETURN(placement::CostedGraph costed,
-                      placement::model_graph(engine::model_shape(profile.consensus), options));
+  if (flags.level == "slot") options.level = partition::ModelLevel::Slot;
+  if (flags.level == "operator") options.level = partition::ModelLevel::Operator;
+  NS_ASSIGN_OR_RETURN(partition::CostedGraph costed,
+                      partition::model_graph(config::model_shape(profile.consensus), options));
   return timed(std::move(costed), flags, context);
 }
 
@@ -95,11 +95,11 @@ Expected<PartitionInput> read_torch_script(const PartitionInputFlags& flags, Com
   PartitionInput input;
   NS_ASSIGN_OR_RETURN(input.script, open_script_file(flags.graph, flags.script, context));
   if (flags.costs != "measured") {
-    input.total = placement::script_total(*input.script);
+    input.total = partition::script_total(*input.script);
     NS_ASSIGN_OR_RETURN(input.machine, partition_machine(flags.machine, context));
   }
-  const placement::MachineModel* machine = input.machine ? &input.machine->model : nullptr;
-  NS_ASSIGN_OR_RETURN(input.graph, placement::import_script(*input.script, machine));
+  const partition::MachineModel* machine = input.machine ? &input.machine->model : nullptr;
+  NS_ASSIGN_OR_RETURN(input.graph, partition::import_script(*input.script, machine));
   return input;
 }
 
@@ -124,8 +124,8 @@ bool ends_with(const std::string& text, std::string_view end) {
 GraphFormat detect_graph_format(ByteSpan head) {
   // A zip archive; what is in it is the compute module's to say.
   if (as_text(head).substr(0, 4) == "PK\x03\x04") return GraphFormat::TorchScript;
-  if (placement::is_graph_proto(head)) return GraphFormat::Protobuf;
-  if (placement::is_onnx(head)) return GraphFormat::Onnx;
+  if (partition::is_graph_proto(head)) return GraphFormat::Protobuf;
+  if (partition::is_onnx(head)) return GraphFormat::Onnx;
   return GraphFormat::Json;
 }
 
@@ -138,13 +138,13 @@ Expected<PartitionInput> read_partition_graph(const PartitionInputFlags& flags, 
   return std::move(error).with_context(flags.graph);
 }
 
-Expected<void> save_graph(const placement::ComputationGraph& graph, const std::string& path,
+Expected<void> save_graph(const partition::ComputationGraph& graph, const std::string& path,
                           CommandContext& context) {
   if (ends_with(path, ".pb")) {
-    return storage::write_file_atomic(context.files, path, placement::format_graph_proto(graph));
+    return storage::write_file_atomic(context.files, path, partition::format_graph_proto(graph));
   }
   if (ends_with(path, ".json")) {
-    return storage::write_file_atomic(context.files, path, as_bytes(placement::format_graph(graph)));
+    return storage::write_file_atomic(context.files, path, as_bytes(partition::format_graph(graph)));
   }
   return make_error(ErrorCode::InvalidArgument,
                     fmt::format("--save-graph {}: the name must end in .json or .pb", path));

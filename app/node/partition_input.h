@@ -8,7 +8,7 @@
 
 #include "app/node/partition_machine.h"
 #include "app/node/partition_script.h"
-#include "core/placement/graph.h"
+#include "core/partition/graph/graph.h"
 
 namespace neuroshard::app {
 
@@ -30,10 +30,10 @@ struct PartitionInputFlags {
 };
 
 struct PartitionInput {
-  placement::ComputationGraph graph;
+  partition::ComputationGraph graph;
   // Where the graph came without times: what made them, and what all nodes do together.
   std::optional<Machine> machine;
-  placement::OperationCost total;
+  partition::OperationCost total;
   // A TorchScript model, which can be run in blocks; null for everything else.
   compute::ScriptModelPtr script;
 };
@@ -42,7 +42,7 @@ struct PartitionInput {
 Expected<PartitionInput> read_partition_graph(const PartitionInputFlags& flags, CommandContext& context);
 
 // Writes the graph as JSON or protobuf, by the path's end: ".json" or ".pb". Replaces a file atomically.
-Expected<void> save_graph(const placement::ComputationGraph& graph, const std::string& path,
+Expected<void> save_graph(const partition::ComputationGraph& graph, const std::string& path,
                           CommandContext& context);
 
 }  // namespace neuroshard::app

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "app/node/command.h"
-#include "core/placement/machine_model.h"
+#include "core/partition/graph/machine_model.h"
 
 namespace neuroshard::app {
 
@@ -14,7 +14,7 @@ struct MachineFlags {
 };
 
 struct Machine {
-  placement::MachineModel model;
+  partition::MachineModel model;
   std::string source;  // for people: "given", or what was measured
 };
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "app/node/partition_frames.h"
-#include "core/platform/child_process.h"
+#include "core/platform/process/child_process.h"
 
 namespace neuroshard::app {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "app/node/partition_pipeline.h"
 #include "app/node/script_host.h"
-#include "core/platform/cpu.h"
-#include "core/platform/process_memory.h"
+#include "core/platform/process/process_memory.h"
+#include "core/platform/sensor/cpu.h"
 
 namespace neuroshard::app {
 namespace {
@@ -67,10 +67,10 @@ struct Prediction {
 };
 
 // A block takes its cost and, beyond the graph, the model's arguments and results that pass through it.
-Prediction predict(const compute::ScriptModel& model, const placement::ComputationGraph& graph,
-                   const placement::PartitionResult& result, double bandwidth, int processors) {
+Prediction predict(const compute::ScriptModel& model, const partition::ComputationGraph& graph,
+                   const partition::PartitionResult& result, double bandwidth, int processors) {
   std::vector<double> seconds;
-  for (const placement::BlockReport& block : result.blocks)
+  for (const partition::BlockReport& block : result.blocks)
     seconds.push_back(block.cost * graph.unit_seconds);
   for (std::uint32_t i = 0; i < model.link_count(); ++i) {
     const compute::ScriptLink link = model.link(i);
@@ -146,13 +146,13 @@ Expected<compute::ScriptModelPtr> open_script_file(const std::string& path, cons
 }
 
 Expected<nlohmann::ordered_json> run_script_blocks(compute::ScriptModel& model,
-                                                   const placement::ComputationGraph& graph,
-                                                   const placement::PartitionResult& result,
+                                                   const partition::ComputationGraph& graph,
+                                                   const partition::PartitionResult& result,
                                                    const ScriptRun& run, CommandContext& context) {
   const auto blocks = static_cast<std::uint32_t>(result.blocks.size());
   std::vector<std::uint32_t> block_of(graph.nodes.size());
   for (std::uint32_t b = 0; b < blocks; ++b) {
-    for (const placement::NodeIndex v : result.blocks[b].nodes) block_of[v] = b;
+    for (const partition::NodeIndex v : result.blocks[b].nodes) block_of[v] = b;
   }
   NS_RETURN_IF_ERROR(checked(model.cut(block_of, blocks)));
   const int processors = platform::cpu_info().usable_cpus;

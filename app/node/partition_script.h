@@ -8,7 +8,7 @@
 
 #include "app/node/command.h"
 #include "core/compute/module.h"
-#include "core/placement/partition.h"
+#include "core/partition/search/partition.h"
 
 namespace neuroshard::app {
 
@@ -35,8 +35,8 @@ struct ScriptRun {
 // Runs the model in the blocks of `result` and says how it went: lines for people, an object for programs.
 // Sets the exit code to Failure when the results are not the whole model's.
 Expected<nlohmann::ordered_json> run_script_blocks(compute::ScriptModel& model,
-                                                   const placement::ComputationGraph& graph,
-                                                   const placement::PartitionResult& result,
+                                                   const partition::ComputationGraph& graph,
+                                                   const partition::PartitionResult& result,
                                                    const ScriptRun& run, CommandContext& context);
 
 }  // namespace neuroshard::app

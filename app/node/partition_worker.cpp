@@ -16,8 +16,8 @@
 #include "core/base/check.h"
 #include "core/base/executor.h"
 #include "core/compute/module.h"
-#include "core/platform/child_process.h"
-#include "core/platform/heap.h"
+#include "core/platform/process/child_process.h"
+#include "core/platform/process/heap.h"
 
 namespace neuroshard::app {
 namespace {

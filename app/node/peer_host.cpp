@@ -5,7 +5,7 @@
 #include "core/base/check.h"
 #include "core/nat/nat_pmp_mapper.h"
 #include "core/nat/upnp_mapper.h"
-#include "core/platform/resolve.h"
+#include "core/platform/socket/resolve.h"
 #include "core/rpc/rpc_module.h"
 
 namespace neuroshard::app {

@@ -1,6 +1,6 @@
 #include "app/node/program.h"
 
-#include "core/platform/heap.h"
+#include "core/platform/process/heap.h"
 
 namespace neuroshard::app {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/nat/nat_pmp_mapper.h"
 #include "core/nat/reachability_test.h"
 #include "core/nat/upnp_mapper.h"
-#include "core/platform/default_gateway.h"
+#include "core/platform/socket/default_gateway.h"
 
 namespace neuroshard::app {
 namespace {

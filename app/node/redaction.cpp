@@ -5,8 +5,8 @@
 
 #include "core/control/control_file.h"
 #include "core/crypto/mnemonic.h"
-#include "core/platform/account.h"
-#include "core/platform/paths.h"
+#include "core/platform/file/paths.h"
+#include "core/platform/process/account.h"
 
 namespace neuroshard::app {
 namespace {

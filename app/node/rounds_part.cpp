@@ -57,7 +57,7 @@ class RoundsPart::Peers final : public rounds::RoundPeers {
   Logger& logger_;
 };
 
-RoundsPart::RoundsPart(PeerHost& host, const engine::DataDirectory& directory, Logger& logger,
+RoundsPart::RoundsPart(PeerHost& host, const config::DataDirectory& directory, Logger& logger,
                        CommandContext& context)
     : host_(host),
       logger_(logger),
@@ -70,7 +70,7 @@ RoundsPart::RoundsPart(PeerHost& host, const engine::DataDirectory& directory, L
   trainer.inner_steps = static_cast<std::uint32_t>(consensus_.inner_steps);
   trainer.fragments = sync_.fragments;
   if (const auto codec = outer::codec_from_name(consensus_.codec); codec.ok()) trainer.codec.codec = *codec;
-  if (engine::is_sparse(consensus_)) trainer.error_feedback_beta = engine::sparse_error_feedback_beta;
+  if (config::is_sparse(consensus_)) trainer.error_feedback_beta = config::sparse_error_feedback_beta;
   trainer_ = std::make_shared<engine::RoundTrainer>(trainer, context.clock, logger);
   for (std::size_t i = 0; context.other_learner && i < trainer_->fragments(); ++i)
     other_learners_.push_back(context.other_learner(trainer_->learner(i), host.executor()));
@@ -80,7 +80,7 @@ RoundsPart::RoundsPart(PeerHost& host, const engine::DataDirectory& directory, L
   board_->view.inner_steps = trainer.inner_steps;
 }
 
-std::unique_ptr<RoundsPart> RoundsPart::make(PeerHost& host, const engine::DataDirectory& directory,
+std::unique_ptr<RoundsPart> RoundsPart::make(PeerHost& host, const config::DataDirectory& directory,
                                              Logger& logger, CommandContext& context, ReportingAs as) {
   if (directory.profile().consensus.inner_steps == 0) return nullptr;
   std::unique_ptr<RoundsPart> part(new RoundsPart(host, directory, logger, context));
@@ -179,10 +179,10 @@ rounds::LevelOptions RoundsPart::options() const {
   options.rules.inner_steps = static_cast<std::uint32_t>(consensus_.inner_steps);
   options.rules.most_tokens = consensus_.inner_steps * consensus_.batch_tokens;
   options.outer.codec = options.rules.codec;
-  options.outer.aggregation.sparse = engine::is_sparse(consensus_);
-  options.outer.mu = static_cast<float>(engine::from_nano(consensus_.outer_momentum_nano));
+  options.outer.aggregation.sparse = config::is_sparse(consensus_);
+  options.outer.mu = static_cast<float>(config::from_nano(consensus_.outer_momentum_nano));
   if (consensus_.outer_learning_rate_nano != usual_outer_rate_nano)
-    options.outer.lr = static_cast<float>(engine::from_nano(consensus_.outer_learning_rate_nano));
+    options.outer.lr = static_cast<float>(config::from_nano(consensus_.outer_learning_rate_nano));
   options.outer.architecture_version = engine::first_architecture_version;
   options.outer.tokenizer = *tokenizer_;
   return both;

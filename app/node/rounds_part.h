@@ -13,7 +13,7 @@
 #include "app/node/command.h"
 #include "app/node/peer_host.h"
 #include "app/node/rounds_status.h"
-#include "core/engine/data_directory.h"
+#include "core/config/data_directory.h"
 #include "core/engine/round_store.h"
 #include "core/engine/round_trainer.h"
 #include "core/node/snapshot.h"
@@ -25,7 +25,7 @@ namespace neuroshard::app {
 class RoundsPart {
  public:
   // Null when the network has no outer rounds. host, logger and context outlive it.
-  static std::unique_ptr<RoundsPart> make(PeerHost& host, const engine::DataDirectory& directory,
+  static std::unique_ptr<RoundsPart> make(PeerHost& host, const config::DataDirectory& directory,
                                           Logger& logger, CommandContext& context, ReportingAs as);
   ~RoundsPart();
 
@@ -53,7 +53,7 @@ class RoundsPart {
   };
   class Peers;
 
-  RoundsPart(PeerHost& host, const engine::DataDirectory& directory, Logger& logger, CommandContext& context);
+  RoundsPart(PeerHost& host, const config::DataDirectory& directory, Logger& logger, CommandContext& context);
   rounds::LevelOptions options() const;
   // The host's executor.
   void on_ready(const engine::RoundFacts& facts);
@@ -69,7 +69,7 @@ class RoundsPart {
   PeerHost& host_;
   Logger& logger_;
   CommandContext& context_;
-  const engine::ConsensusPart consensus_;
+  const config::ConsensusPart consensus_;
   const rounds::SyncChoice sync_;
   const Hash256 network_;
   const std::string folder_;

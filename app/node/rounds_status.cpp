@@ -99,7 +99,7 @@ node::RoundEntry entry_of(const rounds::RoundChain& chain, const rounds::StepRes
 
 }  // namespace
 
-RoundsStatus::RoundsStatus(PeerHost& host, const engine::ConsensusPart& consensus, const Hash256& network,
+RoundsStatus::RoundsStatus(PeerHost& host, const config::ConsensusPart& consensus, const Hash256& network,
                            ReportingAs as, std::uint64_t seed)
     : host_(host),
       batch_tokens_(std::max<std::uint64_t>(consensus.batch_tokens, 1)),

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "app/node/peer_host.h"
-#include "core/engine/network_profile.h"
+#include "core/config/network_profile.h"
 #include "core/engine/round_trainer.h"
 #include "core/node/node.h"
 #include "core/node/rounds_report.h"
@@ -30,7 +30,7 @@ struct ReportingAs {
 class RoundsStatus {
  public:
   // The host outlives it.  Threads: the host's executor, also for destruction; those below say otherwise.
-  RoundsStatus(PeerHost& host, const engine::ConsensusPart& consensus, const Hash256& network, ReportingAs as,
+  RoundsStatus(PeerHost& host, const config::ConsensusPart& consensus, const Hash256& network, ReportingAs as,
                std::uint64_t seed);
   ~RoundsStatus();
 

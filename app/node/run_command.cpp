@@ -17,8 +17,8 @@
 #include "core/control/service_module.h"
 #include "core/engine/engine.h"
 #include "core/engine/machine_sensors.h"
-#include "core/platform/heap.h"
-#include "core/platform/paths.h"
+#include "core/platform/file/paths.h"
+#include "core/platform/process/heap.h"
 
 namespace neuroshard::app {
 namespace {
@@ -65,7 +65,7 @@ std::unique_ptr<control::Server> start_control(node::Node& node, Logger& logger,
     options.data_directory = node.snapshot()->program.data_directory;
     options.runtime_directory = platform::runtime_directory(platform::process_environment());
     options.build = program_version();
-    options.format = engine::data_directory_format;
+    options.format = config::data_directory_format;
     return service.start_server(node, {context.files, context.entropy, context.clock, logger},
                                 std::move(options));
   }();
@@ -165,7 +165,7 @@ Expected<void> run(const RunFlags& flags, CommandContext& context) {
     ExchangePart::Options files;
     files.checkpoints = opened.directory->checkpoints_path();
     files.one_lan = peers->reporting_as().one_lan;
-    files.serve = opened.directory->settings().word(engine::Setting::ServeFiles) == "on";
+    files.serve = opened.directory->settings().word(config::Setting::ServeFiles) == "on";
     files.other_content = context.other_content;
     exchange = std::make_unique<ExchangePart>(peers->host(), *opened.logger, context.files, std::move(files));
     options.held_checkpoints = exchange->holds();

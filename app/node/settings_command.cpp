@@ -11,9 +11,9 @@
 namespace neuroshard::app {
 namespace {
 
-using engine::Setting;
-using engine::SettingInfo;
-using engine::Settings;
+using config::Setting;
+using config::SettingInfo;
+using config::Settings;
 
 // A setting in force, wherever it was read.
 struct Shown {
@@ -23,26 +23,26 @@ struct Shown {
 using AllShown = std::vector<std::pair<Setting, Shown>>;
 
 Shown shown(const Settings& settings, Setting id) {
-  return {engine::format_setting(id, settings.value(id)), std::string(engine::to_string(settings.origin(id))),
+  return {config::format_setting(id, settings.value(id)), std::string(config::to_string(settings.origin(id))),
           settings.locked(id)};
 }
 
 void show_setting(const SettingInfo& info, const Shown& setting, CommandContext& context) {
   nlohmann::ordered_json object = {{"name", info.name}, {"value", setting.value}};
-  if (engine::is_number(info.type)) {
-    const auto parsed = engine::parse_setting(info.id, setting.value);
+  if (config::is_number(info.type)) {
+    const auto parsed = config::parse_setting(info.id, setting.value);
     if (parsed.ok()) object["number"] = parsed->number;
   }
-  object["type"] = std::string(engine::to_string(info.type));
-  object["class"] = std::string(engine::to_string(info.setting_class));
+  object["type"] = std::string(config::to_string(info.type));
+  object["class"] = std::string(config::to_string(info.setting_class));
   object["default"] = info.default_text;
   object["least"] = info.least;
   object["most"] = info.most;
   object["choices"] = info.choices;
   object["origin"] = setting.origin;
   object["locked"] = setting.locked;
-  object["flag"] = engine::flag_name(info);
-  object["environment"] = engine::environment_name(info);
+  object["flag"] = config::flag_name(info);
+  object["environment"] = config::environment_name(info);
   object["help"] = info.help;
   context.output.json_line(object);
   context.output.line(
@@ -59,7 +59,7 @@ Expected<AllShown> ask_settings(CoreClient& client) {
   AllShown all;
   for (const node::SettingEntry& entry : entries) {
     // A core of another version may have settings that this program has no words for.
-    if (const auto id = engine::find_setting(entry.name); id.ok())
+    if (const auto id = config::find_setting(entry.name); id.ok())
       all.emplace_back(*id, Shown{entry.value, entry.origin, entry.locked});
   }
   return all;
@@ -77,25 +77,25 @@ Expected<AllShown> read_settings(CommandContext& context) {
   } else if (opened.error().code == ErrorCode::NotFound) {
     NS_ASSIGN_OR_RETURN(
         const auto profile,
-        engine::load_network_profile(context.files, context.profile.empty() ? "solo" : context.profile));
-    NS_ASSIGN_OR_RETURN(settings, Settings::resolve({&profile, nullptr, engine::process_environment, {}}));
+        config::load_network_profile(context.files, context.profile.empty() ? "solo" : context.profile));
+    NS_ASSIGN_OR_RETURN(settings, Settings::resolve({&profile, nullptr, config::process_environment, {}}));
   } else {
     return std::move(opened).error();
   }
   AllShown all;
-  for (const SettingInfo& info : engine::settings_table())
+  for (const SettingInfo& info : config::settings_table())
     all.emplace_back(info.id, shown(settings, info.id));
   return all;
 }
 
 Expected<void> list_settings(CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const AllShown settings, read_settings(context));
-  for (const auto& [id, setting] : settings) show_setting(engine::setting_info(id), setting, context);
+  for (const auto& [id, setting] : settings) show_setting(config::setting_info(id), setting, context);
   return {};
 }
 
 Expected<Setting> named(const std::string& name) {
-  auto id = engine::find_setting(name);
+  auto id = config::find_setting(name);
   if (id.ok()) return id;
   return make_error(ErrorCode::InvalidArgument, id.error().message);
 }
@@ -106,7 +106,7 @@ Expected<void> get_setting(const std::string& name, CommandContext& context) {
   for (const auto& [other, setting] : settings) {
     if (other != id) continue;
     if (context.json) {
-      show_setting(engine::setting_info(id), setting, context);
+      show_setting(config::setting_info(id), setting, context);
     } else {
       context.output.line(setting.value);
     }
@@ -119,7 +119,7 @@ Expected<void> get_setting(const std::string& name, CommandContext& context) {
 // A running core changes its own settings, at once.
 Expected<void> change_in_core(Setting id, const std::string& text, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const auto client, CoreClient::attach(context));
-  const SettingInfo& info = engine::setting_info(id);
+  const SettingInfo& info = config::setting_info(id);
   NS_RETURN_IF_ERROR(client->command([&](node::Node& node) { return node.set_setting(info.name, text); }));
   NS_ASSIGN_OR_RETURN(const AllShown settings, ask_settings(*client));
   for (const auto& [other, setting] : settings)
@@ -129,18 +129,18 @@ Expected<void> change_in_core(Setting id, const std::string& text, CommandContex
 
 Expected<void> change_setting(const std::string& name, const std::string* text, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const Setting id, named(name));
-  engine::SettingValue value;
+  config::SettingValue value;
   if (text != nullptr) {
-    NS_ASSIGN_OR_RETURN(value, engine::parse_setting(id, *text));
+    NS_ASSIGN_OR_RETURN(value, config::parse_setting(id, *text));
   }
   const auto opened = open_data_directory(context, OpenMode::Create);
   if (!opened.ok()) {
     if (opened.error().code != ErrorCode::Busy) return opened.error();
     return change_in_core(id, text != nullptr ? *text : std::string(), context);  // empty: the default
   }
-  engine::DataDirectory& directory = *opened->directory;
+  config::DataDirectory& directory = *opened->directory;
   NS_RETURN_IF_ERROR(text != nullptr ? directory.set_setting(id, value) : directory.clear_setting(id));
-  show_setting(engine::setting_info(id), shown(directory.settings(), id), context);
+  show_setting(config::setting_info(id), shown(directory.settings(), id), context);
   return {};
 }
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/node/command.h"
-#include "core/platform/process_memory.h"
+#include "core/platform/process/process_memory.h"
 #include "core/sim/scenario.h"
 
 namespace neuroshard::app {

@@ -8,7 +8,7 @@
 
 #include "app/node/key_file.h"
 #include "app/node/peer_host.h"
-#include "core/engine/network_profile.h"
+#include "core/config/network_profile.h"
 
 namespace neuroshard::app {
 namespace {
@@ -36,15 +36,15 @@ Expected<void> run_tracker(const TrackerFlags& flags, CommandContext& context) {
     return make_error(ErrorCode::InvalidArgument,
                       "a tracker serves one network: name it with --profile (a built-in name or a file)");
   }
-  NS_ASSIGN_OR_RETURN(const engine::NetworkProfile profile,
-                      engine::load_network_profile(context.files, context.profile));
+  NS_ASSIGN_OR_RETURN(const config::NetworkProfile profile,
+                      config::load_network_profile(context.files, context.profile));
   NS_ASSIGN_OR_RETURN(const platform::IpAddress ip, platform::parse_ip(flags.address));
   NS_ASSIGN_OR_RETURN(crypto::KeyPair key, tracker_key(flags.key, context));
   const auto from_profile = static_cast<std::uint16_t>(profile.directory.tracker_port);
   PeerHostOptions options;
   options.listen =
       platform::Endpoint{ip, flags.port.value_or(from_profile != 0 ? from_profile : default_port)};
-  options.swarm.network_id = engine::network_id(profile.consensus);
+  options.swarm.network_id = config::network_id(profile.consensus);
   options.swarm.program = program_version();
   options.swarm.one_lan = flags.lan;
   options.swarm.tracker = true;
@@ -55,7 +55,7 @@ Expected<void> run_tracker(const TrackerFlags& flags, CommandContext& context) {
                             {"address", platform::to_text(host->endpoint())},
                             {"port", host->endpoint().port},
                             {"network", profile.consensus.name},
-                            {"network_id", to_hex(engine::network_id(profile.consensus))},
+                            {"network_id", to_hex(config::network_id(profile.consensus))},
                             {"id", to_hex(host->id())}});
   context.output.line(fmt::format("Tracker of the network {} on {}\n  id {}", profile.consensus.name,
                                   platform::to_text(host->endpoint()), to_hex(host->id())));

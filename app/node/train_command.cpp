@@ -51,7 +51,7 @@ Expected<void> train(const TrainFlags& flags, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(OpenedDirectory opened,
                       open_data_directory(context, OpenMode::Create, *flags.settings));
   const std::string path = opened.directory->path();
-  if (const std::string notice = engine::network_notice(opened.directory->profile()); !notice.empty()) {
+  if (const std::string notice = config::network_notice(opened.directory->profile()); !notice.empty()) {
     context.output.note(notice);
   }
   engine::EngineOptions options;

@@ -33,13 +33,13 @@ Expected<std::string> read_password(storage::FileEnv& files, const std::string& 
 
 }  // namespace
 
-TurnSettings read_turn_settings(const engine::DataDirectory& directory, storage::FileEnv& files) {
-  const engine::Settings& settings = directory.settings();
+TurnSettings read_turn_settings(const config::DataDirectory& directory, storage::FileEnv& files) {
+  const config::Settings& settings = directory.settings();
   TurnSettings turn;
-  turn.server = settings.word(engine::Setting::TurnServer);
+  turn.server = settings.word(config::Setting::TurnServer);
   if (turn.server.empty()) return turn;
-  const std::string& user = settings.word(engine::Setting::TurnUser);
-  const std::string& name = settings.word(engine::Setting::TurnPasswordFile);
+  const std::string& user = settings.word(config::Setting::TurnUser);
+  const std::string& name = settings.word(config::Setting::TurnPasswordFile);
   if (user.empty() || name.empty()) {
     turn.trouble = fmt::format("the setting {} is empty", user.empty() ? "turn_user" : "turn_password_file");
     return turn;

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "core/engine/data_directory.h"
+#include "core/config/data_directory.h"
 #include "core/nat/turn_hold.h"
 #include "core/storage/file_env.h"
 
@@ -16,6 +16,6 @@ struct TurnSettings {
   std::string trouble;                      // in words, without the password
 };
 // Reads the file of the password.
-TurnSettings read_turn_settings(const engine::DataDirectory& directory, storage::FileEnv& files);
+TurnSettings read_turn_settings(const config::DataDirectory& directory, storage::FileEnv& files);
 
 }  // namespace neuroshard::app

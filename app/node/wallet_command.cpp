@@ -213,7 +213,7 @@ Expected<void> delegate_wallet(CommandContext& context, const WalletFile& file,
                                const std::string& passphrase_file) {
   NS_ASSIGN_OR_RETURN(const Keystore keystore, file.load());
   NS_ASSIGN_OR_RETURN(const OpenedDirectory opened, open_data_directory(context, OpenMode::Create));
-  const engine::DataDirectory& directory = *opened.directory;
+  const config::DataDirectory& directory = *opened.directory;
   const std::string& network = directory.profile().consensus.name;
   if (network == "solo") {
     return make_error(ErrorCode::InvalidArgument,

@@ -11,7 +11,7 @@ namespace {
 constexpr auto life = std::chrono::hours(24 * 365);
 constexpr auto renewed_before = std::chrono::hours(24 * 90);
 
-Expected<crypto::Keystore> load_keystore(CommandContext& context, const engine::DataDirectory& directory) {
+Expected<crypto::Keystore> load_keystore(CommandContext& context, const config::DataDirectory& directory) {
   NS_ASSIGN_OR_RETURN(
       Bytes bytes, storage::read_file(context.files, directory.keystore_path(), crypto::max_keystore_bytes));
   auto keystore = crypto::Keystore::decode(bytes);
@@ -19,7 +19,7 @@ Expected<crypto::Keystore> load_keystore(CommandContext& context, const engine::
   return keystore;
 }
 
-Expected<crypto::Delegation> read_kept(CommandContext& context, const engine::DataDirectory& directory,
+Expected<crypto::Delegation> read_kept(CommandContext& context, const config::DataDirectory& directory,
                                        const crypto::PublicKey& wallet) {
   const std::string path = delegation_path(directory.path());
   NS_ASSIGN_OR_RETURN(const Bytes bytes, storage::read_file(context.files, path, crypto::delegation_bytes));
@@ -50,7 +50,7 @@ std::string delegation_path(const std::string& data_directory) {
   return data_directory + "/delegation";
 }
 
-Expected<crypto::Delegation> sign_delegation(CommandContext& context, const engine::DataDirectory& directory,
+Expected<crypto::Delegation> sign_delegation(CommandContext& context, const config::DataDirectory& directory,
                                              const crypto::KeyPair& wallet) {
   const WallTime now = context.clock.wall_now();
   crypto::Delegation made =
@@ -62,7 +62,7 @@ Expected<crypto::Delegation> sign_delegation(CommandContext& context, const engi
 }
 
 std::optional<crypto::Delegation> find_delegation(CommandContext& context,
-                                                  const engine::DataDirectory& directory, Logger& logger) {
+                                                  const config::DataDirectory& directory, Logger& logger) {
   const auto keystore = load_keystore(context, directory);
   if (!keystore.ok()) {
     logger.warning("swarm", "this node names no wallet to others: " + keystore.error().describe());

@@ -5,15 +5,15 @@
 #include <optional>
 
 #include "app/node/command.h"
+#include "core/config/data_directory.h"
 #include "core/crypto/delegation.h"
-#include "core/engine/data_directory.h"
 
 namespace neuroshard::app {
 
 std::string delegation_path(const std::string& data_directory);
 
 // Signed with the wallet's secret, written, returned. Valid for a year.
-Expected<crypto::Delegation> sign_delegation(CommandContext& context, const engine::DataDirectory& directory,
+Expected<crypto::Delegation> sign_delegation(CommandContext& context, const config::DataDirectory& directory,
                                              const crypto::KeyPair& wallet);
 
 // The one that is kept, when it holds: for this node, this network and the wallet that is here now. Else a
@@ -22,6 +22,6 @@ Expected<crypto::Delegation> sign_delegation(CommandContext& context, const engi
 // is replaced in the same way. A keychain is not opened here, because the desktop may ask for it to be
 // unlocked.
 std::optional<crypto::Delegation> find_delegation(CommandContext& context,
-                                                  const engine::DataDirectory& directory, Logger& logger);
+                                                  const config::DataDirectory& directory, Logger& logger);
 
 }  // namespace neuroshard::app

@@ -6,8 +6,8 @@
 
 #include "app/node/command.h"
 #include "core/crypto/keystore.h"
-#include "core/platform/directory_lock.h"
-#include "core/platform/keychain.h"
+#include "core/platform/file/directory_lock.h"
+#include "core/platform/secret/keychain.h"
 
 namespace neuroshard::app {
 

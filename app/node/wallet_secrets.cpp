@@ -11,8 +11,8 @@
 
 #include "core/crypto/keys.h"
 #include "core/crypto/mnemonic.h"
-#include "core/platform/paths.h"
-#include "core/platform/terminal.h"
+#include "core/platform/file/paths.h"
+#include "core/platform/process/terminal.h"
 
 namespace neuroshard::app {
 namespace {

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "core/engine/settings.h"
+#include "core/config/settings.h"
 #include "core/storage/file_env.h"
 
 namespace {
@@ -22,7 +22,7 @@ std::string quoted(const std::string& text) {
 std::string setting_words() {
   std::string text = "// Made from the core's table of settings.\n";
   std::set<std::string> choices;
-  for (const neuroshard::engine::SettingInfo& info : neuroshard::engine::settings_table()) {
+  for (const neuroshard::config::SettingInfo& info : neuroshard::config::settings_table()) {
     // The setting's name as the comment tells apart what English says with one word.
     for (const char* words : {info.label, info.help})
       text += "QT_TRANSLATE_NOOP3(\"CoreSettings\", " + quoted(words) + ", " + quoted(info.name) + ")\n";

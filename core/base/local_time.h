@@ -1,5 +1,5 @@
 // A moment as clocks on the wall show it. Whoever needs local time is given the function that tells it; the
-// machine's is in core/platform/local_time.h.
+// machine's is in core/platform/process/local_time.h.
 #pragma once
 
 #include <functional>

@@ -12,7 +12,7 @@
 #include "core/base/span.h"
 #include "core/compute/model_shape.h"
 #include "core/compute/slot.h"
-#include "core/platform/large_buffer.h"
+#include "core/platform/process/large_buffer.h"
 #include "core/tensor/shape.h"
 
 namespace neuroshard::checkpoint {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/crypto/hash.h"
-#include "core/platform/private_directory.h"
+#include "core/platform/file/private_directory.h"
 
 namespace neuroshard::control {
 namespace {

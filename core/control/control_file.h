@@ -9,7 +9,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/expected.h"
-#include "core/platform/process_identity.h"
+#include "core/platform/process/process_identity.h"
 
 namespace neuroshard::control {
 

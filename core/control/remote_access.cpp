@@ -8,7 +8,7 @@
 
 #include "core/control/detail/tls_identity.h"
 #include "core/crypto/hash.h"
-#include "core/platform/private_directory.h"
+#include "core/platform/file/private_directory.h"
 
 namespace neuroshard::control {
 namespace {

@@ -15,7 +15,7 @@
 #include "core/base/expected.h"
 #include "core/control/control_file.h"
 #include "core/crypto/entropy.h"
-#include "core/platform/ip_address.h"
+#include "core/platform/socket/ip_address.h"
 #include "core/storage/file_env.h"
 
 namespace neuroshard::control {

@@ -9,8 +9,8 @@
 #include "core/control/detail/control_service.h"
 #include "core/control/detail/tls_identity.h"
 #include "core/control/remote_access.h"
-#include "core/platform/bounded_listener.h"
-#include "core/platform/private_directory.h"
+#include "core/platform/file/private_directory.h"
+#include "core/platform/socket/bounded_listener.h"
 
 namespace neuroshard::control {
 namespace {

@@ -1,6 +1,6 @@
 #include "core/control/service_module.h"
 
-#include "core/platform/own_library.h"
+#include "core/platform/process/own_library.h"
 
 namespace neuroshard::control {
 

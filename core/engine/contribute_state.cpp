@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/engine/data_directory.h"
+#include "core/config/data_directory.h"
 #include "core/node/node.h"
 
 namespace neuroshard::engine {
@@ -45,23 +45,25 @@ Expected<ContributeState> parse_contribute_state(ByteSpan json, WallTime now) {
   return ContributeState{future(parsed, "snoozed_until_ms", now), future(parsed, "overridden_until_ms", now)};
 }
 
-contribute::Rules contribute_rules(const Settings& settings) {
-  const auto on = [&settings](Setting id) { return settings.word(id) == "on"; };
-  const auto number = [&settings](Setting id) { return static_cast<std::uint32_t>(settings.number(id)); };
+contribute::Rules contribute_rules(const config::Settings& settings) {
+  const auto on = [&settings](config::Setting id) { return settings.word(id) == "on"; };
+  const auto number = [&settings](config::Setting id) {
+    return static_cast<std::uint32_t>(settings.number(id));
+  };
   contribute::Rules rules;
-  // Settings were checked when they were read: a text that does not parse is a bug.
-  rules.schedule = WeekHours::parse(settings.word(Setting::Schedule)).value();
-  rules.programs = contribute::parse_programs(settings.word(Setting::PauseForPrograms)).value();
-  rules.battery = battery_rule(settings.word(Setting::PauseOnBattery));
-  rules.battery_percent = number(Setting::BatteryLowPercent);
-  rules.metered = on(Setting::PauseOnMetered);
-  rules.full_screen = on(Setting::PauseInFullScreen);
-  rules.only_idle = on(Setting::OnlyWhenIdle);
-  rules.idle_after = std::chrono::seconds(settings.number(Setting::IdleAfter));
-  rules.hottest_celsius = number(Setting::TemperatureLimit);
-  rules.least_free_bytes = min_free_bytes;
-  rules.threads = number(Setting::CpuThreads);
-  rules.idle_threads = number(Setting::IdleCpuThreads);
+  // config::Settings were checked when they were read: a text that does not parse is a bug.
+  rules.schedule = WeekHours::parse(settings.word(config::Setting::Schedule)).value();
+  rules.programs = contribute::parse_programs(settings.word(config::Setting::PauseForPrograms)).value();
+  rules.battery = battery_rule(settings.word(config::Setting::PauseOnBattery));
+  rules.battery_percent = number(config::Setting::BatteryLowPercent);
+  rules.metered = on(config::Setting::PauseOnMetered);
+  rules.full_screen = on(config::Setting::PauseInFullScreen);
+  rules.only_idle = on(config::Setting::OnlyWhenIdle);
+  rules.idle_after = std::chrono::seconds(settings.number(config::Setting::IdleAfter));
+  rules.hottest_celsius = number(config::Setting::TemperatureLimit);
+  rules.least_free_bytes = config::min_free_bytes;
+  rules.threads = number(config::Setting::CpuThreads);
+  rules.idle_threads = number(config::Setting::IdleCpuThreads);
   return rules;
 }
 

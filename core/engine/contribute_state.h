@@ -8,8 +8,8 @@
 #include "core/base/bytes.h"
 #include "core/base/clock.h"
 #include "core/base/expected.h"
+#include "core/config/settings.h"
 #include "core/contribute/rules.h"
-#include "core/engine/settings.h"
 
 namespace neuroshard::engine {
 
@@ -25,6 +25,6 @@ std::string format_contribute_state(const ContributeState& state);
 // Any bytes are safe.  Errors: Corrupt.
 Expected<ContributeState> parse_contribute_state(ByteSpan json, WallTime now);
 
-contribute::Rules contribute_rules(const Settings& settings);
+contribute::Rules contribute_rules(const config::Settings& settings);
 
 }  // namespace neuroshard::engine

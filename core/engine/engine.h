@@ -19,14 +19,14 @@
 #include "core/base/local_time.h"
 #include "core/base/log.h"
 #include "core/checkpoint/holds.h"
+#include "core/config/data_directory.h"
 #include "core/contribute/machine_sensors.h"
-#include "core/engine/data_directory.h"
 #include "core/engine/round_trainer.h"
 #include "core/engine/training_session.h"
 #include "core/node/network_view.h"
 #include "core/node/node.h"
 #include "core/node/rounds_report.h"
-#include "core/platform/local_time.h"
+#include "core/platform/process/local_time.h"
 #include "core/storage/file_env.h"
 
 namespace neuroshard::engine {
@@ -43,8 +43,8 @@ struct EngineServices {  // all outlive the engine
 struct EngineOptions {
   std::string version;
   // Makes the session; tests put a fake one here.
-  std::function<Expected<std::unique_ptr<TrainingSession>>(DataDirectory&, TrainingServices)> make_session =
-      TrainingSession::create;
+  std::function<Expected<std::unique_ptr<TrainingSession>>(config::DataDirectory&, TrainingServices)>
+      make_session = TrainingSession::create;
   // Contributing is as the settings say and every switch is kept there. False: on, whatever they say, for
   // training that a person starts by hand.
   bool remember_contributing = false;
@@ -80,8 +80,8 @@ struct EngineOptions {
 class Engine : public node::Node {
  public:
   // Takes the open directory. Idle until start_training.
-  static std::unique_ptr<Engine> start(std::unique_ptr<DataDirectory> directory, EngineServices services,
-                                       EngineOptions options);
+  static std::unique_ptr<Engine> start(std::unique_ptr<config::DataDirectory> directory,
+                                       EngineServices services, EngineOptions options);
   // As request_shutdown(), then waits for it.
   ~Engine() override = default;
 };

@@ -39,9 +39,10 @@ bool same(const std::vector<T>& a, const std::vector<T>& b) {
 void EngineCore::open_contributing() {
   draft_.safe_mode = options_.safe_mode;
   if (options_.remember_contributing) {
-    Settings settings = directory_->settings();
-    draft_.contributing = settings.word(Setting::Contribute) == "on";
-    const auto allowed = settings.set(Setting::Contribute, settings.value(Setting::Contribute));
+    config::Settings settings = directory_->settings();
+    draft_.contributing = settings.word(config::Setting::Contribute) == "on";
+    const auto allowed =
+        settings.set(config::Setting::Contribute, settings.value(config::Setting::Contribute));
     if (!allowed.ok()) contribute_locked_ = allowed.error();
     rules_ = contribute_rules(settings);
     const auto bytes =
@@ -112,7 +113,7 @@ Expected<node::CommandId> EngineCore::finish() {
       end_finishing();
     }
     if (options_.remember_contributing)
-      setting_changes_.push_back({0, Setting::Contribute, {0, "off"}, false});
+      setting_changes_.push_back({0, config::Setting::Contribute, {0, "off"}, false});
   });
 }
 
@@ -233,7 +234,8 @@ void EngineCore::keep_contribute_state() {
 
 void EngineCore::remember_contributing(node::CommandId command) {
   if (!options_.remember_contributing) return done(command);
-  setting_changes_.push_back({command, Setting::Contribute, {0, draft_.contributing ? "on" : "off"}, false});
+  setting_changes_.push_back(
+      {command, config::Setting::Contribute, {0, draft_.contributing ? "on" : "off"}, false});
 }
 
 void EngineCore::apply_pause() {

@@ -7,14 +7,14 @@
 #include <thread>
 
 #include "core/crypto/keys.h"
-#include "core/platform/cpu.h"
-#include "core/platform/directory_lock.h"
-#include "core/platform/process_memory.h"
+#include "core/platform/file/directory_lock.h"
+#include "core/platform/process/process_memory.h"
+#include "core/platform/sensor/cpu.h"
 
 namespace neuroshard::engine {
 
-std::unique_ptr<Engine> Engine::start(std::unique_ptr<DataDirectory> directory, EngineServices services,
-                                      EngineOptions options) {
+std::unique_ptr<Engine> Engine::start(std::unique_ptr<config::DataDirectory> directory,
+                                      EngineServices services, EngineOptions options) {
   return std::make_unique<detail::EngineCore>(std::move(directory), services, std::move(options));
 }
 
@@ -29,8 +29,8 @@ constexpr std::size_t compute_queue = 64;  // one job and the queries
 constexpr std::size_t reader_queue = 64;
 constexpr std::size_t files_queue = 16;
 
-node::ModelView model_view(const ConsensusPart& consensus) {
-  const compute::ModelShape shape = model_shape(consensus);
+node::ModelView model_view(const config::ConsensusPart& consensus) {
+  const compute::ModelShape shape = config::model_shape(consensus);
   node::ModelView view;
   view.layers = shape.layers;
   view.hidden = shape.hidden;
@@ -43,7 +43,7 @@ node::ModelView model_view(const ConsensusPart& consensus) {
   return view;
 }
 
-std::shared_ptr<TrainingHistory> open_history(const DataDirectory& directory,
+std::shared_ptr<TrainingHistory> open_history(const config::DataDirectory& directory,
                                               const EngineServices& services) {
   auto history = TrainingHistory::open(services.files, directory.state_database_path(), services.clock);
   NS_CHECK(history.ok());  // where no file can be, it is kept in memory
@@ -63,7 +63,7 @@ std::uint64_t tree_bytes(storage::FileEnv& files, const std::string& path, int d
 
 }  // namespace
 
-EngineCore::EngineCore(std::unique_ptr<DataDirectory> directory, EngineServices services,
+EngineCore::EngineCore(std::unique_ptr<config::DataDirectory> directory, EngineServices services,
                        EngineOptions options)
     : directory_(std::move(directory)),
       services_(services),
@@ -71,7 +71,7 @@ EngineCore::EngineCore(std::unique_ptr<DataDirectory> directory, EngineServices 
       directory_path_(directory_->path()),
       network_id_(directory_->network_id()),
       history_(open_history(*directory_, services_)),
-      router_(model_shape(directory_->profile().consensus)),
+      router_(config::model_shape(directory_->profile().consensus)),
       core_(make_thread_executor("ns-core", core_queue)),
       sensors_(make_thread_executor("ns-sensors", sensor_queue)),
       reader_(make_thread_executor("ns-reader", reader_queue)),
@@ -86,9 +86,9 @@ EngineCore::EngineCore(std::unique_ptr<DataDirectory> directory, EngineServices 
                     directory_->path(),
                     directory_->profile().consensus.name,
                     to_hex(directory_->network_id()),
-                    network_notice(directory_->profile())};
+                    config::network_notice(directory_->profile())};
   draft_.model = model_view(directory_->profile().consensus);
-  draft_.resources.memory_limit_bytes = directory_->settings().number(Setting::MemoryLimit);
+  draft_.resources.memory_limit_bytes = directory_->settings().number(config::Setting::MemoryLimit);
   draft_.resources.memory_total_bytes = platform::available_memory().total;
   experts_ = router_.view();
   keep_settings_view();
@@ -170,12 +170,13 @@ Expected<node::CommandId> EngineCore::save_checkpoint() {
 }
 
 Expected<node::CommandId> EngineCore::set_setting(const std::string& name, const std::string& value) {
-  NS_ASSIGN_OR_RETURN(const Setting id, find_setting(name));
+  NS_ASSIGN_OR_RETURN(const config::Setting id, config::find_setting(name));
   SettingChange change;
   change.id = id;
   change.reset = value.empty();
-  NS_ASSIGN_OR_RETURN(change.value, parse_setting(id, change.reset ? setting_info(id).default_text : value));
-  if (id == Setting::Contribute) return set_contributing(change.value.word == "on");
+  NS_ASSIGN_OR_RETURN(
+      change.value, config::parse_setting(id, change.reset ? config::setting_info(id).default_text : value));
+  if (id == config::Setting::Contribute) return set_contributing(change.value.word == "on");
   return accept([this, change = std::move(change)](node::CommandId command) mutable {
     change.command = command;
     setting_changes_.push_back(change);
@@ -275,7 +276,7 @@ void EngineCore::look_at_resources() {
   draft_.resources.resident_bytes = platform::process_memory().resident.value_or(0);
   const auto free = services_.files.free_bytes(directory_path_);
   draft_.resources.disk_free_bytes = free.value_or(0);
-  if (free.ok() && *free < min_free_bytes) {
+  if (free.ok() && *free < config::min_free_bytes) {
     raise({"disk_low",
            node::Severity::Warning,
            fmt::format("only {} MiB are free on the disk of {}; checkpoints need room", *free >> 20,

@@ -35,7 +35,7 @@ Expected<GenerateOptions> options_of(const node::GenerateRequest& request) {
   options.sampling = {.temperature = static_cast<float>(request.temperature),
                       .top_k = request.top_k,
                       .top_p = static_cast<float>(request.top_p)};
-  NS_RETURN_IF_ERROR(validate(options.sampling));
+  NS_RETURN_IF_ERROR(compute::validate(options.sampling));
   return options;
 }
 

@@ -345,7 +345,7 @@ void EngineCore::setting_job() {
     auto result = change.reset ? directory_->clear_setting(change.id)
                                : directory_->set_setting(change.id, change.value);
     // What is in force now: after a reset, the profile may have a word.
-    const SettingValue now = directory_->settings().value(change.id);
+    const config::SettingValue now = directory_->settings().value(change.id);
     keep_settings_view();
     auto rules = contribute_rules(directory_->settings());
     return [this, change, now, rules = std::move(rules), result = std::move(result)] {
@@ -356,9 +356,10 @@ void EngineCore::setting_job() {
         if (error) services_.logger.warning("settings", error->describe());
       };
       if (!result.ok()) return finish(result.error());
-      if (change.id == Setting::MemoryLimit) draft_.resources.memory_limit_bytes = now.number;
+      if (change.id == config::Setting::MemoryLimit) draft_.resources.memory_limit_bytes = now.number;
       apply_pause();
-      emit(node::SettingChanged{setting_info(change.id).name, format_setting(change.id, now)});
+      emit(
+          node::SettingChanged{config::setting_info(change.id).name, config::format_setting(change.id, now)});
       finish(std::nullopt);
     };
   });

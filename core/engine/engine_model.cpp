@@ -29,7 +29,7 @@ bool is_local(const data::ShardEntry& shard) {
 Expected<void> EngineCore::query_slots(node::Reply<std::vector<node::SlotEntry>> reply) {
   constexpr std::uint64_t copies = 4;  // weights, gradients and two moments
   return ask_core([this, reply = std::move(reply)] {
-    const compute::ModelShape shape = model_shape(directory_->profile().consensus);
+    const compute::ModelShape shape = config::model_shape(directory_->profile().consensus);
     std::vector<node::SlotEntry> slots;
     for (const compute::SlotId id : compute::model_slots(shape)) {
       if (slots.size() >= node::max_slots) break;

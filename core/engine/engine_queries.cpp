@@ -68,12 +68,12 @@ Expected<void> EngineCore::query_settings(node::Reply<std::vector<node::SettingE
 }
 
 void EngineCore::keep_settings_view() {
-  const Settings& settings = directory_->settings();
+  const config::Settings& settings = directory_->settings();
   std::vector<node::SettingEntry> entries;
-  for (const SettingInfo& info : settings_table()) {
+  for (const config::SettingInfo& info : config::settings_table()) {
     node::SettingEntry entry;
     entry.name = info.name;
-    entry.value = format_setting(info.id, settings.value(info.id));
+    entry.value = config::format_setting(info.id, settings.value(info.id));
     entry.default_value = info.default_text;
     entry.type = to_string(info.type);
     entry.help = info.help;

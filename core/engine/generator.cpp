@@ -120,7 +120,7 @@ Expected<std::vector<data::TokenId>> encode_prompt(const data::Tokenizer& tokeni
 }  // namespace
 
 Expected<void> TextWriter::begin(const data::Tokenizer& tokenizer) {
-  NS_RETURN_IF_ERROR(validate(options_.sampling));
+  NS_RETURN_IF_ERROR(compute::validate(options_.sampling));
   NS_ASSIGN_OR_RETURN(const std::vector<data::TokenId> prompt, encode_prompt(tokenizer, options_));
   result_.prompt_tokens = static_cast<std::uint32_t>(prompt.size());
   // Ids are far below 2^31: the stage's signed tokens have the same bits.

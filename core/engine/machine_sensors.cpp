@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "core/platform/power_supply.h"
-#include "core/platform/running_programs.h"
-#include "core/platform/temperature.h"
+#include "core/platform/sensor/power_supply.h"
+#include "core/platform/sensor/running_programs.h"
+#include "core/platform/sensor/temperature.h"
 
 namespace neuroshard::engine {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "core/base/check.h"
 #include "core/compute/slot.h"
-#include "core/platform/cpu.h"
+#include "core/platform/sensor/cpu.h"
 #include "core/rounds/fragments.h"
 
 namespace neuroshard::engine {
@@ -51,7 +51,7 @@ Expected<checkpoint::SlotTarget> target_in(compute::Stage& stage, compute::SlotI
   return make_error(ErrorCode::InvalidArgument, "The model has no slot \"" + compute::to_string(id) + "\".");
 }
 
-Expected<void> check_network(const checkpoint::Manifest& manifest, const DataDirectory& directory,
+Expected<void> check_network(const checkpoint::Manifest& manifest, const config::DataDirectory& directory,
                              const std::string& name) {
   if (manifest.network_id == directory.network_id()) return {};
   return make_error(
@@ -150,7 +150,7 @@ Expected<void> decode_trainer_state(const std::string& text, RunState* state) {
 }
 
 Expected<std::optional<checkpoint::Manifest>> load_current_checkpoint(
-    DataDirectory& directory, TrainingServices services, const compute::ModelShape& shape,
+    config::DataDirectory& directory, TrainingServices services, const compute::ModelShape& shape,
     compute::Stage& stage, bool optimizer, const checkpoint::Progress& progress, std::string* name,
     std::vector<Alert>* alerts) {
   const checkpoint::Catalogue catalogue(services.files, directory.checkpoints_path());
@@ -185,7 +185,7 @@ Expected<std::optional<checkpoint::Manifest>> load_current_checkpoint(
   return std::optional<checkpoint::Manifest>(std::move(loaded.entry.manifest));
 }
 
-TrainingCheckpoints::TrainingCheckpoints(DataDirectory& directory, TrainingServices services,
+TrainingCheckpoints::TrainingCheckpoints(config::DataDirectory& directory, TrainingServices services,
                                          compute::Stage& stage, const Options& options)
     : directory_(directory), services_(services), stage_(stage), copy_allowed_(options.copy_allowed) {}
 
@@ -195,7 +195,7 @@ TrainingCheckpoints::~TrainingCheckpoints() {
   io_.reset();
 }
 
-Expected<std::unique_ptr<TrainingCheckpoints>> TrainingCheckpoints::open(DataDirectory& directory,
+Expected<std::unique_ptr<TrainingCheckpoints>> TrainingCheckpoints::open(config::DataDirectory& directory,
                                                                          TrainingServices services,
                                                                          const compute::ModelShape& shape,
                                                                          compute::Stage& stage,
@@ -262,19 +262,19 @@ Expected<void> TrainingCheckpoints::start(const compute::ModelShape& shape, cons
 }
 
 checkpoint::SavePolicyOptions TrainingCheckpoints::save_options() const {
-  const Settings& settings = directory_.settings();
+  const config::Settings& settings = directory_.settings();
   checkpoint::SavePolicyOptions options;
-  options.every_steps = settings.number(Setting::CheckpointEverySteps);
-  options.minimum_interval = std::chrono::seconds(settings.number(Setting::CheckpointMinInterval));
-  options.daily_write_bytes = settings.number(Setting::CheckpointDailyWriteBudget);
+  options.every_steps = settings.number(config::Setting::CheckpointEverySteps);
+  options.minimum_interval = std::chrono::seconds(settings.number(config::Setting::CheckpointMinInterval));
+  options.daily_write_bytes = settings.number(config::Setting::CheckpointDailyWriteBudget);
   return options;
 }
 
 checkpoint::RetentionPolicy TrainingCheckpoints::retention() const {
-  const Settings& settings = directory_.settings();
+  const config::Settings& settings = directory_.settings();
   checkpoint::RetentionPolicy policy;
-  policy.keep_last = static_cast<std::uint32_t>(settings.number(Setting::CheckpointKeepLast));
-  if (const std::uint64_t disk = settings.number(Setting::DiskLimit); disk > 0) {
+  policy.keep_last = static_cast<std::uint32_t>(settings.number(config::Setting::CheckpointKeepLast));
+  if (const std::uint64_t disk = settings.number(config::Setting::DiskLimit); disk > 0) {
     policy.disk_cap_bytes = disk - std::min(disk / 2, local_data_bytes_);
   }
   return policy;
@@ -291,7 +291,7 @@ checkpoint::Manifest TrainingCheckpoints::describe(const RunState& state) {
     const std::lock_guard lock(inbox_->mutex);
     inbox_->retention = retention();
   }
-  const ConsensusPart& consensus = directory_.profile().consensus;
+  const config::ConsensusPart& consensus = directory_.profile().consensus;
   checkpoint::Manifest manifest;
   manifest.wallet = directory_.wallet_id();
   manifest.network_id = directory_.network_id();

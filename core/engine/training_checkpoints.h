@@ -20,7 +20,7 @@
 #include "core/checkpoint/retention.h"
 #include "core/checkpoint/save_policy.h"
 #include "core/compute/stage.h"
-#include "core/engine/data_directory.h"
+#include "core/config/data_directory.h"
 #include "core/engine/training_session.h"
 
 namespace neuroshard::engine {
@@ -53,7 +53,7 @@ Expected<void> decode_trainer_state(const std::string& text, RunState* state);
 // balancing biases too. Damaged newer checkpoints are passed over and named in *alerts. Errors:
 // InvalidArgument (of another network or shape), Corrupt (none of those there are can be loaded), Io.
 Expected<std::optional<checkpoint::Manifest>> load_current_checkpoint(
-    DataDirectory& directory, TrainingServices services, const compute::ModelShape& shape,
+    config::DataDirectory& directory, TrainingServices services, const compute::ModelShape& shape,
     compute::Stage& stage, bool optimizer, const checkpoint::Progress& progress, std::string* name,
     std::vector<Alert>* alerts);
 
@@ -69,7 +69,7 @@ class TrainingCheckpoints {
     std::uint64_t local_data_bytes = 0;
   };
   // The stage outlives it.
-  static Expected<std::unique_ptr<TrainingCheckpoints>> open(DataDirectory& directory,
+  static Expected<std::unique_ptr<TrainingCheckpoints>> open(config::DataDirectory& directory,
                                                              TrainingServices services,
                                                              const compute::ModelShape& shape,
                                                              compute::Stage& stage, const Options& options);
@@ -105,7 +105,7 @@ class TrainingCheckpoints {
     std::optional<std::uint64_t> saved_step;
     checkpoint::RetentionPolicy retention;  // as the settings were at the last save
   };
-  TrainingCheckpoints(DataDirectory& directory, TrainingServices services, compute::Stage& stage,
+  TrainingCheckpoints(config::DataDirectory& directory, TrainingServices services, compute::Stage& stage,
                       const Options& options);
   Expected<void> start(const compute::ModelShape& shape, const Options& options);
   checkpoint::SavePolicyOptions save_options() const;
@@ -113,7 +113,7 @@ class TrainingCheckpoints {
   checkpoint::Manifest describe(const RunState& state);
   checkpoint::TensorView view();
 
-  DataDirectory& directory_;
+  config::DataDirectory& directory_;
   TrainingServices services_;
   compute::Stage& stage_;
   compute::ModelShape shape_;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/data/remote_dataset.h"
-#include "core/platform/cpu.h"
+#include "core/platform/sensor/cpu.h"
 
 namespace neuroshard::engine {
 namespace {
@@ -18,14 +18,14 @@ PrepareProgress::Phase phase_of(data::ImportProgress::Phase phase) {
   return PrepareProgress::Phase::Finishing;
 }
 
-Bytes network_bytes(const DataDirectory& directory) {
+Bytes network_bytes(const config::DataDirectory& directory) {
   return Bytes(directory.network_id().begin(), directory.network_id().end());
 }
 
-Expected<std::unique_ptr<data::Dataset>> open_published(const DataDirectory& directory,
+Expected<std::unique_ptr<data::Dataset>> open_published(const config::DataDirectory& directory,
                                                         TrainingServices services,
                                                         const CancelToken& cancel) {
-  const NetworkProfile& profile = directory.profile();
+  const config::NetworkProfile& profile = directory.profile();
   NS_ASSIGN_OR_RETURN(const Hash256 publisher, hash_from_hex(profile.consensus.publisher_key));
   data::RemoteDatasetOptions options;
   options.manifest_url = profile.directory.manifest_url;
@@ -33,7 +33,7 @@ Expected<std::unique_ptr<data::Dataset>> open_published(const DataDirectory& dir
   options.trust.publisher = publisher;
   options.trust.network_id = network_bytes(directory);
   options.peers = services.peers;
-  if (const std::uint64_t disk = directory.settings().number(Setting::DiskLimit); disk > 0) {
+  if (const std::uint64_t disk = directory.settings().number(config::Setting::DiskLimit); disk > 0) {
     options.cache_bytes = std::min(options.cache_bytes, disk / 2);
   }
   return data::open_remote_dataset(services.files, services.clock, services.logger, options, cancel);
@@ -41,8 +41,8 @@ Expected<std::unique_ptr<data::Dataset>> open_published(const DataDirectory& dir
 
 }  // namespace
 
-std::uint32_t thread_limit(const DataDirectory& directory) {
-  return usable_threads(directory.settings().number(Setting::CpuThreads));
+std::uint32_t thread_limit(const config::DataDirectory& directory) {
+  return usable_threads(directory.settings().number(config::Setting::CpuThreads));
 }
 
 std::uint32_t usable_threads(std::uint64_t wanted) {
@@ -50,15 +50,15 @@ std::uint32_t usable_threads(std::uint64_t wanted) {
   return static_cast<std::uint32_t>(wanted == 0 ? usable : std::min(wanted, usable));
 }
 
-Expected<data::ImportResult> import_training_text(const DataDirectory& directory, TrainingServices services,
-                                                  const PrepareOptions& options) {
-  const ConsensusPart& consensus = directory.profile().consensus;
+Expected<data::ImportResult> import_training_text(const config::DataDirectory& directory,
+                                                  TrainingServices services, const PrepareOptions& options) {
+  const config::ConsensusPart& consensus = directory.profile().consensus;
   data::ImportOptions import;
   import.path = options.text;
   import.data_directory = directory.data_path();
   import.sequence = static_cast<std::uint32_t>(consensus.sequence);
   import.vocabulary = static_cast<std::uint32_t>(consensus.vocab);
-  import.shard_tokens = directory.settings().number(Setting::ShardTokens);
+  import.shard_tokens = directory.settings().number(config::Setting::ShardTokens);
   import.threads = thread_limit(directory);
   import.network_id = network_bytes(directory);
   import.cancel = options.cancel;
@@ -70,7 +70,7 @@ Expected<data::ImportResult> import_training_text(const DataDirectory& directory
 return data::import_text(services.files, services.clock, directory.node_key(), import);
 }  // namespace neuroshard::engine
 
-Expected<std::unique_ptr<data::Dataset>> open_training_data(const DataDirectory& directory,
+Expected<std::unique_ptr<data::Dataset>> open_training_data(const config::DataDirectory& directory,
                                                             TrainingServices services,
                                                             const CancelToken& cancel) {
   data::ManifestTrust trust;
@@ -78,7 +78,7 @@ Expected<std::unique_ptr<data::Dataset>> open_training_data(const DataDirectory&
   trust.network_id = network_bytes(directory);
   auto local = data::open_local_dataset(services.files, directory.data_path(), trust);
   if (local.ok() || local.error().code != ErrorCode::NotFound) return local;
-  const NetworkProfile& profile = directory.profile();
+  const config::NetworkProfile& profile = directory.profile();
   if (!profile.directory.manifest_url.empty() && profile.consensus.publisher_key != "none") {
     return open_published(directory, services, cancel);
   }
@@ -87,8 +87,8 @@ Expected<std::unique_ptr<data::Dataset>> open_training_data(const DataDirectory&
       "There is no text to train on yet. Give a text file or a folder of text, e.g. --text book.txt.");
 }
 
-data::LoaderOptions loader_options(const DataDirectory& directory) {
-  const ConsensusPart& consensus = directory.profile().consensus;
+data::LoaderOptions loader_options(const config::DataDirectory& directory) {
+  const config::ConsensusPart& consensus = directory.profile().consensus;
   data::LoaderOptions options;
   options.node_id = crypto::node_id(directory.node_key().public_key());
   options.sequence = static_cast<std::uint32_t>(consensus.sequence);

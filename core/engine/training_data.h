@@ -11,33 +11,33 @@
 #include "core/base/cancel.h"
 #include "core/base/executor.h"
 #include "core/base/expected.h"
+#include "core/config/data_directory.h"
 #include "core/data/dataset.h"
 #include "core/data/held_out.h"
 #include "core/data/loader.h"
 #include "core/data/text_import.h"
-#include "core/engine/data_directory.h"
 #include "core/engine/training_session.h"
 
 namespace neuroshard::engine {
 
 // Adds a file or folder to the data directory's shards; learns the tokenizer if there is none yet.
-Expected<data::ImportResult> import_training_text(const DataDirectory& directory, TrainingServices services,
-                                                  const PrepareOptions& options);
+Expected<data::ImportResult> import_training_text(const config::DataDirectory& directory,
+                                                  TrainingServices services, const PrepareOptions& options);
 
 // The shards of the data directory, else those that the network's publisher serves. NotFound says what to
 // give when there is neither.
-Expected<std::unique_ptr<data::Dataset>> open_training_data(const DataDirectory& directory,
+Expected<std::unique_ptr<data::Dataset>> open_training_data(const config::DataDirectory& directory,
                                                             TrainingServices services,
                                                             const CancelToken& cancel);
 
 // What the loader is told; the same in every run of a data directory, since batches follow from it.
-data::LoaderOptions loader_options(const DataDirectory& directory);
+data::LoaderOptions loader_options(const config::DataDirectory& directory);
 
 // Memory that shards in memory and the reading of the next one take at most.
 std::uint64_t training_data_bytes(const data::Dataset& dataset);
 
 // Threads that this node may compute with: the setting, or all usable ones.
-std::uint32_t thread_limit(const DataDirectory& directory);
+std::uint32_t thread_limit(const config::DataDirectory& directory);
 // At most so many, and those that the process may use; 0 = all of them.
 std::uint32_t usable_threads(std::uint64_t wanted);
 

@@ -6,8 +6,8 @@
 
 #include "core/checkpoint/tensors.h"
 #include "core/compute/slot.h"
-#include "core/platform/heap.h"
-#include "core/platform/process_memory.h"
+#include "core/platform/process/heap.h"
+#include "core/platform/process/process_memory.h"
 #include "core/storage/file_env.h"
 
 namespace neuroshard::engine {

@@ -7,7 +7,7 @@
 #include "core/crypto/hash.h"
 #include "core/engine/detail/training_session_impl.h"
 #include "core/engine/training_data.h"
-#include "core/platform/heap.h"
+#include "core/platform/process/heap.h"
 
 namespace neuroshard::engine::detail {
 namespace {
@@ -103,27 +103,27 @@ Expected<void> SessionImpl::prepare_text(const PrepareOptions& options) {
 }
 
 TrainingMemoryRequest SessionImpl::memory_request() const {
-  const ConsensusPart& consensus = directory_.profile().consensus;
-  const Settings& settings = directory_.settings();
+  const config::ConsensusPart& consensus = directory_.profile().consensus;
+  const config::Settings& settings = directory_.settings();
   TrainingMemoryRequest request;
-  request.shape = model_shape(consensus);
+  request.shape = config::model_shape(consensus);
   request.precision = precision_of(module_.info);
   request.training = trains();
   request.data_bytes = trains() ? training_data_bytes(*dataset_) : 0;
-  request.user_limit = settings.number(Setting::MemoryLimit);
-  request.max_micro_batch = static_cast<std::uint32_t>(settings.number(Setting::MaxMicroBatch));
+  request.user_limit = settings.number(config::Setting::MemoryLimit);
+  request.max_micro_batch = static_cast<std::uint32_t>(settings.number(config::Setting::MaxMicroBatch));
   request.sequences_per_step = data::sequences_per_batch(static_cast<std::uint32_t>(consensus.batch_tokens),
                                                          static_cast<std::uint32_t>(consensus.sequence));
   request.threads = thread_limit(directory_);
   if (trains() && services_.rounds)
     request.outer_bytes = outer_round_bytes(compute::model_parameter_count(request.shape),
-                                            is_sparse(directory_.profile().consensus));
+                                            config::is_sparse(directory_.profile().consensus));
   return request;
 }
 
 Expected<void> SessionImpl::load_compute(const PrepareOptions& options) {
   report(options, PrepareProgress::Phase::LoadingCompute, 0, 0);
-  const Settings& settings = directory_.settings();
+  const config::Settings& settings = directory_.settings();
   if (TrainingMemoryRequest request = memory_request(); request.user_limit > 0) {
     // The module alone may be more than the user allows: then it must not be loaded at all.
     request.least_resident = with_module_bytes;
@@ -132,10 +132,10 @@ Expected<void> SessionImpl::load_compute(const PrepareOptions& options) {
   }
   compute::ModuleOptions module;
   module.threads = thread_limit(directory_);
-  put_text(module.device, sizeof module.device, settings.word(Setting::Device));
-  put_text(module.precision, sizeof module.precision, settings.word(Setting::Precision));
-  NS_ASSIGN_OR_RETURN(module_,
-                      services_.load_module(settings.word(Setting::Device), module, services_.logger));
+  put_text(module.device, sizeof module.device, settings.word(config::Setting::Device));
+  put_text(module.precision, sizeof module.precision, settings.word(config::Setting::Precision));
+  NS_ASSIGN_OR_RETURN(
+      module_, services_.load_module(settings.word(config::Setting::Device), module, services_.logger));
   NS_RETURN_IF_ERROR(settle_precision(module));
   // A module that was loaded before keeps its first options.
   const compute::Status threads = module_.module->set_threads(module.threads);
@@ -147,22 +147,23 @@ Expected<void> SessionImpl::load_compute(const PrepareOptions& options) {
 
 // bf16 keeps packed copies of the weights: where only fp32 fits into the memory limit, "auto" means fp32.
 Expected<void> SessionImpl::settle_precision(compute::ModuleOptions options) {
-  const Settings& settings = directory_.settings();
+  const config::Settings& settings = directory_.settings();
   module_.info = module_.module->info();
-  if (settings.word(Setting::Precision) != "auto" || precision_of(module_.info) == compute::Precision::Fp32)
+  if (settings.word(config::Setting::Precision) != "auto" ||
+      precision_of(module_.info) == compute::Precision::Fp32)
     return {};
   if (plan_training_memory(memory_request()).ok()) return {};
   put_text(options.precision, sizeof options.precision, "fp32");
-  NS_ASSIGN_OR_RETURN(module_,
-                      services_.load_module(settings.word(Setting::Device), options, services_.logger));
+  NS_ASSIGN_OR_RETURN(
+      module_, services_.load_module(settings.word(config::Setting::Device), options, services_.logger));
   return {};
 }
 
 Expected<void> SessionImpl::make_model(const PrepareOptions& options) {
   if (options.cancel.cancelled()) return cancelled();
-  const ConsensusPart& consensus = directory_.profile().consensus;
-  const Settings& settings = directory_.settings();
-  info_.shape = model_shape(consensus);
+  const config::ConsensusPart& consensus = directory_.profile().consensus;
+  const config::Settings& settings = directory_.settings();
+  info_.shape = config::model_shape(consensus);
   NS_RETURN_IF_ERROR(compute::validate(info_.shape));
   info_.parameters = compute::model_parameter_count(info_.shape);
   info_.active_parameters = compute::active_parameter_count(info_.shape);
@@ -174,13 +175,13 @@ Expected<void> SessionImpl::make_model(const PrepareOptions& options) {
   info_.micro_batch = memory_.plan.micro_batch;
   info_.memory_planned = memory_.plan.fixed + memory_.plan.available;
   memory_setting_ = request.user_limit;
-  threads_setting_ = settings.number(Setting::CpuThreads);
+  threads_setting_ = settings.number(config::Setting::CpuThreads);
   watch_.emplace(request.user_limit == 0 ? 0 : memory_.plan.limit);
   module_.module->set_memory_limit(memory_.tensor_bytes);
 
   compute::StageSpec spec;
   spec.shape = info_.shape;
-  spec.router = router_options(consensus);
+  spec.router = config::router_options(consensus);
   spec.layer_count = info_.shape.layers;
   spec.embed = true;
   spec.head = true;
@@ -262,10 +263,10 @@ Expected<void> SessionImpl::take_over(const checkpoint::Manifest& manifest, cons
   NS_RETURN_IF_ERROR(loader_->restore(position));
   // The cut into micro-batches decides the last bits of a sum, so it is kept while memory allows, unless a
   // person has changed the limits that it follows from.
-  const Settings& settings = directory_.settings();
+  const config::Settings& settings = directory_.settings();
   const std::uint32_t kept = std::max(1u, manifest.micro_batch);
-  const bool same_limits = saved.memory_limit == settings.number(Setting::MemoryLimit) &&
-                           saved.max_micro_batch == settings.number(Setting::MaxMicroBatch);
+  const bool same_limits = saved.memory_limit == settings.number(config::Setting::MemoryLimit) &&
+                           saved.max_micro_batch == settings.number(config::Setting::MaxMicroBatch);
   if (same_limits && kept > memory_.plan.micro_batch) {
     waiting_alerts_.push_back(
         {LogLevel::Warning, "memory",
@@ -281,14 +282,14 @@ Expected<void> SessionImpl::take_over(const checkpoint::Manifest& manifest, cons
 }
 
 Expected<void> SessionImpl::prepare_training() {
-  const ConsensusPart& consensus = directory_.profile().consensus;
-  schedule_ = {from_nano(consensus.peak_learning_rate_nano), consensus.warmup_steps, consensus.decay_steps,
-               static_cast<double>(consensus.final_learning_rate_percent) / 100.0};
+  const config::ConsensusPart& consensus = directory_.profile().consensus;
+  schedule_ = {config::from_nano(consensus.peak_learning_rate_nano), consensus.warmup_steps,
+               consensus.decay_steps, static_cast<double>(consensus.final_learning_rate_percent) / 100.0};
   NS_RETURN_IF_ERROR(train::validate(schedule_));
   loop_.emplace(*stage_, services_.clock, services_.logger, info_.micro_batch);
   loop_->set_before_update([this] { checkpoints_->before_update(); });
   auto part = data::HeldOut::create(*dataset_, static_cast<std::uint32_t>(consensus.sequence),
-                                    directory_.settings().number(Setting::EvalTokens));
+                                    directory_.settings().number(config::Setting::EvalTokens));
   if (part.ok()) {
     held_out_part_.emplace(std::move(*part));
   } else if (part.error().code != ErrorCode::NotFound) {

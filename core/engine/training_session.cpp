@@ -8,7 +8,7 @@
 #include "core/base/check.h"
 #include "core/engine/detail/training_session_impl.h"
 #include "core/engine/training_data.h"
-#include "core/platform/heap.h"
+#include "core/platform/process/heap.h"
 #include "core/train/evaluate.h"
 
 namespace neuroshard::engine {
@@ -26,7 +26,7 @@ std::string_view to_string(PrepareProgress::Phase phase) {
   return "Reading the checkpoint";
 }
 
-Expected<std::unique_ptr<TrainingSession>> TrainingSession::create(DataDirectory& directory,
+Expected<std::unique_ptr<TrainingSession>> TrainingSession::create(config::DataDirectory& directory,
                                                                    TrainingServices services) {
   auto session = std::make_unique<detail::SessionImpl>(directory, services);
   NS_RETURN_IF_ERROR(session->open_history());
@@ -35,7 +35,7 @@ Expected<std::unique_ptr<TrainingSession>> TrainingSession::create(DataDirectory
 
 namespace detail {
 
-SessionImpl::SessionImpl(DataDirectory& directory, TrainingServices services)
+SessionImpl::SessionImpl(config::DataDirectory& directory, TrainingServices services)
     : directory_(directory), services_(services) {}
 
 SessionImpl::~SessionImpl() = default;
@@ -68,18 +68,18 @@ std::optional<data::ShardId> SessionImpl::shard_in_use() const {
 RunState SessionImpl::run_state() const {
   RunState state = state_;
   state.micro_batch = loop_->micro_batch();
-  state.memory_limit = directory_.settings().number(Setting::MemoryLimit);
-  state.max_micro_batch = directory_.settings().number(Setting::MaxMicroBatch);
+  state.memory_limit = directory_.settings().number(config::Setting::MemoryLimit);
+  state.max_micro_batch = directory_.settings().number(config::Setting::MaxMicroBatch);
   state.loader_position = loader_->position().to_json();
   return state;
 }
 
 compute::StepOptions SessionImpl::step_options(std::uint64_t step) const {
-  const ConsensusPart& consensus = directory_.profile().consensus;
+  const config::ConsensusPart& consensus = directory_.profile().consensus;
   compute::StepOptions options;
   options.learning_rate = train::learning_rate(schedule_, schedule_step_.value_or(step)) * rate_factor_;
-  options.weight_decay = from_nano(consensus.weight_decay_nano);
-  options.clip = from_nano(consensus.clip_nano);
+  options.weight_decay = config::from_nano(consensus.weight_decay_nano);
+  options.clip = config::from_nano(consensus.clip_nano);
   options.step = step;
   return options;
 }
@@ -156,7 +156,7 @@ Expected<StepReport> SessionImpl::step(const CancelToken& cancel) {
 }
 
 void SessionImpl::evaluate_if_due(StepReport* report, const CancelToken& cancel) {
-  const std::uint64_t interval = directory_.settings().number(Setting::EvalIntervalSteps);
+  const std::uint64_t interval = directory_.settings().number(config::Setting::EvalIntervalSteps);
   if (!held_out_part_ || interval == 0 || state_.step % interval != 0) return;
   const MonotonicTime begin = services_.clock.monotonic_now();
   auto validation = measure(false, cancel);
@@ -234,16 +234,17 @@ void SessionImpl::save_if_due(StepReport* report) {
 
 // Limits that a person changes while training runs hold from the next step on.
 void SessionImpl::follow_limits(StepReport* report) {
-  const Settings& settings = directory_.settings();
-  const std::uint64_t threads = threads_wanted_ != 0 ? threads_wanted_ : settings.number(Setting::CpuThreads);
+  const config::Settings& settings = directory_.settings();
+  const std::uint64_t threads =
+      threads_wanted_ != 0 ? threads_wanted_ : settings.number(config::Setting::CpuThreads);
   if (threads != threads_setting_) {
     threads_setting_ = threads;
     const compute::Status status = module_.module->set_threads(usable_threads(threads));
     if (!status.ok()) tell({LogLevel::Warning, "limits", status.message}, report);
   }
-  const auto most = static_cast<std::uint32_t>(settings.number(Setting::MaxMicroBatch));
+  const auto most = static_cast<std::uint32_t>(settings.number(config::Setting::MaxMicroBatch));
   if (most < loop_->micro_batch()) loop_->set_micro_batch(std::max(1u, most));
-  if (const std::uint64_t limit = settings.number(Setting::MemoryLimit); limit != memory_setting_) {
+  if (const std::uint64_t limit = settings.number(config::Setting::MemoryLimit); limit != memory_setting_) {
     memory_setting_ = limit;
     watch_.emplace(limit);
     if (limit == 0) {

@@ -26,10 +26,10 @@
 #include "core/base/log.h"
 #include "core/checkpoint/holds.h"
 #include "core/compute/module.h"
+#include "core/config/data_directory.h"
 #include "core/data/dataset.h"
 #include "core/data/peer_source.h"
 #include "core/data/tokenizer.h"
-#include "core/engine/data_directory.h"
 #include "core/engine/round_model.h"
 #include "core/engine/training_history.h"
 #include "core/storage/file_env.h"
@@ -151,7 +151,7 @@ struct StepReport {
 class TrainingSession {
  public:
   // The data directory, open and locked, outlives the session.
-  static Expected<std::unique_ptr<TrainingSession>> create(DataDirectory& directory,
+  static Expected<std::unique_ptr<TrainingSession>> create(config::DataDirectory& directory,
                                                            TrainingServices services);
   virtual ~TrainingSession() = default;
 

@@ -7,8 +7,8 @@
 #include "core/base/cancel.h"
 #include "core/base/clock.h"
 #include "core/crypto/entropy.h"
-#include "core/platform/socket_wait.h"
-#include "core/platform/tcp_socket.h"
+#include "core/platform/socket/socket_wait.h"
+#include "core/platform/socket/tcp_socket.h"
 
 namespace neuroshard::nat {
 

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "core/platform/udp_socket.h"
+#include "core/platform/socket/udp_socket.h"
 
 namespace neuroshard::nat {
 

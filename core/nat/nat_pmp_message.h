@@ -5,7 +5,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/clock.h"
-#include "core/platform/ip_address.h"
+#include "core/platform/socket/ip_address.h"
 
 namespace neuroshard::nat::nat_pmp {
 

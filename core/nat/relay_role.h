@@ -6,7 +6,7 @@
 
 #include "core/base/executor.h"
 #include "core/nat/relay_server.h"
-#include "core/platform/wake.h"
+#include "core/platform/socket/wake.h"
 
 namespace neuroshard::nat {
 

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "core/base/check.h"
-#include "core/platform/default_gateway.h"
-#include "core/platform/udp_socket.h"
+#include "core/platform/socket/default_gateway.h"
+#include "core/platform/socket/udp_socket.h"
 
 namespace neuroshard::nat {
 namespace {

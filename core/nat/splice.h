@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "core/platform/socket_wait.h"
-#include "core/platform/tcp_socket.h"
+#include "core/platform/socket/socket_wait.h"
+#include "core/platform/socket/tcp_socket.h"
 
 namespace neuroshard::nat {
 

@@ -9,7 +9,7 @@
 #include "core/nat/io.h"
 #include "core/nat/retransmission.h"
 #include "core/nat/stun_message.h"
-#include "core/platform/udp_socket.h"
+#include "core/platform/socket/udp_socket.h"
 
 namespace neuroshard::nat {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/base/bytes.h"
-#include "core/platform/ip_address.h"
+#include "core/platform/socket/ip_address.h"
 
 namespace neuroshard::nat::stun {
 

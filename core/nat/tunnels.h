@@ -15,7 +15,7 @@
 #include "core/nat/relay_hold.h"
 #include "core/nat/stun_client.h"
 #include "core/nat/turn_hold.h"
-#include "core/platform/wake.h"
+#include "core/platform/socket/wake.h"
 
 namespace neuroshard::nat {
 

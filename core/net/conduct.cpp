@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/platform/ip_address.h"
+#include "core/platform/socket/ip_address.h"
 
 namespace neuroshard::net {
 

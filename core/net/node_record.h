@@ -40,7 +40,7 @@
 #include "core/crypto/keys.h"
 #include "core/net/hello.h"
 #include "core/net/node_id.h"
-#include "core/platform/ip_address.h"
+#include "core/platform/socket/ip_address.h"
 
 namespace neuroshard::net {
 

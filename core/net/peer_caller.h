@@ -9,7 +9,7 @@
 #include "core/base/clock.h"
 #include "core/base/expected.h"
 #include "core/net/node_id.h"
-#include "core/platform/ip_address.h"
+#include "core/platform/socket/ip_address.h"
 
 namespace neuroshard::net {
 

@@ -1,6 +1,6 @@
 #include "core/net/request_limiter.h"
 
-#include "core/platform/ip_address.h"
+#include "core/platform/socket/ip_address.h"
 
 namespace neuroshard::net {
 

@@ -1,6 +1,6 @@
 #include "core/rendezvous/local_discovery.h"
 
-#include "core/platform/multicast_socket.h"
+#include "core/platform/socket/multicast_socket.h"
 #include "core/rendezvous/mdns_message.h"
 
 namespace neuroshard::rendezvous {

@@ -11,7 +11,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/expected.h"
-#include "core/platform/ip_address.h"
+#include "core/platform/socket/ip_address.h"
 
 namespace neuroshard::rendezvous {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/platform/ip_address.h"
+#include "core/platform/socket/ip_address.h"
 
 namespace neuroshard::rendezvous {
 

@@ -20,7 +20,7 @@
 #include "core/net/line_speed.h"
 #include "core/net/peer_channel.h"
 #include "core/net/refusals.h"
-#include "core/platform/tls_listener.h"
+#include "core/platform/socket/tls_listener.h"
 
 namespace neuroshard::rpc {
 

@@ -21,7 +21,7 @@
 #include "core/nat/relay_server.h"
 #include "core/nat/turn_client.h"
 #include "core/nat/upnp_mapper.h"
-#include "core/platform/default_gateway.h"
+#include "core/platform/socket/default_gateway.h"
 
 using namespace neuroshard;
 using namespace neuroshard::nat;

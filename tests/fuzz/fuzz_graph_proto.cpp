@@ -1,10 +1,10 @@
 // Graphs in protobuf form: what parses is valid and comes back from both forms as it was.
 #include "core/base/check.h"
-#include "core/placement/graph_json.h"
-#include "core/placement/graph_proto.h"
+#include "core/partition/graph/graph_json.h"
+#include "core/partition/graph/graph_proto.h"
 
 using neuroshard::ByteSpan;
-using namespace neuroshard::placement;  // NOLINT
+using namespace neuroshard::partition;  // NOLINT
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto graph = parse_graph_proto(ByteSpan{data, size});

@@ -2,8 +2,8 @@
 // The input is the content behind the checksum, or, with a first byte of 1, the link as text.
 #include "core/base/base64url.h"
 #include "core/base/check.h"
+#include "core/config/invite_link.h"
 #include "core/crypto/hash.h"
-#include "core/engine/invite_link.h"
 
 using namespace neuroshard;  // NOLINT
 
@@ -21,16 +21,16 @@ std::string sealed(ByteSpan content) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const ByteSpan rest{data + 1, size - 1};
-  const auto link = engine::parse_invite_link(data[0] == 1 ? std::string(as_text(rest)) : sealed(rest));
+  const auto link = config::parse_invite_link(data[0] == 1 ? std::string(as_text(rest)) : sealed(rest));
   if (const auto bytes = from_base64url(as_text(rest)); bytes.ok())
     NS_CHECK(to_base64url(*bytes) == as_text(rest));
   if (!link.ok()) return 0;
-  NS_CHECK(link->peers.size() <= engine::max_invited_peers);
-  NS_CHECK(engine::validate(link->profile.consensus).ok() && engine::validate(link->profile.directory).ok());
-  const auto text = engine::format_invite_link(*link);
+  NS_CHECK(link->peers.size() <= config::max_invited_peers);
+  NS_CHECK(config::validate(link->profile.consensus).ok() && config::validate(link->profile.directory).ok());
+  const auto text = config::format_invite_link(*link);
   NS_CHECK(text.ok());
-  const auto again = engine::parse_invite_link(*text);
+  const auto again = config::parse_invite_link(*text);
   NS_CHECK(again.ok() && again->peers == link->peers);
-  NS_CHECK(engine::format_network_profile(again->profile) == engine::format_network_profile(link->profile));
+  NS_CHECK(config::format_network_profile(again->profile) == config::format_network_profile(link->profile));
   return 0;
 }

@@ -1,20 +1,20 @@
 // A network profile from a file or an invitation: what is accepted is valid, describes a model that exists,
 // and writes itself back with the same network id.
 #include "core/base/check.h"
-#include "core/engine/network_profile.h"
+#include "core/config/network_profile.h"
 
 namespace engine = neuroshard::engine;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto profile = engine::parse_network_profile({data, size});
+  const auto profile = config::parse_network_profile({data, size});
   if (!profile) return 0;
-  NS_CHECK(engine::validate(profile->consensus).ok());
-  NS_CHECK(engine::validate(profile->directory).ok());
-  const neuroshard::compute::ModelShape shape = engine::model_shape(profile->consensus);
+  NS_CHECK(config::validate(profile->consensus).ok());
+  NS_CHECK(config::validate(profile->directory).ok());
+  const neuroshard::compute::ModelShape shape = config::model_shape(profile->consensus);
   NS_CHECK(shape.hidden > 0 && shape.layers > 0);
-  const std::string text = engine::format_network_profile(*profile);
-  const auto again = engine::parse_network_profile(neuroshard::as_bytes(text));
+  const std::string text = config::format_network_profile(*profile);
+  const auto again = config::parse_network_profile(neuroshard::as_bytes(text));
   NS_CHECK(again.ok());
-  NS_CHECK(engine::network_id(again->consensus) == engine::network_id(profile->consensus));
+  NS_CHECK(config::network_id(again->consensus) == config::network_id(profile->consensus));
   return 0;
 }

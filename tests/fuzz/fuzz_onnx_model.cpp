@@ -1,9 +1,9 @@
 // ONNX models: any bytes give an error or a graph that is valid.
 #include "core/base/check.h"
-#include "core/placement/onnx_import.h"
+#include "core/partition/import/onnx_import.h"
 
 using neuroshard::ByteSpan;
-using namespace neuroshard::placement;  // NOLINT
+using namespace neuroshard::partition;  // NOLINT
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const ByteSpan input{data, size};

@@ -1,11 +1,11 @@
 // Graph and peer files: what parses is valid, becomes a problem or an error, and a small one is partitioned.
 #include "core/base/check.h"
 #include "core/base/clock.h"
-#include "core/placement/graph_json.h"
-#include "core/placement/partition.h"
+#include "core/partition/graph/graph_json.h"
+#include "core/partition/search/partition.h"
 
 using neuroshard::ByteSpan;
-using namespace neuroshard::placement;  // NOLINT
+using namespace neuroshard::partition;  // NOLINT
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const ByteSpan input{data, size};

@@ -3,25 +3,25 @@
 
 #include <vector>
 
-#include "core/engine/settings.h"
+#include "core/config/settings.h"
 #include "core/node/queries.h"
 
 namespace neuroshard::testing {
 
 inline std::vector<node::SettingEntry> core_settings() {
   std::vector<node::SettingEntry> entries;
-  for (const engine::SettingInfo& info : engine::settings_table()) {
+  for (const config::SettingInfo& info : config::settings_table()) {
     node::SettingEntry entry;
     entry.name = info.name;
     entry.title = info.label;
     entry.help = info.help;
-    entry.type = engine::to_string(info.type);
-    entry.value = engine::format_setting(info.id, *engine::parse_setting(info.id, info.default_text));
+    entry.type = config::to_string(info.type);
+    entry.value = config::format_setting(info.id, *config::parse_setting(info.id, info.default_text));
     entry.default_value = info.default_text;
     entry.choices = info.choices;
     entry.unit = info.unit;
     entry.group = info.group;
-    entry.origin = engine::to_string(engine::SettingOrigin::BuiltIn);
+    entry.origin = config::to_string(config::SettingOrigin::BuiltIn);
     entry.least = info.least;
     entry.most = info.most;
     entry.at_restart = info.at_restart;

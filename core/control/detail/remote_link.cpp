@@ -5,7 +5,7 @@
 #include "core/control/detail/call_rules.h"
 #include "core/control/detail/convert.h"
 #include "core/control/detail/tls_identity.h"
-#include "core/platform/ip_address.h"
+#include "core/platform/socket/ip_address.h"
 
 namespace neuroshard::control::detail {
 

@@ -31,7 +31,8 @@ namespace neuroshard::engine::detail {
 
 class EngineCore final : public Engine {
  public:
-  EngineCore(std::unique_ptr<DataDirectory> directory, EngineServices services, EngineOptions options);
+  EngineCore(std::unique_ptr<config::DataDirectory> directory, EngineServices services,
+             EngineOptions options);
   ~EngineCore() override;
 
   std::shared_ptr<const node::Snapshot> snapshot() const override;
@@ -86,8 +87,8 @@ class EngineCore final : public Engine {
   };
   struct SettingChange {
     node::CommandId command = 0;
-    Setting id{};
-    SettingValue value;
+    config::Setting id{};
+    config::SettingValue value;
     bool reset = false;  // to what holds without the user's choice
   };
   // A restore, from its command to the model that goes on. Core thread.
@@ -208,7 +209,7 @@ class EngineCore final : public Engine {
   Expected<std::unique_ptr<data::Dataset>> open_own_text() const;
   void tell_checkpoints_changed();
 
-  std::unique_ptr<DataDirectory> directory_;  // changed on the compute thread only
+  std::unique_ptr<config::DataDirectory> directory_;  // changed on the compute thread only
   EngineServices services_;
   EngineOptions options_;
   std::shared_ptr<node::Subscribers> subscribers_ = std::make_shared<node::Subscribers>();

@@ -23,7 +23,7 @@ namespace neuroshard::engine::detail {
 
 class SessionImpl final : public TrainingSession, private RoundModel {
  public:
-  SessionImpl(DataDirectory& directory, TrainingServices services);
+  SessionImpl(config::DataDirectory& directory, TrainingServices services);
   ~SessionImpl() override;
 
   Expected<SessionInfo> prepare(const PrepareOptions& options) override;
@@ -88,7 +88,7 @@ class SessionImpl final : public TrainingSession, private RoundModel {
   RunState run_state() const;
   bool trains() const { return mode_ == SessionMode::Train; }
 
-  DataDirectory& directory_;
+  config::DataDirectory& directory_;
   TrainingServices services_;
   SessionMode mode_ = SessionMode::Train;
   bool prepared_ = false;

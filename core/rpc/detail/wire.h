@@ -12,7 +12,7 @@
 #include "core/base/byte_chain.h"
 #include "core/base/expected.h"
 #include "core/net/hello.h"
-#include "core/platform/ip_address.h"
+#include "core/platform/socket/ip_address.h"
 
 namespace neuroshard::rpc::detail {
 

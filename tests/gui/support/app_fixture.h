@@ -21,7 +21,7 @@
 
 #include "app/gui/application.h"
 #include "core/control/control_file.h"
-#include "core/platform/private_directory.h"
+#include "core/platform/file/private_directory.h"
 #include "tests/gui/support/patience.h"
 #include "tests/support/training_run.h"
 #include "ui/widgets/banner.h"

@@ -3,7 +3,7 @@
 #include <QtTest>
 #include <ctime>
 
-#include "core/platform/local_time.h"
+#include "core/platform/process/local_time.h"
 #include "tests/unit/contribute/world.h"
 
 using namespace neuroshard;              // NOLINT

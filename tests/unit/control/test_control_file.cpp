@@ -6,7 +6,7 @@
 #include <QtTest>
 
 #include "core/control/control_file.h"
-#include "core/platform/private_directory.h"
+#include "core/platform/file/private_directory.h"
 #include "core/storage/file_env.h"
 
 using namespace neuroshard;           // NOLINT

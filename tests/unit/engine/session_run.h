@@ -16,7 +16,7 @@ namespace neuroshard::testing {
 // One start of the program: data directory, module, session. Destroying it is a kill, as far as the disk can
 // tell.
 struct Run {
-  std::unique_ptr<engine::DataDirectory> directory;
+  std::unique_ptr<config::DataDirectory> directory;
   std::unique_ptr<ToyModule> module = std::make_unique<ToyModule>();
   std::unique_ptr<engine::TrainingSession> session;
   Expected<engine::SessionInfo> info = make_error(ErrorCode::Internal, "not prepared");

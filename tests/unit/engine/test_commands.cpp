@@ -10,7 +10,7 @@
 #include "tests/unit/engine/training_fixture.h"
 
 using namespace neuroshard;  // NOLINT
-using engine::Setting;
+using config::Setting;
 using testing::ToyModule;
 using testing::TrainingFixture;
 
@@ -96,7 +96,7 @@ class Core {
     NS_CHECK(directory.ok());
     engine::EngineOptions options;
     options.version = "test";
-    options.make_session = [this](engine::DataDirectory& d, engine::TrainingServices services) {
+    options.make_session = [this](config::DataDirectory& d, engine::TrainingServices services) {
       services.load_module = [this](const std::string&, const compute::ModuleOptions& given, Logger&) {
         module_.controls.threads = given.threads;
         return Expected<compute::LoadedModule>(compute::LoadedModule{&module_, {}});
@@ -500,9 +500,9 @@ void TestCommands::settings_go_back_to_their_default() {
   const auto changes = core.all<node::SettingChanged>();
   QCOMPARE(changes.size(), std::size_t{2});
   QCOMPARE(changes[1].value, std::string("8"));
-  using Settings = std::vector<node::SettingEntry>;
-  const auto settings = core.ask<Settings>(
-      [](node::Node& n, node::Reply<Settings> reply) { return n.query_settings(std::move(reply)); });
+  using config::Settings = std::vector<node::SettingEntry>;
+  const auto settings = core.ask<config::Settings>(
+      [](node::Node& n, node::Reply<config::Settings> reply) { return n.query_settings(std::move(reply)); });
   for (const node::SettingEntry& setting : *settings) {
     QVERIFY2(!setting.title.empty() && !setting.group.empty(), setting.name.c_str());
     if (setting.name == "max_micro_batch") QCOMPARE(setting.origin, std::string("built-in"));

@@ -86,10 +86,10 @@ class TestContribute : public QObject {
     std::vector<node::Alert> alerts = {};
   };
   std::unique_ptr<Engine> start(How how = {true, false, {}}) {
-    DataDirectoryOptions options;
+    config::DataDirectoryOptions options;
     options.path = folder_->filePath("d").toStdString();
     options.environment = nullptr;
-    auto directory = DataDirectory::open(options, {files_, entropy_, clock_, logger_});
+    auto directory = config::DataDirectory::open(options, {files_, entropy_, clock_, logger_});
     if (!directory.ok()) qFatal("%s", directory.error().describe().c_str());
     EngineOptions engine;
     engine.version = "test";
@@ -99,7 +99,7 @@ class TestContribute : public QObject {
     engine.sensors = sensors_;
     engine.sensor_period = std::chrono::milliseconds(1);
     engine.resource_period = std::chrono::milliseconds(2);
-    engine.make_session = [this](DataDirectory&,
+    engine.make_session = [this](config::DataDirectory&,
                                  TrainingServices s) -> Expected<std::unique_ptr<TrainingSession>> {
       return std::unique_ptr<TrainingSession>(std::make_unique<testing::CountingSession>(script_, s.history));
     };

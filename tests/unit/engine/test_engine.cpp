@@ -151,16 +151,16 @@ class TestEngine : public QObject {
 
  private:
   std::unique_ptr<Engine> start(bool remember = false, const char* contribute_flag = nullptr) {
-    DataDirectoryOptions options;
-    if (contribute_flag != nullptr) options.setting_flags = {{Setting::Contribute, contribute_flag}};
+    config::DataDirectoryOptions options;
+    if (contribute_flag != nullptr) options.setting_flags = {{config::Setting::Contribute, contribute_flag}};
     options.path = folder_->filePath("d").toStdString();
     options.environment = nullptr;
-    auto directory = DataDirectory::open(options, {files_, entropy_, clock_, logger_});
+    auto directory = config::DataDirectory::open(options, {files_, entropy_, clock_, logger_});
     if (!directory.ok()) qFatal("%s", directory.error().describe().c_str());
     EngineOptions engine;
     engine.version = "test";
     engine.remember_contributing = remember;
-    engine.make_session = [this](DataDirectory&,
+    engine.make_session = [this](config::DataDirectory&,
                                  TrainingServices s) -> Expected<std::unique_ptr<TrainingSession>> {
       return std::unique_ptr<TrainingSession>(std::make_unique<CountingSession>(script_, s.history));
     };
@@ -477,7 +477,7 @@ void TestEngine::queries_answer_with_and_without_a_session() {
     QVERIFY(checkpoints.get_future().get().ok());
     std::promise<Expected<std::vector<node::SettingEntry>>> settings;
     QVERIFY(engine->query_settings([&](auto answer) { settings.set_value(answer); }).ok());
-    QCOMPARE(settings.get_future().get()->size(), setting_count);
+    QCOMPARE(settings.get_future().get()->size(), config::setting_count);
   }
 }
 

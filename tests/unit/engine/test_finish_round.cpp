@@ -102,10 +102,10 @@ void TestFinishRound::init() {
   rounds.longest_rest = std::chrono::milliseconds(1);
   trainer_ = std::make_shared<RoundTrainer>(rounds, clock_, logger_);
   trainer_->learner().start(start_of(8));
-  DataDirectoryOptions options;
+  config::DataDirectoryOptions options;
   options.path = folder_->filePath("d").toStdString();
   options.environment = nullptr;
-  auto directory = DataDirectory::open(options, {files_, entropy_, clock_, logger_});
+  auto directory = config::DataDirectory::open(options, {files_, entropy_, clock_, logger_});
   QVERIFY(directory.ok());
   EngineOptions engine;
   engine.version = "test";
@@ -113,7 +113,7 @@ void TestFinishRound::init() {
   engine.resource_period = std::chrono::milliseconds(2);
   engine.rounds = trainer_;
   engine.rounds_view = [said = said_] { return said->view(); };
-  engine.make_session = [this](DataDirectory&,
+  engine.make_session = [this](config::DataDirectory&,
                                TrainingServices s) -> Expected<std::unique_ptr<TrainingSession>> {
     return std::unique_ptr<TrainingSession>(std::make_unique<testing::CountingSession>(script_, s.history));
   };

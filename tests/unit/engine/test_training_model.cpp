@@ -4,17 +4,17 @@
 
 #include "core/data/encoder.h"
 #include "core/engine/generator.h"
-#include "core/platform/process_memory.h"
+#include "core/platform/process/process_memory.h"
 #include "tests/unit/engine/training_fixture.h"
 
 using neuroshard::CancelToken;
 using neuroshard::ErrorCode;
 using neuroshard::Expected;
-using neuroshard::engine::DataDirectory;
+using neuroshard::config::DataDirectory;
+using neuroshard::config::Setting;
 using neuroshard::engine::PrepareOptions;
 using neuroshard::engine::SessionInfo;
 using neuroshard::engine::SessionMode;
-using neuroshard::engine::Setting;
 using neuroshard::engine::StepReport;
 using neuroshard::engine::TrainingServices;
 using neuroshard::engine::TrainingSession;
@@ -34,7 +34,7 @@ TinyNetwork network(std::uint64_t experts, std::uint64_t gamma) {
 }
 
 struct Run {
-  std::unique_ptr<DataDirectory> directory;
+  std::unique_ptr<config::DataDirectory> directory;
   std::unique_ptr<TrainingSession> session;
   Expected<SessionInfo> info = neuroshard::make_error(ErrorCode::Internal, "not prepared");
 
@@ -112,7 +112,7 @@ void TestTrainingModel::kill_and_resume_repeats_bit_for_bit() {
   QFETCH(qulonglong, gamma);
   QFETCH(QList<int>, kills);
   TrainingFixture fixture(network(static_cast<std::uint64_t>(experts), gamma));
-  fixture.settings[Setting::MaxMicroBatch] = "3";  // sums of unequal micro-batches
+  fixture.settings[config::Setting::MaxMicroBatch] = "3";  // sums of unequal micro-batches
   { Run import(fixture, "fresh", true); }
   fixture.copy("fresh", "uninterrupted");
   fixture.copy("fresh", "killed");

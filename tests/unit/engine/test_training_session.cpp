@@ -12,11 +12,11 @@ using neuroshard::CancelToken;
 using neuroshard::ErrorCode;
 using neuroshard::Expected;
 using neuroshard::LogLevel;
-using neuroshard::engine::DataDirectory;
+using neuroshard::config::DataDirectory;
+using neuroshard::config::Setting;
 using neuroshard::engine::PrepareOptions;
 using neuroshard::engine::SessionInfo;
 using neuroshard::engine::SessionMode;
-using neuroshard::engine::Setting;
 using neuroshard::engine::StepReport;
 using neuroshard::engine::TrainingServices;
 using neuroshard::engine::TrainingSession;
@@ -134,7 +134,7 @@ void TestTrainingSession::stop_within_a_step_changes_nothing() {
     Run run(fixture, "fresh", "");
     expected = run.steps(12);
   }
-  fixture.settings[Setting::MaxMicroBatch] = "8";
+  fixture.settings[config::Setting::MaxMicroBatch] = "8";
   Run run(fixture, "stopped", "");
   std::vector<double> losses = run.steps(6);
   CancelSource source;
@@ -152,7 +152,7 @@ void TestTrainingSession::stop_within_a_step_changes_nothing() {
 
 void TestTrainingSession::clean_stop_saves_once() {
   TrainingFixture fixture;
-  fixture.settings[Setting::CheckpointEverySteps] = "1000";
+  fixture.settings[config::Setting::CheckpointEverySteps] = "1000";
   {
     Run run(fixture, "d");
     run.steps(3);
@@ -350,7 +350,7 @@ void TestTrainingSession::history_has_no_gap_after_a_kill() {
 
 void TestTrainingSession::damaged_checkpoint_is_passed_over() {
   TrainingFixture fixture;
-  fixture.settings[Setting::CheckpointEverySteps] = "1000";
+  fixture.settings[config::Setting::CheckpointEverySteps] = "1000";
   std::string newest;
   {
     Run run(fixture, "d");

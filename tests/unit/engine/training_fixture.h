@@ -60,9 +60,9 @@ struct TinyNetwork {
 class TrainingFixture {
  public:
   explicit TrainingFixture(const TinyNetwork& network = {}) {
-    auto profile = engine::builtin_profile("solo");
+    auto profile = config::builtin_profile("solo");
     NS_CHECK(profile.ok());
-    engine::ConsensusPart& c = profile->consensus;
+    config::ConsensusPart& c = profile->consensus;
     c.name = "tiny";
     c.layers = network.layers;
     c.hidden = network.hidden;
@@ -77,7 +77,7 @@ class TrainingFixture {
     c.peak_learning_rate_nano = 10'000'000;
     c.warmup_steps = 5;
     c.decay_steps = 1000;
-    write_text(path("tiny.json"), engine::format_network_profile(*profile));
+    write_text(path("tiny.json"), config::format_network_profile(*profile));
     write_text(path("text.txt"), simple_text(1, 1500));
   }
 
@@ -89,21 +89,21 @@ class TrainingFixture {
   }
   void remove(const std::string& name) const { std::filesystem::remove_all(path(name)); }
 
-  Expected<std::unique_ptr<engine::DataDirectory>> open(const std::string& name) {
-    engine::DataDirectoryOptions options;
+  Expected<std::unique_ptr<config::DataDirectory>> open(const std::string& name) {
+    config::DataDirectoryOptions options;
     options.path = path(name);
     options.profile = path("tiny.json");
     options.environment = nullptr;
-    options.setting_flags = {{engine::Setting::CheckpointMinInterval, "0s"},
-                             {engine::Setting::CheckpointEverySteps, "5"},
-                             {engine::Setting::EvalIntervalSteps, "10"},
-                             {engine::Setting::EvalTokens, "200"},
-                             {engine::Setting::CpuThreads, "1"}};
+    options.setting_flags = {{config::Setting::CheckpointMinInterval, "0s"},
+                             {config::Setting::CheckpointEverySteps, "5"},
+                             {config::Setting::EvalIntervalSteps, "10"},
+                             {config::Setting::EvalTokens, "200"},
+                             {config::Setting::CpuThreads, "1"}};
     for (const auto& [setting, value] : settings) options.setting_flags.emplace_back(setting, value);
-    return engine::DataDirectory::open(options, {files_, entropy_, clock_, logger_});
+    return config::DataDirectory::open(options, {files_, entropy_, clock_, logger_});
   }
 
-  std::map<engine::Setting, std::string> settings;  // beside those above
+  std::map<config::Setting, std::string> settings;  // beside those above
   storage::FileEnv& files() { return files_; }
   const Clock& clock() const { return clock_; }
   void jump(Duration by) { clock_.jump(by); }

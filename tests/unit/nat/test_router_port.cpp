@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "core/nat/router_port.h"
-#include "core/platform/udp_socket.h"
+#include "core/platform/socket/udp_socket.h"
 
 using namespace neuroshard;
 using namespace neuroshard::nat;

@@ -1,7 +1,7 @@
 // What a TLS client offers, read at the door from bytes that a stranger sends.
 #include <QtTest>
 
-#include "core/platform/client_hello.h"
+#include "core/platform/socket/client_hello.h"
 
 using namespace neuroshard;
 using namespace neuroshard::platform;

@@ -10,7 +10,7 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
-#include "core/platform/crash_record.h"
+#include "core/platform/process/crash_record.h"
 
 using namespace neuroshard;
 using namespace neuroshard::platform;

@@ -7,7 +7,7 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
-#include "core/platform/directory_lock.h"
+#include "core/platform/file/directory_lock.h"
 
 using namespace neuroshard;
 using namespace neuroshard::platform;

@@ -1,7 +1,7 @@
 // IP addresses: written and read, and which of them a stranger may send us to.
 #include <QtTest>
 
-#include "core/platform/ip_address.h"
+#include "core/platform/socket/ip_address.h"
 
 using namespace neuroshard;
 using namespace neuroshard::platform;

@@ -7,7 +7,7 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
-#include "core/platform/keychain.h"
+#include "core/platform/secret/keychain.h"
 
 using namespace neuroshard;
 using namespace neuroshard::platform;

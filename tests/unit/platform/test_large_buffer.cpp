@@ -6,8 +6,8 @@
 #include <thread>
 #include <utility>
 
-#include "core/platform/cpu.h"
-#include "core/platform/large_buffer.h"
+#include "core/platform/process/large_buffer.h"
+#include "core/platform/sensor/cpu.h"
 
 using namespace neuroshard;
 using platform::LargeBuffer;

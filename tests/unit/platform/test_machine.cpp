@@ -6,10 +6,10 @@
 #include <QtTest>
 #include <map>
 
-#include "core/platform/cpu.h"
-#include "core/platform/paths.h"
-#include "core/platform/process_memory.h"
-#include "core/platform/terminal.h"
+#include "core/platform/file/paths.h"
+#include "core/platform/process/process_memory.h"
+#include "core/platform/process/terminal.h"
+#include "core/platform/sensor/cpu.h"
 
 using namespace neuroshard;
 using namespace neuroshard::platform;

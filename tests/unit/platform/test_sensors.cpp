@@ -5,10 +5,10 @@
 #include <QtTest>
 #include <ctime>
 
-#include "core/platform/local_time.h"
-#include "core/platform/power_supply.h"
-#include "core/platform/running_programs.h"
-#include "core/platform/temperature.h"
+#include "core/platform/process/local_time.h"
+#include "core/platform/sensor/power_supply.h"
+#include "core/platform/sensor/running_programs.h"
+#include "core/platform/sensor/temperature.h"
 
 using namespace neuroshard;            // NOLINT
 using namespace neuroshard::platform;  // NOLINT

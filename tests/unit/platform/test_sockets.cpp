@@ -1,10 +1,10 @@
 // Datagrams, connections and the way out of this machine.
 #include <QtTest>
 
-#include "core/platform/default_gateway.h"
-#include "core/platform/socket_wait.h"
-#include "core/platform/tcp_socket.h"
-#include "core/platform/udp_socket.h"
+#include "core/platform/socket/default_gateway.h"
+#include "core/platform/socket/socket_wait.h"
+#include "core/platform/socket/tcp_socket.h"
+#include "core/platform/socket/udp_socket.h"
 
 using namespace neuroshard;
 using namespace neuroshard::platform;

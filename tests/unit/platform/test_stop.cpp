@@ -6,9 +6,9 @@
 #include <QSocketNotifier>
 #include <QtTest>
 
-#include "core/platform/input_end.h"
-#include "core/platform/process_control.h"
-#include "core/platform/stop_pipe.h"
+#include "core/platform/process/input_end.h"
+#include "core/platform/process/process_control.h"
+#include "core/platform/process/stop_pipe.h"
 
 using namespace neuroshard::platform;  // NOLINT
 using neuroshard::ErrorCode;

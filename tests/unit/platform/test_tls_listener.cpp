@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/platform/tls_listener.h"
+#include "core/platform/socket/tls_listener.h"
 
 using namespace neuroshard;
 using namespace neuroshard::platform;

@@ -7,7 +7,7 @@
 #include <future>
 #include <mutex>
 
-#include "core/platform/multicast_socket.h"
+#include "core/platform/socket/multicast_socket.h"
 #include "core/rendezvous/local_discovery.h"
 #include "core/rendezvous/mdns_message.h"
 

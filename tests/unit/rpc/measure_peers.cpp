@@ -21,7 +21,7 @@
 #include <future>
 
 #include "core/crypto/certificate.h"
-#include "core/platform/heap.h"
+#include "core/platform/process/heap.h"
 #include "core/rpc/detail/grpc_process.h"
 #include "core/rpc/grpc_transport.h"
 #include "tests/unit/rpc/measure_load.h"

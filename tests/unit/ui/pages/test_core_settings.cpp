@@ -19,8 +19,8 @@
 
 using namespace neuroshard;      // NOLINT
 using namespace neuroshard::ui;  // NOLINT
-using engine::SettingInfo;
-using engine::SettingType;
+using config::SettingInfo;
+using config::SettingType;
 
 namespace {
 
@@ -45,7 +45,7 @@ bool is_right(const SettingEditor* editor, const SettingInfo& info, const node::
 // Values at the bounds and a few between, as the core writes them.
 QStringList samples(const SettingInfo& info) {
   const auto number = [&info](std::uint64_t value) {
-    return QString::fromStdString(engine::format_setting(info.id, {value, {}}));
+    return QString::fromStdString(config::format_setting(info.id, {value, {}}));
   };
   switch (info.type) {
     case SettingType::Integer:
@@ -87,12 +87,12 @@ class TestCoreSettings : public QObject {
  private Q_SLOTS:
   void every_setting_data() {
     QTest::addColumn<int>("row");
-    for (std::size_t i = 0; i < engine::setting_count; ++i)
-      QTest::newRow(engine::settings_table()[i].name) << static_cast<int>(i);
+    for (std::size_t i = 0; i < config::setting_count; ++i)
+      QTest::newRow(config::settings_table()[i].name) << static_cast<int>(i);
   }
   void every_setting() {
     QFETCH(int, row);
-    const SettingInfo& info = engine::settings_table()[static_cast<std::size_t>(row)];
+    const SettingInfo& info = config::settings_table()[static_cast<std::size_t>(row)];
     const node::SettingEntry entry = testing::core_settings()[static_cast<std::size_t>(row)];
     const Theme theme(std::make_unique<LightScheme>());
     const std::unique_ptr<SettingEditor> editor(make_setting_editor(theme, entry));
@@ -103,10 +103,10 @@ class TestCoreSettings : public QObject {
     const QStringList texts = samples(info);
     QVERIFY(!texts.isEmpty());
     for (const QString& text : texts) {
-      const auto meant = engine::parse_setting(info.id, text.toStdString());
+      const auto meant = config::parse_setting(info.id, text.toStdString());
       QVERIFY2(meant.ok(), qPrintable(text));
       editor->set_value(text);
-      const auto given = engine::parse_setting(info.id, editor->value().toStdString());
+      const auto given = config::parse_setting(info.id, editor->value().toStdString());
       QVERIFY2(given.ok(), qPrintable(text + " became " + editor->value()));
       QVERIFY2(*given == *meant, qPrintable(text + " became " + editor->value()));
     }
@@ -115,7 +115,7 @@ class TestCoreSettings : public QObject {
     PageFixture fixture;
     fixture.node->settings = testing::core_settings();
     fixture.show<SettingsPage>();
-    QTRY_COMPARE(fixture.page->findChildren<SettingRow*>().size(), int(engine::setting_count));
+    QTRY_COMPARE(fixture.page->findChildren<SettingRow*>().size(), int(config::setting_count));
     const QStringList groups = {"Limits",  "Schedule",   "Power",         "Training", "Storage",
                                 "Network", "Appearance", "Notifications", "Advanced"};
     for (const SettingRow* row : fixture.page->findChildren<SettingRow*>()) {
@@ -169,7 +169,7 @@ class TestCoreSettings : public QObject {
     PageFixture fixture;
     fixture.node->settings = testing::core_settings();
     fixture.show<SettingsPage>();
-    QTRY_COMPARE(fixture.page->findChildren<SettingRow*>().size(), int(engine::setting_count));
+    QTRY_COMPARE(fixture.page->findChildren<SettingRow*>().size(), int(config::setting_count));
     for (const SettingRow* row : fixture.page->findChildren<SettingRow*>()) {
       const node::SettingEntry& entry = row->entry();
       QStringList shown;
@@ -197,7 +197,7 @@ class TestCoreSettings : public QObject {
     PageFixture fixture;
     fixture.node->settings = testing::core_settings();
     fixture.show<SettingsPage>();
-    QTRY_COMPARE(fixture.page->findChildren<SettingRow*>().size(), int(engine::setting_count));
+    QTRY_COMPARE(fixture.page->findChildren<SettingRow*>().size(), int(config::setting_count));
     const auto* memory = fixture.find<SettingRow>("setting_memory_limit");
     QCOMPARE(memory->findChildren<QLabel*>().front()->text(), QStringLiteral("Speicher"));
     QCOMPARE(memory->editor()->findChild<QSpinBox*>()->text(), QStringLiteral("ohne Grenze"));

@@ -1,0 +1,272 @@
+#include "core/config/network_profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/compute/module.h"
+#include "core/compute/shape_limits.h"
+#include "core/crypto/hash.h"
+#include "core/rounds/dealing.h"
+#include "core/rounds/sync.h"
+
+namespace neuroshard::config {
+namespace {
+
+namespace shape = compute::shape_limits;
+constexpr std::uint64_t one = 1'000'000'000;  // 1.0 in nano
+constexpr std::uint64_t max_steps = std::uint64_t{1} << 40;
+constexpr std::uint64_t max_reward = 100'000'000;  // 1 NEURO
+
+using C = ConsensusPart;
+// Order is protocol: the canonical text, and with it every network id, follows it. Append only.
+constexpr std::array<ConsensusField, 30> fields{{
+    {"protocol_major", &C::protocol_major, 1, 1000, "major version of the peer protocol"},
+    {"layers", &C::layers, 1, shape::layers, "layers of the model, or the fewest where it grows"},
+    {"hidden", &C::hidden, 2, shape::hidden, "width of the model, or the least where it grows"},
+    {"grows", &C::grows, 0, 1, "1: the model grows with the network's memory"},
+    {"head_dim", &C::head_dim, 2, shape::head_dim, "width of one attention head"},
+    {"heads_per_kv_head", &C::heads_per_kv_head, 1, 64, "query heads that share a key/value head"},
+    {"ffn_percent", &C::ffn_percent, 1, 6400, "width of one expert in percent of hidden"},
+    {"experts", &C::experts, 1, shape::experts, "experts per layer; 1 = dense"},
+    {"experts_per_token", &C::experts_per_token, 1, 64, "experts that one token passes through"},
+    {"vocab", &C::vocab, 266, shape::vocab, "tokens of the vocabulary at the start"},
+    {"vocab_growth", &C::vocab_growth, 0, shape::vocab, "tokens per growth of the vocabulary; 0 = fixed"},
+    {"sequence", &C::sequence, 1, shape::sequence, "tokens of one training sequence"},
+    {"batch_tokens", &C::batch_tokens, 1, 1u << 30, "tokens of one inner step, a multiple of sequence"},
+    {"inner_steps", &C::inner_steps, 0, 1'000'000, "inner steps of one outer round (H); 0 = no outer loop"},
+    {"peak_learning_rate_nano", &C::peak_learning_rate_nano, 1, one, "highest learning rate, in 1e-9"},
+    {"warmup_steps", &C::warmup_steps, 0, max_steps, "steps of linear warm-up"},
+    {"decay_steps", &C::decay_steps, 1, max_steps, "step at which the cosine reaches the final rate"},
+    {"final_learning_rate_percent", &C::final_learning_rate_percent, 0, 100,
+     "final rate in percent of the peak"},
+    {"weight_decay_nano", &C::weight_decay_nano, 0, one, "decoupled weight decay, in 1e-9"},
+    {"clip_nano", &C::clip_nano, 0, 1000 * one, "gradient norm at which a slot is clipped, in 1e-9; 0 = off"},
+    {"balance_coefficient_nano", &C::balance_coefficient_nano, 0, one, "router load-balance loss, in 1e-9"},
+    {"z_coefficient_nano", &C::z_coefficient_nano, 0, one, "router z-loss, in 1e-9"},
+    {"capacity_factor_nano", &C::capacity_factor_nano, 0, 64 * one, "expert capacity, in 1e-9; 0 = dropless"},
+    {"router_bias_gamma_nano", &C::router_bias_gamma_nano, 0, one,
+     "step of selection-only bias balancing, in 1e-9; 0 = balance loss"},
+    {"outer_learning_rate_nano", &C::outer_learning_rate_nano, 0, 10 * one, "outer learning rate, in 1e-9"},
+    {"outer_momentum_nano", &C::outer_momentum_nano, 0, one - 1, "outer Nesterov momentum, in 1e-9"},
+    {"reward_uptime_minute", &C::reward_uptime_minute, 0, max_reward, "1e-8 NEURO per minute online"},
+    {"reward_training_batch", &C::reward_training_batch, 0, max_reward,
+     "1e-8 NEURO per 2,048 trained tokens and layer share"},
+    {"reward_sample", &C::reward_sample, 0, max_reward, "1e-8 NEURO per data sample"},
+    {"group_members", &C::group_members, rounds::least_group_setting, rounds::max_group_members,
+     "members of a round that are one group; more are dealt into sub-groups. 16, fewer for a laboratory"},
+}};
+
+Error bad(std::string_view field, std::string_view problem) {
+  return make_error(ErrorCode::InvalidArgument, fmt::format("profile field '{}' {}", field, problem));
+}
+
+Expected<void> check_name(const std::string& name) {
+  const bool characters = std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  });
+  if (name.empty() || name.size() > 32 || !characters || name.front() == '-') {
+    return bad("name", "must be 1 to 32 characters of a-z, 0-9 and '-', not starting with '-'");
+  }
+  return {};
+}
+
+Expected<void> check_outer_loop(const ConsensusPart& c) {
+  const auto sync = rounds::sync_choice(c.sync);
+  if (c.sync != "none" && !sync)
+    return bad("sync", fmt::format("must be \"none\", \"plain\", \"delayed-1\" or \"fragments=P\", with P "
+                                   "from {} to {}",
+                                   rounds::least_profile_fragments, rounds::most_profile_fragments));
+  if (sync && c.inner_steps != 0 && sync->fragments > c.inner_steps)
+    return bad("sync",
+               fmt::format("asks for {} fragments; there can't be more than inner_steps, {}: each has "
+                           "a round's end of its own",
+                           sync->fragments, c.inner_steps));
+  constexpr std::string_view codecs[] = {"none", "fp32", "fp16", "int8", "int4", "topk"};
+  if (std::find(std::begin(codecs), std::end(codecs), c.codec) == std::end(codecs))
+    return bad("codec", "must be \"none\", \"fp32\", \"fp16\", \"int8\", \"int4\" or \"topk\"");
+  if (is_sparse(c) && c.outer_momentum_nano != 0)
+    return bad("outer_momentum_nano", "must be 0 with the codec topk: its outer step is without momentum");
+  if ((c.inner_steps == 0) != (c.sync == "none")) {
+    return bad("sync", "must be \"none\" exactly when inner_steps is 0 (no outer loop)");
+  }
+  if ((c.sync == "none") != (c.codec == "none")) return bad("codec", "must be \"none\" exactly when sync is");
+  // Each node would choose experts in its own way, and the anchor would not be the whole model.
+  if (c.sync != "none" && c.router_bias_gamma_nano != 0) {
+    return bad("router_bias_gamma_nano",
+               "must be 0 in a network with an outer loop: nodes do not agree on balancing biases yet");
+  }
+  return {};
+}
+
+Expected<void> check_shape(const ConsensusPart& c) {
+  if (c.hidden % c.head_dim != 0) {
+    return bad("hidden", fmt::format("is {}; it must be a multiple of head_dim, {}", c.hidden, c.head_dim));
+  }
+  if (c.hidden * c.ffn_percent % 100 != 0) {
+    return bad("ffn_percent", fmt::format("is {}; {} % of hidden, {}, is not a whole number", c.ffn_percent,
+                                          c.ffn_percent, c.hidden));
+  }
+  if (c.experts_per_token > c.experts) {
+    return bad("experts_per_token",
+               fmt::format("is {}; it can't be more than experts, {}", c.experts_per_token, c.experts));
+  }
+  if (c.batch_tokens % c.sequence != 0) {
+    return bad("batch_tokens",
+               fmt::format("is {}; it must be a multiple of sequence, {}", c.batch_tokens, c.sequence));
+  }
+  return compute::validate(model_shape(c));
+}
+
+Expected<void> check_address(std::string_view field, const std::string& text) {
+  const bool printable = std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < 127; });
+  if (text.empty() || text.size() > max_profile_text || !printable) {
+    return bad(field,
+               fmt::format("holds an entry that is empty, longer than {} characters, or not plain ASCII "
+                           "without spaces",
+                           max_profile_text));
+  }
+  return {};
+}
+
+std::string directory_text(const DirectoryPart& d) {
+  std::string text = "neuroshard network directory 1\n";
+  text += fmt::format("sequence={}\np2p_port={}\ntracker_port={}\nhttp_port={}\ncheckpoint_min_interval={}\n",
+                      d.sequence, d.p2p_port, d.tracker_port, d.http_port, d.checkpoint_min_interval);
+  for (const std::string& peer : d.bootstrap) text += "bootstrap=" + peer + '\n';
+  for (const std::string& tracker : d.trackers) text += "tracker=" + tracker + '\n';
+  return text + "manifest_url=" + d.manifest_url + '\n';
+}
+
+}  // namespace
+
+Span<const ConsensusField> consensus_fields() {
+  return {fields.data(), fields.size()};
+}
+
+Span<const ConsensusField> written_fields(const ConsensusPart& consensus) {
+  const ConsensusPart usual;
+  std::size_t count = fields.size();
+  while (count > first_consensus_fields &&
+         consensus.*fields[count - 1].member == usual.*fields[count - 1].member)
+    --count;
+  return {fields.data(), count};
+}
+
+Expected<void> validate(const ConsensusPart& consensus) {
+  NS_RETURN_IF_ERROR(check_name(consensus.name));
+  for (const ConsensusField& field : fields) {
+    const std::uint64_t value = consensus.*field.member;
+    if (value < field.least || value > field.most) {
+      return bad(field.key,
+                 fmt::format("is {}; it must be between {} and {}", value, field.least, field.most));
+    }
+  }
+  NS_RETURN_IF_ERROR(check_outer_loop(consensus));
+  if (consensus.publisher_key != "none") {
+    const auto key = hash_from_hex(consensus.publisher_key);
+    if (!key.ok() || to_hex(*key) != consensus.publisher_key) {
+      return bad("publisher_key", "must be 64 lower-case hexadecimal characters, or \"none\"");
+    }
+  }
+  return check_shape(consensus);
+}
+
+Expected<void> validate(const DirectoryPart& directory) {
+  for (const auto& [field, port] :
+       {std::pair{"p2p_port", directory.p2p_port}, std::pair{"tracker_port", directory.tracker_port},
+        std::pair{"http_port", directory.http_port}}) {
+    if (port > 65535) return bad(field, fmt::format("is {}; a port is at most 65535", port));
+  }
+  if (directory.checkpoint_min_interval > 86400) {
+    return bad("checkpoint_min_interval", "must be at most 86400 seconds, one day");
+  }
+  for (const auto& [field, list] :
+       {std::pair{"bootstrap", &directory.bootstrap}, std::pair{"trackers", &directory.trackers}}) {
+    if (list->size() > max_profile_peers) {
+      return bad(field,
+                 fmt::format("has {} entries; at most {} are allowed", list->size(), max_profile_peers));
+    }
+    for (const std::string& entry : *list) NS_RETURN_IF_ERROR(check_address(field, entry));
+  }
+  if (!directory.manifest_url.empty())
+    NS_RETURN_IF_ERROR(check_address("manifest_url", directory.manifest_url));
+  return {};
+}
+
+std::string canonical_text(const ConsensusPart& consensus) {
+  std::string text = "neuroshard network profile 1\nname=" + consensus.name + '\n';
+  for (const ConsensusField& field : written_fields(consensus))
+    text += fmt::format("{}={}\n", field.key, consensus.*field.member);
+  return text + "sync=" + consensus.sync + "\ncodec=" + consensus.codec +
+         "\npublisher_key=" + consensus.publisher_key + '\n';
+}
+
+Hash256 network_id(const ConsensusPart& consensus) {
+  return crypto::sha256(as_bytes(canonical_text(consensus)));
+}
+
+void sign_directory(NetworkProfile& profile, const crypto::KeyPair& publisher) {
+  profile.directory.signature = publisher.sign(crypto::Purpose::NetworkProfile, network_id(profile.consensus),
+                                               as_bytes(directory_text(profile.directory)));
+}
+
+Expected<void> verify_directory(const NetworkProfile& profile) {
+  if (profile.consensus.publisher_key == "none") return {};
+  NS_ASSIGN_OR_RETURN(const Hash256 key, hash_from_hex(profile.consensus.publisher_key));
+  const auto& signature = profile.directory.signature;
+  if (signature && crypto::verify(key, crypto::Purpose::NetworkProfile, network_id(profile.consensus),
+                                  as_bytes(directory_text(profile.directory)), *signature)) {
+    return {};
+  }
+  return make_error(
+      ErrorCode::Denied,
+      "the profile's addresses are not signed by the network's publisher; get the profile again from a "
+      "source that you trust");
+}
+
+compute::ModelShape model_shape(const ConsensusPart& c) {
+  const auto narrow = [](std::uint64_t value) { return static_cast<std::uint32_t>(value); };
+  compute::ModelShape shape;
+  shape.layers = narrow(c.layers);
+  shape.hidden = narrow(c.hidden);
+  shape.head_dim = narrow(c.head_dim);
+  shape.heads = narrow(c.hidden / c.head_dim);
+  shape.kv_heads = std::max<std::uint32_t>(1, shape.heads / narrow(c.heads_per_kv_head));
+  shape.ffn = narrow(c.hidden * c.ffn_percent / 100);
+  shape.experts = narrow(c.experts);
+  shape.experts_per_token = narrow(c.experts_per_token);
+  shape.vocab = narrow(c.vocab);
+  shape.sequence = narrow(c.sequence);
+  return shape;
+}
+
+bool is_sparse(const ConsensusPart& c) {
+  return c.codec == "topk";
+}
+
+compute::RouterOptions router_options(const ConsensusPart& c) {
+  compute::RouterOptions options;
+  options.balance_coefficient = static_cast<float>(from_nano(c.balance_coefficient_nano));
+  options.z_coefficient = static_cast<float>(from_nano(c.z_coefficient_nano));
+  options.capacity_factor = static_cast<float>(from_nano(c.capacity_factor_nano));
+  options.bias_gamma = static_cast<float>(from_nano(c.router_bias_gamma_nano));
+  return options;
+}
+
+std::string network_notice(const NetworkProfile& profile) {
+  if (profile.consensus.sync == "none" || !profile.directory.bootstrap.empty()) return {};
+  if (profile.consensus.name == "mainnet" || profile.consensus.name == "testnet") {
+    return fmt::format(
+        "Nobody operates a public {} for this program yet: its constants are built in, but there is no "
+        "bootstrap "
+        "to join. Train alone with --profile solo, or make a network of your own with \"neuroshardd network "
+        "create\".",
+        profile.consensus.name);
+  }
+  return fmt::format("The profile of {} names no bootstrap: this node waits until peers are added.",
+                     profile.consensus.name);
+}
+
+}  // namespace neuroshard::config

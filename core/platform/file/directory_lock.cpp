@@ -1,0 +1,103 @@
+#include "core/platform/file/directory_lock.h"
+
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace neuroshard::platform {
+namespace {
+
+constexpr std::size_t max_lock_text = 128;
+
+std::string lock_path(const std::string& directory) {
+  return directory + "/lock";
+}
+
+LockHolder read_holder(int descriptor) {
+  std::array<char, max_lock_text + 1> text{};
+  LockHolder holder;
+  if (pread(descriptor, text.data(), max_lock_text, 0) <= 0) return holder;
+  long long pid = 0;
+  long long started = 0;
+  if (std::sscanf(text.data(), "pid %lld\nstarted %lld\n", &pid, &started) == 2 && pid > 0) {
+    holder.pid = pid;
+    holder.started = WallTime(std::chrono::milliseconds(started));
+  }
+  return holder;
+}
+
+Error open_failed(const std::string& path, int reason) {
+  const ErrorCode code = reason == ENOENT                                         ? ErrorCode::NotFound
+                         : reason == EACCES || reason == EPERM || reason == EROFS ? ErrorCode::Denied
+                                                                                  : ErrorCode::Io;
+  return make_error(code, fmt::format("can't open {}: {}", path, std::strerror(reason)));
+}
+
+Error busy(const std::string& directory, const LockHolder& holder) {
+  if (holder.pid == 0) {
+    return make_error(
+        ErrorCode::Busy,
+        fmt::format("the data directory {} is in use by another process: stop it or wait", directory));
+  }
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(holder.started);
+  return make_error(
+      ErrorCode::Busy,
+      fmt::format("the data directory {} is in use by process {} (since {:%Y-%m-%d %H:%M:%S} UTC): "
+                  "stop it or wait",
+                  directory, holder.pid, fmt::gmtime(std::chrono::system_clock::to_time_t(seconds))));
+}
+
+}  // namespace
+
+Expected<DirectoryLock> DirectoryLock::acquire(const std::string& directory, const Clock& clock) {
+  const std::string path = lock_path(directory);
+  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (descriptor < 0) return open_failed(path, errno);
+  DirectoryLock lock(descriptor);
+  // flock, not fcntl: it belongs to the open file, so closing another descriptor of the same file does not
+  // drop it.
+  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) return busy(directory, read_holder(descriptor));
+    return make_error(ErrorCode::Unsupported,
+                      fmt::format("can't lock {} ({}): put the data directory on a local disk", path,
+                                  std::strerror(errno)));
+  }
+  // A full disk must not keep anybody from the lock: the text is a courtesy.
+  const std::string text = fmt::format("pid {}\nstarted {}\n", getpid(), to_unix_ms(clock.wall_now()));
+  const bool written = ftruncate(descriptor, 0) == 0 && pwrite(descriptor, text.data(), text.size(), 0) > 0;
+  static_cast<void>(written);
+  return lock;
+}
+
+DirectoryLock::DirectoryLock(DirectoryLock&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+DirectoryLock& DirectoryLock::operator=(DirectoryLock&& other) noexcept {
+  if (this != &other) {
+    if (descriptor_ >= 0) close(descriptor_);
+    descriptor_ = std::exchange(other.descriptor_, -1);
+  }
+  return *this;
+}
+
+DirectoryLock::~DirectoryLock() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+LockHolder read_lock_holder(const std::string& directory) {
+  const int descriptor = open(lock_path(directory).c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return {};
+  const LockHolder holder = read_holder(descriptor);
+  close(descriptor);
+  return holder;
+}
+
+}  // namespace neuroshard::platform

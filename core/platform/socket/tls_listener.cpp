@@ -1,0 +1,261 @@
+#include "core/platform/socket/tls_listener.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <map>
+#include <vector>
+
+#include "core/platform/socket/client_hello.h"
+#include "core/platform/socket/detail/socket_address.h"
+
+namespace neuroshard::platform {
+namespace {
+
+constexpr int backlog = 64;
+constexpr int tick_ms = 100;
+// RFC 8446 §5.1: type 22 (handshake), legacy version 3.x, length of what follows.
+constexpr std::size_t record_head = 5;
+constexpr std::uint8_t handshake_record = 22;
+constexpr std::size_t least_hello = 40;
+constexpr std::size_t most_hello = 8u << 10;
+// RFC 8446 §6: an alert record with "fatal, protocol_version".
+constexpr std::array<std::uint8_t, 7> old_tls_alert{21, 3, 3, 0, 2, 2, 70};
+
+bool is_loopback(const IpAddress& address) {
+  return address.is_v4() && address.bytes[12] == 127;
+}
+
+class Listener final : public TlsListener {
+ public:
+  Listener(TlsListenerLimits limits, const Clock& clock) : limits_(limits), clock_(clock) {}
+  ~Listener() override {
+    for (const Connection& connection : waiting_) close(connection.descriptor);
+    for (const Connection& connection : open_) close(connection.descriptor);
+    for (const int descriptor : {socket_, wake_[0], wake_[1]})
+      if (descriptor >= 0) close(descriptor);
+  }
+
+  Expected<void> listen_now(const Endpoint& at) {
+    NS_ASSIGN_OR_RETURN(socket_, detail::open_socket(at.ip, detail::Transport::Tcp, /*share_port=*/false));
+    const int on = 1, off = 0;
+    const auto allow_reuse = [&] { setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)); };
+    if (at.port != 0) allow_reuse();
+    if (!at.ip.is_v4()) setsockopt(socket_, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+    NS_RETURN_IF_ERROR(detail::bind_socket(socket_, at));
+    // A port that the system chose must be one that nobody has. Set now, it is inherited by connections:
+    // those that linger after the end don't keep the next start from the same port.
+    if (at.port == 0) allow_reuse();
+    if (listen(socket_, backlog) != 0 || pipe2(wake_.data(), O_NONBLOCK | O_CLOEXEC) != 0)
+      return detail::socket_error(fmt::format("can't listen on {}", to_text(at)), errno);
+    NS_ASSIGN_OR_RETURN(const Endpoint local, detail::local_endpoint(socket_));
+    endpoint_ = {at.ip, local.port};
+    return {};
+  }
+
+  Endpoint endpoint() const override { return endpoint_; }
+  std::size_t open_connections() const override { return count_.load(); }
+  std::uint64_t unsent() const override {
+    std::uint64_t sum = 0;
+    for (const Connection& connection : open_) {
+      int bytes = 0;
+      if (ioctl(connection.descriptor, SIOCOUTQ, &bytes) == 0 && bytes > 0)
+        sum += static_cast<std::uint64_t>(bytes);
+    }
+    return sum;
+  }
+  void stop() override {
+    const char byte = 0;
+    static_cast<void>(!write(wake_[1], &byte, 1));  // full: it wakes all the same
+  }
+
+  void serve(const Events& events) override {
+    std::vector<pollfd> polled;
+    MonotonicTime next_tick = clock_.monotonic_now();
+    while (true) {
+      polled.assign({{wake_[0], POLLIN, 0}, {socket_, POLLIN, 0}});
+      for (const Connection& c : waiting_) polled.push_back({c.descriptor, POLLIN | POLLRDHUP, 0});
+      for (const Connection& c : open_) polled.push_back({c.descriptor, POLLRDHUP, 0});
+      const int ready = poll(polled.data(), polled.size(), tick_ms);
+      if (ready < 0 && errno != EINTR) return;
+      if (ready > 0 && polled[0].revents != 0) return;
+      const MonotonicTime now = clock_.monotonic_now();
+      if (ready > 0) look_at(polled, events);
+      show_out_slow(now, events);
+      if (ready > 0 && (polled[1].revents & POLLIN) != 0) accept_some(now, events);
+      count_ = waiting_.size() + open_.size();
+      if (now < next_tick) continue;
+      next_tick = now + std::chrono::milliseconds(tick_ms);
+      events.tick();
+    }
+  }
+
+ private:
+  struct Connection {
+    int descriptor = -1;
+    IpAddress address;
+    MonotonicTime since{};
+    std::size_t wanted = record_head;  // bytes that must be there before it is looked at again
+  };
+  enum class Look : std::uint8_t { Wait, HandOn, NotTls, OldTls, Plain, Gone };
+
+  // The descriptors of `polled` from 2 on are those of waiting_ and then open_.
+  void look_at(const std::vector<pollfd>& polled, const Events& events) {
+    const std::size_t waiting = waiting_.size();
+    std::vector<Connection> still;
+    std::vector<Connection> ready;
+    for (std::size_t i = 0; i < waiting; ++i) {
+      Connection& connection = waiting_[i];
+      const Look look = polled[2 + i].revents == 0 ? Look::Wait : peek(connection, events.plain_begins);
+      if (look == Look::Wait) still.push_back(connection);
+      if (look == Look::HandOn) ready.push_back(connection);
+      if (look == Look::Plain) hand_on_plain(connection, events);
+      if (look == Look::NotTls) events.shown_out(ShownOut::NotTls, connection.address);
+      if (look == Look::OldTls) show_out_old(connection, events);
+      if (look == Look::NotTls || look == Look::Gone) close(connection.descriptor);
+    }
+    waiting_ = std::move(still);
+    std::size_t place = 2 + waiting;
+    std::erase_if(open_, [&](const Connection& connection) {
+      if (polled[place++].revents == 0) return false;
+      close(connection.descriptor);
+      return true;
+    });
+    for (const Connection& connection : ready) hand_on(connection, events);
+  }
+
+  static Look peek(Connection& connection, const std::string& plain_begins) {
+    std::array<std::uint8_t, most_hello + record_head> bytes{};
+    const ssize_t got = recv(connection.descriptor, bytes.data(), connection.wanted, MSG_PEEK);
+    if (got <= 0) return got < 0 && (errno == EAGAIN || errno == EINTR) ? Look::Wait : Look::Gone;
+    if (plain_begins.find(static_cast<char>(bytes[0])) != std::string::npos) return Look::Plain;
+    if (bytes[0] != handshake_record || (got > 1 && bytes[1] != 3)) return Look::NotTls;
+    // Fewer than asked for although the socket waits for all of them: the other side has ended.
+    if (static_cast<std::size_t>(got) < connection.wanted) return Look::Gone;
+    if (connection.wanted > record_head)
+      return offered_tls({bytes.data(), connection.wanted}) == OfferedTls::Older ? Look::OldTls
+                                                                                 : Look::HandOn;
+    const std::size_t length = static_cast<std::size_t>(bytes[3]) << 8 | bytes[4];
+    if (length < least_hello || length > most_hello) return Look::NotTls;
+    connection.wanted = record_head + length;
+    wait_for(connection);
+    return Look::Wait;
+  }
+
+  // The kernel wakes us only when so many bytes are there: a slow sender costs nothing.
+  static void wait_for(const Connection& connection) {
+    const int bytes = static_cast<int>(connection.wanted);
+    setsockopt(connection.descriptor, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes));
+  }
+
+  static void show_out_old(const Connection& connection, const Events& events) {
+    std::array<std::uint8_t, most_hello + record_head> heard{};
+    // What was not read would turn the end into a reset, and the alert would be lost.
+    static_cast<void>(recv(connection.descriptor, heard.data(), connection.wanted, 0));
+    static_cast<void>(send(connection.descriptor, old_tls_alert.data(), old_tls_alert.size(), MSG_NOSIGNAL));
+    close(connection.descriptor);
+    events.shown_out(ShownOut::OldTls, connection.address);
+  }
+
+  static void hand_on_plain(const Connection& connection, const Events& events) {
+    const int one = 1;
+    setsockopt(connection.descriptor, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one));
+    setsockopt(connection.descriptor, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    events.plain(connection.descriptor);
+  }
+
+  void hand_on(const Connection& connection, const Events& events) {
+    const auto of_address = static_cast<std::size_t>(std::count_if(
+        open_.begin(), open_.end(), [&](const Connection& c) { return c.address == connection.address; }));
+    const bool too_many = open_.size() >= limits_.connections;
+    const bool own = limits_.free_loopback && is_loopback(connection.address);
+    const bool address_full = !own && limits_.per_address != 0 && of_address >= limits_.per_address;
+    // A second descriptor of the same connection tells when it is over, however its owner ends it.
+    const int watched = too_many || address_full ? -1 : fcntl(connection.descriptor, F_DUPFD_CLOEXEC, 0);
+    if (watched < 0) {
+      close(connection.descriptor);
+      return events.shown_out(address_full ? ShownOut::TooManyOfAddress : ShownOut::TooMany,
+                              connection.address);
+    }
+    const int one = 1;
+    setsockopt(connection.descriptor, SOL_SOCKET, SO_RCVLOWAT, &one, sizeof(one));
+    setsockopt(connection.descriptor, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    open_.push_back({watched, connection.address, connection.since, 0});
+    events.take(connection.descriptor);
+  }
+
+  void show_out_slow(MonotonicTime now, const Events& events) {
+    std::erase_if(waiting_, [&](const Connection& connection) {
+      if (now - connection.since < limits_.patience) return false;
+      close(connection.descriptor);
+      events.shown_out(ShownOut::TooSlow, connection.address);
+      return true;
+    });
+  }
+
+  void accept_some(MonotonicTime now, const Events& events) {
+    constexpr int at_once = 16;
+    for (int i = 0; i < at_once; ++i) {
+      detail::SocketAddress remote;
+      remote.size = sizeof remote.storage;
+      const int descriptor = accept4(socket_, remote.get(), &remote.size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+      if (descriptor < 0) {
+        // Out of descriptors: one that waits makes room for who waits in the backlog.
+        if ((errno == EMFILE || errno == ENFILE) && !waiting_.empty()) make_room(events);
+        return;
+      }
+      const IpAddress address = detail::from_socket_address(remote).ip;
+      if (events.welcome && !events.welcome(address)) {
+        close(descriptor);
+        events.shown_out(ShownOut::NotWelcome, address);
+        continue;
+      }
+      if (waiting_.size() >= limits_.waiting) make_room(events);
+      waiting_.push_back({descriptor, address, now, record_head});
+      wait_for(waiting_.back());
+    }
+  }
+
+  void make_room(const Events& events) {
+    std::map<IpAddress, std::size_t> counts;
+    for (const Connection& connection : waiting_) ++counts[connection.address];
+    const auto most = std::max_element(counts.begin(), counts.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto oldest = std::find_if(waiting_.begin(), waiting_.end(),
+                                     [&](const Connection& c) { return c.address == most->first; });
+    close(oldest->descriptor);
+    waiting_.erase(oldest);
+    events.shown_out(ShownOut::TooMany, most->first);
+  }
+
+  const TlsListenerLimits limits_;
+  const Clock& clock_;
+  int socket_ = -1;
+  std::array<int, 2> wake_{-1, -1};
+  Endpoint endpoint_;
+  std::vector<Connection> waiting_;  // oldest first
+  std::vector<Connection> open_;     // descriptors of ours
+  std::atomic<std::size_t> count_{0};
+};
+
+}  // namespace
+
+Expected<std::unique_ptr<TlsListener>> TlsListener::open(const Endpoint& at, TlsListenerLimits limits,
+                                                         const Clock& clock) {
+  auto listener = std::make_unique<Listener>(limits, clock);
+  NS_RETURN_IF_ERROR(listener->listen_now(at));
+  return std::unique_ptr<TlsListener>(std::move(listener));
+}
+
+}  // namespace neuroshard::platform

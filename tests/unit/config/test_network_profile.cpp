@@ -1,0 +1,294 @@
+// Network profiles: the constants of SPEC §2, ids that never change by accident, and a parser that takes
+// nothing for granted.
+#include <QtTest>
+
+#include "core/config/network_profile.h"
+#include "core/crypto/hash.h"
+
+using namespace neuroshard;          // NOLINT
+using namespace neuroshard::config;  // NOLINT
+
+class TestNetworkProfile : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void network_ids_are_pinned_data();
+  void network_ids_are_pinned();
+  void shapes_of_the_table_data();
+  void shapes_of_the_table();
+  void json_round_trip();
+  void any_changed_constant_is_another_network();
+  void bad_files_are_refused_data();
+  void bad_files_are_refused();
+  void every_truncation_is_refused();
+  void bad_constants_name_the_field_data();
+  void bad_constants_name_the_field();
+  void codecs_and_what_goes_with_them();
+  void dense_model_is_legal();
+  void rounds_know_their_kinds();
+  void addresses_are_signed();
+  void mainnet_says_that_nobody_operates_it();
+  void unknown_names_list_the_known();
+};
+
+namespace {
+
+NetworkProfile profile(const char* name) {
+  auto result = builtin_profile(name);
+  if (!result.ok()) qFatal("no profile %s", name);
+  return *result;
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  if (at == std::string::npos) qFatal("%s is not in the text", from.c_str());
+  return text.replace(at, from.size(), to);
+}
+
+}  // namespace
+
+void TestNetworkProfile::network_ids_are_pinned_data() {
+  // From a Python program that writes the canonical text from SPEC §2 and hashes it.
+  QTest::addColumn<QString>("id");
+  QTest::newRow("mainnet") << "94647db99a1689b9a95fbfdf59d47b86fcc1745624447e7412f448ceaef0cb31";
+  QTest::newRow("testnet") << "0faff494177e8a176838b71471f735e33cd80b430b513768449d14cd904d0c06";
+  QTest::newRow("devnet") << "9887267cb6a17e7842228f49f4e4b131e001a6e0b1eb845ab08eb498268b5155";
+  QTest::newRow("solo") << "de08e35d036f27fb7de9ac7355b66d3012b1ef12ef8a3c5a4bf5404066823ca7";
+}
+
+void TestNetworkProfile::network_ids_are_pinned() {
+  QFETCH(QString, id);
+  QCOMPARE(QString::fromStdString(to_hex(network_id(profile(QTest::currentDataTag()).consensus))), id);
+}
+
+void TestNetworkProfile::shapes_of_the_table_data() {
+  QTest::addColumn<QList<int>>("shape");  // layers hidden head_dim heads kv ffn experts k vocab sequence
+  QTest::newRow("mainnet") << QList<int>{8, 512, 128, 4, 1, 2048, 8, 2, 32768, 512};
+  QTest::newRow("testnet") << QList<int>{8, 256, 64, 4, 1, 1024, 8, 2, 8192, 256};
+  QTest::newRow("devnet") << QList<int>{4, 128, 32, 4, 1, 256, 8, 2, 1024, 128};
+  QTest::newRow("solo") << QList<int>{6, 256, 64, 4, 1, 512, 8, 2, 4096, 256};
+}
+
+void TestNetworkProfile::shapes_of_the_table() {
+  QFETCH(QList<int>, shape);
+  const ConsensusPart consensus = profile(QTest::currentDataTag()).consensus;
+  QVERIFY(validate(consensus).ok());
+  const compute::ModelShape s = model_shape(consensus);
+  const QList<std::uint32_t> actual{s.layers, s.hidden,  s.head_dim,          s.heads, s.kv_heads,
+                                    s.ffn,    s.experts, s.experts_per_token, s.vocab, s.sequence};
+  for (int i = 0; i < shape.size(); ++i) QCOMPARE(actual[i], static_cast<std::uint32_t>(shape[i]));
+}
+
+void TestNetworkProfile::json_round_trip() {
+  for (const char* name : builtin_profile_names()) {
+    const std::string text = format_network_profile(profile(name));
+    const auto parsed = parse_network_profile(as_bytes(text));
+    QVERIFY2(parsed.ok(), parsed.ok() ? "" : parsed.error().describe().c_str());
+    QCOMPARE(format_network_profile(*parsed), text);
+    QCOMPARE(network_id(parsed->consensus), network_id(profile(name).consensus));
+  }
+}
+
+void TestNetworkProfile::any_changed_constant_is_another_network() {
+  const ConsensusPart solo = profile("solo").consensus;
+  for (const ConsensusField& field : consensus_fields()) {
+    ConsensusPart changed = solo;
+    changed.*field.member += 1;
+    QVERIFY2(network_id(changed) != network_id(solo), field.key);
+  }
+  // A constant that came later is written where it is not the usual one only: older networks keep their id.
+  ConsensusPart small = solo;
+  QVERIFY(canonical_text(small).find("group_members") == std::string::npos);
+  small.group_members = 3;
+  QVERIFY(canonical_text(small).find("\ngroup_members=3\n") != std::string::npos);
+  NetworkProfile laboratory = profile("solo");
+  laboratory.consensus = small;
+  laboratory.consensus.name = "laboratory";
+  const auto read = parse_network_profile(as_bytes(format_network_profile(laboratory)));
+  QVERIFY2(read.ok() && read->consensus.group_members == 3, read.ok() ? "" : read.error().message.c_str());
+  NetworkProfile moved = profile("solo");
+  moved.directory.http_port = 1234;
+  QVERIFY2(network_id(moved.consensus) == network_id(solo), "an address is not part of the id");
+}
+
+void TestNetworkProfile::bad_files_are_refused_data() {
+  QTest::addColumn<QString>("from");
+  QTest::addColumn<QString>("to");
+  QTest::addColumn<QString>("says");
+  QTest::newRow("unknown field") << "\"layers\": 6"
+                                 << "\"layers\": 6, \"colour\": 1"
+                                 << "colour";
+  QTest::newRow("missing field") << "\"layers\": 6,"
+                                 << ""
+                                 << "layers";
+  QTest::newRow("doubled field") << "\"layers\": 6"
+                                 << "\"layers\": 6, \"layers\": 6"
+                                 << "twice";
+  QTest::newRow("text for a number") << "\"layers\": 6"
+                                     << "\"layers\": \"6\""
+                                     << "layers";
+  QTest::newRow("negative") << "\"layers\": 6"
+                            << "\"layers\": -6"
+                            << "layers";
+  QTest::newRow("fraction") << "\"layers\": 6"
+                            << "\"layers\": 6.5"
+                            << "layers";
+  QTest::newRow("huge") << "\"layers\": 6"
+                        << "\"layers\": 18446744073709551615"
+                        << "layers";
+  QTest::newRow("other constants under a built-in name") << "\"layers\": 6"
+                                                         << "\"layers\": 7"
+                                                         << "name";
+  QTest::newRow("id of another network") << "de08e35d"
+                                         << "0e08e35d"
+                                         << "network_id";
+  QTest::newRow("newer format") << "\"format\": 1"
+                                << "\"format\": 2"
+                                << "format 2";
+  QTest::newRow("port") << "\"http_port\": 8000"
+                        << "\"http_port\": 80000"
+                        << "http_port";
+  QTest::newRow("address with a line break") << "\"bootstrap\": []"
+                                             << "\"bootstrap\": [\"a\\nb:1\"]"
+                                             << "bootstrap";
+  QTest::newRow("deep") << "\"bootstrap\": []"
+                        << "\"bootstrap\": [[[[[[[[]]]]]]]]"
+                        << "deep";
+}
+
+void TestNetworkProfile::bad_files_are_refused() {
+  QFETCH(QString, from);
+  QFETCH(QString, to);
+  QFETCH(QString, says);
+  const std::string text =
+      replaced(format_network_profile(profile("solo")), from.toStdString(), to.toStdString());
+  const auto parsed = parse_network_profile(as_bytes(text));
+  QVERIFY(!parsed.ok());
+  QVERIFY2(QString::fromStdString(parsed.error().message).contains(says), parsed.error().message.c_str());
+}
+
+void TestNetworkProfile::every_truncation_is_refused() {
+  const std::string text = format_network_profile(profile("devnet"));
+  for (std::size_t length = 0; length + 2 < text.size(); ++length) {
+    QVERIFY(!parse_network_profile(as_bytes(std::string_view(text).substr(0, length))).ok());
+  }
+  QCOMPARE(parse_network_profile(Bytes(max_profile_bytes + 1, ' ')).error().code, ErrorCode::Exhausted);
+}
+
+void TestNetworkProfile::bad_constants_name_the_field_data() {
+  QTest::addColumn<QString>("key");
+  QTest::addColumn<qulonglong>("value");
+  QTest::newRow("hidden no multiple of head_dim") << "hidden" << 250ULL;
+  QTest::newRow("ffn no whole number") << "ffn_percent" << 333ULL;
+  QTest::newRow("more chosen than there are") << "experts_per_token" << 9ULL;
+  QTest::newRow("batch no multiple of sequence") << "batch_tokens" << 4097ULL;
+  QTest::newRow("no layers") << "layers" << 0ULL;
+  QTest::newRow("odd head") << "head_dim" << 1ULL;
+  QTest::newRow("vocabulary smaller than the bytes") << "vocab" << 100ULL;
+  QTest::newRow("rate above 1") << "peak_learning_rate_nano" << 2'000'000'000ULL;
+}
+
+void TestNetworkProfile::codecs_and_what_goes_with_them() {
+  for (const char* codec : {"fp32", "fp16", "int8", "int4"}) {
+    ConsensusPart consensus = profile("devnet").consensus;
+    consensus.codec = codec;
+    QVERIFY(validate(consensus).ok());
+    QVERIFY(!is_sparse(consensus));
+  }
+  ConsensusPart sparse = profile("devnet").consensus;
+  sparse.codec = "topk";
+  QVERIFY(is_sparse(sparse));
+  QVERIFY(validate(sparse).error().message.find("outer_momentum_nano") != std::string::npos);
+  sparse.outer_momentum_nano = 0;
+  QVERIFY(validate(sparse).ok());
+  // For comparisons only; and what is none.
+  for (const char* codec : {"seed-topk", "int16", ""}) {
+    sparse.codec = codec;
+    QVERIFY(validate(sparse).error().message.find("codec") != std::string::npos);
+  }
+}
+
+void TestNetworkProfile::bad_constants_name_the_field() {
+  QFETCH(QString, key);
+  QFETCH(qulonglong, value);
+  ConsensusPart consensus = profile("solo").consensus;
+  bool found = false;
+  for (const ConsensusField& field : consensus_fields()) {
+    if (key != field.key) continue;
+    consensus.*field.member = value;
+    found = true;
+  }
+  QVERIFY(found);
+  const auto result = validate(consensus);
+  QVERIFY(!result.ok());
+  QCOMPARE(result.error().code, ErrorCode::InvalidArgument);
+  QVERIFY2(QString::fromStdString(result.error().message).contains(key), result.error().message.c_str());
+}
+
+void TestNetworkProfile::dense_model_is_legal() {
+  ConsensusPart consensus = profile("solo").consensus;
+  consensus.name = "dense";
+  consensus.experts = consensus.experts_per_token = 1;
+  consensus.ffn_percent = 150;
+  QVERIFY(validate(consensus).ok());
+  QCOMPARE(model_shape(consensus).ffn, 384u);
+}
+
+void TestNetworkProfile::rounds_know_their_kinds() {
+  ConsensusPart consensus = profile("devnet").consensus;
+  consensus.name = "club";
+  for (const char* known : {"plain", "delayed-1", "fragments=2", "fragments=16"}) {
+    consensus.sync = known;
+    QVERIFY(validate(consensus).ok());
+  }
+  for (const char* unknown : {"delayed-2", "fragments", "fragments=", "fragments=1", "fragments=17",
+                              "fragments=04", "fragments=2 "}) {
+    consensus.sync = unknown;
+    const auto refused = validate(consensus);
+    QVERIFY2(!refused.ok() && refused.error().message.find("fragments=P") != std::string::npos, unknown);
+  }
+  // Each fragment's round has an end of its own.
+  consensus.sync = "fragments=8";
+  consensus.inner_steps = 8;
+  QVERIFY(validate(consensus).ok());
+  consensus.inner_steps = 7;
+  QVERIFY(validate(consensus).error().message.find("8 fragments") != std::string::npos);
+  consensus.sync = "plain";
+  consensus.router_bias_gamma_nano = 1'000'000;
+  QVERIFY(validate(consensus).error().message.find("router_bias_gamma_nano") != std::string::npos);
+}
+
+void TestNetworkProfile::addresses_are_signed() {
+  const crypto::KeyPair publisher =
+      crypto::KeyPair::from_seed(crypto::sha256(as_bytes("publisher of a test")));
+  NetworkProfile club = profile("devnet");
+  club.consensus.name = "club";
+  club.consensus.publisher_key = to_hex(publisher.public_key());
+  club.directory.bootstrap = {"example.org:29000"};
+  QCOMPARE(parse_network_profile(as_bytes(format_network_profile(club))).error().code, ErrorCode::Denied);
+  sign_directory(club, publisher);
+  const std::string text = format_network_profile(club);
+  QVERIFY(parse_network_profile(as_bytes(text)).ok());
+  const std::string forged = replaced(text, "example.org", "evil.invalid");
+  QCOMPARE(parse_network_profile(as_bytes(forged)).error().code, ErrorCode::Denied);
+  const std::string replayed = replaced(text, "\"sequence\": 0", "\"sequence\": 9");
+  QCOMPARE(parse_network_profile(as_bytes(replayed)).error().code, ErrorCode::Denied);
+}
+
+void TestNetworkProfile::mainnet_says_that_nobody_operates_it() {
+  QVERIFY(network_notice(profile("mainnet")).find("no bootstrap") != std::string::npos);
+  QVERIFY(network_notice(profile("solo")).empty());
+  QVERIFY(network_notice(profile("devnet")).empty());
+}
+
+void TestNetworkProfile::unknown_names_list_the_known() {
+  const auto files = storage::make_posix_file_env();
+  const auto unknown = load_network_profile(*files, "solitude");
+  QCOMPARE(unknown.error().code, ErrorCode::NotFound);
+  QVERIFY(unknown.error().message.find("solo") != std::string::npos);
+  const auto missing = load_network_profile(*files, "./no-such-profile.json");
+  QCOMPARE(missing.error().code, ErrorCode::NotFound);
+  QVERIFY(missing.error().describe().find("no-such-profile.json") != std::string::npos);
+}
+
+QTEST_GUILESS_MAIN(TestNetworkProfile)
+#include "test_network_profile.moc"

@@ -1,0 +1,339 @@
+// The parts of the partitioner, and what it promises on graphs too large for brute force.
+#include <fmt/format.h>
+
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QTest>
+#include <set>
+
+#include "core/base/clock.h"
+#include "core/base/rng.h"
+#include "core/partition/render/drawing.h"
+#include "core/partition/render/layout_json.h"
+#include "core/partition/search/annealing.h"
+#include "core/partition/search/detail/block_cut.h"
+#include "core/partition/search/orders.h"
+#include "core/partition/search/partition.h"
+#include "core/partition/search/reduction.h"
+#include "core/partition/search/slicing.h"
+#include "tests/unit/partition/graph_families.h"
+#include "tests/unit/partition/oracle.h"
+
+using namespace neuroshard;             // NOLINT
+using namespace neuroshard::partition;  // NOLINT
+
+namespace {
+
+std::vector<Peer> equal_peers(std::size_t k) {
+  Peer peer;
+  peer.bandwidth = 1;
+  return std::vector<Peer>(k, peer);
+}
+
+PartitionOptions rounds(std::uint32_t count, std::uint64_t seed = 1) {
+  PartitionOptions options;
+  options.time_limit = Duration(0);
+  options.rounds = count;
+  options.seed = seed;
+  return options;
+}
+
+}  // namespace
+
+class TestPartition : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void segment_costs_are_those_of_the_definition();
+  void overflow_has_the_right_units();
+  void orders_are_topological();
+  void cheapest_block_is_the_minimum();
+  void reduction_keeps_the_optimum();
+  void annealing_is_never_worse();
+  void layered_models_are_proved();
+  void families_are_feasible_and_bounded();
+  void same_seed_same_answer();
+  void time_limit_and_cancel_end_the_search();
+  void unequal_peers_get_unequal_loads();
+  void pictures();
+};
+
+void TestPartition::segment_costs_are_those_of_the_definition() {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    ComputationGraph graph = test::random_graph(14, 0.25, 1, seed);
+    Rng rng(seed);
+    for (GraphNode& node : graph.nodes) node.param_bytes = rng.uniform();
+    Peer peer;
+    peer.bandwidth = 1;
+    peer.memory = 5;
+    peer.stream_bandwidth = 3;
+    const auto made = make_problem(graph, {peer, peer});
+    if (!made.ok()) continue;  // a node with more tensors than fit
+    SegmentSweep sweep(made->graph);
+    const std::vector<NodeIndex> order = topological_order(made->graph);
+    sweep.set_order(order);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      sweep.start(i);
+      std::vector<std::uint32_t> block;
+      for (std::size_t j = i; j < order.size(); ++j) {
+        const SegmentCost& cost = sweep.grow();
+        block.push_back(order[j]);
+        const double mine =
+            made->devices[0].block_cost(cost.work, cost.in + cost.out, cost.params, cost.peak);
+        const double right = test::block_cost(graph, peer, order, block);
+        QVERIFY2(mine == right || std::abs(mine - right) < 1e-9,
+                 fmt::format("seed {}: {} {}", seed, mine, right).c_str());
+      }
+    }
+  }
+}
+
+void TestPartition::overflow_has_the_right_units() {
+  Device device;
+  device.memory = 100;
+  QCOMPARE(device.block_cost(2, 1, 60, 40), 3.0);        // fits: nothing
+  QCOMPARE(device.block_cost(2, 1, 61, 40), unlimited);  // hard by default
+  device.stream_factor = 0.5;                            // seconds per byte
+  QCOMPARE(device.block_cost(2, 1, 61, 40), 3.5);        // one byte too many
+  QCOMPARE(device.block_cost(2, 1, 60, 100), 33.0);      // all parameters stream
+  QCOMPARE(device.block_cost(2, 1, 0, 101), unlimited);  // activations can't
+}
+
+void TestPartition::orders_are_topological() {
+  const auto problem = make_problem(test::layered_random(120, 0.5, 1, 3), equal_peers(2));
+  QVERIFY(problem.ok());
+  const auto orders = simple_orders(problem->graph);
+  QVERIFY(orders.size() >= 5);
+  for (const auto& order : orders) {
+    std::vector<std::size_t> place(order.size());
+    QCOMPARE(order.size(), problem->graph.size());
+    for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = i;
+    for (NodeIndex v = 0; v < order.size(); ++v) {
+      for (const NodeIndex u : problem->graph.predecessors[v]) QVERIFY(place[u] < place[v]);
+    }
+    QCOMPARE(order_by_keys(problem->graph, keys_of_order(order)), order);
+  }
+}
+
+void TestPartition::cheapest_block_is_the_minimum() {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    const ComputationGraph graph = test::random_graph(9, 0.3, 1, seed);
+    const auto problem = make_problem(graph, equal_peers(1));
+    QVERIFY(problem.ok());
+    partition::detail::BlockCut cut(problem->graph, 1, 1);
+    Rng rng(seed);
+    const auto inside = static_cast<NodeIndex>(rng.below(9));
+    std::vector<std::uint8_t> outside(9);
+    for (NodeIndex v = 0; v < 9; ++v) outside[v] = v != inside && rng.below(4) == 0;
+    double best = unlimited;
+    for (std::uint32_t set = 0; set < 512; ++set) {
+      std::vector<std::uint32_t> block;
+      bool allowed = (set >> inside) & 1;
+      for (NodeIndex v = 0; v < 9; ++v) {
+        if (!((set >> v) & 1)) continue;
+        allowed = allowed && !outside[v];
+        block.push_back(v);
+      }
+      if (allowed) best = std::min(best, test::block_cost(graph, equal_peers(1)[0], {}, block));
+    }
+    QVERIFY(std::abs(cut.cheapest({inside}, outside, 1e9) - best) < 1e-9);
+    if (best > 0) QVERIFY(cut.cheapest({inside}, outside, best * 0.9) > best * 0.9);
+    std::vector<std::uint32_t> attained;
+    QVERIFY(std::abs(cut.cheapest({inside}, outside, best * 1.1 + 1e-9) - best) < 1e-9);
+    for (NodeIndex v = 0; v < 9; ++v) {
+      if (cut.block()[v]) attained.push_back(v);
+    }
+    QVERIFY(std::abs(test::block_cost(graph, equal_peers(1)[0], {}, attained) - best) < 1e-9);
+  }
+}
+
+void TestPartition::reduction_keeps_the_optimum() {
+  std::size_t reduced_graphs = 0, with_work = 0;
+  for (std::uint64_t seed = 1; seed <= 120; ++seed) {
+    ComputationGraph graph = test::random_graph(8, 0.25, 1, seed);
+    // No work at all, then little of it: what a tensor costs decides.
+    const bool none = seed <= 60;
+    for (std::size_t v = 0; v < graph.nodes.size(); v += 2) graph.nodes[v].work *= none ? 0 : 0.1;
+    auto peers = equal_peers(3);
+    if (seed % 3 == 0) peers[1].speed = 0.5, peers[2].bandwidth = 2;
+    const auto problem = make_problem(graph, peers);
+    QVERIFY(problem.ok());
+    const Grouping grouping = reduce_dominated(problem->graph, problem->devices);
+    reduced_graphs += grouping.count < 8;
+    with_work += !none && grouping.count < 8;
+    ComputationGraph merged = graph;
+    for (NodeIndex v = 0; v < 8; ++v) {
+      for (NodeIndex w = 0; w < v; ++w) {
+        if (grouping.group_of[v] == grouping.group_of[w]) merged.colocated.push_back({w, v});
+      }
+    }
+    QCOMPARE(test::best_bottleneck(merged, peers), test::best_bottleneck(graph, peers));
+  }
+  QVERIFY(reduced_graphs > 20 && with_work > 10);
+}
+
+void TestPartition::annealing_is_never_worse() {
+  const auto problem = make_problem(test::layered_random(80, 0.5, 0.3, 5), equal_peers(4));
+  QVERIFY(problem.ok());
+  Slicer slicer(problem->graph, problem->devices);
+  const auto order = topological_order(problem->graph);
+  const Slicing sliced = slicer.slice(order, unlimited);
+  BlockAssignment start{std::vector<std::uint32_t>(80), problem->devices};
+  for (std::size_t i = 0, b = 0; i < 80; ++i) {
+    if (i == sliced.ends[b]) ++b;
+    start.block_of[order[i]] = static_cast<std::uint32_t>(b);
+  }
+  Rng rng(1);
+  const BlockAssignment after = anneal(problem->graph, start, AnnealingPlan{20'000, 0.05, {}}, &rng);
+  double most = 0;
+  for (const auto& block : report_blocks(*problem, after.block_of, {0, 1, 2, 3}, order))
+    most = std::max(most, block.cost);
+  QVERIFY(most <= sliced.bottleneck * (1 + 1e-9));
+  for (NodeIndex v = 0; v < 80; ++v) {
+    for (const NodeIndex u : problem->graph.predecessors[v]) QVERIFY(after.block_of[u] <= after.block_of[v]);
+  }
+}
+
+void TestPartition::layered_models_are_proved() {
+  for (const test::Family& family : test::all_families()) {
+    if (!family.is_layered_model || family.graph.nodes.size() > 100) continue;
+    const auto peers = equal_peers(8);
+    const auto problem = make_problem(family.graph, peers);
+    QVERIFY(problem.ok());
+    const auto result = partition(*problem, rounds(8), ManualClock(), {});
+    QVERIFY(result.ok());
+    const std::string fault = test::find_fault(family.graph, peers, result->blocks, result->bottleneck);
+    QVERIFY2(fault.empty(), (family.name + ": " + fault).c_str());
+    QVERIFY2(result->proved(),
+             fmt::format("{}: {} over {}", family.name, result->bottleneck, result->lower_bound).c_str());
+    QVERIFY(result->lower_bound >= result->simple_bound * (1 - 1e-12));
+  }
+}
+
+void TestPartition::families_are_feasible_and_bounded() {
+  const ComputationGraph graphs[] = {
+      test::diamond_ladder(20, 0.5, 0.3, 1), test::transformer_operators(3, 0.5, 1, 2),
+      test::inception(5, 0.5, 0.1, 3), test::u_net(5, 0.5, 1, 4), test::layered_random(34, 0.5, 0.1, 5)};
+  for (const ComputationGraph& graph : graphs) {
+    const auto peers = equal_peers(5);
+    const auto problem = make_problem(graph, peers);
+    QVERIFY(problem.ok());
+    const auto result = partition(*problem, rounds(1), ManualClock(), {});
+    QVERIFY(result.ok());
+    const std::string fault = test::find_fault(graph, peers, result->blocks, result->bottleneck);
+    QVERIFY2(fault.empty(), fault.c_str());
+    QVERIFY(result->lower_bound <= result->bottleneck);
+    QVERIFY(result->lower_bound >= result->simple_bound);
+  }
+}
+
+void TestPartition::same_seed_same_answer() {
+  const auto problem = make_problem(test::layered_random(34, 0.7, 0.2, 9), equal_peers(5));
+  QVERIFY(problem.ok());
+  const auto first = partition(*problem, rounds(1, 5), ManualClock(), {});
+  const auto second = partition(*problem, rounds(1, 5), ManualClock(), {});
+  QVERIFY(first.ok() && second.ok());
+  QCOMPARE(first->bottleneck, second->bottleneck);
+  QCOMPARE(first->lower_bound, second->lower_bound);
+  QCOMPARE(first->blocks.size(), second->blocks.size());
+  for (std::size_t b = 0; b < first->blocks.size(); ++b)
+    QCOMPARE(first->blocks[b].nodes, second->blocks[b].nodes);
+}
+
+// A clock that moves each time it is read.
+class TickingClock final : public Clock {
+ public:
+  MonotonicTime monotonic_now() const override { return MonotonicTime(std::chrono::milliseconds(++reads_)); }
+  WallTime wall_now() const override { return {}; }
+
+ private:
+  mutable std::atomic<std::int64_t> reads_{0};
+};
+
+void TestPartition::time_limit_and_cancel_end_the_search() {
+  const ComputationGraph graph = test::layered_random(300, 0.7, 0.2, 9);
+  const auto peers = equal_peers(8);
+  const auto problem = make_problem(graph, peers);
+  QVERIFY(problem.ok());
+  PartitionOptions options = rounds(1'000'000);
+  options.time_limit = std::chrono::milliseconds(50);
+  const auto timed = partition(*problem, options, TickingClock(), {});
+  QVERIFY(timed.ok());
+  QVERIFY(timed->interrupted);
+  QCOMPARE(test::find_fault(graph, peers, timed->blocks, timed->bottleneck), std::string());
+  CancelSource source;
+  source.cancel();
+  const auto cancelled = partition(*problem, rounds(1'000'000), ManualClock(), source.token());
+  QVERIFY(cancelled.ok());  // the first order is sliced whatever happens
+  QVERIFY(cancelled->interrupted);
+  QCOMPARE(test::find_fault(graph, peers, cancelled->blocks, cancelled->bottleneck), std::string());
+}
+
+void TestPartition::unequal_peers_get_unequal_loads() {
+  std::vector<Peer> peers = equal_peers(3);
+  peers[1].speed = 4;
+  for (Peer& peer : peers) peer.bandwidth = 1000;
+  const ComputationGraph graph = test::chain(60, 0, 0.01, 1);
+  const auto problem = make_problem(graph, peers);
+  QVERIFY(problem.ok());
+  const auto result = partition(*problem, rounds(3), ManualClock(), {});
+  QVERIFY(result.ok());
+  QCOMPARE(test::find_fault(graph, peers, result->blocks, result->bottleneck), std::string());
+  QVERIFY(result->proved());
+  for (const BlockReport& block : result->blocks)
+    QCOMPARE(block.nodes.size(), std::size_t(block.device == 1 ? 40 : 10));
+}
+
+void TestPartition::pictures() {
+  ComputationGraph graph = test::inception(3, 0.5, 0.1, 3);
+  graph.nodes[0].op = "<stem> & \"more\"";
+  const auto problem = make_problem(graph, equal_peers(3));
+  QVERIFY(problem.ok());
+  const auto result = partition(*problem, rounds(1), ManualClock(), {});
+  QVERIFY(result.ok());
+  const QByteArray svg = QByteArray::fromStdString(to_svg(graph, *result));
+  QVERIFY(svg.startsWith("<svg ") && svg.trimmed().endsWith("</svg>"));
+  QCOMPARE(svg.count("class=\"node\""), static_cast<int>(graph.nodes.size()));
+  // One line per edge inside a block; per tensor and block that it is sent to one, with a thin one to each
+  // reader there.
+  std::vector<std::size_t> block_of(graph.nodes.size());
+  for (std::size_t b = 0; b < result->blocks.size(); ++b) {
+    for (const NodeIndex v : result->blocks[b].nodes) block_of[v] = b;
+  }
+  int inside = 0, cut = 0;
+  std::set<std::pair<std::uint32_t, std::size_t>> sent;
+  for (std::size_t v = 0; v < graph.nodes.size(); ++v) {
+    for (const std::uint32_t u : graph.nodes[v].inputs) {
+      ++(block_of[u] == block_of[v] ? inside : cut);
+      if (block_of[u] != block_of[v]) sent.insert({u, block_of[v]});
+    }
+  }
+  QCOMPARE(svg.count("class=\"edge\""), inside);
+  QCOMPARE(svg.count("class=\"fan\""), cut);
+  QCOMPARE(svg.count("class=\"cut\""), static_cast<int>(sent.size()));
+  QVERIFY(cut > 0 && svg.contains("bottleneck") &&
+          svg.contains(result->proved() ? "proved optimal" : "gap "));
+  QVERIFY(svg.contains("&lt;stem&gt;") && !svg.contains("<stem>"));
+  // The same boxes for who draws them himself.
+  const QJsonObject layout =
+      QJsonDocument::fromJson(QByteArray::fromStdString(layout_json(graph, *result))).object();
+  QCOMPARE(layout["nodes"].toArray().size(), qsizetype(graph.nodes.size()));
+  QCOMPARE(layout["columns"].toArray().size(), qsizetype(result->blocks.size()));
+  QCOMPARE(layout["edges"].toArray().size(), qsizetype(graph.edge_count()));
+  QVERIFY(!layout["contracted"].toBool(true));
+  for (qsizetype v = 0; v < layout["nodes"].toArray().size(); ++v) {
+    const QJsonObject node = layout["nodes"][v].toObject();
+    const QJsonObject column = layout["columns"][node["block"].toInt()].toObject();
+    QCOMPARE(node["block"].toInt(), int(block_of[std::size_t(v)]));
+    QCOMPARE(node["id"].toString().toStdString(), graph.nodes[std::size_t(v)].id);
+    QVERIFY(node["x"].toDouble() > column["left"].toDouble() &&
+            node["x"].toDouble() < column["left"].toDouble() + column["width"].toDouble());
+    QVERIFY(node["y"].toDouble() < column["bottom"].toDouble());
+  }
+  const QByteArray dot = QByteArray::fromStdString(to_dot(graph, *result));
+  QCOMPARE(dot.count("subgraph cluster_"), static_cast<int>(result->blocks.size()));
+  QCOMPARE(dot.count(" -> "), static_cast<int>(graph.edge_count()));
+}
+
+QTEST_GUILESS_MAIN(TestPartition)
+#include "test_partition.moc"
