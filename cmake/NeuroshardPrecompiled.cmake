@@ -2,7 +2,7 @@
 # what it uses, so it also compiles without (the lint of includes and other compilers see no difference).
 set(NS_STD_HEADERS <algorithm> <array> <atomic> <chrono> <cmath> <cstdint> <cstring> <deque> <functional> <map> <memory> <mutex>
   <optional> <set> <string> <string_view> <thread> <unordered_map> <utility> <variant> <vector>)
-# What tests spend their time in is not their own code: -O1 halves the time that the optimiser takes for them.
+# Tests spend their run time in the libraries, not in their own code: -O1 halves the time that the optimiser takes for them.
 set(NS_TEST_OPTIONS $<$<CONFIG:Release>:-O1>)
 
 if(NS_BUILD_TESTS)

@@ -10,8 +10,8 @@
 namespace neuroshard {
 
 std::string to_base64url(ByteSpan bytes);
-// InvalidArgument: another character, a length that cannot be, bits that are left over. So each text that is
-// accepted is the only one of its bytes.
+// InvalidArgument: another character, an impossible length, leftover bits. So each byte string has
+// exactly one accepted text.
 Expected<Bytes> from_base64url(std::string_view text);
 
 }  // namespace neuroshard

@@ -1,6 +1,6 @@
-// Bytes that lie in several pieces of memory, as they came from a connection: nothing is copied until whoever
-// needs them knows where to. Read-only and cheap to copy; what the pieces lie in is let go of with the last
-// copy.  Threads: as a value.
+// Bytes that lie in several pieces of memory, as they came from a connection: nothing is copied until the
+// consumer knows the target. Read-only and cheap to copy; the memory under the pieces is released with the
+// last copy.  Threads: as a value.
 #pragma once
 
 #include <memory>

@@ -12,9 +12,9 @@
 
 namespace neuroshard {
 
-// A member of the object. Its end, or the call of end(), turns every token. Neither copied nor moved, like
-// the object that callbacks point to. Threads: tokens may be copied and destroyed on any thread; alive() only
-// says something on the thread on which the object ends, usually its executor's.
+// A member of the object. Its end, or the call of end(), invalidates every token. Neither copied nor moved,
+// like the object that callbacks point to. Threads: tokens may be copied and destroyed on any thread; alive()
+// only says something on the thread on which the object ends, usually its executor's.
 class Lifetime {
  public:
   class Token {

@@ -1,4 +1,4 @@
-// A moment as clocks on the wall show it. Whoever needs local time is given the function that tells it; the
+// A moment as clocks on the wall show it. Users of local time receive a function that converts to it; the
 // machine's is in core/platform/process/local_time.h.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Logging, injected: who needs to log is given a Logger. Secrets never reach it.
+// Logging, injected: code that logs receives a Logger. Secrets never reach it.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t least_wallet_words = 6;  // ordinary English has no such run of them
 constexpr std::size_t least_hex = 32, least_base64 = 40;
 constexpr std::size_t longest_address = 256;
-constexpr std::size_t most_numbers = 4096;  // values that are told apart, of each kind
+constexpr std::size_t most_numbers = 4096;  // distinct values, of each kind
 constexpr auto npos = std::string_view::npos;
 
 // Names after which a secret stands. A longer name that ends in one counts: wallet_token.

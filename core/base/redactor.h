@@ -1,14 +1,13 @@
-// Takes out of a text what must not leave this computer. One redactor serves the log files (secrets only) and
-// the diagnostics bundle (secrets and what is personal).
+// Removes from a text everything that must not leave this computer. One redactor serves the log files
+// (secrets only) and the diagnostics bundle (secrets and what is personal).
 //
-//   secrets   values that were named to it; wallet words (six or more words of the list in a row); private
-//   key
-//             blocks; hexadecimal of 32 digits or more and long base64 (tokens, cookies, keys, and with them
-//             public ids: they become "<id 1>", the same value the same number); what follows a name such as
-//             token, cookie, passphrase; credentials in an address of the web
+//   secrets   named values; wallet words (six or more words of the list in a row); private key blocks;
+//             hexadecimal of 32 digits or more and long base64 (tokens, cookies, keys, and with them public
+//             ids: they become "<id 1>", the same value the same number); the text after a name such as
+//             token, cookie, passphrase; credentials in a web address
 //   personal  the home folder (becomes "~"), names of the user and the computer, network addresses, e-mail
 //
-// Rather too much than too little: a redacted hash costs a question, a leaked one costs a wallet.
+// When in doubt it redacts: a redacted hash costs a question, a leaked one costs a wallet.
 #pragma once
 
 #include <cstdint>

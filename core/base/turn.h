@@ -14,13 +14,13 @@ class Turn {
   virtual ~Turn() = default;
   // Runs `task` before it returns, on the calling thread, as the executor would: nothing else of it runs
   // meanwhile, and on_thread() is true. False, and nothing was run, when something runs or waits there (so
-  // within a task of this executor, always) or it stops: post the task then. What the task owns has to be let
-  // go of within it.
+  // within a task of this executor, always) or it stops: post the task then. The task
+  // releases everything that it owns before it ends.
   // Threads: any that may be kept for as long as the task takes.
   [[nodiscard]] virtual bool take(const Executor::Task& task) = 0;
 };
 
-// What an executor is besides when it lends its turns. Those of make_thread_executor() do.
+// A second interface of executors that lend their turns. Those of make_thread_executor() do.
 class TurnLender {
  public:
   virtual ~TurnLender() = default;

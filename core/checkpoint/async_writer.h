@@ -38,7 +38,7 @@ struct Pace {
 class AsyncWriter {
  public:
   // saved or failed is called once for each save that was started; both must be set and only enqueue. A
-  // failure (disk full, read-only) is told and training goes on; the next save tries again.
+  // failure (disk full, read-only) is reported and training goes on; the next save tries again.
   struct Callbacks {
     std::function<void(const SaveResult&)> saved;
     std::function<void(const Error&)> failed;

@@ -32,7 +32,7 @@ std::optional<Verdict> read_verdict(storage::FileEnv& env, const std::string& pa
   return Verdict{WallTime(std::chrono::milliseconds(at_ms)), intact == 1};
 }
 
-// What can be told without reading the tensors. *name: what the folder should be called.
+// The checks that need no tensor data. *name: the name that the folder should have.
 Expected<Manifest> check_folder(storage::FileEnv& env, const std::string& path,
                                 const std::vector<storage::DirectoryEntry>& files, std::string* name,
                                 Hash256* hash) {

@@ -54,8 +54,9 @@ class Catalogue {
   // several fit; both say what to type.
   Expected<Entry> find(const std::string& what) const;
 
-  // What training may continue from, parts left out, best first: the chosen one, else the newest complete
-  // one; then, should loading it find damage, its forerunners; then all other complete ones, newest first.
+  // The checkpoints that training may continue from, parts left out, best first: the chosen one, else the
+  // newest complete one; then, should loading it find damage, its forerunners; then all other complete ones,
+  // newest first.
   Expected<std::vector<Entry>> candidates() const;
   // The first of candidates(); nothing when there is none.
   Expected<std::optional<Entry>> current() const;
@@ -79,7 +80,7 @@ class Catalogue {
   // Nothing: none, or its checkpoint is gone.
   std::optional<Undo> undo() const;
 
-  // What verify() found, beside the checkpoint's files.
+  // The result of verify(), stored beside the checkpoint's files.
   Expected<void> note_verdict(const std::string& name, const Verdict& verdict);
 
   Expected<void> pin(const std::string& name);

@@ -1,5 +1,5 @@
 // Names of checkpoints that retention leaves alone for now, because other nodes are fetching them. Not on the
-// disk: they end with the process. What a person deletes is deleted all the same.
+// disk: they end with the process. They do not stop a person from deleting a checkpoint.
 //
 // Threads: any.
 #pragma once

@@ -66,7 +66,7 @@ std::string encode_rng(const Rng::State& state) {
   return to_hex(bytes);
 }
 
-// What the signature covers.
+// The bytes that the signature covers.
 json encode_body(const Manifest& m) {
   json slots = json::array();
   for (const compute::SlotId slot : m.slots) slots.push_back(compute::to_string(slot));

@@ -40,7 +40,7 @@ struct Losses {
   std::optional<double> held_out;
 };
 
-// What this run wrote on one UTC day, for the daily write budget across restarts.
+// The bytes that this run wrote on one UTC day, for the daily write budget across restarts.
 struct DailyWrites {
   std::int64_t day = 0;  // days since 1970-01-01
   std::uint64_t bytes = 0;

@@ -2,7 +2,7 @@
 // for as long as somebody fetches them. In a network with rounds of seconds a checkpoint would else be
 // replaced while it is on its way.
 //
-// What others cost is bounded: one checkpoint is told as the newest for a while before the next one is, few
+// The cost of serving is bounded: one checkpoint is announced as the newest for a while before the next, few
 // are offered at a time, those that are not the newest have bounded room on the disk, and each ends some time
 // after it was replaced, whoever still asks for it.
 //
@@ -42,7 +42,7 @@ class OfferedCheckpoints {
   void update(const std::vector<Candidate>& newest_first, const Asked& asked, std::uint64_t room,
               MonotonicTime now);
 
-  // What is told as the newest; empty: there is none.
+  // The checkpoint announced as the newest; empty: there is none.
   std::string newest() const { return offers_.empty() ? std::string() : offers_.front().name; }
   std::set<std::string> names() const;
 

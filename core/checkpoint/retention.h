@@ -29,7 +29,7 @@ std::vector<std::string> plan_retention(const std::vector<Entry>& entries, const
 // Lists, plans, removes. The names removed; the first failure stops it.
 Expected<std::vector<std::string>> apply_retention(Catalogue& catalogue, const RetentionPolicy& policy);
 
-// What a person asks to thin out by. All of these are kept; the rest of the complete ones goes.
+// A person's choice for thinning out. All of these are kept; the other complete checkpoints are deleted.
 struct PruneRules {
   std::uint32_t keep_newest = 5;       // at least 1 is kept whatever this says
   std::uint32_t keep_every_steps = 0;  // the newest of each so many steps; 0: none

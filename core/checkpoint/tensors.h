@@ -1,4 +1,4 @@
-// What a checkpoint is made of, as views, and Snapshot: a copy of it that training need not wait for.
+// The contents of a checkpoint as views, and Snapshot: a copy, so that training does not wait for the disk.
 #pragma once
 
 #include <atomic>
@@ -47,7 +47,7 @@ struct TensorView {
 // copied.
 class Snapshot {
  public:
-  // What a copy of these slots will keep, without extras.
+  // The memory that a copy of these slots takes, without extras.
   static std::uint64_t bytes_for(const compute::ModelShape& shape, Span<const compute::SlotId> slots);
 
   // Makes room; Exhausted when memory is short (the present content is kept then).

@@ -26,7 +26,7 @@ MemoryEstimate estimate_memory(const ModelShape& shape, Precision precision, boo
 // micro-batch of b sequences takes b times this, plus estimate_workspace_bytes.
 std::uint64_t estimate_activation_bytes_per_sample(const ModelShape& shape, Precision precision,
                                                    std::uint32_t sequence);
-// What does not grow with the micro-batch: chunks of logits, scratch of the attention.
+// The part that does not grow with the micro-batch: chunks of logits, scratch of the attention.
 std::uint64_t estimate_workspace_bytes(const ModelShape& shape, Precision precision, std::uint32_t sequence,
                                        std::uint32_t threads);
 // A generation session's keys and values.

@@ -14,7 +14,7 @@ namespace neuroshard::compute {
 inline constexpr std::uint32_t module_abi_version = 3;
 inline constexpr char module_entry_name[] = "neuroshard_compute_module";
 
-// What the host lends the module for the duration of the entry's call.
+// Services that the host lends the module for the duration of the entry's call.
 class HostServices {
  public:
   // level as LogLevel. The text need not outlive the call. Threads: any.

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t max_path_bytes = 4096;
 
-// What the module may use while it starts; its log line must not outlive the logger, so it is not kept beyond
-// that.
+// Services that the module may use while it starts; its log line must not outlive the logger, so it is not
+// kept beyond that.
 class StartServices final : public HostServices {
  public:
   explicit StartServices(Logger& logger) : logger_(logger) {}

@@ -31,7 +31,7 @@ struct ScriptSample {
   const void* data = nullptr;  // when not null, the first micro-batch holds these values, dense and row-major
 };
 
-// What the host lends for the duration of a call.
+// Services that the host lends for the duration of a call.
 class ScriptHost {
  public:
   virtual std::uint64_t file_bytes() const = 0;
@@ -67,8 +67,8 @@ struct ScriptNode {
 // The end of a link that is not a block.
 inline constexpr std::uint32_t script_driver = 0xffffffffu;
 
-// What one block (or the driver, with the arguments) sends to a later one (or to the driver: the results) for
-// each micro-batch, as one message.
+// The values that one block (or the driver, with the arguments) sends to a later one (or to the driver: the
+// results) for each micro-batch, as one message.
 struct ScriptLink {
   std::uint32_t from = 0;
   std::uint32_t to = 0;

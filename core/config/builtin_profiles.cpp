@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<const char*, 4> names{"mainnet", "testnet", "devnet", "solo"};
 
-// What the three networks with peers have in common: plain rounds, int8 deltas, Nesterov 0.7 / 0.9, the
+// Values shared by the three networks with peers: plain rounds, int8 deltas, Nesterov 0.7 / 0.9, the
 // rewards.
 ConsensusPart shared_network(const char* name) {
   ConsensusPart c;

@@ -43,7 +43,7 @@ struct DataDirectoryOptions {
   std::function<void(std::string_view words)> on_new_wallet;
 };
 
-// What an open needs from outside; all outlive the directory.
+// Services that an open needs; all outlive the directory.
 struct DataDirectoryServices {
   storage::FileEnv& files;
   crypto::Entropy& entropy;

@@ -4,7 +4,8 @@
 //
 // It carries the whole profile, or the id of a built-in one, and some peers to begin with. Nothing in it is
 // secret, and nothing in it is trusted: a profile from a link passes the same checks as one from a file, its
-// addresses the same signature, and a peer with an id has to prove it. Whoever follows a link is asked first.
+// addresses the same signature, and a peer with an id has to prove it. The program asks the person before it
+// follows a link.
 //
 //   offset  size  content of the base64url; numbers are LEB128 varints, texts a varint of length and UTF-8
 //   0       1     version, 1

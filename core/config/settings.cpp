@@ -182,7 +182,7 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
-// What a value may be, for error messages.
+// The permitted values, for error messages.
 std::string allowed(const SettingInfo& info) {
   const auto bound = [&info](std::uint64_t number) { return format_setting(info.id, {number, {}}); };
   switch (info.type) {

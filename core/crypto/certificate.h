@@ -16,7 +16,7 @@
 
 namespace neuroshard::crypto {
 
-// What every certificate is made out to; a client asks for this name whatever the address.
+// The subject of every certificate; a client asks for this name whatever the address.
 inline constexpr const char* certificate_name = "neuroshard-node";
 inline constexpr std::size_t max_certificate_bytes = 8u << 10;  // PEM; ours have less than 1 KiB
 

@@ -35,7 +35,7 @@ Delegation delegate(const KeyPair& wallet, const PublicKey& node_key, const Hash
                     WallTime expires, std::uint64_t sequence);
 
 Bytes encode_delegation(const Delegation& delegation);
-// Corrupt: wrong size, magic or signature. Unsupported: a later version. What is returned carries a valid
+// Corrupt: wrong size, magic or signature. Unsupported: a later version. The result carries a valid
 // signature.
 Expected<Delegation> decode_delegation(ByteSpan bytes);
 

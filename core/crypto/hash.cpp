@@ -5,8 +5,8 @@
 namespace neuroshard::crypto {
 namespace {
 
-// EVP_sha256() looks the algorithm up anew in each call, which takes as long as to hash 200 bytes. What is
-// fetched is constant, and OpenSSL's own until the process ends.
+// EVP_sha256() looks the algorithm up anew in each call, which takes as long as to hash 200 bytes. The object
+// that is fetched is constant, and OpenSSL's own until the process ends.
 const EVP_MD* sha256_algorithm() {
   static const EVP_MD* const fetched = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   return fetched != nullptr ? fetched : EVP_sha256();

@@ -14,8 +14,8 @@ namespace neuroshard::crypto {
 using PublicKey = std::array<std::uint8_t, 32>;
 using Signature = std::array<std::uint8_t, 64>;
 
-// What a signature is for; a signature for one purpose never verifies for another. Values are protocol: never
-// renumber.
+// The purpose of a signature; a signature for one purpose never verifies for another. Values are protocol:
+// never renumber.
 enum class Purpose : std::uint8_t {
   Manifest = 1,
   Checkpoint = 2,

@@ -5,14 +5,20 @@
 //   offset  size  content, little-endian
 //   0       8     "NSKEYST" and a zero byte
 //   8       4     version, 1
-//   12      4     length of the file: 152, plus the secret (16 entropy or 32 token), plus 16 for the tag when
-//   sealed 16      1     protection: 0 none, 1 passphrase, 2 keychain 17      1     secret: 1 entropy of the
-//   words, 2 token 18      2     zero 20      8     created, milliseconds since 1970 UTC 28      4 Argon2id
-//   passes        (0 unless passphrase) 32      4     Argon2id memory, KiB   (0 unless passphrase) 36      4
-//   zero 40      32    wallet public key 72      16    salt: of Argon2id, or the keychain item's name 88 24
-//   nonce of XChaCha20-Poly1305 112     8     zero 120     n     secret, plain or sealed; bytes 0 to 119 are
-//   the associated data 120+n   32    SHA-256 of everything before: tells a damaged file from a wrong
-//   passphrase
+//   12      4     length of the file: 152, plus the secret (16 entropy or 32 token), plus 16 for the tag when sealed
+//   16      1     protection: 0 none, 1 passphrase, 2 keychain
+//   17      1     secret: 1 entropy of the words, 2 token
+//   18      2     zero
+//   20      8     created, milliseconds since 1970 UTC
+//   28      4     Argon2id passes        (0 unless passphrase)
+//   32      4     Argon2id memory, KiB   (0 unless passphrase)
+//   36      4     zero
+//   40      32    wallet public key
+//   72      16    salt of Argon2id, or the keychain item's name
+//   88      24    nonce of XChaCha20-Poly1305
+//   112     8     zero
+//   120     n     secret, plain or sealed; bytes 0 to 119 are the associated data
+//   120+n   32    SHA-256 of everything before: tells a damaged file from a wrong passphrase
 //
 // This folder does no file I/O: the caller stores the bytes with mode 0600 and an atomic write.
 #pragma once

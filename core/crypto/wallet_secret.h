@@ -1,4 +1,4 @@
-// What a wallet is made of: twelve words, or a token (SPEC §3).
+// The secret behind a wallet: twelve words, or a wallet token (SPEC §3).
 //
 //   words ⇄ 16 bytes of entropy → BIP39 seed → token = its first 32 bytes → wallet key
 //
@@ -28,7 +28,7 @@ class WalletSecret {
   static Expected<WalletSecret> from_entropy(ByteSpan entropy);
   // Exactly token_bytes; InvalidArgument otherwise. Such a wallet has no words.
   static Expected<WalletSecret> from_token(ByteSpan token);
-  // What a person typed: twelve words or a token of 64 hexadecimal characters, with white space around.
+  // Parses a person's input: twelve words or a token of 64 hexadecimal characters, with white space around.
   // InvalidArgument says which of the two is meant and what is wrong with it, and does not repeat the text.
   static Expected<WalletSecret> parse(std::string_view text);
 
@@ -36,7 +36,7 @@ class WalletSecret {
   // Nothing when only the token is known: words can't be found from it.
   const std::optional<Secret>& entropy() const { return entropy_; }
   const Secret& token() const { return token_; }
-  // What a backup writes down: the words when known, else the token as 64 hexadecimal characters.
+  // The text of a backup: the words when known, else the token as 64 hexadecimal characters.
   Secret backup_text() const;
   KeyPair key() const;
 

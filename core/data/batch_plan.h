@@ -23,7 +23,7 @@ std::vector<std::uint32_t> network_shard_order(const Hash256& beacon, const Hash
 // ≥ 1.
 std::uint32_t solo_first_shard(const Hash256& node_id, std::uint32_t total);
 
-// What a driver signs at each round start.
+// The record that a driver signs at each round start.
 struct BatchRecord {
   std::uint64_t round = 0;
   ShardId shard_id = 0;

@@ -40,7 +40,7 @@ class Dataset {
   // Makes a later load() quick: downloads the shard if it is remote. Meant for an io thread. Success when it
   // is here.
   virtual Expected<void> prefetch(ShardId id, const CancelToken& cancel) = 0;
-  // What is wrong with where it comes from, in a few words; "" for nothing.
+  // A short description of trouble with the source; "" for none.
   virtual std::string trouble() const { return {}; }
 };
 

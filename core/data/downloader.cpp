@@ -117,7 +117,7 @@ class Fetch {
     const detail::TransferSink sink{[this](const TransferHead& head) { return begin(head); },
                                     [this](ByteSpan bytes) { return take(bytes); }};
     auto outcome = detail::transfer(transfer, sink, clock_, cancel_);
-    // What came stays, whatever happened: the next attempt goes on from it.
+    // The received bytes stay whatever happened: the next attempt goes on from them.
     if (file_) {
       auto synced = file_->sync();
       auto closed = file_->close();

@@ -76,7 +76,7 @@ Bytes encode_manifest_signature(const ManifestSignature& signature);
 ManifestSignature sign_manifest(const crypto::KeyPair& publisher, const Manifest& manifest,
                                 ByteSpan manifest_bytes);
 
-// What a reader insists on; an empty optional is not checked.
+// Requirements of a reader; an empty optional is not checked.
 struct ManifestTrust {
   std::optional<crypto::PublicKey> publisher;  // Denied when another key signed
   std::optional<Bytes> network_id;             // Denied when the manifest is for another network

@@ -40,7 +40,7 @@ class PeerSource {
   // The newest first, none twice. Waits up to `patience` while no other node is known that has one; none is
   // an empty list. Cancelled.
   virtual Expected<std::vector<ManifestClaim>> manifests(Duration patience, const CancelToken& cancel) = 0;
-  // Who made this claim has lied.
+  // The claim is false; its sender is charged with it.
   virtual void refuted(const ManifestClaim& claim) = 0;
   // The file is at its path, with its hash. Unavailable: nobody gave it; what came stays for the next call.
   // Cancelled, and errors of the disk.

@@ -1,7 +1,7 @@
 // `genesis build`: folders of text become a signed genesis dataset (SPEC §5): tokenizer.json, shard_{id}.pt,
 // manifest.json and its signature, ready to be served as they are.
 //
-// What is learned and written depends only on the text and the settings, not on threads, places or
+// The output depends only on the text and the settings, not on threads, places or
 // interruptions. Bounded memory: text is streamed; a shard and a few pieces are held at a time.
 #pragma once
 

@@ -44,7 +44,7 @@ class RemoteDataset final : public detail::DatasetBase {
   }
   std::string trouble() const override { return published_->trouble(); }
 
-  // What an earlier run cached is for others, too.
+  // Files cached by an earlier run are offered to others, too.
   void offer_cached() {
     if (options_.peers == nullptr) return;
     for (const ShardEntry& entry : manifest().shards)
@@ -136,7 +136,7 @@ class Opening {
         logger_.info(category, "the publisher's manifest came from other nodes, with its signature");
         return manifest;
       }
-      // What the publisher has signed and is only older is no lie.
+      // An older manifest with the publisher's signature is not a false claim.
       if (!load_manifest(env_, incoming_, options_.trust).ok()) options_.peers->refuted(claim);
       last = std::move(manifest).error();
     }
@@ -222,7 +222,7 @@ class Opening {
   const std::string incoming_;
 };
 
-// What any node may ask for: manifest, as it was signed, and tokenizer.
+// Files that any node may ask for: the signed manifest and the tokenizer.
 void offer_opened(storage::FileEnv& env, const RemoteDatasetOptions& options, const Manifest& manifest) {
   const std::string folder = options.cache_directory + "/";
   const std::string path = folder + manifest_file_name;

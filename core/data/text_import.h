@@ -16,7 +16,7 @@
 
 namespace neuroshard::data {
 
-// What a person is shown before anything is used.
+// Shown to the person before anything is used.
 struct TextSummary {
   std::uint64_t files = 0;           // text files
   std::uint64_t bytes = 0;           // in them

@@ -60,7 +60,7 @@ class Tokenizer {
   static constexpr TokenId no_merge = detail::PairTable::absent;
   TokenId merged(TokenId left, TokenId right) const { return table_.find(left, right); }
 
-  // What a token stands for; nothing for special tokens. id < vocab_size().
+  // The bytes of a token; none for special tokens. id < vocab_size().
   ByteSpan token_bytes(TokenId id) const;
   // Special tokens add nothing.  InvalidArgument names an id outside the vocabulary; *text then holds what
   // came before. Ids are handed in as 32-bit tokens of batches or the 64-bit tokens of shards.

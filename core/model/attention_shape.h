@@ -1,4 +1,4 @@
-// What attention works on: sizes and rows in memory. Only C headers, for the kernels (kernels.h).
+// The operands of attention: sizes and rows in memory. Only C headers, for the kernels (kernels.h).
 #pragma once
 
 #include <stdint.h>  // NOLINT: see above

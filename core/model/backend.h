@@ -1,4 +1,5 @@
-// What a stage computes with: the kernels of the processor and precision, and the products of that precision.
+// The means of computation of a stage: the kernels of the processor and precision, and the products of that
+// precision.
 #pragma once
 
 #include "core/model/kernels.h"

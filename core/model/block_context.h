@@ -1,4 +1,4 @@
-// What all layers of a stage share.
+// State shared by all layers of a stage.
 #pragma once
 
 #include "core/compute/model_shape.h"

@@ -13,8 +13,8 @@ compute::Status success();
 // The text is cut to fit.
 compute::Status failure(ErrorCode code, const char* text);
 
-// What the module's calls need around them: the thread count of the pool, LibTorch without gradient history,
-// and a Status for whatever is thrown.
+// The context that every call of the module sets up: the thread count of the pool, LibTorch without gradient
+// history, and a Status for whatever is thrown.
 compute::Status guarded(std::uint32_t threads, const std::function<compute::Status()>& call) noexcept;
 
 }  // namespace neuroshard::model

@@ -1,4 +1,4 @@
-// What the processor can do, and which of it the module uses.
+// The processor's features, and those that the module uses.
 #pragma once
 
 #include <cstdint>

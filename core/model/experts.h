@@ -82,7 +82,7 @@ struct MixtureWeights {
   bool dense() const { return !router.value.defined(); }
 };
 
-// What the backward pass needs of a forward pass.
+// State that the forward pass keeps for the backward pass.
 struct MixtureState {
   Routing routing;     // empty in a dense model
   at::Tensor gate_up;  // [M,2F]; rows of remote experts are unused

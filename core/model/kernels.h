@@ -37,7 +37,7 @@ static constexpr int64_t packed_count(int64_t rows, int64_t columns) {
   return padded_rows_of(rows) * ((columns + packed_columns - 1) / packed_columns * packed_columns);
 }
 
-// What a product writes: activations, fp32, or fp32 that it adds to.
+// The output of a product: activations, fp32, or fp32 that it adds to.
 enum class ProductOutput : uint8_t { Bf16, Fp32, AddFp32 };
 
 // y [rows, outputs] = x [rows, inputs] · Wᵀ. In an fp32 table x and y are fp32 and the weight is [outputs,

@@ -15,7 +15,7 @@ struct Header {
 };
 constexpr std::size_t header_bytes = 64;
 static_assert(sizeof(Header) <= header_bytes);
-// What may wait before anything has been used.
+// The bytes that may wait before anything has been used.
 constexpr std::uint64_t least_waiting_bytes = 16u << 20;
 
 std::size_t round_up(std::size_t bytes) {

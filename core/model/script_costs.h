@@ -1,4 +1,4 @@
-// What an operation of a TorchScript graph costs, counted from the sizes that it was seen with.
+// The cost of an operation of a TorchScript graph, counted from the sizes that it was seen with.
 #pragma once
 
 #include <ATen/core/ivalue.h>

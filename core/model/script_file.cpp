@@ -96,7 +96,7 @@ void check_plain(const torch::jit::Block* block) {
   }
 }
 
-// What the tuple that write_piece() returns consists of. LibTorch makes a tuple of constants, which is all
+// The elements of the tuple that write_piece() returns. LibTorch makes a tuple of constants, which is all
 // that a block without results has, a constant itself.
 ScriptValues tuple_items(torch::jit::Graph& graph, torch::jit::Value* tuple) {
   torch::jit::Node* maker = tuple->node();

@@ -41,7 +41,7 @@ Chain chain_of(const Node& operation) {
   return chain;
 }
 
-// What stands before `path` in the name of one of the operation's parameters.
+// The prefix before `path` in the name of one of the operation's parameters.
 std::optional<std::string> found_before(const Node& operation, const std::string& path) {
   if (path.empty()) return {};
   for (const Value* input : operation.inputs()) {

@@ -121,7 +121,7 @@ class Builder {
     std::vector<Value*> large, small;
     for (Value* output : outputs_[maker])
       (profile_.bytes.at(output) > small_output ? large : small).push_back(output);
-    // What the node itself puts out; the rest gets nodes of its own.
+    // The node's own output; the rest gets nodes of its own.
     std::vector<std::vector<Value*>> carried;
     for (Value* output : large) carried.push_back({output});
     if (!small.empty()) carried.push_back(small);

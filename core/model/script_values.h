@@ -6,8 +6,8 @@
 //           bytes from the start of the message, elements, dense and row-major
 //   int, float, bool   8 bytes            none   nothing
 //   string  length (u64), bytes           list, tuple   count (u64), the values
-// and everything is padded to a multiple of 8. Little-endian. What a list holds is not in the message: both
-// sides know the type.
+// and everything is padded to a multiple of 8. Little-endian. The element type of a list is not in the
+// message: both sides know the type.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -21,7 +21,7 @@
 
 namespace neuroshard::model {
 
-// What is wrong with a message; guarded_script() turns it into a Status.
+// An exception for a malformed message; guarded_script() turns it into a Status.
 class ScriptMessageError : public std::exception {
  public:
   explicit ScriptMessageError(const char* text) : text_(text) {}

@@ -33,7 +33,7 @@ class DefaultArithmetic {
   std::fenv_t before_;
 };
 
-// What runs for n contributions.
+// The rule that runs for n contributions.
 struct Plan {
   RuleChoice choice;
   std::size_t f = 0;
@@ -82,22 +82,23 @@ RuleChoice choice_for(const AggregationOptions& options, std::size_t n) {
 
 // refused: contributions that were thrown out already.
 Expected<Plan> plan_for(const AggregationOptions& options, std::size_t n, std::size_t refused) {
-  Plan plan{choice_for(options, n), default_liars(n)};
+  Plan plan{choice_for(options, n), default_byzantine(n)};
   if (options.f) {
-    // Whoever was refused is one liar less among the rest; else four senders of NaN could stop a round of ten
-    // that is set to withstand four.
+    // Each refused contribution is one Byzantine peer less among the rest; else four senders of NaN could
+    // stop a round of ten that is set to withstand four.
     const std::size_t left = *options.f > refused ? *options.f - refused : 0;
-    plan.f = std::min(*options.f, std::max(left, default_liars(n)));
+    plan.f = std::min(*options.f, std::max(left, default_byzantine(n)));
     if (plan.f > 0 && 2 * plan.f >= n)
-      return refuse(fmt::format("no rule withstands {} liars among {} contributions; it takes more than {}",
-                                plan.f, n, 2 * plan.f));
+      return refuse(
+          fmt::format("no rule withstands {} Byzantine peers among {} contributions; it takes more than {}",
+                      plan.f, n, 2 * plan.f));
   }
-  const bool nobody_lies = options.f && *options.f == 0;
-  if (n == 1 || nobody_lies) return Plan{{Rule::WeightedMean, false, false}};
+  const bool none_byzantine = options.f && *options.f == 0;
+  if (n == 1 || none_byzantine) return Plan{{Rule::WeightedMean, false, false}};
   RuleChoice& choice = plan.choice;
   if (choice.rule == Rule::Krum && !options.f) plan.f = 1;
   if ((choice.rule == Rule::Krum || choice.rule == Rule::MultiKrum) && n < 2 * plan.f + 3)
-    return refuse(fmt::format("{} against {} liars needs at least {} contributions, not {}",
+    return refuse(fmt::format("{} against {} Byzantine peers needs at least {} contributions, not {}",
                               to_string(choice.rule), plan.f, 2 * plan.f + 3, n));
   if (choice.rule == Rule::TrimmedMean)
     plan.trimmed = options.trim_fraction
@@ -111,7 +112,7 @@ Expected<Plan> plan_for(const AggregationOptions& options, std::size_t n, std::s
   return plan;
 }
 
-// What is known of a contribution beside its values.
+// Facts about a contribution beside its values.
 struct Claim {
   Hash256 id{};
   std::uint64_t tokens = 0;
@@ -168,7 +169,8 @@ class Aggregation {
 
   Judged& judged(std::size_t row) { return report_.judged[counted_[row]]; }
 
-  // Who has been found out. A payload that nobody can decode is nobody's lie: it is as if it were not here.
+  // The proven Byzantine peers. An undecodable payload is no evidence against its sender: it counts as
+  // absent.
   std::size_t refused() const {
     return static_cast<std::size_t>(
         std::count_if(report_.judged.begin(), report_.judged.end(), [](const Judged& one) {

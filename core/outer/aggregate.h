@@ -1,5 +1,5 @@
 // Robust aggregation of one outer round's deltas: what the contributors of a slot (or fragment) sent becomes
-// one step that a minority of liars can't steer.
+// one step that a minority of Byzantine peers can't control.
 //
 // Order: schema and limits → finite → (right round and base: the caller's) → clip to the median norm → rule.
 // Rules (sources): trimmed mean and coordinate median (Yin et al. 2018), Krum and Multi-Krum (Blanchard et
@@ -66,7 +66,7 @@ struct AggregationOptions {
   // Deltas come from the top-k codec: most values are zero, so rules that vote coordinate by coordinate drift
   // to zero.
   bool sparse = false;
-  // Liars to withstand. None: floor(n/4) from n = 5 on, else 0; Krum: 1. Given as 0: nobody lies, and every
+  // Byzantine peers to withstand. None: floor(n/4) from n = 5 on, else 0; Krum: 1. Given as 0: every
   // rule is the exact weighted mean without clip. Given as more: each contribution that is refused is one of
   // them found, so f falls with it, but not below what n alone would give.
   std::optional<std::size_t> f;
@@ -106,16 +106,16 @@ struct Judged {
 
 struct AggregateReport {
   std::size_t counted = 0;  // contributions that count (n); 0: no step, and momentum must stay as it is
-  std::size_t f = 0;        // liars withstood by the rule that ran
+  std::size_t f = 0;        // Byzantine peers withstood by the rule that ran
   RuleChoice ran;
   std::size_t trimmed = 0;       // values cut off at each end of a coordinate
-  bool too_few_to_vote = false;  // 2 to 4: a liar can't be outvoted
+  bool too_few_to_vote = false;  // 2 to 4: no rule withstands a Byzantine peer
   double median_norm = 0;        // lower median of the counted norms
   std::vector<Judged> judged;    // in the order of ids, refused ones too
 };
 
 // contributions: any order. most_tokens: what one contributor can have trained at most in this round, ≥ 1.
-// out: [P], P ≥ 1; may not overlap a delta. What it holds after an error, or when nothing counts, means
+// out: [P], P ≥ 1; may not overlap a delta. Its content after an error, or when nothing counts, means
 // nothing. Errors: InvalidArgument for 2f ≥ n, Krum or Multi-Krum with n < 2f + 3, options out of range, P =
 // 0 or more than max_contributions; Unsupported for an instruction set that the processor lacks. One bad
 // contribution is a refusal in the report, never an error. Cost: one pass over the deltas for the mean, two
@@ -133,13 +133,13 @@ struct EncodedContribution {
 
 // The same for payloads of one codec, without ever having whole deltas in memory: each pass decodes them
 // again, slice by slice, 256 KiB for a contribution. The result is what aggregate() makes of those that can
-// be decoded; the others are refused as Unreadable, and are none of the liars that options.f counts as found.
+// be decoded; the others are refused as Unreadable, and do not count as found Byzantine peers in options.f.
 Expected<AggregateReport> aggregate_encoded(const AggregationOptions& options, const CodecOptions& codec,
                                             Span<const EncodedContribution> contributions,
                                             std::uint64_t most_tokens, Span<float> out);
 
-// The default number of liars withstood: floor(n/4) for n ≥ 5, else 0.
-constexpr std::size_t default_liars(std::size_t n) {
+// The default number of Byzantine peers withstood: floor(n/4) for n ≥ 5, else 0.
+constexpr std::size_t default_byzantine(std::size_t n) {
   return n >= 5 ? n / 4 : 0;
 }
 

@@ -1,5 +1,5 @@
-// What the members of a round sign: one hash over everything that has to be equal on all of them after it.
-// Inner moments and error-feedback buffers are a node's own and not in it.
+// The hash that the members of a round sign: one hash over everything that has to be equal on all of them
+// after it. Inner moments and error-feedback buffers are a node's own and not in it.
 //
 // The root is a Merkle tree (RFC 6962) whose leaves are, in order:
 //   the header: "neuroshard.anchor.v1", network [32], architecture version u64, slot u32, round u64,

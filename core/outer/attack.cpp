@@ -57,13 +57,13 @@ struct Honest {
   }
 };
 
-// The round as the liars imagine it: the honest first, then all of them with one delta.
+// The round as the attackers predict it: the honest first, then all attackers with one delta.
 class Rehearsal {
  public:
-  Rehearsal(const std::vector<Span<const float>>& honest, std::size_t liars, std::uint64_t tokens,
+  Rehearsal(const std::vector<Span<const float>>& honest, std::size_t attackers, std::uint64_t tokens,
             const AggregationOptions& rule)
       : rule_(rule), tokens_(tokens), result_(honest[0].size()) {
-    for (std::size_t i = 0; i < honest.size() + liars; ++i) {
+    for (std::size_t i = 0; i < honest.size() + attackers; ++i) {
       Contribution c;
       c.id[0] = static_cast<std::uint8_t>(i >> 8);
       c.id[1] = static_cast<std::uint8_t>(i);
@@ -74,7 +74,7 @@ class Rehearsal {
     honest_ = honest.size();
   }
 
-  // The aggregate when the liars send this; empty where the rule has none.
+  // The aggregate when the attackers send this; empty where the rule has none.
   const std::vector<float>& with(const std::vector<float>& forged) {
     for (std::size_t i = honest_; i < contributions_.size(); ++i) contributions_[i].delta = forged;
     const auto report = aggregate(rule_, contributions_, tokens_, result_);
@@ -152,11 +152,12 @@ Expected<Attack> attack_from_name(std::string_view name) {
                     fmt::format("there is no attack “{}”; there are {}", name, names));
 }
 
-std::vector<ForgedDelta> forge(Attack attack, const std::vector<Span<const float>>& honest, std::size_t liars,
-                               std::uint64_t tokens, const AggregationOptions& rule, Rng& rng) {
+std::vector<ForgedDelta> forge(Attack attack, const std::vector<Span<const float>>& honest,
+                               std::size_t attackers, std::uint64_t tokens, const AggregationOptions& rule,
+                               Rng& rng) {
   NS_CHECK(!honest.empty() && !honest[0].empty());
   const Honest known(honest);
-  Rehearsal rehearsal(honest, liars, tokens, rule);
+  Rehearsal rehearsal(honest, attackers, tokens, rule);
   const std::size_t values = honest[0].size();
   ForgedDelta forged{{}, tokens};
   switch (attack) {
@@ -177,7 +178,7 @@ std::vector<ForgedDelta> forge(Attack attack, const std::vector<Span<const float
       break;
     case Attack::Sybil: forged.delta = noise(values, known.norm, rng); break;
   }
-  std::vector<ForgedDelta> all(liars, forged);
+  std::vector<ForgedDelta> all(attackers, forged);
   if (attack == Attack::Gaussian)
     for (ForgedDelta& one : all) one.delta = noise(values, 10 * known.norm, rng);
   return all;

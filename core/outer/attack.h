@@ -1,5 +1,5 @@
-// What liars send in an outer round: the attacks of the literature that are a matter of values. (Replays,
-// stale bases, two payloads and copied bytes are a matter of the protocol.) For simulations and tests of the
+// The attacks of the literature on the values of an outer round's deltas. (Replays, stale bases, equivocation
+// and copied bytes are attacks on the protocol.) For simulations and tests of the
 // defence.
 //
 // Sources: ALIE, "a little is enough" (Baruch et al. 2019); inner-product manipulation, IPM (Xie et al.
@@ -25,7 +25,7 @@ enum class Attack : std::uint8_t {
   InnerProduct,    // −e·honest mean
   Gaussian,        // noise ten times as strong as the honest deltas
   Zero,            // nothing, for full credit
-  Mimic,           // all liars repeat the first honest contributor
+  Mimic,           // all attackers repeat the first honest contributor
   NotANumber,      // one NaN
   InflatedTokens,  // minus the honest mean, claiming 10^12 tokens
   Sybil,           // one random direction of honest length, bit for bit the same from all
@@ -42,11 +42,12 @@ struct ForgedDelta {
   std::uint64_t tokens = 0;
 };
 
-// honest: what the honest contributors send, as far as the liars know it; at least one, [P] each. tokens:
+// honest: what the honest contributors send, as far as the attackers know it; at least one, [P] each. tokens:
 // what an honest contributor declares. rule: what has to be beaten, with ids as the aggregation will see them
-// when liars come after the honest. Returns `liars` deltas.
+// when attackers come after the honest. Returns `attackers` deltas.
 // Cost: about 25 aggregations for ALIE and IPM, else O(P).  Threads: any.
-std::vector<ForgedDelta> forge(Attack attack, const std::vector<Span<const float>>& honest, std::size_t liars,
-                               std::uint64_t tokens, const AggregationOptions& rule, Rng& rng);
+std::vector<ForgedDelta> forge(Attack attack, const std::vector<Span<const float>>& honest,
+                               std::size_t attackers, std::uint64_t tokens, const AggregationOptions& rule,
+                               Rng& rng);
 
 }  // namespace neuroshard::outer

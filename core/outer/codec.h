@@ -13,10 +13,9 @@
 //   Fp16       2.0002            11 significant bits, one exponent per chunk: small deltas lose nothing more
 //   Int8       1.0078            q·scale, |q| ≤ 127, a 16-bit scale per 256 values
 //   Int4       0.5078            q·scale, |q| ≤ 7, likewise
-//   TopK       0.0193 (k = 64)   the k largest of each chunk as sign and one of two levels per chunk; the
-//   rest
-//                                is 0. For use with ErrorFeedback (error_feedback.h). SparseLoCo, Sarfi et
-//                                al. 2025
+//   TopK       0.0193 (k = 64)   the k largest of each chunk, each as a sign and one of a chunk's two levels;
+//                                the rest is 0. For use with ErrorFeedback (error_feedback.h). SparseLoCo,
+//                                Sarfi et al. 2025
 //   SeedTopK   0.6               the largest tenth of all values as fp16 with 32-bit places: for comparison
 //
 // Where magnitudes are equal, the lower place goes first.
@@ -46,7 +45,8 @@ Expected<Codec> codec_from_name(std::string_view name);
 
 inline constexpr std::size_t codec_header_bytes = 20;
 inline constexpr std::size_t codec_chunk = 4096;  // values
-// 2^64. A delta beyond it is a run that blew up or a liar; sums of squares of such values would be next.
+// 2^64. A delta beyond it comes from a diverged run or a Byzantine peer; sums of squares of such values would
+// be next.
 inline constexpr float codec_magnitude_limit = 18446744073709551616.0f;
 // No slot is larger; indices of SeedTopK have 32 bits.
 inline constexpr std::uint64_t codec_max_values = (std::uint64_t{1} << 32) - 1;
@@ -58,8 +58,8 @@ struct CodecOptions {
   std::uint16_t k = 64;
 };
 
-// The most bytes that a canonical payload of `count` values has; exact for the dense codecs. What a peer
-// sends beyond it can be refused unread.  0: options or count out of range.
+// The most bytes that a canonical payload of `count` values has; exact for the dense codecs. A larger
+// payload of a peer can be refused unread.  0: options or count out of range.
 std::uint64_t max_payload_bytes(const CodecOptions& options, std::uint64_t count);
 
 // values: [P] fp32.
@@ -69,7 +69,7 @@ std::uint64_t max_payload_bytes(const CodecOptions& options, std::uint64_t count
 // Cost: TopK one pass over memory, and 6·k/4096 bytes of memory per value besides the payload.
 Expected<Bytes> encode(const CodecOptions& options, Span<const float> values);
 
-// What a payload says of itself, before anything is decoded or its checksum is looked at.
+// A payload's own description, before anything is decoded or its checksum is looked at.
 struct CodecHeader {
   CodecOptions options;  // k is 0 unless TopK
   std::uint64_t count = 0;

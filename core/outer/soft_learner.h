@@ -24,7 +24,7 @@ struct SoftTaskOptions {
   float separation = 0.13f;  // standard deviation of a class's mean in each feature; the noise has 1
 };
 
-// What is to be learned: samples around one mean for each class.  Immutable after make, shared by all
+// The learning task: samples around one mean for each class.  Immutable after make, shared by all
 // learners of a simulation.
 class SoftTask {
  public:

@@ -93,10 +93,10 @@ class Database {
   const std::string& path() const { return path_; }
 
   Expected<std::int32_t> user_version();
-  // Brings the schema forward. migrations: ascending to_version. A database that holds something is first
-  // copied to
-  // "<path>.v<old version>.bak"; each step is one transaction, so a failure leaves the version before it.
-  // Unsupported when the database is newer than the last migration; it is then left as it is.
+  // Brings the schema forward. migrations: ascending to_version. A database that holds something is
+  // first copied to "<path>.v<old version>.bak"; each step is one transaction, so a failure leaves the
+  // version before it. Unsupported when the database is newer than the last migration; it is then left as it
+  // is.
   Expected<void> migrate(Span<const Migration> migrations);
 
  private:

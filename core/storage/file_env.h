@@ -35,14 +35,14 @@ class ReadableFile {
   }
 };
 
-// What a file of open_write_large() holds in memory beside what is appended to it.
+// The buffer of a file of open_write_large(), beside the bytes appended to it.
 inline constexpr std::size_t large_file_buffer = std::size_t{1} << 20;
 
-// What is known of a large file before it is written.
+// Facts about a large file that are known before it is written.
 struct LargeFile {
   std::uint64_t bytes = 0;  // that will be appended; taking the room at once is faster than bit by bit
   // True: the bytes go through the page cache and are there for a reader. False: past it where the system
-  // can, which leaves the processors to whoever computes.
+  // can, which leaves the processors to training.
   bool read_soon = false;
   bool world_readable = false;
 };

@@ -2,9 +2,9 @@
 // (https://huggingface.co/docs/safetensors, "Format"). Strict both ways, and streaming: neither side holds
 // the data.
 //
-// What a reader here insists on, beyond the published rules: every tensor aligned to its element within the
+// The reader requires, beyond the published rules: every tensor aligned to its element within the
 // data, the data tiled from its first to its last byte without hole or overlap, no name twice, nothing
-// unknown in a tensor's entry. What a writer here adds: keys sorted, the header padded with spaces so that
+// unknown in a tensor's entry. The writer adds: keys sorted, the header padded with spaces so that
 // the data starts at a multiple of 64; one input gives one sequence of bytes. C++17.
 #pragma once
 

@@ -1,6 +1,6 @@
-// What fits into the user's memory limit, decided before anything big is allocated (SPEC §6, 15). The limit
-// is hard: the resident size stays at or below limit + 5 %, so everything that will be resident is a line of
-// this plan.
+// The largest plan that fits into the user's memory limit, decided before anything big is allocated (SPEC §6,
+// 15). The limit is hard: the resident size stays at or below limit + 5 %, so everything that will be
+// resident is a line of this plan.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ inline constexpr double activation_share = 0.3;
 // a CPU.
 inline constexpr std::uint32_t default_max_micro_batch = 8;
 
-// Bytes. What is not known is 0.
+// Bytes. Unknown values are 0.
 struct MemoryNeeds {
   std::uint64_t baseline =
       0;  // resident size of the process with the compute module loaded, before the stage exists

@@ -47,7 +47,7 @@ class HashingFile {
     return {};
   }
 
-  // What is appended from here to end_run() gets a hash of its own.
+  // The bytes appended from here to end_run() get a hash of their own.
   void begin_run() {
     run_begin_ = bytes_;
     run_hash_ = std::make_unique<crypto::Sha256>();

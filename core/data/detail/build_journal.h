@@ -1,5 +1,5 @@
-// What an interrupted `genesis build` has finished: OUT/.work/plan.json says of which text and settings it
-// is, OUT/.work/done.jsonl has one line per finished shard. A torn last line is dropped; its shard is written
+// The finished part of an interrupted `genesis build`: OUT/.work/plan.json identifies its text and settings,
+// OUT/.work/done.jsonl has one line per finished shard. A torn last line is dropped; its shard is written
 // again.
 #pragma once
 

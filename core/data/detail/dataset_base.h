@@ -1,4 +1,4 @@
-// What the two kinds of dataset share: the lists of shards and the small cache of loaded ones.
+// Code shared by the two kinds of dataset: the lists of shards and the small cache of loaded ones.
 #pragma once
 
 #include <deque>

@@ -22,7 +22,7 @@ struct ListFreer {
   void operator()(curl_slist* list) const { curl_slist_free_all(list); }
 };
 
-// What the callbacks of one transfer share.
+// State shared by the callbacks of one transfer.
 struct State {
   const TransferRequest& request;
   const TransferSink& sink;

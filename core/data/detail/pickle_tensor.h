@@ -9,7 +9,7 @@
 
 namespace neuroshard::data::detail {
 
-// What data.pkl of a `.pt` file says about its tensor.
+// The description of the tensor in data.pkl of a `.pt` file.
 struct PickledTensor {
   std::string storage_key;      // the values are in data/<key>
   std::uint32_t item_size = 8;  // 8: int64, 4: int32

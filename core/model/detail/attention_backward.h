@@ -7,8 +7,8 @@
 namespace neuroshard::model {
 namespace {
 
-// What one thread works in. "first", "second" and "turned" are roles as in SingleOperands; for single values
-// one copy plays the first two.
+// Scratch memory of one thread. "first", "second" and "turned" are roles as in SingleOperands; for single
+// values one copy plays the first two.
 struct BackwardScratch {
   float* k_first;  // [queries, padded]
   float* k_second;

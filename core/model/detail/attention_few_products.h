@@ -16,7 +16,7 @@ constexpr int64_t few_keys = 16;
 // Rows that share the loads of a key or value.
 constexpr int few_rows = 4;
 
-// What one instruction multiplies: a vector of fp32 values, or of bf16 pairs.
+// The operand of one multiplication instruction: a vector of fp32 values, or of bf16 pairs.
 #ifdef NS_KERNEL_BFLOAT16
 typedef __m512bh Factors;
 constexpr int64_t factors = 32;

@@ -28,7 +28,7 @@ inline void turned_scores(const Pair& pair, const float* rows, int64_t stride, i
   });
 }
 
-// What the softmax has seen so far, per query of a block.
+// Running state of the softmax, per query of a block.
 struct RunningSoftmax {
   float* highest;  // scale · score
   float* sum;      // of 2^(scale · score − highest)
@@ -101,7 +101,7 @@ inline void add_weighted(const Pair& pair, const float* p, const float* rows, in
   });
 }
 
-// What one thread works in. Operands may be fp32 or pairs of bf16, which need half of the room.
+// Scratch memory of one thread. Operands may be fp32 or pairs of bf16, which need half of the room.
 struct ForwardScratch {
   float* k;  // [keys, padded]
   float* v;

@@ -29,7 +29,7 @@ struct Paired {
 };
 #endif
 
-// What becomes of the values that C held.
+// How the product treats the previous values of C.
 enum class Previous { Ignored, Added, Scaled };
 
 struct TileOperands {

@@ -1,4 +1,4 @@
-// What the kernels of all tables share: the type of activations, exp, and the blocks of a reduction.
+// Shared by the kernels of all tables: the type of activations, exp, and the blocks of a reduction.
 #pragma once
 
 #include <float.h>   // NOLINT

@@ -34,7 +34,7 @@ inline void store(float* to, Vec value, Whole) {
   store(to, value);
 }
 
-// What a part lacks is `fill`.
+// Missing values of a part are `fill`.
 inline Vec load(const float* from, Part part, float fill = 0) {
   Vec value = all(fill);
   memcpy(&value, from, static_cast<size_t>(part.count) * sizeof(float));

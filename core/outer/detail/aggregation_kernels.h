@@ -24,7 +24,7 @@ constexpr std::size_t rows_of_gram(std::size_t n) {
   return (n + 3) / 4 * 4;
 }
 
-// What a coordinate rule keeps of n sorted values: the mean of those at [low, high).
+// The range that a coordinate rule keeps of n sorted values: the mean of those at [low, high).
 struct Kept {
   std::size_t low, high;
 };

@@ -206,7 +206,7 @@ NS_INLINE void store_mean(const float* sorted, std::size_t stride, Kept kept, do
   store_narrowed(out + doubles, high * share);
 }
 
-// What is kept of N values, where it is known to the compiler: then it drops the comparisons that only order
+// The kept range of N values, where the compiler knows it: then it drops the comparisons that only order
 // what is cut off.
 template <std::size_t Low, std::size_t High>
 struct KeptAlways {

@@ -23,7 +23,7 @@ class DeltaRows {
   // The next values of each of them: their number, which is a multiple of `slice` (itself one of codec_chunk)
   // except at the end of the rows. Sets rows [which.size()], good until the next call. Not called at the end.
   virtual std::size_t next(std::size_t slice, const float** rows) = 0;
-  // What is known after a whole pass over it. The values of a row that is not readable mean nothing, but are
+  // Known after a whole pass over the row. The values of a row that is not readable mean nothing, but are
   // finite.
   virtual bool readable(std::size_t) const { return true; }
 };

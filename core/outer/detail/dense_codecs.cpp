@@ -119,7 +119,7 @@ class DenseReader : public BodyReader {
   }
 
  private:
-  // What is wrong, or null.
+  // A description of the fault, or null.
   const char* read(Span<float> out) const {
     switch (codec_) {
       case Codec::Fp16: return read_fp16(out);

@@ -1,5 +1,5 @@
-// TopK: of each chunk the k largest values, as places and one of two levels with a sign. The body, where a
-// level n is 2^(n/8) (top_k_levels.h):
+// TopK: of each chunk the k largest values, as places, signs and one of a chunk's two levels. The body, where
+// a level n is 2^(n/8) (top_k_levels.h):
 //
 //   base        int16           levels are base + code
 //   codes       2 bytes a chunk lower and higher level, 1 to 255; 0 and 0 of a chunk without values
@@ -217,7 +217,7 @@ class TopKReader : public BodyReader {
   }
 
  private:
-  // What is wrong, or null.
+  // A description of the fault, or null.
   const char* read(Span<float> out) {
     std::fill(out.begin(), out.end(), 0.0f);
     const int low = codes_[2 * chunk_], high = codes_[2 * chunk_ + 1];

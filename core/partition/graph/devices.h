@@ -48,7 +48,7 @@ struct DeviceKind {
 };
 std::vector<DeviceKind> kinds_of(const std::vector<Device>& devices);
 
-// What no device of a list undercuts, in each respect separately: costs on it are lower bounds for all.
+// The best value of any device of a list, in each respect separately: costs on it are lower bounds for all.
 Device best_of(const std::vector<Device>& devices);
 
 }  // namespace neuroshard::partition

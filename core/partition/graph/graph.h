@@ -48,8 +48,8 @@ struct ComputationGraph {
   std::size_t edge_count() const;
 };
 
-// What a graph must satisfy before anything else looks at it: ids present and unique, quantities finite, not
-// negative and at most max_quantity, inputs in range, no node its own input, no cycle.
+// The conditions that a graph must satisfy before anything else reads it: ids present and unique, quantities
+// finite, not negative and at most max_quantity, inputs in range, no node its own input, no cycle.
 // InvalidArgument names the node (for a cycle: a cycle of nodes).
 Expected<void> validate(const ComputationGraph& graph);
 

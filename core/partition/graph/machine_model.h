@@ -27,7 +27,7 @@ struct OperationCost {
 
 double seconds_of(const MachineModel& machine, const OperationCost& cost);
 
-// What an importer makes of a model: a graph whose work is still 0, and the costs of its nodes.
+// The result of an importer: a graph whose work is still 0, and the costs of its nodes.
 struct CostedGraph {
   ComputationGraph graph;
   std::vector<OperationCost> costs;  // per node

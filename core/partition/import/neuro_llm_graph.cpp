@@ -152,7 +152,7 @@ std::uint32_t Builder::whole_layer(std::uint32_t layer, std::uint32_t x) {
   return add(sum);
 }
 
-// What the router sends one expert: a view that shares the block of what it is taken from.
+// The tensor that the router sends one expert: a view that shares the block of what it is taken from.
 std::uint32_t Builder::dispatch(std::uint32_t layer, std::uint32_t expert, std::vector<std::uint32_t> from,
                                 std::uint32_t home) {
   const double rows = expert_tokens() * shape_.hidden;

@@ -3,12 +3,12 @@
 //
 // Operations: two per parameter of a product and token, and the attention's two products over half of the
 // positions on average (causal), as `neuroshardd bench` counts them; elementwise work shows in the bytes.
-// Experts: each token reaches experts_per_token of them; routing is taken as even. What an expert is sent is
+// Experts: each token reaches experts_per_token of them; routing is taken as even. An expert's input is
 // its share of the tokens, through a node of its own beside the router ("dispatch"), which shares the block
 // of the slot.
 // Training: three times the operations and bytes of a forward pass, gradients and two moments beside the
-// parameters, and each cut tensor crosses twice, the second time as its gradient. What the backward pass
-// keeps of the activations is not in the memory of a block.
+// parameters, and each cut tensor crosses twice, the second time as its gradient. The state that the backward
+// pass keeps of the activations is not in the memory of a block.
 #pragma once
 
 #include "core/compute/model_shape.h"

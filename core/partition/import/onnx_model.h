@@ -1,6 +1,6 @@
-// What an ONNX file says, as far as costs need it: operators, shapes, sizes of weights. Weights themselves
-// are skipped, also where they lie in other files, whose paths are never followed.
-// Field numbers: onnx.proto of ONNX IR version 8 and later (github.com/onnx/onnx/blob/main/onnx/onnx.proto).
+// The content of an ONNX file, as far as costs need it: operators, shapes, sizes of weights. Weights
+// themselves are skipped, also where they lie in other files, whose paths are never followed. Field numbers:
+// onnx.proto of ONNX IR version 8 and later (github.com/onnx/onnx/blob/main/onnx/onnx.proto).
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ namespace neuroshard::partition {
 // Errors: what validate() finds; a machine whose numbers make no sense (InvalidArgument).
 Expected<ComputationGraph> import_script(const compute::ScriptModel& model, const MachineModel* machine);
 
-// What all nodes do together, as far as it can be counted.
+// The total cost of all nodes, as far as it can be counted.
 OperationCost script_total(const compute::ScriptModel& model);
 
 }  // namespace neuroshard::partition

@@ -120,7 +120,7 @@ bool Round::pairs() {
       }
     }
   }
-  // Numbers are topological. What comes after a node that g can't share a block with can't either: the path
+  // Numbers are topological. A successor of a node that g can't share a block with can't either: the path
   // between contains that node. So only pairs that may still be together are summed up.
   std::vector<std::uint64_t> beyond(words);
   for (NodeIndex g = 0; g < n && n <= max_pair_nodes; ++g) {
@@ -150,7 +150,7 @@ bool Round::pairs() {
 bool Round::slack() {
   double slowest = 0;
   for (const Device& device : devices_) slowest = std::max(slowest, device.work_factor);
-  // What the cut of a tensor takes away at least, as work: it is sent once and received once.
+  // A lower bound on the cost of cutting a tensor, as work: it is sent once and received once.
   const double price = 2 * best_.io_factor / slowest;
   double left = capacity_ - graph_.total_work();
   std::vector<bool> cut(graph_.tensors.size());

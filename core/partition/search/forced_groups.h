@@ -10,7 +10,7 @@
 //     of its nodes can't be together), branching follows: the node x that it leaves out of a path joins, or
 //     nothing after x is in the block, or nothing before x; of two incompatible nodes one goes. Some branch
 //     contains every valid block, so if all branches exceed T, so do all blocks. `branching` bounds the cuts
-//     per test; a test that ends early proves nothing.
+//     per test; a test that ends early is inconclusive.
 //  2. Incompatible pairs. A block is convex, so one with g and h contains every path between them; when the
 //     work (or parameters) on those paths exceed T (or the memory), g and h are never together. A block
 //     with g but not its successor h contains nothing that comes after h.

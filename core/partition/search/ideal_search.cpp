@@ -226,7 +226,7 @@ void Search::extend(std::size_t at) {
   const Device& device = kinds_[kind_].device;
   const double sure = device.block_cost(work_, in_ + sure_out_, params_, 0);
   if (sure > limit_) return;
-  // What was left out, and all after it, is missing for the fill.
+  // The nodes left out, and all their successors, are missing for the fill.
   if (total_work_ - base_work_ - blocked_work_ < needed_work_) return;
   // Even if the rest of T goes into work, the other devices could not do what remains.
   if (device.block_cost(needed_work_, in_ + sure_out_, 0, 0) > limit_) return;

@@ -52,7 +52,7 @@ TensorGraph to_tensors(const ComputationGraph& graph, bool printed) {
     const GraphNode& node = graph.nodes[v];
     result.work.push_back(node.work);
     result.params.push_back(node.param_bytes);
-    // What nobody reads leaves the pipeline without a price, but is in memory while the node runs.
+    // An output without readers leaves the pipeline at no cost, but is in memory while the node runs.
     result.scratch.push_back(readers[v].empty() ? node.output_bytes : 0);
     if (readers[v].empty()) continue;
     result.tensors.push_back({v, printed ? node.transfer : node.output_bytes, node.output_bytes, readers[v]});

@@ -1,4 +1,4 @@
-// The lock of a data directory: one process at a time owns it. What counts is the operating system's lock on
+// The lock of a data directory: one process at a time owns it. The operating system's lock counts, on
 // D/lock, which ends with the process however it dies; the file stays and its text (pid and start time) is
 // only for people.
 #pragma once
@@ -29,7 +29,7 @@ class DirectoryLock {
   int descriptor_ = -1;
 };
 
-// What the holder wrote into the file; pid 0 when that is not readable.
+// The holder's entry in the file; pid 0 when that is not readable.
 struct LockHolder {
   std::int64_t pid = 0;
   WallTime started{};

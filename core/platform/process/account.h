@@ -1,4 +1,5 @@
-// Who and where: names that identify a person or a computer, so that they can be left out of what is shared.
+// Account and host: names that identify a person or a computer, so that they can be left out of what is
+// shared.
 #pragma once
 
 #include <string>

@@ -31,7 +31,7 @@ constexpr std::array<FatalSignal, 5> fatal_signals = {
 constexpr std::size_t alternate_stack_bytes = 64 << 10;
 constexpr std::string_view first_line = "neuroshard crash 1\n";
 
-// What the handler needs, prepared before: it may not allocate. A signal handler has no argument to carry it,
+// The handler's data, prepared in advance: it may not allocate. A signal handler has no argument to carry it,
 // so this is the one process-wide variable; CrashRecorder owns it and allows one owner.
 struct Prepared {
   char path[4096];

@@ -19,7 +19,7 @@ Expected<OwnLibrary> open_own_library(const char* file, const char* entry, const
 
 Error other_build(const OwnLibrary& library);
 
-// What the entry gives, as a copy.  Unavailable: as above, or the library is of another build.
+// The entry's table, as a copy.  Unavailable: as above, or the library is of another build.
 template <class Offer>
 Expected<Offer> load_own_library(const char* file, const char* entry, const char* build_id,
                                  const char* what) {

@@ -19,7 +19,7 @@ struct AvailableMemory {
   std::uint64_t total = 0;  // of the machine, or of the control group when that is smaller; 0: unknown
   std::uint64_t available =
       0;  // what can be taken now without swapping or being killed; 0: unknown or nothing left
-  // What sets `available`: "machine", "control group" or "address space limit" (RLIMIT_AS).
+  // The source of `available`: "machine", "control group" or "address space limit" (RLIMIT_AS).
   const char* limited_by = "machine";
 };
 // The smallest of the kernel's MemAvailable, the headroom of every enclosing control group (v1 and v2; page

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::array<int, 3> stop_signals{SIGINT, SIGTERM, SIGHUP};
 
-// What a signal handler may touch: the pipe's write end; -1 = none installed.
+// The only state that a signal handler may touch: the pipe's write end; -1 = none installed.
 std::atomic<int> write_end{-1};
 static_assert(std::atomic<int>::is_always_lock_free);
 std::array<struct sigaction, stop_signals.size()> former{};

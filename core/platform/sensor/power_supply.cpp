@@ -16,7 +16,7 @@ std::string attribute(const std::filesystem::path& folder, const char* name) {
   return text.substr(0, text.find('\n'));
 }
 
-// What a battery can hold, for the mean over several; 1 when it does not say.
+// A battery's capacity, for the mean over several; 1 when it does not say.
 double capacity_when_full(const std::filesystem::path& folder) {
   for (const char* name : {"energy_full", "charge_full"}) {
     if (const auto full = parse_number(attribute(folder, name)); full && *full > 0)

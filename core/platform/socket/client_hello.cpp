@@ -27,7 +27,7 @@ class Cursor {
     for (const std::uint8_t byte : *taken) value = value << 8 | byte;
     return value;
   }
-  // What stands behind a length of so many bytes.
+  // The bytes behind a length field of so many bytes.
   std::optional<ByteSpan> counted(std::size_t bytes) {
     const auto length = number(bytes);
     return length ? take(*length) : std::nullopt;

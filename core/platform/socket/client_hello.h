@@ -1,4 +1,5 @@
-// What a TLS client offers in its first record (RFC 8446 §4.1.2), as far as the door has to know it.
+// The versions that a TLS client offers in its first record (RFC 8446 §4.1.2), as far as the listener needs
+// them.
 #pragma once
 
 #include "core/base/bytes.h"

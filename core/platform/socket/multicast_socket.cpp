@@ -106,7 +106,7 @@ void MulticastSocket::send(const std::function<Bytes(const IpAddress&)>& make) {
 }
 
 std::optional<MulticastSocket::Received> MulticastSocket::receive(MutableByteSpan target) {
-  // What is dropped is bounded: whoever floods does not hold the caller.
+  // The number of dropped datagrams is bounded, so that a flood does not hold the caller.
   for (int tries = 0; tries < 32; ++tries) {
     detail::SocketAddress from;
     from.size = sizeof from.storage;

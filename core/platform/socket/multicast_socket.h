@@ -30,7 +30,7 @@ class MulticastSocket {
     std::size_t size = 0;
     Endpoint from;  // of a network that an interface of ours is in
   };
-  // Nothing when none is there. What comes from elsewhere than the local networks is dropped (RFC 6762 §11).
+  // Nothing when none is there. Datagrams from outside the local networks are dropped (RFC 6762 §11).
   std::optional<Received> receive(MutableByteSpan target);
 
  private:

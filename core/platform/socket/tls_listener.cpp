@@ -161,7 +161,7 @@ class Listener final : public TlsListener {
 
   static void show_out_old(const Connection& connection, const Events& events) {
     std::array<std::uint8_t, most_hello + record_head> heard{};
-    // What was not read would turn the end into a reset, and the alert would be lost.
+    // Unread bytes would turn the close into a reset, and the alert would be lost.
     static_cast<void>(recv(connection.descriptor, heard.data(), connection.wanted, 0));
     static_cast<void>(send(connection.descriptor, old_tls_alert.data(), old_tls_alert.size(), MSG_NOSIGNAL));
     close(connection.descriptor);

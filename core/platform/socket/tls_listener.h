@@ -41,8 +41,8 @@ class TlsListener {
   virtual Endpoint endpoint() const = 0;  // with the port that was given
   struct Events {
     std::function<void(int descriptor)> take;  // a non-blocking socket, owned by the receiver from then on
-    // What begins with one of these bytes is no TLS and goes to `plain`, in the same way; it is the
-    // receiver's to bound. Empty: nothing does.
+    // A connection that begins with one of these bytes is not TLS and goes to `plain`, in the same way; it is
+    // the receiver's to bound. Empty: nothing does.
     std::string plain_begins;
     std::function<void(int descriptor)> plain;
     std::function<bool(const IpAddress&)> welcome;  // asked first of all; none: everybody is

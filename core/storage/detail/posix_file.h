@@ -1,4 +1,4 @@
-// What the files of the POSIX file environment share. Private to core/storage.
+// Shared by the files of the POSIX file environment. Private to core/storage.
 #pragma once
 
 #include <sys/types.h>

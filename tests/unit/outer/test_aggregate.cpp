@@ -116,7 +116,7 @@ class TestAggregate : public QObject {
     QFETCH(bool, clip);
     QFETCH(bool, mixing);
     QFETCH(int, n);
-    const std::size_t f = default_liars(static_cast<std::size_t>(n));
+    const std::size_t f = default_byzantine(static_cast<std::size_t>(n));
     const Deltas deltas(static_cast<std::size_t>(n), 1003, static_cast<std::uint64_t>(n));
     std::vector<oracle::Vector> rows = deltas.as_oracle();
     if (clip) rows = oracle::clip(rows);
@@ -160,7 +160,7 @@ class TestAggregate : public QObject {
         const std::vector<float> out = result_of(options, deltas.contributions, 1003, &report);
         QCOMPARE(report.trimmed, n < 16 ? std::size_t{1} : std::size_t{2});
         std::vector<oracle::Vector> rows = deltas.as_oracle();
-        if (mixing) rows = oracle::mix(rows, default_liars(n));
+        if (mixing) rows = oracle::mix(rows, default_byzantine(n));
         const oracle::Vector expected = oracle::trimmed_mean(rows, report.trimmed);
         for (std::size_t c = 0; c < out.size(); ++c) QVERIFY(std::abs(double{out[c]} - expected[c]) <= 1e-8);
       }

@@ -1,4 +1,4 @@
-// What of an ONNX graph is the same for every request, and einsum's letters.
+// The constant parts of an ONNX graph, which are equal for every request, and einsum's letters.
 #include <algorithm>
 #include <array>
 #include <map>

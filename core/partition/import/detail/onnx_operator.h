@@ -60,8 +60,8 @@ class OnnxOperator {
     const OnnxAttribute* found = attribute(name);
     return found && i < found->integers.size() ? clamped(found->integers[i]) : otherwise;
   }
-  // What older operator sets have as an attribute and newer ones as input i; none: neither is there, or the
-  // input is no constant (*unknown then).
+  // A value that older operator sets have as an attribute and newer ones as input i; none: neither is there,
+  // or the input is no constant (*unknown then).
   std::optional<std::vector<std::int64_t>> setting(const char* name, std::size_t i, bool* unknown) const {
     if (auto found = list(name)) return found;
     *unknown = given(i) && !values(i);
