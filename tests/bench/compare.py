@@ -196,7 +196,7 @@ def print_row(result):
         if not result["values_agree"]:
             print("  THE LOSSES DIFFER: the contenders do not compute the same")
         print(f"  {result['kept']} rounds kept, {result['dropped']} dropped"
-              + ("" if result["steady"] else "; too few steady rounds: these figures prove nothing"))
+              + ("" if result["steady"] else "; too few steady rounds: these figures are inconclusive"))
     for note in result["notes"]:
         print("    " + note)
     sys.stdout.flush()

@@ -90,7 +90,7 @@ class Network:
         return self.liars() + self.honest()
 
     def lies(self):
-        """What each lie was made of: how many honest deltas its liar knew."""
+        """How many honest deltas each attacker knew."""
         found = []
         for name in self.liars():
             with open(self.path(name + ".out"), encoding="utf-8") as lines:

@@ -1,4 +1,4 @@
-// What an aggregation of encoded deltas takes in time and memory: payloads decoded slice by slice, pass by
+// Time and memory of an aggregation of encoded deltas: payloads decoded slice by slice, pass by
 // pass (what a round's step does), beside all of them decoded first. bench_outer_step [CONTRIBUTORS [MILLIONS
 // [ROUNDS [CODEC]]]]; tests/long.sh aggregation. One thread, processor time; Linux, for the memory's peak.
 #include <fmt/format.h>

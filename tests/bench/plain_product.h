@@ -1,4 +1,4 @@
-// What a matrix product in bf16 reaches when nothing is packed beforehand: the best that a program can do
+// The speed of a matrix product in bf16 when nothing is packed beforehand: the best that a program can do
 // that hands oneDNN plain matrices. The measure of a peer's configuration where oneDNN's packing costs much.
 #pragma once
 

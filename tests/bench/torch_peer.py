@@ -307,7 +307,7 @@ def gemm(side, repeats, precision):
 
 
 def elementwise(repeats):
-    """What a step does besides products, forward and backward, to choose the vector kernels by."""
+    """The work of a step besides products, forward and backward, to choose the vector kernels by."""
     x = torch.full((1024, 512), 0.5, requires_grad=True)
     gain = torch.ones(512)
     upstream = torch.ones_like(x)

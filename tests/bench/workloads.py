@@ -1,4 +1,4 @@
-"""What is compared: shapes, batches, targets (peer's precision, for now, later), and the inputs both sides read."""
+"""The compared workloads: shapes, batches, targets (peer's precision, for now, later), and the inputs both sides read."""
 import array
 import os
 import random

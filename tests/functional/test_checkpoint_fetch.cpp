@@ -1,6 +1,6 @@
 // A checkpoint of a network that trains on, with a round a second and one checkpoint kept: fetched
 // from the node that made it, from one that imported it, and from one that lies, of which the second is
-// killed in the middle. Then some of its slots alone. What came opens.
+// killed in the middle. Then some of its slots alone. The result opens.
 #include <QTest>
 
 #include "tests/support/rounds_run.h"

@@ -1,6 +1,6 @@
 // A checkpoint that a node holds which nobody can dial: it listens at an address of which the others know
-// nothing, so a relay (the tracker) stands in for it. Who fetches is a guest of that network, calls it
-// through the relay, and needs no place there.
+// nothing, so a relay (the tracker) stands in for it. The fetching process is a guest of that network, calls
+// it through the relay, and needs no place there.
 #include <QTest>
 
 #include "tests/support/rounds_run.h"

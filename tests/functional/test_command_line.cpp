@@ -1,5 +1,5 @@
 // neuroshardd as scripts and people meet it: help, exit codes, JSON, settings, profiles; with the compute
-// module also train, resume, generate, and what a second process on the same data directory is told.
+// module also train, resume, generate, and how a second process on the same data directory fails.
 #include <signal.h>
 
 #include <QSet>
@@ -179,7 +179,7 @@ void TestCommandLine::wrong_usage_is_64() {
   QVERIFY(!QFileInfo::exists(path("never")));
 }
 
-// What follows is the command's own: which checkpoint, and no second node to ask.
+// The rest is the command's own: which checkpoint, and no second node to ask.
 void TestCommandLine::a_repeated_flag_takes_one_word_each_time() {
   const ProcessResult result = run_node({"checkpoint", "fetch", "--profile", "devnet", "--at", "127.0.0.1:9",
                                          "newest", "--at", "here", "--data-dir", path("fetching")});
@@ -423,7 +423,7 @@ void TestCommandLine::held_directory_is_75() {
   const QString directory = lab()->copy("held");
   NodeProcess owner({"run", "--data-dir", directory, "--json", "--cpu-threads", "1"});
   QVERIFY(owner.next_line().has_value());  // ready
-  // What the core can do for others goes through it; what needs the directory for itself names who has it.
+  // Commands that the core can serve go through it; commands that need the directory name its holder.
   const ProcessResult text =
       run_node({"generate", "--data-dir", directory, "--prompt", "x", "--max-tokens", "5"});
   QVERIFY2(text.exit_code == 0 && !text.out.isEmpty(), text.text().constData());

@@ -1,4 +1,4 @@
-// A real node and its contribute rules over a made-up machine; safe mode; what is told after a crash.
+// A real node and its contribute rules over a made-up machine; safe mode; the notice after a crash.
 #include <QFile>
 #include <QJsonArray>
 #include <QTest>

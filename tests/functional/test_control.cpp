@@ -119,7 +119,7 @@ void TestControl::contribute_off_pauses_and_on_goes_on() {
       "switched contributing off"));
   const qint64 step = step_of(paused);
   for (int i = 0; i < 3; ++i) QCOMPARE(step_of(status("contribute")), step);
-  // What was trained is on the disk.
+  // The trained state is on the disk.
   QCOMPARE(paused["checkpoint"].toString().section('-', 0, 0).toLongLong(), step);
 
   const ProcessResult on = command({"contribute", "on"}, "contribute");
@@ -332,14 +332,14 @@ void TestControl::commands_without_a_node_say_so() {
   const ProcessResult busy = command({"status"}, "alone");
   QCOMPARE(busy.exit_code, 75);
   QVERIFY2(busy.err.contains(QByteArray::number(train.pid())), busy.err.constData());
-  // What it wrote down can be read all the same.
+  // Its files can still be read.
   const ProcessResult logs = command({"logs"}, "alone");
   QVERIFY2(logs.ok() && !json_lines(logs.out).isEmpty(), logs.text().constData());
   QVERIFY(train.running());
 }
 
-// Whoever takes the lock writes its number into it. A question that took it, for however short, would turn
-// away a core that starts in that moment.
+// The holder of the lock writes its process id into it. A question that took it, for however short, would
+// turn away a core that starts in that moment.
 void TestControl::questions_leave_a_free_lock_alone() {
   const QString directory = lab_.copy("free");
   const QString path = directory + "/lock";

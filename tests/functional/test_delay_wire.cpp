@@ -155,7 +155,7 @@ void TestDelayWire::two_nodes_train_over_a_long_line() {
   QVERIFY2(QTest::qWaitFor([&] { return (newest = together()) >= first + 8; }, patience_ms),
            (log_of("a") + log_of("b")).constData());
   const double seconds = static_cast<double>(time.elapsed()) / 1000;
-  // What they say of each other: it is that line.
+  // Their records of each other describe that line.
   for (const char* name : {"a", "b"}) {
     const auto away = [&] {
       double most = 0;

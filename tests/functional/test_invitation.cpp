@@ -121,7 +121,7 @@ void TestInvitation::a_new_node_joins_by_it_and_remembers() {
     invited.terminate();
     const ProcessResult stopped = invited.finish();
     QVERIFY2(!stopped.crashed && !stopped.timed_out, stopped.text().constData());
-    // What it registered must not be taken for the next start.
+    // Its registration must not be mistaken for the next start.
     if (further.isEmpty()) break;
     QFile::remove(path("new/peers.cache"));
     QFile::remove(path("new/node.key"));
@@ -136,7 +136,7 @@ void TestInvitation::a_new_node_joins_by_it_and_remembers() {
   QVERIFY2(other.text().contains("belongs to the network 'village'"), other.text().constData());
 }
 
-// Whoever was reached from outside is in its own link: the tracker may go.
+// A node that was reached from outside stands in its own link: the tracker may stop.
 void TestInvitation::a_running_node_names_itself() {
   QString link, id;
   const auto node = [&](const QString& name, const QStringList& further) {

@@ -1,6 +1,6 @@
 // A TURN server of the person's own (coturn), as the product uses it: two nodes behind symmetric NATs that
-// nobody can dial train together through it, a public node reaches them there, a wrong password is told in
-// words, and the relay of another node stands in while the server is away.
+// nobody can dial train together through it, a public node reaches them there, a wrong password is reported
+// in words, and the relay of another node stands in while the server is away.
 #include <QCoreApplication>
 #include <QElapsedTimer>
 #include <QFile>
@@ -184,7 +184,7 @@ void TestNatTurn::a_public_node_reaches_them_there() {
   for (const char* home : {"symmetric", "blocked"})
     QVERIFY2(QTest::qWaitFor([&] { return way("public", home) == "turn"; }, patience_ms),
              trouble("public").constData());
-  // It has no use for a server of its own, and is told that it could not use it.
+  // It has no use for a server of its own, and reports that it could not use it.
   QVERIFY(log_of("public").contains("its password is missing: write it into the first line of"));
   QVERIFY(ask("public", "peers")["turn_trouble"].toString().isEmpty());
 }

@@ -1,4 +1,4 @@
-// Real processes that are told of no node of their network: they meet in the mainline DHT, here one of 24
+// Real processes that know no node of their network: they meet in the mainline DHT, here one of 24
 // libtorrent nodes on the loopback interface. One of another network, in the same DHT, stays alone.
 #include <QElapsedTimer>
 #include <QJsonArray>

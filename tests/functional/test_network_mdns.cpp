@@ -1,4 +1,4 @@
-// Nodes of one local network, as people start them, that are told of nobody: each in a network namespace of
+// Nodes of one local network, as people start them, that know no other node: each in a network namespace of
 // its own on one segment, they find each other by multicast DNS. One of another network stays alone.
 #include <QCoreApplication>
 #include <QElapsedTimer>

@@ -1,5 +1,5 @@
-// What nodes keep for their next start, as real processes on the loopback interface: the port, the wallet's
-// word for the node, good peers, bans; and what they do about names that nobody knows.
+// The state that nodes keep for their next start, as real processes on the loopback interface: the port, the
+// wallet's word for the node, good peers, bans; and what they do about names that nobody knows.
 #include <QDateTime>
 #include <QFile>
 #include <QJsonArray>
@@ -50,7 +50,7 @@ void stop(NodeProcess& process) {
   QVERIFY2(!stopped.crashed && !stopped.timed_out, stopped.text().constData());
 }
 
-// What it says about its port and id once it takes part.
+// The line with its port and id once it takes part.
 QJsonObject joined(NodeProcess& process) {
   return wait_for_object(process, "peers");
 }
@@ -268,7 +268,7 @@ void TestNetworkRestart::bans_hold_over_a_restart() {
   QCOMPARE(bans.size(), 1);
   QCOMPARE(bans[0]["id"].toString(), id_b);
   QCOMPARE(bans[0]["reason"].toString().toUtf8(), reason);
-  // And the banned one gets nowhere, and is told.
+  // And the banned node is refused, with the reason.
   NodeProcess b(joining("banned", {"--p2p-port", "0", "--tracker", at["address"].toString()}));
   QVERIFY(!joined(b).isEmpty());
   const auto state = [&] { return view("banned")["sources"].toArray().at(0)["state"].toString(); };

@@ -67,7 +67,7 @@ void TestRemoteControl::invited_program_steers_until_it_is_taken_back() {
   QCOMPARE(json_lines(seen.out).value(0)["pid"].toInteger(), node->pid());
   QVERIFY(elsewhere({"contribute", "off"}).ok());
   QCOMPARE(json_lines(command({"status"}).out).value(0)["contributing"].toBool(true), false);
-  // What works on a directory of this machine says so instead of taking this machine's.
+  // Commands that work on a directory of this machine say so instead of taking this machine's.
   const ProcessResult train = elsewhere({"train", "--steps", "1"});
   QVERIFY(!train.ok() && train.err.contains("--control-file"));
 

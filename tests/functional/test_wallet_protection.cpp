@@ -170,7 +170,7 @@ void TestWalletProtection::damaged_backup_restores_nothing() {
   QVERIFY(!QFileInfo::exists(directory + "/wallet.keystore"));
   QCOMPARE(restore(good), 0);
   QCOMPARE(shown(directory)["wallet_id"].toString(), QString(fixed_id));
-  // A damaged keystore is told, and kept: it may still help somebody.
+  // A damaged keystore is reported, and kept: it may still help somebody.
   QFile keystore(directory + "/wallet.keystore");
   QVERIFY(keystore.open(QIODevice::ReadWrite) && keystore.seek(50) && keystore.write("?") == 1);
   keystore.close();

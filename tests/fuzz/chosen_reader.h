@@ -1,4 +1,4 @@
-// What the fuzz programs of messages have in common: the first byte of the input chooses the reader, the rest
+// Shared by the fuzz programs of messages: the first byte of the input chooses the reader, the rest
 // is what it reads, and what could be read writes itself back.
 #pragma once
 

@@ -1,5 +1,5 @@
 // Delta payloads of every codec. The first byte chooses whether the checksum is put right first, so that what
-// is behind it is reached; the number of values is the payload's own, up to a bound. What is accepted is
+// is behind it is reached; the number of values is the payload's own, up to a bound. An accepted payload is
 // finite and encodes to the same bytes again.
 #include <algorithm>
 #include <cmath>

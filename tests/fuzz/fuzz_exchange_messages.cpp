@@ -1,4 +1,4 @@
-// What nodes say to each other about files: what is read writes itself back, and no list is longer than its
+// Messages about files: an accepted message encodes to the same bytes, and no list is longer than its
 // size and its bound say. The first byte chooses the reader.
 #include "core/exchange/messages.h"
 #include "tests/fuzz/chosen_reader.h"

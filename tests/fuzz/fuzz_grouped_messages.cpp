@@ -1,4 +1,4 @@
-// Messages of rounds of two levels, a round's content and what a node keeps of them: what is read writes
+// Messages of hierarchical rounds, a round's content and what a node keeps of them: what is read writes
 // itself back. The first byte chooses the reader.
 #include "core/rounds/agreement.h"
 #include "core/rounds/fragments.h"

@@ -1,4 +1,4 @@
-// What a person types to restore a wallet, and a delegation as a peer sends it.
+// The text that a person types to restore a wallet, and a delegation as a peer sends it.
 #include "core/base/check.h"
 #include "core/crypto/delegation.h"
 #include "core/crypto/mnemonic.h"

@@ -1,5 +1,5 @@
-// Frames between the processes of a cut model: the first byte says in what pieces the rest arrives. What is
-// read stays under the limit and, written again, is the same bytes.
+// Frames between the processes of a cut model: the first byte says in what pieces the rest arrives. A frame
+// that is read stays under the limit and, written again, is the same bytes.
 #include <algorithm>
 #include <cstring>
 

@@ -1,4 +1,4 @@
-// What a peer may send over gRPC: hellos, messages in pieces, the texts of errors, the name of the other end.
+// A peer's messages over gRPC: hellos, messages in pieces, the texts of errors, the name of the other end.
 #include <grpcpp/support/slice.h>
 
 #include <algorithm>

@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     NS_CHECK(again.ok());
     NS_CHECK(*again == *tokens);
   }
-  // What is accepted adds up, whatever the storage behind it turns out to hold.
+  // The sizes of an accepted file add up, whatever its storage holds.
   if (const auto tensor = neuroshard::data::detail::read_tensor_pickle(input)) {
     NS_CHECK(tensor->item_size == 4 || tensor->item_size == 8);
     NS_CHECK(tensor->first_item <= tensor->storage_items);

@@ -1,4 +1,4 @@
-// The relay's port: heads of requests and answers, control lines. What is whole does not depend on what
+// The relay's port: heads of requests and answers, control lines. A complete head does not depend on what
 // follows.
 #include <string>
 

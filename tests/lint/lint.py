@@ -44,7 +44,7 @@ STD_C = {"assert.h", "errno.h", "float.h", "inttypes.h", "limits.h", "math.h", "
 HEAVY = {"spdlog", "nlohmann", "torch", "curl", "zip", "sqlite3", "tomlplusplus", "httplib", "sodium", "cli11", "grpc",
          "libsecret", "utf8proc", "dnnl", "omp", "fmt", "openssl"}
 APP_THIRD_PARTY = {"cli11", "nlohmann", "fmt", "qrencode"}
-# What ui and app/gui may see of core: the seam and its values; the app also what finds, starts and reaches a core.
+# The parts of core that ui and app/gui may see: the seam and its values; the app also what finds, starts and reaches a core.
 UI_CORE = {"base", "node"}
 GUI_CORE = UI_CORE | {"control", "platform", "storage"}
 CORE_ALWAYS = {"fmt"}

@@ -74,7 +74,7 @@ class Direction {
   Direction(int from, int to, nanoseconds delay, nanoseconds jitter)
       : from_(from), to_(to), delay_(delay), jitter_(jitter) {}
 
-  // What has come in, some packets at a time.
+  // Reads the received packets, some at a time.
   void take() {
     for (int i = 0; i < packets_at_once; ++i) {
       const ssize_t size = read(from_, buffer_, sizeof buffer_);
@@ -93,7 +93,7 @@ class Direction {
       counts.most_bytes = std::max(counts.most_bytes, held_);
     }
   }
-  // What is due.
+  // Sends the packets that are due.
   void give() {
     for (auto now = Clock::now(); !waiting_.empty() && waiting_.front().due <= now; waiting_.pop_front()) {
       const Packet& packet = waiting_.front();

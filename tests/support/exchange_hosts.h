@@ -1,5 +1,5 @@
 // Hosts on a virtual clock and a seeded network that hold files and fetch them from each other; any of them
-// can be made a liar. Header only; no Qt.
+// can be made Byzantine. Header only; no Qt.
 #pragma once
 
 #include <memory>

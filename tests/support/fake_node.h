@@ -1,5 +1,5 @@
 // A Node that does what a test says: publishes the snapshots it is given, emits events, and answers commands
-// and queries at once, later, or never. What it knows is plain data that the test fills in before use;
+// and queries at once, later, or never. Its state is plain data that the test fills in before use;
 // commands on checkpoints change it as the engine would. Threads: any.
 #pragma once
 
@@ -118,7 +118,7 @@ class FakeNode final : public node::Node {
     std::string text;
     std::function<void(std::string)> on_text;
   };
-  // What a command does when it is not held; gives its result.
+  // The effect of a command that is not held; gives its result.
   using Effect = std::function<node::CommandResult()>;
   Expected<node::CommandId> accept(std::string text, std::function<void(node::Snapshot&)> change = {},
                                    Effect effect = {}, std::function<void(std::string)> on_text = {});

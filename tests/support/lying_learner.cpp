@@ -76,7 +76,7 @@ class LyingLearner final : public rounds::RoundLearner {
 
   std::string prefix(std::uint64_t round) const { return fmt::format("{}.", round); }
 
-  // The liar's own thread.
+  // The attacker's own thread.
   void show(const std::shared_ptr<Lie>& lie) {
     const auto shown = storage::write_file_atomic(
         files_, options_.folder + "/" + prefix(lie->round) + options_.name, lie->honest.payload);
@@ -138,7 +138,7 @@ class LyingLearner final : public rounds::RoundLearner {
     return result;
   }
 
-  // Copies are refused, so each liar says the same in other bytes.
+  // Copies are refused, so each attacker sends the same values in other bytes.
   void blur(Delta& delta, std::uint64_t round) const {
     double squares = 0;
     for (const float value : delta) squares += double{value} * value;

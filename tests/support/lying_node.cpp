@@ -1,13 +1,13 @@
 // neuroshardd with a learner that lies, for tests of the defence; not part of the product.
 //
-//   lying_node ATTACK LIARS HONEST FOLDER NAME run …
+//   lying_node ATTACK ATTACKERS HONEST FOLDER NAME run …
 //   lying_node pieces run …
 //   lying_node two-payloads run …
 //
 // two-payloads: it signs two contributions to each round and tells every second member of the other one.
 // pieces: it learns as it should, and gives files to others with a byte changed in every piece. ATTACK: as
-// core/outer/attack.h names them. LIARS, HONEST: how many of each the network has. FOLDER: where the liars
-// show each other what they trained; NAME: this one's. The rest is what neuroshardd takes.
+// core/outer/attack.h names them. ATTACKERS, HONEST: how many of each the network has. FOLDER: where the
+// attackers show each other what they trained; NAME: this one's. The rest is what neuroshardd takes.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -52,7 +52,7 @@ Expected<std::size_t> count_of(const char* text) {
 
 Expected<test::LiarOptions> liar_of(int argc, char** argv) {
   if (argc <= own_arguments)
-    return make_error(ErrorCode::InvalidArgument, "lying_node ATTACK LIARS HONEST FOLDER NAME run …");
+    return make_error(ErrorCode::InvalidArgument, "lying_node ATTACK ATTACKERS HONEST FOLDER NAME run …");
   test::LiarOptions liar;
   NS_ASSIGN_OR_RETURN(liar.attack, outer::attack_from_name(argv[1]));
   if (liar.attack == outer::Attack::NotANumber)

@@ -59,7 +59,7 @@ class MainlineTable {
     return lt::session_params(std::move(pack));
   }
 
-  // Whom a node of the table knows.
+  // The contacts that a node of the table knows.
   static int known_to(lt::session& session) {
     session.post_dht_stats();
     session.wait_for_alert(std::chrono::milliseconds(200));

@@ -11,7 +11,7 @@
 
 namespace neuroshard::testing {
 
-// What was not synced when the power went. Real disks do any of these.
+// The fate of unsynced writes at a power cut. Real disks do any of these.
 enum class PowerCut {
   OnlySynced,        // nothing un-synced survives, neither names nor bytes
   NamesWithoutData,  // renames and new names survive, un-synced bytes do not: the classic file of zero bytes

@@ -85,7 +85,7 @@ struct NatHomes {
     return result.exit_code == 0;
   }
 
-  // What the node in a home answers to a command, with --json; its data directory is folder/home.
+  // The answer of a home's node to a command, with --json; its data directory is folder/home.
   QJsonObject ask(const QString& home, const QString& command) const {
     const ShellResult result = shell(QString("ip netns exec %1 %2 %3 --json --data-dir %4")
                                          .arg(home, node_program(), command, folder.filePath(home)));

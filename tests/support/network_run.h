@@ -1,4 +1,4 @@
-// What the tests of real networks ask of processes. Header only; needs Qt.
+// Helpers for tests of real networks of processes. Header only; needs Qt.
 #pragma once
 
 #include "tests/support/process.h"

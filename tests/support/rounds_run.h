@@ -58,7 +58,7 @@ class RoundsRun {
   QString path(const QString& name) const { return folder_.filePath(name); }
   QString profile() const { return path("profile.json"); }
   QString tracker_at() const { return tracker_at_; }
-  // The tracker goes. Who is started from now on begins with nobody, or with that node; false: it is at no
+  // Stops the tracker. A node started from now on begins with nobody, or with that node; false: it is at no
   // port.
   void lose_tracker() { tracker_.reset(); }
   bool begin_with(const QString& name) {
@@ -74,7 +74,7 @@ class RoundsRun {
     launch(name, text);
     return joined(name);
   }
-  // liar: an honest node has none; else what lying_node takes before the node's own words, and it is that
+  // attack: an honest node has none; else what lying_node takes before the node's own words, and it is that
   // program that is started.
   void launch(const QString& name, const QString& text = "text", const QStringList& liar = {}) {
     QStringList words{"run",       "--json",  "--data-dir", path(name),
@@ -97,7 +97,7 @@ class RoundsRun {
     NodeProcess& node = *nodes_.value(name);
     return wait_for_object(node, "peers").isEmpty() ? node.errors_so_far() : QByteArray();
   }
-  // The first honest one begins, and all others join it at once. The liars among them tell this attack.
+  // The first honest one begins, and all others join it at once. The attackers among them use this attack.
   QByteArray start_all(const QStringList& honest, const QStringList& liars = {}, const QString& attack = {}) {
     if (!QDir().mkpath(path("lies"))) return "no folder for the lies";
     const QByteArray begun = start(honest.first());

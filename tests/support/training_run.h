@@ -33,7 +33,7 @@ inline QByteArray made_up_text(std::uint64_t seed, int bytes) {
   return text;
 }
 
-// What one `train --json` printed: the text of each step's loss exactly as written, by step.
+// The output of one `train --json`: the text of each step's loss exactly as written, by step.
 using LossTexts = QMap<qint64, QByteArray>;
 
 // The line's step and the text of its loss, when it is the line of a step.

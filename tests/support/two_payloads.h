@@ -1,5 +1,6 @@
-// A way out that signs two payloads for one round: every second of those whom it tells of its contribution
-// hears of another one. core/sim/round_liar.h has the same for the simulated network.
+// An outgoing caller that equivocates, with two signed payloads for one round: every second of those whom it
+// tells of its contribution hears of another one. core/sim/round_liar.h has the same for the simulated
+// network.
 #pragma once
 
 #include <memory>

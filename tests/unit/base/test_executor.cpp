@@ -140,7 +140,7 @@ void TestExecutor::destruction_runs_what_is_queued_and_drops_timers() {
   QCOMPARE(guard.use_count(), 1L);  // what the dropped timer held is released
 }
 
-// What is destroyed in a task takes its timers along, also when they were due already.
+// An object destroyed in a task cancels its timers, also those that were due already.
 void TestExecutor::a_due_timer_is_cancelled_by_a_task_before_it() {
   const auto executor = make_thread_executor("test", 16);
   std::promise<void> over;

@@ -1,4 +1,5 @@
-// Saving beside training: one save in flight, the newest state wins, failures are told and cost nothing else.
+// Saving beside training: one save in flight, the newest state wins, failures are reported and cost nothing
+// else.
 #include <QtTest>
 #include <atomic>
 #include <thread>

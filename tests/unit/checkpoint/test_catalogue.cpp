@@ -1,4 +1,4 @@
-// What a person sees and does: list, find, pin, delete, go back to an earlier checkpoint and undo that.
+// A person's operations: list, find, pin, delete, go back to an earlier checkpoint and undo that.
 #include <QtTest>
 
 #include "core/checkpoint/retention.h"

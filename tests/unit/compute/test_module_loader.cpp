@@ -1,5 +1,5 @@
 // Loading a compute module: what is missing, foreign or wrongly named is refused with a word that helps.
-// What needs the real module stands in tests/unit/model.
+// Tests that need the real module stand in tests/unit/model.
 #include <QtTest>
 
 #include "core/base/log.h"

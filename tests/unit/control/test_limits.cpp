@@ -1,4 +1,4 @@
-// What the control service refuses or bounds, each with its reason: callers without the cookie or with
+// Refusals and bounds of the control service, each with its reason: callers without the cookie or with
 // another certificate, garbage, messages that are too long, slow readers, and hundreds of connections.
 #include <QSslConfiguration>
 #include <QSslSocket>
@@ -254,7 +254,7 @@ void TestControlLimits::hundreds_of_connections_are_bounded() {
     // The service keeps a bounded number open, with two descriptors for each.
     const auto bound = before + 400 * 2 + 64 * 2 + 40;
     QVERIFY2(descriptors() < bound, QByteArray::number(static_cast<int>(descriptors())).constData());
-    // Who was connected before is not disturbed.
+    // Connected clients are not disturbed.
     const Events events(*remote);
     QVERIFY(!events.done(*remote->finish())->error);
     int closed = 0;

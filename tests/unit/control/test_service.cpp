@@ -65,7 +65,7 @@ void TestControlService::newer_minor_is_welcome_and_another_major_is_told_what_t
   const auto upgrade = older->wait_connected(std::chrono::seconds(20), {});
   QVERIFY(upgrade.error().message.find("upgrade this program") != std::string::npos);
 
-  // Who ignores the hello is refused by every other call.
+  // A client that ignores the hello is refused by every other call.
   grpc::ClientContext context;
   fixture_->sign(&context);
   wire::CommandReply reply;
@@ -173,7 +173,7 @@ void TestControlService::refusal_is_told_with_its_code() {
   const auto done = events.done(*remote->start_training({}));
   QCOMPARE(done->error->code, ErrorCode::Busy);
   QCOMPARE(done->error->describe(), std::string("starting: training is under way already"));
-  // What was accepted can fail later.
+  // An accepted command can fail later.
   fixture_->node.refuse({});
   fixture_->node.hold_commands();
   const auto save = remote->save_checkpoint();

@@ -78,7 +78,7 @@ void TestKeyFiles::keystore_opens() {
   QVERIFY(!file.empty());
   const auto keystore = Keystore::decode(file);
   QVERIFY2(keystore.ok(), keystore.ok() ? "" : keystore.error().message.c_str());
-  // What is known without a key.
+  // The facts known without a key.
   QCOMPARE(to_hex(keystore->public_key()), std::string(wallet_key));
   QCOMPARE(keystore->wallet_id(), std::string(wallet_name));
   QCOMPARE(keystore->protection(), expected);

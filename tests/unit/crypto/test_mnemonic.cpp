@@ -143,7 +143,7 @@ void TestMnemonic::wrong_phrases_are_explained() {
   QCOMPARE(wallet.error().code, ErrorCode::InvalidArgument);
   const QString message = QString::fromStdString(wallet.error().describe());
   QVERIFY2(message.contains(word_of_help), qPrintable(message));
-  // What was typed may be a secret with one slip.
+  // The typed text may be a secret with one slip.
   for (const QString& word : text.split(' ', Qt::SkipEmptyParts)) {
     if (word.size() > 5) QVERIFY2(!message.contains(word), qPrintable(message));
   }

@@ -1,4 +1,4 @@
-// What the dataset's tests share: folders of text, keys, and a dataset made of plain numbers.
+// Shared by the tests of datasets: folders of text, keys, and a dataset made of plain numbers.
 #pragma once
 
 #include <fmt/format.h>

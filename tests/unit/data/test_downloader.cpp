@@ -24,7 +24,7 @@ std::string content_of(std::size_t bytes) {
   return text;
 }
 
-// What one answer does: the first request gets the first, the last stays.
+// The behaviour of one answer: the first request gets the first, the last stays.
 struct Answer {
   std::string content;
   std::string etag;

@@ -1,6 +1,6 @@
 // A published dataset whose publisher is away, from nodes that cached it: what opens it is the publisher's
-// signature and the hashes that it covers, whoever gives the bytes; who offers something else is told on.
-// What is here is offered to others.
+// signature and the hashes that it covers, whoever gives the bytes; a peer that offers something else is
+// reported. Files held here are offered to others.
 #include <QtTest>
 
 #include <map>

@@ -138,7 +138,7 @@ class TestTextImport : public QObject {
             storage::read_file(env, "/other/data/manifest.json", 1 << 20).value());
   }
 
-  // What the encoder makes of the whole text at once is the oracle.
+  // The oracle is the encoder's result for the whole text at once.
   void pieces_are_encoded_as_the_whole() {
     MemoryFileEnv env;
     const std::string text = prose(4, 1'500'000);
@@ -180,7 +180,7 @@ class TestTextImport : public QObject {
     QVERIFY(text_of(*dataset, Split::Train).size() > 50'000);
   }
 
-  // What was held out of the shorter file must not become text to train on, now or ever.
+  // The held-out part of the shorter file must not become text to train on, now or ever.
   void a_file_that_grew_adds_only_what_is_new() {
     MemoryFileEnv env;
     const std::string before = prose(1, 30'000);

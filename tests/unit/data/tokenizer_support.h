@@ -1,4 +1,4 @@
-// What the tests of the tokenizer share: random text and a slow, plain BPE as oracle.
+// Shared by the tests of the tokenizer: random text and a slow, plain BPE as oracle.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What a member keeps for others: sequences, expiry, and every limit that bounds what strangers can make it
-// hold.
+// The records that a member keeps for others: sequences, expiry, and every limit that bounds what strangers
+// can make it hold.
 #include <QtTest>
 
 #include <fmt/format.h>

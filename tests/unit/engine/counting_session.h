@@ -1,4 +1,4 @@
-// A training session that only counts; tests of the engine see through the script what it was told.
+// A training session that only counts; tests of the engine see its calls through the script.
 #pragma once
 
 #include <QtGlobal>

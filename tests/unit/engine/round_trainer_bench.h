@@ -1,4 +1,4 @@
-// What tests of the meeting point of outer rounds and training stand on: a model that counts, and a bench
+// A bench for tests of the boundary between outer rounds and training: a model that counts, and a bench
 // that trains it step by step.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a person asks of a node about its checkpoints, its model and its text, next to the training: the same
+// A person's commands for a node's checkpoints, its model and its text, next to the training: the same
 // tests run on the engine itself and through the control service.
 #include <QtTest>
 #include <future>

@@ -16,7 +16,7 @@ using namespace neuroshard::engine;  // NOLINT
 
 namespace {
 
-// What the test sees of, and tells, the session on the compute thread.
+// The test's view and control of the session on the compute thread.
 struct Script {
   std::atomic<std::uint64_t> steps{0};  // done; survives sessions, as a checkpoint would
   std::atomic<int> saved{0}, finished{0}, sessions{0};
@@ -339,7 +339,7 @@ void TestEngine::finish_ends_and_the_switch_takes_it_up() {
   QCOMPARE(events.wait<node::StepFinished>()->step.step, steps + 1);
   QCOMPARE(engine->snapshot()->training.target_step, std::uint64_t{100'000'000});
   QCOMPARE(script_.sessions.load(), 2);
-  // What was stopped, not finished, stays stopped.
+  // A stopped, unfinished training stays stopped.
   QVERIFY(events.done(engine->stop_training()).has_value());
   QVERIFY(events.done(engine->set_contributing(true)).has_value());
   QCOMPARE(engine->snapshot()->state, node::RunState::Idle);

@@ -45,7 +45,7 @@ rounds::RoundLearner::Start start_of(std::uint64_t round) {
   return {round, state, rounds::Carry::Nothing, true};
 }
 
-// What the rounds say of themselves, set by the test.
+// The state of the rounds, set by the test.
 struct Said {
   node::RoundsView view() const {
     node::RoundsView now;

@@ -1,4 +1,4 @@
-// What error feedback remembers over a restart: a node that is stopped or killed at any moment of a round
+// Error feedback over a restart: a node that is stopped or killed at any moment of a round
 // contributes, from then on, the bytes that it would have contributed without that.
 #include <QtTest>
 

@@ -1,4 +1,4 @@
-// What outer rounds keep on the disk: it comes back as it was, damage is found, and a torn write loses
+// The state of outer rounds on the disk: it comes back as it was, damage is found, and a torn write loses
 // nothing.
 #include <QTemporaryDir>
 #include <QtTest>

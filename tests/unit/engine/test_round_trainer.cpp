@@ -140,8 +140,8 @@ class TestRoundTrainer : public QObject {
     QVERIFY((b.model.weights == Weights{47, 47, 47, 47}));
   }
 
-  // Who is at its boundary before the others trains on, and ends its next round with them: else each anchor
-  // would be staler for it for ever.
+  // A node that reaches its boundary first trains on and ends its next round with the others: else each
+  // anchor would be staler for it for ever.
   void a_lead_is_made_up_for_in_the_next_round_data() {
     QTest::addColumn<int>("until_closed");  // steps after the boundary; -1: nobody says so
     QTest::addColumn<int>("next_round");

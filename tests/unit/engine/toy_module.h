@@ -24,7 +24,7 @@ inline compute::Status toy_failure(ErrorCode code, const char* text) {
   return status;
 }
 
-// What tests set and read.
+// Set and read by tests.
 struct ToyControls {
   std::uint32_t fits = 1000;     // sequences per micro-batch before memory runs out
   std::uint64_t spoil_step = 0;  // the gradient of this step is not finite

@@ -90,7 +90,7 @@ class Trainer {
   std::unique_ptr<app::CheckpointOffers> offers_;
 };
 
-// What host 1 tells to be the newest.
+// The checkpoint that host 1 announces as the newest.
 NamedContent newest(ExchangeHosts& hosts) {
   std::optional<std::vector<Claim>> claims;
   ask_names(hosts.network.caller(hosts.host(0).number), {hosts.host(1).contact}, app::newest_checkpoint_name,

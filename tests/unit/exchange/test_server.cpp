@@ -1,4 +1,4 @@
-// What a node gives of its files, and what it refuses: within its bounds, never a file that is no longer what
+// The files that a node serves, and its refusals: within its bounds, never a file that is no longer what
 // it was offered as, and with a word to Conduct on who asks for nonsense. And names, with what others claim.
 #include <QtTest>
 
@@ -65,7 +65,7 @@ void TestExchangeServer::nonsense_is_refused_and_counted() {
   QVERIFY(!ask(hosts, net::Method::ContentPiece, encode_piece_request({content.hash, 40})).ok());
   QVERIFY(!ask(hosts, net::Method::ContentPieces, encode_piece_request({content.hash, ~0u})).ok());
   QCOMPARE(hosts.conduct.faults(net::Fault::Malformed), std::uint64_t{5});
-  // What it does not have is no fault of who asks.
+  // A request for a missing file is no fault of the caller.
   QVERIFY(!ask(hosts, net::Method::ContentPiece, encode_piece_request({Hash256{}, 0})).ok());
   QCOMPARE(hosts.conduct.faults(net::Fault::Malformed), std::uint64_t{5});
 }
@@ -107,7 +107,7 @@ void TestExchangeServer::who_asks_too_often_is_refused() {
 void TestExchangeServer::a_file_that_changed_is_not_given() {
   ExchangeHosts hosts(2);
   const ContentRef content = hosts.give(1, made_up_bytes(size, 1));
-  // After its list was told: the piece shows it.
+  // After its list was sent: the piece shows it.
   QVERIFY(ask(hosts, net::Method::ContentPieces, encode_piece_request({content.hash, 0})).ok());
   hosts.host(1).files.flip("/file1", 3 * piece_bytes);
   QVERIFY(ask(hosts, net::Method::ContentPiece, encode_piece_request({content.hash, 2})).ok());
@@ -115,7 +115,7 @@ void TestExchangeServer::a_file_that_changed_is_not_given() {
           ErrorCode::NotFound);
   QCOMPARE(hosts.host(1).gone, std::vector<Hash256>{content.hash});
   QVERIFY(!hosts.host(1).server->holds(content.hash));
-  // Before: nobody is told a list of it.
+  // Before: nobody receives a list of it.
   hosts.host(1).server->offer(content, "/file1");
   QVERIFY(ask(hosts, net::Method::ContentPieces, encode_piece_request({content.hash, 0})).error().code ==
           ErrorCode::NotFound);

@@ -46,7 +46,7 @@ struct Oracle {
   }
 };
 
-// What is shown is true, in order, within the bound, and nothing in the range is missing.
+// The shown values are true, in order, within the bound, and nothing in the range is missing.
 void check(history::SeriesStore& store, const Oracle& oracle, std::int64_t from, std::int64_t to,
            std::uint32_t most) {
   const auto buckets = store.query("loss", from, to, most);
@@ -144,7 +144,7 @@ void TestSeriesStore::restored_step_cuts_exactly() {
     const neuroshard::WallTime now{std::chrono::milliseconds(1234)};
     QVERIFY((*store)->truncate_after(cut, &now).ok());
     for (const std::uint32_t most : {1u, 5u, 100u, 4000u}) check(**store, after, 0, 1000, most);
-    // What was cut off is a branch of its own.
+    // The part that was cut off is a branch of its own.
     const auto branches = (*store)->branches();
     QVERIFY(branches.ok());
     QCOMPARE(branches->size(), cut < 300 ? std::size_t{1} : std::size_t{0});

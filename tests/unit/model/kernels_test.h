@@ -1,4 +1,4 @@
-// What the tests of the kernel tables share: the tables that this processor can run, arrays of either
+// Shared by the tests of the kernel tables: the tables that this processor can run, arrays of either
 // precision, and comparisons.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What the tests of the compute module share: loading it, small models, and comparisons.
+// Shared by the tests of the compute module: loading it, small models, and comparisons.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What tests/golden/make_script_models.py writes, as the tests of TorchScript models read it.
+// The files of tests/golden/make_script_models.py, as the tests of TorchScript models read it.
 #pragma once
 
 #include <QDir>

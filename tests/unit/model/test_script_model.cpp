@@ -273,7 +273,7 @@ void TestScriptModel::in_place_and_views_stay_together() {
       if (std::strcmp(model->node(i).op, op) == 0) return i;
     return UINT32_MAX;
   };
-  // What is multiplied in place is a part of what the loop or its last addition gave, and `before` is read
+  // The tensor multiplied in place is a part of what the loop or its last addition gave, and `before` is read
   // first.
   const std::uint32_t written = find("aten::mul_"), zeroed = find("aten::zero_"), before = find("aten::mean");
   const std::uint32_t branch = find("prim::If");

@@ -114,7 +114,7 @@ void TestMappingKeeper::a_router_that_is_away_is_asked_less_and_less_often() {
   const auto events = home.pass(minutes(16));
   QCOMPARE(events.size(), std::size_t{1});
   QCOMPARE(static_cast<int>(events[0].kind), static_cast<int>(Kind::Mapped));
-  home.router.away = true;  // and is told once when it goes away again
+  home.router.away = true;  // and is reported once when it goes away again
   const auto gone = home.pass(minutes(2));
   QCOMPARE(static_cast<int>(gone.front().kind), static_cast<int>(Kind::Lost));
   QVERIFY(!home.keeper.outside());

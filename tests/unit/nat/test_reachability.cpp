@@ -1,4 +1,4 @@
-// What the reachability test makes of what it found: classes, words, and what it leaves behind at the router.
+// The verdict of the reachability test: classes, words, and what it leaves behind at the router.
 #include <QtTest>
 
 #include "core/nat/reachability_test.h"

@@ -202,7 +202,7 @@ void TestRelay::much_passes_and_all_of_it() {
 void TestRelay::an_unknown_node_is_refused() {
   Relay relay;
   relay.run();
-  // Reserved, but not joined; and never heard of.
+  // Reserved, but not joined; and unknown.
   for (const Hash256& who : {relay.callee, Hash256{9}}) {
     const auto call = call_through_relay(io_, relay.endpoint, who, io_.now() + generous);
     QVERIFY(!call.ok());

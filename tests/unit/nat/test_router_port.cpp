@@ -21,7 +21,7 @@ using std::chrono::seconds;
 const IpAddress outside = IpAddress::v4(198, 51, 100, 7);
 constexpr std::uint16_t port = 9000;
 
-// What all mappers of a test ask; its members are looked at by several threads.
+// Shared by all mappers of a test; its members are looked at by several threads.
 struct Router {
   std::atomic<bool> speaks{true}, holds{false};
   std::atomic<int> asked{0}, taken_back{0};

@@ -23,7 +23,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 const IpAddress loopback = IpAddress::v4(127, 0, 0, 1), elsewhere = IpAddress::v4(11, 22, 33, 44);
-// Who dials, from another address than the hold's own, at which that tries its place.
+// The dialling side, from another address than the hold's own, at which that tries its place.
 const IpAddress stranger = IpAddress::v4(127, 0, 0, 2);
 constexpr Duration generous = seconds(20);
 
@@ -158,7 +158,7 @@ void TestTurnHold::an_address_that_nobody_reaches_is_not_told() {
   QVERIFY2(strict.trouble().find("external-ip") != std::string::npos, strict.trouble().c_str());
 }
 
-// What the README says of coturn's server-relay.
+// The guide's statement about coturn's server-relay.
 void TestTurnHold::a_server_for_everybody_lets_strangers_in() {
   Coturn server({"--server-relay"});
   QVERIFY(server.start());

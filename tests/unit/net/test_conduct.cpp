@@ -195,7 +195,7 @@ void TestConduct::bans_survive_a_restart() {
   QVERIFY(again.restore(kept).ok());
   QVERIFY(again.reason(caller(1).id).has_value());
   QVERIFY(!again.reason(caller(2).id));  // it is over
-  // What was is remembered: the next one is longer.
+  // An earlier ban is remembered: the next one is longer.
   clock_.advance(hour);
   Conduct conduct(again, clock_, false);
   QVERIFY(conduct.fault(caller(1), Fault::TwoPayloads));

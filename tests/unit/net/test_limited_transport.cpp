@@ -1,5 +1,5 @@
 // The user's limits on peer traffic, on virtual time: bytes a second within 5 %, the month within 5 % and
-// beyond a restart, and what is told when they are reached.
+// beyond a restart, and the report when they are reached.
 #include <QtTest>
 
 #include "core/net/limited_transport.h"
@@ -146,7 +146,7 @@ void TestLimitedTransport::streams_up_keep_the_limit() {
   w.world.run_for(seconds * second);
   const double per_message = static_cast<double>(wire_bytes(static_cast<std::uint64_t>(piece))) / piece;
   const double wire = static_cast<double>(w.sink_b.bytes) * per_message / seconds;
-  // What is under way at the end, and a quarter of a second that passes at once, are in it.
+  // Bytes under way at the end, and a quarter of a second that passes at once, are in it.
   QVERIFY(within(wire, static_cast<double>(limit), 0.05));
 }
 
@@ -314,7 +314,7 @@ void TestLimitedTransport::the_month_ends_and_begins_anew() {
   QVERIFY2(answer.error().message.find("monthly_data") != std::string::npos, answer.error().message.c_str());
   QVERIFY(within(static_cast<double>(moved), 20.0 * mebi, 0.05));
   QVERIFY(moved >= 20 * mebi - 300 * kibi);
-  // Nothing goes out, and others are told.
+  // Nothing goes out, and callers get an error.
   QCOMPARE(w.connect(w.limited, 2).error().code, ErrorCode::Exhausted);
   const auto told = w.call(**from_outside, 10);
   QVERIFY(!told.ok() && told.error().message.find("used up") != std::string::npos);

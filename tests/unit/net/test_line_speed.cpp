@@ -1,4 +1,4 @@
-// What a node says of its line's speed: what it really carried while there was something to carry, and
+// A node's statement of its line's speed: the bytes that it carried while there was something to carry, and
 // nothing before that.
 #include <QtTest>
 
@@ -82,7 +82,7 @@ void TestLineSpeed::little_says_nothing() {
   QCOMPARE(line.up(), std::uint64_t{0});
 }
 
-// A small network's rounds: each second some bytes at full speed. What that makes a second is no line's
+// A small network's rounds: each second some bytes at full speed. Their mean a second is no line's
 // speed.
 void TestLineSpeed::pieces_with_pauses_between_say_nothing() {
   Line line;

@@ -1,5 +1,5 @@
-// Who is asked for a slot, on virtual time: holders of different latency, rate and honesty, that share a line
-// among their calls, hang, refuse, die and come back.
+// The choice of a slot's holder, on virtual time: holders of different latency, rate and honesty, that share
+// a line among their calls, hang, refuse, die and come back.
 #include <QtTest>
 #include <map>
 #include <numeric>
@@ -259,7 +259,7 @@ void TestSlotRouter::what_must_not_be_done_twice_is_not() {
   QVERIFY(!late.ok());
   QCOMPARE(late.error().code, ErrorCode::Timeout);
   QCOMPARE(lab.holders[0].calls + lab.holders[1].calls + lab.holders[2].calls, std::size_t(1));
-  // What a busy one refuses it has not done.
+  // A busy holder has not done a call that it refuses.
   Lab busy;
   busy.holders[0].refuses = ErrorCode::Exhausted;
   busy.holders[0].claims = 1e9;  // asked first
@@ -267,7 +267,7 @@ void TestSlotRouter::what_must_not_be_done_twice_is_not() {
   const auto answer = busy.ask(100'000, false);
   QVERIFY(answer.ok() && answer->from == id_of(1));
   QCOMPARE(busy.holders[0].calls, std::size_t(1));
-  // What is wrong with the request is wrong everywhere.
+  // A malformed request is malformed for every holder.
   Lab wrong;
   for (std::size_t i = 0; i < 3; ++i) wrong.holders[i].refuses = ErrorCode::InvalidArgument;
   QCOMPARE(wrong.ask().error().code, ErrorCode::InvalidArgument);

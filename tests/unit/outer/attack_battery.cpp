@@ -99,7 +99,7 @@ class Battery {
           forge(*settings_.attack, seen, deltas_.size() - honest_, tokens_[0], settings_.rule, rng_);
       for (std::size_t i = honest_; i < deltas_.size(); ++i) {
         deltas_[i] = std::move(forged[i - honest_].delta);
-        // What a liar sends has to be a payload of the round's codec like everybody's; it keeps no feedback.
+        // An attacker's delta has to be a payload of the round's codec, too; it keeps no feedback.
         if (settings_.top_k) send_plain(deltas_[i]);
         tokens_[i] = forged[i - honest_].tokens;
       }

@@ -1,5 +1,5 @@
-// Outer rounds in one process, with liars: what a rule keeps of the loss that honest contributors reach. No
-// network; the deltas, codecs, rules and outer step are the ones of core.
+// Outer rounds in one process, with attackers: the share that a rule keeps of the loss that honest
+// contributors reach. No network; the deltas, codecs, rules and outer step are the ones of core.
 #pragma once
 
 #include <cstdint>

@@ -56,7 +56,7 @@ std::string percent(const Row& row) {
   return text;
 }
 
-// What one program measures: a codec, its seeds and how they end without liars.
+// The work of one program: a codec, its seeds and their losses without attackers.
 struct Study {
   std::string name;
   BatterySettings base;

@@ -149,7 +149,7 @@ class TestAggregate : public QObject {
     QCOMPARE(report.ran.nearest_neighbour_mixing, mixing);
   }
 
-  // Any share may be cut off, not just that of the liars.
+  // Any share may be cut off, not just that of Byzantine peers.
   void other_shares_are_cut_off() {
     for (const std::size_t n : {8u, 13u, 16u, 19u})
       for (const bool mixing : {false, true}) {
@@ -426,7 +426,7 @@ class TestAggregate : public QObject {
           QCOMPARE(value, 0.0f);
   }
 
-  // What it is all for: two of eight send ten times the opposite.
+  // The purpose of it all: two of eight send ten times the opposite.
   void two_liars_of_eight_do_not_turn_the_step() {
     Deltas deltas(8, 2000, 9);
     Rng rng(10);

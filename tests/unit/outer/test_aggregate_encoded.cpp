@@ -166,7 +166,7 @@ class TestAggregateEncoded : public QObject {
       // The rule that goes with the number is the one for those that are left.
       const Outcome outcome = of_encoded({}, round);
       QVERIFY(same(outcome, of_decoded({}, round)));
-      // Withstanding a fixed number of liars, nobody is taken for one of them found.
+      // With a fixed number of Byzantine peers, an unreadable payload does not count as one of them.
       AggregationOptions fixed;
       fixed.f = 1;
       QVERIFY(same(of_encoded(fixed, round), of_decoded(fixed, round)));

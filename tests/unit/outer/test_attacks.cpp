@@ -1,5 +1,5 @@
-// Liars among eight and ten contributors, a small version of the battery (measure_attacks has all of it): the
-// loss that the default rule keeps, and what the plain mean loses.
+// Byzantine peers among eight and ten contributors, a small version of the battery (measure_attacks has all
+// of it): the loss that the default rule keeps, and what the plain mean loses.
 #include <QTest>
 #include <cmath>
 #include <limits>

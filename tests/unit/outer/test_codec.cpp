@@ -1,4 +1,4 @@
-// What a user of the codecs relies on: how much is lost, how long payloads are, one payload per list of
+// The guarantees of the codecs: how much is lost, how long payloads are, one payload per list of
 // values, and that anything else is refused with a word about why.
 #include <QTest>
 #include <limits>

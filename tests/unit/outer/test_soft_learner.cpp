@@ -140,7 +140,7 @@ class TestSoftLearner : public QObject {
     QVERIFY(std::equal(whole.weights().begin(), whole.weights().end(), second.weights().begin()));
   }
 
-  // What makes it a stand-in for a model: the mean pairwise cosine over a run is between 0.05 and 0.3, with
+  // It can stand in for a model because the mean pairwise cosine over a run is between 0.05 and 0.3, with
   // three seeds and both inner optimizers, and falls with the knob.
   void honest_deltas_are_nearly_orthogonal() {
     SoftLearnerOptions usual, alike, apart, sgd;

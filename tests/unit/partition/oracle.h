@@ -1,4 +1,4 @@
-// What the definition says, computed the slow way and from the input graph alone: the tests' yardstick.
+// The definition, computed the slow way and from the input graph alone: the tests' yardstick.
 #pragma once
 
 #include <cstdint>

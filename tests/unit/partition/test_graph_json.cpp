@@ -1,4 +1,4 @@
-// Graph and peer files: what is read, and what a person is told about a bad one.
+// Graph and peer files: what is read, and the message for a bad one.
 #include <QTest>
 
 #include "core/partition/graph/graph_json.h"

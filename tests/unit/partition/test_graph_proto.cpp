@@ -109,7 +109,7 @@ void TestGraphProto::we_read_libprotobuf() {
   message.mutable_nodes(1)->add_inputs(2);
   message.add_colocated()->add_nodes(2);
   message.mutable_colocated(0)->add_nodes(1);
-  // What a newer program may add is skipped.
+  // Fields of a newer program are skipped.
   message.mutable_nodes(1)
       ->GetReflection()
       ->MutableUnknownFields(message.mutable_nodes(1))

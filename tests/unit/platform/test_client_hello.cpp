@@ -1,4 +1,4 @@
-// What a TLS client offers, read at the door from bytes that a stranger sends.
+// A TLS client's offer, read by the listener from a stranger's bytes.
 #include <QtTest>
 
 #include "core/platform/socket/client_hello.h"

@@ -1,5 +1,5 @@
-// What the machine is: paths, memory, processors. The rules are tested on made-up /proc and /sys trees, and
-// the real machine for plausibility.
+// Facts about the machine: paths, memory, processors. The rules are tested on made-up /proc and /sys trees,
+// and the real machine for plausibility.
 #include <QDir>
 #include <QFile>
 #include <QTemporaryDir>

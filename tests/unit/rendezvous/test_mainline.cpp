@@ -119,7 +119,8 @@ void TestMainline::two_nodes_find_each_other() {
   const Hash256 network{42};
   Ours a(network, entry_), b(network, entry_, second);
   const auto begin = std::chrono::steady_clock::now();
-  // Who announces has no port open there: the DHT takes its word for the port, and the address that it sees.
+  // The announcing node has no port open there: the DHT takes its word for the port, and the address that it
+  // sees.
   QVERIFY(b.finds({first, 29001}, a));
   qInfo("found after %.1f s in a DHT of %d nodes",
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), nodes);

@@ -1,4 +1,4 @@
-// What peer channels cost beside bare gRPC over the same mutual TLS, in one run on the loopback interface:
+// The cost of peer channels beside bare gRPC over the same mutual TLS, in one run on the loopback interface:
 // round trips of small calls, bulk through a stream in pieces of 256 KiB, handshakes, and raw TCP.
 //    measure_peers [seconds]
 //    measure_peers idle [peers] [seconds]   what open connections cost that nobody uses

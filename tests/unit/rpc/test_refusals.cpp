@@ -1,4 +1,4 @@
-// What a node refuses, over the loopback interface, each with its reason and counted; and that an honest peer
+// A node's refusals, over the loopback interface, each with its reason and counted; and that an honest peer
 // is served all the while.
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
@@ -142,7 +142,7 @@ class TestRefusals : public QObject {
   void five_hundred_connections();
 };
 
-// Else the refusals below would prove nothing.
+// Else the refusals below would be no evidence.
 void TestRefusals::a_good_client_of_this_test_is_served() {
   GrpcPair pair;
   Client client(pair.answering().endpoint(), pem_of(key_of(9)));

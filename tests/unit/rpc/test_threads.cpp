@@ -1,5 +1,5 @@
 // Peers over gRPC with executors that have threads of their own, as programs have: gRPC's threads bring news
-// themselves where nothing waits, and the executors' threads otherwise. What is called is answered once, in
+// themselves where nothing waits, and the executors' threads otherwise. Each call is answered once, in
 // order within a stream, however the two alternate.
 #include <QtTest>
 #include <atomic>

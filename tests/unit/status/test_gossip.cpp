@@ -1,5 +1,5 @@
 // Reports of the training's status get around: nodes on a virtual clock and a seeded network with losses,
-// some of which nobody can dial, and liars among them.
+// some of which nobody can dial, and some Byzantine.
 #include <QtTest>
 
 #include "core/sim/network.h"

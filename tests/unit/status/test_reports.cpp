@@ -97,7 +97,7 @@ void TestStatusReports::what_is_written_is_read() {
     }
     QVERIFY(!decode_report(ByteSpan(bytes).first(bytes.size() - 1)).ok());
   }
-  // What no double can say is unknown.
+  // A value that no double can hold is unknown.
   for (const double loss :
        {std::numeric_limits<double>::quiet_NaN(), -1.0, std::numeric_limits<double>::infinity()})
     QVERIFY(!report_of(1, 1, training(loss)).status.loss);

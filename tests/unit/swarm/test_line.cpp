@@ -1,4 +1,4 @@
-// What members tell each other of their lines, on the simulated world: as fast as they are, or as the user
+// The members' records of their lines, on the simulated world: as fast as they are, or as the user
 // allows, found out by what was fetched anyway.
 #include <QtTest>
 

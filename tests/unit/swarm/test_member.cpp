@@ -356,7 +356,7 @@ void TestMember::records_say_what_a_node_gives() {
   worker.member->set_capacity(capacity);
   QVERIFY(village.run_until([&] { return seen() && seen()->tokens_per_second == 1000; }, 5 * minute));
   QVERIFY(seen()->memory_bytes == capacity.memory_bytes && seen()->slots == capacity.slots);
-  // What is nearly the same is no news.
+  // A small change is not announced.
   const std::uint64_t sequence = seen()->sequence;
   capacity.tokens_per_second = 1050;
   worker.member->set_capacity(capacity);

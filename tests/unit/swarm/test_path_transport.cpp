@@ -292,7 +292,7 @@ void TestPathTransport::a_relayed_connection_goes_on_over_a_punched_one() {
     return arrivals == 2;
   };
   QTRY_VERIFY_WITH_TIMEOUT(arrived(), 20'000);  // the relayed one and this
-  // What was under way ends on the old connection, what comes takes the new one, and the old one goes.
+  // Calls under way end on the old connection, new calls take the new one, and the old one closes.
   run([&] {
     QVERIFY(!slow_ended);
     slow(Bytes{1});

@@ -1,5 +1,5 @@
-// Who holds what of the model, as the hash table says it: members of the simulated world publish what they
-// give, a few keys at a time, keep it alive, and stop.
+// The holders of the model's slots, as the hash table lists them: members of the simulated world publish what
+// they give, a few keys at a time, keep it alive, and stop.
 #include <QtTest>
 
 #include "tests/support/village.h"
@@ -71,7 +71,7 @@ void TestSlotKeys::holders_of_a_slot_are_found() {
   // Records live an hour, and are made anew before that.
   world.village.world.run_for(std::chrono::hours(2));
   QCOMPARE(world.holders(*world.nodes[5], "/experts/1/2"), std::set{first});
-  // Who has gone is not named for longer than that.
+  // A node that left is not listed for longer than that.
   world.village.power_off(*world.nodes[0]);
   world.village.world.run_for(std::chrono::minutes(65));
   QCOMPARE(world.holders(*world.nodes[4], "/layers/0"), std::set{second});

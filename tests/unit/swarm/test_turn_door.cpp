@@ -1,4 +1,4 @@
-// Who asks to be let in at a node's TURN server: what is refused, with its reason, and what that costs.
+// Requests for permission at a node's TURN server: refusals with their reasons, and their cost.
 #include <QtTest>
 
 #include "core/dht/messages.h"
@@ -121,10 +121,10 @@ void TestTurnDoor::who_asks_too_often_has_to_wait() {
   QCOMPARE(door.ask(1), std::string("asked too often; wait ten seconds"));
   QCOMPARE(door.code, ErrorCode::Exhausted);
   QCOMPARE(door.ask(2), std::string());  // of the same relay, and not to blame
-  door.clock.advance(10 * second);       // as it was told
+  door.clock.advance(10 * second);       // as it was announced
   QCOMPARE(door.ask(1), std::string());
   QCOMPARE(door.let_in.size(), std::size_t{5});
-  // Who goes on and on is banned in the end, and costs the server nothing.
+  // A peer that keeps asking is banned in the end, and costs the server nothing.
   int asked = 0;
   while (!door.bans.reason(Door::caller(1).id) && ++asked < 1000) static_cast<void>(door.ask(1));
   QVERIFY(asked < 1000);

@@ -25,14 +25,14 @@ inline compute::Status failure(ErrorCode code, const char* message) {
 
 class FakeStage final : public compute::Stage {
  public:
-  // What tests read.
+  // Read by tests.
   std::vector<std::string> calls;  // "forward 4", "backward", "step 20", "zero", "discard"
   std::vector<std::int32_t> seen;  // tokens of completed backward passes since the last zeroing, in order
   std::map<std::uint64_t, compute::MicroBatch> kept;
   double weight = 1.0;
   double gradient = 0.0;
   std::uint64_t steps = 0;
-  // What tests set.
+  // Set by tests.
   std::uint32_t fits = 1000;      // sequences per micro-batch before memory runs out
   bool fail_in_backward = false;  // memory runs out in the backward pass instead of the forward pass
   double loss_value = 0;          // added to every micro-batch's loss; NaN to spoil it

@@ -232,7 +232,7 @@ void TestInnerLoop::time_is_split() {
   QCOMPARE(result->seconds_optimizer, 0.0);
 }
 
-// Whoever reads the weights beside the passes is asked between the last pass and the update, and the time
+// A reader of the weights beside the passes is asked between the last pass and the update, and the time
 // that it takes is neither's.
 void TestInnerLoop::held_before_the_update() {
   Fixture f(2);

@@ -1,4 +1,4 @@
-// What the memory plan promises a person: it stays under the limit, takes the largest micro-batch it may, and
+// The memory plan's promises: it stays under the limit, takes the largest micro-batch it may, and
 // says how much is missing when nothing fits.
 #include <QtTest>
 #include <limits>
