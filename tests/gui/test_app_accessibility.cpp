@@ -32,7 +32,7 @@ class TestAppAccessibility : public QObject {
 
   QString path(const QString& name) const { return folder_.filePath(name); }
   QString data() const { return lab_.path("origin"); }
-  // What the core says, asked by the command line.
+  // The core's state, by the command line.
   QJsonObject status() const {
     NodeProcess process({"status", "--json", "--data-dir", data()}, {"XDG_RUNTIME_DIR=" + path("runtime")});
     return json_lines(process.finish(patience_.left_ms()).out).value(0);

@@ -1,5 +1,5 @@
-// The app and cores that it did not start, or that are not of its version: which one is used, what is told,
-// and who is ended by Quit. A real core with a small network.
+// The app and cores that it did not start, or that are not of its version: which one is used, what the app
+// shows, and who is ended by Quit. A real core with a small network.
 #include <signal.h>
 
 #include <QPointer>
@@ -110,7 +110,7 @@ void TestAppCores::a_core_that_takes_longer_is_told_before_the_window_goes() {
   NS_WAIT_FOR(patience_, finished.count() == 1);
   QCOMPARE(finished[0][0].toInt(), 0);
   QCOMPARE(::kill(pid, SIGCONT), 0);
-  // What was said is true.
+  // The message is true.
   NS_WAIT_FOR(patience_, !platform::find_process(pid).has_value());
   QCOMPARE(finished.count(), 1);
 }

@@ -1,5 +1,5 @@
 // The app when its core dies: killed, it is reported and started again, and training goes on; killed three
-// times, the core comes up in safe mode, and leaves it when it is told to. A real core with a small network.
+// times, the core comes up in safe mode, and leaves it on request. A real core with a small network.
 #include <QtTest>
 
 #include "tests/gui/support/app_test.h"

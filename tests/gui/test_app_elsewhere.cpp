@@ -73,7 +73,7 @@ void TestAppElsewhere::an_invited_window_shows_the_other_computer_until_it_is_ta
   choose(file);
   NS_WAIT_FOR(patience_, fixture_->snapshot()->program.pid == static_cast<std::uint64_t>(other.pid()));
   QVERIFY(fixture_->app().supervisor().status().remote);
-  // Whose it is, and where its data lies.
+  // The machine's name, and the place of its data.
   NS_WAIT_FOR(patience_, fixture_->banners().contains("This is another computer"));
   QVERIFY2(fixture_->banners().contains(lab_.path("there")), qPrintable(fixture_->banners()));
   QVERIFY(!fixture_->banners().contains(fixture_->data()));

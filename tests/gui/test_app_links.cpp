@@ -17,7 +17,7 @@ class TestAppLinks : public AppTest {
   void a_link_that_can_not_be_followed_changes_nothing();
 
  private:
-  // What the running app is handed by a second start.
+  // The arguments that the running app receives from a second start.
   QString hand_over(const QString& link, const QString& answer) {
     gui::Arguments arguments;
     arguments.link = link;
@@ -36,7 +36,7 @@ void TestAppLinks::a_link_to_another_core_waits_for_a_yes() {
   QVERIFY(fixture_->phase() == gui::CorePhase::Running && !fixture_->app().supervisor().status().remote);
   QCOMPARE(fixture_->core_pid(), own_pid);
   QCOMPARE(fixture_->banners(), QString());
-  // With a yes it is followed; that file is no invitation, which is told.
+  // With a yes it is followed; that file is no invitation, and the app says so.
   QVERIFY(hand_over(link, "Connect").contains(file));
   NS_WAIT_FOR(patience_, fixture_->banners().contains("is no invitation"));
 }
@@ -87,7 +87,7 @@ void TestAppLinks::with_a_yes_it_joins_and_stays() {
   NS_WAIT_FOR(patience_, !finished.isEmpty());
   fixture_->start();
   NS_WAIT_FOR(patience_, joined());
-  // What was used before is untouched.
+  // The earlier data is untouched.
   const ProcessResult kept = run_node({"checkpoint", "list", "--data-dir", fixture_->data(), "--json"});
   QVERIFY2(kept.ok() && !json_lines(kept.out).isEmpty(), kept.text().constData());
 }

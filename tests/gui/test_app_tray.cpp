@@ -22,7 +22,7 @@ struct Free {
 // ICCCM 4.1.3.1. A window that is hidden is not in the manager's list.
 enum class Shown : std::uint32_t { Nowhere = 0, Normal = 1, Minimised = 3 };
 
-// What the window manager says of the windows that it has.
+// The window manager's list of windows.
 class Manager {
  public:
   explicit Manager(const QString& display)

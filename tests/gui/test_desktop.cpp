@@ -257,7 +257,7 @@ void TestDesktop::answers_from_the_background_are_never_lost() {
         gone.get(), [] { return 1; }, [&unwanted](int value) { unwanted = value; }));
   }  // both jobs have run
   gone.reset();
-  // What an event loop does at the end of a round, here before the answers had their turn.
+  // The work of an event loop at the end of a pass, here before the answers had their turn.
   QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
   QCOMPARE(answer, 0);
   QCoreApplication::processEvents();

@@ -1,4 +1,5 @@
-// What a desktop knows of the app: its entry, and what `cmake --install` puts where, in a folder of its own.
+// The app's registration with the desktop: its entry, and what `cmake --install` puts where, in a folder of
+// its own.
 #include <QDir>
 #include <QFile>
 #include <QProcess>

@@ -76,7 +76,7 @@ void TestSupervisorOwners::quit_gives_up_after_the_limit() {
   wait(seconds(1));
   QCOMPARE(stopped.count(), 1);
   QVERIFY(!stopped[0][0].toBool());
-  // What stands still may not have read the request: a signal waits for it.
+  // A stopped process may not have read the request: a signal waits for it.
   QCOMPARE(link_->asked.size(), std::size_t{1});
 }
 
@@ -139,7 +139,7 @@ void TestSupervisorOwners::another_directory_waits_for_the_end_of_what_it_starte
   QCOMPARE(launcher_->requests.back().invitation, QString("neuroshard:join?to=x"));
   link_->come(*launcher_->pid());
   QCOMPARE(phase(), CorePhase::Running);
-  // One that does not end is told, and nothing is started beside it.
+  // The app reports a core that does not end, and starts nothing beside it.
   supervisor_->move_to({"/third", {}, false, {}});
   wait(std::chrono::duration_cast<seconds>(SupervisorLimits().stop_limit) + seconds(1));
   QCOMPARE(phase(), CorePhase::Failed);

@@ -223,7 +223,7 @@ void TestTrayNotifier::a_host_that_comes_later_is_used() {
   const auto subject = start_subject(bus);
   QVERIFY(until_available(*subject, false));
   QVERIFY(watcher.come(false));
-  // A change of the state is told after the watcher was seen: still no tray.
+  // A change of the state is announced after the watcher was seen: still no tray.
   subject->say("state paused");
   QTRY_COMPARE_WITH_TIMEOUT(subject->latest()["icon"].toString(), QString("tray-paused"), generous_ms);
   QCOMPARE(subject->latest()["available"], QJsonValue(false));

@@ -119,7 +119,7 @@ class AppFixture {
     config.set_data_directory(data(), gui::instance_of(data()));
   }
 
-  // What the core itself says, in a process of its own: its first object, or the one behind it.
+  // The core's own output, in a process of its own: its first object, or the one behind it.
   QJsonObject core(const QStringList& words, int line = 0) const {
     NodeProcess process(words + QStringList{"--data-dir", data(), "--json"});
     return json_lines(process.finish().out).value(line);
@@ -137,7 +137,7 @@ class AppFixture {
     auto* pill = find<QAbstractButton>("state_pill");
     return pill == nullptr ? QString() : pill->text();
   }
-  // What is known when something went wrong, on standard error, uncut.
+  // The known facts after a failure, on standard error, uncut.
   void tell() {
     QStringList lines{"--- what the app saw", "phases: " + phases_.join(", ")};
     if (app_) {

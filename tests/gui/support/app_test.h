@@ -1,4 +1,4 @@
-// What the tests of the window with a real core begin and end with: a small network that has made a step,
+// Set-up and tear-down of the tests of the window with a real core: a small network that has made a step,
 // once for a program, and a copy of its directory and an app for each test. The slots stay with the test:
 // moc reads no headers here.
 #pragma once

@@ -57,7 +57,7 @@ class Helper {
     }
     return {};
   }
-  // What it said last, and all that it said meanwhile.
+  // Its last line, and all lines since.
   QJsonObject latest() {
     process_.waitForReadyRead(10);
     while (process_.canReadLine()) last_ = QJsonDocument::fromJson(process_.readLine()).object();
@@ -72,7 +72,7 @@ class Helper {
   QJsonObject last_;
 };
 
-// What is missing to run it, for a failure that says what to install; empty = nothing.
+// The missing package, for a failure that says what to install; empty = nothing.
 inline QString missing_programs(const QStringList& names) {
   QStringList missing;
   for (const QString& name : names) {

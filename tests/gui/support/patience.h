@@ -1,4 +1,4 @@
-// What the tests of the real app share: how long they wait, where their files are, and what they say when
+// Shared by the tests of the real app: how long they wait, where their files are, and what they say when
 // they fail.
 #pragma once
 

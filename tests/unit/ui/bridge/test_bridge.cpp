@@ -241,7 +241,7 @@ void TestBridge::a_core_that_goes_ends_what_is_open() {
   QCOMPARE(result->error().code, ErrorCode::Unavailable);
   QCOMPARE(answer->error().code, ErrorCode::Unavailable);
   QVERIFY(bridge_->snapshot() != nullptr);  // still to be shown, dimmed
-  // What the old core says now reaches nobody.
+  // Events of the old core reach nobody now.
   QSignalSpy happened(bridge_.get(), &Bridge::happened);
   node_->emit(node::StateChanged{});
   bridge_->tick();

@@ -1,4 +1,4 @@
-// What tables and forms say about the values of the seam: checkpoints and their branches, shards,
+// The texts of tables and forms for the values of the seam: checkpoints and their branches, shards,
 // comparisons, settings.
 #include <QAbstractItemModelTester>
 #include <QSignalSpy>
@@ -244,7 +244,7 @@ void TestModels::a_chat_is_one_text_and_ends_with_its_turn() {
   QCOMPARE(talk.turns().back().answer, QStringLiteral(" Hi."));
   talk.ask(QStringLiteral("Who are you?"));
   QCOMPARE(talk.prompt(1000), QStringLiteral("User: Hello\nAssistant: Hi.\nUser: Who are you?\nAssistant:"));
-  // What does not fit any more goes, oldest first.
+  // Rows beyond the bound are removed, oldest first.
   QCOMPARE(talk.prompt(40), QStringLiteral("User: Who are you?\nAssistant:"));
 }
 

@@ -261,7 +261,7 @@ void TestCheckpointsPage::a_rule_shows_what_it_removes_before() {
   QTRY_VERIFY(fixture_->commanded("prune 7"));
 }
 
-// What the alert of a full disk offers is one click, not a page to search.
+// The alert of a full disk offers one click, not a page to search.
 void TestCheckpointsPage::a_full_disk_leads_to_the_rule() {
   start_three();
   const AlertAction action = alert_action(QStringLiteral("disk_low"));

@@ -162,7 +162,7 @@ class TestCoreSettings : public QObject {
     QVERIFY2(given == wanted, qPrintable("not given:\n" + (wanted - given).values().join(u'\n') +
                                          "\nnobody shows:\n" + (given - wanted).values().join(u'\n')));
   }
-  // What the pseudo-language shows without brackets, no catalogue could change.
+  // A text without the pseudo-language's brackets can't be translated.
   void every_word_is_translatable() {
     PseudoTranslator language(false, nullptr);  // removes itself at its end
     QCoreApplication::installTranslator(&language);
@@ -187,7 +187,7 @@ class TestCoreSettings : public QObject {
       const auto* box = row->editor()->findChild<QComboBox*>();
       for (int i = 0; i < box->count(); ++i)
         QVERIFY2(box->itemText(i).startsWith(u'['), qPrintable(box->itemText(i)));
-      // What is sent is the core's word all the same.
+      // The command still carries the core's own name.
       QCOMPARE(row->editor()->value().toStdString(), entry.value);
     }
   }
@@ -203,7 +203,8 @@ class TestCoreSettings : public QObject {
     QCOMPARE(memory->editor()->findChild<QSpinBox*>()->text(), QStringLiteral("ohne Grenze"));
     auto* battery = fixture.find<SettingRow>("setting_pause_on_battery")->editor()->findChild<QComboBox*>();
     QVERIFY(battery->findText(QStringLiteral("schwach")) >= 0);
-    // What it lacks stays English, and English words are found too: documents and command lines have them.
+    // Missing translations stay English, and English words are found too: documents and command lines have
+    // them.
     QCOMPARE(fixture.find<SettingRow>("setting_disk_limit")->findChildren<QLabel*>().front()->text(),
              QStringLiteral("Disk space"));
     auto* search = fixture.find<QLineEdit>("search");

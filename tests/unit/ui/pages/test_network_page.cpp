@@ -110,7 +110,7 @@ void TestNetworkPage::shows_what_the_core_knows() {
   fixture_->node->network.turn_trouble = "the TURN server does not accept this name and password";
   QTRY_VERIFY_WITH_TIMEOUT(text("network_summary").contains(QStringLiteral("does not accept this name")),
                            15'000);
-  // What changes is seen without a click.
+  // Changes show without a click.
   fixture_->node->network.reach = "mapped";
   QTRY_COMPARE_WITH_TIMEOUT(text("network_reach"),
                             QStringLiteral("Everybody can reach this node, through the router"), 15'000);
@@ -140,7 +140,7 @@ void TestNetworkPage::others_are_invited() {
     QVERIFY(dialog->grab().save(folder + QStringLiteral("/invite.png")));
   QTest::mouseClick(dialog->findChild<QPushButton*>("invite_copy"), Qt::LeftButton);
   QCOMPARE(QGuiApplication::clipboard()->text(), QString::fromLatin1(invitation));
-  // What the page learns later does not change the dialog that is open.
+  // Later news does not change the open dialog.
   fixture_->node->network.invitation.clear();
   QTRY_VERIFY_WITH_TIMEOUT(!button->isEnabled(), 10'000);
   QCOMPARE(dialog->findChild<QLineEdit*>("invite_link")->text(), QString::fromLatin1(invitation));

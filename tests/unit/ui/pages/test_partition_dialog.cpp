@@ -243,7 +243,7 @@ void TestPartitionDialog::what_is_asked_for() {
   open(QStringLiteral("/models/net.onnx"), 3);
   details->setText(QStringLiteral("batch=8"));
   QVERIFY(dialog_->form().request().arguments({}).join(u' ').endsWith(QStringLiteral("--dim batch=8")));
-  // What a transfer takes: a model needs a network, a graph file may say it itself.
+  // The cost of a transfer: a model needs a network, a graph file may say it itself.
   QVERIFY(dialog_->form().request().bandwidth > 0);
   open(QStringLiteral("model:solo"), 3);
   QVERIFY(!details->isVisible());

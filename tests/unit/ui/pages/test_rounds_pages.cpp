@@ -128,7 +128,7 @@ void TestRoundsPages::the_training_page_tells_of_the_rounds() {
   QVERIFY(!fixture_->find<QLabel>("rounds_caution")->isVisible());  // six are enough
   QTRY_COMPARE(fixture_->find<PlotPanel>("rounds_losses")->plot()->series().size(), std::size_t{1});
   QCOMPARE(fixture_->find<PlotPanel>("rounds_losses")->plot()->series()[0].points.size(), std::size_t{2});
-  // What comes later is seen without a click.
+  // Later values show without a click.
   fixture_->node->rounds.rounds[0].round = 13;
   fixture_->node->rounds.rounds.resize(1);
   QTRY_COMPARE_WITH_TIMEOUT(fixture_->find<QTableView>("rounds_table")->model()->rowCount(), 1, 20'000);

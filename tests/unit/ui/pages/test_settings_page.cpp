@@ -210,7 +210,7 @@ void TestSettingsPage::search_narrows_the_page() {
   QVERIFY(!row("cpu_threads")->isVisible());
   QVERIFY(!fixture_->find<Card>("group_Power")->isVisible());
   QCOMPARE(fixture_->find<QLabel>("search_count")->text(), QStringLiteral("1 of 8"));
-  // What people look for and this version has not is said.
+  // The page names settings that people look for and this version lacks.
   search->setText(QStringLiteral("gpu share"));
   auto* gpu = fixture_->find<QWidget>("gpu_note");
   QVERIFY(gpu->isVisible() && !row("memory_limit")->isVisible());

@@ -173,9 +173,9 @@ class ThemeTest : public QObject {
                  qPrintable(names[int(i)] + ' ' + names[int(k)] + ' ' + QString::number(different)));
       }
   }
-  // What can be filled in has an edge that is seen (WCAG 1.4.11), the same for every kind of field, and one
+  // Every field has a visible edge (WCAG 1.4.11), the same for every kind of field, and one
   // height.
-  // What can be ticked is seen, ticked or not.
+  // Every check box is visible, checked or not.
   void boxes_to_tick_have_an_edge() {
     for (const ThemeChoice choice : {ThemeChoice::Light, ThemeChoice::Dark}) {
       Theme theme(std::make_unique<FakeScheme>());

@@ -1,4 +1,4 @@
-// What the tray says in each of its six states; unknown is a dash, never a number.
+// The tray's text in each of its six states; unknown is a dash, never a number.
 #include <QSet>
 #include <QtTest>
 

@@ -1,4 +1,4 @@
-// What every page must keep, whatever it shows: names for the screen reader, no text cut off, a tab order.
+// Rules for every page, whatever it shows: names for the screen reader, no text cut off, a tab order.
 #pragma once
 
 #include <QAbstractButton>

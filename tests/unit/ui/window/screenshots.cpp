@@ -71,7 +71,7 @@ class Camera {
   Theme& theme_;
 };
 
-// What does not fit into the window: the window grows until nothing scrolls.
+// For content that does not fit, the window grows until nothing scrolls.
 void take_whole(Camera& camera, MainWindow& window, const QString& key, const QString& before_name = {}) {
   const QSize before = window.size();
   int hidden = 0;
@@ -228,7 +228,7 @@ void take_dialogs(Camera& camera, WindowFixture& fixture) {
   settle();
   camera.take(*invite, QStringLiteral("dialog-invite"));
   invite->close();
-  // What a click asks, over the page that asks it.
+  // A click's dialog, over its page.
   MainWindow& window = *fixture.window;
   window.resize(1280, 800);
   window.open_page(QStringLiteral("checkpoints"));

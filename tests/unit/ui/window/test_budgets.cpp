@@ -1,6 +1,6 @@
-// What keeps the window fluid, as structure: it never waits for the core, it paints no more often than the
-// bridge ticks, a chart has no more points than pixels, and nothing that waits grows without end. Times are
-// measured by tests/bench/gui.
+// The rules that keep the window fluid, as structure: it never waits for the core, it paints no more often
+// than the bridge ticks, a chart has no more points than pixels, and nothing that waits grows without end.
+// Times are measured by tests/bench/gui.
 #include <QAbstractButton>
 #include <QElapsedTimer>
 #include <QMenu>
@@ -299,7 +299,7 @@ class BudgetsTest : public QObject {
       QVERIFY2(fixture_->window->page(key)->sections().made() >= 3, key);
     QVERIFY2(most_rows < 200, qPrintable(QString::number(most_rows)));
   }
-  // Who opens one before its turn does not wait, and it is not made twice.
+  // A page opened before its turn does not wait, and it is not made twice.
   void a_page_opened_at_once_is_made_at_once() {
     // One of whose pieces some are there already.
     Page* begun = nullptr;

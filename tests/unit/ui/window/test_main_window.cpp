@@ -80,7 +80,7 @@ class MainWindowTest : public QObject {
     QTRY_COMPARE(find<QLabel>("status_peers")->text(), QString("Peers 12"));
     QVERIFY(find<QLabel>("status_traffic")->text().contains(QString::fromUtf8("2.00\u00a0KiB/s")));
     QVERIFY(find<QLabel>("status_traffic")->text().endsWith("—"));
-    // What a core said that is gone is not known any more.
+    // The window forgets the state of a core that ended.
     fixture_->bridge.attach(nullptr);
     QTRY_COMPARE(find<QLabel>("status_peers")->text(), QString("Peers —"));
   }
