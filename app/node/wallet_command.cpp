@@ -233,10 +233,12 @@ Expected<void> delegate_wallet(CommandContext& context, const WalletFile& file,
   return {};
 }
 
-// A body with the machine's keychain, which costs nothing until it is used.
+// A body for the wallet of the data directory, with the machine's keychain, which costs nothing until it is
+// used.
 template <class Body>
 void set_wallet_body(CLI::App& command, CommandContext& context, Body body) {
   set_body(command, context, [&context, body = std::move(body)]() -> Expected<void> {
+    NS_ASSIGN_OR_RETURN(context.data_dir, data_directory_path(context));
     const auto keychain = platform::make_desktop_keychain();
     return body(WalletFile(context, *keychain));
   });

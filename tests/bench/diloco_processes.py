@@ -235,7 +235,7 @@ def main():
     parser.add_argument("--lr", type=float, default=4e-3)
     parser.add_argument("--outer-lr", type=float, default=0.7)
     parser.add_argument("--outer-mu", type=float, default=0.8)
-    parser.add_argument("--sync", default="plain", help="plain, delayed-1, or fragments=P (README)")
+    parser.add_argument("--sync", default="plain", help="plain, delayed-1, or fragments=P (docs/guide/train-together.md)")
     parser.add_argument("--codec", default="int8")
     parser.add_argument("--liars", type=int, default=0, help="so many of the workers lie")
     parser.add_argument("--attack", default="inner-product", help="what they tell, as core/outer/attack.h names it")

@@ -69,7 +69,7 @@ class TestNatTurn : public QObject {
     const int before = qMax(round(), 1);
     return QTest::qWaitFor([&] { return round() >= before + 2; }, patience_ms);
   }
-  // With the lines that the README asks for; what the command line adds is the laboratory's.
+  // With the lines that docs/guide/reachability.md asks for; what the command line adds is the laboratory's.
   bool start_coturn() {
     const QByteArray lines =
         QByteArray("listening-port=3478\nlt-cred-mech\nuser=nsd:") + password + "\nrealm=turn.example.org\n";

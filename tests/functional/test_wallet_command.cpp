@@ -26,6 +26,7 @@ class TestWalletCommand : public QObject {
   void wrong_words_restore_nothing();
   void replaced_wallet_is_kept();
   void nothing_there_is_66();
+  void directory_of_the_environment_is_used();
   void wrong_usage_is_64();
   void held_directory_is_75();
 
@@ -252,6 +253,23 @@ void TestWalletCommand::nothing_there_is_66() {
   QVERIFY(!QFileInfo::exists(directory));  // reading makes nothing
   QCOMPARE(wallet({"protect", "--protection", "none"}, directory).exit_code, 66);
   QCOMPARE(wallet({"restore", "--from", path("no-such-backup")}, directory).exit_code, 66);
+}
+
+// Without --data-dir, as the guide has it: the directory of the variable, else of the home folder.
+void TestWalletCommand::directory_of_the_environment_is_used() {
+  const QString home = path("home");
+  for (const auto& [variable, directory] : {std::pair{"NEUROSHARD_DATA_DIR=" + path("named"), path("named")},
+                                            std::pair{"XDG_DATA_HOME=" + home, home + "/neuroshard"}}) {
+    const QStringList environment{no_desktop, variable};
+    const ProcessResult missing = NodeProcess({"wallet", "show"}, environment).finish();
+    QCOMPARE(missing.exit_code, 66);
+    QVERIFY2(missing.err.contains(directory.toUtf8()), missing.err.constData());
+    const ProcessResult made = NodeProcess({"wallet", "create"}, environment).finish();
+    QVERIFY2(made.ok(), made.text().constData());
+    const ProcessResult shown = NodeProcess({"wallet", "show"}, environment).finish();
+    QVERIFY2(shown.ok(), shown.text().constData());
+    QVERIFY2(shown.out.contains((directory + "/wallet.keystore").toUtf8()), shown.out.constData());
+  }
 }
 
 void TestWalletCommand::wrong_usage_is_64() {
