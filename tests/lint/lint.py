@@ -12,6 +12,7 @@ Prints "file:line: rule: what is wrong and what to do instead" for each finding 
   blocking    the window never waits: no blocking calls in ui and app/gui
   mirror      tests/unit has exactly the folders of core; tests/unit/ui only folders of ui
   corpus      every fuzz target has seeds
+  links       relative links of documents lead to a file, and to a heading that is there
   format      clang-format 14 has nothing to change
 Exceptions stand in tests/lint/exceptions.txt, each with its reason; one that is no longer needed is a finding too.
 """
@@ -81,6 +82,8 @@ BLOCKING = [
      "a queued call with the answer"),
 ]
 MARKERS = re.compile(r"\b(?:TODO|FIXME|XXX)\b|\b(?:placeholder|not implemented|unimplemented|stub)\b(?!-)", re.IGNORECASE)
+FENCE = re.compile(r"^( *)(```|~~~).*?^ *\2[^\S\n]*$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"!?\[[^\]]*\]\(([^()\s]+)\)")
 MACHINE_PATH = re.compile(r"(?<![\w.$}])/(?:work|root|home|Users|mnt|scratch)/")
 
 
@@ -302,6 +305,35 @@ class Lint:
             if MACHINE_PATH.search(line):
                 self.report(path, number, "paths", "a path of one machine; derive it or pass it in")
 
+    @staticmethod
+    def without_blocks(text):
+        """Blanks fenced blocks of a document; keeps line numbers."""
+        return FENCE.sub(lambda m: "\n" * m.group(0).count("\n"), text)
+
+    def anchors(self, path):
+        """What GitHub makes of the headings of a document."""
+        found = set()
+        text = self.without_blocks(self.read(path))
+        for heading in re.findall(r"^#+\s+(.*?)\s*$", text, re.MULTILINE):
+            name = re.sub(r"[^\w\- ]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()).replace(" ", "-")
+            number = 0
+            while (name if number == 0 else f"{name}-{number}") in found:
+                number += 1
+            found.add(name if number == 0 else f"{name}-{number}")
+        return found
+
+    def check_links(self, path, text):
+        for number, line in enumerate(self.without_blocks(text).splitlines(), 1):
+            for link in LINK.findall(re.sub(r"`[^`]*`", "", line)):
+                if re.match(r"[a-z][a-z0-9+.-]*:", link):
+                    continue  # another place than this repository
+                name, _, anchor = link.partition("#")
+                target = os.path.normpath(os.path.join(os.path.dirname(path), name)) if name else path
+                if target.startswith("..") or not os.path.exists(os.path.join(self.root, target)):
+                    self.report(path, number, "links", f"{link}: there is no {target}")
+                elif anchor and target.endswith(".md") and anchor not in self.anchors(target):
+                    self.report(path, number, "links", f"{link}: {target} has no such heading")
+
     def check_mirror(self):
         core, unit = set(self.folders("core")), set(self.folders("tests/unit"))
         for folder in sorted(core - unit):
@@ -348,6 +380,8 @@ class Lint:
                 continue
             text = self.read(path)
             self.check_text(path, text)
+            if path.endswith(".md"):
+                self.check_links(path, text)
             if path.endswith("CMakeLists.txt"):
                 self.check_cmake(path, text)
             if path in code and path.split("/")[0] in ("core", "app", "tests", "ui"):

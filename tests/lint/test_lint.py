@@ -28,7 +28,9 @@ GOOD = {
     "app/gui/main.cpp": '#include "ui/widgets/w.cpp"\n#include "core/storage/s.cpp"\n#include <QApplication>\n',
     "tests/unit/ui/theme/test_t.cpp": '#include "ui/theme/t.h"\n',
     "tests/fuzz/fuzz_k.cpp": "#include <cstddef>\n", "tests/fuzz/corpus/k/seed": "x",
-    "README.md": "Kept in ~/.local/share.\n",
+    "README.md": "Kept in ~/.local/share. See [a](docs/a.md#two-words), [b](#it-s) not `[c](d.md)`, [e](https://e.org/f).\n# It-s\n"
+                 "```\n[g](h.md)\n# Code\n```\n",
+    "docs/a.md": "# Two, words\n[back](../README.md) [folder](..)\n",
 }
 
 
@@ -109,6 +111,12 @@ class LintTest(unittest.TestCase):
         self.complains("mirror", "tests/unit/data", {}, remove=("tests/unit/data/CMakeLists.txt",))
         self.complains("mirror", "tests/unit/extra", {"tests/unit/extra/CMakeLists.txt": ""})
         self.complains("corpus", "tests/fuzz/fuzz_k.cpp", {}, remove=("tests/fuzz/corpus/k/seed",))
+
+    def test_links(self):
+        for link in ("b.md", "../b.md", "a.md#three", "#code", "../../outside.md", "../README.md#code"):
+            self.complains("links", "docs/a.md", {"docs/a.md": f"# Two words\n![x]({link})\n"})
+        self.complains("links", "docs/a.md", {"docs/a.md": "# Two words\n```\ncode\n```\n[x](b.md)\n"})
+        self.assertEqual(self.lint({"docs/a.md": "# Two words\n# Two words\n[x](#two-words-1)\n"}), [])
 
     def test_format(self):
         with tempfile.TemporaryDirectory() as root:
