@@ -5,8 +5,9 @@
 #include "core/base/check.h"
 #include "core/nat/nat_pmp_mapper.h"
 #include "core/nat/upnp_mapper.h"
+#include "core/network_module/network_module.h"
 #include "core/platform/socket/resolve.h"
-#include "core/rpc/rpc_module.h"
+#include "core/rpc/grpc_transport.h"
 
 namespace neuroshard::app {
 namespace {
@@ -64,7 +65,7 @@ Expected<std::unique_ptr<PeerHost>> PeerHost::start(crypto::KeyPair key, const C
 }
 
 Expected<void> PeerHost::open(const PeerHostOptions& options, std::uint64_t seed) {
-  NS_ASSIGN_OR_RETURN(const rpc::Module module, rpc::load_module());
+  NS_ASSIGN_OR_RETURN(const auto network, network_module::load_network_module());
   conduct_ = std::make_unique<net::Conduct>(bans_, clock_, options.swarm.one_lan);
   if (!options.bans.empty())
     if (const auto restored = bans_.restore(options.bans); !restored.ok())
@@ -88,7 +89,7 @@ Expected<void> PeerHost::open(const PeerHostOptions& options, std::uint64_t seed
   if (options.member)
     line_ = std::make_unique<net::LineSpeed>(clock_, options.traffic.up, options.traffic.down);
   NS_ASSIGN_OR_RETURN(
-      transport_, module.make_transport(
+      transport_, network.make_transport(
                       {key_, *executor_, clock_, bans_, refusals_, conduct_.get(), line_.get()}, transport));
   endpoint_ = transport_->endpoint();
   if (!options.member) return open_tunnels(options);

@@ -14,9 +14,10 @@
 #include "app/node/rounds_part.h"
 #include "app/node/snapshot_text.h"
 #include "app/node/training_view.h"
-#include "core/control/service_module.h"
+#include "core/control/service.h"
 #include "core/engine/engine.h"
 #include "core/engine/machine_sensors.h"
+#include "core/network_module/network_module.h"
 #include "core/platform/file/paths.h"
 #include "core/platform/process/heap.h"
 
@@ -60,17 +61,17 @@ void say_ready(const node::Snapshot& view, CommandContext& context) {
 // A node without the service still trains and stops by signal: a warning, not an end.
 std::unique_ptr<control::Server> start_control(node::Node& node, Logger& logger, CommandContext& context) {
   auto server = [&]() -> Expected<std::unique_ptr<control::Server>> {
-    NS_ASSIGN_OR_RETURN(const control::Service service, control::load_service());
+    NS_ASSIGN_OR_RETURN(const auto network, network_module::load_network_module());
     control::ServerOptions options;
     options.data_directory = node.snapshot()->program.data_directory;
     options.runtime_directory = platform::runtime_directory(platform::process_environment());
     options.build = program_version();
     options.format = config::data_directory_format;
-    return service.start_server(node, {context.files, context.entropy, context.clock, logger},
+    return network.start_server(node, {context.files, context.entropy, context.clock, logger},
                                 std::move(options));
   }();
   if (server.ok()) return std::move(*server);
-  logger.warning("control", "this node can't be steered from outside: " + server.error().describe());
+  logger.warning("control", "The control service is not available: " + server.error().describe());
   return nullptr;
 }
 
