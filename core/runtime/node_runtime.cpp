@@ -1,8 +1,9 @@
 #include "core/runtime/node_runtime.h"
 
-#include "core/control/service_module.h"
+#include "core/control/service.h"
 #include "core/engine/engine.h"
 #include "core/engine/machine_sensors.h"
+#include "core/network_module/network_module.h"
 #include "core/platform/process/heap.h"
 #include "core/runtime/event_queue.h"
 #include "core/runtime/exchange_service.h"
@@ -111,13 +112,13 @@ engine::EngineOptions NodeRuntime::engine_options(const config::DataDirectory& d
 // A node without the service still trains, and stops by a signal: a warning, not an error.
 void NodeRuntime::start_control(std::string runtime_directory) {
   auto server = [&]() -> Expected<std::unique_ptr<control::Server>> {
-    NS_ASSIGN_OR_RETURN(const control::Service service, control::load_service());
+    NS_ASSIGN_OR_RETURN(const auto network, network_module::load_network_module());
     control::ServerOptions options;
     options.data_directory = engine_->snapshot()->program.data_directory;
     options.runtime_directory = std::move(runtime_directory);
     options.build = services_.program_version;
     options.format = config::data_directory_format;
-    return service.start_server(*engine_,
+    return network.start_server(*engine_,
                                 {services_.files, services_.entropy, services_.clock, services_.logger},
                                 std::move(options));
   }();

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "core/network_module/network_module.h"
 #include "core/rendezvous/local_discovery.h"
-#include "core/rendezvous/mainline_module.h"
+#include "core/rendezvous/mainline.h"
 
 namespace neuroshard::runtime {
 namespace {
@@ -63,9 +64,9 @@ void PeerDiscovery::open(const DiscoveryOptions& options) {
   };
   rendezvous::SeekerOptions seeker;
   seeker.patience = mainline.one_lan ? Duration(0) : options.mainline_patience;
-  const auto module = rendezvous::load_mainline();
-  add(module.ok() ? module->make(host_.executor(), mainline)
-                  : Expected<std::unique_ptr<rendezvous::Rendezvous>>(module.error()),
+  const auto network = network_module::load_network_module();
+  add(network.ok() ? network->make_mainline(host_.executor(), mainline)
+                   : Expected<std::unique_ptr<rendezvous::Rendezvous>>(network.error()),
       questions, seeker);
 }
 

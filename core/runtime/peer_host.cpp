@@ -4,8 +4,9 @@
 
 #include "core/nat/nat_pmp_mapper.h"
 #include "core/nat/upnp_mapper.h"
+#include "core/network_module/network_module.h"
 #include "core/platform/socket/resolve.h"
-#include "core/rpc/rpc_module.h"
+#include "core/rpc/grpc_transport.h"
 
 namespace neuroshard::runtime {
 namespace {
@@ -88,7 +89,7 @@ Expected<void> PeerHost::open_relay(const PeerHostOptions& options) {
 }
 
 Expected<void> PeerHost::open_transport(const PeerHostOptions& options) {
-  NS_ASSIGN_OR_RETURN(const rpc::Module module, rpc::load_module());
+  NS_ASSIGN_OR_RETURN(const auto network, network_module::load_network_module());
   rpc::RpcOptions transport;
   transport.listen = options.listen;
   transport.hello.network_id = options.swarm.network_id;
@@ -101,7 +102,7 @@ Expected<void> PeerHost::open_transport(const PeerHostOptions& options) {
   }
   if (options.member)
     line_ = std::make_unique<net::LineSpeed>(services_.clock, options.traffic.up, options.traffic.down);
-  NS_ASSIGN_OR_RETURN(transport_, module.make_transport({key_, *executor_, services_.clock, bans_, refusals_,
+  NS_ASSIGN_OR_RETURN(transport_, network.make_transport({key_, *executor_, services_.clock, bans_, refusals_,
                                                          conduct_.get(), line_.get()},
                                                         transport));
   endpoint_ = transport_->endpoint();

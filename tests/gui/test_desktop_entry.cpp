@@ -53,7 +53,7 @@ void TestDesktopEntry::installed_programs_find_each_other() {
   QVERIFY(install.waitForFinished(generous_ms));
   QVERIFY2(install.exitCode() == 0, install.readAll().right(2000).constData());
   for (const char* name :
-       {"bin/neuroshard", "bin/neuroshardd", "lib/neuroshard/control.so",
+       {"bin/neuroshard", "bin/neuroshardd", "lib/neuroshard/network.so",
         "share/applications/neuroshard.desktop", "share/icons/hicolor/scalable/apps/neuroshard.svg"})
     QVERIFY2(QFile::exists(folder.filePath(name)), name);
   QProcess app;

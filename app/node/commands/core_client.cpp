@@ -5,7 +5,8 @@
 #include "app/node/commands/open_directory.h"
 #include "app/node/output/progress.h"
 #include "core/control/control_file.h"
-#include "core/control/service_module.h"
+#include "core/control/service.h"
+#include "core/network_module/network_module.h"
 #include "core/platform/file/directory_lock.h"
 #include "core/platform/file/paths.h"
 #include "core/platform/process/process_identity.h"
@@ -65,8 +66,8 @@ Expected<std::unique_ptr<CoreClient>> CoreClient::look_for(CommandContext& conte
     *reason = file.error();
     return std::unique_ptr<CoreClient>();
   }
-  NS_ASSIGN_OR_RETURN(const control::Service service, control::load_service());
-  auto node = service.connect(std::move(options));
+  NS_ASSIGN_OR_RETURN(const auto network, network_module::load_network_module());
+  auto node = network.connect(std::move(options));
   NS_RETURN_IF_ERROR(node->wait_connected(connect_limit, context.stop));
   return std::unique_ptr<CoreClient>(new CoreClient(context, file->process, std::move(node)));
 }
