@@ -10,6 +10,7 @@
 #include "core/exchange/names.h"
 #include "tests/support/checkpoint_sample.h"
 #include "tests/support/exchange_hosts.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;            // NOLINT
 using namespace neuroshard::exchange;  // NOLINT
@@ -274,5 +275,5 @@ void TestExchangeOffers::single_slots_come_from_several_nodes() {
               .ok());
 }
 
-QTEST_APPLESS_MAIN(TestExchangeOffers)
+NS_TEST(TestExchangeOffers)
 #include "test_offers.moc"
