@@ -75,7 +75,8 @@ void TestKeychain::without_a_session_it_is_unavailable() {
   QProcessEnvironment environment = environment_without_session(home.path());
   environment.insert(session_variable, "none");
   process.setProcessEnvironment(environment);
-  const QByteArray output = run_self(process, QCoreApplication::applicationFilePath(), {"TestKeychain", "inside_a_session"});
+  const QByteArray output =
+      run_self(process, QCoreApplication::applicationFilePath(), {"TestKeychain", "inside_a_session"});
   QVERIFY2(process.exitStatus() == QProcess::NormalExit && process.exitCode() == 0, output.constData());
 }
 
