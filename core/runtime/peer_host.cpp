@@ -103,8 +103,8 @@ Expected<void> PeerHost::open_transport(const PeerHostOptions& options) {
   if (options.member)
     line_ = std::make_unique<net::LineSpeed>(services_.clock, options.traffic.up, options.traffic.down);
   NS_ASSIGN_OR_RETURN(transport_, network.make_transport({key_, *executor_, services_.clock, bans_, refusals_,
-                                                         conduct_.get(), line_.get()},
-                                                        transport));
+                                                          conduct_.get(), line_.get()},
+                                                         transport));
   endpoint_ = transport_->endpoint();
   return {};
 }

@@ -13,6 +13,7 @@
 #include "core/storage/file_env.h"
 #include "tests/gui/support/app_test.h"
 #include "tests/support/fake_node.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;        // NOLINT
 using namespace neuroshard::test;  // NOLINT
@@ -116,5 +117,5 @@ void TestAppCores::a_core_that_takes_longer_is_told_before_the_window_goes() {
   QCOMPARE(finished.count(), 1);
 }
 
-QTEST_MAIN(TestAppCores)
+NS_UI_TEST(TestAppCores)
 #include "test_app_cores.moc"

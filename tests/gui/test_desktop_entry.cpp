@@ -7,6 +7,7 @@
 #include <QtTest>
 
 #include "tests/gui/support/desktop_fixture.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard::test;  // NOLINT
 
@@ -67,5 +68,5 @@ void TestDesktopEntry::installed_programs_find_each_other() {
   QCOMPARE(wrong.exitCode(), 64);
 }
 
-QTEST_GUILESS_MAIN(TestDesktopEntry)
+NS_TEST(TestDesktopEntry)
 #include "test_desktop_entry.moc"

@@ -10,6 +10,7 @@
 #include "core/runtime/checkpoint_offers.h"
 #include "tests/support/checkpoint_sample.h"
 #include "tests/support/exchange_hosts.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;            // NOLINT
 using namespace neuroshard::exchange;  // NOLINT
@@ -136,7 +137,7 @@ sim::NetworkOptions line(double bytes_per_second) {
 
 }  // namespace
 
-class TestExchangeOffers : public QObject {
+class TestCheckpointOffers : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void a_checkpoint_stays_while_it_is_fetched();
@@ -147,7 +148,7 @@ class TestExchangeOffers : public QObject {
 };
 
 // More than a minute for one, with a save every two seconds, of which retention keeps one.
-void TestExchangeOffers::a_checkpoint_stays_while_it_is_fetched() {
+void TestCheckpointOffers::a_checkpoint_stays_while_it_is_fetched() {
   ExchangeHosts hosts(2, line(100'000));
   Trainer trainer(hosts, 1, short_rules());
   trainer.save_every(2 * second);
@@ -166,7 +167,7 @@ void TestExchangeOffers::a_checkpoint_stays_while_it_is_fetched() {
   QVERIFY(!trainer.has(name) && trainer.entries().size() <= 4);
 }
 
-void TestExchangeOffers::without_holds_it_would_be_gone() {
+void TestCheckpointOffers::without_holds_it_would_be_gone() {
   ExchangeHosts hosts(2, line(100'000));
   Trainer trainer(hosts, 1, short_rules());
   trainer.ignore_holds();
@@ -174,7 +175,7 @@ void TestExchangeOffers::without_holds_it_would_be_gone() {
   QVERIFY(!fetch_checkpoint(hosts, newest(hosts).content, 400 * second));
 }
 
-void TestExchangeOffers::who_asks_for_ever_holds_it_for_a_while() {
+void TestCheckpointOffers::who_asks_for_ever_holds_it_for_a_while() {
   ExchangeHosts hosts(2);
   checkpoint::OfferRules rules;
   rules.longest = 240 * second;
@@ -200,7 +201,7 @@ void TestExchangeOffers::who_asks_for_ever_holds_it_for_a_while() {
   QVERIFY(!trainer.has(name) && trainer.entries().size() <= 4);
 }
 
-void TestExchangeOffers::imported_ones_are_offered_under_the_id_that_they_came_with() {
+void TestCheckpointOffers::imported_ones_are_offered_under_the_id_that_they_came_with() {
   ExchangeHosts hosts(3);
   Trainer first(hosts, 1), second_one(hosts, 2);
   const NamedContent named = newest(hosts);
@@ -223,7 +224,7 @@ void TestExchangeOffers::imported_ones_are_offered_under_the_id_that_they_came_w
 }
 
 // The first one goes away in the middle, the third lies.
-void TestExchangeOffers::single_slots_come_from_several_nodes() {
+void TestCheckpointOffers::single_slots_come_from_several_nodes() {
   ExchangeHosts hosts(4, line(200'000));
   Trainer first(hosts, 1), second_one(hosts, 2), liar(hosts, 3);
   hosts.network.set_handler(hosts.host(3).number, [honest = hosts.honest(hosts.host(3))](
@@ -275,5 +276,5 @@ void TestExchangeOffers::single_slots_come_from_several_nodes() {
               .ok());
 }
 
-QTEST_APPLESS_MAIN(TestExchangeOffers)
+NS_TEST(TestCheckpointOffers)
 #include "test_checkpoint_offers.moc"

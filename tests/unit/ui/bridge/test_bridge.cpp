@@ -4,6 +4,7 @@
 #include <QtTest>
 
 #include "tests/support/fake_node.h"
+#include "tests/support/test_main.h"
 #include "ui/bridge/bridge.h"
 #include "ui/bridge/bridge_inbox.h"
 
@@ -350,5 +351,5 @@ void TestBridge::a_callback_may_attach_another_core() {
   QCOMPARE(bridge_->snapshot()->program.pid, std::uint64_t{99});
 }
 
-QTEST_GUILESS_MAIN(TestBridge)
+NS_TEST(TestBridge)
 #include "test_bridge.moc"

@@ -7,6 +7,7 @@
 #include <QPlainTextEdit>
 #include <QScrollBar>
 
+#include "tests/support/test_main.h"
 #include "tests/unit/ui/pages/page_fixture.h"
 #include "ui/models/log_model.h"
 #include "ui/pages/about_dialog.h"
@@ -335,5 +336,5 @@ void TestLogsPage::earnings_are_honest() {
   QCOMPARE(fixture_->find<QLabel>("earnings_wallet")->text(), QStringLiteral("26870dc7aa0062c5"));
 }
 
-QTEST_MAIN(TestLogsPage)
+NS_UI_TEST(TestLogsPage)
 #include "test_logs_page.moc"

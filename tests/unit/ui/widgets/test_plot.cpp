@@ -5,6 +5,7 @@
 #include <QtTest>
 #include <cmath>
 
+#include "tests/support/test_main.h"
 #include "ui/text/format.h"
 #include "ui/theme/theme.h"
 #include "ui/widgets/plot_panel.h"
@@ -370,5 +371,5 @@ class PlotTest : public QObject {
   }
 };
 
-QTEST_MAIN(PlotTest)
+NS_UI_TEST(PlotTest)
 #include "test_plot.moc"

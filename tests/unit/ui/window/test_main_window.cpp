@@ -11,6 +11,7 @@
 #include <QToolButton>
 #include <QtTest>
 
+#include "tests/support/test_main.h"
 #include "tests/unit/ui/window/layout_checks.h"
 #include "tests/unit/ui/window/window_fixture.h"
 #include "ui/pages/setting_row.h"
@@ -308,5 +309,5 @@ class MainWindowTest : public QObject {
   }
 };
 
-QTEST_MAIN(MainWindowTest)
+NS_UI_TEST(MainWindowTest)
 #include "test_main_window.moc"
