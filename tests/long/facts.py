@@ -1,0 +1,65 @@
+"""What a result has to say about where it comes from: the commit, the machine, its load."""
+import datetime
+import hashlib
+import os
+import pathlib
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def git(*arguments, root=ROOT):
+    """What git prints, or None where there is no history or no git."""
+    try:
+        done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, check=False)
+    except OSError:
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def source_state(root=ROOT):
+    """The commit, whether the tree differs from it, and a key that is equal only for equal sources.
+
+    The key of a tree without history is None: nothing can be said about which sources it stands for."""
+    head = git("rev-parse", "HEAD", root=root)
+    if head is None:
+        return {"commit": None, "dirty": None, "key": None}
+    commit = head.decode().strip()
+    difference = git("diff", "HEAD", "--binary", root=root) or b""
+    digest = hashlib.sha256(difference)
+    others = (git("ls-files", "-z", "--others", "--exclude-standard", root=root) or b"").split(b"\0")
+    for name in sorted(name for name in others if name):
+        digest.update(name)
+        path = root / os.fsdecode(name)
+        digest.update(path.read_bytes() if path.is_file() else b"")
+    dirty = bool(difference) or any(others)
+    return {"commit": commit, "dirty": dirty, "key": commit[:12] + ("-" + digest.hexdigest()[:8] if dirty else "")}
+
+
+def first_field(path, name):
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if line.startswith(name):
+                    return line.split(":" if ":" in line else "=", 1)[1].strip().strip('"')
+    except OSError:
+        pass
+    return None
+
+
+def machine():
+    kib = (first_field("/proc/meminfo", "MemTotal") or "0").split()[0]
+    return {
+        "processor": first_field("/proc/cpuinfo", "model name") or "unknown",
+        "cores": os.cpu_count(),
+        "memory_gib": round(int(kib) / 1048576, 1),
+        "system": (first_field("/etc/os-release", "PRETTY_NAME") or "unknown") + ", Linux " + os.uname().release,
+    }
+
+
+def load():
+    return round(os.getloadavg()[0], 2)
+
+
+def now():
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
