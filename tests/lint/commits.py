@@ -17,7 +17,7 @@ NOT_IMPERATIVE = re.compile(r"^(?!(?:bring|string|ring|ping|embed|feed|seed|shed
 
 
 def fault(subject, parents=1):
-    """What is wrong with a subject, or None."""
+    """The fault of a subject, or None."""
     if parents > 1 and subject.startswith("Merge "):
         return None
     if len(subject) > LENGTH:
@@ -41,9 +41,9 @@ def git(root, *words):
 
 def main():
     root = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "../.."))
-    head = git(root, "rev-parse", "--verify", "HEAD")
-    if head is None or head.returncode != 0:
-        print("no history here, so no commit was checked: " + (head.stderr.strip() if head else "git is missing"))
+    top = git(root, "rev-parse", "--show-toplevel", "--verify", "HEAD")
+    if top is None or top.returncode != 0 or os.path.realpath(top.stdout.splitlines()[0]) != os.path.realpath(root):
+        print("no history here, so no commit was checked: " + ((top.stderr.strip() or "another repository") if top else "git is missing"))
         return 77
     known = git(root, "cat-file", "-e", START + "^{commit}").returncode == 0
     shallow = git(root, "rev-parse", "--is-shallow-repository").stdout.strip() == "true"

@@ -1,4 +1,4 @@
-"""What a result has to say about where it comes from: the commit, the machine, its load."""
+"""The origin of a result: the commit, the machine, its load."""
 import datetime
 import hashlib
 import os
@@ -9,7 +9,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def git(*arguments, root=ROOT):
-    """What git prints, or None where there is no history or no git."""
+    """The output of git, or None where there is no history or no git."""
     try:
         done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, check=False)
     except OSError:

@@ -28,7 +28,7 @@ TOTALS = re.compile(r"^Totals: (\d+) passed, (\d+) failed, (\d+) skipped", re.MU
 
 
 def totals(output):
-    """What a Qt Test program says in the end, summed over its classes, and what it measured."""
+    """The totals of a Qt Test program, summed over its classes, and the figures that it marks."""
     rows = TOTALS.findall(output)
     if not rows:
         raise ValueError("no line of totals")
