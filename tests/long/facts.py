@@ -47,13 +47,29 @@ def first_field(path, name):
     return None
 
 
+def processor():
+    """Model, family and the units that decide how fast training is: a virtual machine often hides the model's number."""
+    flags = (first_field("/proc/cpuinfo", "flags") or "").split()
+    units = "AVX-512" if "avx512f" in flags else "AVX2" if "avx2" in flags else ""
+    words = [first_field("/proc/cpuinfo", "model name") or "unknown processor", "family " + (first_field("/proc/cpuinfo", "cpu family") or "unknown"),
+             units, "bf16" if "avx512_bf16" in flags else "", "AMX" if "amx_bf16" in flags else ""]
+    return ", ".join(word for word in words if word)
+
+
+def compiler():
+    try:
+        done = subprocess.run(["c++", "--version"], capture_output=True, text=True, check=False)
+    except OSError:
+        return "unknown"
+    return done.stdout.partition("\n")[0] or "unknown"
+
+
 def machine():
     kib = (first_field("/proc/meminfo", "MemTotal") or "0").split()[0]
+    kernel = ".".join(os.uname().release.split("-")[0].split(".")[:2])
     return {
-        "processor": first_field("/proc/cpuinfo", "model name") or "unknown",
-        "cores": os.cpu_count(),
-        "memory_gib": round(int(kib) / 1048576, 1),
-        "system": (first_field("/etc/os-release", "PRETTY_NAME") or "unknown") + ", Linux " + os.uname().release,
+        "processor": processor(), "cores": os.cpu_count(), "memory_gib": round(int(kib) / 1048576, 1),
+        "system": (first_field("/etc/os-release", "PRETTY_NAME") or "unknown system") + ", Linux " + kernel, "compiler": compiler(),
     }
 
 

@@ -5,7 +5,7 @@ whole output in build/long/NAME/KEY/PART.log and its outcome in PART.json beside
 sources (facts.source_state), so a part that is finished is not run again at the same commit and never stands in for
 another one; --keep lifts the latter, and the part then names the commit that it was made at.
 
-Run.finish() writes build/long/NAME/result.json. Outcomes, the worst of which is the target's:
+Run.finish() writes build/long/NAME/result.json (result-ARGUMENT.json). Outcomes, the worst of which is the target's:
   passed        measured, all gates met                                    exit status 0
   failed        a command failed, crashed, or ran past its limit           1
   missed        measured, a gate missed                                    2
@@ -18,6 +18,7 @@ Parts may run on several threads (Run.together); all else belongs to the thread 
 import concurrent.futures
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -222,7 +223,9 @@ class Run:
             "n": len(self.parts) if self.n is None else self.n, "figures": self.figures, "claims": self.claims,
             "tests": self.tests, "parts": sorted(self.parts, key=lambda part: part["name"]),
         }
-        path = self.base / "result.json"
+        # A result of one part of a target (fuzz keystore) does not replace that of the whole.
+        plain = re.fullmatch(r"[\w.-]+", self.argument)
+        path = self.base / (f"result-{self.argument}.json" if plain else "result.json")
         path.with_suffix(".part").write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
         os.replace(path.with_suffix(".part"), path)
         self.show(result, path)

@@ -55,7 +55,11 @@ def run_tests(run, folder, chosen, environment):
 
 
 def ci_tests(folder):
-    return [test for test in builds.tests(folder).values() if "ci" in test.labels and test.folder != "tests/lint"]
+    chosen = [test for test in builds.tests(folder).values() if "ci" in test.labels and test.folder != "tests/lint"]
+    unbuilt = [test.name for test in chosen if not test.command]
+    if unbuilt:
+        raise Broken("not built: " + " ".join(unbuilt))
+    return chosen
 
 
 @target("asan-ubsan", "ci tests under the address and undefined-behaviour sanitizers, those of rounds and simulations left out")

@@ -1,6 +1,7 @@
 """The network and outer rounds: lookups, attacks, waiting, cost by size, real routers."""
 import math
 import os
+import re
 
 import builds
 import reading
@@ -61,21 +62,43 @@ def partition(run):
     run.claim("Partitions equal brute force on random graphs", "all equal", f"{oracle.figures.get('failed', '?')} failed", oracle.ok, "10,000 graphs")
 
 
+ATTACK = re.compile(r"^(dense|top-k), (2 of 8|4 of 10, f=4), ([\w-]+): (?:ours )?([+-][\d.]+) %.*?(MISSED \((?!plain mean).*)?$")
+
+
+def judge_attacks(run, lines):
+    """One claim a codec and strength, which the worst attack and seed decide."""
+    worst, broken = {}, set()
+    for line in lines:
+        found = ATTACK.match(line)
+        if found:
+            key = found.group(1, 2)
+            worst[key] = max(worst.get(key, (-math.inf, "")), (float(found.group(4)), found.group(3)))
+            broken |= {key} if found.group(5) else set()
+    for (codec, strength), (loss, attack) in sorted(worst.items()):
+        gate = "≤ +5 %, every seed" if strength == "2 of 8" else "loss finite and falling"
+        run.claim(f"Byzantine members, {strength}, {codec} deltas, all attacks", gate, f"{loss:+.1f} % ({attack}) is the worst",
+                  (codec, strength) not in broken, "3 seeds")
+
+
 @target("attacks", "Byzantine nodes in outer rounds: every attack, dense and top-k deltas, three seeds, all rules (half an hour)")
 def attacks(run):
     builds.release(run)
     measure = builds.program("measure_attacks")
     for codec in ("dense", "top-k"):
-        for seed in (1, 2, 3):
+        for seed in (1, 2, 3):  # each is a part: a second start goes on
             part = run.part(f"{codec}-{seed}", [measure, codec, "--rules", seed], reading.marked("SUMMARY"), missed=(1,))
             run.figures[f"{codec}, seed {seed}"] = part.figures.get("lines")
+    judge_attacks(run, [line for lines in run.figures.values() for line in lines or []])
 
 
 @target("rounds", "outer rounds on the simulated network: every fault and scenario with ten and twenty times the seeds")
 def rounds(run):
     builds.release(run)
     for name in ("test_rounds_sim", "test_rounds_scenarios", "test_rounds_sync", "test_rounds_fragments"):
-        run.figures[name] = qt_test(run, name, False).figures
+        part = qt_test(run, name, False)
+        run.figures[name] = part.figures
+        run.claim(f"Simulated outer rounds with ten and twenty times the seeds: {name}", "all pass",
+                  f"{part.figures.get('passed', '?')} passed, {part.figures.get('failed', '?')} failed", part.ok, 1)
 
 
 @target("rounds-scale", "what outer rounds cost by the number of nodes (SIZES: some only; 10,000 takes 11 minutes of a processor and 9 GB)")
@@ -87,6 +110,11 @@ def rounds_scale(run):
         part = run.part(f"nodes-{size}", ["python3", ROOT / "tests/bench/rounds_scale.py", NODE, run.folder / "runs", size], reading.table, loud=True)
         lines = part.figures.get("table", [])
         rows += [line for line in lines if line.startswith(f"| {size} |")]
+        if part.ok and lines:
+            cells = [cell.strip() for cell in rows[-1].strip("|").split("|")]
+            run.claim(f"Outer rounds of {int(size):,} simulated nodes", "no invariant breaks", f"{cells[1]} sub-groups, {cells[3]} MiB, "
+                      f"{part.record['processor_seconds']:.0f} s of a processor, {cells[4]} messages and {cells[5]} kB a node and round",
+                      cells[8] == "0", "1 seed, 2 rounds")
     run.figures["table"] = rows
 
 
@@ -103,6 +131,12 @@ def aggregation(run):
     builds.release(run)
     bench = run.part("rules", [builds.program("bench_aggregation")], reading.table, missed=(2,), loud=True)
     run.figures["rules"] = bench.figures.get("table")
+    for line in bench.figures.get("table", []):
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        held = re.match(r"([\d.]+) × (.*) \(≤ ([\d.]+)", cells[-1])
+        if held:
+            run.claim(f"Aggregation: {cells[0]} beside {held.group(2)}", f"≤ {held.group(3)} ×", f"{held.group(1)} ×; {cells[1]} GB/s of deltas",
+                      "MISSED" not in cells[-1], "7 rounds")
     for codec in ("int8", "topk"):
         part = run.part(f"outer-step-{codec}", [builds.program("bench_outer_step"), "8", "10", "5", codec], reading.table, loud=True)
         run.figures[codec] = part.figures.get("table")

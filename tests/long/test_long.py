@@ -15,6 +15,7 @@ import run as runs  # noqa: E402
 import same_results  # noqa: E402
 import target_build_times  # noqa: E402,F401
 import targets_checks  # noqa: E402
+import targets_network  # noqa: E402
 import targets_product  # noqa: E402
 
 
@@ -148,6 +149,15 @@ class LongChecks(unittest.TestCase):
         names = [line.split()[0] for line in listed.stdout.splitlines()]
         for name in ("asan-ubsan", "tsan", "fuzz", "tidy", "build-times", "same-results", "rounds-scale"):
             self.assertIn(name, names)
+
+    def test_attacks_are_judged_by_the_worst(self):
+        run = self.new_run()
+        targets_network.judge_attacks(run, [
+            "dense, 2 of 8, alie: ours +0.5 % (+0.6; on the way +4), plain mean +1.1 % (+1.3; on the way +2)",
+            "dense, 2 of 8, zero: ours +4.7 % (+5.2; on the way +19), plain mean +18922.2 % (+1; on the way +2) MISSED (<= +5 %)",
+            "dense, 4 of 10, f=4, zero: +7.0 % (+7.7; on the way +40)", "dense: FAILED"])
+        self.assertEqual([(c["value"], c["verdict"]) for c in run.claims],
+                         [("+4.7 % (zero) is the worst", "missed"), ("+7.0 % (zero) is the worst", "met")])
 
     def test_readers(self):
         self.assertEqual(targets_checks.fuzz_figures("stat::number_of_executed_units: 1000000\nstat::average_exec_per_sec:     416\n")["runs"], 1000000)
