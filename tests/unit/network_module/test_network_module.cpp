@@ -3,6 +3,7 @@
 
 #include "core/network_module/network_module.h"
 #include "core/platform/process/own_library.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;  // NOLINT
 
@@ -38,5 +39,5 @@ void TestNetworkModule::another_build_gets_nothing() {
   QVERIFY(QString::fromStdString(module.error().message).contains("another build"));
 }
 
-QTEST_GUILESS_MAIN(TestNetworkModule)
+NS_TEST(TestNetworkModule)
 #include "test_network_module.moc"
