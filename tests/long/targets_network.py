@@ -48,7 +48,7 @@ def judge_lookups(run, name, row):
 def partition(run):
     builds.release(run)
     measure = builds.program("measure_partition")
-    oracle = qt_test(run, "test_placement_oracle", False)
+    oracle = qt_test(run, "test_partition_oracle", False)
     parts = {"families": ["families", "0.9"], "layered-models": ["layered-models", "0.9"], "curve": ["curve"]}
     public = os.path.join(builds.DATA, "mtpp")
     if os.path.isdir(public):
