@@ -245,8 +245,8 @@ void TestLogsPage::nothing_is_asked_while_hidden() {
   fixture_->page->hidden();
   add(10);
   fixture_->node->emit(node::StateChanged{});
-  QSignalSpy happened(&fixture_->bridge, &Bridge::happened);
-  QTRY_VERIFY(!happened.isEmpty());  // at least one tick of the bridge later
+  QSignalSpy received(&fixture_->bridge, &Bridge::event_received);
+  QTRY_VERIFY(!received.isEmpty());  // at least one tick of the bridge later
   QCOMPARE(view()->model()->rowCount(), 10);
   fixture_->page->shown();
   QTRY_COMPARE(view()->model()->rowCount(), 20);
