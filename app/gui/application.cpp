@@ -232,7 +232,7 @@ void Application::leave() {
 
 std::optional<ui::CoreLife> Application::core_life() const {
   if (data_ && data_->missing())  // the window asks while it is made, before data_
-    return ui::CoreLife{ui::DisplayState::Error, tr("Needs you"), tr("the data disk is missing")};
+    return ui::CoreLife{ui::DisplayState::Error, tr("Needs attention"), tr("the data disk is missing")};
   return CoreWords::life(supervisor_->status());
 }
 
@@ -284,7 +284,7 @@ void Application::on_attached(const std::shared_ptr<node::Node>& node) {
 void Application::on_event(const node::Event& event) {
   if (const auto* raised = std::get_if<node::AlertRaised>(&event)) {
     if (raised->alert.severity == node::Severity::Notice) return;
-    notifier_->add({ui::NotificationClass::Problem, tr("NeuroShard needs you"),
+    notifier_->add({ui::NotificationClass::Problem, tr("NeuroShard needs attention"),
                     QString::fromStdString(raised->alert.message)});
   } else if (const auto* changed = std::get_if<node::StateChanged>(&event)) {
     if (changed->state != node::RunState::Paused) return;

@@ -82,7 +82,7 @@ QString StateWords::severity(node::Severity severity) {
     case node::Severity::Warning: return tr("Warning");
     case node::Severity::Critical: break;
   }
-  return tr("Needs you");
+  return tr("Needs attention");
 }
 
 Tone StateWords::tone(node::Severity severity) {
@@ -158,7 +158,7 @@ StateText StateWords::of_state(const node::Snapshot& snapshot, WallTime now) {
                          tr("writing the last checkpoint"));
     case node::RunState::Failed: break;
   }
-  return with_reason(make_state(DisplayState::Error, Tone::Danger, "state-danger", tr("Needs you")),
+  return with_reason(make_state(DisplayState::Error, Tone::Danger, "state-danger", tr("Needs attention")),
                      snapshot.alerts.empty() ? QString() : text_of(snapshot.alerts.front().message));
 }
 
