@@ -165,9 +165,10 @@ void ExchangeService::begin(std::uint64_t number, const data::PeerFile& file,
       std::move(services), std::move(request), options,
       [this, waiting](const Expected<exchange::FetchReport>& report) {
         if (!report.ok()) return waiting->end(report.error());
-        services_.logger.info("exchange", fmt::format("{} bytes from {} nodes, {} were here; {} nodes lied",
-                                                      report->received_bytes, report->holders,
-                                                      report->resumed_bytes, report->liars));
+        services_.logger.info(
+            "exchange",
+            fmt::format("{} bytes from {} nodes, {} were here already; {} nodes sent wrong data",
+                        report->received_bytes, report->holders, report->resumed_bytes, report->liars));
         waiting->end(std::vector<data::ManifestClaim>());
       });
 }

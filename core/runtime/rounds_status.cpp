@@ -36,7 +36,7 @@ bool group_is_absent(const rounds::GroupedLink& link, const rounds::RoundMember&
 std::string absence(const rounds::RoundChain& chain, const rounds::RoundMember& member) {
   const rounds::RoundBody& body = chain.tip();
   if (chain.tip_grouped() && group_is_absent(*chain.tip_grouped(), member))
-    return "its sub-group was not heard in time: the work goes into the next round";
+    return "its sub-group was late; its work goes into the next round";
   for (const rounds::RoundChange& change : body.changes) {
     if (change.kind == rounds::RoundChange::Kind::Leave && change.key == member.key) return "has left";
   }

@@ -49,7 +49,7 @@ class RoundsStatus {
   // The node whose losses, steps and data the reports carry; null: none from now on. The former one may end
   // once this has returned.
   void watch(node::Node* node);
-  // For the engine. The functions outlive this object.
+  // For the engine. The functions may outlive this object.
   std::function<void(node::Reply<node::RoundsReport>)> report() const;
   std::function<std::vector<node::Alert>()> alerts() const;
 
