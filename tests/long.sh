@@ -302,7 +302,7 @@ row() {
   echo "$(date -u +%FT%TZ), commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)" >"$unsteady.log"
   if "$@" >>"$unsteady.log" 2>&1; then failed=0; else failed=1; fi
   cat "$unsteady.log"
-  if [ "$failed" = 0 ] && ! grep -q 'prove nothing' "$unsteady.log"; then rm -f "$unsteady"; mv "$unsteady.log" "$done_row"
+  if [ "$failed" = 0 ] && ! grep -q 'inconclusive' "$unsteady.log"; then rm -f "$unsteady"; mv "$unsteady.log" "$done_row"
   else mv "$unsteady.log" "$unsteady"; fi
   return $failed
 }

@@ -27,7 +27,7 @@ Expected<crypto::Delegation> read_kept(CommandContext& context, const config::Da
   NS_RETURN_IF_ERROR(crypto::check_delegation(kept, directory.node_key().public_key(), directory.network_id(),
                                               context.clock.wall_now()));
   if (kept.wallet_key != wallet)
-    return make_error(ErrorCode::Denied, "the delegation is of another wallet than the one that is here");
+    return make_error(ErrorCode::Denied, "the delegation belongs to a different wallet");
   return kept;
 }
 
@@ -65,7 +65,7 @@ std::optional<crypto::Delegation> find_delegation(CommandContext& context,
                                                   const config::DataDirectory& directory, Logger& logger) {
   const auto keystore = load_keystore(context, directory);
   if (!keystore.ok()) {
-    logger.warning("swarm", "this node names no wallet to others: " + keystore.error().describe());
+    logger.warning("swarm", "this node announces no wallet: " + keystore.error().describe());
     return std::nullopt;
   }
   std::optional<crypto::Delegation> kept;
@@ -92,7 +92,7 @@ std::optional<crypto::Delegation> find_delegation(CommandContext& context,
         fmt::format(
             "{}: {}. Stop the node, run \"neuroshardd wallet delegate\" with its --data-dir once, and "
             "start it again",
-            kept ? "the wallet's word for this node ends soon" : "this node names no wallet to others",
+            kept ? "the delegation of this node expires soon" : "this node announces no wallet",
             wallet.error().message));
   }
   return kept;
