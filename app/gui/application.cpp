@@ -89,7 +89,7 @@ void Application::connect_parts() {
     if (clean) return leave();
     leave_core_behind();
   });
-  connect(bridge_.get(), &ui::Bridge::happened, this, &Application::on_event);
+  connect(bridge_.get(), &ui::Bridge::event_received, this, &Application::on_event);
   connect(bridge_.get(), &ui::Bridge::snapshot_changed, this, &Application::remember_instance);
   // Ten times a second at most, and a banner that is there already is left alone.
   const auto elsewhere = [this, told = QString()]() mutable {

@@ -5,7 +5,8 @@
 
 #include "core/base/bytes.h"
 #include "core/control/control_file.h"
-#include "core/control/service_module.h"
+#include "core/control/service.h"
+#include "core/network_module/network_module.h"
 #include "core/platform/file/private_directory.h"
 #include "core/platform/process/process_control.h"
 #include "core/storage/file_env.h"
@@ -37,9 +38,9 @@ class RemoteCoreLink::Session : public std::enable_shared_from_this<Session> {
       if (auto taken = take_in(control_file); !taken.ok())
         return report_({}, refused(std::move(taken).error()));
     }
-    auto service = control::load_service();
-    if (!service.ok()) return report_({}, refused(std::move(service).error()));
-    node_ = service->connect(options_);
+    auto network = network_module::load_network_module();
+    if (!network.ok()) return report_({}, refused(std::move(network).error()));
+    node_ = network->connect(options_);
     watch_ = node_->watch_link([this] { look(); });
     look();
   }

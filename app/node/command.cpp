@@ -172,6 +172,10 @@ int run_body(CommandContext& context) {
 
 }  // namespace
 
+runtime::RuntimeServices CommandContext::services() const {
+  return {files, entropy, clock, logger, program_version()};
+}
+
 CLI::App& add_command(CLI::App& parent, const std::string& name, const std::string& description,
                       std::vector<std::string> examples) {
   CLI::App& command = *parent.add_subcommand(name, description);

@@ -23,27 +23,19 @@
 #include <vector>
 
 #include "app/node/exit_code.h"
-#include "app/node/output.h"
+#include "app/node/output/output.h"
 #include "app/node/stop_signal.h"
 #include "core/base/clock.h"
 #include "core/base/executor.h"
 #include "core/base/expected.h"
 #include "core/base/log.h"
 #include "core/crypto/entropy.h"
+#include "core/runtime/interpositions.h"
+#include "core/runtime/runtime_services.h"
 #include "core/storage/file_env.h"
 
 namespace CLI {
 class App;
-}
-namespace neuroshard::crypto {
-class KeyPair;
-}
-namespace neuroshard::net {
-class PeerCaller;
-enum class Method : std::uint16_t;
-}  // namespace neuroshard::net
-namespace neuroshard::rounds {
-class RoundLearner;
 }
 
 namespace neuroshard::app {
@@ -70,17 +62,11 @@ struct CommandContext {
   ExitCode exit_code = ExitCode::Ok;
   std::function<Expected<void>()> body;  // of the command on the command line
 
-  // What stands between a round's node, which lives on `node`, and the training: nothing in neuroshardd, and
-  // no flag or setting puts something there. A program that tests the defence of the rounds makes a learner
-  // that says something else than was trained (tests/support/lying_node.cpp). Both outlive it.
-  std::function<std::unique_ptr<rounds::RoundLearner>(rounds::RoundLearner& training, Executor& node)>
-      other_learner;
-  // The same for what the round's node tells others, signed with `key` for `network`: goes out by `out`.
-  std::function<std::unique_ptr<net::PeerCaller>(net::PeerCaller& out, const crypto::KeyPair& key,
-                                                 const Hash256& network)>
-      other_caller;
-  // The same for files that others fetch from here: null, but in a program that tests those who fetch.
-  std::function<Expected<Bytes>(net::Method, Expected<Bytes>)> other_content;
+  // Empty in neuroshardd.
+  runtime::Interpositions interpositions;
+
+  // Those above as core/runtime takes them, with `logger`.
+  runtime::RuntimeServices services() const;
 };
 
 // Declares a subcommand of `parent`. `examples` are whole command lines for --help. A command that only

@@ -36,9 +36,7 @@ int run_program(int argc, char** argv, const std::function<void(CommandContext&)
                          .control_file = {},
                          .stop = {},
                          .body = {},
-                         .other_learner = {},
-                         .other_caller = {},
-                         .other_content = {}};
+                         .interpositions = {}};
   if (prepare) prepare(context);
   return run_command_line(argc, argv, context);
 }

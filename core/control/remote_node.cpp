@@ -1,204 +1,275 @@
-#include "core/control/detail/call_rules.h"
 #include "core/control/detail/remote_node_impl.h"
+
+#include "core/control/detail/call_rules.h"
 
 namespace neuroshard::control {
 namespace detail {
 namespace {
 
-constexpr std::chrono::seconds hello_limit{5};
+constexpr std::chrono::seconds query_limit{60};  // the core answers queries between two training steps
+constexpr std::chrono::seconds hand_over_limit{10};
 
-bool is_final(ErrorCode code) {
-  return code == ErrorCode::Denied || code == ErrorCode::Unsupported || code == ErrorCode::Corrupt;
+// A query, with its answer as a value.
+template <class Message, class T, class Request>
+Expected<void> ask(RemoteSession& session, Request request, node::Reply<T> reply,
+                   RemoteSession::Method<Request, Message> method) {
+  NS_ASSIGN_OR_RETURN(auto link, session.link());
+  return session.call<Request, Message>(
+      std::move(link), std::move(request), query_limit, method,
+      [reply = std::move(reply)](const grpc::Status& status, const Message& message) {
+        if (status.ok()) {
+          reply(decode(message));
+        } else {
+          reply(to_error(status));
+        }
+      });
+}
+
+// A message whose answer says nothing.
+template <class Request, class Message>
+Expected<void> hand_over(RemoteSession& session, Request request,
+                         RemoteSession::Method<Request, Message> method) {
+  NS_ASSIGN_OR_RETURN(auto link, session.link());
+  return session.call<Request, Message>(std::move(link), std::move(request), hand_over_limit, method,
+                                        [](const grpc::Status&, const Message&) {});
 }
 
 }  // namespace
 
-RemoteNodeImpl::RemoteNodeImpl(ConnectOptions options)
-    : options_(std::move(options)),
-      published_(std::make_shared<const node::Snapshot>()),
-      worker_(make_thread_executor("ns-remote", 1)) {
-  prepare_grpc();
-  const bool posted = worker_->post([this] { run(); });
-  NS_CHECK(posted);
-}
+RemoteNodeImpl::RemoteNodeImpl(ConnectOptions options) : session_(std::move(options)), commands_(session_) {}
 
+// Callbacks of commands run until then.
 RemoteNodeImpl::~RemoteNodeImpl() {
-  {
-    std::lock_guard lock(mutex_);
-    stopping_ = true;
-    for (const auto& [context, call] : contexts_) context->TryCancel();
-  }
-  changed_.notify_all();
-  worker_.reset();
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return calls_ == 0; });
+  session_.close();
 }
 
 std::shared_ptr<const node::Snapshot> RemoteNodeImpl::snapshot() const {
-  std::lock_guard lock(mutex_);
-  return published_;
+  return session_.snapshot();
 }
 
 std::unique_ptr<node::Subscription> RemoteNodeImpl::subscribe(node::EventHandler on_event) {
-  return subscribers_->add(std::move(on_event));
+  return session_.subscribers().add(std::move(on_event));
 }
 
 LinkView RemoteNodeImpl::link() const {
-  std::lock_guard lock(mutex_);
-  return view_;
+  return session_.view();
 }
 
 std::unique_ptr<node::Subscription> RemoteNodeImpl::watch_link(std::function<void()> on_change) {
-  return link_watchers_->add([on_change = std::move(on_change)](const node::Event&) { on_change(); });
+  return session_.watch_view(std::move(on_change));
 }
 
 Expected<void> RemoteNodeImpl::wait_connected(Duration limit, const CancelToken& stop) {
-  constexpr Duration look = std::chrono::milliseconds(50);
-  std::unique_lock lock(mutex_);
-  for (Duration waited{0};; waited += look) {
-    const bool settled = changed_.wait_for(lock, look, [this] {
-      return view_.state == LinkState::Connected || view_.state == LinkState::Refused;
-    });
-    if (settled && view_.state == LinkState::Connected) return {};
-    if (settled) return *view_.error;
-    if (stop.cancelled()) return make_error(ErrorCode::Cancelled, "stopped while connecting to the core");
-    if (waited < limit) continue;
-    return view_.error ? *view_.error : make_error(ErrorCode::Timeout, "the core does not answer");
-  }
+  return session_.wait_connected(limit, stop);
 }
 
-bool RemoteNodeImpl::enter(Context* context, std::shared_ptr<void> call) {
-  std::vector<std::shared_ptr<void>> spent;  // released outside the lock
-  std::lock_guard lock(mutex_);
-  if (stopping_) return false;
-  spent.swap(spent_);
-  contexts_[context] = std::move(call);
-  ++calls_;
-  return true;
+Expected<node::CommandId> RemoteNodeImpl::start_training(const node::TrainingPlan& plan) {
+  v1::CommandRequest request;
+  request.mutable_start_training()->set_text_path(plan.text_path);
+  request.mutable_start_training()->set_steps(plan.steps);
+  request.mutable_start_training()->set_until_step(plan.until_step);
+  return commands_.send(request);
 }
 
-void RemoteNodeImpl::leave(Context* context) {
-  std::lock_guard lock(mutex_);
-  const auto at = contexts_.find(context);
-  if (at->second) spent_.push_back(std::move(at->second));
-  contexts_.erase(at);
-  --calls_;
-  changed_.notify_all();  // under the lock: the destructor may be waiting to take everything away
+Expected<node::CommandId> RemoteNodeImpl::stop_training() {
+  v1::CommandRequest request;
+  request.mutable_stop_training();
+  return commands_.send(request);
 }
 
-Expected<std::shared_ptr<const RemoteLink>> RemoteNodeImpl::current_link() const {
-  std::lock_guard lock(mutex_);
-  if (link_) return link_;
-  return make_error(ErrorCode::Unavailable,
-                    view_.error ? view_.error->describe() : "the connection to the core is not there yet");
+Expected<node::CommandId> RemoteNodeImpl::set_contributing(bool on) {
+  v1::CommandRequest request;
+  request.mutable_set_contributing()->set_on(on);
+  return commands_.send(request);
 }
 
-void RemoteNodeImpl::run() {
-  Duration retry = options_.first_retry;
-  while (true) {
-    const Expected<void> ended = follow();
-    std::unique_lock lock(mutex_);
-    if (stopping_) return;
-    if (view_.state == LinkState::Connected) retry = options_.first_retry;
-    lock.unlock();
-    const Error error =
-        ended.ok() ? make_error(ErrorCode::Unavailable, "the core has stopped") : ended.error();
-    set_link(is_final(error.code) ? LinkState::Refused : LinkState::Lost, error);
-    lock.lock();
-    if (changed_.wait_for(lock, retry, [this] { return stopping_; })) return;
-    retry = std::min(retry * 2, options_.last_retry);
-  }
+Expected<node::CommandId> RemoteNodeImpl::snooze(std::chrono::seconds duration) {
+  if (duration.count() < 1) return make_error(ErrorCode::InvalidArgument, "a snooze lasts at least a second");
+  v1::CommandRequest request;
+  request.mutable_snooze()->set_seconds(static_cast<std::uint64_t>(duration.count()));
+  return commands_.send(request);
 }
 
-Expected<void> RemoteNodeImpl::follow() {
-  auto file = options_.control_file.empty() ? find_core(options_.runtime_directory, options_.data_directory)
-                                            : read_control_file(options_.control_file);
-  if (!file.ok()) {
-    if (file.error().code != ErrorCode::NotFound) return std::move(file).error();
-    return make_error(ErrorCode::Unavailable, "no core runs on " + options_.data_directory);
-  }
-  const auto link = open_link(std::move(*file), options_.speaks);
-  NS_RETURN_IF_ERROR(greet(*link));
-  return watch(link);
+Expected<node::CommandId> RemoteNodeImpl::finish() {
+  v1::CommandRequest request;
+  request.mutable_finish();
+  return commands_.send(request);
 }
 
-Expected<void> RemoteNodeImpl::greet(const RemoteLink& link) {
-  Context context;
-  link.sign(&context);
-  context.set_deadline(after(hello_limit));
-  v1::HelloRequest request;
-  request.mutable_control()->set_major(options_.speaks.major);
-  request.mutable_control()->set_minor(options_.speaks.minor);
-  request.set_build(options_.build);
-  request.set_program(options_.program);
-  v1::HelloReply reply;
-  if (!enter(&context)) return make_error(ErrorCode::Cancelled, "the connection is being closed");
-  const grpc::Status status = link.stub->Hello(&context, request, &reply);
-  leave(&context);
-  if (!status.ok()) return connect_error(status, link.file);
-  const Version core{reply.control().major(), reply.control().minor()};
-  if (core.major != options_.speaks.major) return wrong_version(core, options_.speaks);
-  std::lock_guard lock(mutex_);
-  view_.control = core;
-  view_.build = reply.build();
-  view_.format = reply.format();
-  view_.pid = reply.pid();
-  view_.capabilities.assign(reply.capabilities().begin(), reply.capabilities().end());
-  return {};
+Expected<node::CommandId> RemoteNodeImpl::override_rules(std::chrono::seconds duration) {
+  if (duration.count() < 0)
+    return make_error(ErrorCode::InvalidArgument, "rules can't be ignored for less than no time");
+  v1::CommandRequest request;
+  request.mutable_override_rules()->set_seconds(static_cast<std::uint64_t>(duration.count()));
+  return commands_.send(request);
 }
 
-Expected<void> RemoteNodeImpl::watch(const std::shared_ptr<const RemoteLink>& link) {
-  Context context;
-  link->sign(&context);
-  v1::WatchRequest request;
-  request.set_events(true);
-  if (!enter(&context)) return make_error(ErrorCode::Cancelled, "the connection is being closed");
-  whole_.Clear();
-  const auto reader = link->stub->Watch(&context, request);
-  v1::Update update;
-  while (reader->Read(&update)) on_update(&update, link);
-  const grpc::Status status = reader->Finish();
-  leave(&context);
-  if (status.ok()) return {};
-  return connect_error(status, link->file);
+Expected<void> RemoteNodeImpl::report_session(const node::SessionSensors& sensors) {
+  v1::SessionReport request;
+  encode(sensors, &request);
+  return hand_over(session_, std::move(request), &AsyncControl::ReportSession);
 }
 
-void RemoteNodeImpl::on_update(v1::Update* update, const std::shared_ptr<const RemoteLink>& link) {
-  if (update->has_event()) {
-    if (const auto event = decode(update->event())) subscribers_->emit(*event);
-    return;
-  }
-  if (!update->has_snapshot()) return;
-  if (update->snapshot().full()) whole_.Clear();
-  const bool first = !whole_.has_training();
-  merge(std::move(*update->mutable_snapshot()), &whole_);
-  if (!first) return publish(decode(whole_));
-  auto snapshot = std::make_shared<const node::Snapshot>(decode(whole_));
-  {
-    // Whatever its version: another core's count from the beginning.
-    std::lock_guard lock(mutex_);
-    published_ = std::move(snapshot);
-    link_ = link;
-  }
-  set_link(LinkState::Connected, std::nullopt);
+Expected<node::CommandId> RemoteNodeImpl::save_checkpoint() {
+  v1::CommandRequest request;
+  request.mutable_save_checkpoint();
+  return commands_.send(request);
 }
 
-// The newest wins: an answer's snapshot may be ahead of the stream.
-void RemoteNodeImpl::publish(node::Snapshot snapshot) {
-  auto next = std::make_shared<const node::Snapshot>(std::move(snapshot));
-  std::lock_guard lock(mutex_);
-  if (next->version >= published_->version) published_ = std::move(next);
+Expected<node::CommandId> RemoteNodeImpl::restore_checkpoint(const std::string& name) {
+  v1::CommandRequest request;
+  request.mutable_restore_checkpoint()->set_name(name);
+  return commands_.run(request);
 }
 
-void RemoteNodeImpl::set_link(LinkState state, std::optional<Error> error) {
-  {
-    std::lock_guard lock(mutex_);
-    view_.state = state;
-    view_.error = std::move(error);
-    if (state != LinkState::Connected) link_.reset();
-  }
-  changed_.notify_all();
-  link_watchers_->emit(node::StateChanged{});
+Expected<node::CommandId> RemoteNodeImpl::undo_restore() {
+  v1::CommandRequest request;
+  request.mutable_undo_restore();
+  return commands_.run(request);
+}
+
+Expected<node::CommandId> RemoteNodeImpl::verify_checkpoint(const std::string& name) {
+  v1::CommandRequest request;
+  request.mutable_verify_checkpoint()->set_name(name);
+  return commands_.run(request);
+}
+
+Expected<node::CommandId> RemoteNodeImpl::compare_checkpoints(const std::string& first,
+                                                              const std::string& second) {
+  v1::CommandRequest request;
+  request.mutable_compare_checkpoints()->set_first(first);
+  request.mutable_compare_checkpoints()->set_second(second);
+  return commands_.run(request);
+}
+
+Expected<node::CommandId> RemoteNodeImpl::pin_checkpoint(const std::string& name, bool pinned) {
+  v1::CommandRequest request;
+  request.mutable_pin_checkpoint()->set_name(name);
+  request.mutable_pin_checkpoint()->set_pinned(pinned);
+  return commands_.run(request);
+}
+
+Expected<node::CommandId> RemoteNodeImpl::delete_checkpoint(const std::string& name) {
+  v1::CommandRequest request;
+  request.mutable_delete_checkpoint()->set_name(name);
+  return commands_.run(request);
+}
+
+Expected<node::CommandId> RemoteNodeImpl::prune_checkpoints(const node::PrunePolicy& policy) {
+  v1::CommandRequest request;
+  encode(policy, request.mutable_prune_checkpoints());
+  return commands_.run(request);
+}
+
+Expected<node::CommandId> RemoteNodeImpl::export_checkpoint(const std::string& name,
+                                                            const std::string& format,
+                                                            const std::string& path) {
+  v1::CommandRequest request;
+  request.mutable_export_checkpoint()->set_name(name);
+  request.mutable_export_checkpoint()->set_format(format);
+  request.mutable_export_checkpoint()->set_path(path);
+  return commands_.run(request);
+}
+
+Expected<node::CommandId> RemoteNodeImpl::import_checkpoint(const std::string& path) {
+  v1::CommandRequest request;
+  request.mutable_import_checkpoint()->set_path(path);
+  return commands_.run(request);
+}
+
+Expected<node::CommandId> RemoteNodeImpl::generate(const node::GenerateRequest& request,
+                                                   std::function<void(std::string)> on_text) {
+  if (request.prompt.size() > node::max_prompt_bytes)
+    return make_error(ErrorCode::InvalidArgument, "the prompt is too long: at most 64 KiB are read");
+  v1::CommandRequest sent;
+  encode(request, sent.mutable_generate());
+  return commands_.run(sent, std::move(on_text));
+}
+
+Expected<void> RemoteNodeImpl::cancel(node::CommandId id) {
+  return commands_.cancel(id);
+}
+
+Expected<node::CommandId> RemoteNodeImpl::set_setting(const std::string& name, const std::string& value) {
+  v1::CommandRequest request;
+  request.mutable_set_setting()->set_name(name);
+  request.mutable_set_setting()->set_value(value);
+  return commands_.send(request);
+}
+
+Expected<node::CommandId> RemoteNodeImpl::request_shutdown() {
+  v1::CommandRequest request;
+  request.mutable_shutdown();
+  return commands_.send(request);
+}
+
+Expected<void> RemoteNodeImpl::query_series(const node::SeriesQuery& query, node::Reply<node::Series> reply) {
+  v1::SeriesQuery request;
+  request.set_name(query.name);
+  request.set_from_step(query.from_step);
+  request.set_to_step(query.to_step);
+  request.set_buckets(static_cast<std::uint32_t>(query.buckets));
+  return ask<v1::SeriesReply>(session_, request, std::move(reply), &AsyncControl::QuerySeries);
+}
+
+Expected<void> RemoteNodeImpl::query_logs(const node::LogQuery& query, node::Reply<node::LogPage> reply) {
+  v1::LogQuery request;
+  request.set_after(query.after);
+  request.set_limit(static_cast<std::uint32_t>(query.limit));
+  request.set_least(static_cast<std::uint32_t>(query.least));
+  return ask<v1::LogPage>(session_, request, std::move(reply), &AsyncControl::QueryLogs);
+}
+
+Expected<void> RemoteNodeImpl::query_checkpoints(const node::CheckpointQuery& query,
+                                                 node::Reply<node::CheckpointPage> reply) {
+  v1::CheckpointQuery request;
+  request.set_after(query.after);
+  request.set_limit(static_cast<std::uint32_t>(query.limit));
+  return ask<v1::CheckpointPage>(session_, request, std::move(reply), &AsyncControl::QueryCheckpoints);
+}
+
+Expected<void> RemoteNodeImpl::query_prune(const node::PrunePolicy& policy,
+                                           node::Reply<node::PrunePreview> reply) {
+  v1::PrunePolicy request;
+  encode(policy, &request);
+  return ask<v1::PrunePreview>(session_, request, std::move(reply), &AsyncControl::QueryPrune);
+}
+
+Expected<void> RemoteNodeImpl::query_slots(node::Reply<std::vector<node::SlotEntry>> reply) {
+  return ask<v1::SlotList>(session_, v1::SlotsQuery(), std::move(reply), &AsyncControl::QuerySlots);
+}
+
+Expected<void> RemoteNodeImpl::query_experts(node::Reply<std::vector<node::ExpertLoad>> reply) {
+  return ask<v1::ExpertList>(session_, v1::ExpertsQuery(), std::move(reply), &AsyncControl::QueryExperts);
+}
+
+Expected<void> RemoteNodeImpl::query_data(node::Reply<node::DataView> reply) {
+  return ask<v1::Data>(session_, v1::DataQuery(), std::move(reply), &AsyncControl::QueryData);
+}
+
+Expected<void> RemoteNodeImpl::query_rounds(node::Reply<node::RoundsReport> reply) {
+  return ask<v1::RoundsReport>(session_, v1::RoundsQuery(), std::move(reply), &AsyncControl::QueryRounds);
+}
+
+Expected<void> RemoteNodeImpl::query_network(node::Reply<node::NetworkView> reply) {
+  return ask<v1::Network>(session_, v1::NetworkQuery(), std::move(reply), &AsyncControl::QueryNetwork);
+}
+
+Expected<void> RemoteNodeImpl::test_reachability() {
+  return hand_over(session_, v1::ReachabilityTest(), &AsyncControl::TestReachability);
+}
+
+Expected<void> RemoteNodeImpl::query_tokens(const std::string& text,
+                                            node::Reply<std::vector<node::TokenPiece>> reply) {
+  if (text.size() > node::max_token_text)
+    return make_error(ErrorCode::InvalidArgument, "the text is too long: at most 4 KiB are taken apart");
+  v1::TokensQuery request;
+  request.set_text(text);
+  return ask<v1::TokenList>(session_, request, std::move(reply), &AsyncControl::QueryTokens);
+}
+
+Expected<void> RemoteNodeImpl::query_settings(node::Reply<std::vector<node::SettingEntry>> reply) {
+  return ask<v1::SettingList>(session_, v1::SettingsQuery(), std::move(reply), &AsyncControl::QuerySettings);
 }
 
 }  // namespace detail

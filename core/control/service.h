@@ -3,7 +3,7 @@
 // find it. Other machines only by invitation (remote_access.h). The messages, their limits and the rules of
 // versions: proto/README.md.
 //
-// gRPC is behind this header, in a shared library that is loaded when first needed (service_module.h), so
+// gRPC is behind this header. Programs reach start_server() and connect() through core/network_module, so
 // that commands which need no service start at once.
 #pragma once
 
@@ -114,8 +114,7 @@ class RemoteNode : public node::Node {
   virtual Expected<void> wait_connected(Duration limit, const CancelToken& stop) = 0;
 };
 
-// The service's two entries. With gRPC linked in, start_server() and connect() themselves; else from
-// load_service().
+// The two entries of the service. They link gRPC; programs call them through core/network_module.
 Expected<std::unique_ptr<Server>> start_server(node::Node& node, ServerServices services,
                                                ServerOptions options);
 std::unique_ptr<RemoteNode> connect(ConnectOptions options);

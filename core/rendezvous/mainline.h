@@ -3,8 +3,7 @@
 // BitTorrent connection is made or taken. Everybody who knows the network id can read the list and write into
 // it: an address from there is worth one try.
 //
-// The library is behind this header and opened on demand (mainline_module.h): it brings an engine that most
-// runs never need.
+// libtorrent is behind this header. Programs call make_mainline() through core/network_module.
 #pragma once
 
 #include <memory>

@@ -2,7 +2,7 @@
 // proto/peer.proto. The transport dials and answers; whose key the other end holds is checked in both
 // directions, here and nowhere else. Refusals are counted with their reasons.
 //
-// gRPC is behind this header: programs that never meet a peer need not load it (rpc_module.h).
+// gRPC is behind this header. Programs make a transport through core/network_module.
 #pragma once
 
 #include <cstdint>

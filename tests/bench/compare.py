@@ -10,7 +10,7 @@ are dropped; ratios are those of medians and of bests. The losses after the run 
 
 The peer is PyTorch as somebody sets it up who wants speed: OpenBLAS with OpenMP (package libopenblas0-openmp), the
 core type and the vector kernels that are fastest here, as many threads as ours. A row whose peer multiplies matrices
-at less than 70 % of our rate is refused, since such a peer proves nothing.
+at less than 70 % of our rate is refused: such a peer is badly configured.
 Exit: 0 measured, 1 failed or refused or losses that differ, 77 PyTorch is missing.
 """
 import argparse
@@ -196,7 +196,7 @@ def print_row(result):
         if not result["values_agree"]:
             print("  THE LOSSES DIFFER: the contenders do not compute the same")
         print(f"  {result['kept']} rounds kept, {result['dropped']} dropped"
-              + ("" if result["steady"] else "; too few steady rounds: these figures are inconclusive"))
+              + ("" if result["steady"] else "; too few steady rounds: inconclusive"))
     for note in result["notes"]:
         print("    " + note)
     sys.stdout.flush()

@@ -118,7 +118,7 @@ def main():
     kept, dropped = summary(rounds)
     steady = bool(kept)
     if not steady:
-        print("The yardstick moved in every round; the figures cover all rounds and are inconclusive.")
+        print("The yardstick moved in every round; the figures are of all rounds: inconclusive.")
     result = report(bench, kept or rounds, len(rounds), dropped)
     if options.json:
         with open(options.json, "w") as file:

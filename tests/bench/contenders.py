@@ -105,7 +105,7 @@ def tune(options):
     """The peer's environment with the fastest core type and vector kernels, and a line that says what was chosen."""
     if not os.path.exists(OPENBLAS):
         raise Failed("the peer needs OpenBLAS with OpenMP: install libopenblas0-openmp (or use --blas system, which "
-                     "proves nothing)")
+                     "is no fair comparison)")
     tried = {}
     for coretype in [options.coretype] if options.coretype else CORE_TYPES:
         tried[coretype] = rate(product_rate, options, peer_environment(options, coretype, options.capability))

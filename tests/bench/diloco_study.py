@@ -44,8 +44,10 @@ class Study:
         for key, value in flags.items():
             command += ["--" + key.replace("_", "-"), str(value)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode not in (0, 1):  # 1: the program says what went wrong; else it crashed
+            raise SystemExit(f"{' '.join(command)} ended with {done.returncode}")
         if done.returncode != 0:
-            # A learning rate that is too high diverges: that is a result too.
+            # A learning rate that is too high diverges: the program says so, and that is a result too.
             result = {"loss": float("inf"), "error": done.stderr.strip()}
         else:
             result = json.loads(done.stdout)
@@ -64,7 +66,10 @@ class Study:
 
     def best(self, runs):
         results = self.all(runs)
-        return min(results.values(), key=lambda result: result["loss"])
+        best = min(results.values(), key=lambda result: result["loss"])
+        if "error" in best:
+            raise SystemExit("all of these runs failed: " + ", ".join(results) + "; the last error: " + best["error"])
+        return best
 
     def data_parallel(self, workers):
         return self.best({f"dp-k{workers}-lr{lr:g}": dict(mode="data-parallel", workers=workers, lr=lr)

@@ -6,6 +6,8 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
+#include "tests/support/test_main.h"
+
 class TestBenchCommand : public QObject {
   Q_OBJECT
 
@@ -89,5 +91,5 @@ class TestBenchCommand : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestBenchCommand)
+NS_TEST(TestBenchCommand)
 #include "test_bench_command.moc"

@@ -2,6 +2,7 @@
 #include <QtTest>
 
 #include "core/base/interleaved.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 
@@ -127,5 +128,5 @@ class TestInterleaved : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestInterleaved)
+NS_TEST(TestInterleaved)
 #include "test_interleaved.moc"

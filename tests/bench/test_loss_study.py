@@ -40,7 +40,7 @@ def main():
         check("0 of 4 within" in lines[2], "what is beyond the tolerance is counted")
         check("no bias seen" in lines[3], "no difference is no bias")
     check("no bias seen" in loss_study.line("a", "b", [0.01, -0.012, 0.003]), "scatter about zero is no bias")
-    check("too few" in loss_study.line("a", "b", [0.01]), "one run proves nothing")
+    check("too few" in loss_study.line("a", "b", [0.01]), "one run is inconclusive")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/test_main.h"
 #include "tests/support/training_run.h"
 
 using namespace neuroshard;        // NOLINT
@@ -92,5 +93,5 @@ void TestBusyQuit::a_stop_request_during_a_save() {
   QCOMPARE(losses_of(next.out).firstKey(), before.lastKey() + 1);
 }
 
-QTEST_GUILESS_MAIN(TestBusyQuit)
+NS_TEST(TestBusyQuit)
 #include "test_busy_quit.moc"

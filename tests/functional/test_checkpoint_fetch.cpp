@@ -4,6 +4,7 @@
 #include <QTest>
 
 #include "tests/support/rounds_run.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard::test;  // NOLINT
 
@@ -145,5 +146,5 @@ class TestCheckpointFetch : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestCheckpointFetch)
+NS_TEST(TestCheckpointFetch)
 #include "test_checkpoint_fetch.moc"

@@ -4,6 +4,7 @@
 #include <QTest>
 
 #include "tests/support/rounds_run.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard::test;  // NOLINT
 
@@ -73,5 +74,5 @@ class TestCheckpointFetchRelay : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestCheckpointFetchRelay)
+NS_TEST(TestCheckpointFetchRelay)
 #include "test_checkpoint_fetch_relay.moc"

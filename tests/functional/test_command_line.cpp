@@ -5,6 +5,7 @@
 #include <QSet>
 #include <QTest>
 
+#include "tests/support/test_main.h"
 #include "tests/support/training_run.h"
 
 using namespace neuroshard::test;  // NOLINT
@@ -484,5 +485,5 @@ void TestCommandLine::json_of_train_holds_no_secret() {
   if (log.open(QIODevice::ReadOnly)) QVERIFY(!log.readAll().contains(words));
 }
 
-QTEST_GUILESS_MAIN(TestCommandLine)
+NS_TEST(TestCommandLine)
 #include "test_command_line.moc"

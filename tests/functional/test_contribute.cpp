@@ -4,6 +4,7 @@
 #include <QTest>
 #include <csignal>
 
+#include "tests/support/test_main.h"
 #include "tests/support/training_run.h"
 
 using namespace neuroshard::test;  // NOLINT
@@ -232,5 +233,5 @@ void TestContribute::diagnostics_of_a_running_node_hold_no_cookie() {
   QCOMPARE(settings["cpu_threads"].toObject()["origin"].toString(), QString("flag"));
 }
 
-QTEST_GUILESS_MAIN(TestContribute)
+NS_TEST(TestContribute)
 #include "test_contribute.moc"

@@ -4,6 +4,7 @@
 #include <QJsonArray>
 #include <QTest>
 
+#include "tests/support/test_main.h"
 #include "tests/support/training_run.h"
 
 using namespace neuroshard::test;  // NOLINT
@@ -396,5 +397,5 @@ void TestControl::another_user_is_refused() {
   QVERIFY(node->running());
 }
 
-QTEST_GUILESS_MAIN(TestControl)
+NS_TEST(TestControl)
 #include "test_control.moc"

@@ -7,6 +7,7 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
+#include "tests/support/test_main.h"
 #include "tests/support/wallet_run.h"
 
 using namespace neuroshard::test;  // NOLINT
@@ -206,5 +207,5 @@ void TestDiagnosticsCommand::wrong_use_is_told() {
   QCOMPARE(there.readAll(), QByteArray("mine"));
 }
 
-QTEST_GUILESS_MAIN(TestDiagnosticsCommand)
+NS_TEST(TestDiagnosticsCommand)
 #include "test_diagnostics_command.moc"

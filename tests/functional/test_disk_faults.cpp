@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "tests/support/test_main.h"
 #include "tests/support/training_run.h"
 
 using namespace neuroshard;        // NOLINT
@@ -184,5 +185,5 @@ void TestDiskFaults::read_only_disk() {
   goes_on_as_expected(directory, 1);
 }
 
-QTEST_GUILESS_MAIN(TestDiskFaults)
+NS_TEST(TestDiskFaults)
 #include "test_disk_faults.moc"

@@ -14,6 +14,7 @@
 #include "core/crypto/hash.h"
 #include "core/data/remote_dataset.h"
 #include "tests/support/process.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::data;
@@ -307,5 +308,5 @@ class TestGenesisDownload : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestGenesisDownload)
+NS_TEST(TestGenesisDownload)
 #include "test_genesis_download.moc"

@@ -6,6 +6,7 @@
 #include <QTest>
 
 #include "tests/support/network_run.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard::test;  // NOLINT
 
@@ -190,5 +191,5 @@ void TestInvitation::what_can_not_be_invited_to_is_said() {
   QVERIFY(!nothing.ok() && nothing.text().contains("--profile"));
 }
 
-QTEST_GUILESS_MAIN(TestInvitation)
+NS_TEST(TestInvitation)
 #include "test_invitation.moc"

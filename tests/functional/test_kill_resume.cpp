@@ -4,6 +4,7 @@
 #include <QElapsedTimer>
 #include <QTest>
 
+#include "tests/support/test_main.h"
 #include "tests/support/training_run.h"
 
 using namespace neuroshard;        // NOLINT
@@ -130,5 +131,5 @@ void TestKillResume::stop_request_ends_within_a_step_and_loses_nothing() {
   QCOMPARE(after.firstKey(), before.lastKey() + 1);
 }
 
-QTEST_GUILESS_MAIN(TestKillResume)
+NS_TEST(TestKillResume)
 #include "test_kill_resume.moc"

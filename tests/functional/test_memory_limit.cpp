@@ -5,6 +5,7 @@
 #include <QElapsedTimer>
 #include <QTest>
 
+#include "tests/support/test_main.h"
 #include "tests/support/training_run.h"
 
 using namespace neuroshard;        // NOLINT
@@ -160,5 +161,5 @@ void TestMemoryLimit::a_hopeless_limit_is_refused_in_words() {
   QVERIFY2(said.contains("memory") && said.contains("mi"), refused.result.text().constData());
 }
 
-QTEST_GUILESS_MAIN(TestMemoryLimit)
+NS_TEST(TestMemoryLimit)
 #include "test_memory_limit.moc"

@@ -6,6 +6,7 @@
 #include <QTest>
 
 #include "tests/support/network_run.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard::test;  // NOLINT
 
@@ -149,5 +150,5 @@ void TestNetwork::who_is_refused_is_counted_with_the_reason() {
   QVERIFY(!node.finish().crashed);
 }
 
-QTEST_GUILESS_MAIN(TestNetwork)
+NS_TEST(TestNetwork)
 #include "test_network.moc"

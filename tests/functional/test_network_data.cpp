@@ -5,6 +5,7 @@
 #include <QTest>
 
 #include "tests/support/network_run.h"
+#include "tests/support/test_main.h"
 #include "tests/support/training_run.h"
 
 using namespace neuroshard::test;  // NOLINT
@@ -143,5 +144,5 @@ class TestNetworkData : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestNetworkData)
+NS_TEST(TestNetworkData)
 #include "test_network_data.moc"

@@ -7,6 +7,7 @@
 
 #include "tests/support/mainline_table.h"
 #include "tests/support/network_run.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard::test;  // NOLINT
 
@@ -75,5 +76,5 @@ void TestNetworkMainline::two_find_each_other() {
   QVERIFY(alone["peers"].toArray().isEmpty());
 }
 
-QTEST_GUILESS_MAIN(TestNetworkMainline)
+NS_TEST(TestNetworkMainline)
 #include "test_network_mainline.moc"

@@ -7,6 +7,7 @@
 #include <QTest>
 
 #include "tests/support/network_run.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard::test;  // NOLINT
 
@@ -94,5 +95,5 @@ void TestNetworkRelay::a_node_alone_says_so() {
   QVERIFY2(nobody.err.contains("no core runs here"), nobody.text().constData());
 }
 
-QTEST_GUILESS_MAIN(TestNetworkRelay)
+NS_TEST(TestNetworkRelay)
 #include "test_network_relay.moc"

@@ -8,6 +8,7 @@
 #include <QTest>
 
 #include "tests/support/network_run.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard::test;  // NOLINT
 
@@ -289,5 +290,5 @@ void TestNetworkRestart::a_name_that_is_unknown_at_the_start_is_tried_on() {
   QVERIFY2(wrong.err.contains("somewhere"), wrong.text().constData());
 }
 
-QTEST_GUILESS_MAIN(TestNetworkRestart)
+NS_TEST(TestNetworkRestart)
 #include "test_network_restart.moc"

@@ -8,6 +8,7 @@
 #include <QTest>
 
 #include "tests/support/process.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard::test;  // NOLINT
 
@@ -282,5 +283,5 @@ void TestPartitionCommand::public_graphs_are_proved() {
   QVERIFY(object["convention"].toString().contains("fpgaLatency"));
 }
 
-QTEST_GUILESS_MAIN(TestPartitionCommand)
+NS_TEST(TestPartitionCommand)
 #include "test_partition_command.moc"

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "tests/support/process.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard::test;  // NOLINT
 
@@ -198,5 +199,5 @@ void TestPartitionScript::bad_input() {
   QCOMPARE(result.err.count('\n'), 1);
 }
 
-QTEST_GUILESS_MAIN(TestPartitionScript)
+NS_TEST(TestPartitionScript)
 #include "test_partition_script.moc"

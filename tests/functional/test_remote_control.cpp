@@ -6,6 +6,7 @@
 #include <QTcpSocket>
 #include <QTest>
 
+#include "tests/support/test_main.h"
 #include "tests/support/training_run.h"
 
 using namespace neuroshard::test;  // NOLINT
@@ -103,5 +104,5 @@ void TestRemoteControl::other_users_are_refused() {
   QVERIFY(command({"stop"}).ok());
 }
 
-QTEST_GUILESS_MAIN(TestRemoteControl)
+NS_TEST(TestRemoteControl)
 #include "test_remote_control.moc"

@@ -4,6 +4,7 @@
 #include <QTest>
 
 #include "tests/support/rounds_run.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard::test;  // NOLINT
 
@@ -128,5 +129,5 @@ void TestRounds::a_stopped_node_goes_on_where_it_was() {
   all_certified_the_same();
 }
 
-QTEST_GUILESS_MAIN(TestRounds)
+NS_TEST(TestRounds)
 #include "test_rounds.moc"

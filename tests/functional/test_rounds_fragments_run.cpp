@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "tests/support/rounds_run.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard::test;  // NOLINT
 
@@ -96,5 +97,5 @@ class TestRoundsFragmentsRun : public QObject {
   RoundsRun run_;
 };
 
-QTEST_GUILESS_MAIN(TestRoundsFragmentsRun)
+NS_TEST(TestRoundsFragmentsRun)
 #include "test_rounds_fragments_run.moc"

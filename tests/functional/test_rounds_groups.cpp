@@ -4,6 +4,7 @@
 #include <QTest>
 
 #include "tests/support/rounds_run.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard::test;  // NOLINT
 
@@ -89,5 +90,5 @@ void TestRoundsGroups::a_profile_says_so() {
   QVERIFY2(!refused.ok() && refused.text().contains("--group-members"), refused.text().constData());
 }
 
-QTEST_GUILESS_MAIN(TestRoundsGroups)
+NS_TEST(TestRoundsGroups)
 #include "test_rounds_groups.moc"

@@ -5,6 +5,7 @@
 #include <QTest>
 
 #include "tests/support/rounds_run.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard::test;  // NOLINT
 
@@ -108,5 +109,5 @@ void TestRoundsLiars::among_four_there_is_no_vote() {
   lied_to_.kill_all();
 }
 
-QTEST_GUILESS_MAIN(TestRoundsLiars)
+NS_TEST(TestRoundsLiars)
 #include "test_rounds_liars.moc"

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tests/support/rounds_run.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard::test;  // NOLINT
 
@@ -85,5 +86,5 @@ class TestRoundsOverlap : public QObject {
   RoundsRun run_;
 };
 
-QTEST_GUILESS_MAIN(TestRoundsOverlap)
+NS_TEST(TestRoundsOverlap)
 #include "test_rounds_overlap.moc"

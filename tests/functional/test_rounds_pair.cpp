@@ -3,6 +3,7 @@
 #include <QTest>
 
 #include "tests/support/rounds_run.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard::test;  // NOLINT
 
@@ -48,5 +49,5 @@ void TestRoundsPair::who_finishes_completes_the_round() {
   }
 }
 
-QTEST_GUILESS_MAIN(TestRoundsPair)
+NS_TEST(TestRoundsPair)
 #include "test_rounds_pair.moc"

@@ -5,6 +5,7 @@
 #include <QTest>
 
 #include "tests/support/rounds_run.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard::test;  // NOLINT
 
@@ -72,5 +73,5 @@ void TestRoundsProof::nobody_talks_with_it_any_more() {
   run_.kill_all();
 }
 
-QTEST_GUILESS_MAIN(TestRoundsProof)
+NS_TEST(TestRoundsProof)
 #include "test_rounds_proof.moc"

@@ -4,6 +4,7 @@
 #include <QTest>
 
 #include "tests/support/rounds_run.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard::test;  // NOLINT
 
@@ -65,5 +66,5 @@ void TestRoundsSlowLine::and_no_more_once_it_is_lifted() {
   run_.kill_all();
 }
 
-QTEST_GUILESS_MAIN(TestRoundsSlowLine)
+NS_TEST(TestRoundsSlowLine)
 #include "test_rounds_slow_line.moc"

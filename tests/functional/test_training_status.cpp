@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "tests/support/network_run.h"
+#include "tests/support/test_main.h"
 #include "tests/support/training_run.h"
 
 using namespace neuroshard::test;  // NOLINT
@@ -134,5 +135,5 @@ void TestTrainingStatus::the_rounds_name_who_contributed() {
   QVERIFY2(text.out.contains("2 of 2 members contributed"), text.out.constData());
 }
 
-QTEST_GUILESS_MAIN(TestTrainingStatus)
+NS_TEST(TestTrainingStatus)
 #include "test_training_status.moc"

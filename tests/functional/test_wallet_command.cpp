@@ -5,6 +5,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "tests/support/test_main.h"
 #include "tests/support/wallet_run.h"
 
 using namespace neuroshard::test;  // NOLINT
@@ -306,5 +307,5 @@ void TestWalletCommand::held_directory_is_75() {
   QVERIFY(wallet({"show"}, directory).ok());
 }
 
-QTEST_GUILESS_MAIN(TestWalletCommand)
+NS_TEST(TestWalletCommand)
 #include "test_wallet_command.moc"

@@ -4,6 +4,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "tests/support/test_main.h"
 #include "tests/support/wallet_run.h"
 
 using namespace neuroshard::test;  // NOLINT
@@ -194,5 +195,5 @@ void TestWalletProtection::words_are_shown_again() {
   QVERIFY(!any_in(secrets_of(fixed_words, true), json.out + json.err));
 }
 
-QTEST_GUILESS_MAIN(TestWalletProtection)
+NS_TEST(TestWalletProtection)
 #include "test_wallet_protection.moc"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "app/node/partition_frames.h"
+#include "app/node/commands/partition/partition_frames.h"
 #include "core/base/check.h"
 
 using namespace neuroshard;       // NOLINT

@@ -3,7 +3,7 @@
 
 For each model: NAME.pt; NAME.json with "shapes" (as --input-shape takes them) and, per input and result, dtype and sizes;
 NAME.in and NAME.out with their values, dense, one after the other. Also files that are no TorchScript. With --large instead: three
-models of a size at which the speed of a pipeline means something (tests/MEASUREMENTS.md). Exit code 77: there is no PyTorch.
+models of a size at which the speed of a pipeline means something (docs/measurements.md). Exit code 77: there is no PyTorch.
 """
 import json
 import os

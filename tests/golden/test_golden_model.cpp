@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/test_main.h"
 #include "tests/unit/model/model_test.h"
 
 using namespace neuroshard;
@@ -313,5 +314,5 @@ class TestGoldenModel : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestGoldenModel)
+NS_TEST(TestGoldenModel)
 #include "test_golden_model.moc"

@@ -8,6 +8,7 @@
 
 #include "tests/gui/support/desktop_fixture.h"
 #include "tests/gui/support/patience.h"
+#include "tests/support/test_main.h"
 #include "tests/support/training_run.h"
 
 using namespace neuroshard::test;  // NOLINT
@@ -129,5 +130,5 @@ void TestAppAccessibility::sigterm_is_a_clean_stop() {
   QVERIFY2(list.ok(), list.text().constData());
 }
 
-QTEST_GUILESS_MAIN(TestAppAccessibility)
+NS_TEST(TestAppAccessibility)
 #include "test_app_accessibility.moc"

@@ -7,11 +7,13 @@
 #include <QtTest>
 
 #include "core/base/log.h"
-#include "core/control/service_module.h"
+#include "core/control/service.h"
 #include "core/crypto/entropy.h"
+#include "core/network_module/network_module.h"
 #include "core/storage/file_env.h"
 #include "tests/gui/support/app_test.h"
 #include "tests/support/fake_node.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;        // NOLINT
 using namespace neuroshard::test;  // NOLINT
@@ -37,8 +39,8 @@ void TestAppCores::a_core_of_another_version_is_told_what_to_do_data() {
 
 void TestAppCores::a_core_of_another_version_is_told_what_to_do() {
   QFETCH(int, newer);
-  const auto service = control::load_service();
-  QVERIFY2(service.ok(), service.ok() ? "" : service.error().message.c_str());
+  const auto network = network_module::load_network_module();
+  QVERIFY2(network.ok(), network.ok() ? "" : network.error().message.c_str());
   testing::FakeNode node;
   const auto files = storage::make_posix_file_env();
   crypto::SystemEntropy entropy;
@@ -49,7 +51,7 @@ void TestAppCores::a_core_of_another_version_is_told_what_to_do() {
   options.runtime_directory = fixture_->runtime().toStdString();
   options.build = "9.0.0";
   options.speaks = {control::version.major + static_cast<std::uint32_t>(newer), 0};
-  const auto server = service->start_server(node, {*files, entropy, clock, logger}, options);
+  const auto server = network->start_server(node, {*files, entropy, clock, logger}, options);
   QVERIFY2(server.ok(), server.ok() ? "" : server.error().message.c_str());
   fixture_->start();
   NS_WAIT_FOR(patience_, fixture_->banners().contains("another version"));
@@ -115,5 +117,5 @@ void TestAppCores::a_core_that_takes_longer_is_told_before_the_window_goes() {
   QCOMPARE(finished.count(), 1);
 }
 
-QTEST_MAIN(TestAppCores)
+NS_UI_TEST(TestAppCores)
 #include "test_app_cores.moc"

@@ -3,6 +3,7 @@
 #include <QtTest>
 
 #include "tests/gui/support/app_test.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;        // NOLINT
 using namespace neuroshard::test;  // NOLINT
@@ -58,5 +59,5 @@ void TestAppCrashes::three_crashes_lead_to_safe_mode() {
   NS_WAIT_FOR(patience_, fixture_->snapshot()->state == node::RunState::Training);
 }
 
-QTEST_MAIN(TestAppCrashes)
+NS_UI_TEST(TestAppCrashes)
 #include "test_app_crashes.moc"

@@ -3,6 +3,7 @@
 #include <QtTest>
 
 #include "tests/gui/support/app_test.h"
+#include "tests/support/test_main.h"
 #include "ui/wizard/setup_dialog.h"
 
 using namespace neuroshard;        // NOLINT
@@ -55,5 +56,5 @@ void TestAppDisk::a_disk_that_goes_while_it_runs_is_asked_for() {
   QVERIFY(!asks());
 }
 
-QTEST_MAIN(TestAppDisk)
+NS_UI_TEST(TestAppDisk)
 #include "test_app_disk.moc"

@@ -9,6 +9,7 @@
 #include <QTimer>
 
 #include "tests/gui/support/app_test.h"
+#include "tests/support/test_main.h"
 #include "ui/pages/setting_editor.h"
 #include "ui/pages/setting_row.h"
 
@@ -117,5 +118,5 @@ void TestAppElsewhere::a_file_that_is_no_invitation_is_refused() {
   QCOMPARE(fixture_->core_pid(), own_pid);
 }
 
-QTEST_MAIN(TestAppElsewhere)
+NS_UI_TEST(TestAppElsewhere)
 #include "test_app_elsewhere.moc"

@@ -11,6 +11,7 @@
 #include <QToolButton>
 
 #include "tests/gui/support/app_fixture.h"
+#include "tests/support/test_main.h"
 #include "ui/text/format.h"
 #include "ui/widgets/cell_grid.h"
 #include "ui/widgets/plot_widget.h"
@@ -259,5 +260,5 @@ void TestAppJourney::quit_stops_the_core() {
   QVERIFY2(list.ok(), list.text().constData());  // the directory is free again
 }
 
-QTEST_MAIN(TestAppJourney)
+NS_UI_TEST(TestAppJourney)
 #include "test_app_journey.moc"

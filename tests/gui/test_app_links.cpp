@@ -1,6 +1,7 @@
 // Links from a browser or another program, with the real core behind the window: nothing happens before a
 // yes, and with one what the link says.
 #include "tests/gui/support/app_test.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;        // NOLINT
 using namespace neuroshard::test;  // NOLINT
@@ -100,5 +101,5 @@ void TestAppLinks::a_link_that_can_not_be_followed_changes_nothing() {
   QCOMPARE(fixture_->banners(), QString());
 }
 
-QTEST_MAIN(TestAppLinks)
+NS_UI_TEST(TestAppLinks)
 #include "test_app_links.moc"

@@ -6,6 +6,7 @@
 #include <QtTest>
 
 #include "tests/gui/support/app_fixture.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;        // NOLINT
 using namespace neuroshard::test;  // NOLINT
@@ -69,5 +70,5 @@ void TestAppRestore::a_checkpoint_is_restored() {
   QVERIFY(training["last_step"].toObject()["loss"].toDouble() > 0);
 }
 
-QTEST_MAIN(TestAppRestore)
+NS_UI_TEST(TestAppRestore)
 #include "test_app_restore.moc"

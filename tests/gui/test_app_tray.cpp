@@ -9,6 +9,7 @@
 #include "tests/gui/support/desktop_fixture.h"
 #include "tests/gui/support/notifier_watcher.h"
 #include "tests/gui/support/patience.h"
+#include "tests/support/test_main.h"
 #include "tests/support/training_run.h"
 
 using namespace neuroshard::test;  // NOLINT
@@ -171,5 +172,5 @@ void TestAppTray::with_a_tray_there_is_no_window() {
   QVERIFY(becomes(Shown::Nowhere));
 }
 
-QTEST_GUILESS_MAIN(TestAppTray)
+NS_TEST(TestAppTray)
 #include "test_app_tray.moc"

@@ -1,6 +1,7 @@
 // The window on the desktop, with the real core behind it: it comes back as it was left, and where no tray
 // is, it is never lost.
 #include "tests/gui/support/app_test.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;        // NOLINT
 using namespace neuroshard::test;  // NOLINT
@@ -58,5 +59,5 @@ void TestAppWindow::without_a_tray_it_is_never_lost() {
   NS_WAIT_FOR(patience_, !finished.isEmpty());
 }
 
-QTEST_MAIN(TestAppWindow)
+NS_UI_TEST(TestAppWindow)
 #include "test_app_window.moc"

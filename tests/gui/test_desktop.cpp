@@ -13,6 +13,7 @@
 #include "app/gui/notifier.h"
 #include "app/gui/session_sensors.h"
 #include "app/gui/single_instance.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;       // NOLINT
 using namespace neuroshard::gui;  // NOLINT
@@ -265,5 +266,5 @@ void TestDesktop::answers_from_the_background_are_never_lost() {
   QCOMPARE(unwanted, 0);
 }
 
-QTEST_GUILESS_MAIN(TestDesktop)
+NS_TEST(TestDesktop)
 #include "test_desktop.moc"

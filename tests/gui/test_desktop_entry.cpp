@@ -7,6 +7,7 @@
 #include <QtTest>
 
 #include "tests/gui/support/desktop_fixture.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard::test;  // NOLINT
 
@@ -53,7 +54,7 @@ void TestDesktopEntry::installed_programs_find_each_other() {
   QVERIFY(install.waitForFinished(generous_ms));
   QVERIFY2(install.exitCode() == 0, install.readAll().right(2000).constData());
   for (const char* name :
-       {"bin/neuroshard", "bin/neuroshardd", "lib/neuroshard/control.so",
+       {"bin/neuroshard", "bin/neuroshardd", "lib/neuroshard/network.so",
         "share/applications/neuroshard.desktop", "share/icons/hicolor/scalable/apps/neuroshard.svg"})
     QVERIFY2(QFile::exists(folder.filePath(name)), name);
   QProcess app;
@@ -67,5 +68,5 @@ void TestDesktopEntry::installed_programs_find_each_other() {
   QCOMPARE(wrong.exitCode(), 64);
 }
 
-QTEST_GUILESS_MAIN(TestDesktopEntry)
+NS_TEST(TestDesktopEntry)
 #include "test_desktop_entry.moc"

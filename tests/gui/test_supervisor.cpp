@@ -1,5 +1,6 @@
 // The supervisor of the core: attaches, starts, restarts later each time, and turns to safe mode.
 #include "tests/gui/support/supervisor_fixture.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;       // NOLINT
 using namespace neuroshard::gui;  // NOLINT
@@ -210,5 +211,5 @@ void TestSupervisor::a_core_that_never_answers_is_told() {
   QVERIFY(supervisor_->status().ours);
 }
 
-QTEST_GUILESS_MAIN(TestSupervisor)
+NS_TEST(TestSupervisor)
 #include "test_supervisor.moc"

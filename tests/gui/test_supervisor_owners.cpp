@@ -1,6 +1,7 @@
 // The supervisor of the core stops only what it started, waits for its end, and starts nothing that is not
 // its own business: cores of others, other computers, data that is not there.
 #include "tests/gui/support/supervisor_fixture.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;       // NOLINT
 using namespace neuroshard::gui;  // NOLINT
@@ -152,5 +153,5 @@ void TestSupervisorOwners::another_directory_waits_for_the_end_of_what_it_starte
   QCOMPARE(link_->opened.last(), QString("/fourth"));
 }
 
-QTEST_GUILESS_MAIN(TestSupervisorOwners)
+NS_TEST(TestSupervisorOwners)
 #include "test_supervisor_owners.moc"

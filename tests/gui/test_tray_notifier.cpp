@@ -9,6 +9,7 @@
 
 #include "tests/gui/support/desktop_fixture.h"
 #include "tests/gui/support/notifier_watcher.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard::test;  // NOLINT
 
@@ -244,5 +245,5 @@ void TestTrayNotifier::quit_quits() {
   QCOMPARE(subject_->process().exitCode(), 0);
 }
 
-QTEST_GUILESS_MAIN(TestTrayNotifier)
+NS_TEST(TestTrayNotifier)
 #include "test_tray_notifier.moc"

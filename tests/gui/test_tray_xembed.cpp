@@ -6,6 +6,7 @@
 #include <QtTest>
 
 #include "tests/gui/support/desktop_fixture.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard::test;  // NOLINT
 
@@ -146,5 +147,5 @@ void TestTrayXembed::a_tray_that_comes_later_is_used() {
   QVERIFY(click_toggles());
 }
 
-QTEST_GUILESS_MAIN(TestTrayXembed)
+NS_TEST(TestTrayXembed)
 #include "test_tray_xembed.moc"

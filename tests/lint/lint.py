@@ -47,7 +47,7 @@ HEAVY = {"spdlog", "nlohmann", "torch", "curl", "zip", "sqlite3", "tomlplusplus"
 APP_THIRD_PARTY = {"cli11", "nlohmann", "fmt", "qrencode"}
 # The parts of core that ui and app/gui may see: the seam and its values; the app also what finds, starts and reaches a core.
 UI_CORE = {"base", "node"}
-GUI_CORE = UI_CORE | {"control", "platform", "storage"}
+GUI_CORE = UI_CORE | {"control", "network_module", "platform", "storage"}
 CORE_ALWAYS = {"fmt"}
 
 # (name, pattern, where it may not stand, what to use instead)

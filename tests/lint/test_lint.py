@@ -7,6 +7,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
+import commits  # noqa: E402
 from lint import Lint  # noqa: E402
 
 GOOD = {
@@ -128,6 +129,17 @@ class LintTest(unittest.TestCase):
             lint = Lint(root)
             lint.check_format(["core/x.cpp"])
             self.assertEqual([f.split(": ")[1] for f in lint.findings] or lint.notes, ["format"])
+
+
+class CommitTest(unittest.TestCase):
+    def test_subjects(self):
+        for good in ("rounds: cap view skew at one", "core: give config, partition and platform their own rooms", "tests, docs: name the commit",
+                     "ui/map: draw cells once", "net: embed the address", "docs: add pages for peers"):
+            self.assertIsNone(commits.fault(good), good)
+        for bad in ("Rounds: who is back is heard", "cap view skew at one", "rounds:cap view skew", "rounds: capped view skew",
+                    "rounds: capping view skew", "rounds: cap view skew.", "rounds: cap " + "x" * 70, "Merge branch 'x'"):
+            self.assertIsNotNone(commits.fault(bad), bad)
+        self.assertIsNone(commits.fault("Merge branch 'x'", parents=2))
 
 
 if __name__ == "__main__":

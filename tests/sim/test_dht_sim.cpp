@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tests/sim/dht_world.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::testing;
@@ -181,5 +182,5 @@ void TestDhtSim::an_unlucky_newcomer_learns_of_the_others() {
     QVERIFY2(node->table().size() >= 20, QByteArray::number(qulonglong(node->table().size())));
 }
 
-QTEST_GUILESS_MAIN(TestDhtSim)
+NS_TEST(TestDhtSim)
 #include "test_dht_sim.moc"

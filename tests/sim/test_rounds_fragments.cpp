@@ -11,6 +11,7 @@
 #include "core/sim/fragment_world.h"
 #include "core/sim/round_world.h"
 #include "core/sim/soft_model.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;       // NOLINT
 using namespace neuroshard::sim;  // NOLINT
@@ -345,5 +346,5 @@ void TestRoundsFragments::parts_in_two_levels() {
   QVERIFY(task()->held_out_loss(world.newest_weights()) < task()->held_out_loss(o.initial));
 }
 
-QTEST_GUILESS_MAIN(TestRoundsFragments)
+NS_TEST(TestRoundsFragments)
 #include "test_rounds_fragments.moc"

@@ -5,6 +5,7 @@
 #include "core/sim/grouped_world.h"
 #include "core/sim/scenario.h"
 #include "core/sim/soft_model.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::sim;
@@ -162,5 +163,5 @@ void TestRoundsGroupedSim::sizes_out_of_range_are_named() {
   QCOMPARE(run_scenario(one).error().code, ErrorCode::InvalidArgument);
 }
 
-QTEST_GUILESS_MAIN(TestRoundsGroupedSim)
+NS_TEST(TestRoundsGroupedSim)
 #include "test_rounds_grouped.moc"

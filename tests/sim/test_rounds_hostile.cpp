@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/sim/scenario.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::sim;
@@ -111,5 +112,5 @@ void TestRoundsHostile::two_payloads_cost_the_liars_only() {
   if (loss == 0) QVERIFY2(100 * contributions >= 95 * all, qPrintable(seen));
 }
 
-QTEST_GUILESS_MAIN(TestRoundsHostile)
+NS_TEST(TestRoundsHostile)
 #include "test_rounds_hostile.moc"

@@ -7,6 +7,7 @@
 
 #include "core/sim/level_world.h"
 #include "core/sim/soft_model.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;       // NOLINT
 using namespace neuroshard::sim;  // NOLINT
@@ -281,5 +282,5 @@ void TestRoundsLevels::a_network_of_few_is_dealt_where_its_numbers_are_small() {
   CHECK_LAB(lab, lab.safe());
 }
 
-QTEST_GUILESS_MAIN(TestRoundsLevels)
+NS_TEST(TestRoundsLevels)
 #include "test_rounds_levels.moc"

@@ -5,6 +5,7 @@
 #include <QtTest>
 
 #include "core/sim/round_world.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;       // NOLINT
 using namespace neuroshard::sim;  // NOLINT
@@ -143,5 +144,5 @@ void TestRoundsLines::one_slow_line_holds_nobody_up_for_long() {
     QVERIFY2(world.node(i).view().contributed + 1 >= world.newest_round(), all.c_str());
 }
 
-QTEST_GUILESS_MAIN(TestRoundsLines)
+NS_TEST(TestRoundsLines)
 #include "test_rounds_lines.moc"

@@ -9,6 +9,7 @@
 #include "core/sim/round_world.h"
 #include "core/sim/scenario.h"
 #include "core/sim/soft_model.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::sim;
@@ -255,5 +256,5 @@ void TestRoundsLost::who_dies_before_its_work_is_noted_is_no_liar() {
   }
 }
 
-QTEST_GUILESS_MAIN(TestRoundsLost)
+NS_TEST(TestRoundsLost)
 #include "test_rounds_lost.moc"

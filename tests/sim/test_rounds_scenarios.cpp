@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/sim/scenario.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::sim;
@@ -190,5 +191,5 @@ void TestRoundsScenarios::bad_options_are_named() {
   QCOMPARE(run_scenario(liars).error().code, ErrorCode::InvalidArgument);
 }
 
-QTEST_GUILESS_MAIN(TestRoundsScenarios)
+NS_TEST(TestRoundsScenarios)
 #include "test_rounds_scenarios.moc"

@@ -11,6 +11,7 @@
 #include "core/sim/round_world.h"
 #include "core/sim/scenario.h"
 #include "core/sim/soft_model.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::sim;
@@ -562,5 +563,5 @@ void TestRoundsSim::who_has_left_trains_on_when_nobody_is_there() {
   QVERIFY2(most > inner_steps, qPrintable(QString::number(most)));
 }
 
-QTEST_GUILESS_MAIN(TestRoundsSim)
+NS_TEST(TestRoundsSim)
 #include "test_rounds_sim.moc"

@@ -8,6 +8,7 @@
 #include "core/sim/round_world.h"
 #include "core/sim/scenario.h"
 #include "core/sim/soft_model.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;       // NOLINT
 using namespace neuroshard::sim;  // NOLINT
@@ -248,5 +249,5 @@ void TestRoundsSync::what_must_hold_holds() {
   }
 }
 
-QTEST_GUILESS_MAIN(TestRoundsSync)
+NS_TEST(TestRoundsSync)
 #include "test_rounds_sync.moc"

@@ -35,9 +35,11 @@ using Change = void (*)(app::CommandContext&);
 
 // How the program changes what a node says, by the first word.
 Change change_named(std::string_view word) {
-  if (word == "pieces") return [](app::CommandContext& context) { context.other_content = spoiled; };
+  if (word == "pieces")
+    return [](app::CommandContext& context) { context.interpositions.other_content = spoiled; };
   if (word == "two-payloads")
-    return [](app::CommandContext& context) { context.other_caller = test::make_two_payloads; };
+    return
+        [](app::CommandContext& context) { context.interpositions.other_caller = test::make_two_payloads; };
   return nullptr;
 }
 
@@ -78,7 +80,7 @@ int main(int argc, char** argv) {
   }
   argv[own_arguments] = argv[0];
   return app::run_program(argc - own_arguments, argv + own_arguments, [&](app::CommandContext& context) {
-    context.other_learner = [&](rounds::RoundLearner& training, Executor& node) {
+    context.interpositions.other_learner = [&](rounds::RoundLearner& training, Executor& node) {
       return test::make_lying_learner(training, node, context.files, *liar);
     };
   });

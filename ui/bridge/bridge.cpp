@@ -124,7 +124,7 @@ void Bridge::tick() {
 void Bridge::deliver(const node::Event& event) {
   if (const auto* done = std::get_if<node::CommandDone>(&event)) return finish_command(*done);
   if (const auto* progress = std::get_if<node::CommandProgress>(&event)) return show_progress(*progress);
-  Q_EMIT happened(event);
+  Q_EMIT event_received(event);
 }
 
 quint64 Bridge::run(QObject* context, Command command, Done done, Progress progress) {
@@ -230,7 +230,7 @@ void Bridge::end_all(const std::vector<node::Event>& last) {
       commands_.erase(at);
     } else if (!std::holds_alternative<node::CommandProgress>(event)) {
       QMetaObject::invokeMethod(
-          this, [this, event] { Q_EMIT happened(event); }, Qt::QueuedConnection);
+          this, [this, event] { Q_EMIT event_received(event); }, Qt::QueuedConnection);
     }
   }
   for (auto& [ticket, command] : std::exchange(commands_, {})) finish_later(command, core_went());

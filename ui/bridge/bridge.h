@@ -80,7 +80,7 @@ class Bridge : public QObject {
   // StateChanged, CheckpointsChanged, CheckpointWritten, SettingChanged, AlertRaised, AlertCleared, Ended.
   // Steps are not here: the snapshot has the last one. Between two ticks the latest of a kind (of a setting,
   // of an alert's key) is kept.
-  void happened(const neuroshard::node::Event& event);
+  void event_received(const neuroshard::node::Event& event);
 
  public Q_SLOTS:
   // What the timer calls.

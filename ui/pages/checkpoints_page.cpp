@@ -79,7 +79,7 @@ void CheckpointsPage::connect_signals() {
     const int row = model_->row_of(name);
     if (row >= 0) actions_->restore(model_->entry(row));
   });
-  connect(&bridge(), &Bridge::happened, this, [this](const node::Event& event) {
+  connect(&bridge(), &Bridge::event_received, this, [this](const node::Event& event) {
     if (std::holds_alternative<node::CheckpointsChanged>(event) ||
         std::holds_alternative<node::CheckpointWritten>(event))
       ask();

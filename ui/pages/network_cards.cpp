@@ -82,13 +82,11 @@ NetworkCards::NetworkCards(const Theme& theme, Sections& sections, QWidget* pare
 PlotPanel* NetworkCards::make_traffic(const Theme& theme) {
   traffic_ = new PlotPanel(theme, tr("Traffic"), QStringLiteral("traffic"));
   traffic_->setObjectName(QStringLiteral("network_traffic"));
-  traffic_->set_y_format([](double value) {
+  const auto rate = [](double value) {
     return tr("%1/s").arg(Format::bytes(static_cast<std::uint64_t>(std::max(0.0, value))));
-  });
-  traffic_->plot()->set_y_unit(PlotUnit::Bytes);
-  traffic_->plot()->set_x(PlotX::Time);
+  };
+  traffic_->set_options({.format_y = rate, .y_unit = PlotUnit::Bytes, .x = PlotX::Time});
   traffic_->plot()->set_empty_text(tr("The first sample comes ten seconds after the start."));
-  traffic_->plot()->set_legend(true);
   return traffic_;
 }
 
@@ -228,7 +226,7 @@ void NetworkCards::show_traffic(const node::NetworkView& view) {
   series.push_back(std::move(in));
   series.push_back(std::move(out));
   traffic_->plot()->set_series(std::move(series));
-  traffic_->plot()->set_full_range({from, std::max(to, from + 60)});
+  traffic_->plot()->view()->set_full({from, std::max(to, from + 60)});
 }
 
 }  // namespace neuroshard::ui

@@ -103,7 +103,7 @@ Card* OverviewPage::make_loss_card() {
   facts->addWidget(held_out_);
   card->body()->addLayout(facts);
   loss_spark_ = new PlotWidget(theme(), tr("Loss so far"), card);
-  loss_spark_->set_axes_shown(false);
+  loss_spark_->set_options({.axes_shown = false});
   loss_spark_->setMinimumHeight(spark_height);
   loss_spark_->set_empty_text(tr("The curve begins with the first step."));
   PlotSeries look;
@@ -123,7 +123,7 @@ Card* OverviewPage::make_speed_card() {
   facts->addWidget(tokens_);
   card->body()->addLayout(facts);
   speed_spark_ = new PlotWidget(theme(), tr("Speed so far"), card);
-  speed_spark_->set_axes_shown(false);
+  speed_spark_->set_options({.axes_shown = false});
   speed_spark_->setMinimumHeight(spark_height);
   speed_spark_->set_empty_text(tr("The curve begins with the first step."));
   PlotSeries look;

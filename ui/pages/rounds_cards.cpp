@@ -125,8 +125,7 @@ PlotPanel* RoundsCards::make_losses() {
   losses_->setObjectName(QStringLiteral("rounds_losses"));
   losses_->set_caption(tr("smoothed median"));
   losses_->setMinimumHeight(plot_height);
-  losses_->set_y_format([](double value) { return Format::loss(value); });
-  losses_->plot()->set_x(PlotX::Count);
+  losses_->set_options({.format_y = [](double value) { return Format::loss(value); }, .x = PlotX::Count});
   losses_->plot()->set_empty_text(tr("The curve begins with the first round that this node sees."));
   return losses_;
 }
@@ -298,7 +297,7 @@ void RoundsCards::show_report(const node::RoundsReport& report, WallTime now) {
   if (losses.points.empty()) return;
   const double from = losses.points.front().x, to = losses.points.back().x;
   losses_->plot()->set_series({std::move(losses)});
-  losses_->plot()->set_full_range({from, std::max(to, from + 1)});
+  losses_->plot()->view()->set_full({from, std::max(to, from + 1)});
 }
 
 }  // namespace neuroshard::ui

@@ -12,11 +12,13 @@ SeriesFeed::SeriesFeed(Bridge& bridge, PlotWidget* plot, std::vector<Wanted> wan
   connect(&pause_, &QTimer::timeout, this, [this] {
     if (stale_ || step_ != asked_step_) ask();
   });
-  connect(plot_, &PlotWidget::range_changed, this, [this] {
+  const auto ask_anew = [this] {
     stale_ = true;
     ask();
-  });
-  // What was asked of a core that is gone is not answered any more; another one knows another history.
+  };
+  connect(plot_->view(), &PlotView::range_changed, this, ask_anew);
+  connect(plot_, &PlotWidget::buckets_changed, this, ask_anew);
+  // A core that is gone answers no open query; another core has another history.
   connect(&bridge_, &Bridge::attached_changed, this, [this](bool attached) {
     missing_ = 0;
     stale_ = true;
@@ -27,7 +29,7 @@ SeriesFeed::SeriesFeed(Bridge& bridge, PlotWidget* plot, std::vector<Wanted> wan
 void SeriesFeed::update(std::uint64_t step) {
   if (step < step_) stale_ = true;  // restored: the past is another one
   step_ = step;
-  plot_->set_full_range({0, static_cast<double>(std::max<std::uint64_t>(step, 1))});
+  plot_->view()->set_full({0, static_cast<double>(std::max<std::uint64_t>(step, 1))});
   if ((stale_ || step_ != asked_step_) && !pause_.isActive()) ask();
 }
 
@@ -50,12 +52,12 @@ void SeriesFeed::ask() {
   collected_.clear();
   for (const Wanted& one : wanted_) collected_.push_back(one.look);
   ++round_;
-  const PlotRange range = plot_->visible_range();
+  const PlotRange range = plot_->view()->range();
   for (std::size_t i = 0; i < wanted_.size(); ++i) {
     node::SeriesQuery query;
     query.name = wanted_[i].name;
     query.from_step = static_cast<std::uint64_t>(std::max(0.0, std::floor(range.from)));
-    query.to_step = plot_->zoomed() ? static_cast<std::uint64_t>(std::ceil(range.to)) + 1 : 0;
+    query.to_step = plot_->view()->zoomed() ? static_cast<std::uint64_t>(std::ceil(range.to)) + 1 : 0;
     query.buckets = plot_->buckets_wanted();
     bridge_.query<node::Series>(
         this,

@@ -85,7 +85,7 @@ SettingsPage::SettingsPage(const Context& context, QWidget* parent) : Page(conte
   sections().add([this, column] { build_nothing(column); });
   building_.setInterval(0);
   connect(&building_, &QTimer::timeout, this, &SettingsPage::build_some);
-  connect(&bridge(), &Bridge::happened, this, [this](const node::Event& event) {
+  connect(&bridge(), &Bridge::event_received, this, [this](const node::Event& event) {
     if (sections().done() && std::holds_alternative<node::SettingChanged>(event)) ask();
   });
   connect(&bridge(), &Bridge::attached_changed, this, [this](bool attached) {

@@ -99,7 +99,7 @@ TrainingPage::TrainingPage(const Context& context, QWidget* parent) : Page(conte
   });
   rounds_timer_.setInterval(rounds_ms);
   connect(&rounds_timer_, &QTimer::timeout, this, &TrainingPage::ask_rounds);
-  connect(&bridge(), &Bridge::happened, this, [this](const node::Event& event) {
+  connect(&bridge(), &Bridge::event_received, this, [this](const node::Event& event) {
     if (sections().done() && std::holds_alternative<node::CheckpointsChanged>(event)) ask_checkpoints();
   });
 }
@@ -109,7 +109,7 @@ void TrainingPage::plan_small_panels(CardGrid* grid) {
                                  const QString& name, QString (*format)(double)) {
     sections().add([=, this] {
       PlotPanel* panel = make_panel(title, QString::fromLatin1(file), {{series, name}});
-      panel->set_y_format(format);
+      panel->set_options({.format_y = format});
       panel->setMinimumHeight(small_height);
       grid->add(panel);
     });

@@ -124,11 +124,6 @@ void paint_legend(QPainter& painter, const PlotFrame& frame, const Theme& theme)
   const QFontMetricsF metrics(frame.font);
   double x = frame.bounds.left();
   const double middle = frame.bounds.top() + metrics.height() / 2;
-  if (!frame.y_title.isEmpty()) {
-    painter.setPen(theme.color(Token::TextMuted));
-    painter.drawText(QPointF(x, frame.bounds.top() + metrics.ascent()), frame.y_title);
-    x += metrics.horizontalAdvance(frame.y_title) + legend_gap;
-  }
   if (!frame.legend) return;
   for (const PlotDrawing& drawing : frame.drawings) {
     if (drawing.name.isEmpty()) continue;

@@ -42,7 +42,6 @@ struct PlotFrame {
   PlotAxes axes;
   QRectF bounds;
   QFont font;
-  QString y_title;
   std::vector<PlotDrawing> drawings;
   std::vector<PlotMark> marks;  // within the range
   std::vector<double> x_ticks, y_ticks;

@@ -4,7 +4,6 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
-#include "ui/text/format.h"
 #include "ui/theme/theme.h"
 #include "ui/widgets/export_button.h"
 #include "ui/widgets/plot_table_model.h"
@@ -17,10 +16,7 @@ constexpr qreal picture_scale = 2;
 }  // namespace
 
 PlotPanel::PlotPanel(const Theme& theme, const QString& title, const QString& file_name, QWidget* parent)
-    : Card(title, parent),
-      theme_(theme),
-      file_name_(file_name),
-      format_([](double v) { return Format::significant(v, 4); }) {
+    : Card(title, parent), theme_(theme), file_name_(file_name) {
   plot_ = new PlotWidget(theme, title, this);
   model_ = new PlotTableModel(this);
   faces_ = new QStackedLayout;
@@ -32,7 +28,7 @@ PlotPanel::PlotPanel(const Theme& theme, const QString& title, const QString& fi
     const bool some = !plot_->empty();
     for (QToolButton* button : {log_, twin_, export_}) button->setEnabled(some);
   });
-  connect(plot_, &PlotWidget::zoom_changed, all_, &QWidget::setVisible);
+  connect(plot_->view(), &PlotView::zoom_changed, all_, &QWidget::setVisible);
 }
 
 void PlotPanel::build_controls() {
@@ -46,7 +42,7 @@ void PlotPanel::build_controls() {
   };
   all_ = add("zoom-fit", tr("Show all"));
   all_->hide();
-  connect(all_, &QToolButton::clicked, plot_, &PlotWidget::show_all);
+  connect(all_, &QToolButton::clicked, plot_->view(), &PlotView::show_all);
   log_ = add("log-axis", tr("Logarithmic axis"));
   log_->setCheckable(true);
   connect(log_, &QToolButton::toggled, plot_, &PlotWidget::set_log_y);
@@ -58,11 +54,6 @@ void PlotPanel::build_controls() {
       [this] { return plot_->to_image(picture_size, picture_scale); }, this);
   add_control(export_);
   for (QToolButton* button : {log_, twin_, export_}) button->setEnabled(false);
-}
-
-void PlotPanel::set_y_format(const PlotWidget::Formatter& format) {
-  format_ = format;
-  plot_->set_y_format(format);
 }
 
 bool PlotPanel::table_shown() const {
@@ -82,11 +73,11 @@ void PlotPanel::show_table(bool shown) {
 }
 
 void PlotPanel::fill_table() {
-  model_->set_series(plot_->series(), format_);
+  model_->set_series(plot_->series(), plot_->options().format_y);
 }
 
 QString PlotPanel::csv() const {
-  model_->set_series(plot_->series(), format_);
+  model_->set_series(plot_->series(), plot_->options().format_y);
   return model_->csv();
 }
 

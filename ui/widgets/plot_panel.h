@@ -18,7 +18,7 @@ class PlotPanel final : public Card {
   // `file_name` is suggested for exports, without ending.
   PlotPanel(const Theme& theme, const QString& title, const QString& file_name, QWidget* parent = nullptr);
   PlotWidget* plot() const { return plot_; }
-  void set_y_format(const PlotWidget::Formatter& format);
+  void set_options(PlotOptions options) { plot_->set_options(std::move(options)); }
   void show_table(bool shown);
   bool table_shown() const;
   QString csv() const;
@@ -29,7 +29,6 @@ class PlotPanel final : public Card {
 
   const Theme& theme_;
   QString file_name_;
-  PlotWidget::Formatter format_;
   PlotWidget* plot_;
   QStackedLayout* faces_;
   TableView* table_ = nullptr;  // made when first shown

@@ -9,6 +9,7 @@
 
 #include "core/base/executor.h"
 #include "core/base/turn.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace std::chrono_literals;
@@ -283,5 +284,5 @@ void TestExecutor::no_turn_after_the_end() {
   QVERIFY(!turn->take([] { QFAIL("the executor is gone"); }));
 }
 
-QTEST_GUILESS_MAIN(TestExecutor)
+NS_TEST(TestExecutor)
 #include "test_executor.moc"

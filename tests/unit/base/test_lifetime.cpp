@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "core/base/lifetime.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;  // NOLINT
 
@@ -54,5 +55,5 @@ void TestLifetime::end_turns_every_token() {
   QCOMPARE(counter.count, 0);
 }
 
-QTEST_GUILESS_MAIN(TestLifetime)
+NS_TEST(TestLifetime)
 #include "test_lifetime.moc"

@@ -5,6 +5,7 @@
 #include <QtTest>
 
 #include "core/base/log.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 
@@ -90,5 +91,5 @@ void TestLog::a_place_that_cannot_be_written_gives_no_logger() {
   nothing.error("a", "b");
 }
 
-QTEST_GUILESS_MAIN(TestLog)
+NS_TEST(TestLog)
 #include "test_log.moc"

@@ -3,6 +3,7 @@
 #include <QtTest>
 
 #include "core/base/redactor.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;  // NOLINT
 
@@ -213,5 +214,5 @@ void TestRedactor::logger_passes_records_on_without_secrets() {
   QCOMPARE(keeper.last.message, std::string("opened with token <id 1>"));
 }
 
-QTEST_GUILESS_MAIN(TestRedactor)
+NS_TEST(TestRedactor)
 #include "test_redactor.moc"

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/base/rng.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 
@@ -112,5 +113,5 @@ void TestRng::below_is_uniform() {
   for (int i = 0; i < 10; ++i) QCOMPARE(rng.below(1), std::uint64_t{0});
 }
 
-QTEST_GUILESS_MAIN(TestRng)
+NS_TEST(TestRng)
 #include "test_rng.moc"

@@ -12,6 +12,7 @@
 #include "core/base/clock.h"
 #include "core/base/expected.h"
 #include "core/base/span.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 
@@ -250,5 +251,5 @@ void TestValues::a_chain_is_read_in_order_and_keeps_its_pieces() {
   QVERIFY(kept.expired());
 }
 
-QTEST_GUILESS_MAIN(TestValues)
+NS_TEST(TestValues)
 #include "test_values.moc"

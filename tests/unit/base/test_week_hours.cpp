@@ -3,6 +3,7 @@
 
 #include "core/base/rng.h"
 #include "core/base/week_hours.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;  // NOLINT
 
@@ -113,5 +114,5 @@ void TestWeekHours::every_grid_survives_its_text() {
   QVERIFY(longest <= WeekHours::max_text);
 }
 
-QTEST_GUILESS_MAIN(TestWeekHours)
+NS_TEST(TestWeekHours)
 #include "test_week_hours.moc"

@@ -9,6 +9,7 @@
 #include "tests/support/fault_file_env.h"
 #include "tests/support/manual_executor.h"
 #include "tests/support/memory_file_env.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::checkpoint;
@@ -293,5 +294,5 @@ class TestAsyncWriter : public QObject {
   std::vector<ErrorCode> failed_;
 };
 
-QTEST_GUILESS_MAIN(TestAsyncWriter)
+NS_TEST(TestAsyncWriter)
 #include "test_async_writer.moc"

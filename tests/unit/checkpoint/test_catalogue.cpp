@@ -5,6 +5,7 @@
 #include "core/checkpoint/writer.h"
 #include "tests/support/checkpoint_sample.h"
 #include "tests/support/memory_file_env.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::checkpoint;
@@ -160,5 +161,5 @@ class TestCatalogue : public QObject {
   std::optional<Writer> writer_;
 };
 
-QTEST_GUILESS_MAIN(TestCatalogue)
+NS_TEST(TestCatalogue)
 #include "test_catalogue.moc"

@@ -6,6 +6,7 @@
 #include "tests/support/checkpoint_sample.h"
 #include "tests/support/fault_file_env.h"
 #include "tests/support/memory_file_env.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::checkpoint;
@@ -170,5 +171,5 @@ class TestFaults : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestFaults)
+NS_TEST(TestFaults)
 #include "test_faults.moc"

@@ -2,6 +2,7 @@
 #include <QtTest>
 
 #include "tests/support/checkpoint_sample.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::checkpoint;
@@ -149,5 +150,5 @@ class TestManifest : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestManifest)
+NS_TEST(TestManifest)
 #include "test_manifest.moc"

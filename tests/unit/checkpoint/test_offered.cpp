@@ -3,6 +3,7 @@
 #include <QtTest>
 
 #include "core/checkpoint/offered.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::checkpoint;
@@ -138,5 +139,5 @@ class TestOffered : public QObject {
   }
 };
 
-QTEST_APPLESS_MAIN(TestOffered)
+NS_TEST(TestOffered)
 #include "test_offered.moc"

@@ -3,6 +3,7 @@
 
 #include "core/checkpoint/retention.h"
 #include "core/checkpoint/save_policy.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::checkpoint;
@@ -179,5 +180,5 @@ class TestPolicy : public QObject {
   ManualClock clock_;
 };
 
-QTEST_GUILESS_MAIN(TestPolicy)
+NS_TEST(TestPolicy)
 #include "test_policy.moc"

@@ -11,6 +11,7 @@
 #include "core/checkpoint/writer.h"
 #include "tests/support/checkpoint_sample.h"
 #include "tests/support/memory_file_env.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::checkpoint;
@@ -221,5 +222,5 @@ class TestSaveLoad : public QObject {
   std::optional<Writer> writer_;
 };
 
-QTEST_GUILESS_MAIN(TestSaveLoad)
+NS_TEST(TestSaveLoad)
 #include "test_save_load.moc"

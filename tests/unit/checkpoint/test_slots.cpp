@@ -7,6 +7,7 @@
 #include "core/crypto/hash.h"
 #include "tests/support/checkpoint_sample.h"
 #include "tests/support/memory_file_env.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::checkpoint;
@@ -140,5 +141,5 @@ class TestSlots : public QObject {
   }
 };
 
-QTEST_APPLESS_MAIN(TestSlots)
+NS_TEST(TestSlots)
 #include "test_slots.moc"

@@ -13,6 +13,7 @@
 #include "tests/support/checkpoint_sample.h"
 #include "tests/support/fault_file_env.h"
 #include "tests/support/memory_file_env.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::checkpoint;
@@ -150,5 +151,5 @@ class TestTransfer : public QObject {
   QTemporaryDir folder_;
 };
 
-QTEST_GUILESS_MAIN(TestTransfer)
+NS_TEST(TestTransfer)
 #include "test_transfer.moc"

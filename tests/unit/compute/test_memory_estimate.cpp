@@ -3,6 +3,7 @@
 
 #include "core/compute/memory_estimate.h"
 #include "core/compute/slot.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard::compute;
 
@@ -34,5 +35,5 @@ class TestMemoryEstimate : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestMemoryEstimate)
+NS_TEST(TestMemoryEstimate)
 #include "test_memory_estimate.moc"

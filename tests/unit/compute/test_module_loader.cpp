@@ -4,6 +4,7 @@
 
 #include "core/base/log.h"
 #include "core/compute/module.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::compute;
@@ -61,5 +62,5 @@ class TestModuleLoader : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestModuleLoader)
+NS_TEST(TestModuleLoader)
 #include "test_module_loader.moc"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/compute/sampling.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::compute;
@@ -173,5 +174,5 @@ class TestSampling : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestSampling)
+NS_TEST(TestSampling)
 #include "test_sampling.moc"

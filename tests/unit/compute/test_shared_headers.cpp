@@ -1,6 +1,7 @@
 // The host is C++20, the compute module C++17: what they exchange must have one layout.
 #include <QtTest>
 
+#include "tests/support/test_main.h"
 #include "tests/unit/compute/shared_sizes.h"
 
 class TestSharedHeaders : public QObject {
@@ -13,5 +14,5 @@ class TestSharedHeaders : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestSharedHeaders)
+NS_TEST(TestSharedHeaders)
 #include "test_shared_headers.moc"

@@ -7,6 +7,7 @@
 
 #include "core/compute/module.h"
 #include "core/compute/slot.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::compute;
@@ -208,5 +209,5 @@ class TestSlot : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestSlot)
+NS_TEST(TestSlot)
 #include "test_slot.moc"

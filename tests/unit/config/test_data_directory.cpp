@@ -6,6 +6,7 @@
 #include "core/config/data_directory.h"
 #include "core/config/detail/directory_format.h"
 #include "tests/support/fault_file_env.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/crypto/counting_entropy.h"
 #include "tests/unit/engine/no_sync_file_env.h"
 
@@ -310,5 +311,5 @@ void TestDataDirectory::any_failed_write_can_be_repeated() {
   }
 }
 
-QTEST_GUILESS_MAIN(TestDataDirectory)
+NS_TEST(TestDataDirectory)
 #include "test_data_directory.moc"

@@ -5,6 +5,7 @@
 #include "core/base/base64url.h"
 #include "core/config/invite_link.h"
 #include "core/crypto/hash.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;          // NOLINT
 using namespace neuroshard::config;  // NOLINT
@@ -220,5 +221,5 @@ void TestInviteLink::who_made_it_with_another_version_is_told() {
   QVERIFY(constants.error().message.find("99 constants") != std::string::npos);
 }
 
-QTEST_GUILESS_MAIN(TestInviteLink)
+NS_TEST(TestInviteLink)
 #include "test_invite_link.moc"

@@ -4,6 +4,7 @@
 
 #include "core/config/network_profile.h"
 #include "core/crypto/hash.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;          // NOLINT
 using namespace neuroshard::config;  // NOLINT
@@ -290,5 +291,5 @@ void TestNetworkProfile::unknown_names_list_the_known() {
   QVERIFY(missing.error().describe().find("no-such-profile.json") != std::string::npos);
 }
 
-QTEST_GUILESS_MAIN(TestNetworkProfile)
+NS_TEST(TestNetworkProfile)
 #include "test_network_profile.moc"

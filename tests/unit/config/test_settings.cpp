@@ -2,6 +2,7 @@
 #include <QtTest>
 
 #include "core/config/settings.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;          // NOLINT
 using namespace neuroshard::config;  // NOLINT
@@ -284,5 +285,5 @@ void TestSettings::names_of_flags_and_variables() {
   QCOMPARE(environment_name(info), std::string("NEUROSHARD_CHECKPOINT_MIN_INTERVAL"));
 }
 
-QTEST_GUILESS_MAIN(TestSettings)
+NS_TEST(TestSettings)
 #include "test_settings.moc"

@@ -1,6 +1,7 @@
 // Every contribute rule over every kind of value, how reasons add up, and that nothing flaps.
 #include <QtTest>
 
+#include "tests/support/test_main.h"
 #include "tests/unit/contribute/world.h"
 
 using namespace neuroshard;              // NOLINT
@@ -457,5 +458,5 @@ void TestRules::programs_are_parsed() {
   QVERIFY(!parse_programs(many).ok());
 }
 
-QTEST_GUILESS_MAIN(TestRules)
+NS_TEST(TestRules)
 #include "test_rules.moc"

@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include "core/platform/process/local_time.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/contribute/world.h"
 
 using namespace neuroshard;              // NOLINT
@@ -145,5 +146,5 @@ void TestTime::run_anyway_ends_at_the_next_boundary() {
   QVERIFY(end(std::chrono::hours(24)) == at(2026, 11, 21, 12));
 }
 
-QTEST_GUILESS_MAIN(TestTime)
+NS_TEST(TestTime)
 #include "test_time.moc"

@@ -3,6 +3,7 @@
 #include <QtTest>
 #include <future>
 
+#include "tests/support/test_main.h"
 #include "tests/unit/control/control_fixture.h"
 
 using namespace neuroshard;        // NOLINT
@@ -316,5 +317,5 @@ void TestControlCommands::reasons_sensors_and_undo_arrive() {
   QVERIFY(remote_->snapshot()->sensors.empty() && remote_->snapshot()->undo.checkpoint.empty());
 }
 
-QTEST_GUILESS_MAIN(TestControlCommands)
+NS_TEST(TestControlCommands)
 #include "test_commands.moc"

@@ -8,6 +8,7 @@
 #include "core/control/control_file.h"
 #include "core/platform/file/private_directory.h"
 #include "core/storage/file_env.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;           // NOLINT
 using namespace neuroshard::control;  // NOLINT
@@ -126,5 +127,5 @@ void TestControlFile::runtime_directory_must_be_private() {
   QCOMPARE(platform::make_private_directory(path("link").toStdString()).error().code, ErrorCode::Denied);
 }
 
-QTEST_GUILESS_MAIN(TestControlFile)
+NS_TEST(TestControlFile)
 #include "test_control_file.moc"

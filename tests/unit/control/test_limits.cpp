@@ -6,6 +6,7 @@
 #include <QtTest>
 
 #include "core/node/snapshot.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/control/control_fixture.h"
 
 using namespace neuroshard;        // NOLINT
@@ -271,5 +272,5 @@ void TestControlLimits::hundreds_of_connections_are_bounded() {
   QVERIFY(fixture_->connect() != nullptr);
 }
 
-QTEST_GUILESS_MAIN(TestControlLimits)
+NS_TEST(TestControlLimits)
 #include "test_limits.moc"

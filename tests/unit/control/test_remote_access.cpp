@@ -4,6 +4,7 @@
 #include <QtTest>
 
 #include "core/control/remote_access.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/control/control_fixture.h"
 
 using namespace neuroshard;        // NOLINT
@@ -211,5 +212,5 @@ void TestRemoteAccess::taken_port_leaves_the_local_service() {
   QVERIFY(second.connect() != nullptr);
 }
 
-QTEST_GUILESS_MAIN(TestRemoteAccess)
+NS_TEST(TestRemoteAccess)
 #include "test_remote_access.moc"

@@ -4,6 +4,7 @@
 #include <future>
 
 #include "core/control/detail/convert.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/control/control_fixture.h"
 
 using namespace neuroshard;        // NOLINT
@@ -297,5 +298,5 @@ void TestControlService::control_file_is_private_and_goes_away() {
   QVERIFY(!QFile::exists(path));
 }
 
-QTEST_GUILESS_MAIN(TestControlService)
+NS_TEST(TestControlService)
 #include "test_service.moc"

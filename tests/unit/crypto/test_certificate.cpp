@@ -6,6 +6,7 @@
 #include <QtTest>
 
 #include "core/crypto/certificate.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/crypto/counting_entropy.h"
 
 using namespace neuroshard;
@@ -122,5 +123,5 @@ void TestCertificate::it_is_signed_with_its_key() {
   BIO_free_all(text);
 }
 
-QTEST_GUILESS_MAIN(TestCertificate)
+NS_TEST(TestCertificate)
 #include "test_certificate.moc"

@@ -3,6 +3,7 @@
 
 #include "core/crypto/hash.h"
 #include "core/crypto/merkle.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::crypto;
@@ -68,5 +69,5 @@ void TestHash::a_node_is_not_a_leaf() {
   QVERIFY(merkle_leaf(forged) != merkle_root(leaves));
 }
 
-QTEST_GUILESS_MAIN(TestHash)
+NS_TEST(TestHash)
 #include "test_hash.moc"

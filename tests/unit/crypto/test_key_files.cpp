@@ -5,6 +5,7 @@
 
 #include "core/crypto/keystore.h"
 #include "core/crypto/node_key.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/crypto/counting_entropy.h"
 
 using namespace neuroshard;
@@ -136,5 +137,5 @@ void TestKeyFiles::node_key_is_written_the_same() {
   QCOMPARE(to_hex(encode_node_key(KeyPair::from_seed(seed)).bytes()), to_hex(fixture("node-key-v1.key")));
 }
 
-QTEST_GUILESS_MAIN(TestKeyFiles)
+NS_TEST(TestKeyFiles)
 #include "test_key_files.moc"

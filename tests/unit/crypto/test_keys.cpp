@@ -3,6 +3,7 @@
 
 #include "core/crypto/keys.h"
 #include "core/crypto/wallet_secret.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/crypto/counting_entropy.h"
 
 using namespace neuroshard;
@@ -106,5 +107,5 @@ void TestKeys::system_entropy_does_not_repeat() {
   QVERIFY(a != Hash256{});
 }
 
-QTEST_GUILESS_MAIN(TestKeys)
+NS_TEST(TestKeys)
 #include "test_keys.moc"

@@ -3,6 +3,7 @@
 
 #include "core/crypto/hash.h"
 #include "core/crypto/keystore.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/crypto/counting_entropy.h"
 
 using namespace neuroshard;
@@ -236,5 +237,5 @@ void TestKeystore::protection_names() {
   QVERIFY(!parse_protection("password").ok());
 }
 
-QTEST_GUILESS_MAIN(TestKeystore)
+NS_TEST(TestKeystore)
 #include "test_keystore.moc"

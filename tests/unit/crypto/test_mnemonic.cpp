@@ -6,6 +6,7 @@
 #include "core/crypto/hash.h"
 #include "core/crypto/mnemonic.h"
 #include "core/crypto/wallet_secret.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/crypto/counting_entropy.h"
 
 using namespace neuroshard;
@@ -180,5 +181,5 @@ void TestMnemonic::nothing_public_is_a_plain_hash_of_a_secret() {
   QVERIFY(KeyPair::from_seed(token).public_key() != key.public_key());
 }
 
-QTEST_GUILESS_MAIN(TestMnemonic)
+NS_TEST(TestMnemonic)
 #include "test_mnemonic.moc"

@@ -4,6 +4,7 @@
 #include "core/crypto/delegation.h"
 #include "core/crypto/node_key.h"
 #include "core/crypto/wallet_secret.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/crypto/counting_entropy.h"
 
 using namespace neuroshard;
@@ -123,5 +124,5 @@ void TestRecords::delegation_speaks_for_one_node_network_and_time() {
   QCOMPARE(check_delegation(f.delegation, node, network(), before).error().code, ErrorCode::Denied);
 }
 
-QTEST_GUILESS_MAIN(TestRecords)
+NS_TEST(TestRecords)
 #include "test_records.moc"

@@ -6,6 +6,7 @@
 #include "core/data/batch_plan.h"
 #include "core/data/held_out.h"
 #include "core/data/loader.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/data/dataset_support.h"
 
 using namespace neuroshard;
@@ -358,5 +359,5 @@ class TestBatchPlan : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestBatchPlan)
+NS_TEST(TestBatchPlan)
 #include "test_batch_plan.moc"

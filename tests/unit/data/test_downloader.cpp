@@ -9,6 +9,7 @@
 #include "core/crypto/hash.h"
 #include "core/data/downloader.h"
 #include "core/data/shard_cache.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/data/dataset_support.h"
 
 using namespace neuroshard;
@@ -369,5 +370,5 @@ class TestDownloader : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestDownloader)
+NS_TEST(TestDownloader)
 #include "test_downloader.moc"

@@ -5,6 +5,7 @@
 #include "core/data/manifest.h"
 #include "core/data/manifest_store.h"
 #include "tests/support/fault_file_env.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/data/dataset_support.h"
 
 using namespace neuroshard;
@@ -189,5 +190,5 @@ class TestManifest : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestManifest)
+NS_TEST(TestManifest)
 #include "test_manifest.moc"

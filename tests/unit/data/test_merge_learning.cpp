@@ -4,6 +4,7 @@
 
 #include "core/data/encoder.h"
 #include "core/data/merge_learning.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/data/tokenizer_support.h"
 
 using namespace neuroshard;
@@ -174,5 +175,5 @@ class TestMergeLearning : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestMergeLearning)
+NS_TEST(TestMergeLearning)
 #include "test_merge_learning.moc"

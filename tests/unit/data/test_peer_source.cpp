@@ -11,6 +11,7 @@
 #include "core/data/remote_dataset.h"
 #include "core/storage/file_env.h"
 #include "tests/support/memory_file_env.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;        // NOLINT
 using namespace neuroshard::data;  // NOLINT
@@ -222,5 +223,5 @@ class TestPeerSource : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestPeerSource)
+NS_TEST(TestPeerSource)
 #include "test_peer_source.moc"

@@ -10,6 +10,7 @@
 #include "core/crypto/hash.h"
 #include "core/data/pretokenizer.h"
 #include "core/data/unicode_classes.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::data;
@@ -142,5 +143,5 @@ class TestPretokenizer : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestPretokenizer)
+NS_TEST(TestPretokenizer)
 #include "test_pretokenizer.moc"

@@ -7,6 +7,7 @@
 #include "core/crypto/hash.h"
 #include "core/data/detail/pickle_tensor.h"
 #include "core/data/pt_file.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::data;
@@ -183,5 +184,5 @@ class TestPtFile : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestPtFile)
+NS_TEST(TestPtFile)
 #include "test_pt_file.moc"

@@ -5,6 +5,7 @@
 #include "core/data/manifest_store.h"
 #include "core/data/publisher.h"
 #include "tests/support/fault_file_env.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/data/dataset_support.h"
 
 using namespace neuroshard;
@@ -182,5 +183,5 @@ class TestPublisher : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestPublisher)
+NS_TEST(TestPublisher)
 #include "test_publisher.moc"

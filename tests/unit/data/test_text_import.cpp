@@ -9,6 +9,7 @@
 #include "core/data/shard_file.h"
 #include "core/data/text_import.h"
 #include "tests/support/fault_file_env.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/data/dataset_support.h"
 
 using namespace neuroshard;
@@ -320,5 +321,5 @@ class TestTextImport : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestTextImport)
+NS_TEST(TestTextImport)
 #include "test_text_import.moc"

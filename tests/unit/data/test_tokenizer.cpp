@@ -4,6 +4,7 @@
 
 #include "core/data/encoder.h"
 #include "core/data/merge_learning.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/data/tokenizer_support.h"
 
 using namespace neuroshard;
@@ -155,5 +156,5 @@ class TestTokenizer : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestTokenizer)
+NS_TEST(TestTokenizer)
 #include "test_tokenizer.moc"

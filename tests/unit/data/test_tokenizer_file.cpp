@@ -4,6 +4,7 @@
 #include "core/base/rng.h"
 #include "core/crypto/hash.h"
 #include "core/data/tokenizer.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::data;
@@ -192,5 +193,5 @@ class TestTokenizerFile : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestTokenizerFile)
+NS_TEST(TestTokenizerFile)
 #include "test_tokenizer_file.moc"

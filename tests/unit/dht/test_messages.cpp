@@ -4,6 +4,7 @@
 
 #include "core/base/rng.h"
 #include "core/dht/messages.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::dht;
@@ -128,5 +129,5 @@ void TestMessages::noise_is_refused_quietly() {
   }
 }
 
-QTEST_GUILESS_MAIN(TestMessages)
+NS_TEST(TestMessages)
 #include "test_messages.moc"

@@ -5,6 +5,7 @@
 
 #include "core/dht/dht_node.h"
 #include "core/sim/network.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::dht;
@@ -131,5 +132,5 @@ void TestPublishing::what_nobody_could_take_is_soon_there() {
   QCOMPARE(table.found(2, "/layers/3"), std::size_t{1});
 }
 
-QTEST_GUILESS_MAIN(TestPublishing)
+NS_TEST(TestPublishing)
 #include "test_publishing.moc"

@@ -2,6 +2,7 @@
 #include <QtTest>
 
 #include "core/dht/record.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::dht;
@@ -144,5 +145,5 @@ void TestRecord::bytes_are_as_documented() {
   QCOMPARE(as_text(ByteSpan(bytes).subspan(60, 18)), std::string_view("/values/greetinghi"));
 }
 
-QTEST_GUILESS_MAIN(TestRecord)
+NS_TEST(TestRecord)
 #include "test_record.moc"

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/dht/record_store.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::dht;
@@ -121,5 +122,5 @@ void TestRecordStore::a_flood_is_bounded_and_leaves_what_is_near() {
   QVERIFY(far.ok() || far.error().code == ErrorCode::Exhausted);
 }
 
-QTEST_GUILESS_MAIN(TestRecordStore)
+NS_TEST(TestRecordStore)
 #include "test_record_store.moc"

@@ -7,6 +7,7 @@
 
 #include "core/base/rng.h"
 #include "core/dht/routing_table.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::dht;
@@ -201,5 +202,5 @@ void TestRoutingTable::the_size_of_the_network_is_estimated() {
   }
 }
 
-QTEST_GUILESS_MAIN(TestRoutingTable)
+NS_TEST(TestRoutingTable)
 #include "test_routing_table.moc"

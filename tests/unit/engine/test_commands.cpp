@@ -6,6 +6,7 @@
 #include "core/compute/slot.h"
 #include "core/control/service.h"
 #include "core/engine/engine.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/engine/toy_module.h"
 #include "tests/unit/engine/training_fixture.h"
 
@@ -509,5 +510,5 @@ void TestCommands::settings_go_back_to_their_default() {
   }
 }
 
-QTEST_GUILESS_MAIN(TestCommands)
+NS_TEST(TestCommands)
 #include "test_commands.moc"

@@ -8,6 +8,7 @@
 #include "core/engine/contribute_state.h"
 #include "core/engine/engine.h"
 #include "core/engine/training_history.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/crypto/counting_entropy.h"
 #include "tests/unit/engine/counting_session.h"
 #include "tests/unit/engine/jumping_clock.h"
@@ -377,5 +378,5 @@ void TestContribute::state_file() {
   QVERIFY(again.ok() && *again == *state);
 }
 
-QTEST_GUILESS_MAIN(TestContribute)
+NS_TEST(TestContribute)
 #include "test_contribute.moc"

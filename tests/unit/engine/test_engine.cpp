@@ -8,6 +8,7 @@
 
 #include "core/engine/engine.h"
 #include "core/engine/training_history.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/crypto/counting_entropy.h"
 #include "tests/unit/engine/no_sync_file_env.h"
 
@@ -492,5 +493,5 @@ void TestEngine::bad_arguments_are_refused_at_once() {
   QCOMPARE(engine->query_logs({.limit = 1'000'000}, [](auto) {}).error().code, ErrorCode::InvalidArgument);
 }
 
-QTEST_GUILESS_MAIN(TestEngine)
+NS_TEST(TestEngine)
 #include "test_engine.moc"

@@ -5,6 +5,7 @@
 
 #include "core/engine/engine.h"
 #include "core/engine/round_trainer.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/crypto/counting_entropy.h"
 #include "tests/unit/engine/counting_session.h"
 #include "tests/unit/engine/no_sync_file_env.h"
@@ -181,5 +182,5 @@ void TestFinishRound::alone_the_step_is_enough() {
   QCOMPARE(said_->round.load(), std::uint64_t{7});
 }
 
-QTEST_GUILESS_MAIN(TestFinishRound)
+NS_TEST(TestFinishRound)
 #include "test_finish_round.moc"

@@ -8,6 +8,7 @@
 #include "core/engine/round_memory.h"
 #include "core/engine/round_trainer.h"
 #include "tests/support/manual_executor.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;          // NOLINT
 using namespace neuroshard::engine;  // NOLINT
@@ -230,5 +231,5 @@ class TestRoundMemory : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestRoundMemory)
+NS_TEST(TestRoundMemory)
 #include "test_round_memory.moc"

@@ -5,6 +5,7 @@
 
 #include "core/engine/round_store.h"
 #include "tests/support/pump_executor.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/engine/no_sync_file_env.h"
 
 using namespace neuroshard;          // NOLINT
@@ -155,5 +156,5 @@ class TestRoundStore : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestRoundStore)
+NS_TEST(TestRoundStore)
 #include "test_round_store.moc"

@@ -6,6 +6,7 @@
 
 #include "core/crypto/hash.h"
 #include "core/train/schedule.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/engine/round_trainer_bench.h"
 
 using namespace neuroshard;                          // NOLINT
@@ -360,5 +361,5 @@ class TestRoundTrainer : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestRoundTrainer)
+NS_TEST(TestRoundTrainer)
 #include "test_round_trainer.moc"

@@ -1,5 +1,6 @@
 // Where the model is synchronised in fragments: one training, of which each fragment's node has its part.
 #include "core/crypto/hash.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/engine/round_trainer_bench.h"
 
 using namespace neuroshard;                          // NOLINT
@@ -139,5 +140,5 @@ class TestRoundTrainerFragments : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestRoundTrainerFragments)
+NS_TEST(TestRoundTrainerFragments)
 #include "test_round_trainer_fragments.moc"

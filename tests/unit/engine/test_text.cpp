@@ -3,6 +3,7 @@
 
 #include "core/engine/router_load.h"
 #include "core/engine/utf8_stream.h"
+#include "tests/support/test_main.h"
 
 using neuroshard::engine::RouterLoad;
 using neuroshard::engine::Utf8Stream;
@@ -58,5 +59,5 @@ class TestText : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestText)
+NS_TEST(TestText)
 #include "test_text.moc"

@@ -1,6 +1,7 @@
 // Limits and settings of a running session: obeyed from the next step on, and clear about what is missing.
 #include <QtTest>
 
+#include "tests/support/test_main.h"
 #include "tests/unit/engine/session_run.h"
 
 using neuroshard::ErrorCode;
@@ -93,5 +94,5 @@ void TestTrainingLimits::checkpoint_settings_hold_from_the_next_step() {
   QVERIFY(checkpoints_of(fixture, "d") <= 2);
 }
 
-QTEST_GUILESS_MAIN(TestTrainingLimits)
+NS_TEST(TestTrainingLimits)
 #include "test_training_limits.moc"

@@ -5,6 +5,7 @@
 #include "core/data/encoder.h"
 #include "core/engine/generator.h"
 #include "core/platform/process/process_memory.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/engine/training_fixture.h"
 
 using neuroshard::CancelToken;
@@ -220,5 +221,5 @@ void TestTrainingModel::rounds_work_on_any_part_of_the_weights() {
   }
 }
 
-QTEST_GUILESS_MAIN(TestTrainingModel)
+NS_TEST(TestTrainingModel)
 #include "test_training_model.moc"

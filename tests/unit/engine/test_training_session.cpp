@@ -5,6 +5,7 @@
 #include "core/checkpoint/catalogue.h"
 #include "core/engine/training_checkpoints.h"
 #include "tests/support/fault_file_env.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/engine/session_run.h"
 
 using neuroshard::CancelSource;
@@ -374,5 +375,5 @@ void TestTrainingSession::damaged_checkpoint_is_passed_over() {
   QCOMPARE(report.alerts.front().category, std::string("checkpoint"));
 }
 
-QTEST_GUILESS_MAIN(TestTrainingSession)
+NS_TEST(TestTrainingSession)
 #include "test_training_session.moc"

@@ -5,6 +5,7 @@
 
 #include "core/exchange/pieces.h"
 #include "tests/support/exchange_hosts.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;            // NOLINT
 using namespace neuroshard::exchange;  // NOLINT
@@ -323,5 +324,5 @@ void TestExchangeFetch::a_size_that_nobody_knows_is_bounded() {
   QVERIFY(!hosts.host(0).files.exists("/other.part"));
 }
 
-QTEST_APPLESS_MAIN(TestExchangeFetch)
+NS_TEST(TestExchangeFetch)
 #include "test_fetch.moc"

@@ -4,6 +4,7 @@
 
 #include "core/exchange/names.h"
 #include "tests/support/exchange_hosts.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;            // NOLINT
 using namespace neuroshard::exchange;  // NOLINT
@@ -182,5 +183,5 @@ void TestExchangeServer::names_are_told_and_lies_in_them_seen() {
   QCOMPARE(malformed, std::vector<net::NodeId>{hosts.host(3).contact.id});
 }
 
-QTEST_APPLESS_MAIN(TestExchangeServer)
+NS_TEST(TestExchangeServer)
 #include "test_server.moc"

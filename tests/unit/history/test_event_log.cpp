@@ -4,6 +4,7 @@
 
 #include "core/history/event_log.h"
 #include "core/history/schema.h"
+#include "tests/support/test_main.h"
 
 using neuroshard::LogLevel;
 using neuroshard::ManualClock;
@@ -139,5 +140,5 @@ void TestEventLog::waits_for_the_disk() {
   QVERIFY(log.after(0, 10)->events.empty());
 }
 
-QTEST_GUILESS_MAIN(TestEventLog)
+NS_TEST(TestEventLog)
 #include "test_event_log.moc"

@@ -8,6 +8,7 @@
 #include "core/base/rng.h"
 #include "core/history/schema.h"
 #include "core/history/series_store.h"
+#include "tests/support/test_main.h"
 
 using neuroshard::ErrorCode;
 using neuroshard::Rng;
@@ -235,5 +236,5 @@ void TestSeriesStore::old_branches_go() {
   QCOMPARE(rows->column_int(0), std::int64_t{history::max_branches + 1});
 }
 
-QTEST_GUILESS_MAIN(TestSeriesStore)
+NS_TEST(TestSeriesStore)
 #include "test_series_store.moc"

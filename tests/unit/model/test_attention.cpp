@@ -12,6 +12,7 @@
 #include "core/base/rng.h"
 #include "core/model/attention_shape.h"
 #include "core/model/kernels.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::model;
@@ -402,5 +403,5 @@ class TestAttention : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestAttention)
+NS_TEST(TestAttention)
 #include "test_attention.moc"

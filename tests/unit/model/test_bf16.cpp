@@ -2,6 +2,7 @@
 // the same module in fp32.
 #include <QtTest>
 
+#include "tests/support/test_main.h"
 #include "tests/unit/model/model_test.h"
 
 using namespace neuroshard;
@@ -210,5 +211,5 @@ class TestBf16 : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestBf16)
+NS_TEST(TestBf16)
 #include "test_bf16.moc"

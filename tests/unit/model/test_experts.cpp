@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "tests/support/test_main.h"
 #include "tests/unit/model/model_test.h"
 
 using namespace neuroshard;
@@ -209,5 +210,5 @@ class TestExperts : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestExperts)
+NS_TEST(TestExperts)
 #include "test_experts.moc"

@@ -11,6 +11,7 @@
 
 #include "core/base/rng.h"
 #include "core/model/kernels.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::model;
@@ -188,5 +189,5 @@ class TestGemv : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestGemv)
+NS_TEST(TestGemv)
 #include "test_gemv.moc"

@@ -1,6 +1,7 @@
 // The KV cache: cached logits equal uncached ones, however the sequence is cut into pieces or stages.
 #include <QtTest>
 
+#include "tests/support/test_main.h"
 #include "tests/unit/model/model_test.h"
 
 using namespace neuroshard;
@@ -130,5 +131,5 @@ class TestGeneration : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestGeneration)
+NS_TEST(TestGeneration)
 #include "test_generation.moc"

@@ -4,6 +4,7 @@
 
 #include <cfloat>
 
+#include "tests/support/test_main.h"
 #include "tests/unit/model/kernels_test.h"
 
 using namespace neuroshard;
@@ -410,5 +411,5 @@ class TestKernels : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestKernels)
+NS_TEST(TestKernels)
 #include "test_kernels.moc"

@@ -2,6 +2,7 @@
 #include <QtTest>
 
 #include "core/compute/memory_estimate.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/model/model_test.h"
 
 using namespace neuroshard;
@@ -289,5 +290,5 @@ class TestLimits : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestLimits)
+NS_TEST(TestLimits)
 #include "test_limits.moc"

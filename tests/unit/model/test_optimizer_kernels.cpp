@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tests/support/test_main.h"
 #include "tests/unit/model/kernels_test.h"
 
 using namespace neuroshard;
@@ -155,5 +156,5 @@ class TestOptimizerKernels : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestOptimizerKernels)
+NS_TEST(TestOptimizerKernels)
 #include "test_optimizer_kernels.moc"

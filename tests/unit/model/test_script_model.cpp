@@ -11,6 +11,7 @@
 #include <cstring>
 #include <set>
 
+#include "tests/support/test_main.h"
 #include "tests/unit/model/model_test.h"
 #include "tests/unit/model/script_golden.h"
 
@@ -385,5 +386,5 @@ void TestScriptModel::timed_beside_others_it_is_the_same_model() {
   QVERIFY(seconds > 0);
 }
 
-QTEST_GUILESS_MAIN(TestScriptModel)
+NS_TEST(TestScriptModel)
 #include "test_script_model.moc"

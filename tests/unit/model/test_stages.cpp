@@ -1,6 +1,7 @@
 // One model cut into stages gives the losses and gradients of the whole.
 #include <QtTest>
 
+#include "tests/support/test_main.h"
 #include "tests/unit/model/model_test.h"
 
 using namespace neuroshard;
@@ -138,5 +139,5 @@ class TestStages : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestStages)
+NS_TEST(TestStages)
 #include "test_stages.moc"

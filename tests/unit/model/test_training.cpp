@@ -1,6 +1,7 @@
 // A stage trains: the loss falls, results repeat bit for bit, limits and mistakes are answered with a Status.
 #include <QtTest>
 
+#include "tests/support/test_main.h"
 #include "tests/unit/model/model_test.h"
 
 using namespace neuroshard;
@@ -59,5 +60,5 @@ class TestTraining : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestTraining)
+NS_TEST(TestTraining)
 #include "test_training.moc"

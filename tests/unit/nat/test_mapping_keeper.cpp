@@ -3,6 +3,7 @@
 
 #include "core/nat/mapping_keeper.h"
 #include "core/nat/nat_pmp_message.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::nat;
@@ -157,5 +158,5 @@ void TestMappingKeeper::the_epoch_tells_a_restart() {
   QVERIFY(gateway_restarted(1000, 3, seconds(60)));
 }
 
-QTEST_GUILESS_MAIN(TestMappingKeeper)
+NS_TEST(TestMappingKeeper)
 #include "test_mapping_keeper.moc"

@@ -2,6 +2,7 @@
 #include <QtTest>
 
 #include "core/nat/reachability_test.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::nat;
@@ -194,5 +195,5 @@ void TestReachability::how_two_classes_connect() {
   QVERIFY(path_between(RelayedOnly, RelayedOnly) == Path::Relayed);
 }
 
-QTEST_GUILESS_MAIN(TestReachability)
+NS_TEST(TestReachability)
 #include "test_reachability.moc"

@@ -7,6 +7,7 @@
 #include "core/nat/relay_client.h"
 #include "core/nat/relay_server.h"
 #include "core/nat/stun_client.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::nat;
@@ -477,5 +478,5 @@ void TestRelay::two_that_dial_each_other_meet() {
   QCOMPARE(far->remote().value(), here);
 }
 
-QTEST_GUILESS_MAIN(TestRelay)
+NS_TEST(TestRelay)
 #include "test_relay.moc"

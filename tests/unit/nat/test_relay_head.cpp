@@ -2,6 +2,7 @@
 #include <QtTest>
 
 #include "core/nat/relay_head.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::nat;
@@ -102,5 +103,5 @@ void TestRelayHead::control_lines() {
     QVERIFY2(!parse_control_line(as_bytes(wrong)).ok(), wrong.c_str());
 }
 
-QTEST_GUILESS_MAIN(TestRelayHead)
+NS_TEST(TestRelayHead)
 #include "test_relay_head.moc"

@@ -7,6 +7,7 @@
 #include "core/nat/loopback_pump.h"
 #include "core/nat/relay_hold.h"
 #include "core/nat/relay_server.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::nat;
@@ -194,5 +195,5 @@ void TestRelayHold::the_pump_is_bounded_and_gives_up() {
   QCOMPARE(pump.connections(), std::size_t{0});  // nobody dialled
 }
 
-QTEST_GUILESS_MAIN(TestRelayHold)
+NS_TEST(TestRelayHold)
 #include "test_relay_hold.moc"

@@ -7,6 +7,7 @@
 
 #include "core/nat/router_port.h"
 #include "core/platform/socket/udp_socket.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::nat;
@@ -182,5 +183,5 @@ void TestRouterPort::a_router_without_any_way_is_said_and_asked_again() {
   QVERIFY(board_.wait_for(mapped).has_value());
 }
 
-QTEST_GUILESS_MAIN(TestRouterPort)
+NS_TEST(TestRouterPort)
 #include "test_router_port.moc"

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "core/nat/stun_client.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::nat;
@@ -220,5 +221,5 @@ void TestStunClient::cancelling_ends_the_wait() {
   QCOMPARE(found.error().code, ErrorCode::Cancelled);
 }
 
-QTEST_GUILESS_MAIN(TestStunClient)
+NS_TEST(TestStunClient)
 #include "test_stun_client.moc"

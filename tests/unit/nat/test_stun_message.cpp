@@ -2,6 +2,7 @@
 #include <QtTest>
 
 #include "core/nat/stun_message.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::nat;
@@ -162,5 +163,5 @@ void TestStunMessage::sizes_of_messages_in_a_stream() {
   QVERIFY(!message_size(hex("474554202f")).ok());  // "GET /"
 }
 
-QTEST_GUILESS_MAIN(TestStunMessage)
+NS_TEST(TestStunMessage)
 #include "test_stun_message.moc"

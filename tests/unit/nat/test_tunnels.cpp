@@ -6,6 +6,7 @@
 
 #include "core/nat/tunnels.h"
 #include "tests/support/loopback_relay.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::nat;
@@ -221,5 +222,5 @@ void TestTunnels::the_end_does_not_wait() {
   QVERIFY(io.now() - began < seconds(10));
 }
 
-QTEST_GUILESS_MAIN(TestTunnels)
+NS_TEST(TestTunnels)
 #include "test_tunnels.moc"

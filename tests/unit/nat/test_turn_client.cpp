@@ -3,6 +3,7 @@
 
 #include "core/nat/turn_client.h"
 #include "tests/support/loopback_coturn.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::nat;
@@ -162,5 +163,5 @@ void TestTurnClient::what_is_no_turn_server_is_said_so() {
   QCOMPARE(away.error().code, ErrorCode::Unavailable);
 }
 
-QTEST_GUILESS_MAIN(TestTurnClient)
+NS_TEST(TestTurnClient)
 #include "test_turn_client.moc"

@@ -8,6 +8,7 @@
 #include "core/nat/tunnels.h"
 #include "core/nat/turn_hold.h"
 #include "tests/support/loopback_coturn.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::nat;
@@ -217,5 +218,5 @@ void TestTurnHold::a_node_is_called_through_its_server() {
   tunnels.reset();
 }
 
-QTEST_GUILESS_MAIN(TestTurnHold)
+NS_TEST(TestTurnHold)
 #include "test_turn_hold.moc"

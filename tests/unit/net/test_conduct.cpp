@@ -2,6 +2,7 @@
 #include <QtTest>
 
 #include "core/net/conduct.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::net;
@@ -234,5 +235,5 @@ void TestConduct::a_wrong_clock_does_not_ban_for_ever() {
   QVERIFY(!bans.reason(caller(1).id));
 }
 
-QTEST_GUILESS_MAIN(TestConduct)
+NS_TEST(TestConduct)
 #include "test_conduct.moc"

@@ -5,6 +5,7 @@
 #include "core/net/limited_transport.h"
 #include "core/sim/transport.h"
 #include "tests/support/memory_file_env.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::net;
@@ -342,5 +343,5 @@ void TestLimitedTransport::the_month_survives_a_restart() {
   QCOMPARE(*w.meter.view().left, 100 * mebi - used);
 }
 
-QTEST_GUILESS_MAIN(TestLimitedTransport)
+NS_TEST(TestLimitedTransport)
 #include "test_limited_transport.moc"

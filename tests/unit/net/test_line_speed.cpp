@@ -3,6 +3,7 @@
 #include <QtTest>
 
 #include "core/net/line_speed.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::net;
@@ -185,5 +186,5 @@ void TestLineSpeed::what_is_relayed_travels_beside() {
   QVERIFY(is_about(line.up(), 2e6, 0.1));
 }
 
-QTEST_GUILESS_MAIN(TestLineSpeed)
+NS_TEST(TestLineSpeed)
 #include "test_line_speed.moc"

@@ -3,6 +3,7 @@
 
 #include "core/net/node_book.h"
 #include "core/net/node_record.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::net;
@@ -195,5 +196,5 @@ void TestNodeRecord::a_full_book_forgets_what_expires_first() {
   QVERIFY(book.find(crypto::node_id(key(4).public_key()), now) != nullptr);
 }
 
-QTEST_GUILESS_MAIN(TestNodeRecord)
+NS_TEST(TestNodeRecord)
 #include "test_node_record.moc"

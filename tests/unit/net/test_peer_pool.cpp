@@ -6,6 +6,7 @@
 #include "core/net/peer_pool.h"
 #include "core/sim/transport.h"
 #include "tests/support/manual_executor.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::net;
@@ -296,5 +297,5 @@ void TestPeerPool::bans_end_and_are_bounded() {
   QVERIFY(!bans.reason(last));
 }
 
-QTEST_GUILESS_MAIN(TestPeerPool)
+NS_TEST(TestPeerPool)
 #include "test_peer_pool.moc"

@@ -2,6 +2,7 @@
 #include <QtTest>
 
 #include "core/net/request_limiter.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::net;
@@ -56,5 +57,5 @@ void TestRequestLimiter::strangers_cost_bounded_memory() {
   QCOMPARE(limiter.remembered(), 64u);
 }
 
-QTEST_GUILESS_MAIN(TestRequestLimiter)
+NS_TEST(TestRequestLimiter)
 #include "test_request_limiter.moc"

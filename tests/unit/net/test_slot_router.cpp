@@ -7,6 +7,7 @@
 #include "core/net/peer_channel.h"
 #include "core/net/slot_router.h"
 #include "core/sim/world.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::net;
@@ -354,5 +355,5 @@ void TestSlotRouter::nothing_is_called_after_its_end() {
   QCOMPARE(told, 0);
 }
 
-QTEST_GUILESS_MAIN(TestSlotRouter)
+NS_TEST(TestSlotRouter)
 #include "test_slot_router.moc"

@@ -3,6 +3,7 @@
 
 #include "core/base/rng.h"
 #include "core/net/token_bucket.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::net;
@@ -93,5 +94,5 @@ void TestTokenBucket::time_that_stands_still_or_goes_back_gives_nothing() {
   QVERIFY(bucket.try_take(1, at(seconds(11))));
 }
 
-QTEST_GUILESS_MAIN(TestTokenBucket)
+NS_TEST(TestTokenBucket)
 #include "test_token_bucket.moc"

@@ -3,6 +3,7 @@
 
 #include "core/net/traffic_cap.h"
 #include "tests/support/memory_file_env.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::net;
@@ -125,5 +126,5 @@ void TestTrafficCap::a_full_disk_does_not_lose_the_count_in_memory() {
   QVERIFY(open(*files_, 10 * mebi, now).used(now) >= 5 * mebi);
 }
 
-QTEST_GUILESS_MAIN(TestTrafficCap)
+NS_TEST(TestTrafficCap)
 #include "test_traffic_cap.moc"

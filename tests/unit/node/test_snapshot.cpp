@@ -2,6 +2,7 @@
 #include <QtTest>
 
 #include "core/node/node.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;        // NOLINT
 using namespace neuroshard::node;  // NOLINT
@@ -67,5 +68,5 @@ void TestSnapshot::most_urgent_alerts_stay() {
   QCOMPARE(snapshot.alerts.size(), max_alerts);
 }
 
-QTEST_GUILESS_MAIN(TestSnapshot)
+NS_TEST(TestSnapshot)
 #include "test_snapshot.moc"

@@ -9,6 +9,7 @@
 #include "core/base/rng.h"
 #include "core/crypto/hash.h"
 #include "core/outer/aggregate.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/outer/aggregation_oracle.h"
 
 using namespace neuroshard;
@@ -464,5 +465,5 @@ class TestAggregate : public QObject {
   }
 };
 
-QTEST_APPLESS_MAIN(TestAggregate)
+NS_TEST(TestAggregate)
 #include "test_aggregate.moc"

@@ -4,6 +4,7 @@
 
 #include "core/outer/aggregate.h"
 #include "core/outer/detail/codec_bodies.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/outer/codec_oracle.h"
 
 using namespace neuroshard;         // NOLINT
@@ -183,5 +184,5 @@ class TestAggregateEncoded : public QObject {
   }
 };
 
-QTEST_APPLESS_MAIN(TestAggregateEncoded)
+NS_TEST(TestAggregateEncoded)
 #include "test_aggregate_encoded.moc"

@@ -5,6 +5,7 @@
 
 #include "core/crypto/hash.h"
 #include "core/outer/anchor_hash.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::outer;
@@ -112,5 +113,5 @@ class TestAnchorHash : public QObject {
   }
 };
 
-QTEST_APPLESS_MAIN(TestAnchorHash)
+NS_TEST(TestAnchorHash)
 #include "test_anchor_hash.moc"

@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "tests/support/test_main.h"
 #include "tests/unit/outer/attack_battery.h"
 
 using namespace neuroshard;
@@ -131,5 +132,5 @@ class TestAttacks : public QObject {
   BatteryResult clean_[2];
 };
 
-QTEST_APPLESS_MAIN(TestAttacks)
+NS_TEST(TestAttacks)
 #include "test_attacks.moc"

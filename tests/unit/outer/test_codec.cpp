@@ -6,6 +6,7 @@
 
 #include "core/outer/codec.h"
 #include "core/outer/detail/codec_bodies.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/outer/codec_oracle.h"
 
 using namespace neuroshard;
@@ -221,5 +222,5 @@ class TestCodec : public QObject {
   }
 };
 
-QTEST_APPLESS_MAIN(TestCodec)
+NS_TEST(TestCodec)
 #include "test_codec.moc"

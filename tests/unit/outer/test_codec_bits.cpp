@@ -5,6 +5,7 @@
 
 #include "core/outer/codec.h"
 #include "core/outer/detail/codec_bodies.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/outer/codec_oracle.h"
 
 using namespace neuroshard;
@@ -133,5 +134,5 @@ class TestCodecBits : public QObject {
   }
 };
 
-QTEST_APPLESS_MAIN(TestCodecBits)
+NS_TEST(TestCodecBits)
 #include "test_codec_bits.moc"

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/outer/error_feedback.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/outer/codec_oracle.h"
 
 using namespace neuroshard;
@@ -136,5 +137,5 @@ class TestErrorFeedback : public QObject {
   }
 };
 
-QTEST_APPLESS_MAIN(TestErrorFeedback)
+NS_TEST(TestErrorFeedback)
 #include "test_error_feedback.moc"

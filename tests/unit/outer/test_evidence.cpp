@@ -6,6 +6,7 @@
 
 #include "core/outer/evidence.h"
 #include "core/outer/soft_learner.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::outer;
@@ -67,5 +68,5 @@ class TestEvidence : public QObject {
   }
 };
 
-QTEST_APPLESS_MAIN(TestEvidence)
+NS_TEST(TestEvidence)
 #include "test_evidence.moc"

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/outer/outer_optimizer.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::outer;
@@ -44,5 +45,5 @@ class TestOuterOptimizer : public QObject {
   }
 };
 
-QTEST_APPLESS_MAIN(TestOuterOptimizer)
+NS_TEST(TestOuterOptimizer)
 #include "test_outer_optimizer.moc"

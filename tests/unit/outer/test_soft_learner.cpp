@@ -8,6 +8,7 @@
 #include "core/outer/aggregate.h"
 #include "core/outer/outer_optimizer.h"
 #include "core/outer/soft_learner.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::outer;
@@ -209,5 +210,5 @@ class TestSoftLearner : public QObject {
   }
 };
 
-QTEST_APPLESS_MAIN(TestSoftLearner)
+NS_TEST(TestSoftLearner)
 #include "test_soft_learner.moc"

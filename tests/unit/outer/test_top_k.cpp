@@ -6,6 +6,7 @@
 #include "core/outer/codec.h"
 #include "core/outer/detail/codec_bodies.h"
 #include "core/outer/detail/top_k_levels.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/outer/codec_oracle.h"
 
 using namespace neuroshard;
@@ -153,5 +154,5 @@ class TestTopK : public QObject {
   }
 };
 
-QTEST_APPLESS_MAIN(TestTopK)
+NS_TEST(TestTopK)
 #include "test_top_k.moc"

@@ -4,6 +4,7 @@
 
 #include "core/base/rng.h"
 #include "core/partition/search/chain.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;             // NOLINT
 using namespace neuroshard::partition;  // NOLINT
@@ -132,5 +133,5 @@ void TestChain::bad_orders() {
   QVERIFY(!plan_chain(graph, in_order(3), {}).ok());
 }
 
-QTEST_GUILESS_MAIN(TestChain)
+NS_TEST(TestChain)
 #include "test_chain.moc"

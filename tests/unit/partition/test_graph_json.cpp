@@ -3,6 +3,7 @@
 
 #include "core/partition/graph/graph_json.h"
 #include "core/partition/search/problem.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;             // NOLINT
 using namespace neuroshard::partition;  // NOLINT
@@ -190,5 +191,5 @@ void TestGraphJson::bad_problems() {
   QVERIFY(contains(told({peer}), "speed is nan"));
 }
 
-QTEST_GUILESS_MAIN(TestGraphJson)
+NS_TEST(TestGraphJson)
 #include "test_graph_json.moc"

@@ -5,6 +5,7 @@
 #include "core/partition/graph/graph_json.h"
 #include "core/partition/graph/graph_proto.h"
 #include "core/partition/graph/wire_format.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/partition/graph_families.h"
 
 using namespace neuroshard;             // NOLINT
@@ -182,5 +183,5 @@ void TestGraphProto::every_cut_is_told() {
   QVERIFY(refused > whole.size() * 9 / 10);
 }
 
-QTEST_GUILESS_MAIN(TestGraphProto)
+NS_TEST(TestGraphProto)
 #include "test_graph_proto.moc"

@@ -5,6 +5,7 @@
 #include "core/compute/slot.h"
 #include "core/partition/import/neuro_llm_graph.h"
 #include "core/partition/search/partition.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;             // NOLINT
 using namespace neuroshard::partition;  // NOLINT
@@ -161,5 +162,5 @@ void TestNeuroLlmGraph::bad_options() {
   QVERIFY(!model_graph(shape, {}).ok());
 }
 
-QTEST_GUILESS_MAIN(TestNeuroLlmGraph)
+NS_TEST(TestNeuroLlmGraph)
 #include "test_neuro_llm_graph.moc"

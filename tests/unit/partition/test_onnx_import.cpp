@@ -11,6 +11,7 @@
 
 #include "core/partition/graph/wire_format.h"
 #include "core/partition/import/onnx_import.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;             // NOLINT
 using namespace neuroshard::partition;  // NOLINT
@@ -324,5 +325,5 @@ void TestOnnxImport::any_cut_is_refused() {
     QVERIFY(!import_onnx(ByteSpan(whole.data(), size), {}).ok());
 }
 
-QTEST_GUILESS_MAIN(TestOnnxImport)
+NS_TEST(TestOnnxImport)
 #include "test_onnx_import.moc"

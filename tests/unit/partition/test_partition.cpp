@@ -17,6 +17,7 @@
 #include "core/partition/search/partition.h"
 #include "core/partition/search/reduction.h"
 #include "core/partition/search/slicing.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/partition/graph_families.h"
 #include "tests/unit/partition/oracle.h"
 
@@ -335,5 +336,5 @@ void TestPartition::pictures() {
   QCOMPARE(dot.count(" -> "), static_cast<int>(graph.edge_count()));
 }
 
-QTEST_GUILESS_MAIN(TestPartition)
+NS_TEST(TestPartition)
 #include "test_partition.moc"

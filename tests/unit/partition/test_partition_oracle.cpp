@@ -6,6 +6,7 @@
 #include "core/base/clock.h"
 #include "core/base/rng.h"
 #include "core/partition/search/partition.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/partition/graph_families.h"
 #include "tests/unit/partition/oracle.h"
 
@@ -162,5 +163,5 @@ void TestPartitionOracle::streamed_parameters() {
   QVERIFY2(best_found * 100 >= count * 95, fmt::format("{} of {}", best_found, count).c_str());
 }
 
-QTEST_GUILESS_MAIN(TestPartitionOracle)
+NS_TEST(TestPartitionOracle)
 #include "test_partition_oracle.moc"

@@ -2,6 +2,7 @@
 #include <QtTest>
 
 #include "core/platform/socket/client_hello.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::platform;
@@ -79,5 +80,5 @@ void TestClientHello::what_can_not_be_read_is_not_known() {
     }
 }
 
-QTEST_GUILESS_MAIN(TestClientHello)
+NS_TEST(TestClientHello)
 #include "test_client_hello.moc"

@@ -11,6 +11,7 @@
 #include <QtTest>
 
 #include "core/platform/process/crash_record.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::platform;
@@ -146,5 +147,5 @@ void TestCrashRecord::strange_files_are_left_alone() {
   QVERIFY(read_crash_records("/nonexistent/crash").empty());
 }
 
-QTEST_GUILESS_MAIN(TestCrashRecord)
+NS_TEST(TestCrashRecord)
 #include "test_crash_record.moc"

@@ -8,6 +8,7 @@
 #include <QtTest>
 
 #include "core/platform/file/directory_lock.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::platform;
@@ -129,5 +130,5 @@ void TestDirectoryLock::missing_directory() {
   QCOMPARE(read_lock_holder("/nonexistent/neuroshard").pid, std::int64_t{0});
 }
 
-QTEST_GUILESS_MAIN(TestDirectoryLock)
+NS_TEST(TestDirectoryLock)
 #include "test_directory_lock.moc"

@@ -2,6 +2,7 @@
 #include <QtTest>
 
 #include "core/platform/socket/ip_address.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::platform;
@@ -70,5 +71,5 @@ void TestIpAddress::neighbours_share_a_group() {
   QVERIFY(group("0.0.0.1") != group("::1"));
 }
 
-QTEST_GUILESS_MAIN(TestIpAddress)
+NS_TEST(TestIpAddress)
 #include "test_ip_address.moc"

@@ -8,6 +8,7 @@
 #include <QtTest>
 
 #include "core/platform/secret/keychain.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::platform;
@@ -74,7 +75,8 @@ void TestKeychain::without_a_session_it_is_unavailable() {
   QProcessEnvironment environment = environment_without_session(home.path());
   environment.insert(session_variable, "none");
   process.setProcessEnvironment(environment);
-  const QByteArray output = run_self(process, QCoreApplication::applicationFilePath(), {"inside_a_session"});
+  const QByteArray output =
+      run_self(process, QCoreApplication::applicationFilePath(), {"TestKeychain", "inside_a_session"});
   QVERIFY2(process.exitStatus() == QProcess::NormalExit && process.exitCode() == 0, output.constData());
 }
 
@@ -92,7 +94,7 @@ void TestKeychain::desktop_keychain_keeps_the_contract() {
   const QString script =
       QString(
           "printf password | gnome-keyring-daemon --unlock --components=secrets >/dev/null && "
-          "exec '%1' inside_a_session")
+          "exec '%1' TestKeychain inside_a_session")
           .arg(QCoreApplication::applicationFilePath());
   const QByteArray output = run_self(process, "dbus-run-session", {"--", "sh", "-c", script});
   QVERIFY2(process.exitStatus() == QProcess::NormalExit && process.exitCode() == 0, output.constData());
@@ -116,5 +118,5 @@ void TestKeychain::inside_a_session() {
   check_contract(*keychain);
 }
 
-QTEST_GUILESS_MAIN(TestKeychain)
+NS_TEST(TestKeychain)
 #include "test_keychain.moc"

@@ -8,6 +8,7 @@
 
 #include "core/platform/process/large_buffer.h"
 #include "core/platform/sensor/cpu.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using platform::LargeBuffer;
@@ -65,5 +66,5 @@ class TestLargeBuffer : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestLargeBuffer)
+NS_TEST(TestLargeBuffer)
 #include "test_large_buffer.moc"

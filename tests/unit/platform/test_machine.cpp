@@ -10,6 +10,7 @@
 #include "core/platform/process/process_memory.h"
 #include "core/platform/process/terminal.h"
 #include "core/platform/sensor/cpu.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::platform;
@@ -196,5 +197,5 @@ void TestMachine::no_terminal_no_prompt() {
   QVERIFY(!show_on_terminal("words").ok());
 }
 
-QTEST_GUILESS_MAIN(TestMachine)
+NS_TEST(TestMachine)
 #include "test_machine.moc"

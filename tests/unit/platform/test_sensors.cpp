@@ -9,6 +9,7 @@
 #include "core/platform/sensor/power_supply.h"
 #include "core/platform/sensor/running_programs.h"
 #include "core/platform/sensor/temperature.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;            // NOLINT
 using namespace neuroshard::platform;  // NOLINT
@@ -239,5 +240,5 @@ void TestSensors::local_time_follows_the_zone() {
   QCOMPARE(winter.minute, 59);
 }
 
-QTEST_GUILESS_MAIN(TestSensors)
+NS_TEST(TestSensors)
 #include "test_sensors.moc"

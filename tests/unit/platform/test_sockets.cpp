@@ -5,6 +5,7 @@
 #include "core/platform/socket/socket_wait.h"
 #include "core/platform/socket/tcp_socket.h"
 #include "core/platform/socket/udp_socket.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::platform;
@@ -135,5 +136,5 @@ void TestSockets::the_gateway_is_that_of_the_best_default_route() {
            ErrorCode::NotFound);
 }
 
-QTEST_GUILESS_MAIN(TestSockets)
+NS_TEST(TestSockets)
 #include "test_sockets.moc"

@@ -9,6 +9,7 @@
 #include "core/platform/process/input_end.h"
 #include "core/platform/process/process_control.h"
 #include "core/platform/process/stop_pipe.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard::platform;  // NOLINT
 using neuroshard::ErrorCode;
@@ -109,5 +110,5 @@ void TestStop::an_open_input_is_no_end() {
   QCOMPARE(calls.load(), 1);  // it ended in time
 }
 
-QTEST_GUILESS_MAIN(TestStop)
+NS_TEST(TestStop)
 #include "test_stop.moc"

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/platform/socket/tls_listener.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::platform;
@@ -62,5 +63,5 @@ void TestTlsListener::what_is_still_to_be_sent_is_known() {
   ::close(client);
 }
 
-QTEST_GUILESS_MAIN(TestTlsListener)
+NS_TEST(TestTlsListener)
 #include "test_tls_listener.moc"

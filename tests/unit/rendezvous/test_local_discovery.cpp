@@ -10,6 +10,7 @@
 #include "core/platform/socket/multicast_socket.h"
 #include "core/rendezvous/local_discovery.h"
 #include "core/rendezvous/mdns_message.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;              // NOLINT
 using namespace neuroshard::rendezvous;  // NOLINT
@@ -143,5 +144,5 @@ void TestLocalDiscovery::a_flood_is_no_harm() {
   QVERIFY2(b.found() < 60, std::to_string(b.found()).c_str());
 }
 
-QTEST_GUILESS_MAIN(TestLocalDiscovery)
+NS_TEST(TestLocalDiscovery)
 #include "test_local_discovery.moc"

@@ -6,6 +6,7 @@
 
 #include "core/rendezvous/mainline.h"
 #include "tests/support/mainline_table.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;              // NOLINT
 using namespace neuroshard::rendezvous;  // NOLINT
@@ -146,5 +147,5 @@ void TestMainline::a_dht_that_is_dead_is_no_harm() {
            "its end does not wait for it");
 }
 
-QTEST_GUILESS_MAIN(TestMainline)
+NS_TEST(TestMainline)
 #include "test_mainline.moc"

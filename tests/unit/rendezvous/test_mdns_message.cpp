@@ -3,6 +3,7 @@
 #include <QtTest>
 
 #include "core/rendezvous/mdns_message.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;              // NOLINT
 using namespace neuroshard::rendezvous;  // NOLINT
@@ -135,5 +136,5 @@ void TestMdnsMessage::a_flood_of_services_is_bounded() {
   QCOMPARE(read->services.size(), max_mdns_services);
 }
 
-QTEST_GUILESS_MAIN(TestMdnsMessage)
+NS_TEST(TestMdnsMessage)
 #include "test_mdns_message.moc"

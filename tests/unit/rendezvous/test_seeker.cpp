@@ -3,6 +3,7 @@
 
 #include "core/rendezvous/seeker.h"
 #include "core/sim/world.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;              // NOLINT
 using namespace neuroshard::rendezvous;  // NOLINT
@@ -134,5 +135,5 @@ void TestSeeker::what_is_found_is_handed_on_and_bounded() {
   QCOMPARE(node.found.size(), 1 + max_found);
 }
 
-QTEST_GUILESS_MAIN(TestSeeker)
+NS_TEST(TestSeeker)
 #include "test_seeker.moc"

@@ -10,6 +10,7 @@
 #include "core/crypto/hash.h"
 #include "core/rounds/agreement.h"
 #include "core/sim/world.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::rounds;
@@ -554,5 +555,5 @@ void TestRoundsAgreement::memory_is_written_and_read() {
   }
 }
 
-QTEST_GUILESS_MAIN(TestRoundsAgreement)
+NS_TEST(TestRoundsAgreement)
 #include "test_agreement.moc"

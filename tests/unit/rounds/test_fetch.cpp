@@ -8,6 +8,7 @@
 #include "core/net/peer_channel.h"
 #include "core/rounds/fetch.h"
 #include "tests/support/manual_executor.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::rounds;
@@ -359,5 +360,5 @@ class TestFetch : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestFetch)
+NS_TEST(TestFetch)
 #include "test_fetch.moc"

@@ -7,6 +7,7 @@
 #include "core/rounds/chain.h"
 #include "core/rounds/grouped_commons.h"
 #include "core/rounds/grouped_messages.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::rounds;
@@ -397,5 +398,5 @@ void TestRoundsGrouped::what_a_chain_does_not_take() {
   QVERIFY(copy.add(good, commons).ok() && copy.add(good, commons).error().code == ErrorCode::AlreadyExists);
 }
 
-QTEST_GUILESS_MAIN(TestRoundsGrouped)
+NS_TEST(TestRoundsGrouped)
 #include "test_grouped.moc"

@@ -5,6 +5,7 @@
 #include "core/crypto/hash.h"
 #include "core/rounds/chain.h"
 #include "core/rounds/contributions.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::rounds;
@@ -420,5 +421,5 @@ void TestRoundsMessages::a_copied_payload_is_the_first_ones() {
   QVERIFY(round.usable(crypto::node_id(key(1).public_key())));
 }
 
-QTEST_GUILESS_MAIN(TestRoundsMessages)
+NS_TEST(TestRoundsMessages)
 #include "test_messages.moc"

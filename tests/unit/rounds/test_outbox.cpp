@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/rounds/outbox.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::rounds;
@@ -201,5 +202,5 @@ void TestOutbox::who_has_forgotten_it_is_told_again() {
   QCOMPARE(f.calls.made[neighbour], 2);
 }
 
-QTEST_GUILESS_MAIN(TestOutbox)
+NS_TEST(TestOutbox)
 #include "test_outbox.moc"

@@ -2,6 +2,7 @@
 #include <QtTest>
 
 #include "core/rounds/post_conduct.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::rounds;
@@ -100,5 +101,5 @@ void TestPostConduct::what_can_not_be_read() {
   QVERIFY(bans_.reason(caller().id).has_value());
 }
 
-QTEST_GUILESS_MAIN(TestPostConduct)
+NS_TEST(TestPostConduct)
 #include "test_post_conduct.moc"

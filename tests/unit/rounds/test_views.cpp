@@ -8,6 +8,7 @@
 #include "core/crypto/hash.h"
 #include "core/rounds/agreement.h"
 #include "core/sim/world.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::rounds;
@@ -299,5 +300,5 @@ void TestRoundsViews::strangers_say_nothing() {
   QCOMPARE(bench.view(), 0u);
 }
 
-QTEST_GUILESS_MAIN(TestRoundsViews)
+NS_TEST(TestRoundsViews)
 #include "test_views.moc"

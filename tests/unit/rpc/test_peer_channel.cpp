@@ -2,6 +2,7 @@
 // network, and a transport under the user's limits.
 #include <QtTest>
 
+#include "tests/support/test_main.h"
 #include "tests/unit/rpc/peer_pair.h"
 
 using namespace neuroshard;
@@ -395,5 +396,5 @@ void TestPeerChannel::many_calls_at_once() {
   QCOMPARE(wrong, 0);
 }
 
-QTEST_GUILESS_MAIN(TestPeerChannel)
+NS_TEST(TestPeerChannel)
 #include "test_peer_channel.moc"

@@ -15,6 +15,7 @@
 #include "core/crypto/certificate.h"
 #include "core/rpc/detail/grpc_process.h"
 #include "core/rpc/detail/wire.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/rpc/peer_pair.h"
 
 using namespace neuroshard;
@@ -404,5 +405,5 @@ void TestRefusals::five_hundred_connections() {
   QVERIFY2(after < before + (16u << 20), QByteArray::number(qulonglong(after - before)));
 }
 
-QTEST_GUILESS_MAIN(TestRefusals)
+NS_TEST(TestRefusals)
 #include "test_refusals.moc"

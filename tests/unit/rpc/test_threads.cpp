@@ -5,6 +5,7 @@
 #include <atomic>
 #include <future>
 
+#include "tests/support/test_main.h"
 #include "tests/unit/rpc/measure_nodes.h"
 
 using namespace neuroshard;
@@ -160,5 +161,5 @@ void TestThreads::an_end_in_the_middle_of_calls() {
   }
 }
 
-QTEST_GUILESS_MAIN(TestThreads)
+NS_TEST(TestThreads)
 #include "test_threads.moc"

@@ -9,6 +9,7 @@
 #include "core/data/publisher.h"
 #include "core/data/remote_dataset.h"
 #include "core/serve/http_file_server.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::serve;
@@ -217,5 +218,5 @@ class TestHttpFileServer : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestHttpFileServer)
+NS_TEST(TestHttpFileServer)
 #include "test_http_file_server.moc"

@@ -3,6 +3,7 @@
 #include <QtTest>
 
 #include "core/sim/round_trainer.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::sim;
@@ -84,5 +85,5 @@ class TestSimRoundTrainer : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestSimRoundTrainer)
+NS_TEST(TestSimRoundTrainer)
 #include "test_round_trainer.moc"

@@ -7,6 +7,7 @@
 #include "core/base/rng.h"
 #include "core/crypto/keys.h"
 #include "core/sim/network.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::sim;
@@ -207,5 +208,5 @@ void TestSimWorld::a_seed_replays_a_run() {
   QVERIFY(run(5) != run(6));
 }
 
-QTEST_GUILESS_MAIN(TestSimWorld)
+NS_TEST(TestSimWorld)
 #include "test_world.moc"

@@ -4,6 +4,7 @@
 
 #include "core/sim/network.h"
 #include "core/status/gossip.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::status;
@@ -218,5 +219,5 @@ void TestStatusGossip::a_report_that_is_not_the_callers_or_does_not_hold_is_not_
   QCOMPARE(nodes.hosts[1]->gossip->table().count(Taken::Denied), std::uint64_t{1});
 }
 
-QTEST_GUILESS_MAIN(TestStatusGossip)
+NS_TEST(TestStatusGossip)
 #include "test_gossip.moc"

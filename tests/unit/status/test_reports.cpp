@@ -6,6 +6,7 @@
 
 #include "core/status/gossip.h"
 #include "core/status/warnings.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::status;
@@ -417,5 +418,5 @@ void TestStatusReports::requests_for_reports_are_canonical() {
   QVERIFY(!decode_reports(answer).ok());
 }
 
-QTEST_GUILESS_MAIN(TestStatusReports)
+NS_TEST(TestStatusReports)
 #include "test_reports.moc"

@@ -4,6 +4,7 @@
 #include <QtTest>
 
 #include "core/storage/database.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::storage;
@@ -155,5 +156,5 @@ class TestDatabase : public QObject {
   std::string path_;
 };
 
-QTEST_GUILESS_MAIN(TestDatabase)
+NS_TEST(TestDatabase)
 #include "test_database.moc"

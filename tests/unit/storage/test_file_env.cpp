@@ -10,6 +10,7 @@
 #include "core/storage/file_env.h"
 #include "tests/support/fault_file_env.h"
 #include "tests/support/memory_file_env.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::storage;
@@ -204,5 +205,5 @@ class TestFileEnv : public QObject {
   std::unique_ptr<FileEnv> env_;
 };
 
-QTEST_GUILESS_MAIN(TestFileEnv)
+NS_TEST(TestFileEnv)
 #include "test_file_env.moc"

@@ -4,6 +4,7 @@
 #include <QtTest>
 
 #include "core/swarm/messages.h"
+#include "tests/support/test_main.h"
 #include "tests/support/village.h"
 
 using namespace neuroshard;
@@ -142,5 +143,5 @@ void TestBadTrackers::one_that_answers_nonsense_is_done_without() {
   for (const Host* node : nodes) QVERIFY(!node->member->view().sources[0].state.empty());
 }
 
-QTEST_APPLESS_MAIN(TestBadTrackers)
+NS_TEST(TestBadTrackers)
 #include "test_bad_trackers.moc"

@@ -3,6 +3,7 @@
 #include <QtTest>
 
 #include "core/swarm/messages.h"
+#include "tests/support/test_main.h"
 #include "tests/support/village.h"
 
 using namespace neuroshard;
@@ -124,5 +125,5 @@ void TestIntroduction::only_the_own_record_counts() {
   QVERIFY(a.member->book().find(liar.id, now) == nullptr);
 }
 
-QTEST_GUILESS_MAIN(TestIntroduction)
+NS_TEST(TestIntroduction)
 #include "test_introduction.moc"

@@ -3,6 +3,7 @@
 #include <QtTest>
 
 #include "core/net/traffic_meter.h"
+#include "tests/support/test_main.h"
 #include "tests/support/village.h"
 
 using namespace neuroshard;
@@ -109,5 +110,5 @@ void TestLine::records_say_how_fast_a_line_is() {
   QCOMPARE(record(giver, taker)->sequence, sequence);
 }
 
-QTEST_GUILESS_MAIN(TestLine)
+NS_TEST(TestLine)
 #include "test_line.moc"

@@ -3,6 +3,7 @@
 #include <QtTest>
 
 #include "core/base/check.h"
+#include "tests/support/test_main.h"
 #include "tests/support/village.h"
 
 using namespace neuroshard;
@@ -426,5 +427,5 @@ void TestMember::dead_places_that_are_found_cost_little() {
   QCOMPARE(a.member->view().sources.size(), std::size_t{8});
 }
 
-QTEST_GUILESS_MAIN(TestMember)
+NS_TEST(TestMember)
 #include "test_member.moc"

@@ -6,6 +6,7 @@
 #include "core/dht/messages.h"
 #include "core/swarm/path_transport.h"
 #include "tests/support/loopback_relay.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::swarm;
@@ -434,5 +435,5 @@ void TestPathTransport::who_is_not_let_in_stays_relayed() {
   run([&] { QVERIFY(!paths_->contact_of(*book_->find(far_->id, the_clock.wall_now()), false)); });
 }
 
-QTEST_GUILESS_MAIN(TestPathTransport)
+NS_TEST(TestPathTransport)
 #include "test_path_transport.moc"

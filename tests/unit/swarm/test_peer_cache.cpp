@@ -3,6 +3,7 @@
 
 #include "core/crypto/hash.h"
 #include "core/swarm/peer_cache.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::swarm;
@@ -99,5 +100,5 @@ void TestPeerCache::the_last_heard_stay() {
   QCOMPARE(list.front().record.sequence, std::uint64_t(2));
 }
 
-QTEST_GUILESS_MAIN(TestPeerCache)
+NS_TEST(TestPeerCache)
 #include "test_peer_cache.moc"

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "core/swarm/reach_keeper.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::swarm;
@@ -171,5 +172,5 @@ void TestReachKeeper::nobody_to_ask_is_no_verdict() {
   QCOMPARE(changes_, 0);
 }
 
-QTEST_APPLESS_MAIN(TestReachKeeper)
+NS_TEST(TestReachKeeper)
 #include "test_reach_keeper.moc"

@@ -2,6 +2,7 @@
 // they give, a few keys at a time, keep it alive, and stop.
 #include <QtTest>
 
+#include "tests/support/test_main.h"
 #include "tests/support/village.h"
 
 using namespace neuroshard;
@@ -148,5 +149,5 @@ void TestSlotKeys::of_many_experts_each_node_takes_others() {
   QCOMPARE(one.published(), std::set<std::string>{"/layers/0"});
 }
 
-QTEST_GUILESS_MAIN(TestSlotKeys)
+NS_TEST(TestSlotKeys)
 #include "test_slot_keys.moc"

@@ -4,6 +4,7 @@
 
 #include "core/swarm/messages.h"
 #include "core/swarm/tracker.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::swarm;
@@ -191,5 +192,5 @@ void TestTracker::any_bytes_are_safe() {
   QVERIFY(!decode_dial_back(Bytes(500, 'x')).ok());
 }
 
-QTEST_GUILESS_MAIN(TestTracker)
+NS_TEST(TestTracker)
 #include "test_tracker.moc"

@@ -3,6 +3,7 @@
 
 #include "core/dht/messages.h"
 #include "core/swarm/turn_door.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::swarm;
@@ -160,5 +161,5 @@ void TestTurnDoor::what_the_server_says_is_passed_on() {
   QCOMPARE(door.code, ErrorCode::Unavailable);
 }
 
-QTEST_GUILESS_MAIN(TestTurnDoor)
+NS_TEST(TestTurnDoor)
 #include "test_turn_door.moc"

@@ -4,6 +4,7 @@
 
 #include "core/tensor/safetensors.h"
 #include "tests/support/buffer_source.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::tensor;
@@ -184,5 +185,5 @@ class TestSafetensors : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestSafetensors)
+NS_TEST(TestSafetensors)
 #include "test_safetensors.moc"

@@ -11,6 +11,7 @@
 #include "core/crypto/hash.h"
 #include "core/tensor/safetensors.h"
 #include "tests/support/buffer_source.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using namespace neuroshard::tensor;
@@ -71,5 +72,5 @@ class TestSafetensorsOracle : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestSafetensorsOracle)
+NS_TEST(TestSafetensorsOracle)
 #include "test_safetensors_oracle.moc"

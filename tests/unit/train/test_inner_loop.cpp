@@ -5,6 +5,7 @@
 
 #include "core/train/evaluate.h"
 #include "core/train/inner_loop.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/train/fake_stage.h"
 
 using neuroshard::CancelSource;
@@ -296,5 +297,5 @@ void TestInnerLoop::evaluation_adapts_to_memory() {
   QCOMPARE(train::evaluate(stage, once, 1, {}).error().code, ErrorCode::InvalidArgument);
 }
 
-QTEST_GUILESS_MAIN(TestInnerLoop)
+NS_TEST(TestInnerLoop)
 #include "test_inner_loop.moc"

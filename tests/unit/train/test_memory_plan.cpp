@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/train/memory_plan.h"
+#include "tests/support/test_main.h"
 
 using neuroshard::ErrorCode;
 namespace train = neuroshard::train;
@@ -98,5 +99,5 @@ void TestMemoryPlan::zero_is_refused() {
   QCOMPARE(train::plan_memory(needs(), 1000 * mib, 0).error().code, ErrorCode::InvalidArgument);
 }
 
-QTEST_GUILESS_MAIN(TestMemoryPlan)
+NS_TEST(TestMemoryPlan)
 #include "test_memory_plan.moc"

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/train/schedule.h"
+#include "tests/support/test_main.h"
 
 namespace train = neuroshard::train;
 
@@ -67,5 +68,5 @@ void TestSchedule::bad_settings_are_named() {
   QVERIFY(train::validate({1e-4, 1000, 50000, 1.5}).error().message.find("floor") != std::string::npos);
 }
 
-QTEST_GUILESS_MAIN(TestSchedule)
+NS_TEST(TestSchedule)
 #include "test_schedule.moc"

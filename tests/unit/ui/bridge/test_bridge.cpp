@@ -4,6 +4,7 @@
 #include <QtTest>
 
 #include "tests/support/fake_node.h"
+#include "tests/support/test_main.h"
 #include "ui/bridge/bridge.h"
 #include "ui/bridge/bridge_inbox.h"
 
@@ -102,18 +103,18 @@ void TestBridge::the_timer_ticks_ten_times_a_second() {
 }
 
 void TestBridge::steps_are_not_events() {
-  QSignalSpy happened(bridge_.get(), &Bridge::happened);
+  QSignalSpy received(bridge_.get(), &Bridge::event_received);
   node_->emit(node::StepFinished{});
   node_->emit(node::ActivityProgress{});
   node_->emit(node::Prepared{});
   node_->emit(node::CommandDone{77, std::nullopt, {}});  // somebody else's
   bridge_->tick();
-  QCOMPARE(happened.count(), 0);
+  QCOMPARE(received.count(), 0);
 }
 
 void TestBridge::the_latest_state_of_a_kind_is_kept_in_order() {
   std::vector<node::Event> seen;
-  connect(bridge_.get(), &Bridge::happened, this,
+  connect(bridge_.get(), &Bridge::event_received, this,
           [&seen](const node::Event& event) { seen.push_back(event); });
   node_->emit(node::StateChanged{node::RunState::Training, std::nullopt});
   node_->emit(node::AlertRaised{{"disk_low", node::Severity::Warning, "old", {}}});
@@ -242,15 +243,15 @@ void TestBridge::a_core_that_goes_ends_what_is_open() {
   QCOMPARE(answer->error().code, ErrorCode::Unavailable);
   QVERIFY(bridge_->snapshot() != nullptr);  // still to be shown, dimmed
   // Events of the old core reach nobody now.
-  QSignalSpy happened(bridge_.get(), &Bridge::happened);
+  QSignalSpy received(bridge_.get(), &Bridge::event_received);
   node_->emit(node::StateChanged{});
   bridge_->tick();
-  QCOMPARE(happened.count(), 0);
+  QCOMPARE(received.count(), 0);
 }
 
 void TestBridge::an_outcome_that_came_before_the_core_went_is_told() {
   std::optional<Result> result;
-  QSignalSpy happened(bridge_.get(), &Bridge::happened);
+  QSignalSpy received(bridge_.get(), &Bridge::event_received);
   bridge_->run(
       this, [](node::Node& node) { return node.request_shutdown(); },
       [&](const Result& outcome) { result = outcome; });
@@ -258,7 +259,7 @@ void TestBridge::an_outcome_that_came_before_the_core_went_is_told() {
   bridge_->attach(nullptr);
   QTRY_VERIFY(result.has_value());
   QVERIFY(result->ok());
-  QCOMPARE(happened.count(), 1);
+  QCOMPARE(received.count(), 1);
 }
 
 void TestBridge::progress_and_cancel_reach_the_command() {
@@ -339,7 +340,7 @@ void TestBridge::a_callback_may_attach_another_core() {
   auto other = std::make_shared<FakeNode>();
   other->publish([](node::Snapshot& next) { next.program.pid = 99; });
   int events = 0;
-  connect(bridge_.get(), &Bridge::happened, this, [&](const node::Event&) {
+  connect(bridge_.get(), &Bridge::event_received, this, [&](const node::Event&) {
     ++events;
     bridge_->attach(other);
   });
@@ -350,5 +351,5 @@ void TestBridge::a_callback_may_attach_another_core() {
   QCOMPARE(bridge_->snapshot()->program.pid, std::uint64_t{99});
 }
 
-QTEST_GUILESS_MAIN(TestBridge)
+NS_TEST(TestBridge)
 #include "test_bridge.moc"

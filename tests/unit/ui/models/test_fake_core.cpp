@@ -6,6 +6,7 @@
 #include "core/history/schema.h"
 #include "core/history/series_store.h"
 #include "tests/support/fake_node.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;  // NOLINT
 using testing::FakeNode;
@@ -73,5 +74,5 @@ class TestFakeCore : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestFakeCore)
+NS_TEST(TestFakeCore)
 #include "test_fake_core.moc"

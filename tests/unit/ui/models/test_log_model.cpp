@@ -5,6 +5,7 @@
 #include <QtTest>
 
 #include "tests/support/fake_node.h"
+#include "tests/support/test_main.h"
 #include "ui/bridge/bridge.h"
 #include "ui/models/log_feed.h"
 #include "ui/models/log_model.h"
@@ -215,5 +216,5 @@ void TestLogModel::the_feed_tells_a_failure() {
   bridge.attach(nullptr);
 }
 
-QTEST_MAIN(TestLogModel)
+NS_UI_TEST(TestLogModel)
 #include "test_log_model.moc"

@@ -5,6 +5,7 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
+#include "tests/support/test_main.h"
 #include "ui/models/checkpoint_branches.h"
 #include "ui/models/checkpoint_model.h"
 #include "ui/models/comparison_model.h"
@@ -270,5 +271,5 @@ void TestModels::preferences_are_kept() {
   QVERIFY(second.notify(NotificationClass::Pause));
 }
 
-QTEST_MAIN(TestModels)
+NS_UI_TEST(TestModels)
 #include "test_models.moc"

@@ -4,6 +4,7 @@
 #include <QSortFilterProxyModel>
 #include <QtTest>
 
+#include "tests/support/test_main.h"
 #include "ui/models/peer_model.h"
 
 using namespace neuroshard;      // NOLINT
@@ -100,5 +101,5 @@ void TestPeerModel::bans_come_with_their_reasons() {
   QCOMPARE(text(1, PeerModel::State), QStringLiteral("banned: floods <b>us</b>"));
 }
 
-QTEST_GUILESS_MAIN(TestPeerModel)
+NS_TEST(TestPeerModel)
 #include "test_peer_model.moc"

@@ -8,6 +8,7 @@
 #include <QTableView>
 #include <QToolButton>
 
+#include "tests/support/test_main.h"
 #include "tests/unit/ui/pages/page_fixture.h"
 #include "ui/pages/alert_action.h"
 #include "ui/pages/checkpoint_timeline.h"
@@ -374,5 +375,5 @@ void TestCheckpointsPage::actions_follow_the_selection() {
   QVERIFY(!enabled("compare") && enabled("verify"));
 }
 
-QTEST_MAIN(TestCheckpointsPage)
+NS_UI_TEST(TestCheckpointsPage)
 #include "test_checkpoints_page.moc"

@@ -9,6 +9,7 @@
 #include <QXmlStreamReader>
 
 #include "tests/support/core_settings.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/ui/pages/page_fixture.h"
 #include "ui/models/setting_words.h"
 #include "ui/pages/setting_editor_parts.h"
@@ -222,5 +223,5 @@ class TestCoreSettings : public QObject {
   }
 };
 
-QTEST_MAIN(TestCoreSettings)
+NS_UI_TEST(TestCoreSettings)
 #include "test_core_settings.moc"

@@ -4,6 +4,7 @@
 #include <QProgressBar>
 #include <QTableView>
 
+#include "tests/support/test_main.h"
 #include "tests/unit/ui/pages/page_fixture.h"
 #include "ui/pages/data_page.h"
 #include "ui/pages/token_view.h"
@@ -120,5 +121,5 @@ void TestDataPage::too_long_a_text_is_refused_in_words() {
   QCOMPARE(std::count(asked.begin(), asked.end(), "tokens"), 0);
 }
 
-QTEST_MAIN(TestDataPage)
+NS_UI_TEST(TestDataPage)
 #include "test_data_page.moc"

@@ -7,6 +7,7 @@
 #include <QPlainTextEdit>
 #include <QScrollBar>
 
+#include "tests/support/test_main.h"
 #include "tests/unit/ui/pages/page_fixture.h"
 #include "ui/models/log_model.h"
 #include "ui/pages/about_dialog.h"
@@ -245,8 +246,8 @@ void TestLogsPage::nothing_is_asked_while_hidden() {
   fixture_->page->hidden();
   add(10);
   fixture_->node->emit(node::StateChanged{});
-  QSignalSpy happened(&fixture_->bridge, &Bridge::happened);
-  QTRY_VERIFY(!happened.isEmpty());  // at least one tick of the bridge later
+  QSignalSpy received(&fixture_->bridge, &Bridge::event_received);
+  QTRY_VERIFY(!received.isEmpty());  // at least one tick of the bridge later
   QCOMPARE(view()->model()->rowCount(), 10);
   fixture_->page->shown();
   QTRY_COMPARE(view()->model()->rowCount(), 20);
@@ -335,5 +336,5 @@ void TestLogsPage::earnings_are_honest() {
   QCOMPARE(fixture_->find<QLabel>("earnings_wallet")->text(), QStringLiteral("26870dc7aa0062c5"));
 }
 
-QTEST_MAIN(TestLogsPage)
+NS_UI_TEST(TestLogsPage)
 #include "test_logs_page.moc"

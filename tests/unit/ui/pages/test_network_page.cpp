@@ -4,6 +4,7 @@
 #include <QPushButton>
 #include <QTableView>
 
+#include "tests/support/test_main.h"
 #include "tests/unit/ui/pages/page_fixture.h"
 #include "ui/pages/invite_dialog.h"
 #include "ui/pages/network_page.h"
@@ -181,5 +182,5 @@ void TestNetworkPage::pictures() {
   }
 }
 
-QTEST_MAIN(TestNetworkPage)
+NS_UI_TEST(TestNetworkPage)
 #include "test_network_page.moc"

@@ -12,6 +12,7 @@
 #include <QTableView>
 #include <cmath>
 
+#include "tests/support/test_main.h"
 #include "tests/unit/ui/pages/page_fixture.h"
 #include "tests/unit/ui/window/layout_checks.h"
 #include "ui/pages/network_page.h"
@@ -382,5 +383,5 @@ void TestPartitionDialog::only_what_the_program_writes_is_read() {
   QVERIFY(!parse_partition(report, wrong.replace("\"columns\":[{", "\"columns\":[],\"x\":[{")));
 }
 
-QTEST_MAIN(TestPartitionDialog)
+NS_UI_TEST(TestPartitionDialog)
 #include "test_partition_dialog.moc"

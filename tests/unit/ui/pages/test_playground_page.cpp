@@ -6,6 +6,7 @@
 #include <QSpinBox>
 #include <QTextEdit>
 
+#include "tests/support/test_main.h"
 #include "tests/unit/ui/pages/page_fixture.h"
 #include "ui/pages/playground_page.h"
 #include "ui/widgets/banner.h"
@@ -170,5 +171,5 @@ void TestPlaygroundPage::the_answer_can_be_copied() {
   QCOMPARE(QGuiApplication::clipboard()->text(), QStringLiteral("It works."));
 }
 
-QTEST_MAIN(TestPlaygroundPage)
+NS_UI_TEST(TestPlaygroundPage)
 #include "test_playground_page.moc"

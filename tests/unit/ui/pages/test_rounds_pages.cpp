@@ -3,6 +3,7 @@
 #include <QProgressBar>
 #include <QTableView>
 
+#include "tests/support/test_main.h"
 #include "tests/unit/ui/pages/page_fixture.h"
 #include "ui/pages/overview_page.h"
 #include "ui/pages/rounds_cards.h"
@@ -283,5 +284,5 @@ void TestRoundsPages::everything_has_a_name() {
   QVERIFY(!fixture_->find<QTableView>("rounds_table")->accessibleName().isEmpty());
 }
 
-QTEST_MAIN(TestRoundsPages)
+NS_UI_TEST(TestRoundsPages)
 #include "test_rounds_pages.moc"

@@ -6,6 +6,7 @@
 #include <QSpinBox>
 #include <QWheelEvent>
 
+#include "tests/support/test_main.h"
 #include "tests/unit/ui/pages/page_fixture.h"
 #include "ui/pages/setting_editor.h"
 #include "ui/pages/setting_row.h"
@@ -365,5 +366,5 @@ void TestSettingsPage::a_link_leads_to_the_field() {
   QTRY_VERIFY(field<QComboBox>("precision")->hasFocus());
 }
 
-QTEST_MAIN(TestSettingsPage)
+NS_UI_TEST(TestSettingsPage)
 #include "test_settings_page.moc"

@@ -2,6 +2,7 @@
 #include <QtTest>
 #include <limits>
 
+#include "tests/support/test_main.h"
 #include "ui/text/format.h"
 #include "ui/text/translation.h"
 
@@ -88,5 +89,5 @@ class FormatTest : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(FormatTest)
+NS_TEST(FormatTest)
 #include "test_format.moc"

@@ -10,6 +10,7 @@
 #include <QtTest>
 #include <set>
 
+#include "tests/support/test_main.h"
 #include "ui/theme/theme.h"
 
 using namespace neuroshard::ui;
@@ -250,5 +251,5 @@ class ThemeTest : public QObject {
   }
 };
 
-QTEST_MAIN(ThemeTest)
+NS_UI_TEST(ThemeTest)
 #include "test_theme.moc"

@@ -3,6 +3,7 @@
 #include <QtTest>
 
 #include "core/node/node.h"
+#include "tests/support/test_main.h"
 #include "ui/text/snooze.h"
 #include "ui/tray/tray_text.h"
 
@@ -110,5 +111,5 @@ void TestTrayText::finish_says_what_it_completes() {
   QVERIFY(view(snapshot).tooltip.contains("finishing this round"));
 }
 
-QTEST_GUILESS_MAIN(TestTrayText)
+NS_TEST(TestTrayText)
 #include "test_tray_text.moc"

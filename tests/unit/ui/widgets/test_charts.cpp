@@ -11,6 +11,7 @@
 #include <QStandardItemModel>
 #include <QtTest>
 
+#include "tests/support/test_main.h"
 #include "ui/theme/theme.h"
 #include "ui/widgets/bar_chart.h"
 #include "ui/widgets/chart_style.h"
@@ -308,5 +309,5 @@ class ChartsTest : public QObject {
   }
 };
 
-QTEST_MAIN(ChartsTest)
+NS_UI_TEST(ChartsTest)
 #include "test_charts.moc"

@@ -5,6 +5,7 @@
 #include <QtTest>
 #include <cmath>
 
+#include "tests/support/test_main.h"
 #include "ui/text/format.h"
 #include "ui/theme/theme.h"
 #include "ui/widgets/plot_panel.h"
@@ -48,7 +49,7 @@ class PlotTest : public QObject {
     PlotSeries series;
     series.name = "loss";
     series.points = std::move(points);
-    plot->set_full_range({0, last});
+    plot->view()->set_full({0, last});
     plot->set_series({series});
     plot->show();
     (void)QTest::qWaitForWindowExposed(plot.get());
@@ -141,7 +142,7 @@ class PlotTest : public QObject {
   }
   void times_are_told_as_a_clock_does() {
     auto plot = make(points_of(3, [](double x) { return x; }));
-    plot->set_x(PlotX::Time);
+    plot->set_options({.x = PlotX::Time});
     plot->grab();
     const QDateTime at(QDate(2026, 3, 4), QTime(6, 10));
     const auto told = [&](int seconds) {
@@ -166,7 +167,7 @@ class PlotTest : public QObject {
     series.band = series.smoothed = true;
     series.points =
         points_of(100'000, [](double x) { return 8 - std::log1p(x / 100) + std::fmod(x * 7919, 13) / 30; });
-    plot->set_full_range({0, 99'999});
+    plot->view()->set_full({0, 99'999});
     plot->set_series({series});
     plot->grab();
     const PlotDrawing& drawing = plot->frame().drawings.at(0);
@@ -245,13 +246,13 @@ class PlotTest : public QObject {
   void wheel_drag_and_keys_zoom_and_move() {
     auto plot = make(points_of(1000, [](double x) { return x; }));
     plot->grab();
-    QSignalSpy ranges(plot.get(), &PlotWidget::range_changed);
-    QVERIFY(!plot->zoomed());
+    QSignalSpy ranges(plot->view(), &PlotView::range_changed);
+    QVERIFY(!plot->view()->zoomed());
     QTest::mousePress(plot.get(), Qt::LeftButton, {}, {200, 150});
     QTest::mouseMove(plot.get(), {400, 150});
     QTest::mouseRelease(plot.get(), Qt::LeftButton, {}, {400, 150});
-    QVERIFY(plot->zoomed());
-    const PlotRange selected = plot->visible_range();
+    QVERIFY(plot->view()->zoomed());
+    const PlotRange selected = plot->view()->range();
     QVERIFY(std::abs(plot->frame().axes.to_pixel_x(selected.from) - 200) < 2);
     QVERIFY(std::abs(plot->frame().axes.to_pixel_x(selected.to) - 400) < 2);
     QCOMPARE(ranges.count(), 1);
@@ -259,17 +260,17 @@ class PlotTest : public QObject {
     QTest::mousePress(plot.get(), Qt::LeftButton, {}, {300, 150});
     QTest::mouseMove(plot.get(), {340, 150});
     QTest::mouseRelease(plot.get(), Qt::LeftButton, {}, {340, 150});
-    QVERIFY(plot->visible_range().from < selected.from);  // the data followed the hand to the right
-    QVERIFY(std::abs(plot->visible_range().length() - selected.length()) < 1e-6);
-    const double before = plot->visible_range().length();
+    QVERIFY(plot->view()->range().from < selected.from);  // the data followed the hand to the right
+    QVERIFY(std::abs(plot->view()->range().length() - selected.length()) < 1e-6);
+    const double before = plot->view()->range().length();
     QTest::keyClick(plot.get(), Qt::Key_Plus);
-    QVERIFY(plot->visible_range().length() < before);
-    const double from = plot->visible_range().from;
+    QVERIFY(plot->view()->range().length() < before);
+    const double from = plot->view()->range().from;
     QTest::keyClick(plot.get(), Qt::Key_Right, Qt::ShiftModifier);
-    QVERIFY(plot->visible_range().from > from);
+    QVERIFY(plot->view()->range().from > from);
     QTest::keyClick(plot.get(), Qt::Key_0);
-    QVERIFY(!plot->zoomed());
-    QCOMPARE(plot->visible_range(), (PlotRange{0, 999}));
+    QVERIFY(!plot->view()->zoomed());
+    QCOMPARE(plot->view()->range(), (PlotRange{0, 999}));
     plot->grab();
     // Without focus and Ctrl the wheel belongs to the page.
     plot->clearFocus();
@@ -280,31 +281,31 @@ class PlotTest : public QObject {
       return event.isAccepted();
     };
     QVERIFY(!wheel({}));
-    QVERIFY(!plot->zoomed());
+    QVERIFY(!plot->view()->zoomed());
     const double under = plot->frame().axes.to_value_x(300);
     QVERIFY(wheel(Qt::ControlModifier));
-    QVERIFY(plot->zoomed());
+    QVERIFY(plot->view()->zoomed());
     plot->grab();
     QVERIFY(std::abs(plot->frame().axes.to_value_x(300) - under) <
             1);  // what was under the pointer stays there
   }
   void zooming_never_leaves_the_data() {
     auto plot = make(points_of(100, [](double x) { return x; }));
-    plot->zoom_to({-50, 20});
-    QVERIFY(plot->visible_range().from >= 0);
-    QCOMPARE(plot->visible_range().length(), 70.0);
-    plot->zoom_to({50, 50});
-    QVERIFY(plot->visible_range().length() >= 4);
-    plot->zoom_to({-1e9, 1e9});
-    QVERIFY(!plot->zoomed());
+    plot->view()->zoom_to({-50, 20});
+    QVERIFY(plot->view()->range().from >= 0);
+    QCOMPARE(plot->view()->range().length(), 70.0);
+    plot->view()->zoom_to({50, 50});
+    QVERIFY(plot->view()->range().length() >= 4);
+    plot->view()->zoom_to({-1e9, 1e9});
+    QVERIFY(!plot->view()->zoomed());
   }
   void growing_data_follows_unless_zoomed() {
     auto plot = make(points_of(100, [](double x) { return x; }));
-    plot->set_full_range({0, 200});
-    QCOMPARE(plot->visible_range().to, 200.0);
-    plot->zoom_to({10, 40});
-    plot->set_full_range({0, 300});
-    QCOMPARE(plot->visible_range(), (PlotRange{10, 40}));
+    plot->view()->set_full({0, 200});
+    QCOMPARE(plot->view()->range().to, 200.0);
+    plot->view()->zoom_to({10, 40});
+    plot->view()->set_full({0, 300});
+    QCOMPARE(plot->view()->range(), (PlotRange{10, 40}));
   }
   void the_crosshair_reads_values_for_eyes_and_ears() {
     auto plot = make(points_of(100, [](double x) { return 5 - x / 100; }));
@@ -370,5 +371,5 @@ class PlotTest : public QObject {
   }
 };
 
-QTEST_MAIN(PlotTest)
+NS_UI_TEST(PlotTest)
 #include "test_plot.moc"

@@ -4,6 +4,7 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
+#include "tests/support/test_main.h"
 #include "ui/widgets/qr_code.h"
 
 using neuroshard::ui::QrCode;
@@ -57,5 +58,5 @@ void TestQrCode::it_says_what_it_can_not_show() {
   code.grab();
 }
 
-QTEST_MAIN(TestQrCode)
+NS_UI_TEST(TestQrCode)
 #include "test_qr_code.moc"

@@ -3,6 +3,7 @@
 #include <QSignalSpy>
 #include <QtTest>
 
+#include "tests/support/test_main.h"
 #include "ui/theme/theme.h"
 #include "ui/widgets/toggle_switch.h"
 
@@ -57,5 +58,5 @@ void TestToggleSwitch::one_that_is_off_limits_offers_no_press() {
   QVERIFY(!toggle.isChecked());
 }
 
-QTEST_MAIN(TestToggleSwitch)
+NS_UI_TEST(TestToggleSwitch)
 #include "test_toggle_switch.moc"

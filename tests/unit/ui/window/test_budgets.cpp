@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "core/node/network_view.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/ui/window/window_fixture.h"
 #include "ui/models/log_feed.h"
 #include "ui/models/log_model.h"
@@ -330,5 +331,5 @@ class BudgetsTest : public QObject {
   }
 };
 
-QTEST_MAIN(BudgetsTest)
+NS_UI_TEST(BudgetsTest)
 #include "test_budgets.moc"

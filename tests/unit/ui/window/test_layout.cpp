@@ -2,6 +2,7 @@
 // text is cut off, and all that can have the focus has a name.
 #include <QtTest>
 
+#include "tests/support/test_main.h"
 #include "tests/unit/ui/window/layout_checks.h"
 #include "tests/unit/ui/window/window_fixture.h"
 #include "ui/text/translation.h"
@@ -84,5 +85,5 @@ class LayoutTest : public QObject {
   }
 };
 
-QTEST_MAIN(LayoutTest)
+NS_UI_TEST(LayoutTest)
 #include "test_layout.moc"

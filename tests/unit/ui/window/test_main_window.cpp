@@ -11,6 +11,7 @@
 #include <QToolButton>
 #include <QtTest>
 
+#include "tests/support/test_main.h"
 #include "tests/unit/ui/window/layout_checks.h"
 #include "tests/unit/ui/window/window_fixture.h"
 #include "ui/pages/setting_row.h"
@@ -184,7 +185,7 @@ class MainWindowTest : public QObject {
     QCOMPARE(drawn.size(), core.size());
     for (std::size_t i = 0; i < core.size(); i += 25) QCOMPARE(drawn[i].mean, core[i].mean);
     QCOMPARE(plot->series().at(1).points.size(), fixture_->node->series["val_loss"].size());
-    QCOMPARE(plot->visible_range(), (PlotRange{0, 1204}));
+    QCOMPARE(plot->view()->range(), (PlotRange{0, 1204}));
     // Six checkpoints, and one way back: 1000 went on from 600 although 800 had been written.
     QTRY_COMPARE(plot->marks().size(), 7u);
     QCOMPARE(std::count_if(
@@ -197,7 +198,7 @@ class MainWindowTest : public QObject {
     auto* page = qobject_cast<TrainingPage*>(fixture_->window->page("training"));
     PlotWidget* plot = page->loss_panel()->plot();
     QTRY_VERIFY(!plot->empty());
-    plot->zoom_to({500, 600});
+    plot->view()->zoom_to({500, 600});
     QTRY_COMPARE(plot->series().at(0).points.size(), 101u);
     QCOMPARE(plot->series().at(0).points.front().x, 500.0);
     QCOMPARE(plot->series().at(0).points.back().x, 600.0);
@@ -308,5 +309,5 @@ class MainWindowTest : public QObject {
   }
 };
 
-QTEST_MAIN(MainWindowTest)
+NS_UI_TEST(MainWindowTest)
 #include "test_main_window.moc"

@@ -7,6 +7,7 @@
 #include <QRadioButton>
 #include <QtTest>
 
+#include "tests/support/test_main.h"
 #include "ui/wizard/setup_dialog.h"
 #include "ui/wizard/setup_pages.h"
 
@@ -220,5 +221,5 @@ void TestSetup::presets_fit_the_machine() {
   QVERIFY(preset_settings(LimitsPreset::Keep, large).empty());
 }
 
-QTEST_MAIN(TestSetup)
+NS_UI_TEST(TestSetup)
 #include "test_setup.moc"

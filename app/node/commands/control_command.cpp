@@ -1,0 +1,171 @@
+// neuroshardd control: who may steer this node from another machine.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "app/node/commands/open_directory.h"
+#include "core/control/remote_access.h"
+#include "core/platform/file/private_directory.h"
+
+namespace neuroshard::app {
+namespace {
+
+struct InviteFlags {
+  std::string listen, address, name, out;
+};
+
+Expected<std::string> existing_directory(CommandContext& context) {
+  NS_ASSIGN_OR_RETURN(std::string path, data_directory_path(context));
+  if (context.files.exists(path + "/FORMAT")) return path;
+  return make_error(
+      ErrorCode::NotFound,
+      fmt::format("there is no node in {} yet; start one: neuroshardd run --data-dir {}", path, path));
+}
+
+// What --listen asks for, against what is already there.
+Expected<control::RemoteAccess> access_for(const InviteFlags& flags,
+                                           std::optional<control::RemoteAccess> access, WallTime now) {
+  if (flags.listen.empty()) {
+    if (access) return std::move(*access);
+    return make_error(ErrorCode::InvalidArgument,
+                      "the first invitation requires --listen, e.g. --listen 0.0.0.0:8443");
+  }
+  auto listen = platform::parse_endpoint(flags.listen);
+  if (!listen.ok()) return std::move(listen).error().with_context("--listen");
+  if (!access) return control::make_remote_access(*listen, now);
+  access->listen = *listen;
+  return std::move(*access);
+}
+
+bool unspecified(const platform::IpAddress& ip) {
+  return ip == platform::IpAddress{} || ip == platform::IpAddress::v4(0, 0, 0, 0);
+}
+
+// Where the other machine is to look for this one.
+Expected<std::string> address_for(const InviteFlags& flags, const platform::Endpoint& listen) {
+  if (!flags.address.empty()) {
+    const std::size_t colon = flags.address.rfind(':');
+    if (colon != std::string::npos && colon > 0 && colon + 1 < flags.address.size()) return flags.address;
+    return make_error(ErrorCode::InvalidArgument,
+                      fmt::format("--address '{}' must be NAME:PORT or IP:PORT", flags.address));
+  }
+  if (!unspecified(listen.ip)) return platform::to_text(listen);
+  return make_error(ErrorCode::InvalidArgument,
+                    fmt::format("the node listens on all its addresses: set the one that the other machine "
+                                "dials, e.g. --address myhost.lan:{}",
+                                listen.port));
+}
+
+Expected<void> invite(const InviteFlags& flags, CommandContext& context) {
+  NS_ASSIGN_OR_RETURN(const std::string directory, existing_directory(context));
+  NS_ASSIGN_OR_RETURN(auto before, control::load_remote_access(directory));
+  const bool first = !before || before->invitations.empty();
+  const bool moved = before && !flags.listen.empty() && platform::to_text(before->listen) != flags.listen;
+  const WallTime now = context.clock.wall_now();
+  NS_ASSIGN_OR_RETURN(control::RemoteAccess access, access_for(flags, std::move(before), now));
+  NS_ASSIGN_OR_RETURN(const std::string address, address_for(flags, access.listen));
+  const std::string out = flags.out.empty() ? "neuroshard-invitation.json" : flags.out;
+  if (context.files.exists(out))
+    return make_error(ErrorCode::AlreadyExists, fmt::format("{} already exists; choose another --out", out));
+  NS_ASSIGN_OR_RETURN(const control::ControlFile file,
+                      control::invite(access, flags.name, address, directory, context.entropy, now));
+  NS_RETURN_IF_ERROR(
+      storage::write_file_atomic(context.files, out, as_bytes(control::format_control_file(file))));
+  NS_RETURN_IF_ERROR(control::save_remote_access(context.files, directory, access));
+  const std::string& id = access.invitations.back().id;
+  context.output.json_line({{"id", id},
+                            {"file", out},
+                            {"listen", platform::to_text(access.listen)},
+                            {"address", address},
+                            {"restart", first || moved}});
+  context.output.line(
+      fmt::format("Wrote invitation {} to {}. Anyone with this file can control this node and read its logs: "
+                  "copy it to the other machine over a safe channel, then delete it here.",
+                  id, out));
+  context.output.line(fmt::format(
+      "On the other machine: neuroshardd status --control-file {}, or \"Connect to another computer\" in "
+      "the app. To revoke it: neuroshardd control revoke {}",
+      out, id));
+  if (first || moved)
+    context.output.line(
+        fmt::format("The node listens at {} after its next start.", platform::to_text(access.listen)));
+  return {};
+}
+
+Expected<void> list(CommandContext& context) {
+  NS_ASSIGN_OR_RETURN(const std::string directory, existing_directory(context));
+  NS_ASSIGN_OR_RETURN(const auto access, control::load_remote_access(directory));
+  nlohmann::ordered_json invitations = nlohmann::ordered_json::array();
+  if (access) {
+    for (const control::Invitation& entry : access->invitations)
+      invitations.push_back({{"id", entry.id}, {"name", entry.name}, {"made", to_unix_ms(entry.made)}});
+  }
+  context.output.json_line(
+      {{"listen", access ? platform::to_text(access->listen) : std::string()}, {"invitations", invitations}});
+  if (!access || access->invitations.empty()) {
+    context.output.line("There are no invitations: only this computer can control this node.");
+    return {};
+  }
+  context.output.line(fmt::format("Listens for remote control at {}:", platform::to_text(access->listen)));
+  for (const control::Invitation& entry : access->invitations)
+    context.output.line(fmt::format("  {}  {:%F %R} UTC  {}", entry.id,
+                                    std::chrono::floor<std::chrono::seconds>(entry.made), entry.name));
+  return {};
+}
+
+Expected<void> revoke(const std::string& id, CommandContext& context) {
+  NS_ASSIGN_OR_RETURN(const std::string directory, existing_directory(context));
+  NS_ASSIGN_OR_RETURN(auto access, control::load_remote_access(directory));
+  const std::size_t before = access ? access->invitations.size() : 0;
+  if (access) {
+    auto& all = access->invitations;
+    all.erase(std::remove_if(all.begin(), all.end(),
+                             [&](const control::Invitation& entry) { return id == "all" || entry.id == id; }),
+              all.end());
+  }
+  const std::size_t after = access ? access->invitations.size() : 0;
+  if (after == before) {
+    return make_error(ErrorCode::NotFound,
+                      fmt::format("invitation '{}' not found; see: neuroshardd control list", id));
+  }
+  // The last one gone, the key goes too: what it opened is never opened again.
+  if (after == 0) {
+    NS_RETURN_IF_ERROR(context.files.remove_file(control::remote_access_path(directory)));
+  } else {
+    NS_RETURN_IF_ERROR(control::save_remote_access(context.files, directory, *access));
+  }
+  context.output.json_line({{"revoked", before - after}, {"left", after}});
+  context.output.line(fmt::format("Revoked {}, {} left.", before - after, after));
+  return {};
+}
+
+}  // namespace
+
+void add_control_command(CLI::App& root, CommandContext& context) {
+  CLI::App& control =
+      add_command(root, "control", "Manage control of this node from other machines",
+                  {"neuroshardd control invite --listen 0.0.0.0:8443 --address myhost.lan:8443",
+                   "neuroshardd control list", "neuroshardd control revoke 1f2e3d4c"});
+  auto flags = std::make_shared<InviteFlags>();
+  CLI::App& make = add_command(control, "invite", "Write a file that lets another machine control this node");
+  make.add_option("--listen", flags->listen, "address to listen on for remote control, IP:PORT")
+      ->type_name("IP:PORT");
+  make.add_option("--address", flags->address,
+                  "address that the other machine dials, NAME:PORT (default: --listen)")
+      ->type_name("NAME:PORT");
+  make.add_option("--name", flags->name, "label of the invitation, shown by \"control list\"");
+  make.add_option("--out", flags->out, "file to write (default: ./neuroshard-invitation.json)")
+      ->type_name("FILE");
+  set_body(make, context, [flags, &context] { return invite(*flags, context); });
+  CLI::App& show = add_command(control, "list", "List the valid invitations");
+  set_body(show, context, [&context] { return list(context); });
+  auto id = std::make_shared<std::string>();
+  CLI::App& take_back = add_command(control, "revoke", "Revoke an invitation at once");
+  take_back.add_option("id", *id, "id from \"control list\", or all")->required();
+  set_body(take_back, context, [id, &context] { return revoke(*id, context); });
+}
+
+}  // namespace neuroshard::app

@@ -1,0 +1,127 @@
+#include "app/node/commands/open_directory.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "app/node/output/redaction.h"
+#include "core/platform/file/paths.h"
+
+namespace neuroshard::app {
+namespace {
+
+// Everything into the file, without secrets, and what a person should see to the terminal.
+class DirectoryLogger final : public Logger {
+ public:
+  DirectoryLogger(std::unique_ptr<Logger> file, Logger& terminal)
+      : file_(std::move(file)), terminal_(terminal) {
+    if (file_) redacting_ = make_redacting_logger(*file_, log_redactor());
+  }
+  void write(const LogRecord& record) override {
+    if (redacting_) redacting_->write(record);
+    terminal_.write(record);
+  }
+
+ private:
+  std::unique_ptr<Logger> file_, redacting_;
+  Logger& terminal_;
+};
+
+LogLevel log_level(const std::string& word) {
+  if (word == "debug") return LogLevel::Debug;
+  if (word == "warning") return LogLevel::Warning;
+  return word == "error" ? LogLevel::Error : LogLevel::Info;
+}
+
+constexpr std::uint64_t max_marker_bytes = 256;
+
+// Says once that earlier processes crashed here; the newest one's notice, or an empty one. Which records were
+// told is remembered beside them.
+std::string tell_crashes(CommandContext& context, const config::DataDirectory& directory, Logger& logger) {
+  const auto records = platform::read_crash_records(directory.crash_path());
+  if (records.empty()) return {};
+  const std::string marker = directory.crash_path() + "/told";
+  std::string told;
+  if (const auto bytes = storage::read_file(context.files, marker, max_marker_bytes); bytes.ok()) {
+    told = std::string(as_text(*bytes));
+  }
+  if (told == records.front().file) return {};
+  std::string newest;
+  for (const platform::CrashRecord& record : records) {
+    if (record.file == told) break;
+    std::string notice = fmt::format(
+        "an earlier neuroshardd (process {}) crashed with {}; the crash record is {}/{}. Nothing was sent; "
+        "\"neuroshardd diagnostics\" creates a file for a report",
+        record.pid, record.signal, directory.crash_path(), record.file);
+    logger.warning("crash", notice);
+    if (newest.empty()) newest = std::move(notice);
+  }
+  // Not remembered on a full disk: then it is told again.
+  static_cast<void>(storage::write_file_atomic(context.files, marker, as_bytes(records.front().file)).ok());
+  return newest;
+}
+
+}  // namespace
+
+Expected<std::string> data_directory_path(const CommandContext& context) {
+  if (!context.data_dir.empty()) return context.data_dir;
+  const auto environment = platform::process_environment();
+  if (std::string path = environment("NEUROSHARD_DATA_DIR"); !path.empty()) return path;
+  return platform::default_data_directory(environment);
+}
+
+void add_setting_flags(CLI::App& command, std::shared_ptr<SettingFlags> flags,
+                       std::vector<config::Setting> settings) {
+  for (const config::SettingInfo& info : config::settings_table()) {
+    if (!settings.empty() && std::find(settings.begin(), settings.end(), info.id) == settings.end()) continue;
+    std::string kind(config::to_string(info.type));
+    if (info.type == config::SettingType::Choice) kind = info.choices;
+    std::transform(kind.begin(), kind.end(), kind.begin(), [](unsigned char c) { return std::toupper(c); });
+    command
+        .add_option_function<std::string>(
+            config::flag_name(info),
+            [flags, id = info.id](const std::string& text) { flags->given.emplace_back(id, text); },
+            fmt::format("{} (default {})", info.help,
+                        *info.default_text == '\0' ? "none" : info.default_text))
+        ->type_name(info.type == config::SettingType::Choice ? info.choices : kind);
+  }
+}
+
+Expected<OpenedDirectory> open_data_directory(CommandContext& context, OpenMode mode,
+                                              const SettingFlags& flags) {
+  if (!context.control_file.empty()) {
+    return make_error(
+        ErrorCode::InvalidArgument,
+        "this command requires a data directory of this machine; --control-file works with status, "
+        "contribute, snooze, finish, stop, set, logs, generate and checkpoint");
+  }
+  config::DataDirectoryOptions options;
+  NS_ASSIGN_OR_RETURN(options.path, data_directory_path(context));
+  options.profile = context.profile;
+  options.create = mode == OpenMode::Create;
+  options.setting_flags = flags.given;
+  options.on_new_wallet = [&context](std::string_view words) {
+    context.output.once(
+        fmt::format("A new wallet was created. These words are its only backup; write them down, they are "
+                    "shown once:\n\n    {}\n",
+                    words));
+  };
+  OpenedDirectory opened;
+  NS_ASSIGN_OR_RETURN(
+      opened.directory,
+      config::DataDirectory::open(options, {context.files, context.entropy, context.clock, context.logger}));
+  FileLogOptions log;
+  log.path = opened.directory->logs_path() + "/neuroshardd.log";
+  log.file_level = log_level(opened.directory->settings().word(config::Setting::LogLevel));
+  opened.logger = std::make_unique<DirectoryLogger>(make_file_logger(log), context.logger);
+  if (mode == OpenMode::Create) {
+    opened.crash_notice = tell_crashes(context, *opened.directory, *opened.logger);
+    auto recorder =
+        platform::CrashRecorder::install(opened.directory->crash_path(), "neuroshardd " + program_version());
+    if (recorder.ok()) opened.crash_recorder.emplace(std::move(*recorder));
+  }
+  return opened;
+}
+
+}  // namespace neuroshard::app

@@ -1,0 +1,166 @@
+// neuroshardd run: the long-lived owner of a data directory. Trains until it is stopped.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "app/node/commands/invite_command.h"
+#include "app/node/commands/open_directory.h"
+#include "app/node/commands/wallet/wallet_secrets.h"
+#include "app/node/output/snapshot_text.h"
+#include "app/node/output/training_view.h"
+#include "core/platform/file/paths.h"
+#include "core/runtime/invited_peers.h"
+#include "core/runtime/node_runtime.h"
+
+namespace neuroshard::app {
+namespace {
+
+struct RunFlags {
+  node::TrainingPlan plan;
+  bool safe = false;
+  std::string sensor_root = "/";
+  std::shared_ptr<SettingFlags> settings = std::make_shared<SettingFlags>();
+  runtime::JoinOptions join;
+  std::string invitation;
+  bool yes = false;
+};
+
+void show_peers(const runtime::Ready::Peers& peers, CommandContext& context) {
+  context.output.json_line({{"peers", true},
+                            {"address", platform::to_text(peers.endpoint)},
+                            {"port", peers.endpoint.port},
+                            {"id", to_hex(peers.id)}});
+  context.output.line(
+      fmt::format("Peers reach this node at port {}; its id is {}", peers.endpoint.port, to_hex(peers.id)));
+}
+
+// The lines that the process which started this one waits for.
+void show_ready(const runtime::Ready& ready, CommandContext& context) {
+  const node::Snapshot& view = *ready.snapshot;
+  context.output.json_line({{"ready", true},
+                            {"safe_mode", view.safe_mode},
+                            {"pid", view.program.pid},
+                            {"version", view.program.version},
+                            {"data_dir", view.program.data_directory},
+                            {"network", view.program.network},
+                            {"network_id", view.program.network_id},
+                            {"node_id", view.identity.node_id},
+                            {"wallet_id", view.identity.wallet_id}});
+  context.output.line(fmt::format("neuroshardd is ready: network {}, data in {}, node {}…, wallet {}{}",
+                                  view.program.network, view.program.data_directory,
+                                  view.identity.node_id.substr(0, 12), view.identity.wallet_id,
+                                  view.identity.wallet_protected ? "" : " (not protected)"));
+  if (view.safe_mode) context.output.line("Safe mode: nothing is trained. Start it without --safe to go on.");
+  if (ready.peers) show_peers(*ready.peers, context);
+  if (!view.program.notice.empty()) context.output.note(view.program.notice);
+}
+
+void show_state(const node::StateChanged& changed, const node::Snapshot& view, CommandContext& context) {
+  nlohmann::ordered_json line = {{"state", std::string(to_string(changed.state))}};
+  if (changed.error) line["message"] = changed.error->describe();
+  if (changed.state == node::RunState::Paused) {
+    line["pause_reasons"] = pause_reasons_json(view);
+    context.output.note(state_text(view));
+  }
+  context.output.json_line(line);
+}
+
+// The peers of an invitation are kept, so that the next start begins with them, too.
+Expected<OpenedDirectory> open_invited(const RunFlags& flags, CommandContext& context) {
+  std::vector<std::string> invited;
+  if (!flags.invitation.empty()) {
+    NS_ASSIGN_OR_RETURN(invited, follow_invitation(flags.invitation, flags.yes, context));
+  }
+  NS_ASSIGN_OR_RETURN(OpenedDirectory opened,
+                      open_data_directory(context, OpenMode::Create, *flags.settings));
+  if (!invited.empty())
+    NS_RETURN_IF_ERROR(runtime::keep_invited_peers(context.files, opened.directory->path(), invited));
+  return opened;
+}
+
+runtime::RuntimeOptions runtime_options(const RunFlags& flags, const OpenedDirectory& opened,
+                                        CommandContext& context) {
+  runtime::RuntimeOptions options;
+  options.safe_mode = flags.safe;
+  options.sensor_root = flags.sensor_root;
+  options.runtime_directory = platform::runtime_directory(platform::process_environment());
+  if (!opened.crash_notice.empty())
+    options.alerts.push_back({"crashed", node::Severity::Warning, opened.crash_notice, {}});
+  options.join = flags.join;
+  if (passphrase_is_given({}))
+    options.join.passphrase = [&context] {
+      return get_passphrase(context, {}, "Passphrase of the wallet", false);
+    };
+  options.interpositions = context.interpositions;
+  return options;
+}
+
+Expected<void> run(const RunFlags& flags, CommandContext& context) {
+  NS_ASSIGN_OR_RETURN(OpenedDirectory opened, open_invited(flags, context));
+  runtime::RuntimeServices services = {context.files, context.entropy, context.clock, *opened.logger,
+                                       program_version()};
+  runtime::RuntimeOptions options = runtime_options(flags, opened, context);
+  NS_ASSIGN_OR_RETURN(const auto running,
+                      runtime::NodeRuntime::start(std::move(opened.directory), services, std::move(options)));
+  node::Node& node = running->node();
+  TrainingView view(node, context.output, context.clock, /*step_lines=*/false);
+  const auto ended = running->run(flags.plan, context.stop, [&](const runtime::Event& event) {
+    if (const auto* ready = std::get_if<runtime::Ready>(&event)) return show_ready(*ready, context);
+    const auto& reported = std::get<node::Event>(event);
+    view.show(reported);
+    if (const auto* changed = std::get_if<node::StateChanged>(&reported))
+      show_state(*changed, *node.snapshot(), context);
+  });
+  view.clear();
+  NS_RETURN_IF_ERROR(ended);
+  context.output.line(
+      fmt::format("Stopped after step {}; everything is saved.", node.snapshot()->training.step));
+  return {};
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& root, CommandContext& context) {
+  auto flags = std::make_shared<RunFlags>();
+  CLI::App& command =
+      add_command(root, "run", "Run the node until it is stopped (Ctrl-C or SIGTERM)",
+                  {"neuroshardd run --text ~/books", "neuroshardd run --data-dir /srv/neuroshard"});
+  command
+      .add_option("--text", flags->plan.text_path,
+                  "a file or folder of text to learn from, beside what is there")
+      ->type_name("PATH");
+  command.add_flag(
+      "--safe", flags->safe,
+      "safe mode: no training and no compute module; wallet, checkpoints, settings and logs work");
+  command
+      .add_option("--sensor-root", flags->sensor_root,
+                  "read battery, temperature and programs below this folder, to try rules out (default /)")
+      ->type_name("PATH");
+  command
+      .add_option("--peer,--tracker", flags->join.sources,
+                  "a tracker or node to begin with, beside those of the network's profile; may be repeated")
+      ->type_name("[ID@]HOST:PORT");
+  command
+      .add_option("--join", flags->invitation,
+                  "join the network of an invitation, which is shown and asked about first")
+      ->type_name("LINK");
+  command.add_flag("--yes", flags->yes, "with --join: do not ask");
+  command
+      .add_option("--p2p-port", flags->join.port,
+                  "listen for peers at this port (0 = any free one, which is kept)")
+      ->type_name("PORT");
+  command
+      .add_option("--p2p-address", flags->join.address, "listen for peers at this address (default 0.0.0.0)")
+      ->type_name("IP");
+  command
+      .add_option("--mainline-node", flags->join.mainline_nodes,
+                  "a node of the BitTorrent DHT, in place of the well-known ones; may be repeated")
+      ->type_name("HOST:PORT");
+  command.add_flag("--lan", flags->join.lan,
+                   "a network of one's own: private addresses, many nodes of one address");
+  add_setting_flags(command, flags->settings);
+  set_body(command, context, [flags, &context] { return run(*flags, context); });
+}
+
+}  // namespace neuroshard::app

@@ -1,0 +1,38 @@
+// neuroshardd stop: ends the running core cleanly.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "app/node/commands/core_client.h"
+
+namespace neuroshard::app {
+namespace {
+
+constexpr Duration look = std::chrono::milliseconds(50);
+constexpr int looks = 300;  // 15 s after the final checkpoint, a process has long ended
+
+Expected<void> stop(CommandContext& context) {
+  NS_ASSIGN_OR_RETURN(const auto client, CoreClient::attach(context));
+  context.output.note("waiting for the final checkpoint…");
+  NS_RETURN_IF_ERROR(client->command([](node::Node& node) { return node.request_shutdown(); }));
+  const auto view = client->node().snapshot();
+  // The directory is free when the process has ended: what comes next may start a new one.
+  for (int i = 0; i < looks && platform::find_process(client->process().pid) == client->process(); ++i) {
+    if (context.stop_signal->wait_for(look)) break;
+  }
+  context.output.json_line(
+      {{"stopped", true}, {"step", view->training.step}, {"checkpoint", view->checkpoint.newest}});
+  context.output.line(fmt::format("Stopped after step {}; everything is saved.", view->training.step));
+  return {};
+}
+
+}  // namespace
+
+void add_stop_command(CLI::App& root, CommandContext& context) {
+  CLI::App& command = add_command(root, "stop", "Stop the running node with a final checkpoint",
+                                  {"neuroshardd stop", "neuroshardd stop --data-dir /srv/neuroshard"});
+  set_body(command, context, [&context] { return stop(context); });
+}
+
+}  // namespace neuroshard::app

@@ -1,0 +1,55 @@
+#include "app/node/output/quantity.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <initializer_list>
+#include <utility>
+
+namespace neuroshard::app {
+namespace {
+
+using Units = std::initializer_list<std::pair<std::string_view, double>>;
+
+// A number with one of the units at its end, or without; negative when it is none.
+double parse(const std::string& text, const Units& units) {
+  std::string number = text;
+  double unit = 1;
+  for (const auto& [name, factor] : units) {
+    if (number.size() <= name.size() || number.substr(number.size() - name.size()) != name) continue;
+    number.resize(number.size() - name.size());
+    unit = factor;
+    break;
+  }
+  double value = 0;
+  if (!CLI::detail::lexical_cast(number, value) || !std::isfinite(value) || !(value > 0)) return -1;
+  return value * unit;
+}
+
+}  // namespace
+
+Expected<double> parse_bytes(const std::string& flag, const std::string& text) {
+  const double value = parse(text, {{"KiB", 1024.},
+                                    {"MiB", 1048576.},
+                                    {"GiB", 1073741824.},
+                                    {"TiB", 1099511627776.},
+                                    {"KB", 1e3},
+                                    {"MB", 1e6},
+                                    {"GB", 1e9},
+                                    {"TB", 1e12},
+                                    {"B", 1}});
+  if (value > 0 && value <= 1e18) return value;
+  return make_error(
+      ErrorCode::InvalidArgument,
+      fmt::format("{} is \"{}\"; give a positive number of bytes like 8e9 or 512MiB", flag, text));
+}
+
+Expected<double> parse_operations(const std::string& flag, const std::string& text) {
+  const double value = parse(text, {{"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"P", 1e15}});
+  if (value > 0 && value <= 1e24) return value;
+  return make_error(ErrorCode::InvalidArgument,
+                    fmt::format("{} is \"{}\"; give a positive number like 4e11 or 400G", flag, text));
+}
+
+}  // namespace neuroshard::app

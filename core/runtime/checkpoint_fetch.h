@@ -1,0 +1,73 @@
+// Checkpoints of other nodes: lists what they offer and fetches one, whole or some slots of it, from all of
+// its holders at once (core/exchange). A checkpoint's id is the SHA-256 of its manifest, and the manifest has
+// the hashes of its files. So the id fixes every byte, whichever node delivers it.
+//
+// Threads: the caller's; calls block, and callbacks run on it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/base/cancel.h"
+#include "core/exchange/fetch.h"
+#include "core/runtime/guest.h"
+
+namespace neuroshard::runtime {
+
+// The name under which nodes publish their newest checkpoint.
+inline constexpr const char* newest_checkpoint_name = "checkpoints/newest";
+
+struct OfferedCheckpoint {
+  std::string id;      // 64 hexadecimal digits
+  std::string folder;  // "0000000120-1a2b3c4d", as the offering nodes name it
+  std::uint64_t step = 0;
+  std::vector<net::NodeId> nodes;
+};
+
+// What a caller hears while it waits. Empty functions are skipped.
+struct FetchObserver {
+  struct File {
+    std::string name;
+    exchange::FetchReport report;
+    std::size_t relayed = 0;  // nodes that were connected through a relay
+  };
+  NoteFunction note;
+  // Bytes of a file that are here; total 0: unknown.
+  std::function<void(const std::string& name, std::uint64_t here, std::uint64_t total)> progress;
+  // The file, or what ended its fetch.
+  std::function<void(const std::string& name)> ended;
+  std::function<void(const File& file)> fetched;
+};
+
+// How a guest asks: the network, the program's services, when to stop, and the observer. The references
+// outlive the call.
+struct FetchSession {
+  const GuestOptions& guest;
+  const RuntimeServices& services;
+  CancelToken stop;
+  const FetchObserver& observer;
+};
+
+// The newest step first. Errors: those of the guest.
+Expected<std::vector<OfferedCheckpoint>> offered_checkpoints(const FetchSession& session);
+
+struct CheckpointChoice {
+  std::string id;                  // of a checkpoint, or "newest": of the highest step that is offered
+  std::vector<std::string> slots;  // as compute::to_string spells them; none: all of the checkpoint
+};
+
+struct FetchedCheckpoint {
+  std::string work;    // everything that was fetched; to be removed after the import
+  std::string folder;  // the folder to import
+};
+// Fetches a checkpoint that can be imported: all of it, or one of these slots only, signed by a key made for
+// it. It lies below `folder`, which is made when missing. After an interruption the next call with the same
+// folder continues. Holders are the nodes that the source knows and those that have announced the checkpoint
+// in the hash table. Errors: InvalidArgument (the id, a slot, another network), Corrupt (the id is that of
+// something else), NotFound (nothing is offered), Unavailable (nobody delivers it), Unsupported (slots of a
+// checkpoint without slots.index), those of the disk, Cancelled.
+Expected<FetchedCheckpoint> fetch_checkpoint(const CheckpointChoice& choice, const std::string& folder,
+                                             const FetchSession& session);
+
+}  // namespace neuroshard::runtime

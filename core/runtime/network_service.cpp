@@ -1,0 +1,289 @@
+#include "core/runtime/network_service.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/runtime/invited_peers.h"
+#include "core/runtime/kept_port.h"
+#include "core/runtime/turn_settings.h"
+#include "core/runtime/wallet_delegation.h"
+
+namespace neuroshard::runtime {
+namespace {
+
+// A node that trains holds the whole model. The experts are left out when a record has no room for all slots.
+std::vector<net::HeldSlot> held_slots(const node::ModelView& model) {
+  std::vector<net::HeldSlot> slots;
+  if (model.parameters == 0) return slots;
+  const auto add = [&](net::SlotKind kind, std::uint32_t layer, std::uint32_t expert) {
+    slots.push_back({kind, static_cast<std::uint16_t>(layer), static_cast<std::uint16_t>(expert)});
+  };
+  add(net::SlotKind::Embed, 0, 0);
+  for (std::uint32_t layer = 0; layer < model.layers; ++layer) add(net::SlotKind::Layer, layer, 0);
+  if (2 + std::uint64_t{model.layers} * (1 + model.experts) <= net::max_slots)
+    for (std::uint32_t layer = 0; layer < model.layers; ++layer)
+      for (std::uint32_t expert = 0; expert < model.experts; ++expert)
+        add(net::SlotKind::Expert, layer, expert);
+  add(net::SlotKind::Head, 0, 0);
+  if (slots.size() > net::max_slots) slots.clear();
+  return slots;
+}
+
+constexpr Duration check_period = std::chrono::seconds(5);
+constexpr Duration rewrite_period = std::chrono::minutes(10);
+
+std::string cache_path(const std::string& data_directory) {
+  return data_directory + "/peers.cache";
+}
+
+std::string bans_path(const std::string& data_directory) {
+  return data_directory + "/peers.bans";
+}
+
+std::vector<swarm::CachedPeer> read_cache(storage::FileEnv& files, const std::string& path, Logger& logger) {
+  if (!files.exists(path)) return {};
+  const auto bytes = storage::read_file(files, path, swarm::max_peer_cache_bytes);
+  auto peers =
+      bytes.ok() ? swarm::decode_peer_cache(*bytes) : Expected<std::vector<swarm::CachedPeer>>(bytes.error());
+  if (peers.ok()) return std::move(*peers);
+  logger.warning("swarm", fmt::format("{} is not used: {}; it is made anew", path, peers.error().message));
+  return {};
+}
+
+// Every peer to begin with: the options', the profile's and those of invitations.
+Expected<std::vector<swarm::FirstPeer>> first_peers(const JoinOptions& options,
+                                                    const config::DataDirectory& directory,
+                                                    const RuntimeServices& services) {
+  const config::DirectoryPart& known = directory.profile().directory;
+  std::vector<std::string> texts = options.sources;
+  texts.insert(texts.end(), known.trackers.begin(), known.trackers.end());
+  texts.insert(texts.end(), known.bootstrap.begin(), known.bootstrap.end());
+  for (std::string& text : read_invited_peers(services.files, directory.path(), services.logger))
+    texts.push_back(std::move(text));
+  std::vector<swarm::FirstPeer> peers;
+  for (const std::string& text : texts) {
+    NS_ASSIGN_OR_RETURN(swarm::FirstPeer peer, parse_first_peer(text));
+    peers.push_back(std::move(peer));
+  }
+  return peers;
+}
+
+// A network where every first peer has a private address (devnet) is a private one. A name is not resolved
+// yet: it counts as an address of the internet.
+bool all_private(const std::vector<swarm::FirstPeer>& peers) {
+  return !peers.empty() && std::none_of(peers.begin(), peers.end(), [](const swarm::FirstPeer& peer) {
+    return !peer.name.empty() || platform::globally_routable(peer.endpoint.ip);
+  });
+}
+
+Expected<swarm::MemberOptions> member_options(const JoinOptions& options,
+                                              const config::DataDirectory& directory,
+                                              const RuntimeServices& services) {
+  swarm::MemberOptions member;
+  NS_ASSIGN_OR_RETURN(member.sources, first_peers(options, directory, services));
+  member.network_id = directory.network_id();
+  member.program = services.program_version;
+  member.one_lan = options.lan || all_private(member.sources);
+  member.cached = read_cache(services.files, cache_path(directory.path()), services.logger);
+  member.facts.delegation = find_delegation(services, directory, options.passphrase);
+  return member;
+}
+
+void take_turn_settings(const config::DataDirectory& directory, const RuntimeServices& services,
+                        PeerHostOptions& host) {
+  TurnSettings turn = read_turn_settings(directory, services.files);
+  if (!turn.trouble.empty())
+    services.logger.warning("swarm",
+                            fmt::format("the TURN server {} is not used: {}", turn.server, turn.trouble));
+  host.turn = std::move(turn.account);
+  host.swarm.turn_server = std::move(turn.server);
+  host.swarm.turn_trouble = std::move(turn.trouble);
+}
+
+Bytes read_bans(const config::DataDirectory& directory, const RuntimeServices& services) {
+  const std::string path = bans_path(directory.path());
+  if (!services.files.exists(path)) return {};
+  auto bans = storage::read_file(services.files, path, net::max_ban_file_bytes);
+  if (bans.ok()) return std::move(*bans);
+  services.logger.warning("swarm", fmt::format("{} is not used: {}", path, bans.error().message));
+  return {};
+}
+
+bool is_on(const config::DataDirectory& directory, config::Setting setting) {
+  return directory.settings().word(setting) == "on";
+}
+
+// Whether there is a peer to begin with, or a port at which others find this node.
+bool names_a_network(const JoinOptions& options, const config::DataDirectory& directory,
+                     const RuntimeServices& services) {
+  const config::DirectoryPart& known = directory.profile().directory;
+  return !options.sources.empty() || !known.trackers.empty() || !known.bootstrap.empty() || options.port ||
+         !options.mainline_nodes.empty() ||
+         !read_invited_peers(services.files, directory.path(), services.logger).empty();
+}
+
+Expected<PeerHostOptions> host_options(const JoinOptions& options, const config::DataDirectory& directory,
+                                       const RuntimeServices& services) {
+  PeerHostOptions host;
+  NS_ASSIGN_OR_RETURN(const platform::IpAddress ip, platform::parse_ip(options.address));
+  host.listen = platform::Endpoint{ip, 0};
+  host.open_port = is_on(directory, config::Setting::OpenPort);
+  host.relay = is_on(directory, config::Setting::RelayForOthers);
+  NS_ASSIGN_OR_RETURN(host.swarm, member_options(options, directory, services));
+  take_turn_settings(directory, services, host);
+  host.bans = read_bans(directory, services);
+  return host;
+}
+
+bool is_loopback(const platform::IpAddress& ip) {
+  return ip == platform::IpAddress{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}} ||
+         (ip.is_v4() && ip.bytes[12] == 127);
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<NetworkService>> NetworkService::join(const JoinOptions& options,
+                                                               const config::DataDirectory& directory,
+                                                               const RuntimeServices& services) {
+  if (!names_a_network(options, directory, services)) return std::unique_ptr<NetworkService>();
+  if (directory.profile().consensus.name == "solo") {
+    return make_error(ErrorCode::InvalidArgument,
+                      "the network solo has no peers; join one by --profile, in a data directory of its own");
+  }
+  NS_ASSIGN_OR_RETURN(PeerHostOptions host, host_options(options, directory, services));
+  std::unique_ptr<NetworkService> network(new NetworkService(directory.path(), services));
+  NS_RETURN_IF_ERROR(network->set_limits(directory, host));
+  const bool one_lan = host.swarm.one_lan;
+  network->reporting_as_ = {host.swarm.facts.delegation, one_lan};
+  network->serves_files_ = is_on(directory, config::Setting::ServeFiles);
+  NS_RETURN_IF_ERROR(network->listen(options, directory, std::move(host)));
+  network->saved_bans_ = network->host_->bans().changes();
+  network->report_ = std::make_unique<NetworkReport>(*network->host_, directory.profile());
+  network->start_discovery(options, directory, one_lan);
+  return network;
+}
+
+Expected<void> NetworkService::set_limits(const config::DataDirectory& directory, PeerHostOptions& options) {
+  const config::Settings& settings = directory.settings();
+  options.traffic = {settings.number(config::Setting::UploadLimit),
+                     settings.number(config::Setting::DownloadLimit)};
+  // Traffic is counted without a limit, too: a limit that is set in the middle of a month covers all of it.
+  NS_ASSIGN_OR_RETURN(traffic_cap_, net::TrafficCap::open(services_.files, data_directory_ + "/traffic.month",
+                                                          settings.number(config::Setting::MonthlyData),
+                                                          services_.clock.wall_now()));
+  options.traffic_cap = &*traffic_cap_;
+  return {};
+}
+
+// A private network looks for neighbours on the local network, one of the internet at the public meeting
+// place. A private address is of no use to others there, and a private network is not listed in public.
+void NetworkService::start_discovery(const JoinOptions& options, const config::DataDirectory& directory,
+                                     bool one_lan) {
+  DiscoveryOptions discovery;
+  discovery.network_id = directory.network_id();
+  discovery.port = host_->endpoint().port;
+  // No neighbour can dial a node that listens on the loopback interface only.
+  discovery.local =
+      one_lan && !is_loopback(host_->endpoint().ip) && is_on(directory, config::Setting::LocalDiscovery);
+  discovery.mainline = is_on(directory, config::Setting::MainlineRendezvous) &&
+                       directory.profile().consensus.name != "devnet" &&
+                       (!one_lan || !options.mainline_nodes.empty());
+  discovery.mainline_nodes = options.mainline_nodes;
+  if (discovery.local || discovery.mainline)
+    discovery_ = std::make_unique<PeerDiscovery>(*host_, services_, discovery);
+}
+
+Expected<void> NetworkService::start_host(const config::DataDirectory& directory, PeerHostOptions& host,
+                                          std::uint16_t port) {
+  host.listen->port = port;
+  Hash256 seed = directory.node_key().seed();
+  crypto::KeyPair key = crypto::KeyPair::from_seed(seed);
+  crypto::wipe({seed.data(), seed.size()});
+  NS_ASSIGN_OR_RETURN(host_, PeerHost::start(std::move(key), services_, host));
+  return {};
+}
+
+Expected<void> NetworkService::listen(const JoinOptions& options, const config::DataDirectory& directory,
+                                      PeerHostOptions host) {
+  const auto start = [&](std::uint16_t port) { return start_host(directory, host, port); };
+  const auto chosen = static_cast<std::uint16_t>(directory.settings().number(config::Setting::ListenPort));
+  const auto own = static_cast<std::uint16_t>(directory.profile().directory.p2p_port);
+  const std::uint16_t wanted = options.port.value_or(chosen != 0 ? chosen : own);
+  // A port of the command line is taken or refused. A port of the settings may be replaced by a free one.
+  if (options.port.value_or(0) != 0) return start(wanted);
+  Logger& logger = services_.logger;
+  if (const auto kept = read_kept_port(services_.files, data_directory_, wanted, logger)) {
+    const auto started = start(*kept);
+    if (started.ok() && wanted != 0)
+      logger.info("swarm", fmt::format("listening for peers at port {}, which was taken in place of {} and "
+                                       "kept; --p2p-port {} goes back to that one",
+                                       *kept, wanted, wanted));
+    if (started.ok() || started.error().code != ErrorCode::Busy) return started;
+    logger.warning("swarm", started.error().message + "; it was this node's until now");
+  }
+  auto started = start(wanted);
+  if (started.ok() && wanted != 0) return {};
+  if (!started.ok()) {
+    if (started.error().code != ErrorCode::Busy || wanted == 0) return started;
+    NS_RETURN_IF_ERROR(start(0));
+    logger.warning("swarm", fmt::format("{}; port {} is taken in its place and kept for the next starts",
+                                        started.error().message, host_->endpoint().port));
+  }
+  // On a full disk the port is not kept; the next start takes another one.
+  if (const auto kept = keep_port(services_.files, data_directory_, wanted, host_->endpoint().port);
+      !kept.ok())
+    logger.warning("swarm", "the port is not kept: " + kept.error().describe());
+  return {};
+}
+
+void NetworkService::save_peers() {
+  const MonotonicTime now = services_.clock.monotonic_now();
+  if (now - checked_ < check_period) return;
+  checked_ = now;
+  save_peers_now();
+}
+
+void NetworkService::announce_capacity(const node::Snapshot& view) {
+  const MonotonicTime now = services_.clock.monotonic_now();
+  if (now - announced_ < check_period) return;
+  announced_ = now;
+  swarm::Capacity capacity;
+  capacity.memory_bytes = view.resources.memory_limit_bytes != 0 ? view.resources.memory_limit_bytes
+                                                                 : view.resources.memory_total_bytes;
+  if (view.training.last_step)
+    capacity.tokens_per_second = static_cast<std::uint32_t>(view.training.last_step->tokens_per_second);
+  capacity.slots = held_slots(view.model);
+  capacity.gives = serves_files_;
+  host_->run([&] { host_->member().set_capacity(std::move(capacity)); });
+}
+
+void NetworkService::save_bans() {
+  const std::uint64_t changes = host_->bans().changes();
+  if (changes == saved_bans_) return;
+  const auto written =
+      storage::write_file_atomic(services_.files, bans_path(data_directory_), host_->bans().encode());
+  if (!written.ok())
+    services_.logger.warning("swarm", "the bans are not remembered: " + written.error().describe());
+  saved_bans_ = changes;  // also after a failure, like the peers
+}
+
+void NetworkService::save_peers_now() {
+  save_bans();
+  std::vector<swarm::CachedPeer> peers;
+  host_->run([&] { peers = host_->member().good_peers(); });
+  std::vector<net::NodeId> ids;
+  for (const swarm::CachedPeer& peer : peers) ids.push_back(peer.record.id());
+  std::sort(ids.begin(), ids.end());
+  const MonotonicTime now = services_.clock.monotonic_now();
+  if (peers.empty() || (ids == saved_peers_ && now - written_ < rewrite_period)) return;
+  const auto written = storage::write_file_atomic(services_.files, cache_path(data_directory_),
+                                                  swarm::encode_peer_cache(peers));
+  if (!written.ok())
+    services_.logger.warning("swarm", "the good peers are not remembered: " + written.error().describe());
+  // Also after a failure: a full disk is not tried again every five seconds.
+  saved_peers_ = std::move(ids);
+  written_ = now;
+}
+
+}  // namespace neuroshard::runtime

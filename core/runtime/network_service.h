@@ -1,0 +1,70 @@
+// A node's membership of its network, and what of it is kept in the data directory: the port, the wallet's
+// delegation to this node, the invited peers, the peers that answered before, the bans and the traffic of the
+// month.
+//
+// Threads: the owner's, which is not the host's executor.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/config/data_directory.h"
+#include "core/node/snapshot.h"
+#include "core/runtime/join_options.h"
+#include "core/runtime/network_report.h"
+#include "core/runtime/peer_discovery.h"
+#include "core/runtime/peer_host.h"
+#include "core/runtime/rounds_status.h"
+
+namespace neuroshard::runtime {
+
+class NetworkService {
+ public:
+  // Null when neither the profile, an invitation nor the options name a peer, and the options name no port.
+  // Errors: InvalidArgument (the network has no peers, a wrong address), Busy (the port of the options is
+  // taken), those of PeerHost::start and of the traffic's file.
+  static Expected<std::unique_ptr<NetworkService>> join(const JoinOptions& options,
+                                                        const config::DataDirectory& directory,
+                                                        const RuntimeServices& services);
+
+  PeerHost& host() { return *host_; }
+  node::NetworkSource& report() { return *report_; }
+  // What this node's status reports carry.
+  const ReportingAs& reporting_as() const { return reporting_as_; }
+
+  // To be called often. Every five seconds it writes what has changed: the good peers into D/peers.cache
+  // (also when ten minutes have passed) and the bans into D/peers.bans. The caller holds the data directory's
+  // lock.
+  void save_peers();
+  // The same without the wait for five seconds.
+  void save_peers_now();
+  // To be called often. Every five seconds it updates the capacity that the node's record announces.
+  void announce_capacity(const node::Snapshot& view);
+
+ private:
+  NetworkService(std::string data_directory, const RuntimeServices& services)
+      : data_directory_(std::move(data_directory)), services_(services) {}
+  Expected<void> set_limits(const config::DataDirectory& directory, PeerHostOptions& options);
+  void save_bans();
+  void start_discovery(const JoinOptions& options, const config::DataDirectory& directory, bool one_lan);
+  Expected<void> listen(const JoinOptions& options, const config::DataDirectory& directory,
+                        PeerHostOptions host);
+  Expected<void> start_host(const config::DataDirectory& directory, PeerHostOptions& host,
+                            std::uint16_t port);
+
+  const std::string data_directory_;
+  const RuntimeServices services_;
+  MonotonicTime checked_{}, written_{}, announced_{};
+  std::vector<net::NodeId> saved_peers_;
+  std::uint64_t saved_bans_ = 0;  // BanList::changes() when they were written
+  std::optional<net::TrafficCap> traffic_cap_;
+  ReportingAs reporting_as_;
+  bool serves_files_ = true;
+  std::unique_ptr<PeerHost> host_;
+  std::unique_ptr<NetworkReport> report_;
+  std::unique_ptr<PeerDiscovery> discovery_;
+};
+
+}  // namespace neuroshard::runtime

@@ -1,0 +1,179 @@
+#include "core/runtime/node_runtime.h"
+
+#include "core/control/service.h"
+#include "core/engine/engine.h"
+#include "core/engine/machine_sensors.h"
+#include "core/network_module/network_module.h"
+#include "core/platform/process/heap.h"
+#include "core/runtime/event_queue.h"
+#include "core/runtime/exchange_service.h"
+#include "core/runtime/network_service.h"
+#include "core/runtime/rounds_service.h"
+
+namespace neuroshard::runtime {
+namespace {
+
+constexpr Duration poll_period = std::chrono::milliseconds(50);
+// The longest wait until the other members know that this node leaves.
+constexpr Duration notice_limit = std::chrono::seconds(2);
+// The longest wait for a round that the other members close and that needs this node's vote.
+constexpr Duration last_round_limit = std::chrono::seconds(10);
+
+}  // namespace
+
+// The end of a node's part in the rounds, with a bound on the wait for the other members.
+class NodeRuntime::Departure {
+ public:
+  // rounds: may be null.
+  Departure(RoundsService* rounds, const Clock& clock) : rounds_(rounds), clock_(clock) {}
+  void begin() {
+    if (rounds_ == nullptr || begun_) return;
+    begun_ = clock_.monotonic_now();
+    rounds_->leave();
+  }
+  // Whether there is nothing to wait for; true before begin(), too.
+  bool is_over() const {
+    if (!begun_ || rounds_->has_left()) return true;
+    const Duration passed = clock_.monotonic_now() - *begun_;
+    return passed >= last_round_limit || (passed >= notice_limit && !rounds_->blocks_quorum());
+  }
+
+ private:
+  RoundsService* rounds_;
+  const Clock& clock_;
+  std::optional<MonotonicTime> begun_;
+};
+
+NodeRuntime::NodeRuntime(const RuntimeServices& services) : services_(services) {}
+
+NodeRuntime::~NodeRuntime() {
+  control_.reset();
+  events_.reset();
+  if (rounds_) rounds_->watch(nullptr);
+}
+
+Expected<std::unique_ptr<NodeRuntime>> NodeRuntime::start(std::unique_ptr<config::DataDirectory> directory,
+                                                          const RuntimeServices& services,
+                                                          RuntimeOptions options) {
+  platform::keep_heap_small();  // before the threads of the network
+  std::unique_ptr<NodeRuntime> node(new NodeRuntime(services));
+  if (!options.safe_mode) {
+    NS_ASSIGN_OR_RETURN(node->network_, NetworkService::join(options.join, *directory, services));
+  }
+  if (node->network_) {
+    node->start_exchange(*directory, options.interpositions);
+    node->rounds_ = RoundsService::make(node->network_->host(), *directory, services, options.interpositions,
+                                        node->network_->reporting_as());
+  }
+  std::string runtime_directory = std::move(options.runtime_directory);
+  engine::EngineOptions engine = node->engine_options(*directory, std::move(options));
+  node->engine_ = engine::Engine::start(std::move(directory),
+                                        {services.files, services.clock, services.logger}, std::move(engine));
+  if (node->rounds_) node->rounds_->watch(node->engine_.get());
+  node->events_ = std::make_unique<EventQueue>(*node->engine_);
+  node->start_control(std::move(runtime_directory));
+  return node;
+}
+
+void NodeRuntime::start_exchange(const config::DataDirectory& directory,
+                                 const Interpositions& interpositions) {
+  ExchangeService::Options options;
+  options.checkpoints = directory.checkpoints_path();
+  options.one_lan = network_->reporting_as().one_lan;
+  options.serve = directory.settings().word(config::Setting::ServeFiles) == "on";
+  options.interpositions = interpositions;
+  files_ = std::make_unique<ExchangeService>(network_->host(), services_, std::move(options));
+}
+
+// The one place where the engine is wired to the other parts.
+engine::EngineOptions NodeRuntime::engine_options(const config::DataDirectory& directory,
+                                                  RuntimeOptions options) const {
+  engine::EngineOptions engine;
+  engine.version = services_.program_version;
+  engine.remember_contributing = true;
+  engine.safe_mode = options.safe_mode;
+  engine.sensors =
+      engine::make_machine_sensors(services_.files, directory.path(), std::move(options.sensor_root));
+  engine.alerts = std::move(options.alerts);
+  if (network_) engine.network = &network_->report();
+  if (files_) {
+    engine.held_checkpoints = files_->holds();
+    engine.data_peers = files_.get();
+  }
+  if (rounds_) {
+    engine.rounds = rounds_->trainer();
+    engine.rounds_view = rounds_->view();
+    engine.rounds_report = rounds_->status().report();
+    engine.rounds_alerts = rounds_->status().alerts();
+  }
+  return engine;
+}
+
+// A node without the service still trains, and stops by a signal: a warning, not an error.
+void NodeRuntime::start_control(std::string runtime_directory) {
+  auto server = [&]() -> Expected<std::unique_ptr<control::Server>> {
+    NS_ASSIGN_OR_RETURN(const auto network, network_module::load_network_module());
+    control::ServerOptions options;
+    options.data_directory = engine_->snapshot()->program.data_directory;
+    options.runtime_directory = std::move(runtime_directory);
+    options.build = services_.program_version;
+    options.format = config::data_directory_format;
+    return network.start_server(*engine_,
+                                {services_.files, services_.entropy, services_.clock, services_.logger},
+                                std::move(options));
+  }();
+  if (server.ok())
+    control_ = std::move(*server);
+  else
+    services_.logger.warning("control", "the control service is not available: " + server.error().describe());
+}
+
+Ready NodeRuntime::ready() const {
+  Ready ready{engine_->snapshot(), std::nullopt};
+  if (network_) ready.peers = Ready::Peers{network_->host().endpoint(), network_->host().id()};
+  return ready;
+}
+
+Expected<void> NodeRuntime::run(const node::TrainingPlan& plan, const CancelToken& stop,
+                                const std::function<void(const Event&)>& report) {
+  report(ready());
+  NS_RETURN_IF_ERROR(engine_->start_training(plan));
+  Departure departure(rounds_.get(), services_.clock);
+  std::optional<Error> failure;  // the error for which training stands still
+  bool is_stopping = false;
+  while (true) {
+    if (!is_stopping && stop.cancelled()) {
+      departure.begin();
+      is_stopping = departure.is_over();
+      // Refused when the shutdown was requested through the control service before.
+      if (is_stopping) static_cast<void>(engine_->request_shutdown().ok());
+    }
+    if (network_) {
+      network_->save_peers();
+      network_->announce_capacity(*engine_->snapshot());
+    }
+    auto event = events_->next(poll_period);
+    if (!event) continue;
+    const auto* changed = std::get_if<node::StateChanged>(&*event);
+    if (changed != nullptr && changed->state != node::RunState::Stopping) failure = changed->error;
+    const Event reported(std::move(*event));
+    report(reported);
+    if (const auto* ended = std::get_if<node::Ended>(&std::get<node::Event>(reported)))
+      return finish(departure, *ended, std::move(failure));
+  }
+}
+
+Expected<void> NodeRuntime::finish(Departure& departure, const node::Ended& ended,
+                                   std::optional<Error> failure) {
+  departure.begin();  // not begun when the shutdown was requested through the control service
+  while (!departure.is_over()) static_cast<void>(events_->next(poll_period));
+  if (rounds_) rounds_->stop();
+  if (files_) files_->stop();
+  if (network_) network_->save_peers_now();
+  if (ended.error) return *ended.error;
+  // The stop went well, but a supervisor has to learn that the node was not at work.
+  if (failure) return std::move(*failure).with_context("training had failed before the stop");
+  return {};
+}
+
+}  // namespace neuroshard::runtime

@@ -1,0 +1,107 @@
+// A running node: its place in the network, the outer rounds, the exchange of files, the engine and the
+// control service. They are wired once, when the node starts, and end in reverse order.
+//
+//   network   peers, reachability, discovery     null without a network, and in safe mode
+//   files     shards and checkpoints by hash     null without a network
+//   rounds    outer rounds with other members    null without a network with rounds
+//   engine    training, checkpoints, settings
+//   control   other programs of the user         absent with a warning in the log
+//
+// A program starts the node, then gives its thread to run(), which reports events until the node has ended:
+//
+//   NS_ASSIGN_OR_RETURN(const auto node, NodeRuntime::start(std::move(directory), services, options));
+//   return node->run(plan, stop, [](const Event& event) { … });
+//
+// Threads: one, the owner's. Events come on it, inside run().
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/base/cancel.h"
+#include "core/config/data_directory.h"
+#include "core/node/node.h"
+#include "core/platform/socket/ip_address.h"
+#include "core/runtime/interpositions.h"
+#include "core/runtime/join_options.h"
+#include "core/runtime/runtime_services.h"
+
+namespace neuroshard::control {
+class Server;
+}
+namespace neuroshard::engine {
+struct EngineOptions;
+}
+
+namespace neuroshard::runtime {
+
+class EventQueue;
+class ExchangeService;
+class NetworkService;
+class RoundsService;
+
+struct RuntimeOptions {
+  bool safe_mode = false;           // no training, no compute module, no network
+  std::string sensor_root = "/";    // the sensors of the contribute rules read below this folder
+  std::string runtime_directory;    // holds the socket of the control service (platform::runtime_directory)
+  std::vector<node::Alert> alerts;  // raised at the start
+  JoinOptions join;
+  Interpositions interpositions;
+};
+
+// The node answers, also over the control service. The first event.
+struct Ready {
+  struct Peers {
+    platform::Endpoint endpoint;  // listens for peers here
+    Hash256 id{};
+  };
+  std::shared_ptr<const node::Snapshot> snapshot;
+  std::optional<Peers> peers;  // nothing: the node takes part in no network
+};
+
+// Ready, then what the node reports. node::Ended is the last one.
+using Event = std::variant<Ready, node::Event>;
+
+class NodeRuntime {
+ public:
+  // Takes the open directory. Errors: those of NetworkService::join.
+  static Expected<std::unique_ptr<NodeRuntime>> start(std::unique_ptr<config::DataDirectory> directory,
+                                                      const RuntimeServices& services,
+                                                      RuntimeOptions options);
+  // Ends the node at once, without notice to the other members.
+  ~NodeRuntime();
+  NodeRuntime(const NodeRuntime&) = delete;
+  NodeRuntime& operator=(const NodeRuntime&) = delete;
+
+  node::Node& node() { return *engine_; }
+
+  // Trains until `stop` is cancelled or the node is shut down through its seam. The node then leaves its
+  // rounds, writes the final checkpoint and saves its peers. To be called once. Errors: those of
+  // start_training; that of the final checkpoint; the error for which training stood still at the end.
+  Expected<void> run(const node::TrainingPlan& plan, const CancelToken& stop,
+                     const std::function<void(const Event&)>& report);
+
+ private:
+  class Departure;
+
+  explicit NodeRuntime(const RuntimeServices& services);
+  void start_exchange(const config::DataDirectory& directory, const Interpositions& interpositions);
+  engine::EngineOptions engine_options(const config::DataDirectory& directory, RuntimeOptions options) const;
+  void start_control(std::string runtime_directory);
+  Ready ready() const;
+  Expected<void> finish(Departure& departure, const node::Ended& ended, std::optional<Error> failure);
+
+  const RuntimeServices services_;
+  std::unique_ptr<NetworkService> network_;
+  std::unique_ptr<ExchangeService> files_;
+  std::unique_ptr<RoundsService> rounds_;
+  std::unique_ptr<node::Node> engine_;
+  std::unique_ptr<EventQueue> events_;
+  std::unique_ptr<control::Server> control_;
+};
+
+}  // namespace neuroshard::runtime

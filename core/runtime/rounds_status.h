@@ -1,0 +1,104 @@
+// The state of the network's training as this node sees it: its own signed status reports and those of other
+// nodes (core/status), the contributors of the last rounds, and the alerts that a person should see.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/config/network_profile.h"
+#include "core/engine/round_trainer.h"
+#include "core/node/node.h"
+#include "core/node/rounds_report.h"
+#include "core/rounds/fragment_nodes.h"
+#include "core/runtime/peer_host.h"
+#include "core/status/gossip.h"
+#include "core/status/warnings.h"
+
+namespace neuroshard::runtime {
+
+// What a node's status reports carry.
+struct ReportingAs {
+  std::optional<crypto::Delegation> delegation;  // of the wallet that the node works for
+  bool one_lan = false;                          // a private network: many nodes share one address
+};
+
+class RoundsStatus {
+ public:
+  // The host outlives this.  Threads: the host's executor, also for destruction, unless a comment says
+  // otherwise. Errors: none.
+  RoundsStatus(PeerHost& host, const config::ConsensusPart& consensus, const Hash256& network, ReportingAs as,
+               std::uint64_t seed);
+  ~RoundsStatus();
+
+  // Answers a request of another node for status reports. False: the request is for something else.
+  bool handle(const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond);
+  // Adds the newest round of a fragment's chain to the report. step: null when the node fetched the round's
+  // anchor. name: the prefix that names the fragment in texts; empty for a model of one fragment.
+  void on_certified(std::size_t fragment, const std::string& name, const rounds::RoundChain& chain,
+                    const rounds::StepResult* step, const engine::RoundTrainer::View& training);
+  // Brings reports and alerts up to date and fills the rest of `view`, which has the state of `nodes`
+  // already. nodes: null before the rounds have begun.
+  void update(const rounds::FragmentNodes* nodes, node::RoundsView& view);
+
+  // ---- Any thread.
+  // The node whose losses, steps and data the reports carry; null: none from now on. The former one may end
+  // once this has returned.
+  void watch(node::Node* node);
+  // For the engine. The functions outlive this object.
+  std::function<void(node::Reply<node::RoundsReport>)> report() const;
+  std::function<std::vector<node::Alert>()> alerts() const;
+
+ private:
+  struct Board {
+    std::mutex mutex;
+    node::RoundsReport report;
+    std::vector<node::Alert> alerts;
+  };
+  struct Watched {
+    std::mutex mutex;
+    node::Node* node = nullptr;
+    std::optional<std::uint32_t> shard;
+  };
+
+  std::shared_ptr<const node::Snapshot> own_snapshot() const;
+  void query_shard();
+  void track_members(const rounds::FragmentNodes* nodes);
+  void count_rounds(const rounds::RoundView& now);
+  status::OwnStatus own_status(const rounds::FragmentNodes* nodes, const node::Snapshot& own) const;
+  node::GlobalTrainingView global(const status::Summary& summary, const rounds::FragmentNodes* nodes) const;
+  std::vector<node::TrainingNodeEntry> node_entries(const status::Summary& summary) const;
+  status::LineNeed line_need(const rounds::FragmentNodes* nodes, const node::Snapshot* own) const;
+  void complete(node::RoundsView& view, const node::Snapshot* own) const;
+  node::RoundsReport report_of(const status::Summary& summary, const rounds::FragmentNodes* nodes) const;
+  std::optional<status::Standstill> standstill(const rounds::FragmentNodes* nodes) const;
+  std::vector<node::Alert> find_alerts(const status::Summary& summary, const node::RoundsView& view,
+                                       const rounds::FragmentNodes* nodes);
+
+  PeerHost& host_;
+  const std::uint64_t batch_tokens_, inner_steps_, group_members_;
+  outer::CodecOptions codec_;
+  status::LineNeed need_;  // as of the last update
+  status::StatusGossip gossip_;
+  status::LossHistory losses_;
+  std::deque<node::RoundEntry> rounds_;  // newest first
+  std::deque<bool> outcomes_;            // of this node's latest contributions
+  std::uint64_t contributed_ = 0, failed_ = 0;
+  struct Before {
+    std::uint64_t round = 0;
+    Duration rested{};
+    MonotonicTime at{};
+  };
+  std::map<std::size_t, Before> before_;  // the newest round of each fragment
+  std::uint64_t corruptions_ = 0;
+  std::optional<MonotonicTime> corrupted_at_;
+  MonotonicTime next_shard_{};
+  std::shared_ptr<Board> board_ = std::make_shared<Board>();
+  std::shared_ptr<Watched> watched_ = std::make_shared<Watched>();
+};
+
+}  // namespace neuroshard::runtime

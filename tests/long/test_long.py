@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""The mechanism of the long checks bites: no exit status is lost, and nothing finished at one commit stands in for another."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import main  # noqa: E402
+import run as runs  # noqa: E402
+import same_results  # noqa: E402
+import target_build_times  # noqa: E402,F401
+import targets_checks  # noqa: E402
+import targets_network  # noqa: E402
+import targets_product  # noqa: E402
+
+
+class LongChecks(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.root = pathlib.Path(self.folder.name) / "tree"
+        self.root.mkdir()
+        self.git("init", "-q")
+        (self.root / ".gitignore").write_text("build/\n")
+        self.commit("one")
+        self.counter = pathlib.Path(self.folder.name) / "counter"
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def git(self, *words):
+        identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", *identity, "-C", str(self.root), *words], check=True, capture_output=True)
+
+    def commit(self, text):
+        (self.root / "file").write_text(text)
+        self.git("add", "-A")
+        self.git("commit", "-qm", text)
+
+    def new_run(self, keep=False):
+        return runs.Run("check", keep=keep, root=self.root)
+
+    def counted(self, run, script="true", **more):
+        """A part that counts how often it really runs."""
+        return run.part("part", ["sh", "-c", f'echo x >>"{self.counter}"; {script}'], **more)
+
+    def times(self):
+        return len(self.counter.read_text().split()) if self.counter.exists() else 0
+
+    def result(self):
+        return json.loads((self.root / "build/long/check/result.json").read_text())
+
+    def test_result_says_where_it_comes_from(self):
+        run = self.new_run()
+        self.counted(run, "echo 7", read=lambda out: {"seven": int(out)})
+        self.assertEqual(run.finish(), 0)
+        result = self.result()
+        for key in ("target", "command", "commit", "dirty", "date", "machine", "load_at_start", "exit", "verdict", "n", "figures", "parts"):
+            self.assertIn(key, result)
+        self.assertEqual((result["verdict"], result["dirty"], result["parts"][0]["figures"]), ("passed", False, {"seven": 7}))
+        self.assertEqual(len(result["commit"]), 40)
+
+    def test_finished_part_is_not_run_again_at_the_same_commit_only(self):
+        for _ in range(2):
+            run = self.new_run()
+            self.counted(run)
+            run.finish()
+        self.assertEqual(self.times(), 1)
+        first = self.result()["commit"]
+        self.commit("two")
+        run = self.new_run(keep=True)
+        self.counted(run)
+        run.finish()
+        self.assertEqual(self.times(), 1)
+        self.assertEqual(self.result()["kept_from_commits"], [first])
+        run = self.new_run()
+        self.counted(run)
+        run.finish()
+        self.assertEqual(self.times(), 2)
+        self.assertEqual(self.result()["kept_from_commits"], [])
+
+    def test_local_changes_are_other_sources(self):
+        run = self.new_run()
+        self.counted(run)
+        (self.root / "file").write_text("changed")
+        changed = self.new_run()
+        self.counted(changed)
+        (self.root / "untracked").write_text("new")
+        added = self.new_run()
+        self.counted(added)
+        self.assertEqual(len({run.key, changed.key, added.key}), 3)
+        self.assertEqual(self.times(), 3)
+        added.finish()
+        self.assertTrue(self.result()["dirty"])
+
+    def test_failures_reach_the_exit_status(self):
+        for script in ("exit 3", "kill -9 $$", "kill -SEGV $$"):
+            run = self.new_run()
+            part = self.counted(run, script)
+            self.assertFalse(part.ok, script)
+            self.assertEqual(run.finish(), 1)
+            self.assertEqual((self.result()["verdict"], self.result()["exit"]), ("failed", 1))
+        again = self.new_run()
+        self.assertTrue(self.counted(again).ok, "what failed is run again")
+        self.assertEqual(again.finish(), 0)
+
+    def test_missing_program_bad_output_and_a_late_command_fail(self):
+        run = self.new_run()
+        self.assertEqual(run.part("none", ["/nonexistent/program"]).record["outcome"], "failed")
+        self.assertEqual(run.part("bad", ["echo", "words"], read=lambda out: {"n": int(out)}).record["outcome"], "failed")
+        self.assertEqual(run.part("late", ["sleep", "60"], limit=0.2).record["outcome"], "failed")
+        self.assertEqual(run.part("crash", ["sh", "-c", "kill -9 $$"], judge=lambda status, out: "passed").record["outcome"], "failed")
+        self.assertEqual(run.finish(), 1)
+
+    def test_one_failure_among_parts_at_once(self):
+        run = self.new_run()
+        run.together(3, [lambda n=n: run.part(f"p{n}", ["sh", "-c", f"exit {int(n == 4)}"]) for n in range(6)])
+        self.assertEqual((len(run.parts), run.finish()), (6, 1))
+
+    def test_missed_unsteady_skipped_and_nothing(self):
+        run = self.new_run()
+        run.part("missed", ["sh", "-c", "exit 2"], missed=(2,))
+        self.assertEqual(run.finish(), 2)
+        run = self.new_run()
+        run.part("steady", ["true"])
+        run.claim("speed", "≥ 2", "1.9", False)
+        self.assertEqual(run.finish(), 2)
+        run = self.new_run()
+        run.part("unsteady", ["true"], judge=lambda status, out: "inconclusive")
+        self.assertEqual(run.finish(), 3)
+        self.assertEqual(main.perform(lambda r: r.require(False, "no root"), self.new_run()), 77)
+        self.assertEqual(self.result()["reasons"], ["no root"])
+        self.assertEqual(main.perform(lambda r: None, self.new_run()), 1)
+
+    def test_an_exception_leaves_a_result_that_says_failed(self):
+        with self.assertRaises(ZeroDivisionError):
+            main.perform(lambda r: r.part("x", ["true"]) and 1 / 0, self.new_run())
+        self.assertEqual(self.result()["verdict"], "failed")
+
+    def test_command_line(self):
+        script = str(HERE.parent / "long.sh")
+        self.assertEqual(subprocess.run(["sh", script, "no-such-target"], capture_output=True, check=False).returncode, 64)
+        listed = subprocess.run(["sh", script, "--list"], capture_output=True, text=True, check=False)
+        self.assertEqual(listed.returncode, 0)
+        names = [line.split()[0] for line in listed.stdout.splitlines()]
+        for name in ("asan-ubsan", "tsan", "fuzz", "tidy", "build-times", "same-results", "rounds-scale"):
+            self.assertIn(name, names)
+
+    def test_attacks_are_judged_by_the_worst(self):
+        run = self.new_run()
+        targets_network.judge_attacks(run, [
+            "dense, 2 of 8, alie: ours +0.5 % (+0.6; on the way +4), plain mean +1.1 % (+1.3; on the way +2)",
+            "dense, 2 of 8, zero: ours +4.7 % (+5.2; on the way +19), plain mean +18922.2 % (+1; on the way +2) MISSED (<= +5 %)",
+            "dense, 4 of 10, f=4, zero: +7.0 % (+7.7; on the way +40)", "dense: FAILED"])
+        self.assertEqual([(c["value"], c["verdict"]) for c in run.claims],
+                         [("+4.7 % (zero) is the worst", "missed"), ("+7.0 % (zero) is the worst", "met")])
+
+    def test_readers(self):
+        self.assertEqual(targets_checks.fuzz_figures("stat::number_of_executed_units: 1000000\nstat::average_exec_per_sec:     416\n")["runs"], 1000000)
+        self.assertTrue(targets_checks.FINDING.search("a.cpp:3:5: warning: bad [bugprone-x]"))
+        self.assertFalse(targets_checks.FINDING.search("Suppressed 3 warnings\nStack dump:\n"))
+        self.assertTrue(targets_checks.NOT_INSTRUMENTED.search("libgrpc++.so.1.51 => /usr/lib/libgrpc++.so.1.51 (0x0)"))
+        self.assertFalse(targets_checks.NOT_INSTRUMENTED.search("libQt6Core.so.6 => /usr/lib/libQt6Core.so.6"))
+        self.assertEqual(targets_product.timings("quickstart: 909 s, exit 0\nelse\n"), {"quickstart": 909})
+        self.assertIn("value 1", same_results.first_difference([1, 2], [1, 3]))
+
+
+if __name__ == "__main__":
+    os.environ.pop("GIT_DIR", None)
+    unittest.main()
