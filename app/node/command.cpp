@@ -200,19 +200,19 @@ int run_command_line(int argc, char** argv, CommandContext& context) {
   root.set_version_flag("--version", std::string("neuroshardd ") + NS_VERSION, "show the version");
   root.set_help_flag("-h,--help", "show this help");
   bool quiet = false;
-  root.add_option("--data-dir", context.data_dir, "where this node keeps everything")->type_name("DIR");
-  root.add_option(
-          "--control-file", context.control_file,
-          "an invitation to another machine's node (neuroshardd control invite), to show and steer that one")
+  root.add_option("--data-dir", context.data_dir, "directory with all data of this node")->type_name("DIR");
+  root.add_option("--control-file", context.control_file,
+                  "invitation file (neuroshardd control invite) of a node on another machine, to show and "
+                  "control that node")
       ->type_name("FILE");
   root.add_option("--profile", context.profile, "network profile: solo, devnet, testnet, mainnet, or a file")
       ->type_name("NAME|FILE");
   root.add_flag("--json", context.json,
-                "results for programs: one JSON object a line; errors as JSON on standard error");
-  root.add_flag("--quiet", quiet, "no progress and no notes");
+                "print results as JSON, one object per line; errors as JSON on standard error");
+  root.add_flag("--quiet", quiet, "print no progress and no notes");
   root.footer(
       "  neuroshardd train --text ~/books --steps 1000     train on a folder of text\n"
-      "  neuroshardd generate --prompt \"Once upon\"         let the model write\n"
+      "  neuroshardd generate --prompt \"Once upon\"         let the model write text\n"
       "  neuroshardd COMMAND --help                        options and examples of a command\n");
   add_all_commands(root, context);
   refuse_negative_counts(root);
@@ -232,7 +232,7 @@ int run_command_line(int argc, char** argv, CommandContext& context) {
     const auto chosen = root.get_subcommands();
     context.output.raw(chosen.empty() ? root.help() : chosen.front()->help());
     return fail(context,
-                make_error(ErrorCode::InvalidArgument, "no command given; choose one of those listed"));
+                make_error(ErrorCode::InvalidArgument, "no command given; choose one from the list"));
   }
   return run_body(context);
 }

@@ -29,13 +29,13 @@ ExitCode exit_code_of(ErrorCode code) {
 std::string exit_code_table() {
   static constexpr std::array<std::pair<ExitCode, const char*>, 12> rows{{
       {ExitCode::Ok, "done"},
-      {ExitCode::Failure, "the answer is no: a verification failed"},
+      {ExitCode::Failure, "a verification failed"},
       {ExitCode::Usage, "wrong command line, flag or setting"},
       {ExitCode::CorruptData, "damaged or unexpected data"},
-      {ExitCode::InputNotFound, "something that was named does not exist"},
+      {ExitCode::InputNotFound, "file, folder, checkpoint or profile not found"},
       {ExitCode::Unavailable, "a server, device, version or feature is not available"},
       {ExitCode::Internal, "a bug in neuroshardd"},
-      {ExitCode::CantCreate, "the output exists already or can't be created"},
+      {ExitCode::CantCreate, "the output already exists or can't be created"},
       {ExitCode::InputOutput, "reading or writing failed; disk or memory is full"},
       {ExitCode::Busy, "the data directory is in use by another process"},
       {ExitCode::Denied, "no permission, or a wrong passphrase"},

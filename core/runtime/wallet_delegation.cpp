@@ -28,7 +28,7 @@ Expected<crypto::Delegation> read_kept(const RuntimeServices& services,
   NS_RETURN_IF_ERROR(crypto::check_delegation(kept, directory.node_key().public_key(), directory.network_id(),
                                               services.clock.wall_now()));
   if (kept.wallet_key != wallet)
-    return make_error(ErrorCode::Denied, "the delegation is of another wallet than the one that is here");
+    return make_error(ErrorCode::Denied, "the delegation belongs to a different wallet");
   return kept;
 }
 
@@ -58,8 +58,7 @@ std::optional<crypto::Delegation> renew(const RuntimeServices& services,
         fmt::format(
             "{}: {}. Stop the node, run \"neuroshardd wallet delegate\" with its --data-dir once, and "
             "start it again",
-            has_old ? "the wallet's delegation to this node ends soon"
-                    : "this node names no wallet to others",
+            has_old ? "the wallet's delegation to this node expires soon" : "this node announces no wallet",
             wallet.error().message));
     return std::nullopt;
   }
@@ -95,7 +94,7 @@ std::optional<crypto::Delegation> find_delegation(const RuntimeServices& service
                                                   const PassphraseSource& passphrase) {
   const auto keystore = load_keystore(services, directory);
   if (!keystore.ok()) {
-    services.logger.warning("swarm", "this node names no wallet to others: " + keystore.error().describe());
+    services.logger.warning("swarm", "this node announces no wallet: " + keystore.error().describe());
     return std::nullopt;
   }
   const std::string path = delegation_path(directory.path());

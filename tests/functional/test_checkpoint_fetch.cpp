@@ -142,7 +142,7 @@ class TestCheckpointFetch : public QObject {
     QVERIFY2(begun.isEmpty(), begun.constData());
     const ProcessResult nothing = run_node(fetching("c", {}));
     QVERIFY(!nothing.ok());
-    QVERIFY2(nothing.err.contains("nobody there offers a checkpoint"), nothing.text().constData());
+    QVERIFY2(nothing.err.contains("no reachable node offers a checkpoint"), nothing.text().constData());
   }
 };
 

@@ -202,7 +202,7 @@ void TestDiagnosticsCommand::wrong_use_is_told() {
   there.close();
   const ProcessResult over = diagnostics({"--out", path("there.zip")});
   QVERIFY(!over.ok());
-  QVERIFY(over.err.contains("is there already"));
+  QVERIFY(over.err.contains("already exists"));
   QVERIFY(there.open(QIODevice::ReadOnly));
   QCOMPARE(there.readAll(), QByteArray("mine"));
 }

@@ -184,7 +184,7 @@ void TestInvitation::what_can_not_be_invited_to_is_said() {
   QVERIFY(!solo.ok() && solo.text().contains("no peers"));
   const ProcessResult nobody =
       run_node({"network", "invite", "--profile", "mainnet", "--data-dir", path("empty")});
-  QVERIFY2(nobody.ok() && nobody.text().contains("Nobody to begin with"), nobody.text().constData());
+  QVERIFY2(nobody.ok() && nobody.text().contains("names no bootstrap address"), nobody.text().constData());
   const ProcessResult wrong = run_node({"network", "invite", "--profile", "mainnet", "--peer", "nowhere"});
   QVERIFY(!wrong.ok() && wrong.text().contains("host.example.org:9000"));
   const ProcessResult nothing = run_node({"network", "invite", "--data-dir", path("empty")});

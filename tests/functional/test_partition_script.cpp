@@ -143,7 +143,7 @@ void TestPartitionScript::killed_worker_ends_the_run() {
   QVERIFY(node.started());
   QTRY_COMPARE_WITH_TIMEOUT(children(node.pid()).size(), 2, 60'000);
   const QList<qint64> workers = children(node.pid());
-  QTRY_VERIFY_WITH_TIMEOUT(node.errors_so_far().contains("run the pipeline"), 120'000);
+  QTRY_VERIFY_WITH_TIMEOUT(node.errors_so_far().contains("processes for the pipeline"), 120'000);
   QCOMPARE(kill(static_cast<pid_t>(workers[1]), SIGKILL), 0);
   const ProcessResult result = node.finish(30'000);
   QVERIFY2(!result.timed_out && !result.crashed, result.text().constData());
@@ -187,7 +187,7 @@ void TestPartitionScript::bad_input_data() {
   QVERIFY(json.open(QIODevice::WriteOnly));
   json.write(R"({"nodes":[{"id":"a","work":1},{"id":"b","work":1,"inputs":["a"]}]})");
   json.close();
-  row("no TorchScript to run", "graph", {}, 64, "only such a model can be run");
+  row("no TorchScript to run", "graph", {}, 64, "only such a model can run");
 }
 
 void TestPartitionScript::bad_input() {

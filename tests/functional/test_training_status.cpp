@@ -78,7 +78,7 @@ void TestTrainingStatus::one_alone_says_so() {
   QVERIFY(!seen["training_verified"].toBool());
   QVERIFY(seen["global_tokens"].toInt() > 0);
   const ProcessResult text = run_node({"status", "--data-dir", path("a")});
-  QVERIFY2(text.out.contains("alone: nobody else trains with this node yet"), text.out.constData());
+  QVERIFY2(text.out.contains("no other node trains with this one yet"), text.out.constData());
 }
 
 void TestTrainingStatus::two_know_of_each_other() {

@@ -150,7 +150,7 @@ void TestWalletCommand::second_create_loses_nothing() {
   const ProcessResult again = wallet({"create"}, directory);
   QCOMPARE(again.exit_code, 73);
   QVERIFY(again.out.isEmpty());
-  QVERIFY2(again.err.contains("there is a wallet already") && again.err.contains("--data-dir"),
+  QVERIFY2(again.err.contains("already exists") && again.err.contains("--data-dir"),
            again.text().constData());
   QVERIFY(phrases_in(again.err).isEmpty());
   QCOMPARE(wallet({"restore"}, directory, fixed_words).exit_code, 73);

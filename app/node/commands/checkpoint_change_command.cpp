@@ -58,7 +58,7 @@ Expected<void> check_network(const Entry& entry, const OpenedDirectory& opened, 
   if (!entry.complete() || entry.manifest.network_id == opened.directory->network_id()) return {};
   return make_error(
       ErrorCode::InvalidArgument,
-      fmt::format("the checkpoint {} belongs to another network than this data directory", what));
+      fmt::format("the checkpoint {} and this data directory belong to different networks", what));
 }
 
 Expected<void> save(const ChangeFlags&, CommandContext& context) {
@@ -112,7 +112,7 @@ Expected<void> undo(const ChangeFlags&, CommandContext& context) {
   const auto back = place.catalogue->undo();
   NS_ASSIGN_OR_RETURN(const std::optional<Entry> current, place.catalogue->current());
   if (!back || (current && back->over(current->manifest.step, context.clock.wall_now())))
-    return make_error(ErrorCode::NotFound, "there is no restore that could be undone");
+    return make_error(ErrorCode::NotFound, "there is no restore to undo");
   NS_RETURN_IF_ERROR(place.catalogue->choose(back->name));
   NS_RETURN_IF_ERROR(place.catalogue->keep_for_undo({}));
   tell_restored(back->name, back->step, {}, context);
@@ -151,7 +151,7 @@ Expected<void> pin(const ChangeFlags& flags, CommandContext& context, bool pinne
     NS_RETURN_IF_ERROR(pinned ? place.catalogue->pin(entry.name) : place.catalogue->unpin(entry.name));
   }
   context.output.line(pinned ? fmt::format("{} is kept until you unpin or delete it.", entry.name)
-                             : fmt::format("{} is kept as long as the retention rules say.", entry.name));
+                             : fmt::format("The retention rules apply to {} again.", entry.name));
   context.output.json_line({{"name", entry.name}, {"pinned", pinned}});
   return {};
 }
@@ -232,7 +232,7 @@ Expected<void> fetch(const ChangeFlags& flags, CommandContext& context) {
       context.output.json_line(
           {{"id", offer.id}, {"name", offer.folder}, {"step", offer.step}, {"nodes", offer.nodes.size()}});
     }
-    if (offers.empty()) return make_error(ErrorCode::NotFound, "nobody there offers a checkpoint");
+    if (offers.empty()) return make_error(ErrorCode::NotFound, "no reachable node offers a checkpoint");
     return {};
   }
   // An unusable data directory is reported before anything is fetched. A core may use it during the fetch.
@@ -253,7 +253,7 @@ Flags add_one(CLI::App& group, CommandContext& context, const char* name, const 
   CLI::App& command = add_command(group, name, help, std::move(examples));
   set_body(command, context, [flags, &context, body] { return body(*flags, context); });
   if (takes_checkpoint) {
-    command.add_option("checkpoint", flags->which, "name, the beginning of one, a step, or \"latest\"")
+    command.add_option("checkpoint", flags->which, "a name or its beginning, a step, or \"latest\"")
         ->type_name("CHECKPOINT")
         ->required();
   }
@@ -263,50 +263,56 @@ Flags add_one(CLI::App& group, CommandContext& context, const char* name, const 
 }  // namespace
 
 void add_checkpoint_changes(CLI::App& group, CommandContext& context) {
-  add_one(group, context, "save", "Let the running node save now", {"neuroshardd checkpoint save"}, save,
-          false);
+  add_one(group, context, "save", "Save a checkpoint of the running node now",
+          {"neuroshardd checkpoint save"}, save, false);
   add_one(group, context, "restore",
-          "Continue training from this checkpoint; nothing is deleted, and it can be undone",
+          "Continue training from this checkpoint; deletes nothing and can be undone",
           {"neuroshardd checkpoint restore 120"}, restore, true);
-  add_one(group, context, "undo", "Take the last restore back: for ten minutes, and for 50 steps at least",
+  add_one(group, context, "undo",
+          "Undo the last restore, within ten minutes or 50 steps, whichever is longer",
           {"neuroshardd checkpoint undo"}, undo, false);
   add_one(
-      group, context, "pin", "Keep a checkpoint whatever the retention rules say",
+      group, context, "pin", "Keep a checkpoint regardless of the retention rules",
       {"neuroshardd checkpoint pin latest"},
       [](const ChangeFlags& f, CommandContext& c) { return pin(f, c, true); }, true);
   add_one(
-      group, context, "unpin", "Let the retention rules decide again", {"neuroshardd checkpoint unpin 120"},
+      group, context, "unpin", "Apply the retention rules to a checkpoint again",
+      {"neuroshardd checkpoint unpin 120"},
       [](const ChangeFlags& f, CommandContext& c) { return pin(f, c, false); }, true);
   const Flags removed = add_one(group, context, "delete", "Delete a checkpoint",
                                 {"neuroshardd checkpoint delete 120"}, remove, true);
   group.get_subcommand("delete")->add_flag(
-      "--force", removed->force, "also the one that training continues from (not of a running node)");
+      "--force", removed->force,
+      "delete even the checkpoint that training continues from (not while the node runs)");
   const Flags pruned =
-      add_one(group, context, "prune", "Delete what these rules do not keep",
+      add_one(group, context, "prune", "Delete the checkpoints that these rules do not keep",
               {"neuroshardd checkpoint prune --preview",
                "neuroshardd checkpoint prune --keep-newest 3 --keep-every 1000 --keep-best 1"},
               prune, false);
   CLI::App& rules = *group.get_subcommand("prune");
-  rules.add_option("--keep-newest", pruned->keep.keep_newest, "so many of the newest (default 5)")
+  rules
+      .add_option("--keep-newest", pruned->keep.keep_newest,
+                  "number of newest checkpoints to keep (default 5)")
       ->type_name("N");
   rules
       .add_option("--keep-every", pruned->keep.keep_every_steps,
-                  "besides, one for each so many steps; 0 = none")
+                  "also keep one checkpoint per this many steps; 0 = none")
       ->type_name("STEPS");
-  rules.add_option("--keep-best", pruned->keep.keep_best, "besides, the lowest held-out losses (default 1)")
+  rules
+      .add_option("--keep-best", pruned->keep.keep_best,
+                  "also keep this many with the lowest held-out loss (default 1)")
       ->type_name("N");
-  rules.add_flag("--preview", pruned->preview, "only say what would be deleted");
+  rules.add_flag("--preview", pruned->preview, "show what would be deleted, but delete nothing");
   const Flags imported =
-      add_one(group, context, "import", "Copy a checkpoint's folder from elsewhere into this data directory",
+      add_one(group, context, "import", "Copy a checkpoint folder into this data directory",
               {"neuroshardd checkpoint import /media/usb/0000000120-1a2b3c4d"}, import, false);
   group.get_subcommand("import")
-      ->add_option("folder", imported->path, "a checkpoint's folder")
+      ->add_option("folder", imported->path, "folder of the checkpoint")
       ->type_name("FOLDER")
       ->required();
   const Flags fetched = add_one(
       group, context, "fetch",
-      "Get a checkpoint from the nodes of a network that have it, and import it; without an id: list "
-      "what they offer",
+      "Fetch a checkpoint from other nodes and import it; without an id, list the offers",
       {"neuroshardd checkpoint fetch --at 192.0.2.1:9000",
        "neuroshardd checkpoint fetch newest --profile village.json --at 192.0.2.1:8765",
        "neuroshardd checkpoint fetch ID --slot \"layer 3\" --slot \"expert 3.1\" --at 192.0.2.1:9000"},
@@ -314,11 +320,11 @@ void add_checkpoint_changes(CLI::App& group, CommandContext& context) {
   CLI::App& fetching = *group.get_subcommand("fetch");
   fetching
       .add_option("id", fetched->which,
-                  "which: 64 hexadecimal digits, as they are listed, or \"newest\": that of the highest step")
+                  "id of the checkpoint: 64 hexadecimal digits, or \"newest\" for the highest step")
       ->type_name("ID");
   fetching
       .add_option("--slot", fetched->slots,
-                  "this slot only: embed, \"layer L\", \"expert L.E\" or head; may be repeated")
+                  "fetch only this slot: embed, \"layer L\", \"expert L.E\" or head; may be repeated")
       ->type_name("SLOT")
       ->allow_extra_args(false);  // else it takes the words that follow, too
   add_guest_flags(fetching, fetched->guest);

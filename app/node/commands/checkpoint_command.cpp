@@ -81,8 +81,8 @@ std::string marks_of(const Entry& entry, bool current) {
 Expected<Catalogue> read_only_catalogue(CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const std::string path, data_directory_path(context));
   if (!context.files.exists(path)) {
-    return make_error(ErrorCode::NotFound, fmt::format("there is no data directory {}; give another one with "
-                                                       "--data-dir, or make one: neuroshardd train --help",
+    return make_error(ErrorCode::NotFound, fmt::format("data directory {} not found; set another one with "
+                                                       "--data-dir, or create one: neuroshardd train --help",
                                                        path));
   }
   return Catalogue(context.files, path + "/checkpoints");
@@ -93,7 +93,7 @@ Expected<void> list_checkpoints(CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const std::vector<Entry> entries, catalogue.list());
   NS_ASSIGN_OR_RETURN(const std::optional<Entry> current, catalogue.current());
   if (entries.empty()) {
-    context.output.note("There is no checkpoint yet; training makes one: neuroshardd train --help");
+    context.output.note("There are no checkpoints yet; training creates them: neuroshardd train --help");
     return {};
   }
   context.output.line(fmt::format("{:<19}  {:<19}  {:>9}  {:>8}  {:>8}  {:>10}", "checkpoint", "saved (UTC)",
@@ -117,7 +117,7 @@ Expected<std::string> trouble_of(const Entry& entry, CoreClient* client, Command
         const node::CommandResult outcome,
         client->run([&](node::Node& node) { return node.verify_checkpoint(entry.name); }, entry.name));
     const auto* result = std::get_if<node::VerifyResult>(&outcome);
-    if (result == nullptr) return make_error(ErrorCode::Internal, "the core gave no result");
+    if (result == nullptr) return make_error(ErrorCode::Internal, "the core returned no result");
     return result->problem;
   }
   ProgressLine progress(context.output, context.clock, entry.name);
@@ -160,7 +160,7 @@ Expected<void> export_checkpoint(const CheckpointFlags& flags, CommandContext& c
                            : folder            ? entry.name
                                                : checkpoint::export_file_name(entry.manifest);
   if ((!flags.force || folder) && context.files.exists(path)) {
-    return make_error(ErrorCode::AlreadyExists, fmt::format("{} exists already; choose another --out{}", path,
+    return make_error(ErrorCode::AlreadyExists, fmt::format("{} already exists; choose another --out{}", path,
                                                             folder ? "" : ", or replace it with --force"));
   }
   ProgressLine progress(context.output, context.clock, "export");
@@ -227,7 +227,7 @@ CLI::App& add_one(CLI::App& group, CommandContext& context, const char* name, co
 void add_which(CLI::App& command, const Flags& flags, bool required) {
   if (!required) flags->which = "latest";
   CLI::Option* option =
-      command.add_option("checkpoint", flags->which, "name, the beginning of one, a step, or \"latest\"");
+      command.add_option("checkpoint", flags->which, "a name or its beginning, a step, or \"latest\"");
   option->type_name("CHECKPOINT");
   if (required) option->required();
 }
@@ -236,22 +236,22 @@ void add_sharing(CLI::App& group, CommandContext& context) {
   auto exported = std::make_shared<CheckpointFlags>();
   CLI::App& out = add_one(
       group, context, "export",
-      "Write the weights as one safetensors file, or all of it as a folder to import",
+      "Write the weights as a safetensors file, or the whole checkpoint as a folder",
       {"neuroshardd checkpoint export --out model.safetensors", "neuroshardd checkpoint export 120 --json"},
       exported, export_checkpoint);
   add_which(out, exported, false);
-  out.add_option("--out", exported->path, "file to write (default: a name made of wallet, node and step)")
+  out.add_option("--out", exported->path, "file to write (default: named after wallet, node and step)")
       ->type_name("FILE");
   out.add_option("--format", exported->format, "safetensors (weights only, default) or checkpoint (a folder)")
       ->check(CLI::IsMember({"safetensors", "checkpoint"}));
-  out.add_flag("--force", exported->force, "replace the file");
+  out.add_flag("--force", exported->force, "replace an existing file");
 
   auto compared = std::make_shared<CheckpointFlags>();
-  CLI::App& compare =
-      add_one(group, context, "compare", "How far the weights of two checkpoints are apart, layer by layer",
-              {"neuroshardd checkpoint compare 120 latest"}, compared, compare_checkpoints);
+  CLI::App& compare = add_one(group, context, "compare",
+                              "Measure how far the weights of two checkpoints differ, layer by layer",
+                              {"neuroshardd checkpoint compare 120 latest"}, compared, compare_checkpoints);
   add_which(compare, compared, true);
-  compare.add_option("other", compared->other, "the second one, named likewise")
+  compare.add_option("other", compared->other, "the second checkpoint, named in the same way")
       ->type_name("CHECKPOINT")
       ->required();
 }
@@ -271,7 +271,7 @@ void add_checkpoint_command(CLI::App& root, CommandContext& context) {
       group, context, "verify", "Read every byte and check signature, hashes and format",
       {"neuroshardd checkpoint verify", "neuroshardd checkpoint verify --all"}, verified, verify_checkpoints);
   add_which(verify, verified, false);
-  verify.add_flag("--all", verified->all, "every checkpoint");
+  verify.add_flag("--all", verified->all, "verify every checkpoint");
 
   add_checkpoint_changes(group, context);
   add_sharing(group, context);

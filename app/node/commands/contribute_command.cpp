@@ -65,28 +65,30 @@ void add_contribute_command(CLI::App& root, CommandContext& context) {
     if (command.get_subcommands().empty()) context.body = [&context] { return show_rules(context); };
   });
   for (const bool on : {true, false}) {
-    CLI::App& state = add_command(command, on ? "on" : "off",
-                                  on ? "Train; also ends a snooze and takes up what finish ended"
-                                     : "Pause without end, with a checkpoint; also after a restart",
-                                  {on ? "neuroshardd contribute on" : "neuroshardd contribute off"});
+    CLI::App& state =
+        add_command(command, on ? "on" : "off",
+                    on ? "Train; also ends a snooze and resumes after finish"
+                       : "Save a checkpoint and pause until switched on again, also after a restart",
+                    {on ? "neuroshardd contribute on" : "neuroshardd contribute off"});
     set_body(state, context, [on, &context] { return contribute(on, context); });
   }
   auto duration = std::make_shared<std::string>();
   CLI::App& override_rules = add_command(
       command, "anyway",
-      "Train whatever the rules say (battery, schedule, …) for a while; a pause of your own holds",
+      "Train for a while regardless of the rules (battery, schedule, …); your own pause still applies",
       {"neuroshardd contribute anyway 2h", "neuroshardd contribute anyway end"});
-  override_rules.add_option("duration", *duration,
-                            "2h, 90min, tomorrow; without: a day. It ends at the schedule's next change at "
-                            "the latest. end: obey again");
+  override_rules.add_option(
+      "duration", *duration,
+      "2h, 90min or tomorrow (default: a day), at most until the next change of the schedule; "
+      "end: apply the rules again");
   set_body(override_rules, context, [duration, &context] { return anyway(*duration, context); });
 }
 
 void add_finish_command(CLI::App& root, CommandContext& context) {
-  CLI::App& command = add_command(root, "finish",
-                                  "Let the running node complete its step (with others the round), save, "
-                                  "free memory and pause; again: at once",
-                                  {"neuroshardd finish"});
+  CLI::App& command = add_command(
+      root, "finish",
+      "Complete the current step or round, save, free memory and pause; a second finish does not wait",
+      {"neuroshardd finish"});
   set_body(command, context, [&context] { return finish(context); });
 }
 

@@ -31,7 +31,7 @@ Expected<control::RemoteAccess> access_for(const InviteFlags& flags,
   if (flags.listen.empty()) {
     if (access) return std::move(*access);
     return make_error(ErrorCode::InvalidArgument,
-                      "the first invitation opens a port: say which, e.g. --listen 0.0.0.0:8443");
+                      "the first invitation requires --listen, e.g. --listen 0.0.0.0:8443");
   }
   auto listen = platform::parse_endpoint(flags.listen);
   if (!listen.ok()) return std::move(listen).error().with_context("--listen");
@@ -53,11 +53,10 @@ Expected<std::string> address_for(const InviteFlags& flags, const platform::Endp
                       fmt::format("--address '{}' must be NAME:PORT or IP:PORT", flags.address));
   }
   if (!unspecified(listen.ip)) return platform::to_text(listen);
-  return make_error(
-      ErrorCode::InvalidArgument,
-      fmt::format("the node listens at all its addresses: say by which one the other machine reaches "
-                  "it, e.g. --address myhost.lan:{}",
-                  listen.port));
+  return make_error(ErrorCode::InvalidArgument,
+                    fmt::format("the node listens on all its addresses: set the one that the other machine "
+                                "dials, e.g. --address myhost.lan:{}",
+                                listen.port));
 }
 
 Expected<void> invite(const InviteFlags& flags, CommandContext& context) {
@@ -70,7 +69,7 @@ Expected<void> invite(const InviteFlags& flags, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const std::string address, address_for(flags, access.listen));
   const std::string out = flags.out.empty() ? "neuroshard-invitation.json" : flags.out;
   if (context.files.exists(out))
-    return make_error(ErrorCode::AlreadyExists, fmt::format("{} exists already; choose another --out", out));
+    return make_error(ErrorCode::AlreadyExists, fmt::format("{} already exists; choose another --out", out));
   NS_ASSIGN_OR_RETURN(const control::ControlFile file,
                       control::invite(access, flags.name, address, directory, context.entropy, now));
   NS_RETURN_IF_ERROR(
@@ -83,16 +82,16 @@ Expected<void> invite(const InviteFlags& flags, CommandContext& context) {
                             {"address", address},
                             {"restart", first || moved}});
   context.output.line(
-      fmt::format("Invitation {} is in {}. Whoever has this file can steer this node and read its logs: "
-                  "carry it to the other machine by a safe way, then delete it here.",
+      fmt::format("Wrote invitation {} to {}. Anyone with this file can control this node and read its logs: "
+                  "copy it to the other machine over a safe channel, then delete it here.",
                   id, out));
-  context.output.line(
-      fmt::format("There: neuroshardd status --control-file {}, or \"Connect to another computer\" in "
-                  "the app. Take it back: neuroshardd control revoke {}",
-                  out, id));
+  context.output.line(fmt::format(
+      "On the other machine: neuroshardd status --control-file {}, or \"Connect to another computer\" in "
+      "the app. To revoke it: neuroshardd control revoke {}",
+      out, id));
   if (first || moved)
     context.output.line(
-        fmt::format("The node listens at {} from its next start on.", platform::to_text(access.listen)));
+        fmt::format("The node listens at {} after its next start.", platform::to_text(access.listen)));
   return {};
 }
 
@@ -107,10 +106,10 @@ Expected<void> list(CommandContext& context) {
   context.output.json_line(
       {{"listen", access ? platform::to_text(access->listen) : std::string()}, {"invitations", invitations}});
   if (!access || access->invitations.empty()) {
-    context.output.line("Nobody is invited: this node can be steered from this computer only.");
+    context.output.line("There are no invitations: only this computer can control this node.");
     return {};
   }
-  context.output.line(fmt::format("Listens for invited programs at {}:", platform::to_text(access->listen)));
+  context.output.line(fmt::format("Listens for remote control at {}:", platform::to_text(access->listen)));
   for (const control::Invitation& entry : access->invitations)
     context.output.line(fmt::format("  {}  {:%F %R} UTC  {}", entry.id,
                                     std::chrono::floor<std::chrono::seconds>(entry.made), entry.name));
@@ -130,7 +129,7 @@ Expected<void> revoke(const std::string& id, CommandContext& context) {
   const std::size_t after = access ? access->invitations.size() : 0;
   if (after == before) {
     return make_error(ErrorCode::NotFound,
-                      fmt::format("there is no invitation '{}'; see: neuroshardd control list", id));
+                      fmt::format("invitation '{}' not found; see: neuroshardd control list", id));
   }
   // The last one gone, the key goes too: what it opened is never opened again.
   if (after == 0) {
@@ -139,7 +138,7 @@ Expected<void> revoke(const std::string& id, CommandContext& context) {
     NS_RETURN_IF_ERROR(control::save_remote_access(context.files, directory, *access));
   }
   context.output.json_line({{"revoked", before - after}, {"left", after}});
-  context.output.line(fmt::format("{} taken back, {} left.", before - after, after));
+  context.output.line(fmt::format("Revoked {}, {} left.", before - after, after));
   return {};
 }
 
@@ -147,25 +146,25 @@ Expected<void> revoke(const std::string& id, CommandContext& context) {
 
 void add_control_command(CLI::App& root, CommandContext& context) {
   CLI::App& control =
-      add_command(root, "control", "Who may steer this node from another machine",
+      add_command(root, "control", "Manage control of this node from other machines",
                   {"neuroshardd control invite --listen 0.0.0.0:8443 --address myhost.lan:8443",
                    "neuroshardd control list", "neuroshardd control revoke 1f2e3d4c"});
   auto flags = std::make_shared<InviteFlags>();
-  CLI::App& make = add_command(control, "invite", "Write a file that opens this node to another machine");
-  make.add_option("--listen", flags->listen, "where this node takes invited programs, IP:PORT")
+  CLI::App& make = add_command(control, "invite", "Write a file that lets another machine control this node");
+  make.add_option("--listen", flags->listen, "address to listen on for remote control, IP:PORT")
       ->type_name("IP:PORT");
   make.add_option("--address", flags->address,
-                  "how the other machine reaches it, NAME:PORT; default: --listen")
+                  "address that the other machine dials, NAME:PORT (default: --listen)")
       ->type_name("NAME:PORT");
-  make.add_option("--name", flags->name, "for whom; shown by \"control list\"");
-  make.add_option("--out", flags->out, "the file; default neuroshard-invitation.json here")
+  make.add_option("--name", flags->name, "label of the invitation, shown by \"control list\"");
+  make.add_option("--out", flags->out, "file to write (default: ./neuroshard-invitation.json)")
       ->type_name("FILE");
   set_body(make, context, [flags, &context] { return invite(*flags, context); });
-  CLI::App& show = add_command(control, "list", "The invitations that hold");
+  CLI::App& show = add_command(control, "list", "List the valid invitations");
   set_body(show, context, [&context] { return list(context); });
   auto id = std::make_shared<std::string>();
-  CLI::App& take_back = add_command(control, "revoke", "Take an invitation back, at once");
-  take_back.add_option("id", *id, "of \"control list\", or all")->required();
+  CLI::App& take_back = add_command(control, "revoke", "Revoke an invitation at once");
+  take_back.add_option("id", *id, "id from \"control list\", or all")->required();
   set_body(take_back, context, [id, &context] { return revoke(*id, context); });
 }
 

@@ -24,8 +24,8 @@ Error no_core(const std::string& path, const Error& reason, CommandContext& cont
   if (platform::find_process(platform::read_lock_holder(path).pid)) {
     const auto lock = platform::DirectoryLock::acquire(path, context.clock);
     if (!lock.ok() && lock.error().code == ErrorCode::Busy) {
-      return make_error(ErrorCode::Busy, lock.error().message +
-                                             "; it offers no control service, only \"neuroshardd run\" does");
+      return make_error(ErrorCode::Busy,
+                        lock.error().message + "; it has no control service, only \"neuroshardd run\" does");
     }
   }
   std::string text = fmt::format("no neuroshardd runs on {}", path);
@@ -82,7 +82,7 @@ Expected<void> CoreClient::command(const Send& send) {
     if (done->error) return *done->error;
     return {};
   }
-  return make_error(ErrorCode::Cancelled, "not waited for; the core goes on with it");
+  return make_error(ErrorCode::Cancelled, "stopped waiting; the core continues the command");
 }
 
 Expected<node::CommandResult> CoreClient::run(const Send& send, const std::string& label,

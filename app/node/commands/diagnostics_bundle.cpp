@@ -94,7 +94,7 @@ class Gatherer {
   void core(Expected<std::unique_ptr<CoreClient>>& client) {
     Json json = client.ok() ? snapshot_json(*(*client)->node().snapshot()) : problem(client.error());
     if (!client.ok()) json["running"] = false;
-    add("status.json", "what the core does now", dump(json));
+    add("status.json", "state of the core", dump(json));
   }
 
   void settings(Expected<std::unique_ptr<CoreClient>>& client) {
@@ -106,13 +106,12 @@ class Gatherer {
       if (entries.ok()) {
         for (const node::SettingEntry& entry : *entries)
           json[entry.name] = {{"value", entry.value}, {"origin", entry.origin}};
-        return add("settings.json", "settings in force, and where they come from", dump(json));
+        return add("settings.json", "settings and their origin", dump(json));
       }
     }
     const auto text = read_end(context_.files, directory_ + "/settings.toml", config::max_settings_bytes);
     if (!text.ok()) json = problem(text.error());
-    add(text.ok() ? "settings.toml" : "settings.json", "the file of settings",
-        text.ok() ? *text : dump(json));
+    add(text.ok() ? "settings.toml" : "settings.json", "settings file", text.ok() ? *text : dump(json));
   }
 
   void logs() {
@@ -140,7 +139,7 @@ class Gatherer {
                          {"pid", record.pid},
                          {"address", fmt::format("{:#x}", record.address)},
                          {"program_counter", fmt::format("{:#x}", record.program_counter)}};
-      add(fmt::format("crash/{}.json", count), "the note of a crash", dump(json));
+      add(fmt::format("crash/{}.json", count), "crash record", dump(json));
     }
   }
 

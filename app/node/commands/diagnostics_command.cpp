@@ -32,16 +32,16 @@ void show(const DiagnosticsBundle& bundle, const DiagnosticsFlags& flags, Comman
     taken_out += fmt::format("{}{} × {}", taken_out.empty() ? "" : ", ", count, kind);
   }
   context.output.json_line(json);
-  context.output.line(fmt::format("taken out: {}", taken_out.empty() ? "nothing" : taken_out));
+  context.output.line(fmt::format("redacted: {}", taken_out.empty() ? "nothing" : taken_out));
 }
 
 Expected<void> diagnostics(const DiagnosticsFlags& flags, CommandContext& context) {
   if (!flags.preview && flags.out.empty()) {
-    return make_error(ErrorCode::InvalidArgument, "say where to: --out report.zip; or look first: --preview");
+    return make_error(ErrorCode::InvalidArgument, "requires --out FILE, e.g. --out report.zip, or --preview");
   }
   if (!flags.preview && context.files.exists(flags.out))
     return make_error(ErrorCode::AlreadyExists,
-                      fmt::format("{} is there already; choose another name", flags.out));
+                      fmt::format("{} already exists; choose another name", flags.out));
   const DiagnosticsBundle bundle = gather_diagnostics(context);
   if (!flags.preview) {
     std::vector<storage::ZipEntry> entries;
@@ -53,7 +53,7 @@ Expected<void> diagnostics(const DiagnosticsFlags& flags, CommandContext& contex
   show(bundle, flags, context);
   if (!flags.preview)
     context.output.line(
-        fmt::format("{} is written. Nothing was sent; look into it before you share it", flags.out));
+        fmt::format("Wrote {}. Nothing was sent; review the file before you share it", flags.out));
   return {};
 }
 
@@ -62,12 +62,11 @@ Expected<void> diagnostics(const DiagnosticsFlags& flags, CommandContext& contex
 void add_diagnostics_command(CLI::App& root, CommandContext& context) {
   auto flags = std::make_shared<DiagnosticsFlags>();
   CLI::App& command = add_command(
-      root, "diagnostics", "Write a zip file for a report of a problem: no secrets, nothing is sent",
+      root, "diagnostics", "Write a zip file for a problem report, without secrets; sends nothing",
       {"neuroshardd diagnostics --preview", "neuroshardd diagnostics --out report.zip"});
   command.add_option("--out", flags->out, "the zip file to write")->type_name("FILE");
-  command.add_flag(
-      "--preview", flags->preview,
-      "write nothing; list what would be in it and how much was taken out (--json: the texts too)");
+  command.add_flag("--preview", flags->preview,
+                   "list the contents and how much was redacted, but write nothing (--json: also the texts)");
   set_body(command, context, [flags, &context] { return diagnostics(*flags, context); });
 }
 

@@ -53,8 +53,8 @@ struct Inbox {
 Expected<void> generate_in_core(CoreClient& client, const GenerateFlags& flags, CommandContext& context) {
   if (!flags.settings->given.empty()) {
     return make_error(ErrorCode::InvalidArgument,
-                      "a running node generates with its own settings: leave out the flags of settings, or "
-                      "stop it first");
+                      "a running node generates with its own settings: remove the flags of settings, or stop "
+                      "the node first");
   }
   node::GenerateRequest request;
   request.prompt = flags.options.prompt;
@@ -88,7 +88,7 @@ Expected<void> generate_in_core(CoreClient& client, const GenerateFlags& flags, 
                           },
                           "generate", show));
   const auto* written = std::get_if<node::GenerateResult>(&outcome);
-  if (written == nullptr) return make_error(ErrorCode::Internal, "the core gave no result");
+  if (written == nullptr) return make_error(ErrorCode::Internal, "the core returned no result");
   if (!output.json()) output.raw(stream ? std::string("\n") : request.prompt + inbox->all + "\n");
   const double rate = written->seconds > 0 ? written->tokens / written->seconds : 0;
   output.json_line({{"prompt", request.prompt},
@@ -146,30 +146,32 @@ Expected<void> run_generate(GenerateFlags flags, CommandContext& context) {
 void add_generate_command(CLI::App& root, CommandContext& context) {
   auto flags = std::make_shared<GenerateFlags>();
   CLI::App& command =
-      add_command(root, "generate", "Let the trained model continue a text",
+      add_command(root, "generate", "Continue a text with the trained model",
                   {"neuroshardd generate --prompt \"Once upon a time\"",
                    "neuroshardd generate --data-dir ./d --prompt \"The\" --max-tokens 200 --seed 7",
                    "neuroshardd generate --prompt - --temperature 0 --json < question.txt"});
   command.add_option("--prompt", flags->options.prompt, "text to continue; - reads it from standard input")
       ->type_name("TEXT");
-  command.add_option("--max-tokens", flags->options.max_tokens, "most tokens to write (default 128)")
+  command
+      .add_option("--max-tokens", flags->options.max_tokens,
+                  "maximum number of tokens to generate (default 128)")
       ->type_name("N");
   command
-      .add_option("--seed", flags->seed, "the same seed gives the same text (default: a new one each time)")
+      .add_option("--seed", flags->seed, "the same seed gives the same text (default: a new seed each time)")
       ->type_name("N");
   command
       .add_option("--temperature", flags->options.sampling.temperature,
-                  "0 = always the likeliest; higher = bolder (default 0.8)")
+                  "0 = always the most likely token; higher = more varied (default 0.8)")
       ->type_name("X");
   command
       .add_option("--top-k", flags->options.sampling.top_k,
-                  "choose among the k likeliest; 0 = all (default 40)")
+                  "sample from the k most likely tokens; 0 = all (default 40)")
       ->type_name("N");
   command
       .add_option("--top-p", flags->options.sampling.top_p,
-                  "choose among the likeliest that together reach p (default 1)")
+                  "sample from the most likely tokens with total probability p (default 1)")
       ->type_name("X");
-  command.add_flag("--stream", flags->stream, "print words as they come; on a terminal that is so anyway");
+  command.add_flag("--stream", flags->stream, "print the text while it is generated (default on a terminal)");
   add_setting_flags(command, flags->settings,
                     {config::Setting::CpuThreads, config::Setting::MemoryLimit, config::Setting::Device,
                      config::Setting::Precision});

@@ -53,7 +53,8 @@ Expected<Bytes> parse_network(const std::string& text) {
   if (text.empty()) return Bytes();
   auto id = hash_from_hex(text);
   if (!id.ok()) {
-    return make_error(ErrorCode::InvalidArgument, "--network takes a network id: 64 hexadecimal characters");
+    return make_error(ErrorCode::InvalidArgument,
+                      "--network requires a network id: 64 hexadecimal characters");
   }
   return Bytes(id->begin(), id->end());
 }
@@ -71,7 +72,7 @@ Expected<crypto::KeyPair> open_publisher_key(CommandContext& context, const std:
   const crypto::Secret bytes = crypto::encode_node_key(key);
   NS_RETURN_IF_ERROR(storage::write_file_atomic(context.files, path, bytes.bytes()));
   context.output.note(
-      fmt::format("Made the publisher key {}. Keep it: only its owner can update this dataset.", path));
+      fmt::format("Created the publisher key {}. Keep it: only its owner can update this dataset.", path));
   return key;
 }
 
@@ -97,10 +98,9 @@ Expected<void> check_key_is_apart(const BuildFlags& flags) {
   const auto out = std::filesystem::weakly_canonical(std::filesystem::absolute(flags.out) / "", failed);
   const std::string folder = out.string().back() == '/' ? out.string() : out.string() + '/';
   if (!key.string().starts_with(folder)) return {};
-  return make_error(
-      ErrorCode::InvalidArgument,
-      fmt::format("--key {} lies in --out {}, whose files are served to everybody; keep the key elsewhere",
-                  flags.key, flags.out));
+  return make_error(ErrorCode::InvalidArgument,
+                    fmt::format("--key {} is in --out {}, whose files are public; keep the key elsewhere",
+                                flags.key, flags.out));
 }
 
 Expected<void> build(const BuildFlags& flags, CommandContext& context) {
@@ -133,14 +133,14 @@ Expected<void> build(const BuildFlags& flags, CommandContext& context) {
                       data::build_dataset(context.files, context.clock, key, options));
   line.clear();
   output.line(
-      fmt::format("dataset     {}{}", flags.out, result.already_complete ? " (was complete already)" : ""));
+      fmt::format("dataset     {}{}", flags.out, result.already_complete ? " (already complete)" : ""));
   if (!result.already_complete) {
     output.line(fmt::format("text        {} files, {}; {} skipped", result.files, format_bytes(result.bytes),
                             result.files_skipped));
   }
   output.line(
       fmt::format("shards      {}{}", result.shards,
-                  result.shards_kept > 0 ? fmt::format(", {} of them from before", result.shards_kept) : ""));
+                  result.shards_kept > 0 ? fmt::format(", {} of them reused", result.shards_kept) : ""));
   output.line(
       fmt::format("tokens      {} to train, {} held out", result.train_tokens, result.held_out_tokens));
   output.line(fmt::format("vocabulary  {}", result.vocabulary));
@@ -184,7 +184,7 @@ Expected<void> verify(const VerifyFlags& flags, CommandContext& context) {
     auto key = hash_from_hex(flags.publisher);
     if (!key.ok()) {
       return make_error(ErrorCode::InvalidArgument,
-                        "--publisher takes a public key: 64 hexadecimal characters");
+                        "--publisher requires a public key: 64 hexadecimal characters");
     }
     trust.publisher = *key;
   }
@@ -202,12 +202,11 @@ Expected<void> verify(const VerifyFlags& flags, CommandContext& context) {
   line.clear();
   const bool good = report.bad_shards == 0;
   for (const std::string& problem : report.problems) output.line("bad         " + problem);
-  output.line(fmt::format("{}  {} shards, {} tokens, {}{}", good ? "verified  " : "NOT GOOD  ", report.shards,
+  output.line(fmt::format("{}  {} shards, {} tokens, {}{}", good ? "verified  " : "INVALID   ", report.shards,
                           report.tokens, format_bytes(report.bytes),
-                          good ? "" : fmt::format("; {} shards are bad", report.bad_shards)));
+                          good ? "" : fmt::format("; {} shards are invalid", report.bad_shards)));
   if (flags.publisher.empty()) {
-    output.note(
-        "The signature is good for the key that came with the dataset; --publisher says whose it must be.");
+    output.note("The signature matches the key in the dataset; use --publisher to require a specific key.");
   }
   output.json_line({{"event", "verified"},
                     {"good", good},
@@ -256,26 +255,27 @@ Expected<void> serve_dataset(const ServeFlags& flags, CommandContext& context) {
 void add_build(CLI::App& genesis, CommandContext& context) {
   auto flags = std::make_shared<BuildFlags>();
   CLI::App& command = add_command(
-      genesis, "build", "Make a signed dataset of tokens from text; interrupted, the same command goes on",
+      genesis, "build",
+      "Create a signed token dataset from text; the same command resumes an interrupted build",
       {"neuroshardd genesis build ~/books --out dataset --key publisher.key",
        "neuroshardd genesis build wiki=/data/wiki news=/data/news --out dataset --key publisher.key "
        "--vocabulary 8192"});
   command.add_option("text", flags->texts, "files or folders of UTF-8 text, or NAME=PATH to name the source")
       ->required();
   command.add_option("--out", flags->out, "folder of the dataset")->required();
-  command.add_option("--key", flags->key, "file of the publisher's signing key; made when missing")
+  command.add_option("--key", flags->key, "file of the publisher's signing key; created if missing")
       ->required();
   command.add_option("--source", flags->source, "name of a source given without NAME=")
       ->capture_default_str();
   command.add_option("--network", flags->network,
                      "id of the network that the dataset is for (64 hexadecimal characters)");
-  command.add_option("--vocabulary", flags->vocabulary, "tokens of the vocabulary to learn")
+  command.add_option("--vocabulary", flags->vocabulary, "number of tokens in the vocabulary to learn")
       ->check(CLI::Range(266u, data::max_vocabulary))
       ->capture_default_str();
-  command.add_option("--shard-tokens", flags->shard_tokens, "tokens of a shard")
+  command.add_option("--shard-tokens", flags->shard_tokens, "tokens per shard")
       ->check(CLI::Range(std::uint64_t{1000}, data::max_shard_tokens))
       ->capture_default_str();
-  command.add_option("--threads", flags->threads, "threads to encode with")
+  command.add_option("--threads", flags->threads, "number of encoder threads")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   set_body(command, context, [flags, &context] { return build(*flags, context); });
@@ -287,9 +287,9 @@ void add_verify(CLI::App& genesis, CommandContext& context) {
       add_command(genesis, "verify", "Check a dataset: signature, totals, and every shard's hash and tokens",
                   {"neuroshardd genesis verify dataset", "neuroshardd genesis verify http://127.0.0.1:8000"});
   command.add_option("dataset", flags->dataset, "folder, or address of a served dataset")->required();
-  command.add_option("--publisher", flags->publisher, "public key that must have signed it");
-  command.add_option("--network", flags->network, "id of the network that it must be for");
-  command.add_option("--cache", flags->cache, "folder for what is downloaded");
+  command.add_option("--publisher", flags->publisher, "require the signature of this public key");
+  command.add_option("--network", flags->network, "require this network id");
+  command.add_option("--cache", flags->cache, "folder for downloads");
   set_body(command, context, [flags, &context] { return verify(*flags, context); });
 }
 
@@ -298,7 +298,7 @@ void add_serve(CLI::App& genesis, CommandContext& context) {
   CLI::App& command = add_command(genesis, "serve", "Serve a dataset over HTTP, read-only",
                                   {"neuroshardd genesis serve dataset --port 8000 --bind 0.0.0.0"});
   command.add_option("directory", flags->directory, "folder of the dataset")->required();
-  command.add_option("--port", flags->port, "port to listen on; 0 takes any free one")->capture_default_str();
+  command.add_option("--port", flags->port, "port to listen on; 0 = any free port")->capture_default_str();
   command.add_option("--bind", flags->bind, "address to listen on")->capture_default_str();
   set_body(command, context, [flags, &context] { return serve_dataset(*flags, context); });
 }

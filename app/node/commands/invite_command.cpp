@@ -30,9 +30,8 @@ Expected<config::NetworkProfile> chosen_profile(const std::string& directory, Co
   if (!context.profile.empty()) return config::load_network_profile(context.files, context.profile);
   const std::string own = directory + "/profile.json";
   if (context.files.exists(own)) return config::load_network_profile(context.files, own);
-  return make_error(
-      ErrorCode::NotFound,
-      fmt::format("there is no network to invite to in {}; name one with --profile", directory));
+  return make_error(ErrorCode::NotFound,
+                    fmt::format("{} has no network to invite to; set one with --profile", directory));
 }
 
 // Nodes that answered this one lately and are reached from outside.
@@ -76,9 +75,8 @@ Expected<void> invite(const InviteFlags& flags, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(link.profile, chosen_profile(directory, context));
   const std::string& name = link.profile.consensus.name;
   if (name == "solo")
-    return make_error(
-        ErrorCode::InvalidArgument,
-        "the network solo has no peers; make one of your own with \"neuroshardd network create\"");
+    return make_error(ErrorCode::InvalidArgument,
+                      "the network solo has no peers; create your own with \"neuroshardd network create\"");
   const Hash256 id = config::network_id(link.profile.consensus);
   for (const std::string& text : flags.peers) {
     NS_ASSIGN_OR_RETURN(config::InvitedPeer peer, config::parse_invited_peer(text));
@@ -100,7 +98,7 @@ Expected<void> invite(const InviteFlags& flags, CommandContext& context) {
     if (!flags.force && context.files.exists(flags.svg))
       return make_error(
           ErrorCode::AlreadyExists,
-          fmt::format("{} exists already; choose another --svg, or replace it with --force", flags.svg));
+          fmt::format("{} already exists; choose another --svg, or replace it with --force", flags.svg));
     NS_ASSIGN_OR_RETURN(const std::string picture, qr_as_svg(text));
     NS_RETURN_IF_ERROR(
         storage::write_file_atomic(context.files, flags.svg, as_bytes(picture), /*world_readable=*/true));
@@ -108,24 +106,25 @@ Expected<void> invite(const InviteFlags& flags, CommandContext& context) {
   const config::DirectoryPart& known = link.profile.directory;
   if (peers.empty() && known.bootstrap.empty() && known.trackers.empty())
     context.output.note(
-        "Nobody to begin with is named: who follows this link waits until somebody is found. Name a node or "
-        "tracker that is reached from outside with --peer HOST:PORT.");
+        "The link names no bootstrap address, so a new node may take long to find peers. Add a reachable "
+        "node "
+        "or tracker with --peer HOST:PORT.");
   return {};
 }
 
 std::string question_of(const config::InviteLink& link, const std::string& directory) {
   const config::ConsensusPart& c = link.profile.consensus;
   std::string text =
-      fmt::format("This invitation is to the network '{}'\n  id          {}\n  parameters  {}\n", c.name,
+      fmt::format("Invitation to the network '{}'\n  id          {}\n  parameters  {}\n", c.name,
                   to_hex(config::network_id(c)), compute::model_parameter_count(config::model_shape(c)));
   text += fmt::format("  publisher   {}\n",
-                      c.publisher_key == "none" ? "none: nobody answers for its addresses" : c.publisher_key);
+                      c.publisher_key == "none" ? "none: its addresses are not signed" : c.publisher_key);
   const auto row = [&text](const char* what, const std::string& place) {
     text += fmt::format("  {:<10}  {}\n", what, place);
   };
-  for (const config::InvitedPeer& peer : link.peers) row("begin with", config::to_text(peer));
+  for (const config::InvitedPeer& peer : link.peers) row("bootstrap", config::to_text(peer));
   for (const std::string& place : link.profile.directory.trackers) row("tracker", place);
-  for (const std::string& place : link.profile.directory.bootstrap) row("begin with", place);
+  for (const std::string& place : link.profile.directory.bootstrap) row("bootstrap", place);
   return text + fmt::format("  data in     {}\nJoin it? [y/N] ", directory);
 }
 
@@ -135,18 +134,18 @@ Expected<std::vector<std::string>> follow_invitation(const std::string& link, bo
                                                      CommandContext& context) {
   if (!context.profile.empty())
     return make_error(ErrorCode::InvalidArgument,
-                      "an invitation brings its own profile: leave --profile away, or --join");
+                      "an invitation contains its own profile: remove --profile or --join");
   NS_ASSIGN_OR_RETURN(const config::InviteLink invited, config::parse_invite_link(link));
   if (!yes) {
     NS_ASSIGN_OR_RETURN(const std::string directory, data_directory_path(context));
     const auto answer = platform::prompt(question_of(invited, directory), /*hidden=*/false);
     if (!answer.ok() && answer.error().code == ErrorCode::Unavailable)
       return make_error(ErrorCode::InvalidArgument,
-                        "an invitation is followed when somebody has agreed, and there is no terminal to ask "
-                        "at: look at it with \"neuroshardd network show LINK\" and add --yes");
+                        "joining requires your consent, but there is no terminal: inspect the link with "
+                        "\"neuroshardd network show LINK\" and add --yes");
     if (!answer.ok()) return answer.error();
     if (*answer != "y" && *answer != "Y" && *answer != "yes")
-      return make_error(ErrorCode::Cancelled, "the invitation was not followed; nothing was changed");
+      return make_error(ErrorCode::Cancelled, "the invitation was declined; nothing was changed");
   }
   context.profile = link;
   std::vector<std::string> peers;
@@ -162,14 +161,15 @@ void add_invite_command(CLI::App& network, CommandContext& context) {
                                    "neuroshardd network invite --profile village.json --peer "
                                    "host.example.org:29000 --svg village.svg"});
   command
-      .add_option("--peer", flags->peers,
-                  fmt::format("a node or tracker to begin with, {} at most; without it, three that answered "
-                              "this node lately",
-                              config::max_invited_peers))
+      .add_option(
+          "--peer", flags->peers,
+          fmt::format(
+              "bootstrap node or tracker, at most {} (default: three that answered this node recently)",
+              config::max_invited_peers))
       ->type_name("[ID@]HOST:PORT");
-  command.add_flag("--qr", flags->qr, "draw it as a QR code as well");
+  command.add_flag("--qr", flags->qr, "also print the link as a QR code");
   command.add_option("--svg", flags->svg, "write the QR code to this file")->type_name("FILE");
-  command.add_flag("--force", flags->force, "replace the file");
+  command.add_flag("--force", flags->force, "replace an existing file");
   set_body(command, context, [flags, &context] { return invite(*flags, context); });
 }
 

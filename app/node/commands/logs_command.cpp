@@ -48,7 +48,7 @@ void show(const node::LogEntry& entry, CommandContext& context) {
 void show_dropped(std::uint64_t dropped, CommandContext& context) {
   if (dropped == 0) return;
   context.output.json_line({{"dropped", dropped}});
-  context.output.line(fmt::format("… {} older records are not kept any more", dropped));
+  context.output.line(fmt::format("… {} older records were deleted", dropped));
 }
 
 // The last records; the cursor after them.
@@ -96,7 +96,7 @@ Expected<void> logs_of_core(const LogsFlags& flags, CoreClient& client, CommandC
 Expected<void> logs_of_directory(const LogsFlags& flags, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const std::string path, data_directory_path(context));
   if (!context.files.exists(path + "/FORMAT")) {
-    return make_error(ErrorCode::NotFound, fmt::format("there is no data directory at {}", path));
+    return make_error(ErrorCode::NotFound, fmt::format("data directory {} not found", path));
   }
   const std::string file = path + "/state.db";
   if (!context.files.exists(file)) return {};  // nothing has happened yet
@@ -106,8 +106,9 @@ Expected<void> logs_of_directory(const LogsFlags& flags, CommandContext& context
   NS_ASSIGN_OR_RETURN(const std::int32_t version, database.user_version());
   if (version == 0) return {};
   if (version > known_state_version) {
-    return make_error(ErrorCode::Unsupported,
-                      fmt::format("{} was written by a newer neuroshardd; read it with that one", file));
+    return make_error(
+        ErrorCode::Unsupported,
+        fmt::format("{} was written by a newer neuroshardd; use that version to read it", file));
   }
   history::EventLog log(database, context.clock);
   const Source source = [&log](const node::LogQuery& query) -> Expected<node::LogPage> {
@@ -141,12 +142,13 @@ Expected<void> logs(const LogsFlags& flags, CommandContext& context) {
 
 void add_logs_command(CLI::App& root, CommandContext& context) {
   auto flags = std::make_shared<LogsFlags>();
-  CLI::App& command = add_command(root, "logs", "Show what happened: checkpoints, data, warnings, errors",
-                                  {"neuroshardd logs", "neuroshardd logs --follow --level warning"});
-  command.add_option("--lines", flags->lines, "how many of the newest records to begin with (default 50)")
+  CLI::App& command =
+      add_command(root, "logs", "Show the records of a node: checkpoints, data, warnings, errors",
+                  {"neuroshardd logs", "neuroshardd logs --follow --level warning"});
+  command.add_option("--lines", flags->lines, "number of recent records to show first (default 50)")
       ->type_name("N");
-  command.add_flag("--follow", flags->follow, "go on with what comes, until Ctrl-C or the core's end");
-  command.add_option("--level", flags->level, "least level: debug, info, warning, error")
+  command.add_flag("--follow", flags->follow, "show new records until Ctrl-C or until the core stops");
+  command.add_option("--level", flags->level, "minimum level: debug, info, warning, error")
       ->type_name("LEVEL")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
   set_body(command, context, [flags, &context] { return logs(*flags, context); });

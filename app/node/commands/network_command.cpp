@@ -101,7 +101,8 @@ void take_codec(const CreateFlags& flags, config::ConsensusPart& consensus) {
 // Whoever holds the file may publish data and addresses for the network.
 Expected<crypto::KeyPair> publisher_key(CommandContext& context, const std::string& path) {
   NS_ASSIGN_OR_RETURN(KeyFromFile file, read_or_make_key(context, path));
-  if (file.made) context.output.note("Made a publisher key in " + path + ": keep it secret and backed up.");
+  if (file.made)
+    context.output.note("Created a publisher key in " + path + ": keep it secret and back it up.");
   return std::move(file.key);
 }
 
@@ -130,7 +131,7 @@ Expected<void> create_network(const CreateFlags& flags, CommandContext& context)
   if (!flags.out.empty() && !flags.force && context.files.exists(flags.out)) {
     return make_error(
         ErrorCode::AlreadyExists,
-        fmt::format("{} exists already; choose another --out, or replace it with --force", flags.out));
+        fmt::format("{} already exists; choose another --out, or replace it with --force", flags.out));
   }
   if (!flags.publisher_key.empty()) {
     NS_ASSIGN_OR_RETURN(const crypto::KeyPair key, publisher_key(context, flags.publisher_key));
@@ -148,7 +149,7 @@ Expected<void> create_network(const CreateFlags& flags, CommandContext& context)
   NS_RETURN_IF_ERROR(
       storage::write_file_atomic(context.files, flags.out, as_bytes(text), /*world_readable=*/true));
   const std::string id = to_hex(config::network_id(consensus));
-  context.output.line(fmt::format("Made the network '{}', {}\nPeople join it with --profile {}",
+  context.output.line(fmt::format("Created the network '{}', {}\nOther nodes join it with --profile {}",
                                   consensus.name, id, flags.out));
   context.output.json_line({{"name", consensus.name}, {"network_id", id}, {"file", flags.out}});
   return {};
@@ -224,7 +225,7 @@ Expected<void> show_network(const std::string& named, CommandContext& context) {
 void add_create(CLI::App& network, CommandContext& context) {
   auto flags = std::make_shared<CreateFlags>();
   CLI::App& create =
-      add_command(network, "create", "Make the profile of a new network",
+      add_command(network, "create", "Create the profile of a new network",
                   {"neuroshardd network create --name village --layers 4 --hidden 128 --out village.json",
                    "neuroshardd network create --from devnet --name club --publisher-key club.key "
                    "--bootstrap host:29000 --out "
@@ -232,34 +233,35 @@ void add_create(CLI::App& network, CommandContext& context) {
                    "neuroshardd train --profile village.json --text ~/books --steps 100"});
   create.add_option("--name", flags->name, "name of the network, a-z 0-9 and '-'")->required();
   create.add_option("--from", flags->from, "profile to start from (default solo)")->type_name("NAME|FILE");
-  create.add_option("--out", flags->out, "file to write; without it the profile is printed")
-      ->type_name("FILE");
-  create.add_flag("--force", flags->force, "replace the file");
+  create.add_option("--out", flags->out, "file to write (default: print the profile)")->type_name("FILE");
+  create.add_flag("--force", flags->force, "replace an existing file");
   create
       .add_option("--publisher-key", flags->publisher_key,
-                  "key file of the publisher, made when missing; without it the network has no publisher")
+                  "key file of the publisher, created if missing; without it, the network has no publisher")
       ->type_name("FILE");
-  create.add_option("--bootstrap", flags->bootstrap, "a first peer; may be repeated")->type_name("HOST:PORT");
-  create.add_option("--tracker", flags->trackers, "a tracker; may be repeated")->type_name("HOST:PORT");
+  create.add_option("--bootstrap", flags->bootstrap, "bootstrap peer; may be repeated")
+      ->type_name("HOST:PORT");
+  create.add_option("--tracker", flags->trackers, "tracker; may be repeated")->type_name("HOST:PORT");
   create.add_option("--manifest-url", flags->manifest_url, "where the genesis dataset is published")
       ->type_name("URL");
   create
-      .add_option(
-          "--sync", flags->sync,
-          "plain: each round begins with the anchor of the one before; delayed-1: training goes on while "
-          "that is agreed on; fragments=P: the same in P parts of the model (2 to 16), one after the other, "
-          "so that what travels is spread over the round")
+      .add_option("--sync", flags->sync,
+                  "plain: each round starts from the anchor of the previous one; delayed-1: training "
+                  "continues during "
+                  "the agreement; fragments=P: delayed-1 in P parts of the model (2 to 16), which spreads "
+                  "the traffic "
+                  "over the round")
       ->type_name("NAME");
   create
       .add_option(
           "--codec", flags->codec,
-          "how deltas travel: fp32, fp16, int8 (default), int4, or topk, which is small and brings its "
-          "own outer step (rate 1, no momentum, error feedback)")
+          "delta codec: fp32, fp16, int8 (default), int4, or topk, the smallest, with its own outer step "
+          "(rate 1, no momentum, error feedback)")
       ->type_name("NAME");
   create.add_option("--p2p-port", flags->p2p_port, "default port for peers")->type_name("PORT");
   create
       .add_option("--sequence-number", flags->sequence_number,
-                  "of the addresses; the higher one wins (default 1)")
+                  "revision of the addresses; the highest one wins (default 1)")
       ->type_name("N");
   for (const config::ConsensusField& field : config::consensus_fields()) {
     std::string help = field.help;
@@ -276,8 +278,9 @@ void add_create(CLI::App& network, CommandContext& context) {
 }  // namespace
 
 void add_network_command(CLI::App& root, CommandContext& context) {
-  CLI::App& network = add_command(root, "network", "Network profiles: what all nodes of one network share",
-                                  {"neuroshardd network show mainnet"});
+  CLI::App& network =
+      add_command(root, "network", "Network profiles: the parameters that all nodes of a network share",
+                  {"neuroshardd network show mainnet"});
   add_create(network, context);
   add_invite_command(network, context);
   auto name = std::make_shared<std::string>();

@@ -51,8 +51,8 @@ std::string tell_crashes(CommandContext& context, const config::DataDirectory& d
   for (const platform::CrashRecord& record : records) {
     if (record.file == told) break;
     std::string notice = fmt::format(
-        "an earlier neuroshardd (process {}) crashed with {}; the note is {}/{}. Nothing was sent anywhere; "
-        "\"neuroshardd diagnostics\" makes a file for a report",
+        "an earlier neuroshardd (process {}) crashed with {}; the crash record is {}/{}. Nothing was sent; "
+        "\"neuroshardd diagnostics\" creates a file for a report",
         record.pid, record.signal, directory.crash_path(), record.file);
     logger.warning("crash", notice);
     if (newest.empty()) newest = std::move(notice);
@@ -91,9 +91,10 @@ void add_setting_flags(CLI::App& command, std::shared_ptr<SettingFlags> flags,
 Expected<OpenedDirectory> open_data_directory(CommandContext& context, OpenMode mode,
                                               const SettingFlags& flags) {
   if (!context.control_file.empty()) {
-    return make_error(ErrorCode::InvalidArgument,
-                      "this command works on a directory of this machine; --control-file is for status, "
-                      "contribute, snooze, finish, stop, set, logs, generate and checkpoint");
+    return make_error(
+        ErrorCode::InvalidArgument,
+        "this command requires a data directory of this machine; --control-file works with status, "
+        "contribute, snooze, finish, stop, set, logs, generate and checkpoint");
   }
   config::DataDirectoryOptions options;
   NS_ASSIGN_OR_RETURN(options.path, data_directory_path(context));
@@ -102,7 +103,7 @@ Expected<OpenedDirectory> open_data_directory(CommandContext& context, OpenMode 
   options.setting_flags = flags.given;
   options.on_new_wallet = [&context](std::string_view words) {
     context.output.once(
-        fmt::format("A new wallet was made. These words are the only backup of it; write them down, they are "
+        fmt::format("A new wallet was created. These words are its only backup; write them down, they are "
                     "shown once:\n\n    {}\n",
                     words));
   };

@@ -43,10 +43,10 @@ void show(const net::NodeRecord& record, CommandContext& context) {
 Expected<void> show_own(CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const auto client, CoreClient::find(context));
   if (!client)
-    return make_error(
-        ErrorCode::InvalidArgument,
-        "no core runs here to be asked: start one with `neuroshardd run`, or name another network "
-        "with --profile and a node of it with --at");
+    return make_error(ErrorCode::InvalidArgument,
+                      "no core runs here: start one with `neuroshardd run`, or set another network with "
+                      "--profile and one of "
+                      "its nodes with --at");
   NS_ASSIGN_OR_RETURN(
       const node::NetworkView view,
       client->ask<node::NetworkView>([](node::Node& node, node::Reply<node::NetworkView> reply) {
@@ -68,7 +68,7 @@ Expected<void> list_peers(const AskFlags& flags, CommandContext& context) {
                                   platform::to_text(known.contact.endpoint),
                                   to_hex(known.contact.id).substr(0, 12), known.hello.program));
   for (const net::NodeRecord& record : known.records) show(record, context);
-  if (known.records.empty()) context.output.note("it knows nobody who is reachable");
+  if (known.records.empty()) context.output.note("it knows no reachable nodes");
   return {};
 }
 
@@ -104,7 +104,7 @@ Expected<void> get(const AskFlags& flags, CommandContext& context) {
     context.output.note(
         fmt::format("{} record(s), {} member(s) asked", found->records.size(), found->answered.size()));
     if (found->records.empty())
-      return make_error(ErrorCode::NotFound, fmt::format("nobody has published {}", flags.path));
+      return make_error(ErrorCode::NotFound, fmt::format("no record found at {}", flags.path));
     return {};
   });
 }
@@ -117,7 +117,7 @@ Expected<void> put(const AskFlags& flags, CommandContext& context) {
     if (!stored.ok()) return stored.error();
     context.output.json_line(
         {{"path", flags.path}, {"publisher", to_hex(host.key().public_key())}, {"stored", stored->stored}});
-    context.output.line(fmt::format("Stored by {} member(s), for an hour.", stored->stored));
+    context.output.line(fmt::format("Stored by {} member(s) for one hour.", stored->stored));
     return {};
   });
 }
@@ -128,8 +128,8 @@ void add_peers_command(CLI::App& root, CommandContext& context) {
   auto flags = std::make_shared<AskFlags>();
   CLI::App& command =
       add_command(root, "peers",
-                  "Whom the running node talks with and how it is reached; or ask a tracker or another node "
-                  "whom it knows",
+                  "Show the peers and the reachability of the running node, or the nodes that a tracker or "
+                  "another node knows",
                   {"neuroshardd peers", "neuroshardd peers --profile village.json --at 192.0.2.1:8765"});
   add_guest_flags(command, flags->guest);
   set_body(command, context, [flags, &context] { return list_peers(*flags, context); });
@@ -153,10 +153,10 @@ void add_dht_command(CLI::App& root, CommandContext& context) {
 
   auto write = std::make_shared<AskFlags>();
   CLI::App& put_command =
-      add_command(dht, "put", "Publish a small text under a path, signed by a key made for it",
+      add_command(dht, "put", "Publish a short text at a path, signed with a new key",
                   {"neuroshardd dht put /values/hello \"good morning\" --profile village.json"});
   put_command.add_option("path", write->path, "usually /values/NAME")->required();
-  put_command.add_option("text", write->text, "what to publish")->required();
+  put_command.add_option("text", write->text, "text to publish")->required();
   add_guest_flags(put_command, write->guest);
   set_body(put_command, context, [write, &context] { return put(*write, context); });
 }

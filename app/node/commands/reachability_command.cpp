@@ -125,20 +125,20 @@ void add_reachability_command(CLI::App& root, CommandContext& context) {
   auto flags = std::make_shared<ReachabilityFlags>();
   CLI::App& command = add_command(
       root, "reachability",
-      "Test whether others can dial this computer, and say what to do if not.\nAsks the router "
-      "to open the port by UPnP and NAT-PMP and takes that back at the end. A node that runs is asked "
-      "instead (without --port and --stun): it has others dial it. Else nobody outside dials the port, "
-      "so an open one is reported as not verified; contacts no server but those named by --stun.",
+      "Test whether other nodes can dial this computer, and show what to do if not.\nAsks the router to open "
+      "the port by UPnP and NAT-PMP and removes the mapping at the end. Without --port and --stun, a running "
+      "node makes the test instead: it asks other nodes to dial it. Otherwise nobody dials the port, and an "
+      "open one is reported as not verified. Contacts no server except those of --stun.",
       {"neuroshardd reachability",
        "neuroshardd reachability --stun 192.0.2.1:3478 --stun 192.0.2.9:3478 --json"});
-  command.add_option("--port", flags->port, "the TCP port (default 9000, or that of the running node)")
+  command.add_option("--port", flags->port, "TCP port (default: 9000, or that of the running node)")
       ->check(CLI::Range(1, 65535));
   command.add_option("--stun", flags->stun,
-                     "a STUN server, address:port; two at different addresses tell the kind of NAT");
+                     "STUN server, ADDRESS:PORT; two with different addresses detect the kind of NAT");
   command.add_option("--gateway", flags->gateway,
-                     "the router's address, if it is not that of the default route");
+                     "address of the router (default: that of the default route)");
   command.add_flag("--no-upnp", flags->no_upnp, "do not search for a UPnP router");
-  command.add_flag("--no-nat-pmp", flags->no_nat_pmp, "do not ask the router by NAT-PMP");
+  command.add_flag("--no-nat-pmp", flags->no_nat_pmp, "do not use NAT-PMP");
   set_body(command, context, [flags, &context] { return run_test(*flags, context); });
 }
 

@@ -149,7 +149,7 @@ Expected<void> change_setting(const std::string& name, const std::string* text, 
 void add_set_command(CLI::App& root, CommandContext& context) {
   auto name = std::make_shared<std::string>();
   auto value = std::make_shared<std::string>();
-  CLI::App& set = add_command(root, "set", "Change a setting, of a running node at once",
+  CLI::App& set = add_command(root, "set", "Change a setting; a running node applies it at once",
                               {"neuroshardd set memory_limit 2GiB", "neuroshardd set cpu_threads 2"});
   set.add_option("name", *name, "name of the setting, see \"neuroshardd settings list\"")->required();
   set.add_option("value", *value, "the new value")->required();
@@ -160,7 +160,7 @@ void add_settings_command(CLI::App& root, CommandContext& context) {
   CLI::App& settings =
       add_command(root, "settings", "Show and change the settings of this node",
                   {"neuroshardd settings list", "neuroshardd settings set memory_limit 4GiB"});
-  CLI::App& list = add_command(settings, "list", "Every setting: value, where it comes from, meaning",
+  CLI::App& list = add_command(settings, "list", "List all settings with value, origin and meaning",
                                {"neuroshardd settings list --json"});
   set_body(list, context, [&context] { return list_settings(context); });
 
@@ -172,14 +172,14 @@ void add_settings_command(CLI::App& root, CommandContext& context) {
   get.add_option("name", arguments->name, "name of the setting")->required();
   set_body(get, context, [arguments, &context] { return get_setting(arguments->name, context); });
 
-  CLI::App& set = add_command(settings, "set", "Change one setting, kept in settings.toml",
+  CLI::App& set = add_command(settings, "set", "Change one setting in settings.toml",
                               {"neuroshardd settings set checkpoint_min_interval 5min"});
   set.add_option("name", arguments->name, "name of the setting")->required();
   set.add_option("value", arguments->value, "the new value")->required();
   set_body(set, context,
            [arguments, &context] { return change_setting(arguments->name, &arguments->value, context); });
 
-  CLI::App& reset = add_command(settings, "reset", "Take one setting back to its default",
+  CLI::App& reset = add_command(settings, "reset", "Reset one setting to its default",
                                 {"neuroshardd settings reset memory_limit"});
   reset.add_option("name", arguments->name, "name of the setting")->required();
   set_body(reset, context,

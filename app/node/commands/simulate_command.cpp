@@ -74,14 +74,14 @@ nlohmann::ordered_json to_json(const sim::ScenarioOptions& options, const sim::S
 void show(const sim::ScenarioOptions& options, const sim::ScenarioResult& r, double wall_seconds,
           Output& output) {
   output.line(fmt::format(
-      "{}: {} nodes, {} liars, seed {}, {} rounds in {:.0f} virtual seconds ({:.1f} s here)", options.name,
-      options.nodes, r.liars, options.seed, r.rounds, r.virtual_seconds, wall_seconds));
+      "{}: {} nodes, {} Byzantine nodes, seed {}, {} rounds in {:.0f} virtual seconds ({:.1f} s here)",
+      options.name, options.nodes, r.liars, options.seed, r.rounds, r.virtual_seconds, wall_seconds));
   output.line(fmt::format("  loss on held-out samples   {:.4f} -> {:.4f}", r.first_loss, r.last_loss));
   output.line(fmt::format("  anchors that agree         {:.0f} % (worst round {:.0f} %), {} conflicts",
                           100 * r.hash_agreement_rate, 100 * r.worst_agreement, r.conflicts));
-  output.line(
-      fmt::format("  contributions              {} counted ({} of liars), {} counted twice, cosine {:.2f}",
-                  r.contributions, r.liars_counted, r.counted_twice, r.delta_cosine));
+  output.line(fmt::format(
+      "  contributions              {} counted ({} of Byzantine nodes), {} counted twice, cosine {:.2f}",
+      r.contributions, r.liars_counted, r.counted_twice, r.delta_cosine));
   output.line(fmt::format("  messages                   {} ({:.1f} MB), {} lost", r.messages,
                           static_cast<double>(r.bytes) / 1e6, r.lost));
   output.line(fmt::format("  training waited            {:.1f} % of the time", 100 * r.waiting_share));
@@ -89,9 +89,9 @@ void show(const sim::ScenarioOptions& options, const sim::ScenarioResult& r, dou
       "  of a node in a round       {:.0f} messages, {:.1f} kB; {:.0f} MiB of memory in all",
       per_node_round(options, r, r.messages), per_node_round(options, r, r.bytes) / 1e3, peak_mib()));
   if (r.groups > 0)
-    output.line(fmt::format("  two levels                 {} sub-groups; certificate {:.1f} kB{}", r.groups,
+    output.line(fmt::format("  hierarchical               {} sub-groups; certificate {:.1f} kB{}", r.groups,
                             static_cast<double>(r.certificate_bytes) / 1e3,
-                            r.shared ? "; what all derive alike was computed once for all" : ""));
+                            r.shared ? "; results that all nodes share were computed once" : ""));
   if (r.provisional + r.corruptions + r.anchors_fetched + r.evidence > 0)
     output.line(fmt::format(
         "  without a quorum {} times; {} broken anchors found, {} anchors fetched; {} times evidence",
@@ -132,32 +132,35 @@ void add_simulate_command(CLI::App& root, CommandContext& context) {
   auto flags = std::make_shared<SimulateFlags>();
   CLI::App& command = add_command(
       root, "simulate",
-      "Train together in a simulated network: what happens when nodes die, are cut off or lie.\nEnds with "
-      "failure when something does not hold that always has to",
+      "Simulate a network that trains together while nodes crash, disconnect or are Byzantine.\nFails if an "
+      "invariant does not hold",
       {"neuroshardd simulate --list", "neuroshardd simulate --scenario partition --nodes 8 --seed 3",
        "neuroshardd simulate --scenario alie --nodes 8 --json"});
   sim::ScenarioOptions& o = flags->options;
-  command.add_flag("--list", flags->list, "name the scenarios");
-  command.add_option("--scenario", o.name, "what happens")->capture_default_str();
+  command.add_flag("--list", flags->list, "list the scenarios");
+  command.add_option("--scenario", o.name, "name of the scenario")->capture_default_str();
   command
-      .add_option("--nodes", o.nodes,
-                  "how many nodes, liars among them, 4 to 16,384; from 17 on rounds have two levels")
+      .add_option(
+          "--nodes", o.nodes,
+          "number of nodes, including Byzantine nodes, 4 to 16,384; from 17 on rounds are hierarchical")
       ->capture_default_str();
   command.add_option("--seed", o.seed, "the same seed repeats a run exactly")->capture_default_str();
   command.add_option("--rounds", o.rounds, "outer rounds to train")->capture_default_str();
-  command.add_option("--inner-steps", o.inner_steps, "steps of each node in a round")->capture_default_str();
-  command.add_option("--codec", flags->codec, "how deltas travel: fp32, fp16, int8, int4, topk, seed-topk")
+  command.add_option("--inner-steps", o.inner_steps, "inner steps of each node per round")
+      ->capture_default_str();
+  command.add_option("--codec", flags->codec, "delta codec: fp32, fp16, int8, int4, topk, seed-topk")
       ->capture_default_str();
   command
       .add_option("--sync", flags->sync,
-                  "plain: training waits for each round's anchor; delayed-1: it goes on meanwhile")
+                  "plain: training waits for each round's anchor; delayed-1: training continues meanwhile")
       ->capture_default_str();
-  command.add_option("--loss", o.loss, "share of messages lost besides, 0 to 0.9")->capture_default_str();
-  command.add_option("--liars", o.liars,
-                     "how many lie, in scenarios with liars (default: a quarter; with two levels an eighth)");
+  command.add_option("--loss", o.loss, "additional share of lost messages, 0 to 0.9")->capture_default_str();
+  command.add_option(
+      "--liars", o.liars,
+      "number of Byzantine nodes, in scenarios that have them (default: a quarter; hierarchical: an eighth)");
   command.add_flag("--one-group", o.one_group,
-                   "up to 64 nodes: one group in place of two levels, for comparison");
-  command.add_flag("--plain-mean", o.plain_mean, "aggregate without any defence, to see what it is for");
+                   "one group instead of hierarchical rounds, for comparison (up to 64 nodes)");
+  command.add_flag("--plain-mean", o.plain_mean, "aggregate without any defence, for comparison");
   set_body(command, context, [flags, &context] { return simulate(*flags, context); });
 }
 

@@ -134,14 +134,15 @@ void add_status_command(CLI::App& root, CommandContext& context) {
                   {"neuroshardd status", "neuroshardd status --json", "neuroshardd status --watch",
                    "neuroshardd status --map", "neuroshardd status --rounds"});
   auto* watching =
-      command.add_flag("--watch", flags->follow, "go on with a line for each change, until Ctrl-C");
+      command.add_flag("--watch", flags->follow, "then print a line for each change, until Ctrl-C");
   command
-      .add_flag("--map", flags->map, "also the layer map: what is held here, and how busy the experts are")
+      .add_flag("--map", flags->map,
+                "also show the layer map: slots on this node and the load of the experts")
       ->excludes(watching);
   command
       .add_flag(
           "--rounds", flags->rounds,
-          "also the last outer rounds, who contributed or was late, and what each node of the network says")
+          "also show the last outer rounds, their contributors and late members, and the report of each node")
       ->excludes(watching);
   set_body(command, context, [flags, &context] { return status(*flags, context); });
 }

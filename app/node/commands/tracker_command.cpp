@@ -34,7 +34,7 @@ Expected<crypto::KeyPair> tracker_key(const std::string& path, CommandContext& c
 Expected<void> run_tracker(const TrackerFlags& flags, CommandContext& context) {
   if (context.profile.empty()) {
     return make_error(ErrorCode::InvalidArgument,
-                      "a tracker serves one network: name it with --profile (a built-in name or a file)");
+                      "a tracker requires --profile: the network that it serves (a built-in name or a file)");
   }
   NS_ASSIGN_OR_RETURN(const config::NetworkProfile profile,
                       config::load_network_profile(context.files, context.profile));
@@ -76,22 +76,23 @@ Expected<void> run_tracker(const TrackerFlags& flags, CommandContext& context) {
 
 void add_tracker_command(CLI::App& root, CommandContext& context) {
   auto flags = std::make_shared<TrackerFlags>();
-  CLI::App& command =
-      add_command(root, "tracker", "Serve a network as its tracker: who is there, and who is reached",
-                  {"neuroshardd tracker --profile village.json",
-                   "neuroshardd tracker --profile devnet --address 127.0.0.1 --port 28765 --lan"});
-  command
-      .add_option("--address", flags->address, "the address to listen at (default 0.0.0.0; :: for IPv6 too)")
+  CLI::App& command = add_command(
+      root, "tracker", "Serve a network as its tracker: list its nodes and test their reachability",
+      {"neuroshardd tracker --profile village.json",
+       "neuroshardd tracker --profile devnet --address 127.0.0.1 --port 28765 --lan"});
+  command.add_option("--address", flags->address, "address to listen on (default 0.0.0.0; :: for IPv6 too)")
       ->type_name("IP");
-  command.add_option("--port", flags->port, "the port (default: the network's, else 8765; 0 = any free one)")
+  command
+      .add_option("--port", flags->port,
+                  "port to listen on (default: the network's, else 8765; 0 = any free port)")
       ->type_name("PORT");
   command
       .add_option("--key", flags->key,
-                  "file of the tracker's own key, made when missing; without it each run has another id")
+                  "file of the tracker's key, created if missing; without it, each run has a new id")
       ->type_name("FILE");
   command.add_flag("--lan", flags->lan,
-                   "a network of one's own: private addresses, many nodes of one address");
-  command.add_flag("--no-relay", flags->no_relay, "do not carry connections of nodes that nobody can dial");
+                   "for a private network: allow private addresses and many nodes per address");
+  command.add_flag("--no-relay", flags->no_relay, "do not relay connections for nodes that can't be dialled");
   set_body(command, context, [flags, &context] { return run_tracker(*flags, context); });
 }
 

@@ -75,15 +75,14 @@ Expected<void> train(const TrainFlags& flags, CommandContext& context) {
   }
   const std::uint64_t last = node->snapshot()->training.step;
   if (view.steps_seen() == 0) {
-    return make_error(ErrorCode::Cancelled,
-                      fmt::format("stopped before the first step; what was prepared is kept in {}, "
-                                  "and the same command goes on from there",
-                                  path));
+    return make_error(ErrorCode::Cancelled, fmt::format("stopped before the first step; the prepared data is "
+                                                        "kept in {}; run the same command to continue",
+                                                        path));
   }
   return make_error(
       ErrorCode::Cancelled,
-      fmt::format("stopped after step {}; everything is saved in {}, and the same command goes on from there",
-                  last, path));
+      fmt::format("stopped after step {}; everything is saved in {}; run the same command to continue", last,
+                  path));
 }
 
 }  // namespace
@@ -91,22 +90,22 @@ Expected<void> train(const TrainFlags& flags, CommandContext& context) {
 void add_train_command(CLI::App& root, CommandContext& context) {
   auto flags = std::make_shared<TrainFlags>();
   CLI::App& command =
-      add_command(root, "train", "Train in the foreground; run it again to go on",
+      add_command(root, "train", "Train in the foreground; run it again to continue",
                   {"neuroshardd train --text ~/books --steps 1000",
                    "neuroshardd train --text notes.txt --data-dir ./d --profile solo --steps 100 --json",
                    "neuroshardd train --data-dir ./d --until-step 5000 --cpu-threads 2 --memory-limit 2GiB"});
   command
       .add_option("--text", flags->plan.text_path,
-                  "a file or folder of text to learn from; not needed again once it was imported")
+                  "file or folder of training text; required only until it is imported")
       ->type_name("PATH");
   auto* steps =
-      command.add_option("--steps", flags->plan.steps, "how many steps to make; without it, until Ctrl-C")
+      command.add_option("--steps", flags->plan.steps, "number of steps to train (default: until Ctrl-C)")
           ->type_name("N")
           ->check(CLI::PositiveNumber);
   command
-      .add_option("--until-step", flags->plan.until_step,
-                  "or: train up to this step of the model; where it is there already, it is only measured on "
-                  "held-out text")
+      .add_option(
+          "--until-step", flags->plan.until_step,
+          "train up to this step of the model; if it is already reached, only evaluate on held-out text")
       ->type_name("N")
       ->check(CLI::PositiveNumber)
       ->excludes(steps);

@@ -37,8 +37,8 @@ Expected<std::chrono::seconds> parse_duration(const std::string& text, WallTime 
   if (failed != std::errc() || seconds == 0 ||
       seconds > static_cast<std::uint64_t>(node::max_snooze.count())) {
     return make_error(ErrorCode::InvalidArgument,
-                      fmt::format("'{}' is no span of time: 15min, 1h, 4h, tomorrow, or another number of s, "
-                                  "min or h up to a week",
+                      fmt::format("'{}' is not a valid duration: use 15min, 1h, 4h, tomorrow, or another "
+                                  "number of s, min or h up to a week",
                                   text.substr(0, 40)));
   }
   return std::chrono::seconds(seconds);

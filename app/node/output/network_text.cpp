@@ -71,22 +71,19 @@ Json lists_json(const node::NetworkView& view) {
 }
 
 void say_reach(const node::NetworkView& view, Output& out) {
-  if (!view.taking_part)
-    return out.line("This node has joined no network: it trains alone, and no port is open.");
+  if (!view.taking_part) return out.line("This node is in no network: it trains alone and opens no port.");
   out.line(view.summary);
   for (const std::string& found : view.found) out.line("  " + found);
-  if (!view.relay.empty()) out.line(fmt::format("Others reach it through the relay {}.", view.relay));
-  if (!view.relay_trouble.empty())
-    out.line(fmt::format("No relay stands in for it: {}.", view.relay_trouble));
+  if (!view.relay.empty()) out.line(fmt::format("Other nodes reach it through the relay {}.", view.relay));
+  if (!view.relay_trouble.empty()) out.line(fmt::format("It has no relay: {}.", view.relay_trouble));
   if (!view.turn.empty())
-    out.line(fmt::format(
-        "Nodes that it lets in dial it at {}, through your TURN server {}: relayed, by a machine of yours.",
-        view.turn, view.turn_server));
+    out.line(fmt::format("Admitted nodes reach it at {} through your own TURN server {}.", view.turn,
+                         view.turn_server));
   if (!view.turn_trouble.empty())
-    out.line(fmt::format("Your TURN server {} is of no use now: {}.", view.turn_server, view.turn_trouble));
+    out.line(fmt::format("Your TURN server {} is not available: {}.", view.turn_server, view.turn_trouble));
   if (view.relaying)
-    out.line(
-        fmt::format("It relays for nodes that nobody can dial; {} hold a place here.", view.relayed_nodes));
+    out.line(fmt::format("It is a relay for nodes that can't be dialled; {} are registered here.",
+                         view.relayed_nodes));
   if (!view.advice.empty()) out.line(view.advice);
 }
 
@@ -116,7 +113,7 @@ void show_network(const node::NetworkView& view, CommandContext& context) {
   say_reach(view, out);
   if (!view.taking_part) return;
   if (const std::string line = line_text(view.download, view.upload); !line.empty())
-    out.line(fmt::format("Its line has carried {}; the others are told so.", line));
+    out.line(fmt::format("Measured line speed: {}, announced to other nodes.", line));
   for (const node::SourceEntry& source : view.sources)
     out.line(fmt::format("{:<8} {:<24} {}", source.kind, source.address, source.state));
   for (const node::PeerEntry& peer : view.peers) {

@@ -17,8 +17,9 @@ class QrModules {
     QRcode* code = QRcode_encodeData(static_cast<int>(text.size()),
                                      reinterpret_cast<const unsigned char*>(text.data()), 0, QR_ECLEVEL_L);
     if (code == nullptr)
-      return make_error(ErrorCode::Exhausted,
-                        fmt::format("a QR code does not hold {} characters; send the text", text.size()));
+      return make_error(
+          ErrorCode::Exhausted,
+          fmt::format("a QR code can't hold {} characters; share the link as text", text.size()));
     return QrModules(code);
   }
   // Of the code and its quiet zone.

@@ -75,7 +75,7 @@ nlohmann::ordered_json rounds_report_json(const node::RoundsReport& report) {
 }
 
 std::vector<std::string> rounds_report_lines(const node::RoundsReport& report) {
-  if (!report.taking_part) return {"This node trains for itself: it takes part in no rounds."};
+  if (!report.taking_part) return {"This node trains alone and takes part in no rounds."};
   std::vector<std::string> lines;
   for (const node::RoundEntry& round : report.rounds) {
     lines.push_back(fmt::format(
@@ -88,16 +88,17 @@ std::vector<std::string> rounds_report_lines(const node::RoundsReport& report) {
           fmt::format("  {}…{} {}", member.id.substr(0, 12), member.mine ? " (this node)" : "", member.note));
     }
   }
-  if (report.rounds.empty()) lines.emplace_back("No round has been certified since the start of this node.");
+  if (report.rounds.empty()) lines.emplace_back("No round was certified since this node started.");
   for (const node::TrainingNodeEntry& one : report.nodes) {
-    lines.push_back(fmt::format(
-        "Node {}…{} round {}, loss {}, {} tokens/s, {} of {} rounds counted{}{}", one.id.substr(0, 12),
-        one.mine ? " (this node)" : "", one.round, one.loss ? fmt::format("{:.4f}", *one.loss) : "—",
-        one.tokens_per_second, one.synced, one.synced + one.missed,
-        one.agrees && !*one.agrees ? ", another anchor than most" : "", one.counts ? "" : ", not counted"));
+    lines.push_back(fmt::format("Node {}…{} round {}, loss {}, {} tokens/s, {} of {} rounds counted{}{}",
+                                one.id.substr(0, 12), one.mine ? " (this node)" : "", one.round,
+                                one.loss ? fmt::format("{:.4f}", *one.loss) : "—", one.tokens_per_second,
+                                one.synced, one.synced + one.missed,
+                                one.agrees && !*one.agrees ? ", anchor differs from the majority" : "",
+                                one.counts ? "" : ", not counted"));
   }
   for (const node::RefusedEntry& refused : report.refused)
-    lines.push_back(fmt::format("Not taken from others: {} ({} times)", refused.reason, refused.count));
+    lines.push_back(fmt::format("Refused from other nodes: {} ({} times)", refused.reason, refused.count));
   return lines;
 }
 

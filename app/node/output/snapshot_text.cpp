@@ -137,15 +137,15 @@ std::string rounds_text(const node::RoundsView& rounds) {
       rounds.round == 0 ? std::string("none certified yet") : fmt::format("{} certified", rounds.round),
       rounds.members, rounds.members == 1 ? "" : "s");
   if (rounds.round != 0)
-    text +=
-        fmt::format(", {} contributed to the newest; anchor {}… {}", rounds.contributors,
-                    rounds.anchor.substr(0, 12), rounds.agrees ? "is this node's, too" : "is not here yet");
+    text += fmt::format(", {} contributed to the newest; anchor {}… {}", rounds.contributors,
+                        rounds.anchor.substr(0, 12),
+                        rounds.agrees ? "matches this node's" : "is not on this node yet");
   text += fmt::format("; waited {:.0f} % of the time, {} sent, {} received", 100 * rounds.waiting_share,
                       mebibytes(rounds.bytes_sent), mebibytes(rounds.bytes_received));
   if (rounds.members == 1)
-    text += "; alone: nobody else trains with this node yet";
+    text += "; no other node trains with this one yet";
   else if (rounds.too_few_to_vote)
-    text += "; too few to vote: a liar among them can't be outvoted";
+    text += "; too few nodes to vote: a Byzantine node can't be outvoted";
   if (!rounds.left_out_reason.empty()) text += "; left out: " + rounds.left_out_reason;
   return text;
 }

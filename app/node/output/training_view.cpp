@@ -132,7 +132,7 @@ void TrainingView::show_summary(const std::string& data_dir) {
   const auto view = node_.snapshot();
   if (steps_seen_ == 0 && view->training.last_evaluation) {
     evaluation_ = view->training.last_evaluation;
-    output_.line(fmt::format("Step {}, trained before: {}", view->training.step, describe(*evaluation_)));
+    output_.line(fmt::format("Step {}, already trained: {}", view->training.step, describe(*evaluation_)));
     if (step_lines_) {
       nlohmann::ordered_json line = {{"step", view->training.step}};
       add_evaluation(*evaluation_, &line);
@@ -144,7 +144,7 @@ void TrainingView::show_summary(const std::string& data_dir) {
   output_.line(fmt::format("Step {}: loss {:.4f} → {:.4f}{}", view->training.step, *first_loss_,
                            view->training.smoothed_loss.value_or(view->training.last_step->loss),
                            evaluation_ ? ", " + describe(*evaluation_) : std::string()));
-  output_.line(fmt::format("Saved in {}. Let it write: neuroshardd generate --data-dir {} --prompt \"…\"",
+  output_.line(fmt::format("Saved in {}. Generate text: neuroshardd generate --data-dir {} --prompt \"…\"",
                            data_dir, data_dir));
 }
 

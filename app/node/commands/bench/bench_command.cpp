@@ -105,9 +105,9 @@ void print_report(Output& output, const BenchRow& row, const BenchReport& report
   for (const Speed& speed : report.result.contenders) {
     print_speed(output, speed, report.unit, fmt::format("{:.4f}", speed.ratio_median));
   }
-  output.line(fmt::format(
-      "  {} rounds kept, {} dropped{}", report.result.kept, report.result.dropped,
-      report.result.steady ? "" : "; the machine was too unsteady, so these figures prove nothing"));
+  output.line(
+      fmt::format("  {} rounds kept, {} dropped{}", report.result.kept, report.result.dropped,
+                  report.result.steady ? "" : "; inconclusive, because the machine was too unsteady"));
   for (const BenchTarget& target : report.targets) {
     const std::string unit = target.ratio ? "of the yardstick" : report.unit.name;
     output.line(fmt::format("  target for {}: {} {}, later {}: {}", target.contender, target.first, unit,
@@ -135,7 +135,7 @@ Expected<std::vector<const BenchRow*>> chosen_rows(const std::vector<std::string
         std::find_if(all.begin(), all.end(), [&](const BenchRow& row) { return name == row.name; });
     if (found == all.end()) {
       return make_error(ErrorCode::InvalidArgument,
-                        fmt::format("there is no row '{}'; see neuroshardd bench --list", name));
+                        fmt::format("row '{}' not found; see neuroshardd bench --list", name));
     }
     chosen.push_back(found);
   }
@@ -154,7 +154,8 @@ class Scratch {
       std::error_code failed;
       parent = std::filesystem::temp_directory_path(failed).string();
       if (failed)
-        return make_error(ErrorCode::NotFound, "no directory for temporary files; name one with --scratch");
+        return make_error(ErrorCode::NotFound,
+                          "found no directory for temporary files; set one with --scratch");
     }
     const std::string path = fmt::format("{}/neuroshard-bench-{}", parent, getpid());
     NS_RETURN_IF_ERROR(files.create_directories(path));
@@ -216,29 +217,29 @@ void add_bench_command(CLI::App& root, CommandContext& context) {
   CLI::App& bench = add_command(root, "bench", "Measure this machine and this build",
                                 {"neuroshardd bench", "neuroshardd bench --rows tokenizer memory --seconds 5",
                                  "neuroshardd bench --rows tokenizer --text ~/book.txt --json"});
-  bench.add_option("--rows", flags->rows, "what to measure; all by default")->type_name("NAME...");
+  bench.add_option("--rows", flags->rows, "rows to measure (default: all)")->type_name("NAME...");
   bench.add_flag("--list", flags->list, "list the rows");
-  bench.add_option("--seconds", flags->seconds, "begin no new round of a row after so many seconds")
+  bench.add_option("--seconds", flags->seconds, "start no new round of a row after this many seconds")
       ->check(CLI::Range(0.0, 3600.0).description(""))
       ->type_name("X")
       ->capture_default_str();
-  bench.add_option("--rounds", flags->rounds, "steady rounds wanted; at least 5 for figures that count")
+  bench.add_option("--rounds", flags->rounds, "steady rounds to measure; fewer than 5 are inconclusive")
       ->check(CLI::Range(1u, 1000u).description(""))
       ->type_name("N")
       ->capture_default_str();
-  bench.add_option("--threads", flags->threads, "threads for computing; 0 for all")
+  bench.add_option("--threads", flags->threads, "compute threads; 0 = all")
       ->check(CLI::Range(0u, 1024u).description(""))
       ->type_name("N")
       ->capture_default_str();
   bench
       .add_option("--precision", flags->precision,
-                  "fp32, bf16 or auto (what this processor is faster with), for computing")
+                  "compute precision: fp32, bf16 or auto (the faster one on this processor)")
       ->check(CLI::IsMember({"fp32", "bf16", "auto"}).description(""))
       ->type_name("NAME")
       ->capture_default_str();
-  bench.add_option("--text", flags->text, "a text file for the tokenizer, instead of generated text")
+  bench.add_option("--text", flags->text, "text file for the tokenizer (default: generated text)")
       ->type_name("FILE");
-  bench.add_option("--scratch", flags->scratch, "where to put temporary files")->type_name("DIR");
+  bench.add_option("--scratch", flags->scratch, "directory for temporary files")->type_name("DIR");
   set_body(bench, context, [flags, &context] { return run_bench(*flags, context); });
 }
 

@@ -36,7 +36,7 @@ Expected<void> run_program(const std::vector<std::string>& command) {
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    return make_error(ErrorCode::Internal, fmt::format("{} did not end well", fmt::join(command, " ")));
+    return make_error(ErrorCode::Internal, fmt::format("{} failed", fmt::join(command, " ")));
   }
   return {};
 }

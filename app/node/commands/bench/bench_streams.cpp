@@ -34,7 +34,7 @@ class Team {
     }
     for (std::size_t i = 0; i < posted; ++i) done[i].get_future().wait();
     if (posted == size()) return {};
-    return make_error(ErrorCode::Unavailable, "a thread for measuring took no work");
+    return make_error(ErrorCode::Unavailable, "a measuring thread accepted no work");
   }
 
  private:

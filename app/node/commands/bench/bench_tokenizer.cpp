@@ -141,8 +141,9 @@ Expected<BenchReport> bench_tokenizer(BenchContext& context) {
   const ByteSpan text = as_bytes(sample.text);
   const ByteSpan start = text.first(data::find_word_cut(text, naive_bytes));
   if (encoder.encode(start) != textbook.encode(start)) {
-    return make_error(ErrorCode::Internal,
-                      "the encoder and the textbook disagree; please report it with the text");
+    return make_error(
+        ErrorCode::Internal,
+        "the encoder and its reference implementation disagree; please report it and attach the text");
   }
   std::vector<data::TokenId> ids;
   const std::vector<Contender> contenders = {{"encode",

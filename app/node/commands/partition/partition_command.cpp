@@ -194,7 +194,7 @@ void print_saved(const PartitionInput& input, const PartitionFlags& flags, Outpu
 
 Expected<void> run_partition(const PartitionFlags& flags, bool cut, CommandContext& context) {
   if (!cut && flags.save.empty()) {
-    return make_error(ErrorCode::InvalidArgument, "--k is required: at most how many blocks?");
+    return make_error(ErrorCode::InvalidArgument, "--k is required: the maximum number of blocks");
   }
   if (!(flags.time_limit > 0) || flags.time_limit > 1e6) {
     return make_error(ErrorCode::InvalidArgument, "--time-limit must be a positive number of seconds");
@@ -216,7 +216,7 @@ Expected<void> run_partition(const PartitionFlags& flags, bool cut, CommandConte
   NS_ASSIGN_OR_RETURN(const PartitionInput input, read_partition_graph(input_flags, context));
   if (flags.run && input.script == nullptr) {
     return make_error(ErrorCode::InvalidArgument,
-                      fmt::format("{} is no TorchScript model, and only such a model can be run in blocks",
+                      fmt::format("{} is not a TorchScript model, and only such a model can run in blocks",
                                   flags.input.graph));
   }
   const ComputationGraph& graph = input.graph;
@@ -242,7 +242,7 @@ Expected<void> run_partition(const PartitionFlags& flags, bool cut, CommandConte
   const double seconds = to_seconds(context.clock.monotonic_now() - start);
   std::string convention = graph.convention;
   if (graph.printed_transfers && peers.front().bandwidth != partition::unlimited) {
-    convention += "; a bandwidth is given, so that a tensor costs its edge's size / bandwidth instead";
+    convention += "; with a bandwidth, a tensor costs its edge's size / bandwidth instead";
   }
   if (!flags.layout.empty()) {
     NS_RETURN_IF_ERROR(storage::write_file_atomic(context.files, flags.layout,
@@ -269,50 +269,51 @@ Expected<void> run_partition(const PartitionFlags& flags, bool cut, CommandConte
 void add_input_options(CLI::App& partition, PartitionFlags& flags) {
   PartitionInputFlags& input = flags.input;
   partition
-      .add_option(
-          "--graph", input.graph,
-          "graph file (JSON or protobuf), ONNX or TorchScript model, or model:PROFILE for a model of ours")
+      .add_option("--graph", input.graph,
+                  "graph file (JSON or protobuf), ONNX or TorchScript model, or model:PROFILE for the model "
+                  "of a profile")
       ->required()
       ->type_name("FILE");
-  partition.add_option("--save-graph", flags.save, "write the graph as read, with its costs: .json or .pb")
+  partition
+      .add_option("--save-graph", flags.save, "write the graph with its costs to this file: .json or .pb")
       ->type_name("FILE");
   partition
       .add_option("--flops", input.machine.flops,
-                  "speed of a peer in matrix products, where the graph has no times; default measured here")
+                  "matrix product speed of a peer, for a graph without times (default: measured here)")
       ->type_name("FLOP/S");
   partition
       .add_option("--memory-bandwidth", input.machine.memory_bandwidth,
-                  "of a peer's memory, where the graph has no times; default measured here")
+                  "memory bandwidth of a peer, for a graph without times (default: measured here)")
       ->type_name("BYTES/S");
   partition.add_option("--dim", input.dimensions, "size of an open dimension of an ONNX model, like batch=8")
       ->type_name("NAME=SIZE");
-  partition.add_option("--level", input.level, "of model:PROFILE: what a node is")
+  partition.add_option("--level", input.level, "for model:PROFILE: granularity of the nodes")
       ->check(CLI::IsMember({"layer", "slot", "operator"}))
       ->default_str("layer");
-  partition.add_option("--sequences", input.sequences, "of model:PROFILE: sequences in one request")
+  partition.add_option("--sequences", input.sequences, "for model:PROFILE: sequences per request")
       ->default_str("1");
-  partition.add_flag("--training", input.training, "of model:PROFILE: with the backward pass");
+  partition.add_flag("--training", input.training, "for model:PROFILE: include the backward pass");
 }
 
 void add_script_options(CLI::App& partition, PartitionFlags& flags) {
   partition
       .add_option("--input-shape", flags.input.script.input_shapes,
-                  "of a TorchScript model: sizes of a tensor that it takes, like 1x3x224x224 or "
+                  "for a TorchScript model: shape of an input tensor, like 1x3x224x224 or "
                   "8x128:int64:50000 (integers below 50000); once per tensor")
       ->type_name("SIZES[:TYPE[:BELOW]]")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   partition
-      .add_option(
-          "--costs", flags.input.costs,
-          "of a TorchScript model: \"model\" (from operations and bytes, as above) or \"measured\" (its "
-          "operations' times here, one thread); default model, with --run measured")
+      .add_option("--costs", flags.input.costs,
+                  "for a TorchScript model: \"model\" (from operations and bytes, as above) or \"measured\" "
+                  "(times of its "
+                  "operations here, one thread); default: model, with --run measured")
       ->check(CLI::IsMember({"model", "measured"}));
-  CLI::Option* run = partition.add_flag(
-      "--run", flags.run,
-      "cut the TorchScript model into processes of this machine, run them as a pipeline, compare outputs and "
-      "speed with the whole model; --bandwidth is then measured unless given");
-  partition.add_option("--batches", flags.batches, "micro-batches to run; default about two seconds of them")
+  CLI::Option* run = partition.add_flag("--run", flags.run,
+                                        "run the blocks of the TorchScript model as a pipeline of processes "
+                                        "on this machine, and compare outputs "
+                                        "and speed with the whole model; measures --bandwidth unless given");
+  partition.add_option("--batches", flags.batches, "micro-batches to run (default: about two seconds)")
       ->needs(run);
   for (const char* other : {"--peers", "--dot", "--svg"}) run->excludes(partition.get_option(other));
 }
@@ -320,7 +321,7 @@ void add_script_options(CLI::App& partition, PartitionFlags& flags) {
 void add_partition_command(CLI::App& root, CommandContext& context) {
   auto flags = std::make_shared<PartitionFlags>();
   CLI::App& partition = add_command(
-      root, "partition", "Cut a computation graph into pipeline blocks, with a proof of how good they are",
+      root, "partition", "Cut a computation graph into pipeline blocks and prove a bound on the result",
       {"neuroshardd partition --graph model.json --k 4 --bandwidth 1e8",
        "neuroshardd partition --graph model.json --k 4 --memory 8GB --bandwidth 1e8 --json",
        "neuroshardd partition --graph model.json --k 8 --peers peers.json --svg > cut.svg", "",
@@ -331,36 +332,37 @@ void add_partition_command(CLI::App& root, CommandContext& context) {
        "A graph is {\"unit\": \"ms\", \"nodes\": [{\"id\": \"b\", \"op\": \"matmul\", \"work\": 0.5,",
        "\"param_bytes\": 4096, \"output_bytes\": 1024, \"inputs\": [\"a\"]}, ...], \"colocate\": [[\"a\", "
        "\"b\"]]}, or the",
-       "same as proto/graph.proto; the public device-placement graphs (nodes with fpgaLatency, edges with",
-       "cost) are read as well. Models have no times: theirs come from operations and bytes on a machine of",
-       "--flops and --memory-bandwidth. Formats are told by content. A TorchScript model is a program: it",
-       "runs here, with your rights, to see its sizes. Take one only from somebody you trust.",
+       "same as proto/graph.proto. The public device-placement graphs (nodes with fpgaLatency, edges with",
+       "cost) are accepted as well. Models have no times: neuroshardd estimates them from operations and",
+       "bytes, --flops and --memory-bandwidth. It detects formats by content. A TorchScript model is a",
+       "program and runs here with your permissions to get its sizes. Use only models that you trust.",
        "Peers are [{\"name\": \"x\", \"speed\": 2, \"memory\": 8e9, \"bandwidth\": 1e8, "
        "\"stream_bandwidth\": 0}, ...]."});
   add_input_options(partition, *flags);
-  CLI::Option* blocks = partition.add_option("--k", flags->k, "at most this many blocks, one per peer");
+  CLI::Option* blocks = partition.add_option("--k", flags->k, "maximum number of blocks, one per peer");
   const auto bytes = [&](const char* name, std::string& target, const char* help, const char* type) {
     return partition.add_option(name, target, help)->type_name(type);
   };
-  CLI::Option* memory = bytes("--memory", flags->memory, "memory of each peer; default no limit", "BYTES");
+  CLI::Option* memory = bytes("--memory", flags->memory, "memory of each peer (default: no limit)", "BYTES");
   CLI::Option* bandwidth =
-      bytes("--bandwidth", flags->bandwidth, "network bandwidth of each peer, each way", "BYTES/S");
+      bytes("--bandwidth", flags->bandwidth, "network bandwidth of each peer, each direction", "BYTES/S");
   CLI::Option* stream =
       bytes("--stream-bandwidth", flags->stream_bandwidth,
-            "let parameters beyond the memory stream in at this rate; default they must fit", "BYTES/S");
-  CLI::Option* peers = partition.add_option("--peers", flags->peers, "peers that differ, from a file (JSON)")
-                           ->type_name("FILE");
+            "stream parameters that exceed the memory at this rate (default: they must fit)", "BYTES/S");
+  CLI::Option* peers =
+      partition.add_option("--peers", flags->peers, "file with different peers (JSON)")->type_name("FILE");
   for (CLI::Option* option : {memory, bandwidth, stream}) peers->excludes(option);
-  partition.add_option("--time-limit", flags->time_limit, "seconds to search")->default_str("8");
-  partition.add_option("--seed", flags->seed, "of the random search")->default_str("1");
+  partition.add_option("--time-limit", flags->time_limit, "time limit of the search, in seconds")
+      ->default_str("8");
+  partition.add_option("--seed", flags->seed, "seed of the random search")->default_str("1");
   CLI::Option* dot = partition.add_flag("--dot", flags->dot, "print the cut graph for Graphviz");
   partition.add_flag("--svg", flags->svg, "print a picture of the cut graph")->excludes(dot);
   partition
       .add_option("--layout", flags->layout,
-                  "write where the picture's boxes stand (JSON), for a program that draws it itself")
+                  "print the layout of the picture (JSON), for a program that draws it itself")
       ->type_name("FILE");
   partition.add_flag("--end-with-stdin", flags->end_with_stdin,
-                     "for programs: stop with the best answer so far when standard input ends");
+                     "for programs: stop with the best result so far when standard input ends");
   add_script_options(partition, *flags);
   set_body(partition, context,
            [flags, blocks, &context] { return run_partition(*flags, blocks->count() > 0, context); });

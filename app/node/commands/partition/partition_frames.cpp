@@ -30,12 +30,12 @@ Expected<void> FrameChannel::begin_payload() {
   const auto length = load_le<std::uint64_t>(head_in_ + 16);
   if (load_le<std::uint32_t>(head_in_) != magic || kind > last_kind ||
       load_le<std::uint64_t>(head_in_ + 24) != mixed(kind, batch, length)) {
-    return make_error(ErrorCode::Corrupt, "what came from another process is no frame");
+    return make_error(ErrorCode::Corrupt, "another process sent an invalid frame");
   }
   if (length > limit_) {
     return make_error(
         ErrorCode::Exhausted,
-        fmt::format("another process sends {} bytes at once; at most {} are expected", length, limit_));
+        fmt::format("another process sent a frame of {} bytes; the limit is {}", length, limit_));
   }
   frame_.kind = static_cast<FrameKind>(kind);
   frame_.batch = batch;

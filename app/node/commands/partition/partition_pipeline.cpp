@@ -174,7 +174,7 @@ Expected<void> Pipeline::await_ready(std::uint32_t worker) {
     NS_RETURN_IF_ERROR(wait());
   }
   if (channel.frame().kind != FrameKind::Ready)
-    return explain(worker, make_error(ErrorCode::Corrupt, "it did not answer as it should"));
+    return explain(worker, make_error(ErrorCode::Corrupt, "it sent an unexpected answer"));
   channel.drop_frame();
   return {};
 }
@@ -198,9 +198,8 @@ Expected<void> Pipeline::wait() {
   const MonotonicTime now = context_.clock.monotonic_now();
   if (ready) moved_ = now;
   if (to_seconds(now - moved_) <= stall_) return {};
-  return make_error(
-      ErrorCode::Timeout,
-      fmt::format("no process of the pipeline has moved anything for {:.0f} s; it is given up", stall_));
+  return make_error(ErrorCode::Timeout,
+                    fmt::format("the pipeline made no progress for {:.0f} s and was stopped", stall_));
 }
 
 // What a worker says of its own end; nothing when it only lost a neighbour, or has not said anything yet.
@@ -270,7 +269,7 @@ Expected<void> Pipeline::collect(std::uint32_t distinct, PipelineReport* report)
     const auto i = static_cast<std::size_t>(link - links_.begin());
     const Frame& frame = channel.frame();
     if (frame.kind != FrameKind::Data || link == links_.end() || frame.batch != collected_[i])
-      return explain(b, make_error(ErrorCode::Corrupt, "it sent something that was not its turn"));
+      return explain(b, make_error(ErrorCode::Corrupt, "it sent a message out of order"));
     const auto batch = static_cast<std::uint32_t>(collected_[i]++ % distinct);
     // A comparison value by value keeps a processor busy that a block may want. The same bytes as those of
     // the same micro-batch before have been compared.
@@ -299,7 +298,7 @@ Expected<void> Pipeline::run(std::uint64_t batches, std::uint32_t distinct, Pipe
     return link.to == script_driver && link.from != script_driver;
   });
   if (!results)
-    return make_error(ErrorCode::Unsupported, "the model has no results, so there is nothing to run it for");
+    return make_error(ErrorCode::Unsupported, "the model has no outputs, so there is nothing to run");
   const MonotonicTime start = moved_ = context_.clock.monotonic_now();
   while (true) {
     NS_RETURN_IF_ERROR(feed(batches, distinct));
@@ -388,7 +387,7 @@ Expected<PipelineReport> run_pipeline(compute::ScriptModel& model, std::uint32_t
   Pipeline pipeline(model, context);
   NS_RETURN_IF_ERROR(
       pipeline.start(blocks, std::max(stall_seconds, stall_factor * options.batch_seconds), &report));
-  context.output.note(fmt::format("{} processes run the pipeline", blocks));
+  context.output.note(fmt::format("started {} processes for the pipeline", blocks));
   NS_RETURN_IF_ERROR(pipeline.run(options.batches, distinct, &report));
   pipeline.finish();
   return report;

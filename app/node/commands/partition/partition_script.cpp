@@ -178,7 +178,7 @@ Expected<nlohmann::ordered_json> run_script_blocks(compute::ScriptModel& model,
                           blocks, processors, options.batches));
   output.line(fmt::format("connection   {:.3g} GB/s between two of them", run.bandwidth / 1e9));
   output.line(fmt::format("outputs      {}: largest deviation {:.3g}, relative {:.3g} (limit {:g})",
-                          same ? "the same as the whole model's" : "NOT the whole model's",
+                          same ? "the same as the whole model's" : "DIFFERENT from the whole model's",
                           report.deviation.absolute, report.deviation.relative, same_outputs));
   output.line(fmt::format("throughput   {:.5g} micro-batches/s measured; {:.5g} predicted ({}), {:+.1f} %",
                           report.per_second, predicted,

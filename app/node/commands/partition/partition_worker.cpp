@@ -97,7 +97,7 @@ class Worker {
     };
     if (!read_links("in", &in_) || !read_links("out", &out_) ||
         !document.value("limit", nlohmann::json()).is_number_unsigned())
-      return make_error(ErrorCode::Corrupt, "the driver's setup can't be read");
+      return make_error(ErrorCode::Corrupt, "the driver sent an invalid setup");
     for (std::size_t i = 1; i <= neighbours_; ++i) {
       NS_ASSIGN_OR_RETURN(
           platform::StreamSocket socket,
@@ -192,7 +192,7 @@ class Worker {
     for (const Link& link : in_) {
       const Frame& frame = channels_[link.channel].frame();
       if (frame.kind != FrameKind::Data || frame.batch != batch)
-        return make_error(ErrorCode::Corrupt, "a micro-batch came out of its turn");
+        return make_error(ErrorCode::Corrupt, "a micro-batch arrived out of order");
     }
     return true;
   }

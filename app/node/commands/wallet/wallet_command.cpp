@@ -66,30 +66,29 @@ void report(CommandContext& context, const WalletFile& file, const Keystore& key
 void show_and_check(CommandContext& context, const WalletSecret& secret) {
   const Secret text = secret.backup_text();
   if (!secret.has_words()) {
-    show_secret(context, "\nThe token of this wallet. Whoever has it owns the wallet:\n\n  ");
+    show_secret(context, "\nThe token of this wallet. Anyone who has it owns the wallet:\n\n  ");
   } else {
-    show_secret(context,
-                "\nThe 12 words of this wallet. Write them on paper; whoever has them owns the wallet, and "
-                "without them "
-                "or a backup nobody can bring it back:\n\n  ");
+    show_secret(
+        context,
+        "\nThe 12 words of this wallet. Write them on paper: anyone who has them owns the wallet, and "
+        "without them or a backup nobody can restore it:\n\n  ");
   }
   show_secret(context, text.text());
   show_secret(context, "\n\n");
   if (!secret.has_words() || !can_ask(context)) return;
-  context.output.note("To see that they are written down:");
+  context.output.note("Confirm that you wrote the words down:");
   if (check_words(context, text.text())) {
-    context.output.note("All right.");
+    context.output.note("Confirmed.");
   } else {
     context.output.note("Not confirmed. \"neuroshardd wallet backup --words\" shows the words again.");
   }
 }
 
 Error exists_already(const WalletFile& file) {
-  return make_error(
-      ErrorCode::AlreadyExists,
-      fmt::format("there is a wallet already: {}. \"neuroshardd wallet show\" shows it; for another one "
-                  "choose another --data-dir",
-                  file.path()));
+  return make_error(ErrorCode::AlreadyExists,
+                    fmt::format("the wallet {} already exists; show it with \"neuroshardd wallet show\", or "
+                                "choose another --data-dir",
+                                file.path()));
 }
 
 Expected<void> create_wallet(CommandContext& context, const WalletFile& file, const WalletFlags& flags) {
@@ -120,7 +119,7 @@ Expected<void> backup_to_file(CommandContext& context, const WalletFlags& flags,
                               WallTime created) {
   if (context.files.exists(flags.file)) {
     return make_error(ErrorCode::AlreadyExists,
-                      fmt::format("{} exists already: choose another name", flags.file));
+                      fmt::format("{} already exists; choose another name", flags.file));
   }
   NS_ASSIGN_OR_RETURN(const Secret passphrase, backup_passphrase(context, flags, true));
   NS_ASSIGN_OR_RETURN(
@@ -133,7 +132,7 @@ Expected<void> backup_to_file(CommandContext& context, const WalletFlags& flags,
   NS_ASSIGN_OR_RETURN(const Keystore read_back, Keystore::decode(written));
   NS_RETURN_IF_ERROR(read_back.unlock(passphrase.bytes()));
   context.output.line(
-      fmt::format("Backup of wallet {} written to {} and checked. It opens with its passphrase only.",
+      fmt::format("Wrote and verified a backup of wallet {} in {}. It opens only with its passphrase.",
                   sealed.wallet_id(), flags.file));
   context.output.json_line({{"wallet_id", sealed.wallet_id()}, {"file", flags.file}, {"verified", true}});
   return {};
@@ -142,7 +141,7 @@ Expected<void> backup_to_file(CommandContext& context, const WalletFlags& flags,
 Expected<void> back_up_wallet(CommandContext& context, const WalletFile& file, const WalletFlags& flags) {
   if (flags.words && context.json) {
     return make_error(ErrorCode::InvalidArgument,
-                      "words are never written as JSON: leave --json away, or use --file");
+                      "words are never printed as JSON: remove --json, or use --file");
   }
   NS_ASSIGN_OR_RETURN(const Keystore keystore, file.load());
   NS_ASSIGN_OR_RETURN(const WalletSecret secret, file.unlock(keystore, flags.lock.passphrase_file));
@@ -167,8 +166,8 @@ Expected<WalletSecret> read_wallet(CommandContext& context, const WalletFlags& f
   if (backup.protection() == Protection::Keychain) {
     return make_error(
         ErrorCode::Unsupported,
-        "this file is tied to the keychain of the desktop it was made on: use the words or a backup made "
-        "with \"neuroshardd wallet backup --file\"");
+        "this file requires the keychain of the desktop that created it: use the words or a backup from "
+        "\"neuroshardd wallet backup --file\"");
   }
   NS_ASSIGN_OR_RETURN(const Secret passphrase, backup_passphrase(context, flags, false));
   return backup.unlock(passphrase.bytes());
@@ -184,7 +183,7 @@ Expected<void> restore_wallet(CommandContext& context, const WalletFile& file, c
     NS_ASSIGN_OR_RETURN(const Bytes old,
                         storage::read_file(context.files, file.path(), crypto::max_keystore_bytes));
     NS_RETURN_IF_ERROR(storage::write_file_atomic(context.files, kept, old));
-    context.output.note(fmt::format("The wallet that was here is kept as {}", kept));
+    context.output.note(fmt::format("The previous wallet is kept as {}", kept));
   }
   NS_RETURN_IF_ERROR(file.write(keystore));
   report(context, file, keystore);
@@ -216,8 +215,9 @@ Expected<void> delegate_wallet(CommandContext& context, const WalletFile& file,
   const std::string& network = directory.profile().consensus.name;
   if (network == "solo") {
     return make_error(ErrorCode::InvalidArgument,
-                      "the network solo has no peers that a node could name its wallet to; --profile names "
-                      "another one, in a data directory of its own");
+                      "the network solo has no peers to announce a wallet to; set another network with "
+                      "--profile, in its own "
+                      "data directory");
   }
   NS_ASSIGN_OR_RETURN(const WalletSecret secret, file.unlock(keystore, passphrase_file));
   NS_ASSIGN_OR_RETURN(const crypto::Delegation made,
@@ -246,16 +246,16 @@ void set_wallet_body(CLI::App& command, CommandContext& context, Body body) {
 
 void add_lock_options(CLI::App& command, LockFlags& lock) {
   command.add_option("--protection", lock.protection,
-                     "none, passphrase or keychain; default: passphrase when one is given, else none");
+                     "none, passphrase or keychain (default: passphrase if one is given, else none)");
   command.add_option("--passphrase-file", lock.passphrase_file,
-                     fmt::format("file that holds the passphrase; default: what {} names, else asked",
+                     fmt::format("file with the passphrase (default: the file named by {}, else ask)",
                                  passphrase_file_variable));
 }
 
 void add_create(CLI::App& wallet, CommandContext& context) {
   auto flags = std::make_shared<WalletFlags>();
   CLI::App& create =
-      add_command(wallet, "create", "Make a new wallet and show its 12 words once",
+      add_command(wallet, "create", "Create a new wallet and show its 12 words once",
                   {"neuroshardd wallet create", "neuroshardd wallet create --protection passphrase",
                    "neuroshardd wallet create --passphrase-file pass.txt --json 2> words.txt"});
   add_lock_options(create, flags->lock);
@@ -264,9 +264,8 @@ void add_create(CLI::App& wallet, CommandContext& context) {
 }
 
 void add_show(CLI::App& wallet, CommandContext& context) {
-  CLI::App& show =
-      add_command(wallet, "show", "Show the wallet's public part; asks for nothing and decrypts nothing",
-                  {"neuroshardd wallet show", "neuroshardd wallet show --json"});
+  CLI::App& show = add_command(wallet, "show", "Show the public part of the wallet; requires no passphrase",
+                               {"neuroshardd wallet show", "neuroshardd wallet show --json"});
   set_wallet_body(show, context, [&context](const WalletFile& file) { return show_wallet(context, file); });
 }
 
@@ -278,12 +277,12 @@ void add_backup(CLI::App& wallet, CommandContext& context) {
   auto* what = backup.add_option_group("what");
   what->add_flag("--words", flags->words,
                  "show the 12 words (or the token) on the terminal or standard error");
-  what->add_option("--file", flags->file, "write an encrypted backup here; must not exist");
+  what->add_option("--file", flags->file, "write an encrypted backup to this new file");
   what->require_option(1);
   backup.add_option("--passphrase-file", flags->lock.passphrase_file,
                     "file that holds the wallet's passphrase");
   backup.add_option("--backup-passphrase-file", flags->backup_passphrase_file,
-                    "file that holds the backup's passphrase; default: the wallet's");
+                    "file with the backup's passphrase (default: the wallet's)");
   set_wallet_body(backup, context, [flags, &context](const WalletFile& file) {
     return back_up_wallet(context, file, *flags);
   });
@@ -292,17 +291,16 @@ void add_backup(CLI::App& wallet, CommandContext& context) {
 void add_restore(CLI::App& wallet, CommandContext& context) {
   auto flags = std::make_shared<WalletFlags>();
   CLI::App& restore =
-      add_command(wallet, "restore", "Bring a wallet back from its 12 words, its token or a backup file",
+      add_command(wallet, "restore", "Restore a wallet from its 12 words, its token or a backup file",
                   {"neuroshardd wallet restore", "neuroshardd wallet restore --from wallet.backup",
                    "neuroshardd wallet restore --from - < words.txt"});
   restore.add_option(
       "--from", flags->file,
-      "file with words, a token or an encrypted backup; \"-\" is standard input; default: asked");
-  restore.add_flag("--replace", flags->replace,
-                   "put it in place of the wallet that is here; that one is kept aside");
+      "file with words, a token or an encrypted backup; \"-\" = standard input (default: ask)");
+  restore.add_flag("--replace", flags->replace, "replace the existing wallet; keeps the old file");
   add_lock_options(restore, flags->lock);
   restore.add_option("--backup-passphrase-file", flags->backup_passphrase_file,
-                     "file that holds the backup's passphrase; default: as --passphrase-file");
+                     "file with the backup's passphrase (default: --passphrase-file)");
   set_wallet_body(restore, context, [flags, &context](const WalletFile& file) {
     return restore_wallet(context, file, *flags);
   });
@@ -316,7 +314,7 @@ void add_protect(CLI::App& wallet, CommandContext& context) {
       {"neuroshardd wallet protect --protection passphrase", "neuroshardd wallet protect --protection none"});
   add_lock_options(protect, flags->lock);
   protect.get_option("--protection")->required();
-  protect.add_option("--old-passphrase-file", *old_file, "file that holds the passphrase until now");
+  protect.add_option("--old-passphrase-file", *old_file, "file with the current passphrase");
   set_wallet_body(protect, context, [flags, old_file, &context](const WalletFile& file) {
     return protect_wallet(context, file, *flags, *old_file);
   });
@@ -324,13 +322,12 @@ void add_protect(CLI::App& wallet, CommandContext& context) {
 
 void add_delegate(CLI::App& wallet, CommandContext& context) {
   auto passphrase_file = std::make_shared<std::string>();
-  CLI::App& delegate =
-      add_command(wallet, "delegate",
-                  "Sign that the node of this data directory works for the wallet, for a year.\nA node does "
-                  "that by itself "
-                  "when its wallet is not protected, or when the passphrase's file is named by " +
-                      std::string(passphrase_file_variable) + ". Not while the node runs.",
-                  {"neuroshardd wallet delegate --data-dir ~/village --profile village.json"});
+  CLI::App& delegate = add_command(
+      wallet, "delegate",
+      "Sign that the node of this data directory works for the wallet, for a year.\nA node does this itself "
+      "if its wallet is not protected, or if the passphrase file is named by " +
+          std::string(passphrase_file_variable) + ". Requires that the node is stopped.",
+      {"neuroshardd wallet delegate --data-dir ~/village --profile village.json"});
   delegate.add_option("--passphrase-file", *passphrase_file, "file that holds the wallet's passphrase");
   set_wallet_body(delegate, context, [passphrase_file, &context](const WalletFile& file) {
     return delegate_wallet(context, file, *passphrase_file);

@@ -21,9 +21,10 @@ Expected<Keystore> WalletFile::load() const {
   if (!exists()) {
     return make_error(
         ErrorCode::NotFound,
-        fmt::format("there is no wallet in {}: \"neuroshardd wallet create\" makes one, \"neuroshardd "
-                    "wallet restore\" brings one back",
-                    context_.data_dir));
+        fmt::format(
+            "no wallet found in {}: create one with \"neuroshardd wallet create\", or restore one with "
+            "\"neuroshardd wallet restore\"",
+            context_.data_dir));
   }
   auto bytes = storage::read_file(context_.files, path(), crypto::max_keystore_bytes);
   if (!bytes.ok()) return std::move(bytes).error();

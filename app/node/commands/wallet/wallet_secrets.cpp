@@ -57,7 +57,7 @@ bool ask_word(CommandContext& context, std::size_t position, std::string_view ex
     const bool right = typed == expected;
     wipe_text(*answer);
     if (right) return true;
-    context.output.note("That is not what was shown. Look at what you wrote down.");
+    context.output.note("This word does not match. Check what you wrote down.");
   }
   return false;
 }
@@ -85,7 +85,7 @@ Expected<crypto::Secret> read_secret_file(const std::string& path) {
 }
 
 Expected<crypto::Secret> ask_secret(const CommandContext& context, const std::string& question, bool again) {
-  if (!can_ask(context)) return make_error(ErrorCode::Unavailable, "there is nobody to ask");
+  if (!can_ask(context)) return make_error(ErrorCode::Unavailable, "there is no terminal to ask on");
   NS_ASSIGN_OR_RETURN(std::string first, platform::prompt(question + ": ", true));
   crypto::Secret secret = crypto::Secret::copy_of(std::string_view(first));
   wipe_text(first);
@@ -107,10 +107,11 @@ Expected<crypto::Secret> get_passphrase(const CommandContext& context, const std
   const std::string path = passphrase_file(file);
   if (path.empty()) {
     if (can_ask(context)) return ask_secret(context, what, again);
-    return make_error(ErrorCode::Denied,
-                      fmt::format("{} is needed and nobody can be asked: name a file that holds it with "
-                                  "--passphrase-file or {}",
-                                  what, passphrase_file_variable));
+    return make_error(
+        ErrorCode::Denied,
+        fmt::format(
+            "{} is required, but there is no terminal to ask on: set a file with --passphrase-file or {}",
+            what, passphrase_file_variable));
   }
   NS_ASSIGN_OR_RETURN(const crypto::Secret bytes, read_secret_file(path));
   const std::string_view passphrase = without_line_end(bytes.text());
