@@ -17,6 +17,7 @@
 #include "core/exchange/fetch.h"
 #include "core/exchange/names.h"
 #include "core/exchange/server.h"
+#include "core/net/method_table.h"
 
 namespace neuroshard::app {
 
@@ -77,6 +78,7 @@ class ExchangePart final : public data::PeerSource {
   std::set<data::ShardId> announced_;
   const dht::DhtNode* table_ = nullptr;  // where they are announced
   std::unique_ptr<TimerHandle> timer_;
+  net::MethodTable::Registration methods_;
   bool stopped_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -100,19 +100,20 @@ std::unique_ptr<RoundsPart> RoundsPart::make(PeerHost& host, const config::DataD
   host.run([&] {
     part->status_ = std::make_unique<RoundsStatus>(host, part->consensus_, part->network_, std::move(as),
                                                    load_le<std::uint64_t>(seed.data()));
-    host.member().set_protocol(
-        [raw, alive = std::weak_ptr<bool>(part->alive_)](const net::Caller& from, net::Method method,
-                                                         ByteSpan request, const net::Respond& respond) {
-          if (alive.expired()) return false;
-          if (raw->status_->take(from, method, request, respond)) return true;
-          if (!rounds::FragmentNodes::handles(method)) return false;
-          if (raw->nodes_)
-            raw->nodes_->on_call(from, method, request,
-                                 rounds::judged(raw->host_.conduct(), from, method, request, respond));
-          else
-            respond(make_error(ErrorCode::Busy, "this node is still preparing its model"));
-          return true;
-        });
+    net::MethodTable& methods = host.member().methods();
+    raw->methods_.push_back(
+        methods.add({net::Method::StatusPull}, {},
+                    [raw](const net::Caller& from, net::Method, ByteSpan request, const net::Reply& reply) {
+                      raw->status_->answer(from, request, reply);
+                    }));
+    raw->methods_.push_back(methods.add(
+        {net::Method::RoundPost, net::Method::RoundStatus, net::Method::RoundChain, net::Method::RoundFetch},
+        {}, [raw](const net::Caller& from, net::Method method, ByteSpan request, const net::Reply& reply) {
+          if (!raw->nodes_)
+            return reply(make_error(ErrorCode::Busy, "this node is still preparing its model"));
+          raw->nodes_->on_call(from, method, request,
+                               rounds::judged(raw->host_.conduct(), from, method, request, reply));
+        }));
     raw->timer_ = host.executor().post_after(look_period, [raw] { raw->look(); });
   });
   return part;
@@ -146,7 +147,7 @@ void RoundsPart::stop() {
     if (std::exchange(stopped_, true)) return;
     alive_.reset();
     timer_.reset();
-    host_.member().set_protocol(nullptr);
+    methods_.clear();
     nodes_.reset();
     status_.reset();
   });

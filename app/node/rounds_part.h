@@ -16,6 +16,7 @@
 #include "core/config/data_directory.h"
 #include "core/engine/round_store.h"
 #include "core/engine/round_trainer.h"
+#include "core/net/method_table.h"
 #include "core/node/snapshot.h"
 #include "core/rounds/fragment_nodes.h"
 #include "core/rounds/sync.h"
@@ -88,6 +89,7 @@ class RoundsPart {
   std::unique_ptr<engine::RoundThread> work_;
   std::unique_ptr<rounds::FragmentNodes> nodes_;
   std::unique_ptr<RoundsStatus> status_;
+  std::vector<net::MethodTable::Registration> methods_;
   std::vector<std::uint32_t> contributors_;  // of each fragment's newest round
   std::string left_out_reason_, trouble_;
   MonotonicTime next_check_{};

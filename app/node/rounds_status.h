@@ -34,8 +34,8 @@ class RoundsStatus {
                std::uint64_t seed);
   ~RoundsStatus();
 
-  // A request of another node that is one for reports.
-  bool take(const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond);
+  // Another node asks for reports (net::Method::StatusPull).
+  void answer(const net::Caller& from, ByteSpan request, const net::Respond& respond);
   // A fragment's node has taken its chain's newest certificate; `step`: null when its anchor was fetched.
   // name: what the fragment is called before what happened; empty where there is one.
   void certified(std::size_t fragment, const std::string& name, const rounds::RoundChain& chain,
