@@ -119,11 +119,8 @@ RoundsStatus::RoundsStatus(PeerHost& host, const config::ConsensusPart& consensu
 
 RoundsStatus::~RoundsStatus() = default;
 
-bool RoundsStatus::handle(const net::Caller& from, net::Method method, ByteSpan request,
-                          const net::Respond& respond) {
-  if (!status::StatusGossip::handles(method)) return false;
+void RoundsStatus::answer(const net::Caller& from, ByteSpan request, const net::Respond& respond) {
   gossip_.on_call(from, request, respond);
-  return true;
 }
 
 void RoundsStatus::on_certified(std::size_t fragment, const std::string& name,

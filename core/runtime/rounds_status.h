@@ -35,8 +35,8 @@ class RoundsStatus {
                std::uint64_t seed);
   ~RoundsStatus();
 
-  // Answers a request of another node for status reports. False: the request is for something else.
-  bool handle(const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond);
+  // Answers another node's request for status reports (net::Method::StatusPull).
+  void answer(const net::Caller& from, ByteSpan request, const net::Respond& respond);
   // Adds the newest round of a fragment's chain to the report. step: null when the node fetched the round's
   // anchor. name: the prefix that names the fragment in texts; empty for a model of one fragment.
   void on_certified(std::size_t fragment, const std::string& name, const rounds::RoundChain& chain,

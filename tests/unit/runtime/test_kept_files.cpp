@@ -4,6 +4,7 @@
 #include "core/runtime/invited_peers.h"
 #include "core/runtime/kept_port.h"
 #include "tests/support/memory_file_env.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;           // NOLINT
 using namespace neuroshard::runtime;  // NOLINT
@@ -65,5 +66,5 @@ void TestKeptFiles::wrong_lines_are_left_out() {
   QCOMPARE(read_invited_peers(files_, "/d", logger_), expected);
 }
 
-QTEST_GUILESS_MAIN(TestKeptFiles)
+NS_TEST(TestKeptFiles)
 #include "test_kept_files.moc"

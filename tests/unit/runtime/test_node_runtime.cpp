@@ -3,6 +3,7 @@
 #include <QtTest>
 
 #include "core/runtime/node_runtime.h"
+#include "tests/support/test_main.h"
 #include "tests/unit/crypto/counting_entropy.h"
 #include "tests/unit/engine/no_sync_file_env.h"
 
@@ -106,5 +107,5 @@ void TestNodeRuntime::an_error_of_the_network_is_returned() {
   QCOMPARE(running.error().code, ErrorCode::InvalidArgument);  // the network solo has no peers
 }
 
-QTEST_GUILESS_MAIN(TestNodeRuntime)
+NS_TEST(TestNodeRuntime)
 #include "test_node_runtime.moc"
