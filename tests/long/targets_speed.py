@@ -24,7 +24,8 @@ def peer_versions():
     done = subprocess.run(["/usr/bin/python3", "-c", script], capture_output=True, text=True, check=False)
     version, _, config = done.stdout.partition("\n")
     blas = re.search(r"BLAS_INFO=(\w+)", config)
-    return {"torch": version or "missing", "built with BLAS": blas.group(1) if blas else "unknown"}
+    package = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", "python3-torch"], capture_output=True, text=True, check=False)
+    return {"torch": package.stdout or version or "missing", "says": version, "built with BLAS": blas.group(1) if blas else "unknown"}
 
 
 @target("bench", "neuroshardd bench, row by row (half an hour, most of it the row checkpoint; BENCH_ROWS: some rows only)")
