@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Our training beside PyTorch's, in one interleaved run.
 
-  compare.py --ours build/release/tests/bench_ours_server [--rows nanogpt dense25m moe-layer adamw] [--json FILE]
+  compare.py --ours build/release/tests/bench_ours_server [--rows nanogpt dense25m moe-layer adamw] [--alone] [--json FILE]
 
 Each contender is a process that lives through the run and takes turns: a request on its standard input is a batch of
 steps, the answer seconds and losses. The first step of a turn is not timed. All start from the same weights and see the same batches. A round is the matrix
@@ -11,11 +11,14 @@ are dropped; ratios are those of medians and of bests. The losses after the run 
 The peer is PyTorch as somebody sets it up who wants speed: OpenBLAS with OpenMP (package libopenblas0-openmp), the
 core type and the vector kernels that are fastest here, as many threads as ours. A row whose peer multiplies matrices
 at less than 70 % of our rate is refused: such a peer is badly configured.
+A PyTorch process is faster when it runs alone than when it takes turns. --alone ends all contenders after the rounds and
+lets each PyTorch train as many rounds without the others; ours, which took turns, is then compared with that as well.
 Exit: 0 measured, 1 failed or refused or losses that differ, 77 PyTorch is missing.
 """
 import argparse
 import json
 import os
+import statistics
 import sys
 import tempfile
 
@@ -61,7 +64,7 @@ class Row:
 
     def __init__(self, name, row, options, folder, environment):
         self.name, self.row, self.options, self.folder, self.environment = name, row, options, folder, environment
-        self.children, self.values, self.notes = {}, {}, []
+        self.children, self.values, self.notes, self.request = {}, {}, [], None
 
     def __enter__(self):
         return self
@@ -109,9 +112,9 @@ class Row:
         return ok
 
     def prepare(self):
-        request = make_inputs(self.row, self.folder, self.ours())
+        self.request = make_inputs(self.row, self.folder, self.ours())
         for name, child in self.children.items():
-            choices = child.ask({"do": "prepare", **request})["choices"]
+            choices = child.ask({"do": "prepare", **self.request})["choices"]
             if choices:
                 self.notes.append(f"{name} chose " + ", ".join(f"{k} {v}" for k, v in choices.items()))
         self.values = {name: [] for name in self.children}
@@ -138,6 +141,27 @@ class Row:
             speeds = {name: self.turn(name) for name in order}
             rounds.append(Round(before, self.yardstick(), speeds))
         return rounds[1:]  # the first one warms caches and clocks
+
+    def alone(self):
+        """Speeds of each PyTorch as the only contender that is alive. Ends all contenders."""
+        peers = [name for name in self.children if name.startswith("PyTorch")]
+        for child in self.children.values():
+            child.close()
+        self.children, found = {}, {}
+        o, timed = self.options, self.row["steps"] - 1
+        for name in peers:
+            child = Child(o.peer + ["--precision", name.split()[1], "--threads", str(o.threads)], self.environment)
+            self.children = {name: child}
+            child.ask({"do": "hello"})
+            child.ask({"do": "prepare", **self.request})
+            speeds = []
+            for _ in range(self.row["rounds"] + 1):
+                child.ask({"do": "steps", "count": 1})
+                speeds.append(self.row["units_per_step"] * timed / child.ask({"do": "steps", "count": timed})["seconds"])
+            child.close()
+            self.children = {}
+            found[name] = {"median": statistics.median(speeds[1:]), "best": max(speeds[1:])}
+        return found
 
 
 def compare_values(row, values):
@@ -170,6 +194,10 @@ def measure(name, row, options, environment):
         speeds = judge(row, kept)
         values = compare_values(row, running.values)
         ok = losses_agree(row, values)
+        if options.alone and kept:
+            speeds["alone"] = running.alone()
+            for ratio in speeds["ratios"]:
+                ratio["of_alone"] = speeds["speeds"][ratio["ours"]]["median"] / speeds["alone"][ratio["peer"]]["median"]
         return {"row": name, "description": row["description"], "unit": row["unit"], "kept": len(kept),
                 "dropped": dropped, "steady": len(kept) >= min(5, row["rounds"]), **speeds, "values": values,
                 "values_agree": ok, "notes": running.notes}
@@ -186,6 +214,8 @@ def print_row(result):
         for ratio in result["ratios"]:
             line = (f"  {ratio['ours']} / {ratio['peer']}: {ratio['of_medians']:.2f} of medians, "
                     f"{ratio['of_bests']:.2f} of bests")
+            if "of_alone" in ratio:
+                line += f", {ratio['of_alone']:.2f} of the peer alone"
             if ratio.get("verdict"):
                 line += f"; target {ratio['first']}, later {ratio['goal'] or 'the memory limit'}: {ratio['verdict']}"
             print(line)
@@ -222,6 +252,7 @@ def parse(arguments):
     parser.add_argument("--gemm-floor", type=float, default=GEMM_FLOOR)
     parser.add_argument("--gemm-side", type=int, default=1024)
     parser.add_argument("--gemm-repeats", type=int, default=16)
+    parser.add_argument("--alone", action="store_true", help="measure each PyTorch alone as well")
     parser.add_argument("--json", help="a file for the results")
     return parser.parse_args(arguments)
 

@@ -80,13 +80,14 @@ def main(ours):
     refused = result["rows"][0].get("refused", "")
     check(code == 1 and "badly configured" in refused and "speeds" not in result["rows"][0], "a slow peer is refused")
     check("REFUSED" in text, "the table says so")
-    code, result, text = compare(ours, "--gemm-floor", "0")
+    code, result, text = compare(ours, "--gemm-floor", "0", "--alone")
     row = result["rows"][0]
     value = row["values"].get("ours fp32") or sys.exit("no losses in " + json.dumps(row))
     check(value["steps"] == 20 and value["difference"] < 0.005, f"losses agree to {value['difference']:.6f}")
     check(value["last"] < value["first"] - 0.02, f"the loss falls: {value['first']:.4f} to {value['last']:.4f}")
     check(code == 0 and row["values_agree"], "exit code 0")
     check(row["kept"] + row["dropped"] == 3, "every round is accounted for")
+    check(not row["kept"] or row["alone"]["PyTorch fp32"]["median"] > 0 and row["ratios"][0]["of_alone"] > 0, "the peer also trains alone")
     check("PyTorch fp32" in text and "tokens/s" in text, "the table names the peer")
 
 

@@ -100,7 +100,7 @@ class Run:
 
     def neutral(self, command):
         """The command as text, without this checkout's place and the folder of the key."""
-        return " ".join(command).replace(str(self.folder), "STATE").replace(str(self.root) + "/", "")
+        return " ".join(map(str, command)).replace(str(self.folder), "STATE").replace(str(self.root) + "/", "")
 
     def execute(self, name, command, read, env, missed, limit, loud, append, judge):
         log_path = self.folder / f"{name}.log"

@@ -26,13 +26,16 @@ def measured(part):
 
 def one_checkout(run, label, checkout, jobs):
     """All figures of one checkout."""
-    figures = {"commit": facts.source_state(checkout)["commit"]}
+    source = facts.source_state(checkout)
+    figures = {"commit": source["commit"]}
+    label = f"{label}-{source['key'] or 'unknown'}"  # the key of the run names this checkout only, not the older one
 
     def configured(kind, *options):
         folder = run.folder / f"{label}-{kind}"
         part = run.finished(f"{label}-{kind}", build_command(folder, jobs))
         if part is None:
             shutil.rmtree(folder, ignore_errors=True)
+            (run.folder / f"{label}-{kind}-configure.json").unlink(missing_ok=True)
             done = run.part(f"{label}-{kind}-configure", ["cmake", "-S", checkout, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
                             "-DNS_WERROR=ON", "-DNS_CCACHE=", *options], env=NO_CCACHE)
             if not done.ok:

@@ -1,4 +1,5 @@
 """The target that compares this build with another one; the comparison itself is same_results.py."""
+import hashlib
 import os
 import pathlib
 
@@ -18,7 +19,9 @@ def same_results(run):
     if not os.environ.get("SAME_RESULTS_AS_BUILT"):  # set: takes build/release as it is
         builds.packages("build")
         builds.build(run, "ci", targets=["neuroshardd", "compute_cpu"])
-    part = run.part("comparison", ["python3", ROOT / "tests/long/same_results.py", old, BIN, run.folder / "compared"], reading.last_json,
+    # The key of the run names this build only, not the other one.
+    other = hashlib.sha256((old / "neuroshardd").read_bytes()).hexdigest()[:8]
+    part = run.part(f"comparison-{other}", ["python3", ROOT / "tests/long/same_results.py", old, BIN, run.folder / "compared"], reading.last_json,
                     loud=True, missed=(1,))
     run.figures = part.figures
     run.n = part.figures.get("values", 0)

@@ -11,7 +11,7 @@ from run import Broken
 
 JOBS = int(os.environ.get("LONG_JOBS", "1"))
 RUNS = int(os.environ.get("FUZZ_RUNS", "1000000"))
-TEST_LIMIT = 3600
+TEST_LIMIT = 1800
 ROUNDS_FOLDERS = ("tests/unit/rounds", "tests/unit/sim", "tests/sim")
 # They start programs or Python, whose other libraries carry no instrumentation.
 PROCESS_FOLDERS = ("tests/functional", "tests/gui", "tests/golden", "tests/bench")

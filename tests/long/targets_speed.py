@@ -24,7 +24,8 @@ def peer_versions():
     done = subprocess.run(["/usr/bin/python3", "-c", script], capture_output=True, text=True, check=False)
     version, _, config = done.stdout.partition("\n")
     blas = re.search(r"BLAS_INFO=(\w+)", config)
-    return {"torch": version or "missing", "built with BLAS": blas.group(1) if blas else "unknown"}
+    package = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", "python3-torch"], capture_output=True, text=True, check=False)
+    return {"torch": package.stdout or version or "missing", "says": version, "built with BLAS": blas.group(1) if blas else "unknown"}
 
 
 @target("bench", "neuroshardd bench, row by row (half an hour, most of it the row checkpoint; BENCH_ROWS: some rows only)")
@@ -54,7 +55,7 @@ def bench_peers(run):
     for name in os.environ.get("BENCH_ROWS", "nanogpt dense25m solo moe-layer adamw").split():
         file = run.folder / f"{name}.json"
         part = run.part(f"row-{name}", ["python3", ROOT / "tests/bench/compare.py", "--ours", builds.program("bench_ours_server"), "--json", file,
-                        "--rows", name, *os.environ.get("BENCH_OPTIONS", "").split()], loud=True, judge=unless_unsteady,
+                        "--rows", name, "--alone", *os.environ.get("BENCH_OPTIONS", "").split()], loud=True, judge=unless_unsteady,
                         read=lambda out, file=file: json.loads(file.read_text()))
         run.figures[name] = part.figures
         for row in part.figures.get("rows", []) if part.ok else []:
@@ -63,6 +64,9 @@ def bench_peers(run):
                     run.claim(f"Beside PyTorch, {name}: {ratio['ours']} against {ratio['peer']}", f"≥ {ratio['first']:g}, goal {ratio['goal']}",
                               f"{ratio['of_medians']:.2f} (of bests {ratio['of_bests']:.2f}); PyTorch {run.figures['PyTorch']['torch']}, {part.figures['peer']}",
                               ratio["verdict"] != "missed", f"{row['kept']} rounds kept")
+                if "of_alone" in ratio:
+                    run.claim(f"Beside PyTorch running alone, {name}: {ratio['ours']} against {ratio['peer']}", None, f"{ratio['of_alone']:.2f}, ours taking turns; "
+                              f"PyTorch {run.figures['PyTorch']['torch']}", None, f"{row['kept']} rounds kept")
 
 
 @target("codecs", "delta codecs beside memcpy and torch.topk, interleaved: time and bytes per value")
