@@ -1,6 +1,6 @@
 // A line with delay, where the kernel has no netem (tests/support/delay_wire.cpp): what it costs by itself,
 // beside a plain one in the same moment, and two real nodes that train together over 50 ms each way.
-// NS_WIRE_SECONDS=5 measures longer, NS_WIRE_MS=150 over a longer line (tests/MEASUREMENTS.md).
+// NS_WIRE_SECONDS=5 measures longer, NS_WIRE_MS=150 over a longer line (docs/measurements.md).
 #include <QCoreApplication>
 #include <QElapsedTimer>
 #include <QFile>

@@ -141,7 +141,7 @@ void TestRoundsScenarios::deaths_and_cuts_cost_little() {
 }
 
 // Near the plateau: in the middle of the descent liars make the steps shorter, and the loss is up to a tenth
-// behind for a while (tests/MEASUREMENTS.md).
+// behind for a while (docs/measurements.md).
 void TestRoundsScenarios::liars_gain_nothing() {
   const auto long_enough = [](const char* name) {
     ScenarioOptions options = small(name);

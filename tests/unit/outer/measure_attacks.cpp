@@ -1,6 +1,6 @@
 // The whole battery, as text: measure_attacks dense|top-k [--rules] [SEED…]. Every attack at 2 of 8 against
 // the default rule and the plain mean, and 4 of 10 with f = 4; --rules: the other rules beside them. Lines
-// that begin with SUMMARY go into tests/MEASUREMENTS.md. Exit code 1 when a gate is missed.
+// that begin with SUMMARY are figures for tests/long.sh attacks. Exit code 1 when a gate is missed.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
