@@ -38,7 +38,7 @@ enum class CorePhase {
   Stopping,      // we asked it to
 };
 
-// What the window says about the core itself.
+// The state of the core, for the window.
 struct CoreStatus {
   CorePhase phase = CorePhase::Closed;
   bool ours = false;        // this app started it

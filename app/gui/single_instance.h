@@ -26,7 +26,8 @@ class SingleInstance final : public QObject {
     Second,  // the first one has taken the message
     Failed,  // neither: `error` says why
   };
-  // Waits at most a few seconds for the first one's answer. What a killed app left behind is cleared away.
+  // Waits at most a few seconds for the answer of the first one. Removes the socket that a killed app left
+  // behind.
   Role claim(const QStringList& arguments);
   QString error() const { return error_; }
 

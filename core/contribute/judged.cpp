@@ -91,7 +91,7 @@ Judged metered(const Rules& rules, const Known& known) {
   return judged;
 }
 
-// Unknown: in use. Who asked to be left alone while working is left alone.
+// Unknown counts as in use: the user asked for no training while working.
 Judged idle(const Rules& rules, const Known& known) {
   Judged judged;
   judged.rule = Rule::Idle;

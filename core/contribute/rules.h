@@ -33,7 +33,7 @@ inline constexpr std::size_t max_program_name = 64;  // bytes
 
 enum class BatteryRule : std::uint8_t { Ignore, WhenLow, Always };
 
-// What the user asks for. The defaults are those of the settings.
+// The user's rules. The defaults are those of the settings.
 struct Rules {
   WeekHours schedule = WeekHours::always();
   BatteryRule battery = BatteryRule::Always;
@@ -49,7 +49,7 @@ struct Rules {
   std::uint32_t idle_threads = 0;  // when nobody uses the computer; 0 = the same
 };
 
-// What the machine says. Unset: unknown.
+// Readings of the machine. Unset: unknown.
 struct MachineReadings {
   struct Power {
     bool on_battery = false;
@@ -72,7 +72,7 @@ struct Readings {
   std::optional<Reading<node::SessionSensors>> session;  // good for node::sensor_lease
 };
 
-// What the user decided by hand.
+// The user's own switches.
 struct Wishes {
   bool contributing = true;
   std::optional<WallTime> snoozed_until;

@@ -4,7 +4,7 @@
 // that names that address, key and cookie; it is carried to the other machine by hand and opens everything
 // the app can do.
 //
-// What the core has to know lies in the data directory, mode 0600: the key, and a hash of each cookie.
+// The core's part is in the data directory, mode 0600: the key, and a hash of each cookie.
 #pragma once
 
 #include <optional>

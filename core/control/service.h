@@ -75,7 +75,7 @@ enum class LinkState : std::uint8_t {
 };
 std::string_view to_string(LinkState state);
 
-// What a screen says about the connection itself.
+// The state of the connection, for a screen.
 struct LinkView {
   LinkState state = LinkState::Connecting;
   std::optional<Error> error;  // why Lost or Refused

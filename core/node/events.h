@@ -1,4 +1,4 @@
-// What happened, as plain structs that carry their data: a handler needs no call back into the node. State is
+// Events as plain structs that carry their data: a handler needs no call back into the node. State is
 // latest-wins (a slow reader may miss steps and reads the snapshot); CommandDone and alerts are never
 // dropped.
 #pragma once

@@ -80,7 +80,7 @@ struct NetworkView {
   std::uint64_t known_nodes = 0;    // by their signed records
   std::uint64_t table_members = 0;  // of the hash table
   std::uint64_t bytes_in = 0, bytes_out = 0;
-  // What this node's line has carried, bytes per second, as told to the others; 0 = not measured yet.
+  // Measured bandwidth of this node, bytes per second, as announced to peers; 0 = not measured yet.
   std::uint64_t upload = 0, download = 0;
   std::vector<SourceEntry> sources;
   std::vector<PeerEntry> peers;
@@ -89,7 +89,7 @@ struct NetworkView {
   std::vector<TrafficPoint> traffic;  // ascending, the last hour
 };
 
-// What answers for the engine; whoever has joined a network brings it. It outlives the engine.
+// Answers for the engine in a node that has joined a network. Outlives the engine.
 class NetworkSource {
  public:
   using Answer = std::function<void(Expected<NetworkView>)>;

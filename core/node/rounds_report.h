@@ -40,13 +40,13 @@ struct RoundEntry {
   std::string anchor;            // hash, 64 hex characters
   bool fetched = false;          // this node did not compute it: it came from others
   std::string rule;              // "weighted-mean"; empty = unknown
-  bool too_few_to_vote = false;  // 2 to 4 contributions: a liar can't be outvoted
+  bool too_few_to_vote = false;  // 2 to 4 contributions: a Byzantine peer can't be outvoted
   std::uint64_t tokens = 0;      // of all rounds so far
   std::uint32_t members = 0, contributors = 0;
   std::vector<RoundMemberEntry> who;  // contributors first; max_round_members_shown at most
 };
 
-// What one node of the network says about itself, signed by it, a few minutes old at most.
+// The report of one node about itself, signed by it, at most a few minutes old.
 struct TrainingNodeEntry {
   std::string id;      // 64 hex characters
   std::string wallet;  // 16 hex characters; empty = it works for none
@@ -82,7 +82,7 @@ struct RoundsReport {
   std::vector<RefusedEntry> refused;     // what others posted and why it was not taken, since the start
 };
 
-// Cuts the lists to their limits. What makes a report calls it last.
+// Cuts the lists to their limits. A maker of reports calls it last.
 void bound(RoundsReport& report);
 
 }  // namespace neuroshard::node

@@ -52,7 +52,7 @@ struct PauseReason {
   bool can_override = false;      // "run anyway" makes sense (not for "user", "disk", "safe_mode")
 };
 
-// What the contribute rules look at. Unknown (a sensor is missing or its lease ran out) is shown as such.
+// A sensor of the contribute rules. Unknown (the sensor is missing or its lease ran out) is shown as such.
 struct SensorView {
   std::string key;    // "battery", "metered", "idle", "full_screen", "program", "temperature"
   std::string value;  // "on battery, 63 %", "12 min without input"; empty = unknown
@@ -76,7 +76,7 @@ struct ProgramView {
   std::string notice;      // what a person should know about this network; empty = nothing
 };
 
-// What serves the arithmetic; empty strings until the compute module is loaded.
+// The device and library that compute; empty strings until the compute module is loaded.
 struct ComputeView {
   std::string device;
   std::string kernels;  // "oneDNN 2.6.3 sgemm"
@@ -189,7 +189,7 @@ struct RoundsView {
   std::uint64_t bytes_sent = 0, bytes_received = 0;
   std::string trouble;                 // what keeps it from taking part; empty = nothing
   std::optional<double> seconds_left;  // until this node's own steps of the round are done, at its pace
-  bool too_few_to_vote = false;        // the newest round had 2 to 4 contributions: a liar can't be outvoted
+  bool too_few_to_vote = false;  // newest round: 2 to 4 contributions, a Byzantine peer can't be outvoted
   GlobalTrainingView global;
 };
 
@@ -224,7 +224,7 @@ struct Snapshot {
   std::vector<Alert> alerts;  // most urgent first
 };
 
-// Cuts texts and lists to their limits. What publishes a snapshot calls it last.
+// Cuts texts and lists to their limits. A publisher of snapshots calls it last.
 void bound(Snapshot& snapshot);
 // Upper bound of the encoded size: texts plus 16 bytes for each other field.
 std::size_t encoded_bytes(const Snapshot& snapshot);

@@ -5,8 +5,8 @@
 // taken out by one timer, at most ten times a second, whatever the core does; answers to questions are handed
 // over as they come (at most max_open_queries are open).
 //
-// Whoever calls attach() keeps a reference to the node until after attach(nullptr) or the next node: the end
-// of a node may block, and must not come on the UI thread.
+// The caller of attach() keeps a reference to the node until after attach(nullptr) or the next node: the end
+// of a node may block, so it must not happen on the UI thread.
 #pragma once
 
 #include <QObject>
@@ -83,7 +83,7 @@ class Bridge : public QObject {
   void event_received(const neuroshard::node::Event& event);
 
  public Q_SLOTS:
-  // What the timer calls.
+  // Called by the timer.
   void tick();
 
  private:

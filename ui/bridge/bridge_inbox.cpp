@@ -79,7 +79,7 @@ void BridgeInbox::end_call(std::optional<node::CommandId> accepted) {
   std::lock_guard lock(mutex_);
   calling_ = false;
   if (accepted) open_.insert(*accepted);
-  // What came for others meanwhile.
+  // Outcomes for other commands arrived in the meantime.
   waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(),
                                 [this](const node::Event& event) {
                                   const auto* done = std::get_if<node::CommandDone>(&event);

@@ -27,8 +27,8 @@ class LogView final : public TableView {
 
  Q_SIGNALS:
   void following_changed(bool on);
-  // Many lines take some turns of the event loop. What is copied is the lines of the moment of copy(); a
-  // second copy takes the place of one that is not done.
+  // Many lines take some turns of the event loop. copy() takes the lines of that moment; a second copy
+  // replaces one that is not done.
   void copying(qint64 lines);
   void copied(qint64 lines);
 

@@ -1,4 +1,4 @@
-// What a cut is told in, in the user's language and with as many digits as tell blocks apart.
+// Texts and units of a partition, in the user's language, with enough digits to distinguish blocks.
 #pragma once
 
 #include <QString>

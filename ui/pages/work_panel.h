@@ -21,7 +21,7 @@ class Theme;
 struct Work {
   QString title;  // "Checking step 1,200"
   Bridge::Command command;
-  // What to tell the person when it went well; empty = the page shows it anyway.
+  // The message after success; empty = the page shows the result anyway.
   std::function<QString(const node::CommandResult&)> success = {};
   bool can_cancel = false;
 };

@@ -25,7 +25,7 @@ class Header final : public QWidget {
   explicit Header(const Page::Context& context, QWidget* parent = nullptr);
 
   void set_title(const QString& title);
-  // snapshot may be null: nothing has been heard of a core.
+  // snapshot may be null: no core has answered yet.
   void refresh(const node::Snapshot* snapshot, bool attached);
   // Few pixels: the reason goes into the tooltip, buttons lose their text.
   void set_narrow(bool narrow);

@@ -263,7 +263,7 @@ class ControlService final : public wire::Control::Service {
                       "too many commands and questions are under way; try again in a moment");
   }
 
-  // What a command tells, until it is done, the caller goes away, or the core stops.
+  // Sends the progress of a command until it is done, the caller disconnects, or the core stops.
   Status tell(const ServerContext& context, node::CommandId id, EventHub::Feed& feed,
               grpc::ServerWriter<wire::CommandUpdate>* writer) {
     wire::CommandUpdate accepted;

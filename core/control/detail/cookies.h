@@ -1,5 +1,5 @@
-// Who may call: the programs of this user, by the cookie of control.json, and those that an invitation was
-// made for.
+// The cookies that a call may carry: that of control.json, for the programs of this user, and those of
+// invitations.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
