@@ -18,7 +18,7 @@ class SingleInstance final : public QObject {
  public:
   static constexpr qsizetype max_message = 64 * 1024;
 
-  // `folder` is private to the user; `key` tells the apps apart that may run side by side.
+  // `folder` is private to the user; `key` distinguishes apps that may run side by side.
   SingleInstance(const QString& folder, const QString& key, QObject* parent = nullptr);
 
   enum class Role {

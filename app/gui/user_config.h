@@ -19,8 +19,8 @@ class UserConfig {
 
   // The data directory that was chosen; empty = the wizard has not been through.
   QString data_directory() const { return text("data/directory"); }
-  // UUID of that directory; empty until the core has said it. With the path it tells a missing disk from a
-  // first run.
+  // UUID of that directory; empty until the core has reported it. Together with the path it distinguishes a
+  // missing disk from a first run.
   QString instance() const { return text("data/instance"); }
   void set_data_directory(const QString& path, const QString& instance);
   // A folder of text that the core reads at its start, beside what it has.

@@ -40,7 +40,7 @@ std::string power_text(const MachineReadings::Power& power) {
   return text;
 }
 
-// Unknown: as on mains, for a machine whose system tells nothing is hardly ever one with a battery.
+// Unknown counts as mains power: a machine without this sensor rarely has a battery.
 Judged battery(const Rules& rules, const Known& known, const RuleStates& states) {
   Judged judged;
   judged.rule = Rule::Battery;

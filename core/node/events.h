@@ -66,9 +66,9 @@ struct AlertCleared {
 struct CommandDone {
   CommandId id = 0;
   std::optional<Error> error;  // none = success; Cancelled after cancel()
-  CommandResult result;        // what the command found out; monostate for most
+  CommandResult result;        // the result of the command; monostate for most
 };
-// The node has shut down, whoever asked for it. The last event.
+// The node has shut down. The last event.
 struct Ended {
   std::optional<Error> error;  // of the final checkpoint
 };

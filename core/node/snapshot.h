@@ -35,7 +35,8 @@ std::string_view to_string(RunState state);
 enum class Severity : std::uint8_t { Notice, Warning, Critical };
 std::string_view to_string(Severity severity);
 
-// Something a person should know until it is over. `key` names the condition, so that it is raised once.
+// A condition that the user should know about until it is over. `key` names the condition, so that it is
+// raised once.
 struct Alert {
   std::string key;  // "disk_low"
   Severity severity = Severity::Notice;
@@ -73,7 +74,7 @@ struct ProgramView {
   std::string data_directory;
   std::string network;     // name of the profile
   std::string network_id;  // 64 hex characters
-  std::string notice;      // what a person should know about this network; empty = nothing
+  std::string notice;      // a note about this network for the user; empty = none
 };
 
 // The device and library that compute; empty strings until the compute module is loaded.
@@ -163,7 +164,7 @@ struct GlobalTrainingView {
   std::string loss_trend;       // "improving", "stable", "degrading", "insufficient data"; empty = unknown
   bool converging = false;      // agreement of at least one half, and not degrading
   bool verified = false;        // training_verified: see verified_reason
-  std::string verified_reason;  // the rule and how it came out, in words
+  std::string verified_reason;  // the rule and its result, in words
 };
 
 // Outer rounds: what this node trains, made one with what the other members train (core/rounds).

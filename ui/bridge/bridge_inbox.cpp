@@ -22,7 +22,7 @@ const std::string* alert_key(const node::Event& event) {
   return nullptr;
 }
 
-// Whether `later` says all that `earlier` said.
+// Whether `later` replaces all of `earlier`.
 bool replaces(const node::Event& later, const node::Event& earlier) {
   if (const std::string* key = alert_key(later)) {
     const std::string* other = alert_key(earlier);

@@ -20,7 +20,7 @@ class LogView final : public TableView {
   LogView(const Theme& theme, LogModel& model, QWidget* parent = nullptr);
 
   bool following() const { return following_; }
-  void set_following(bool on);     // on: goes to the end
+  void set_following(bool on);     // on: scrolls to the end
   void copy_selection() override;  // as lines of the log
   void copy();                     // the selection, or all that is shown when nothing is chosen
   void export_csv() override;      // the lines that are shown now

@@ -50,7 +50,7 @@ class Page : public QWidget {
   // Came into view, left it: start and stop own timers and queries.
   virtual void shown() {}
   virtual void hidden() {}
-  // Once, some time before the page may be opened, in a moment when nobody waits: ask for what it shows
+  // Once, some time before the page may be opened, in an idle moment: requests the data that it shows
   // first, so that opening it finds it made. It may have been opened before.
   virtual void prepare() {}
   // The detail of navigate().

@@ -1,5 +1,5 @@
-// Commands to the core that take their time: what is under way, how far it is, a way to end it, and what came
-// of it. Work that the core does one at a time waits here for its turn.
+// Long commands to the core: which are under way, their progress, a button to cancel, and their results. Work
+// that the core does one at a time waits here for its turn.
 #pragma once
 
 #include <QWidget>

@@ -32,7 +32,7 @@ struct StateText {
   Tone tone = Tone::Info;
   QString icon;               // in resources/icons
   QString word;               // "Training", "Paused", "Core not running"
-  QString reason;             // one line: why; empty = the word says all
+  QString reason;             // one line: why; empty = the word is enough
   QStringList reasons;        // every active one, in full
   bool can_override = false;  // "run anyway" would end the pause
 };

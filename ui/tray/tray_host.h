@@ -23,7 +23,7 @@ class TrayHost : public QObject {
 
   // Whether the first answer is there.
   virtual bool known() const = 0;
-  // Whether somebody shows icons over it.
+  // Whether the desktop shows icons over it.
   virtual bool speaks(TrayProtocol protocol) const = 0;
   // The protocol that Qt chooses for an icon made now.
   TrayProtocol protocol() const {

@@ -27,7 +27,7 @@ class Header final : public QWidget {
   void set_title(const QString& title);
   // snapshot may be null: no core has answered yet.
   void refresh(const node::Snapshot* snapshot, bool attached);
-  // Few pixels: the reason goes into the tooltip, buttons lose their text.
+  // For a narrow window: the reason moves into the tooltip, and buttons have no text.
   void set_narrow(bool narrow);
   QMenu* menu() const { return menu_; }
 

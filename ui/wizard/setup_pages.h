@@ -1,4 +1,4 @@
-// The pages of the assistant, in order: look → folder → identity → (words → confirm) → limits → start.
+// The pages of the assistant, in order: appearance → folder → identity → (words → confirm) → limits → start.
 #pragma once
 
 #include <vector>

@@ -18,7 +18,8 @@ namespace {
 using grpc::ServerContext;
 using grpc::Status;
 
-constexpr Duration poll = std::chrono::milliseconds(200);  // between two looks whether the caller went away
+constexpr Duration poll =
+    std::chrono::milliseconds(200);  // between two checks whether the caller disconnected
 
 // One of a bounded number of places, while it lives.
 class Place {
@@ -71,7 +72,7 @@ class ControlService final : public wire::Control::Service {
     std::shared_ptr<const node::Snapshot> seen;
     wire::Snapshot sent;
     while (true) {
-      const bool stopping = hub_.stopping();  // looked at first: what came before it is still sent
+      const bool stopping = hub_.stopping();  // read first: events before it are still sent
       auto batch = watcher.take();
       const auto view = node_.snapshot();
       if ((!seen || view->version != seen->version) && !write_snapshot(*view, &sent, writer))

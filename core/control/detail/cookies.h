@@ -17,7 +17,7 @@ namespace neuroshard::control::detail {
 // Threads: any.
 class Cookies {
  public:
-  // local: control.json's. Invitations are those of the directory, looked at anew at most once a second.
+  // local: control.json's. Invitations are those of the directory, read again at most once a second.
   Cookies(std::string local, std::string data_directory, const Clock& clock);
 
   const std::string& local() const { return local_; }
