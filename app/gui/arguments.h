@@ -17,7 +17,7 @@ struct Arguments {
   QString error;  // what is wrong with the command line; empty = nothing
 };
 
-// Without the program's name. Never fails: what is wrong stands in `error`.
+// Without the program's name. Never fails: `error` has the problem.
 Arguments parse_arguments(const QStringList& arguments);
 QString help_text();
 

@@ -15,7 +15,7 @@ class Autostart {
 
   bool enabled() const;
   Expected<void> set(bool on) const;
-  // What the entry holds.
+  // The content of the entry.
   QString entry() const;
 
  private:

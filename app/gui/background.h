@@ -17,7 +17,8 @@ class Background {
 
   explicit Background(const char* name);
 
-  // False, and nothing happens, while max_jobs wait: a disk that hangs; whoever asks regularly asks again.
+  // False, and nothing happens, while max_jobs wait, as with a disk that hangs. Callers that run regularly
+  // try again.
   bool run(std::function<void()> job);
   // The result comes back to the context's thread, unless it is gone by then.
   template <class Work, class Then>
@@ -30,9 +31,9 @@ class Background {
   }
 
  private:
-  // Stands in for the context: an object of its own in the context's thread, where alone the context is
-  // looked at. It goes with the call: an event loop may take the end of an object out of its turn, before a
-  // call that was posted earlier.
+  // Represents the context: an object in the context's thread, the only thread that may touch the context. It
+  // is destroyed with the call, because an event loop may destroy an object before it runs a call that was
+  // posted earlier.
   class Guard {
    public:
     explicit Guard(QObject* context);

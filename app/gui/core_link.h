@@ -1,5 +1,5 @@
-// The connection to the core of one data directory, as the supervisor sees it: it comes and goes by itself.
-// Threads: ui; nothing blocks.
+// The connection to the core of one data directory, as the supervisor sees it: it connects and reconnects by
+// itself. Threads: ui; nothing blocks.
 #pragma once
 
 #include <QMetaType>
@@ -15,8 +15,7 @@ namespace neuroshard::gui {
 
 // A core that answers.
 struct CorePresence {
-  std::shared_ptr<node::Node>
-      node;  // may be given away on any thread: what blocks at its end is done elsewhere
+  std::shared_ptr<node::Node> node;  // may be released on any thread; its end never blocks there
   platform::ProcessIdentity process;
 };
 
@@ -24,8 +23,8 @@ struct CoreAbsence {
   enum class Kind {
     None,     // no core runs there (or it stopped cleanly)
     Killed,   // it left its control file behind: a crash or a kill
-    Silent,   // its process runs and does not answer (yet, or any more: it may be about to end)
-    Refused,  // it is there and will not talk to this program: `error` says why
+    Silent,   // its process runs but does not answer: it starts or ends
+    Refused,  // it refuses this program: `error` says why
   };
   Kind kind = Kind::None;
   Error error;
@@ -36,7 +35,7 @@ class CoreLink : public QObject {
   Q_OBJECT
  public:
   using QObject::QObject;
-  // Looks for a core of this directory from now on, whichever owns it then.
+  // Looks for the core of this directory from now on, also when another process takes the directory over.
   virtual void open(const QString& data_directory) = 0;
   // To a core on another machine, by an imported control file. Refused with Corrupt when it is not one.
   virtual void open_file(const QString& control_file) = 0;

@@ -95,7 +95,7 @@ void CoreSupervisor::on_present(const CorePresence& core) {
   status_.process = core.process;
   status_.ours = is_ours(core.process);
   if (status_.phase == CorePhase::Stopping) {
-    // It answers just now, after it was told to end.
+    // The core answers for the first time after the request to end it.
     if (status_.ours) static_cast<void>(core.node->request_shutdown().ok());
     return;
   }
@@ -189,7 +189,7 @@ void CoreSupervisor::went(bool was_crash, const QString& said, int code) {
   if (!was_crash) return set_phase(CorePhase::Stopped);
   status_.error = make_error(ErrorCode::Unavailable,
                              code == 0 ? "the core crashed or was killed" : "the core ended with an error");
-  // What somebody else started, somebody else looks after.
+  // Another program started that core and looks after it.
   if (!status_.ours && status_.process.pid != 0) return set_phase(CorePhase::Stopped);
   crashed(said);
 }

@@ -1,6 +1,7 @@
-// Keeps a core running on the chosen data directory: attaches to the one that is there, else starts one;
-// starts it again when it crashed, later each time; after three crashes in ten minutes in safe mode; and
-// stops only what it started. A pure state machine over a link and a launcher: time is moved by tick().
+// Keeps a core running on the chosen data directory. It attaches to a running core, or starts one. After a
+// crash it restarts the core with growing delays, and in safe mode after three crashes in ten minutes. It
+// stops only a core that it started. A pure state machine over a link and a launcher: time is moved by
+// tick().
 //
 // Threads: ui.
 #pragma once
@@ -32,13 +33,13 @@ enum class CorePhase {
   Starting,  // ours, until it answers
   Running,
   Waiting,       // before it is started again
-  Stopped,       // it ended cleanly, or is not ours to start again
-  Failed,        // it does not start, or will not talk to us: `error`
+  Stopped,       // it ended cleanly, or another program started it
+  Failed,        // it does not start, or refuses this program: `error`
   WrongVersion,  // another major version: `error` says which side to upgrade
   Stopping,      // we asked it to
 };
 
-// What the window says about the core itself.
+// The state of the core, for the window.
 struct CoreStatus {
   CorePhase phase = CorePhase::Closed;
   bool ours = false;        // this app started it
@@ -71,13 +72,14 @@ class CoreSupervisor final : public QObject {
   // The same after a clean stop of the core that we started: two would share the machine.
   void move_to(const LaunchRequest& request);
   void open_remote(const QString& control_file);
-  void close();  // lets go of the core, which runs on
+  void close();  // detaches; the core keeps running
 
   void start();             // now: from Stopped, Failed or Waiting
-  void restart(bool safe);  // ours: a clean stop, then a start; "try normally again" is restart(false)
-  // A clean stop of the core that we started; letting go of any other. Then stopped(), within stop_limit.
+  void restart(bool safe);  // ours: a clean stop, then a start; "Restart normally" is restart(false)
+  // A clean stop of the core that we started; any other core is only detached. Then stopped(), within
+  // stop_limit.
   void quit();
-  // Waits no longer for a stop.
+  // Stops waiting for a core that ends.
   void give_up();
 
   void tick();  // a few times a second
@@ -86,7 +88,7 @@ class CoreSupervisor final : public QObject {
 
  Q_SIGNALS:
   void status_changed();
-  void attached(std::shared_ptr<neuroshard::node::Node> node);         // null: gone
+  void attached(std::shared_ptr<neuroshard::node::Node> node);         // null: no core answers
   void started(const neuroshard::platform::ProcessIdentity& process);  // one of ours answers
   void stopped(bool clean);  // after quit(); clean = its end was seen (or it is not ours)
 

@@ -1,4 +1,4 @@
-// What the window and the tray say about the life of the core, as the supervisor sees it.
+// Texts of the window and the tray about the life of the core, as the supervisor sees it.
 #pragma once
 
 #include <QCoreApplication>
@@ -21,14 +21,14 @@ struct CoreActions {
 class CoreWords {
   Q_DECLARE_TR_FUNCTIONS(neuroshard::gui::CoreWords)
  public:
-  // Nothing to say: no banner.
+  // Nothing: no banner.
   static std::optional<ui::BannerContent> banner(const CoreStatus& status, const CoreActions& actions);
-  // While another computer's core is shown: nobody may forget whose it is. data_directory: there; empty = not
-  // known yet.
+  // While the window shows the core of another computer, a banner says so. data_directory: on that computer;
+  // empty = not known yet.
   static ui::BannerContent elsewhere(const QString& data_directory, const std::function<void()>& back);
   // For the pill, the tray and its tooltip; nothing while a core answers.
   static std::optional<ui::CoreLife> life(const CoreStatus& status);
-  // When the app quits and the core that it told to end has not ended yet.
+  // When the app quits while the core that it asked to end still runs.
   struct Farewell {
     QString title, text;
   };

@@ -1,4 +1,4 @@
-// Where the data is, and whether it is there now: tells a first run from a disk that is missing.
+// Where the data is, and whether it is there now: distinguishes a first run from a missing disk.
 #pragma once
 
 #include <QString>

@@ -25,7 +25,7 @@ using ui::TrayProtocol;
 
 namespace {
 
-// A selection's owner and a native tray are not told when they change.
+// A selection's owner and a native tray send no signal when they change.
 constexpr std::chrono::seconds look_period{2};
 
 }  // namespace

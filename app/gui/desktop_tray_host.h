@@ -10,7 +10,7 @@ class QDBusPendingCallWatcher;
 
 namespace neuroshard::gui {
 
-// Threads: ui. The first answer comes some milliseconds after it was made; after 5 s, where the bus is
+// Threads: ui. The first answer comes some milliseconds after construction, or after 5 s if the bus is
 // silent.
 class DesktopTrayHost final : public ui::TrayHost {
   Q_OBJECT
@@ -26,7 +26,7 @@ class DesktopTrayHost final : public ui::TrayHost {
 
  private:
   void watch_bus();
-  void look();  // at what does not tell by itself
+  void look();  // reads the state of trays that send no signal
   void take(bool* what, bool now);
 
   QTimer timer_;

@@ -1,5 +1,5 @@
-// neuroshard: links, from a browser or another program. What they ask for is always shown and confirmed
-// before anything happens.
+// neuroshard: links, from a browser or another program. The app always shows the request and asks for a yes
+// before it follows a link.
 //   neuroshard:attach?file=/path/to/control.json    connect to the core that the file names
 //   neuroshard:join?to=…                            an invitation to a network; the core reads it
 //   neuroshard:invite?peer=host:port                a computer of the network to begin with

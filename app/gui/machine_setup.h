@@ -1,4 +1,4 @@
-// What the set-up assistant needs, from this machine and its neuroshardd.
+// The services of the set-up assistant, from this machine and its neuroshardd.
 #pragma once
 
 #include <QString>
@@ -10,7 +10,7 @@ namespace neuroshard::gui {
 
 class MachineSetup final : public ui::SetupServices {
  public:
-  // `program` is neuroshardd; empty when it is missing, which every run then says.
+  // `program` is neuroshardd; empty when it is missing; every run then fails with that reason.
   MachineSetup(QString program, QString default_folder, Background& background);
 
   QString default_folder() const override { return default_folder_; }

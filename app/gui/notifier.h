@@ -1,5 +1,5 @@
-// Which events become a notification of the desktop: by class, as the user chose, and at most one every
-// thirty seconds; what comes meanwhile is told together afterwards.
+// Turns events into notifications of the desktop: the classes that the user chose, and at most one
+// notification every thirty seconds. Events in between come together in the next one.
 //
 // Threads: ui.
 #pragma once
@@ -31,7 +31,7 @@ class Notifier {
   Notifier(const Clock& clock, Wanted wanted, Show show);
 
   void add(Notification notification);
-  void tick();  // now and then: shows what waited
+  void tick();  // now and then: shows waiting notifications
 
  private:
   void show_waiting();

@@ -1,4 +1,4 @@
-// What desktops and NetworkManager tell over D-Bus. Calls block for a moment and have a limit: they run on
+// Sensors over D-Bus: desktops and NetworkManager. Calls block for a moment and have a limit, so they run on
 // the sensors' thread.
 #include <QDBusConnection>
 #include <QDBusInterface>

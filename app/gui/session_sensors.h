@@ -1,6 +1,6 @@
-// What only a desktop session can see: how long nobody has touched keyboard and mouse, whether something
-// fills the screen, whether the network costs money. Each sensor says "unknown" where it cannot tell. Nothing
-// of it is kept; the core gets it as a report that is good for ten seconds.
+// Sensors of the desktop session: how long keyboard and mouse have been idle, whether a program fills the
+// screen, whether the network costs money. Each sensor says "unknown" where it cannot tell. The app keeps no
+// values; the core gets a report that is valid for ten seconds.
 #pragma once
 
 #include <QObject>
@@ -24,8 +24,7 @@ using SessionSensorList = std::vector<std::unique_ptr<SessionSensor>>;
 
 // X11: input and the active window. Reads nothing where there is no X server (a Wayland session without one).
 std::unique_ptr<SessionSensor> make_x11_sensor();
-// What desktops tell over the session's bus: input, for Wayland sessions. Fills in only what is still
-// unknown.
+// Reads the session's bus: idle input, for Wayland sessions. Fills in only values that are still unknown.
 std::unique_ptr<SessionSensor> make_desktop_sensor();
 // NetworkManager over the system's bus.
 std::unique_ptr<SessionSensor> make_metered_sensor();

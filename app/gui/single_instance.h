@@ -18,7 +18,7 @@ class SingleInstance final : public QObject {
  public:
   static constexpr qsizetype max_message = 64 * 1024;
 
-  // `folder` is private to the user; `key` tells the apps apart that may run side by side.
+  // `folder` is private to the user; `key` distinguishes apps that may run side by side.
   SingleInstance(const QString& folder, const QString& key, QObject* parent = nullptr);
 
   enum class Role {
@@ -26,7 +26,8 @@ class SingleInstance final : public QObject {
     Second,  // the first one has taken the message
     Failed,  // neither: `error` says why
   };
-  // Waits at most a few seconds for the first one's answer. What a killed app left behind is cleared away.
+  // Waits at most a few seconds for the answer of the first one. Removes the socket that a killed app left
+  // behind.
   Role claim(const QStringList& arguments);
   QString error() const { return error_; }
 

@@ -1,5 +1,5 @@
-// What belongs to this user and not to a data directory: where the data is, and how the window stood. Kept in
-// $XDG_CONFIG_HOME/neuroshard/app.ini (of the platform's kind elsewhere), written atomically. Threads: ui.
+// Settings of this user, outside a data directory: where the data is, and place and size of the window. Kept
+// in $XDG_CONFIG_HOME/neuroshard/app.ini (of the platform's kind elsewhere), written atomically. Threads: ui.
 #pragma once
 
 #include <QByteArray>
@@ -19,8 +19,8 @@ class UserConfig {
 
   // The data directory that was chosen; empty = the wizard has not been through.
   QString data_directory() const { return text("data/directory"); }
-  // UUID of that directory; empty until the core has said it. With the path it tells a missing disk from a
-  // first run.
+  // UUID of that directory; empty until the core has reported it. Together with the path it distinguishes a
+  // missing disk from a first run.
   QString instance() const { return text("data/instance"); }
   void set_data_directory(const QString& path, const QString& instance);
   // A folder of text that the core reads at its start, beside what it has.
@@ -37,7 +37,7 @@ class UserConfig {
   QString page() const { return text("window/page"); }
   void set_window(const QByteArray& geometry, const QByteArray& state, const QString& page);
 
-  // Whether the word "it goes on in the tray" was said once.
+  // Whether the user was notified once that the app keeps running in the tray.
   bool told_tray() const { return settings_.value("window/told_tray", false).toBool(); }
   void set_told_tray() { settings_.setValue("window/told_tray", true); }
 

@@ -40,7 +40,7 @@ std::string power_text(const MachineReadings::Power& power) {
   return text;
 }
 
-// Unknown: as on mains, for a machine whose system tells nothing is hardly ever one with a battery.
+// Unknown counts as mains power: a machine without this sensor rarely has a battery.
 Judged battery(const Rules& rules, const Known& known, const RuleStates& states) {
   Judged judged;
   judged.rule = Rule::Battery;
@@ -91,7 +91,7 @@ Judged metered(const Rules& rules, const Known& known) {
   return judged;
 }
 
-// Unknown: in use. Who asked to be left alone while working is left alone.
+// Unknown counts as in use: the user asked for no training while working.
 Judged idle(const Rules& rules, const Known& known) {
   Judged judged;
   judged.rule = Rule::Idle;

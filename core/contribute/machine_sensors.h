@@ -11,7 +11,7 @@ namespace neuroshard::contribute {
 class MachineSensors {
  public:
   virtual ~MachineSensors() = default;
-  // Reads all of them; `programs` are the ones to look for. May take long: firmware and disks are asked.
+  // Reads all of them; `programs` are the ones to search for. May take long: it reads firmware and disks.
   // Threads: one at a time, never the core's.
   virtual MachineReadings read(const std::vector<std::string>& programs) = 0;
 };

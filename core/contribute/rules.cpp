@@ -21,7 +21,7 @@ void follow(RuleState& state, bool condition, MonotonicTime now) {
   }
 }
 
-// What is still good of the readings.
+// The readings that are still valid.
 detail::Known known(const Readings& readings, MonotonicTime now) {
   detail::Known result;
   if (readings.machine && now - readings.machine->at <= machine_lease)
@@ -155,7 +155,7 @@ Expected<std::vector<std::string>> parse_programs(std::string_view text) {
     while (!name.empty() && name.front() == ' ') name.remove_prefix(1);
     while (!name.empty() && name.back() == ' ') name.remove_suffix(1);
     if (name.empty()) continue;
-    // What settings.toml can hold, and what a file can be called.
+    // Characters that settings.toml can hold and that a file name can have.
     const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
       return c >= 0x20 && c < 0x7f && c != '/' && c != '\\' && c != '"';
     });

@@ -1,9 +1,10 @@
-// The contribute rules: when this machine's owner wants it to train, and with how much. Pure functions over
-// sensor values, settings and time; whoever reads the sensors and obeys is the engine.
+// The contribute rules: when this machine trains, and with how many resources. Pure functions over sensor
+// values, settings and time; the engine reads the sensors and applies the result.
 //
-// A rule that applies pauses at once and lets go slowly: its condition must have been over for `settle_time`,
-// and numbers have a band (charge, temperature, free space) between the two ends, so that nothing flaps.
-// An unknown value never stays hidden: each rule says what it means, in its sensor view.
+// A rule that applies pauses training at once. It ends only after its condition has been over for
+// `settle_time`, and numbers (charge, temperature, free space) have a band between start and end, so that
+// training does not start and stop in quick turns. An unknown value is always visible: the sensor view of
+// each rule says how the rule treats it.
 #pragma once
 
 #include <array>
@@ -33,7 +34,7 @@ inline constexpr std::size_t max_program_name = 64;  // bytes
 
 enum class BatteryRule : std::uint8_t { Ignore, WhenLow, Always };
 
-// What the user asks for. The defaults are those of the settings.
+// The user's rules. The defaults are those of the settings.
 struct Rules {
   WeekHours schedule = WeekHours::always();
   BatteryRule battery = BatteryRule::Always;
@@ -46,10 +47,10 @@ struct Rules {
   std::uint32_t hottest_celsius = 0;  // 0 = off
   std::uint64_t least_free_bytes = 0;
   std::uint32_t threads = 0;       // 0 = all usable
-  std::uint32_t idle_threads = 0;  // when nobody uses the computer; 0 = the same
+  std::uint32_t idle_threads = 0;  // while the computer is idle; 0 = the same
 };
 
-// What the machine says. Unset: unknown.
+// Readings of the machine. Unset: unknown.
 struct MachineReadings {
   struct Power {
     bool on_battery = false;
@@ -72,7 +73,7 @@ struct Readings {
   std::optional<Reading<node::SessionSensors>> session;  // good for node::sensor_lease
 };
 
-// What the user decided by hand.
+// The user's own switches.
 struct Wishes {
   bool contributing = true;
   std::optional<WallTime> snoozed_until;
@@ -85,7 +86,7 @@ struct Moment {
   MonotonicTime monotonic{};
 };
 
-// Where a rule stands; kept by the caller from one evaluation to the next, starting empty.
+// The state of a rule. The caller keeps it from one evaluation to the next; it starts empty.
 enum class Rule : std::uint8_t { Battery, Metered, Idle, Program, FullScreen, Hot, Disk, Count };
 struct RuleState {
   bool active = false;
@@ -95,7 +96,7 @@ using RuleStates = std::array<RuleState, static_cast<std::size_t>(Rule::Count)>;
 
 struct Limits {
   std::uint32_t threads = 0;  // 0 = all usable
-  bool idle = false;          // those for a computer that nobody uses
+  bool idle = false;          // the threads for an idle computer
   friend bool operator==(const Limits&, const Limits&) = default;
 };
 
@@ -109,12 +110,12 @@ struct Verdict {
 Verdict evaluate(const Rules& rules, const Wishes& wishes, const Readings& readings, const Moment& now,
                  const LocalTimeFunction& local_time, RuleStates& states);
 
-// The next moment at which the schedule changes its mind; none: it never does. Right across changes to and
+// The next change of the schedule; none: it never changes. Right across changes to and
 // from daylight saving time, in zones whose offset is a multiple of 15 minutes (all of today's).
 std::optional<WallTime> next_change(const WeekHours& schedule, WallTime from,
                                     const LocalTimeFunction& local_time);
-// "Run anyway" for so long ends at the schedule's next change at the latest, so that the schedule is never
-// lost to a click.
+// "Run anyway" for so long ends at the schedule's next change at the latest, so that a click never overrides
+// the schedule for longer.
 WallTime override_end(const Rules& rules, WallTime now, std::chrono::seconds duration,
                       const LocalTimeFunction& local_time);
 

@@ -1,7 +1,7 @@
-// control.json: where a running core can be reached, and what proves both sides to each other. It lies in the
-// user's runtime directory, mode 0600, named by a hash of the data directory's path; whoever can read it may
-// steer the core. Written when the control service starts, removed when it stops; what a killed core leaves
-// behind is recognised by its process.
+// control.json: the address of a running core, and the secrets that prove both sides to each other. It is in
+// the user's runtime directory, mode 0600, named by a hash of the data directory's path. A program that can
+// read it may control the core. The control service writes it at its start and removes it at its end; the
+// file of a killed core is recognised by its process.
 #pragma once
 
 #include <cstdint>
@@ -31,13 +31,13 @@ std::string format_control_file(const ControlFile& file);
 // Strict, any bytes are safe.  Errors: Corrupt.
 Expected<ControlFile> parse_control_file(const std::string& text);
 
-// One that was carried here from another machine. The file's process is not looked for.
-// NotFound, Denied (somebody else's, or open to others), Corrupt.
+// An invitation from another machine. The process in the file is not checked. Errors: NotFound; Denied if
+// another user owns the file or others can read it; Corrupt.
 Expected<ControlFile> read_control_file(const std::string& path);
 
 // The core that owns `data_directory`, by its file.
-// NotFound: no file. Unavailable: its process has ended (killed). Denied: the file is somebody else's or open
-// to others. Corrupt: not a control file.
+// NotFound: no file. Unavailable: its process has ended (killed). Denied: another user owns the file, or
+// others can read it. Corrupt: not a control file.
 Expected<ControlFile> find_core(const std::string& runtime_directory, const std::string& data_directory);
 
 }  // namespace neuroshard::control

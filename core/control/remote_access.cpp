@@ -134,7 +134,7 @@ Expected<ControlFile> invite(RemoteAccess& access, const std::string& name, cons
 }
 
 const Invitation* find_invitation(const RemoteAccess& access, const std::string& cookie) {
-  // Hashes of a secret of 256 bits: how long their comparison takes tells nothing of use.
+  // Hashes of a secret of 256 bits: the time of their comparison reveals nothing useful.
   const std::string hash = hash_of(cookie);
   const auto at = std::find_if(access.invitations.begin(), access.invitations.end(),
                                [&](const Invitation& entry) { return entry.cookie_hash == hash; });

@@ -1,10 +1,9 @@
-// Steering a core from another machine: off until its owner makes an invitation. The core then listens,
-// beside its loopback port, at an address of the owner's choice with a key that stays the same, and accepts
-// the cookie of every invitation that was not taken back. An invitation is a control file (control_file.h)
-// that names that address, key and cookie; it is carried to the other machine by hand and opens everything
-// the app can do.
+// Control of a core from another machine: off until its owner makes an invitation. The core then also listens
+// at an address of the owner's choice, with a permanent key, and accepts the cookie of every invitation that
+// is not revoked. An invitation is a control file (control_file.h) with that address, key and cookie. The
+// owner carries it to the other machine; it permits everything that the app can do.
 //
-// What the core has to know lies in the data directory, mode 0600: the key, and a hash of each cookie.
+// The core's part is in the data directory, mode 0600: the key, and a hash of each cookie.
 #pragma once
 
 #include <optional>
@@ -21,7 +20,7 @@
 namespace neuroshard::control {
 
 struct Invitation {
-  std::string id;    // 8 hex characters, to take it back by
+  std::string id;    // 8 hex characters, for revoking it
   std::string name;  // for whom; may be empty
   WallTime made{};
   std::string cookie_hash;  // SHA-256, hex
@@ -42,7 +41,7 @@ std::string format_remote_access(const RemoteAccess& access);
 // Strict, any bytes are safe.  Errors: Corrupt.
 Expected<RemoteAccess> parse_remote_access(const std::string& text);
 
-// Nothing: it is off.  Denied: the file is somebody else's or open to others. Corrupt.
+// Nothing: it is off.  Errors: Denied if another user owns the file or others can read it; Corrupt.
 Expected<std::optional<RemoteAccess>> load_remote_access(const std::string& data_directory);
 Expected<void> save_remote_access(storage::FileEnv& files, const std::string& data_directory,
                                   const RemoteAccess& access);
@@ -50,12 +49,12 @@ Expected<void> save_remote_access(storage::FileEnv& files, const std::string& da
 // A new key, valid from a day before `now`, and no invitations.
 Expected<RemoteAccess> make_remote_access(const platform::Endpoint& listen, WallTime now);
 
-// Adds an invitation and returns the file that carries it. address: where the other machine finds this one,
-// "name:port" or "ip:port".  Exhausted: max_invitations. InvalidArgument: the name.
+// Adds an invitation and returns the file that carries it. address: under which the other machine reaches
+// this one, "name:port" or "ip:port".  Exhausted: max_invitations. InvalidArgument: the name.
 Expected<ControlFile> invite(RemoteAccess& access, const std::string& name, const std::string& address,
                              const std::string& data_directory, crypto::Entropy& entropy, WallTime now);
 
-// By the cookie; null: nobody's.
+// The invitation of a cookie; null: none.
 const Invitation* find_invitation(const RemoteAccess& access, const std::string& cookie);
 
 }  // namespace neuroshard::control

@@ -147,7 +147,7 @@ class ControlServer final : public Server {
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, calls_per_connection);
     builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, handshake_ms);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, idle_ms);
-    // A watcher whose process stands still gives its place back.
+    // A watcher whose process is stopped loses its place.
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, keepalive_ms);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, keepalive_answer_ms);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE,

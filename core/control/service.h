@@ -1,4 +1,4 @@
-// The control service: a running core on one side, the programs that show and steer it on the other. gRPC
+// The control service: a running core on one side, the programs that show and control it on the other. gRPC
 // over TLS 1.3 on the loopback interface, an ephemeral port; control.json (control_file.h) is how clients
 // find it. Other machines only by invitation (remote_access.h). The messages, their limits and the rules of
 // versions: proto/README.md.
@@ -70,12 +70,12 @@ class Server {
 enum class LinkState : std::uint8_t {
   Connecting,
   Connected,
-  Lost,     // was there or will be; tried again by itself
+  Lost,     // no connection now; tried again automatically
   Refused,  // wrong cookie, certificate or version: trying again helps only when a core starts anew
 };
 std::string_view to_string(LinkState state);
 
-// What a screen says about the connection itself.
+// The state of the connection, for a screen.
 struct LinkView {
   LinkState state = LinkState::Connecting;
   std::optional<Error> error;  // why Lost or Refused

@@ -1,5 +1,4 @@
-// What happened, for people: a bounded list of events in state.db, read by cursor. Not the program's log
-// file.
+// Events for people: a bounded list in state.db, read by cursor. Not the program's log file.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Going back: what happens to the series when an earlier checkpoint is restored.
+// Branches: the series after the restore of an earlier checkpoint.
 #include <algorithm>
 
 #include "core/history/series_store.h"

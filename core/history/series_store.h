@@ -3,9 +3,9 @@
 // chart has pixels. Each level keeps its newest buckets only: the far past stays, with less detail. Stored in
 // state.db, written in batches.
 //
-// Memory is bounded: one open bucket per series and level, and at most max_pending closed ones. What a full
-// or read-only disk keeps from being written is kept for the next attempt up to that bound, then the oldest
-// goes. Threads: one; the database's.
+// Memory is bounded: one open bucket per series and level, and at most max_pending closed ones. If a full or
+// read-only disk refuses a write, the buckets wait for the next attempt up to that bound; then the oldest are
+// dropped. Threads: one; the database's.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct Bucket {
   double mean = 0;
 };
 
-// What a restore set aside: everything after step `after`.
+// The part that a restore set aside: everything after step `after`.
 struct Branch {
   std::int64_t id = 0;  // ≥ 1
   std::int64_t after = 0;

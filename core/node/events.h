@@ -1,4 +1,4 @@
-// What happened, as plain structs that carry their data: a handler needs no call back into the node. State is
+// Events as plain structs that carry their data: a handler needs no call back into the node. State is
 // latest-wins (a slow reader may miss steps and reads the snapshot); CommandDone and alerts are never
 // dropped.
 #pragma once
@@ -66,9 +66,9 @@ struct AlertCleared {
 struct CommandDone {
   CommandId id = 0;
   std::optional<Error> error;  // none = success; Cancelled after cancel()
-  CommandResult result;        // what the command found out; monostate for most
+  CommandResult result;        // the result of the command; monostate for most
 };
-// The node has shut down, whoever asked for it. The last event.
+// The node has shut down. The last event.
 struct Ended {
   std::optional<Error> error;  // of the final checkpoint
 };

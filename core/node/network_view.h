@@ -1,5 +1,5 @@
-// The node in its network, as a person looks at it: whether others reach it, whom it knows, what passes, who
-// was refused. Plain values, bounded.
+// The node in its network, for people: reachability, peers, traffic, refused connections. Plain values,
+// bounded.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +38,9 @@ struct BanEntry {
   WallTime until{};
   std::string reason;
 };
-// Somebody to begin with, and what is being tried there.
+// A first contact, and the state of the attempt to reach it.
 struct SourceEntry {
-  std::string address;  // or the name that is looked up
+  std::string address;  // or a name that is resolved
   std::string kind;     // "tracker", "peer"
   bool connected = false;
   std::string state;  // in words
@@ -56,9 +56,9 @@ struct TrafficPoint {
 };
 
 struct NetworkView {
-  bool taking_part = false;  // false: this node is alone, and all the rest is empty
+  bool taking_part = false;  // false: this node is alone, and all other fields are empty
   std::string listens_at;    // address and port
-  // How others reach it: "unknown" (nobody could be asked yet), "public", "mapped", "punchable",
+  // How peers reach it: "unknown" (no peer to ask yet), "public", "mapped", "punchable",
   // "relayed only".
   std::string reach = "unknown";
   std::string summary;             // one sentence
@@ -66,21 +66,21 @@ struct NetworkView {
   std::string advice;              // what to do; empty = nothing
   bool testing = false;
   std::optional<WallTime> tested_at;
-  std::string advertised;     // where others dial it; empty = nowhere
+  std::string advertised;     // where peers dial it; empty = nowhere
   std::string relay;          // through which they reach it instead; empty = none
   std::string relay_trouble;  // why there is none, where one is needed
   std::string turn_server;    // of the settings; empty = none
-  std::string turn;           // where others dial it through that; empty = nowhere
+  std::string turn;           // where peers dial it through that; empty = nowhere
   std::string turn_trouble;   // why not, where it is needed
-  // A link that invites others to this network, with this node and some more to begin with
-  // (engine/invite_link.h). Empty: there is nobody yet whom they could begin with.
+  // A link that invites others to this network, with this node and some more as first peers. Empty: no
+  // reachable peer is known yet.
   std::string invitation;
-  bool relaying = false;  // for nodes that nobody can dial
+  bool relaying = false;  // for nodes that others can't dial
   std::uint32_t relayed_nodes = 0;
   std::uint64_t known_nodes = 0;    // by their signed records
   std::uint64_t table_members = 0;  // of the hash table
   std::uint64_t bytes_in = 0, bytes_out = 0;
-  // What this node's line has carried, bytes per second, as told to the others; 0 = not measured yet.
+  // Measured bandwidth of this node, bytes per second, as announced to peers; 0 = not measured yet.
   std::uint64_t upload = 0, download = 0;
   std::vector<SourceEntry> sources;
   std::vector<PeerEntry> peers;
@@ -89,7 +89,7 @@ struct NetworkView {
   std::vector<TrafficPoint> traffic;  // ascending, the last hour
 };
 
-// What answers for the engine; whoever has joined a network brings it. It outlives the engine.
+// Answers for the engine in a node that has joined a network. Outlives the engine.
 class NetworkSource {
  public:
   using Answer = std::function<void(Expected<NetworkView>)>;
@@ -98,7 +98,7 @@ class NetworkSource {
   virtual void view(Answer answer) = 0;
   // The short answer, for every snapshot.  Threads: any; never waits.
   virtual PeersView peers() const = 0;
-  // Begins a test of whether others reach this node; the view says what came of it.  Threads: any.
+  // Starts a test of whether peers reach this node; the view has the result.  Threads: any.
   virtual void test_reachability() = 0;
 };
 

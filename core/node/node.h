@@ -41,7 +41,7 @@ struct GenerateRequest {
   std::uint64_t seed = 0;  // 0 = a new one each time
 };
 
-// What only a desktop session can see; unset = this session cannot tell.
+// Readings of a desktop session; unset = this session can't tell.
 struct SessionSensors {
   std::optional<std::chrono::seconds> input_idle;  // since the last key or mouse movement
   std::optional<bool> full_screen;
@@ -57,8 +57,8 @@ class Subscription {
   virtual ~Subscription() = default;
 };
 
-// A restore can be undone for so many steps and for so long, whichever is more: a small model makes the steps
-// before a person has looked.
+// A restore can be undone for this many steps and for this long, whichever is more: a small model makes the
+// steps before a user looks.
 inline constexpr std::uint64_t undo_steps = 50;
 inline constexpr std::chrono::minutes undo_time{10};
 inline constexpr std::chrono::seconds max_snooze = std::chrono::hours(24 * 7);
@@ -79,7 +79,7 @@ class Node {
   // Busy: something of the kind runs already, or too many commands are under way.  Cancelled: shutting down.
   virtual Expected<CommandId> start_training(const TrainingPlan& plan) = 0;
   virtual Expected<CommandId> stop_training() = 0;  // within one step; then a checkpoint
-  // The one switch: off = pause without end; on clears a snooze and takes up what finish() ended.
+  // The one switch: off = pause without end; on clears a snooze and resumes after finish().
   virtual Expected<CommandId> set_contributing(bool on) = 0;
   // A pause that ends by itself; 1 second … max_snooze. A new one replaces the one before.
   virtual Expected<CommandId> snooze(std::chrono::seconds duration) = 0;
@@ -94,8 +94,8 @@ class Node {
   // Checkpoints. Names are those of query_checkpoints. Long ones report CommandProgress and end early after
   // cancel().
   virtual Expected<CommandId> save_checkpoint() = 0;
-  // Training goes on from it; what was is kept for undo_restore() until the next restore, or until undo_steps
-  // further steps are made and undo_time is over.
+  // Training continues from it. The state before is kept for undo_restore() until the next restore, or until
+  // undo_steps further steps are made and undo_time is over.
   virtual Expected<CommandId> restore_checkpoint(const std::string& name) = 0;
   virtual Expected<CommandId> undo_restore() = 0;
   virtual Expected<CommandId> verify_checkpoint(const std::string& name) = 0;  // VerifyResult
@@ -115,8 +115,8 @@ class Node {
                                        std::function<void(std::string)> on_text) = 0;
   // Asks a running command to end early: verify, compare, export, import, generate. Unknown ids are ignored.
   virtual Expected<void> cancel(CommandId id) = 0;
-  // Has others try to dial this node, now; query_network() says what came of it. Unsupported: it has joined
-  // no network.
+  // Asks peers to dial this node now; query_network() has the result. Unsupported: the node has joined no
+  // network.
   virtual Expected<void> test_reachability() = 0;
   // An empty value takes the setting back to its default.
   virtual Expected<CommandId> set_setting(const std::string& name, const std::string& value) = 0;
@@ -137,7 +137,7 @@ class Node {
   virtual Expected<void> query_tokens(const std::string& text, Reply<std::vector<TokenPiece>> reply) = 0;
   // The network as this node sees it; taking_part is false where it has joined none.
   virtual Expected<void> query_network(Reply<NetworkView> reply) = 0;
-  // Outer rounds and what the network's nodes say; taking_part is false where there are none.
+  // Outer rounds and the reports of the network's nodes; taking_part is false where there are none.
   virtual Expected<void> query_rounds(Reply<RoundsReport> reply) = 0;
   virtual Expected<void> query_settings(Reply<std::vector<SettingEntry>> reply) = 0;
 };

@@ -1,4 +1,4 @@
-// What is asked for rather than shown at once: series, logs, checkpoints, the layer map, data, settings.
+// Answers of queries: series, logs, checkpoints, the layer map, data, settings.
 // Plain values, paged and bounded.
 #pragma once
 
@@ -77,7 +77,7 @@ struct CheckpointPage {
   bool more = false;
 };
 
-// What a policy would remove; nothing is done. The newest, pinned ones, and what an undo needs always stay.
+// A policy for removing checkpoints. The newest, pinned ones, and those that an undo needs always stay.
 struct PrunePolicy {
   std::uint32_t keep_newest = 5;
   std::uint32_t keep_every_steps = 0;  // besides: one for each so many steps; 0 = none

@@ -1,6 +1,6 @@
-// The outer rounds and the network's training in detail, as a person looks at them: who contributed to which
-// round, who was late or did not count and why, and what each node of the network says of itself. Plain
-// values, bounded; the summary is in the snapshot (RoundsView).
+// The outer rounds and the network's training in detail, for people: the contributors of each round, members
+// that were late or did not count and why, and each node's report about itself. Plain values, bounded; the
+// summary is in the snapshot (RoundsView).
 #pragma once
 
 #include <cstdint>
@@ -38,15 +38,15 @@ struct RoundEntry {
   double seconds = 0;            // since the round before; 0 = unknown
   double waited = 0;             // of them this node's training stood still for the round
   std::string anchor;            // hash, 64 hex characters
-  bool fetched = false;          // this node did not compute it: it came from others
+  bool fetched = false;          // this node did not compute it but fetched it
   std::string rule;              // "weighted-mean"; empty = unknown
-  bool too_few_to_vote = false;  // 2 to 4 contributions: a liar can't be outvoted
+  bool too_few_to_vote = false;  // 2 to 4 contributions: a Byzantine peer can't be outvoted
   std::uint64_t tokens = 0;      // of all rounds so far
   std::uint32_t members = 0, contributors = 0;
   std::vector<RoundMemberEntry> who;  // contributors first; max_round_members_shown at most
 };
 
-// What one node of the network says about itself, signed by it, a few minutes old at most.
+// The report of one node about itself, signed by it, at most a few minutes old.
 struct TrainingNodeEntry {
   std::string id;      // 64 hex characters
   std::string wallet;  // 16 hex characters; empty = it works for none
@@ -62,7 +62,7 @@ struct TrainingNodeEntry {
   std::uint32_t contributed = 0;
   std::uint32_t synced = 0, missed = 0;  // of its latest rounds
   std::optional<std::uint32_t> shard;
-  WallTime at{};  // when it said so
+  WallTime at{};  // when it was reported
 };
 
 struct GlobalLossPoint {
@@ -79,10 +79,10 @@ struct RoundsReport {
   std::vector<RoundEntry> rounds;        // newest first
   std::vector<TrainingNodeEntry> nodes;  // this node first
   std::vector<GlobalLossPoint> losses;   // ascending
-  std::vector<RefusedEntry> refused;     // what others posted and why it was not taken, since the start
+  std::vector<RefusedEntry> refused;     // posts of others that were refused, and why, since the start
 };
 
-// Cuts the lists to their limits. What makes a report calls it last.
+// Cuts the lists to their limits. A maker of reports calls it last.
 void bound(RoundsReport& report);
 
 }  // namespace neuroshard::node

@@ -35,7 +35,8 @@ std::string_view to_string(RunState state);
 enum class Severity : std::uint8_t { Notice, Warning, Critical };
 std::string_view to_string(Severity severity);
 
-// Something a person should know until it is over. `key` names the condition, so that it is raised once.
+// A condition that the user should know about until it is over. `key` names the condition, so that it is
+// raised once.
 struct Alert {
   std::string key;  // "disk_low"
   Severity severity = Severity::Notice;
@@ -52,7 +53,7 @@ struct PauseReason {
   bool can_override = false;      // "run anyway" makes sense (not for "user", "disk", "safe_mode")
 };
 
-// What the contribute rules look at. Unknown (a sensor is missing or its lease ran out) is shown as such.
+// A sensor of the contribute rules. Unknown (the sensor is missing or its lease ran out) is shown as such.
 struct SensorView {
   std::string key;    // "battery", "metered", "idle", "full_screen", "program", "temperature"
   std::string value;  // "on battery, 63 %", "12 min without input"; empty = unknown
@@ -73,10 +74,10 @@ struct ProgramView {
   std::string data_directory;
   std::string network;     // name of the profile
   std::string network_id;  // 64 hex characters
-  std::string notice;      // what a person should know about this network; empty = nothing
+  std::string notice;      // a note about this network for the user; empty = none
 };
 
-// What serves the arithmetic; empty strings until the compute module is loaded.
+// The device and library that compute; empty strings until the compute module is loaded.
 struct ComputeView {
   std::string device;
   std::string kernels;  // "oneDNN 2.6.3 sgemm"
@@ -163,7 +164,7 @@ struct GlobalTrainingView {
   std::string loss_trend;       // "improving", "stable", "degrading", "insufficient data"; empty = unknown
   bool converging = false;      // agreement of at least one half, and not degrading
   bool verified = false;        // training_verified: see verified_reason
-  std::string verified_reason;  // the rule and how it came out, in words
+  std::string verified_reason;  // the rule and its result, in words
 };
 
 // Outer rounds: what this node trains, made one with what the other members train (core/rounds).
@@ -189,7 +190,7 @@ struct RoundsView {
   std::uint64_t bytes_sent = 0, bytes_received = 0;
   std::string trouble;                 // what keeps it from taking part; empty = nothing
   std::optional<double> seconds_left;  // until this node's own steps of the round are done, at its pace
-  bool too_few_to_vote = false;        // the newest round had 2 to 4 contributions: a liar can't be outvoted
+  bool too_few_to_vote = false;  // newest round: 2 to 4 contributions, a Byzantine peer can't be outvoted
   GlobalTrainingView global;
 };
 
@@ -224,7 +225,7 @@ struct Snapshot {
   std::vector<Alert> alerts;  // most urgent first
 };
 
-// Cuts texts and lists to their limits. What publishes a snapshot calls it last.
+// Cuts texts and lists to their limits. A publisher of snapshots calls it last.
 void bound(Snapshot& snapshot);
 // Upper bound of the encoded size: texts plus 16 bytes for each other field.
 std::size_t encoded_bytes(const Snapshot& snapshot);

@@ -1,4 +1,4 @@
-// Who listens to a node's events: for whoever implements Node. Threads: any.
+// The subscribers of a node's events, for implementations of Node. Threads: any.
 #pragma once
 
 #include <cstdint>

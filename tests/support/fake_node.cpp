@@ -40,174 +40,17 @@ std::vector<node::SeriesBucket> merged_buckets(const std::vector<node::SeriesBuc
 
 }  // namespace
 
-FakeNode::FakeNode() {
-  node::Snapshot first;
-  first.version = 1;
-  first.state = node::RunState::Idle;
-  first.program.version = "fake";
-  first.program.pid = 4321;
-  published_ = std::make_shared<const node::Snapshot>(std::move(first));
-}
-
-void FakeNode::publish(const std::function<void(node::Snapshot&)>& change) {
-  std::lock_guard lock(mutex_);
-  node::Snapshot next = *published_;
-  if (change) change(next);
-  next.version = published_->version + 1;
-  node::bound(next);
-  published_ = std::make_shared<const node::Snapshot>(std::move(next));
-}
-
-void FakeNode::emit(const node::Event& event) {
-  subscribers_->emit(event);
-}
-
-std::vector<std::string> FakeNode::commands() const {
-  std::lock_guard lock(mutex_);
-  return commands_;
-}
-
-std::set<std::thread::id> FakeNode::callers() const {
-  std::lock_guard lock(mutex_);
-  return callers_;
-}
-
-void FakeNode::refuse(Error error) {
-  std::lock_guard lock(mutex_);
-  refusal_.reset();
-  if (!error.message.empty()) refusal_ = std::move(error);
-}
-
-void FakeNode::hold_commands() {
-  std::lock_guard lock(mutex_);
-  hold_ = true;
-}
-
-void FakeNode::finish_commands(std::optional<Error> error) {
-  std::vector<Held> held;
-  {
-    std::lock_guard lock(mutex_);
-    held.swap(held_);
-    hold_ = false;
-  }
-  for (const Held& command : held) emit(node::CommandDone{command.id, error, {}});
-}
-
-node::CommandId FakeNode::held(const std::string& beginning) const {
-  std::lock_guard lock(mutex_);
-  for (auto at = held_.rbegin(); at != held_.rend(); ++at)
-    if (at->text.rfind(beginning, 0) == 0) return at->id;
-  return 0;
-}
-
-void FakeNode::progress(node::CommandId id, const std::string& activity, std::uint64_t done,
-                        std::uint64_t total) {
-  emit(node::CommandProgress{id, activity, done, total});
-}
-
-void FakeNode::say(node::CommandId id, const std::string& piece) {
-  std::function<void(std::string)> on_text;
-  {
-    std::lock_guard lock(mutex_);
-    for (const Held& command : held_)
-      if (command.id == id) on_text = command.on_text;
-  }
-  if (on_text) on_text(piece);
-}
-
-void FakeNode::finish(node::CommandId id, Expected<node::CommandResult> outcome) {
-  {
-    std::lock_guard lock(mutex_);
-    if (std::erase_if(held_, [id](const Held& command) { return command.id == id; }) == 0) return;
-  }
-  node::CommandDone done{id, std::nullopt, {}};
-  if (outcome.ok()) {
-    done.result = *outcome;
-  } else {
-    done.error = outcome.error();
-  }
-  emit(done);
-}
-
-std::vector<std::string> FakeNode::queries() const {
-  std::lock_guard lock(mutex_);
-  return queries_;
-}
-
-void FakeNode::hold_queries() {
-  std::lock_guard lock(mutex_);
-  hold_queries_ = true;
-}
-
-void FakeNode::release_queries() {
-  std::vector<std::function<void()>> waiting;
-  {
-    std::lock_guard lock(mutex_);
-    waiting.swap(waiting_answers_);
-    hold_queries_ = false;
-  }
-  for (const auto& answer : waiting) answer();
-}
-
-void FakeNode::fail_queries(Error error) {
-  std::lock_guard lock(mutex_);
-  query_failure_.reset();
-  if (!error.message.empty()) query_failure_ = std::move(error);
-}
-
 std::vector<node::SessionSensors> FakeNode::reports() const {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(values_);
   return reports_;
 }
 
 std::shared_ptr<const node::Snapshot> FakeNode::snapshot() const {
-  std::lock_guard lock(mutex_);
-  return published_;
+  return published();
 }
 
 std::unique_ptr<node::Subscription> FakeNode::subscribe(node::EventHandler on_event) {
-  {
-    std::lock_guard lock(mutex_);
-    callers_.insert(std::this_thread::get_id());
-  }
-  return subscribers_->add(std::move(on_event));
-}
-
-Expected<node::CommandId> FakeNode::accept(std::string text, std::function<void(node::Snapshot&)> change,
-                                           Effect effect, std::function<void(std::string)> on_text) {
-  node::CommandId id = 0;
-  {
-    std::lock_guard lock(mutex_);
-    callers_.insert(std::this_thread::get_id());
-    if (refusal_) return *refusal_;
-    commands_.push_back(text);
-    id = next_++;
-    if (hold_) {
-      held_.push_back({id, std::move(text), std::move(on_text)});
-      return id;
-    }
-  }
-  node::CommandResult result;
-  if (effect) result = effect();
-  publish(change);
-  emit(node::CommandDone{id, std::nullopt, std::move(result)});
-  return id;
-}
-
-template <class T>
-Expected<void> FakeNode::answer(std::string name, node::Reply<T> reply, Expected<T> value) {
-  {
-    std::lock_guard lock(mutex_);
-    callers_.insert(std::this_thread::get_id());
-    queries_.push_back(std::move(name));
-    if (query_failure_) value = *query_failure_;
-    if (hold_queries_) {
-      waiting_answers_.push_back([reply = std::move(reply), value = std::move(value)] { reply(value); });
-      return {};
-    }
-  }
-  reply(std::move(value));
-  return {};
+  return add_subscriber(std::move(on_event));
 }
 
 Expected<void> FakeNode::known(const std::string& checkpoint) const {
@@ -248,7 +91,7 @@ Expected<node::CommandId> FakeNode::override_rules(std::chrono::seconds duration
   return accept("override " + std::to_string(duration.count()));
 }
 Expected<void> FakeNode::report_session(const node::SessionSensors& sensors) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(values_);
   reports_.push_back(sensors);
   return {};
 }
@@ -334,11 +177,8 @@ Expected<node::CommandId> FakeNode::generate(const node::GenerateRequest& reques
   return accept("generate " + request.prompt, {}, effect, on_text);
 }
 Expected<void> FakeNode::cancel(node::CommandId id) {
-  {
-    std::lock_guard lock(mutex_);
-    commands_.push_back("cancel " + std::to_string(id));
-  }
-  finish(id, make_error(ErrorCode::Cancelled, "cancelled"));
+  note_command("cancel " + std::to_string(id));
+  NodeScript::finish(id, make_error(ErrorCode::Cancelled, "cancelled"));
   return {};
 }
 Expected<node::CommandId> FakeNode::set_setting(const std::string& name, const std::string& value) {
@@ -416,7 +256,7 @@ Expected<void> FakeNode::query_rounds(node::Reply<node::RoundsReport> reply) {
   return answer<node::RoundsReport>("rounds", std::move(reply), rounds);
 }
 Expected<void> FakeNode::test_reachability() {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(values_);
   network.testing = true;
   return {};
 }

@@ -76,7 +76,7 @@ void Bridge::attach(std::shared_ptr<node::Node> node) {
   subscription_.reset();
   if (inbox_) {
     changed = take_snapshot();
-    // What the node still said is not lost: the outcome of a command, its last state.
+    // The last events of the node are kept: the outcome of a command, its last state.
     end_all(inbox_->take());
     inbox_.reset();
   }
@@ -90,7 +90,7 @@ void Bridge::attach(std::shared_ptr<node::Node> node) {
   } else {
     timer_.stop();
   }
-  // Whoever is told may attach another one: nothing is touched after this.
+  // A receiver of the signal may attach another node: nothing is touched after this.
   const QPointer<Bridge> self(this);
   if (was != attached()) Q_EMIT attached_changed(!was);
   if (self && changed) Q_EMIT snapshot_changed();

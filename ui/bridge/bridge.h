@@ -2,11 +2,11 @@
 // thread. No call blocks; every callback runs in the UI thread and never after its `context` is destroyed.
 //
 // The core's threads only put values into a bounded inbox. Snapshots, events and outcomes of commands are
-// taken out by one timer, at most ten times a second, whatever the core does; answers to questions are handed
-// over as they come (at most max_open_queries are open).
+// taken out by one timer, at most ten times a second, whatever the core does; answers to queries are handed
+// over at once (at most max_open_queries are open).
 //
-// Whoever calls attach() keeps a reference to the node until after attach(nullptr) or the next node: the end
-// of a node may block, and must not come on the UI thread.
+// The caller of attach() keeps a reference to the node until after attach(nullptr) or the next node: the end
+// of a node may block, so it must not happen on the UI thread.
 #pragma once
 
 #include <QObject>
@@ -46,18 +46,18 @@ class Bridge : public QObject {
   bool attached() const { return node_ != nullptr; }
   // The last one, also after the core went; null before the first.
   std::shared_ptr<const node::Snapshot> snapshot() const { return snapshot_; }
-  // How long ago the snapshot was known to be the core's present state: zero while attached, so that what an
-  // idle core last said is not taken for stale; grows when the core is gone.
+  // The age of the snapshot: zero while attached, so that an idle core's last snapshot does not count as
+  // stale; grows after the core is gone.
   std::chrono::milliseconds age() const;
 
   using Command = std::function<Expected<node::CommandId>(node::Node&)>;
   using Done = std::function<void(const Expected<node::CommandResult>&)>;
   using Progress = std::function<void(const node::CommandProgress&)>;
   // Returns a ticket for cancel(). Refused, detached or too many open: `done` gets the error, queued, never
-  // inside the call. A null context stands for the bridge itself.
+  // inside the call. A null context means the bridge itself.
   quint64 run(QObject* context, Command command, Done done = {}, Progress progress = {});
-  // Asks the core to end the command early; `done` still comes, with Cancelled. A ticket of the past is
-  // ignored.
+  // Asks the core to end the command early; `done` still comes, with Cancelled. A ticket of an earlier
+  // command is ignored.
   void cancel(quint64 ticket);
 
   template <class T>
@@ -83,7 +83,7 @@ class Bridge : public QObject {
   void event_received(const neuroshard::node::Event& event);
 
  public Q_SLOTS:
-  // What the timer calls.
+  // Called by the timer.
   void tick();
 
  private:

@@ -22,7 +22,7 @@ const std::string* alert_key(const node::Event& event) {
   return nullptr;
 }
 
-// Whether `later` says all that `earlier` said.
+// Whether `later` replaces all of `earlier`.
 bool replaces(const node::Event& later, const node::Event& earlier) {
   if (const std::string* key = alert_key(later)) {
     const std::string* other = alert_key(earlier);
@@ -79,7 +79,7 @@ void BridgeInbox::end_call(std::optional<node::CommandId> accepted) {
   std::lock_guard lock(mutex_);
   calling_ = false;
   if (accepted) open_.insert(*accepted);
-  // What came for others meanwhile.
+  // Outcomes for other commands arrived in the meantime.
   waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(),
                                 [this](const node::Event& event) {
                                   const auto* done = std::get_if<node::CommandDone>(&event);

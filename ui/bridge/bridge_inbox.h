@@ -1,5 +1,5 @@
-// What waits between the core's threads and the UI thread. Bounded: the latest of a kind replaces the one
-// before, outcomes are kept only for commands that this program has open.
+// The queue between the core's threads and the UI thread. Bounded: the latest of a kind replaces the one
+// before, and outcomes are kept only for open commands of this program.
 #pragma once
 
 #include <cstddef>

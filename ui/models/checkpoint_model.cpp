@@ -127,7 +127,7 @@ QString CheckpointModel::tool_tip(int row, int column) const {
 
 QVariant CheckpointModel::sort_value(int row, int column) const {
   const node::CheckpointEntry& e = entry(row);
-  // What is unknown sorts behind every value.
+  // An unknown value sorts behind every other.
   constexpr double unknown = 1e300;
   switch (column) {
     case Step: return QVariant::fromValue<qulonglong>(e.step);

@@ -49,7 +49,7 @@ class LogLines {
   quint64 begin_ = 0, end_ = 0;
 };
 
-// Some lines of a log as they were, however the log goes on.
+// A copy of some lines of a log; later lines do not change it.
 struct LogExcerpt {
   LogLines lines;
   std::vector<quint64> numbers;  // in order

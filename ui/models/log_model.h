@@ -2,7 +2,7 @@
 // front when there are too many. A new filter is applied in slices, so that no event of the UI thread takes
 // long.
 //
-// Reported gaps are lines too: what the core did not keep stands where it is missing.
+// A gap is a line too: it marks the place of lines that the core did not keep.
 #pragma once
 
 #include <QAbstractTableModel>
@@ -34,12 +34,12 @@ class LogModel final : public QAbstractTableModel {
 
   explicit LogModel(QObject* parent = nullptr);
 
-  // `dropped`: lines before the first of these that nobody kept.
+  // `dropped`: lines before the first of these that the core did not keep.
   void append(const std::vector<node::LogEntry>& entries, quint64 dropped);
   void clear();
   void set_filter(const LogFilter& filter);
   const LogFilter& filter() const { return filter_; }
-  // Whether lines are still being looked at for a new filter.
+  // Whether a new filter is still being applied.
   bool filtering() const { return next_unfiltered_ < lines_.end(); }
 
   int lines() const { return static_cast<int>(lines_.size()); }  // before the filter

@@ -1,5 +1,5 @@
-// What belongs to this app and not to the core: look, language, how it sits in the desktop, what it reports.
-// Kept in one small file of the user's; the core knows nothing of it.
+// Preferences of this app: theme, language, tray, notifications. Kept in one small file of the user; the core
+// does not read it.
 #pragma once
 
 #include <QObject>
@@ -10,7 +10,7 @@
 
 namespace neuroshard::ui {
 
-// What a notification may be about. Problems only, unless the user asks for more.
+// The classes of notifications. Only problems, unless the user asks for more.
 enum class NotificationClass { Problem, Pause, Finished };
 
 // Threads: ui.

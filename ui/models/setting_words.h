@@ -1,6 +1,6 @@
-// The words of the core's settings in the person's language. The core gives a setting's name and its English;
-// the catalogues have the rest, in the context "CoreSettings" (choices: "CoreChoices"). What they don't have,
-// such as a setting of a newer core, is shown in English.
+// The texts of the core's settings in the user's language. The core gives a setting's name and its English
+// text; the catalogues have the translations, in the context "CoreSettings" (choices: "CoreChoices"). A text
+// that they lack, such as that of a newer core's setting, is shown in English.
 //
 // The contexts are filled by app/translations, from the core's whole table. Threads: ui.
 #pragma once

@@ -1,4 +1,4 @@
-// Tokens as a person can read them: a piece may be a space, a line break or part of a character.
+// Tokens in readable form: a piece may be a space, a line break or part of a character.
 #pragma once
 
 #include <QString>

@@ -1,4 +1,4 @@
-// What this program is, its version, and the licences it comes under.
+// About this program: its purpose, version and licences.
 #pragma once
 
 #include <QDialog>

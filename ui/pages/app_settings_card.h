@@ -1,4 +1,4 @@
-// What belongs to the app itself: look, language, tray, notifications.
+// Preferences of the app itself: theme, language, tray, notifications.
 #pragma once
 
 #include "ui/widgets/card.h"

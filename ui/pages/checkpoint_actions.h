@@ -1,4 +1,4 @@
-// What can be done with checkpoints: says what will happen, asks where it matters, and sends the command.
+// Actions on checkpoints: each explains its effect, asks where it matters, and sends the command.
 #pragma once
 
 #include <QObject>
@@ -26,7 +26,7 @@ class CheckpointActions final : public QObject {
   void verify(const Entries& entries);
   void compare(const node::CheckpointEntry& first, const node::CheckpointEntry& second);
   void pin(const Entries& entries, bool pinned);
-  // The newest and pinned ones stay, and the person is told why.
+  // The newest and pinned ones stay; a message says why.
   void remove(const Entries& entries, const std::string& newest);
   void prune();
   void export_as(const node::CheckpointEntry& entry, const QString& format);  // "safetensors", "checkpoint"

@@ -1,5 +1,5 @@
 // The checkpoints along the steps of training, each branch on a line of its own. A picture to click in and to
-// walk through with the arrow keys; the table beside it says the same in words.
+// walk through with the arrow keys; the table beside it shows the same data.
 #pragma once
 
 #include <QWidget>

@@ -1,4 +1,4 @@
-// The saved states of the model: where each stands in the training, what each is worth, and what can be done
+// The saved states of the model: the step, quality and actions of each
 // with them.
 #pragma once
 

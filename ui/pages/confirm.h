@@ -14,7 +14,7 @@ struct Question {
   QString action;            // the button: "Delete"
   bool destructive = false;  // the safe button is the default
 };
-// Returns at once; `yes` runs when the person agrees, unless `parent` is gone by then.
+// Returns at once; `yes` runs when the person agrees, unless `parent` is destroyed by then.
 void confirm(QWidget* parent, const Question& question, std::function<void()> yes);
 
 }  // namespace neuroshard::ui

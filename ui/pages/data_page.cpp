@@ -131,7 +131,7 @@ QWidget* DataPage::build_disk() {
   return card;
 }
 
-// The text's cache is told with the data, the rest with the snapshot.
+// The size of the text's cache comes with the data, the rest with the snapshot.
 void DataPage::show_disk(const node::ResourceView& resources) {
   const bool measured = resources.directory_bytes > 0;
   disk_->setVisible(measured);

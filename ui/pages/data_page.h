@@ -1,4 +1,4 @@
-// What the model learns from: the text, its shards, the room that they take, and the tokenizer.
+// The training data: the text, its shards, their size on disk, and the tokenizer.
 #pragma once
 
 #include <QTimer>

@@ -1,5 +1,5 @@
-// What helps to find an error: collected by the core's program, shown before anything is saved, and never
-// sent anywhere.
+// A file that helps to find an error. The core's program collects it, the dialog shows it before it is saved,
+// and nothing is sent.
 #pragma once
 
 #include <QDialog>

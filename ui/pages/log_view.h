@@ -20,15 +20,15 @@ class LogView final : public TableView {
   LogView(const Theme& theme, LogModel& model, QWidget* parent = nullptr);
 
   bool following() const { return following_; }
-  void set_following(bool on);     // on: goes to the end
+  void set_following(bool on);     // on: scrolls to the end
   void copy_selection() override;  // as lines of the log
   void copy();                     // the selection, or all that is shown when nothing is chosen
   void export_csv() override;      // the lines that are shown now
 
  Q_SIGNALS:
   void following_changed(bool on);
-  // Many lines take some turns of the event loop. What is copied is the lines of the moment of copy(); a
-  // second copy takes the place of one that is not done.
+  // Many lines take some turns of the event loop. copy() takes the lines of that moment; a second copy
+  // replaces one that is not done.
   void copying(qint64 lines);
   void copied(qint64 lines);
 

@@ -1,5 +1,5 @@
-// What the page of the network shows of the node's part in it: whether others reach it, with whom it talks,
-// where it looked for its first peers, and what passes. Fed with one answer of the core at a time.
+// The cards of the network page about this node: reachability, peers, sources of peers, and traffic. Fed with
+// one answer of the core at a time.
 #pragma once
 
 #include <QWidget>

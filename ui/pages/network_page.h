@@ -59,7 +59,7 @@ class NetworkPage final : public Page {
 // Columns: embedding, layers, head; rows: the shared part, then each expert. A cell says how many nodes hold
 // it.
 GridContent layer_map(const std::vector<node::SlotEntry>& entries);
-// What the slots held here take, by their kind; kinds without any are left out.
+// Memory of the slots held here, by kind; kinds without slots are left out.
 std::vector<SharePart> memory_by_kind(const std::vector<node::SlotEntry>& entries);
 
 }  // namespace neuroshard::ui

@@ -31,7 +31,8 @@ class Page : public QWidget {
     std::function<void(const QString& key, const QString& detail)> navigate = {};
     Preferences* preferences = nullptr;  // what belongs to the app itself; null = its settings are not shown
     QString core_program = {};           // neuroshardd, for diagnostics; empty = not known
-    // What the app knows of a core that does not answer ("Starting"); nothing = it answers, or nobody knows.
+    // The state of a core that does not answer ("Starting"), as the app knows it; nothing = the core answers,
+    // or its state is unknown.
     std::function<std::optional<CoreLife>()> core_life = [] { return std::nullopt; };
     // The core is another computer's: its paths mean nothing to programs on this one.
     std::function<bool()> elsewhere = [] { return false; };
@@ -40,8 +41,7 @@ class Page : public QWidget {
   explicit Page(const Context& context, QWidget* parent = nullptr)
       : QWidget(parent), context_(context), sections_(*this) {}
 
-  // What the constructor left for later. Until all of it is made, nothing below but title and icon may be
-  // called.
+  // The parts that the constructor left for later. Until all are made, only title and icon may be called.
   Sections& sections() { return sections_; }
 
   virtual QString title() const = 0;
@@ -50,10 +50,10 @@ class Page : public QWidget {
   // Came into view, left it: start and stop own timers and queries.
   virtual void shown() {}
   virtual void hidden() {}
-  // Once, some time before the page may be opened, in a moment when nobody waits: ask for what it shows
+  // Once, some time before the page may be opened, in an idle moment: requests the data that it shows
   // first, so that opening it finds it made. It may have been opened before.
   virtual void prepare() {}
-  // What navigate() passed on.
+  // The detail of navigate().
   virtual void open_detail(const QString&) {}
 
  protected:

@@ -1,5 +1,5 @@
-// What each block of a partition does in one round: receive, compute, stream parameters in, send. One bar per
-// block on one scale, the slowest marked.
+// The work of each block of a partition in one round: receive, compute, stream parameters in, send. One bar
+// per block on one scale, the slowest marked.
 #pragma once
 
 #include <QWidget>

@@ -62,7 +62,7 @@ class PartitionDialog final : public QDialog {
   QStandardItemModel* node_rows_;
 };
 
-// What leads to the dialog, for the page of the network.
+// The card on the network page that opens the dialog.
 Card* make_partition_card(const Theme& theme, const QString& program, QWidget* parent = nullptr);
 
 }  // namespace neuroshard::ui

@@ -1,4 +1,4 @@
-// What is cut, into how much, and how the cutting goes.
+// The form of a partition: model, limits, and the progress of the search.
 #pragma once
 
 #include "ui/pages/partition_job.h"

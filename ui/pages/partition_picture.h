@@ -22,7 +22,7 @@ class PartitionPicture final : public QScrollArea {
   void set_zoom(double zoom);  // 0.1 … 4
   // As much as there is room for, no larger than 1:1: all of it, or no smaller than what can be read.
   void fit(bool whole);
-  // What is drawn, all of it; for exports.
+  // The whole drawing, for exports.
   QWidget& canvas() const;
 
  protected:

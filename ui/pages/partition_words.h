@@ -1,4 +1,4 @@
-// What a cut is told in, in the user's language and with as many digits as tell blocks apart.
+// Texts and units of a partition, in the user's language, with enough digits to distinguish blocks.
 #pragma once
 
 #include <QString>
@@ -9,7 +9,7 @@ namespace neuroshard::ui {
 QString cost_text(double cost, const QString& unit);
 // A size that the partitioner knows as a real number.
 QString size_text(double bytes);
-// The core tells in clauses how a graph's costs are meant. Those that it writes itself are translated; what a
+// The core describes the costs of a graph in clauses. Those that it writes itself are translated; what a
 // file says of itself stays.
 QString convention_text(const QString& convention);
 

@@ -54,8 +54,8 @@ void add_facts(QVBoxLayout* into, QWidget* first, QWidget* second) {
   into->addLayout(row);
 }
 
-// What keeps the rounds from counting; whoever follows such an alert comes here. The trouble is said by the
-// caution.
+// Alerts about rounds that do not count; such an alert leads to this card. The caution shows the trouble
+// itself.
 QString alerts_of(const node::Snapshot& snapshot) {
   QStringList messages;
   for (const node::Alert& alert : snapshot.alerts)

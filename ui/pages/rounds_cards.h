@@ -1,4 +1,4 @@
-// The outer rounds as a person follows them: the one that is being made, who contributed to the last ones and
+// The outer rounds, for people: the one that is being made, who contributed to the last ones and
 // who was late or left out and why, and what each node of the network says. Hidden where there are none.
 #pragma once
 

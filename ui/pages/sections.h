@@ -1,6 +1,6 @@
-// What a page is made of, made in pieces: making all of it takes longer than a frame. Its constructor plans
-// the pieces; the window makes one in a turn of the event loop while nobody waits, and all that are left when
-// the page is opened.
+// The sections of a page, made one at a time, because making all of them takes longer than a frame. The
+// page's constructor plans the sections. The window makes one in each idle turn of the event loop, and all
+// remaining ones when the page opens.
 #pragma once
 
 #include <deque>

@@ -1,5 +1,5 @@
 // One setting: title, help, its field, and beside it whether it differs from its default, is locked or waits
-// for a restart, and what the core said about the last try.
+// for a restart, and the core's answer to the last change.
 #pragma once
 
 #include <QWidget>

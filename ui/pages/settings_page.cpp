@@ -93,7 +93,7 @@ SettingsPage::SettingsPage(const Context& context, QWidget* parent) : Page(conte
   });
 }
 
-// What stands here when the search finds nothing.
+// Shown when the search finds nothing.
 void SettingsPage::build_nothing(QVBoxLayout* column) {
   nothing_ = new EmptyState(theme(), QStringLiteral("search"), tr("No setting matches"),
                             tr("Try a shorter word. The search covers names, titles and explanations."));

@@ -1,5 +1,5 @@
-// Commands to the core that take their time: what is under way, how far it is, a way to end it, and what came
-// of it. Work that the core does one at a time waits here for its turn.
+// Long commands to the core: which are under way, their progress, a button to cancel, and their results. Work
+// that the core does one at a time waits here for its turn.
 #pragma once
 
 #include <QWidget>
@@ -21,7 +21,7 @@ class Theme;
 struct Work {
   QString title;  // "Checking step 1,200"
   Bridge::Command command;
-  // What to tell the person when it went well; empty = the page shows it anyway.
+  // The message after success; empty = the page shows the result anyway.
   std::function<QString(const node::CommandResult&)> success = {};
   bool can_cancel = false;
 };

@@ -1,4 +1,4 @@
-// What a node is doing, as icon, word and colour, with the reason: the same for the header, the tray and
+// The state of a node as icon, word and colour, with the reason: the same for the header, the tray and
 // notifications.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace neuroshard::ui {
 
-// What a colour means; always beside an icon and a word.
+// The meaning of a colour; always beside an icon and a word.
 enum class Tone { Working, Info, Paused, Warning, Danger };
 QString tone_name(Tone tone);  // "working", as the style sheet has it
 
@@ -19,7 +19,8 @@ QString tone_name(Tone tone);  // "working", as the style sheet has it
 enum class DisplayState { Training, Idle, Paused, Syncing, Warning, Error };
 QString tray_icon_name(DisplayState state);  // in resources/icons
 
-// What the app knows of the core's life while none answers: "Starting", "Needs you: the core crashed".
+// The life of the core while none answers, as the app knows it: "Starting", "Needs attention: the core
+// crashed".
 struct CoreLife {
   DisplayState display = DisplayState::Error;
   QString word;
@@ -31,7 +32,7 @@ struct StateText {
   Tone tone = Tone::Info;
   QString icon;               // in resources/icons
   QString word;               // "Training", "Paused", "Core not running"
-  QString reason;             // one line: why; empty = the word says all
+  QString reason;             // one line: why; empty = the word is enough
   QStringList reasons;        // every active one, in full
   bool can_override = false;  // "run anyway" would end the pause
 };
@@ -39,8 +40,7 @@ struct StateText {
 class StateWords {
   Q_DECLARE_TR_FUNCTIONS(neuroshard::ui::StateWords)
  public:
-  // snapshot may be null (none has come yet); attached: a core answers. `life` is used while none does;
-  // without it nothing is known but that.
+  // snapshot may be null (none has come yet); attached: a core answers. `life` is used while none does.
   static StateText describe(const node::Snapshot* snapshot, bool attached,
                             const std::optional<CoreLife>& life, WallTime now);
   // What "Finish" does on this node: the step, or the round where others count on its work.

@@ -35,7 +35,7 @@ class Tray final : public QObject {
   // Whether an icon can be seen now: there is a host for it. No, until it is known.
   bool available() const;
   bool known() const { return host_->known(); }
-  // What the app knows of a core that does not answer; nothing = it answers, or nobody knows.
+  // The state of a core that does not answer; nothing = it answers, or its state is unknown.
   void set_core_life(std::optional<CoreLife> life);
   // Shown by the desktop, if there is an icon.
   void notify(const QString& title, const QString& text, bool urgent);

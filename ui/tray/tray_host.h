@@ -23,9 +23,9 @@ class TrayHost : public QObject {
 
   // Whether the first answer is there.
   virtual bool known() const = 0;
-  // Whether somebody shows icons over it.
+  // Whether the desktop shows icons over it.
   virtual bool speaks(TrayProtocol protocol) const = 0;
-  // What an icon that is made now would use, as Qt chooses.
+  // The protocol that Qt chooses for an icon made now.
   TrayProtocol protocol() const {
     for (const auto one : {TrayProtocol::Native, TrayProtocol::Notifier, TrayProtocol::Embed})
       if (speaks(one)) return one;

@@ -1,4 +1,4 @@
-// What the tray icon says: its state and its tooltip.
+// State and tooltip of the tray icon.
 #pragma once
 
 #include <QCoreApplication>

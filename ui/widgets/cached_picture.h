@@ -19,7 +19,7 @@ class CachedPicture final : public QObject {
   // `draw` fills the widget's rectangle, on a transparent ground, in the widget's coordinates.
   CachedPicture(QWidget* widget, std::function<void(QPainter&)> draw);
 
-  // What it shows has changed; the widget is repainted soon.
+  // The content has changed; the widget is repainted soon.
   void invalidate();
   // In the widget's paintEvent. Draws it first when it must: a new size, or a paint before the picture's own
   // event.

@@ -19,9 +19,9 @@ QString csv_of(const QAbstractItemModel& model);
 
 // Asks for a file name, with its folder; empty = none was chosen.
 QString choose_file_to_save(QWidget* parent, const QString& suggested_name, const QString& filter);
-// Replaces the file as a whole or not at all; errors are told in a message box.
+// Replaces the file as a whole or not at all; a message box shows errors.
 bool save_bytes(QWidget* parent, const QString& path, const QByteArray& bytes);
-// Asks for a file name and writes; errors are told in a message box. Returns false when nothing was written.
+// Asks for a file name and writes; a message box shows errors. Returns false when nothing was written.
 bool save_text_as(QWidget* parent, const QString& suggested_name, const QString& filter,
                   const QByteArray& bytes);
 

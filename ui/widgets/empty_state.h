@@ -1,4 +1,4 @@
-// What a place says while it has nothing to show: what will appear there, and the next click.
+// The text of a place that has nothing to show yet: what will appear there, and the next click.
 #pragma once
 
 #include <QWidget>

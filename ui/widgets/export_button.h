@@ -12,7 +12,7 @@ class Theme;
 class ExportButton final : public QToolButton {
   Q_OBJECT
  public:
-  // What is exported is made when it is asked for; without a picture there are only values. `file_name` is
+  // The export is made on request; without a picture there are only values. `file_name` is
   // suggested, without ending.
   ExportButton(const Theme& theme, const QString& title, const QString& file_name,
                std::function<QString()> csv, std::function<QImage()> picture, QWidget* parent = nullptr);

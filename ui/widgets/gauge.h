@@ -19,7 +19,7 @@ class Gauge final : public QWidget {
   // share: 0 … 1 of the limit, unset = no limit or unknown. From `high` on the bar is amber and says so, from
   // 1 on red.
   void set(const QString& value, std::optional<double> share, const QString& note);
-  // Off: full is not a worry (a processor that is told to compute).
+  // Off: full is normal, as for a processor that computes.
   void set_warns(bool on) { warns_ = on; }
   std::optional<double> share() const { return share_; }
   QString value() const;

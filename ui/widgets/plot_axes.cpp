@@ -126,7 +126,7 @@ PlotRange fitting_range(const std::vector<const std::vector<PlotPoint>*>& series
   }
   double room = (high - low) * margin;
   if (room == 0) room = high == 0 ? 0.5 : std::abs(high) * 0.1;
-  // What is never negative is not drawn with an axis below zero.
+  // The axis of values that are never negative does not go below zero.
   return {low >= 0 && low - room < 0 ? 0 : low - room, high + room};
 }
 

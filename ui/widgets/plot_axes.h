@@ -18,7 +18,7 @@ struct PlotAxes {
   double to_value_x(double pixel) const;
 };
 
-// What the numbers of an axis count: it says which of them are round.
+// The unit of an axis: it decides which numbers are round.
 enum class PlotUnit {
   Plain,  // 1, 2, 5 × 10^n
   Bytes,  // 1, 2, 5, 10 … 100, 256, 512 × 1024^n: "20 KiB", not "19.5 KiB"

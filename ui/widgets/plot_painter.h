@@ -25,7 +25,7 @@ struct PlotMark {
   bool operator==(const PlotMark&) const = default;
 };
 
-// What one series puts on the screen, in pixels. Each line has at most 2 × the pixels of the area's width + 4
+// One series on the screen, in pixels. Each line has at most 2 × the pixels of the area's width + 4
 // points.
 struct PlotDrawing {
   QString name;

@@ -9,7 +9,7 @@
 
 namespace neuroshard::ui {
 
-// Threads: ui. One that is deleted before its end (with its parent, say) tells nobody.
+// Threads: ui. If it is deleted before its end, for example with its parent, it emits nothing.
 class RowText final : public QObject {
   Q_OBJECT
  public:

@@ -1,4 +1,4 @@
-// What belongs to the parts of a whole: a colour, a name, the value for people, the share.
+// The parts of a whole: colour, name, value for people, share.
 #pragma once
 
 #include <QString>

@@ -1,5 +1,5 @@
-// A table as all of ours look and behave: whole rows, sortable where the model can, copy with Ctrl+C, export
-// as CSV from its menu, no grid, numbers aligned to the right in digits of one width.
+// The common look and behaviour of all tables: whole rows, sortable where the model can, copy with Ctrl+C,
+// export as CSV from its menu, no grid, numbers aligned to the right in digits of one width.
 #pragma once
 
 #include <QStyledItemDelegate>
@@ -18,7 +18,7 @@ class TableView : public QTableView {
   QString csv() const;
   // Suggested for exports, without ending; "table" at first.
   void set_file_name(const QString& name) { file_name_ = name; }
-  void set_empty_text(const QString& text);  // stands where rows will be
+  void set_empty_text(const QString& text);  // shown in place of rows
   QAction* copy_action() const { return copy_; }
   QAction* export_action() const { return export_; }
 

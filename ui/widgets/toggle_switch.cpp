@@ -51,7 +51,7 @@ QAccessibleInterface* make_accessible(const QString&, QObject* object) {
 
 ToggleSwitch::ToggleSwitch(const Theme& theme, const QString& text, QWidget* parent)
     : QAbstractButton(parent), theme_(theme) {
-  QAccessible::installFactory(make_accessible);  // once, however often it is said
+  QAccessible::installFactory(make_accessible);  // once, although this runs often
   setCheckable(true);
   setText(text);
   setFocusPolicy(Qt::StrongFocus);

@@ -167,7 +167,7 @@ void Header::fit() {
   QString text = state_.word;
   if (!state_.reason.isEmpty()) {
     const QString all = tr("%1: %2").arg(state_.word, state_.reason);
-    // Half a reason tells less than none.
+    // Half a reason is less useful than none.
     if (metrics.horizontalAdvance(state_.word) + 60 < room)
       text = metrics.elidedText(all, Qt::ElideRight, room);
   }

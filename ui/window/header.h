@@ -25,9 +25,9 @@ class Header final : public QWidget {
   explicit Header(const Page::Context& context, QWidget* parent = nullptr);
 
   void set_title(const QString& title);
-  // snapshot may be null: nothing has been heard of a core.
+  // snapshot may be null: no core has answered yet.
   void refresh(const node::Snapshot* snapshot, bool attached);
-  // Few pixels: the reason goes into the tooltip, buttons lose their text.
+  // For a narrow window: the reason moves into the tooltip, and buttons have no text.
   void set_narrow(bool narrow);
   QMenu* menu() const { return menu_; }
 

@@ -1,4 +1,4 @@
-// Small pieces of work for moments when nobody waits: one at a time, with pauses between them in which events
+// Small pieces of work for idle moments: one at a time, with pauses between them in which events
 // are served. How long a piece may take is its owner's promise.
 #pragma once
 
@@ -20,7 +20,7 @@ class IdleSteps final : public QObject {
 
   // Each is called, with a pause before each time, until it says false: nothing of it is left.
   explicit IdleSteps(std::vector<std::function<bool()>> steps, QObject* parent = nullptr);
-  void start();  // goes on where it was stopped; nothing when all are done
+  void start();  // continues where it stopped; nothing when all are done
   void stop();
   bool done() const { return next_ == steps_.size(); }
 

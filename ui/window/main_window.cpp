@@ -205,7 +205,7 @@ void MainWindow::select(int row) {
 }
 
 void MainWindow::refresh() {
-  if (!isVisible()) return;  // nothing is drawn for nobody
+  if (!isVisible()) return;  // a hidden window draws nothing
   const auto snapshot = context_.bridge.snapshot();
   const bool attached = context_.bridge.attached();
   header_->refresh(snapshot.get(), attached);
@@ -217,7 +217,7 @@ void MainWindow::refresh() {
   if (current_ >= 0) pages_[static_cast<std::size_t>(current_)]->refresh(*snapshot);
 }
 
-// A core that went away leaves its last values: they are shown dimmed, and said to be old.
+// The last values of a lost core stay: they are dimmed and marked as old.
 void MainWindow::show_core(bool attached) {
   const bool stale = !attached && context_.bridge.snapshot() != nullptr;
   if (stale == !veil_->isHidden()) return;

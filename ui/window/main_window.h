@@ -1,6 +1,6 @@
 // The window: rail, header, alerts, the page that is open, status bar. It shows the core through the bridge
-// and sends commands; it never waits. What belongs to the desktop (tray, quitting, the life of the core) is
-// decided by the application through the signals and hooks below.
+// and sends commands; it never waits. The application decides about the desktop (tray, quitting, the life of
+// the core) through the signals and hooks below.
 #pragma once
 
 #include <QMainWindow>

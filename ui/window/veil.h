@@ -1,4 +1,4 @@
-// A veil over another widget: what lies under it can be read but is seen to be old. Takes no clicks and no
+// A veil over another widget: the widget stays readable but looks old. Takes no clicks and no
 // focus. Painted over, because an opacity effect draws what scrolls a second time, shifted.
 #pragma once
 

@@ -20,7 +20,7 @@ class SetupDialog final : public QDialog {
   SetupDialog(SetupServices& services, SetupDraft draft, QWidget* parent = nullptr);
   ~SetupDialog() override;
 
-  // What was chosen, once accepted.
+  // The choices, once accepted.
   const SetupDraft& draft() const { return draft_; }
 
  Q_SIGNALS:

@@ -1,4 +1,4 @@
-// What the assistant has gathered so far.
+// The choices in the assistant so far.
 #pragma once
 
 #include <QString>

@@ -1,4 +1,4 @@
-// The pages of the assistant, in order: look → folder → identity → (words → confirm) → limits → start.
+// The pages of the assistant, in order: appearance → folder → identity → (words → confirm) → limits → start.
 #pragma once
 
 #include <vector>
@@ -115,7 +115,7 @@ class LimitsPage final : public SetupPage {
   QRadioButton *keep_, *light_, *balanced_, *max_;
 };
 
-// What to train on, and whether to start with the session.
+// The training text or invitation, and whether to start with the session.
 class StartPage final : public SetupPage {
   Q_OBJECT
  public:
@@ -134,7 +134,7 @@ class StartPage final : public SetupPage {
   QCheckBox* autostart_;
 };
 
-// What a preset means on this machine: names and values for `neuroshardd settings set`.
+// The values of a preset on this machine: names and values for `neuroshardd settings set`.
 std::vector<std::pair<QString, QString>> preset_settings(LimitsPreset preset, const MachineInfo& machine);
 
 }  // namespace neuroshard::ui

@@ -1,5 +1,6 @@
-// What the set-up assistant needs of the machine and of neuroshardd. Implemented by the app, and by fakes in
-// tests. Nothing blocks; answers come later on the UI thread, and never after `context` is destroyed.
+// The services of the machine and of neuroshardd for the set-up assistant. Implemented by the app, and by
+// fakes in tests. Nothing blocks; answers come later on the UI thread, and never after `context` is
+// destroyed.
 #pragma once
 
 #include <QByteArray>

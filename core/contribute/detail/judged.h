@@ -1,4 +1,4 @@
-// What each rule says about the values of one moment, before settling and overriding.
+// The result of each rule for the values of one moment, before settling and overriding.
 #pragma once
 
 #include "core/contribute/rules.h"

@@ -1,4 +1,4 @@
-// What every call must bring beside its cookie (cookies.h): a version of the same major.
+// The version that every call carries beside its cookie (cookies.h): it must have the same major.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -16,7 +16,7 @@ inline constexpr int max_reply_bytes = 4 << 20;     // a page of 500 log records
 inline constexpr int max_metadata_bytes = 8 << 10;
 
 std::string to_text(Version version);
-// What a person should do about a core that speaks another major.
+// The advice for a core that speaks another major.
 Error wrong_version(Version core, Version program);
 
 // Unsupported: another major, or none.

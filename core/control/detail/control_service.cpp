@@ -18,7 +18,8 @@ namespace {
 using grpc::ServerContext;
 using grpc::Status;
 
-constexpr Duration poll = std::chrono::milliseconds(200);  // between two looks whether the caller went away
+constexpr Duration poll =
+    std::chrono::milliseconds(200);  // between two checks whether the caller disconnected
 
 // One of a bounded number of places, while it lives.
 class Place {
@@ -71,7 +72,7 @@ class ControlService final : public wire::Control::Service {
     std::shared_ptr<const node::Snapshot> seen;
     wire::Snapshot sent;
     while (true) {
-      const bool stopping = hub_.stopping();  // looked at first: what came before it is still sent
+      const bool stopping = hub_.stopping();  // read first: events before it are still sent
       auto batch = watcher.take();
       const auto view = node_.snapshot();
       if ((!seen || view->version != seen->version) && !write_snapshot(*view, &sent, writer))
@@ -263,7 +264,7 @@ class ControlService final : public wire::Control::Service {
                       "too many commands and questions are under way; try again in a moment");
   }
 
-  // What a command tells, until it is done, the caller goes away, or the core stops.
+  // Sends the progress of a command until it is done, the caller disconnects, or the core stops.
   Status tell(const ServerContext& context, node::CommandId id, EventHub::Feed& feed,
               grpc::ServerWriter<wire::CommandUpdate>* writer) {
     wire::CommandUpdate accepted;

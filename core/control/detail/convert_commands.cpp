@@ -1,4 +1,4 @@
-// What commands carry, what they report on the way and what they found out, as messages.
+// Commands, their progress and their results, as messages.
 #include "core/control/detail/convert.h"
 #include "core/control/detail/convert_parts.h"
 

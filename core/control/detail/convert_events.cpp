@@ -49,7 +49,7 @@ struct Encoder {
     to->mutable_ended();
     if (event.error) encode(*event.error, to->mutable_ended()->mutable_error());
   }
-  // Whoever sent the command gets these as its answer.
+  // The sender of the command gets these as its answer.
   void operator()(const node::CommandProgress&) const {}
   void operator()(const node::CommandDone&) const {}
 };

@@ -256,8 +256,8 @@ void leave_out_unchanged(const wire::Snapshot& last, wire::Snapshot* next) {
 }
 
 void merge(wire::Snapshot&& change, wire::Snapshot* whole) {
-  // What the change leaves out is taken over from the old whole; the change then is the new one, with
-  // whatever a newer core put into it.
+  // Parts that the change leaves out come from the old whole. The change then is the new whole, with the
+  // fields that a newer core added.
 #define NS_TAKE_OVER(part) \
   if (!change.has_##part() && whole->has_##part()) change.mutable_##part()->Swap(whole->mutable_##part());
   NS_FOR_EACH_PART(NS_TAKE_OVER)

@@ -32,7 +32,7 @@ bool Cookies::invited(const std::string& cookie) const {
   const MonotonicTime now = clock_.monotonic_now();
   if (!looked_ || now - *looked_ >= look_anew) {
     auto access = load_remote_access(data_directory_);
-    // A file that can't be believed invites nobody.
+    // A file that can't be read or verified contains no invitation.
     access_ = access.ok() ? std::move(*access) : std::nullopt;
     looked_ = now;
   }

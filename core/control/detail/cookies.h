@@ -1,5 +1,5 @@
-// Who may call: the programs of this user, by the cookie of control.json, and those that an invitation was
-// made for.
+// The cookies that a call may carry: that of control.json, for the programs of this user, and those of
+// invitations.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -17,7 +17,7 @@ namespace neuroshard::control::detail {
 // Threads: any.
 class Cookies {
  public:
-  // local: control.json's. Invitations are those of the directory, looked at anew at most once a second.
+  // local: control.json's. Invitations are those of the directory, read again at most once a second.
   Cookies(std::string local, std::string data_directory, const Clock& clock);
 
   const std::string& local() const { return local_; }

@@ -7,7 +7,7 @@
 namespace neuroshard::control::detail {
 namespace {
 
-// What is too long for the node stays too long: its own message says so.
+// A duration that is too long for the node stays too long, so that the node's own message says so.
 std::chrono::seconds bounded(std::uint64_t seconds) {
   constexpr auto most = static_cast<std::uint64_t>(node::max_snooze.count()) + 1;
   return std::chrono::seconds(std::min(seconds, most));

@@ -1,4 +1,4 @@
-// A command as it came over the wire, put to the node.
+// Runs a command from the wire on the node.
 #pragma once
 
 #include <functional>

@@ -51,7 +51,7 @@ class EventHub {
     bool too_slow_ = false;
   };
 
-  // What one command tells on its way, for the call that sent it. Shared, because the node may still write
+  // The progress of one command, for the call that sent it. Shared, because the node may still write
   // text when the call is over.
   class Feed {
    public:

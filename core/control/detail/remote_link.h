@@ -22,7 +22,7 @@ struct RemoteLink {
 // Does not connect yet: the first call does.
 std::shared_ptr<const RemoteLink> open_link(ControlFile file, Version speaks);
 
-// gRPC's words for a call that failed, as a person's.
+// An error for people from gRPC's status of a failed call.
 Error connect_error(const grpc::Status& status, const ControlFile& file);
 
 // Deadlines of gRPC are points of time; it keeps its own clock for them.

@@ -9,7 +9,7 @@
 
 namespace neuroshard::control::detail {
 
-// What the certificate is made out to; the client asks for this name whatever the address.
+// The name in the certificate; the client asks for it at every address.
 inline constexpr const char* certificate_name = "neuroshard-control";
 
 struct TlsIdentity {

@@ -35,34 +35,33 @@ LoadNode::LoadNode() : executor_(make_thread_executor("load", 4096)) {
     entry.bytes = 140u << 20;
     entry.loss = 2.0 + i * 0.01;
     entry.hash = "00112233445566778899aabbccddeeff";
-    fake_.checkpoints.push_back(entry);
+    checkpoints.push_back(entry);
   }
-  for (int i = 0; i < 40; ++i) fake_.settings.push_back(setting(i));
+  for (int i = 0; i < 40; ++i) settings.push_back(setting(i));
   for (std::uint32_t layer = 0; layer < 12; ++layer) {
-    fake_.slots.push_back(
-        {"layer " + std::to_string(layer), "layer", layer, 0, 1'000'000, 16'000'000, true, 1});
+    slots.push_back({"layer " + std::to_string(layer), "layer", layer, 0, 1'000'000, 16'000'000, true, 1});
     for (std::uint32_t expert = 0; expert < 8; ++expert) {
-      fake_.slots.push_back({"expert " + std::to_string(layer) + "." + std::to_string(expert), "expert",
-                             layer, expert, 500'000, 8'000'000, true, 1});
-      fake_.experts.push_back({layer, expert, 0.125, 0, true, 1, 1000});
+      slots.push_back({"expert " + std::to_string(layer) + "." + std::to_string(expert), "expert", layer,
+                       expert, 500'000, 8'000'000, true, 1});
+      experts.push_back({layer, expert, 0.125, 0, true, 1, 1000});
     }
   }
   for (const char* name : {"loss", "val_loss", "lr", "grad_norm", "tokens_per_s", "step_seconds"}) {
-    auto& buckets = fake_.series[name];
+    auto& buckets = series[name];
     for (std::uint64_t i = 0; i < node::max_series_buckets; ++i) {
       const double value =
           2 + 6 * std::exp(-static_cast<double>(i) / 800) + 0.1 * std::sin(static_cast<double>(i));
       buckets.push_back({i * 25, 25, 25, value - 0.1, value + 0.1, value});
     }
   }
-  fake_.data.source = "/books";
-  fake_.data.train_tokens = 1'000'000'000;
-  fake_.data.vocabulary = 32'000;
+  data.source = "/books";
+  data.train_tokens = 1'000'000'000;
+  data.vocabulary = 32'000;
   for (std::uint64_t i = 0; i < node::max_page; ++i)
-    fake_.data.shards.push_back(
+    data.shards.push_back(
         {i, "shard-" + std::to_string(i), "cached", 2'500'000, 5u << 20, i == 7, "aabbccdd"});
-  fake_.data.shard_count = fake_.data.shards.size();
-  fake_.publish([this](node::Snapshot& s) {
+  data.shard_count = data.shards.size();
+  publish([this](node::Snapshot& s) {
     s.state = node::RunState::Training;
     s.taken = clock_.wall_now();
     s.model = {12, 512, 8, 2, 32'000, 512, 120'000'000, 40'000'000};
@@ -112,15 +111,15 @@ void LoadNode::change() {
   step.tokens_per_second = 7000 + static_cast<double>(number % 100);
   step.compute_seconds = 0.9;
   step.optimizer_seconds = 0.1;
-  fake_.publish([this, &step](node::Snapshot& s) {
+  publish([this, &step](node::Snapshot& s) {
     s.taken = clock_.wall_now();
     s.training.last_step = step;
     s.training.step = step.step;
     s.training.smoothed_loss = step.loss;
     s.resources.cpu_share = 0.5 + 0.001 * static_cast<double>(step.step % 100);
   });
-  fake_.emit(node::StepFinished{step, std::nullopt});
-  if (number % 100 == 0) fake_.emit(node::CheckpointWritten{"checkpoint-400"});
+  emit(node::StepFinished{step, std::nullopt});
+  if (number % 100 == 0) emit(node::CheckpointWritten{"checkpoint-400"});
   timer_ = executor_->post_after(std::chrono::nanoseconds(1'000'000'000 / rate), [this] { change(); });
 }
 
