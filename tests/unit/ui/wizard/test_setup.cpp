@@ -122,7 +122,7 @@ void TestSetup::from_nothing_to_the_start() {
   QVERIFY(!get<QPushButton>("setupNext")->isEnabled());
   get<QLineEdit>("setupInvitation")->setText("https://example.org/join");
   next();
-  QVERIFY(problem().contains("no invitation"));
+  QVERIFY(problem().contains("not an invitation"));
   get<QLineEdit>("setupInvitation")->setText(" neuroshard:join?to=AX-_9 ");
   next();
   QCOMPARE(dialog_->result(), static_cast<int>(QDialog::Accepted));
