@@ -2,15 +2,14 @@
 
 #include <QApplication>
 #include <QMenu>
-#include <QMessageBox>
 #include <QProgressDialog>
-#include <QPushButton>
 #include <QSessionManager>
 #include <utility>
 
 #include "app/gui/core_words.h"
 #include "app/gui/desktop_tray_host.h"
 #include "ui/pages/about_dialog.h"
+#include "ui/widgets/banner.h"
 #include "ui/wizard/setup_dialog.h"
 
 namespace neuroshard::gui {
@@ -47,7 +46,7 @@ Application::Application(QApplication& application, ApplicationPlaces places, Ar
   launcher_ = std::make_unique<ProcessLauncher>(core_program, core_output_file(places_));
   supervisor_ = std::make_unique<CoreSupervisor>(*link_, *launcher_, clock_, limits);
   supervisor_->remember({config_.started_pid(), config_.started_at()});
-  supervisor_->set_gate([this](const std::function<void(bool)>& allowed) { gate(allowed); });
+  supervisor_->set_gate([this](const std::function<void(bool)>& allowed) { data_->gate(allowed); });
   window_ = std::make_unique<ui::MainWindow>(page_context(core_program));
   tray_ = std::make_unique<ui::Tray>(*bridge_, *theme_, clock_, std::make_unique<DesktopTrayHost>());
   notifier_ = std::make_unique<Notifier>(
@@ -61,6 +60,13 @@ Application::Application(QApplication& application, ApplicationPlaces places, Ar
           static_cast<void>(node->report_session(values).ok());  // the next one comes soon
       });
   setup_services_ = std::make_unique<MachineSetup>(core_program, places_.default_data, background_);
+  window_controller_ = std::make_unique<WindowController>(*window_, *tray_, config_, *preferences_);
+  data_ = std::make_unique<DataController>(
+      DataController::Parts{background_, config_, *supervisor_, *window_, *notifier_},
+      DataPlaces{places_.default_data, arguments_.data_directory, arguments_.text});
+  links_ = std::make_unique<LinkController>(
+      LinkController::Parts{background_, config_, *supervisor_, *setup_services_, *window_},
+      places_.default_data);
   build_menu();
   connect_parts();
 }
@@ -90,29 +96,21 @@ void Application::connect_parts() {
     leave_core_behind();
   });
   connect(bridge_.get(), &ui::Bridge::event_received, this, &Application::on_event);
-  connect(bridge_.get(), &ui::Bridge::snapshot_changed, this, &Application::remember_instance);
-  // Ten times a second at most, and a banner that is there already is left alone.
-  const auto elsewhere = [this, told = QString()]() mutable {
-    const auto snapshot = bridge_->snapshot();
-    const bool there = supervisor_->status().remote && bridge_->attached() && snapshot;
-    const QString data = there ? QString::fromStdString(snapshot->program.data_directory) : QString();
-    if (data == told) return;
-    told = data;
-    if (!there) return window_->clear_banner(elsewhere_banner);
-    window_->show_banner(elsewhere_banner, CoreWords::elsewhere(data, [this] { here_->trigger(); }));
-  };
-  connect(bridge_.get(), &ui::Bridge::snapshot_changed, this, elsewhere);
-  connect(bridge_.get(), &ui::Bridge::attached_changed, this, elsewhere);
-  connect(tray_.get(), &ui::Tray::open_requested, this, &Application::show_window);
-  connect(tray_.get(), &ui::Tray::toggle_requested, this, &Application::toggle_window);
-  connect(tray_.get(), &ui::Tray::quit_requested, this, &Application::quit);
-  connect(tray_.get(), &ui::Tray::command_failed, this, &Application::show_error);
-  connect(tray_.get(), &ui::Tray::available_changed, this, [this](bool available) {
-    // Without an icon a hidden window would be lost; with one, a window that only stands for it is in the
-    // way.
-    if (!available && !window_->isVisible()) show_for_icon();
-    if (available && std::exchange(stands_for_icon_, false) && window_->isMinimized()) window_->hide();
+  connect(bridge_.get(), &ui::Bridge::snapshot_changed, this, [this] {
+    if (const auto snapshot = bridge_->snapshot()) data_->remember(*snapshot);
   });
+  connect(bridge_.get(), &ui::Bridge::snapshot_changed, this, &Application::show_elsewhere);
+  connect(bridge_.get(), &ui::Bridge::attached_changed, this, &Application::show_elsewhere);
+  connect(tray_.get(), &ui::Tray::quit_requested, this, &Application::quit);
+  connect(tray_.get(), &ui::Tray::command_failed, this,
+          [this](const QString& what, const QString& why) { show_error(tr("“%1” failed").arg(what), why); });
+  connect(window_controller_.get(), &WindowController::quit_requested, this, &Application::quit);
+  connect(data_.get(), &DataController::first_run, this, [this] {
+    if (!setup_) open_setup();
+  });
+  connect(data_.get(), &DataController::missing_changed, this, &Application::on_core_status);
+  connect(data_.get(), &DataController::failed, this, &Application::show_error);
+  connect(links_.get(), &LinkController::failed, this, &Application::show_error);
   connect(preferences_.get(), &ui::Preferences::changed, this, [this] {
     theme_->choose(preferences_->theme());
     apply_autostart();
@@ -121,13 +119,18 @@ void Application::connect_parts() {
       &application_, &QGuiApplication::commitDataRequest, this, [this] { supervisor_->quit(); },
       Qt::DirectConnection);
   tray_->set_core_life(core_life());  // nothing runs yet: no alarm
-  window_->may_close = [this] { return may_close(); };
+  window_->may_close = [this] {
+    if (!quitting_) window_controller_->close_asked();
+    return quitting_;
+  };
   connect(&tick_, &QTimer::timeout, this, [this] {
     supervisor_->tick();
     notifier_->tick();
   });
   tick_.start(tick_period);
-  connect(&data_timer_, &QTimer::timeout, this, &Application::check_data);
+  connect(&data_timer_, &QTimer::timeout, this, [this] {
+    if (!setup_) data_->check();
+  });
   data_timer_.start(data_period);
 }
 
@@ -135,12 +138,12 @@ void Application::build_menu() {
   QMenu* menu = window_->menu();
   menu->addSeparator();
   menu->addAction(tr("Set up again…"), this, &Application::open_setup)->setObjectName("actionSetup");
-  menu->addAction(tr("Use another data folder…"), this, &Application::choose_other_data);
-  menu->addAction(tr("Connect to another computer…"), this, &Application::attach_elsewhere)
+  menu->addAction(tr("Use another data folder…"), data_.get(), &DataController::choose_other);
+  menu->addAction(tr("Connect to another computer…"), links_.get(), &LinkController::choose_control_file)
       ->setObjectName("actionElsewhere");
-  here_ = menu->addAction(tr("Back to this computer"), this, [this] {
+  here_ = menu->addAction(tr("Return to this computer"), this, [this] {
     supervisor_->close();
-    look_for_data_now();
+    data_->look();
   });
   here_->setVisible(false);
   menu->addAction(tr("About NeuroShard"), this, &Application::show_about)->setObjectName("actionAbout");
@@ -163,20 +166,13 @@ void Application::show_about() {
 
 void Application::start() {
   preferences_->set_autostart(autostart_.enabled());
-  restore_window();
-  if (!arguments_.minimized) {
-    window_->show();
-  } else if (tray_->known()) {
-    start_minimized();
-  } else {
-    connect(tray_.get(), &ui::Tray::found_out, this, &Application::start_minimized);
-  }
+  window_controller_->begin(arguments_.minimized);
   if (arguments_.setup) {
     open_setup();
   } else {
-    look_for_data_now();
+    data_->look();
   }
-  // Asks, so it comes when the window stands.
+  // A link asks a question, which needs the window.
   if (!arguments_.link.isEmpty())
     QMetaObject::invokeMethod(
         this, [this] { handle_link(arguments_.link); }, Qt::QueuedConnection);
@@ -184,36 +180,41 @@ void Application::start() {
 
 void Application::called(const Arguments& arguments) {
   if (arguments.quit) return quit();
-  if (!arguments.minimized) show_window();
+  if (!arguments.minimized) window_controller_->show();
   if (arguments.setup) open_setup();
   if (!arguments.link.isEmpty()) handle_link(arguments.link);
+}
+
+void Application::handle_link(const QString& text) {
+  window_controller_->show();
+  links_->handle(text);
 }
 
 void Application::quit() {
   if (quitting_) return;
   quitting_ = true;
   data_timer_.stop();
+  data_->end();
   sensors_->stop();
   supervisor_->quit();
   if (supervisor_->status().phase != CorePhase::Stopping || !window_->isVisible()) return;
   stopping_ = new QProgressDialog(
-      tr("The core writes its last checkpoint…\nIf you do not wait, it goes on and ends by itself."),
-      tr("Do not wait"), 0, 0, window_.get());
+      tr("The core writes its last checkpoint…\nIf you quit now, the core finishes this and ends by itself."),
+      tr("Quit now"), 0, 0, window_.get());
   stopping_->setObjectName("stopping");
   stopping_->setAttribute(Qt::WA_DeleteOnClose);
   stopping_->setWindowTitle(tr("Quitting NeuroShard"));
   stopping_->setWindowModality(Qt::WindowModal);
   stopping_->setMinimumDuration(0);
-  // It goes on without us and ends by itself.
   connect(stopping_, &QProgressDialog::canceled, this, [this] { supervisor_->give_up(); });
   stopping_->show();
 }
 
-// It is still writing: not a silent end, or people look for a program that hangs.
+// The core still writes. The user learns it, instead of finding a process that seems to hang.
 void Application::leave_core_behind() {
   const CoreWords::Farewell words = CoreWords::farewell();
   tray_->notify(words.title, words.text, false);
-  // Who pressed "Do not wait" has read it there.
+  // Without the dialog, or after "Quit now", nothing is left to read.
   if (stopping_ == nullptr || !stopping_->isVisible()) return leave();
   stopping_->disconnect(this);
   stopping_->setLabelText(words.text);
@@ -224,15 +225,26 @@ void Application::leave_core_behind() {
 
 void Application::leave() {
   if (std::exchange(left_, true)) return;
-  save_window();
+  window_controller_->save();
   config_.sync();
   Q_EMIT finished(0);
 }
 
 std::optional<ui::CoreLife> Application::core_life() const {
-  if (data_missing_)
-    return ui::CoreLife{ui::DisplayState::Error, tr("Needs you"), tr("the data disk is missing")};
+  if (data_ && data_->missing())  // the window asks while it is made, before data_
+    return ui::CoreLife{ui::DisplayState::Error, tr("Needs attention"), tr("the data disk is missing")};
   return CoreWords::life(supervisor_->status());
+}
+
+// Runs with every snapshot; a banner that is there already is left alone.
+void Application::show_elsewhere() {
+  const auto snapshot = bridge_->snapshot();
+  const bool shown = supervisor_->status().remote && bridge_->attached() && snapshot;
+  const QString data = shown ? QString::fromStdString(snapshot->program.data_directory) : QString();
+  if (data == elsewhere_data_) return;
+  elsewhere_data_ = data;
+  if (!shown) return window_->clear_banner(elsewhere_banner);
+  window_->show_banner(elsewhere_banner, CoreWords::elsewhere(data, [this] { here_->trigger(); }));
 }
 
 void Application::on_core_status() {
@@ -244,7 +256,7 @@ void Application::on_core_status() {
   here_->setVisible(status.remote);
   const bool running = status.phase == CorePhase::Running;
   window_->clear_banner(running ? core_banner : life_banner);
-  if (data_missing_) return window_->clear_banner(core_banner);
+  if (data_->missing()) return window_->clear_banner(core_banner);
   const auto content = CoreWords::banner(status, actions);
   if (content) {
     window_->show_banner(running ? life_banner : core_banner, *content);
@@ -254,9 +266,9 @@ void Application::on_core_status() {
   const bool bad = status.phase == CorePhase::Waiting || status.phase == CorePhase::Failed ||
                    status.phase == CorePhase::WrongVersion ||
                    (status.phase == CorePhase::Stopped && status.crashed);
-  if (bad && content && told_ != status.phase)
+  if (bad && content && notified_ != status.phase)
     notifier_->add({ui::NotificationClass::Problem, content->title, content->text});
-  told_ = status.phase;
+  notified_ = status.phase;
 }
 
 void Application::on_attached(const std::shared_ptr<node::Node>& node) {
@@ -272,7 +284,7 @@ void Application::on_attached(const std::shared_ptr<node::Node>& node) {
 void Application::on_event(const node::Event& event) {
   if (const auto* raised = std::get_if<node::AlertRaised>(&event)) {
     if (raised->alert.severity == node::Severity::Notice) return;
-    notifier_->add({ui::NotificationClass::Problem, tr("NeuroShard needs you"),
+    notifier_->add({ui::NotificationClass::Problem, tr("NeuroShard needs attention"),
                     QString::fromStdString(raised->alert.message)});
   } else if (const auto* changed = std::get_if<node::StateChanged>(&event)) {
     if (changed->state != node::RunState::Paused) return;
@@ -283,81 +295,79 @@ void Application::on_event(const node::Event& event) {
   }
 }
 
-bool Application::may_close() {
-  if (quitting_) return true;
-  save_window();
-  if (tray_->available() && preferences_->close_to_tray()) {
-    if (!config_.told_tray()) {
-      config_.set_told_tray();
-      tray_->notify(tr("NeuroShard goes on"),
-                    tr("The window is closed; the icon here opens it again, and has Quit."), false);
-    }
-    window_->hide();
-    return false;
+void Application::open_setup() {
+  if (setup_) {
+    setup_->raise();
+    return setup_->activateWindow();
   }
-  // Nowhere to come back from: ask, so that the window is never lost and training never stopped unasked.
-  QMessageBox question(
-      QMessageBox::Question, tr("Close NeuroShard?"),
-      tr("Training can go on in the background, with the window minimised; or NeuroShard quits, with a "
-         "last checkpoint."),
-      QMessageBox::Cancel, window_.get());
-  question.setObjectName("closeQuestion");
-  QPushButton* keep = question.addButton(tr("Go on, minimised"), QMessageBox::AcceptRole);
-  QPushButton* leave = question.addButton(tr("Quit"), QMessageBox::DestructiveRole);
-  question.setDefaultButton(keep);
-  question.exec();
-  const QAbstractButton* answer = question.clickedButton();
-  if (answer == static_cast<QAbstractButton*>(keep)) window_->showMinimized();
-  if (answer == static_cast<QAbstractButton*>(leave)) quit();
-  return false;
+  ui::SetupDraft draft;
+  draft.theme = preferences_->theme();
+  draft.language = preferences_->language();
+  draft.folder = config_.data_directory();
+  if (draft.folder.isEmpty()) draft.folder = data_->default_folder();
+  draft.text_folder = config_.text_folder();
+  draft.autostart = autostart_.enabled();
+  draft.again = !config_.data_directory().isEmpty();
+  setup_ = new ui::SetupDialog(*setup_services_, draft, window_.get());
+  setup_->setAttribute(Qt::WA_DeleteOnClose);
+  setup_->setWindowModality(Qt::WindowModal);
+  connect(setup_, &ui::SetupDialog::theme_chosen, theme_.get(), &ui::Theme::choose);
+  connect(setup_, &QDialog::accepted, this, &Application::after_setup);
+  connect(setup_, &QDialog::rejected, this, [this] {
+    theme_->choose(preferences_->theme());
+    if (!config_.data_directory().isEmpty() || supervisor_->status().phase != CorePhase::Closed) return;
+    ui::BannerContent content;
+    content.title = tr("NeuroShard is not set up yet");
+    content.text = tr("Answer five short questions to begin. Nothing runs until then.");
+    content.actions = {{tr("Set up"), [this] { open_setup(); }, true}};
+    window_->show_banner(DataController::banner, content);
+  });
+  window_controller_->show();
+  setup_->open();
 }
 
-void Application::toggle_window() {
-  if (window_->isVisible() && !window_->isMinimized() && window_->isActiveWindow()) {
-    window_->hide();
-  } else {
-    show_window();
+void Application::after_setup() {
+  const ui::SetupDraft& draft = setup_->draft();
+  preferences_->set_theme(draft.theme);
+  preferences_->set_language(draft.language);
+  preferences_->set_autostart(draft.autostart);
+  apply_autostart();
+  data_->forget_missing();
+  if (!draft.invitation.isEmpty())  // asks, after the assistant is closed
+    QMetaObject::invokeMethod(
+        this, [this, link = draft.invitation] { handle_link(link); }, Qt::QueuedConnection);
+  const bool same =
+      draft.folder == config_.data_directory() && supervisor_->status().phase == CorePhase::Running;
+  const bool new_text = draft.text_folder != config_.text_folder() && !draft.text_folder.isEmpty();
+  config_.set_text_folder(draft.text_folder);
+  if (!same) {
+    if (draft.folder != config_.data_directory()) config_.set_data_directory(draft.folder, {});
+    return supervisor_->move_to(data_->launch_of(draft.folder));
   }
-}
-
-// Only the icon; the window is made and waits. Somebody may have opened it meanwhile.
-void Application::start_minimized() {
-  if (!tray_->available() && !window_->isVisible()) show_for_icon();
-}
-
-void Application::show_for_icon() {
-  stands_for_icon_ = true;
-  window_->showMinimized();
-}
-
-void Application::show_window() {
-  stands_for_icon_ = false;
-  if (window_->isMinimized()) window_->setWindowState(window_->windowState() & ~Qt::WindowMinimized);
-  window_->show();
-  window_->raise();
-  window_->activateWindow();
-}
-
-void Application::restore_window() {
-  if (!config_.geometry().isEmpty()) window_->restoreGeometry(config_.geometry());
-  if (!config_.window_state().isEmpty()) window_->restoreState(config_.window_state());
-  if (window_->page_keys().contains(config_.page())) window_->open_page(config_.page());
-}
-
-void Application::save_window() {
-  config_.set_window(window_->saveGeometry(), window_->saveState(), window_->current_page());
+  if (!new_text) return;
+  node::TrainingPlan plan;
+  plan.text_path = draft.text_folder.toStdString();
+  bridge_->run(
+      this, [plan](node::Node& node) { return node.start_training(plan); },
+      [this](const Expected<node::CommandResult>& outcome) {
+        // Busy: training runs already, and the core reads the text at its next start.
+        if (!outcome.ok() && outcome.error().code != ErrorCode::Busy)
+          show_error(tr("The core can't read the new text"),
+                     QString::fromStdString(outcome.error().describe()));
+      });
 }
 
 void Application::apply_autostart() {
   if (preferences_->autostart() == autostart_.enabled()) return;
   if (const auto set = autostart_.set(preferences_->autostart()); !set.ok())
-    show_error(tr("Starting with the session"), QString::fromStdString(set.error().describe()));
+    show_error(tr("NeuroShard can't change whether it starts with the session"),
+               QString::fromStdString(set.error().describe()));
 }
 
-void Application::show_error(const QString& what, const QString& why) {
+void Application::show_error(const QString& title, const QString& why) {
   ui::BannerContent content;
   content.tone = ui::Tone::Danger;
-  content.title = tr("%1 did not work").arg(what);
+  content.title = title;
   content.text = why;
   content.can_close = true;
   window_->show_banner("error", content);

@@ -1,11 +1,10 @@
-// The app as a whole: makes the parts and lets them know of each other. What the window shows is ui/; what
-// happens to the core is the supervisor; this is the wiring, the life of the program, and what belongs to the
-// desktop.
+// The app as a whole: makes the parts, connects them, and starts and ends the program. The parts: ui/ has the
+// window, CoreSupervisor the life of the core, WindowController the window on the desktop, DataController the
+// data directory, LinkController links and invitations.
 //
 // Threads: ui.
 #pragma once
 
-#include <QJsonObject>
 #include <QObject>
 #include <QPointer>
 #include <QTimer>
@@ -15,13 +14,15 @@
 #include "app/gui/autostart.h"
 #include "app/gui/background.h"
 #include "app/gui/core_supervisor.h"
-#include "app/gui/data_location.h"
+#include "app/gui/data_controller.h"
+#include "app/gui/link_controller.h"
 #include "app/gui/machine_setup.h"
 #include "app/gui/notifier.h"
 #include "app/gui/process_launcher.h"
 #include "app/gui/remote_core_link.h"
 #include "app/gui/session_sensors.h"
 #include "app/gui/user_config.h"
+#include "app/gui/window_controller.h"
 #include "ui/bridge/bridge.h"
 #include "ui/models/preferences.h"
 #include "ui/theme/theme.h"
@@ -61,12 +62,11 @@ class Application final : public QObject {
 
   // The command line of a second start.
   void called(const Arguments& arguments);
-  // Stops what is to be stopped; finished() follows within 15 seconds, with a window on the screen within
-  // `farewell` more: in these it says that the core goes on. SIGTERM, logout and Quit end here.
+  // Stops the core that this app started; finished() follows within 15 seconds. If the core still writes then
+  // and a window is open, the window says so for `farewell` more. SIGTERM, logout and Quit end here.
   void quit();
   static constexpr std::chrono::seconds farewell{5};
 
-  void show_window();
   void open_setup();
   void show_about();
   void handle_link(const QString& text);
@@ -83,34 +83,16 @@ class Application final : public QObject {
   ui::Page::Context page_context(const QString& core_program);
   void build_menu();
   void connect_parts();
-  void look_for_data_now();
-  void on_data(const DataLocation& location);
-  LaunchRequest launch_of(const QString& path) const;
-  void show_missing(const DataLocation& location);
-  void choose_other_data();
-  void check_data();  // now and then, while a core runs
-  void gate(const std::function<void(bool)>& allowed);
-  DataChoice data_choice() const;
   std::optional<ui::CoreLife> core_life() const;
   void on_core_status();
+  void show_elsewhere();
   void on_attached(const std::shared_ptr<node::Node>& node);
   void on_event(const node::Event& event);
-  void remember_instance();
   void after_setup();
-  bool may_close();
   void leave_core_behind();
   void leave();
-  void start_minimized();
-  void show_for_icon();
-  void toggle_window();
-  void restore_window();
-  void save_window();
   void apply_autostart();
-  void show_error(const QString& what, const QString& why);
-  void look_at_invitation(const QString& text);
-  void ask_to_join(const QString& text, const QJsonObject& profile);
-  void attach_elsewhere();
-  void attach_file(const QString& file);
+  void show_error(const QString& title, const QString& why);
 
   QApplication& application_;
   const ApplicationPlaces places_;
@@ -130,6 +112,9 @@ class Application final : public QObject {
   std::unique_ptr<Notifier> notifier_;
   std::unique_ptr<SessionReporter> sensors_;
   std::unique_ptr<MachineSetup> setup_services_;
+  std::unique_ptr<WindowController> window_controller_;
+  std::unique_ptr<DataController> data_;
+  std::unique_ptr<LinkController> links_;
   Autostart autostart_;
 
   QPointer<ui::SetupDialog> setup_;
@@ -138,10 +123,8 @@ class Application final : public QObject {
   QTimer data_timer_;  // looks for a disk that is missing, and whether it still is there
   std::weak_ptr<node::Node> node_;
   QAction* here_ = nullptr;
-  CorePhase told_ = CorePhase::Closed;  // what was notified last
-  bool data_missing_ = false;
-  bool looking_for_data_ = false;
-  bool stands_for_icon_ = false;  // minimised by the app, for want of a tray
+  CorePhase notified_ = CorePhase::Closed;  // of the last notification
+  QString elsewhere_data_;  // of the core on another computer that the banner names; empty: no banner
   bool quitting_ = false, left_ = false;
 };
 

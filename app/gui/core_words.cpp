@@ -24,77 +24,75 @@ std::optional<BannerContent> CoreWords::banner(const CoreStatus& status, const C
     case CorePhase::Looking:
       banner.title = status.remote ? tr("Connecting to the other computer") : tr("Looking for the core");
       banner.text = status.remote ? text_of(status.error) : QString();
-      if (status.remote) banner.actions = {{tr("Back to this computer"), actions.back, false}};
+      if (status.remote) banner.actions = {{tr("Return to this computer"), actions.back, false}};
       return banner;
     case CorePhase::Starting:
       banner.title = status.safe_mode ? tr("Starting the core in safe mode") : tr("Starting the core");
-      banner.text = tr("It opens the data, and training goes on from the last checkpoint.");
-      if (status.safe_mode) banner.text = tr("It opens the data; nothing is trained.");
+      banner.text = tr("The core opens the data and resumes training from the last checkpoint.");
+      if (status.safe_mode) banner.text = tr("The core opens the data. It does not train in safe mode.");
       return banner;
     case CorePhase::Running:
       if (status.safe_mode) {
         banner.tone = Tone::Warning;
-        banner.title = tr("Safe mode: nothing is trained");
+        banner.title = tr("Safe mode: training is off");
         banner.text =
-            tr("The core crashed %n time(s) within ten minutes. Now it runs without training: checkpoints, "
-               "wallet and "
-               "logs can be looked at. Data and settings are as they were.",
+            tr("The core crashed %n time(s) within ten minutes and now runs without training. Checkpoints, "
+               "wallet and logs are available; data and settings are unchanged.",
                nullptr, static_cast<int>(status.crashes));
-        banner.actions = {{tr("Try normally again"), actions.try_normally, true}};
+        banner.actions = {{tr("Restart normally"), actions.try_normally, true}};
         return banner;
       }
       if (status.crashes == 0) return std::nullopt;
       banner.tone = Tone::Warning;
-      banner.title = tr("The core crashed and was started again");
+      banner.title = tr("The core crashed and was restarted");
       banner.text =
-          tr("Training goes on from the last checkpoint. That was %n crash(es) within ten minutes; after "
-             "three the "
-             "core starts in safe mode. The diagnostics say more.",
+          tr("Training resumes from the last checkpoint. The core crashed %n time(s) within ten minutes; "
+             "after three crashes it starts in safe mode. Diagnostics has the details.",
              nullptr, static_cast<int>(status.crashes));
       banner.can_close = true;
       return banner;
     case CorePhase::Waiting:
       banner.tone = Tone::Danger;
       banner.title = status.crashed ? tr("The core crashed") : tr("The core could not start");
-      banner.text = tr("It is started again in %n second(s).", nullptr, seconds(status.wait));
+      banner.text = tr("The core restarts in %n second(s).", nullptr, seconds(status.wait));
       if (!status.crashed) banner.text = text_of(status.error) + ' ' + banner.text;
       banner.actions = {{tr("Start now"), actions.start_now, true}};
       return banner;
     case CorePhase::Stopped:
       banner.tone = status.crashed ? Tone::Danger : Tone::Info;
       banner.title = status.crashed ? tr("The core crashed") : tr("The core has stopped");
-      banner.text = status.ours ? tr("Something else asked it to. Everything is saved.")
-                                : tr("This app did not start it, so it does not start it again by itself.");
-      banner.actions = {{tr("Start it here"), actions.start_now, true}};
+      banner.text = status.ours ? tr("Another program stopped it. Everything is saved.")
+                                : tr("Another program started this core, so NeuroShard does not restart it.");
+      banner.actions = {{tr("Start the core here"), actions.start_now, true}};
       return banner;
     case CorePhase::Failed:
       banner.tone = Tone::Danger;
       banner.text = text_of(status.error);
       if (!status.remote) {
-        banner.title = tr("The core does not run");
+        banner.title = tr("The core is not running");
         banner.actions = {{tr("Try again"), actions.start_now, true}};
         return banner;
       }
-      banner.title = tr("The other computer cannot be reached");
+      banner.title = tr("NeuroShard can't reach the other computer");
       if (status.error.code == ErrorCode::Denied)
-        banner.title = tr("The other computer does not let this app in");
-      if (status.error.code == ErrorCode::Corrupt) banner.title = tr("This file is no invitation");
-      banner.actions = {{tr("Back to this computer"), actions.back, true}};
+        banner.title = tr("The other computer refuses the connection");
+      if (status.error.code == ErrorCode::Corrupt) banner.title = tr("This file is not an invitation");
+      banner.actions = {{tr("Return to this computer"), actions.back, true}};
       return banner;
     case CorePhase::WrongVersion:
       banner.tone = Tone::Danger;
-      banner.title = tr("The core is of another version");
+      banner.title = tr("The core has another version");
       banner.text = text_of(status.error);
       if (status.ours) {
         banner.text =
-            tr("The core that runs was started before NeuroShard was upgraded. Restart it; it saves before.");
+            tr("The core started before NeuroShard was upgraded. Restart it; it saves a checkpoint first.");
         banner.details = text_of(status.error);
         banner.actions = {{tr("Restart the core"), actions.restart, true}};
       }
       return banner;
     case CorePhase::Stopping:
       banner.title = tr("The core is stopping");
-      banner.text = tr("It writes the last checkpoint.");
+      banner.text = tr("The core writes the last checkpoint.");
       return banner;
   }
   return std::nullopt;
@@ -102,10 +100,10 @@ std::optional<BannerContent> CoreWords::banner(const CoreStatus& status, const C
 
 BannerContent CoreWords::elsewhere(const QString& data_directory, const std::function<void()>& back) {
   BannerContent banner;
-  banner.title = tr("This is another computer");
-  banner.text = tr("What you see and change here is the other computer's, and so are all paths.");
+  banner.title = tr("You are connected to another computer");
+  banner.text = tr("All values, settings and paths here belong to the other computer.");
   if (!data_directory.isEmpty()) banner.text += ' ' + tr("Its data is in %1.").arg(data_directory);
-  banner.actions = {{tr("Back to this computer"), back, false}};
+  banner.actions = {{tr("Return to this computer"), back, false}};
   return banner;
 }
 
@@ -125,11 +123,11 @@ std::optional<ui::CoreLife> CoreWords::life(const CoreStatus& status) {
     case CorePhase::WrongVersion: break;
   }
   const auto content = banner(status, {});
-  return ui::CoreLife{DisplayState::Error, tr("Needs you"), content ? content->title : QString()};
+  return ui::CoreLife{DisplayState::Error, tr("Needs attention"), content ? content->title : QString()};
 }
 
 CoreWords::Farewell CoreWords::farewell() {
-  return {tr("NeuroShard has quit"), tr("The core goes on writing its last checkpoint and ends by itself.")};
+  return {tr("NeuroShard has quit"), tr("The core finishes its last checkpoint and ends by itself.")};
 }
 
 }  // namespace neuroshard::gui

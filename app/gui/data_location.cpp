@@ -33,15 +33,15 @@ DataLocation look_for_data(const DataChoice& choice) {
     return {DataState::FirstRun, choice.fallback, {}};
   }
   const QFileInfo folder(choice.path);
-  if (!folder.isDir()) return {DataState::Missing, choice.path, tr("The folder is not there.")};
+  if (!folder.isDir()) return {DataState::Missing, choice.path, tr("The folder does not exist.")};
   // Chosen, and the core has not been there yet.
   if (choice.instance.isEmpty()) return {DataState::Ready, choice.path, {}};
   if (!is_data_directory(choice.path))
-    return {DataState::Missing, choice.path, tr("The folder is there, but NeuroShard's data is not in it.")};
+    return {DataState::Missing, choice.path, tr("The folder exists but holds no NeuroShard data.")};
   const QString found = instance_of(choice.path);
-  if (found.isEmpty()) return {DataState::Missing, choice.path, tr("The folder cannot be read.")};
+  if (found.isEmpty()) return {DataState::Missing, choice.path, tr("The folder can't be read.")};
   if (found != choice.instance)
-    return {DataState::Missing, choice.path, tr("The folder holds the data of another NeuroShard.")};
+    return {DataState::Missing, choice.path, tr("The folder holds the data of another NeuroShard node.")};
   return {DataState::Ready, choice.path, {}};
 }
 

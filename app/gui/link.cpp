@@ -26,7 +26,7 @@ bool is_plain(const QString& text) {
 Link parse_attach(const QUrlQuery& query) {
   const QString file = query.queryItemValue("file", QUrl::FullyDecoded);
   if (!is_plain(file) || !QDir::isAbsolutePath(file))
-    return UnknownLink{tr("It should name a control file on this computer, with its whole path.")};
+    return UnknownLink{tr("It must name a control file on this computer by its full path.")};
   return AttachLink{file};
 }
 
@@ -34,7 +34,7 @@ Link parse_join(const QUrlQuery& query) {
   static const QRegularExpression base64url("^[A-Za-z0-9_-]+$");
   const QString to = query.queryItemValue("to", QUrl::FullyDecoded);
   if (!base64url.match(to).hasMatch())
-    return UnknownLink{tr("The invitation is not complete: copy the whole link again.")};
+    return UnknownLink{tr("The invitation is incomplete. Copy the whole link again.")};
   return JoinLink{"neuroshard:join?to=" + to};
 }
 
@@ -45,7 +45,7 @@ Link parse_invite(const QUrlQuery& query) {
   const auto match = peer_pattern.match(peer);
   const int port = match.captured(2).toInt();
   if (!match.hasMatch() || port < 1 || port > 65535)
-    return UnknownLink{tr("It should name a computer and a port, like host.example:9000.")};
+    return UnknownLink{tr("It must name a computer and a port, like host.example:9000.")};
   return InviteLink{peer};
 }
 
@@ -63,9 +63,8 @@ Link parse_link(const QString& text) {
   if (verb == "join") return parse_join(query);
   if (verb == "invite") return parse_invite(query);
   return UnknownLink{
-      tr("This version knows links that begin with neuroshard:join or neuroshard:attach. A newer version may "
-         "know "
-         "this one.")};
+      tr("This version follows links that begin with neuroshard:join or neuroshard:attach. A newer version "
+         "may follow this one.")};
 }
 
 }  // namespace neuroshard::gui

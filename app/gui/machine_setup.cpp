@@ -34,12 +34,13 @@ ui::FolderInfo look_at_folder(const QString& folder) {
   QFileInfo nearest = there;
   while (!nearest.exists() && !nearest.isRoot()) nearest = QFileInfo(nearest.path());
   if (!nearest.isDir() || !nearest.isWritable()) {
-    info.problem = tr("You may not write to %1. Choose a folder of your own.").arg(nearest.filePath());
+    info.problem =
+        tr("You have no permission to write to %1. Choose another folder.").arg(nearest.filePath());
     return info;
   }
   const QStorageInfo storage(nearest.filePath());
   if (storage.isReadOnly()) {
-    info.problem = tr("That disk can only be read. Choose another one.");
+    info.problem = tr("That disk is read-only. Choose another one.");
     return info;
   }
   info.free_bytes = static_cast<std::uint64_t>(std::max<qint64>(0, storage.bytesAvailable()));

@@ -36,13 +36,13 @@ SingleInstance::Role SingleInstance::claim(const QStringList& arguments) {
     // It has the lock and no ears: it is starting or ending. Once more, then its place is not to be had.
     if (!lock_.tryLock(answer_limit_ms)) {
       if (hand_over(arguments)) return Role::Second;
-      error_ = tr("NeuroShard runs already and does not answer.");
+      error_ = tr("NeuroShard is already running but does not answer.");
       return Role::Failed;
     }
   }
   QLocalServer::removeServer(socket_path_);  // of an app that was killed: the lock is ours
   if (!server_.listen(socket_path_)) {
-    error_ = tr("Cannot listen for a second start: %1").arg(server_.errorString());
+    error_ = tr("NeuroShard can't listen for a second start: %1").arg(server_.errorString());
     return Role::Failed;
   }
   return Role::First;

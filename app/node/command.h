@@ -40,7 +40,7 @@ class App;
 
 namespace neuroshard::app {
 
-// What main makes once and lends to the command that runs. References outlive every body.
+// The services of the program and its command line. main makes one; its references outlive every body.
 struct CommandContext {
   const Clock& clock;
   crypto::Entropy& entropy;
@@ -62,26 +62,25 @@ struct CommandContext {
   ExitCode exit_code = ExitCode::Ok;
   std::function<Expected<void>()> body;  // of the command on the command line
 
-  // Empty in neuroshardd.
+  // Empty in neuroshardd; test programs fill it.
   runtime::Interpositions interpositions;
 
-  // Those above as core/runtime takes them, with `logger`.
+  // The services above, as core/runtime takes them.
   runtime::RuntimeServices services() const;
 };
 
 // Declares a subcommand of `parent`. `examples` are whole command lines for --help. A command that only
-// groups others (wallet) gets no body, and its subcommands are declared on what is returned.
+// groups others (wallet) gets no body; its subcommands are declared on the returned one.
 CLI::App& add_command(CLI::App& parent, const std::string& name, const std::string& description,
                       std::vector<std::string> examples = {});
 
-// What runs when this command was chosen.
+// The body runs when the user has chosen this command.
 void set_body(CLI::App& command, CommandContext& context, std::function<Expected<void>()> body);
 
 // "0.1.0".
 std::string program_version();
 
-// The whole program after main made the instances: parses, runs the body, prints an error, returns the exit
-// code.
+// The program behind main: parses, runs the body, prints an error, returns the exit code.
 int run_command_line(int argc, char** argv, CommandContext& context);
 
 }  // namespace neuroshard::app

@@ -1,5 +1,5 @@
-// A whole program of this folder's commands: makes the machine's clock, randomness, disk and terminal once
-// and hands them to the command.
+// A program with the commands of this folder. It makes the machine's clock, randomness, files and terminal
+// once and lends them to the command.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace neuroshard::app {
 
-// Returns the exit code. prepare: may put into the context what else the program has; empty: nothing.
+// Returns the exit code. prepare: changes the context before the command line is parsed; may be empty.
 int run_program(int argc, char** argv, const std::function<void(CommandContext&)>& prepare = {});
 
 }  // namespace neuroshard::app

@@ -22,7 +22,7 @@ class StopSignal {
 
   // Cancelled by the first signal. Threads: any.
   CancelToken token() const { return source_.token(); }
-  // As if a signal had come.
+  // Requests the stop, as a signal does.
   void request();
   // Waits for the stop, at most `limit`; true when it was requested.
   bool wait_for(Duration limit);

@@ -14,8 +14,7 @@ DhtNode::DhtNode(const Hash256& network_id, DhtConfig config, DhtServices servic
       rng_(seed),
       table_(id_, config.table, config.one_lan),
       store_(id_, config.store),
-      limiter_(config.requests, config.one_lan),
-      alive_(std::make_shared<bool>(true)) {
+      limiter_(config.requests, config.one_lan) {
   // Spread over the interval: nodes that start together do not work in step for ever.
   const Duration first =
       config_.upkeep / 2 + Duration(rng_.below(static_cast<std::uint64_t>(config_.upkeep.count())));
@@ -23,23 +22,24 @@ DhtNode::DhtNode(const Hash256& network_id, DhtConfig config, DhtServices servic
 }
 
 DhtNode::~DhtNode() {
-  *alive_ = false;
+  lifetime_.end();
   for (auto& [number, lookup] : lookups_) lookup->stop();
 }
 
 void DhtNode::ask(const net::Contact& contact, net::Method method, Bytes request, net::CallDone done) {
-  services_.caller.call(contact, method, std::move(request), config_.call_deadline,
-                        [this, alive = alive_, contact, done = std::move(done)](Expected<Bytes> answer) {
-                          if (!*alive) return;
-                          // A refusal is an answer: the member lives.
-                          const bool lives = answer.ok() || answer.error().code == ErrorCode::Denied ||
-                                             answer.error().code == ErrorCode::Exhausted;
-                          if (lives)
-                            answered(contact);
-                          else
-                            failed(contact.id);
-                          done(std::move(answer));
-                        });
+  services_.caller.call(
+      contact, method, std::move(request), config_.call_deadline,
+      [this, life = lifetime_.token(), contact, done = std::move(done)](Expected<Bytes> answer) {
+        if (!life.alive()) return;
+        // A refusal is an answer: the member lives.
+        const bool lives = answer.ok() || answer.error().code == ErrorCode::Denied ||
+                           answer.error().code == ErrorCode::Exhausted;
+        if (lives)
+          answered(contact);
+        else
+          failed(contact.id);
+        done(std::move(answer));
+      });
 }
 
 void DhtNode::ping(const net::Contact& contact) {
@@ -74,7 +74,7 @@ void DhtNode::keep_anchor(const net::Contact& contact) {
   if (!many && anchors_.size() < most) anchors_.push_back({contact, 0});
 }
 
-void DhtNode::look(const net::NodeId& target, net::Method method, LookupOptions options,
+void DhtNode::walk(const net::NodeId& target, net::Method method, LookupOptions options,
                    const std::string& path, std::function<void(Expected<LookupResult>)> done) {
   if (lookups_.size() >= config_.max_lookups) {
     return done(make_error(ErrorCode::Exhausted, "too many lookups are under way; try again in a moment"));
@@ -91,8 +91,8 @@ void DhtNode::look(const net::NodeId& target, net::Method method, LookupOptions 
   services.valid = [this, path](const Record& record) {
     return record.path == path && check_record(record, network_id_, services_.clock.wall_now()).ok();
   };
-  services.done = [this, alive = alive_, number, done = std::move(done)](LookupResult result) {
-    if (!*alive) return;
+  services.done = [this, life = lifetime_.token(), number, done = std::move(done)](LookupResult result) {
+    if (!life.alive()) return;
     lookups_.erase(number);
     done(std::move(result));
   };
@@ -112,22 +112,24 @@ void DhtNode::look(const net::NodeId& target, net::Method method, LookupOptions 
 
 void DhtNode::get(const std::string& path, std::function<void(Expected<LookupResult>)> done) {
   if (const auto sound = check_path(path); !sound.ok()) return done(sound.error());
-  get_once(path, [this, alive = alive_, path, done = std::move(done)](Expected<LookupResult> first) {
-    // Nothing, but not all that were asked have answered: the table knows more than before, so once more.
-    if (!*alive || !first.ok() || !first->records.empty() || first->failures == 0)
-      return done(std::move(first));
-    get_once(path, [done, former = std::move(*first)](Expected<LookupResult> second) {
-      if (!second.ok()) return done(former);
-      second->messages += former.messages;
-      second->failures += former.failures;
-      done(std::move(second));
-    });
-  });
+  get_once(path,
+           [this, life = lifetime_.token(), path, done = std::move(done)](Expected<LookupResult> first) {
+             // Nothing, but not all that were asked have answered: the table knows more than before, so once
+             // more.
+             if (!life.alive() || !first.ok() || !first->records.empty() || first->failures == 0)
+               return done(std::move(first));
+             get_once(path, [done, former = std::move(*first)](Expected<LookupResult> second) {
+               if (!second.ok()) return done(former);
+               second->messages += former.messages;
+               second->failures += former.failures;
+               done(std::move(second));
+             });
+           });
 }
 
 void DhtNode::get_once(const std::string& path, std::function<void(Expected<LookupResult>)> done) {
   const net::NodeId key = key_of(network_id_, path);
-  look(key, net::Method::DhtFindValue, config_.lookup, path,
+  walk(key, net::Method::DhtFindValue, config_.lookup, path,
        [this, key, done = std::move(done)](Expected<LookupResult> result) {
          if (result.ok()) {  // what we hold ourselves counts too
            for (const Record* own : store_.find(key, services_.clock.wall_now())) {
@@ -146,7 +148,7 @@ void DhtNode::get_once(const std::string& path, std::function<void(Expected<Look
 void DhtNode::find(const net::NodeId& target, std::function<void(Expected<LookupResult>)> done, bool wide) {
   LookupOptions options = config_.lookup;
   options.max_paths = options.least_paths = wide ? options.max_paths : options.paths;
-  look(target, net::Method::DhtFindNode, options, {}, std::move(done));
+  walk(target, net::Method::DhtFindNode, options, {}, std::move(done));
 }
 
 void DhtNode::join(std::vector<net::Contact> contacts, std::function<void(std::size_t)> done) {

@@ -14,6 +14,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/executor.h"
+#include "core/base/lifetime.h"
 #include "core/base/rng.h"
 #include "core/crypto/keys.h"
 #include "core/dht/lookup.h"
@@ -110,7 +111,7 @@ class DhtNode {
   void failed(const net::NodeId& id);
   void keep_anchor(const net::Contact& contact);
   void get_once(const std::string& path, std::function<void(Expected<LookupResult>)> done);
-  void look(const net::NodeId& target, net::Method method, LookupOptions options, const std::string& path,
+  void walk(const net::NodeId& target, net::Method method, LookupOptions options, const std::string& path,
             std::function<void(Expected<LookupResult>)> done);
   void store_at(std::shared_ptr<Storing> storing);
   void upkeep();
@@ -140,7 +141,7 @@ class DhtNode {
   std::unordered_map<std::uint64_t, std::shared_ptr<Lookup>> lookups_;
   std::uint64_t next_lookup_ = 1;
   std::unique_ptr<TimerHandle> timer_;
-  std::shared_ptr<bool> alive_;  // false once destroyed; callbacks look at it
+  Lifetime lifetime_;
 };
 
 }  // namespace neuroshard::dht

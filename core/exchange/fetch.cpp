@@ -33,10 +33,10 @@ std::uint64_t ContentFetch::bytes_here() const {
 
 void ContentFetch::on_disk(std::function<void()> work, std::function<void()> then) {
   const bool posted = services_.disk.post(
-      [work = std::move(work), then, &executor = services_.executor, alive = std::weak_ptr<bool>(alive_)] {
+      [work = std::move(work), then, &executor = services_.executor, life = lifetime_.token()] {
         work();
-        static_cast<void>(executor.post([then, alive] {
-          if (!alive.expired()) then();
+        static_cast<void>(executor.post([then, life] {
+          if (life.alive()) then();
         }));
       });
   if (!posted) end(make_error(ErrorCode::Exhausted, "too much waits for the disk; try again"));
@@ -53,7 +53,7 @@ void ContentFetch::end(Expected<FetchReport> outcome) {
 
 void ContentFetch::tick() {
   const MonotonicTime now = services_.clock.monotonic_now();
-  if (looked_ == MonotonicTime{} || now - looked_ >= options_.look_again) look();
+  if (searched_ == MonotonicTime{} || now - searched_ >= options_.search_again) search();
   if (phase_ == Phase::Choosing) choose();
   if (phase_ == Phase::Fetching) schedule();
   const bool waits = phase_ == Phase::Choosing || phase_ == Phase::Fetching;
@@ -69,10 +69,10 @@ void ContentFetch::tick() {
 
 // ---- Holders.
 
-void ContentFetch::look() {
-  looked_ = services_.clock.monotonic_now();
-  services_.find([this, alive = std::weak_ptr<bool>(alive_)](const std::vector<net::Contact>& contacts) {
-    if (!alive.expired() && phase_ != Phase::Over) add(contacts);
+void ContentFetch::search() {
+  searched_ = services_.clock.monotonic_now();
+  services_.find([this, life = lifetime_.token()](const std::vector<net::Contact>& contacts) {
+    if (life.alive() && phase_ != Phase::Over) add(contacts);
   });
 }
 
@@ -111,8 +111,8 @@ void ContentFetch::ask_list(std::size_t index) {
   ++holder.under_way;
   const Duration deadline = net::call_deadline(options_.allowed, request.size(), piece_bytes);
   services_.caller.call(holder.contact, net::Method::ContentPieces, std::move(request), deadline,
-                        [this, index, first, alive = std::weak_ptr<bool>(alive_)](Expected<Bytes> answer) {
-                          if (!alive.expired() && phase_ != Phase::Over)
+                        [this, index, first, life = lifetime_.token()](Expected<Bytes> answer) {
+                          if (life.alive() && phase_ != Phase::Over)
                             got_list(index, first, std::move(answer));
                         });
 }
@@ -241,11 +241,11 @@ void ContentFetch::ask_piece(std::size_t index, std::uint32_t piece) {
   // What is under way before it comes through the same line.
   const std::size_t bytes = holder.under_way * piece_bytes;
   const Duration deadline = net::call_deadline(options_.allowed, request.size(), bytes);
-  services_.caller.call(
-      holder.contact, net::Method::ContentPiece, std::move(request), deadline,
-      [this, index, piece, now, alive = std::weak_ptr<bool>(alive_)](Expected<Bytes> answer) {
-        if (!alive.expired() && phase_ != Phase::Over) got_piece(index, piece, now, std::move(answer));
-      });
+  services_.caller.call(holder.contact, net::Method::ContentPiece, std::move(request), deadline,
+                        [this, index, piece, now, life = lifetime_.token()](Expected<Bytes> answer) {
+                          if (life.alive() && phase_ != Phase::Over)
+                            got_piece(index, piece, now, std::move(answer));
+                        });
 }
 
 void ContentFetch::got_piece(std::size_t index, std::uint32_t piece, MonotonicTime since,

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "core/base/executor.h"
+#include "core/base/lifetime.h"
 #include "core/base/log.h"
 #include "core/exchange/messages.h"
 #include "core/net/conduct.h"
@@ -37,15 +38,15 @@ struct FetchOptions {
   Duration allowed = std::chrono::seconds(5);        // for thinking and the way; bytes have their own time
   Duration gather = std::chrono::milliseconds(500);  // lists are waited for before one is chosen
   Duration tick = std::chrono::milliseconds(250);
-  Duration look_again = std::chrono::seconds(5);  // for further holders
-  Duration patience = std::chrono::seconds(60);   // not one piece came for so long: given up
-  Duration busy_pause = std::chrono::seconds(1);  // a holder that has too much to do is left alone
-  Duration least_wait = std::chrono::seconds(1);  // before a piece is asked for a second time
-  std::size_t holders = 16;                       // asked or waited for at a time
-  std::size_t most_holders = 256;                 // of one fetch, ever
-  std::uint32_t under_way = 4;                    // pieces of one holder
-  std::uint32_t window = 64;                      // pieces ahead of what is on the disk: 16 MiB of memory
-  std::uint32_t failures = 3;                     // in a row, then a holder is left
+  Duration search_again = std::chrono::seconds(5);  // for further holders
+  Duration patience = std::chrono::seconds(60);     // not one piece came for so long: given up
+  Duration busy_pause = std::chrono::seconds(1);    // a holder that has too much to do is left alone
+  Duration least_wait = std::chrono::seconds(1);    // before a piece is asked for a second time
+  std::size_t holders = 16;                         // asked or waited for at a time
+  std::size_t most_holders = 256;                   // of one fetch, ever
+  std::uint32_t under_way = 4;                      // pieces of one holder
+  std::uint32_t window = 64;                        // pieces ahead of what is on the disk: 16 MiB of memory
+  std::uint32_t failures = 3;                       // in a row, then a holder is left
 };
 
 struct FetchServices {  // all outlive the fetch
@@ -111,7 +112,7 @@ class ContentFetch {
   };
   enum class Phase : std::uint8_t { Choosing, Keeping, Fetching, Checking, Over };
 
-  void look();
+  void search();
   void add(const std::vector<net::Contact>& contacts);
   void ask_next();
   void ask_list(std::size_t holder);
@@ -149,11 +150,11 @@ class ContentFetch {
   std::map<std::uint32_t, Bytes> arrived_;  // not on the disk yet
   std::multimap<std::uint32_t, Asked> asked_;
   std::optional<MonotonicTime> first_list_;
-  MonotonicTime gained_{}, looked_{};
+  MonotonicTime gained_{}, searched_{};
   FetchReport report_;
   std::vector<net::NodeId> liars_;
   std::unique_ptr<TimerHandle> timer_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace neuroshard::exchange

@@ -115,7 +115,7 @@ void ContentServer::read_list(const Hash256& hash) {
   file.reading = true;
   const bool posted =
       services_.disk.post([this, hash, size = file.size, place = file.place, &env = services_.files,
-                           &executor = services_.executor, alive = std::weak_ptr<bool>(alive_)] {
+                           &executor = services_.executor, life = lifetime_.token()] {
         Expected<std::shared_ptr<const PieceList>> list = not_here();
         auto hashed = hash_content(env, place, size);
         if (!hashed.ok())
@@ -124,8 +124,8 @@ void ContentServer::read_list(const Hash256& hash) {
           list = make_error(ErrorCode::Corrupt, place.path + " has changed");
         else
           list = std::make_shared<const PieceList>(std::move(hashed->pieces));
-        static_cast<void>(executor.post([this, alive, hash, list = std::move(list)] {
-          if (!alive.expired()) got_list(hash, list);
+        static_cast<void>(executor.post([this, life, hash, list = std::move(list)] {
+          if (life.alive()) got_list(hash, list);
         }));
       });
   if (!posted) got_list(hash, make_error(ErrorCode::Exhausted, "the disk is busy; ask again later"));
@@ -177,15 +177,15 @@ void ContentServer::drop_stuck() {
 
 void ContentServer::read_piece_of(std::uint64_t number, const File& file) {
   const PieceRequest request = waiting_.at(number).request;
-  const bool posted = services_.disk.post(
-      [this, number, request, size = file.size, place = file.place, list = file.list, &env = services_.files,
-       &executor = services_.executor, alive = std::weak_ptr<bool>(alive_)] {
+  const bool posted =
+      services_.disk.post([this, number, request, size = file.size, place = file.place, list = file.list,
+                           &env = services_.files, &executor = services_.executor, life = lifetime_.token()] {
         auto bytes = read_piece(env, place, size, request.piece);
         if (bytes.ok() && list && crypto::sha256(*bytes) != list->hashes[request.piece])
           bytes = make_error(ErrorCode::Corrupt, place.path + " has changed");
         static_cast<void>(
-            executor.post([this, alive, number, hash = request.hash, bytes = std::move(bytes)]() mutable {
-              if (alive.expired()) return;
+            executor.post([this, life, number, hash = request.hash, bytes = std::move(bytes)]() mutable {
+              if (!life.alive()) return;
               if (bytes.ok()) {
                 ++counts_.pieces;
                 counts_.bytes += bytes->size();

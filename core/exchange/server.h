@@ -16,6 +16,7 @@
 #include <unordered_map>
 
 #include "core/base/executor.h"
+#include "core/base/lifetime.h"
 #include "core/base/log.h"
 #include "core/exchange/messages.h"
 #include "core/exchange/pieces.h"
@@ -65,10 +66,6 @@ class ContentServer {
   // What this node says is behind a name from now on.
   void set_name(const std::string& name, NamedContent named);
 
-  static bool handles(net::Method method) {
-    return method == net::Method::ContentNamed || method == net::Method::ContentPieces ||
-           method == net::Method::ContentPiece;
-  }
   void on_call(const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond);
   const ServerCounts& counts() const { return counts_; }
 
@@ -110,7 +107,7 @@ class ContentServer {
   std::unordered_map<net::NodeId, std::size_t, net::NodeIdHash> of_caller_;
   std::uint64_t next_ = 0, uses_ = 0;
   ServerCounts counts_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace neuroshard::exchange

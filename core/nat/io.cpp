@@ -11,7 +11,7 @@ using platform::SocketWait;
 using platform::TcpSocket;
 
 // A cancellation is noticed this fast.
-constexpr Duration look = std::chrono::milliseconds(100);
+constexpr Duration check_period = std::chrono::milliseconds(100);
 
 Expected<void> ready_until(const Io& io, const TcpSocket& socket, bool to_write, MonotonicTime deadline,
                            const char* doing) {
@@ -29,7 +29,7 @@ Expected<bool> wait_until(const Io& io, Span<SocketWait> waits, MonotonicTime un
     if (io.cancel.cancelled()) return make_error(ErrorCode::Cancelled, "stopped");
     const Duration left = until - io.now();
     std::copy(asked.begin(), asked.end(), waits.begin());
-    NS_ASSIGN_OR_RETURN(const bool ready, platform::wait_for(waits, std::min(left, look)));
+    NS_ASSIGN_OR_RETURN(const bool ready, platform::wait_for(waits, std::min(left, check_period)));
     if (ready) return true;
     if (left <= Duration(0)) return false;
   }

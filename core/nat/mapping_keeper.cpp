@@ -15,7 +15,7 @@ std::vector<MappingEvent> MappingKeeper::step(const Io& io) {
   if (!mapping_ || now >= renew_) {
     make(io, events);
   } else {
-    look(io, events);
+    check(io, events);
   }
   return events;
 }
@@ -27,24 +27,24 @@ void MappingKeeper::make(const Io& io, std::vector<MappingEvent>& events) {
   mapping_ = *mapped;
   const MonotonicTime now = io.now();
   renew_ = mapped->lease > std::chrono::seconds(0) ? now + Duration(mapped->lease) / 2 : MonotonicTime::max();
-  const auto looked = mapper_.look(io, *mapping_);
-  if (!looked.ok()) return failed(io, looked.error(), events);
+  const auto state = mapper_.check(io, *mapping_);
+  if (!state.ok()) return failed(io, state.error(), events);
   retry_ = times_.first_retry;
-  settle(looked->outside, events);
+  settle(state->outside, events);
   plan(now);
 }
 
-void MappingKeeper::look(const Io& io, std::vector<MappingEvent>& events) {
-  const auto looked = mapper_.look(io, *mapping_);
-  if (!looked.ok()) return failed(io, looked.error(), events);
-  if (looked->lost) {
+void MappingKeeper::check(const Io& io, std::vector<MappingEvent>& events) {
+  const auto state = mapper_.check(io, *mapping_);
+  if (!state.ok()) return failed(io, state.error(), events);
+  if (state->lost) {
     events.push_back({Kind::Lost, outside_.value_or(platform::Endpoint{}),
                       fmt::format("the router forgot the {} mapping, probably by a restart; making it anew",
                                   mapper_.name())});
     outside_.reset();
     return make(io, events);
   }
-  settle(looked->outside, events);
+  settle(state->outside, events);
   plan(io.now());
 }
 
@@ -74,7 +74,7 @@ void MappingKeeper::failed(const Io& io, const Error& error, std::vector<Mapping
 }
 
 void MappingKeeper::plan(MonotonicTime now) {
-  next_ = std::min(now + times_.look, renew_);
+  next_ = std::min(now + times_.check, renew_);
 }
 
 Expected<void> MappingKeeper::release(const Io& io) {

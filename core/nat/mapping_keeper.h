@@ -17,7 +17,7 @@ struct MappingEvent {
 };
 
 struct KeeperTimes {
-  Duration look = std::chrono::seconds(60);         // how soon a restart of the router is noticed
+  Duration check = std::chrono::seconds(60);        // how soon a restart of the router is noticed
   Duration first_retry = std::chrono::seconds(15);  // after a failure; doubles
   Duration last_retry = std::chrono::minutes(15);
 };
@@ -46,7 +46,7 @@ class MappingKeeper {
 
  private:
   void make(const Io& io, std::vector<MappingEvent>& events);
-  void look(const Io& io, std::vector<MappingEvent>& events);
+  void check(const Io& io, std::vector<MappingEvent>& events);
   void failed(const Io& io, const Error& error, std::vector<MappingEvent>& events);
   void settle(const platform::IpAddress& ip, std::vector<MappingEvent>& events);
   void plan(MonotonicTime now);

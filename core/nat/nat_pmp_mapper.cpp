@@ -58,10 +58,10 @@ Expected<PortMapping> NatPmpMapper::map(const Io& io, std::uint16_t inside_port,
   return PortMapping{inside_port, answer.outside_port, std::chrono::seconds(answer.lifetime)};
 }
 
-Expected<MappingLook> NatPmpMapper::look(const Io& io, const PortMapping&) {
+Expected<MappingState> NatPmpMapper::check(const Io& io, const PortMapping&) {
   NS_ASSIGN_OR_RETURN(const Answer answer,
                       ask(io, nat_pmp::outside_address_request(), Operation::OutsideAddress, 0));
-  return MappingLook{*answer.outside, restarted_};
+  return MappingState{*answer.outside, restarted_};
 }
 
 Expected<void> NatPmpMapper::unmap(const Io& io, const PortMapping& mapping) {

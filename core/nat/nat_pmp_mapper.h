@@ -18,7 +18,7 @@ class NatPmpMapper final : public PortMapper {
   std::string_view name() const override { return "NAT-PMP"; }
   Expected<PortMapping> map(const Io& io, std::uint16_t inside_port, std::uint16_t wanted_outside,
                             std::chrono::seconds lease) override;
-  Expected<MappingLook> look(const Io& io, const PortMapping& mapping) override;
+  Expected<MappingState> check(const Io& io, const PortMapping& mapping) override;
   Expected<void> unmap(const Io& io, const PortMapping& mapping) override;
 
  private:

@@ -16,7 +16,7 @@ struct PortMapping {
   std::chrono::seconds lease{0};   // 0: until the router forgets it
 };
 
-struct MappingLook {
+struct MappingState {
   platform::IpAddress outside;  // the router's own address on the other side, as it says
   bool lost = false;            // the router restarted or forgot the mapping
 };
@@ -32,7 +32,7 @@ class PortMapper {
   virtual Expected<PortMapping> map(const Io& io, std::uint16_t inside_port, std::uint16_t wanted_outside,
                                     std::chrono::seconds lease) = 0;
   // After map(): where the router stands, and whether it still has the mapping.
-  virtual Expected<MappingLook> look(const Io& io, const PortMapping& mapping) = 0;
+  virtual Expected<MappingState> check(const Io& io, const PortMapping& mapping) = 0;
   virtual Expected<void> unmap(const Io& io, const PortMapping& mapping) = 0;
 };
 

@@ -27,12 +27,12 @@ bool try_mapper(const Io& io, const ReachabilityOptions& options, PortMapper& ma
   if (!mapping.ok()) {
     finding.failure = mapping.error();
   } else {
-    const auto look = mapper.look(io, *mapping);
-    if (look.ok()) {
-      finding.outside = Endpoint{look->outside, mapping->outside_port};
-      if (platform::globally_routable(look->outside)) finding.dialled = dial(io, options, *finding.outside);
+    const auto state = mapper.check(io, *mapping);
+    if (state.ok()) {
+      finding.outside = Endpoint{state->outside, mapping->outside_port};
+      if (platform::globally_routable(state->outside)) finding.dialled = dial(io, options, *finding.outside);
     } else {
-      finding.failure = look.error();
+      finding.failure = state.error();
     }
     const bool keep = finding.dialled == Dialled::Reached && options.keep_mapping;
     if (keep) {

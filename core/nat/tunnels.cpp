@@ -8,7 +8,7 @@
 namespace neuroshard::nat {
 namespace {
 
-constexpr Duration look = std::chrono::milliseconds(500);
+constexpr Duration check_period = std::chrono::milliseconds(500);
 constexpr Duration busy = std::chrono::milliseconds(10);  // before the executor is tried again
 constexpr Duration owner_limit = std::chrono::seconds(6);
 
@@ -141,8 +141,8 @@ void Tunnels::dial(const platform::Endpoint& relay, const Hash256& callee, Durat
   if (!in_turn(dials_, task)) static_cast<void>(executor_.post([done] { done(crowded()); }));
 }
 
-void Tunnels::look_at_nat(std::vector<platform::Endpoint> stun_servers, Duration limit_per_server,
-                          Looked done) {
+void Tunnels::probe_nat(std::vector<platform::Endpoint> stun_servers, Duration limit_per_server,
+                        NatProbed done) {
   const auto task = [this, servers = std::move(stun_servers), limit_per_server, done] {
     auto finding = find_mapping_tcp(io_, servers, 0, limit_per_server);
     tell([done, finding = std::move(finding)] { done(finding); });
@@ -150,7 +150,8 @@ void Tunnels::look_at_nat(std::vector<platform::Endpoint> stun_servers, Duration
   if (!in_turn(punches_, task)) static_cast<void>(executor_.post([done] { done(crowded()); }));
 }
 
-void Tunnels::dig(std::vector<platform::Endpoint> stun_servers, Duration limit_per_server, Dug done) {
+void Tunnels::open_hole(std::vector<platform::Endpoint> stun_servers, Duration limit_per_server,
+                        HoleOpened done) {
   const auto task = [this, servers = std::move(stun_servers), limit_per_server, done] {
     Expected<Hole> hole = make_error(ErrorCode::Unavailable, "no node is known that says where it sees us");
     for (const platform::Endpoint& server : servers) {
@@ -262,7 +263,7 @@ void Tunnels::keep_place() {
       if (stop_) return;
       hold.set_relays(relays_);
     }
-    auto call = hold.next(io_, io_.now() + look);
+    auto call = hold.next(io_, io_.now() + check_period);
     if (!call.ok() && call.error().code == ErrorCode::Cancelled) return;
     tell_place(hold.relay());
     if (!call.ok() || !call->has_value()) continue;

@@ -38,8 +38,8 @@ class Tunnels {
  public:
   // The port on 127.0.0.1 that leads to the node, for one connection, within PumpLimits::dial.
   using Dialled = std::function<void(Expected<std::uint16_t>)>;
-  using Looked = std::function<void(Expected<MappingFinding>)>;
-  using Dug = std::function<void(Expected<Hole>)>;
+  using NatProbed = std::function<void(Expected<MappingFinding>)>;
+  using HoleOpened = std::function<void(Expected<Hole>)>;
   using Joined = std::function<void(Expected<void>)>;
   using Ticket = std::function<void(Expected<RelayTicket>)>;
   using Found = std::function<void(Expected<platform::Endpoint>)>;
@@ -64,9 +64,9 @@ class Tunnels {
   // Calls the node through the relay. Exhausted: too many wait for a turn; else what call_through_relay says.
   void dial(const platform::Endpoint& relay, const Hash256& callee, Duration limit, Dialled done);
   // What kind of NAT is in front, by find_mapping_tcp from a fresh port, with this limit for each server.
-  void look_at_nat(std::vector<platform::Endpoint> stun_servers, Duration limit_per_server, Looked done);
+  void probe_nat(std::vector<platform::Endpoint> stun_servers, Duration limit_per_server, NatProbed done);
   // A hole, by the first of these servers that answers in time.
-  void dig(std::vector<platform::Endpoint> stun_servers, Duration limit_per_server, Dug done);
+  void open_hole(std::vector<platform::Endpoint> stun_servers, Duration limit_per_server, HoleOpened done);
   // Punches from the hole to where the other side's is (hole_punch.h). This node calls: as dial().
   void punch(Hole hole, const platform::Endpoint& remote, Duration limit, Dialled done);
   // The other side calls: joined with this node's own port.

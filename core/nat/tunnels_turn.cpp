@@ -6,7 +6,7 @@ namespace neuroshard::nat {
 namespace {
 
 // Who asks to be let in waits this long at most before it is done.
-constexpr Duration look = std::chrono::milliseconds(100);
+constexpr Duration check_period = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -80,7 +80,7 @@ void Tunnels::keep_turn() {
     }
     hold.set_known(known);
     answer_asking(hold);
-    auto call = hold.next(io_, io_.now() + look);
+    auto call = hold.next(io_, io_.now() + check_period);
     if (!call.ok() && call.error().code == ErrorCode::Cancelled) return;
     tell_place();
     if (!call.ok() || !call->has_value()) continue;

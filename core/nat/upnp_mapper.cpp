@@ -110,7 +110,7 @@ class UpnpMapper final : public PortMapper {
                       fmt::format("the router had none of {} ports free", other_ports_tried));
   }
 
-  Expected<MappingLook> look(const Io& io, const PortMapping& mapping) override {
+  Expected<MappingState> check(const Io& io, const PortMapping& mapping) override {
     if (io.cancel.cancelled()) return make_error(ErrorCode::Cancelled, "stopped");
     if (!gateway_) return make_error(ErrorCode::NotFound, "no UPnP router was found yet");
     std::array<char, 64> address{};
@@ -121,12 +121,12 @@ class UpnpMapper final : public PortMapper {
       return upnp_error(code, "asking the router for its outside address");
     }
     address.back() = '\0';
-    MappingLook look;
+    MappingState state;
     const auto outside = platform::parse_ip(address.data());
     if (!outside.ok()) return no_internet_address();
-    look.outside = *outside;
-    look.lost = !holds(mapping);
-    return look;
+    state.outside = *outside;
+    state.lost = !holds(mapping);
+    return state;
   }
 
   Expected<void> unmap(const Io&, const PortMapping& mapping) override {

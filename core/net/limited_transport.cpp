@@ -1,5 +1,7 @@
 #include "core/net/limited_transport.h"
 
+#include "core/base/lifetime.h"
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -101,12 +103,12 @@ class LimitedStream final : public PeerStream {
       waiting_->later([done = std::exchange(*reading, nullptr)] { done(cancelled()); });
   }
   void inner_read(Read done) {
-    inner_->read([alive = std::weak_ptr<bool>(alive_), this,
-                  done = std::move(done)](Expected<std::optional<ByteChain>> result) {
-      if (!alive.expired() && result.ok() && result->has_value())
-        debt_ = waiting_->meter.received((*result)->size());
-      done(std::move(result));
-    });
+    inner_->read(
+        [life = lifetime_.token(), this, done = std::move(done)](Expected<std::optional<ByteChain>> result) {
+          if (life.alive() && result.ok() && result->has_value())
+            debt_ = waiting_->meter.received((*result)->size());
+          done(std::move(result));
+        });
   }
 
   std::shared_ptr<PeerStream> inner_;
@@ -115,7 +117,7 @@ class LimitedStream final : public PeerStream {
   std::weak_ptr<Read> reading_;
   Waiting::Ticket write_ = 0, read_ = 0;
   Duration debt_{0};
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 // Calls whose answers are small by their kind, and that somebody waits for: what was received before does not

@@ -27,12 +27,12 @@ PeerPool::PeerPool(PeerTransport& transport, Executor& executor, const Clock& cl
 }
 
 PeerPool::~PeerPool() {
-  *alive_ = false;
+  lifetime_.end();
 }
 
 void PeerPool::later(Executor::Task task) {
-  static_cast<void>(executor_.post([alive = alive_, task = std::move(task)] {
-    if (*alive) task();
+  static_cast<void>(executor_.post([life = lifetime_.token(), task = std::move(task)] {
+    if (life.alive()) task();
   }));
 }
 
@@ -96,8 +96,8 @@ void PeerPool::connect(const Contact& contact, PeerTransport::Connected done) {
 void PeerPool::dial(const std::shared_ptr<Peer>& peer) {
   peer->dialling = true;
   transport_.connect({peer->contact.endpoint, peer->contact.id}, limits_.connect,
-                     [this, alive = alive_, peer](Expected<std::shared_ptr<PeerChannel>> result) {
-                       if (*alive) connected(peer, std::move(result));
+                     [this, life = lifetime_.token(), peer](Expected<std::shared_ptr<PeerChannel>> result) {
+                       if (life.alive()) connected(peer, std::move(result));
                      });
 }
 
@@ -135,25 +135,25 @@ void PeerPool::start(const std::shared_ptr<Peer>& peer, const std::shared_ptr<Pe
   const MonotonicTime began = clock_.monotonic_now();
   ++peer->under_way;
   ++peer->calls;
-  channel->call(
-      method, std::move(request), deadline,
-      [this, alive = alive_, peer, channel, began, measured, done = std::move(done)](Expected<Bytes> answer) {
-        if (!*alive) return;
-        --peer->under_way;
-        const MonotonicTime now = clock_.monotonic_now();
-        peer->used = now;
-        const bool broken = !answer.ok() && (answer.error().code == ErrorCode::Unavailable ||
-                                             answer.error().code == ErrorCode::Timeout);
-        if (broken) {
-          ++peer->failures;
-          // A connection that does not answer is made anew by the next call.
-          if (peer->channel == channel) peer->channel.reset();
-        } else if (measured) {
-          const Duration sample = now - began;
-          peer->round_trip = peer->round_trip ? (*peer->round_trip * 7 + sample) / 8 : sample;
-        }
-        done(std::move(answer));
-      });
+  channel->call(method, std::move(request), deadline,
+                [this, life = lifetime_.token(), peer, channel, began, measured,
+                 done = std::move(done)](Expected<Bytes> answer) {
+                  if (!life.alive()) return;
+                  --peer->under_way;
+                  const MonotonicTime now = clock_.monotonic_now();
+                  peer->used = now;
+                  const bool broken = !answer.ok() && (answer.error().code == ErrorCode::Unavailable ||
+                                                       answer.error().code == ErrorCode::Timeout);
+                  if (broken) {
+                    ++peer->failures;
+                    // A connection that does not answer is made anew by the next call.
+                    if (peer->channel == channel) peer->channel.reset();
+                  } else if (measured) {
+                    const Duration sample = now - began;
+                    peer->round_trip = peer->round_trip ? (*peer->round_trip * 7 + sample) / 8 : sample;
+                  }
+                  done(std::move(answer));
+                });
 }
 
 void PeerPool::tidy() {

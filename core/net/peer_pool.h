@@ -11,6 +11,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/executor.h"
+#include "core/base/lifetime.h"
 #include "core/net/ban_list.h"
 #include "core/net/peer_channel.h"
 
@@ -75,7 +76,7 @@ class PeerPool final : public PeerCaller {
   const BanList* const bans_;
   Peers peers_;
   std::unique_ptr<TimerHandle> timer_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace neuroshard::net

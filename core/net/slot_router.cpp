@@ -45,7 +45,7 @@ SlotRouter::SlotRouter(PeerCaller& caller, Executor& executor, const Clock& cloc
       hedges_left_(limits.most_hedges) {}
 
 SlotRouter::~SlotRouter() {
-  *alive_ = false;
+  lifetime_.end();
 }
 
 void SlotRouter::call(SlotCall call, Done done) {
@@ -57,8 +57,8 @@ void SlotRouter::call(SlotCall call, Done done) {
   asking->done = std::move(done);
   if (ask_next(asking, false)) return;
   Error error = nobody(*asking);
-  const bool posted = executor_.post([this, alive = alive_, asking, error] {
-    if (*alive) end(asking, error);
+  const bool posted = executor_.post([this, life = lifetime_.token(), asking, error] {
+    if (life.alive()) end(asking, error);
   });
   if (!posted) end(asking, std::move(error));  // the executor stops: better now than never
 }
@@ -118,9 +118,10 @@ void SlotRouter::set_hedge(const std::shared_ptr<Asking>& asking, const SlotHold
   const Duration late =
       k.estimate.late(asking->bytes, k.under_way.size() + 1, prior_of(k), clock_.monotonic_now());
   asking->hedge = executor_.post_after(
-      std::max(late, limits_.least_hedge), [this, alive = alive_, weak = std::weak_ptr<Asking>(asking)] {
+      std::max(late, limits_.least_hedge),
+      [this, life = lifetime_.token(), weak = std::weak_ptr<Asking>(asking)] {
         const auto asking = weak.lock();
-        if (!asking || !*alive || asking->over || asking->under_way != 1 || hedges_left_ < 1) return;
+        if (!asking || !life.alive() || asking->over || asking->under_way != 1 || hedges_left_ < 1) return;
         if (!ask_next(asking, true)) return;
         hedges_left_ -= 1;
         ++counts_.hedges;
@@ -137,23 +138,24 @@ void SlotRouter::ask(const std::shared_ptr<Asking>& asking, const SlotHolder& ho
   ++asking->under_way;
   asking->asked.push_back(holder.contact.id);
   const SlotCall& call = asking->call;
-  caller_.call(
-      holder.contact, call.method, call.request,
-      call_deadline(call.allowed, call.request.size(), call.answer_bytes),
-      [this, alive = alive_, asking, id = holder.contact.id, hedge, began, together](Expected<Bytes> answer) {
-        if (!*alive) return;
-        const MonotonicTime now = clock_.monotonic_now();
-        Known& k = known_[id];  // is not given up while a call is under way
-        k.under_way.erase(std::find(k.under_way.begin(), k.under_way.end(), began));
-        if (answer.ok()) {
-          k.estimate.answered(asking->call.request.size() + answer->size(), together, now - began, now);
-          k.rest = Duration(0);
-          k.rests_until = {};
-        } else {
-          blame(k, *asking, verdict_of(answer.error().code), now - began);
-        }
-        answered(asking, id, hedge, std::move(answer));
-      });
+  caller_.call(holder.contact, call.method, call.request,
+               call_deadline(call.allowed, call.request.size(), call.answer_bytes),
+               [this, life = lifetime_.token(), asking, id = holder.contact.id, hedge, began,
+                together](Expected<Bytes> answer) {
+                 if (!life.alive()) return;
+                 const MonotonicTime now = clock_.monotonic_now();
+                 Known& k = known_[id];  // is not given up while a call is under way
+                 k.under_way.erase(std::find(k.under_way.begin(), k.under_way.end(), began));
+                 if (answer.ok()) {
+                   k.estimate.answered(asking->call.request.size() + answer->size(), together, now - began,
+                                       now);
+                   k.rest = Duration(0);
+                   k.rests_until = {};
+                 } else {
+                   blame(k, *asking, verdict_of(answer.error().code), now - began);
+                 }
+                 answered(asking, id, hedge, std::move(answer));
+               });
 }
 
 SlotRouter::Verdict SlotRouter::verdict_of(ErrorCode code) {

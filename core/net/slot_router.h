@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/base/executor.h"
+#include "core/base/lifetime.h"
 #include "core/base/rng.h"
 #include "core/net/holder_estimate.h"
 #include "core/net/node_record.h"
@@ -120,7 +121,7 @@ class SlotRouter {
   double hedges_left_;
   std::unordered_map<NodeId, Known, NodeIdHash> known_;
   RouterCounts counts_;
-  const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace neuroshard::net

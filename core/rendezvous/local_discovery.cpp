@@ -20,7 +20,7 @@ class LocalDiscovery final : public Rendezvous {
       : executor_(executor), clock_(clock), options_(options), socket_(std::move(socket)) {
     own_.instance = to_hex(options.node_id).substr(0, digits_of_id);
     own_.network_id = options.network_id;
-    look();
+    poll();
   }
   ~LocalDiscovery() override { announce(std::nullopt); }
 
@@ -58,7 +58,7 @@ class LocalDiscovery final : public Rendezvous {
     socket_.join();
   }
 
-  void look() {
+  void poll() {
     refresh();
     bool asked = false;
     for (int i = 0; i < datagrams_a_look; ++i) {
@@ -72,7 +72,7 @@ class LocalDiscovery final : public Rendezvous {
     // Who asks too early gets the answer later.
     owed_ = (owed_ || asked) && own_.port != 0;
     if (owed_ && (!said_ || clock_.monotonic_now() - *said_ >= between_answers)) say(life);
-    timer_ = executor_.post_after(options_.look, [this] { look(); });
+    timer_ = executor_.post_after(options_.poll, [this] { poll(); });
   }
 
   void hear(const MdnsService& service, const platform::IpAddress& from) {

@@ -18,7 +18,7 @@ namespace neuroshard::rendezvous {
 struct LocalDiscoveryOptions {
   Hash256 network_id{};
   Hash256 node_id{};
-  Duration look = std::chrono::milliseconds(250);  // how often the socket is read
+  Duration poll = std::chrono::milliseconds(250);  // how often the socket is read
 };
 
 // Both outlive it.  Errors: Io (there is no multicast here).

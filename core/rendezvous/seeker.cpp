@@ -19,7 +19,7 @@ Seeker::Seeker(Rendezvous& place, Executor& executor, const Clock& clock, Logger
 }
 
 Seeker::~Seeker() {
-  *alive_ = false;
+  lifetime_.end();
   if (announced_) place_.announce(std::nullopt);
 }
 
@@ -29,29 +29,29 @@ void Seeker::step() {
   if (!questions_.alone()) {
     if (alone_since_ && looks_ > 0) state_ = "found enough others";
     alone_since_.reset();
-    next_look_.reset();
+    next_search_.reset();
     pause_ = Duration(0);
   } else {
     if (!alone_since_) alone_since_ = now;
-    if (!next_look_) next_look_ = *alone_since_ + options_.patience;
-    if (now >= *next_look_) look();
+    if (!next_search_) next_search_ = *alone_since_ + options_.patience;
+    if (now >= *next_search_) search();
   }
-  timer_ = executor_.post_after(options_.look_around, [this] { step(); });
+  timer_ = executor_.post_after(options_.check_period, [this] { step(); });
 }
 
-void Seeker::look() {
+void Seeker::search() {
   const MonotonicTime now = clock_.monotonic_now();
   pause_ = std::clamp(pause_ * 2, options_.first_pause, options_.longest_pause);
   // Half to one and a half of it, so that nodes that lost each other together do not look together.
-  next_look_ = now + pause_ / 2 +
-               Duration(static_cast<std::int64_t>(rng_.below(static_cast<std::uint64_t>(pause_.count()))));
+  next_search_ = now + pause_ / 2 +
+                 Duration(static_cast<std::int64_t>(rng_.below(static_cast<std::uint64_t>(pause_.count()))));
   ++looks_;
   state_ = fmt::format("looks for others in {}", place_.name());
   logger_.info("swarm", state_);
   // Again, too: one announcement may be lost, and nobody else would find this node until the next is due.
   if (announced_ && looks_ > 1) place_.announce(announced_);
-  place_.look_up([this, alive = alive_](const std::vector<platform::Endpoint>& found) {
-    if (!*alive) return;
+  place_.look_up([this, life = lifetime_.token()](const std::vector<platform::Endpoint>& found) {
+    if (!life.alive()) return;
     logger_.info("swarm",
                  fmt::format("{} place(s) to begin with are named in {}", found.size(), place_.name()));
     for (std::size_t i = 0; i < std::min(found.size(), max_found); ++i) questions_.found(found[i]);

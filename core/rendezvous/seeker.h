@@ -10,6 +10,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/executor.h"
+#include "core/base/lifetime.h"
 #include "core/base/log.h"
 #include "core/base/rng.h"
 #include "core/rendezvous/rendezvous.h"
@@ -21,7 +22,7 @@ struct SeekerOptions {
   Duration first_pause = std::chrono::seconds(15);
   Duration longest_pause = std::chrono::minutes(15);
   Duration announce_every = std::chrono::minutes(15);
-  Duration look_around = std::chrono::seconds(1);  // how often the node's state is looked at
+  Duration check_period = std::chrono::seconds(1);  // how often the node's state is looked at
 };
 
 struct SeekerQuestions {                                 // to the node; called on the executor
@@ -43,7 +44,7 @@ class Seeker {
 
  private:
   void step();
-  void look();
+  void search();
   void keep_announced(MonotonicTime now);
 
   Rendezvous& place_;
@@ -55,11 +56,11 @@ class Seeker {
   Rng rng_;
   std::string state_ = "not needed so far";
   std::size_t looks_ = 0;
-  std::optional<MonotonicTime> alone_since_, next_look_, next_announcement_;
+  std::optional<MonotonicTime> alone_since_, next_search_, next_announcement_;
   std::optional<std::uint16_t> announced_;
   Duration pause_{0};
   std::unique_ptr<TimerHandle> timer_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace neuroshard::rendezvous

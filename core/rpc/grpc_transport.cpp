@@ -147,7 +147,7 @@ class Transport final : public GrpcTransport {
   void sweep() {
     shared_->mailbox->retry();
     const MonotonicTime now = shared_->now();
-    for (const auto& sweepable : shared_->all()) sweepable->look(now);
+    for (const auto& sweepable : shared_->all()) sweepable->check(now);
     timer_ = services_.executor.post_after(sweep_period, [this] { sweep(); });
   }
 

@@ -70,7 +70,7 @@ class Visit {
     });
     const FetchObserver& observer = session_.observer;
     if (observer.ended) observer.ended(name);
-    if (!outcome.report) return make_error(ErrorCode::Cancelled, "stopped; what came is kept");
+    if (!outcome.report) return make_error(ErrorCode::Cancelled, "stopped; the parts that arrived are kept");
     if (!outcome.report->ok()) return outcome.report->error();
     file.report = **outcome.report;
     if (observer.fetched) observer.fetched(file);

@@ -25,7 +25,7 @@ struct OfferedCheckpoint {
   std::vector<net::NodeId> nodes;
 };
 
-// What a caller hears while it waits. Empty functions are skipped.
+// The callbacks of a fetch. Empty ones are skipped.
 struct FetchObserver {
   struct File {
     std::string name;
@@ -33,15 +33,15 @@ struct FetchObserver {
     std::size_t relayed = 0;  // nodes that were connected through a relay
   };
   NoteFunction note;
-  // Bytes of a file that are here; total 0: unknown.
+  // While a file arrives: its bytes that are here; total 0: unknown.
   std::function<void(const std::string& name, std::uint64_t here, std::uint64_t total)> progress;
-  // The file, or what ended its fetch.
+  // The fetch of a file is over, with or without success.
   std::function<void(const std::string& name)> ended;
+  // The file is complete; after `ended`.
   std::function<void(const File& file)> fetched;
 };
 
-// How a guest asks: the network, the program's services, when to stop, and the observer. The references
-// outlive the call.
+// What every call of a fetch needs. The references outlive the call.
 struct FetchSession {
   const GuestOptions& guest;
   const RuntimeServices& services;

@@ -61,11 +61,10 @@ ExchangeService::ExchangeService(PeerHost& host, const RuntimeServices& services
         exchange::ServerServices{host_.executor(), *disk_, host_.clock(), services_.files, services_.logger,
                                  &host_.conduct()},
         exchange::ServerLimits{}, options_.one_lan, [this](const Hash256& hash) { on_file_gone(hash); });
-    host_.member().set_exchange(
-        [this](const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond) {
-          if (!exchange::ContentServer::handles(method)) return false;
-          answer(from, method, request, respond);
-          return true;
+    methods_ = host_.member().methods().add(
+        {net::Method::ContentNamed, net::Method::ContentPieces, net::Method::ContentPiece}, {},
+        [this](const net::Caller& from, net::Method method, ByteSpan request, const net::Reply& reply) {
+          answer(from, method, request, reply);
         });
     if (options_.serve)
       checkpoints_ = std::make_unique<CheckpointOffers>(
@@ -93,7 +92,7 @@ void ExchangeService::stop() {
     if (std::exchange(stopped_, true)) return;
     lifetime_.end();
     timer_.reset();
-    host_.member().set_exchange(nullptr);
+    methods_.end();
     fetches_.clear();
     for (const auto& [number, waiting] : waiting_) waiting->end(stopping());
     waiting_.clear();
@@ -165,9 +164,10 @@ void ExchangeService::begin(std::uint64_t number, const data::PeerFile& file,
       std::move(services), std::move(request), options,
       [this, waiting](const Expected<exchange::FetchReport>& report) {
         if (!report.ok()) return waiting->end(report.error());
-        services_.logger.info("exchange", fmt::format("{} bytes from {} nodes, {} were here; {} nodes lied",
-                                                      report->received_bytes, report->holders,
-                                                      report->resumed_bytes, report->liars));
+        services_.logger.info(
+            "exchange",
+            fmt::format("{} bytes from {} nodes, {} were here already; {} nodes sent wrong data",
+                        report->received_bytes, report->holders, report->resumed_bytes, report->liars));
         waiting->end(std::vector<data::ManifestClaim>());
       });
 }

@@ -18,6 +18,7 @@
 #include "core/exchange/fetch.h"
 #include "core/exchange/names.h"
 #include "core/exchange/server.h"
+#include "core/net/method_table.h"
 #include "core/runtime/checkpoint_offers.h"
 #include "core/runtime/interpositions.h"
 #include "core/runtime/peer_host.h"
@@ -80,6 +81,7 @@ class ExchangeService final : public data::PeerSource {
   std::set<data::ShardId> announced_;
   const dht::DhtNode* table_ = nullptr;  // the hash table in which they are announced
   std::unique_ptr<TimerHandle> timer_;
+  net::MethodTable::Registration methods_;
   bool stopped_ = false;
   Lifetime lifetime_;
 };

@@ -17,7 +17,7 @@ using Channel = std::shared_ptr<net::PeerChannel>;
 
 // The first source that answers; else the error of the last one.
 Expected<Channel> connect_any(PeerHost& host, const GuestNetwork& network, const NoteFunction& note) {
-  Expected<Channel> channel = make_error(ErrorCode::Unavailable, "nobody to ask");
+  Expected<Channel> channel = make_error(ErrorCode::Unavailable, "there is no node to ask");
   for (const net::Dial& dial : network.sources) {
     channel = wait_for<Expected<Channel>>(
         host, [&](auto done) { host.transport().connect(dial, net::connect_deadline, std::move(done)); });

@@ -34,7 +34,7 @@ void NameLookup::look_up(const std::string& name, Found found) {
   try {
     std::thread([answer, name] { answer(platform::resolve(name)); }).detach();
   } catch (const std::system_error&) {
-    answer(make_error(ErrorCode::Exhausted, "no thread to look the name up with"));
+    answer(make_error(ErrorCode::Exhausted, "can't start a thread for the name lookup"));
   }
 }
 

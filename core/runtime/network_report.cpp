@@ -167,7 +167,7 @@ node::NetworkView NetworkReport::inspect() const {
     if (view.bans.size() < node::max_ban_entries)
       view.bans.push_back({to_hex(ban.id), ban.until, ban.reason});
   add_refusals(view);
-  if (member.forged > 0) view.refusals.push_back({"a node's record that does not hold", member.forged});
+  if (member.forged > 0) view.refusals.push_back({"an invalid node record", member.forged});
   view.traffic.assign(traffic_.begin(), traffic_.end());
   return view;
 }

@@ -47,7 +47,7 @@ std::vector<swarm::CachedPeer> read_cache(storage::FileEnv& files, const std::st
   auto peers =
       bytes.ok() ? swarm::decode_peer_cache(*bytes) : Expected<std::vector<swarm::CachedPeer>>(bytes.error());
   if (peers.ok()) return std::move(*peers);
-  logger.warning("swarm", fmt::format("{} is not used: {}; it is made anew", path, peers.error().message));
+  logger.warning("swarm", fmt::format("{} is not used: {}; a new one is made", path, peers.error().message));
   return {};
 }
 
@@ -220,7 +220,7 @@ Expected<void> NetworkService::listen(const JoinOptions& options, const config::
                                        "kept; --p2p-port {} goes back to that one",
                                        *kept, wanted, wanted));
     if (started.ok() || started.error().code != ErrorCode::Busy) return started;
-    logger.warning("swarm", started.error().message + "; it was this node's until now");
+    logger.warning("swarm", started.error().message + "; this node used it until now");
   }
   auto started = start(wanted);
   if (started.ok() && wanted != 0) return {};

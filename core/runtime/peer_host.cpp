@@ -67,7 +67,7 @@ Expected<void> PeerHost::open(const PeerHostOptions& options, std::uint64_t seed
   conduct_ = std::make_unique<net::Conduct>(bans_, services_.clock, options.swarm.one_lan);
   if (!options.bans.empty())
     if (const auto restored = bans_.restore(options.bans); !restored.ok())
-      services_.logger.warning("swarm", restored.error().message + "; it is made anew");
+      services_.logger.warning("swarm", restored.error().message + "; a new list is made");
   NS_RETURN_IF_ERROR(open_relay(options));
   NS_RETURN_IF_ERROR(open_transport(options));
   if (!options.member) return open_tunnels(options);

@@ -109,23 +109,22 @@ void RoundsService::listen() {
 
 void RoundsService::open(ReportingAs as, std::uint64_t seed) {
   status_ = std::make_unique<RoundsStatus>(host_, consensus_, network_, std::move(as), seed);
-  host_.member().set_protocol([this, life = lifetime_.token()](const net::Caller& from, net::Method method,
-                                                               ByteSpan request,
-                                                               const net::Respond& respond) {
-    return life.alive() && handle(from, method, request, respond);
-  });
+  net::MethodTable& methods = host_.member().methods();
+  methods_.push_back(methods.add({net::Method::StatusPull}, {},
+                                 [this](const net::Caller& from, net::Method, ByteSpan request,
+                                        const net::Reply& reply) { status_->answer(from, request, reply); }));
+  methods_.push_back(methods.add(
+      {net::Method::RoundPost, net::Method::RoundStatus, net::Method::RoundChain, net::Method::RoundFetch},
+      {}, [this](const net::Caller& from, net::Method method, ByteSpan request, const net::Reply& reply) {
+        on_call(from, method, request, reply);
+      }));
   refresh_later();
 }
 
-bool RoundsService::handle(const net::Caller& from, net::Method method, ByteSpan request,
-                           const net::Respond& respond) {
-  if (status_->handle(from, method, request, respond)) return true;
-  if (!rounds::FragmentNodes::handles(method)) return false;
-  if (nodes_)
-    nodes_->on_call(from, method, request, rounds::judged(host_.conduct(), from, method, request, respond));
-  else
-    respond(make_error(ErrorCode::Busy, "this node is still preparing its model"));
-  return true;
+void RoundsService::on_call(const net::Caller& from, net::Method method, ByteSpan request,
+                            const net::Reply& reply) {
+  if (!nodes_) return reply(make_error(ErrorCode::Busy, "this node is still preparing its model"));
+  nodes_->on_call(from, method, request, rounds::judged(host_.conduct(), from, method, request, reply));
 }
 
 void RoundsService::leave() {
@@ -152,7 +151,7 @@ void RoundsService::stop() {
     if (std::exchange(stopped_, true)) return;
     lifetime_.end();
     timer_.reset();
-    host_.member().set_protocol(nullptr);
+    methods_.clear();
     nodes_.reset();
     status_.reset();
   });

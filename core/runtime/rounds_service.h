@@ -17,6 +17,7 @@
 #include "core/config/data_directory.h"
 #include "core/engine/round_store.h"
 #include "core/engine/round_trainer.h"
+#include "core/net/method_table.h"
 #include "core/node/snapshot.h"
 #include "core/rounds/fragment_nodes.h"
 #include "core/rounds/sync.h"
@@ -66,7 +67,7 @@ class RoundsService {
   void listen();
   // ---- The host's executor, all below.
   void open(ReportingAs as, std::uint64_t seed);
-  bool handle(const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond);
+  void on_call(const net::Caller& from, net::Method method, ByteSpan request, const net::Reply& reply);
   void on_ready(const engine::RoundFacts& facts);
   Expected<void> open_files();
   void begin(std::vector<rounds::KnownState> known);
@@ -105,6 +106,7 @@ class RoundsService {
   std::vector<std::uint32_t> contributors_;  // of each fragment's newest round
   std::string left_out_reason_, trouble_;
   MonotonicTime next_check_{};
+  std::vector<net::MethodTable::Registration> methods_;
   std::unique_ptr<TimerHandle> timer_;
 };
 

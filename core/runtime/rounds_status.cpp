@@ -36,7 +36,7 @@ bool group_is_absent(const rounds::GroupedLink& link, const rounds::RoundMember&
 std::string absence(const rounds::RoundChain& chain, const rounds::RoundMember& member) {
   const rounds::RoundBody& body = chain.tip();
   if (chain.tip_grouped() && group_is_absent(*chain.tip_grouped(), member))
-    return "its sub-group was not heard in time: the work goes into the next round";
+    return "its sub-group was late; its work goes into the next round";
   for (const rounds::RoundChange& change : body.changes) {
     if (change.kind == rounds::RoundChange::Kind::Leave && change.key == member.key) return "has left";
   }
@@ -119,11 +119,8 @@ RoundsStatus::RoundsStatus(PeerHost& host, const config::ConsensusPart& consensu
 
 RoundsStatus::~RoundsStatus() = default;
 
-bool RoundsStatus::handle(const net::Caller& from, net::Method method, ByteSpan request,
-                          const net::Respond& respond) {
-  if (!status::StatusGossip::handles(method)) return false;
+void RoundsStatus::answer(const net::Caller& from, ByteSpan request, const net::Respond& respond) {
   gossip_.on_call(from, request, respond);
-  return true;
 }
 
 void RoundsStatus::on_certified(std::size_t fragment, const std::string& name,

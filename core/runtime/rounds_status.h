@@ -35,8 +35,8 @@ class RoundsStatus {
                std::uint64_t seed);
   ~RoundsStatus();
 
-  // Answers a request of another node for status reports. False: the request is for something else.
-  bool handle(const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond);
+  // Answers another node's request for status reports (net::Method::StatusPull).
+  void answer(const net::Caller& from, ByteSpan request, const net::Respond& respond);
   // Adds the newest round of a fragment's chain to the report. step: null when the node fetched the round's
   // anchor. name: the prefix that names the fragment in texts; empty for a model of one fragment.
   void on_certified(std::size_t fragment, const std::string& name, const rounds::RoundChain& chain,
@@ -49,7 +49,7 @@ class RoundsStatus {
   // The node whose losses, steps and data the reports carry; null: none from now on. The former one may end
   // once this has returned.
   void watch(node::Node* node);
-  // For the engine. The functions outlive this object.
+  // For the engine. The functions may outlive this object.
   std::function<void(node::Reply<node::RoundsReport>)> report() const;
   std::function<std::vector<node::Alert>()> alerts() const;
 

@@ -166,8 +166,8 @@ void StatusGossip::pull(const net::Contact& from) {
   counts_.sent += bytes.size();
   const Duration deadline = net::call_deadline(options_.patience, bytes.size(), largest_answer);
   services_.caller.call(from, net::Method::StatusPull, std::move(bytes), deadline,
-                        [this, alive = std::weak_ptr<bool>(alive_)](const Expected<Bytes>& answer) {
-                          if (alive.expired() || !answer.ok()) return;
+                        [this, life = lifetime_.token()](const Expected<Bytes>& answer) {
+                          if (!life.alive() || !answer.ok()) return;
                           counts_.received += answer->size();
                           const auto reports = decode_reports(*answer);
                           if (!reports.ok()) return;

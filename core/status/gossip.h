@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/base/executor.h"
+#include "core/base/lifetime.h"
 #include "core/base/log.h"
 #include "core/base/rng.h"
 #include "core/net/peer_caller.h"
@@ -80,7 +81,6 @@ class StatusGossip {
   // Who makes the rounds; empty: not known.
   void set_members(std::set<net::NodeId> members) { table_.set_members(std::move(members)); }
 
-  static bool handles(net::Method method) { return method == net::Method::StatusPull; }
   void on_call(const net::Caller& from, ByteSpan request, const net::Respond& respond);
 
   const StatusTable& table() const { return table_; }
@@ -106,7 +106,7 @@ class StatusGossip {
   MonotonicTime reported_{};
   GossipCounts counts_;
   std::unique_ptr<TimerHandle> timer_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace neuroshard::status

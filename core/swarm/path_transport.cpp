@@ -68,7 +68,7 @@ class PathChannel final : public net::PeerChannel {
   }
 
   // From now on over this connection, which leads to the same node. What is under way ends on the former.
-  void go_on_over(std::shared_ptr<net::PeerChannel> better, const PathTransport::Path& path) {
+  void switch_to(std::shared_ptr<net::PeerChannel> better, const PathTransport::Path& path) {
     former_ = std::exchange(inner_, std::move(better));
     former_use_ = std::exchange(use_, std::make_shared<char>());
     path_ = path;
@@ -117,7 +117,7 @@ PathTransport::PathTransport(net::PeerTransport& inner, nat::Tunnels* tunnels, c
     : inner_(inner), tunnels_(tunnels), book_(book), clock_(clock) {}
 
 PathTransport::~PathTransport() {
-  *alive_ = false;
+  lifetime_.end();
 }
 
 Way PathTransport::way_to(const net::NodeId& id, const platform::Endpoint& at) const {
@@ -152,11 +152,11 @@ std::optional<platform::Endpoint> PathTransport::endpoint_of(const net::NodeId& 
 
 net::PeerTransport::Connected PathTransport::wrapping(const platform::Endpoint& dialled, const Path& path,
                                                       Connected done) {
-  return [this, alive = alive_, traffic = traffic_, dialled, path,
+  return [this, life = lifetime_.token(), traffic = traffic_, dialled, path,
           done = std::move(done)](Expected<std::shared_ptr<net::PeerChannel>> channel) {
     if (!channel.ok()) return done(std::move(channel).error());
     const auto wrapped = std::make_shared<PathChannel>(std::move(*channel), traffic, dialled, path);
-    if (*alive && path.way != Way::Direct) keep_relayed(wrapped->id(), wrapped);
+    if (life.alive() && path.way != Way::Direct) keep_relayed(wrapped->id(), wrapped);
     done(std::shared_ptr<net::PeerChannel>(wrapped));
   };
 }
@@ -174,8 +174,8 @@ void PathTransport::connect_through(const platform::Endpoint& relay, const net::
                                     Connected done) {
   const MonotonicTime until = clock_.monotonic_now() + deadline;
   tunnels_->dial(relay, id, deadline,
-                 [this, alive = alive_, id, until, done](const Expected<std::uint16_t>& port) {
-                   if (!*alive) return;
+                 [this, life = lifetime_.token(), id, until, done](const Expected<std::uint16_t>& port) {
+                   if (!life.alive()) return;
                    if (!port.ok()) return done(port.error());
                    const Duration left = until - clock_.monotonic_now();
                    inner_.connect({{platform::IpAddress::v4(127, 0, 0, 1), *port}, id},
@@ -184,7 +184,7 @@ void PathTransport::connect_through(const platform::Endpoint& relay, const net::
 }
 
 // A TURN server closes the connections of those that its user has not named. Who is dialled at an address
-// that its record tells is named already; others come through the relay and ask (ask_to_be_let_in).
+// that its record tells is named already; others come through the relay and ask (ask_for_turn_permissions).
 void PathTransport::connect_to_turned(const net::Dial& to, Duration deadline, Connected done) {
   const auto relay = tunnels_ == nullptr ? std::nullopt : endpoint_of(*to.id, net::Reach::Relayed);
   const auto plainly = [this, to](Duration limit, Connected then) {
@@ -198,9 +198,9 @@ void PathTransport::connect_to_turned(const net::Dial& to, Duration deadline, Co
   const Attempt first = own_.dialled ? Attempt(plainly) : Attempt(relayed);
   const Attempt second = own_.dialled ? Attempt(relayed) : Attempt(plainly);
   const MonotonicTime until = clock_.monotonic_now() + deadline;
-  first(deadline / 2, [this, alive = alive_, second, until,
+  first(deadline / 2, [this, life = lifetime_.token(), second, until,
                        done = std::move(done)](Expected<std::shared_ptr<net::PeerChannel>> channel) {
-    if (channel.ok() || !*alive) return done(std::move(channel));
+    if (channel.ok() || !life.alive()) return done(std::move(channel));
     second(std::max(until - clock_.monotonic_now(), net::least_deadline), done);
   });
 }
@@ -218,7 +218,7 @@ void PathTransport::keep_relayed(const net::NodeId& id, const std::shared_ptr<Pa
   relayed_[id].channel = channel;
 }
 
-void PathTransport::punch_what_can_be() {
+void PathTransport::punch_relayed() {
   const MonotonicTime now = clock_.monotonic_now();
   if (puncher_ == nullptr || !puncher_->punchable()) return;
   for (auto& [id, relayed] : relayed_) {
@@ -236,22 +236,24 @@ void PathTransport::punch_what_can_be() {
 }
 
 void PathTransport::punch(const net::NodeId& id, const std::shared_ptr<PathChannel>& channel) {
-  puncher_->punch(channel->inner(), [this, alive = alive_, id, kept = std::weak_ptr<PathChannel>(channel)](
-                                        const Expected<Puncher::Punched>& hole) {
-    if (!*alive) return;
-    if (!hole.ok()) return tried(id, &Relayed::punch, false);
-    inner_.connect(
-        {{platform::IpAddress::v4(127, 0, 0, 1), hole->port}, id}, net::connect_deadline,
-        [this, alive, id, kept, remote = hole->remote](Expected<std::shared_ptr<net::PeerChannel>> direct) {
-          if (!*alive) return;
-          const auto channel = kept.lock();
-          if (direct.ok() && channel) channel->go_on_over(std::move(*direct), {Way::Punched, remote});
-          tried(id, &Relayed::punch, direct.ok());
-        });
-  });
+  puncher_->punch(
+      channel->inner(), [this, life = lifetime_.token(), id,
+                         kept = std::weak_ptr<PathChannel>(channel)](const Expected<Puncher::Punched>& hole) {
+        if (!life.alive()) return;
+        if (!hole.ok()) return tried(id, &Relayed::punch, false);
+        inner_.connect({{platform::IpAddress::v4(127, 0, 0, 1), hole->port}, id}, net::connect_deadline,
+                       [this, life, id, kept,
+                        remote = hole->remote](Expected<std::shared_ptr<net::PeerChannel>> direct) {
+                         if (!life.alive()) return;
+                         const auto channel = kept.lock();
+                         if (direct.ok() && channel)
+                           channel->switch_to(std::move(*direct), {Way::Punched, remote});
+                         tried(id, &Relayed::punch, direct.ok());
+                       });
+      });
 }
 
-void PathTransport::ask_to_be_let_in() {
+void PathTransport::ask_for_turn_permissions() {
   if (!own_.seen_at) return;
   const MonotonicTime now = clock_.monotonic_now();
   std::size_t asking = 0;
@@ -266,33 +268,34 @@ void PathTransport::ask_to_be_let_in() {
     if (!at) continue;
     relayed.turn.under_way = true;
     ++asking;
-    be_let_in(id, *at, channel);
+    ask_for_turn_permission(id, *at, channel);
   }
 }
 
-void PathTransport::be_let_in(const net::NodeId& id, const platform::Endpoint& at,
-                              const std::shared_ptr<PathChannel>& channel) {
+void PathTransport::ask_for_turn_permission(const net::NodeId& id, const platform::Endpoint& at,
+                                            const std::shared_ptr<PathChannel>& channel) {
   channel->inner()->call(net::Method::LetIn, dht::encode_endpoint(*own_.seen_at),
                          net::call_deadline(let_in_patience, endpoint_bytes, 0),
-                         [this, alive = alive_, id, at,
+                         [this, life = lifetime_.token(), id, at,
                           kept = std::weak_ptr<PathChannel>(channel)](const Expected<Bytes>& answer) {
-                           if (!*alive) return;
+                           if (!life.alive()) return;
                            if (!answer.ok()) return tried(id, &Relayed::turn, false);
-                           go_there(id, at, kept);
+                           switch_to_turn(id, at, kept);
                          });
 }
 
-void PathTransport::go_there(const net::NodeId& id, const platform::Endpoint& at,
-                             const std::weak_ptr<PathChannel>& channel) {
-  inner_.connect({at, id}, net::connect_deadline,
-                 [this, alive = alive_, id, at, channel](Expected<std::shared_ptr<net::PeerChannel>> there) {
-                   if (!*alive) return;
-                   const auto kept = channel.lock();
-                   // Punched meanwhile: that is better.
-                   if (there.ok() && kept && kept->path().way == Way::Relayed)
-                     kept->go_on_over(std::move(*there), {Way::Turn, at});
-                   tried(id, &Relayed::turn, there.ok());
-                 });
+void PathTransport::switch_to_turn(const net::NodeId& id, const platform::Endpoint& at,
+                                   const std::weak_ptr<PathChannel>& channel) {
+  inner_.connect(
+      {at, id}, net::connect_deadline,
+      [this, life = lifetime_.token(), id, at, channel](Expected<std::shared_ptr<net::PeerChannel>> there) {
+        if (!life.alive()) return;
+        const auto kept = channel.lock();
+        // Punched meanwhile: that is better.
+        if (there.ok() && kept && kept->path().way == Way::Relayed)
+          kept->switch_to(std::move(*there), {Way::Turn, at});
+        tried(id, &Relayed::turn, there.ok());
+      });
 }
 
 // The next one not at once, also after a success: what breaks soon is not worth another.

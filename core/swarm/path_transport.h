@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <unordered_map>
 
+#include "core/base/lifetime.h"
 #include "core/nat/tunnels.h"
 #include "core/net/node_book.h"
 #include "core/net/peer_channel.h"
@@ -57,10 +58,10 @@ class PathTransport final : public net::PeerTransport {
   // Null: nothing is punched. Outlives the transport, or is taken back.
   void set_puncher(Puncher* puncher) { puncher_ = puncher; }
   // Punches where a relayed connection stands, both nodes can, and it was not tried lately.
-  void punch_what_can_be();
+  void punch_relayed();
   // Asks nodes that are reached through another node, and have a place at a TURN server of their own, to be
   // let in there, and goes on that way.
-  void ask_to_be_let_in();
+  void ask_for_turn_permissions();
   struct Own {
     bool one_lan = false;  // private addresses count
     bool dialled = false;  // this node's record says where: those with a TURN server let it in unasked
@@ -96,10 +97,10 @@ class PathTransport final : public net::PeerTransport {
   void keep_relayed(const net::NodeId& id, const std::shared_ptr<PathChannel>& channel);
   void punch(const net::NodeId& id, const std::shared_ptr<PathChannel>& channel);
   void tried(const net::NodeId& id, Try Relayed::*what, bool well);
-  void be_let_in(const net::NodeId& id, const platform::Endpoint& at,
-                 const std::shared_ptr<PathChannel>& channel);
-  void go_there(const net::NodeId& id, const platform::Endpoint& at,
-                const std::weak_ptr<PathChannel>& channel);
+  void ask_for_turn_permission(const net::NodeId& id, const platform::Endpoint& at,
+                               const std::shared_ptr<PathChannel>& channel);
+  void switch_to_turn(const net::NodeId& id, const platform::Endpoint& at,
+                      const std::weak_ptr<PathChannel>& channel);
   void connect_through(const platform::Endpoint& relay, const net::NodeId& id, Duration deadline,
                        Connected done);
   // One of the two ways to a node with a place at a TURN server, and the other one if that fails.
@@ -115,7 +116,7 @@ class PathTransport final : public net::PeerTransport {
   const Clock& clock_;
   Own own_;
   std::shared_ptr<TrafficBook> traffic_ = std::make_shared<TrafficBook>();  // channels may outlive this
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace neuroshard::swarm

@@ -6,8 +6,7 @@
 namespace neuroshard::swarm {
 namespace {
 
-constexpr net::RequestLimits answers{10, 50, 4096, 8};
-// A dial costs a handshake: few of them, so that nobody is made to dial for others.
+// A dial costs a handshake. The limit keeps callers from making this node dial for them.
 constexpr net::RequestLimits dials{0.1, 3, 4096, 4};
 constexpr std::size_t most_dials = 16;
 constexpr std::size_t most_peers = 20;
@@ -15,59 +14,55 @@ constexpr Duration dial_patience = std::chrono::seconds(4);
 
 }  // namespace
 
-PublicAnswers::PublicAnswers(PublicServices services, bool one_lan, std::uint64_t seed)
-    : services_(services),
-      one_lan_(one_lan),
-      rng_(seed),
-      limiter_(answers, one_lan),
-      dial_limiter_(dials, one_lan) {}
-
-PublicAnswers::~PublicAnswers() {
-  *alive_ = false;
+PublicAnswers::PublicAnswers(PublicServices services, net::MethodTable& methods,
+                             const std::shared_ptr<net::RequestLimiter>& calls, bool one_lan,
+                             std::uint64_t seed)
+    : services_(services), rng_(seed), dial_limiter_(dials, one_lan) {
+  using net::Caller;
+  using net::Method;
+  using net::Reply;
+  const auto add = [&](const std::vector<Method>& which, net::MethodLimits limits,
+                       net::MethodTable::Handler handler) {
+    limits.calls = calls;
+    methods_.push_back(methods.add(which, std::move(limits), std::move(handler)));
+  };
+  net::MethodLimits ping;
+  ping.request_bytes = max_ping_bytes;
+  add({Method::Ping}, ping, [](const Caller&, Method, ByteSpan request, const Reply& reply) {
+    reply(Bytes(request.begin(), request.end()));
+  });
+  add({Method::AddressEcho}, {}, [](const Caller& from, Method, ByteSpan, const Reply& reply) {
+    reply(dht::encode_endpoint(from.endpoint));
+  });
+  add({Method::Peers}, {}, [this](const Caller& from, Method, ByteSpan request, const Reply& reply) {
+    reply(peers(from, request));
+  });
+  add({Method::RelayReserve}, {},
+      [this](const Caller& from, Method, ByteSpan, const Reply& reply) { reply(reserve(from)); });
+  net::MethodLimits dial;
+  dial.admit = [one_lan](const Caller& from) -> Expected<void> {
+    if (one_lan || platform::globally_routable(from.endpoint.ip)) return {};
+    return make_error(ErrorCode::Denied, "this node dials back to addresses of the internet only");
+  };
+  add({Method::DialBack}, dial, [this](const Caller& from, Method, ByteSpan request, const Reply& reply) {
+    dial_back(from, request, reply);
+  });
+  add({Method::TrackerRegister, Method::TrackerHeartbeat, Method::TrackerPeers}, {},
+      [this](const Caller& from, Method method, ByteSpan request, const Reply& reply) {
+        reply(track(from, method, request));
+      });
 }
 
-void PublicAnswers::fault(const net::Caller& from, net::Fault fault) {
-  if (services_.conduct != nullptr) services_.conduct->fault(from, fault);
-}
-
-bool PublicAnswers::answer(const net::Caller& from, net::Method method, ByteSpan request,
-                           const net::Respond& respond) {
-  const auto value = static_cast<std::uint16_t>(method);
-  if (value < static_cast<std::uint16_t>(net::Method::Ping) ||
-      value > static_cast<std::uint16_t>(net::Method::TrackerPeers))
-    return false;
-  if (!limiter_.admit(from, services_.clock.monotonic_now())) {
-    fault(from, net::Fault::Flood);
-    respond(make_error(ErrorCode::Exhausted, "too many requests; wait a second"));
-    return true;
-  }
-  switch (method) {
-    case net::Method::Ping:
-      if (request.size() > max_ping_bytes)
-        respond(make_error(ErrorCode::InvalidArgument, "a ping has at most 64 bytes"));
-      else
-        respond(Bytes(request.begin(), request.end()));
-      return true;
-    case net::Method::AddressEcho: respond(dht::encode_endpoint(from.endpoint)); return true;
-    case net::Method::Peers: respond(peers(from, request)); return true;
-    case net::Method::RelayReserve: respond(reserve(from)); return true;
-    case net::Method::DialBack: dial_back(from, request, respond); return true;
-    case net::Method::TrackerRegister:
-    case net::Method::TrackerHeartbeat:
-    case net::Method::TrackerPeers: respond(track(from, method, request)); return true;
-    default: return false;
-  }
-}
-
-Expected<Bytes> PublicAnswers::peers(const net::Caller& from, ByteSpan request) {
+net::Answer PublicAnswers::peers(const net::Caller& from, ByteSpan request) {
   const auto asked = decode_peers_request(request);
   if (!asked.ok()) {
-    if (asked.error().code == ErrorCode::Corrupt) fault(from, net::Fault::Malformed);
+    if (asked.error().code == ErrorCode::Corrupt) return {asked.error(), net::Fault::Malformed};
     return asked.error();
   }
   const std::size_t count = asked->count;
   if (asked->own) {
-    NS_RETURN_IF_ERROR(check_own(from, *asked->own));
+    net::Answer checked = check_own(from, *asked->own);
+    if (!checked.with.ok()) return checked;
     if (services_.introduced) services_.introduced(*asked->own);
   }
   std::vector<const net::NodeRecord*> nodes;
@@ -76,43 +71,45 @@ Expected<Bytes> PublicAnswers::peers(const net::Caller& from, ByteSpan request) 
   const std::size_t wanted = std::min({nodes.size(), count, most_peers});
   for (std::size_t i = 0; i < wanted; ++i) std::swap(nodes[i], nodes[i + rng_.below(nodes.size() - i)]);
   nodes.resize(wanted);
-  // And this node itself: two that know nobody else know each other then.
+  // And this node itself: two nodes that know nobody else then know each other.
   if (services_.own != nullptr && services_.own->sequence > 0 && count > wanted)
     nodes.push_back(services_.own);
   return encode_records(nodes);
 }
 
-Expected<void> PublicAnswers::check_own(const net::Caller& from, const net::NodeRecord& record) {
-  if (record.id() != from.id) {
-    fault(from, net::Fault::OthersRecord);
-    return make_error(ErrorCode::Denied, "the record is another node's");
-  }
-  if (!net::is_signed_by_its_node(record, services_.book.network_id())) {
-    fault(from, net::Fault::BadSignature);
-    return make_error(ErrorCode::Denied, "the record is not signed by its node");
-  }
-  return {};
+// An error, with its fault; or no bytes.
+net::Answer PublicAnswers::check_own(const net::Caller& from, const net::NodeRecord& record) const {
+  if (record.id() != from.id)
+    return {make_error(ErrorCode::Denied, "the record is another node's"), net::Fault::OthersRecord};
+  if (!net::is_signed_by_its_node(record, services_.book.network_id()))
+    return {make_error(ErrorCode::Denied, "the record is not signed by its node"), net::Fault::BadSignature};
+  return Bytes();
 }
 
-Expected<Bytes> PublicAnswers::track(const net::Caller& from, net::Method method, ByteSpan request) {
+net::Answer PublicAnswers::register_at_tracker(const net::Caller& from, ByteSpan request) {
+  const auto record = net::decode_node_record(request);
+  if (!record.ok()) {
+    if (record.error().code == ErrorCode::Corrupt) return {record.error(), net::Fault::Malformed};
+    return record.error();
+  }
+  const auto entered = services_.tracker->enter(from, *record, services_.clock.wall_now());
+  net::Answer answer =
+      entered.ok() ? net::Answer(dht::encode_endpoint(from.endpoint)) : net::Answer(entered.error());
+  answer.fault = check_own(from, *record).fault;  // the tracker's error says what is wrong
+  return answer;
+}
+
+net::Answer PublicAnswers::track(const net::Caller& from, net::Method method, ByteSpan request) {
   if (services_.tracker == nullptr) return make_error(ErrorCode::Unsupported, "this node is not a tracker");
+  if (method == net::Method::TrackerRegister) return register_at_tracker(from, request);
   const WallTime now = services_.clock.wall_now();
-  if (method == net::Method::TrackerRegister) {
-    const auto record = net::decode_node_record(request);
-    if (!record.ok()) {
-      if (record.error().code == ErrorCode::Corrupt) fault(from, net::Fault::Malformed);
-      return record.error();
-    }
-    static_cast<void>(check_own(from, *record));  // the tracker says what is wrong
-    NS_RETURN_IF_ERROR(services_.tracker->enter(from, *record, now));
-    return dht::encode_endpoint(from.endpoint);
-  }
   if (method == net::Method::TrackerHeartbeat) {
-    NS_RETURN_IF_ERROR(services_.tracker->heartbeat(from, now));
-    return Bytes();
+    const auto heard = services_.tracker->heartbeat(from, now);
+    return heard.ok() ? net::Answer(Bytes()) : net::Answer(heard.error());
   }
-  NS_ASSIGN_OR_RETURN(const std::size_t count, decode_count(request));
-  return encode_records(services_.tracker->sample(from.id, count, now));
+  const auto count = decode_count(request);
+  if (!count.ok()) return count.error();
+  return encode_records(services_.tracker->sample(from.id, *count, now));
 }
 
 Expected<Bytes> PublicAnswers::reserve(const net::Caller& from) {
@@ -122,26 +119,22 @@ Expected<Bytes> PublicAnswers::reserve(const net::Caller& from) {
   return Bytes(ticket.begin(), ticket.end());
 }
 
-// Dials nobody but the caller, at the address that it is seen at and under the id that it has proven.
-void PublicAnswers::dial_back(const net::Caller& from, ByteSpan request, const net::Respond& respond) {
+// Dials nobody but the caller, at the address at which the caller is seen and under the id that it has
+// proven.
+void PublicAnswers::dial_back(const net::Caller& from, ByteSpan request, const net::Reply& reply) {
   const auto port = decode_port(request);
-  if (!port.ok()) {
-    fault(from, net::Fault::Malformed);
-    return respond(port.error());
-  }
-  if (!one_lan_ && !platform::globally_routable(from.endpoint.ip))
-    return respond(make_error(ErrorCode::Denied, "this node dials back to addresses of the internet only"));
+  if (!port.ok()) return reply({port.error(), net::Fault::Malformed});
   if (dialling_ >= most_dials || !dial_limiter_.admit(from, services_.clock.monotonic_now()))
-    return respond(make_error(ErrorCode::Exhausted, "too many dial-backs; wait ten seconds"));
+    return reply(make_error(ErrorCode::Exhausted, "too many dial-backs; wait ten seconds"));
   ++dialling_;
   services_.transport.connect(
       {{from.endpoint.ip, *port}, from.id}, dial_patience,
-      [this, alive = alive_, respond](const Expected<std::shared_ptr<net::PeerChannel>>& channel) {
-        if (!*alive) return;
+      [this, life = lifetime_.token(), reply](const Expected<std::shared_ptr<net::PeerChannel>>& channel) {
+        if (!life.alive()) return;
         --dialling_;
         DialBackAnswer answer{channel.ok(), {}};
         if (!channel.ok()) answer.why = channel.error().message;
-        respond(encode_dial_back(answer));
+        reply(encode_dial_back(answer));
       });
 }
 

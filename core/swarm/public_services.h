@@ -1,13 +1,16 @@
-// What any node answers for others that know nobody yet: ping, the address that they are seen at, whether
-// they are reached from outside, and peers. Each within limits per caller.
+// What any node answers for others, also for those that know nobody yet: ping, the address at which it sees
+// them, whether it can dial them, peers, a place at the relay, and the tracker's methods. One limit on calls
+// holds for all of them together (public_call_limits); dial-backs have a stricter one of their own.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
+#include "core/base/lifetime.h"
 #include "core/nat/relay_role.h"
-#include "core/net/conduct.h"
+#include "core/net/method_table.h"
 #include "core/net/node_book.h"
 #include "core/net/peer_channel.h"
 #include "core/net/request_limiter.h"
@@ -15,46 +18,45 @@
 
 namespace neuroshard::swarm {
 
-struct PublicServices {  // all outlive
+// Of one caller, for all public methods together; Punch and LetIn (reachability.h) count, too.
+inline constexpr net::RequestLimits public_call_limits{10, 50, 4096, 8};
+
+struct PublicServices {  // all outlive the answers
   net::PeerTransport& transport;
   const Clock& clock;
   net::NodeBook& book;
   Tracker* tracker = nullptr;            // null: not in this role
   const net::NodeRecord* own = nullptr;  // this node's, once it is signed (sequence > 0)
   nat::RelayRole* relay = nullptr;       // null: not in this role
-  net::Conduct* conduct = nullptr;       // told of faults; null: nobody is
-  // Who asks for peers tells its own record, signed by it; null: nobody wants to know.
+  // A caller that asks for peers may give its own record; null: nobody needs it.
   std::function<void(const net::NodeRecord&)> introduced = nullptr;
 };
 
 class PublicAnswers {
  public:
-  // one_lan: private addresses are dialled back too.  Threads: one, the executor's.
-  PublicAnswers(PublicServices services, bool one_lan, std::uint64_t seed);
-  ~PublicAnswers();
+  // Registers the methods. calls: with public_call_limits. one_lan: private addresses are dialled back, too.
+  // methods outlives it.  Threads: the executor's, all members.
+  PublicAnswers(PublicServices services, net::MethodTable& methods,
+                const std::shared_ptr<net::RequestLimiter>& calls, bool one_lan, std::uint64_t seed);
 
   // Whether nodes may reserve a place at the relay now; they may not at first.
   void set_relaying(bool on) { relaying_ = on; }
 
-  // False: not a method of these.
-  bool answer(const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond);
-
  private:
-  Expected<Bytes> peers(const net::Caller& from, ByteSpan request);
-  Expected<Bytes> track(const net::Caller& from, net::Method method, ByteSpan request);
+  net::Answer peers(const net::Caller& from, ByteSpan request);
+  net::Answer register_at_tracker(const net::Caller& from, ByteSpan request);
+  net::Answer track(const net::Caller& from, net::Method method, ByteSpan request);
   Expected<Bytes> reserve(const net::Caller& from);
-  Expected<void> check_own(const net::Caller& from, const net::NodeRecord& record);
-  void fault(const net::Caller& from, net::Fault fault);
-  void dial_back(const net::Caller& from, ByteSpan request, const net::Respond& respond);
+  net::Answer check_own(const net::Caller& from, const net::NodeRecord& record) const;
+  void dial_back(const net::Caller& from, ByteSpan request, const net::Reply& reply);
 
   PublicServices services_;
-  const bool one_lan_;
   Rng rng_;
-  net::RequestLimiter limiter_;
   net::RequestLimiter dial_limiter_;
   std::size_t dialling_ = 0;
   bool relaying_ = false;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
+  std::vector<net::MethodTable::Registration> methods_;
 };
 
 }  // namespace neuroshard::swarm

@@ -14,9 +14,9 @@ constexpr Duration stun_limit = std::chrono::seconds(3);  // for each server
 constexpr Duration ask_limit = std::chrono::seconds(8);   // the other one asks its servers meanwhile
 constexpr Duration calling_limit = std::chrono::seconds(10);
 constexpr Duration called_limit = std::chrono::seconds(12);  // begins earlier
-constexpr Duration look_rarely = std::chrono::minutes(10);
-constexpr Duration look_soon = std::chrono::seconds(30);
-constexpr std::size_t servers_for_a_look = 3, servers_for_a_hole = 2;
+constexpr Duration probe_rarely = std::chrono::minutes(10);
+constexpr Duration probe_soon = std::chrono::seconds(30);
+constexpr std::size_t servers_for_a_probe = 3, servers_for_a_hole = 2;
 constexpr std::size_t endpoint_bytes = 18;
 constexpr std::uint16_t least_port = 1024;  // NATs give none below
 // A punch is a few dials to an address that the asking node names: few for each node and in all, so that
@@ -40,7 +40,7 @@ Puncher::Puncher(nat::Tunnels& tunnels, const Clock& clock, bool one_lan, std::f
       all_(all_per_second, all_burst, clock.monotonic_now()) {}
 
 Puncher::~Puncher() {
-  *alive_ = false;
+  lifetime_.end();
 }
 
 bool Puncher::punchable() const {
@@ -64,25 +64,26 @@ std::vector<Endpoint> Puncher::some_servers(std::size_t most) const {
   return chosen;
 }
 
-void Puncher::look() {
-  const std::vector<Endpoint> servers = some_servers(servers_for_a_look);
+void Puncher::probe_nat() {
+  const std::vector<Endpoint> servers = some_servers(servers_for_a_probe);
   const bool more = !known(finding_.mapping) && servers.size() > asked_;
-  if (servers.empty() || looking_ || (!more && clock_.monotonic_now() < next_)) return;
-  looking_ = true;
+  if (servers.empty() || probing_ || (!more && clock_.monotonic_now() < next_)) return;
+  probing_ = true;
   asked_ = servers.size();
-  tunnels_.look_at_nat(servers, stun_limit,
-                       [this, alive = alive_, round = round_](const Expected<nat::MappingFinding>& finding) {
-                         if (!*alive) return;
-                         looking_ = false;
-                         if (round != round_) return look();
-                         const bool before = punchable();
-                         finding_ = finding.ok() ? *finding : nat::MappingFinding{};
-                         next_ = clock_.monotonic_now() + (known(finding_.mapping) ? look_rarely : look_soon);
-                         if (punchable() != before) changed_();
-                       });
+  tunnels_.probe_nat(
+      servers, stun_limit,
+      [this, life = lifetime_.token(), round = round_](const Expected<nat::MappingFinding>& finding) {
+        if (!life.alive()) return;
+        probing_ = false;
+        if (round != round_) return probe_nat();
+        const bool before = punchable();
+        finding_ = finding.ok() ? *finding : nat::MappingFinding{};
+        next_ = clock_.monotonic_now() + (known(finding_.mapping) ? probe_rarely : probe_soon);
+        if (punchable() != before) changed_();
+      });
 }
 
-void Puncher::look_again() {
+void Puncher::restart_probe() {
   ++round_;
   asked_ = 0;
   next_ = {};
@@ -108,26 +109,26 @@ void Puncher::punch(const std::shared_ptr<net::PeerChannel>& relayed, Done done)
     done(std::move(result));
   };
   ++calling_;
-  tunnels_.dig(some_servers(servers_for_a_hole), stun_limit,
-               [this, alive = alive_, relayed, end](const Expected<nat::Hole>& hole) {
-                 if (!*alive) return;
-                 if (!hole.ok()) return end(hole.error());
-                 relayed->call(net::Method::Punch, dht::encode_endpoint((*hole)->outside),
-                               net::call_deadline(ask_limit, endpoint_bytes, endpoint_bytes),
-                               [this, alive, end, hole = *hole](const Expected<Bytes>& answer) {
-                                 if (!*alive) return;
-                                 const auto remote =
-                                     answer.ok() ? remote_in(*answer) : Expected<Endpoint>(answer.error());
-                                 if (!remote.ok()) return end(remote.error());
-                                 tunnels_.punch(
-                                     hole, *remote, calling_limit,
-                                     [alive, end, remote = *remote](const Expected<std::uint16_t>& port) {
-                                       if (!*alive) return;
-                                       if (!port.ok()) return end(port.error());
-                                       end(Punched{*port, remote});
-                                     });
-                               });
-               });
+  tunnels_.open_hole(
+      some_servers(servers_for_a_hole), stun_limit,
+      [this, life = lifetime_.token(), relayed, end](const Expected<nat::Hole>& hole) {
+        if (!life.alive()) return;
+        if (!hole.ok()) return end(hole.error());
+        relayed->call(net::Method::Punch, dht::encode_endpoint((*hole)->outside),
+                      net::call_deadline(ask_limit, endpoint_bytes, endpoint_bytes),
+                      [this, life, end, hole = *hole](const Expected<Bytes>& answer) {
+                        if (!life.alive()) return;
+                        const auto remote =
+                            answer.ok() ? remote_in(*answer) : Expected<Endpoint>(answer.error());
+                        if (!remote.ok()) return end(remote.error());
+                        tunnels_.punch(hole, *remote, calling_limit,
+                                       [life, end, remote = *remote](const Expected<std::uint16_t>& port) {
+                                         if (!life.alive()) return;
+                                         if (!port.ok()) return end(port.error());
+                                         end(Punched{*port, remote});
+                                       });
+                      });
+      });
 }
 
 void Puncher::answer(const net::Caller& from, ByteSpan request, const net::Respond& respond) {
@@ -139,18 +140,19 @@ void Puncher::answer(const net::Caller& from, ByteSpan request, const net::Respo
   if (called_ >= most_called || !limiter_.admit(from, now) || !all_.try_take(1, now))
     return respond(make_error(ErrorCode::Exhausted, "too many punches; wait ten seconds"));
   ++called_;
-  tunnels_.dig(some_servers(servers_for_a_hole), stun_limit,
-               [this, alive = alive_, remote = *remote, respond](const Expected<nat::Hole>& hole) {
-                 if (!*alive) return;
-                 if (!hole.ok()) {
-                   --called_;
-                   return respond(hole.error());
-                 }
-                 respond(dht::encode_endpoint((*hole)->outside));
-                 tunnels_.punch_inbound(*hole, remote, called_limit, [this, alive](const Expected<void>&) {
-                   if (*alive) --called_;
-                 });
-               });
+  tunnels_.open_hole(
+      some_servers(servers_for_a_hole), stun_limit,
+      [this, life = lifetime_.token(), remote = *remote, respond](const Expected<nat::Hole>& hole) {
+        if (!life.alive()) return;
+        if (!hole.ok()) {
+          --called_;
+          return respond(hole.error());
+        }
+        respond(dht::encode_endpoint((*hole)->outside));
+        tunnels_.punch_inbound(*hole, remote, called_limit, [this, life](const Expected<void>&) {
+          if (life.alive()) --called_;
+        });
+      });
 }
 
 }  // namespace neuroshard::swarm

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/lifetime.h"
 #include "core/nat/tunnels.h"
 #include "core/net/peer_channel.h"
 #include "core/net/request_limiter.h"
@@ -30,9 +31,9 @@ class Puncher {
   // Nodes that answer STUN requests (nat/relay_role.h), the nearest first. None: it is not needed.
   void set_servers(std::vector<platform::Endpoint> servers);
   // Finds out what kind of NAT there is, when that is not known or long ago.
-  void look();
+  void probe_nat();
   // The address changed, or somebody asks: as if nothing had been found.
-  void look_again();
+  void restart_probe();
   // Two nodes of which both say so can have a direct connection.
   bool punchable() const;
   const nat::MappingFinding& finding() const { return finding_; }
@@ -59,12 +60,12 @@ class Puncher {
   net::TokenBucket all_;
   std::vector<platform::Endpoint> servers_;
   nat::MappingFinding finding_;
-  bool looking_ = false;
+  bool probing_ = false;
   std::uint64_t round_ = 0;  // a look that an address change overtook counts no more
   std::size_t asked_ = 0;    // servers at the last look
   MonotonicTime next_{};
   std::size_t calling_ = 0, called_ = 0;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace neuroshard::swarm

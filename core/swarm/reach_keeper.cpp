@@ -9,8 +9,8 @@ using nat::Dialled;
 using platform::Endpoint;
 
 // A port that is open stays open mostly; one that is closed may be opened by its owner.
-constexpr Duration look_again = std::chrono::minutes(10);
-constexpr Duration after_a_miss = std::chrono::seconds(15);
+constexpr Duration retest_pause = std::chrono::minutes(10);
+constexpr Duration pause_after_miss = std::chrono::seconds(15);
 constexpr int most_misses = 2;  // one may be the asked node's own trouble
 
 }  // namespace
@@ -75,9 +75,9 @@ void ReachKeeper::verify(const Ask& ask, const std::function<void()>& done) {
 
 void ReachKeeper::try_ways(const Ask& ask, std::vector<Way> ways, std::function<void()> done) {
   const Way way = ways.front();
-  ask(way.port, [this, alive = alive_, round = round_, ask, ways = std::move(ways), way,
+  ask(way.port, [this, life = lifetime_.token(), round = round_, ask, ways = std::move(ways), way,
                  done = std::move(done)](const Expected<DialBackAnswer>& answer) mutable {
-    if (!*alive) return;
+    if (!life.alive()) return;
     if (round != round_) return done();
     Dialled& dialled = way.mapped ? mapped_ : direct_;
     if (answer.ok()) dialled = answer->reached ? Dialled::Reached : Dialled::NotReached;
@@ -96,7 +96,7 @@ void ReachKeeper::try_ways(const Ask& ask, std::vector<Way> ways, std::function<
 
 void ReachKeeper::finish(std::optional<Endpoint> reached, bool certain) {
   trying_ = false;
-  next_ = clock_.monotonic_now() + (reached || tested_ ? look_again : after_a_miss);
+  next_ = clock_.monotonic_now() + (reached || tested_ ? retest_pause : pause_after_miss);
   if (certain) {
     tested_ = true;
     tested_at_ = clock_.wall_now();
@@ -105,7 +105,7 @@ void ReachKeeper::finish(std::optional<Endpoint> reached, bool certain) {
     misses_ = 0;
     why_not_.clear();
   } else if (advertised_ && (!certain || ++misses_ < most_misses)) {
-    next_ = clock_.monotonic_now() + after_a_miss;  // still believed
+    next_ = clock_.monotonic_now() + pause_after_miss;  // still believed
     return;
   }
   if (reached == advertised_) return;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "core/base/lifetime.h"
 #include "core/nat/reachability.h"
 #include "core/nat/router_port.h"
 #include "core/swarm/messages.h"
@@ -28,7 +29,7 @@ class ReachKeeper {
   // port: where this node listens; 0: it does not.  Threads: one.
   ReachKeeper(std::uint16_t port, const Clock& clock, Events events);
 
-  ~ReachKeeper() { *alive_ = false; }
+  ~ReachKeeper() { lifetime_.end(); }
 
   // Somebody outside sees this node there.
   void seen(const platform::Endpoint& at);
@@ -72,7 +73,7 @@ class ReachKeeper {
   MonotonicTime next_{};
   std::optional<WallTime> tested_at_;
   std::string why_not_ = "not tried yet";
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace neuroshard::swarm

@@ -4,24 +4,24 @@
 <context>
     <name>neuroshard::gui::CoreWords</name>
     <message numerus="yes">
-        <source>The core crashed %n time(s) within ten minutes. Now it runs without training: checkpoints, wallet and logs can be looked at. Data and settings are as they were.</source>
+        <source>The core crashed %n time(s) within ten minutes and now runs without training. Checkpoints, wallet and logs are available; data and settings are unchanged.</source>
         <translation>
-            <numerusform>The core crashed %n time within ten minutes. Now it runs without training: checkpoints, wallet and logs can be looked at. Data and settings are as they were.</numerusform>
-            <numerusform>The core crashed %n times within ten minutes. Now it runs without training: checkpoints, wallet and logs can be looked at. Data and settings are as they were.</numerusform>
+            <numerusform>The core crashed %n time within ten minutes and now runs without training. Checkpoints, wallet and logs are available; data and settings are unchanged.</numerusform>
+            <numerusform>The core crashed %n times within ten minutes and now runs without training. Checkpoints, wallet and logs are available; data and settings are unchanged.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
-        <source>Training goes on from the last checkpoint. That was %n crash(es) within ten minutes; after three the core starts in safe mode. The diagnostics say more.</source>
+        <source>Training resumes from the last checkpoint. The core crashed %n time(s) within ten minutes; after three crashes it starts in safe mode. Diagnostics has the details.</source>
         <translation>
-            <numerusform>Training goes on from the last checkpoint. That was %n crash within ten minutes; after three the core starts in safe mode. The diagnostics say more.</numerusform>
-            <numerusform>Training goes on from the last checkpoint. That was %n crashes within ten minutes; after three the core starts in safe mode. The diagnostics say more.</numerusform>
+            <numerusform>Training resumes from the last checkpoint. The core crashed %n time within ten minutes; after three crashes it starts in safe mode. Diagnostics has the details.</numerusform>
+            <numerusform>Training resumes from the last checkpoint. The core crashed %n times within ten minutes; after three crashes it starts in safe mode. Diagnostics has the details.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
-        <source>It is started again in %n second(s).</source>
+        <source>The core restarts in %n second(s).</source>
         <translation>
-            <numerusform>It is started again in %n second.</numerusform>
-            <numerusform>It is started again in %n seconds.</numerusform>
+            <numerusform>The core restarts in %n second.</numerusform>
+            <numerusform>The core restarts in %n seconds.</numerusform>
         </translation>
     </message>
 </context>
@@ -45,10 +45,10 @@
 <context>
     <name>neuroshard::ui::IdentityPage</name>
     <message numerus="yes">
-        <source>A wallet has 12 words, or a token of 64 characters; this is %n word(s).</source>
+        <source>A wallet has 12 words, or a wallet token of 64 characters; this is %n word(s).</source>
         <translation>
-            <numerusform>A wallet has 12 words, or a token of 64 characters; this is %n word.</numerusform>
-            <numerusform>A wallet has 12 words, or a token of 64 characters; this is %n words.</numerusform>
+            <numerusform>A wallet has 12 words, or a wallet token of 64 characters; this is %n word.</numerusform>
+            <numerusform>A wallet has 12 words, or a wallet token of 64 characters; this is %n words.</numerusform>
         </translation>
     </message>
 </context>
@@ -106,10 +106,10 @@
 <context>
     <name>neuroshard::ui::PruneDialog</name>
     <message numerus="yes">
-        <source>Nothing would be removed; %n stay.</source>
+        <source>No checkpoint would be removed; %n stay.</source>
         <translation>
             <numerusform>Nothing would be removed; %n stays.</numerusform>
-            <numerusform>Nothing would be removed; %n stay.</numerusform>
+            <numerusform>No checkpoint would be removed; %n stay.</numerusform>
         </translation>
     </message>
 </context>

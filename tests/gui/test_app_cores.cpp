@@ -56,7 +56,7 @@ void TestAppCores::a_core_of_another_version_is_told_what_to_do() {
   fixture_->start();
   NS_WAIT_FOR(patience_, fixture_->banners().contains("another version"));
   QCOMPARE(fixture_->phase(), gui::CorePhase::WrongVersion);
-  QVERIFY(fixture_->pill().contains("Needs you"));
+  QVERIFY(fixture_->pill().contains("Needs attention"));
   const std::string advice = fixture_->app().supervisor().status().error.describe();
   QVERIFY2(fixture_->banners().contains(QString::fromStdString(advice)), qPrintable(fixture_->banners()));
   QVERIFY2(fixture_->banners().contains("upgrade") || fixture_->banners().contains("newer"),
@@ -103,8 +103,8 @@ void TestAppCores::a_core_that_takes_longer_is_told_before_the_window_goes() {
   QVERIFY(dialog != nullptr && dialog->isVisible());
   QVERIFY(dialog->labelText().contains("last checkpoint"));
   QVERIFY(dialog->labelText().contains("ends by itself"));  // before somebody decides not to wait
-  NS_WAIT_FOR(patience_, dialog->labelText() ==
-                             QString("The core goes on writing its last checkpoint and ends by itself."));
+  NS_WAIT_FOR(patience_,
+              dialog->labelText() == QString("The core finishes its last checkpoint and ends by itself."));
   QVERIFY(dialog->isVisible());
   QCOMPARE(finished.count(), 0);
   QVERIFY(platform::find_process(pid).has_value());

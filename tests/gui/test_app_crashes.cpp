@@ -31,7 +31,7 @@ void TestAppCrashes::a_killed_core_is_reported_and_started_again() {
   kill_now(first);
   NS_WAIT_FOR(patience_, fixture_->banners().contains("crashed"));
   NS_WAIT_FOR(patience_, another_runs(first));
-  NS_WAIT_FOR(patience_, fixture_->banners().contains("started again"));
+  NS_WAIT_FOR(patience_, fixture_->banners().contains("was restarted"));
   QVERIFY(fixture_->app().bridge().attached());
   QVERIFY(!fixture_->app().supervisor().status().safe_mode);
   // From the last checkpoint, and on.
@@ -53,7 +53,7 @@ void TestAppCrashes::three_crashes_lead_to_safe_mode() {
   const QJsonObject status = fixture_->core({"status"});
   QVERIFY(status["safe_mode"].toBool());
   QVERIFY(status["state"].toString() != "training");
-  QVERIFY(fixture_->press_banner("Try normally again"));
+  QVERIFY(fixture_->press_banner("Restart normally"));
   NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running && !fixture_->snapshot()->safe_mode);
   QVERIFY2(!fixture_->banners().contains("Safe mode"), qPrintable(fixture_->banners()));
   NS_WAIT_FOR(patience_, fixture_->snapshot()->state == node::RunState::Training);

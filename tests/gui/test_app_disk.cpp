@@ -28,7 +28,7 @@ void TestAppDisk::a_missing_disk_is_asked_for() {
   QVERIFY(unplug());
   fixture_->start();
   NS_WAIT_FOR(patience_, asks());
-  QVERIFY(fixture_->pill().contains("Needs you"));
+  QVERIFY(fixture_->pill().contains("Needs attention"));
   QVERIFY(fixture_->app().window().findChild<ui::SetupDialog*>() == nullptr);  // never a first run
   QVERIFY(!QDir(fixture_->data()).exists());                                   // and nothing is begun anew
   // The mount point alone is not the disk.

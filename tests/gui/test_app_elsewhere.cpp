@@ -75,7 +75,7 @@ void TestAppElsewhere::an_invited_window_shows_the_other_computer_until_it_is_ta
   NS_WAIT_FOR(patience_, fixture_->snapshot()->program.pid == static_cast<std::uint64_t>(other.pid()));
   QVERIFY(fixture_->app().supervisor().status().remote);
   // The machine's name, and the place of its data.
-  NS_WAIT_FOR(patience_, fixture_->banners().contains("This is another computer"));
+  NS_WAIT_FOR(patience_, fixture_->banners().contains("You are connected to another computer"));
   QVERIFY2(fixture_->banners().contains(lab_.path("there")), qPrintable(fixture_->banners()));
   QVERIFY(!fixture_->banners().contains(fixture_->data()));
   // Its settings: there, the number of threads is fixed by the command line; here it is not.
@@ -94,11 +94,11 @@ void TestAppElsewhere::an_invited_window_shows_the_other_computer_until_it_is_ta
 
   const QString id = json_lines(invited.out).value(0)["id"].toString();
   QVERIFY(there({"control", "revoke", id}).ok());
-  NS_WAIT_FOR(patience_, fixture_->banners().contains("does not let this app in"));
-  QVERIFY(fixture_->pill().contains("Needs you"));
-  QVERIFY(!fixture_->banners().contains("This is another computer"));
+  NS_WAIT_FOR(patience_, fixture_->banners().contains("refuses the connection"));
+  QVERIFY(fixture_->pill().contains("Needs attention"));
+  QVERIFY(!fixture_->banners().contains("You are connected to another computer"));
   QVERIFY(other.running());
-  NS_WAIT_FOR(patience_, fixture_->press_banner("Back to this computer"));
+  NS_WAIT_FOR(patience_, fixture_->press_banner("Return to this computer"));
   NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Running && fixture_->snapshot() &&
                              fixture_->snapshot()->program.pid == static_cast<std::uint64_t>(own_pid));
   QVERIFY(!fixture_->app().supervisor().status().remote);
@@ -112,8 +112,8 @@ void TestAppElsewhere::a_file_that_is_no_invitation_is_refused() {
   const std::int64_t own_pid = fixture_->core_pid();
   choose(file);
   NS_WAIT_FOR(patience_, fixture_->phase() == gui::CorePhase::Failed);
-  QVERIFY2(fixture_->banners().contains("is no invitation"), qPrintable(fixture_->banners()));
-  NS_WAIT_FOR(patience_, fixture_->press_banner("Back to this computer"));
+  QVERIFY2(fixture_->banners().contains("is not an invitation"), qPrintable(fixture_->banners()));
+  NS_WAIT_FOR(patience_, fixture_->press_banner("Return to this computer"));
   QVERIFY(runs());
   QCOMPARE(fixture_->core_pid(), own_pid);
 }

@@ -39,7 +39,7 @@ void TestAppLinks::a_link_to_another_core_waits_for_a_yes() {
   QCOMPARE(fixture_->banners(), QString());
   // With a yes it is followed; that file is no invitation, and the app says so.
   QVERIFY(hand_over(link, "Connect").contains(file));
-  NS_WAIT_FOR(patience_, fixture_->banners().contains("is no invitation"));
+  NS_WAIT_FOR(patience_, fixture_->banners().contains("is not an invitation"));
 }
 
 // Into a network that this test makes; empty: that did not work.

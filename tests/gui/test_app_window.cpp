@@ -49,7 +49,7 @@ void TestAppWindow::without_a_tray_it_is_never_lost() {
   const auto close = [this] { fixture_->app().window().close(); };
   QVERIFY(answer(close, "closeQuestion", "").contains("minimised"));
   QVERIFY(fixture_->app().window().isVisible() && !fixture_->app().window().isMinimized());
-  QVERIFY(!answer(close, "closeQuestion", "Go on, minimised").isEmpty());
+  QVERIFY(!answer(close, "closeQuestion", "Keep running minimised").isEmpty());
   QVERIFY(fixture_->app().window().isVisible() && fixture_->app().window().isMinimized());
   QVERIFY(fixture_->phase() == gui::CorePhase::Running);
   // Stop and Quit stand in the window.

@@ -165,7 +165,7 @@ void TestTrayNotifier::the_menu_has_what_it_should() {
   QVERIFY(snooze != nullptr);
   for (const char* entry : {"15 minutes", "1 hour", "4 hours", "Until tomorrow"})
     QVERIFY2(find(*snooze, entry) != nullptr, entry);
-  const MenuEntry* gpu = find(all, "Pause the GPU only");
+  const MenuEntry* gpu = find(all, "Pause GPU only");
   QVERIFY(gpu != nullptr);
   QCOMPARE(gpu->properties["enabled"], QVariant(false));
   for (const char* entry : {"Finish", "Open", "Quit"}) QVERIFY2(find(all, entry) != nullptr, entry);

@@ -86,7 +86,7 @@ QString PeerModel::state_of(const Row& row) {
   if (row.ban) return tr("banned: %1").arg(QString::fromStdString(row.ban->reason));
   if (row.peer.connected) return tr("connected");
   if (!row.peer.problem.empty()) return QString::fromStdString(row.peer.problem);
-  return tr("not connected now");
+  return tr("not connected");
 }
 
 QVariant PeerModel::sort_value(const Row& row, int column) const {
@@ -110,7 +110,7 @@ QVariant PeerModel::data(const QModelIndex& at, int role) const {
     return QVariant(Qt::AlignRight | Qt::AlignVCenter);
   if (role == Qt::ToolTipRole && at.column() == Id) return QString::fromStdString(peer.id);
   if (role == Qt::ToolTipRole && at.column() == Line)
-    return tr("What its line has carried, as it says itself: download %1, upload %2")
+    return tr("Measured bandwidth, as the peer reports it: download %1, upload %2")
         .arg(per_second(peer.download), per_second(peer.upload));
   if (role == Qt::ToolTipRole && at.column() == State && row.ban)
     return tr("until %1").arg(Format::date_time(row.ban->until));
@@ -144,8 +144,8 @@ QVariant PeerModel::headerData(int section, Qt::Orientation orientation, int rol
     case Version: return tr("Version");
     case Memory: return tr("Memory");
     case Speed: return tr("Speed");
-    case Line: return tr("Line");
-    case Way: return tr("Way");
+    case Line: return tr("Bandwidth");
+    case Way: return tr("Path");
     case In: return tr("Received");
     case Out: return tr("Sent");
     case Address: return tr("Address");

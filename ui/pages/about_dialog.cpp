@@ -42,9 +42,8 @@ AboutDialog::AboutDialog(const Theme& theme, const QString& app_version, const Q
     column->addWidget(label);
   };
   paragraph(
-      tr("Many ordinary computers train one open model together. This window shows and steers the core, "
-         "which does the "
-         "work."));
+      tr("Many ordinary computers train one open model together. This window shows and controls the core, "
+         "which does the work."));
   paragraph(
       tr("Licences: the source of NeuroShard is under Apache-2.0. This program contains Qt Charts, which is "
          "under "

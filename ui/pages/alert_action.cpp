@@ -18,8 +18,8 @@ AlertAction alert_action(const QString& alert_key) {
     return {Words::tr("Open limits"), QStringLiteral("settings"), QStringLiteral("memory_limit")};
   if (alert_key == QLatin1String("data")) return {Words::tr("Open data"), QStringLiteral("data"), {}};
   if (alert_key.startsWith(QLatin1String("rounds_")))
-    return {Words::tr("Open the rounds"), QStringLiteral("training"), QStringLiteral("rounds")};
-  return {Words::tr("Open the log"), QStringLiteral("logs"), {}};
+    return {Words::tr("Open rounds"), QStringLiteral("training"), QStringLiteral("rounds")};
+  return {Words::tr("Open log"), QStringLiteral("logs"), {}};
 }
 
 }  // namespace neuroshard::ui

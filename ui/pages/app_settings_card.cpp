@@ -39,19 +39,19 @@ QWidget* make_switch(const Theme& theme, const char* object, const QString& name
 AppSettingsCard::AppSettingsCard(const Theme& theme, Preferences& preferences, QWidget* parent)
     : Card(tr("This app"), parent) {
   setObjectName(QStringLiteral("app_settings"));
-  set_caption(tr("kept on this computer; the core knows nothing of it"));
+  set_caption(tr("stored on this computer, not in the core"));
   QComboBox* look = make_choice("app_theme", tr("Theme"));
-  look->addItem(tr("As the desktop"), static_cast<int>(ThemeChoice::System));
+  look->addItem(tr("Follow the desktop"), static_cast<int>(ThemeChoice::System));
   look->addItem(tr("Light"), static_cast<int>(ThemeChoice::Light));
   look->addItem(tr("Dark"), static_cast<int>(ThemeChoice::Dark));
   look->setCurrentIndex(look->findData(static_cast<int>(preferences.theme())));
   connect(look, &QComboBox::activated, this, [look, &preferences] {
     preferences.set_theme(static_cast<ThemeChoice>(look->currentData().toInt()));
   });
-  add_row(tr("Theme"), tr("Light, dark, or as the desktop has it."), look);
+  add_row(tr("Theme"), tr("Light, dark, or the same as the desktop."), look);
 
   QComboBox* language = make_choice("app_language", tr("Language"));
-  language->addItem(tr("As the desktop"), QString());
+  language->addItem(tr("Follow the desktop"), QString());
   for (const Language& one : languages()) language->addItem(one.name, one.code);
   language->setCurrentIndex(std::max(0, language->findData(preferences.language())));
   connect(language, &QComboBox::activated, this,
@@ -63,9 +63,9 @@ AppSettingsCard::AppSettingsCard(const Theme& theme, Preferences& preferences, Q
     add_row(title, help, make_switch(theme, object, title, on, set));
   };
   add_switch("app_close_to_tray", tr("Keep running in the tray"),
-             tr("Closing the window leaves the app in the tray, where there is one."),
+             tr("If the desktop has a tray, the app stays in it when you close the window."),
              preferences.close_to_tray(), [&preferences](bool on) { preferences.set_close_to_tray(on); });
-  add_switch("app_autostart", tr("Start with the session"), tr("In the tray, without a window."),
+  add_switch("app_autostart", tr("Start with the session"), tr("Starts in the tray, without a window."),
              preferences.autostart(), [&preferences](bool on) { preferences.set_autostart(on); });
   const auto notify = [&](const char* object, const QString& title, const QString& help,
                           NotificationClass about) {
@@ -73,8 +73,8 @@ AppSettingsCard::AppSettingsCard(const Theme& theme, Preferences& preferences, Q
                [&preferences, about](bool on) { preferences.set_notify(about, on); });
   };
   notify("app_notify_problem", tr("Notify of problems"),
-         tr("When something needs you: disk full, core ended."), NotificationClass::Problem);
-  notify("app_notify_pause", tr("Notify of pauses"), tr("When training pauses or goes on by itself."),
+         tr("When something needs attention, such as a full disk."), NotificationClass::Problem);
+  notify("app_notify_pause", tr("Notify of pauses"), tr("When training pauses or resumes by itself."),
          NotificationClass::Pause);
   notify("app_notify_finished", tr("Notify of results"), tr("When long work, such as an export, is done."),
          NotificationClass::Finished);

@@ -30,32 +30,31 @@ CheckpointActions::CheckpointActions(Bridge& bridge, const Theme& theme, WorkPan
 
 void CheckpointActions::save() {
   work_.run({tr("Saving a checkpoint"), [](node::Node& node) { return node.save_checkpoint(); },
-             [](const node::CommandResult&) { return tr("It is in the list."); }});
+             [](const node::CommandResult&) { return tr("The checkpoint is in the list."); }});
 }
 
 void CheckpointActions::restore(const node::CheckpointEntry& entry) {
   const auto snapshot = bridge_.snapshot();
   const QString here =
-      snapshot ? tr("step %1").arg(Format::integer(snapshot->training.step)) : tr("the present state");
+      snapshot ? tr("step %1").arg(Format::integer(snapshot->training.step)) : tr("the current state");
   confirm(window_,
-          {tr("Go back to %1?").arg(step_of(entry)),
-           tr("Training goes on from %1, saved %2. What the model learned since is not lost: %3 is kept, and "
-              "Undo brings it back for ten minutes, and for 50 further steps at least. No checkpoint is "
-              "removed.")
+          {tr("Restore %1?").arg(step_of(entry)),
+           tr("Training continues from %1, saved %2. NeuroShard keeps %3: you can undo the restore for ten "
+              "minutes, and for at least 50 further steps. No checkpoint is removed.")
                .arg(step_of(entry), Format::date_time(entry.at), here),
            tr("Restore")},
           [this, entry] {
             work_.run({tr("Restoring %1").arg(step_of(entry)),
                        [name = entry.name](node::Node& node) { return node.restore_checkpoint(name); },
                        [entry](const node::CommandResult&) {
-                         return tr("Training goes on from %1.").arg(step_of(entry));
+                         return tr("Training continues from %1.").arg(step_of(entry));
                        }});
           });
 }
 
 void CheckpointActions::undo() {
   work_.run({tr("Undoing the restore"), [](node::Node& node) { return node.undo_restore(); },
-             [](const node::CommandResult&) { return tr("The model is as it was before the restore."); }});
+             [](const node::CommandResult&) { return tr("The model is in its state before the restore."); }});
 }
 
 void CheckpointActions::verify(const Entries& entries) {
@@ -65,10 +64,9 @@ void CheckpointActions::verify(const Entries& entries) {
                [this, entry](const node::CommandResult& result) {
                  const auto* found = std::get_if<node::VerifyResult>(&result);
                  if (found == nullptr) return QString();
-                 if (found->intact)
-                   return tr("All %1 are as they were written.").arg(Format::bytes(found->bytes));
+                 if (found->intact) return tr("All %1 are intact.").arg(Format::bytes(found->bytes));
                  work_.say(Tone::Danger, tr("The checkpoint of %1 is damaged").arg(step_of(entry)),
-                           tr("%1. Restore another one; this one can be deleted.")
+                           tr("%1. Restore another checkpoint; you can delete this one.")
                                .arg(QString::fromStdString(found->problem)));
                  return QString();
                },
@@ -105,7 +103,7 @@ void CheckpointActions::remove(const Entries& entries, const std::string& newest
   QStringList kept;
   for (const node::CheckpointEntry& entry : entries) {
     if (entry.name == newest)
-      kept.append(tr("%1 stays: it is the newest, and training goes on from it after a restart.")
+      kept.append(tr("%1 stays: it is the newest, and training resumes from it after a restart.")
                       .arg(step_of(entry)));
     else if (entry.pinned)
       kept.append(tr("%1 stays: it is pinned. Unpin it first.").arg(step_of(entry)));
@@ -115,11 +113,10 @@ void CheckpointActions::remove(const Entries& entries, const std::string& newest
     }
   }
   if (gone.empty()) {
-    work_.say(Tone::Warning, tr("Nothing can be deleted"), kept.join(u' '));
+    work_.say(Tone::Warning, tr("No checkpoint can be deleted"), kept.join(u' '));
     return;
   }
-  QString text =
-      tr("This frees %1 and can't be undone. Steps: %2.").arg(Format::bytes(bytes), steps_of(gone));
+  QString text = tr("This frees %1. You can't undo it. Steps: %2.").arg(Format::bytes(bytes), steps_of(gone));
   if (!kept.isEmpty()) text += u' ' + kept.join(u' ');
   confirm(window_,
           {tr("Delete %n checkpoint(s)?", nullptr, static_cast<int>(gone.size())), text, tr("Delete"), true},
@@ -175,7 +172,7 @@ void CheckpointActions::import() {
                [](const node::CommandResult& result) {
                  const auto* found = std::get_if<node::ImportResult>(&result);
                  return found == nullptr ? QString()
-                                         : tr("It is in the list as %1. Restore it to train on from it.")
+                                         : tr("It is in the list as %1. To train from it, restore it.")
                                                .arg(QString::fromStdString(found->name));
                },
                true});

@@ -42,8 +42,7 @@ CheckpointTimeline::CheckpointTimeline(const Theme& theme, QWidget* parent)
       picture_(new CachedPicture(this, [this](QPainter& painter) { paint_all(painter); })) {
   setFocusPolicy(Qt::StrongFocus);
   setAccessibleName(tr("Timeline of checkpoints"));
-  setAccessibleDescription(
-      tr("Arrow keys go from checkpoint to checkpoint; the table below says the same in words."));
+  setAccessibleDescription(tr("Arrow keys move between checkpoints. The table below shows the same data."));
   QSizePolicy policy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   setSizePolicy(policy);
   connect(&theme_, &Theme::changed, picture_, &CachedPicture::invalidate);

@@ -48,10 +48,9 @@ CheckpointsPage::CheckpointsPage(const Context& context, QWidget* parent) : Page
 
 void CheckpointsPage::build_stack(QVBoxLayout* page_column) {
   stack_ = new QStackedWidget(this);
-  empty_ = new EmptyState(
-      theme(), icon(), tr("No checkpoints yet"),
-      tr("A checkpoint is a saved state of the model. While it trains, one is written from time to "
-         "time; here you can go back to it, compare, check and export."));
+  empty_ = new EmptyState(theme(), icon(), tr("No checkpoints yet"),
+                          tr("A checkpoint is a saved state of the model. NeuroShard writes checkpoints "
+                             "during training. Here you can restore, compare, check and export them."));
   empty_->set_action(tr("Go to Training"));
   connect(empty_, &EmptyState::action_clicked, this, [this] {
     if (has_model_)
@@ -106,17 +105,18 @@ void CheckpointsPage::build_toolbar(QVBoxLayout* column) {
   QPushButton* save =
       button("save", tr("Save now"), tr("Writes a checkpoint at once"), [this] { actions_->save(); });
   save->setProperty("role", QStringLiteral("primary"));
-  restore_ = button("restore", tr("Restore …"), tr("Training goes on from the chosen one"), [this] {
-    const Entries entries = chosen();
-    if (entries.size() == 1) actions_->restore(entries.front());
-  });
-  verify_ = button("verify", tr("Check"), tr("Reads all bytes and compares them with what was written"),
+  restore_ =
+      button("restore", tr("Restore …"), tr("Continues training from the selected checkpoint"), [this] {
+        const Entries entries = chosen();
+        if (entries.size() == 1) actions_->restore(entries.front());
+      });
+  verify_ = button("verify", tr("Check"), tr("Reads the whole checkpoint and compares it with its hashes"),
                    [this] { actions_->verify(chosen()); });
-  compare_ = button("compare", tr("Compare"), tr("Choose two in the table with Ctrl"), [this] {
+  compare_ = button("compare", tr("Compare"), tr("Select two in the table with Ctrl"), [this] {
     const Entries entries = chosen();
     if (entries.size() == 2) actions_->compare(entries[0], entries[1]);
   });
-  pin_ = button("pin", tr("Pin"), tr("A pinned checkpoint is never removed by itself"), [this] {
+  pin_ = button("pin", tr("Pin"), tr("NeuroShard never removes a pinned checkpoint by itself"), [this] {
     const Entries entries = chosen();
     const bool all = std::all_of(entries.begin(), entries.end(), [](const auto& e) { return e.pinned; });
     actions_->pin(entries, !all);
@@ -156,7 +156,8 @@ QMenu* CheckpointsPage::more_menu() {
                     one([this](const auto& e) { actions_->export_as(e, QStringLiteral("checkpoint")); }));
   add("import", QStringLiteral("import"), tr("Import a checkpoint …"), [this] { actions_->import(); });
   menu->addSeparator();
-  add("prune", QStringLiteral("filter"), tr("Remove old ones by a rule …"), [this] { actions_->prune(); });
+  add("prune", QStringLiteral("filter"), tr("Remove old checkpoints by a rule …"),
+      [this] { actions_->prune(); });
   delete_ = add("delete", QStringLiteral("trash"), tr("Delete …"), [this] {
     if (!model_->entries().empty()) actions_->remove(chosen(), model_->entries().front().name);
   });
@@ -199,7 +200,7 @@ void CheckpointsPage::build_table(QVBoxLayout* column) {
 void CheckpointsPage::refresh(const node::Snapshot& snapshot) {
   if (const bool has_model = snapshot.model.parameters > 0; has_model != has_model_) {
     has_model_ = has_model;
-    empty_->set_action(has_model ? tr("Save one now") : tr("Go to Training"));
+    empty_->set_action(has_model ? tr("Save a checkpoint now") : tr("Go to Training"));
   }
   show_undo(snapshot.undo);
 }
@@ -308,9 +309,9 @@ void CheckpointsPage::show_undo(const node::UndoView& undo) {
   if (undo.checkpoint.empty()) return;
   BannerContent content;
   content.tone = Tone::Info;
-  content.title = tr("You went back to an earlier checkpoint");
-  content.text = tr("What was before, step %1, is kept until the next restore: for ten minutes, and for 50 "
-                    "further steps at least.")
+  content.title = tr("You restored an earlier checkpoint");
+  content.text = tr("You can return to step %1 until the next restore: for ten minutes, and for at least 50 "
+                    "further steps.")
                      .arg(Format::integer(undo.step));
   content.actions = {{tr("Undo the restore"), [this] { actions_->undo(); }, true}};
   undo_->set_content(content);

@@ -52,7 +52,7 @@ QWidget* facts(const node::CheckpointComparison& c) {
   grid->setColumnStretch(4, 1);
   card->body()->addLayout(grid);
   QLabel* total =
-      make_paragraph(CompareDialog::tr("All weights: a distance of %1, that is %2 of the first one's norm.")
+      make_paragraph(CompareDialog::tr("All weights: a distance of %1, which is %2 of the norm of the first.")
                          .arg(Format::significant(c.distance, 4), Format::percent(c.relative)),
                      "strong");
   total->setObjectName(QStringLiteral("compare_total"));
@@ -68,8 +68,8 @@ QWidget* chart(const Theme& theme, const node::CheckpointComparison& c) {
     values.push_back(layer.relative);
   }
   auto* card = new Card(CompareDialog::tr("Distance by layer"));
-  card->set_caption(
-      CompareDialog::tr("norm of the difference over the norm of the weights; a layer with its experts"));
+  card->set_caption(CompareDialog::tr(
+      "norm of the difference divided by the norm of the weights; layers include their experts"));
   auto* bars = new BarChart(theme, CompareDialog::tr("Distance by layer"), CompareDialog::tr("Layer"),
                             CompareDialog::tr("relative"));
   bars->setObjectName(QStringLiteral("compare_chart"));

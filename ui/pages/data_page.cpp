@@ -52,10 +52,9 @@ QString or_dash(const std::string& text) {
 
 DataPage::DataPage(const Context& context, QWidget* parent) : Page(context, parent) {
   QVBoxLayout* page_column = make_page_column(this);
-  auto* empty = new EmptyState(
-      theme(), icon(), tr("No training text yet"),
-      tr("Choose a folder or file of text on the Training page. It is cut into shards once and "
-         "shown here, with the tokenizer that is learned from it."));
+  auto* empty = new EmptyState(theme(), icon(), tr("No training text yet"),
+                               tr("Choose a folder or file of text on the Training page. NeuroShard splits "
+                                  "it into shards once and trains a tokenizer on it. This page shows both."));
   empty->set_action(tr("Go to Training"));
   connect(empty, &EmptyState::action_clicked, this,
           [this] { navigate(QStringLiteral("training"), QStringLiteral("start")); });
@@ -93,7 +92,7 @@ QWidget* DataPage::build_facts() {
   held_out_ = fact(grid, tr("Held out, for evaluation"), "data_held_out");
   text_ = fact(grid, tr("Text"), "data_text");
   seen_ = fact(grid, tr("Read by this model"), "data_seen");
-  epochs_ = fact(grid, tr("Times through"), "data_epochs");
+  epochs_ = fact(grid, tr("Passes over the text"), "data_epochs");
   cache_ = fact(grid, tr("On this disk"), "data_cache");
   card->body()->addLayout(grid);
   cache_bar_ = new QProgressBar;
@@ -157,7 +156,7 @@ void DataPage::build_shards(QVBoxLayout* column) {
   table_->setObjectName(QStringLiteral("shard_table"));
   table_->setModel(sorted);
   table_->set_file_name(QStringLiteral("shards"));
-  table_->set_empty_text(tr("The text is cut into shards when it is read for the first time."));
+  table_->set_empty_text(tr("NeuroShard splits the text into shards when it first reads it."));
   table_->setSortingEnabled(true);
   table_->sortByColumn(ShardModel::Number, Qt::AscendingOrder);
   table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);

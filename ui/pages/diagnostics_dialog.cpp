@@ -23,11 +23,11 @@ DiagnosticsDialog::DiagnosticsDialog(const Theme& theme, const QString& program,
   resize(760, 560);
   auto* column = new QVBoxLayout(this);
   column->setSpacing(2 * grid_step);
-  column->addWidget(make_paragraph(tr("A file for whoever helps you: versions, settings, hardware, the end "
-                                      "of the log and the last crash. Keys, passwords "
-                                      "and tokens are left out, and names of folders are shortened. It is "
-                                      "only saved, never sent. This is its content:"),
-                                   nullptr, this));
+  column->addWidget(
+      make_paragraph(tr("This file helps to find an error. It holds versions, settings, hardware, the end of "
+                        "the log and the last crash. Keys, passwords and tokens are left out, and folder "
+                        "names are shortened. NeuroShard saves the file and never sends it. Its content:"),
+                     nullptr, this));
   preview_ = new QPlainTextEdit(this);
   preview_->setObjectName(QStringLiteral("diagnostics_preview"));
   preview_->setAccessibleName(tr("Content of the file"));
@@ -50,9 +50,8 @@ DiagnosticsDialog::DiagnosticsDialog(const Theme& theme, const QString& program,
   column->addWidget(buttons);
   if (program_.isEmpty()) {
     state_->setText(
-        tr("It can't be collected from here: the core is another computer's, or neuroshardd, which "
-           "collects, was not found beside this app. Run \"neuroshardd diagnostics --preview\" on the "
-           "machine of the core."));
+        tr("Diagnostics can't be collected here: the core runs on another computer, or neuroshardd is not "
+           "beside this app. Run \"neuroshardd diagnostics --preview\" on the computer of the core."));
     return;
   }
   state_->setText(tr("Collecting …"));
@@ -90,11 +89,11 @@ void DiagnosticsDialog::start(const QStringList& arguments,
 
 void DiagnosticsDialog::previewed(bool ok, const QString& text) {
   if (!ok) {
-    state_->setText(tr("It could not be collected: %1").arg(text.trimmed()));
+    state_->setText(tr("Diagnostics could not be collected: %1").arg(text.trimmed()));
     return;
   }
   preview_->setPlainText(text);
-  state_->setText(tr("Read it through; what you save is what you see."));
+  state_->setText(tr("Check the content. The saved file holds exactly what you see."));
   save_->setEnabled(true);
 }
 
@@ -117,7 +116,8 @@ void DiagnosticsDialog::save() {
 
 void DiagnosticsDialog::saved(bool ok, const QString& text) {
   save_->setEnabled(true);
-  state_->setText(ok ? tr("Saved as %1.").arg(path_) : tr("It could not be saved: %1").arg(text.trimmed()));
+  state_->setText(ok ? tr("Saved as %1.").arg(path_)
+                     : tr("The file could not be saved: %1").arg(text.trimmed()));
 }
 
 }  // namespace neuroshard::ui

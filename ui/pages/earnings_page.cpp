@@ -15,12 +15,11 @@ namespace neuroshard::ui {
 EarningsPage::EarningsPage(const Context& context, QWidget* parent) : Page(context, parent) {
   QVBoxLayout* page_column = make_page_column(this);
   auto* card = new Card;
-  auto* empty = new EmptyState(theme(), icon(), tr("Nothing is earned yet"),
-                               tr("NEURO is credited for work that other nodes have checked. Who trains "
-                                  "alone has nobody to check it; and for work in a network this version "
-                                  "keeps no ledger yet, so nothing is paid there either. With a ledger this "
-                                  "page shows what is confirmed and what is pending, day by day, and for "
-                                  "every credit the signed proof behind it."));
+  auto* empty = new EmptyState(
+      theme(), icon(), tr("Nothing is earned yet"),
+      tr("NEURO is credited for work that other nodes have checked. Nobody checks the work of a node that "
+         "trains alone, and this version keeps no ledger for networks yet. With a ledger, this page will "
+         "show confirmed and pending credits by day, each with its signed proof."));
   empty->set_action(tr("See the network"));
   connect(empty, &EmptyState::action_clicked, this, [this] { navigate(QStringLiteral("network")); });
   card->body()->addWidget(empty, 1);
@@ -46,7 +45,7 @@ void EarningsPage::refresh(const node::Snapshot& snapshot) {
                                                      : QString::fromStdString(snapshot.program.network));
   const node::IdentityView& identity = snapshot.identity;
   wallet_->setText(identity.wallet_id.empty()
-                       ? tr("none yet: \"neuroshardd wallet create\" makes one, with words to write down")
+                       ? tr("none yet: run \"neuroshardd wallet create\" and write down its words")
                        : QString::fromStdString(identity.wallet_id));
 }
 

@@ -102,8 +102,8 @@ ExpertsPage::ExpertsPage(const Context& context, QWidget* parent) : Page(context
 Card* ExpertsPage::make_scarcity() {
   auto* scarcity = new Card(tr("Scarcity bonus"));
   auto* bonus = new Fact(theme(), tr("Bonus for rare experts"), scarcity);
-  bonus->set(Format::dash(), tr("Comes with the network: whoever holds experts that few others hold will "
-                                "earn more. Alone, every expert is held once."));
+  bonus->set(Format::dash(), tr("Planned for networks: a node that holds rare experts will earn more. While "
+                                "a node trains alone, each expert has one holder."));
   scarcity->body()->addWidget(bonus);
   return scarcity;
 }
@@ -144,7 +144,7 @@ Card* ExpertsPage::make_matrix() {
 }
 
 Card* ExpertsPage::make_spread() {
-  auto* card = new Card(tr("How even the load is"));
+  auto* card = new Card(tr("Balance of the load"));
   auto* facts = new QHBoxLayout;
   balance_ = new Fact(theme(), tr("Balance (1 is even)"), card);
   busiest_ = new Fact(theme(), tr("Busiest"), card);
@@ -207,7 +207,7 @@ void ExpertsPage::ask() {
 
 void ExpertsPage::show_loads(const std::vector<node::ExpertLoad>& loads) {
   if (matrix_->content().rows.isEmpty())
-    detail_->setText(tr("Choose a cell with the mouse or the arrow keys to read about it."));
+    detail_->setText(tr("Select a cell with the mouse or the arrow keys to see its details."));
   matrix_->set_content(load_matrix(loads));
   const double experts = experts_of(loads);
   std::vector<QStringList> rows;

@@ -25,11 +25,10 @@ InviteDialog::InviteDialog(const QString& link, const QString& network, QWidget*
   resize(440, 560);
   auto* column = new QVBoxLayout(this);
   column->setSpacing(2 * grid_step);
-  column->addWidget(make_paragraph(
-      tr("Send this link, or let its code be scanned. Whoever opens it with NeuroShard is asked first, and "
-         "then trains "
-         "along. It names the network and a few nodes to begin with; nothing in it is secret."),
-      nullptr, this));
+  column->addWidget(
+      make_paragraph(tr("Send this link, or show its QR code. NeuroShard asks the receiver before it joins. "
+                        "The link names the network and a few first peers; it holds no secret."),
+                     nullptr, this));
   auto* code = new QrCode(this);
   code->setObjectName(QStringLiteral("invite_code"));
   code->setAccessibleName(tr("QR code of the link"));

@@ -72,7 +72,7 @@ QWidget* LogsPage::build_filters() {
   line->setSpacing(grid_step);
   level_ = new QComboBox;
   level_->setObjectName(QStringLiteral("level"));
-  level_->setAccessibleName(tr("Least level"));
+  level_->setAccessibleName(tr("Lowest level"));
   for (const LogLevel level : {LogLevel::Debug, LogLevel::Info, LogLevel::Warning, LogLevel::Error})
     level_->addItem(level == LogLevel::Error ? tr("only %1").arg(level_word(level))
                                              : tr("from %1").arg(level_word(level)),
@@ -116,7 +116,7 @@ QWidget* LogsPage::build_buttons() {
   auto* diagnostics =
       new QPushButton(theme().icon(QStringLiteral("diagnostics"), Token::Text), tr("Diagnostics …"));
   diagnostics->setObjectName(QStringLiteral("diagnostics"));
-  diagnostics->setToolTip(tr("Collects what helps to find an error, shows it, and saves it"));
+  diagnostics->setToolTip(tr("Collects, shows and saves details that help to find an error"));
   connect(diagnostics, &QPushButton::clicked, this, [this] {
     const auto snapshot = bridge().snapshot();
     (new DiagnosticsDialog(theme(), this->context().elsewhere() ? QString() : this->context().core_program,
@@ -127,7 +127,7 @@ QWidget* LogsPage::build_buttons() {
   line->addWidget(diagnostics);
   auto* copy = new QPushButton(theme().icon(QStringLiteral("copy"), Token::Text), tr("Copy"));
   copy->setObjectName(QStringLiteral("copy_log"));
-  copy->setToolTip(tr("The chosen lines, or all that are shown"));
+  copy->setToolTip(tr("Copies the selected lines, or all that are shown"));
   connect(copy, &QPushButton::clicked, view_, &LogView::copy);
   line->addWidget(copy);
   auto* save = new QPushButton(theme().icon(QStringLiteral("export"), Token::Text), tr("Save …"));
@@ -165,11 +165,10 @@ void LogsPage::filter() {
   words_error_->setVisible(!valid);
   if (!valid) {
     // The filter that was stays until the expression is whole.
-    words_error_->setText(
-        tr("This is no regular expression: %1 (at character %2). Put a \\ before a sign that is meant "
-           "literally.")
-            .arg(wanted.expression.errorString())
-            .arg(wanted.expression.patternErrorOffset() + 1));
+    words_error_->setText(tr("This is not a regular expression: %1 (at character %2). To match a special "
+                             "character, put a \\ before it.")
+                              .arg(wanted.expression.errorString())
+                              .arg(wanted.expression.patternErrorOffset() + 1));
     return;
   }
   model_->set_filter(wanted);
@@ -180,12 +179,12 @@ void LogsPage::show_counts() {
   QStringList parts{tr("%1 of %2 lines")
                         .arg(Format::integer(static_cast<std::uint64_t>(model_->rowCount())),
                              Format::integer(static_cast<std::uint64_t>(model_->lines())))};
-  if (model_->lines() >= LogModel::max_lines) parts.append(tr("older ones left this view"));
+  if (model_->lines() >= LogModel::max_lines) parts.append(tr("older lines are not shown"));
   if (model_->dropped() > 0)
     parts.append(tr("%1 not kept by the core").arg(Format::integer(model_->dropped())));
   if (!copied_.isEmpty()) parts.append(copied_);
   if (model_->filtering()) parts.append(tr("filtering …"));
-  if (!bridge().attached()) parts.append(tr("no core is attached"));
+  if (!bridge().attached()) parts.append(tr("not connected to a core"));
   counts_->setText(parts.join(tr("; ")));
 }
 

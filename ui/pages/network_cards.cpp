@@ -29,9 +29,9 @@ QString text(const std::string& from) {
 }
 
 QString reach_text(const std::string& reach) {
-  if (reach == "public") return NetworkCards::tr("Everybody can reach this node");
-  if (reach == "mapped") return NetworkCards::tr("Everybody can reach this node, through the router");
-  if (reach == "punchable" || reach == "relayed only") return NetworkCards::tr("Nobody can dial this node");
+  if (reach == "public") return NetworkCards::tr("Others can reach this node");
+  if (reach == "mapped") return NetworkCards::tr("Others can reach this node, through the router");
+  if (reach == "punchable" || reach == "relayed only") return NetworkCards::tr("Others can't dial this node");
   return NetworkCards::tr("Not known yet");
 }
 
@@ -57,9 +57,8 @@ NetworkCards::NetworkCards(const Theme& theme, Sections& sections, QWidget* pare
   problem_->hide();
   column->addWidget(problem_);
   alone_ = new EmptyState(theme, QStringLiteral("network"), tr("No peers: this node trains alone"),
-                          tr("It has joined no network, so no port is open to others and there is nobody to "
-                             "list. A data directory of "
-                             "a network with peers shows them here."),
+                          tr("This node has joined no network: no port is open, and there are no peers to "
+                             "list. Join a network to see its peers here."),
                           this);
   alone_->hide();  // not before anything is known
   column->addWidget(alone_);
@@ -110,14 +109,15 @@ Card* NetworkCards::make_reach() {
 }
 
 Card* NetworkCards::make_sources() {
-  auto* card = new Card(tr("Where it looks for peers"));
+  auto* card = new Card(tr("Where this node looks for peers"));
   source_table_ = new TableView(tr("Trackers and first peers"));
   source_table_->setObjectName(QStringLiteral("network_sources"));
   sources_ = new QStandardItemModel(source_table_);
-  sources_->setHorizontalHeaderLabels({tr("Address"), tr("Kind"), tr("What is tried")});
+  sources_->setHorizontalHeaderLabels({tr("Address"), tr("Kind"), tr("Now")});
   source_table_->setModel(sources_);
   source_table_->set_file_name(QStringLiteral("first-peers"));
-  source_table_->set_empty_text(tr("No tracker and no first peer is known: it waits for others to call."));
+  source_table_->set_empty_text(
+      tr("No tracker or first peer is known: this node waits for others to connect."));
   source_table_->setMinimumHeight(source_height);
   source_table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
   source_table_->horizontalHeader()->setStretchLastSection(true);
@@ -135,7 +135,7 @@ Card* NetworkCards::make_peers() {
   peer_table_->setObjectName(QStringLiteral("network_peers"));
   peer_table_->setModel(sorted);
   peer_table_->set_file_name(QStringLiteral("peers"));
-  peer_table_->set_empty_text(tr("It has talked with nobody yet."));
+  peer_table_->set_empty_text(tr("This node has had no contact with a peer yet."));
   peer_table_->setSortingEnabled(true);
   peer_table_->sortByColumn(PeerModel::Latency, Qt::AscendingOrder);
   peer_table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
@@ -177,38 +177,35 @@ void NetworkCards::show_reach(const node::NetworkView& view, WallTime now) {
   reach_->setText(reach_text(view.reach));
   QStringList summary{text(view.summary)};
   if (!view.relay.empty())
-    summary << tr("Others reach it through the relay %1.").arg(text(view.relay));
+    summary << tr("Others reach this node through the relay %1.").arg(text(view.relay));
   else if (!view.relay_trouble.empty())
-    summary << tr("No relay stands in for it: %1.").arg(text(view.relay_trouble));
+    summary << tr("No relay serves this node: %1.").arg(text(view.relay_trouble));
   if (!view.turn.empty())
-    summary << tr("Nodes that it lets in dial it at %1, through your TURN server %2.")
+    summary << tr("Permitted nodes dial this node at %1, through your TURN server %2.")
                    .arg(text(view.turn), text(view.turn_server));
   else if (!view.turn_trouble.empty())
-    summary << tr("Your TURN server %1 is of no use now: %2.")
+    summary << tr("Your TURN server %1 does not work now: %2.")
                    .arg(text(view.turn_server), text(view.turn_trouble));
   if (view.relaying)
-    summary << tr("It relays for nodes that nobody can dial; %1 hold a place here.")
+    summary << tr("This node relays for nodes that others can't dial; %1 hold a place here.")
                    .arg(Format::integer(view.relayed_nodes));
   show_line(summary_, summary.join(QLatin1Char(' ')));
   show_line(advice_, text(view.advice));
   QStringList found;
   for (const std::string& line : view.found) found << text(line);
   if (view.download != 0 || view.upload != 0)
-    found << tr("Its line has carried %1.").arg(PeerModel::line_text(view.download, view.upload));
+    found << tr("Measured bandwidth: %1.").arg(PeerModel::line_text(view.download, view.upload));
   show_line(found_, found.join(QLatin1Char('\n')));
-  show_line(
-      tested_,
-      view.testing ? tr("A test is running.")
-      : view.tested_at
-          ? tr("Tested %1; it listens at %2.").arg(Format::ago(*view.tested_at, now), text(view.listens_at))
-          : tr("It listens at %1.").arg(text(view.listens_at)));
+  show_line(tested_, view.testing     ? tr("A test is running.")
+                     : view.tested_at ? tr("Tested %1; this node listens at %2.")
+                                            .arg(Format::ago(*view.tested_at, now), text(view.listens_at))
+                                      : tr("This node listens at %1.").arg(text(view.listens_at)));
   test_->setEnabled(!view.testing);
   invite_->setEnabled(!view.invitation.empty());
-  invite_->setToolTip(
-      view.invitation.empty()
-          ? tr("Nobody could begin with this node yet: others don't reach it, and it knows no tracker "
-               "and no peer that they do reach.")
-          : tr("A link and a QR code that bring others into this network"));
+  invite_->setToolTip(view.invitation.empty()
+                          ? tr("An invitation needs a reachable node. Others can't reach this one, and it "
+                               "knows no tracker and no reachable peer.")
+                          : tr("Shows a link and a QR code that invite others to this network"));
 }
 
 void NetworkCards::show_traffic(const node::NetworkView& view) {
@@ -218,7 +215,7 @@ void NetworkCards::show_traffic(const node::NetworkView& view) {
     in.points.push_back({x, point.in, point.in, point.in, 1});
     out.points.push_back({x, point.out, point.out, point.out, 1});
   }
-  traffic_->set_caption(tr("%1 received, %2 sent since the start; without what carries it")
+  traffic_->set_caption(tr("%1 received, %2 sent since the start, without transport overhead")
                             .arg(Format::bytes(view.bytes_in), Format::bytes(view.bytes_out)));
   if (view.traffic.empty()) return;
   const double from = in.points.front().x, to = in.points.back().x;

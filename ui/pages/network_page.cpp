@@ -150,7 +150,7 @@ Card* NetworkPage::make_map() {
 }
 
 Card* NetworkPage::make_memory() {
-  auto* card = new Card(tr("What my part takes"), this);
+  auto* card = new Card(tr("Memory of my part"), this);
   memory_ = new Donut(theme(), tr("Memory by kind of slot"), card);
   memory_->setObjectName(QStringLiteral("memory_by_kind"));
   memory_->hide();
@@ -223,7 +223,7 @@ void NetworkPage::ask() {
 
 void NetworkPage::show_slots(const std::vector<node::SlotEntry>& entries) {
   if (map_->content().rows.isEmpty())
-    detail_->setText(tr("Choose a cell with the mouse or the arrow keys to read about it."));
+    detail_->setText(tr("Select a cell with the mouse or the arrow keys to see its details."));
   map_->set_content(layer_map(entries));
   std::vector<QStringList> rows;
   std::uint64_t mine = 0, parameters = 0, bytes = 0;

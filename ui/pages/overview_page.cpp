@@ -150,7 +150,7 @@ Card* OverviewPage::make_model_card() {
 }
 
 Card* OverviewPage::make_resources_card() {
-  auto* card = new Card(tr("What it takes"));
+  auto* card = new Card(tr("Resources"));
   memory_ = new Gauge(theme(), tr("Memory"), card);
   disk_ = new Gauge(theme(), tr("Disk"), card);
   cpu_ = new Gauge(theme(), tr("Processor"), card);
@@ -197,8 +197,8 @@ Card* OverviewPage::make_global_card() {
   auto* facts = new QHBoxLayout;
   all_loss_ = new Fact(theme(), tr("Loss of all nodes"), together_);
   all_loss_->setToolTip(
-      tr("The middle one of all members' training losses, averaged over about ten rounds: "
-         "while the loss falls fast, it lies above this node's own"));
+      tr("Median of all members' training losses, averaged over about ten rounds. While the loss falls fast, "
+         "it is above this node's own"));
   all_nodes_ = new Fact(theme(), tr("Nodes training"), together_);
   facts->addWidget(all_loss_, 1);
   facts->addWidget(all_nodes_, 1);
@@ -271,7 +271,7 @@ void OverviewPage::show_state(const node::Snapshot& snapshot) {
     activity = tr("Step %1 of %2").arg(Format::integer(training.step), Format::integer(training.target_step));
     share = static_cast<double>(training.step) / static_cast<double>(training.target_step);
   } else if (training.step > 0) {
-    activity = tr("Step %1, without an end").arg(Format::integer(training.step));
+    activity = tr("Step %1, no end set").arg(Format::integer(training.step));
   }
   activity_->setText(activity);
   activity_->setVisible(!activity.isEmpty());
@@ -324,12 +324,10 @@ void OverviewPage::show_network(const node::Snapshot& snapshot) {
   together_->setVisible(rounds.taking_part);
   network_note_->setVisible(!rounds.taking_part);
   if (!rounds.taking_part) {
-    network_note_->setText(
-        snapshot.peers.taking_part
-            ? tr("It has joined the network, but trains for itself: no rounds are made here.")
-            : tr("This node trains alone: the model of the network is the one here. In a network with peers "
-                 "this "
-                 "shows the loss of all nodes, and whether they agree."));
+    network_note_->setText(snapshot.peers.taking_part
+                               ? tr("This node has joined the network but trains for itself, without rounds.")
+                               : tr("This node trains alone. In a network, this card shows the loss of all "
+                                    "nodes and whether they agree."));
     return;
   }
   const node::GlobalTrainingView& global = rounds.global;
@@ -388,7 +386,7 @@ void OverviewPage::show_alerts(const node::Snapshot& snapshot) {
     delete item;
   }
   if (snapshot.alerts.empty()) {
-    alerts_->addWidget(make_paragraph(tr("Nothing needs you."), "muted"));
+    alerts_->addWidget(make_paragraph(tr("Nothing needs attention."), "muted"));
     return;
   }
   for (const node::Alert& alert : snapshot.alerts) {

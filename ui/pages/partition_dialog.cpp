@@ -84,9 +84,8 @@ PartitionDialog::PartitionDialog(const Theme& theme, const QString& program, QWi
   column->addWidget(form_);
   empty_ =
       new EmptyState(theme, QStringLiteral("network"), tr("No model yet"),
-                     tr("Open the file of a model. Its graph, cut into blocks for as many computers, will "
-                        "be shown here, with the load of each block and a proof of how far the cut can be "
-                        "from the best one."),
+                     tr("Open a model file. NeuroShard cuts its graph into one block per computer. It shows "
+                        "the load of each block and how far the cut is at most from the best one."),
                      content);
   empty_->set_action(tr("Open a model …"));
   connect(empty_, &EmptyState::action_clicked, form_, &PartitionForm::open_file);
@@ -110,7 +109,7 @@ PartitionDialog::PartitionDialog(const Theme& theme, const QString& program, QWi
   });
   connect(&job_, &PartitionJob::cancelled, this, [this] {
     rest();
-    form_->tell(tr("Stopped before there was an answer."), "muted");
+    form_->tell(tr("Stopped before there was a result."), "muted");
   });
   tick_.setInterval(250);
   connect(&tick_, &QTimer::timeout, this, [this] {
@@ -121,13 +120,13 @@ PartitionDialog::PartitionDialog(const Theme& theme, const QString& program, QWi
   });
   if (program.isEmpty()) {
     form_->disable(
-        tr("The program neuroshardd was not found beside this app, and it is what partitions. Install it, or "
-           "run \"neuroshardd partition\" where it is."));
+        tr("neuroshardd was not found beside this app. Install it, or run \"neuroshardd partition\" on a "
+           "computer that has it."));
   }
 }
 
 Card* PartitionDialog::make_result() {
-  auto* card = new Card(tr("How good it is"), this);
+  auto* card = new Card(tr("Quality of the cut"), this);
   const auto paragraph = [&](const char* role, const char* name) {
     QLabel* label = make_paragraph({}, role, card);
     label->setObjectName(QString::fromLatin1(name));
@@ -222,7 +221,7 @@ void PartitionDialog::show_report(const PartitionReport& report) {
                          : Format::dash(),
                      bound, report.certificate);
   if (report.interrupted && !report.proved)
-    proof += u' ' + tr("The search was stopped after %1; a longer one may find more.")
+    proof += u' ' + tr("The search was stopped after %1; a longer search may find a better cut.")
                         .arg(Format::duration(std::chrono::seconds(static_cast<int>(report.seconds))));
   proof_->setText(proof);
   origin_->setText(tr("%1 nodes, %2 edges; %3")
@@ -265,11 +264,10 @@ void PartitionDialog::dropEvent(QDropEvent* event) {
 
 Card* make_partition_card(const Theme& theme, const QString& program, QWidget* parent) {
   auto* card = new Card(PartitionDialog::tr("Cut a model"), parent);
-  card->body()->addWidget(make_paragraph(
-      PartitionDialog::tr(
-          "How would a model of yours be shared out? Any network from a file, cut into blocks for "
-          "as many computers, with a proof of how good the cut is."),
-      nullptr, card));
+  card->body()->addWidget(
+      make_paragraph(PartitionDialog::tr("See how your own model could be split. NeuroShard cuts a model "
+                                         "file into one block per computer and proves how good the cut is."),
+                     nullptr, card));
   auto* open = new QPushButton(PartitionDialog::tr("Cut a model into blocks …"), card);
   open->setObjectName(QStringLiteral("open_partition"));
   QObject::connect(open, &QPushButton::clicked, card, [card, &theme, program] {

@@ -57,8 +57,8 @@ PartitionForm::PartitionForm(const Theme& theme, QWidget* parent) : Card(tr("Mod
   more->addWidget(details_name_);
   more->addWidget(details_, 1);
   body()->addLayout(more);
-  trust_ = make_paragraph(tr("A TorchScript model is a program: it runs here, with your rights, to see its "
-                             "sizes. Open only one from somebody you trust."),
+  trust_ = make_paragraph(tr("A TorchScript model is a program. NeuroShard runs it with your rights to read "
+                             "its sizes. Open it only if you trust its source."),
                           "warning", this);
   body()->addWidget(trust_);
   body()->addLayout(make_limits());
@@ -111,13 +111,13 @@ QHBoxLayout* PartitionForm::make_limits() {
   bandwidth_->setSuffix(tr(" MB/s"));
   bandwidth_->setSpecialValueText(tr("as in the file"));
   add(tr("Bandwidth of each"), bandwidth_,
-      tr("What the network carries each way. A graph file may say itself what transfers take"));
+      tr("Bandwidth in each direction. A graph file may give its own transfer times"));
   connect(bandwidth_, &QDoubleSpinBox::editingFinished, this, [this] { bandwidth_chosen_ = true; });
   time_ = limit_box<QSpinBox>(tr("Seconds to search"), "partition_time", this);
   time_->setRange(1, longest_search);
   time_->setValue(usual_search);
   time_->setSuffix(tr(" s"));
-  add(tr("Search, at most"), time_, tr("It ends earlier when the cut is proved to be the best"));
+  add(tr("Search, at most"), time_, tr("The search ends early when the cut is proved to be the best"));
   stop_ = new QPushButton(tr("Stop"), this);
   stop_->setObjectName(QStringLiteral("partition_stop"));
   stop_->setAutoDefault(false);
@@ -190,7 +190,7 @@ void PartitionForm::open_file() {
 void PartitionForm::submit() {
   if (running_ || !cut_->isEnabled()) return;
   if (model_->text().trimmed().isEmpty()) {
-    tell(tr("Open the file of a model first."), "muted");
+    tell(tr("Open a model file first."), "muted");
     return;
   }
   Q_EMIT cut_asked();

@@ -92,13 +92,12 @@ void PartitionJob::ended(int code, QProcess::ExitStatus status) {
   } else if (stopping_) {
     Q_EMIT cancelled();
   } else if (status == QProcess::CrashExit) {
-    Q_EMIT failed(tr("The program that partitions ended unexpectedly; the log of the system may say why."));
+    Q_EMIT failed(tr("The partition program ended unexpectedly. The system log may say why."));
   } else if (code == interrupted_exit) {
     Q_EMIT cancelled();
   } else {
     const QString why = reason(errors);
-    Q_EMIT failed(why.isEmpty() ? tr("The program that partitions gave no answer (exit code %1).").arg(code)
-                                : why);
+    Q_EMIT failed(why.isEmpty() ? tr("The partition program gave no result (exit code %1).").arg(code) : why);
   }
 }
 

@@ -208,7 +208,7 @@ bool PartitionPicture::Canvas::event(QEvent* event) {
 
 PartitionPicture::PartitionPicture(const Theme& theme, QWidget* parent) : QScrollArea(parent) {
   setObjectName(QStringLiteral("partition_picture"));
-  setAccessibleName(tr("The cut graph; the table beside it says the same"));
+  setAccessibleName(tr("The cut graph; the table beside it shows the same data"));
   setFrameShape(QFrame::NoFrame);
   setAlignment(Qt::AlignTop | Qt::AlignHCenter);
   viewport()->setAutoFillBackground(false);

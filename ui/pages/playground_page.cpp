@@ -33,9 +33,8 @@ PlaygroundPage::PlaygroundPage(const Context& context, QWidget* parent) : Page(c
   honesty_->hide();
   page_column->addWidget(honesty_);
   stack_ = new QStackedWidget(this);
-  auto* empty = new EmptyState(
-      theme(), icon(), tr("No model yet"),
-      tr("As soon as this node has a model, even a young one, you can let it continue a text here."));
+  auto* empty = new EmptyState(theme(), icon(), tr("No model yet"),
+                               tr("When this node has a model, you can let it continue a text here."));
   empty->set_action(tr("Go to Training"));
   connect(empty, &EmptyState::action_clicked, this,
           [this] { navigate(QStringLiteral("training"), QStringLiteral("start")); });
@@ -60,7 +59,7 @@ QWidget* PlaygroundPage::build_talk() {
   transcript_->setObjectName(QStringLiteral("transcript"));
   transcript_->setAccessibleName(tr("Transcript"));
   transcript_->setPlaceholderText(
-      tr("What you write and what the model answers stand here. Write below and press Send."));
+      tr("Your messages and the model's answers appear here. Write below and press Send."));
   transcript_->setReadOnly(true);
   transcript_->setTabChangesFocus(true);
   transcript_->document()->setMaximumBlockCount(max_blocks);
@@ -141,11 +140,11 @@ PlaygroundPage::Mode PlaygroundPage::mode() const {
 
 void PlaygroundPage::mode_changed() {
   const bool chat = mode() == Mode::Chat;
-  input_->setPlaceholderText(chat ? tr("Say something") : tr("Begin a text; the model goes on with it"));
+  input_->setPlaceholderText(chat ? tr("Say something") : tr("Begin a text; the model continues it"));
   input_->setAccessibleName(chat ? tr("Message") : tr("Beginning of the text"));
   mode_help_->setText(
-      chat ? tr("The model was taught no dialogue: it sees the turns as one text and goes on with it.")
-           : tr("What the model is trained for: it goes on with what you wrote."));
+      chat ? tr("The model was not trained on dialogue: it reads the turns as one text and continues it.")
+           : tr("The model continues your text. It is trained for this."));
 }
 
 void PlaygroundPage::shown() {
@@ -165,8 +164,8 @@ void PlaygroundPage::show_model(const node::Snapshot& snapshot) {
   if (model && snapshot.safe_mode)
     text = tr("Safe mode: no model can be loaded. Restart the core normally to use this page.");
   else if (model && loss && *loss > young_loss)
-    text = tr("It has read %1 in %2 steps and its loss is %3. Expect letters and fragments, not answers; "
-              "sentences come below a loss of about %4.")
+    text = tr("The model has read %1 in %2 steps; its loss is %3. Expect fragments, not answers. Sentences "
+              "appear below a loss of about %4.")
                .arg(seen == 0 ? tr("little") : tr("%1 tokens").arg(Format::si(static_cast<double>(seen))),
                     Format::integer(snapshot.training.step), Format::significant(*loss, 3),
                     Format::significant(young_loss, 2));
@@ -220,7 +219,7 @@ void PlaygroundPage::send() {
     append({}, "answer");
   } else {
     request.prompt = text.toStdString();
-    append(tr("Model, going on with your text"), "name");
+    append(tr("Model, continuing your text"), "name");
     append(text, "own");
   }
   input_->clear();
@@ -272,7 +271,7 @@ void PlaygroundPage::finish(const Expected<node::CommandResult>& result) {
   copy_->setEnabled(!answer_.isEmpty());
   const bool cancelled = !result.ok() && result.error().code == ErrorCode::Cancelled;
   if (!result.ok() && !cancelled) {
-    facts_->setText(tr("It did not work: %1").arg(QString::fromStdString(result.error().message)));
+    facts_->setText(tr("The model gave no answer: %1").arg(QString::fromStdString(result.error().message)));
     return;
   }
   const auto* done = result.ok() ? std::get_if<node::GenerateResult>(&*result) : nullptr;
@@ -281,7 +280,7 @@ void PlaygroundPage::finish(const Expected<node::CommandResult>& result) {
     return;
   }
   const double rate = done->seconds > 0 ? done->tokens / done->seconds : 0;
-  QString ended = done->stopped_by == "length"        ? tr("ended by the longest answer")
+  QString ended = done->stopped_by == "length"        ? tr("ended at the longest answer")
                   : done->stopped_by == "cancelled"   ? tr("stopped")
                   : done->stopped_by == "end of text" ? tr("ended by itself")
                                                       : QString::fromStdString(done->stopped_by);

@@ -33,23 +33,23 @@ PruneDialog::PruneDialog(Bridge& bridge, QWidget* parent) : QDialog(parent), bri
   resize(520, 460);
   auto* column = new QVBoxLayout(this);
   column->setSpacing(2 * grid_step);
-  column->addWidget(make_paragraph(
-      tr("Kept are the newest, pinned ones and what an undo needs, whatever you choose, and besides:"),
-      nullptr, this));
+  column->addWidget(make_paragraph(tr("NeuroShard always keeps the newest checkpoint, pinned ones, and those "
+                                      "that an undo needs. It also keeps:"),
+                                   nullptr, this));
   auto* form = new QFormLayout;
   const node::PrunePolicy standard;
   newest_ =
       make_spin("prune_newest", tr("Newest to keep"), 1, 10'000, static_cast<int>(standard.keep_newest));
-  every_ = make_spin("prune_every", tr("One for each so many steps"), 0, 1'000'000'000,
+  every_ = make_spin("prune_every", tr("One for every so many steps"), 0, 1'000'000'000,
                      static_cast<int>(standard.keep_every_steps));
   every_->setSpecialValueText(tr("none"));
   every_->setSingleStep(100);
   best_ = make_spin("prune_best", tr("Best to keep"), 0, 10'000, static_cast<int>(standard.keep_best));
   form->addRow(tr("The newest"), newest_);
-  form->addRow(tr("One for each so many steps"), every_);
-  form->addRow(tr("Those of the lowest held-out loss"), best_);
+  form->addRow(tr("One for every so many steps"), every_);
+  form->addRow(tr("Those with the lowest held-out loss"), best_);
   column->addLayout(form);
-  summary_ = make_paragraph(tr("Looking …"), "strong", this);
+  summary_ = make_paragraph(tr("Searching …"), "strong", this);
   summary_->setObjectName(QStringLiteral("prune_summary"));
   column->addWidget(summary_);
   list_ = new QListWidget(this);
@@ -106,7 +106,8 @@ void PruneDialog::show_preview(const Expected<node::PrunePreview>& preview) {
   count_ = static_cast<int>(preview->remove.size());
   for (const std::string& name : preview->remove) list_->addItem(QString::fromStdString(name));
   if (count_ == 0) {
-    summary_->setText(tr("Nothing would be removed; %n stay.", nullptr, static_cast<int>(preview->kept)));
+    summary_->setText(
+        tr("No checkpoint would be removed; %n stay.", nullptr, static_cast<int>(preview->kept)));
     return;
   }
   summary_->setText(tr("%1 would be removed and free %2; %3 stay.")

@@ -179,7 +179,7 @@ Card* RoundsCards::make_rounds() {
   problem_ = paragraph("rounds_problem", "danger", card->body());
   round_table_ = make_table(tr("Last rounds"), "rounds_table",
                             {tr("Round"), tr("When"), tr("Took"), tr("Waited here"), tr("Contributed"),
-                             tr("Late or left out"), tr("Who contributed"), tr("Rule")},
+                             tr("Late or left out"), tr("Contributors"), tr("Rule")},
                             rounds_, QStringLiteral("rounds"),
                             tr("No round has been certified since the start of the core."));
   card->body()->addWidget(round_table_);
@@ -189,11 +189,11 @@ Card* RoundsCards::make_rounds() {
 
 Card* RoundsCards::make_nodes() {
   auto* card = new Card(tr("Nodes that train"), this);
-  card->set_caption(tr("each as it says itself, signed; all nodes of a wallet count as one"));
+  card->set_caption(tr("as each node reports, signed; all nodes of a wallet count as one"));
   node_table_ = make_table(tr("Nodes that train"), "rounds_nodes",
                            {tr("Node"), tr("Wallet"), tr("State"), tr("Weights"), tr("Round"), tr("Loss"),
-                            tr("Tokens/s"), tr("Steps"), tr("Rounds that counted"), tr("Said")},
-                           nodes_, QStringLiteral("training-nodes"), tr("Nobody has reported yet."));
+                            tr("Tokens/s"), tr("Steps"), tr("Rounds that counted"), tr("Reported")},
+                           nodes_, QStringLiteral("training-nodes"), tr("No node has reported yet."));
   card->body()->addWidget(node_table_);
   return card;
 }
@@ -218,7 +218,7 @@ void RoundsCards::show_snapshot(const node::Snapshot& snapshot) {
   show_line(caution_, RoundsWords::caution(rounds));
   show_line(left_out_, rounds.left_out_reason.empty()
                            ? QString()
-                           : tr("This node's work was left out %1 times; the last time: %2")
+                           : tr("This node's contribution was left out %1 times; the last time: %2")
                                  .arg(Format::integer(rounds.left_out), text(rounds.left_out_reason)));
   round_->set(Format::integer(rounds.round),
               tr("%1 contributions from here").arg(Format::integer(rounds.contributed)));
@@ -275,7 +275,7 @@ void RoundsCards::show_report(const node::RoundsReport& report, WallTime now) {
                         : tr("not training"),
          !one.agrees   ? Format::dash()
          : *one.agrees ? tr("✓ the same")
-                       : tr("⚠ others than most"),
+                       : tr("⚠ different"),
          Format::integer(one.round), Format::loss(one.loss), Format::integer(one.tokens_per_second),
          Format::integer(one.steps),
          one.synced + one.missed > 0

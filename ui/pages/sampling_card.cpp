@@ -24,15 +24,16 @@ Spin* named(const char* object, const QString& name, const QString& tip) {
 
 SamplingCard::SamplingCard(QWidget* parent) : Card(tr("Sampling"), parent) {
   const node::GenerateRequest standard;
-  temperature_ = named<QDoubleSpinBox>("temperature", tr("Temperature"),
-                                       tr("0 always takes the likeliest token; above 1 it becomes wild"));
+  temperature_ =
+      named<QDoubleSpinBox>("temperature", tr("Temperature"),
+                            tr("0 always takes the most likely token; above 1 the text becomes erratic"));
   temperature_->setRange(0, 2);
   temperature_->setSingleStep(0.1);
-  top_k_ = named<QSpinBox>("top_k", tr("Top-k"), tr("Chooses among so many of the likeliest tokens"));
+  top_k_ = named<QSpinBox>("top_k", tr("Top-k"), tr("Chooses among this many of the most likely tokens"));
   top_k_->setRange(0, 1000);
   top_k_->setSpecialValueText(tr("off"));
-  top_p_ = named<QDoubleSpinBox>("top_p", tr("Top-p"),
-                                 tr("Chooses among the likeliest that together have this share"));
+  top_p_ = named<QDoubleSpinBox>(
+      "top_p", tr("Top-p"), tr("Chooses among the most likely tokens that together have this probability"));
   top_p_->setRange(0.01, 1);
   top_p_->setSingleStep(0.05);
   max_tokens_ = named<QSpinBox>("max_tokens", tr("Longest answer"), tr("In tokens"));

@@ -96,7 +96,7 @@ SettingsPage::SettingsPage(const Context& context, QWidget* parent) : Page(conte
 // What stands here when the search finds nothing.
 void SettingsPage::build_nothing(QVBoxLayout* column) {
   nothing_ = new EmptyState(theme(), QStringLiteral("search"), tr("No setting matches"),
-                            tr("Try a shorter word: names, titles and explanations are searched."));
+                            tr("Try a shorter word. The search covers names, titles and explanations."));
   nothing_->set_action(tr("Show all"));
   connect(nothing_, &EmptyState::action_clicked, search_, &QLineEdit::clear);
   nothing_->hide();
@@ -261,9 +261,7 @@ void SettingsPage::add_gpu_note(Group& limits) {
   column->setContentsMargins(0, grid_step / 2, 0, grid_step / 2);
   column->setSpacing(0);
   column->addWidget(make_label(tr("GPU share"), "strong"));
-  column->addWidget(make_paragraph(
-      tr("Nothing to limit: this version computes on the processor only, and leaves the GPU to you."),
-      "caption"));
+  column->addWidget(make_paragraph(tr("Nothing to limit: this version uses only the processor."), "caption"));
   limits.card->body()->addWidget(limits.gpu_note);
 }
 

@@ -17,10 +17,10 @@ namespace neuroshard::ui {
 
 TokenizerCard::TokenizerCard(Bridge& bridge, const Theme& theme, QWidget* parent)
     : Card(tr("Try the tokenizer"), parent), bridge_(bridge) {
-  set_caption(tr("The model reads numbers, not letters: this is how it sees a text."));
+  set_caption(tr("The model reads numbers, not letters. This card shows how it reads a text."));
   input_ = new QPlainTextEdit(this);
   input_->setObjectName(QStringLiteral("tokenizer_input"));
-  input_->setAccessibleName(tr("Text to be cut into tokens"));
+  input_->setAccessibleName(tr("Text to split into tokens"));
   input_->setPlaceholderText(tr("Type or paste some text"));
   input_->setTabChangesFocus(true);
   input_->setMaximumHeight(84);

@@ -53,7 +53,7 @@ std::vector<PlotMark> checkpoint_marks(const std::vector<node::CheckpointEntry>&
     if (i == 0 || entry.parent.empty() || parent == by_name.end() || parent->second == by_time[i - 1])
       continue;
     marks.push_back({static_cast<double>(parent->second->step), PlotMarkKind::Restore,
-                     Words::tr("Went back to step %1").arg(Format::integer(parent->second->step))});
+                     Words::tr("Restored step %1").arg(Format::integer(parent->second->step))});
   }
   return marks;
 }
@@ -146,8 +146,8 @@ Card* TrainingPage::make_controls() {
   auto* row = new QHBoxLayout;
   source_ = new QLineEdit(card);
   source_->setObjectName(QStringLiteral("training_source"));
-  source_->setPlaceholderText(tr("Text to learn from: a folder or a file (empty: what is here already)"));
-  source_->setAccessibleName(tr("Folder or file of text to learn from"));
+  source_->setPlaceholderText(tr("Training text: a folder or a file (empty: the data that is here)"));
+  source_->setAccessibleName(tr("Folder or file of training text"));
   source_->setMinimumWidth(120);
   folder_ = new QPushButton(theme().icon(QStringLiteral("folder")), tr("Folder …"), card);
   file_ = new QPushButton(theme().icon(QStringLiteral("file")), tr("File …"), card);
@@ -255,8 +255,9 @@ void TrainingPage::stop() {
       this, [](node::Node& node) { return node.stop_training(); },
       [this](const Expected<node::CommandResult>& outcome) {
         asking_ = false;
-        say(outcome.ok() ? QString()
-                         : tr("It did not stop: %1").arg(QString::fromStdString(outcome.error().message)),
+        say(outcome.ok()
+                ? QString()
+                : tr("Training did not stop: %1").arg(QString::fromStdString(outcome.error().message)),
             !outcome.ok());
         if (bridge().snapshot()) show_controls(*bridge().snapshot());
       });
@@ -380,7 +381,7 @@ void TrainingPage::show_controls(const node::Snapshot& snapshot) {
       text = tr("%1, about %2 left").arg(text, Format::duration(left));
     }
   } else if (training.step > 0) {
-    text = running ? tr("Step %1, without an end").arg(Format::integer(training.step))
+    text = running ? tr("Step %1, no end set").arg(Format::integer(training.step))
                    : tr("%1 steps done").arg(Format::integer(training.step));
   } else {
     text = tr("No step yet. Choose a folder or file of text and press Start.");

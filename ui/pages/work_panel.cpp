@@ -47,7 +47,7 @@ WorkPanel::WorkPanel(Bridge& bridge, const Theme& theme, QWidget* parent) : QWid
 
 void WorkPanel::run(Work work) {
   if (waiting_.size() >= max_waiting) {
-    say(Tone::Warning, tr("Too much is waiting"), tr("Wait until some of it is done, then try again."));
+    say(Tone::Warning, tr("Too many tasks are waiting"), tr("Wait until some are done, then try again."));
     return;
   }
   waiting_.push_back(std::move(work));
@@ -95,8 +95,7 @@ void WorkPanel::done(const Work& work, const Expected<node::CommandResult>& resu
     waiting_.clear();
     say(Tone::Paused, tr("%1: cancelled").arg(work.title), tr("Nothing was changed."));
   } else {
-    say(Tone::Danger, tr("%1: it did not work").arg(work.title),
-        QString::fromStdString(result.error().message));
+    say(Tone::Danger, tr("%1 failed").arg(work.title), QString::fromStdString(result.error().message));
   }
   Q_EMIT finished();
   start_next();

@@ -14,24 +14,24 @@ constexpr double low_success = 0.5;
 QString RoundsWords::phase(const node::RoundsView& rounds) {
   const QString said = QString::fromStdString(rounds.phase);
   if (said == QLatin1String("training")) {
-    const QString text = tr("Training its part of the round");
+    const QString text = tr("Training for this round");
     if (!rounds.seconds_left || *rounds.seconds_left < 1) return text;
     const auto left = std::chrono::seconds(static_cast<std::int64_t>(std::ceil(*rounds.seconds_left)));
     return tr("%1, about %2 left").arg(text, Format::duration(left));
   }
-  if (said == QLatin1String("waiting for the other members"))
-    return tr("Done; waiting for the others' parts");
-  if (said == QLatin1String("agreeing on the round")) return tr("The members agree on the result");
+  if (said == QLatin1String("waiting for the other members")) return tr("Waiting for the other members");
+  if (said == QLatin1String("agreeing on the round")) return tr("The members are agreeing on the result");
   if (said == QLatin1String("training on while the others finish the round"))
-    return tr("Training on; the others still finish this round");
+    return tr("Training continues while the other members finish this round");
   if (said == QLatin1String("training on while the members agree on the round"))
-    return tr("Training on while the members agree on the result");
+    return tr("Training continues while the members agree on the result");
   if (said == QLatin1String("training alone until the others are back"))
-    return tr("Too few members in reach: training alone until they are back");
+    return tr("Too few members are reachable: training alone until they return");
   if (said == QLatin1String("repairing its anchor"))
-    return tr("Its weights were damaged: fetching the right ones from the others");
-  if (said == QLatin1String("fetching the anchor")) return tr("Fetching the common weights from the others");
-  if (said == QLatin1String("joining")) return tr("Joining: it takes part from one of the next rounds on");
+    return tr("The weights were damaged: fetching them from other members");
+  if (said == QLatin1String("fetching the anchor"))
+    return tr("Fetching the shared weights from other members");
+  if (said == QLatin1String("joining")) return tr("Joining: this node takes part in one of the next rounds");
   if (said == QLatin1String("preparing")) return tr("Preparing the model");
   return said;
 }
@@ -39,11 +39,11 @@ QString RoundsWords::phase(const node::RoundsView& rounds) {
 QString RoundsWords::caution(const node::RoundsView& rounds) {
   if (!rounds.trouble.empty()) return QString::fromStdString(rounds.trouble);
   if (rounds.members == 1 && rounds.member)
-    return tr("Alone: nobody else is in the rounds yet. Whoever joins goes on from this node's weights.");
+    return tr("Alone: there is no other member yet. A node that joins continues from this node's weights.");
   if (!rounds.member && rounds.members > 0)
-    return tr("Not a member yet: what it trains now counts from its first round on.");
+    return tr("Not a member yet: training counts from this node's first round.");
   if (rounds.too_few_to_vote || (rounds.members >= 2 && rounds.members <= 4))
-    return tr("Too few to vote: with fewer than five contributions a dishonest one can't be outvoted.");
+    return tr("Too few to vote: with fewer than five contributions, a Byzantine peer can't be outvoted.");
   return {};
 }
 
@@ -57,20 +57,21 @@ QString RoundsWords::trend(const node::GlobalTrainingView& global) {
 
 RoundsWords::Judgement RoundsWords::agreement(const node::GlobalTrainingView& global) {
   if (!global.hash_agreement)
-    return {tr("Not known yet: nobody has reported a round"), Tone::Info, QStringLiteral("state-info")};
+    return {tr("Not known yet: no node has reported a round"), Tone::Info, QStringLiteral("state-info")};
   if (*global.hash_agreement < 1) {
     // Never "100 %" for less than all.
     const double shown = std::min(0.99, *global.hash_agreement);
-    return {tr("Only %1 hold the same weights after round %2")
+    return {tr("Only %1 of the nodes hold the same weights after round %2")
                 .arg(Format::percent(shown), Format::integer(global.agreement_round)),
             Tone::Warning, QStringLiteral("state-warning")};
   }
   if (global.sync_success && *global.sync_success <= low_success)
-    return {tr("All hold the same weights, but only %1 of the last rounds' work counted")
+    return {tr("All nodes hold the same weights, but only %1 of their recent contributions counted")
                 .arg(Format::percent(*global.sync_success)),
             Tone::Warning, QStringLiteral("state-warning")};
-  if (global.reports < 2) return {tr("Nobody to compare with yet"), Tone::Info, QStringLiteral("state-info")};
-  return {tr("All hold the same weights after round %1").arg(Format::integer(global.agreement_round)),
+  if (global.reports < 2)
+    return {tr("No other node to compare with yet"), Tone::Info, QStringLiteral("state-info")};
+  return {tr("All nodes hold the same weights after round %1").arg(Format::integer(global.agreement_round)),
           Tone::Working, QStringLiteral("state-working")};
 }
 

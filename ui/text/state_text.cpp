@@ -20,6 +20,32 @@ bool has_reason(const node::Snapshot& snapshot, std::string_view key) {
                      [key](const node::PauseReason& reason) { return reason.key == key; });
 }
 
+StateText make_state(DisplayState display, Tone tone, const char* icon, const QString& word) {
+  StateText text;
+  text.display = display;
+  text.tone = tone;
+  text.icon = QString::fromLatin1(icon);
+  text.word = word;
+  return text;
+}
+
+bool has_alert(const node::Snapshot& snapshot, node::Severity severity) {
+  return std::any_of(snapshot.alerts.begin(), snapshot.alerts.end(),
+                     [severity](const node::Alert& alert) { return alert.severity == severity; });
+}
+
+// All reasons of a pause, in full. One reason that cannot be overridden keeps the pause.
+void add_reasons(const node::Snapshot& snapshot, WallTime now, StateText& text) {
+  bool all = !snapshot.pause_reasons.empty();
+  for (const node::PauseReason& reason : snapshot.pause_reasons) {
+    QString line = text_of(reason.text);
+    if (reason.until) line = StateWords::tr("%1 (until %2)").arg(line, Format::until(*reason.until, now));
+    text.reasons << line;
+    all = all && reason.can_override;
+  }
+  text.can_override = all;
+}
+
 }  // namespace
 
 QString tone_name(Tone tone) {
@@ -56,7 +82,7 @@ QString StateWords::severity(node::Severity severity) {
     case node::Severity::Warning: return tr("Warning");
     case node::Severity::Critical: break;
   }
-  return tr("Needs you");
+  return tr("Needs attention");
 }
 
 Tone StateWords::tone(node::Severity severity) {
@@ -68,102 +94,91 @@ Tone StateWords::tone(node::Severity severity) {
   return Tone::Danger;
 }
 
-StateText StateWords::describe(const node::Snapshot* snapshot, bool attached,
-                               const std::optional<CoreLife>& life, WallTime now) {
-  const auto state = [](DisplayState display, Tone tone, const char* icon, const QString& word) {
-    StateText text;
-    text.display = display;
-    text.tone = tone;
-    text.icon = QString::fromLatin1(icon);
-    text.word = word;
-    return text;
-  };
-  if (!attached || snapshot == nullptr) {
-    if (snapshot == nullptr && attached)
-      return state(DisplayState::Syncing, Tone::Info, "state-syncing", tr("Connecting"));
-    if (life) {
-      const char* icon = life->display == DisplayState::Syncing ? "state-syncing"
-                         : life->display == DisplayState::Idle  ? "state-idle"
-                                                                : "state-danger";
-      const Tone tone = life->display == DisplayState::Error ? Tone::Danger : Tone::Info;
-      StateText text = state(life->display, tone, icon, life->word);
-      text.reason = life->reason;
-      return text;
-    }
-    StateText gone = state(DisplayState::Error, Tone::Danger, "state-danger", tr("Core not running"));
-    gone.reason = tr("nothing is trained until it runs again");
+StateText StateWords::without_core(const std::optional<CoreLife>& life) {
+  if (!life) {
+    StateText gone = make_state(DisplayState::Error, Tone::Danger, "state-danger", tr("Core not running"));
+    gone.reason = tr("training continues when it runs again");
     return gone;
   }
-  StateText text;
-  switch (snapshot->state) {
+  const char* icon = life->display == DisplayState::Syncing ? "state-syncing"
+                     : life->display == DisplayState::Idle  ? "state-idle"
+                                                            : "state-danger";
+  const Tone tone = life->display == DisplayState::Error ? Tone::Danger : Tone::Info;
+  StateText text = make_state(life->display, tone, icon, life->word);
+  text.reason = life->reason;
+  return text;
+}
+
+QString StateWords::idle_reason(const node::TrainingView& training) {
+  if (training.target_step == 0 || training.step < training.target_step) return tr("nothing to train on yet");
+  return tr("the goal of %1 steps is reached").arg(Format::integer(training.target_step));
+}
+
+QString StateWords::training_reason(const node::Snapshot& snapshot, WallTime now) {
+  if (snapshot.finishing)
+    return shares_rounds(snapshot) ? tr("stops after this round") : tr("stops after this step");
+  if (snapshot.overridden_until)
+    return tr("rules are ignored until %1").arg(Format::until(*snapshot.overridden_until, now));
+  return {};
+}
+
+StateText StateWords::paused(const node::Snapshot& snapshot, WallTime now) {
+  const bool by_user = has_reason(snapshot, "user") || has_reason(snapshot, "snooze");
+  StateText text =
+      make_state(DisplayState::Paused, by_user ? Tone::Paused : Tone::Warning, "state-paused", tr("Paused"));
+  if (snapshot.snoozed_until) {
+    text.word = tr("Snoozed");
+    text.reason = tr("until %1").arg(Format::until(*snapshot.snoozed_until, now));
+  } else if (!snapshot.pause_reasons.empty()) {
+    text.reason = text_of(snapshot.pause_reasons.front().text);
+    const auto more = static_cast<int>(snapshot.pause_reasons.size()) - 1;
+    if (more > 0) text.reason += tr(" (and %n more)", nullptr, more);
+  }
+  return text;
+}
+
+StateText StateWords::of_state(const node::Snapshot& snapshot, WallTime now) {
+  const auto with_reason = [](StateText text, const QString& reason) {
+    text.reason = reason;
+    return text;
+  };
+  switch (snapshot.state) {
     case node::RunState::Starting:
-      text = state(DisplayState::Syncing, Tone::Info, "state-syncing", tr("Starting"));
-      text.reason = text_of(snapshot->training.activity);
-      break;
+      return with_reason(make_state(DisplayState::Syncing, Tone::Info, "state-syncing", tr("Starting")),
+                         text_of(snapshot.training.activity));
     case node::RunState::Idle:
-      text = state(DisplayState::Idle, Tone::Info, "state-idle", tr("Idle"));
-      text.reason =
-          snapshot->training.target_step != 0 && snapshot->training.step >= snapshot->training.target_step
-              ? tr("the goal of %1 steps is reached").arg(Format::integer(snapshot->training.target_step))
-              : tr("nothing to train on yet");
-      break;
+      return with_reason(make_state(DisplayState::Idle, Tone::Info, "state-idle", tr("Idle")),
+                         idle_reason(snapshot.training));
     case node::RunState::Training:
-      text = state(DisplayState::Training, Tone::Working, "state-working", tr("Training"));
-      if (snapshot->finishing)
-        text.reason = shares_rounds(*snapshot) ? tr("finishing this round, then it stops")
-                                               : tr("finishing this step, then it stops");
-      else if (snapshot->overridden_until)
-        text.reason = tr("rules are ignored until %1").arg(Format::until(*snapshot->overridden_until, now));
-      break;
-    case node::RunState::Paused: {
-      const bool by_user = has_reason(*snapshot, "user") || has_reason(*snapshot, "snooze");
-      text =
-          state(DisplayState::Paused, by_user ? Tone::Paused : Tone::Warning, "state-paused", tr("Paused"));
-      if (snapshot->snoozed_until) {
-        text.word = tr("Snoozed");
-        text.reason = tr("until %1").arg(Format::until(*snapshot->snoozed_until, now));
-      } else if (!snapshot->pause_reasons.empty()) {
-        text.reason = text_of(snapshot->pause_reasons.front().text);
-        const auto more = static_cast<int>(snapshot->pause_reasons.size()) - 1;
-        if (more > 0) text.reason += tr(" (and %n more)", nullptr, more);
-      }
-      break;
-    }
+      return with_reason(make_state(DisplayState::Training, Tone::Working, "state-working", tr("Training")),
+                         training_reason(snapshot, now));
+    case node::RunState::Paused: return paused(snapshot, now);
     case node::RunState::Stopping:
-      text = state(DisplayState::Syncing, Tone::Info, "state-syncing", tr("Stopping"));
-      text.reason = tr("writing the last checkpoint");
-      break;
-    case node::RunState::Failed:
-      text = state(DisplayState::Error, Tone::Danger, "state-danger", tr("Needs you"));
-      if (!snapshot->alerts.empty()) text.reason = text_of(snapshot->alerts.front().message);
-      break;
+      return with_reason(make_state(DisplayState::Syncing, Tone::Info, "state-syncing", tr("Stopping")),
+                         tr("writing the last checkpoint"));
+    case node::RunState::Failed: break;
   }
-  for (const node::PauseReason& reason : snapshot->pause_reasons) {
-    QString line = text_of(reason.text);
-    if (reason.until) line = tr("%1 (until %2)").arg(line, Format::until(*reason.until, now));
-    text.reasons << line;
-    text.can_override = text.can_override || reason.can_override;
-  }
-  // One reason that cannot be overridden keeps the pause.
-  if (std::any_of(snapshot->pause_reasons.begin(), snapshot->pause_reasons.end(),
-                  [](const node::PauseReason& reason) { return !reason.can_override; }))
-    text.can_override = false;
+  return with_reason(make_state(DisplayState::Error, Tone::Danger, "state-danger", tr("Needs attention")),
+                     snapshot.alerts.empty() ? QString() : text_of(snapshot.alerts.front().message));
+}
+
+StateText StateWords::describe(const node::Snapshot* snapshot, bool attached,
+                               const std::optional<CoreLife>& life, WallTime now) {
+  if (!attached) return without_core(life);
+  if (snapshot == nullptr)
+    return make_state(DisplayState::Syncing, Tone::Info, "state-syncing", tr("Connecting"));
+  StateText text = of_state(*snapshot, now);
+  add_reasons(*snapshot, now, text);
   if (snapshot->safe_mode && text.tone != Tone::Danger) {
     text.display = DisplayState::Warning;
     text.tone = Tone::Warning;
     text.icon = QStringLiteral("state-warning");
     text.word = tr("Safe mode");
-    text.reason = tr("no training until it is left");
+    text.reason = tr("no training in safe mode");
   }
-  const bool urgent =
-      std::any_of(snapshot->alerts.begin(), snapshot->alerts.end(),
-                  [](const node::Alert& alert) { return alert.severity == node::Severity::Critical; });
-  const bool warned =
-      std::any_of(snapshot->alerts.begin(), snapshot->alerts.end(),
-                  [](const node::Alert& alert) { return alert.severity == node::Severity::Warning; });
-  if (urgent)
+  if (has_alert(*snapshot, node::Severity::Critical))
     text.display = DisplayState::Error;
-  else if (warned && text.display == DisplayState::Training)
+  else if (has_alert(*snapshot, node::Severity::Warning) && text.display == DisplayState::Training)
     text.display = DisplayState::Warning;
   return text;
 }

@@ -47,6 +47,13 @@ class StateWords {
   static QString finish_action(const node::Snapshot* snapshot);
   static QString severity(node::Severity severity);
   static Tone tone(node::Severity severity);
+
+ private:
+  static StateText without_core(const std::optional<CoreLife>& life);
+  static StateText of_state(const node::Snapshot& snapshot, WallTime now);
+  static StateText paused(const node::Snapshot& snapshot, WallTime now);
+  static QString idle_reason(const node::TrainingView& training);
+  static QString training_reason(const node::Snapshot& snapshot, WallTime now);
 };
 
 }  // namespace neuroshard::ui

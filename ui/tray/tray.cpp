@@ -82,10 +82,10 @@ void Tray::build_menu() {
   for (const Snooze::Choice& choice : Snooze::choices())
     snooze_->addAction(choice.text, this,
                        [this, duration = choice.duration] { snooze(duration(clock_.wall_now())); });
-  end_snooze_ = snooze_->addAction(tr("End the snooze"), this, [this] {
+  end_snooze_ = snooze_->addAction(tr("End snooze"), this, [this] {
     send(tr("Ending the snooze"), [](node::Node& node) { return node.set_contributing(true); });
   });
-  QAction* gpu = menu_->addAction(tr("Pause the GPU only (this version computes on the processor only)"));
+  QAction* gpu = menu_->addAction(tr("Pause GPU only (this version uses only the processor)"));
   gpu->setEnabled(false);
   finish_ = menu_->addAction(StateWords::finish_action(nullptr), this, [this] {
     send(tr("Finishing"), [](node::Node& node) { return node.finish(); });

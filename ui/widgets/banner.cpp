@@ -75,8 +75,8 @@ Banner::Banner(const Theme& theme, QWidget* parent) : QFrame(parent), theme_(the
   connect(copy_, &QToolButton::clicked, this, &Banner::copy);
   close_ = new QToolButton(this);
   close_->setIcon(theme.icon(QStringLiteral("close")));
-  close_->setToolTip(tr("Put away"));
-  close_->setAccessibleName(tr("Put this message away"));
+  close_->setToolTip(tr("Dismiss"));
+  close_->setAccessibleName(tr("Dismiss this message"));
   connect(close_, &QToolButton::clicked, this, &Banner::closed);
   row->addWidget(copy_, 0, Qt::AlignTop);
   row->addWidget(close_, 0, Qt::AlignTop);

@@ -65,9 +65,10 @@ QString choose_file_to_save(QWidget* parent, const QString& suggested_name, cons
 bool save_bytes(QWidget* parent, const QString& path, const QByteArray& bytes) {
   QSaveFile file(path);
   if (file.open(QIODevice::WriteOnly) && file.write(bytes) == bytes.size() && file.commit()) return true;
-  QMessageBox::warning(parent, Words::tr("Export"),
-                       Words::tr("The file was not written: %1. Choose another folder, or free some space.")
-                           .arg(file.errorString()));
+  QMessageBox::warning(
+      parent, Words::tr("Export"),
+      Words::tr("The file could not be written: %1. Choose another folder or free some space.")
+          .arg(file.errorString()));
   return false;
 }
 

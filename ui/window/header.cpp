@@ -51,8 +51,7 @@ Header::Header(const Page::Context& context, QWidget* parent) : QWidget(parent),
   anyway_->setObjectName(QStringLiteral("run_anyway"));
   anyway_->setToolTip(tr("Ignores the rules that pause training for one hour"));
   connect(anyway_, &QPushButton::clicked, this, [this] {
-    send(tr("Running in spite of the rules"),
-         [](node::Node& node) { return node.override_rules(override_duration); });
+    send(tr("Run anyway"), [](node::Node& node) { return node.override_rules(override_duration); });
   });
   row->addWidget(anyway_);
   snooze_ = new QToolButton(this);
@@ -61,13 +60,14 @@ Header::Header(const Page::Context& context, QWidget* parent) : QWidget(parent),
   snooze_->setIcon(context_.theme.icon(QStringLiteral("snooze")));
   snooze_->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
   snooze_->setPopupMode(QToolButton::InstantPopup);
-  snooze_->setToolTip(tr("A pause that ends by itself"));
+  snooze_->setToolTip(tr("Pauses for a while; training resumes by itself"));
   snooze_->setAccessibleName(tr("Snooze"));
   build_snooze_menu();
   row->addWidget(snooze_);
   contribute_ = new ToggleSwitch(context_.theme, tr("Contribute"), this);
   contribute_->setObjectName(QStringLiteral("contribute"));
-  contribute_->setToolTip(tr("Off pauses until you switch it on again, also after a restart"));
+  contribute_->setToolTip(
+      tr("When off, training stays paused until you switch it on again, even after a restart"));
   contribute_->setAccessibleName(tr("Contribute"));
   connect(contribute_, &QAbstractButton::clicked, this, [this](bool on) {
     send(on ? tr("Switching contributing on") : tr("Switching contributing off"),
@@ -97,7 +97,7 @@ void Header::build_snooze_menu() {
       snooze(duration(context_.clock.wall_now()));
     });
   snooze_menu_->addSeparator();
-  end_snooze_ = snooze_menu_->addAction(tr("End the snooze"), this, [this] {
+  end_snooze_ = snooze_menu_->addAction(tr("End snooze"), this, [this] {
     send(tr("Ending the snooze"), [](node::Node& node) { return node.set_contributing(true); });
   });
   snooze_->setMenu(snooze_menu_);

@@ -88,7 +88,7 @@ void MainWindow::build() {
   connect(header_, &Header::command_failed, this, [this](const QString& what, const QString& why) {
     BannerContent content;
     content.tone = Tone::Warning;
-    content.title = tr("%1 did not work").arg(what);
+    content.title = tr("“%1” failed").arg(what);
     content.text = why;
     content.can_close = true;
     show_banner(QStringLiteral("command"), content);
@@ -231,8 +231,7 @@ void MainWindow::show_core(bool attached) {
   BannerContent content;
   content.tone = Tone::Danger;
   content.title = tr("The core is not running");
-  content.text =
-      tr("Training stands still; what you see is what was last known. Nothing that was saved is lost.");
+  content.text = tr("Training has stopped. This window shows the last known values. Saved data is safe.");
   show_banner(QString::fromLatin1(core_key), content);
 }
 
@@ -250,7 +249,7 @@ void MainWindow::show_alerts(const node::Snapshot& snapshot) {
     if (shown != shown_banners_.end() && shown->second->content().text == message) continue;
     BannerContent content;
     content.tone = Tone::Danger;
-    content.title = tr("This needs you");
+    content.title = tr("NeuroShard needs attention");
     content.text = message;
     content.can_close = true;
     if (const AlertAction action = alert_action(QString::fromStdString(alert.key)); !action.page.isEmpty())

@@ -21,8 +21,7 @@ StatusLine::StatusLine(const Theme&, QWidget* parent) : QWidget(parent) {
   peers_->setToolTip(tr("Connected nodes; — while this node trains alone"));
   traffic_ = make_label({}, "caption", this);
   traffic_->setObjectName(QStringLiteral("status_traffic"));
-  traffic_->setToolTip(
-      tr("Traffic with other nodes down and up, over ten seconds; — while this node trains alone"));
+  traffic_->setToolTip(tr("Download and upload over ten seconds; — while this node trains alone"));
   device_ = make_label({}, "caption", this);
   // Long names of processors give way.
   device_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);

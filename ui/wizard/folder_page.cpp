@@ -37,9 +37,8 @@ FolderPage::FolderPage(SetupDraft& draft, SetupServices& services) : SetupPage(d
 
 QString FolderPage::intro() const {
   return tr(
-      "The model, its checkpoints and your wallet lie in one folder. Give it a disk with room: a checkpoint "
-      "of the "
-      "standard model takes about 250 MiB, and some are kept.");
+      "This folder holds the model, its checkpoints and your wallet. Choose a disk with enough space: a "
+      "checkpoint of the standard model takes about 250 MiB, and several are kept.");
 }
 
 void FolderPage::entered() {
@@ -56,7 +55,7 @@ void FolderPage::look() {
   const QString written = folder_->text();
   if (!QDir::isAbsolutePath(written)) {
     space_->clear();
-    if (!written.isEmpty()) show_problem(tr("Write the whole path, beginning with “/”."));
+    if (!written.isEmpty()) show_problem(tr("Enter the full path, beginning with “/”."));
     return Q_EMIT complete_changed();
   }
   draft_.folder = QDir::cleanPath(written);
@@ -74,12 +73,12 @@ void FolderPage::show_info(const FolderInfo& info) {
     show_problem(info.problem);
     return Q_EMIT complete_changed();
   }
-  QString text = tr("%1 free there.").arg(Format::bytes(info.free_bytes));
+  QString text = tr("%1 free on this disk.").arg(Format::bytes(info.free_bytes));
   if (info.free_bytes < comfortable_bytes)
-    text += ' ' + tr("That is little: %1 would be comfortable.").arg(Format::bytes(comfortable_bytes));
-  if (info.has_data) text += ' ' + tr("NeuroShard's data is in this folder already and will be used.");
+    text += ' ' + tr("This is little space; %1 is recommended.").arg(Format::bytes(comfortable_bytes));
+  if (info.has_data) text += ' ' + tr("This folder already holds NeuroShard data, which will be used.");
   if (info.has_other_files)
-    text += ' ' + tr("Other files are in this folder; an empty one is easier to look after.");
+    text += ' ' + tr("This folder holds other files. An empty folder is easier to manage.");
   space_->setText(text);
   Q_EMIT complete_changed();
 }

@@ -36,9 +36,9 @@ QString wallet_id_in(const QByteArray& json) {
 IdentityPage::IdentityPage(SetupDraft& draft, SetupServices& services) : SetupPage(draft, services) {
   keep_ = new QRadioButton(this);
   keep_->setObjectName("setupKeep");
-  create_ = new QRadioButton(tr("Make a new wallet"), this);
+  create_ = new QRadioButton(tr("Create a new wallet"), this);
   create_->setObjectName("setupCreate");
-  restore_ = new QRadioButton(tr("Bring back a wallet that I have"), this);
+  restore_ = new QRadioButton(tr("Restore an existing wallet"), this);
   restore_->setObjectName("setupRestore");
   for (QRadioButton* button : {keep_, create_, restore_}) {
     body()->addWidget(button);
@@ -50,8 +50,8 @@ IdentityPage::IdentityPage(SetupDraft& draft, SetupServices& services) : SetupPa
   }
   secret_ = new QPlainTextEdit(this);
   secret_->setObjectName("setupSecret");
-  secret_->setAccessibleName(tr("The 12 words, or the token"));
-  secret_->setPlaceholderText(tr("The 12 words in their order, or the token of 64 characters"));
+  secret_->setAccessibleName(tr("The 12 words, or the wallet token"));
+  secret_->setPlaceholderText(tr("The 12 words in order, or the wallet token of 64 characters"));
   secret_->setTabChangesFocus(true);
   secret_->setUndoRedoEnabled(false);  // no copies of the secret
   secret_->setMaximumHeight(96);
@@ -62,9 +62,8 @@ IdentityPage::IdentityPage(SetupDraft& draft, SetupServices& services) : SetupPa
 
 QString IdentityPage::intro() const {
   return tr(
-      "A wallet is the key that owns what this computer earns. Whoever has its words owns it; nobody can "
-      "bring it back "
-      "without them.");
+      "A wallet is the key that owns what this computer earns. Anyone who has its 12 words controls it, and "
+      "nobody can restore it without them.");
 }
 
 void IdentityPage::entered() {
@@ -98,8 +97,8 @@ void IdentityPage::create(std::function<void(bool)> done) {
                   draft_.made_wallet = wallet_id_in(outcome.out);
                   if (draft_.words.isEmpty()) {
                     show_problem(
-                        tr("The wallet was made, but its words could not be read. “neuroshardd wallet backup "
-                           "--words” shows them in a terminal."));
+                        tr("The wallet was created, but its words could not be read. To see them, run "
+                           "“neuroshardd wallet backup --words” in a terminal."));
                     return done(false);
                   }
                   done(true);
@@ -110,7 +109,7 @@ void IdentityPage::restore(std::function<void(bool)> done) {
   QString written = secret_->toPlainText().simplified();
   const auto count = written.split(' ', Qt::SkipEmptyParts).size();
   if (count != word_count && !(count == 1 && written.size() == token_characters)) {
-    show_problem(tr("A wallet has 12 words, or a token of 64 characters; this is %n word(s).", nullptr,
+    show_problem(tr("A wallet has 12 words, or a wallet token of 64 characters; this is %n word(s).", nullptr,
                     static_cast<int>(count)));
     wipe(&written);
     return done(false);

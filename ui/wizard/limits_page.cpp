@@ -49,13 +49,12 @@ LimitsPage::LimitsPage(SetupDraft& draft, SetupServices& services) : SetupPage(d
   balanced_ = add("setupBalanced", LimitsPreset::Balanced);
   max_ = add("setupMax", LimitsPreset::Max);
   add_note(
-      tr("The memory limit is hard: it holds for the whole program. Everything can be changed later in "
-         "Settings, with a "
-         "schedule, and rules for battery, heat and programs."));
+      tr("The memory limit applies to the whole program. You can change everything later in Settings, which "
+         "also has a schedule and rules for battery, heat and programs."));
 }
 
 QString LimitsPage::intro() const {
-  return tr("NeuroShard gives way to what you do. How much may it use otherwise?");
+  return tr("NeuroShard yields to your own work. How much may it use otherwise?");
 }
 
 void LimitsPage::entered() {
@@ -70,7 +69,7 @@ void LimitsPage::entered() {
         .arg(machine.threads)
         .arg(Format::bytes(memory));
   };
-  keep_->setText(tr("Leave the limits as they are"));
+  keep_->setText(tr("Keep the current limits"));
   keep_->setVisible(draft_.folder_info.has_data);
   light_->setText(describe(tr("Light"), LimitsPreset::Light));
   balanced_->setText(describe(tr("Balanced"), LimitsPreset::Balanced));

@@ -128,11 +128,11 @@ void SetupDialog::back() {
 void SetupDialog::reject() {
   if (busy_) return;
   if (!draft_.words.isEmpty()) {
-    const auto answer = QMessageBox::warning(this, tr("The words are not checked"),
-                                             tr("The wallet was made and its words were not confirmed. They "
-                                                "can be shown again later: “neuroshardd wallet "
-                                                "backup --words”. Leave anyway?"),
-                                             QMessageBox::Discard | QMessageBox::Cancel, QMessageBox::Cancel);
+    const auto answer =
+        QMessageBox::warning(this, tr("The words are not confirmed"),
+                             tr("The wallet was created, but you did not confirm its words. To see them "
+                                "again, run “neuroshardd wallet backup --words”. Leave anyway?"),
+                             QMessageBox::Discard | QMessageBox::Cancel, QMessageBox::Cancel);
     if (answer != QMessageBox::Discard) return;
   }
   QDialog::reject();

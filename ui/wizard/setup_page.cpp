@@ -52,7 +52,7 @@ QLabel* SetupPage::add_note(const QString& text) {
 
 QString SetupPage::reason(const CommandOutcome& outcome) {
   const QStringList lines = QString::fromUtf8(outcome.err).split('\n', Qt::SkipEmptyParts);
-  if (lines.isEmpty()) return tr("neuroshardd ended with code %1 and said nothing.").arg(outcome.code);
+  if (lines.isEmpty()) return tr("neuroshardd ended with code %1 and gave no reason.").arg(outcome.code);
   QString line = lines.last().trimmed();
   for (const char* prefix : {"neuroshardd: ", "error: "}) {
     if (line.startsWith(QLatin1String(prefix))) line.remove(0, static_cast<int>(qstrlen(prefix)));

@@ -105,7 +105,7 @@ class LimitsPage final : public SetupPage {
   Q_OBJECT
  public:
   LimitsPage(SetupDraft& draft, SetupServices& services);
-  QString title() const override { return tr("How much of this computer"); }
+  QString title() const override { return tr("Limits for this computer"); }
   QString intro() const override;
   void entered() override;
   void leave(std::function<void(bool)> done) override;
@@ -120,7 +120,7 @@ class StartPage final : public SetupPage {
   Q_OBJECT
  public:
   StartPage(SetupDraft& draft, SetupServices& services);
-  QString title() const override { return tr("What to train"); }
+  QString title() const override { return tr("What to train on"); }
   QString intro() const override;
   QString next_text() const override { return tr("Start"); }
   bool complete() const override;

@@ -19,7 +19,7 @@ constexpr const char* invitation_begins = "neuroshard:join";
 }  // namespace
 
 StartPage::StartPage(SetupDraft& draft, SetupServices& services) : SetupPage(draft, services) {
-  auto* solo = new QRadioButton(tr("On my own, from my text"), this);
+  auto* solo = new QRadioButton(tr("Train alone, from my text"), this);
   solo->setChecked(true);
   body()->addWidget(solo);
   auto* row = new QHBoxLayout;
@@ -33,9 +33,9 @@ StartPage::StartPage(SetupDraft& draft, SetupServices& services) : SetupPage(dra
   row->addWidget(browse);
   body()->addLayout(row);
   add_note(
-      tr("Every readable text file in the folder is used; the text stays on this computer. It can be given "
-         "later too."));
-  join_ = new QRadioButton(tr("With others, by their invitation"), this);
+      tr("NeuroShard uses every readable text file in the folder. The text stays on this computer. You can "
+         "also choose a folder later."));
+  join_ = new QRadioButton(tr("Train with others, by invitation"), this);
   join_->setObjectName("setupJoin");
   body()->addWidget(join_);
   invitation_ = new QLineEdit(this);
@@ -61,8 +61,8 @@ StartPage::StartPage(SetupDraft& draft, SetupServices& services) : SetupPage(dra
 
 QString StartPage::intro() const {
   return tr(
-      "On its own, this computer learns from a folder of your text. With others it trains the model of their "
-      "network; who is in it can invite you. What the invitation says is shown before anything happens.");
+      "Alone, this computer trains on a folder of your text. With others, it trains the model of their "
+      "network, and a member invites you. NeuroShard shows the invitation before you join.");
 }
 
 void StartPage::entered() {
@@ -78,14 +78,14 @@ void StartPage::leave(std::function<void(bool)> done) {
   const QString text = text_->text().trimmed();
   if (!text.isEmpty() && !(QDir::isAbsolutePath(text) && QFileInfo(text).isReadable())) {
     show_problem(
-        tr("%1 cannot be read. Choose a folder of text files, or leave the line empty for now.").arg(text));
+        tr("%1 can't be read. Choose a folder of text files, or leave the line empty for now.").arg(text));
     return done(false);
   }
   const QString invitation = join_->isChecked() ? invitation_->text().trimmed() : QString();
   if (!invitation.isEmpty() &&
       !invitation.startsWith(QLatin1String(invitation_begins), Qt::CaseInsensitive)) {
-    show_problem(tr("That is no invitation: it begins with “%1”. Whoever is in the network makes one with "
-                    "“neuroshardd network invite”.")
+    show_problem(tr("That is not an invitation: an invitation begins with “%1”. A member of the network "
+                    "creates one with “neuroshardd network invite”.")
                      .arg(QLatin1String(invitation_begins)));
     return done(false);
   }

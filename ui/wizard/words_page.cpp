@@ -32,9 +32,8 @@ WordsPage::WordsPage(SetupDraft& draft, SetupServices& services) : SetupPage(dra
 
 QString WordsPage::intro() const {
   return tr(
-      "On paper, in this order. They are the only way to get the wallet back when this computer is lost. Do "
-      "not take a "
-      "photo of them and do not put them into a file.");
+      "Write these words on paper, in this order. Without them you can't restore the wallet if this computer "
+      "is lost. Do not photograph them or save them in a file.");
 }
 
 void WordsPage::entered() {
@@ -59,8 +58,7 @@ ConfirmPage::ConfirmPage(SetupDraft& draft, SetupServices& services) : SetupPage
 }
 
 QString ConfirmPage::intro() const {
-  return tr(
-      "So that it is certain that they are written down: which words were these? “Back” shows them again.");
+  return tr("Enter these words to confirm that you wrote them down. Press “Back” to see them again.");
 }
 
 void ConfirmPage::entered() {
@@ -85,8 +83,9 @@ bool ConfirmPage::complete() const {
 void ConfirmPage::leave(std::function<void(bool)> done) {
   for (const Question& question : questions_) {
     if (question.answer->text().trimmed().toLower() == draft_.words.value(question.word)) continue;
-    show_problem(tr("Word %1 is another one. Look at what you wrote down; “Back” shows the words again.")
-                     .arg(question.word + 1));
+    show_problem(
+        tr("Word %1 does not match. Check what you wrote down, or press “Back” to see the words again.")
+            .arg(question.word + 1));
     question.answer->setFocus();
     return done(false);
   }

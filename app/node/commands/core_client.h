@@ -1,4 +1,4 @@
-// The running core of a data directory, for commands that show or steer it.
+// The running core of a data directory, for commands that show or control it.
 #pragma once
 
 #include <functional>
@@ -27,11 +27,11 @@ class CoreClient {
   using Send = std::function<Expected<node::CommandId>(node::Node&)>;
   // Sends a command and waits for its outcome; Ctrl-C ends the waiting, not the command.
   Expected<void> command(const Send& send);
-  // The same with what it found out. A long command: its progress is drawn behind `label`, and Ctrl-C cancels
-  // it. show: null, or called whenever the wait is interrupted for a look, e.g. to print text that has come.
+  // The same for a long command, with its result. `label` stands before its progress, and Ctrl-C cancels it.
+  // show: may be null; called again and again during the wait, for example to print text that has arrived.
   Expected<node::CommandResult> run(const Send& send, const std::string& label,
                                     const std::function<void()>& show = {});
-  // Asks and waits for the answer.
+  // Sends a query and waits for the answer.
   template <class T>
   Expected<T> ask(const std::function<Expected<void>(node::Node&, node::Reply<T>)>& question) {
     auto answer = std::make_shared<std::optional<Expected<T>>>();
@@ -69,7 +69,7 @@ class CoreClient {
   CoreClient(CommandContext& context, platform::ProcessIdentity process,
              std::unique_ptr<control::RemoteNode> node)
       : context_(context), process_(process), node_(std::move(node)), events_(*node_) {}
-  // Null, with the reason why, where no core serves.
+  // Null, with the reason, where no core serves.
   static Expected<std::unique_ptr<CoreClient>> look_for(CommandContext& context, Error* reason);
   Expected<void> wait(StopFlag& flag);
 

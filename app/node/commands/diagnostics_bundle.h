@@ -1,5 +1,5 @@
-// What a report of a problem needs, gathered and without secrets: version, machine, settings, what the core
-// does, the last log lines, the last crashes.
+// The data that a problem report needs, without secrets: version, machine, settings, the state of the core,
+// the last log lines, the last crashes.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ inline constexpr std::uint64_t diagnostics_log_bytes = 256u << 10;  // the end o
 inline constexpr std::size_t diagnostics_log_files = 6;
 inline constexpr std::size_t diagnostics_crashes = 3;
 
-// Never fails as a whole: what can't be read is said in its place. Takes no lock of the data directory and
-// changes nothing; a core that runs is asked.
+// Never fails as a whole: an entry that can't be read carries the error. Asks a running core; takes no lock
+// of the data directory and changes nothing.
 DiagnosticsBundle gather_diagnostics(CommandContext& context);
 
 }  // namespace neuroshard::app

@@ -26,9 +26,9 @@ void FetchProgress::show(const runtime::FetchObserver::File& file) {
                              {"relayed", file.relayed},
                              {"resumed", report.resumed_bytes},
                              {"liars", report.liars}});
-  context_.output.note(fmt::format("{}: {} bytes from {} node(s), {} were here already; {} node(s) lied",
-                                   file.name, report.received_bytes, report.holders, report.resumed_bytes,
-                                   report.liars));
+  context_.output.note(
+      fmt::format("{}: {} bytes from {} node(s), {} were here already; {} node(s) sent wrong data", file.name,
+                  report.received_bytes, report.holders, report.resumed_bytes, report.liars));
 }
 
 }  // namespace neuroshard::app

@@ -1,4 +1,4 @@
-// A key file of a command: read, or made when it is missing.
+// The key file that a command names: it is read, or made when it is missing.
 #pragma once
 
 #include <string>

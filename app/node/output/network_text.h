@@ -1,4 +1,4 @@
-// The network as a running core tells it, for people and programs.
+// The network of a running core as text: JSON for programs, lines for people.
 #pragma once
 
 #include "app/node/command.h"
@@ -6,9 +6,9 @@
 
 namespace neuroshard::app {
 
-// Whether others reach it: what was found and what to do.
+// Whether others can dial the node: the findings and the advice.
 void show_reachability(const node::NetworkView& view, CommandContext& context);
-// The same, then where it looks for peers, and with whom it talks.
+// The same, then the sources of peers and the connected peers.
 void show_network(const node::NetworkView& view, CommandContext& context);
 
 }  // namespace neuroshard::app

@@ -1,4 +1,4 @@
-// What a command says: results on standard output, everything else (progress, notes, errors) on standard
+// The output of a command: results on standard output, everything else (progress, notes, errors) on standard
 // error.
 #pragma once
 

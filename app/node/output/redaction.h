@@ -1,4 +1,4 @@
-// The redactors of this program: what may not get into its log, and what may not leave the computer.
+// The redactors of this program: one for its log, one for text that leaves the computer.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace neuroshard::app {
 
-// Secrets only: who reads the log files is their owner.
+// Removes secrets only: the log files belong to the user.
 Redactor log_redactor();
-// Secrets, among them the cookie of a core that runs on the directory, and what is personal.
+// Removes secrets, the cookie of a running core among them, and personal data.
 Redactor sharing_redactor(const std::string& data_directory);
 
 }  // namespace neuroshard::app

@@ -1,5 +1,5 @@
-// What `train` and `run` show of a training node: JSON lines for programs; for people a start line, a live
-// progress line on a terminal, and now and then a line otherwise.
+// Shows the training of a node for `train` and `run`: JSON lines for programs; for people a start line, then
+// a live progress line on a terminal or a line every few seconds elsewhere.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@
 
 namespace neuroshard::control::detail {
 
-using AsyncControl = v1::Control::Stub::async;
+using AsyncControl = class v1::Control::Stub::async;  // the member function async() hides the class
 
 // Threads: any, except where a member says otherwise.
 class RemoteSession {

@@ -1,4 +1,5 @@
 #include "core/rendezvous/mainline.h"
+#include "core/base/lifetime.h"
 
 #include <fmt/format.h>
 
@@ -67,15 +68,15 @@ class Session final : public Rendezvous {
     key_ = lt::sha1_hash(reinterpret_cast<const char*>(key.data()));
     session_ = std::make_unique<lt::session>(parameters(options));
     // Called on the library's thread, which has to go on at once.
-    session_->set_alert_notify([this, alive = alive_, &executor] {
-      static_cast<void>(executor.post([this, alive] {
-        if (*alive) read_alerts();
+    session_->set_alert_notify([this, life = lifetime_.token(), &executor] {
+      static_cast<void>(executor.post([this, life] {
+        if (life.alive()) read_alerts();
       }));
     });
   }
 
   ~Session() override {
-    *alive_ = false;
+    lifetime_.end();
     session_->set_alert_notify([] {});
   }
 
@@ -124,7 +125,7 @@ class Session final : public Rendezvous {
   std::optional<std::uint16_t> port_;
   Found found_;
   std::vector<platform::Endpoint> told_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
   std::unique_ptr<lt::session> session_;
 };
 

@@ -55,7 +55,7 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
     StartRead(&request_);
   }
 
-  void look(MonotonicTime now) override {
+  void check(MonotonicTime now) override {
     if (read_ || now - since_ <= shared_->options.limits.message_patience) return;
     shared_->count(net::Refusal::TooSlow);
     finish(make_error(ErrorCode::Timeout, "the request did not arrive in time"));

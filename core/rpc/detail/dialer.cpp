@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "core/base/check.h"
+#include "core/base/lifetime.h"
 #include "core/crypto/certificate.h"
 #include "core/rpc/detail/grpc_process.h"
 #include "core/rpc/detail/stream_core.h"
@@ -184,10 +185,10 @@ class Channel final : public net::PeerChannel {
     call->request = to_buffer(message);
     calls_.insert(call);
     stub_.UnaryCall(&call->context, path, {}, &call->request, &call->reply,
-                    [shared = shared_, weak = std::weak_ptr<const bool>(alive_), this, call,
+                    [shared = shared_, life = lifetime_.token(), this, call,
                      done = std::make_shared<Done>(std::move(done))](const grpc::Status& status) {
-                      shared->mailbox->put([weak, this, call, done, status] {
-                        if (!weak.expired()) calls_.erase(call);
+                      shared->mailbox->put([life, this, call, done, status] {
+                        if (life.alive()) calls_.erase(call);
                         // gRPC's thread lets go of its own later: nothing of the caller's may be left in it.
                         Done mine = std::move(*done);
                         mine(status, &call->reply);
@@ -222,7 +223,7 @@ class Channel final : public net::PeerChannel {
   grpc::GenericStub stub_;
   net::NodeId id_{};
   net::Hello hello_;
-  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  Lifetime lifetime_;
   std::unordered_set<std::shared_ptr<Call>> calls_;
   std::vector<std::weak_ptr<ClientStream>> streams_;
 };

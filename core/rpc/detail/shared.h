@@ -33,7 +33,7 @@ class Sweepable {
  public:
   virtual ~Sweepable() = default;
   // Ends what has not moved for too long.  Threads: the executor's.
-  virtual void look(MonotonicTime now) = 0;
+  virtual void check(MonotonicTime now) = 0;
   // Ends it, because the transport goes.
   virtual void stop() = 0;
 };

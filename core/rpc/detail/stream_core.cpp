@@ -170,7 +170,7 @@ void StreamCore::release() {
     break_off(make_error(ErrorCode::Cancelled, "the other node gave the stream up"));
 }
 
-void StreamCore::look(MonotonicTime now) {
+void StreamCore::check(MonotonicTime now) {
   const auto late = [&](const std::optional<MonotonicTime>& since) {
     return since && patience_ != Duration::max() && now - *since > patience_;
   };

@@ -29,7 +29,7 @@ class StreamCore : public Sweepable, public std::enable_shared_from_this<StreamC
   // The user has let go: aborted, unless both ends have said their last.
   void release();
 
-  void look(MonotonicTime now) override;
+  void check(MonotonicTime now) override;
   void stop() override;
 
  protected:

@@ -27,9 +27,9 @@ class Router final : public PortMapper {
     mapping = {inside, wanted, lease};
     return mapping;
   }
-  Expected<MappingLook> look(const Io&, const PortMapping&) override {
+  Expected<MappingState> check(const Io&, const PortMapping&) override {
     if (away) return make_error(ErrorCode::Timeout, "the router does not answer");
-    return MappingLook{address, !holds};
+    return MappingState{address, !holds};
   }
   Expected<void> unmap(const Io&, const PortMapping& which) override {
     holds = holds && which.outside_port != mapping.outside_port;

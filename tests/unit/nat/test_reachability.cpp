@@ -47,7 +47,9 @@ class Router final : public PortMapper {
     ++open;
     return PortMapping{inside, wanted, lease};
   }
-  Expected<MappingLook> look(const Io&, const PortMapping&) override { return MappingLook{outside, false}; }
+  Expected<MappingState> check(const Io&, const PortMapping&) override {
+    return MappingState{outside, false};
+  }
   Expected<void> unmap(const Io&, const PortMapping&) override {
     --open;
     return {};

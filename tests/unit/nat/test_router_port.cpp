@@ -38,9 +38,9 @@ class Mapper final : public PortMapper {
     router_.holds = true;
     return PortMapping{inside, wanted, lease};
   }
-  Expected<MappingLook> look(const Io&, const PortMapping&) override {
+  Expected<MappingState> check(const Io&, const PortMapping&) override {
     if (!router_.speaks) return make_error(ErrorCode::Timeout, "no answer");
-    return MappingLook{outside, !router_.holds};
+    return MappingState{outside, !router_.holds};
   }
   Expected<void> unmap(const Io&, const PortMapping&) override {
     router_.holds = false;

@@ -51,8 +51,8 @@ class Node {
   Expected<std::uint16_t> dial(const Endpoint& relay, const Hash256& whom, Duration limit = generous) {
     return ask<Expected<std::uint16_t>>([&](const auto& done) { tunnels->dial(relay, whom, limit, done); });
   }
-  Expected<Hole> dig(const Endpoint& server) {
-    return ask<Expected<Hole>>([&](const auto& done) { tunnels->dig({server}, generous, done); });
+  Expected<Hole> open_hole(const Endpoint& server) {
+    return ask<Expected<Hole>>([&](const auto& done) { tunnels->open_hole({server}, generous, done); });
   }
   // Takes one connection, and what is said on it.
   std::string heard() {
@@ -179,7 +179,7 @@ void TestTunnels::what_kind_of_nat() {
   Relay relay;
   Node node;
   const auto finding = node.ask<Expected<MappingFinding>>(
-      [&](const auto& done) { node.tunnels->look_at_nat({relay.endpoint}, generous, done); });
+      [&](const auto& done) { node.tunnels->probe_nat({relay.endpoint}, generous, done); });
   QVERIFY2(finding.ok(), finding.ok() ? "" : finding.error().message.c_str());
   QCOMPARE(finding->mapping, Mapping::None);  // the loopback interface has no NAT
   QCOMPARE(finding->outside->ip, loopback);
@@ -189,7 +189,7 @@ void TestTunnels::what_kind_of_nat() {
 void TestTunnels::two_punch_a_connection() {
   Relay server;
   Node called, caller;
-  const auto there = called.dig(server.endpoint), here = caller.dig(server.endpoint);
+  const auto there = called.open_hole(server.endpoint), here = caller.open_hole(server.endpoint);
   QVERIFY(there.ok() && here.ok());
   QVERIFY((*there)->outside.port != 0 && (*there)->outside != (*here)->outside);
   std::promise<Expected<void>> joined;

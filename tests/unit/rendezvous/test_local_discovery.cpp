@@ -40,7 +40,7 @@ class Node {
       LocalDiscoveryOptions options;
       options.node_id.fill(number);
       options.network_id.fill(network);
-      options.look = std::chrono::milliseconds(20);
+      options.poll = std::chrono::milliseconds(20);
       auto made = make_local_discovery(*executor_, clock_, options);
       if (!made.ok()) qFatal("%s", made.error().describe().c_str());
       place_ = std::move(*made);

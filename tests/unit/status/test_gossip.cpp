@@ -78,7 +78,7 @@ class Nodes {
       network_.set_handler(
           host->number, [gossip = host->gossip.get(), hidden](const net::Caller& from, net::Method method,
                                                               ByteSpan request, const net::Respond& respond) {
-            if (hidden || !StatusGossip::handles(method)) return;
+            if (hidden || method != net::Method::StatusPull) return;
             gossip->on_call(from, request, respond);
           });
       hosts.push_back(std::move(host));

@@ -74,12 +74,9 @@ void TestLine::records_say_how_fast_a_line_is() {
   Host& tracker = village.add({}, true);
   Host& giver = village.add({&tracker});
   Host& taker = village.add({&tracker});
-  giver.member->set_exchange(
-      [](const net::Caller&, net::Method method, ByteSpan, const net::Respond& respond) {
-        if (method != net::Method::ContentPiece) return false;
-        respond(Bytes(piece));
-        return true;
-      });
+  const auto serves = giver.member->methods().add(
+      {net::Method::ContentPiece}, {},
+      [](const net::Caller&, net::Method, ByteSpan, const net::Reply& reply) { reply(Bytes(piece)); });
   const auto record = [&](const Host& of, const Host& at) {
     return at.member->book().find(of.id, village.world.clock().wall_now());
   };

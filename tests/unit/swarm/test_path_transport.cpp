@@ -90,7 +90,7 @@ struct Far {
     run([&] {
       puncher = std::make_unique<Puncher>(*tunnels, the_clock, /*one_lan=*/true, [] {});
       puncher->set_servers({relay.endpoint});
-      puncher->look();
+      puncher->probe_nat();
       Tunnels::Events events;
       events.reserve = [&relay, id = id](const Endpoint&, const Tunnels::Ticket& ticket) {
         ticket(relay.role->reserve(id, loopback));
@@ -199,7 +199,7 @@ void TestPathTransport::init() {
     puncher_ = std::make_unique<Puncher>(*tunnels_, the_clock, /*one_lan=*/true, [] {});
     paths_->set_puncher(puncher_.get());
     puncher_->set_servers({relay_->endpoint});
-    puncher_->look();
+    puncher_->probe_nat();
   });
   QTRY_VERIFY_WITH_TIMEOUT(relay_->role->joined() == 1, 20'000);
   const auto punchable = [&] {
@@ -277,7 +277,7 @@ void TestPathTransport::a_relayed_connection_goes_on_over_a_punched_one() {
   run([&] {
     channel->call(net::Method::Ping, {1}, generous,
                   [&](const Expected<Bytes>& answer) { slow_ended = answer.ok(); });
-    paths_->punch_what_can_be();
+    paths_->punch_relayed();
   });
   QTRY_VERIFY_WITH_TIMEOUT(path().way == Way::Punched, 30'000);
   QVERIFY(path().at.ip == loopback && path().at != relay_->endpoint);
@@ -314,7 +314,7 @@ void TestPathTransport::a_node_that_can_not_punch_stays_relayed() {
   };
   auto channel = connect(relay_->endpoint);
   QVERIFY(channel);
-  run([&] { paths_->punch_what_can_be(); });
+  run([&] { paths_->punch_relayed(); });
   QCOMPARE(path().way, Way::Relayed);
   close(channel);
 }
@@ -387,8 +387,8 @@ void TestPathTransport::others_come_through_the_relay_and_are_let_in() {
   QVERIFY(wire_->dialled[0].endpoint.ip == loopback);
   run([&] {
     QCOMPARE(paths_->path_to(far_->id, turn).way, Way::Relayed);
-    paths_->ask_to_be_let_in();
-    paths_->ask_to_be_let_in();  // once is enough
+    paths_->ask_for_turn_permissions();
+    paths_->ask_for_turn_permissions();  // once is enough
   });
   const auto way = [&] {
     PathTransport::Path path;
@@ -418,14 +418,14 @@ void TestPathTransport::who_is_not_let_in_stays_relayed() {
   run([&] { paths_->set_own({true, false, {}}); });
   auto channel = connect(turn);
   QVERIFY(channel);
-  run([&] { paths_->ask_to_be_let_in(); });
+  run([&] { paths_->ask_for_turn_permissions(); });
   QCOMPARE(asked, std::size_t{0});  // where the world sees this node is not known
   run([&] {
     paths_->set_own({true, false, seen_at});
-    paths_->ask_to_be_let_in();
+    paths_->ask_for_turn_permissions();
   });
   run([] {});
-  run([&] { paths_->ask_to_be_let_in(); });  // not again at once
+  run([&] { paths_->ask_for_turn_permissions(); });  // not again at once
   QCOMPARE(asked, std::size_t{1});
   run([&] { QCOMPARE(paths_->path_to(far_->id, turn).way, Way::Relayed); });
   close(channel);

@@ -1,5 +1,5 @@
-// What the rows that compute share: the module in one precision, small models, a training step, and the
-// matrix product that they are measured by.
+// The common parts of the rows that compute: the module in one precision, small models, a training step, and
+// the matrix product that is their yardstick.
 #pragma once
 
 #include <cstdint>

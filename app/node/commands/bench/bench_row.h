@@ -1,4 +1,4 @@
-// What `neuroshardd bench` measures: a row is one or more contenders beside one yardstick, in interleaved
+// The rows of `neuroshardd bench`. A row is one or more contenders beside one yardstick, in interleaved
 // rounds (core/base/interleaved.h).
 #pragma once
 

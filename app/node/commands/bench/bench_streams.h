@@ -1,4 +1,4 @@
-// Streaming over memory with several threads: the limit of what reads weights or updates parameters.
+// Streams over memory with several threads: the upper bound for reading weights and updating parameters.
 #pragma once
 
 #include "app/node/commands/bench/bench_row.h"

@@ -15,13 +15,13 @@
 namespace neuroshard::app {
 
 enum class FrameKind : std::uint32_t {
-  Setup,   // driver to worker: what it is connected to (JSON)
+  Setup,   // driver to worker: its connections (JSON)
   Block,   // driver to worker: its part of the model
   Ready,   // worker to driver: the answer to Setup, Block and Flood
   Data,    // values of one micro-batch
   Flood,   // driver to worker, to measure the connection: is read and dropped
   Finish,  // driver to worker: no more micro-batches
-  Failed,  // worker to driver: why it ends (text), with the ErrorCode as its number
+  Failed,  // worker to driver: why the worker ends (text), with the ErrorCode as its number
 };
 
 inline constexpr std::size_t frame_header_bytes = 32;

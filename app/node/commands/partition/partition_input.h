@@ -1,5 +1,5 @@
-// The graph that `partition --graph` names: a file of any known format, told by its content and never by its
-// name, or one of our own models ("model:solo"). One reader per format.
+// The graph that `partition --graph` names: a file of a known format, recognised by its content and never by
+// its name, or one of our own models ("model:solo"). One reader per format.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ enum class GraphFormat { Json, Protobuf, Onnx, TorchScript };
 // By the first bytes of a file. JSON where nothing else is recognised: its parser says what is wrong.
 GraphFormat detect_graph_format(ByteSpan head);
 
-// What the command line says about reading the graph.
+// The flags for reading the graph.
 struct PartitionInputFlags {
   std::string graph;  // path, or "model:" and a profile's name or file
   MachineFlags machine;

@@ -29,7 +29,7 @@ struct PipelineReport {
 };
 
 // `model` is cut into `blocks` and has `distinct` micro-batches with expected results, which are used in
-// turn. Every result is compared. On return no worker is left, whatever happened. Errors: Unavailable names
+// turn. Every result is compared. No worker is left on return, also after an error. Errors: Unavailable names
 // the worker that ended and how, or failed and why; Timeout when nothing moves; Cancelled.
 Expected<PipelineReport> run_pipeline(compute::ScriptModel& model, std::uint32_t blocks,
                                       std::uint32_t distinct, const PipelineOptions& options,

@@ -32,8 +32,8 @@ struct ScriptRun {
   double bandwidth = 0;       // bytes per second between processes, as the partition was made with
 };
 
-// Runs the model in the blocks of `result` and says how it went: lines for people, an object for programs.
-// Sets the exit code to Failure when the results are not the whole model's.
+// Runs the model in the blocks of `result` and prints the measurements: lines for people, an object for
+// programs. Sets the exit code to Failure when the results are not the whole model's.
 Expected<nlohmann::ordered_json> run_script_blocks(compute::ScriptModel& model,
                                                    const partition::ComputationGraph& graph,
                                                    const partition::PartitionResult& result,

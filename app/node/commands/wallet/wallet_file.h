@@ -25,7 +25,7 @@ class WalletFile {
 
   std::string path() const { return context_.data_dir + "/wallet.keystore"; }
   bool exists() const { return context_.files.exists(path()); }
-  // Creates the data directory when it is missing and holds its lock until the result goes.
+  // Creates the data directory when it is missing and holds its lock as long as the result lives.
   Expected<platform::DirectoryLock> lock_directory() const;
   // NotFound says how to make one.
   Expected<crypto::Keystore> load() const;

@@ -1,5 +1,5 @@
-// Where the wallet commands get secrets from and show them: files that a flag or the environment names, the
-// terminal, standard input. Never the command line: other users of the machine can read that.
+// Input and output of the wallet commands' secrets: files that a flag or the environment names, the terminal,
+// standard input. Never the command line: other users of the machine can read that.
 #pragma once
 
 #include <string>
@@ -33,10 +33,10 @@ Expected<crypto::Secret> get_passphrase(const CommandContext& context, const std
 // Whether get_passphrase would find one without asking.
 bool passphrase_is_given(const std::string& file);
 
-// On the terminal when a person sits there, else on standard error; never on standard output.
+// Writes to the terminal when there is one, else to standard error; never to standard output.
 void show_secret(const CommandContext& context, std::string_view text);
 
-// Asks for a few of the words, to see that they were written down. True when all were right.
+// Asks for a few of the words, to check that the user has written them down. True when all are right.
 bool check_words(CommandContext& context, std::string_view words);
 
 }  // namespace neuroshard::app

@@ -294,7 +294,7 @@ void TestLogsPage::another_computers_diagnostics_are_not_collected_here() {
   fixture_->click("diagnostics");
   auto* dialog = fixture_->page->findChild<DiagnosticsDialog*>();
   const auto text = dialog->findChild<QLabel*>(QStringLiteral("diagnostics_state"))->text();
-  QVERIFY(text.contains(QStringLiteral("on the machine of the core")));
+  QVERIFY(text.contains(QStringLiteral("on the computer of the core")));
 }
 
 void TestLogsPage::a_failing_program_is_told() {

@@ -88,7 +88,7 @@ void TestNetworkPage::a_node_alone_says_so() {
 
 void TestNetworkPage::shows_what_the_core_knows() {
   fixture_->show<NetworkPage>();
-  QTRY_COMPARE(text("network_reach"), QStringLiteral("Nobody can dial this node"));
+  QTRY_COMPARE(text("network_reach"), QStringLiteral("Others can't dial this node"));
   QVERIFY(text("network_summary").contains(QStringLiteral("through the relay 203.0.113.9:8765")));
   QVERIFY(text("network_advice").contains(QStringLiteral("forward TCP port 9000")));
   QVERIFY(text("network_found").contains(QStringLiteral("no router answered")));
@@ -114,7 +114,7 @@ void TestNetworkPage::shows_what_the_core_knows() {
   // Changes show without a click.
   fixture_->node->network.reach = "mapped";
   QTRY_COMPARE_WITH_TIMEOUT(text("network_reach"),
-                            QStringLiteral("Everybody can reach this node, through the router"), 15'000);
+                            QStringLiteral("Others can reach this node, through the router"), 15'000);
 }
 
 void TestNetworkPage::a_test_can_be_asked_for() {
@@ -127,7 +127,7 @@ void TestNetworkPage::a_test_can_be_asked_for() {
 
 void TestNetworkPage::others_are_invited() {
   fixture_->show<NetworkPage>();
-  QTRY_COMPARE(text("network_reach"), QStringLiteral("Nobody can dial this node"));
+  QTRY_COMPARE(text("network_reach"), QStringLiteral("Others can't dial this node"));
   const auto* button = fixture_->find<QPushButton>("network_invite");
   QVERIFY(button->isEnabled());
   fixture_->click("network_invite");
@@ -151,10 +151,10 @@ void TestNetworkPage::others_are_invited() {
 void TestNetworkPage::nobody_to_begin_with_is_said() {
   fixture_->node->network.invitation.clear();
   fixture_->show<NetworkPage>();
-  QTRY_COMPARE(text("network_reach"), QStringLiteral("Nobody can dial this node"));
+  QTRY_COMPARE(text("network_reach"), QStringLiteral("Others can't dial this node"));
   const auto* button = fixture_->find<QPushButton>("network_invite");
   QVERIFY(button->isVisible() && !button->isEnabled());
-  QVERIFY(button->toolTip().contains(QStringLiteral("Nobody could begin")));
+  QVERIFY(button->toolTip().contains(QStringLiteral("An invitation needs a reachable node")));
 }
 
 void TestNetworkPage::a_failure_is_told_and_goes_away() {
@@ -174,7 +174,7 @@ void TestNetworkPage::pictures() {
   const QString folder = qEnvironmentVariable("NS_PICTURES");
   if (folder.isEmpty()) QSKIP("only with NS_PICTURES");
   fixture_->show<NetworkPage>();
-  QTRY_COMPARE(text("network_reach"), QStringLiteral("Nobody can dial this node"));
+  QTRY_COMPARE(text("network_reach"), QStringLiteral("Others can't dial this node"));
   for (const int width : {1100, 480}) {
     fixture_->page->resize(width, 1500);
     QTest::qWait(200);

@@ -264,7 +264,7 @@ void TestPartitionDialog::limits_reach_the_answer() {
 
 void TestPartitionDialog::wrong_files_are_told() {
   click("partition_cut");
-  QVERIFY(text("partition_state").contains(QStringLiteral("Open the file")));
+  QVERIFY(text("partition_state").contains(QStringLiteral("Open a model file")));
   open(fixture_->folder.filePath(QStringLiteral("none.json")), 2);
   click("partition_cut");
   QTRY_VERIFY_WITH_TIMEOUT(text("partition_state").contains(QStringLiteral("none.json")), patience);

@@ -122,9 +122,9 @@ void TestRoundsPages::the_training_page_tells_of_the_rounds() {
   take_part();
   fixture_->show<TrainingPage>();
   QTRY_VERIFY(fixture_->find<RoundsCards>("rounds_cards")->isVisible());
-  QCOMPARE(text("rounds_phase"), QStringLiteral("Training its part of the round, about 2\u00a0min left"));
+  QCOMPARE(text("rounds_phase"), QStringLiteral("Training for this round, about 2\u00a0min left"));
   QCOMPARE(fixture_->find<QProgressBar>("rounds_progress")->value(), 250);
-  QCOMPARE(text("rounds_agreement"), QStringLiteral("All hold the same weights after round 12"));
+  QCOMPARE(text("rounds_agreement"), QStringLiteral("All nodes hold the same weights after round 12"));
   QVERIFY(text("rounds_verified").startsWith(QStringLiteral("Progress is shown")));
   QVERIFY(!fixture_->find<QLabel>("rounds_caution")->isVisible());  // six are enough
   QTRY_COMPARE(fixture_->find<PlotPanel>("rounds_losses")->plot()->series().size(), std::size_t{1});
@@ -154,7 +154,7 @@ void TestRoundsPages::who_was_late_or_left_out_is_named() {
   const QAbstractItemModel* nodes = fixture_->find<QTableView>("rounds_nodes")->model();
   QCOMPARE(nodes->rowCount(), 2);
   QVERIFY(nodes->index(0, 0).data().toString().contains(QStringLiteral("this node")));
-  QVERIFY(nodes->index(1, 3).data().toString().contains(QStringLiteral("others than most")));
+  QVERIFY(nodes->index(1, 3).data().toString().contains(QStringLiteral("different")));
   fixture_->publish([](node::Snapshot& next) {
     next.rounds.left_out = 2;
     next.rounds.left_out_reason = "round 9 was closed without this node's work";
@@ -217,7 +217,7 @@ void TestRoundsPages::alone_and_few_are_said() {
     next.rounds.phase = "training alone until the others are back";
     next.rounds.seconds_left.reset();
   });
-  QVERIFY(text("rounds_phase").contains(QStringLiteral("until they are back")));
+  QVERIFY(text("rounds_phase").contains(QStringLiteral("until they return")));
 }
 
 void TestRoundsPages::what_is_unknown_is_a_dash() {
@@ -239,15 +239,16 @@ void TestRoundsPages::disagreement_is_told_on_the_overview() {
   take_part();
   fixture_->show<OverviewPage>();
   QTRY_VERIFY(fixture_->find<QWidget>("overview_together")->isVisible());
-  QCOMPARE(text("overview_agreement"), QStringLiteral("All hold the same weights after round 12"));
+  QCOMPARE(text("overview_agreement"), QStringLiteral("All nodes hold the same weights after round 12"));
   fixture_->publish([](node::Snapshot& next) {
     next.rounds.global.hash_agreement = 0.996;
     next.alerts = {{"rounds_agreement", node::Severity::Warning, "Only 99 % of the nodes agree", {}}};
   });
-  QCOMPARE(text("overview_agreement"), QStringLiteral("Only 99\u00a0% hold the same weights after round 12"));
+  QCOMPARE(text("overview_agreement"),
+           QStringLiteral("Only 99\u00a0% of the nodes hold the same weights after round 12"));
   bool opened = false;
   for (QPushButton* button : fixture_->find<QWidget>("overview_alerts")->findChildren<QPushButton*>()) {
-    if (button->text() != QStringLiteral("Open the rounds")) continue;
+    if (button->text() != QStringLiteral("Open rounds")) continue;
     QTest::mouseClick(button, Qt::LeftButton);
     opened = true;
   }

@@ -215,7 +215,7 @@ void TestSettingsPage::search_narrows_the_page() {
   search->setText(QStringLiteral("gpu share"));
   auto* gpu = fixture_->find<QWidget>("gpu_note");
   QVERIFY(gpu->isVisible() && !row("memory_limit")->isVisible());
-  QVERIFY(gpu->findChildren<QLabel*>().back()->text().contains(QStringLiteral("on the processor only")));
+  QVERIFY(gpu->findChildren<QLabel*>().back()->text().contains(QStringLiteral("uses only the processor")));
   QVERIFY(!fixture_->page->findChild<EmptyState*>()->isVisible());
   search->setText(QStringLiteral("no such thing"));
   QVERIFY(!row("memory_limit")->isVisible() && !gpu->isVisible());

@@ -79,8 +79,8 @@ void TestTrayText::a_core_that_does_not_answer() {
   node::Snapshot old;
   old.state = node::RunState::Training;
   old.training.smoothed_loss = 2;
-  const TrayView crashed =
-      TrayWords::describe(&old, false, CoreLife{DisplayState::Error, "Needs you", "The core crashed"}, now_);
+  const TrayView crashed = TrayWords::describe(
+      &old, false, CoreLife{DisplayState::Error, "Needs attention", "The core crashed"}, now_);
   QCOMPARE(crashed.display, DisplayState::Error);
   QVERIFY(crashed.tooltip.contains("The core crashed"));
   QVERIFY(crashed.tooltip.contains(QString::fromUtf8("Loss —")));  // what was, is not what is

@@ -101,7 +101,7 @@ void TestSetup::from_nothing_to_the_start() {
   first->setText(words[first->property("word").toInt()]);
   second->setText("another");
   next();
-  QVERIFY(problem().contains("another one"));
+  QVERIFY(problem().contains("does not match"));
   second->setText(' ' + words[second->property("word").toInt()].toUpper() + ' ');
   next();
   QVERIFY(dialog_->draft().words.isEmpty());  // not kept once they are confirmed
@@ -163,11 +163,11 @@ void TestSetup::wrong_words_are_told() {
 }
 
 void TestSetup::a_folder_that_cannot_be_used_stops_here() {
-  services_.folder = {false, "That disk can only be read.", 0, false, false, {}};
+  services_.folder = {false, "That disk is read-only.", 0, false, false, {}};
   start();
   next();
   QVERIFY(!get<QPushButton>("setupNext")->isEnabled());
-  QCOMPARE(problem(), QString("That disk can only be read."));
+  QCOMPARE(problem(), QString("That disk is read-only."));
   get<QLineEdit>("setupFolder")->setText("relative/path");
   QVERIFY(!get<QPushButton>("setupNext")->isEnabled());
   services_.folder.usable = true;

@@ -1,0 +1,104 @@
+#include "app/gui/link_controller.h"
+
+#include <QDir>
+#include <QFileDialog>
+#include <QJsonDocument>
+#include <QMessageBox>
+#include <QPushButton>
+
+namespace neuroshard::gui {
+
+LinkController::LinkController(Parts parts, QString default_data)
+    : parts_(parts), default_data_(std::move(default_data)) {}
+
+void LinkController::handle(const QString& text) {
+  const Link link = parse_link(text);
+  if (const auto* attach = std::get_if<AttachLink>(&link)) return ask_to_attach(*attach);
+  if (const auto* join = std::get_if<JoinLink>(&link)) return read_invitation(join->link);
+  if (const auto* invite = std::get_if<InviteLink>(&link))
+    return refuse(tr("The link names %1 as a first peer, but not the network. Ask for an invitation "
+                     "that begins with neuroshard:join. Nothing was changed.")
+                      .arg(invite->peer));
+  refuse(
+      tr("NeuroShard can't follow that link. %1 Nothing was changed.").arg(std::get<UnknownLink>(link).why));
+}
+
+void LinkController::ask_to_attach(const AttachLink& link) {
+  QMessageBox question(QMessageBox::Question, tr("Connect to another core?"),
+                       tr("A link asks NeuroShard to connect to the core that this file names:\n\n%1\n\n"
+                          "The window then shows and controls that core. Connect only if you know the file.")
+                           .arg(link.file),
+                       QMessageBox::Cancel, &parts_.window);
+  question.setObjectName("linkQuestion");
+  question.setTextFormat(Qt::PlainText);
+  const QPushButton* yes = question.addButton(tr("Connect"), QMessageBox::AcceptRole);
+  question.exec();
+  if (question.clickedButton() == static_cast<const QAbstractButton*>(yes))
+    parts_.supervisor.open_remote(link.file);
+}
+
+void LinkController::refuse(const QString& why) {
+  QMessageBox box(QMessageBox::Information, tr("A link to NeuroShard"), why, QMessageBox::Close,
+                  &parts_.window);
+  box.setObjectName("linkQuestion");
+  box.setTextFormat(Qt::PlainText);
+  box.exec();
+}
+
+// The core's program reads the invitation, so that there is one reader for it.
+void LinkController::read_invitation(const QString& text) {
+  parts_.commands.run(
+      this, {"network", "show", text, "--json"}, {}, [this, text](const ui::CommandOutcome& outcome) {
+        const QJsonObject profile = QJsonDocument::fromJson(outcome.out).object();
+        if (outcome.ok() && !profile.isEmpty()) return ask_to_join(text, profile);
+        Q_EMIT failed(tr("NeuroShard can't read the invitation"), QString::fromUtf8(outcome.err).trimmed());
+      });
+}
+
+void LinkController::ask_to_join(const QString& text, const QJsonObject& profile) {
+  const QJsonObject consensus = profile["consensus"].toObject();
+  const QString name = consensus["name"].toString();
+  const QString folder = default_data_ + "-" + name;
+  const QString publisher = consensus["publisher_key"].toString();
+  QMessageBox question(
+      QMessageBox::Question, tr("Join the network “%1”?").arg(name),
+      tr("A link invites this computer to the network “%1”. Join only if you know the sender.\n\n"
+         "Network: %2\nModel: %L3 parameters\nPublisher: %4\nData folder: %5\n\n"
+         "Your current data stays as it is. To return to it, choose “Use another data folder…”.")
+          .arg(name, profile["network_id"].toString())
+          .arg(profile["parameters"].toInteger())
+          .arg(publisher == "none" ? tr("none; nobody vouches for its addresses") : publisher, folder),
+      QMessageBox::Cancel, &parts_.window);
+  question.setObjectName("linkQuestion");
+  question.setTextFormat(Qt::PlainText);
+  const QPushButton* yes = question.addButton(tr("Join"), QMessageBox::AcceptRole);
+  question.setDefaultButton(QMessageBox::Cancel);
+  question.exec();
+  if (question.clickedButton() == static_cast<const QAbstractButton*>(yes)) join(text, folder);
+}
+
+void LinkController::join(const QString& text, const QString& folder) {
+  parts_.background.run(
+      this, [folder] { return QDir().mkpath(folder); },
+      [this, folder, text](bool made) {
+        if (!made) {
+          Q_EMIT failed(tr("NeuroShard can't join the network"),
+                        tr("The folder %1 can't be created.").arg(folder));
+          return;
+        }
+        parts_.config.set_data_directory(folder, {});
+        LaunchRequest request;
+        request.data_directory = folder;
+        request.invitation = text;
+        parts_.supervisor.move_to(request);
+      });
+}
+
+void LinkController::choose_control_file() {
+  const QString file =
+      QFileDialog::getOpenFileName(&parts_.window, tr("Open the control file of the other computer"),
+                                   QString(), tr("Control files (*.json);;All files (*)"));
+  if (!file.isEmpty()) parts_.supervisor.open_remote(file);
+}
+
+}  // namespace neuroshard::gui

@@ -1,0 +1,61 @@
+#include "core/net/method_table.h"
+
+#include <utility>
+
+#include "core/base/check.h"
+
+namespace neuroshard::net {
+
+MethodTable::MethodTable(const Clock& clock, Conduct* conduct) : clock_(clock), conduct_(conduct) {}
+
+MethodTable::Registration MethodTable::add(const std::vector<Method>& methods, MethodLimits limits,
+                                           Handler handler) {
+  const auto entry = std::make_shared<const Entry>(Entry{std::move(limits), std::move(handler)});
+  for (const Method method : methods) {
+    const bool is_new = entries_->emplace(method, entry).second;
+    NS_CHECK(is_new);
+  }
+  return {entries_, methods};
+}
+
+void MethodTable::on_call(const Caller& from, Method method, Bytes request, Respond respond) {
+  const auto found = entries_->find(method);
+  if (found == entries_->end())
+    return respond(make_error(ErrorCode::Unsupported, "this node does not know that request"));
+  const std::shared_ptr<const Entry> entry = found->second;  // the handler may end its registration
+  const Reply reply = [conduct = conduct_, from, respond = std::move(respond)](Answer answer) {
+    if (answer.fault && conduct != nullptr) conduct->fault(from, *answer.fault);
+    respond(std::move(answer.with));
+  };
+  const MethodLimits& limits = entry->limits;
+  if (limits.calls && !limits.calls->admit(from, clock_.monotonic_now()))
+    return reply({make_error(ErrorCode::Exhausted, "too many requests; wait a second"), Fault::Flood});
+  if (request.size() > limits.request_bytes)
+    return reply(make_error(ErrorCode::InvalidArgument, "the request has more bytes than its method allows"));
+  if (limits.admit) {
+    if (const auto admitted = limits.admit(from); !admitted.ok()) return reply(admitted.error());
+  }
+  entry->handler(from, method, request, reply);
+}
+
+void MethodTable::on_stream(const Caller&, Method, std::shared_ptr<PeerStream> stream) {
+  stream->break_off(make_error(ErrorCode::Unsupported, "this node serves no streams yet"));
+}
+
+MethodTable::Registration& MethodTable::Registration::operator=(Registration&& other) noexcept {
+  if (this != &other) {
+    end();
+    entries_ = std::move(other.entries_);
+    methods_ = std::move(other.methods_);
+  }
+  return *this;
+}
+
+void MethodTable::Registration::end() {
+  if (const auto entries = entries_.lock())
+    for (const Method method : methods_) entries->erase(method);
+  entries_.reset();
+  methods_.clear();
+}
+
+}  // namespace neuroshard::net

@@ -1,0 +1,103 @@
+// The methods that a node answers. Each part of the node registers a handler for its own methods, with
+// limits; an incoming call goes straight to the handler of its method.
+//
+// A call passes these checks, in this order. The first that fails answers it, and the handler does not run.
+//   check                          answer                 fault of the caller
+//   the method is registered       Unsupported            none: a later version may know more
+//   calls, by MethodLimits::calls  Exhausted              Flood
+//   size of the request            InvalidArgument        none
+//   MethodLimits::admit            what admit() returns   none
+//   the handler                    what it replies        what it replies
+//
+// Nothing is queued here: a call is answered or handed on at once. The transport bounds how many calls are
+// under way, and how many bytes they hold, before they reach the table.
+//
+// Threads: the executor's, all members; a Registration ends there, too. Errors: registering a method twice is
+// a bug and aborts. Ownership: the table keeps the handlers; whatever a handler refers to outlives its
+// Registration.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "core/net/conduct.h"
+#include "core/net/peer_channel.h"
+#include "core/net/request_limiter.h"
+
+namespace neuroshard::net {
+
+// A handler's reply: the answer, which travels to the caller, and the fault that the call proves, which goes
+// to Conduct and to nobody else.
+struct Answer {
+  Answer(Bytes bytes) : with(std::move(bytes)) {}
+  Answer(Expected<Bytes> answer) : with(std::move(answer)) {}
+  Answer(Error error) : with(std::move(error)) {}
+  Answer(Expected<Bytes> answer, Fault proven) : with(std::move(answer)), fault(proven) {}
+
+  Expected<Bytes> with;
+  std::optional<Fault> fault;  // nothing: an honest program may send such a call
+};
+
+// Replies to one call, at once or later, exactly once. Converts to Respond, for handlers that find no faults.
+using Reply = std::function<void(Answer)>;
+
+struct MethodLimits {
+  // How often one caller may call; methods that are given the same limiter share it. Null: no limit here.
+  std::shared_ptr<RequestLimiter> calls = nullptr;
+  std::size_t request_bytes = max_message_bytes;
+  // Who may call: an error refuses this caller. Null: everybody.
+  std::function<Expected<void>(const Caller&)> admit = nullptr;
+};
+
+class MethodTable final : public PeerService {
+ public:
+  // `request` is valid until the handler returns.
+  using Handler =
+      std::function<void(const Caller& from, Method method, ByteSpan request, const Reply& reply)>;
+
+  class Registration;
+
+  // Both outlive the table. conduct: null where nobody counts faults.
+  MethodTable(const Clock& clock, Conduct* conduct);
+
+  // The methods are answered until the Registration ends. A handler may end its own while it runs.
+  [[nodiscard]] Registration add(const std::vector<Method>& methods, MethodLimits limits, Handler handler);
+
+  void on_call(const Caller& from, Method method, Bytes request, Respond respond) override;
+  // No method is served as a stream: Unsupported.
+  void on_stream(const Caller& from, Method method, std::shared_ptr<PeerStream> stream) override;
+
+ private:
+  struct Entry {
+    MethodLimits limits;
+    Handler handler;
+  };
+  using Entries = std::unordered_map<Method, std::shared_ptr<const Entry>>;
+
+  const Clock& clock_;
+  Conduct* const conduct_;
+  const std::shared_ptr<Entries> entries_ = std::make_shared<Entries>();
+};
+
+// Keeps the methods of one add() registered. It may end after the table.
+class MethodTable::Registration {
+ public:
+  Registration() = default;
+  ~Registration() { end(); }
+  Registration(Registration&& other) noexcept = default;
+  Registration& operator=(Registration&& other) noexcept;
+
+  void end();
+
+ private:
+  friend class MethodTable;
+  Registration(std::weak_ptr<Entries> entries, std::vector<Method> methods)
+      : entries_(std::move(entries)), methods_(std::move(methods)) {}
+
+  std::weak_ptr<Entries> entries_;
+  std::vector<Method> methods_;
+};
+
+}  // namespace neuroshard::net

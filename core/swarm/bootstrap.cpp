@@ -1,0 +1,402 @@
+#include "core/swarm/bootstrap.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "core/dht/messages.h"
+#include "core/swarm/messages.h"
+
+namespace neuroshard::swarm {
+namespace {
+
+constexpr Duration call_patience = std::chrono::seconds(2);
+constexpr std::size_t answer_bytes = 100u << 10;  // of a list of records
+constexpr std::size_t cached_at_a_time = 4;
+constexpr std::size_t most_found = 8;
+constexpr std::size_t tries_of_found = 2;
+
+}  // namespace
+
+// A first peer or tracker.
+struct Bootstrap::Source {
+  FirstPeer peer;
+  net::Dial dial;  // of this try
+  bool cached = false;
+  bool found = false;     // suggested by a rendezvous: given up after two tries
+  bool given_up = false;  // its place is free
+  std::size_t tries = 0;
+  std::shared_ptr<net::PeerChannel> channel;
+  std::string state = "not tried yet";
+  Duration pause{0};
+  bool tracker = false, busy = false;
+  std::uint64_t beats = 0;
+  std::uint64_t informed = 0;  // sequence of the record that it was given
+  std::unique_ptr<TimerHandle> timer;
+
+  std::string where() const { return peer.name.empty() ? platform::to_text(peer.endpoint) : peer.name; }
+};
+
+Bootstrap::Bootstrap(const MemberContext& context, net::MethodTable& methods, Advertiser& advertiser,
+                     Reachability& reach)
+    : context_(context), advertiser_(advertiser), reach_(reach) {
+  add_cached();
+  for (const FirstPeer& peer : context.options.sources) {
+    NS_CHECK(peer.name.empty() || context.services.names != nullptr);
+    add_source(peer);
+  }
+  replace_table();
+  methods_ = methods.add(
+      {net::Method::DhtPing, net::Method::DhtFindNode, net::Method::DhtFindValue, net::Method::DhtStore}, {},
+      [this](const net::Caller& from, net::Method method, ByteSpan request, const net::Reply& reply) {
+        table_->handle(from, method, request, reply);
+      });
+}
+
+Bootstrap::~Bootstrap() = default;
+
+void Bootstrap::start() {
+  if (!context_.options.cached.empty())
+    context_.services.logger.info(
+        "swarm", fmt::format("begins with {} peer(s) of the last time", good_.list().size()));
+  if (sources_.empty())
+    context_.services.logger.info("swarm",
+                                  "no tracker and no first peer is known: waiting for others to call");
+  for (const auto& source : sources_) try_source(*source);
+}
+
+std::unique_ptr<TimerHandle> Bootstrap::later(Duration delay, std::function<void()> task) {
+  return context_.services.executor.post_after(delay, [life = lifetime_.token(), task = std::move(task)] {
+    if (life.alive()) task();
+  });
+}
+
+Bootstrap::Source& Bootstrap::add_source(const FirstPeer& peer) {
+  sources_.push_back(std::make_unique<Source>());
+  Source& source = *sources_.back();
+  source.peer = peer;
+  source.dial = {peer.endpoint, peer.id};
+  return source;
+}
+
+bool Bootstrap::may_dial(const net::NodeEndpoint& at) const {
+  return at.reach == net::Reach::Direct &&
+         (context_.options.one_lan || platform::globally_routable(at.endpoint.ip));
+}
+
+// ---- The cache, and peers that were found elsewhere.
+
+// Other programs may have changed the file: a record counts if its own node has signed it.
+void Bootstrap::add_cached() {
+  const WallTime now = context_.services.clock.wall_now();
+  for (const CachedPeer& peer : context_.options.cached) {
+    const net::NodeId id = peer.record.id();
+    if (id == context_.id ||
+        !net::check_node_record(peer.record, context_.options.network_id, peer.record.made).ok())
+      continue;
+    const auto at = std::find_if(peer.record.endpoints.begin(), peer.record.endpoints.end(),
+                                 [this](const net::NodeEndpoint& e) { return may_dial(e); });
+    if (at == peer.record.endpoints.end()) continue;
+    good_.heard(peer.record, std::min(peer.heard, now));
+    spares_.push_back({at->endpoint, id});
+  }
+  for (; sources_.size() < cached_at_a_time && !spares_.empty(); spares_.pop_front())
+    add_source(spares_.front()).cached = true;
+  untried_ = spares_.size();
+}
+
+// Another peer of the cache takes the place of one that failed. The pause does not grow until each was tried.
+void Bootstrap::next_cached(Source& source) {
+  if (spares_.empty()) return;
+  spares_.push_back(source.peer);
+  source.peer = spares_.front();
+  spares_.pop_front();
+  source.dial = {source.peer.endpoint, source.peer.id};
+  if (untried_ == 0) return;
+  --untried_;
+  source.pause = Duration(0);
+}
+
+void Bootstrap::remember_good() {
+  const WallTime now = context_.services.clock.wall_now();
+  const auto heard = [&](const net::NodeId& id) {
+    const net::NodeRecord* record = context_.book.find(id, now);
+    if (record != nullptr && !record->endpoints.empty()) good_.heard(*record, now);
+  };
+  for (const net::PeerView& peer : context_.pool.peers())
+    if (peer.connected && peer.round_trip) heard(peer.id);
+  for (const auto& source : sources_)
+    if (source->channel && !source->tracker && !source->busy) heard(source->channel->id());
+}
+
+void Bootstrap::suggest(const FirstPeer& peer) {
+  if (peer.id == context_.id || reach_.advertised() == peer.endpoint) return;
+  std::size_t found = 0;
+  Source* place = nullptr;
+  for (const auto& source : sources_) {
+    if (source->found && source->given_up) {
+      place = source.get();
+    } else {
+      found += source->found ? 1 : 0;
+      if (source->dial.endpoint == peer.endpoint) return;
+    }
+  }
+  if (place == nullptr) {
+    if (found >= most_found) return;
+    place = &add_source(peer);
+  }
+  *place = Source();
+  place->found = true;
+  place->peer = peer;
+  place->dial = {peer.endpoint, peer.id};
+  try_source(*place);
+}
+
+void Bootstrap::introduced(const net::NodeRecord& record) {
+  take_peers({record}, {});
+  if (any_connected()) return;
+  for (const net::NodeEndpoint& at : record.endpoints)
+    if (may_dial(at)) return suggest({at.endpoint, record.id()});
+}
+
+bool Bootstrap::give_up(Source& source, const Error& error) {
+  const bool itself = error.code == ErrorCode::Denied;  // or a node that can never belong to the network
+  if (!itself && ++source.tries < tries_of_found) return false;
+  source.given_up = true;
+  source.state = fmt::format("{}; not tried again", error.describe());
+  context_.services.logger.info("swarm", fmt::format("{}: {}", source.where(), source.state));
+  return true;
+}
+
+// ---- One first peer: dial, own address, dial-back, introduction, its peers; then heartbeats.
+
+void Bootstrap::try_source(Source& source) {
+  source.busy = true;
+  if (source.peer.name.empty()) return dial(source);
+  source.state = "looking the name up";
+  context_.services.names->look_up(
+      source.peer.name,
+      [this, life = lifetime_.token(), &source](const Expected<std::vector<platform::Endpoint>>& found) {
+        if (!life.alive()) return;
+        if (!found.ok()) return failed(source, found.error());
+        if (found->empty()) return failed(source, make_error(ErrorCode::NotFound, "the name has no address"));
+        // The next address at each try.
+        source.dial = {(*found)[source.tries++ % found->size()], source.peer.id};
+        dial(source);
+      });
+}
+
+void Bootstrap::dial(Source& source) {
+  source.state = "connecting";
+  context_.paths.connect(
+      source.dial, net::connect_deadline,
+      [this, life = lifetime_.token(), &source](Expected<std::shared_ptr<net::PeerChannel>> channel) {
+        if (!life.alive()) return;
+        if (!channel.ok()) return failed(source, channel.error());
+        if (source.found && (*channel)->id() == context_.id)
+          return failed(source, make_error(ErrorCode::Denied, "this node itself"));
+        source.channel = std::move(*channel);
+        source.tracker = source.channel->hello().offers(net::Feature::Tracker);
+        context_.services.logger.info(
+            "swarm", fmt::format("connected to {} {}", source.tracker ? "tracker" : "peer", source.where()));
+        learn_address(source);
+      });
+}
+
+void Bootstrap::failed(Source& source, const Error& error) {
+  source.channel.reset();
+  source.busy = false;
+  const std::string where = source.where();
+  if (source.found && give_up(source, error)) return;
+  if (source.cached) next_cached(source);
+  source.pause = std::clamp(source.pause * 2, context_.options.first_pause, context_.options.longest_pause);
+  const Duration wait = source.pause / 2 + Duration(static_cast<std::int64_t>(context_.rng.below(
+                                               static_cast<std::uint64_t>(source.pause.count()))));
+  source.state = fmt::format("{}; tried again in {:.0f} s", error.describe(), to_seconds(wait));
+  context_.services.logger.info("swarm", fmt::format("{}: {}", where, source.state));
+  source.timer = later(wait, [this, &source] { try_source(source); });
+}
+
+void Bootstrap::ask(Source& source, net::Method method, Bytes request, Done done) {
+  const std::size_t size = request.size();
+  source.channel->call(method, std::move(request), net::call_deadline(call_patience, size, answer_bytes),
+                       [life = lifetime_.token(), done = std::move(done)](Expected<Bytes> answer) {
+                         if (life.alive()) done(std::move(answer));
+                       });
+}
+
+void Bootstrap::learn_address(Source& source) {
+  source.state = "asks for the own address";
+  ask(source, net::Method::AddressEcho, {}, [this, &source](const Expected<Bytes>& answer) {
+    if (!answer.ok()) return failed(source, answer.error());
+    const auto endpoint = dht::decode_endpoint(*answer);
+    if (!endpoint.ok()) return failed(source, endpoint.error());
+    reach_.seen(*endpoint);
+    if (!reach_.due()) return introduce(source);
+    source.state = "asks to be dialled back";
+    reach_.verify_through(source.channel, [this, life = lifetime_.token(), &source] {
+      if (!life.alive()) return;
+      if (!reach_.advertised())
+        context_.services.logger.info("swarm", "not reached from outside: " + reach_.why_not());
+      introduce(source);
+    });
+  });
+}
+
+void Bootstrap::introduce(Source& source) {
+  source.busy = true;
+  source.timer.reset();
+  if (!source.tracker) return fetch_peers(source);
+  source.state = "registers";
+  source.informed = advertiser_.record().sequence;
+  ask(source, net::Method::TrackerRegister, net::encode_node_record(advertiser_.record()),
+      [this, &source](const Expected<Bytes>& answer) {
+        if (!answer.ok()) return failed(source, answer.error());
+        fetch_peers(source);
+      });
+}
+
+void Bootstrap::fetch_peers(Source& source) {
+  const net::Method method = source.tracker ? net::Method::TrackerPeers : net::Method::Peers;
+  // A tracker has the record. Any other node needs it to call back. A record without endpoints is left out:
+  // what the other node remembers of this one is better.
+  const net::NodeRecord* own = source.tracker || !advertiser_.is_placed() ? nullptr : &advertiser_.record();
+  if (!source.tracker) source.informed = advertiser_.record().sequence;
+  if (own != nullptr) advertiser_.note_informed(source.channel->id());
+  ask(source, method, encode_peers_request(max_records, own), [this, &source](const Expected<Bytes>& answer) {
+    const auto records =
+        answer.ok() ? decode_records(*answer) : Expected<std::vector<net::NodeRecord>>(answer.error());
+    if (!records.ok()) return failed(source, records.error());
+    source.pause = Duration(0);
+    source.busy = false;
+    source.state = source.tracker ? "registered" : "connected";
+    std::vector<net::Contact> contacts;
+    if (source.channel->hello().offers(net::Feature::Dht))
+      contacts.push_back({source.channel->id(), source.channel->endpoint()});
+    take_peers(*records, std::move(contacts));
+    remember_good();
+    reach_.update_relays();
+    if (source.informed != advertiser_.record().sequence) return introduce(source);
+    source.timer = later(context_.options.heartbeat, [this, &source] { beat(source); });
+  });
+}
+
+void Bootstrap::beat(Source& source) {
+  if (source.informed != advertiser_.record().sequence) return introduce(source);
+  const net::Method method = source.tracker ? net::Method::TrackerHeartbeat : net::Method::Ping;
+  ask(source, method, {}, [this, &source](const Expected<Bytes>& answer) {
+    if (answer.ok()) {
+      // A node that knows few others asks more often.
+      constexpr std::size_t few = 8;
+      constexpr std::uint64_t now_and_then = 6;
+      if (context_.book.size() < few || ++source.beats % now_and_then == 0) return fetch_peers(source);
+      source.timer = later(context_.options.heartbeat, [this, &source] { beat(source); });
+      return;
+    }
+    if (answer.error().code == ErrorCode::NotFound) return introduce(source);
+    failed(source, answer.error());
+  });
+}
+
+void Bootstrap::introduce_to_trackers() {
+  for (const auto& source : sources_)
+    if (source->channel && source->tracker && !source->busy) introduce(*source);
+}
+
+void Bootstrap::introduce_to_all() {
+  for (const auto& source : sources_)
+    if (source->channel && !source->busy) introduce(*source);
+}
+
+// ---- The hash table.
+
+void Bootstrap::replace_table() {
+  advertiser_.table_replaced();
+  dht::DhtConfig config;
+  config.member_port = reach_.advertised() ? reach_.advertised()->port : 0;
+  config.one_lan = context_.options.one_lan;
+  table_ = std::make_unique<dht::DhtNode>(
+      context_.options.network_id, config,
+      dht::DhtServices{context_.services.key, context_.pool, context_.services.executor,
+                       context_.services.clock, context_.services.conduct},
+      context_.rng.next());
+}
+
+void Bootstrap::join_table() {
+  std::vector<net::Contact> contacts;
+  for (const auto& source : sources_)
+    if (source->channel && source->channel->hello().offers(net::Feature::Dht))
+      contacts.push_back({source->channel->id(), source->channel->endpoint()});
+  for (const net::NodeRecord* record : context_.book.all(context_.services.clock.wall_now())) {
+    const auto contact = context_.paths.contact_of(*record, context_.options.one_lan);
+    if (contact && context_.paths.way_to(contact->id, contact->endpoint) == Way::Direct)
+      contacts.push_back(*contact);
+  }
+  take_peers({}, std::move(contacts));
+}
+
+void Bootstrap::take_peers(const std::vector<net::NodeRecord>& records, std::vector<net::Contact> contacts) {
+  const WallTime now = context_.services.clock.wall_now();
+  const bool table_is_empty = table_->table().size() == 0;
+  if (!table_is_empty) contacts.clear();
+  for (const net::NodeRecord& record : records) {
+    const bool known = context_.book.find(record.id(), now) != nullptr;
+    if (record.id() == context_.id || !context_.book.put(record, now).ok() || (known && !table_is_empty))
+      continue;
+    for (const net::NodeEndpoint& at : record.endpoints)
+      if (may_dial(at)) contacts.push_back({record.id(), at.endpoint});
+  }
+  context_.paths.ask_for_turn_permissions();  // a record may name a new place at a TURN server
+  advertiser_.introduce_itself();
+  if (contacts.empty()) return;
+  table_->join(std::move(contacts), [this, life = lifetime_.token()](std::size_t known) {
+    if (!life.alive()) return;
+    context_.services.logger.info("swarm", fmt::format("the hash table knows {} member(s)", known));
+    if (known == 0) return;
+    remember_good();
+    advertiser_.publish(*table_);
+  });
+}
+
+// ---- What is known.
+
+bool Bootstrap::any_connected() const {
+  return std::any_of(sources_.begin(), sources_.end(),
+                     [](const auto& source) { return source->channel != nullptr; });
+}
+
+bool Bootstrap::alone() const {
+  return table_->table().size() == 0 && context_.pool.connections() == 0 && !any_connected();
+}
+
+bool Bootstrap::knows_nobody() const {
+  for (const net::NodeRecord* record : context_.book.all(context_.services.clock.wall_now()))
+    if (record->id() != context_.id) return false;
+  return std::none_of(sources_.begin(), sources_.end(), [](const auto& source) {
+    return source->busy || (source->channel != nullptr && !source->tracker);
+  });
+}
+
+std::optional<net::Contact> Bootstrap::connected(const net::NodeId& id) const {
+  for (const auto& source : sources_)
+    if (source->channel && source->channel->id() == id) return net::Contact{id, source->channel->endpoint()};
+  return std::nullopt;
+}
+
+std::vector<FirstConnection> Bootstrap::connections() const {
+  std::vector<FirstConnection> found;
+  for (const auto& source : sources_)
+    if (source->channel) found.push_back({source->channel, source->tracker, source->busy});
+  return found;
+}
+
+std::vector<SourceView> Bootstrap::view() const {
+  std::vector<SourceView> found;
+  for (const auto& source : sources_)
+    found.push_back({source->dial.endpoint, source->peer.name, source->channel != nullptr, source->tracker,
+                     source->state});
+  return found;
+}
+
+}  // namespace neuroshard::swarm

@@ -1,0 +1,104 @@
+// How a node enters its network: dials first peers and trackers, tells them who it is, asks them for other
+// nodes, and joins the hash table by those. A first peer that fails is dialled again for ever, with growing
+// pauses and jitter; those of the cache of an earlier run take turns.
+// Threads: the executor's, all members.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/lifetime.h"
+#include "core/dht/dht_node.h"
+#include "core/net/method_table.h"
+#include "core/swarm/advertiser.h"
+#include "core/swarm/member_context.h"
+#include "core/swarm/reachability.h"
+
+namespace neuroshard::swarm {
+
+struct SourceView {
+  platform::Endpoint endpoint;  // of one with a name: the address that was dialled last
+  std::string name;             // empty: it is known by its address
+  bool connected = false;
+  bool tracker = false;
+  std::string state;  // what is going on, in words
+};
+
+class Bootstrap {
+ public:
+  // All outlive it. It answers the methods of the hash table.
+  Bootstrap(const MemberContext& context, net::MethodTable& methods, Advertiser& advertiser,
+            Reachability& reach);
+  ~Bootstrap();
+
+  // Dials the first peers.
+  void start();
+  // A first peer that was found elsewhere (core/rendezvous): dialled twice, eight such peers at a time.
+  void suggest(const FirstPeer& peer);
+  // A node that called gave its record. A node without first peers takes it for one: it could not learn
+  // otherwise whether others reach it.
+  void introduced(const net::NodeRecord& record);
+  // Records that others gave; contacts are known to be in the hash table.
+  void take_peers(const std::vector<net::NodeRecord>& records, std::vector<net::Contact> contacts);
+
+  // Gives this node's new record to the trackers, or to all first peers.
+  void introduce_to_trackers();
+  void introduce_to_all();
+
+  dht::DhtNode& table() { return *table_; }
+  const dht::DhtNode& table() const { return *table_; }
+  // Starts a new hash table: as one of its members if the node can be dialled, else as a client.
+  void replace_table();
+  // Joins the table by all nodes that are known.
+  void join_table();
+
+  void remember_good();
+  std::vector<CachedPeer> good_peers() const { return good_.list(); }
+
+  // Nobody is connected and the hash table is empty.
+  bool alone() const;
+  // All first peers were tried; those that answered are trackers that know of no other node.
+  bool knows_nobody() const;
+  // Where a connected first peer is. Another node may not have dialled it yet, so its record may say nothing.
+  std::optional<net::Contact> connected(const net::NodeId& id) const;
+  std::vector<FirstConnection> connections() const;
+  std::vector<SourceView> view() const;
+
+ private:
+  struct Source;
+  using Done = std::function<void(Expected<Bytes>)>;
+
+  Source& add_source(const FirstPeer& peer);
+  void add_cached();
+  void next_cached(Source& source);
+  bool give_up(Source& source, const Error& error);
+  bool any_connected() const;
+  bool may_dial(const net::NodeEndpoint& at) const;
+  void try_source(Source& source);
+  void dial(Source& source);
+  void failed(Source& source, const Error& error);
+  void ask(Source& source, net::Method method, Bytes request, Done done);
+  void learn_address(Source& source);
+  void introduce(Source& source);
+  void fetch_peers(Source& source);
+  void beat(Source& source);
+  std::unique_ptr<TimerHandle> later(Duration delay, std::function<void()> task);
+
+  const MemberContext context_;
+  Advertiser& advertiser_;
+  Reachability& reach_;
+  std::unique_ptr<dht::DhtNode> table_;
+  GoodPeers good_;
+  std::deque<FirstPeer> spares_;  // of the cache, not dialled now
+  std::size_t untried_ = 0;       // of them
+  std::vector<std::unique_ptr<Source>> sources_;
+  Lifetime lifetime_;
+  net::MethodTable::Registration methods_;
+};
+
+}  // namespace neuroshard::swarm

@@ -1,0 +1,109 @@
+// How other nodes reach this one: directly (verified by a dial-back, with the router's mapping), through the
+// user's TURN server, through a relay, or over a punched connection. Keeps all of these while addresses,
+// routers and relays change, and answers the methods Punch and LetIn.
+// Threads: the executor's, all members.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/lifetime.h"
+#include "core/net/method_table.h"
+#include "core/swarm/member_context.h"
+#include "core/swarm/puncher.h"
+#include "core/swarm/reach_keeper.h"
+#include "core/swarm/turn_ingress.h"
+
+namespace neuroshard::swarm {
+
+// A connected first peer or tracker (bootstrap.h).
+struct FirstConnection {
+  std::shared_ptr<net::PeerChannel> channel;
+  bool tracker = false;
+  bool busy = false;  // a request of the bootstrap is under way
+};
+
+struct ReachabilityView {
+  bool reachable = false;  // another node has dialled this one
+  bool tested = false;
+  bool testing = false;
+  std::optional<WallTime> tested_at;
+  std::optional<platform::Endpoint> advertised, seen_at;
+  std::string why_not;  // if it is not reachable
+  nat::ReachabilityVerdict verdict;
+  std::optional<platform::Endpoint> relay;  // through which others call this node
+  std::string relay_trouble;
+  std::string turn_server;                 // of the options
+  std::optional<platform::Endpoint> turn;  // where others dial this node through that server
+  std::string turn_trouble;
+};
+
+class Reachability {
+ public:
+  struct Events {
+    // Whether the node can be dialled directly has changed. endpoints() and the hello have changed with it.
+    std::function<void()> dialable_changed;
+    // endpoints() or the hello have changed in another way.
+    std::function<void()> endpoints_changed;
+    std::function<std::vector<FirstConnection>()> first_connections;
+  };
+
+  // calls: the limit on requests that the public methods share (public_services.h). methods and the context
+  // outlive it.
+  Reachability(const MemberContext& context, net::MethodTable& methods,
+               const std::shared_ptr<net::RequestLimiter>& calls, Events events);
+  ~Reachability();
+
+  // Another node sees this one at this address.
+  void seen(const platform::Endpoint& at) { keeper_.seen(at); }
+  // What the router reports, from the thread that asks it.
+  void router_says(nat::RouterNews news) { keeper_.router_says(std::move(news)); }
+  // A dial-back is due.
+  bool due() const { return keeper_.due(); }
+  // Asks the node of this connection to dial back; `done` when the result is known, or another test runs.
+  void verify_through(const std::shared_ptr<net::PeerChannel>& channel, const std::function<void()>& done);
+  // Has a first peer dial back, if that is due.
+  void verify_if_due();
+  // The user asks for a new test of the router, the NAT and the dial-back.
+  void test_again();
+  // Chooses relays, the TURN server's peers and the STUN servers anew from the nodes that are known.
+  void update_relays();
+  // Tells the transport how others see this node.
+  void update_own_path();
+
+  bool tested() const { return keeper_.tested(); }
+  const std::string& why_not() const { return keeper_.why_not(); }
+  std::optional<platform::Endpoint> advertised() const { return keeper_.advertised(); }
+  // This node relays for others: they can dial it.
+  bool relays_for_others() const;
+  // Where others reach this node; empty: nowhere, as far as is known.
+  std::vector<net::NodeEndpoint> endpoints() const;
+  ReachabilityView view() const;
+
+ private:
+  net::Hello own_hello() const;
+  void listen_to_tunnels();
+  void on_reach_changed();
+  void on_punchable_changed();
+  void on_relay_changed(std::optional<platform::Endpoint> relay, std::string trouble);
+  void on_turn_changed(std::optional<platform::Endpoint> at, std::string trouble);
+  std::vector<platform::Endpoint> known_relays() const;
+  void reserve_at(const platform::Endpoint& relay, const nat::Tunnels::Ticket& answer);
+  void update_turn();
+  void find_turn_server(const nat::Tunnels::Found& found);
+
+  const MemberContext context_;
+  const Events events_;
+  ReachKeeper keeper_;
+  std::unique_ptr<Puncher> puncher_;  // null: no tunnels
+  std::optional<platform::Endpoint> relay_, turn_;
+  std::string relay_trouble_, turn_trouble_;
+  TurnIngress turn_ingress_;
+  Lifetime lifetime_;
+  std::vector<net::MethodTable::Registration> methods_;
+};
+
+}  // namespace neuroshard::swarm
