@@ -19,22 +19,22 @@ missing_packages() {
   done
 }
 
-# Some packages start a server when they are installed. The tests start their own, and nobody asked for another.
+# Some packages start a server when they are installed. The tests start their own and do not require it.
 keep_quiet() {
   case " $missing " in *" coturn "*) ;; *) return 0 ;; esac
   if command -v systemctl >/dev/null 2>&1; then $as_root systemctl disable --now coturn >/dev/null 2>&1 || true; fi
 }
 
-# install_packages SECTION…: installs what is missing; does nothing, and needs no network, when all is there.
+# install_packages SECTION…: installs missing packages. Without any, it does nothing and requires no network.
 install_packages() {
   command -v dpkg-query >/dev/null 2>&1 ||
-    die "this script installs packages of Debian 12; on another system install the libraries named in installers/debian-packages.txt and build with: cmake --preset release && cmake --build --preset release"
+    die "this script installs packages of Debian 12; on another system, install the libraries listed in installers/debian-packages.txt and build with: cmake --preset release && cmake --build --preset release"
   missing=$(missing_packages "$@")
   [ -n "$missing" ] || return 0
   as_root=
   if [ "$(id -u)" != 0 ]; then
     if command -v sudo >/dev/null 2>&1; then as_root=sudo
-    else die "these packages are missing: $missing- run this script as root once, or install them and start again"; fi
+    else die "these packages are missing: $missing- run this script as root once, or install them and run it again"; fi
   fi
   say "Installing packages: $missing"
   # Mirrors drop connections now and then: four tries, a little later each time.
@@ -48,13 +48,13 @@ install_packages() {
       return 0
     fi
     [ "$pause" = 0 ] && break
-    echo "apt-get failed; trying again in $pause s" >&2
+    echo "apt-get failed; retrying in $pause s" >&2
     sleep "$pause"
   done
-  die "apt-get could not install: $missing- check the network and the package sources, then start again"
+  die "apt-get could not install: $missing- check the network and the package sources, then run this script again"
 }
 
-# build_jobs: compilers to run at once. A unit that sees LibTorch takes about 1.2 GB.
+# build_jobs: number of parallel compilers. A unit that includes LibTorch takes about 1.2 GB.
 build_jobs() {
   cores=$(nproc 2>/dev/null || echo 2)
   fit=$(awk '/^MemAvailable:/ { print int($2 / 1250000) }' /proc/meminfo 2>/dev/null || echo 2)

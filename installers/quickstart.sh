@@ -1,26 +1,26 @@
 #!/bin/sh
-# From a fresh clone to a model that learns, in one command:
+# Builds NeuroShard from a fresh clone and trains a first model, in one command:
 #
 #   sh installers/quickstart.sh [TEXT_FOLDER]
 #
-# On Debian 12 it installs what is missing (as root, or through sudo), builds the Release programs into build/release/bin,
-# makes a wallet, gathers a corpus of English prose from Debian's documentation packages (or takes TEXT_FOLDER), and trains the
-# profile "solo". Where there is a display, in the window of the desktop app; else in the terminal, with a live progress
-# line, a checkpoint and a sample of text at the end. Run again, it resumes.
+# On Debian 12 it installs missing packages (as root, or through sudo), builds the Release programs into build/release/bin,
+# creates a wallet, gathers English text from Debian's documentation packages (or uses TEXT_FOLDER), and trains the profile
+# "solo". With a display, it trains in the window of the desktop app; without one, in the terminal, with a progress line, a
+# checkpoint and a sample of text at the end. Run it again to continue.
 #
-#   NEUROSHARD_DATA_DIR   where everything is kept   (default: ${XDG_DATA_HOME:-~/.local/share}/neuroshard)
+#   NEUROSHARD_DATA_DIR   directory with all data    (default: ${XDG_DATA_HOME:-~/.local/share}/neuroshard)
 #   QUICKSTART_STEPS      training steps of this run in the terminal (default: 100)
-#   QUICKSTART_TERMINAL   1 = in the terminal, display or not
+#   QUICKSTART_TERMINAL   1 = train in the terminal even if there is a display
 set -eu
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
 case "${1:-}" in
   -h|--help) sed -n '2,/^set -eu/{s/^# \{0,1\}//;/^set/!p}' "$0"; exit 0 ;;
   -*) echo "error: unknown option $1; see --help" >&2; exit 64 ;;
 esac
-[ $# -le 1 ] || { echo "error: one text folder at most; see --help" >&2; exit 64; }
+[ $# -le 1 ] || { echo "error: at most one text folder is allowed; see --help" >&2; exit 64; }
 TEXT=
 if [ $# = 1 ]; then
-  [ -e "$1" ] || { echo "error: $1 does not exist; name a folder of text files" >&2; exit 66; }
+  [ -e "$1" ] || { echo "error: $1 not found; give a folder of text files" >&2; exit 66; }
   TEXT=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 fi
 cd "$ROOT"
@@ -38,7 +38,7 @@ gather_corpus() {
   PATH=$PATH:/usr/games bible -l 72 gen1:1-rev22:21 </dev/null >"$1.new/bible-kjv.txt"
   for text in /usr/share/debian-reference/debian-reference.en.txt.gz /usr/share/developers-reference/developers-reference.txt.gz \
               /usr/share/doc/jargon-text/jargon.txt.gz; do
-    # Minimal systems leave /usr/share/doc out: then the rest is enough.
+    # Minimal systems lack /usr/share/doc. The other text is then enough.
     [ ! -e "$text" ] || gzip -dc "$text" >"$1.new/$(basename "$text" .gz)"
   done
   # Tutorials, questions and answers, essays: the manuals that are prose. All text together fills one shard of the training
@@ -65,7 +65,7 @@ if [ "$(. /etc/os-release 2>/dev/null && echo "$ID $VERSION_ID")" = "debian 12" 
 tests=OFF
 if grep -qs '^NS_BUILD_TESTS:BOOL=ON' build/release/CMakeCache.txt; then tests=ON; fi
 cmake --preset release -DNS_WERROR=$strict -DNS_BUILD_TESTS=$tests >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
-# The window where one can be shown, and the app is part of this build (its libraries were found).
+# Uses the window if a display exists and the app is part of this build, that is, its libraries were found.
 window=no
 if [ "${QUICKSTART_TERMINAL:-0}" != 1 ] && [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ] &&
    cmake --build --preset release --target help | grep -q '^neuroshard:'; then
@@ -76,12 +76,12 @@ targets="neuroshardd compute_cpu"
 cmake --build --preset release --parallel "$(build_jobs)" --target $targets
 
 if [ ! -e "$DATA/wallet.keystore" ]; then
-  say "A wallet (kept in $DATA)"
+  say "Creating a wallet (in $DATA)"
   "$NODE" wallet create --data-dir "$DATA"
 fi
 if [ -z "$TEXT" ]; then
   if [ ! -d "$CORPUS" ]; then
-    say "A corpus of English prose from Debian's documentation ($CORPUS)"
+    say "Gathering English text from Debian's documentation ($CORPUS)"
     gather_corpus "$CORPUS"
   fi
   TEXT=$CORPUS
@@ -89,26 +89,26 @@ if [ -z "$TEXT" ]; then
 fi
 
 if [ $window = yes ]; then
-  say "The window opens; Quit in its menu stops the training with a checkpoint"
+  say "Opening the window; Quit in its menu saves a checkpoint and stops"
   "$NODE" settings set contribute on --data-dir "$DATA" --profile solo >/dev/null
   if "$ROOT/build/release/bin/neuroshard" --data-dir "$DATA" --text "$TEXT"; then
-    printf '\nRun the same command again to train on. Data: %s   The app: %s\n' "$DATA" "$ROOT/build/release/bin/neuroshard"
+    printf '\nRun the same command again to continue. Data: %s   App: %s\n' "$DATA" "$ROOT/build/release/bin/neuroshard"
     exit 0
   fi
-  echo "The window could not be opened; training goes on here." >&2
+  echo "The window could not be opened; training continues here." >&2
 fi
 
-say "Training $STEPS steps (Ctrl-C stops cleanly; run this command again to go on)"
+say "Training $STEPS steps (Ctrl-C stops cleanly; run this command again to continue)"
 status=0
 "$NODE" train --text "$TEXT" --data-dir "$DATA" --profile solo --steps "$STEPS" || status=$?
 if [ $status = 130 ]; then
-  echo "Stopped. All work is in the checkpoint; run the same command again to go on."
+  echo "Stopped. All work is in the checkpoint; run the same command again to continue."
   exit 130
 fi
 [ $status = 0 ] || exit $status
 
 say "Checkpoints"
 "$NODE" checkpoint list --data-dir "$DATA"
-say "A sample of what the model says after this little training"
+say "A sample of the model's text after this short training"
 "$NODE" generate --data-dir "$DATA" --prompt "In the beginning" --max-tokens 60 --seed 1
-printf '\n\nRun the same command again to train on. Data: %s   Program: %s --help\n' "$DATA" "$NODE"
+printf '\n\nRun the same command again to continue. Data: %s   Program: %s --help\n' "$DATA" "$NODE"

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t help_column = 30;
 constexpr std::size_t help_width = 100;
 
-// words, with line breaks before those that would not fit; it begins at column `indent`, as every line does.
+// Breaks the words into lines. Every line, the first one included, begins at column `indent`.
 std::string wrapped(const std::string& words, std::size_t indent) {
   std::string text;
   std::size_t column = indent;
@@ -49,7 +49,7 @@ std::string help_row(const std::string& left, const std::string& right) {
   return text + wrapped(right, help_column);
 }
 
-// A description's first line says what a command is for; what follows is for who asks about that command.
+// The first line of a description gives the purpose of a command. The rest appears in the command's own help.
 std::string summary(const std::string& description) {
   return description.substr(0, description.find('\n'));
 }
@@ -64,8 +64,8 @@ std::string paragraphs(const std::string& description) {
   return text;
 }
 
-// One layout for every --help: what it does, usage, commands, options, global options, examples; exit codes
-// at the root.
+// One layout for every --help: purpose, usage, commands, options, global options, examples; exit codes at the
+// root.
 class HelpFormatter final : public CLI::Formatter {
  public:
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode) const override {
@@ -77,7 +77,7 @@ class HelpFormatter final : public CLI::Formatter {
     }
     if (path.empty()) path = name;
     std::string text = paragraphs(app->get_description()) + "\nUsage: " + path;
-    // A command without a group is for programs.
+    // A command without a group is for programs and not listed.
     const auto commands = app->get_subcommands([](const CLI::App* c) { return !c->get_group().empty(); });
     for (const CLI::Option* option : app->get_options()) {
       if (!option->get_positional()) continue;
@@ -143,7 +143,7 @@ int fail(CommandContext& context, const Error& error) {
   return static_cast<int>(exit_code_of(error.code));
 }
 
-// --json may stand anywhere; a wrong command line should be answered in the form that was asked for.
+// --json may stand anywhere, and the error of a wrong command line should have the requested form.
 bool wants_json(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (std::string_view(argv[i]) == "--json") return true;
@@ -156,7 +156,7 @@ int run_body(CommandContext& context) {
   context.stop_signal = &stop_signal;
   context.stop = stop_signal.token();
   Expected<void> result;
-  // Third-party code may throw where ours does not; a person still gets a sentence and a code.
+  // Third-party code may throw where ours does not. The user still gets a message and an exit code.
   try {
     result = context.body();
   } catch (const std::bad_alloc&) {

@@ -9,23 +9,23 @@ namespace neuroshard::app {
 
 enum class ExitCode : int {
   Ok = 0,
-  Failure = 1,       // the command ran and its answer is "no": a verification that failed, a check not passed
-  Usage = 64,        // wrong command line, flag or setting
-  CorruptData = 65,  // a file or a received piece of data is not what it should be
-  InputNotFound = 66,  // a file, folder, checkpoint or profile that was named does not exist
+  Failure = 1,         // the command ran and its answer is "no": a failed verification or check
+  Usage = 64,          // wrong command line, flag or setting
+  CorruptData = 65,    // a file or a received piece of data is damaged or unexpected
+  InputNotFound = 66,  // a named file, folder, checkpoint or profile does not exist
   Unavailable = 69,    // a server, a device or a feature is not available
   Internal = 70,       // a bug in neuroshardd
-  CantCreate = 73,     // the output exists already or can't be created
+  CantCreate = 73,     // the output already exists or can't be created
   InputOutput = 74,    // reading or writing failed; disk or memory is full
   Busy = 75,           // the data directory is in use by another process
   Denied = 77,         // no permission, wrong passphrase
   Interrupted = 130,   // stopped by Ctrl-C or a signal before the end
 };
 
-// The one place that maps an error to what the shell sees.
+// Maps an error to the exit code. No other code does.
 ExitCode exit_code_of(ErrorCode code);
 
-// The table as it stands at the end of --help.
+// The table at the end of --help.
 std::string exit_code_table();
 
 }  // namespace neuroshard::app

@@ -5,7 +5,7 @@
 namespace neuroshard::app {
 namespace {
 
-// Before a data directory with its log file is open, people should still see what is wrong.
+// Before the log file of a data directory is open, warnings must still reach the user.
 class TerminalLogger final : public Logger {
  public:
   explicit TerminalLogger(Output& output) : output_(output) {}

@@ -23,7 +23,7 @@ sigset_t stop_signals() {
 StopSignal::StopSignal() {
   const sigset_t set = stop_signals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  // A reader that goes away is an error of the next write (Output::writable), not the end of a training run.
+  // A closed reader is an error of the next write (Output::writable), not the end of a training run.
   signal(SIGPIPE, SIG_IGN);
   watcher_ = std::thread([this] { watch(); });
 }

@@ -117,7 +117,7 @@ Expected<SaveStart> AsyncWriter::save(Manifest manifest, const TensorView& live,
     state_->snapshot.abandon();
     state_->finish();
     return make_error(ErrorCode::Unavailable,
-                      "no checkpoint is written: the disk's queue is full or shutting down");
+                      "the checkpoint was not written: the disk's queue is full or shutting down");
   }
   state_->copying = true;
   return SaveStart::Started;

@@ -103,7 +103,7 @@ Entry Catalogue::read_entry(const std::string& name) const {
     entry.damage = manifest.error().message;
     entry.manifest_hash = {};
   } else if (fitting_name != name) {
-    entry.damage = "the folder's name does not fit its manifest; it was renamed or mixed up";
+    entry.damage = "the folder's name does not match its manifest; it was renamed or mixed up";
   } else {
     entry.manifest = std::move(manifest).value();
   }
@@ -160,12 +160,12 @@ Expected<Entry> Catalogue::find(const std::string& what) const {
   if (fitting.size() == 1) return *fitting.front();
   if (fitting.empty()) {
     return make_error(ErrorCode::NotFound,
-                      fmt::format("there is no checkpoint \"{}\"; \"checkpoint list\" shows them", what));
+                      fmt::format("checkpoint \"{}\" not found; see \"checkpoint list\"", what));
   }
   std::string names;
   for (const Entry* entry : fitting) names += (names.empty() ? "" : ", ") + entry->name;
   return make_error(ErrorCode::InvalidArgument,
-                    fmt::format("several checkpoints fit \"{}\"; give one of {}", what, names));
+                    fmt::format("several checkpoints match \"{}\"; give one of {}", what, names));
 }
 
 Expected<std::vector<Entry>> Catalogue::candidates() const {
@@ -203,7 +203,7 @@ Expected<std::optional<Entry>> Catalogue::current() const {
 
 Expected<Entry> Catalogue::existing(const std::string& name) const {
   if (!is_folder_name(name) || !env_->exists(root_ + "/" + name)) {
-    return make_error(ErrorCode::NotFound, fmt::format("there is no checkpoint {} in {}", name, root_));
+    return make_error(ErrorCode::NotFound, fmt::format("checkpoint {} not found in {}", name, root_));
   }
   NS_ASSIGN_OR_RETURN(const std::vector<Entry> entries, list());
   for (const Entry& entry : entries) {
@@ -221,9 +221,8 @@ Expected<void> Catalogue::choose(const std::string& name) {
   if (entry.is_part()) {
     return make_error(
         ErrorCode::InvalidArgument,
-        fmt::format("the checkpoint {} holds {} of the model's {} slots; training continues from all of them",
-                    name, entry.manifest.slots.size(),
-                    compute::model_slots(entry.manifest.architecture).size()));
+        fmt::format("the checkpoint {} holds {} of the model's {} slots; training requires all of them", name,
+                    entry.manifest.slots.size(), compute::model_slots(entry.manifest.architecture).size()));
   }
   NS_ASSIGN_OR_RETURN(const std::uint64_t next, next_sequence());
   const nlohmann::json root = {{"name", name}, {"after_sequence", next - 1}};

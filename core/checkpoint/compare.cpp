@@ -53,7 +53,7 @@ class Weights {
     const auto at = by_name_.find(parameter.name);
     if (at == by_name_.end() || at->second->spec.type != tensor::DType::F32 ||
         at->second->spec.dims != parameter.dims) {
-      return make_error(ErrorCode::Corrupt, fmt::format("{}: the tensor {} is missing or of another shape",
+      return make_error(ErrorCode::Corrupt, fmt::format("{}: the tensor {} is missing or has the wrong shape",
                                                         name_, parameter.name));
     }
     return header_.data_offset + at->second->begin;

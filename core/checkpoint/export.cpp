@@ -189,8 +189,7 @@ Expected<std::uint64_t> export_folder(storage::FileEnv& env, const Entry& entry,
                                       const Progress& progress, const CancelToken& cancel) {
   if (!entry.complete()) return make_error(ErrorCode::Corrupt, entry.damage);
   if (env.exists(path)) {
-    return make_error(ErrorCode::AlreadyExists,
-                      fmt::format("{} exists already; give the name of a new folder", path));
+    return make_error(ErrorCode::AlreadyExists, fmt::format("{} already exists; choose a new folder", path));
   }
   const std::string temporary = path + ".part";
   NS_RETURN_IF_ERROR(env.remove_tree(temporary));

@@ -54,7 +54,7 @@ class FileReader {
     if (record == nullptr) return corrupt(fmt::format("{} is missing", name));
     NS_ASSIGN_OR_RETURN(auto file, env.open_read(entry.path + "/" + name));
     FileReader reader(std::make_unique<detail::FileSource>(std::move(file)), *record, meter);
-    if (reader.source_->size() != record->bytes) return corrupt(fmt::format("{} has another size", name));
+    if (reader.source_->size() != record->bytes) return corrupt(fmt::format("{} has the wrong size", name));
     auto header = tensor::read_safetensors_header(*reader.source_);
     if (!header.ok()) {
       // A bound or a type that our own writer never reaches is damage here, whatever it is elsewhere.
@@ -133,7 +133,7 @@ class FileReader {
                             const std::function<Expected<void>(const ExtraTensor&)>* extra) {
     const std::string prefix = detail::extra_prefix;
     if (extra == nullptr || item.spec.name.rfind(prefix, 0) != 0 || item.spec.type != tensor::DType::F32) {
-      return corrupt(fmt::format("the tensor {} does not belong into {}", item.spec.name, record_.name));
+      return corrupt(fmt::format("the tensor {} does not belong in {}", item.spec.name, record_.name));
     }
     extra_bytes_ += item.bytes;
     if (item.bytes > max_extra_bytes || extra_bytes_ > max_extra_bytes) {
@@ -185,7 +185,7 @@ Expected<void> check_request(const Entry& entry, const LoadRequest& request) {
     const auto& a = entry.manifest.architecture;
     return make_error(
         ErrorCode::InvalidArgument,
-        fmt::format("the checkpoint {} holds another model ({} layers × {}, {} experts, vocabulary {}, "
+        fmt::format("the checkpoint {} holds a different model ({} layers × {}, {} experts, vocabulary {}, "
                     "sequence {}) than this network's; use another data directory for it",
                     entry.name, a.layers, a.hidden, a.experts, a.vocab, a.sequence));
   }
@@ -204,7 +204,7 @@ Expected<void> verify_slot_index(storage::FileEnv& env, const Entry& entry) {
   const FileRecord* const record = entry.manifest.file(slot_index_file);
   if (record == nullptr) return {};  // of an earlier version
   if (record->bytes > max_slot_index_bytes)
-    return corrupt(fmt::format("{} is larger than any index", slot_index_file));
+    return corrupt(fmt::format("{} is too large for an index", slot_index_file));
   NS_ASSIGN_OR_RETURN(const Bytes bytes,
                       storage::read_file(env, entry.path + "/" + slot_index_file, max_slot_index_bytes));
   if (crypto::sha256(bytes) != record->sha256)

@@ -52,7 +52,7 @@ Expected<compute::ModelShape> parse_architecture(const json& value) {
   if (!reader.ok()) return reader.error();
   const auto valid = compute::validate(shape);
   if (!valid.ok())
-    return make_error(ErrorCode::Corrupt, "the manifest names an impossible model: " + valid.error().message);
+    return make_error(ErrorCode::Corrupt, "the manifest has an invalid model: " + valid.error().message);
   return shape;
 }
 
@@ -143,7 +143,7 @@ Expected<void> parse_files(const json& list, Manifest& manifest) {
     reader.read_unsigned("bytes", file.bytes, std::uint64_t{1} << 60);
     reader.read_hex("sha256", file.sha256);
     if (reader.ok() && (!is_plain_name(file.name) || manifest.file(file.name) != nullptr)) {
-      reader.fail("a file's name is not plain, or stands twice");
+      reader.fail("a file name is invalid or appears twice");
     }
     if (!reader.ok()) return reader.error();
     manifest.files.push_back(std::move(file));
@@ -235,7 +235,7 @@ Expected<Manifest> parse_manifest(ByteSpan bytes) {
   if (reader.ok() && format > manifest_format) {
     return make_error(ErrorCode::Unsupported,
                       fmt::format("this checkpoint was written by a newer version of this program "
-                                  "(format {}, this one knows {}); install the newer version",
+                                  "(format {}, this version reads {}); install the newer version",
                                   format, manifest_format));
   }
   reader.read_hex("node_key", manifest.node_key);
@@ -256,8 +256,7 @@ Expected<Manifest> parse_manifest(ByteSpan bytes) {
 
   const Bytes again = encode_file(encode_body(manifest), manifest);
   if (!std::equal(again.begin(), again.end(), bytes.begin(), bytes.end())) {
-    return make_error(ErrorCode::Corrupt,
-                      "the manifest is damaged: it is not spelled as this program writes it");
+    return make_error(ErrorCode::Corrupt, "the manifest is damaged: it is not in canonical form");
   }
   return manifest;
 }

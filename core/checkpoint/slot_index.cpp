@@ -33,10 +33,10 @@ Expected<SlotRun> decode_run(ByteSpan bytes) {
   if (run.of == RunOf::Slot)
     run.slot = {static_cast<compute::SlotKind>(mark), layer, expert};
   else if (layer != 0 || expert != 0)
-    return damaged("a number where none belongs");
+    return damaged("a reserved field is set");
   run.offset = load_le<std::uint64_t>(bytes.data() + 10);
   run.bytes = load_le<std::uint64_t>(bytes.data() + 18);
-  if (load_le<std::uint32_t>(bytes.data() + 26) != 0) return damaged("a number where none belongs");
+  if (load_le<std::uint32_t>(bytes.data() + 26) != 0) return damaged("a reserved field is set");
   std::copy_n(bytes.data() + 30, run.sha256.size(), run.sha256.begin());
   return run;
 }
@@ -57,7 +57,7 @@ Expected<void> check_file(const std::vector<SlotRun>& runs, std::size_t& at, Run
     end += run.bytes;
     return true;
   };
-  const Error wrong = damaged("its runs are not those of the manifest");
+  const Error wrong = damaged("its runs do not match the manifest");
   if (!take(RunOf::Header, {}, std::nullopt)) return wrong;
   const std::uint64_t tensors = file == RunFile::Weights ? 1 : 2;
   for (const compute::SlotId slot : manifest.slots)
@@ -97,7 +97,7 @@ Bytes encode_slot_index(const std::vector<SlotRun>& runs) {
 
 Expected<std::vector<SlotRun>> decode_slot_index(ByteSpan bytes, const Manifest& manifest) {
   if (bytes.size() < head_bytes || load_le<std::uint32_t>(bytes.data()) != magic)
-    return damaged("it does not begin as one");
+    return damaged("its header is invalid");
   if (load_le<std::uint32_t>(bytes.data() + 4) > version)
     return make_error(
         ErrorCode::Unsupported,
@@ -105,7 +105,7 @@ Expected<std::vector<SlotRun>> decode_slot_index(ByteSpan bytes, const Manifest&
   const auto count = load_le<std::uint32_t>(bytes.data() + 8);
   if (load_le<std::uint32_t>(bytes.data() + 4) != version || count > max_slot_runs ||
       bytes.size() != head_bytes + count * slot_run_bytes)
-    return damaged("its length is another than it says");
+    return damaged("its length does not match its header");
   std::vector<SlotRun> runs;
   runs.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {

@@ -41,7 +41,7 @@ struct Part {
 Expected<std::vector<float>> read_floats(storage::FileEnv& env, const std::string& path, const SlotRun& run) {
   NS_ASSIGN_OR_RETURN(const auto file, env.open_read(path));
   if (file->size() != run.bytes || run.bytes % sizeof(float) != 0)
-    return make_error(ErrorCode::Corrupt, path + " has another size than the index says");
+    return make_error(ErrorCode::Corrupt, path + " does not have the size that the index states");
   std::vector<float> values(static_cast<std::size_t>(run.bytes / sizeof(float)));
   NS_RETURN_IF_ERROR(file->read_at(0, {reinterpret_cast<std::uint8_t*>(values.data()), run.bytes}));
   return values;
@@ -116,11 +116,12 @@ Expected<SaveResult> make_part(storage::FileEnv& env, const crypto::KeyPair& key
   std::uint64_t extra_bytes = 0;
   for (const tensor::TensorEntry& entry : part.extra_entries) extra_bytes += entry.bytes;
   if (extra_bytes != part.extras.size() * sizeof(float))
-    return make_error(ErrorCode::Corrupt, "the extra tensors are not those that the file's header names");
+    return make_error(ErrorCode::Corrupt, "the extra tensors do not match the file's header");
   for (const Part::Slot& slot : part.slots)
     if (slot.moments.size() != 2 * slot.weights.size())
-      return make_error(ErrorCode::Corrupt, fmt::format("the moments of {} are not as many as its weights",
-                                                        compute::to_string(slot.id)));
+      return make_error(ErrorCode::Corrupt,
+                        fmt::format("the moments of {} do not match the number of its weights",
+                                    compute::to_string(slot.id)));
   if (source.origin.empty())
     source.origin = fmt::format("{} of node {}", source_name, to_hex(source.instance).substr(0, 16));
   NS_ASSIGN_OR_RETURN(Writer writer, Writer::open(env, key, root));

@@ -34,8 +34,9 @@ Expected<void> Snapshot::reserve(std::uint64_t bytes) {
   if (larger.empty()) {
     return make_error(
         ErrorCode::Exhausted,
-        fmt::format("no memory for a checkpoint's copy of {} MiB; checkpoints are written slot by slot",
-                    bytes >> 20));
+        fmt::format(
+            "not enough memory for a checkpoint's copy of {} MiB; checkpoints are written slot by slot",
+            bytes >> 20));
   }
   view_ = {};
   buffer_ = std::move(larger);

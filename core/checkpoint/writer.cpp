@@ -34,7 +34,7 @@ Expected<void> check_tensors(const Manifest& manifest, const TensorView& tensors
     NS_ASSIGN_OR_RETURN(const std::uint64_t count, tensor::element_count(extra.dims));
     if (count != extra.values.size()) {
       return make_error(ErrorCode::InvalidArgument,
-                        fmt::format("the extra tensor {} has another shape", extra.name));
+                        fmt::format("the extra tensor {} has the wrong shape", extra.name));
     }
   }
   return {};
@@ -125,7 +125,7 @@ std::string parent_of(const std::string& path) {
 
 Error disk_gone(const std::string& folder) {
   return make_error(ErrorCode::NotFound,
-                    fmt::format("the folder {} is gone; is its disk connected?", folder));
+                    fmt::format("the folder {} is missing; is its disk connected?", folder));
 }
 
 // Makes a folder, and never what it is in: when the disk of the data was taken away, its place must not be
@@ -170,9 +170,10 @@ Expected<void> Writer::check_room(std::uint64_t bytes) {
   if (!free.ok() || *free >= bytes) return {};
   return make_error(
       ErrorCode::Exhausted,
-      fmt::format("a checkpoint needs {} MiB, but only {} MiB are free at {}; free some space or keep fewer "
-                  "checkpoints. Training goes on",
-                  (bytes >> 20) + 1, *free >> 20, root_));
+      fmt::format(
+          "a checkpoint requires {} MiB, but only {} MiB are free at {}; free some space or keep fewer "
+          "checkpoints. Training continues",
+          (bytes >> 20) + 1, *free >> 20, root_));
 }
 
 Expected<SaveResult> Writer::write_folder(Manifest& manifest, const TensorView& tensors,

@@ -57,7 +57,7 @@ Expected<ModuleEntry> open_entry(const std::string& path) {
   if (access(path.c_str(), R_OK) != 0) {
     return make_error(
         ErrorCode::NotFound,
-        fmt::format("The compute module {} is not there or not readable; reinstall NeuroShard, or build it "
+        fmt::format("The compute module {} was not found or can't be read; reinstall NeuroShard, or build it "
                     "with NS_COMPUTE_MODULE=ON.",
                     path));
   }
@@ -71,7 +71,7 @@ Expected<ModuleEntry> open_entry(const std::string& path) {
   }
   void* entry = dlsym(library, module_entry_name);
   if (entry == nullptr) {
-    return make_error(ErrorCode::Unsupported, fmt::format("{} is no compute module of NeuroShard.", path));
+    return make_error(ErrorCode::Unsupported, fmt::format("{} is not a compute module of NeuroShard.", path));
   }
   return reinterpret_cast<ModuleEntry>(entry);
 }

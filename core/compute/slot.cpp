@@ -77,7 +77,7 @@ Expected<std::uint32_t> parse_index(std::string_view text, const std::string& wh
       (text.size() > 1 && text.front() == '0')) {
     return make_error(
         ErrorCode::InvalidArgument,
-        fmt::format("'{}' is no slot: write embed, layer 3, expert 3.7 or head", whole.substr(0, 40)));
+        fmt::format("'{}' is not a valid slot: use embed, layer 3, expert 3.7 or head", whole.substr(0, 40)));
   }
   return value;
 }

@@ -121,11 +121,9 @@ Expected<NetworkProfile> builtin_profile(std::string_view name) {
   if (name == "testnet") return testnet();
   if (name == "devnet") return devnet();
   if (name == "solo") return solo();
-  return make_error(
-      ErrorCode::NotFound,
-      fmt::format("there is no built-in profile '{}'; there are mainnet, testnet, devnet and solo, or "
-                  "give the path of a profile file",
-                  name));
+  return make_error(ErrorCode::NotFound, fmt::format("built-in profile '{}' not found; use mainnet, testnet, "
+                                                     "devnet, solo, or the path of a profile file",
+                                                     name));
 }
 
 Expected<NetworkProfile> load_network_profile(storage::FileEnv& files, const std::string& name_or_path) {

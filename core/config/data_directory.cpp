@@ -44,7 +44,7 @@ Expected<void> check_free_space(storage::FileEnv& files, const std::string& path
   if (free >= min_free_bytes) return {};
   return make_error(
       ErrorCode::Exhausted,
-      fmt::format("only {} MiB are free on the disk of {}; at least {} MiB are needed. Free some space, or "
+      fmt::format("only {} MiB are free on the disk of {}; at least {} MiB are required. Free some space, or "
                   "choose another disk with --data-dir",
                   free >> 20, path, min_free_bytes >> 20));
 }
@@ -61,7 +61,7 @@ DataDirectory::~DataDirectory() = default;
 Expected<std::unique_ptr<DataDirectory>> DataDirectory::open(const DataDirectoryOptions& options,
                                                              DataDirectoryServices services) {
   if (options.path.empty()) {
-    return make_error(ErrorCode::InvalidArgument, "no data directory is given; name one with --data-dir");
+    return make_error(ErrorCode::InvalidArgument, "no data directory given; set one with --data-dir");
   }
   std::unique_ptr<DataDirectory> directory(new DataDirectory(services));
   NS_RETURN_IF_ERROR(directory->open_or_create(options));
@@ -81,9 +81,9 @@ Expected<void> DataDirectory::open_or_create(const DataDirectoryOptions& options
   if (created_now_ && !options.create) {
     return make_error(
         ErrorCode::NotFound,
-        fmt::format("there is no data directory at {} yet; \"neuroshardd train --text FOLDER --data-dir {}\" "
-                    "makes one",
-                    path_, path_));
+        fmt::format(
+            "data directory {} not found; \"neuroshardd train --text FOLDER --data-dir {}\" creates one",
+            path_, path_));
   }
   NS_RETURN_IF_ERROR(files.create_directories(path_));
   NS_ASSIGN_OR_RETURN(auto lock, platform::DirectoryLock::acquire(path_, services_.clock));
@@ -99,7 +99,7 @@ Expected<void> DataDirectory::open_or_create(const DataDirectoryOptions& options
     if (files.exists(folder)) continue;
     if (!files.exists(format_path())) {
       return make_error(ErrorCode::NotFound,
-                        fmt::format("the data directory {} is gone; is its disk connected?", path_));
+                        fmt::format("the data directory {} is missing; is its disk connected?", path_));
     }
     NS_RETURN_IF_ERROR(files.create_directories(folder));
   }
@@ -128,12 +128,13 @@ Expected<void> DataDirectory::open_profile(const DataDirectoryOptions& options) 
   network_id_ = neuroshard::config::network_id(profile_.consensus);
   if (!wanted) return {};
   if (const Hash256 id = neuroshard::config::network_id(wanted->consensus); id != network_id_) {
-    return make_error(ErrorCode::InvalidArgument,
-                      fmt::format("the data directory {} belongs to the network '{}' ({}…), not to '{}' "
-                                  "({}…); leave --profile away to "
-                                  "go on with it, or choose another --data-dir for the other network",
-                                  path_, profile_.consensus.name, to_hex(network_id_).substr(0, 12),
-                                  wanted->consensus.name, to_hex(id).substr(0, 12)));
+    return make_error(
+        ErrorCode::InvalidArgument,
+        fmt::format(
+            "the data directory {} belongs to the network '{}' ({}…), not to '{}' "
+            "({}…); remove --profile to continue with it, or choose another --data-dir for the other network",
+            path_, profile_.consensus.name, to_hex(network_id_).substr(0, 12), wanted->consensus.name,
+            to_hex(id).substr(0, 12)));
   }
   if (wanted->directory.sequence <= profile_.directory.sequence) return {};
   profile_.directory = wanted->directory;  // newer addresses of the same network
@@ -151,7 +152,7 @@ Expected<void> DataDirectory::open_settings(const DataDirectoryOptions& options)
     if (!file.ok()) {
       Error error = std::move(file).error();
       if (services_.files.exists(settings_path() + ".bak")) {
-        error.message += "; correct it, or put settings.toml.bak, the version before, in its place";
+        error.message += "; correct it, or restore the previous version, settings.toml.bak";
       }
       return std::move(error).with_context(settings_path());
     }
@@ -173,7 +174,7 @@ Expected<void> DataDirectory::open_instance() {
   if (is_uuid(instance_id_)) return {};
   return make_error(
       ErrorCode::Corrupt,
-      fmt::format("{} does not hold an instance id; remove the file and a new one is made", path));
+      fmt::format("{} holds no valid instance id; remove the file, and the node creates a new one", path));
 }
 
 Expected<void> DataDirectory::open_node_key() {
@@ -188,7 +189,7 @@ Expected<void> DataDirectory::open_node_key() {
   crypto::wipe(bytes);
   if (!key.ok()) {
     Error error = std::move(key).error();
-    error.message += "; restore the file from a backup, or move it away and this node gets a new identity";
+    error.message += "; restore the file from a backup, or move it away to give this node a new identity";
     return std::move(error).with_context(path);
   }
   node_key_ = std::move(*key);

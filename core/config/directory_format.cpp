@@ -53,11 +53,10 @@ Expected<std::uint32_t> read_format(storage::FileEnv& files, const std::string& 
   std::uint32_t format = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), format);
   if (failed != std::errc() || end != text.data() + text.size() || format == 0) {
-    return make_error(
-        ErrorCode::Corrupt,
-        fmt::format("{}/FORMAT does not hold a number; if the rest of the folder is whole, write the number "
-                    "of its format into it, for a first version \"1\"",
-                    directory));
+    return make_error(ErrorCode::Corrupt, fmt::format("{}/FORMAT does not contain a number; if the rest of "
+                                                      "the folder is intact, write the number of its format "
+                                                      "into the file, for a first version \"1\"",
+                                                      directory));
   }
   return format;
 }
@@ -95,10 +94,11 @@ Expected<void> open_format(storage::FileEnv& files, const std::string& directory
         std::find_if(migrations.begin(), migrations.end(),
                      [format](const FormatMigration& migration) { return migration.from == format; });
     if (step == migrations.end()) {
-      return make_error(ErrorCode::Unsupported,
-                        fmt::format("{} has format {}, which this neuroshardd can't bring "
-                                    "forward; open it once with an older version",
-                                    directory, format));
+      return make_error(
+          ErrorCode::Unsupported,
+          fmt::format(
+              "{} has format {}, which this neuroshardd can't upgrade; open it once with an older version",
+              directory, format));
     }
     NS_RETURN_IF_ERROR(step->run(files, directory));
     NS_RETURN_IF_ERROR(write_format(files, directory, format + 1));

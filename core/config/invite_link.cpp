@@ -147,8 +147,8 @@ Expected<NetworkProfile> read_profile(Reader& in) {
   if (in.good() && (fields < first_consensus_fields || fields > consensus_fields().size())) {
     return make_error(
         ErrorCode::Unsupported,
-        fmt::format("the invitation's network has {} constants and this version of NeuroShard knows {}: "
-                    "use the same version as who invites you",
+        fmt::format("the invitation's network has {} constants and this version of NeuroShard has {}: "
+                    "use the version of the inviting node",
                     fields, consensus_fields().size()));
   }
   for (std::size_t i = 0; i < fields && in.good(); ++i) c.*consensus_fields()[i].member = in.number();
@@ -177,7 +177,7 @@ Expected<NetworkProfile> find_builtin(ByteSpan id) {
   }
   return make_error(ErrorCode::Unsupported,
                     fmt::format("the invitation is to the network {}…, which this version of NeuroShard does "
-                                "not know: use the same version as who invites you",
+                                "not know: use the version of the inviting node",
                                 to_hex(id.first(std::min<std::size_t>(id.size(), 6)))));
 }
 
@@ -186,7 +186,7 @@ Expected<std::vector<InvitedPeer>> read_peers(Reader& in) {
   if (!in.good()) return damaged();
   if (count > max_invited_peers)
     return refused(
-        fmt::format("the invitation names {} peers; at most {} are taken", count, max_invited_peers));
+        fmt::format("the invitation names {} peers; at most {} are allowed", count, max_invited_peers));
   std::vector<InvitedPeer> peers;
   for (std::uint64_t i = 0; i < count; ++i) {
     InvitedPeer peer;
@@ -223,7 +223,7 @@ Expected<InvitedPeer> parse_invited_peer(std::string_view text) {
     text.remove_prefix(at + 1);
   }
   if (text.size() > max_place_text)
-    return refused(fmt::format("'{}…' is too long for the place of a peer", text.substr(0, 40)));
+    return refused(fmt::format("'{}…' is too long for the address of a peer", text.substr(0, 40)));
   peer.place = std::string(text);
   NS_RETURN_IF_ERROR(platform::check_place(peer.place));
   return peer;
@@ -243,11 +243,12 @@ Expected<InviteLink> parse_invite_link(std::string_view text) {
     return refused(
         fmt::format("the invitation is too long: {} characters of {}", text.size(), max_invite_link));
   if (!starts_with_any_case(text, scheme))
-    return refused("this is no invitation: an invitation begins with neuroshard:join?to=");
+    return refused("this is not an invitation: an invitation begins with neuroshard:join?to=");
   text.remove_prefix(scheme.size());
   if (text.substr(0, 2) == "//") text.remove_prefix(2);
   if (text.substr(0, verb.size()) != verb)
-    return refused("this link is no invitation to a network: that begins with neuroshard:join?to=");
+    return refused(
+        "this link is not an invitation to a network: such a link begins with neuroshard:join?to=");
   const auto bytes = from_base64url(text.substr(verb.size()));
   if (!bytes.ok() || bytes->size() < head_bytes) return damaged();
   if (bytes->front() != version) {
@@ -277,7 +278,7 @@ Expected<InviteLink> parse_invite_link(std::string_view text) {
 Expected<std::string> format_invite_link(const InviteLink& link) {
   if (link.peers.size() > max_invited_peers)
     return make_error(ErrorCode::Exhausted,
-                      fmt::format("an invitation takes at most {} peers", max_invited_peers));
+                      fmt::format("an invitation names at most {} peers", max_invited_peers));
   Writer out;
   const auto builtin = builtin_profile(link.profile.consensus.name);
   if (builtin.ok() && format_network_profile(*builtin) == format_network_profile(link.profile)) {
@@ -300,8 +301,8 @@ Expected<std::string> format_invite_link(const InviteLink& link) {
   std::string text = std::string(scheme) + std::string(verb) + to_base64url(whole);
   if (text.size() > max_invite_link)
     return make_error(ErrorCode::Exhausted,
-                      fmt::format("the invitation takes {} characters and {} fit: name fewer peers, or give "
-                                  "the profile's file to those who join",
+                      fmt::format("the invitation has {} characters, and the limit is {}: name fewer peers, "
+                                  "or send the profile's file instead",
                                   text.size(), max_invite_link));
   return text;
 }

@@ -23,8 +23,8 @@ using C = ConsensusPart;
 // Order is protocol: the canonical text, and with it every network id, follows it. Append only.
 constexpr std::array<ConsensusField, 30> fields{{
     {"protocol_major", &C::protocol_major, 1, 1000, "major version of the peer protocol"},
-    {"layers", &C::layers, 1, shape::layers, "layers of the model, or the fewest where it grows"},
-    {"hidden", &C::hidden, 2, shape::hidden, "width of the model, or the least where it grows"},
+    {"layers", &C::layers, 1, shape::layers, "layers of the model, or the minimum if it grows"},
+    {"hidden", &C::hidden, 2, shape::hidden, "width of the model, or the minimum if it grows"},
     {"grows", &C::grows, 0, 1, "1: the model grows with the network's memory"},
     {"head_dim", &C::head_dim, 2, shape::head_dim, "width of one attention head"},
     {"heads_per_kv_head", &C::heads_per_kv_head, 1, 64, "query heads that share a key/value head"},
@@ -55,7 +55,7 @@ constexpr std::array<ConsensusField, 30> fields{{
      "1e-8 NEURO per 2,048 trained tokens and layer share"},
     {"reward_sample", &C::reward_sample, 0, max_reward, "1e-8 NEURO per data sample"},
     {"group_members", &C::group_members, rounds::least_group_setting, rounds::max_group_members,
-     "members of a round that are one group; more are dealt into sub-groups. 16, fewer for a laboratory"},
+     "most members of one group; with more members, a round has sub-groups. 16, fewer for tests"},
 }};
 
 Error bad(std::string_view field, std::string_view problem) {
@@ -79,10 +79,9 @@ Expected<void> check_outer_loop(const ConsensusPart& c) {
                                    "from {} to {}",
                                    rounds::least_profile_fragments, rounds::most_profile_fragments));
   if (sync && c.inner_steps != 0 && sync->fragments > c.inner_steps)
-    return bad("sync",
-               fmt::format("asks for {} fragments; there can't be more than inner_steps, {}: each has "
-                           "a round's end of its own",
-                           sync->fragments, c.inner_steps));
+    return bad("sync", fmt::format("has {} fragments; the limit is inner_steps, {}, because each fragment "
+                                   "ends its round at another step",
+                                   sync->fragments, c.inner_steps));
   constexpr std::string_view codecs[] = {"none", "fp32", "fp16", "int8", "int4", "topk"};
   if (std::find(std::begin(codecs), std::end(codecs), c.codec) == std::end(codecs))
     return bad("codec", "must be \"none\", \"fp32\", \"fp16\", \"int8\", \"int4\" or \"topk\"");
@@ -259,9 +258,9 @@ std::string network_notice(const NetworkProfile& profile) {
   if (profile.consensus.sync == "none" || !profile.directory.bootstrap.empty()) return {};
   if (profile.consensus.name == "mainnet" || profile.consensus.name == "testnet") {
     return fmt::format(
-        "Nobody operates a public {} for this program yet: its constants are built in, but there is no "
-        "bootstrap "
-        "to join. Train alone with --profile solo, or make a network of your own with \"neuroshardd network "
+        "There is no public {} yet: its constants are built in, but there is no bootstrap to join. Train "
+        "alone "
+        "with --profile solo, or create your own network with \"neuroshardd network "
         "create\".",
         profile.consensus.name);
   }

@@ -97,7 +97,7 @@ class Fields {
   Expected<void> finish() const {
     if (object_.empty()) return {};
     return bad(
-        fmt::format("profile field '{}' in {} is not known; remove it, or use a newer version of neuroshardd",
+        fmt::format("profile field '{}' in {} is unknown; remove it, or use a newer version of neuroshardd",
                     object_.begin().key(), part_));
   }
 
@@ -183,10 +183,11 @@ Expected<NetworkProfile> parse_network_profile(ByteSpan json) {
   NS_ASSIGN_OR_RETURN(profile.directory, parse_directory(std::move(directory)));
   NS_RETURN_IF_ERROR(check_reserved_name(profile.consensus));
   if (const std::string actual = to_hex(network_id(profile.consensus)); actual != id) {
-    return bad(fmt::format(
-        "profile field 'network_id' does not fit the constants (they give {}); a changed constant is "
-        "another network: make one with \"neuroshardd network create\"",
-        actual));
+    return bad(
+        fmt::format("profile field 'network_id' does not match the constants (they give {}); other constants "
+                    "require another "
+                    "network: create one with \"neuroshardd network create\"",
+                    actual));
   }
   NS_RETURN_IF_ERROR(verify_directory(profile));
   return profile;

@@ -78,13 +78,13 @@ Expected<CertificatePair> make_certificate(const KeyPair& key_pair, WallTime now
 
 std::string_view to_string(CertificateFault fault) {
   switch (fault) {
-    case CertificateFault::Missing: return "it shows no certificate";
+    case CertificateFault::Missing: return "it sent no certificate";
     case CertificateFault::Malformed: return "its certificate can't be read";
     case CertificateFault::NotEd25519: return "the key of its certificate is not an Ed25519 key";
     case CertificateFault::NotYetValid: return "its certificate is not valid yet (are both clocks right?)";
     case CertificateFault::Expired: return "its certificate has expired (are both clocks right?)";
   }
-  return "its certificate is not taken";
+  return "its certificate was rejected";
 }
 
 std::variant<PublicKey, CertificateFault> read_certificate(std::string_view pem, WallTime now) {

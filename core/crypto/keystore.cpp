@@ -73,7 +73,7 @@ Expected<Secret> sealing_key(Protection protection, ByteSpan material, const Pas
   if (failed != 0) {
     return make_error(
         ErrorCode::Exhausted,
-        fmt::format("not enough memory to check the passphrase: {} MiB are needed", cost.memory_kib >> 10));
+        fmt::format("not enough memory to check the passphrase: {} MiB are required", cost.memory_kib >> 10));
   }
   return key;
 }
@@ -168,7 +168,7 @@ bool Keystore::looks_like_one(ByteSpan bytes) {
 Expected<Keystore> Keystore::decode(ByteSpan bytes) {
   if (bytes.size() < header_bytes || !looks_like_one(bytes)) {
     return make_error(ErrorCode::Corrupt,
-                      "this is not a wallet file or backup of NeuroShard, or it is cut short");
+                      "this is not a wallet file or backup of NeuroShard, or it is truncated");
   }
   const auto version = load_le<std::uint32_t>(bytes.data() + version_at);
   if (version > format_version) {

@@ -39,7 +39,7 @@ Expected<KeyPair> decode_node_key(ByteSpan bytes) {
   const bool whole = bytes.size() == node_key_file_bytes &&
                      load_le<std::uint32_t>(bytes.data() + 8) == version &&
                      load_le<std::uint32_t>(bytes.data() + 12) == node_key_file_bytes;
-  if (!whole) return make_error(ErrorCode::Corrupt, "the node key file is damaged or cut short");
+  if (!whole) return make_error(ErrorCode::Corrupt, "the node key file is damaged or truncated");
   const Hash256 checksum = sha256(bytes.first(checksum_at));
   if (!std::equal(checksum.begin(), checksum.end(), bytes.data() + checksum_at)) {
     return make_error(ErrorCode::Corrupt, "the node key file is damaged (wrong checksum)");

@@ -57,7 +57,7 @@ class Fetch {
       without_gain = result_.received_bytes > before ? 0 : without_gain + 1;
       if (without_gain >= options_.max_attempts || result_.attempts >= max_total_attempts) {
         error.message +=
-            fmt::format(" ({} attempts; {} bytes are kept and the next attempt goes on from there)",
+            fmt::format(" ({} attempts; {} bytes are kept, and the next attempt continues from there)",
                         result_.attempts, have_);
         return error;
       }
@@ -148,11 +148,11 @@ class Fetch {
   Expected<void> begin(const TransferHead& head) {
     const bool rest = head.status == 206;
     if (rest && (!head.has_range || head.range_start != have_)) {
-      return corrupt("sent another range than the one that was asked for");
+      return corrupt("sent a different range than requested");
     }
     total_ = rest ? head.range_total : head.has_length ? head.content_length : 0;
     if (request_.size && total_ != 0 && total_ != *request_.size) {
-      return corrupt(fmt::format("has {} bytes; {} were promised", total_, *request_.size));
+      return corrupt(fmt::format("has {} bytes; {} were expected", total_, *request_.size));
     }
     if (total_ > request_.max_bytes) {
       return corrupt(fmt::format("has {} bytes; at most {} are accepted", total_, request_.max_bytes));
@@ -174,7 +174,7 @@ class Fetch {
   Expected<void> take(ByteSpan bytes) {
     const std::uint64_t limit = request_.size ? *request_.size : request_.max_bytes;
     if (bytes.size() > limit - std::min(limit, have_)) {
-      return corrupt(fmt::format("sends more than the {} bytes that were promised", limit));
+      return corrupt(fmt::format("sends more than the {} expected bytes", limit));
     }
     NS_RETURN_IF_ERROR(file_->append(bytes));
     have_ += bytes.size();
@@ -194,13 +194,13 @@ class Fetch {
                                                             request_.url, file->size(), promised));
     }
     if (request_.size && file->size() != *request_.size) {
-      return corrupt(fmt::format("has {} bytes; {} were promised", file->size(), *request_.size));
+      return corrupt(fmt::format("has {} bytes; {} were expected", file->size(), *request_.size));
     }
     if (request_.sha256) {
       NS_ASSIGN_OR_RETURN(const Hash256 hash, hash_of(*file));
       if (hash != *request_.sha256) {
         return corrupt(
-            fmt::format("is not what was promised: its SHA-256 is {}, and should be {}. It was discarded.",
+            fmt::format("is not the expected content: its SHA-256 is {}, and should be {}. It was discarded.",
                         to_hex(hash), to_hex(*request_.sha256)));
       }
     }
@@ -260,7 +260,7 @@ Expected<DownloadResult> Downloader::fetch(const DownloadRequest& request, const
                                            const CancelToken& cancel, const DownloadProgress& on_progress) {
   if (!request.url.starts_with("http://") && !request.url.starts_with("https://")) {
     return make_error(ErrorCode::InvalidArgument,
-                      fmt::format("{} is no http:// or https:// address", request.url));
+                      fmt::format("{} is not an http:// or https:// address", request.url));
   }
   return Fetch(env_, clock_, seed_, pause_, request, options, cancel, on_progress).run();
 }

@@ -64,12 +64,12 @@ class PlanLoader final : public Loader {
     if (find(position.shard_id) == ring_.size()) {
       return make_error(ErrorCode::NotFound,
                         fmt::format("the checkpoint was training on shard {}, which this data no longer has; "
-                                    "bring the data back or begin a new run",
+                                    "restore the data or start a new run",
                                     position.shard_id));
     }
     if (position.recent_losses.size() > options_.rotation.window) {
       return make_error(ErrorCode::Corrupt,
-                        "the loader position has more losses than the rotation rule looks at");
+                        "the loader position has more losses than the rotation rule uses");
     }
     position_ = position;
     last_rotation_ = RotationReason::Stay;
@@ -204,7 +204,7 @@ Expected<LoaderPosition> LoaderPosition::from_json(std::string_view text) {
   for (const json& loss : *losses) {
     const double number = loss.is_number() ? loss.get<double>() : std::nan("");
     if (!std::isfinite(static_cast<float>(number))) {
-      return fields.wrong("recent_losses", "has something that is no finite number");
+      return fields.wrong("recent_losses", "has a value that is not a finite number");
     }
     position.recent_losses.push_back(static_cast<float>(number));
   }
@@ -221,12 +221,12 @@ Expected<std::unique_ptr<Loader>> Loader::create(Dataset& dataset, const LoaderO
     if (shard.tokens > options.sequence) usable.push_back(shard);
   }
   if (most == 0) {
-    return make_error(ErrorCode::NotFound, "there is no text to train on yet; give some with --text PATH");
+    return make_error(ErrorCode::NotFound, "there is no text to train on yet; add text with --text PATH");
   }
   if (usable.empty()) {
     return make_error(
         ErrorCode::InvalidArgument,
-        fmt::format("the text is too small: its largest shard has {} tokens, and one sequence needs {}; "
+        fmt::format("the text is too small: its largest shard has {} tokens, and one sequence requires {}; "
                     "add more text with --text PATH",
                     most, std::uint64_t{options.sequence} + 1));
   }

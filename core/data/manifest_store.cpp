@@ -20,7 +20,7 @@ Expected<void> store_manifest(storage::FileEnv& env, const std::string& director
   if (bytes.size() > max_manifest_bytes) {  // nobody could read it again
     return make_error(
         ErrorCode::Exhausted,
-        fmt::format("the list of shards and texts would have {} bytes, and at most {} are read; "
+        fmt::format("the list of shards and texts would have {} bytes; at most {} are accepted; "
                     "join small files into larger ones",
                     bytes.size(), max_manifest_bytes));
   }
@@ -38,12 +38,11 @@ Expected<Manifest> load_manifest(storage::FileEnv& env, const std::string& direc
   const std::string signature_path = directory + "/" + manifest_signature_file_name;
   const bool pending = env.exists(path + pending_suffix);
   if (!env.exists(path) && !pending) {
-    return make_error(ErrorCode::NotFound,
-                      fmt::format("there is no {} in {}", manifest_file_name, directory));
+    return make_error(ErrorCode::NotFound, fmt::format("{} not found in {}", manifest_file_name, directory));
   }
   // Before its first signature, a directory holds nothing.
   if (!env.exists(signature_path) && !env.exists(path)) {
-    return make_error(ErrorCode::NotFound, fmt::format("there is no signed manifest in {}", directory));
+    return make_error(ErrorCode::NotFound, fmt::format("signed manifest not found in {}", directory));
   }
   NS_ASSIGN_OR_RETURN(const Bytes signature, storage::read_file(env, signature_path, max_signature_bytes));
   Expected<Manifest> manifest = make_error(ErrorCode::NotFound, "");

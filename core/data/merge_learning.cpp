@@ -160,7 +160,7 @@ Expected<Tokenizer> learn_merges(const Tokenizer& base, const CountedText& text,
                                  const CancelToken& cancel) {
   if (options.vocab_size < base.vocab_size() || options.vocab_size > max_vocabulary) {
     return make_error(ErrorCode::InvalidArgument,
-                      fmt::format("a vocabulary of {} tokens cannot be learned: ask for {} to {}",
+                      fmt::format("a vocabulary of {} tokens can't be learned: choose {} to {}",
                                   options.vocab_size, base.vocab_size(), max_vocabulary));
   }
   std::vector<Merge> merges(base.merges().begin(), base.merges().end());

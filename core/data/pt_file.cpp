@@ -33,7 +33,7 @@ Error corrupt(std::string_view what) {
   return make_error(ErrorCode::Corrupt, fmt::format("not a torch tensor file: {}", what));
 }
 Error writing_failed() {
-  return make_error(ErrorCode::Internal, "the .pt archive could not be put together");
+  return make_error(ErrorCode::Internal, "the .pt archive could not be created");
 }
 
 Expected<void> add_entry(zip_t* archive, const char* name, ByteSpan content) {
@@ -70,7 +70,7 @@ Expected<Archive> open_archive(ByteSpan file) {
   Archive archive(zip_open_from_source(source.get(), ZIP_RDONLY, &error));
   zip_error_fini(&error);
   if (!archive) {
-    return corrupt("it is no zip archive (torch.save writes one unless told to use its old format)");
+    return corrupt("it is not a zip archive (torch.save writes one unless its old format is selected)");
   }
   source.release();  // the archive owns it now
   return archive;

@@ -73,7 +73,7 @@ class Build {
           !names.insert(input.source).second) {
         return make_error(
             ErrorCode::InvalidArgument,
-            fmt::format("every source needs a name of its own, at most {} bytes long", max_source_name));
+            fmt::format("every source requires a unique name of at most {} bytes", max_source_name));
       }
     }
     return {};
@@ -99,7 +99,8 @@ class Build {
       if (there && manifest.ok() && !plan.empty()) return false;
       return make_error(
           ErrorCode::AlreadyExists,
-          fmt::format("{} already holds a dataset of another build; give an empty folder with --out", out_));
+          fmt::format("{} already holds a dataset of another build; choose an empty folder with --out",
+                      out_));
     }
     NS_RETURN_IF_ERROR(journal_.remove());
     NS_ASSIGN_OR_RETURN(const auto tokenizer, load_tokenizer(env_, out_, *manifest));
@@ -160,11 +161,11 @@ class Build {
     NS_ASSIGN_OR_RETURN(const std::string stored, journal_.plan());
     if (stored.empty()) return journal_.start(plan);
     if (stored != plan) {
-      return make_error(
-          ErrorCode::InvalidArgument,
-          fmt::format("{0} holds an unfinished build of other text or settings; run that again, or remove "
-                      "{0}/{1} to begin anew",
-                      out_, detail::work_folder));
+      return make_error(ErrorCode::InvalidArgument,
+                        fmt::format("{0} holds an unfinished build of other text or settings; repeat that "
+                                    "build, or remove {0}/{1} to start "
+                                    "again",
+                                    out_, detail::work_folder));
     }
     NS_ASSIGN_OR_RETURN(const std::vector<detail::FinishedShard> finished, journal_.finished());
     for (const detail::FinishedShard& shard : finished) {

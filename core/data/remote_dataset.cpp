@@ -133,7 +133,7 @@ class Opening {
           storage::write_file_atomic(env_, incoming_ + "/" + manifest_signature_file_name, claim.signature));
       auto manifest = take_incoming();
       if (manifest.ok()) {
-        logger_.info(category, "the publisher's manifest came from other nodes, with its signature");
+        logger_.info(category, "received the publisher's signed manifest from other nodes");
         return manifest;
       }
       // An older manifest with the publisher's signature is not a false claim.
@@ -201,7 +201,7 @@ class Opening {
   Expected<void> refuse_older(const Manifest& received) const {
     const auto held = load_manifest(env_, directory_, options_.trust);
     if (held.ok() && received.updated_ms < held->updated_ms) {
-      return make_error(ErrorCode::Denied, "the manifest is older than the one that is already here");
+      return make_error(ErrorCode::Denied, "the manifest is older than the local one");
     }
     return {};
   }
@@ -257,7 +257,7 @@ Expected<std::unique_ptr<Dataset>> open_remote_dataset(storage::FileEnv& env, co
     const ErrorCode code = manifest.error().code;
     if (code != ErrorCode::Unavailable && code != ErrorCode::Timeout) return std::move(manifest).error();
     auto held = load_manifest(env, options.cache_directory, options.trust);
-    Expected<Manifest> given = make_error(ErrorCode::NotFound, "no other node is asked");
+    Expected<Manifest> given = make_error(ErrorCode::NotFound, "no other node was asked");
     if (options.peers != nullptr) {
       given = Opening(env, logger, options, *published, cancel).update_from_peers(held.ok());
       if (!given.ok() && given.error().code == ErrorCode::Cancelled) return std::move(given).error();
@@ -265,12 +265,13 @@ Expected<std::unique_ptr<Dataset>> open_remote_dataset(storage::FileEnv& env, co
     if (given.ok()) {
       manifest = std::move(given);
     } else if (held.ok()) {
-      logger.warning(category, fmt::format("the publisher can't be reached, going on with what is here: {}",
-                                           manifest.error().describe()));
+      logger.warning(category,
+                     fmt::format("the publisher is not reachable; continuing with the local data: {}",
+                                 manifest.error().describe()));
       manifest = std::move(held);
     } else {
       Error error = std::move(manifest).error();
-      if (options.peers != nullptr) error.message += "; of other nodes: " + given.error().message;
+      if (options.peers != nullptr) error.message += "; other nodes: " + given.error().message;
       return error;
     }
   }

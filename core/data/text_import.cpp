@@ -173,9 +173,10 @@ class Import {
     // Byte for byte is the least that any tokenizer can do with new text; a tenth is held out.
     return make_error(
         ErrorCode::InvalidArgument,
-        fmt::format("the text is too small: its {} bytes give {} tokens to train on, and one sequence needs "
-                    "{}; about {} bytes are enough",
-                    bytes, tokens, needed, std::max(bytes + 1, needed * 6)));
+        fmt::format(
+            "the text is too small: its {} bytes give {} tokens to train on, and one sequence requires "
+            "{}; about {} bytes are enough",
+            bytes, tokens, needed, std::max(bytes + 1, needed * 6)));
   }
 
   // Returns the tokens written.

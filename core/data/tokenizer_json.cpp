@@ -53,7 +53,7 @@ class Reader final : public nlohmann::json_sax<json> {
   bool end_array() override;
   bool key(string_t& name) override;
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
-    return fail(fmt::format("is no valid JSON at byte {}", position));
+    return fail(fmt::format("is not valid JSON at byte {}", position));
   }
 
  private:
@@ -213,7 +213,7 @@ Expected<Tokenizer> Reader::finish() {
         "has {} merges, but vocab_size {} and next_merge_id {}; the ids must run from {} without a gap",
         merge_count_, vocab_size_, next_merge_id_, first_merge_token));
   }
-  if (expansions_ != merges_) return corrupt("has merge_to_tokens that do not say the same as merges");
+  if (expansions_ != merges_) return corrupt("has merge_to_tokens that differ from merges");
   auto tokenizer = Tokenizer::from_merges(std::move(merges_), std::move(sources_));
   if (!tokenizer.ok()) return corrupt("is inconsistent: " + tokenizer.error().message);
   return tokenizer;
@@ -262,7 +262,7 @@ Expected<Tokenizer> parse_tokenizer(ByteSpan file) {
   Reader reader;
   const bool read = json::sax_parse(file.begin(), file.end(), &reader);
   if (reader.error()) return *reader.error();
-  if (!read) return corrupt("is no valid JSON");
+  if (!read) return corrupt("is not valid JSON");
   return reader.finish();
 }
 

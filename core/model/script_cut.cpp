@@ -13,12 +13,12 @@ using torch::jit::Value;
 
 void check(const ScriptUnits& units, Span<const std::uint32_t> block_of, std::uint32_t blocks) {
   const auto wrong = [](const char* what) {
-    return ScriptError(ErrorCode::InvalidArgument, std::string("The cut is no pipeline: ") + what);
+    return ScriptError(ErrorCode::InvalidArgument, std::string("The cut is not a pipeline: ") + what);
   };
   if (block_of.size() != units.nodes.size() || blocks == 0)
     throw wrong("it does not give every node a block.");
   for (std::size_t i = 0; i < block_of.size(); ++i) {
-    if (block_of[i] >= blocks) throw wrong("it names a block that is not there.");
+    if (block_of[i] >= blocks) throw wrong("it names a block that does not exist.");
     for (const std::uint32_t input : units.nodes[i].inputs) {
       if (block_of[input] > block_of[i]) throw wrong("a value flows backwards.");
     }

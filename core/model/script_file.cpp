@@ -70,7 +70,7 @@ std::shared_ptr<HostFile> checked_file(const compute::ScriptHost& host) {
     caffe2::serialize::PyTorchStreamReader archive(file);
     script = archive.hasRecord("constants.pkl") && archive.hasRecord("data.pkl");
   } catch (const c10::Error& error) {
-    throw ScriptError(ErrorCode::Corrupt, std::string("This is no TorchScript file, or a damaged one; ") +
+    throw ScriptError(ErrorCode::Corrupt, std::string("This is not a TorchScript file, or it is damaged; ") +
                                               how_to_save + ". (" +
                                               first_line(error.what_without_backtrace()) + ")");
   }

@@ -47,13 +47,13 @@ void check_samples(Span<const compute::ScriptSample> samples) {
   for (const compute::ScriptSample& sample : samples) {
     if (sample.dims > compute::max_script_dims) throw wrong("An input has more than 8 dimensions.");
     if (sample.type > compute::ScriptType::Bool) throw wrong("An input has an unknown type of elements.");
-    if (sample.below < 1) throw wrong("The integers of an input need an upper end of 1 or more.");
+    if (sample.below < 1) throw wrong("The integers of an input require an upper bound of 1 or more.");
     double elements = 1;
     for (std::uint32_t i = 0; i < sample.dims; ++i) {
       if (sample.sizes[i] < 0) throw wrong("An input has a negative size.");
       elements *= static_cast<double>(sample.sizes[i]);
     }
-    if (elements > 1e12) throw wrong("An input has an absurd size.");
+    if (elements > 1e12) throw wrong("An input is too large.");
   }
 }
 
@@ -111,8 +111,7 @@ void LoadedScript::check_arguments() const {
     const bool given = i <= samples_.size();
     if (given && !takes_tensor(argument.type())) problem = "\"" + argument.name() + "\" takes no tensor";
     const bool optional = argument.type()->kind() == c10::TypeKind::OptionalType;
-    if (!given && !argument.default_value() && !optional)
-      problem = "\"" + argument.name() + "\" is not given";
+    if (!given && !argument.default_value() && !optional) problem = "\"" + argument.name() + "\" is missing";
   }
   if (problem.empty()) return;
   throw ScriptError(ErrorCode::InvalidArgument, "The inputs don't fit the model: " + problem +

@@ -90,7 +90,7 @@ void append_value(const IValue& value, std::vector<std::uint8_t>& message) {
     append_sequence(Tag::Tuple, value.toTupleRef().elements().vec(), message);
   } else {
     throw ScriptMessageError(
-        "A value that is no tensor, number, text, list or tuple can't be sent from block to block.");
+        "A value that is not a tensor, number, text, list or tuple can't be sent from block to block.");
   }
   pad(message, 8);
 }
@@ -119,7 +119,7 @@ at::Tensor ScriptMessageReader::tensor() {
   for (std::int64_t& size : sizes) {
     size = static_cast<std::int64_t>(number());
     if (size < 0 || size > max_elements || (size > 0 && elements > max_elements / size))
-      throw ScriptMessageError("A message holds a tensor of an absurd size.");
+      throw ScriptMessageError("A message holds a tensor that is too large.");
     elements *= size;
   }
   static_cast<void>(take((alignment - at_ % alignment) % alignment));
@@ -136,7 +136,7 @@ IValue ScriptMessageReader::next(const c10::TypePtr& type) {
 }
 
 IValue ScriptMessageReader::next(const c10::TypePtr& given, int depth) {
-  if (depth > max_depth) throw ScriptMessageError("A message nests its lists too deep.");
+  if (depth > max_depth) throw ScriptMessageError("A message nests its lists too deeply.");
   std::uint32_t tag = 0;
   std::memcpy(&tag, take(sizeof tag), sizeof tag);
   c10::TypePtr type = given;
@@ -173,7 +173,8 @@ IValue ScriptMessageReader::next(const c10::TypePtr& given, int depth) {
     case Tag::Tuple: {
       skip_zeros();
       const std::uint64_t count = number();
-      if (count > compute::max_script_nodes) throw ScriptMessageError("A message holds too long a list.");
+      if (count > compute::max_script_nodes)
+        throw ScriptMessageError("A message holds a list that is too long.");
       const auto list = type->cast<c10::ListType>();
       const auto tuple = type->cast<c10::TupleType>();
       if (static_cast<Tag>(tag) == Tag::List ? list == nullptr

@@ -89,9 +89,9 @@ Expected<Plan> plan_for(const AggregationOptions& options, std::size_t n, std::s
     const std::size_t left = *options.f > refused ? *options.f - refused : 0;
     plan.f = std::min(*options.f, std::max(left, default_byzantine(n)));
     if (plan.f > 0 && 2 * plan.f >= n)
-      return refuse(
-          fmt::format("no rule withstands {} Byzantine peers among {} contributions; it takes more than {}",
-                      plan.f, n, 2 * plan.f));
+      return refuse(fmt::format(
+          "no rule withstands {} Byzantine peers among {} contributions; it requires more than {}", plan.f, n,
+          2 * plan.f));
   }
   const bool none_byzantine = options.f && *options.f == 0;
   if (n == 1 || none_byzantine) return Plan{{Rule::WeightedMean, false, false}};
@@ -375,7 +375,7 @@ Expected<Rule> rule_from_name(std::string_view name) {
     if (known == name) return value;
     names += names.empty() ? std::string(known) : fmt::format(", {}", known);
   }
-  return refuse(fmt::format("there is no aggregation rule “{}”; there are {}", name, names));
+  return refuse(fmt::format("aggregation rule “{}” not found; available: {}", name, names));
 }
 
 std::string_view to_string(Refusal refusal) {

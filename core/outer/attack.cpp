@@ -149,7 +149,7 @@ Expected<Attack> attack_from_name(std::string_view name) {
     names += names.empty() ? std::string(known) : fmt::format(", {}", known);
   }
   return make_error(ErrorCode::InvalidArgument,
-                    fmt::format("there is no attack “{}”; there are {}", name, names));
+                    fmt::format("attack “{}” not found; available: {}", name, names));
 }
 
 std::vector<ForgedDelta> forge(Attack attack, const std::vector<Span<const float>>& honest,

@@ -39,17 +39,18 @@ std::uint32_t checksum(const detail::CodecKernels& kernels, ByteSpan payload) {
 }
 
 Error not_a_payload(std::string_view what) {
-  return make_error(ErrorCode::Corrupt, fmt::format("This is no delta payload: {}.", what));
+  return make_error(ErrorCode::Corrupt, fmt::format("This is not a delta payload: {}.", what));
 }
 
 Expected<void> check_codec(const CodecOptions& expected, ByteSpan payload) {
   NS_ASSIGN_OR_RETURN(const CodecHeader header, read_codec_header(payload));
   const bool same_k = expected.codec != Codec::TopK || header.options.k == expected.k;
   if (header.options.codec == expected.codec && same_k) return {};
-  return make_error(ErrorCode::Corrupt,
-                    fmt::format("A delta payload of codec {} (k {}) came where codec {} (k {}) is agreed.",
-                                to_string(header.options.codec), header.options.k, to_string(expected.codec),
-                                expected.codec == Codec::TopK ? expected.k : 0));
+  return make_error(
+      ErrorCode::Corrupt,
+      fmt::format("A delta payload of codec {} (k {}) arrived where codec {} (k {}) is required.",
+                  to_string(header.options.codec), header.options.k, to_string(expected.codec),
+                  expected.codec == Codec::TopK ? expected.k : 0));
 }
 
 }  // namespace
@@ -68,7 +69,7 @@ Expected<Codec> codec_from_name(std::string_view name) {
     list += entry.name;
   }
   return make_error(ErrorCode::InvalidArgument,
-                    fmt::format("There is no delta codec \"{}\"; give one of {}.", name, list));
+                    fmt::format("Delta codec \"{}\" not found; available: {}.", name, list));
 }
 
 std::uint64_t max_payload_bytes(const CodecOptions& options, std::uint64_t count) {
@@ -89,9 +90,7 @@ Expected<CodecHeader> read_codec_header(ByteSpan payload) {
     return not_a_payload(
         fmt::format("it has {} bytes, and a header alone has {}", payload.size(), codec_header_bytes));
   if (!std::equal(magic.begin(), magic.end(), payload.begin()))
-    return not_a_payload(
-        "it does not begin with the format's mark, or is of a version that this program does "
-        "not know");
+    return not_a_payload("its magic number or its version is unknown");
   CodecHeader header;
   header.options.codec = static_cast<Codec>(payload[codec_at]);
   header.options.k = load_le<std::uint16_t>(payload.data() + k_at);
@@ -100,10 +99,10 @@ Expected<CodecHeader> read_codec_header(ByteSpan payload) {
     return not_a_payload(fmt::format("codec {} is unknown", payload[codec_at]));
   const bool k_fits = header.options.codec == Codec::TopK ? valid(header.options) : header.options.k == 0;
   if (!k_fits || payload[reserved_at] != 0)
-    return not_a_payload(fmt::format("k {} does not go with codec {}, or a reserved byte is set",
+    return not_a_payload(fmt::format("k {} is invalid for codec {}, or a reserved byte is set",
                                      header.options.k, to_string(header.options.codec)));
   if (header.count == 0 || header.count > codec_max_values)
-    return not_a_payload(fmt::format("{} is no number of values", header.count));
+    return not_a_payload(fmt::format("{} is not a valid number of values", header.count));
   return header;
 }
 
@@ -154,7 +153,7 @@ Expected<std::unique_ptr<BodyReader>> open_payload(const CodecKernels& kernels, 
   if (payload.size() > max_payload_bytes(header.options, count))
     return damaged(header.options.codec, "it is longer than any such payload");
   if (load_le<std::uint32_t>(payload.data() + checksum_at) != checksum(kernels, payload))
-    return damaged(header.options.codec, "its checksum does not hold");
+    return damaged(header.options.codec, "its checksum is wrong");
   const OpenJob job{kernels, header.options, count, payload.subspan(codec_header_bytes)};
   switch (header.options.codec) {
     case Codec::TopK: return open_top_k(job);
@@ -187,7 +186,7 @@ Error unsendable(Codec codec) {
   return make_error(
       ErrorCode::InvalidArgument,
       fmt::format("A delta can't be sent by codec {}: a value of it is not finite or beyond {}. The "
-                  "training that made it has failed; go back to the last anchor.",
+                  "training that made it has failed; return to the last anchor.",
                   to_string(codec), limit));
 }
 

@@ -122,9 +122,10 @@ class Server final : public HttpFileServer {
     if (bound <= 0) {
       return make_error(
           ErrorCode::Unavailable,
-          fmt::format("can't listen on {}:{}: another program has it, or it is not allowed; choose another "
-                      "with --port or --bind",
-                      options_.bind, options_.port));
+          fmt::format(
+              "can't listen on {}:{}: another program uses it, or it is not permitted; choose another "
+              "with --port or --bind",
+              options_.bind, options_.port));
     }
     port_ = static_cast<std::uint16_t>(bound);
     listener_ = make_thread_executor("ns-http", 2);
@@ -268,7 +269,7 @@ Expected<std::unique_ptr<HttpFileServer>> HttpFileServer::start(
     storage::FileEnv& env, const HttpFileServerOptions& options,
     std::function<void(const ServedRequest&)> on_request) {
   if (!env.list(options.directory).ok()) {
-    return make_error(ErrorCode::NotFound, fmt::format("there is no folder {} to serve", options.directory));
+    return make_error(ErrorCode::NotFound, fmt::format("folder {} not found", options.directory));
   }
   auto server = std::make_unique<Server>(env, options, std::move(on_request));
   NS_RETURN_IF_ERROR(server->begin());

@@ -31,7 +31,7 @@ ErrorCode code_of(int result) {
 
 std::string_view advice(ErrorCode code) {
   switch (code) {
-    case ErrorCode::Busy: return "another program has it locked; try again when that one is done";
+    case ErrorCode::Busy: return "another program has locked it; try again when that program has finished";
     case ErrorCode::Denied: return "it is read-only; check its owner and access rights";
     case ErrorCode::Exhausted: return "the disk or memory is full; free some space";
     case ErrorCode::Corrupt: return "it is damaged or not a database; move it away or restore a backup";
@@ -234,7 +234,7 @@ Expected<void> Database::migrate(Span<const Migration> migrations) {
   if (version > newest) {
     return make_error(
         ErrorCode::Unsupported,
-        fmt::format("{} was written by a newer version of this program (format {}, this one knows {}); "
+        fmt::format("{} was written by a newer version of this program (format {}, this version reads {}); "
                     "install the newer version",
                     path_, version, newest));
   }

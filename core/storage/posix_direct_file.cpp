@@ -56,7 +56,7 @@ class DirectFile final : public WritableFile {
 
   Expected<void> sync() override {
     NS_RETURN_IF_ERROR(flush());
-    if (sync_descriptor(fd_.get()) != 0) return posix_error(errno, "bring to the disk", path_);
+    if (sync_descriptor(fd_.get()) != 0) return posix_error(errno, "flush", path_);
     return {};
   }
 
@@ -100,7 +100,7 @@ class DirectFile final : public WritableFile {
 Expected<std::unique_ptr<WritableFile>> make_direct_file(Descriptor fd, std::string path) {
   auto* const buffer = static_cast<std::uint8_t*>(std::aligned_alloc(alignment, buffer_bytes));
   if (buffer == nullptr) {
-    return make_error(ErrorCode::Exhausted, "no memory for a buffer to write " + path + " from");
+    return make_error(ErrorCode::Exhausted, "not enough memory for a buffer to write " + path + " from");
   }
   return std::unique_ptr<WritableFile>(std::make_unique<DirectFile>(std::move(fd), std::move(path), buffer));
 }

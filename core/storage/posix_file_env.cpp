@@ -35,7 +35,7 @@ class PosixWritableFile final : public WritableFile {
   }
 
   Expected<void> sync() override {
-    if (sync_descriptor(fd_.get()) != 0) return posix_error(errno, "bring to the disk", path_);
+    if (sync_descriptor(fd_.get()) != 0) return posix_error(errno, "flush", path_);
     return {};
   }
 
@@ -86,7 +86,7 @@ class PosixReadableFile final : public ReadableFile {
  private:
   Error ends_early() const {
     return make_error(ErrorCode::Corrupt,
-                      fmt::format("{} ends early: it was cut off or changed meanwhile", path_));
+                      fmt::format("{} ends early: it was truncated or changed meanwhile", path_));
   }
 
   Descriptor fd_;
@@ -174,7 +174,7 @@ class PosixFileEnv final : public FileEnv {
     if (sync_descriptor(fd.get()) != 0) {
       // Some network file systems cannot sync a folder and order renames themselves.
       if (errno == EINVAL || errno == ENOTSUP) return {};
-      return posix_error(errno, "bring to the disk the folder", path);
+      return posix_error(errno, "flush the folder", path);
     }
     return {};
   }

@@ -17,7 +17,7 @@ struct SourceFreer {
 };
 
 Error failed() {
-  return make_error(ErrorCode::Exhausted, "the zip archive could not be put together: no memory");
+  return make_error(ErrorCode::Exhausted, "the zip archive could not be created: not enough memory");
 }
 
 Expected<void> check_names(const std::vector<ZipEntry>& entries) {
@@ -28,7 +28,8 @@ Expected<void> check_names(const std::vector<ZipEntry>& entries) {
   std::set<std::string> names;
   for (const ZipEntry& entry : entries) {
     if (entry.name.empty() || entry.name.front() == '/' || !names.insert(entry.name).second)
-      return make_error(ErrorCode::InvalidArgument, fmt::format("'{}' can't name an entry", entry.name));
+      return make_error(ErrorCode::InvalidArgument,
+                        fmt::format("'{}' is not a valid name of an entry", entry.name));
   }
   return {};
 }

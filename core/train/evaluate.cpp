@@ -18,7 +18,7 @@ struct Sums {
 Expected<void> add_batch(compute::Stage& stage, const BatchView& batch, std::uint32_t& micro_batch,
                          const CancelToken& cancel, Sums& sums) {
   for (std::uint32_t first = 0; first < batch.sequences;) {
-    if (cancel.cancelled()) return make_error(ErrorCode::Cancelled, "The evaluation was asked to stop.");
+    if (cancel.cancelled()) return make_error(ErrorCode::Cancelled, "The evaluation was stopped.");
     const std::size_t offset = static_cast<std::size_t>(first) * batch.length;
     compute::MicroBatch micro;
     micro.batch = std::min(micro_batch, batch.sequences - first);

@@ -15,7 +15,7 @@ Error not_finite(const char* what, std::uint64_t step) {
   return make_error(
       ErrorCode::Corrupt,
       fmt::format("The {} of step {} is not a finite number; the step was not applied. Restore an earlier "
-                  "checkpoint and go on with a lower learning rate.",
+                  "checkpoint and continue with a lower learning rate.",
                   what, step));
 }
 
@@ -62,7 +62,7 @@ Expected<InnerStep> InnerLoop::accumulate(const BatchView& batch, std::uint64_t 
   InnerStep result;
   result.micro_batch = std::min(micro_batch_, batch.sequences);
   for (std::uint32_t first = 0; first < batch.sequences; first += result.micro_batch) {
-    if (cancel.cancelled()) return make_error(ErrorCode::Cancelled, "Training was asked to stop.");
+    if (cancel.cancelled()) return make_error(ErrorCode::Cancelled, "Training was stopped.");
     const compute::MicroBatch micro =
         cut(batch, first, std::min(result.micro_batch, batch.sequences - first));
     const std::uint64_t id = next_id_++;

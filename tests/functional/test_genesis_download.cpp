@@ -287,7 +287,7 @@ class TestGenesisDownload : public QObject {
     const auto dataset = open_remote_dataset(*env_, clock_, logger_, remote(port), {}).value();
     const auto shard = dataset->load(0, {});
     QVERIFY(shard.error().code == ErrorCode::Corrupt);
-    QVERIFY2(shard.error().message.find("were promised") != std::string::npos, shard.error().message.c_str());
+    QVERIFY2(shard.error().message.find("were expected") != std::string::npos, shard.error().message.c_str());
   }
 
   // Hours for one shard are fine while bytes come: the time-out is about progress, not about speed.

@@ -126,9 +126,9 @@ class TestNetworkData : public QObject {
     QVERIFY2(!wait_for_object(b, "peers").isEmpty(), b.errors_so_far().constData());
     QTRY_VERIFY2_WITH_TIMEOUT(step("b") > 0, (log_of("b") + b.errors_so_far()).constData(), 100'000);
     const QByteArray log = log_of("b");
-    for (const char* told : {"the publisher can't be reached, other nodes are asked",
-                             "the publisher's manifest came from other nodes",
-                             "the tokenizer came from other nodes", "shard 0 came from other nodes"})
+    for (const char* told : {"the publisher is not reachable; asking other nodes",
+                             "received the publisher's signed manifest from other nodes",
+                             "received the tokenizer from other nodes", "received shard 0 from other nodes"})
       QVERIFY2(log.contains(told), log.constData());
     for (const char* file : {"manifest.json", "manifest.json.sig", "tokenizer.json"}) {
       const QByteArray published = content(QString("out/") + file);

@@ -99,7 +99,7 @@ void TestRemoteControl::other_users_are_refused() {
   QVERIFY(chown(path.toLocal8Bit().constData(), 65534, 65534) == 0);
   const ProcessResult status = command({"status"});
   QVERIFY(!status.ok());
-  QVERIFY2(status.err.contains("is not believed"), status.err.constData());
+  QVERIFY2(status.err.contains("is not trusted"), status.err.constData());
   QVERIFY(chown(path.toLocal8Bit().constData(), 0, 0) == 0);
   QVERIFY(command({"stop"}).ok());
 }

@@ -1,6 +1,6 @@
-// neuroshardd checkpoint save | restore | undo | pin | unpin | delete | prune | import | fetch: by the core
-// that runs on the data directory, beside its training; without one, by this process, which then owns the
-// directory meanwhile.
+// neuroshardd checkpoint save | restore | undo | pin | unpin | delete | prune | import | fetch. The core that
+// runs on the data directory makes the change beside its training. Without a core, this process makes it and
+// owns the directory meanwhile.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -28,14 +28,14 @@ struct ChangeFlags {
   std::string which;               // name, its beginning, a step, or "latest"
   std::string path;                // the folder to import
   GuestFlags guest;                // the network of others' checkpoints
-  std::vector<std::string> slots;  // of another's checkpoint; none: all
+  std::vector<std::string> slots;  // slots of the fetched checkpoint; empty = all
   bool force = false;
   bool preview = false;
   node::PrunePolicy keep;
 };
 using Flags = std::shared_ptr<ChangeFlags>;
 
-// Where the change is made: by a core, or in the directory that this process holds.
+// The place of the change: a core, or the directory that this process holds.
 struct Place {
   std::unique_ptr<CoreClient> core;
   std::optional<OpenedDirectory> opened;
@@ -87,7 +87,7 @@ Expected<void> restore(const ChangeFlags& flags, CommandContext& context) {
     return {};
   }
   NS_RETURN_IF_ERROR(check_network(entry, *place.opened, entry.name));
-  // Better now than at the next start.
+  // An error should appear now and not at the next start.
   NS_RETURN_IF_ERROR(checkpoint::verify(context.files, entry, {}, context.stop));
   NS_ASSIGN_OR_RETURN(const std::optional<Entry> before, place.catalogue->current());
   NS_RETURN_IF_ERROR(place.catalogue->choose(entry.name));
@@ -326,7 +326,7 @@ void add_checkpoint_changes(CLI::App& group, CommandContext& context) {
       .add_option("--slot", fetched->slots,
                   "fetch only this slot: embed, \"layer L\", \"expert L.E\" or head; may be repeated")
       ->type_name("SLOT")
-      ->allow_extra_args(false);  // else it takes the words that follow, too
+      ->allow_extra_args(false);  // otherwise it also takes the words that follow
   add_guest_flags(fetching, fetched->guest);
 }
 

@@ -1,5 +1,5 @@
-// neuroshardd checkpoint list | verify | export | compare: what only reads, beside a running node as well.
-// What changes something: checkpoint_change_command.cpp.
+// neuroshardd checkpoint list | verify | export | compare: the commands that only read. They also work beside
+// a running node. The commands that change something are in checkpoint_change_command.cpp.
 #include "app/node/commands/checkpoint_command.h"
 
 #include <fmt/chrono.h>
@@ -25,7 +25,7 @@ using checkpoint::Entry;
 
 struct CheckpointFlags {
   std::string which;  // name, its beginning, a step, or "latest"
-  std::string other;  // what it is compared with
+  std::string other;  // the second checkpoint of a comparison
   std::string path;   // --out
   std::string format = "safetensors";
   bool all = false;
@@ -34,7 +34,7 @@ struct CheckpointFlags {
 using Flags = std::shared_ptr<CheckpointFlags>;
 
 std::string time_text(WallTime time) {
-  // Years 0 to 9999; a signed manifest may still hold any number.
+  // Only years 0 to 9999: a signed manifest may hold any number.
   const auto seconds = std::chrono::floor<std::chrono::seconds>(time.time_since_epoch()).count();
   if (seconds < -62'167'219'200 || seconds > 253'402'300'799) return "?";
   return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(static_cast<std::time_t>(seconds)));
@@ -77,7 +77,7 @@ std::string marks_of(const Entry& entry, bool current) {
   return marks;
 }
 
-// The checkpoints of the data directory, without a lock.
+// Reads the checkpoints of the data directory without a lock.
 Expected<Catalogue> read_only_catalogue(CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const std::string path, data_directory_path(context));
   if (!context.files.exists(path)) {
@@ -110,7 +110,7 @@ Expected<void> list_checkpoints(CommandContext& context) {
   return {};
 }
 
-// A running core remembers what its own verification finds; then it is asked.
+// A running core remembers the result of its own verification, so it does the work if there is one.
 Expected<std::string> trouble_of(const Entry& entry, CoreClient* client, CommandContext& context) {
   if (client != nullptr) {
     NS_ASSIGN_OR_RETURN(

@@ -1,5 +1,5 @@
-// neuroshardd contribute [on | off | anyway], finish: the one switch of a running core, and what its rules
-// see.
+// neuroshardd contribute [on | off | anyway], finish: the switch of a running core, and the sensors of its
+// rules.
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -22,7 +22,7 @@ Expected<void> contribute(bool on, CommandContext& context) {
   return {};
 }
 
-// The switch, every reason, and every sensor with what its rule does now.
+// Prints the switch, every reason, and every sensor with the present effect of its rule.
 Expected<void> show_rules(CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const auto client, CoreClient::attach(context));
   const auto view = client->node().snapshot();
@@ -31,8 +31,7 @@ Expected<void> show_rules(CommandContext& context) {
   return {};
 }
 
-// "end" takes the rules up again; no duration: as long as possible, which is to the next change of the
-// schedule.
+// "end" applies the rules again. No duration means as long as possible: to the next change of the schedule.
 Expected<void> anyway(const std::string& text, CommandContext& context) {
   std::chrono::seconds duration =
       text.empty() ? std::chrono::seconds(std::chrono::hours(24)) : std::chrono::seconds(0);
@@ -61,7 +60,7 @@ void add_contribute_command(CLI::App& root, CommandContext& context) {
       root, "contribute", "Show why the running node trains or pauses; switch it on or off",
       {"neuroshardd contribute", "neuroshardd contribute off", "neuroshardd contribute anyway 2h"});
   command.callback([&command, &context] {
-    // Called after a subcommand's, too.
+    // CLI11 calls this body after that of a subcommand, too.
     if (command.get_subcommands().empty()) context.body = [&context] { return show_rules(context); };
   });
   for (const bool on : {true, false}) {

@@ -1,4 +1,4 @@
-// neuroshardd control: who may steer this node from another machine.
+// neuroshardd control: invitations for programs on other machines to control this node.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -25,7 +25,7 @@ Expected<std::string> existing_directory(CommandContext& context) {
       fmt::format("there is no node in {} yet; start one: neuroshardd run --data-dir {}", path, path));
 }
 
-// What --listen asks for, against what is already there.
+// Compares --listen with the existing address.
 Expected<control::RemoteAccess> access_for(const InviteFlags& flags,
                                            std::optional<control::RemoteAccess> access, WallTime now) {
   if (flags.listen.empty()) {
@@ -44,7 +44,7 @@ bool unspecified(const platform::IpAddress& ip) {
   return ip == platform::IpAddress{} || ip == platform::IpAddress::v4(0, 0, 0, 0);
 }
 
-// Where the other machine is to look for this one.
+// The address that the other machine dials.
 Expected<std::string> address_for(const InviteFlags& flags, const platform::Endpoint& listen) {
   if (!flags.address.empty()) {
     const std::size_t colon = flags.address.rfind(':');
@@ -131,7 +131,7 @@ Expected<void> revoke(const std::string& id, CommandContext& context) {
     return make_error(ErrorCode::NotFound,
                       fmt::format("invitation '{}' not found; see: neuroshardd control list", id));
   }
-  // The last one gone, the key goes too: what it opened is never opened again.
+  // With the last invitation, the key goes too, so that no revoked invitation ever works again.
   if (after == 0) {
     NS_RETURN_IF_ERROR(context.files.remove_file(control::remote_access_path(directory)));
   } else {

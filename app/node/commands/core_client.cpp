@@ -17,10 +17,10 @@ namespace {
 constexpr Duration poll = std::chrono::milliseconds(50);
 constexpr Duration connect_limit = std::chrono::seconds(10);
 
-// Why there is no core to talk to, and what to do.
+// Explains why no core can be reached, and what to do.
 Error no_core(const std::string& path, const Error& reason, CommandContext& context) {
-  // The lock is tried only when the holder that is written there lives: taking a free one, for however short,
-  // would turn away a core that starts just now.
+  // This tries the lock only if its recorded holder lives. Taking a free lock, even for a moment, would turn
+  // away a core that is just starting.
   if (platform::find_process(platform::read_lock_holder(path).pid)) {
     const auto lock = platform::DirectoryLock::acquire(path, context.clock);
     if (!lock.ok() && lock.error().code == ErrorCode::Busy) {

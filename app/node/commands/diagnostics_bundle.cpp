@@ -36,7 +36,7 @@ Json problem(const Error& error) {
   return {{"unavailable", error.describe()}};
 }
 
-// The last `most` bytes of a file, from the beginning of a line.
+// Returns the last `most` bytes of a file, from the beginning of a line.
 Expected<std::string> read_end(storage::FileEnv& files, const std::string& path, std::uint64_t most) {
   NS_ASSIGN_OR_RETURN(const auto file, files.open_read(path));
   const std::uint64_t bytes = std::min(file->size(), most);
@@ -120,7 +120,7 @@ class Gatherer {
     if (!entries.ok()) return add("logs/none.json", "why there is no log", dump(problem(entries.error())));
     std::size_t count = 0;
     for (const storage::DirectoryEntry& entry : *entries) {
-      // Not the rotated ones: the newest lines are what helps.
+      // The rotated files are left out: the newest lines are the useful ones.
       const bool log = entry.name.size() > 4 && entry.name.compare(entry.name.size() - 4, 4, ".log") == 0;
       if (entry.is_directory || !log || count++ >= diagnostics_log_files) continue;
       const auto text = read_end(context_.files, folder + "/" + entry.name, diagnostics_log_bytes);

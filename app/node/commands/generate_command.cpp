@@ -43,13 +43,13 @@ void report(const engine::Generation& result, const engine::SessionInfo& info, c
                                   flags.options.seed, info.step));
 }
 
-// Text that comes on a thread of the node, for the command's own.
+// Hands text from a thread of the node to the command's own thread.
 struct Inbox {
   std::mutex mutex;
   std::string waiting, all;
 };
 
-// By the model of the core that runs on the directory, beside its training.
+// Generates with the model of the core that runs on the directory, beside its training.
 Expected<void> generate_in_core(CoreClient& client, const GenerateFlags& flags, CommandContext& context) {
   if (!flags.settings->given.empty()) {
     return make_error(ErrorCode::InvalidArgument,

@@ -59,7 +59,7 @@ Expected<Bytes> parse_network(const std::string& text) {
   return Bytes(id->begin(), id->end());
 }
 
-// The publisher's key; made when the file is missing.
+// Reads the publisher's key, or makes one if the file is missing.
 Expected<crypto::KeyPair> open_publisher_key(CommandContext& context, const std::string& path) {
   if (context.files.exists(path)) {
     NS_ASSIGN_OR_RETURN(const Bytes bytes,
@@ -91,7 +91,7 @@ std::vector<data::TextInput> parse_inputs(const BuildFlags& flags, storage::File
   return inputs;
 }
 
-// What lies in the dataset's folder is served to everybody.
+// `genesis serve` publishes every file of the dataset's folder.
 Expected<void> check_key_is_apart(const BuildFlags& flags) {
   std::error_code failed;
   const auto key = std::filesystem::weakly_canonical(std::filesystem::absolute(flags.key), failed);

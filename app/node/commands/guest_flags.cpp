@@ -7,10 +7,10 @@ namespace neuroshard::app {
 void add_guest_flags(CLI::App& command, GuestFlags& flags) {
   command
       .add_option("--at", flags.at,
-                  "a tracker or node to ask; may be repeated (default: those of the network's profile)")
+                  "tracker or node to ask; may be repeated (default: those of the profile)")
       ->type_name("[ID@]HOST:PORT")
       ->allow_extra_args(false);  // else it takes the words that follow, too
-  command.add_flag("--lan", flags.lan, "a network of one's own: private addresses count");
+  command.add_flag("--lan", flags.lan, "for a private network: allow private addresses");
 }
 
 runtime::GuestOptions guest_options(const GuestFlags& flags, const std::string& profile,

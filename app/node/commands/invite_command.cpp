@@ -25,7 +25,7 @@ struct InviteFlags {
   bool force = false;
 };
 
-// The profile of the command line, else that of the data directory, which may be in use.
+// Returns the profile of the command line, else that of the data directory, which may be in use.
 Expected<config::NetworkProfile> chosen_profile(const std::string& directory, CommandContext& context) {
   if (!context.profile.empty()) return config::load_network_profile(context.files, context.profile);
   const std::string own = directory + "/profile.json";
@@ -34,7 +34,7 @@ Expected<config::NetworkProfile> chosen_profile(const std::string& directory, Co
                     fmt::format("{} has no network to invite to; set one with --profile", directory));
 }
 
-// Nodes that answered this one lately and are reached from outside.
+// Returns nodes that answered this one recently and can be dialled from outside.
 std::vector<config::InvitedPeer> cached_peers(const std::string& directory, const Hash256& network,
                                               CommandContext& context) {
   std::vector<config::InvitedPeer> peers;
@@ -55,8 +55,8 @@ std::vector<config::InvitedPeer> cached_peers(const std::string& directory, cons
   return peers;
 }
 
-// Whom the node that runs in the directory names itself, itself among them where others reach it. Empty: none
-// runs, or it knows nobody.
+// Returns the peers that the running node of the directory names, and the node itself if other nodes can dial
+// it. Empty: no node runs, or it knows no peers.
 std::vector<config::InvitedPeer> peers_of_running_node(CommandContext& context) {
   const auto client = CoreClient::find(context);
   if (!client.ok() || !*client) return {};

@@ -1,4 +1,4 @@
-// neuroshardd logs: what happened, for people; of the running core, or of a directory that nobody runs on.
+// neuroshardd logs: the records of the running core, or of a directory without one.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@ struct LogsFlags {
   std::string level = "info";
 };
 
-// A page of records after a cursor.
+// Requests a page of records after a cursor.
 using Source = std::function<Expected<node::LogPage>(const node::LogQuery&)>;
 
 LogLevel level_of(const std::string& word) {
@@ -51,7 +51,7 @@ void show_dropped(std::uint64_t dropped, CommandContext& context) {
   context.output.line(fmt::format("… {} older records were deleted", dropped));
 }
 
-// The last records; the cursor after them.
+// Prints the last records and returns the cursor after them.
 Expected<std::uint64_t> show_last(const LogsFlags& flags, const Source& source, CommandContext& context) {
   node::LogQuery query{0, node::max_page, level_of(flags.level)};
   std::deque<node::LogEntry> last;
@@ -91,8 +91,8 @@ Expected<void> logs_of_core(const LogsFlags& flags, CoreClient& client, CommandC
   return {};
 }
 
-// Only reads, with neither the directory's lock nor its keys: whoever has them, or is about to, is not
-// disturbed.
+// Only reads, without the directory's lock and keys, so that it disturbs no process that has them or is about
+// to take them.
 Expected<void> logs_of_directory(const LogsFlags& flags, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const std::string path, data_directory_path(context));
   if (!context.files.exists(path + "/FORMAT")) {
@@ -132,7 +132,7 @@ Expected<void> logs(const LogsFlags& flags, CommandContext& context) {
   auto client = CoreClient::attach(context);
   if (client.ok()) return logs_of_core(flags, **client, context);
   const ErrorCode code = client.error().code;
-  // Busy: a program without a control service has the directory, such as train.
+  // Busy: a program without a control service, such as train, has the directory.
   const bool readable = code == ErrorCode::Unavailable || code == ErrorCode::Busy;
   if (!readable || flags.follow || !context.control_file.empty()) return std::move(client).error();
   return logs_of_directory(flags, context);

@@ -75,7 +75,7 @@ Expected<std::uint64_t> parse_number(const config::ConsensusField& field, const 
   return number;
 }
 
-// A network with an outer loop needs its rules, one without must have none.
+// A network with an outer loop requires its rules, and a network without one must have none.
 void fit_outer_loop(config::ConsensusPart& consensus) {
   if (consensus.inner_steps == 0) {
     consensus.sync = consensus.codec = "none";
@@ -88,7 +88,7 @@ void fit_outer_loop(config::ConsensusPart& consensus) {
   }
 }
 
-// The sparse codec's own outer step, where the flags do not name another rate.
+// The sparse codec has its own outer step, unless the flags name another rate.
 void take_codec(const CreateFlags& flags, config::ConsensusPart& consensus) {
   if (flags.codec.empty()) return;
   consensus.codec = flags.codec;
@@ -98,7 +98,7 @@ void take_codec(const CreateFlags& flags, config::ConsensusPart& consensus) {
   if (flags.numbers.find("outer_momentum_nano") == flags.numbers.end()) consensus.outer_momentum_nano = 0;
 }
 
-// Whoever holds the file may publish data and addresses for the network.
+// The owner of this file may publish data and addresses for the network.
 Expected<crypto::KeyPair> publisher_key(CommandContext& context, const std::string& path) {
   NS_ASSIGN_OR_RETURN(KeyFromFile file, read_or_make_key(context, path));
   if (file.made)
@@ -139,7 +139,7 @@ Expected<void> create_network(const CreateFlags& flags, CommandContext& context)
     config::sign_directory(profile, key);
   }
   const std::string text = config::format_network_profile(profile);
-  // What is written must be what can be read: reserved names, bounds.
+  // The written profile must be readable: reserved names and bounds.
   NS_RETURN_IF_ERROR(config::parse_network_profile(as_bytes(text)));
   if (flags.out.empty()) {
     context.output.raw(context.json ? nlohmann::ordered_json::parse(text, nullptr, false).dump() + '\n'

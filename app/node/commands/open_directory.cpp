@@ -11,7 +11,7 @@
 namespace neuroshard::app {
 namespace {
 
-// Everything into the file, without secrets, and what a person should see to the terminal.
+// Writes all records to the file, without secrets, and those for the user to the terminal.
 class DirectoryLogger final : public Logger {
  public:
   DirectoryLogger(std::unique_ptr<Logger> file, Logger& terminal)
@@ -36,8 +36,8 @@ LogLevel log_level(const std::string& word) {
 
 constexpr std::uint64_t max_marker_bytes = 256;
 
-// Says once that earlier processes crashed here; the newest one's notice, or an empty one. Which records were
-// told is remembered beside them.
+// Reports crashes of earlier processes once: returns the newest one's notice, or an empty one. A file beside
+// the records remembers the reported ones.
 std::string tell_crashes(CommandContext& context, const config::DataDirectory& directory, Logger& logger) {
   const auto records = platform::read_crash_records(directory.crash_path());
   if (records.empty()) return {};
@@ -57,7 +57,7 @@ std::string tell_crashes(CommandContext& context, const config::DataDirectory& d
     logger.warning("crash", notice);
     if (newest.empty()) newest = std::move(notice);
   }
-  // Not remembered on a full disk: then it is told again.
+  // On a full disk nothing is remembered, and the next start reports the crash again.
   static_cast<void>(storage::write_file_atomic(context.files, marker, as_bytes(records.front().file)).ok());
   return newest;
 }

@@ -1,5 +1,5 @@
-// neuroshardd peers: whom a tracker or a running node knows. neuroshardd dht get|put: the hash table, as a
-// client of it.
+// neuroshardd peers: the nodes that a tracker or a running node knows. neuroshardd dht get|put: a client of
+// the hash table.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -39,7 +39,7 @@ void show(const net::NodeRecord& record, CommandContext& context) {
                                   static_cast<double>(record.memory_bytes) / 1e9, record.program));
 }
 
-// The running core of this data directory says it all.
+// The running core of this data directory has all the information.
 Expected<void> show_own(CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const auto client, CoreClient::find(context));
   if (!client)

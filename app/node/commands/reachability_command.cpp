@@ -1,4 +1,4 @@
-// neuroshardd reachability: can others dial this computer, and if not, what to do.
+// neuroshardd reachability: tests whether other nodes can dial this computer, and advises if not.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -54,7 +54,7 @@ nlohmann::ordered_json to_json(const nat::ReachabilityReport& report) {
   return json;
 }
 
-// The running core has others dial it; nobody else can have its port dialled.
+// Only the running core can ask other nodes to dial its port.
 Expected<bool> test_own(CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const auto client, CoreClient::find(context));
   if (!client) return false;
@@ -83,7 +83,7 @@ Expected<void> run_test(const ReachabilityFlags& flags, CommandContext& context)
   }
   nat::ReachabilityOptions options;
   options.port = flags.port.value_or(default_port);
-  options.keep_mapping = false;  // nobody listens when this command has ended
+  options.keep_mapping = false;  // nothing listens after this command
   if (flags.stun.size() > max_stun_servers)
     return make_error(ErrorCode::InvalidArgument, fmt::format("at most {} --stun servers", max_stun_servers));
   for (const std::string& text : flags.stun) {

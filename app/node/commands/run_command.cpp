@@ -51,7 +51,7 @@ void show_ready(const runtime::Ready& ready, CommandContext& context) {
                                   view.program.network, view.program.data_directory,
                                   view.identity.node_id.substr(0, 12), view.identity.wallet_id,
                                   view.identity.wallet_protected ? "" : " (not protected)"));
-  if (view.safe_mode) context.output.line("Safe mode: nothing is trained. Start it without --safe to go on.");
+  if (view.safe_mode) context.output.line("Safe mode: no training. Restart without --safe to train.");
   if (ready.peers) show_peers(*ready.peers, context);
   if (!view.program.notice.empty()) context.output.note(view.program.notice);
 }
@@ -128,37 +128,36 @@ void add_run_command(CLI::App& root, CommandContext& context) {
                   {"neuroshardd run --text ~/books", "neuroshardd run --data-dir /srv/neuroshard"});
   command
       .add_option("--text", flags->plan.text_path,
-                  "a file or folder of text to learn from, beside what is there")
+                  "file or folder of training text, in addition to existing text")
       ->type_name("PATH");
   command.add_flag(
       "--safe", flags->safe,
       "safe mode: no training and no compute module; wallet, checkpoints, settings and logs work");
   command
       .add_option("--sensor-root", flags->sensor_root,
-                  "read battery, temperature and programs below this folder, to try rules out (default /)")
+                  "read battery, temperature and programs below this folder, to test rules (default /)")
       ->type_name("PATH");
   command
       .add_option("--peer,--tracker", flags->join.sources,
-                  "a tracker or node to begin with, beside those of the network's profile; may be repeated")
+                  "bootstrap tracker or node, in addition to those of the profile; may be repeated")
       ->type_name("[ID@]HOST:PORT");
   command
-      .add_option("--join", flags->invitation,
-                  "join the network of an invitation, which is shown and asked about first")
+      .add_option("--join", flags->invitation, "join the network of this invitation, after you confirm it")
       ->type_name("LINK");
   command.add_flag("--yes", flags->yes, "with --join: do not ask");
   command
       .add_option("--p2p-port", flags->join.port,
-                  "listen for peers at this port (0 = any free one, which is kept)")
+                  "listen for peers at this port (0 = any free port, kept for later starts)")
       ->type_name("PORT");
   command
       .add_option("--p2p-address", flags->join.address, "listen for peers at this address (default 0.0.0.0)")
       ->type_name("IP");
   command
       .add_option("--mainline-node", flags->join.mainline_nodes,
-                  "a node of the BitTorrent DHT, in place of the well-known ones; may be repeated")
+                  "node of the BitTorrent DHT, instead of the well-known ones; may be repeated")
       ->type_name("HOST:PORT");
   command.add_flag("--lan", flags->join.lan,
-                   "a network of one's own: private addresses, many nodes of one address");
+                   "for a private network: allow private addresses and many nodes per address");
   add_setting_flags(command, flags->settings);
   set_body(command, context, [flags, &context] { return run(*flags, context); });
 }

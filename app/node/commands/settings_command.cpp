@@ -1,5 +1,4 @@
-// neuroshardd settings list | get | set | reset, and set: with a running core through it, else in the
-// directory.
+// neuroshardd settings list | get | set | reset, and set: through a running core, otherwise in the directory.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -15,7 +14,7 @@ using config::Setting;
 using config::SettingInfo;
 using config::Settings;
 
-// A setting in force, wherever it was read.
+// An effective setting from any source.
 struct Shown {
   std::string value, origin;
   bool locked = false;
@@ -49,7 +48,7 @@ void show_setting(const SettingInfo& info, const Shown& setting, CommandContext&
       fmt::format("{:<30} {:<10} {:<14} {}", info.name, setting.value, setting.origin, info.help));
 }
 
-// Of the core that runs on the directory.
+// Reads the settings of the core that runs on the directory.
 Expected<AllShown> ask_settings(CoreClient& client) {
   using Entries = std::vector<node::SettingEntry>;
   NS_ASSIGN_OR_RETURN(const Entries entries,
@@ -58,15 +57,15 @@ Expected<AllShown> ask_settings(CoreClient& client) {
                       }));
   AllShown all;
   for (const node::SettingEntry& entry : entries) {
-    // A core of another version may have settings that this program has no words for.
+    // A core of another version may have settings that this program does not know.
     if (const auto id = config::find_setting(entry.name); id.ok())
       all.emplace_back(*id, Shown{entry.value, entry.origin, entry.locked});
   }
   return all;
 }
 
-// Settings of the directory, or of the core that runs on it; of a fresh one where there is none yet, so that
-// the table can be read before the first run.
+// Reads the settings of the directory or of the core that runs on it. Without a directory these are the
+// defaults, so that the table can be read before the first run.
 Expected<AllShown> read_settings(CommandContext& context) {
   Settings settings;
   if (auto opened = open_data_directory(context, OpenMode::Existing); opened.ok()) {

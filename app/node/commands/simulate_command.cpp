@@ -1,5 +1,5 @@
-// neuroshardd simulate: a population that trains together, on virtual time. The nodes of the rounds, codecs
-// and rules are the ones that real nodes run (core/rounds, core/outer).
+// neuroshardd simulate: nodes that train together, on virtual time. They run the same rounds, codecs and
+// rules as real nodes (core/rounds, core/outer).
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// neuroshardd snooze: a pause that ends by itself.
+// neuroshardd snooze: a pause with an end.
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-// neuroshardd status: what the running core does.
+// neuroshardd status: the state of the running core.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -31,7 +31,7 @@ std::string short_line(const node::Snapshot& view) {
   return text;
 }
 
-// Every change, until Ctrl-C or the core's end. A core that stops is an answer, not an error.
+// Prints every change until Ctrl-C or the core's end. A core that stops is a result, not an error.
 Expected<void> watch(CoreClient& client, CommandContext& context) {
   std::uint64_t shown = 0;
   std::string last;
@@ -82,7 +82,7 @@ nlohmann::ordered_json map_json(const std::vector<node::SlotEntry>& slots,
   return json;
 }
 
-// The layer map, and how busy the experts are; an object of its own after the status.
+// The layer map and the load of the experts: a separate object after the status.
 Expected<void> show_map(CoreClient& client, CommandContext& context) {
   using Slots = std::vector<node::SlotEntry>;
   using Loads = std::vector<node::ExpertLoad>;
@@ -105,7 +105,8 @@ Expected<void> show_map(CoreClient& client, CommandContext& context) {
   return {};
 }
 
-// Who contributed to the last rounds, and what the nodes of the network say; likewise.
+// The contributors of the last rounds, and the reports of the nodes of the network: a separate object as
+// well.
 Expected<void> show_rounds(CoreClient& client, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const auto report, client.ask<node::RoundsReport>(
                                              [](node::Node& node, node::Reply<node::RoundsReport> reply) {

@@ -10,14 +10,14 @@ namespace neuroshard::app {
 namespace {
 
 constexpr Duration look = std::chrono::milliseconds(50);
-constexpr int looks = 300;  // 15 s after the final checkpoint, a process has long ended
+constexpr int looks = 300;  // the process ends well within 15 s of the final checkpoint
 
 Expected<void> stop(CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const auto client, CoreClient::attach(context));
   context.output.note("waiting for the final checkpoint…");
   NS_RETURN_IF_ERROR(client->command([](node::Node& node) { return node.request_shutdown(); }));
   const auto view = client->node().snapshot();
-  // The directory is free when the process has ended: what comes next may start a new one.
+  // The directory is free when the process has ended, so that the next command may start a new one.
   for (int i = 0; i < looks && platform::find_process(client->process().pid) == client->process(); ++i) {
     if (context.stop_signal->wait_for(look)) break;
   }

@@ -1,6 +1,6 @@
-// neuroshardd tracker: the tracker's role alone. Registers nodes of one network, hands on their signed
-// records, dials back and says from where it sees a caller. It needs no data directory and is not trusted by
-// anybody.
+// neuroshardd tracker: the tracker alone. It registers the nodes of one network, passes on their signed
+// records, dials callers back and reports their observed address. It requires no data directory, and no node
+// trusts it.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -24,7 +24,7 @@ struct TrackerFlags {
   bool no_relay = false;
 };
 
-// The tracker's own key: from a file, so that its id stays, or new for this run.
+// The tracker's key: from a file, which keeps its id, or new for this run.
 Expected<crypto::KeyPair> tracker_key(const std::string& path, CommandContext& context) {
   if (path.empty()) return crypto::KeyPair::generate(context.entropy);
   NS_ASSIGN_OR_RETURN(KeyFromFile file, read_or_make_key(context, path));

@@ -18,7 +18,7 @@ struct TrainFlags {
   std::shared_ptr<SettingFlags> settings = std::make_shared<SettingFlags>();
 };
 
-// Shows events until the training ended or a stop is asked for; the error that ended it, if any.
+// Shows events until the training ends or a stop is requested. Returns the error that ended it, if any.
 std::optional<Error> follow(runtime::EventQueue& events, TrainingView& view, CommandContext& context) {
   while (!context.stop.cancelled() && context.output.writable()) {
     const auto event = events.next(poll);
@@ -34,7 +34,7 @@ std::optional<Error> follow(runtime::EventQueue& events, TrainingView& view, Com
   return make_error(ErrorCode::Cancelled, {});
 }
 
-// The final checkpoint, and every event until it is on the disk.
+// Shows every event until the final checkpoint is on the disk.
 std::optional<Error> shut_down(node::Node& node, runtime::EventQueue& events, TrainingView& view) {
   const auto id = node.request_shutdown();
   if (!id.ok()) return id.error();

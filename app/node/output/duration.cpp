@@ -11,9 +11,9 @@
 namespace neuroshard::app {
 namespace {
 
-constexpr int morning_hour = 6;  // what "tomorrow" means
+constexpr int morning_hour = 6;  // the hour of "tomorrow"
 
-// Until 6:00 of the next day in the user's time zone.
+// The time until 6:00 of the next day in the user's time zone.
 std::chrono::seconds until_tomorrow(WallTime now) {
   const std::time_t seconds =
       std::chrono::system_clock::to_time_t(std::chrono::floor<std::chrono::seconds>(now));

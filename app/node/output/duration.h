@@ -1,4 +1,4 @@
-// Spans of time on the command line.
+// Durations on the command line.
 #pragma once
 
 #include <chrono>

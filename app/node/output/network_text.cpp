@@ -87,7 +87,7 @@ void say_reach(const node::NetworkView& view, Output& out) {
   if (!view.advice.empty()) out.line(view.advice);
 }
 
-// "12.0 MiB/s in, 1.1 MiB/s out"; empty: nothing was measured.
+// "12.0 MiB/s in, 1.1 MiB/s out"; empty if nothing was measured.
 std::string line_text(std::uint64_t download, std::uint64_t upload) {
   std::string text;
   if (download != 0) text = format_bytes(download) + "/s in";

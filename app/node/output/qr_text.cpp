@@ -13,7 +13,7 @@ constexpr int quiet = 4;  // modules, ISO/IEC 18004 §5.3.8
 class QrModules {
  public:
   static Expected<QrModules> of(std::string_view text) {
-    // Level L holds most; a screen has no scratches.
+    // Level L has the largest capacity. A screen needs no error correction for damage.
     QRcode* code = QRcode_encodeData(static_cast<int>(text.size()),
                                      reinterpret_cast<const unsigned char*>(text.data()), 0, QR_ECLEVEL_L);
     if (code == nullptr)
@@ -22,7 +22,7 @@ class QrModules {
           fmt::format("a QR code can't hold {} characters; share the link as text", text.size()));
     return QrModules(code);
   }
-  // Of the code and its quiet zone.
+  // The side of the code with its quiet zone.
   int size() const { return code_->width + 2 * quiet; }
   bool dark(int x, int y) const {
     x -= quiet;
@@ -44,7 +44,7 @@ Expected<std::string> qr_for_terminal(std::string_view text, bool colour) {
   for (int y = 0; y < modules.size(); y += 2) {
     if (colour) drawn += "\x1b[97;40m";
     for (int x = 0; x < modules.size(); ++x) {
-      // The light modules are drawn; below the last row there is nothing.
+      // This draws the light modules. The row below the last one is empty.
       const bool upper = !modules.dark(x, y);
       const bool lower = y + 1 < modules.size() && !modules.dark(x, y + 1);
       drawn += upper ? (lower ? "█" : "▀") : (lower ? "▄" : " ");

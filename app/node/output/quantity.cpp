@@ -12,7 +12,7 @@ namespace {
 
 using Units = std::initializer_list<std::pair<std::string_view, double>>;
 
-// A number with one of the units at its end, or without; negative when it is none.
+// Parses a number with or without a unit at its end; negative if invalid.
 double parse(const std::string& text, const Units& units) {
   std::string number = text;
   double unit = 1;

@@ -58,7 +58,7 @@ std::string row(const char* name, const std::string& value) {
   return fmt::format("{:<11}{}", name, value.empty() ? "—" : value);
 }
 
-// Names as other programs of this kind have them.
+// The field names follow other training programs.
 nlohmann::ordered_json global_json(const node::RoundsView& rounds) {
   const node::GlobalTrainingView& global = rounds.global;
   if (global.reports == 0) return nullptr;
@@ -219,7 +219,7 @@ nlohmann::ordered_json snapshot_json(const node::Snapshot& view) {
 }
 
 std::string state_text(const node::Snapshot& view) {
-  // Between the switch and the end of the step.
+  // The state between the switch and the end of the step.
   const bool pausing = view.state == node::RunState::Training && !view.pause_reasons.empty();
   std::string text(pausing ? "pausing" : to_string(view.state));
   if (view.state == node::RunState::Training || view.state == node::RunState::Paused) {
@@ -277,7 +277,7 @@ std::vector<std::string> snapshot_lines(const node::Snapshot& view) {
       row("Data", view.program.data_directory),
       row("Process", fmt::format("{}, version {}", view.program.pid, view.program.version))};
   std::vector<std::string> rules = contribute_lines(view);
-  lines.insert(lines.end(), rules.begin() + 1, rules.end());  // without the state
+  lines.insert(lines.end(), rules.begin() + 1, rules.end());  // all but the state
   for (const node::Alert& alert : view.alerts)
     lines.push_back(row("Alert", fmt::format("{}: {}", to_string(alert.severity), alert.message)));
   return lines;

@@ -70,10 +70,11 @@ class Scanner {
   Expected<void> folder(const std::string& path, std::uint32_t depth) {
     if (cancel_.cancelled()) return cancelled();
     if (++folders_ > max_corpus_folders) {
-      return make_error(ErrorCode::Exhausted,
-                        fmt::format("there are more than {} folders (links that form a loop count again and "
-                                    "again); give a smaller folder",
-                                    max_corpus_folders));
+      return make_error(
+          ErrorCode::Exhausted,
+          fmt::format(
+              "there are more than {} folders (a loop of links counts repeatedly); choose a smaller folder",
+              max_corpus_folders));
     }
     auto entries = env_.list(path);
     if (!entries.ok()) {
@@ -98,8 +99,9 @@ class Scanner {
   Expected<void> file(const std::string& path) {
     if (cancel_.cancelled()) return cancelled();
     if (++seen_ > max_corpus_files) {
-      return make_error(ErrorCode::Exhausted,
-                        fmt::format("there are more than {} files; give a smaller folder", max_corpus_files));
+      return make_error(
+          ErrorCode::Exhausted,
+          fmt::format("there are more than {} files; choose a smaller folder", max_corpus_files));
     }
     if (on_file_ && seen_ % 64 == 0) on_file_(seen_);
     auto opened = env_.open_read(path);
@@ -194,7 +196,7 @@ std::uint64_t Corpus::bytes(Split split) const {
 Expected<Corpus> scan_corpus(storage::FileEnv& env, const std::string& path,
                              const std::function<void(std::uint64_t)>& on_file, const CancelToken& cancel) {
   if (!env.exists(path)) {
-    return make_error(ErrorCode::NotFound, fmt::format("there is no file or folder {}", path));
+    return make_error(ErrorCode::NotFound, fmt::format("file or folder {} not found", path));
   }
   Scanner scanner(env, on_file, cancel);
   if (env.list(path).ok()) {

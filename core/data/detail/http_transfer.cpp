@@ -128,7 +128,7 @@ int on_progress(void* user, curl_off_t, curl_off_t received, curl_off_t, curl_of
   }
   if (now - state.last_progress <= state.request.no_progress_timeout) return 0;
   state.error =
-      make_error(ErrorCode::Timeout, fmt::format("nothing came from {} for {:.0f} s", state.request.url,
+      make_error(ErrorCode::Timeout, fmt::format("received nothing from {} for {:.0f} s", state.request.url,
                                                  to_seconds(state.request.no_progress_timeout)));
   return 1;
 }
@@ -164,7 +164,7 @@ void set_up(CURL* handle, const TransferRequest& request, curl_slist* headers, S
 Expected<TransferHead> transfer(const TransferRequest& request, const TransferSink& sink, const Clock& clock,
                                 const CancelToken& cancel) {
   const std::unique_ptr<CURL, CurlCloser> handle(curl_easy_init());
-  if (!handle) return make_error(ErrorCode::Exhausted, "no memory for a download");
+  if (!handle) return make_error(ErrorCode::Exhausted, "not enough memory for a download");
   std::unique_ptr<curl_slist, ListFreer> headers;
   if (request.from > 0 && !request.if_range.empty()) {
     headers.reset(curl_slist_append(nullptr, ("If-Range: " + request.if_range).c_str()));

@@ -37,13 +37,13 @@ bool PublishedFiles::skips_publisher() const {
 void PublishedFiles::note(const Expected<void>& outcome, bool peers_help) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (outcome.ok()) {
-    if (away_since_) logger_.info(category, "the publisher is back");
+    if (away_since_) logger_.info(category, "the publisher is reachable again");
     away_since_.reset();
   } else if (is_away(outcome.error())) {
     if (!away_since_ && peers_help)
-      logger_.warning(category, fmt::format("the publisher can't be reached, other nodes are asked for its "
-                                            "data: {}",
-                                            outcome.error().describe()));
+      logger_.warning(category,
+                      fmt::format("the publisher is not reachable; asking other nodes for its data: {}",
+                                  outcome.error().describe()));
     away_since_ = clock_.monotonic_now();
   }
 }
@@ -51,7 +51,7 @@ void PublishedFiles::note(const Expected<void>& outcome, bool peers_help) {
 std::string PublishedFiles::trouble() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!away_since_) return {};
-  return options_.peers != nullptr ? "was not reached; other nodes are asked" : "was not reached";
+  return options_.peers != nullptr ? "is not reachable; asking other nodes" : "is not reachable";
 }
 
 Expected<void> PublishedFiles::from_publisher(const DownloadRequest& request, const CancelToken& cancel) {
@@ -63,7 +63,8 @@ Expected<void> PublishedFiles::from_publisher(const DownloadRequest& request, co
 
 Expected<void> PublishedFiles::get(const DownloadRequest& request, std::optional<ShardId> shard,
                                    const CancelToken& cancel) {
-  Expected<void> published = make_error(ErrorCode::Unavailable, "the publisher was away a moment ago");
+  Expected<void> published =
+      make_error(ErrorCode::Unavailable, "the publisher was not reachable a moment ago");
   if (!skips_publisher()) published = from_publisher(request, cancel);
   if (published.ok() || options_.peers == nullptr || !request.sha256) return published;
   const ErrorCode code = published.error().code;
@@ -79,13 +80,13 @@ Expected<void> PublishedFiles::get(const DownloadRequest& request, std::optional
   file.shard = shard;
   const auto given = options_.peers->fetch(file, cancel);
   if (given.ok()) {
-    logger_.info(category, fmt::format("{} came from other nodes", shard ? fmt::format("shard {}", *shard)
-                                                                         : std::string("the tokenizer")));
+    logger_.info(category, fmt::format("received {} from other nodes", shard ? fmt::format("shard {}", *shard)
+                                                                             : std::string("the tokenizer")));
     return given;
   }
   if (given.error().code != ErrorCode::Unavailable) return given;
   Error error = std::move(published).error();
-  error.message += "; of other nodes, " + given.error().message;
+  error.message += "; other nodes: " + given.error().message;
   return error;
 }
 

@@ -113,7 +113,8 @@ Expected<void> validate(const ComputationGraph& graph) {
     std::vector<std::uint32_t> inputs = node.inputs;
     std::sort(inputs.begin(), inputs.end());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i] >= n) return invalid(fmt::format("node \"{}\" reads a node that is not there", node.id));
+      if (inputs[i] >= n)
+        return invalid(fmt::format("node \"{}\" reads a node that does not exist", node.id));
       if (inputs[i] == v)
         return invalid(fmt::format("the graph has a cycle: node \"{}\" reads itself", node.id));
       if (i > 0 && inputs[i] == inputs[i - 1]) {
@@ -123,7 +124,7 @@ Expected<void> validate(const ComputationGraph& graph) {
   }
   for (const auto& set : graph.colocated) {
     for (const std::uint32_t v : set) {
-      if (v >= n) return invalid("a co-located set names a node that is not there");
+      if (v >= n) return invalid("a co-located set names a node that does not exist");
     }
   }
   return check_cycles(graph);

@@ -120,7 +120,7 @@ class Ids {
     NS_ASSIGN_OR_RETURN(const std::string id, to_id(value, where));
     const auto at = positions_.find(id);
     if (at == positions_.end())
-      return invalid(fmt::format("{} names node \"{}\", which is not there", where, id));
+      return invalid(fmt::format("{} names node \"{}\", which does not exist", where, id));
     return at->second;
   }
 

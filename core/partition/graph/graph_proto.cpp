@@ -24,7 +24,7 @@ constexpr std::size_t max_convention = 4096;
 
 Error corrupt(const std::string& where) {
   return make_error(ErrorCode::Corrupt,
-                    fmt::format("{} is damaged or cut off: not what proto/graph.proto describes", where));
+                    fmt::format("{} is damaged or truncated: it does not match proto/graph.proto", where));
 }
 
 Error invalid(std::string message) {

@@ -158,7 +158,7 @@ Expected<void> Importer::order_nodes() {
     for (const std::string& name : nodes[i].outputs) {
       if (name.empty()) continue;
       if (!makers.try_emplace(name, i).second || values_.count(name) > 0)
-        return invalid(fmt::format("tensor \"{}\" is made twice", name));
+        return invalid(fmt::format("tensor \"{}\" has two producers", name));
     }
   }
   std::vector<std::size_t> missing(nodes.size()), ready;
@@ -168,8 +168,8 @@ Expected<void> Importer::order_nodes() {
       const auto maker = makers.find(name);
       if (maker == makers.end()) {
         if (values_.count(name) == 0) {
-          return invalid(fmt::format("operator \"{}\" ({}) reads \"{}\", which nothing makes", nodes[i].name,
-                                     nodes[i].op, name));
+          return invalid(fmt::format("operator \"{}\" ({}) reads \"{}\", which has no producer",
+                                     nodes[i].name, nodes[i].op, name));
         }
         continue;
       }

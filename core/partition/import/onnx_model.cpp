@@ -20,7 +20,7 @@ constexpr std::size_t max_list = 65'536;         // numbers of one attribute
 
 Error corrupt(const char* what) {
   return make_error(ErrorCode::Corrupt,
-                    fmt::format("{} is damaged or cut off: this is not an ONNX model", what));
+                    fmt::format("{} is damaged or truncated: this is not an ONNX model", what));
 }
 
 Error too_many(const char* what, std::size_t most) {
@@ -353,7 +353,7 @@ Expected<OnnxModel> Parser::model(ByteSpan bytes) {
       }
       case 25:
         return make_error(ErrorCode::Unsupported,
-                          "the ONNX model defines functions of its own; inline them first (onnx.inliner)");
+                          "the ONNX model defines its own functions; inline them first (onnx.inliner)");
       default: break;
     }
   }

@@ -24,14 +24,14 @@ Expected<ChainPlan> plan_chain(const ComputationGraph& graph, const std::vector<
                                    [&](std::uint32_t u) { return !(place[u] < own); });
     if (own == ~std::uint32_t{0} || later) {
       return make_error(ErrorCode::InvalidArgument,
-                        fmt::format("node \"{}\" does not stand behind its inputs in the order", node.id));
+                        fmt::format("node \"{}\" comes before its inputs in the order", node.id));
     }
   }
   Slicer slicer(problem.graph, problem.devices);
   const Slicing slicing = slicer.slice(order, unlimited);
   if (slicing.bottleneck == unlimited) {
     return make_error(ErrorCode::NotFound,
-                      "no way to cut the chain fits the peers' memory; give more peers or more memory");
+                      "no cut of the chain fits the peers' memory; give more peers or more memory");
   }
   ChainPlan plan;
   SegmentSweep sweep(problem.graph);

@@ -18,7 +18,7 @@ Error invalid(std::string message) {
 Expected<void> check_peers(const std::vector<Peer>& peers) {
   if (peers.empty()) return invalid("no peers: give at least one block (--k 1)");
   if (peers.size() > max_blocks) {
-    return invalid(fmt::format("{} blocks are more than the most of {}", peers.size(), max_blocks));
+    return invalid(fmt::format("{} blocks exceed the limit of {}", peers.size(), max_blocks));
   }
   for (const Peer& peer : peers) {
     const auto wrong = [&](const char* what, double value) {
@@ -127,8 +127,8 @@ Expected<Problem> make_pipeline_problem(const ComputationGraph& graph, const std
                                     [](const GraphNode& node) { return node.output_bytes > 0; });
     if (sized != graph.nodes.end() && peers.size() > 1) {
       return invalid(fmt::format(
-          "node \"{}\" has an output of {:.0f} bytes, but no bandwidth says what sending it takes; "
-          "give --bandwidth BYTES/S",
+          "node \"{}\" has an output of {:.0f} bytes, but its transfer time is unknown without a bandwidth; "
+          "set --bandwidth BYTES/S",
           sized->id, sized->output_bytes));
     }
   }

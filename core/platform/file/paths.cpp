@@ -50,7 +50,7 @@ Expected<std::string> default_data_directory(const Environment& environment) {
 #endif
 #endif
   return make_error(ErrorCode::NotFound,
-                    "this user has no home directory: name a data directory with --data-dir");
+                    "this user has no home directory: set a data directory with --data-dir");
 }
 
 std::string runtime_directory(const Environment& environment) {
@@ -73,7 +73,7 @@ Expected<std::string> executable_path() {
 #endif
   if (failed) {
     return make_error(ErrorCode::Unavailable,
-                      "the system does not say where this program is (is /proc mounted?)");
+                      "the system does not report the path of this program (is /proc mounted?)");
   }
   return path.string();
 }

@@ -27,13 +27,13 @@ Expected<void> make_private_directory(const std::string& path) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   std::error_code ignored;  // mkdir says what is wrong
   if (!parent.empty()) std::filesystem::create_directories(parent, ignored);
-  if (mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) return failed(path, "make the folder", errno);
+  if (mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) return failed(path, "create the folder", errno);
   struct stat status {};
-  if (lstat(path.c_str(), &status) != 0) return failed(path, "look at", errno);
+  if (lstat(path.c_str(), &status) != 0) return failed(path, "inspect", errno);
   if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & others) != 0) {
     return make_error(
         ErrorCode::Denied,
-        fmt::format("{} must be a folder of this user with mode 0700: remove it, or name another "
+        fmt::format("{} must be a folder of this user with mode 0700: remove it, or set another "
                     "place with XDG_RUNTIME_DIR",
                     path));
   }
@@ -45,11 +45,11 @@ Expected<std::string> read_private_file(const std::string& path, std::size_t lim
   if (descriptor < 0) return failed(path, "open", errno);
   struct stat status {};
   const auto checked = [&]() -> Expected<void> {
-    if (fstat(descriptor, &status) != 0) return failed(path, "look at", errno);
+    if (fstat(descriptor, &status) != 0) return failed(path, "inspect", errno);
     if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & others) != 0) {
       return make_error(
           ErrorCode::Denied,
-          fmt::format("{} is not believed: it must be a file of this user with mode 0600", path));
+          fmt::format("{} is not trusted: it must be a file of this user with mode 0600", path));
     }
     if (static_cast<std::size_t>(status.st_size) > limit) {
       return make_error(ErrorCode::Exhausted,

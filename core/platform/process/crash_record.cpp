@@ -165,7 +165,7 @@ Expected<CrashRecorder> CrashRecorder::install(const std::string& directory, con
   dl_iterate_phdr(first_object, &state->load_address);
   Prepared* none = nullptr;
   if (!prepared.compare_exchange_strong(none, state.get())) {
-    return make_error(ErrorCode::Busy, "this process records its crashes already");
+    return make_error(ErrorCode::Busy, "this process already records its crashes");
   }
   Prepared* active = state.release();
   stack_t stack{};

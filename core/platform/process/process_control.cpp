@@ -13,10 +13,10 @@ void leave_session() {
 
 Expected<void> ask_to_end(const ProcessIdentity& process) {
   const auto now = find_process(process.pid);
-  if (!now || !(*now == process)) return make_error(ErrorCode::NotFound, "the process has ended already");
+  if (!now || !(*now == process)) return make_error(ErrorCode::NotFound, "the process has already ended");
   if (kill(static_cast<pid_t>(process.pid), SIGTERM) == 0) return {};
-  if (errno == ESRCH) return make_error(ErrorCode::NotFound, "the process has ended already");
-  return make_error(ErrorCode::Denied, "the process belongs to somebody else");
+  if (errno == ESRCH) return make_error(ErrorCode::NotFound, "the process has already ended");
+  return make_error(ErrorCode::Denied, "the process belongs to another user");
 }
 
 }  // namespace neuroshard::platform

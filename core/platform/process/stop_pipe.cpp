@@ -31,11 +31,10 @@ void on_signal(int) {
 }  // namespace
 
 Expected<StopPipe> StopPipe::install() {
-  if (write_end.load() >= 0)
-    return make_error(ErrorCode::Busy, "stop signals are caught by this program already");
+  if (write_end.load() >= 0) return make_error(ErrorCode::Busy, "this program already catches stop signals");
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0)
-    return make_error(ErrorCode::Io, std::string("can't make a pipe for signals: ") + std::strerror(errno));
+    return make_error(ErrorCode::Io, std::string("can't create a pipe for signals: ") + std::strerror(errno));
   write_end.store(ends[1]);
   struct sigaction action {};
   action.sa_handler = on_signal;

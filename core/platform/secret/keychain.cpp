@@ -9,7 +9,7 @@ Expected<void> MemoryKeychain::store(const std::string& item, const std::string&
 
 Expected<Bytes> MemoryKeychain::load(const std::string& item) {
   const auto found = items_.find(item);
-  if (found == items_.end()) return make_error(ErrorCode::NotFound, "the keychain has no such item");
+  if (found == items_.end()) return make_error(ErrorCode::NotFound, "item not found in the keychain");
   return found->second;
 }
 

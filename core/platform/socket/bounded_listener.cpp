@@ -94,7 +94,7 @@ class Listener final : public BoundedListener {
       why = "another program listens there; choose another port";
     } else if (number == EACCES) {
       code = ErrorCode::Denied;
-      why += "; ports from 1024 on need no rights";
+      why += "; ports from 1024 on require no privileges";
     } else if (number == EADDRNOTAVAIL) {
       code = ErrorCode::InvalidArgument;
       why = "this machine has no such address";

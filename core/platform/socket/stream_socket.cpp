@@ -45,7 +45,7 @@ Expected<StreamSocket> StreamSocket::adopt(int descriptor) {
   if (flags < 0 || fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) != 0 ||
       fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0) {
     return make_error(ErrorCode::InvalidArgument,
-                      fmt::format("descriptor {} is no connection to another process", descriptor));
+                      fmt::format("descriptor {} is not a connection to another process", descriptor));
   }
   StreamSocket socket;
   socket.descriptor_ = descriptor;

@@ -66,7 +66,7 @@ Expected<Endpoint> TcpSocket::remote() const {
   detail::SocketAddress address;
   address.size = sizeof address.storage;
   if (getpeername(descriptor_, address.get(), &address.size) != 0)
-    return detail::socket_error("asking who the other side is", errno);
+    return detail::socket_error("reading the address of the other side", errno);
   return detail::from_socket_address(address);
 }
 

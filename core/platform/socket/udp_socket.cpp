@@ -53,7 +53,7 @@ Expected<IpAddress> source_address_towards(const Endpoint& remote) {
   const int number = errno;
   auto local = detail::local_endpoint(descriptor);
   ::close(descriptor);
-  if (!found) return detail::socket_error(fmt::format("no way to {}", to_text(remote)), number);
+  if (!found) return detail::socket_error(fmt::format("no route to {}", to_text(remote)), number);
   if (!local.ok()) return std::move(local).error();
   return local->ip;
 }

@@ -95,7 +95,7 @@ class TestSaveLoad : public QObject {
     TinyState loaded(2, other);
     const auto refused = load_current(*disk_, Catalogue(*disk_, "/checkpoints"), loaded.request());
     QCOMPARE(refused.error().code, ErrorCode::InvalidArgument);
-    QVERIFY(refused.error().message.find("another model") != std::string::npos);
+    QVERIFY(refused.error().message.find("a different model") != std::string::npos);
   }
 
   void wrong_sizes_are_refused_before_writing() {
@@ -184,7 +184,7 @@ class TestSaveLoad : public QObject {
     const auto away = Writer::open(*env, key_, root, mark);
     QVERIFY(!away.ok());
     QCOMPARE(away.error().code, ErrorCode::NotFound);
-    QVERIFY2(away.error().message.find(data + " is gone; is its disk connected") != std::string::npos,
+    QVERIFY2(away.error().message.find(data + " is missing; is its disk connected") != std::string::npos,
              away.error().message.c_str());
     QVERIFY(QDir(folder.path()).isEmpty());
     QVERIFY(storage::write_file_atomic(*env, mark, as_bytes(std::string_view("1\n"))).ok());

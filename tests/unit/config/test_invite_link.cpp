@@ -136,11 +136,11 @@ void TestInviteLink::other_texts_are_refused_data() {
   QTest::addColumn<QString>("text");
   QTest::addColumn<QString>("says");
   QTest::newRow("nothing") << ""
-                           << "no invitation";
+                           << "not an invitation";
   QTest::newRow("another scheme") << "https://example.org/"
-                                  << "no invitation";
+                                  << "not an invitation";
   QTest::newRow("another verb") << "neuroshard:attach?file=/c.json"
-                                << "no invitation to a network";
+                                << "not an invitation to a network";
   QTest::newRow("too long") << "neuroshard:join?to=" + QString(100'000, 'A') << "too long";
   QTest::newRow("no base64") << "neuroshard:join?to=%41%41"
                              << "not complete";
@@ -213,7 +213,7 @@ void TestInviteLink::who_made_it_with_another_version_is_told() {
   unknown.back() = 0;
   const auto other = parse_invite_link(sealed(unknown));
   QCOMPARE(other.error().code, ErrorCode::Unsupported);
-  QVERIFY(other.error().message.find("same version") != std::string::npos);
+  QVERIFY(other.error().message.find("version of the inviting node") != std::string::npos);
   Bytes fields = content;
   fields[1 + 1 + 7] = 99;  // form, length of "village", its letters; the number of constants
   const auto constants = parse_invite_link(sealed(fields));

@@ -244,7 +244,7 @@ class TestDownloader : public QObject {
     TestServer longer({{content + "x", "\"v1\""}});
     const auto more = bench.downloader.fetch(bench.request(longer.url(), content), bench.options);
     QVERIFY(more.error().code == ErrorCode::Corrupt);
-    QVERIFY(more.error().message.find("50001 bytes; 50000 were promised") != std::string::npos);
+    QVERIFY(more.error().message.find("50001 bytes; 50000 were expected") != std::string::npos);
     TestServer shorter({{content.substr(1), "\"v1\""}});
     const auto less = bench.downloader.fetch(bench.request(shorter.url(), content), bench.options);
     QVERIFY(less.error().code == ErrorCode::Corrupt);

@@ -161,7 +161,7 @@ class TestPeerSource : public QObject {
     QVERIFY((*dataset)->load(data.content.shards.front().id, {}).ok());
     const auto missing = (*dataset)->load(data.content.shards.back().id, {});
     QVERIFY(missing.error().code == ErrorCode::Unavailable);
-    QVERIFY(missing.error().message.find("of other nodes") != std::string::npos);
+    QVERIFY(missing.error().message.find("other nodes: ") != std::string::npos);
   }
 
   void only_what_the_publisher_signed_is_taken() {

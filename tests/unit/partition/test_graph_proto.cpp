@@ -142,7 +142,7 @@ void TestGraphProto::bad_files_data() {
                            << QByteArray("\"neuroshard graph 2\"");
   QTest::newRow("unit") << made([](Message& m) { m.set_unit("weeks"); }) << QByteArray("\"weeks\"");
   QTest::newRow("dangling") << made([](Message& m) { m.mutable_nodes(0)->add_inputs(2); })
-                            << QByteArray("\"a\" reads a node that is not there");
+                            << QByteArray("\"a\" reads a node that does not exist");
   QTest::newRow("cycle") << made([](Message& m) {
     m.mutable_nodes(0)->add_inputs(1);
     m.mutable_nodes(1)->add_inputs(0);

@@ -291,9 +291,10 @@ void TestOnnxImport::bad_models_data() {
   const std::vector<Bytes> x{value_info("x", {2, 3})};
   add("nothing", {}, "not an ONNX model");
   add("no graph", {0x08, 0x07}, "not an ONNX model");
-  add("dangling", model({node("Relu", {"nowhere"}, {"y"})}, {}, x), "\"nowhere\", which nothing makes");
+  add("dangling", model({node("Relu", {"nowhere"}, {"y"})}, {}, x), "\"nowhere\", which has no producer");
   add("cycle", model({node("Add", {"x", "b"}, {"a"}), node("Relu", {"a"}, {"b"})}, {}, x), "cycle");
-  add("made twice", model({node("Relu", {"x"}, {"y"}), node("Relu", {"x"}, {"y"})}, {}, x), "made twice");
+  add("made twice", model({node("Relu", {"x"}, {"y"}), node("Relu", {"x"}, {"y"})}, {}, x),
+      "has two producers");
   add("unknown operator", model({node("Wizardry", {"x"}, {"y"})}, {}, x),
       "\"y\" of operator \"Wizardry of y\"");
   add("shapes that do not fit", model({node("MatMul", {"x", "x"}, {"y"})}, {}, x), "\"y\" of operator");

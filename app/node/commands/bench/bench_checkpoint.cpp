@@ -1,5 +1,5 @@
-// What a checkpoint costs the training: the same session of the profile solo with and without saves beside
-// its steps. All of a node's training is in it: data, history, settings, pacing, retention and the disk.
+// The cost of a checkpoint for training: the same session of the profile solo with and without saves beside
+// its steps. It contains all of a node's training: data, history, settings, pacing, retention and the disk.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,13 +14,13 @@ namespace {
 using config::Setting;
 
 constexpr std::size_t text_bytes = 2u << 20;
-// Steps of the yardstick, and of the contender that saves without a pause between two saves.
+// The steps of the yardstick, and of the contender that saves without a pause between two saves.
 constexpr int block_steps = 10;
-// A save that takes longer than this many steps is not waited for.
+// The contender gives up a save that takes longer than this many steps.
 constexpr int most_steps_of_a_save = 1000;
 constexpr std::uint64_t never = 1'000'000;
 
-// Seconds that steps took, evaluation left out.
+// The durations of steps in seconds, without evaluation.
 struct StepTimes {
   std::vector<double> seconds;
 
@@ -41,14 +41,14 @@ class SavedTraining {
     return training;
   }
 
-  // Tokens of steps without a save beside them.
+  // Returns the tokens of steps without a save beside them.
   Expected<double> plain_block() {
     double tokens = 0;
     for (int i = 0; i < block_steps; ++i) NS_RETURN_IF_ERROR(step(plain, &tokens));
     return tokens;
   }
 
-  // Tokens of the step that a save follows and of all steps until it is on the disk.
+  // Returns the tokens of the step that a save follows and of all steps until the save is on the disk.
   Expected<double> one_save() {
     NS_RETURN_IF_ERROR(set(Setting::CheckpointEverySteps, 1));
     double tokens = 0;
@@ -60,7 +60,7 @@ class SavedTraining {
     return tokens;
   }
 
-  // Tokens of steps of which every one asks for a save: one is always being written, without pauses.
+  // Returns the tokens of steps that each request a save, so that a save is always being written.
   Expected<double> saves_without_pause() {
     NS_RETURN_IF_ERROR(set(Setting::CheckpointEverySteps, 1));
     double tokens = 0;
@@ -69,7 +69,7 @@ class SavedTraining {
     return tokens;
   }
 
-  // Until nothing is written any more: what comes next is not disturbed by what came before.
+  // Waits until no save is being written, so that it does not disturb the next contender.
   Expected<void> settle() {
     double tokens = 0;
     StepTimes unused;
@@ -155,7 +155,7 @@ std::string percent(double part, double whole) {
 void add_notes(const SavedTraining& training, BenchReport& report) {
   const double plain = training.plain.median();
   const auto count = static_cast<double>(training.beside.seconds.size());
-  // Of one save, beside what the machine itself varied by in the plain steps.
+  // Describes the cost of one save beside the variation of the machine in the plain steps.
   const double lost = training.beside.total() - count * plain;
   report.notes = {
       {"step_ms", fmt::format("{:.0f} (worst {:.0f})", 1000 * plain, 1000 * training.plain.worst())},

@@ -145,8 +145,8 @@ Expected<std::vector<const BenchRow*>> chosen_rows(const std::vector<std::string
   return chosen;
 }
 
-// A directory of this process below the chosen or the system's one for temporary files; gone when this object
-// is.
+// A directory of this process below the chosen or the system's directory for temporary files. The destructor
+// removes it.
 class Scratch {
  public:
   static Expected<std::unique_ptr<Scratch>> make(storage::FileEnv& files, std::string parent) {
@@ -197,7 +197,7 @@ Expected<void> run_bench(const BenchFlags& flags, CommandContext& command) {
       command.output.json_line(report_json(*row, *report));
       continue;
     }
-    // One row that can't run here must not hide the others, unless it was the wish or everything is to stop.
+    // A row that can't run here must not hide the others, unless the user named it or the program is to stop.
     if (chosen.size() == 1 || command.stop.cancelled()) return report.error();
     command.output.line(fmt::format("{}: {}\n", row->name, report.error().describe()));
     command.output.json_line({{"row", row->name}, {"error", report.error().describe()}});

@@ -7,7 +7,7 @@
 namespace neuroshard::app {
 namespace {
 
-// Operations of one turn, so that packing, which comes once before the products, does not count.
+// The operations of one turn: enough of them that the packing before the products does not count.
 constexpr double gemm_operations = 5e10;
 
 Expected<void> checked(const compute::Status& status) {

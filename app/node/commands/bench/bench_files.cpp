@@ -39,7 +39,7 @@ Expected<double> write_file(storage::FileEnv& files, const std::string& path,
   return static_cast<double>(tensor_count * tensor_bytes);
 }
 
-// The same bytes into a new file without any format: what the system itself allows.
+// Writes the same bytes into a new file without any format: the limit of the system.
 Expected<double> write_plain(storage::FileEnv& files, const std::string& path,
                              const std::vector<float>& values) {
   NS_ASSIGN_OR_RETURN(auto file, files.open_write(path));
@@ -70,7 +70,7 @@ Expected<BenchReport> bench_safetensors(BenchContext& context) {
   }
   const std::vector<float> values(tensor_count * tensor_floats, 1.5f);
   std::vector<float> read(tensor_count * tensor_floats);
-  // A new file each time. Freeing the pages of the old one is not the writing of a file, and is not timed.
+  // A new file each time. Freeing the pages of the old one is not part of writing a file and is not timed.
   const auto without = [&context](const std::string& old) {
     return [&context, old]() -> Expected<void> {
       if (!context.files.exists(old)) return {};
@@ -82,7 +82,7 @@ Expected<BenchReport> bench_safetensors(BenchContext& context) {
       {"write", [&] { return write_file(context.files, path, specs, values); }, without(path)},
       {"plain write", [&] { return write_plain(context.files, plain, values); }, without(plain)},
       {"read", [&] { return read_file(context.files, path, &read); }}};
-  // A file must be there to be read, whichever of the two a round begins with.
+  // The file must exist before the first read, because a round may begin with either contender.
   NS_RETURN_IF_ERROR(write_file(context.files, path, specs, values));
   BenchReport report;
   report.unit = {"GB/s", 1e9};

@@ -1,4 +1,4 @@
-// Memory bandwidth: the limit of everything that streams.
+// Memory bandwidth: the limit of all streaming work.
 #include <cstring>
 #include <memory>
 
@@ -17,7 +17,7 @@ Contender memcpy_yardstick() {
   auto to = std::make_shared<std::vector<char>>(copy_bytes);
   return {"memcpy", [from, to]() -> Expected<double> {
             for (int i = 0; i < copies; ++i) {
-              (*from)[0] = static_cast<char>(i);  // each copy is of something new
+              (*from)[0] = static_cast<char>(i);  // each copy has new content
               std::memcpy(to->data(), from->data(), copy_bytes);
             }
             return double{copies} * copy_bytes;

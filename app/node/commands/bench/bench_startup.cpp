@@ -1,4 +1,4 @@
-// Starting neuroshardd for something that does not compute, beside starting the smallest program there is.
+// Starting neuroshardd for a command that does not compute, beside starting the smallest possible program.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int starts = 4;
 
-// Runs a program to its end with its output thrown away.
+// Runs a program to its end and discards its output.
 Expected<void> run_program(const std::vector<std::string>& command) {
   const std::string& path = command.front();
   posix_spawn_file_actions_t actions;

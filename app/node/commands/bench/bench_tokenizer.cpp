@@ -1,4 +1,4 @@
-// Encoding text and learning merges, beside memcpy and beside BPE as textbooks write it.
+// Encoding text and learning merges, beside memcpy and beside the textbook form of BPE.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ Expected<data::Tokenizer> learn(const std::string& text) {
   return data::learn_merges(data::Tokenizer(), counted, {vocab_size, 2});
 }
 
-// BPE as it is usually explained: per word, look up every pair in a hash map, merge the lowest, start again.
+// The textbook form of BPE: per word, look up every pair in a hash map, merge the lowest, start again.
 class TextbookEncoder {
  public:
   explicit TextbookEncoder(const data::Tokenizer& tokenizer) {

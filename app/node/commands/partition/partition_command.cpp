@@ -42,11 +42,11 @@ struct PartitionFlags {
   bool end_with_stdin = false;
 };
 
-// What does not look at the stop (a model's own code, say) gets this long.
+// Code that does not check the stop, such as a model's own code, gets this much time.
 constexpr Duration end_patience = std::chrono::seconds(5);
 
-// For a program that starts this one and keeps its input open: when that program is gone, nobody wants the
-// answer any longer.
+// For a program that starts this one and keeps its input open: when that program has ended, nobody needs the
+// answer.
 Expected<std::unique_ptr<platform::InputEnd>> end_with_input(CommandContext& context) {
   return platform::InputEnd::watch(
       platform::InputEnd::standard_input, [stop = context.stop_signal] { stop->request(); }, end_patience,
@@ -89,7 +89,7 @@ Expected<std::vector<Peer>> read_peers(const PartitionFlags& flags, std::size_t 
   return peers;
 }
 
-// What the times come from, where the graph itself had none; null else.
+// The source of the times if the graph itself had none; otherwise null.
 nlohmann::ordered_json machine_json(const PartitionInput& input) {
   if (!input.machine) return nullptr;
   const partition::MachineModel& model = input.machine->model;
@@ -169,7 +169,7 @@ void print_table(const PartitionInput& input, const std::vector<Peer>& peers, co
   }
 }
 
-// Without --k: what was read, and where it was saved.
+// Without --k: describes the graph, and where it was saved.
 void print_saved(const PartitionInput& input, const PartitionFlags& flags, Output& output) {
   const ComputationGraph& graph = input.graph;
   double work = 0, params = 0;
@@ -206,9 +206,9 @@ Expected<void> run_partition(const PartitionFlags& flags, bool cut, CommandConte
   PartitionInputFlags input_flags = flags.input;
   input_flags.script.seed = flags.seed;
   if (input_flags.costs.empty() && flags.run) input_flags.costs = "measured";
-  // Operations are timed, and the whole model is run, as the blocks will run.
+  // Operations are timed, and the whole model runs, in the same way as the blocks will run.
   if (flags.run) platform::keep_freed_memory();
-  // The blocks will run on this machine at the same time, as far as it has processors.
+  // The blocks will run on this machine at the same time, as far as it has enough processors.
   if (flags.run && flags.k > 0) {
     input_flags.script.companions =
         std::min(flags.k, static_cast<std::uint32_t>(platform::cpu_info().usable_cpus)) - 1;

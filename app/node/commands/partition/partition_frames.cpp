@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint32_t magic = 0x4650534e;  // "NSPF"
 constexpr auto last_kind = static_cast<std::uint32_t>(FrameKind::Failed);
 
-// Tells a header from bytes that stand where a header should.
+// Distinguishes a header from other bytes in its place.
 std::uint64_t mixed(std::uint32_t kind, std::uint64_t batch, std::uint64_t length) {
   std::uint64_t value = 0x9e3779b97f4a7c15u;
   for (const std::uint64_t part : {std::uint64_t{kind}, batch, length}) {

@@ -15,7 +15,7 @@
 namespace neuroshard::app {
 namespace {
 
-// Enough of a file to tell its format.
+// Enough of a file to detect its format.
 constexpr std::uint64_t head_bytes = 4096;
 constexpr std::string_view model_prefix = "model:";
 
@@ -122,7 +122,7 @@ bool ends_with(const std::string& text, std::string_view end) {
 }  // namespace
 
 GraphFormat detect_graph_format(ByteSpan head) {
-  // A zip archive; what is in it is the compute module's to say.
+  // A zip archive; the compute module checks its content.
   if (as_text(head).substr(0, 4) == "PK\x03\x04") return GraphFormat::TorchScript;
   if (partition::is_graph_proto(head)) return GraphFormat::Protobuf;
   if (partition::is_onnx(head)) return GraphFormat::Onnx;
@@ -133,7 +133,7 @@ Expected<PartitionInput> read_partition_graph(const PartitionInputFlags& flags, 
   auto input = read_any(flags, context);
   if (input.ok()) return input;
   Error error = std::move(input).error();
-  // File errors name the path already.
+  // File errors already name the path.
   if (error.message.find(flags.graph) != std::string::npos) return error;
   return std::move(error).with_context(flags.graph);
 }

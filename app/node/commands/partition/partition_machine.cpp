@@ -15,7 +15,7 @@ constexpr std::uint32_t large_side = 1024, small_side = 16;
 constexpr std::uint32_t large_products = 8, small_products = 5000;
 constexpr int turns = 5;
 
-// The best of a few turns of `work`, in units per second: what the machine can do, not what it was kept from.
+// Returns the best of a few turns of `work`, in units per second: the machine's ability without disturbance.
 Expected<double> best_rate(const Clock& clock, const std::function<Expected<double>()>& work) {
   double best = 0;
   for (int turn = 0; turn < turns; ++turn) {
@@ -54,7 +54,7 @@ Expected<Machine> partition_machine(const MachineFlags& flags, CommandContext& c
     compute::Module& module = *loaded->module;
     NS_ASSIGN_OR_RETURN(machine.model.flops, product_rate(module, context.clock, large_side, large_products));
     NS_ASSIGN_OR_RETURN(const double small, product_rate(module, context.clock, small_side, small_products));
-    // What a small product takes beyond its operations is the price of starting one.
+    // The time of a small product beyond its operations is the cost of starting one.
     const double operations = 2.0 * small_side * small_side * small_side;
     machine.model.launch = std::max(0.0, operations / small - operations / machine.model.flops);
     product = fmt::format("{}x{} fp32 products, {} threads", large_side, large_side, loaded->info.threads);

@@ -19,7 +19,7 @@ using platform::ChildProcess;
 using platform::StreamSocket;
 
 constexpr char worker_command[] = "partition-worker";
-// What is in flight beyond one micro-batch per block, so that the first block never waits for the driver.
+// Micro-batches in flight beyond one per block, so that the first block never waits for the driver.
 constexpr std::uint32_t spare_in_flight = 2;
 // A process that moves nothing for this long, or for this many times the whole model's time, is stuck.
 constexpr double stall_seconds = 60, stall_factor = 50;
@@ -27,7 +27,7 @@ constexpr double slowest_load = 20e6;  // bytes of a block's file per second
 constexpr Duration explanation_time = std::chrono::seconds(5),
                    explanation_step = std::chrono::milliseconds(10);
 constexpr Duration look_at_stop = std::chrono::milliseconds(200);
-// A message may be larger than for the sample values (sizes that depend on values), within reason.
+// A message may be larger than with the sample values, because sizes may depend on values.
 constexpr double message_slack = 4;
 constexpr std::uint64_t message_extra = 1u << 20;
 
@@ -82,13 +82,13 @@ class Pipeline {
   double stall_ = stall_seconds;
   MonotonicTime moved_{};
 
-  // Per link: micro-batches that were put on it (from the driver) or came from it (to the driver).
+  // Per link: micro-batches sent on it (from the driver) or received from it (to the driver).
   std::vector<std::uint64_t> fed_, collected_;
   std::map<std::pair<std::size_t, std::uint32_t>, Bytes> compared_;  // by link and distinct micro-batch
-  std::vector<MonotonicTime> left_;  // when micro-batch i had left with all its results
+  std::vector<MonotonicTime> left_;  // when all results of micro-batch i had arrived
 };
 
-// Starts all workers; the streams between them are made first and closed here afterwards.
+// Starts all workers. This process makes the streams between them first and closes its ends afterwards.
 Expected<void> Pipeline::spawn(std::uint32_t blocks) {
   std::vector<std::pair<StreamSocket, StreamSocket>> streams(links_.size());
   for (std::size_t i = 0; i < links_.size(); ++i) {
@@ -186,7 +186,7 @@ Expected<void> Pipeline::read_all() {
   return {};
 }
 
-// Until a worker can be read from or written to.
+// Waits until a worker can be read from or written to.
 Expected<void> Pipeline::wait() {
   std::vector<platform::SocketEvent> events;
   for (const auto& worker : workers_) {
@@ -202,7 +202,7 @@ Expected<void> Pipeline::wait() {
                     fmt::format("the pipeline made no progress for {:.0f} s and was stopped", stall_));
 }
 
-// What a worker says of its own end; nothing when it only lost a neighbour, or has not said anything yet.
+// Returns the worker's own report of its end; empty if it only lost a neighbour or has not reported yet.
 std::optional<std::string> Pipeline::cause(Worker& worker) {
   FrameChannel& channel = worker.channel;
   static_cast<void>(channel.read());
@@ -214,8 +214,8 @@ std::optional<std::string> Pipeline::cause(Worker& worker) {
   return {};
 }
 
-// Why a worker's connection ended. One that dies takes its neighbours with it, so all are asked; the system
-// closes the connections of a killed process a moment before it tells that it ended.
+// Explains why a worker's connection ended. A worker that dies ends its neighbours too, so this asks all of
+// them. The system closes the connections of a killed process a moment before it reports its end.
 Error Pipeline::explain(std::uint32_t worker, const Error& error) {
   const MonotonicTime until = context_.clock.monotonic_now() + explanation_time;
   while (true) {
@@ -235,7 +235,7 @@ Error Pipeline::explain(std::uint32_t worker, const Error& error) {
                                 workers_.size(), workers_[worker]->process.pid(), error.message));
 }
 
-// Puts the next micro-batch on every link from the driver whose worker can take one.
+// Sends the next micro-batch on every link from the driver whose worker can take one.
 Expected<void> Pipeline::feed(std::uint64_t batches, std::uint32_t distinct) {
   const std::uint64_t window = left_.size() + workers_.size() + spare_in_flight;
   for (std::uint32_t i = 0; i < links_.size(); ++i) {
@@ -256,7 +256,7 @@ Expected<void> Pipeline::feed(std::uint64_t batches, std::uint32_t distinct) {
   return {};
 }
 
-// Takes what has come back and compares it.
+// Receives results and compares them.
 Expected<void> Pipeline::collect(std::uint32_t distinct, PipelineReport* report) {
   for (std::uint32_t b = 0; b < workers_.size(); ++b) {
     FrameChannel& channel = workers_[b]->channel;
@@ -271,8 +271,8 @@ Expected<void> Pipeline::collect(std::uint32_t distinct, PipelineReport* report)
     if (frame.kind != FrameKind::Data || link == links_.end() || frame.batch != collected_[i])
       return explain(b, make_error(ErrorCode::Corrupt, "it sent a message out of order"));
     const auto batch = static_cast<std::uint32_t>(collected_[i]++ % distinct);
-    // A comparison value by value keeps a processor busy that a block may want. The same bytes as those of
-    // the same micro-batch before have been compared.
+    // A comparison value by value uses a processor that a block may need. Bytes that are equal to earlier
+    // results of the same micro-batch have been compared already.
     Bytes& before = compared_[{i, batch}];
     const ByteSpan payload = frame.payload;
     if (!std::equal(payload.begin(), payload.end(), before.begin(), before.end())) {
@@ -308,8 +308,9 @@ Expected<void> Pipeline::run(std::uint64_t batches, std::uint32_t distinct, Pipe
   }
   report->seconds = to_seconds(left_.back() - start);
   report->compared = batches;
-  // Until the pipeline is full, micro-batches come at the pace of the slowest block all the same, but the
-  // first one starts from nothing.
+  // Until the pipeline is full, micro-batches already come at the pace of the slowest block, but the first
+  // one
+  // meets an empty pipeline.
   const std::size_t first = std::min<std::size_t>(workers_.size(), batches - 1);
   const double steady = to_seconds(left_.back() - left_[first]);
   const double count = static_cast<double>(batches - 1 - first);
@@ -322,9 +323,9 @@ Expected<void> Pipeline::run(std::uint64_t batches, std::uint32_t distinct, Pipe
 void Pipeline::finish() {
   for (const auto& worker : workers_) {
     worker->channel.put(FrameKind::Finish, 0, {});
-    static_cast<void>(worker->channel.write());  // a few bytes; closing the connection says the same
+    static_cast<void>(worker->channel.write());  // a few bytes; closing the connection has the same effect
   }
-  // All results are here and right; a process that does not find its end is killed with its worker.
+  // All results have arrived and are right. A process that does not end is killed with its worker object.
   const MonotonicTime until = context_.clock.monotonic_now() + explanation_time;
   for (const auto& worker : workers_) {
     while (!worker->process.poll_end() && context_.clock.monotonic_now() < until) {

@@ -15,7 +15,7 @@
 namespace neuroshard::app {
 namespace {
 
-// Largest deviation from the whole model's results that still counts as the same, relative to max(1, largest
+// The largest deviation from the whole model's results that counts as equal, relative to max(1, largest
 // value).
 constexpr double same_outputs = 1e-5;
 constexpr std::uint32_t most_distinct = 4;  // micro-batches with values of their own
@@ -46,8 +46,8 @@ Expected<void> checked(const compute::Status& status) {
   return compute::to_error(status);
 }
 
-// Micro-batches per second of the whole model in this process, over about a second, no more of them than the
-// pipeline gets.
+// Measures micro-batches per second of the whole model in this process, over about a second, with at most as
+// many as the pipeline gets.
 Expected<double> whole_rate(compute::ScriptModel& model, std::uint32_t distinct, std::uint64_t most,
                             CommandContext& context) {
   for (std::uint32_t i = 0; i < distinct; ++i) NS_RETURN_IF_ERROR(checked(model.run_whole(i)));
@@ -63,10 +63,10 @@ Expected<double> whole_rate(compute::ScriptModel& model, std::uint32_t distinct,
 struct Prediction {
   double seconds = 0;  // per micro-batch
   std::size_t slowest = 0;
-  bool processors = false;  // true: there are fewer of them than the blocks keep busy
+  bool processors = false;  // true: there are fewer processors than the blocks could use
 };
 
-// A block takes its cost and, beyond the graph, the model's arguments and results that pass through it.
+// The time of a block is its cost and, beyond the graph, the model's arguments and results that it passes on.
 Prediction predict(const compute::ScriptModel& model, const partition::ComputationGraph& graph,
                    const partition::PartitionResult& result, double bandwidth, int processors) {
   std::vector<double> seconds;
@@ -127,7 +127,7 @@ Expected<compute::ScriptModelPtr> open_script_file(const std::string& path, cons
   NS_ASSIGN_OR_RETURN(const auto file, context.files.open_read(path));
   compute::ModuleOptions module_options;
   module_options.threads = 1;
-  // A model decides what it allocates.
+  // The model's own code decides how much it allocates.
   module_options.memory_limit = platform::available_memory().available / 10 * 9;
   NS_ASSIGN_OR_RETURN(const compute::LoadedModule loaded,
                       compute::load_module("cpu", module_options, context.logger));

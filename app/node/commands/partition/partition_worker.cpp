@@ -1,8 +1,8 @@
-// neuroshardd partition-worker: one block of a cut model, started by `partition --run` (partition_pipeline.h)
-// and connected with it and its neighbours. Not for people: it stands in no --help.
+// neuroshardd partition-worker: one block of a cut model. `partition --run` (partition_pipeline.h) starts it
+// and connects it with itself and its neighbours. It is for programs and in no --help.
 //
-// Its connections are the descriptors from first_inherited_descriptor on: the driver's, those that bring
-// values, those that take values, each in the order that the Setup frame names.
+// Its connections are the descriptors from first_inherited_descriptor on: the driver's, the incoming links,
+// the outgoing links, each in the order of the Setup frame.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -46,7 +46,7 @@ class Worker {
     channels_.emplace_back(std::move(socket), max_text_frame);
     const auto served = serve();
     if (served.ok()) return {};
-    // The driver prints it; who else would know which worker this is?
+    // The driver prints the error, because it knows which worker this is.
     std::string text = served.error().describe();
     if (text.size() > max_text_frame) text.resize(max_text_frame);
     const auto code = static_cast<std::uint64_t>(served.error().code);
@@ -128,8 +128,8 @@ class Worker {
     return answer();
   }
 
-  // Micro-batch after micro-batch, until the driver says that there are no more. While one is computed the
-  // next one comes in: blocks are never equally long each time, and would wait for each other at every one.
+  // Computes micro-batches until the driver announces the end. The next one arrives during the computation:
+  // the time of a block varies, so without this the blocks would wait for each other at every micro-batch.
   Expected<void> work() {
     const auto gatherer = make_thread_executor("gather", 1);
     const Ending ending(ended_);  // before the thread is joined
@@ -162,9 +162,8 @@ class Worker {
     }
   }
 
-  // One frame of every incoming link, in whatever order they come. No worker can wait for ever: the one that
-  // is furthest behind has all its inputs sent or on the way, since all links lead forward, and whoever it
-  // sends to is gathering.
+  // Gathers one frame of every incoming link, in any order. No worker can wait for ever: all links lead
+  // forward, so the inputs of the last worker in progress are on the way, and its receivers are gathering.
   Expected<bool> gather(std::uint64_t batch) {
     while (true) {
       std::vector<platform::SocketEvent> events;
@@ -181,7 +180,7 @@ class Worker {
         watch(link.channel);
       }
       if (complete && !in_.empty()) break;
-      if (!driver) watch(0);  // for the end, and to notice that the driver is gone
+      if (!driver) watch(0);  // for the end, and to notice that the driver has ended
       NS_RETURN_IF_ERROR(wait(events));
       for (std::size_t i = 0; i < events.size(); ++i) {
         if (!events[i].read) continue;
@@ -211,7 +210,7 @@ class Worker {
       NS_RETURN_IF_ERROR(channels_[channel].write());
       if (!channels_[channel].sending()) return {};
       std::vector<platform::SocketEvent> events{{&channels_[channel].socket(), false, true}};
-      // A driver that is gone lets go of everything.
+      // When the driver has ended, all connections are released.
       if (channel != 0) events.push_back({&channels_[0].socket(), false, false});
       NS_RETURN_IF_ERROR(wait(events));
     }
@@ -227,7 +226,7 @@ class Worker {
     }
   }
 
-  // Lets the gathering thread go, whatever ends the work.
+  // Ends the gathering thread, however the work ends.
   struct Ending {
     explicit Ending(std::atomic<bool>& flag) : ended(flag) {}
     ~Ending() { ended = true; }
@@ -252,7 +251,7 @@ void add_partition_worker_command(CLI::App& root, CommandContext& context) {
     platform::keep_freed_memory();
     auto result = Worker(context).run();
     if (result.ok()) return {};
-    // Told to the driver, which speaks to the user; alone, it would be read twice.
+    // The driver reports this error to the user, so it is not printed here as well.
     context.exit_code = exit_code_of(result.error().code);
     return {};
   });

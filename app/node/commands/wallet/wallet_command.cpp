@@ -1,8 +1,8 @@
 // neuroshardd wallet create | show | backup | restore | protect | delegate
 //
-// The wallet is the owner's key (the words); running and earning need only its public part. Secrets come from
-// files, the terminal or standard input, and go to the terminal, standard error or an encrypted file; never
-// to standard output.
+// The wallet is the owner's key (the words). Running and earning require only its public part. Secrets come
+// from files, the terminal or standard input. They go to the terminal, standard error or an encrypted file,
+// and never to standard output.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -62,7 +62,7 @@ void report(CommandContext& context, const WalletFile& file, const Keystore& key
                     {"file", file.path()}});
 }
 
-// Shows the words (or the token) and, to a person, asks for some of them back.
+// Shows the words (or the wallet token). On a terminal, asks for some of the words as confirmation.
 void show_and_check(CommandContext& context, const WalletSecret& secret) {
   const Secret text = secret.backup_text();
   if (!secret.has_words()) {
@@ -108,7 +108,8 @@ Expected<void> show_wallet(CommandContext& context, const WalletFile& file) {
   return {};
 }
 
-// The passphrase of an encrypted backup: its own file, else the one of the wallet, else the person's answer.
+// Gets the passphrase of an encrypted backup: from its own file, else from that of the wallet, else from the
+// terminal.
 Expected<Secret> backup_passphrase(CommandContext& context, const WalletFlags& flags, bool again) {
   const std::string& file =
       flags.backup_passphrase_file.empty() ? flags.lock.passphrase_file : flags.backup_passphrase_file;
@@ -126,7 +127,7 @@ Expected<void> backup_to_file(CommandContext& context, const WalletFlags& flags,
       const Keystore sealed,
       Keystore::seal(secret, {Protection::Passphrase, passphrase.bytes()}, created, context.entropy));
   NS_RETURN_IF_ERROR(storage::write_file_atomic(context.files, flags.file, sealed.encode().bytes()));
-  // A backup that does not open is worse than none.
+  // A backup that can't be opened is worse than none.
   NS_ASSIGN_OR_RETURN(const Bytes written,
                       storage::read_file(context.files, flags.file, crypto::max_keystore_bytes));
   NS_ASSIGN_OR_RETURN(const Keystore read_back, Keystore::decode(written));
@@ -152,7 +153,7 @@ Expected<void> back_up_wallet(CommandContext& context, const WalletFile& file, c
   return backup_to_file(context, flags, secret, keystore.created());
 }
 
-// Words, a token or an encrypted backup, by what the bytes look like.
+// Reads words, a wallet token or an encrypted backup. The form of the bytes decides which.
 Expected<WalletSecret> read_wallet(CommandContext& context, const WalletFlags& flags) {
   Secret input;
   if (flags.file.empty() && can_ask(context)) {
@@ -194,7 +195,7 @@ Expected<void> protect_wallet(CommandContext& context, const WalletFile& file, c
                               const std::string& old_passphrase_file) {
   NS_ASSIGN_OR_RETURN(const platform::DirectoryLock lock, file.lock_directory());
   NS_ASSIGN_OR_RETURN(const Keystore before, file.load());
-  // With only one passphrase in play, --passphrase-file names it.
+  // If only one passphrase is required, --passphrase-file names it.
   const bool only_old =
       old_passphrase_file.empty() && flags.lock.protection != to_string(Protection::Passphrase);
   NS_ASSIGN_OR_RETURN(const WalletSecret secret,

@@ -47,7 +47,7 @@ Error read_failed(const std::string& path, int reason) {
   return make_error(code, fmt::format("can't read {}: {}", path, std::strerror(reason)));
 }
 
-// One right answer within the tries.
+// Asks for one word, with a limited number of tries.
 bool ask_word(CommandContext& context, std::size_t position, std::string_view expected) {
   for (int i = 0; i < tries_per_word; ++i) {
     auto answer = platform::prompt(fmt::format("Word {}: ", position), false);
@@ -133,7 +133,7 @@ bool check_words(CommandContext& context, std::string_view words) {
     words.remove_prefix(std::min(end + 1, words.size()));
   }
   NS_CHECK(list.size() == crypto::mnemonic_word_count);
-  // Distinct positions in rising order; each byte of entropy advances within a third of the phrase.
+  // Chooses distinct positions in rising order. Each byte of entropy selects within a third of the phrase.
   std::array<std::uint8_t, checked_words> random{};
   context.entropy.fill(random);
   const std::size_t stride = list.size() / checked_words;

@@ -93,7 +93,7 @@ Expected<Endpoint> local_endpoint(int descriptor) {
   SocketAddress address;
   address.size = sizeof address.storage;
   if (getsockname(descriptor, address.get(), &address.size) != 0)
-    return socket_error("asking for a socket's address", errno);
+    return socket_error("reading a socket's address", errno);
   return from_socket_address(address);
 }
 
