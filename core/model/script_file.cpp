@@ -103,7 +103,7 @@ ScriptValues tuple_items(torch::jit::Graph& graph, torch::jit::Value* tuple) {
   if (maker->kind() == c10::prim::TupleConstruct) return {maker->inputs().begin(), maker->inputs().end()};
   const c10::optional<c10::IValue> constant = torch::jit::toIValue(tuple);
   if (!constant || !constant->isTuple())
-    throw ScriptError(ErrorCode::Corrupt, "This is no block of a cut model.");
+    throw ScriptError(ErrorCode::Corrupt, "This is not a block of a cut model.");
   ScriptValues items;
   for (const c10::IValue& item : constant->toTupleRef().elements())
     items.push_back(graph.insertConstant(item));
@@ -182,7 +182,7 @@ ScriptGraph read_piece(const compute::ScriptHost& host) {
   ScriptGraph graph = torch::jit::toGraphFunction(module.get_method("forward").function()).graph()->copy();
   torch::jit::Inline(*graph);
   if (graph->inputs()[0]->hasUses() || graph->outputs().size() != 1)
-    throw ScriptError(ErrorCode::Corrupt, "This is no block of a cut model.");
+    throw ScriptError(ErrorCode::Corrupt, "This is not a block of a cut model.");
   const ScriptValues results = tuple_items(*graph, graph->outputs()[0]);
   graph->eraseOutput(0);
   for (torch::jit::Value* value : results) graph->registerOutput(value);

@@ -151,13 +151,14 @@ Expected<Hash256> id_of(const std::string& text, Visit& visit) {
   if (text != newest_word) {
     auto id = hash_from_hex(text);
     if (id.ok()) return id;
-    return make_error(ErrorCode::InvalidArgument,
-                      fmt::format("{} is no checkpoint's id: 64 hexadecimal digits, as `neuroshardd "
-                                  "checkpoint fetch` lists them, or \"{}\"",
-                                  text, newest_word));
+    return make_error(
+        ErrorCode::InvalidArgument,
+        fmt::format("{} is not the id of a checkpoint: give 64 hexadecimal digits, as `neuroshardd "
+                    "checkpoint fetch` lists them, or \"{}\"",
+                    text, newest_word));
   }
   const std::vector<OfferedCheckpoint> offers = offers_of(visit);
-  if (offers.empty()) return make_error(ErrorCode::NotFound, "nobody there offers a checkpoint");
+  if (offers.empty()) return make_error(ErrorCode::NotFound, "no reachable node offers a checkpoint");
   return hash_from_hex(offers.front().id);
 }
 
@@ -201,8 +202,8 @@ Expected<std::string> fetch_slots(Visit& visit, const checkpoint::Manifest& mani
   const checkpoint::FileRecord* const record = manifest.file(checkpoint::slot_index_file);
   if (record == nullptr || record->bytes > checkpoint::max_slot_index_bytes)
     return make_error(ErrorCode::Unsupported,
-                      "this checkpoint was saved by an earlier version, which wrote no index of its slots: "
-                      "fetch all of it, without --slot");
+                      "an earlier version saved this checkpoint without an index of its slots: "
+                      "fetch the whole checkpoint, without --slot");
   NS_RETURN_IF_ERROR(fetch_content(visit, record->sha256, record->bytes, folder, record->name));
   NS_ASSIGN_OR_RETURN(const Bytes bytes, storage::read_file(visit.files(), folder + "/" + record->name,
                                                             checkpoint::max_slot_index_bytes));

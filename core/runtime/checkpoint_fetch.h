@@ -41,7 +41,7 @@ struct FetchObserver {
   std::function<void(const File& file)> fetched;
 };
 
-// What every call of a fetch needs. The references outlive the call.
+// The context of every call of a fetch. The references outlive the call.
 struct FetchSession {
   const GuestOptions& guest;
   const RuntimeServices& services;

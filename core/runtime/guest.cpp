@@ -32,7 +32,7 @@ Expected<Channel> connect_any(PeerHost& host, const GuestNetwork& network, const
 Expected<GuestNetwork> guest_network(const GuestOptions& options, storage::FileEnv& files) {
   if (options.profile.empty())
     return make_error(ErrorCode::InvalidArgument,
-                      "name the network with --profile (a built-in name or a file)");
+                      "set the network with --profile (a built-in name or a file)");
   NS_ASSIGN_OR_RETURN(const config::NetworkProfile profile,
                       config::load_network_profile(files, options.profile));
   GuestNetwork network;
@@ -44,7 +44,7 @@ Expected<GuestNetwork> guest_network(const GuestOptions& options, storage::FileE
   }
   if (texts.empty())
     return make_error(ErrorCode::NotFound,
-                      "this network's profile names no tracker and no node: name one with --at");
+                      "this network's profile names no tracker and no node: set one with --at");
   NS_ASSIGN_OR_RETURN(network.sources, parse_dials(texts));
   return network;
 }

@@ -42,8 +42,8 @@ void set_reach(const swarm::MemberView& member, node::NetworkView& view) {
   if (!member.advertised && !member.turn) view.turn_trouble = member.turn_trouble;
   view.found = member.verdict.found;
   if (!member.tested) {
-    view.summary = member.seen_at ? "Nobody has tried yet to reach this computer from outside."
-                                  : "Not known yet: nobody outside could be asked so far.";
+    view.summary = member.seen_at ? "No other node has tried to reach this computer yet."
+                                  : "Not known yet: no other node was available for a test.";
     return;
   }
   view.reach = nat::to_text(member.verdict.reach);
@@ -132,7 +132,7 @@ void NetworkReport::view(Answer answer) {
     if (life.alive()) return answer(inspect());
     answer(make_error(ErrorCode::Cancelled, "the node is stopping"));
   });
-  if (!posted) answer(make_error(ErrorCode::Busy, "the network has too much to do; try again in a moment"));
+  if (!posted) answer(make_error(ErrorCode::Busy, "the network is busy; try again in a moment"));
 }
 
 void NetworkReport::test_reachability() {

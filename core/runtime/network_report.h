@@ -30,7 +30,7 @@ class NetworkReport final : public node::NetworkSource {
   void sample();
   void count_peers();
 
-  // What any thread may read at any moment.
+  // The part that any thread may read at any moment.
   struct Board {
     std::mutex mutex;
     node::PeersView peers;

@@ -148,8 +148,9 @@ Expected<std::unique_ptr<NetworkService>> NetworkService::join(const JoinOptions
                                                                const RuntimeServices& services) {
   if (!names_a_network(options, directory, services)) return std::unique_ptr<NetworkService>();
   if (directory.profile().consensus.name == "solo") {
-    return make_error(ErrorCode::InvalidArgument,
-                      "the network solo has no peers; join one by --profile, in a data directory of its own");
+    return make_error(
+        ErrorCode::InvalidArgument,
+        "the network solo has no peers; join another network with --profile, in its own data directory");
   }
   NS_ASSIGN_OR_RETURN(PeerHostOptions host, host_options(options, directory, services));
   std::unique_ptr<NetworkService> network(new NetworkService(directory.path(), services));
@@ -216,8 +217,9 @@ Expected<void> NetworkService::listen(const JoinOptions& options, const config::
   if (const auto kept = read_kept_port(services_.files, data_directory_, wanted, logger)) {
     const auto started = start(*kept);
     if (started.ok() && wanted != 0)
-      logger.info("swarm", fmt::format("listening for peers at port {}, which was taken in place of {} and "
-                                       "kept; --p2p-port {} goes back to that one",
+      logger.info("swarm", fmt::format("listening for peers at port {}, which replaced port {} at an earlier "
+                                       "start; --p2p-port {} selects that "
+                                       "one again",
                                        *kept, wanted, wanted));
     if (started.ok() || started.error().code != ErrorCode::Busy) return started;
     logger.warning("swarm", started.error().message + "; this node used it until now");
@@ -227,13 +229,13 @@ Expected<void> NetworkService::listen(const JoinOptions& options, const config::
   if (!started.ok()) {
     if (started.error().code != ErrorCode::Busy || wanted == 0) return started;
     NS_RETURN_IF_ERROR(start(0));
-    logger.warning("swarm", fmt::format("{}; port {} is taken in its place and kept for the next starts",
+    logger.warning("swarm", fmt::format("{}; using port {} instead, also at the next starts",
                                         started.error().message, host_->endpoint().port));
   }
   // On a full disk the port is not kept; the next start takes another one.
   if (const auto kept = keep_port(services_.files, data_directory_, wanted, host_->endpoint().port);
       !kept.ok())
-    logger.warning("swarm", "the port is not kept: " + kept.error().describe());
+    logger.warning("swarm", "the port was not saved: " + kept.error().describe());
   return {};
 }
 
@@ -264,7 +266,7 @@ void NetworkService::save_bans() {
   const auto written =
       storage::write_file_atomic(services_.files, bans_path(data_directory_), host_->bans().encode());
   if (!written.ok())
-    services_.logger.warning("swarm", "the bans are not remembered: " + written.error().describe());
+    services_.logger.warning("swarm", "the bans were not saved: " + written.error().describe());
   saved_bans_ = changes;  // also after a failure, like the peers
 }
 
@@ -280,7 +282,7 @@ void NetworkService::save_peers_now() {
   const auto written = storage::write_file_atomic(services_.files, cache_path(data_directory_),
                                                   swarm::encode_peer_cache(peers));
   if (!written.ok())
-    services_.logger.warning("swarm", "the good peers are not remembered: " + written.error().describe());
+    services_.logger.warning("swarm", "the good peers were not saved: " + written.error().describe());
   // Also after a failure: a full disk is not tried again every five seconds.
   saved_peers_ = std::move(ids);
   written_ = now;

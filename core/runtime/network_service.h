@@ -31,7 +31,7 @@ class NetworkService {
 
   PeerHost& host() { return *host_; }
   node::NetworkSource& report() { return *report_; }
-  // What this node's status reports carry.
+  // The content of this node's status reports.
   const ReportingAs& reporting_as() const { return reporting_as_; }
 
   // To be called often. Every five seconds it writes what has changed: the good peers into D/peers.cache

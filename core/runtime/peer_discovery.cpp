@@ -73,7 +73,7 @@ void PeerDiscovery::open(const DiscoveryOptions& options) {
 void PeerDiscovery::add(Expected<std::unique_ptr<rendezvous::Rendezvous>> rendezvous,
                         rendezvous::SeekerQuestions questions, rendezvous::SeekerOptions options) {
   if (!rendezvous.ok())
-    return logger_.warning("swarm", "a place to find others is not used: " + rendezvous.error().describe());
+    return logger_.warning("swarm", "a way to find peers is not available: " + rendezvous.error().describe());
   Place place;
   place.rendezvous = std::move(*rendezvous);
   place.seeker = std::make_unique<rendezvous::Seeker>(*place.rendezvous, host_.executor(), host_.clock(),

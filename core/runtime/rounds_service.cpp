@@ -196,7 +196,7 @@ rounds::LevelOptions RoundsService::options() const {
 void RoundsService::on_ready(const engine::RoundFacts& facts) {
   if (tokenizer_) {
     if (*tokenizer_ != facts.tokenizer)
-      trouble_ = "the tokenizer has changed: start this node again, so that it joins the rounds with it";
+      trouble_ = "the tokenizer has changed: restart this node to join the rounds with it";
     return;
   }
   if (const auto opened = open_files(); !opened.ok()) {
@@ -347,8 +347,8 @@ void RoundsService::compare_tokenizer(const Hash256& own, const Expected<Bytes>&
       std::equal(own.begin(), own.end(), leaves->bytes.begin()))
     return;
   const std::string text =
-      "the members of this network train with another tokenizer than this node: its text is not "
-      "theirs. Give this node the network's text, in a new data directory";
+      "the members of this network use another tokenizer than this node, because its text differs. Start "
+      "this node with the network's text, in a new data directory";
   if (trouble_ != text) services_.logger.error("rounds", text);
   trouble_ = text;
 }

@@ -54,7 +54,7 @@ class RoundsService {
   void stop();
 
  private:
-  // What any thread may read at any moment.
+  // The part that any thread may read at any moment.
   struct Board {
     std::mutex mutex;
     node::RoundsView view;

@@ -21,7 +21,7 @@
 
 namespace neuroshard::runtime {
 
-// What a node's status reports carry.
+// The content of a node's status reports.
 struct ReportingAs {
   std::optional<crypto::Delegation> delegation;  // of the wallet that the node works for
   bool one_lan = false;                          // a private network: many nodes share one address

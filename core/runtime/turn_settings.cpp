@@ -13,21 +13,21 @@ constexpr std::uint64_t longest_file = 4096;
 
 Expected<std::string> read_password(storage::FileEnv& files, const std::string& path) {
   if (!files.exists(path))
-    return make_error(ErrorCode::NotFound,
-                      fmt::format("its password is missing: write it into the first line of "
-                                  "{}, and start this node again",
-                                  path));
+    return make_error(
+        ErrorCode::NotFound,
+        fmt::format("its password is missing: write it into the first line of {}, and restart this node",
+                    path));
   NS_ASSIGN_OR_RETURN(Bytes bytes, storage::read_file(files, path, longest_file));
   const auto end = std::find_if(bytes.begin(), bytes.end(), [](char c) { return c == '\n' || c == '\r'; });
   std::string password(bytes.begin(), end);
   crypto::wipe({bytes.data(), bytes.size()});
   if (password.empty())
     return make_error(ErrorCode::InvalidArgument,
-                      fmt::format("the first line of {} is empty, and should be its password", path));
+                      fmt::format("the first line of {} is empty; it must be the password", path));
   // Other characters would need a normal form on both sides first (RFC 8265).
   if (std::any_of(password.begin(), password.end(), [](char c) { return c < 0x20 || c > 0x7e; }))
     return make_error(ErrorCode::InvalidArgument,
-                      fmt::format("the password in {} must be of letters, digits and signs of ASCII", path));
+                      fmt::format("the password in {} must consist of printable ASCII characters", path));
   return password;
 }
 

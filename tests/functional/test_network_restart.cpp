@@ -100,7 +100,7 @@ void TestNetworkRestart::a_port_that_was_chosen_is_kept() {
     NodeProcess node(arguments);
     chosen = joined(node)["port"].toInt();
     QVERIFY2(chosen > 0 && chosen != other.serverPort(), node.errors_so_far().constData());
-    QVERIFY2(log_of(path("kept")).contains("kept for the next starts"),
+    QVERIFY2(log_of(path("kept")).contains("also at the next starts"),
              log_of(path("kept")).right(900).constData());
     stop(node);
   }
@@ -110,7 +110,7 @@ void TestNetworkRestart::a_port_that_was_chosen_is_kept() {
     QCOMPARE(joined(node)["port"].toInt(), chosen);
     stop(node);
   }
-  QVERIFY(log_of(path("kept")).contains("--p2p-port " + port.toUtf8() + " goes back"));
+  QVERIFY(log_of(path("kept")).contains("--p2p-port " + port.toUtf8() + " selects that one again"));
   QVERIFY(write(path("kept/peers.port"), "nonsense"));
   NodeProcess node(arguments);
   QCOMPARE(joined(node)["port"].toInt(), port.toInt());

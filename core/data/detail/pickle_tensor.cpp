@@ -271,14 +271,14 @@ class Machine {
     NS_ASSIGN_OR_RETURN(const ValuePtr arguments, pop());
     NS_ASSIGN_OR_RETURN(const ValuePtr callable, pop());
     if (callable->kind != Kind::Global || arguments->kind != Kind::Tuple) {
-      return corrupt("data.pkl calls something that is no function");
+      return corrupt("data.pkl calls a value that is not a function");
     }
     if (callable->text == ordered_dict && arguments->items.empty()) {
       push(make_value(Kind::OrderedDict));
       return {};
     }
     if (callable->text == rebuild_tensor) return rebuild(*arguments);
-    return corrupt("data.pkl calls something that is no function");
+    return corrupt("data.pkl calls a value that is not a function");
   }
 
   // (storage, first item, size, stride, requires_grad, backward_hooks)

@@ -15,7 +15,7 @@ namespace neuroshard::app {
 // The module in the wanted precision ("auto": what it chooses). Stages made from then on have it.
 Expected<compute::LoadedModule> load_bench_module(const BenchContext& context, const std::string& precision);
 
-// Products of the side in the precision, in operations. What the model's products can reach at most.
+// Products of the side in the precision, in operations. This is the upper limit for the model's products.
 Contender gemm_contender(compute::Module& module, const std::string& name, const std::string& precision,
                          std::uint32_t side);
 

@@ -34,7 +34,7 @@ struct BenchUnit {
   double scale = 1;
 };
 
-// What a contender should reach: the aim for now, and the one to grow into. In units (ratio false) or to the
+// The targets of a contender: the aim for now, and the later one. In units (ratio false) or to the
 // yardstick.
 struct BenchTarget {
   std::string contender;

@@ -222,7 +222,7 @@ Error Pipeline::explain(std::uint32_t worker, const Error& error) {
     for (std::uint32_t b = 0; b < workers_.size(); ++b) {
       if (const auto why = cause(*workers_[b])) {
         return make_error(ErrorCode::Unavailable,
-                          fmt::format("worker {} of {} (process {}): {}; the run is given up", b + 1,
+                          fmt::format("worker {} of {} (process {}): {}; the run was stopped", b + 1,
                                       workers_.size(), workers_[b]->process.pid(), *why));
       }
     }
@@ -231,7 +231,7 @@ Error Pipeline::explain(std::uint32_t worker, const Error& error) {
     static_cast<void>(platform::wait_for_sockets(none, explanation_step));
   }
   return make_error(ErrorCode::Unavailable,
-                    fmt::format("worker {} of {} (process {}): {}; the run is given up", worker + 1,
+                    fmt::format("worker {} of {} (process {}): {}; the run was stopped", worker + 1,
                                 workers_.size(), workers_[worker]->process.pid(), error.message));
 }
 
