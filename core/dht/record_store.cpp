@@ -5,7 +5,7 @@
 namespace neuroshard::dht {
 namespace {
 
-// What holding a record costs: its bytes and the containers around them.
+// The cost of a record: its bytes and the containers around them.
 std::size_t cost(const Record& record) {
   constexpr std::size_t around = 256;
   return around + record.path.size() + record.payload.size();

@@ -168,7 +168,7 @@ void ContentServer::forget_lists() {
   }
 }
 
-// The disk's news had no room in a full queue.
+// The disk's result had no room in a full queue.
 void ContentServer::drop_stuck() {
   const MonotonicTime now = services_.clock.monotonic_now();
   while (!waiting_.empty() && now - waiting_.begin()->second.since > longest_read)
@@ -208,7 +208,7 @@ void ContentServer::finish(std::uint64_t number, Expected<Bytes> answer) {
   respond(std::move(answer));
 }
 
-// A cache that made room is the usual reason.
+// The usual reason is a cache that made room.
 void ContentServer::lost(const Hash256& hash, const Error& why) {
   if (files_.erase(hash) == 0) return;
   services_.logger.info(category, fmt::format("{} is no longer offered to others: {}",

@@ -17,7 +17,7 @@ std::optional<IpAddress> seen_from_outside(const ReachabilityFindings& findings)
   return std::nullopt;
 }
 
-// The router's own outside address is not the one that the world sees.
+// The router's own outside address is not the one that others see.
 bool behind_another(const MapperFinding& mapper, const std::optional<IpAddress>& seen) {
   return mapper.outside &&
          (!platform::globally_routable(mapper.outside->ip) || (seen && *seen != mapper.outside->ip));
@@ -85,7 +85,7 @@ void say_tries(const ReachabilityFindings& findings, ReachabilityVerdict& verdic
   }
 }
 
-// Which port to forward where, in the words of a router's settings.
+// Which port to forward where, in the terms of router settings.
 std::string forward(const ReachabilityFindings& findings) {
   const std::string router =
       findings.gateway ? fmt::format("your router (http://{})", to_text(*findings.gateway)) : "your router";

@@ -75,7 +75,7 @@ constexpr std::string_view version = "HTTP/1.1";
 }  // namespace
 
 Expected<std::optional<RequestHead>> parse_request_head(ByteSpan bytes) {
-  // Whoever speaks something else is told so before it has sent a whole line.
+  // A client of another protocol is refused before it has sent a whole line.
   for (std::size_t i = 0; i < std::min<std::size_t>(bytes.size(), 16) && bytes[i] != ' '; ++i)
     if (bytes[i] < 'A' || bytes[i] > 'Z' || i == 15) return corrupt("it does not begin with a method");
   NS_ASSIGN_OR_RETURN(const auto head, parse_head(bytes));

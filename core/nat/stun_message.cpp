@@ -174,14 +174,14 @@ std::optional<FailureCode> Message::failure() const {
 }
 
 bool Message::authentic(ByteSpan key) const {
-  // The code covers everything before it, with a length that ends right behind it (RFC 8489 §14.5, §14.6).
+  // The code covers everything before it, with a length that ends right after it (RFC 8489 §14.5, §14.6).
   const auto matches = [&](const Place& place, auto hmac) {
     std::array<std::uint8_t, max_message_bytes> copy;
     std::copy_n(bytes_.data(), place.at, copy.begin());
     store_be16(copy.data() + 2,
                static_cast<std::uint16_t>(place.at + attribute_header + padded(place.size) - header_bytes));
     const auto code = hmac(key, ByteSpan(copy.data(), place.at));
-    // RFC 8489 lets SHA-256 codes be cut to 16 bytes; we take whole ones only.
+    // RFC 8489 allows SHA-256 codes that are cut to 16 bytes; this accepts whole ones only.
     return crypto::equal_in_constant_time(bytes_.subspan(place.at + attribute_header, place.size), code);
   };
   if (const auto sha256 = place(Attribute::MessageIntegritySha256, bytes_.size()))

@@ -1,11 +1,11 @@
-// The place at the person's own TURN server.
+// The place at the user's own TURN server.
 #include "core/base/check.h"
 #include "core/nat/tunnels.h"
 
 namespace neuroshard::nat {
 namespace {
 
-// Who asks to be let in waits this long at most before it is done.
+// The longest wait of a request for a permission.
 constexpr Duration check_period = std::chrono::milliseconds(100);
 
 }  // namespace

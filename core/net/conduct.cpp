@@ -43,7 +43,7 @@ Conduct::Score& Conduct::score(Scores& scores, const Key& key, MonotonicTime now
   return found;
 }
 
-// What weighed most is named.
+// Names the most frequent fault.
 std::string Conduct::reason_of(const Score& score) {
   const auto most = std::max_element(score.seen.begin(), score.seen.end());
   return fmt::format("{} ({} times)", to_string(static_cast<Fault>(most - score.seen.begin())), *most);

@@ -46,7 +46,7 @@ struct MethodLimits {
   // How often one caller may call; methods that are given the same limiter share it. Null: no limit here.
   std::shared_ptr<RequestLimiter> calls = nullptr;
   std::size_t request_bytes = max_message_bytes;
-  // Who may call: an error refuses this caller. Null: everybody.
+  // Checks the caller: an error refuses the call. Null: every caller may call.
   std::function<Expected<void>(const Caller&)> admit = nullptr;
 };
 

@@ -76,7 +76,7 @@ void Reachability::listen_to_tunnels() {
        }});
 }
 
-// Whoever asks a tracker has dialled it. Another node relays only once somebody has dialled it.
+// Every node that asks a tracker has dialled it. Another node relays once a node has dialled it.
 bool Reachability::relays_for_others() const {
   return context_.services.relay != nullptr && (context_.options.tracker || keeper_.advertised());
 }

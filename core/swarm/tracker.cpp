@@ -69,7 +69,7 @@ TrackerStatistics Tracker::statistics(WallTime now) const {
     if (entry == entries_.end() || now - entry->second.heard > limits_.silence) continue;
     ++sum.nodes;
     sum.reachable += record->endpoints.empty() ? 0 : 1;
-    // Sums of what strangers claim: they stop at the largest number instead of beginning anew.
+    // Sums of claims of strangers: they saturate instead of wrapping around.
     const std::uint64_t memory = sum.memory_bytes + record->memory_bytes;
     sum.memory_bytes = memory < sum.memory_bytes ? ~std::uint64_t{0} : memory;
     sum.tokens_per_second += record->tokens_per_second;
