@@ -83,7 +83,7 @@ void say_reach(const node::NetworkView& view, Output& out) {
         "Nodes that it lets in dial it at {}, through your TURN server {}: relayed, by a machine of yours.",
         view.turn, view.turn_server));
   if (!view.turn_trouble.empty())
-    out.line(fmt::format("Your TURN server {} is of no use now: {}.", view.turn_server, view.turn_trouble));
+    out.line(fmt::format("Your TURN server {} can't be used now: {}.", view.turn_server, view.turn_trouble));
   if (view.relaying)
     out.line(
         fmt::format("It relays for nodes that nobody can dial; {} hold a place here.", view.relayed_nodes));

@@ -189,7 +189,7 @@ void DhtNode::publish(const std::string& path, Bytes payload, std::function<void
   const WallTime now = services_.clock.wall_now();
   const auto known = owned_.find(path);
   if (known == owned_.end() && owned_.size() >= config_.max_published) {
-    return done(make_error(ErrorCode::Exhausted, "this node publishes as many records as it may"));
+    return done(make_error(ErrorCode::Exhausted, "this node has reached its limit of published records"));
   }
   std::uint64_t sequence = static_cast<std::uint64_t>(to_unix_ms(now));
   if (known != owned_.end()) sequence = std::max(sequence, known->second.sequence + 1);

@@ -60,9 +60,10 @@ void ContentFetch::tick() {
   if (waits && now - gained_ >= options_.patience) {
     const auto gave =
         std::count_if(holders_.begin(), holders_.end(), [](const Holder& h) { return h.given > 0; });
-    return end(make_error(ErrorCode::Unavailable,
-                          fmt::format("no other node gives it: {} were asked, {} gave a part, {} lied",
-                                      holders_.size(), gave, liars_.size())));
+    return end(
+        make_error(ErrorCode::Unavailable,
+                   fmt::format("no other node gives it: {} were asked, {} gave a part, {} sent false data",
+                               holders_.size(), gave, liars_.size())));
   }
   if (phase_ != Phase::Over) timer_ = services_.executor.post_after(options_.tick, [this] { tick(); });
 }

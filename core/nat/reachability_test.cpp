@@ -63,7 +63,7 @@ Expected<ReachabilityReport> test_reachability(const Io& io, const ReachabilityO
   if (local.ok()) findings.local = *local;
   findings.stun_asked = !options.stun_servers.empty();
   if (findings.local && findings.stun_asked) {
-    say("Asking how the world sees this computer, over UDP");
+    say("Asking for the outside address of this computer, over UDP");
     NS_ASSIGN_OR_RETURN(findings.udp, find_mapping_udp(io, options.stun_servers, 0, options.stun_rule));
     say("The same over TCP");
     NS_ASSIGN_OR_RETURN(findings.tcp, find_mapping_tcp(io, options.stun_servers, 0, options.tcp_limit));

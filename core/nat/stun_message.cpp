@@ -77,8 +77,7 @@ Expected<std::size_t> message_size(ByteSpan beginning) {
   const std::size_t length = load_be16(beginning.data() + 2);
   if (length % 4 != 0) return corrupt("its length is not a multiple of 4");
   if (header_bytes + length > max_message_bytes) {
-    return corrupt(
-        fmt::format("it says to be {} bytes long, more than {}", header_bytes + length, max_message_bytes));
+    return corrupt(fmt::format("it claims {} bytes, more than {}", header_bytes + length, max_message_bytes));
   }
   return header_bytes + length;
 }

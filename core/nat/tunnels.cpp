@@ -153,7 +153,8 @@ void Tunnels::probe_nat(std::vector<platform::Endpoint> stun_servers, Duration l
 void Tunnels::open_hole(std::vector<platform::Endpoint> stun_servers, Duration limit_per_server,
                         HoleOpened done) {
   const auto task = [this, servers = std::move(stun_servers), limit_per_server, done] {
-    Expected<Hole> hole = make_error(ErrorCode::Unavailable, "no node is known that says where it sees us");
+    Expected<Hole> hole =
+        make_error(ErrorCode::Unavailable, "no known node reports the address at which it sees this one");
     for (const platform::Endpoint& server : servers) {
       const auto any = server.ip.is_v4() ? platform::IpAddress::v4(0, 0, 0, 0) : platform::IpAddress{};
       auto outside =

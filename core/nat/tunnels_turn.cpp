@@ -32,7 +32,7 @@ void Tunnels::let_in(const platform::IpAddress& peer, Joined done) {
     if (!turn_wanted_)
       refused = make_error(ErrorCode::Unavailable, "this node has no place at a TURN server");
     else if (turn_asking_.size() >= options_.waiting)
-      refused = make_error(ErrorCode::Exhausted, "too many ask to be let in at once; ask again");
+      refused = make_error(ErrorCode::Exhausted, "too many requests for permissions; ask again");
     else
       turn_asking_.push_back({peer, done});
   }

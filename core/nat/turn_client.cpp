@@ -106,7 +106,7 @@ Expected<Bytes> TurnClient::ask(const Io& io, TcpSocket& socket, Bytes& in, Meth
       NS_ASSIGN_OR_RETURN(const Message message, Message::parse(*bytes));
       if (message.transaction() != transaction || message.method() != method) {
         note_attempt(message);
-        if (others > max_other_messages) return corrupt("does not come among its other messages");
+        if (others > max_other_messages) return corrupt("does not arrive among its other messages");
         continue;
       }
       if (message.message_class() == stun::Class::Success) {

@@ -28,7 +28,7 @@ Error upnp_error(int code, const char* doing) {
 
 Error no_internet_address() {
   return make_error(ErrorCode::Unavailable,
-                    "the router has no address of the internet: its line is down, or there is another router "
+                    "the router has no public address: its line is down, or there is another router "
                     "in front of it");
 }
 

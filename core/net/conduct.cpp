@@ -81,7 +81,7 @@ void Conduct::count_prefix_locked(const platform::IpAddress& from, Fault fault, 
   Score& prefix = score(prefixes_, group, now);
   count_locked(prefix, fault);
   if (prefix.points < rules_.limit * rules_.prefix_factor) return;
-  bans_.ban_prefix(group, rules_.prefix_ban, "too much from this part of the network: " + reason_of(prefix));
+  bans_.ban_prefix(group, rules_.prefix_ban, "too many faults from this address range: " + reason_of(prefix));
   prefixes_.erase(group);
 }
 

@@ -83,7 +83,7 @@ void PeerPool::connect(const Contact& contact, PeerTransport::Connected done) {
   if (auto error = refused(contact.id)) return fail(std::move(*error));
   const auto peer = find_or_make(contact);
   if (peer == nullptr)
-    return fail(make_error(ErrorCode::Exhausted, "too many peers are talked to; try again"));
+    return fail(make_error(ErrorCode::Exhausted, "too many peers are connected; try again"));
   peer->used = clock_.monotonic_now();
   if (peer->channel) return later([done, channel = peer->channel] { done(channel); });
   if (peer->waiting.size() >= limits_.waiting_per_peer)

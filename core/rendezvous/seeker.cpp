@@ -54,8 +54,7 @@ void Seeker::search() {
   if (announced_ && looks_ > 1) place_.announce(announced_);
   place_.look_up([this, life = lifetime_.token()](const std::vector<platform::Endpoint>& found) {
     if (!life.alive()) return;
-    logger_.info("swarm",
-                 fmt::format("{} place(s) to begin with are named in {}", found.size(), place_.name()));
+    logger_.info("swarm", fmt::format("{} first peer(s) found in {}", found.size(), place_.name()));
     for (std::size_t i = 0; i < std::min(found.size(), max_found); ++i) questions_.found(found[i]);
   });
 }

@@ -38,7 +38,7 @@ class Seeker {
   Seeker(Rendezvous& place, Executor& executor, const Clock& clock, Logger& logger, SeekerQuestions questions,
          SeekerOptions options, std::uint64_t seed);
   ~Seeker();
-  // Its state, for users: "looks in the local network", "somebody else was found first".
+  // Its state, for users: "looks in the local network", "found enough others".
   const std::string& state() const { return state_; }
   std::size_t looks() const { return looks_; }
 

@@ -79,7 +79,7 @@ Expected<std::size_t> report_length(ByteSpan bytes) {
   const std::size_t length = load_le<std::uint16_t>(bytes.data() + 6);
   if (load_le<std::uint16_t>(bytes.data() + 4) != format_version ||
       (length != plain_report_bytes && length != max_report_bytes))
-    return corrupt("the report has a length or version that there is not");
+    return corrupt("the report has an unknown length or version");
   return length;
 }
 

@@ -31,7 +31,7 @@ std::string standing_still(const Standstill& still) {
       still.round, needs,
       still.missing.empty()
           ? "too few of them can be reached"
-          : fmt::format("nothing is heard of {} (start it again where it runs)", names_of(still.missing)));
+          : fmt::format("no message comes from {} (start it again where it runs)", names_of(still.missing)));
 }
 
 std::string disagreement(const Agreement& agreement, const net::NodeId& self) {

@@ -99,7 +99,7 @@ bool Puncher::may_be_dialled(const Endpoint& remote) const {
 Expected<Endpoint> Puncher::remote_in(ByteSpan message) const {
   NS_ASSIGN_OR_RETURN(const Endpoint remote, dht::decode_endpoint(message));
   if (!may_be_dialled(remote))
-    return make_error(ErrorCode::Denied, "a punch leads to a port from 1024 on of an internet address only");
+    return make_error(ErrorCode::Denied, "a punch needs a public address and a port from 1024 on");
   return remote;
 }
 

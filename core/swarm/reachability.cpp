@@ -281,8 +281,9 @@ void Reachability::on_turn_changed(std::optional<platform::Endpoint> at, std::st
   else if (!turn_trouble_.empty())
     context_.services.logger.warning(
         "swarm",
-        fmt::format("the TURN server {} is of no use now: {}; other nodes relay, and it is tried again",
-                    context_.options.turn_server, turn_trouble_));
+        fmt::format(
+            "the TURN server {} can't be used now: {}; other nodes relay, and this node tries it again",
+            context_.options.turn_server, turn_trouble_));
   if (at == turn_) return;
   turn_ = at;
   events_.endpoints_changed();

@@ -25,7 +25,7 @@ Expected<void> Tracker::enter(const net::Caller& from, const net::NodeRecord& re
     const auto in_group = static_cast<std::size_t>(std::count_if(
         entries_.begin(), entries_.end(), [&](const auto& entry) { return entry.second.group == group; }));
     if (entries_.size() >= limits_.nodes || (!one_lan_ && in_group >= limits_.per_group))
-      return make_error(ErrorCode::Exhausted, "this tracker knows as many nodes as it may");
+      return make_error(ErrorCode::Exhausted, "this tracker has reached its limit of nodes");
   }
   NS_RETURN_IF_ERROR(book_.put(record, now));
   entries_[from.id] = {now, group};
