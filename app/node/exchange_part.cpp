@@ -61,7 +61,7 @@ ExchangePart::ExchangePart(PeerHost& host, Logger& logger, storage::FileEnv& fil
       disk_(make_thread_executor("ns-exchange", disk_queue)) {
   host_.run([&] {
     server_ = std::make_unique<exchange::ContentServer>(
-        exchange::ServerServices{host_.executor(), *disk_, host_.clock(), files_, logger_, &host_.conduct()},
+        exchange::ServerServices{host_.executor(), *disk_, host_.clock(), files_, logger_},
         exchange::ServerLimits{}, options_.one_lan, [this](const Hash256& hash) { gone(hash); });
     methods_ = host_.member().methods().add(
         {net::Method::ContentNamed, net::Method::ContentPieces, net::Method::ContentPiece}, {},
@@ -77,11 +77,12 @@ ExchangePart::ExchangePart(PeerHost& host, Logger& logger, storage::FileEnv& fil
 }
 
 void ExchangePart::answer(const net::Caller& from, net::Method method, ByteSpan request,
-                          const net::Respond& respond) {
-  if (!options_.other_content) return server_->on_call(from, method, request, respond);
+                          const net::Reply& reply) {
+  if (!options_.other_content) return server_->on_call(from, method, request, reply);
   server_->on_call(from, method, request,
-                   [method, respond, other = options_.other_content](Expected<Bytes> answer) {
-                     respond(other(method, std::move(answer)));
+                   [method, reply, other = options_.other_content](net::Answer answer) {
+                     answer.with = other(method, std::move(answer.with));
+                     reply(std::move(answer));
                    });
 }
 

@@ -57,7 +57,7 @@ class ExchangePart final : public data::PeerSource {
   void announce();
   void announce_checkpoints(dht::DhtNode& table);
   void gone(const Hash256& hash);
-  void answer(const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond);
+  void answer(const net::Caller& from, net::Method method, ByteSpan request, const net::Reply& reply);
 
   PeerHost& host_;
   Logger& logger_;

@@ -321,34 +321,27 @@ void DhtNode::upkeep() {
   store_.drop_expired(services_.clock.wall_now());
 }
 
-void DhtNode::fault(const net::Caller& from, net::Fault fault) {
-  if (services_.conduct != nullptr) services_.conduct->fault(from, fault);
-}
-
-Expected<void> DhtNode::keep(const net::Caller& from, Record record) {
+net::Answer DhtNode::keep(const net::Caller& from, Record record) {
   if (config_.member_port == 0)
     return make_error(ErrorCode::Denied, "this node is not reachable for everybody and holds no records");
-  if (crypto::node_id(record.publisher) != from.id) {
-    fault(from, net::Fault::OthersRecord);
-    return make_error(ErrorCode::Denied, "records are taken from their publisher only");
-  }
+  if (crypto::node_id(record.publisher) != from.id)
+    return {make_error(ErrorCode::Denied, "records are taken from their publisher only"),
+            net::Fault::OthersRecord};
   const WallTime now = services_.clock.wall_now();
-  if (auto sound = check_record(record, network_id_, now); !sound.ok()) {
+  if (const auto sound = check_record(record, network_id_, now); !sound.ok()) {
     // A wrong clock is no fault; a signature that never holds is one.
     const WallTime its_own = record.expires - std::chrono::milliseconds(1);
-    if (!check_record(record, network_id_, its_own).ok()) fault(from, net::Fault::BadSignature);
-    return sound;
+    if (check_record(record, network_id_, its_own).ok()) return sound.error();
+    return {sound.error(), net::Fault::BadSignature};
   }
   const net::NodeId key = key_of(network_id_, record.path);
-  return store_.put(key, std::move(record), platform::prefix_group(from.endpoint.ip), now);
+  const auto kept = store_.put(key, std::move(record), platform::prefix_group(from.endpoint.ip), now);
+  return kept.ok() ? net::Answer(Bytes()) : net::Answer(kept.error());
 }
 
-Expected<Bytes> DhtNode::answer(const net::Caller& from, net::Method method, const Request& request) {
+net::Answer DhtNode::answer(const net::Caller& from, net::Method method, const Request& request) {
   if (method == net::Method::DhtPing) return encode_endpoint(from.endpoint);
-  if (method == net::Method::DhtStore) {
-    NS_RETURN_IF_ERROR(keep(from, request.record));
-    return Bytes{};
-  }
+  if (method == net::Method::DhtStore) return keep(from, request.record);
   std::vector<const Record*> records;
   if (method == net::Method::DhtFindValue) {
     records = store_.find(request.target, services_.clock.wall_now());
@@ -361,25 +354,23 @@ Expected<Bytes> DhtNode::answer(const net::Caller& from, net::Method method, con
   return encode_found(method, records, contacts);
 }
 
-void DhtNode::handle(const net::Caller& from, net::Method method, ByteSpan bytes,
-                     const net::Respond& respond) {
+void DhtNode::handle(const net::Caller& from, net::Method method, ByteSpan bytes, const net::Reply& reply) {
   ++counters_.requests;
   if (!limiter_.admit(from, services_.clock.monotonic_now())) {
     ++counters_.limited;
-    fault(from, net::Fault::Flood);
-    return respond(make_error(ErrorCode::Exhausted, "too many requests; wait a second"));
+    return reply({make_error(ErrorCode::Exhausted, "too many requests; wait a second"), net::Fault::Flood});
   }
   auto request = decode_request(method, bytes);
   if (!request.ok()) {
     ++counters_.malformed;
-    if (request.error().code == ErrorCode::Corrupt) fault(from, net::Fault::Malformed);
-    return respond(request.error());
+    if (request.error().code != ErrorCode::Corrupt) return reply(request.error());
+    return reply({request.error(), net::Fault::Malformed});
   }
   if (request->port != 0 && (config_.one_lan || platform::globally_routable(from.endpoint.ip)))
     table_.heard_of({from.id, {from.endpoint.ip, request->port}});
-  auto result = answer(from, method, *request);
-  if (!result.ok()) ++counters_.refused;
-  respond(std::move(result));
+  net::Answer result = answer(from, method, *request);
+  if (!result.with.ok()) ++counters_.refused;
+  reply(std::move(result));
 }
 
 }  // namespace neuroshard::dht

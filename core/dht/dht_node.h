@@ -20,7 +20,7 @@
 #include "core/dht/lookup.h"
 #include "core/dht/record_store.h"
 #include "core/dht/routing_table.h"
-#include "core/net/conduct.h"
+#include "core/net/method_table.h"
 #include "core/net/peer_caller.h"
 #include "core/net/request_limiter.h"
 
@@ -50,7 +50,6 @@ struct DhtServices {  // all outlive the node
   net::PeerCaller& caller;
   Executor& executor;
   const Clock& clock;
-  net::Conduct* conduct = nullptr;  // counts the faults of others; may be null
 };
 
 struct Published {
@@ -84,7 +83,7 @@ class DhtNode {
   void withdraw(const std::string& path);
 
   // A peer's request; the connection has proven `from`.
-  void handle(const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond);
+  void handle(const net::Caller& from, net::Method method, ByteSpan request, const net::Reply& reply);
 
   const net::NodeId& id() const { return id_; }
   const RoutingTable& table() const { return table_; }
@@ -116,9 +115,8 @@ class DhtNode {
   void upkeep();
   void refill(MonotonicTime now);
   void publish_due(MonotonicTime now);
-  Expected<Bytes> answer(const net::Caller& from, net::Method method, const Request& request);
-  Expected<void> keep(const net::Caller& from, Record record);
-  void fault(const net::Caller& from, net::Fault fault);
+  net::Answer answer(const net::Caller& from, net::Method method, const Request& request);
+  net::Answer keep(const net::Caller& from, Record record);
   net::NodeId random_id(int shared_with_us);
 
   Hash256 network_id_;

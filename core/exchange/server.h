@@ -20,7 +20,7 @@
 #include "core/base/log.h"
 #include "core/exchange/messages.h"
 #include "core/exchange/pieces.h"
-#include "core/net/conduct.h"
+#include "core/net/method_table.h"
 #include "core/net/request_limiter.h"
 #include "core/storage/file_env.h"
 
@@ -42,7 +42,6 @@ struct ServerServices {  // all outlive it
   const Clock& clock;
   storage::FileEnv& files;
   Logger& logger;
-  net::Conduct* conduct = nullptr;
 };
 
 struct ServerCounts {
@@ -67,7 +66,7 @@ class ContentServer {
   // The content that this node gives for a name from now on.
   void set_name(const std::string& name, NamedContent named);
 
-  void on_call(const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond);
+  void on_call(const net::Caller& from, net::Method method, ByteSpan request, const net::Reply& reply);
   const ServerCounts& counts() const { return counts_; }
 
  private:
@@ -83,11 +82,11 @@ class ContentServer {
     net::NodeId from{};
     net::Method method{};
     PieceRequest request;
-    net::Respond respond;
+    net::Reply reply;
     MonotonicTime since{};
   };
 
-  void refuse(const net::Caller& from, net::Fault fault, Error error, const net::Respond& respond);
+  void refuse(net::Fault fault, Error error, const net::Reply& reply);
   void take(std::uint64_t number);
   void read_list(const Hash256& hash);
   void got_list(const Hash256& hash, Expected<std::shared_ptr<const PieceList>> list);

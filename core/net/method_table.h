@@ -33,7 +33,9 @@ struct Answer {
   Answer(Bytes bytes) : with(std::move(bytes)) {}
   Answer(Expected<Bytes> answer) : with(std::move(answer)) {}
   Answer(Error error) : with(std::move(error)) {}
-  Answer(Expected<Bytes> answer, Fault proven) : with(std::move(answer)), fault(proven) {}
+  Answer(Expected<Bytes> answer, std::optional<Fault> proven) : with(std::move(answer)), fault(proven) {}
+  // The answer alone: a Respond may stand for a Reply where nobody counts faults.
+  operator Expected<Bytes>() && { return std::move(with); }
 
   Expected<Bytes> with;
   std::optional<Fault> fault;  // nothing: an honest program may send such a call

@@ -316,11 +316,11 @@ void Bootstrap::replace_table() {
   dht::DhtConfig config;
   config.member_port = reach_.advertised() ? reach_.advertised()->port : 0;
   config.one_lan = context_.options.one_lan;
-  table_ = std::make_unique<dht::DhtNode>(
-      context_.options.network_id, config,
-      dht::DhtServices{context_.services.key, context_.pool, context_.services.executor,
-                       context_.services.clock, context_.services.conduct},
-      context_.rng.next());
+  table_ =
+      std::make_unique<dht::DhtNode>(context_.options.network_id, config,
+                                     dht::DhtServices{context_.services.key, context_.pool,
+                                                      context_.services.executor, context_.services.clock},
+                                     context_.rng.next());
 }
 
 void Bootstrap::join_table() {
