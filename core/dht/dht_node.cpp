@@ -15,7 +15,7 @@ DhtNode::DhtNode(const Hash256& network_id, DhtConfig config, DhtServices servic
       table_(id_, config.table, config.one_lan),
       store_(id_, config.store),
       limiter_(config.requests, config.one_lan) {
-  // Spread over the interval: nodes that start together do not work in step for ever.
+  // Spread over the interval, so that nodes that start together do not work at the same moments.
   const Duration first =
       config_.upkeep / 2 + Duration(rng_.below(static_cast<std::uint64_t>(config_.upkeep.count())));
   timer_ = services_.executor.post_after(first, [this] { upkeep(); });
@@ -31,7 +31,7 @@ void DhtNode::ask(const net::Contact& contact, net::Method method, Bytes request
       contact, method, std::move(request), config_.call_deadline,
       [this, life = lifetime_.token(), contact, done = std::move(done)](Expected<Bytes> answer) {
         if (!life.alive()) return;
-        // A refusal is an answer: the member lives.
+        // A refusal is an answer: the member is alive.
         const bool lives = answer.ok() || answer.error().code == ErrorCode::Denied ||
                            answer.error().code == ErrorCode::Exhausted;
         if (lives)
@@ -61,8 +61,8 @@ void DhtNode::failed(const net::NodeId& id) {
   });
 }
 
-// Few of one part of the network. Where there is no place left the old ones stay: who makes itself known
-// does not push them out.
+// A few of each part of the network. When all places are taken the old contacts stay: new ones can't push
+// them out.
 void DhtNode::keep_anchor(const net::Contact& contact) {
   constexpr std::size_t most = 32;
   std::erase_if(anchors_, [&](const Anchor& one) { return one.contact.id == contact.id; });
@@ -101,7 +101,7 @@ void DhtNode::walk(const net::NodeId& target, net::Method method, LookupOptions 
   std::vector<net::Contact> anchors;
   for (const Anchor& anchor : anchors_) anchors.push_back(anchor.contact);
   std::vector<net::Contact> first = table_.closest(target, seeds_per_path * options.max_paths);
-  // Hardly anybody whose latest call succeeded: where this node once began is worth a try.
+  // Hardly any contact answers: the first contacts of this node are worth a try.
   if (first.size() < options.paths) first.insert(first.end(), first_contacts_.begin(), first_contacts_.end());
   const auto lookup =
       std::make_shared<Lookup>(id_, target, method, config_.one_lan, options, std::move(first),
@@ -114,8 +114,8 @@ void DhtNode::get(const std::string& path, std::function<void(Expected<LookupRes
   if (const auto sound = check_path(path); !sound.ok()) return done(sound.error());
   get_once(path,
            [this, life = lifetime_.token(), path, done = std::move(done)](Expected<LookupResult> first) {
-             // Nothing, but not all that were asked have answered: the table knows more than before, so once
-             // more.
+             // Nothing was found, but some members did not answer. The table knows more than before, so try
+             // once more.
              if (!life.alive() || !first.ok() || !first->records.empty() || first->failures == 0)
                return done(std::move(first));
              get_once(path, [done, former = std::move(*first)](Expected<LookupResult> second) {
@@ -131,7 +131,7 @@ void DhtNode::get_once(const std::string& path, std::function<void(Expected<Look
   const net::NodeId key = key_of(network_id_, path);
   walk(key, net::Method::DhtFindValue, config_.lookup, path,
        [this, key, done = std::move(done)](Expected<LookupResult> result) {
-         if (result.ok()) {  // what we hold ourselves counts too
+         if (result.ok()) {  // the own store counts, too
            for (const Record* own : store_.find(key, services_.clock.wall_now())) {
              const auto same = std::find_if(result->records.begin(), result->records.end(),
                                             [&](const Record& r) { return r.publisher == own->publisher; });
@@ -171,7 +171,7 @@ void DhtNode::join(std::vector<net::Contact> contacts, std::function<void(std::s
   }
 }
 
-// One record on its way to the members nearest to its key.
+// A record that is being sent to the members nearest to its key.
 struct DhtNode::Storing {
   Bytes request;
   std::vector<KnownContact> targets;  // nearest first
@@ -189,7 +189,7 @@ void DhtNode::publish(const std::string& path, Bytes payload, std::function<void
   const WallTime now = services_.clock.wall_now();
   const auto known = owned_.find(path);
   if (known == owned_.end() && owned_.size() >= config_.max_published) {
-    return done(make_error(ErrorCode::Exhausted, "this node publishes as many records as it may"));
+    return done(make_error(ErrorCode::Exhausted, "this node has reached its limit of published records"));
   }
   std::uint64_t sequence = static_cast<std::uint64_t>(to_unix_ms(now));
   if (known != owned_.end()) sequence = std::max(sequence, known->second.sequence + 1);
@@ -201,7 +201,7 @@ void DhtNode::publish(const std::string& path, Bytes payload, std::function<void
                   pause};
 
   const net::NodeId key = key_of(network_id_, path);
-  if (config_.member_port != 0) {  // the nearest members keep it; if we are one, so do we
+  if (config_.member_port != 0) {  // this node keeps it if it is one of the nearest members
     const auto nearest = table_.closest(key, config_.replicas);
     if (nearest.size() < config_.replicas || net::closer(key, id_, nearest.back().id))
       static_cast<void>(store_.put(key, *record, 0, now));
@@ -237,7 +237,8 @@ void DhtNode::store_at(std::shared_ptr<Storing> storing) {
   Storing& s = *storing;
   while (s.waiting < at_once && s.result.stored + s.waiting < s.wanted && s.next < s.targets.size()) {
     const auto& [target, source] = s.targets[s.next++];
-    if (s.failures[source] >= config_.lookup.source_failures) continue;  // that answer was invented
+    if (s.failures[source] >= config_.lookup.source_failures)
+      continue;  // that answer named contacts that do not exist
     std::size_t& in_group = s.groups[platform::prefix_group(target.endpoint.ip)];
     if (s.per_group != 0 && in_group >= s.per_group) continue;
     ++in_group;
@@ -285,7 +286,7 @@ void DhtNode::publish_due(MonotonicTime now) {
   std::vector<std::pair<MonotonicTime, std::string>> due;
   for (const auto& [path, owned] : owned_)
     if (owned.due <= now) due.emplace_back(owned.due, path);
-  std::sort(due.begin(), due.end());  // who has waited longest first
+  std::sort(due.begin(), due.end());  // the longest waiting first
   if (due.size() > config_.most_renewed) due.resize(config_.most_renewed);
   for (const auto& [since, path] : due) {
     const Bytes payload = owned_[path].payload;
@@ -293,8 +294,8 @@ void DhtNode::publish_due(MonotonicTime now) {
   }
 }
 
-// A node that knows few others takes the network for small, and its lookups end too early. Its join was
-// unlucky, or there are no more: so it joins again, less and less often while that brings nobody.
+// A node with few contacts underestimates the network, and its lookups end too early. Either its join was
+// unlucky or there are no more nodes: it joins again, with growing pauses while that finds none.
 void DhtNode::refill(MonotonicTime now) {
   const bool thin = table_.size() < config_.replicas;
   if (!thin || table_.size() > refilled_at_) refill_pause_ = config_.upkeep;
@@ -309,7 +310,7 @@ void DhtNode::upkeep() {
   const MonotonicTime now = services_.clock.monotonic_now();
   timer_ = services_.executor.post_after(config_.upkeep, [this] { upkeep(); });
   refill(now);
-  // Twice what is needed to hear of each contact in time: failing ones and spares come first.
+  // Twice the calls that are needed to check each contact in time: failing ones and spares come first.
   const auto due = 2 * table_.size() * static_cast<std::size_t>(config_.upkeep.count()) /
                    static_cast<std::size_t>(config_.silent.count());
   for (const net::Contact& contact : table_.to_check(config_.checks + due, now - config_.silent))
@@ -320,34 +321,27 @@ void DhtNode::upkeep() {
   store_.drop_expired(services_.clock.wall_now());
 }
 
-void DhtNode::fault(const net::Caller& from, net::Fault fault) {
-  if (services_.conduct != nullptr) services_.conduct->fault(from, fault);
-}
-
-Expected<void> DhtNode::keep(const net::Caller& from, Record record) {
+net::Answer DhtNode::keep(const net::Caller& from, Record record) {
   if (config_.member_port == 0)
     return make_error(ErrorCode::Denied, "this node is not reachable for everybody and holds no records");
-  if (crypto::node_id(record.publisher) != from.id) {
-    fault(from, net::Fault::OthersRecord);
-    return make_error(ErrorCode::Denied, "records are taken from their publisher only");
-  }
+  if (crypto::node_id(record.publisher) != from.id)
+    return {make_error(ErrorCode::Denied, "records are taken from their publisher only"),
+            net::Fault::OthersRecord};
   const WallTime now = services_.clock.wall_now();
-  if (auto sound = check_record(record, network_id_, now); !sound.ok()) {
-    // A clock that is wrong is no fault; a signature that holds at no time is.
+  if (const auto sound = check_record(record, network_id_, now); !sound.ok()) {
+    // A wrong clock is no fault; a signature that never holds is one.
     const WallTime its_own = record.expires - std::chrono::milliseconds(1);
-    if (!check_record(record, network_id_, its_own).ok()) fault(from, net::Fault::BadSignature);
-    return sound;
+    if (check_record(record, network_id_, its_own).ok()) return sound.error();
+    return {sound.error(), net::Fault::BadSignature};
   }
   const net::NodeId key = key_of(network_id_, record.path);
-  return store_.put(key, std::move(record), platform::prefix_group(from.endpoint.ip), now);
+  const auto kept = store_.put(key, std::move(record), platform::prefix_group(from.endpoint.ip), now);
+  return kept.ok() ? net::Answer(Bytes()) : net::Answer(kept.error());
 }
 
-Expected<Bytes> DhtNode::answer(const net::Caller& from, net::Method method, const Request& request) {
+net::Answer DhtNode::answer(const net::Caller& from, net::Method method, const Request& request) {
   if (method == net::Method::DhtPing) return encode_endpoint(from.endpoint);
-  if (method == net::Method::DhtStore) {
-    NS_RETURN_IF_ERROR(keep(from, request.record));
-    return Bytes{};
-  }
+  if (method == net::Method::DhtStore) return keep(from, request.record);
   std::vector<const Record*> records;
   if (method == net::Method::DhtFindValue) {
     records = store_.find(request.target, services_.clock.wall_now());
@@ -360,25 +354,23 @@ Expected<Bytes> DhtNode::answer(const net::Caller& from, net::Method method, con
   return encode_found(method, records, contacts);
 }
 
-void DhtNode::handle(const net::Caller& from, net::Method method, ByteSpan bytes,
-                     const net::Respond& respond) {
+void DhtNode::handle(const net::Caller& from, net::Method method, ByteSpan bytes, const net::Reply& reply) {
   ++counters_.requests;
   if (!limiter_.admit(from, services_.clock.monotonic_now())) {
     ++counters_.limited;
-    fault(from, net::Fault::Flood);
-    return respond(make_error(ErrorCode::Exhausted, "too many requests; wait a second"));
+    return reply({make_error(ErrorCode::Exhausted, "too many requests; wait a second"), net::Fault::Flood});
   }
   auto request = decode_request(method, bytes);
   if (!request.ok()) {
     ++counters_.malformed;
-    if (request.error().code == ErrorCode::Corrupt) fault(from, net::Fault::Malformed);
-    return respond(request.error());
+    if (request.error().code != ErrorCode::Corrupt) return reply(request.error());
+    return reply({request.error(), net::Fault::Malformed});
   }
   if (request->port != 0 && (config_.one_lan || platform::globally_routable(from.endpoint.ip)))
     table_.heard_of({from.id, {from.endpoint.ip, request->port}});
-  auto result = answer(from, method, *request);
-  if (!result.ok()) ++counters_.refused;
-  respond(std::move(result));
+  net::Answer result = answer(from, method, *request);
+  if (!result.with.ok()) ++counters_.refused;
+  reply(std::move(result));
 }
 
 }  // namespace neuroshard::dht

@@ -1,7 +1,7 @@
 // A member or a client of the distributed hash table: Kademlia (Maymounkov, Mazières 2002) over authenticated
-// calls, with disjoint lookup paths (S/Kademlia). A member is publicly reachable, holds records and answers;
-// a client, behind a NAT, only asks and publishes. Records are published by their owner alone and published
-// again at half their life. Defences and their numbers: NETWORK.md and reference of each limit in its header.
+// calls, with disjoint lookup paths (S/Kademlia). A member can be dialled, holds records and answers; a
+// client, behind a NAT, only asks and publishes. Only its owner publishes a record, and publishes it again at
+// half its life. NETWORK.md describes the defences; each header gives its limits.
 #pragma once
 
 #include <cstdint>
@@ -20,28 +20,28 @@
 #include "core/dht/lookup.h"
 #include "core/dht/record_store.h"
 #include "core/dht/routing_table.h"
-#include "core/net/conduct.h"
+#include "core/net/method_table.h"
 #include "core/net/peer_caller.h"
 #include "core/net/request_limiter.h"
 
 namespace neuroshard::dht {
 
 struct DhtConfig {
-  std::uint16_t member_port = 0;  // where we answer; 0 = a client
-  bool one_lan = false;           // a network of one's own: private addresses, and many nodes of one range
+  std::uint16_t member_port = 0;  // where this node answers; 0 = a client
+  bool one_lan = false;           // a private network: private addresses, and many nodes of one range
   TableLimits table;
   StoreLimits store;
   LookupOptions lookup;
   std::size_t replicas = 20;     // members that get a record: k
   std::size_t max_lookups = 64;  // under way at the same time
   std::size_t max_published = 1024;
-  std::size_t most_renewed = 20;  // in one upkeep: what was published at once is not renewed at once
+  std::size_t most_renewed = 20;  // in one upkeep, so that renewals spread out
   Duration call_deadline = std::chrono::seconds(2);
   Duration record_life = std::chrono::seconds(3600);
-  Duration upkeep = std::chrono::seconds(30);  // between two looks at what is due
+  Duration upkeep = std::chrono::seconds(30);  // between two upkeeps
   std::size_t checks = 4;                      // contacts called in one upkeep, and some for each known
-  Duration silent = std::chrono::minutes(15);  // a contact is called after so long without a word
-  Duration refresh = std::chrono::hours(1);    // a bucket is looked up after so long
+  Duration silent = std::chrono::minutes(15);  // a contact that is silent for so long is called
+  Duration refresh = std::chrono::hours(1);    // a bucket without a lookup for so long gets one
   net::RequestLimits requests{20, 100, 4096};
 };
 
@@ -50,7 +50,6 @@ struct DhtServices {  // all outlive the node
   net::PeerCaller& caller;
   Executor& executor;
   const Clock& clock;
-  net::Conduct* conduct = nullptr;  // told of faults; null: nobody is
 };
 
 struct Published {
@@ -69,23 +68,22 @@ class DhtNode {
   DhtNode(const Hash256& network_id, DhtConfig config, DhtServices services, std::uint64_t seed);
   ~DhtNode();
 
-  // Calls these, then looks for itself and so fills the table. May be called again with others, and should be
-  // as they become known: some of the paths of lookups begin there. `done` with the number of contacts known.
-  // Never fails for good: whoever calls tries again.
+  // Calls these contacts, then looks up the own id, which fills the table. Call it again when other contacts
+  // become known: some lookup paths begin there. `done` gets the number of known contacts. Never fails for
+  // good: the caller tries again.
   void join(std::vector<net::Contact> contacts, std::function<void(std::size_t)> done);
 
   // InvalidArgument: the path. Exhausted: too many lookups under way. NotFound is an empty list of records.
   void get(const std::string& path, std::function<void(Expected<LookupResult>)> done);
-  // wide: over as many paths as a lookup may walk, for what has to be right at the first try.
+  // wide: over as many paths as a lookup may walk, for results that must be right at the first try.
   void find(const net::NodeId& target, std::function<void(Expected<LookupResult>)> done, bool wide = false);
-  // Stores a record and keeps it alive until withdrawn. A second one for the path replaces the first. Where
-  // nobody takes it (away, or those of its key hold as many as they may) it is tried again, less and less
-  // often.
+  // Stores a record and renews it until withdraw(). A second record for the path replaces the first. If no
+  // member takes it (unreachable, or at their limit for the key), it is tried again with growing pauses.
   void publish(const std::string& path, Bytes payload, std::function<void(Expected<Published>)> done);
   void withdraw(const std::string& path);
 
-  // A peer's request, as its connection proves it.
-  void handle(const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond);
+  // A peer's request; the connection has proven `from`.
+  void handle(const net::Caller& from, net::Method method, ByteSpan request, const net::Reply& reply);
 
   const net::NodeId& id() const { return id_; }
   const RoutingTable& table() const { return table_; }
@@ -117,9 +115,8 @@ class DhtNode {
   void upkeep();
   void refill(MonotonicTime now);
   void publish_due(MonotonicTime now);
-  Expected<Bytes> answer(const net::Caller& from, net::Method method, const Request& request);
-  Expected<void> keep(const net::Caller& from, Record record);
-  void fault(const net::Caller& from, net::Fault fault);
+  net::Answer answer(const net::Caller& from, net::Method method, const Request& request);
+  net::Answer keep(const net::Caller& from, Record record);
   net::NodeId random_id(int shared_with_us);
 
   Hash256 network_id_;
@@ -131,11 +128,11 @@ class DhtNode {
   RecordStore store_;
   net::RequestLimiter limiter_;
   DhtCounters counters_;
-  std::vector<net::Contact> first_contacts_;  // of the last join; tried again while we know few
+  std::vector<net::Contact> first_contacts_;  // of the last join; called again while few contacts are known
   std::size_t refilled_at_ = 0;               // contacts at the last such try
   Duration refill_pause_{0};
   MonotonicTime refill_due_{};
-  // Of all joins, those that answered: we know of them from elsewhere and not from the table's own members.
+  // The contacts of all joins that answered: known from outside the table.
   std::vector<Anchor> anchors_;
   std::map<std::string, Owned> owned_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Lookup>> lookups_;

@@ -38,7 +38,7 @@ void Lookup::open_paths(std::size_t count) {
   for (std::size_t i = 0; i < count && paths_.size() < options_.max_paths; ++i) {
     Path path;
     path.sources.emplace_back();
-    path.sources.front().answered = true;  // our own table: verified contacts
+    path.sources.front().answered = true;  // the own table has verified contacts
     if (!begin_at_anchors(path)) {
       for (std::size_t at = paths_.size(); at < first_.size(); at += options_.max_paths)
         add(path, first_[at], 1, 0);
@@ -50,7 +50,7 @@ void Lookup::open_paths(std::size_t count) {
   for (std::size_t i = before; i < after && !over_; ++i) advance(i);
 }
 
-// False: it is not the turn of such a path, or no anchor is left for it.
+// False: this path does not begin at an anchor, or no anchor is left.
 bool Lookup::begin_at_anchors(Path& path) {
   const std::size_t each = options_.anchored, number = paths_.size();
   if (each == 0 || number % each != each - 1) return false;
@@ -78,16 +78,16 @@ bool Lookup::may_ask(const Path& path, const Candidate& candidate) const {
   return group == asked_in_group_.end() || group->second < options_.per_group;
 }
 
-// Whether a member is as near to the target as those that hold its records. Accomplices are thinner on the
-// ground than members at large, so the ones that a liar names mostly lie farther out, and do not end a path
-// however many answer.
+// Whether a member is as near to the target as the holders of its records. Byzantine members are rarer than
+// members at large, so those that they name mostly lie farther out, and do not end a path however many
+// answer.
 bool Lookup::near(const net::NodeId& id) const {
   return net::distance_share(id, target_) <= options_.radius;
 }
 
-// Who to ask next; null when enough of the nearest have answered, or none is left. Among those near the
-// target in no order that anybody else can foresee: any of them should hold its records, and the very nearest
-// ids can be had by searching for them. Farther out, the nearest first.
+// The next member to call; null when enough of the nearest have answered, or none is left. Members near the
+// target are called in an order that others can't foresee: any of them should hold the records, and an
+// attacker can search for the very nearest ids. Farther out, the nearest first.
 Lookup::Candidate* Lookup::next(Path& path) {
   std::size_t answered = 0;
   Candidate* chosen = nullptr;
@@ -103,7 +103,7 @@ Lookup::Candidate* Lookup::next(Path& path) {
   return chosen;
 }
 
-// A member that did not answer may have been unlucky: asked once more before the path comes to nothing.
+// A member that did not answer is called once more before the path fails.
 Lookup::Candidate* Lookup::again(Path& path) {
   std::size_t answered = 0;
   for (Candidate& candidate : path.candidates) {
@@ -193,7 +193,7 @@ void Lookup::end(std::size_t index) {
   if (!confirm()) finish();
 }
 
-// One after the other, in the order that nobody else can foresee. True while one is asked.
+// One after the other, in an order that others can't foresee. True while one is called.
 bool Lookup::confirm() {
   if (confirming_ != 0) return true;
   if (method_ != net::Method::DhtFindValue || records_.empty() || !agree_) return false;
@@ -217,7 +217,7 @@ bool Lookup::confirm() {
 }
 
 void Lookup::collect_known() {
-  constexpr std::size_t unproven = 3;  // of an answer that named nobody who answered
+  constexpr std::size_t unproven = 3;  // of an answer whose contacts have not answered
   std::size_t sources = 0;
   std::unordered_set<net::NodeId, net::NodeIdHash> seen;
   for (const Path& path : paths_) {

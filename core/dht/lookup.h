@@ -1,9 +1,8 @@
 // One iterative lookup over disjoint paths (Baumgart, Mies: S/Kademlia, 2007). Each path walks towards the
-// target on its own, one call at a time, and no node is asked by two paths: a member that answers with its
-// accomplices spoils its own path only. A value counts as found when a quorum of paths each reached a member
-// that holds it, so one liar with an old copy does not decide; paths that came to nothing are replaced by new
-// ones from other first contacts, up to a bound. At the end a few more of those near the target are asked, by
-// nobody's advice in particular.
+// target on its own, one call at a time. No node is called by two paths, so a Byzantine member spoils only
+// its own path. A value counts as found when a quorum of paths each reached a holder, so one holder of an old
+// copy does not decide. A path that fails is replaced by a new one from another first contact, up to a bound.
+// At the end the lookup calls a few more of the members near the target, whichever path named them.
 #pragma once
 
 #include <cstdint>
@@ -23,24 +22,25 @@ inline constexpr std::size_t max_known = 100;
 
 struct LookupOptions {
   std::size_t paths = 3;        // alpha: walked at the same time
-  std::size_t least_paths = 3;  // walked in any case
+  std::size_t least_paths = 3;  // walked at least
   std::size_t max_paths = 12;   // in all
   std::size_t width = 4;        // a path ends when so many of its nearest have answered
   std::size_t path_calls = 14;  // at most, of one path
-  double radius = 1;  // share of all ids, around the target, where a path's last members must lie: see near()
+  double radius =
+      1;  // share of all ids around the target in which a path's last members must lie: see near()
   std::size_t quorum = 6;  // paths that found the value
-  // Members near the target that are asked besides when all holders agree: liars that replay an old record
-  // name each other only, but somebody on the way to them has named others.
+  // Members near the target that are called, too, when all holders agree. Byzantine members that replay an
+  // old record name only each other, but a member on the way to them may have named others.
   std::size_t confirm = 1;
-  std::size_t per_group = 2;  // members of one address group that are asked; 0 = no limit
-  std::size_t anchored = 3;   // each so many-th path begins at an anchor; 0 = none does
-  int tries = 2;              // calls to one member, the later ones only when a path has nobody else to ask
-  // Contacts from one answer that may fail, none answering, before the rest of that answer is dropped.
+  std::size_t per_group = 2;  // members of one address group that are called; 0 = no limit
+  std::size_t anchored = 3;   // every n-th path begins at an anchor; 0 = none
+  int tries = 2;              // calls to one member; later ones only if the path has no other member to call
+  // After so many contacts of one answer failed and none answered, the rest of that answer is dropped.
   int source_failures = 3;
 };
 
-// A contact that the lookup knows at its end. `source` tells whose answer named it first; equal numbers, one
-// answer.
+// A contact that the lookup knows at its end. `source`: the answer that named it first; equal numbers mean
+// one answer.
 struct KnownContact {
   net::Contact contact;
   std::size_t source = 0;
@@ -49,34 +49,34 @@ struct KnownContact {
 struct LookupResult {
   std::vector<net::Contact> answered;  // nearest first
   std::vector<KnownContact>
-      known;  // those, and what they named and nobody asked; nearest first, max_known at most
+      known;  // and those that they named and the lookup did not call; nearest first, max_known at most
   std::vector<Record> records;  // valid ones, of each publisher the highest sequence
   std::size_t holders = 0;      // members that had a valid record
   std::size_t messages = 0;     // calls made
-  std::size_t failures = 0;     // of them without an answer
+  std::size_t failures = 0;     // calls without an answer
   std::size_t paths = 0;
   std::size_t hops =
-      0;  // from us to the nearest member that answered; for a value: to the farthest holder that was asked
+      0;  // calls from here to the nearest member that answered; for a value: to the farthest holder called
 };
 
 class Lookup : public std::enable_shared_from_this<Lookup> {
  public:
   struct Services {
-    // Calls one member; the lookup sees the answer later.
+    // Calls one member; the lookup handles the answer later.
     std::function<void(const net::Contact&, net::CallDone)> ask;
     std::function<bool(const Record&)> valid;  // belongs to the target, is signed, has not expired
     std::function<void(LookupResult)> done;    // once
   };
 
-  // method: DhtFindNode or DhtFindValue. first: our own contacts, nearest first; anchors: members that we
-  // know of from elsewhere, in any order: where liars were the first to fill our table, the paths that begin
-  // there are the only ones that they do not lead. order: random, nobody else's to know. Threads: one. Keeps
-  // itself alive until done or stop().
+  // method: DhtFindNode or DhtFindValue. first: the own contacts, nearest first. anchors: members known from
+  // outside the table, in any order; if Byzantine members filled the table first, only the paths from anchors
+  // avoid them. order: random, and unknown to others.
+  // Threads: one. Keeps itself alive until it is done or stop() is called.
   Lookup(const net::NodeId& self, const net::NodeId& target, net::Method method, bool one_lan,
          LookupOptions options, std::vector<net::Contact> first, std::vector<net::Contact> anchors,
          const net::NodeId& order, Services services);
   void start();
-  // Forgets the rest; done is not called.
+  // Ends the lookup; done is not called.
   void stop();
 
  private:
@@ -127,9 +127,9 @@ class Lookup : public std::enable_shared_from_this<Lookup> {
   std::unordered_set<net::NodeId, net::NodeIdHash> asked_;
   std::unordered_map<std::uint64_t, std::size_t> asked_in_group_;
   std::size_t confirmed_ = 0, confirming_ = 0;
-  bool agree_ = true;  // all holders, about each publisher
+  bool agree_ = true;  // all holders gave the same record of each publisher
   std::map<crypto::PublicKey, Record> records_;
-  std::vector<Candidate> members_;  // that answered
+  std::vector<Candidate> members_;  // those that answered
   LookupResult result_;
   bool over_ = false;
 };

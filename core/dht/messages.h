@@ -1,9 +1,8 @@
-// What members of the table say to each other, as bytes. Readers check every length before they believe it;
-// what is longer or shorter than it says is Corrupt. Contacts with addresses where a stranger may not be
-// dialled are dropped.
+// The messages of the table's members, as bytes. Readers check every length; a message of another length than
+// it says is Corrupt. Contacts with addresses that a stranger must not make nodes dial are dropped.
 //
-//   request   version u8 = 1 · port u16 (where the sender answers; 0: it is no member) · body
-//     ping        –                       answer: the endpoint that the sender was seen at (18 bytes)
+//   request   version u8 = 1 · port u16 (where the sender answers; 0: a client) · body
+//     ping        –                       answer: the endpoint at which the sender is seen (18 bytes)
 //     find node   target 32               answer: contacts
 //     find value  key 32                  answer: u8 records, the records, contacts
 //     store       one record              answer: empty
@@ -22,7 +21,7 @@ namespace neuroshard::dht {
 
 inline constexpr std::size_t max_contacts = 20;  // of one answer
 inline constexpr std::size_t max_answer_records =
-    16;  // of one answer; a member that has more picks some at random
+    16;  // of one answer; a member with more picks some at random
 
 struct Request {
   std::uint16_t port = 0;
@@ -41,7 +40,7 @@ struct Found {
 
 Bytes encode_found(net::Method method, const std::vector<const Record*>& records,
                    const std::vector<net::Contact>& contacts);
-// one_lan: private addresses count too.
+// one_lan: private addresses count, too.
 Expected<Found> decode_found(net::Method method, ByteSpan bytes, bool one_lan);
 
 Bytes encode_endpoint(const platform::Endpoint& endpoint);

@@ -1,14 +1,14 @@
 // Records of the distributed hash table: small, signed values that any member may hold and nobody can forge
-// (NETWORK.md, DHT). A record says where it belongs (its path), who published it, and until when it counts.
-// Several records may share a path: a key is a set by publisher, of each publisher the highest sequence.
+// (NETWORK.md, DHT). A record has a path, a publisher and an expiry. Several records may share a path: a key
+// is a set by publisher, with the highest sequence of each publisher.
 //
 // Paths and who may publish there:
 //   /nodes/{id}          the node with this id only
-//   /layers/{l}          whoever holds layer l
-//   /experts/{l}/{e}     whoever holds the expert
-//   /checkpoints/{id}    whoever holds the checkpoint (64 hex characters)
-//   /shards/{i}          whoever cached shard i
-//   /values/{name}       anything small; [a-z0-9._-], 1 … 64 characters
+//   /layers/{l}          the holders of layer l
+//   /experts/{l}/{e}     the holders of the expert
+//   /checkpoints/{id}    the holders of the checkpoint (64 hex characters)
+//   /shards/{i}          the nodes that cache shard i
+//   /values/{name}       any small value; [a-z0-9._-], 1 … 64 characters
 //
 //   offset  size  content, little-endian
 //   0       4     "NSDR"
@@ -51,13 +51,14 @@ struct Record {
   friend bool operator==(const Record&, const Record&) = default;
 };
 
-// Where a path lives: SHA-256 of a domain mark, the network id and the path.
+// The key of a path: SHA-256 of a domain mark, the network id and the path.
 net::NodeId key_of(const Hash256& network_id, std::string_view path);
 
-// InvalidArgument says what is wrong with a path and how they look.
+// InvalidArgument: the message says what is wrong with the path, and how paths are written.
 Expected<void> check_path(std::string_view path);
 
-// Signs. InvalidArgument: path, payload over max_payload_bytes, or a path that this publisher may not use.
+// Signs. InvalidArgument: the path, a payload over max_payload_bytes, or a path that this publisher may not
+// use.
 Expected<Record> make_record(const crypto::KeyPair& publisher, const Hash256& network_id, std::string path,
                              Bytes payload, std::uint64_t sequence, WallTime expires);
 
@@ -66,8 +67,8 @@ Bytes encode_record(const Record& record);
 // Unsupported.
 Expected<Record> decode_record(ByteSpan bytes, std::size_t& used);
 
-// Whether a record may be stored or believed: the path and who may publish there, signature, and now <
-// expires ≤ now + a day. Denied says what does not hold. Costs one signature check, done last.
+// Whether a record may be stored or used: path, publisher, signature, and now < expires ≤ now + a day.
+// Denied: the message names the check that failed. Costs one signature check, done last.
 Expected<void> check_record(const Record& record, const Hash256& network_id, WallTime now);
 
 }  // namespace neuroshard::dht

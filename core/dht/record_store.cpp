@@ -5,7 +5,7 @@
 namespace neuroshard::dht {
 namespace {
 
-// What holding a record costs: its bytes and the containers around them.
+// The cost of a record: its bytes and the containers around them.
 std::size_t cost(const Record& record) {
   constexpr std::size_t around = 256;
   return around + record.path.size() + record.payload.size();
@@ -44,7 +44,7 @@ Expected<void> RecordStore::check_room(const net::NodeId& at, const Record& reco
   const auto key = keys_.find(at);
   if (key == keys_.end()) return {};
   if (key->second.size() >= limits_.publishers_per_key)
-    return make_error(ErrorCode::Exhausted, "this key has as many publishers as a member keeps");
+    return make_error(ErrorCode::Exhausted, "this key has reached the limit of publishers");
   const auto near = std::count_if(key->second.begin(), key->second.end(),
                                   [&](const Held& held) { return held.group == group; });
   if (static_cast<std::size_t>(near) >= limits_.per_group_and_key)

@@ -1,7 +1,7 @@
-// The records that this member holds for others. Bounded in every direction, so that a stranger costs a fixed
-// amount of memory: publishers per key, publishers per key from one neighbourhood of addresses, records per
-// publisher, records and bytes in all. When full, the records farthest from our own id make room for nearer
-// ones: those are ours to keep.
+// The records that this member holds for others. Everything is bounded, so that a stranger costs a fixed
+// amount of memory: publishers per key, publishers per key from one address group, records per publisher,
+// records and bytes in total. When the store is full, the records farthest from the own id make room for
+// nearer ones.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,9 @@ class RecordStore {
   // Threads: one.
   explicit RecordStore(const net::NodeId& self, StoreLimits limits = {}) : self_(self), limits_(limits) {}
 
-  // Keeps a record that check_record() let pass; `key` is key_of(record.path), `group` its sender's address
-  // group. Denied: an older or a second record of the same sequence. Exhausted: a limit, named.
+  // Keeps a record that check_record() accepted; `key` is key_of(record.path), `group` its sender's address
+  // group. Denied: an older or a second record of the same sequence. Exhausted: a limit, which the message
+  // names.
   Expected<void> put(const net::NodeId& key, Record record, std::uint64_t group, WallTime now);
 
   // Valid until the next put or drop_expired.

@@ -93,8 +93,8 @@ void RoutingTable::heard_of(const net::Contact& contact) {
   bucket.spares.push_back(contact);
 }
 
-// The bucket that the target would be in holds its nearest, then come those of the deeper ones together, then
-// each one above: so most buckets are not looked at.
+// The target's own bucket holds its nearest contacts; then come those of all deeper buckets together, then
+// each one above. So most buckets are not visited.
 std::vector<net::Contact> RoutingTable::closest(const net::NodeId& target, std::size_t count) const {
   std::vector<const net::Contact*> good;
   const auto take = [&](std::size_t from, std::size_t to) {

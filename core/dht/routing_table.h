@@ -1,7 +1,7 @@
-// Kademlia's routing table (Maymounkov, Mazières 2002): buckets by shared prefix with our own id, k contacts
-// each. Entered only by contacts that answered a call of ours at that address; a contact that lives is never
-// pushed out by a newer one; no neighbourhood of addresses holds more than a few places. So a stranger can
-// neither flood the table nor talk its way in.
+// Kademlia's routing table (Maymounkov, Mazières 2002): buckets by shared prefix with the own id, k contacts
+// each. A contact enters only after it answered a call at its address. A live contact is never replaced by a
+// newer one, and each address group has only a few places. So a stranger can neither fill the table nor enter
+// it by being named.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ namespace neuroshard::dht {
 
 struct TableLimits {
   std::size_t bucket = 20;  // k
-  // The bucket of the half that we are not in, the next one half of that, and so on down to k: most lookups
-  // go there, and among more contacts one is nearer. (As libtorrent's extended table.)
+  // The bucket of the other half of the id space; each next bucket has half as many, down to k. Most lookups
+  // go to the first buckets, and among more contacts one is nearer. (Like libtorrent's extended table.)
   std::size_t farthest_bucket = 64;
-  std::size_t spares = 8;            // per bucket: heard of, not yet verified
+  std::size_t spares = 8;            // per bucket: named by others, not yet verified
   std::size_t per_group_bucket = 2;  // contacts of one address group (platform::prefix_group)
   std::size_t per_group_table = 10;
   int failures_until_removed = 3;  // in a row
@@ -28,7 +28,7 @@ struct TableLimits {
 
 class RoutingTable {
  public:
-  // Threads: one. one_lan: all addresses count as different groups (a network of one's own).
+  // Threads: one. one_lan: each address counts as its own group (a private network).
   RoutingTable(const net::NodeId& self, TableLimits limits, bool one_lan);
 
   void answered(const net::Contact& contact, MonotonicTime now);
@@ -43,10 +43,10 @@ class RoutingTable {
   // those silent since `silent_before`.
   std::vector<net::Contact> to_check(std::size_t count, MonotonicTime silent_before) const;
 
-  // The bucket that was looked up longest ago, if that was before `since`; marks it as looked up now.
+  // The bucket with the oldest lookup, if that was before `since`; marks it as looked up now.
   std::optional<int> stale_bucket(MonotonicTime since, MonotonicTime now);
 
-  // Members of the whole network, judged by how near our nearest are; at least the size of the table.
+  // Estimated members of the whole network, from the distance of the nearest; at least the size of the table.
   double estimated_members() const;
 
   std::size_t size() const { return size_; }

@@ -60,9 +60,10 @@ void ContentFetch::tick() {
   if (waits && now - gained_ >= options_.patience) {
     const auto gave =
         std::count_if(holders_.begin(), holders_.end(), [](const Holder& h) { return h.given > 0; });
-    return end(make_error(ErrorCode::Unavailable,
-                          fmt::format("no other node gives it: {} were asked, {} gave a part, {} lied",
-                                      holders_.size(), gave, liars_.size())));
+    return end(
+        make_error(ErrorCode::Unavailable,
+                   fmt::format("no other node gives it: {} were asked, {} gave a part, {} sent false data",
+                               holders_.size(), gave, liars_.size())));
   }
   if (phase_ != Phase::Over) timer_ = services_.executor.post_after(options_.tick, [this] { tick(); });
 }
@@ -76,7 +77,7 @@ void ContentFetch::search() {
   });
 }
 
-// One that was left for being away or slow, or had nothing, is asked again when it is named again.
+// A holder that was dropped for being absent, slow or empty is asked again when it is named again.
 void ContentFetch::add(const std::vector<net::Contact>& contacts) {
   for (const net::Contact& contact : contacts) {
     if (std::find(liars_.begin(), liars_.end(), contact.id) != liars_.end()) continue;
@@ -102,7 +103,7 @@ void ContentFetch::ask_list(std::size_t index) {
   const auto busy = static_cast<std::size_t>(std::count_if(
       holders_.begin(), holders_.end(), [](const Holder& h) { return h.state != State::Left; }));
   if (busy > options_.holders) {
-    holder.state = State::Left;  // its turn comes with the next look
+    holder.state = State::Left;  // asked again with the next search
     return;
   }
   if (!holder.list) holder.list = std::make_shared<PieceList>();
@@ -149,7 +150,7 @@ void ContentFetch::join_group(std::size_t index) {
   if (groups_[holder.group].refuted) blame(index, "a list of pieces that make up something else");
 }
 
-// The group of most holders, once those that were asked have answered or had their time.
+// The group of most holders, once the asked holders have answered or timed out.
 void ContentFetch::choose() {
   if (!first_list_) return;
   const bool all_answered = std::none_of(holders_.begin(), holders_.end(),
@@ -182,7 +183,7 @@ void ContentFetch::begin_group(std::size_t group, Expected<std::uint32_t> kept) 
   schedule();
 }
 
-// Only what is certain is blamed on somebody.
+// Only proven faults count.
 void ContentFetch::blame(std::size_t index, const char* what) {
   Holder& holder = holders_[index];
   holder.state = State::Left;
@@ -215,8 +216,8 @@ bool ContentFetch::give_work(std::size_t index) {
   return true;
 }
 
-// The first that nobody was asked for; else the first that somebody else has kept for longer than this holder
-// takes. Two are asked for one piece, no more.
+// The first piece without a request; else the first whose holder needs longer than this one would. At most
+// two holders are asked for one piece.
 std::optional<std::uint32_t> ContentFetch::next_piece(std::size_t index) const {
   const std::uint32_t end = std::min(pieces(), written_ + options_.window);
   for (std::uint32_t piece = written_; piece < end; ++piece)
@@ -238,7 +239,7 @@ void ContentFetch::ask_piece(std::size_t index, std::uint32_t piece) {
   asked_.insert({piece, {index, now}});
   ++holder.under_way;
   Bytes request = encode_piece_request({request_.hash, piece});
-  // What is under way before it comes through the same line.
+  // Pieces under way come first over the same line.
   const std::size_t bytes = holder.under_way * piece_bytes;
   const Duration deadline = net::call_deadline(options_.allowed, request.size(), bytes);
   services_.caller.call(holder.contact, net::Method::ContentPiece, std::move(request), deadline,
@@ -258,11 +259,11 @@ void ContentFetch::got_piece(std::size_t index, std::uint32_t piece, MonotonicTi
     asked_.erase(one);
     break;
   }
-  if (holder.state != State::Ready) return;  // left meanwhile
+  if (holder.state != State::Ready) return;  // dropped meanwhile
   if (!answer.ok()) {
     failed(index, answer.error());
   } else {
-    // Against what it said itself, whichever list is followed now.
+    // Checked against the sender's own list, whichever list is followed now.
     const PieceList& list = *groups_[holder.group].list;
     if (answer->size() != piece_length(list.size, piece) || crypto::sha256(*answer) != list.hashes[piece]) {
       blame(index, "another piece than it had listed");
@@ -297,7 +298,7 @@ void ContentFetch::take_piece(std::uint32_t piece, Bytes bytes) {
   write();
 }
 
-// What continues the file goes to the disk, one batch at a time.
+// Writes the pieces that continue the file, one batch at a time.
 void ContentFetch::write() {
   if (writing_ || phase_ != Phase::Fetching) return;
   auto batch = std::make_shared<std::vector<Bytes>>();

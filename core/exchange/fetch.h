@@ -1,19 +1,19 @@
 // Gets one file that is known by its SHA-256 from several nodes that hold it, at once.
 //
-// A hash of the whole tells nothing about a piece. So each holder says first what the pieces are (a list of
-// their hashes), and holders that say the same are a group. Pieces come from one group, the largest, each
-// checked when it arrives against what its own sender has said: who then sends another one has contradicted
-// itself. When all pieces are here and the whole is not what was asked for, the list was a lie, of everybody
-// who told it; what it has in common with the next group's list at the file's beginning is kept. Nobody else
-// is blamed: not who is slow, away, busy or holds nothing.
+// A hash of the whole file does not verify a piece. So each holder first gives a list of the hashes of its
+// pieces, and holders with the same list form a group. Pieces come from the largest group. Each piece is
+// checked against its own sender's list: a holder that sends another one has contradicted itself. If all
+// pieces are here and the whole does not have the right hash, the list was wrong, and all holders that gave
+// it are at fault. The fetch keeps the part at the file's beginning that the next group's list shares. No
+// other holder is at fault: not one that is slow, absent or busy, or holds nothing.
 //
-// Which holder gives which piece follows from how fast they answer: each has a few requests under way, more
-// the better it goes, and takes the next piece when one is done; towards the end, and where a piece holds the
-// others up, a free holder asks for it a second time.
+// Faster holders give more pieces: each holder has a few requests under way, more the faster it answers, and
+// takes the next piece when one is done. Towards the end, and where one piece delays the others, a free
+// holder is asked for it, too.
 //
-// The file grows from its beginning in "<path>.part", as that of a download does (data/downloader.h), so one
-// goes on where the other was interrupted, and a restart loses what was ahead of the beginning only. It gets
-// its name when size and hash are right.
+// The file grows from its beginning in "<path>.part", like that of a download (data/downloader.h), so each
+// continues where the other was interrupted, and a restart loses only pieces ahead of the beginning. It gets
+// its final name when size and hash are right.
 #pragma once
 
 #include <cstdint>
@@ -35,18 +35,18 @@
 namespace neuroshard::exchange {
 
 struct FetchOptions {
-  Duration allowed = std::chrono::seconds(5);        // for thinking and the way; bytes have their own time
-  Duration gather = std::chrono::milliseconds(500);  // lists are waited for before one is chosen
+  Duration allowed = std::chrono::seconds(5);        // for the holder's work and the latency; bytes add to it
+  Duration gather = std::chrono::milliseconds(500);  // the wait for lists before one is chosen
   Duration tick = std::chrono::milliseconds(250);
   Duration search_again = std::chrono::seconds(5);  // for further holders
-  Duration patience = std::chrono::seconds(60);     // not one piece came for so long: given up
-  Duration busy_pause = std::chrono::seconds(1);    // a holder that has too much to do is left alone
+  Duration patience = std::chrono::seconds(60);     // without a single piece; then the fetch fails
+  Duration busy_pause = std::chrono::seconds(1);    // the pause after a holder was busy
   Duration least_wait = std::chrono::seconds(1);    // before a piece is asked for a second time
-  std::size_t holders = 16;                         // asked or waited for at a time
-  std::size_t most_holders = 256;                   // of one fetch, ever
+  std::size_t holders = 16;                         // asked at the same time
+  std::size_t most_holders = 256;                   // of one fetch in total
   std::uint32_t under_way = 4;                      // pieces of one holder
   std::uint32_t window = 64;                        // pieces ahead of what is on the disk: 16 MiB of memory
-  std::uint32_t failures = 3;                       // in a row, then a holder is left
+  std::uint32_t failures = 3;                       // in a row, until a holder is given up
 };
 
 struct FetchServices {  // all outlive the fetch
@@ -56,8 +56,8 @@ struct FetchServices {  // all outlive the fetch
   const Clock& clock;
   storage::FileEnv& files;
   Logger& logger;
-  net::Conduct* conduct = nullptr;  // told of liars
-  // Who may hold it; asked again while the fetch lasts. `found` may be called several times, or never.
+  net::Conduct* conduct = nullptr;  // counts faults of holders; may be null
+  // Finds possible holders; called again while the fetch lasts. It may call `found` several times, or never.
   std::function<void(std::function<void(std::vector<net::Contact>)> found)> find;
 };
 
@@ -69,8 +69,8 @@ struct FetchRequest {
 };
 
 struct FetchReport {
-  std::uint64_t received_bytes = 0;  // good pieces, those that came twice included
-  std::uint64_t resumed_bytes = 0;   // that were here already
+  std::uint64_t received_bytes = 0;  // good pieces, including those that came twice
+  std::uint64_t resumed_bytes = 0;   // that were on the disk already
   std::size_t holders = 0;           // that gave pieces
   std::size_t liars = 0;
   std::size_t asked_twice = 0;  // pieces
@@ -79,15 +79,15 @@ struct FetchReport {
 class ContentFetch {
  public:
   using Done = std::function<void(Expected<FetchReport>)>;
-  // Begins at once; `done` is called once, later, unless the fetch is destroyed first. What is on the disk
-  // then stays for the next one. No two fetches have one path at a time.
-  // Errors: Unavailable (nobody was found who gives it; says how many were asked), those of the disk.
+  // Begins at once; `done` is called once, later, unless the fetch is destroyed first. The bytes on the disk
+  // then stay for the next fetch. No two fetches have one path at the same time.
+  // Errors: Unavailable (no holder was found; the message says how many were asked), those of the disk.
   // Threads: the executor's, all members.
   ContentFetch(FetchServices services, FetchRequest request, FetchOptions options, Done done);
   ~ContentFetch();
 
   std::uint64_t bytes_here() const;  // on the disk
-  // Who has lied so far.
+  // The holders that have contradicted themselves so far.
   const std::vector<net::NodeId>& liars() const { return liars_; }
 
  private:
@@ -95,8 +95,8 @@ class ContentFetch {
   struct Holder {
     net::Contact contact;
     State state = State::Asking;
-    std::shared_ptr<PieceList> list;  // grows while it is asked for
-    std::size_t group = 0;            // once it is Ready
+    std::shared_ptr<PieceList> list;  // grows while its parts arrive
+    std::size_t group = 0;            // once the state is Ready
     std::uint32_t under_way = 0, allowed = 1, failures = 0;
     std::uint64_t given = 0;
     Duration piece_time{};  // smoothed
@@ -144,7 +144,7 @@ class ContentFetch {
   Phase phase_ = Phase::Choosing;
   std::vector<Holder> holders_;
   std::vector<Group> groups_;
-  std::size_t group_ = 0;  // whose list is followed, unless choosing
+  std::size_t group_ = 0;  // the group of the present list, unless choosing
   std::uint32_t written_ = 0;
   bool writing_ = false;
   std::map<std::uint32_t, Bytes> arrived_;  // not on the disk yet

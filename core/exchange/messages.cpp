@@ -41,7 +41,7 @@ Bytes encode_name(std::string_view name) {
 }
 
 Expected<std::string> decode_name(ByteSpan bytes) {
-  if (!valid_name(as_text(bytes))) return corrupt("the name of a content is none");
+  if (!valid_name(as_text(bytes))) return corrupt("the name of a content is not valid");
   return std::string(as_text(bytes));
 }
 
@@ -57,7 +57,7 @@ Bytes encode_named(const NamedContent& named) {
 
 Expected<NamedContent> decode_named(ByteSpan bytes) {
   if (bytes.size() < named_head || bytes.size() > named_head + max_note)
-    return corrupt("what is said of a named content has a wrong length");
+    return corrupt("the entry of a named content has a wrong length");
   NamedContent named;
   named.version = load_le<std::uint64_t>(bytes.data());
   named.content.hash = load_hash(bytes.data() + 8);

@@ -1,5 +1,5 @@
-// What nodes say to each other about files that are known by their SHA-256, as bytes. Readers check every
-// length before they believe it. Pieces are 256 KiB, the last one shorter.
+// Messages about files that are known by their SHA-256, as bytes. Readers check every length. Pieces are 256
+// KiB, the last one shorter.
 //
 //   ContentNamed    name: 1 … 64 bytes of [a-z0-9._/-]
 //     answer        version u64 · SHA-256 · size u64 · note, the rest (4 KiB at most)
@@ -25,7 +25,7 @@ inline constexpr std::size_t max_name = 64;
 inline constexpr std::size_t max_note = 4096;
 inline constexpr std::size_t max_listed_pieces = net::chunk_bytes / sizeof(Hash256);
 
-// A file of 1 … max_content_bytes bytes, whoever has it.
+// A file of 1 … max_content_bytes bytes, on whichever node.
 struct ContentRef {
   Hash256 hash{};
   std::uint64_t size = 0;
@@ -42,8 +42,8 @@ inline std::size_t piece_length(std::uint64_t size, std::uint32_t piece) {
   return static_cast<std::size_t>(left < piece_bytes ? left : piece_bytes);
 }
 
-// What a node says is behind a name at present; nothing but who says it is proven. The note is the name's
-// own: the signature of a manifest.
+// The content that a node gives for a name at present; only the node's id is proven. The note belongs to the
+// name: for a manifest, its signature.
 struct NamedContent {
   std::uint64_t version = 0;
   ContentRef content;
@@ -63,7 +63,7 @@ struct PieceList {
   friend bool operator==(const PieceList&, const PieceList&) = default;
 };
 
-// All readers: Corrupt, and canonical bytes only.
+// All readers: Corrupt; they accept canonical bytes only.
 bool valid_name(std::string_view name);
 Bytes encode_name(std::string_view name);
 Expected<std::string> decode_name(ByteSpan bytes);
@@ -72,7 +72,7 @@ Expected<NamedContent> decode_named(ByteSpan bytes);
 Bytes encode_piece_request(const PieceRequest& request);
 Expected<PieceRequest> decode_piece_request(ByteSpan bytes);
 Bytes encode_piece_list(std::uint64_t size, Span<const Hash256> hashes);
-// first: as asked. As many hashes as the size has pieces from there on, within the bound.
+// first: as requested. As many hashes as the content has pieces from there on, up to the bound.
 Expected<PieceList> decode_piece_list(ByteSpan bytes, std::uint32_t first);
 
 }  // namespace neuroshard::exchange

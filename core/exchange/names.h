@@ -1,4 +1,4 @@
-// Asks several nodes at once what is behind a name at present.
+// Asks several nodes at once for the content of a name.
 #pragma once
 
 #include <functional>
@@ -13,9 +13,10 @@ struct Claim {
   NamedContent named;
 };
 
-// `done` once, later (at once when there is nobody to ask), with what was answered in time; nothing of it is
-// proven. Who has nothing behind that name is left out; whose answer can't be read is told to `malformed`,
-// which may be null.  caller: outlives the answers. Threads: the caller's executor.
+// `done` gets the answers that came in time, once, later (at once if there is nobody to ask); none of them is
+// proven. Nodes without content for the name are left out. `malformed` gets the nodes whose answers can't be
+// read; it may be null.
+// caller: outlives the answers. Threads: the caller's executor.
 void ask_names(net::PeerCaller& caller, const std::vector<net::Contact>& contacts, const std::string& name,
                Duration patience, std::function<void(const net::Contact&)> malformed,
                std::function<void(std::vector<Claim>)> done);

@@ -69,7 +69,7 @@ Expected<std::uint32_t> keep_matching(storage::FileEnv& env, const std::string& 
     }
     const std::uint64_t bytes = std::min<std::uint64_t>(kept * piece_bytes, list.size);
     if (file->size() == bytes) return kept;
-    // Files are only ever appended to, so the good beginning is copied.
+    // Files are only ever extended, so the valid beginning is copied.
     NS_ASSIGN_OR_RETURN(const auto cut, env.open_write(path + ".cut", true));
     for (std::uint32_t piece = 0; piece < kept; ++piece) {
       buffer.resize(piece_length(list.size, piece));

@@ -1,5 +1,5 @@
-// Files and their pieces on the disk. Everything here reads or writes files: not for an executor that must
-// not wait.
+// Files and their pieces on the disk. All functions read or write files: not for an executor that must not
+// block.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct HashedFile {
   PieceList pieces;
 };
 
-// Where some content lies: a file, or a part of one.
+// Where content is on the disk: a file, or a part of one.
 struct ContentPlace {
   std::string path;
   std::uint64_t offset = 0;
@@ -27,14 +27,14 @@ struct ContentPlace {
 
 // Reads a file once. Exhausted: empty, or over max_content_bytes.
 Expected<HashedFile> hash_file(storage::FileEnv& env, const std::string& path);
-// The same of `size` bytes of a file. Corrupt: it has no such part.
+// The same for `size` bytes of a file. Corrupt: it has no such part.
 Expected<HashedFile> hash_content(storage::FileEnv& env, const ContentPlace& place, std::uint64_t size);
 
 Expected<Bytes> read_piece(storage::FileEnv& env, const ContentPlace& place, std::uint64_t size,
                            std::uint32_t piece);
 
-// How many pieces at the beginning of a partly fetched file are as the list says; what follows them is cut
-// off. No file: 0.
+// Counts the pieces at the beginning of a partly fetched file that match the list; cuts off the rest. No
+// file: 0.
 Expected<std::uint32_t> keep_matching(storage::FileEnv& env, const std::string& path, const PieceList& list);
 
 }  // namespace neuroshard::exchange

@@ -22,7 +22,7 @@ ContentServer::ContentServer(ServerServices services, ServerLimits limits, bool 
     : services_(services), limits_(limits), gone_(std::move(gone)), limiter_(limits.requests, one_lan) {}
 
 ContentServer::~ContentServer() {
-  for (auto& [number, one] : waiting_) one.respond(make_error(ErrorCode::Cancelled, "this node stops"));
+  for (auto& [number, one] : waiting_) one.reply(make_error(ErrorCode::Cancelled, "this node stops"));
 }
 
 bool ContentServer::offer(const ContentRef& content, std::string path, std::uint64_t offset) {
@@ -51,32 +51,29 @@ void ContentServer::set_name(const std::string& name, NamedContent named) {
   if (names_.size() < limits_.names || names_.count(name) != 0) names_[name] = std::move(named);
 }
 
-void ContentServer::refuse(const net::Caller& from, net::Fault fault, Error error,
-                           const net::Respond& respond) {
+void ContentServer::refuse(net::Fault fault, Error error, const net::Reply& reply) {
   ++counts_.refused;
-  if (services_.conduct != nullptr) services_.conduct->fault(from, fault);
-  respond(std::move(error));
+  reply({std::move(error), fault});
 }
 
 void ContentServer::on_call(const net::Caller& from, net::Method method, ByteSpan bytes,
-                            const net::Respond& respond) {
+                            const net::Reply& reply) {
   if (!limiter_.admit(from, services_.clock.monotonic_now())) {
-    return refuse(from, net::Fault::Flood, make_error(ErrorCode::Exhausted, "too many requests; wait"),
-                  respond);
+    return refuse(net::Fault::Flood, make_error(ErrorCode::Exhausted, "too many requests; wait"), reply);
   }
   if (method == net::Method::ContentNamed) {
     const auto name = decode_name(bytes);
-    if (!name.ok()) return refuse(from, net::Fault::Malformed, name.error(), respond);
+    if (!name.ok()) return refuse(net::Fault::Malformed, name.error(), reply);
     const auto named = names_.find(*name);
-    return respond(named == names_.end() ? Expected<Bytes>(not_here()) : encode_named(named->second));
+    return reply(named == names_.end() ? Expected<Bytes>(not_here()) : encode_named(named->second));
   }
   const auto request = decode_piece_request(bytes);
-  if (!request.ok()) return refuse(from, net::Fault::Malformed, request.error(), respond);
+  if (!request.ok()) return refuse(net::Fault::Malformed, request.error(), reply);
   const auto file = files_.find(request->hash);
-  if (file == files_.end()) return respond(not_here());
+  if (file == files_.end()) return reply(not_here());
   if (request->piece >= piece_count(file->second.size)) {
-    return refuse(from, net::Fault::Malformed,
-                  make_error(ErrorCode::InvalidArgument, "the content has fewer pieces"), respond);
+    return refuse(net::Fault::Malformed,
+                  make_error(ErrorCode::InvalidArgument, "the content has fewer pieces"), reply);
   }
   file->second.asked = services_.clock.monotonic_now();
   drop_stuck();
@@ -84,11 +81,11 @@ void ContentServer::on_call(const net::Caller& from, net::Method method, ByteSpa
   if (waiting_.size() >= limits_.in_all ||
       (under_way != of_caller_.end() && under_way->second >= limits_.per_caller)) {
     ++counts_.refused;
-    return respond(make_error(ErrorCode::Exhausted, "too many pieces are under way; ask again later"));
+    return reply(make_error(ErrorCode::Exhausted, "too many pieces are under way; ask again later"));
   }
   ++of_caller_[from.id];
   const std::uint64_t number = next_++;
-  waiting_[number] = {from.id, method, *request, respond, services_.clock.monotonic_now()};
+  waiting_[number] = {from.id, method, *request, reply, services_.clock.monotonic_now()};
   take(number);
 }
 
@@ -168,7 +165,7 @@ void ContentServer::forget_lists() {
   }
 }
 
-// The disk's news had no room in a full queue.
+// The disk's result had no room in a full queue.
 void ContentServer::drop_stuck() {
   const MonotonicTime now = services_.clock.monotonic_now();
   while (!waiting_.empty() && now - waiting_.begin()->second.since > longest_read)
@@ -203,12 +200,12 @@ void ContentServer::finish(std::uint64_t number, Expected<Bytes> answer) {
   if (found == waiting_.end()) return;
   const auto count = of_caller_.find(found->second.from);
   if (count != of_caller_.end() && --count->second == 0) of_caller_.erase(count);
-  const net::Respond respond = std::move(found->second.respond);
+  const net::Reply reply = std::move(found->second.reply);
   waiting_.erase(found);
-  respond(std::move(answer));
+  reply(std::move(answer));
 }
 
-// A cache that made room is the usual reason.
+// The usual reason is a cache that made room.
 void ContentServer::lost(const Hash256& hash, const Error& why) {
   if (files_.erase(hash) == 0) return;
   services_.logger.info(category, fmt::format("{} is no longer offered to others: {}",

@@ -1,10 +1,10 @@
-// Gives others the files that this node holds, piece by piece. A file is offered by its path and hash; before
-// others are told of its pieces it is read once as a whole, and each piece is checked against that before it
-// leaves, so an honest node never gives what it would be blamed for. What the disk has lost or changed is no
-// longer offered.
+// Gives other nodes the files that this node holds, piece by piece. A file is offered by its path and hash.
+// Before the server gives a list of its pieces, it reads the whole file once, and it checks each piece
+// against that list before it leaves, so an honest node never sends a wrong one. A file that was lost or
+// changed on the disk is no longer offered.
 //
 // Bounds, beside the user's limits of the line (net/limited_transport.h): requests of one caller by rate,
-// pieces on their way to one caller and to all, lists that are kept in memory, files offered.
+// pieces under way to one caller and to all, lists in memory, offered files.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 #include "core/base/log.h"
 #include "core/exchange/messages.h"
 #include "core/exchange/pieces.h"
-#include "core/net/conduct.h"
+#include "core/net/method_table.h"
 #include "core/net/request_limiter.h"
 #include "core/storage/file_env.h"
 
@@ -32,7 +32,8 @@ struct ServerLimits {
   std::size_t in_all = 64;                         // 16 MiB of pieces
   std::size_t files = 4096;
   std::size_t names = 64;
-  std::uint64_t listed_pieces = 1u << 19;  // hashes kept in memory: 16 MiB; the longest unused list goes
+  std::uint64_t listed_pieces =
+      1u << 19;  // hashes kept in memory: 16 MiB; the list unused for longest is dropped
 };
 
 struct ServerServices {  // all outlive it
@@ -41,7 +42,6 @@ struct ServerServices {  // all outlive it
   const Clock& clock;
   storage::FileEnv& files;
   Logger& logger;
-  net::Conduct* conduct = nullptr;
 };
 
 struct ServerCounts {
@@ -56,17 +56,17 @@ class ContentServer {
   ContentServer(ServerServices services, ServerLimits limits, bool one_lan, Gone gone = {});
   ~ContentServer();
 
-  // A file, or the part of one that begins at `offset`. False: too many. A second offer of a hash replaces
-  // the place.
+  // Offers a file, or the part of one that begins at `offset`. False: too many. A second offer of a hash
+  // replaces the place.
   bool offer(const ContentRef& content, std::string path, std::uint64_t offset = 0);
   void withdraw(const Hash256& hash);
   bool holds(const Hash256& hash) const { return files_.count(hash) != 0; }
-  // When it was asked for at last, since it is offered.
+  // When another node asked for it last, since it is offered.
   std::optional<MonotonicTime> asked(const Hash256& hash) const;
-  // What this node says is behind a name from now on.
+  // The content that this node gives for a name from now on.
   void set_name(const std::string& name, NamedContent named);
 
-  void on_call(const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond);
+  void on_call(const net::Caller& from, net::Method method, ByteSpan request, const net::Reply& reply);
   const ServerCounts& counts() const { return counts_; }
 
  private:
@@ -74,7 +74,7 @@ class ContentServer {
     std::uint64_t size = 0;
     ContentPlace place;
     std::optional<MonotonicTime> asked;
-    std::shared_ptr<const PieceList> list;  // null: not read yet, or forgotten
+    std::shared_ptr<const PieceList> list;  // null: not read yet, or dropped
     std::uint64_t used = 0;
     bool reading = false;
   };
@@ -82,11 +82,11 @@ class ContentServer {
     net::NodeId from{};
     net::Method method{};
     PieceRequest request;
-    net::Respond respond;
+    net::Reply reply;
     MonotonicTime since{};
   };
 
-  void refuse(const net::Caller& from, net::Fault fault, Error error, const net::Respond& respond);
+  void refuse(net::Fault fault, Error error, const net::Reply& reply);
   void take(std::uint64_t number);
   void read_list(const Hash256& hash);
   void got_list(const Hash256& hash, Expected<std::shared_ptr<const PieceList>> list);

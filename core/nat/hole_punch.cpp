@@ -12,7 +12,7 @@ using platform::SocketWait;
 using platform::TcpListener;
 using platform::TcpSocket;
 
-// Between two dials: refusals come at once, and nobody is to be flooded.
+// Between two dials: refusals come at once, and the pause keeps the rate low.
 constexpr Duration pause = std::chrono::milliseconds(50);
 
 class Punch {
@@ -25,8 +25,7 @@ class Punch {
 
   Expected<TcpSocket> run() {
     NS_RETURN_IF_ERROR(wait_and_hear(plan_.start, nullptr));
-    // The other side's dial may arrive between two of ours. A port that can't be listened on is dialled from
-    // all the same.
+    // The other side's dial may arrive between two of ours. If the port can't listen, it still dials.
     if (plan_.local_port != 0) {
       auto opened = TcpListener::open(here_, true);
       if (opened.ok()) listener_ = std::move(*opened);
@@ -47,7 +46,7 @@ class Punch {
   }
 
  private:
-  // One dial; true when socket_ stands, by it or by the other side's.
+  // One dial; true when socket_ is connected, by it or by the other side's dial.
   Expected<bool> dial() {
     auto dialled = TcpSocket::dial(plan_.remote, {here_, true});
     if (!dialled.ok()) return failed(dialled.error());
@@ -64,8 +63,8 @@ class Punch {
     return false;
   }
 
-  // Refused, reset, too slow: the other side was not there yet. A taken port stays taken, unless it is the
-  // other side's connection that took it.
+  // Refused, reset or too slow: the other side was not ready. A used port stays used, unless the other side's
+  // connection uses it.
   Expected<bool> failed(const Error& error) {
     NS_RETURN_IF_ERROR(hear());
     if (socket_.is_open()) return true;
@@ -78,12 +77,12 @@ class Punch {
     while (!socket_.is_open()) {
       NS_ASSIGN_OR_RETURN(auto accepted, listener_.accept());
       if (!accepted) return {};
-      if (accepted->from == plan_.remote) socket_ = std::move(accepted->socket);  // others are hung up on
+      if (accepted->from == plan_.remote) socket_ = std::move(accepted->socket);  // others are closed
     }
     return {};
   }
 
-  // Until then, or until the other side has called, or `dialled` has news.
+  // Waits until then, or until the other side has dialled, or `dialled` has an event.
   Expected<void> wait_and_hear(MonotonicTime until, const TcpSocket* dialled) {
     while (!socket_.is_open()) {
       std::array<SocketWait, 2> waits{SocketWait{listener_.descriptor(), true, false, false},

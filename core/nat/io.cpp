@@ -10,7 +10,7 @@ namespace {
 using platform::SocketWait;
 using platform::TcpSocket;
 
-// A cancellation is noticed this fast.
+// The longest delay until a cancellation is noticed.
 constexpr Duration check_period = std::chrono::milliseconds(100);
 
 Expected<void> ready_until(const Io& io, const TcpSocket& socket, bool to_write, MonotonicTime deadline,

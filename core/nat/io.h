@@ -1,5 +1,5 @@
-// Sockets with deadlines, for exchanges of a few messages. Each call waits at most until its deadline and
-// ends early (Cancelled) when its token says so; sockets are never made to block.
+// Sockets with deadlines, for exchanges of a few messages. Each call waits until its deadline at most, and
+// ends early (Cancelled) when its token is cancelled. No socket ever blocks.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@
 
 namespace neuroshard::nat {
 
-// What every exchange needs. References must outlive it.
+// The context of an exchange. References must outlive it.
 struct Io {
   const Clock& clock;
   crypto::Entropy& entropy;
@@ -21,17 +21,17 @@ struct Io {
   MonotonicTime now() const { return clock.monotonic_now(); }
 };
 
-// Until one of `waits` is ready or `until`: true when something is ready. Cancelled; Io.
+// Waits until one of `waits` is ready or until `until`: true when one is ready. Cancelled; Io.
 Expected<bool> wait_until(const Io& io, Span<platform::SocketWait> waits, MonotonicTime until);
 
-// A connection that stands. Timeout, Unavailable (refused, no way there), Cancelled.
+// An open connection. Timeout, Unavailable (refused, no route), Cancelled.
 Expected<platform::TcpSocket> dial_until(const Io& io, const platform::Endpoint& remote,
                                          const platform::DialOptions& options, MonotonicTime deadline);
 Expected<void> write_until(const Io& io, platform::TcpSocket& socket, ByteSpan bytes, MonotonicTime deadline);
-// Whatever comes first, at least one byte.
+// Reads what arrives first, at least one byte.
 Expected<std::size_t> read_until(const Io& io, platform::TcpSocket& socket, MutableByteSpan target,
                                  MonotonicTime deadline);
-// Exactly as many as fit into `target`.
+// Reads exactly as many bytes as fit into `target`.
 Expected<void> read_all_until(const Io& io, platform::TcpSocket& socket, MutableByteSpan target,
                               MonotonicTime deadline);
 

@@ -1,8 +1,7 @@
-// gRPC dials and accepts plain TCP only. A connection that was punched, relayed or taken from TURN is
-// therefore joined here with a connection of the loopback interface: to this node's own port when somebody
-// calls, from a port for one use when this node calls. The bytes are the peers' mutual TLS, so another
-// program of this computer that dials such a port gets nowhere; the limits of strangers count here, by
-// number.
+// Joins connections that were punched, relayed or taken from TURN with connections of the loopback interface,
+// because gRPC dials and accepts plain TCP only. An incoming call is joined with this node's own port; an
+// outgoing one with a port for a single use. The bytes are the peers' mutual TLS, so another local program
+// that dials such a port gains nothing. The number of connections is bounded.
 #pragma once
 
 #include <memory>
@@ -15,24 +14,23 @@ namespace neuroshard::nat {
 struct PumpLimits {
   std::size_t connections = 64;
   SpliceLimits each{std::uint64_t{1} << 50, std::chrono::minutes(10), std::chrono::hours(24)};
-  Duration dial = std::chrono::seconds(5);  // until the loopback side must stand
+  Duration dial = std::chrono::seconds(5);  // until the loopback side must be connected
 };
 
-// Owns no thread: its owner calls step() again and again.  Threads: one.
+// Owns no thread: its owner calls step() repeatedly.  Threads: one.
 class LoopbackPump {
  public:
   LoopbackPump(const PumpLimits& limits, const Clock& clock) : limits_(limits), clock_(clock) {}
 
-  // Somebody calls: joined with `own`, where this node listens. Exhausted: too many; the connection is
+  // An incoming call: joined with `own`, where this node listens. Exhausted: too many; the connection is
   // closed.
   Expected<void> inbound(platform::TcpSocket peer, const platform::Endpoint& own);
   // The same at 127.0.0.1:port.
   Expected<void> inbound(platform::TcpSocket peer, std::uint16_t port);
-  // This node calls: the first who dials the port on 127.0.0.1 in time is joined with `peer`.
+  // An outgoing call: the first local program that dials the port on 127.0.0.1 in time is joined with `peer`.
   Expected<std::uint16_t> outbound(platform::TcpSocket peer);
 
-  // Waits at most `limit` for something to do, and does it; ends early when the descriptor `wake` can be
-  // read.
+  // Waits at most `limit` for work, and does it; ends early when the descriptor `wake` is readable.
   Expected<void> step(Duration limit, int wake = -1);
   std::size_t connections() const { return waiting_.size() + splices_.size(); }
   std::uint64_t bytes() const { return bytes_; }
@@ -45,7 +43,7 @@ class LoopbackPump {
     MonotonicTime deadline;
   };
   Expected<void> has_room() const;
-  // True when it is done with: joined, or too late.
+  // True when it is finished: joined, or too late.
   bool advance(Waiting& waiting, const platform::SocketWait& wait, MonotonicTime now);
 
   PumpLimits limits_;

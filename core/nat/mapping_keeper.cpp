@@ -67,7 +67,7 @@ void MappingKeeper::failed(const Io& io, const Error& error, std::vector<Mapping
   } else {
     events.push_back({Kind::Failed, {}, error.message});
   }
-  // What the router has of us is not known any more: the next step maps again, to the same port if it can.
+  // The state of the router is unknown: the next step maps again, to the same port if it can.
   renew_ = MonotonicTime{};
   next_ = io.now() + retry_;
   retry_ = std::min(2 * retry_, times_.last_retry);

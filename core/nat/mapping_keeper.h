@@ -1,6 +1,6 @@
-// Keeps one port mapping alive: renewed at half its lease, made anew when the router restarted or forgot it,
-// removed at the end; tells when the outside address changes. It owns no thread: its owner calls step() when
-// next() has come.
+// Keeps one port mapping alive: renews it at half its lease, makes it again when the router restarted or lost
+// it, removes it at the end, and reports changes of the outside address. Owns no thread: its owner calls
+// step() at next().
 #pragma once
 
 #include <optional>
@@ -13,11 +13,11 @@ namespace neuroshard::nat {
 struct MappingEvent {
   enum class Kind { Mapped, AddressChanged, Lost, Failed } kind = Kind::Mapped;
   platform::Endpoint outside;  // Mapped, AddressChanged: the new one; Lost: the former one
-  std::string words;           // for logs and people
+  std::string words;           // for logs and users
 };
 
 struct KeeperTimes {
-  Duration check = std::chrono::seconds(60);        // how soon a restart of the router is noticed
+  Duration check = std::chrono::seconds(60);  // between two checks that the router still has the mapping
   Duration first_retry = std::chrono::seconds(15);  // after a failure; doubles
   Duration last_retry = std::chrono::minutes(15);
 };
@@ -35,11 +35,11 @@ class MappingKeeper {
         next_(now),
         retry_(times.first_retry) {}
 
-  // When step() has something to do.
+  // When step() has work.
   MonotonicTime next() const { return next_; }
-  // Does what is due and says what happened. Waits for the router as PortMapper's calls do.
+  // Does the work that is due and returns its events. Blocks on the router as PortMapper's calls do.
   std::vector<MappingEvent> step(const Io& io);
-  // The port is open here, as the router says.
+  // The outside endpoint that the router has opened, by its own report.
   std::optional<platform::Endpoint> outside() const { return outside_; }
   // Removes the mapping, if there is one.
   Expected<void> release(const Io& io);

@@ -13,7 +13,7 @@ using nat_pmp::Operation;
 
 Expected<Answer> NatPmpMapper::ask(const Io& io, const Bytes& request, Operation operation,
                                    std::uint16_t inside_port) {
-  // A socket for each question, bound to a port nobody knows beforehand.
+  // A socket for each request, bound to an unpredictable port.
   const auto any = gateway_.ip.is_v4() ? platform::IpAddress::v4(0, 0, 0, 0) : platform::IpAddress{};
   NS_ASSIGN_OR_RETURN(platform::UdpSocket socket, platform::UdpSocket::open({any, 0}));
   Retransmission retransmission(rule_, io.now());

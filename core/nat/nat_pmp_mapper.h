@@ -11,7 +11,7 @@ namespace neuroshard::nat {
 
 class NatPmpMapper final : public PortMapper {
  public:
-  // gateway: its address and nat_pmp::port. Answers from anybody else are not heard.
+  // gateway: its address and nat_pmp::port. Answers from other addresses are ignored.
   explicit NatPmpMapper(const platform::Endpoint& gateway, const RetransmissionRule& rule = nat_pmp_rule)
       : gateway_(gateway), rule_(rule) {}
 

@@ -17,9 +17,9 @@ using detail::store_be32;
 constexpr std::uint8_t answer_bit = 128;
 constexpr std::size_t refusal_bytes = 8, address_bytes = 12, mapping_bytes = 16, map_request_bytes = 12;
 
-// As in upnp_mapper.cpp.
+// Like in upnp_mapper.cpp.
 constexpr const char* no_internet_address =
-    "the router has no address of the internet: its line is down, or there is another router in front of it";
+    "the router has no public address: its line is down, or there is another router in front of it";
 
 Error corrupt(const char* what) {
   return make_error(ErrorCode::Corrupt, fmt::format("this is not a NAT-PMP answer: {}", what));

@@ -18,8 +18,8 @@ struct Answer {
   Operation operation = Operation::OutsideAddress;
   std::uint16_t result = 0;                    // 0: done; 1 … 5: RFC 6886 §3.5
   std::uint32_t epoch = 0;                     // seconds since the gateway's tables were last empty
-  std::optional<platform::IpAddress> outside;  // of OutsideAddress that succeeded
-  // Of a mapping that succeeded; lifetime 0: it was removed.
+  std::optional<platform::IpAddress> outside;  // of a successful OutsideAddress
+  // Of a successful mapping; lifetime 0: it was removed.
   std::uint16_t inside_port = 0, outside_port = 0;
   std::uint32_t lifetime = 0;
 };
@@ -30,11 +30,11 @@ Bytes map_request(Operation operation, std::uint16_t inside_port, std::uint16_t 
                   std::uint32_t lifetime);
 // Corrupt: not an answer of this protocol.
 Expected<Answer> parse_answer(ByteSpan bytes);
-// What a result other than 0 means for a person.
+// Explains a result other than 0 to a user.
 Error result_error(std::uint16_t result);
 
-// RFC 6886 §3.6: whether a gateway that said `before` and now, `elapsed` later, says `now` lost its tables in
-// between. Its clock may run 1/8 slow, and two seconds are forgiven.
+// RFC 6886 §3.6: whether a gateway with epoch `before`, and `elapsed` later `now`, lost its tables in
+// between. Its clock may run 1/8 slow, and two seconds are tolerated.
 bool gateway_restarted(std::uint32_t before, std::uint32_t now, Duration elapsed);
 
 }  // namespace neuroshard::nat::nat_pmp

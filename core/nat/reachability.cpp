@@ -17,7 +17,7 @@ std::optional<IpAddress> seen_from_outside(const ReachabilityFindings& findings)
   return std::nullopt;
 }
 
-// The router's own outside address is not the one that the world sees.
+// The router's own outside address is not the one that others see.
 bool behind_another(const MapperFinding& mapper, const std::optional<IpAddress>& seen) {
   return mapper.outside &&
          (!platform::globally_routable(mapper.outside->ip) || (seen && *seen != mapper.outside->ip));
@@ -45,7 +45,7 @@ void say_stun(const ReachabilityFindings& findings, ReachabilityVerdict& verdict
         return fmt::format("{}: seen from outside as {}; one answer can't tell the kind of NAT.", way,
                            to_text(*finding.outside));
       case Mapping::EndpointIndependent:
-        return fmt::format("{}: seen from outside as {}, by everybody alike.", way,
+        return fmt::format("{}: seen from outside as {}, with the same port by each server.", way,
                            to_text(*finding.outside));
       case Mapping::EndpointDependent:
         return fmt::format("{}: seen from outside as {}, but with another port by each (a symmetric NAT).",
@@ -72,20 +72,21 @@ void say_tries(const ReachabilityFindings& findings, ReachabilityVerdict& verdic
     if (!mapper.outside) continue;
     std::string words = fmt::format("{}: the router opened {}", mapper.name, to_text(*mapper.outside));
     if (behind_another(mapper, seen)) {
-      words += seen ? fmt::format(", but the world sees {}: there is another router in front", to_text(*seen))
-                    : ", which is no address of the internet: there is another router in front";
+      words += seen
+                   ? fmt::format(", but other nodes see {}: there is another router in front", to_text(*seen))
+                   : ", which is not a public address: there is another router in front";
     } else if (mapper.dialled == Dialled::Reached) {
       words += ", and it was reached from outside";
     } else if (mapper.dialled == Dialled::NotReached) {
       words += ", but it was not reached from outside";
     } else {
-      words += "; nobody outside could be asked to dial it";
+      words += "; no other node could dial it to check";
     }
     verdict.found.push_back(words + ".");
   }
 }
 
-// Which port to forward where, in the words of a router's settings.
+// Which port to forward where, in the terms of router settings.
 std::string forward(const ReachabilityFindings& findings) {
   const std::string router =
       findings.gateway ? fmt::format("your router (http://{})", to_text(*findings.gateway)) : "your router";
@@ -187,7 +188,7 @@ ReachabilityVerdict judge(const ReachabilityFindings& findings) {
   }
   if (verdict.unverified) {
     verdict.summary =
-        "A port seems to be open, but nobody outside could be asked to dial it; until somebody has, this "
+        "A port seems to be open, but no other node could dial it to check; until one has, this "
         "computer counts as not reachable.";
   }
   advise(findings, verdict);

@@ -1,5 +1,5 @@
-// What the tries of a reachability test mean: the class of this node, what to advertise, and words for a
-// person. Pure: reachability_test.h does the trying.
+// Judges the results of a reachability test: the class of this node, the endpoint to advertise, and an
+// explanation for the user. Pure: reachability_test.h runs the test.
 #pragma once
 
 #include <optional>
@@ -10,10 +10,10 @@
 
 namespace neuroshard::nat {
 
-// From best to worst. Only what somebody outside has dialled counts as Public or Mapped.
+// From best to worst. Only an endpoint that another node has dialled counts as Public or Mapped.
 enum class Reach {
   Public,       // anybody can dial it
-  Mapped,       // anybody can dial it, through a port that the router opened for it
+  Mapped,       // anybody can dial it, through a port that the router opened
   Punchable,    // direct connections with nodes behind ordinary NATs, when both sides dial at the same time
   RelayedOnly,  // a relay carries every connection
 };
@@ -24,18 +24,18 @@ enum class Dialled { NotTried, Reached, NotReached };
 struct MapperFinding {
   std::string name;                           // "UPnP"
   std::optional<Error> failure;               // why there is no mapping
-  std::optional<platform::Endpoint> outside;  // what the router opened, as it says
+  std::optional<platform::Endpoint> outside;  // the port that the router opened, by its report
   Dialled dialled = Dialled::NotTried;
 };
 
 struct ReachabilityFindings {
-  std::uint16_t port = 0;                      // this node's TCP port
-  std::optional<platform::IpAddress> local;    // the address towards the world; none: no connection
+  std::uint16_t port = 0;                    // this node's TCP port
+  std::optional<platform::IpAddress> local;  // the address of the route to the internet; none: no connection
   std::optional<platform::IpAddress> gateway;  // the router
   bool stun_asked = false;
   bool udp_asked = true;  // by STUN, beside TCP
   MappingFinding udp, tcp;
-  std::optional<platform::Endpoint> seen_by_peers;  // as other nodes see it, who say so unasked by STUN
+  std::optional<platform::Endpoint> seen_by_peers;  // as other nodes see it
   std::optional<platform::Endpoint> direct;         // the outside address with this node's port
   Dialled direct_dialled = Dialled::NotTried;
   std::vector<MapperFinding> mappers;
@@ -45,11 +45,11 @@ struct ReachabilityVerdict {
   Reach reach = Reach::RelayedOnly;
   std::string through;                          // Mapped: "UPnP" or "NAT-PMP"
   std::optional<platform::Endpoint> advertise;  // Public, Mapped
-  bool unverified = false;  // a port seems to be open, but nobody outside could be asked to dial it
+  bool unverified = false;                      // a port seems to be open, but no other node could dial it
   bool second_router = false;
-  std::string summary;             // one sentence: what it is
-  std::vector<std::string> found;  // one sentence for each thing that was tried
-  std::string advice;              // what to do, where, which port; empty when there is nothing to do
+  std::string summary;             // one sentence
+  std::vector<std::string> found;  // one sentence for each try
+  std::string advice;              // what the user can do; empty when there is nothing to do
 };
 ReachabilityVerdict judge(const ReachabilityFindings& findings);
 

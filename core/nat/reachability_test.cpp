@@ -8,7 +8,7 @@ namespace {
 using platform::Endpoint;
 using platform::IpAddress;
 
-// An address far away, for asking the system's routing table; nothing is sent there.
+// A remote address for a look-up in the system's routing table; nothing is sent there.
 const Endpoint far_away{IpAddress::v4(1, 1, 1, 1), 53};
 
 Dialled dial(const Io& io, const ReachabilityOptions& options, const Endpoint& endpoint) {
@@ -39,7 +39,7 @@ bool try_mapper(const Io& io, const ReachabilityOptions& options, PortMapper& ma
       report.mapper = &mapper;
       report.mapping = *mapping;
     } else {
-      (void)mapper.unmap(io, *mapping);  // a router that does not take it back forgets it with its lease
+      (void)mapper.unmap(io, *mapping);  // if the router refuses, the mapping ends with its lease
     }
   }
   const bool reached = finding.dialled == Dialled::Reached;
@@ -63,7 +63,7 @@ Expected<ReachabilityReport> test_reachability(const Io& io, const ReachabilityO
   if (local.ok()) findings.local = *local;
   findings.stun_asked = !options.stun_servers.empty();
   if (findings.local && findings.stun_asked) {
-    say("Asking how the world sees this computer, over UDP");
+    say("Asking for the outside address of this computer, over UDP");
     NS_ASSIGN_OR_RETURN(findings.udp, find_mapping_udp(io, options.stun_servers, 0, options.stun_rule));
     say("The same over TCP");
     NS_ASSIGN_OR_RETURN(findings.tcp, find_mapping_tcp(io, options.stun_servers, 0, options.tcp_limit));

@@ -8,7 +8,7 @@ namespace {
 using platform::Endpoint;
 using platform::TcpSocket;
 
-// A relay says something every 8 s; one that is silent this long is gone.
+// A relay sends a line every 8 s; one that is silent for this long is gone.
 constexpr Duration silence = std::chrono::seconds(20);
 constexpr Duration accept_deadline = std::chrono::seconds(10);
 
@@ -23,7 +23,7 @@ Error refused(int status, std::string_view reason) {
   }
 }
 
-// Sends the request and reads the answer's head byte by byte: what follows belongs to the peer.
+// Sends the request and reads the answer's head byte by byte: later bytes belong to the peer.
 Expected<TcpSocket> ask(const Io& io, const Endpoint& relay, const std::string& request,
                         MonotonicTime deadline) {
   NS_ASSIGN_OR_RETURN(TcpSocket socket, dial_until(io, relay, {}, deadline));
@@ -85,7 +85,7 @@ Expected<std::optional<RelayedCall>> RelayCallee::take(const Io& io, const Contr
   if (line.kind != ControlLine::Kind::Invite) return std::optional<RelayedCall>();
   auto socket = ask(io, relay_, fmt::format("ACCEPT {} HTTP/1.1\r\n\r\n", to_hex(line.session)), deadline);
   if (socket.ok()) return std::optional<RelayedCall>({std::move(*socket), line.caller});
-  // A caller that gave up, or a relay that is full: other calls go on.
+  // The caller gave up, or the relay is full: other calls go on.
   if (socket.error().code == ErrorCode::Cancelled) return std::move(socket).error();
   return std::optional<RelayedCall>();
 }

@@ -1,5 +1,5 @@
-// Both ends of a relay (relay_head.h): a callee that waits behind one, and a caller that reaches it there.
-// What is spoken through the connections that come out is the nodes' own mutual TLS.
+// Both ends of a relay (relay_head.h): a callee that waits behind it, and a caller that reaches the callee
+// through it. The two nodes use their own mutual TLS over the connections.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace neuroshard::nat {
 
 struct RelayedCall {
   platform::TcpSocket socket;
-  platform::Endpoint caller;  // as the relay says: for logs and limits, never for trust
+  platform::Endpoint caller;  // by the relay's report: for logs and limits, never for trust
 };
 
 // Threads: one.
@@ -22,9 +22,9 @@ class RelayCallee {
                                     MonotonicTime deadline);
 
   // Waits for a call until `until` and takes it; nothing when none came. Unavailable: the relay is gone; join
-  // again, there or elsewhere.
+  // again, there or at another one.
   Expected<std::optional<RelayedCall>> next(const Io& io, MonotonicTime until);
-  // For owners that wait for many things: readable when next() has something to do.
+  // For owners that wait for several things: readable when next() has work.
   int descriptor() const { return control_.descriptor(); }
 
  private:

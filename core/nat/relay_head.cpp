@@ -75,7 +75,7 @@ constexpr std::string_view version = "HTTP/1.1";
 }  // namespace
 
 Expected<std::optional<RequestHead>> parse_request_head(ByteSpan bytes) {
-  // Whoever speaks something else is told so before it has sent a whole line.
+  // A client of another protocol is refused before it has sent a whole line.
   for (std::size_t i = 0; i < std::min<std::size_t>(bytes.size(), 16) && bytes[i] != ' '; ++i)
     if (bytes[i] < 'A' || bytes[i] > 'Z' || i == 15) return corrupt("it does not begin with a method");
   NS_ASSIGN_OR_RETURN(const auto head, parse_head(bytes));
@@ -85,7 +85,7 @@ Expected<std::optional<RequestHead>> parse_request_head(ByteSpan bytes) {
     return corrupt("the request line has not three parts");
   RequestHead request{head->first.substr(0, first), head->first.substr(first + 1, second - first - 1),
                       head->size};
-  if (head->first.substr(second + 1) != version) return corrupt("only HTTP/1.1 is spoken here");
+  if (head->first.substr(second + 1) != version) return corrupt("only HTTP/1.1 is supported here");
   if (!all(request.target, is_visible)) return corrupt("the target is not one word");
   return std::optional(request);
 }
@@ -140,7 +140,7 @@ Expected<std::optional<ControlLine>> parse_control_line(ByteSpan bytes) {
   }
   const std::size_t blank = line->rfind(' ');
   if (line->substr(0, invite.size()) != invite || blank < invite.size())
-    return make_error(ErrorCode::Corrupt, "the relay's control line is none");
+    return make_error(ErrorCode::Corrupt, "the relay's control line is not valid");
   control.kind = ControlLine::Kind::Invite;
   NS_ASSIGN_OR_RETURN(control.session,
                       parse_relay_ticket(line->substr(invite.size(), blank - invite.size())));

@@ -1,11 +1,11 @@
-// What is said on a relay's port before bytes become opaque. Each connection begins with an HTTP/1.1 head, so
-// that any client that knows HTTP CONNECT (RFC 9110 §9.3.6), gRPC's among them, can call through it:
+// The head of a connection at a relay's port, before its bytes become opaque. It is an HTTP/1.1 head, so any
+// client that knows HTTP CONNECT (RFC 9110 §9.3.6), such as gRPC, can call through a relay:
 //   CONNECT <id>[.<suffix>]:<port> HTTP/1.1   a caller wants the node with this id (64 hexadecimal digits)
-//   JOIN <ticket> HTTP/1.1                    a callee that holds a reservation; the connection stays for
-//   control ACCEPT <session> HTTP/1.1                 a callee takes one call
-// and the relay answers with a head: 200, or a refusal. After JOIN, lines: the relay says "INVITE <session>
-// <caller>" and "PING", the callee "PONG". Everything here is a stranger's word: bounded views, no
-// allocation.
+//   JOIN <ticket> HTTP/1.1                    a callee with a reservation; the connection stays for control
+//   ACCEPT <session> HTTP/1.1                 a callee takes one call
+// The relay answers with a head: 200, or a refusal. Lines follow a JOIN: the relay sends "INVITE <session>
+// <caller>" and "PING", the callee "PONG". All input is untrusted; reading makes bounded views and does not
+// allocate.
 #pragma once
 
 #include <array>
@@ -21,12 +21,12 @@ inline constexpr std::size_t max_head_bytes = 4096;
 inline constexpr std::size_t max_head_lines = 64;
 inline constexpr std::size_t max_control_line = 160;
 
-// Names a reservation or a session; knowing it is the right to use it.
+// Identifies a reservation or a session; its holder may use it.
 using RelayTicket = std::array<std::uint8_t, 16>;
 
 struct RequestHead {
   std::string_view method, target;
-  std::size_t size = 0;  // of the head; what follows is not the relay's business
+  std::size_t size = 0;  // of the head; the relay does not read the bytes after it
 };
 // Nothing while the head is incomplete. Corrupt, as soon as it can't become one; Exhausted: it is too long.
 Expected<std::optional<RequestHead>> parse_request_head(ByteSpan bytes);
@@ -47,7 +47,7 @@ struct ControlLine {
   enum class Kind { Invite, Ping, Pong } kind = Kind::Ping;
   RelayTicket session{};      // Invite
   platform::Endpoint caller;  // Invite
-  std::size_t size = 0;       // with its end
+  std::size_t size = 0;       // including its end
 };
 // Nothing while the line is incomplete.
 Expected<std::optional<ControlLine>> parse_control_line(ByteSpan bytes);

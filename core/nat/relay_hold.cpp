@@ -39,7 +39,7 @@ void RelayHold::lost(const Io& io, std::string why) {
   trouble_ = fmt::format("the relay {}: {}", to_text(relays_[at_]), why);
   callee_.reset();
   at_ = (at_ + 1) % relays_.size();
-  if (++failed_ < relays_.size()) return;  // the next one at once
+  if (++failed_ < relays_.size()) return;  // tries the next one at once
   failed_ = 0;
   try_at_ = io.now() + retry_;
   retry_ = std::min(2 * retry_, times_.last_retry);
@@ -48,7 +48,7 @@ void RelayHold::lost(const Io& io, std::string why) {
 Expected<std::optional<RelayedCall>> RelayHold::next(const Io& io, MonotonicTime until) {
   if (relays_.empty()) return make_error(ErrorCode::InvalidArgument, "no relay is known");
   while (true) {
-    // Anew at the same relay: calls that run there go on.
+    // Joins the same relay again: its running calls go on.
     if (callee_ && io.now() >= renew_at_) callee_.reset();
     if (!callee_) {
       const MonotonicTime wait = std::min(try_at_, until);

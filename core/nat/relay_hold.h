@@ -1,5 +1,5 @@
-// Keeps this node reachable through one of several relays: reserves, joins, takes calls, and when the relay
-// goes away, or its reservation is half over, does the same again, there or at the next one.
+// Keeps this node reachable through one of several relays: reserves, joins and takes calls. When the relay
+// goes away, or half of the reservation has passed, it does so again, there or at the next relay.
 #pragma once
 
 #include <functional>
@@ -8,13 +8,14 @@
 
 namespace neuroshard::nat {
 
-// Gets a ticket from the relay, which makes sure of this node's key (over mutual TLS).
+// Gets a ticket from the relay, which verifies this node's key (over mutual TLS).
 using ReserveAtRelay = std::function<Expected<RelayTicket>(const Io& io, const platform::Endpoint& relay)>;
 
 struct RelayHoldTimes {
   Duration renew = std::chrono::minutes(30);  // half of RelayLimits::reservation_time
   Duration join = std::chrono::seconds(5);
-  // After a round through all relays without a place; doubles. A relay that comes back is found within 15 s.
+  // The pause after a round through all relays without a place; doubles. A relay that returns is found within
+  // 15 s.
   Duration first_retry = std::chrono::seconds(1), last_retry = std::chrono::seconds(10);
 };
 
@@ -24,16 +25,16 @@ class RelayHold {
   RelayHold(std::vector<platform::Endpoint> relays, ReserveAtRelay reserve, const RelayHoldTimes& times = {})
       : relays_(std::move(relays)), reserve_(std::move(reserve)), times_(times), retry_(times.first_retry) {}
 
-  // From now on these; a held one that is among them stays.
+  // Uses these relays from now on; a held one among them stays.
   void set_relays(std::vector<platform::Endpoint> relays);
 
-  // Waits for a call until `until`, joining a relay first when there is none; nothing when no call came.
+  // Waits for a call until `until`, after joining a relay if there is none; nothing when no call came.
   // Cancelled.
   Expected<std::optional<RelayedCall>> next(const Io& io, MonotonicTime until);
 
-  // Where this node can be called now.
+  // The relay through which others call this node now.
   std::optional<platform::Endpoint> relay() const;
-  // Why not, when it can't.
+  // Why there is none.
   const std::string& trouble() const { return trouble_; }
 
  private:

@@ -36,7 +36,7 @@ Expected<RelayTicket> RelayRole::reserve(const Hash256& callee, const platform::
 }
 
 void RelayRole::work() {
-  // Nothing needs a look while it waits: deadlines of connections end the wait by themselves.
+  // No check is needed while it waits: the deadlines of connections end the wait.
   constexpr Duration longest = std::chrono::minutes(10);
   while (!stop_) {
     (void)server_->step(longest, wake_.descriptor());

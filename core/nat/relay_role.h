@@ -1,5 +1,5 @@
-// A node in the role of a relay: the relay server (relay_server.h) on a thread of its own, fed with the
-// connections that the node's listener takes at the port for peers. While nobody calls, the thread sleeps.
+// A node in the role of a relay: the relay server (relay_server.h) on a thread of its own. It gets the
+// connections that the node's listener accepts at the port for peers. The thread sleeps when there are none.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,7 @@
 
 namespace neuroshard::nat {
 
-// With what a connection to a relay begins: CONNECT, JOIN, ACCEPT, or a STUN request.
+// The first bytes of a connection to a relay: CONNECT, JOIN, ACCEPT, or a STUN request.
 inline const std::string relay_begins{'C', 'J', 'A', '\0'};
 
 class RelayRole {
@@ -18,13 +18,13 @@ class RelayRole {
   // References must outlive it. Exhausted: no descriptors are left.
   static Expected<std::unique_ptr<RelayRole>> start(const RelayLimits& limits, const Clock& clock,
                                                     crypto::Entropy& entropy);
-  ~RelayRole();  // all that runs through it ends
+  ~RelayRole();  // ends all relayed connections
 
-  // A connection that began with one of relay_begins; the descriptor is this object's from now on.
+  // A connection that began with one of relay_begins. Takes ownership of the descriptor.
   // Threads: any, like all members.
   void take(int descriptor);
   void set_pace(RelayPace pace) { server_->set_pace(std::move(pace)); }
-  // As RelayServer::reserve.
+  // Like RelayServer::reserve.
   Expected<RelayTicket> reserve(const Hash256& callee, const platform::IpAddress& from);
   RelayCounters counters() const { return server_->counters(); }
   std::size_t joined() const { return server_->joined(); }

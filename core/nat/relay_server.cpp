@@ -133,13 +133,13 @@ Expected<void> RelayServer::step(Duration limit, int wake) {
   waits.push_back({wake, true, false, false});
   const Duration longest = next(before + limit) - before;
   lock.unlock();
-  // A reservation may be dropped meanwhile, and its connection closed: what is said about that descriptor
-  // then is not looked at, because its client is gone.
+  // A reservation may end meanwhile, and its connection with it: events of that descriptor are then ignored,
+  // because its client is gone.
   NS_RETURN_IF_ERROR(platform::wait_for(waits, longest));
   lock.lock();
 
   const MonotonicTime now = clock_.monotonic_now();
-  // The sessions that were waited for, before clients make new ones.
+  // The sessions of this wait, before clients add new ones.
   step_sessions(Span<const SocketWait>(waits).subspan(1 + ids.size(), waits.size() - 2 - ids.size()), now);
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const auto client = clients_.find(ids[i]);
@@ -222,13 +222,13 @@ bool RelayServer::keep_time(Client& client, MonotonicTime now) {
 }
 
 bool RelayServer::refuse(Client& client, std::string_view status) {
-  // One small packet into an empty buffer; whoever has filled it does not get to read why.
+  // One small packet into an empty buffer. A client whose buffer is full does not get the reason.
   (void)client.socket.write_some(as_bytes(fmt::format("HTTP/1.1 {}\r\nContent-Length: 0\r\n\r\n", status)));
   client.socket.shut_down_writing();
   return false;
 }
 
-// One request, the answer, and then silence until the client has no more use for its mapping.
+// One request and its answer; the connection then keeps the client's mapping until the client closes it.
 bool RelayServer::echo(Client& client, MonotonicTime now) {
   if (client.in.size() < stun::header_bytes) return true;
   const auto size = stun::message_size(client.in);
@@ -326,14 +326,15 @@ bool RelayServer::accept_call(Client& client, std::string_view target, Monotonic
   constexpr std::string_view joined = "HTTP/1.1 200 Connected\r\n\r\n";
   for (Client* side : {&caller->second, &client}) {
     const auto written = side->socket.write_some(as_bytes(joined));
-    if (!written.ok() || *written != joined.size()) return false;  // the caller is found out by its own turn
+    if (!written.ok() || *written != joined.size())
+      return false;  // the caller's failure shows at its own turn
   }
   ++counters_.sessions;
   sessions_.push_back({Splice(std::move(caller->second.socket), std::move(client.socket), limits_.session,
                               now, caller->second.in, client.in),
                        caller->second.callee, platform::prefix_group(caller->second.from.ip)});
   release_prefix(platform::prefix_group(client.from.ip));
-  clients_.erase(caller);  // its place and its callee's count go on with the session
+  clients_.erase(caller);  // its place and its callee's count belong to the session now
   client.stage = Stage::Spliced;
   return false;
 }

@@ -1,7 +1,7 @@
 // The splice relay: nodes that nobody can dial hold a reservation here, and callers reach them through it
-// (relay_head.h). Bytes pass unread; what goes through them is end-to-end encrypted by the two nodes. One
-// port, bounded by numbers for each prefix and in total, so that strangers cost little. The same port answers
-// STUN Binding requests over TCP (RFC 8489 §6.2.2): who wants to punch needs the port that the world sees.
+// (relay_head.h). The relay does not read the bytes, which the two nodes encrypt end to end. It has one port
+// and limits for each prefix and in total, so that strangers cost little. The same port answers STUN Binding
+// requests over TCP (RFC 8489 §6.2.2): a node needs its outside port for hole punching.
 #pragma once
 
 #include <functional>
@@ -18,17 +18,18 @@ namespace neuroshard::nat {
 
 struct RelayLimits {
   std::size_t connections = 1024;  // open at once, all kinds
-  // Of an address group (platform::prefix_group). The ones that callees open for their callers are not among
-  // them once both are joined: `sessions_per_callee` bounds these.
+  // Of an address group (platform::prefix_group). Connections that callees open for their callers don't count
+  // once both are joined: `sessions_per_callee` bounds these.
   std::size_t connections_per_prefix = 64;
   std::size_t reservations = 128;
   std::size_t reservations_per_prefix = 8;
-  std::size_t sessions_per_callee = 32;  // the running ones and those that wait for the callee
+  std::size_t sessions_per_callee = 32;  // running ones and those that wait for the callee
   Duration head_time = std::chrono::seconds(5);
   Duration accept_time = std::chrono::seconds(10);  // a caller waits this long for its callee
   Duration reservation_time = std::chrono::hours(1);
-  Duration echo_time = std::chrono::seconds(30);     // a STUN client's connection, which keeps its mapping
-  Duration ping_interval = std::chrono::seconds(8);  // a callee that hears none for 20 s goes elsewhere
+  Duration echo_time =
+      std::chrono::seconds(30);  // the life of a STUN client's connection, which keeps its mapping
+  Duration ping_interval = std::chrono::seconds(8);  // a callee without one for 20 s leaves
   SpliceLimits session;
 };
 
@@ -39,12 +40,11 @@ struct RelayCounters {
   std::uint64_t bindings = 0;  // STUN requests answered
 };
 
-// What passed between callers and callees: how long nothing more may pass, or an error: nothing at all any
-// more, because the user's data is used up. On the thread that steps.
+// Called with the relayed bytes, on the thread that steps. Returns how long the relay must pause, or an error
+// to relay nothing more because the user's data is used up.
 using RelayPace = std::function<Expected<Duration>(std::uint64_t bytes)>;
 
-// Owns no thread: its owner calls step() again and again, on one thread; everything else may be called on
-// any.
+// Owns no thread: its owner calls step() repeatedly, on one thread. All other members: any thread.
 class RelayServer {
  public:
   // References must outlive it. Busy: the port is taken; Io.
@@ -52,24 +52,23 @@ class RelayServer {
                                                      const RelayLimits& limits, const Clock& clock,
                                                      crypto::Entropy& entropy);
 
-  // Without a port of its own: connections come by adopt().
+  // Without a port of its own: adopt() brings the connections.
   static std::unique_ptr<RelayServer> make(const RelayLimits& limits, const Clock& clock,
                                            crypto::Entropy& entropy);
 
   Expected<platform::Endpoint> local() const { return listener_.local(); }
-  // A connection that another listener took; nothing of it has been read. A step() that waits takes no
-  // notice: its owner wakes it (see step).
+  // A connection that another listener accepted, unread. A step() that waits does not notice it: its owner
+  // wakes it (see step).
   void adopt(platform::TcpSocket socket, const platform::Endpoint& from);
-  // Held against the user's limits from now on.  Threads: any; `pace` is not called once this returned with
-  // another.
+  // Sets the user's limits.  Threads: any; the former `pace` is not called once this has returned.
   void set_pace(RelayPace pace);
-  // The right to be reached here as `callee`, once its key was proven (over mutual TLS, elsewhere); replaces
-  // an earlier reservation of the same id. Exhausted: all places, or all of that prefix, are taken.
+  // Reserves a place for `callee`, which has proven its key (over mutual TLS, elsewhere). Replaces an earlier
+  // reservation of this id. Exhausted: all places, or all of its prefix, are taken.
   Expected<RelayTicket> reserve(const Hash256& callee, const platform::IpAddress& from);
   void cancel(const Hash256& callee);
 
-  // Waits at most `limit` for something to do, and does it; ends early when the descriptor `wake` can be
-  // read. Errors: the listener is broken.
+  // Waits at most `limit` for work, and does it; ends early when the descriptor `wake` is readable. Errors:
+  // the listener is broken.
   Expected<void> step(Duration limit, int wake = -1);
 
   RelayCounters counters() const;
@@ -111,7 +110,7 @@ class RelayServer {
   void drop_reservation(const Hash256& callee);
   void accept(MonotonicTime now);
   void admit(platform::TcpSocket socket, const platform::Endpoint& from, MonotonicTime now);
-  // False: this client is over.
+  // False: this client is finished.
   bool serve(std::uint64_t id, Client& client, const platform::SocketWait& wait, MonotonicTime now);
   static bool read(Client& client);
   bool head(std::uint64_t id, Client& client, MonotonicTime now);
@@ -134,10 +133,10 @@ class RelayServer {
   RelayLimits limits_;
   const Clock& clock_;
   crypto::Entropy& entropy_;
-  mutable std::mutex mutex_;  // for all below; not held while waiting
+  mutable std::mutex mutex_;  // guards all members below; not held while waiting
   RelayCounters counters_;
   std::uint64_t last_id_ = 0;
-  MonotonicTime deaf_until_{};  // no descriptors were left: not accepting for a moment
+  MonotonicTime deaf_until_{};  // no descriptors were left: accepts nothing until then
   Clients clients_;
   std::vector<Session> sessions_;
   RelayPace pace_;

@@ -1,5 +1,5 @@
-// When to send a datagram again: an interval that doubles (RFC 8489 §6.2.1, RFC 6886 §3.1). Time is given,
-// never read.
+// When to send a datagram again: the interval doubles (RFC 8489 §6.2.1, RFC 6886 §3.1). The caller gives the
+// time.
 #pragma once
 
 #include "core/base/clock.h"
@@ -8,14 +8,14 @@ namespace neuroshard::nat {
 
 struct RetransmissionRule {
   Duration first;        // the wait after the first sending; doubles with each
-  int sends;             // how often at most
-  Duration last_wait{};  // after the last sending; 0: as the doubling goes on
+  int sends;             // the most often
+  Duration last_wait{};  // after the last sending; 0: the doubled one
 };
 // RFC 8489's RTO and Rm with five sendings instead of seven: gives up after 15.5 s, not 39.5 s, because a
-// person may wait for the answer and three lost packets in a row are rare.
+// user may wait for the answer and three lost packets in a row are rare.
 inline constexpr RetransmissionRule stun_rule{std::chrono::milliseconds(500), 5, std::chrono::seconds(8)};
-// RFC 6886: 250 ms … 64 s, nine sendings, two minutes. A gateway answers at once or never: five
-// sendings, 7.75 s.
+// RFC 6886: 250 ms … 64 s, nine sendings, two minutes. A gateway answers at once or never, so this sends five
+// times and gives up after 7.75 s.
 inline constexpr RetransmissionRule nat_pmp_rule{std::chrono::milliseconds(250), 5, {}};
 
 // Threads: one.
@@ -24,7 +24,7 @@ class Retransmission {
   Retransmission(const RetransmissionRule& rule, MonotonicTime now)
       : rule_(rule), wait_(rule.first), next_(now) {}
 
-  // Whether to send now; counts it if so.
+  // Whether to send now; if so, it counts.
   bool due(MonotonicTime now) {
     if (sent_ == rule_.sends || now < next_) return false;
     ++sent_;
@@ -33,7 +33,7 @@ class Retransmission {
     return true;
   }
   bool expired(MonotonicTime now) const { return sent_ == rule_.sends && now >= next_; }
-  // When one of the two may change.
+  // The earliest time at which one of the two may change.
   MonotonicTime next() const { return next_; }
   int sent() const { return sent_; }
 

@@ -12,7 +12,7 @@ namespace {
 using platform::Endpoint;
 using platform::IpAddress;
 
-// An address far away, for asking the system's routing table; nothing is sent there.
+// A remote address for a look-up in the system's routing table; nothing is sent there.
 const Endpoint far_away{IpAddress::v4(1, 1, 1, 1), 53};
 constexpr Duration ask_again = std::chrono::minutes(15);
 
@@ -79,7 +79,7 @@ void RouterPort::work() {
     news.needed = news.local != seen_at;
     if (news.needed && ask(news)) {
       hold(news);
-      next = clock_.monotonic_now();  // not held any more: from the beginning
+      next = clock_.monotonic_now();  // the mapping is lost: starts again
       continue;
     }
     if (news.needed && news.words.empty()) news.words = "no router opened the port";
@@ -88,7 +88,7 @@ void RouterPort::work() {
   }
   if (!keeper_) return;
   const Io last{clock_, entropy_, {}};
-  (void)keeper_->release(last);  // a router that does not take it back forgets it with its lease
+  (void)keeper_->release(last);  // if the router refuses, the mapping ends with its lease
 }
 
 bool RouterPort::ask(RouterNews& news) {
@@ -114,7 +114,7 @@ bool RouterPort::ask(RouterNews& news) {
   return false;
 }
 
-// While the same router is there. A mapping that was lost is asked for again and again by its keeper.
+// While the router stays the same. The keeper requests a lost mapping again and again.
 void RouterPort::hold(RouterNews& news) {
   told_(news);
   while (wait_for_work(keeper_->next())) {

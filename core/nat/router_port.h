@@ -1,7 +1,6 @@
-// A port of this machine held open at the router: finds out whether there is a router to ask, asks it by each
-// of the ways in turn, keeps what one of them gave (mapping_keeper.h), and takes it back at the end. A thread
-// of its own, because routers are slow and miniupnpc waits for them. What it tells is the router's word:
-// only a dial-back makes it true.
+// Keeps a port of this machine open at the router: finds the router, asks it by one protocol after the other,
+// keeps the mapping (mapping_keeper.h), and removes it at the end. It has a thread of its own, because
+// routers are slow and miniupnpc blocks. It reports what the router claims; only a dial-back verifies it.
 #pragma once
 
 #include <condition_variable>
@@ -16,17 +15,17 @@
 namespace neuroshard::nat {
 
 struct RouterNews {
-  std::optional<platform::IpAddress> local;    // this machine's address towards the world
+  std::optional<platform::IpAddress> local;    // this machine's address on the route to the internet
   std::optional<platform::IpAddress> gateway;  // the router's
-  bool needed = true;                          // false: the world sees this machine's own address
-  // What each way gave, at most one of them an outside endpoint; `dialled` is not known here.
+  bool needed = true;                          // false: others see this machine's own address
+  // The result of each protocol, at most one of them with an outside endpoint; `dialled` is not known here.
   std::vector<MapperFinding> mappers;
   std::string words;  // for the log; empty: nothing new
 };
 
 class RouterPort {
  public:
-  // The ways to ask this router, the preferred first. Called on this object's thread.
+  // The protocols for this router, the preferred first. Called on this object's thread.
   using Ways = std::function<std::vector<std::unique_ptr<PortMapper>>(
       const std::optional<platform::IpAddress>& gateway)>;
   using Told = std::function<void(RouterNews)>;  // on this object's thread; must only enqueue
@@ -36,16 +35,16 @@ class RouterPort {
              const KeeperTimes& times = {});
   ~RouterPort();  // removes the mapping; waits for the router some seconds at most
 
-  // The world sees this machine at this address: asks the router if that is not the machine's own. Called
-  // again: asks anew, unless a mapping stands.  Threads: any.
+  // Others see this machine at this address. Asks the router if that is not the machine's own. A further call
+  // asks again, unless there is a mapping.  Threads: any.
   void open(const platform::IpAddress& seen_at);
 
  private:
   void work();
-  // Asks each way in turn; true when one gave the port. False too when it is to stop.
+  // Tries each protocol in turn; true when one mapped the port. False also when the object stops.
   bool ask(RouterNews& news);
   void hold(RouterNews& news);
-  // Waits until then, or until there is something to do. False: it is to stop.
+  // Waits until then, or until there is work. False: the object stops.
   bool wait_for_work(MonotonicTime until);
 
   const Clock& clock_;
@@ -60,10 +59,10 @@ class RouterPort {
   std::condition_variable changed_;
   std::optional<platform::IpAddress> seen_at_;
   bool asked_ = false, stop_ = false;
-  // The thread's.
+  // Used by the thread only.
   std::vector<std::unique_ptr<PortMapper>> mappers_;
   std::optional<MappingKeeper> keeper_;
-  std::size_t kept_ = 0;  // which finding is the keeper's
+  std::size_t kept_ = 0;  // the index of the keeper's finding
   std::unique_ptr<Executor> thread_;
 };
 

@@ -18,7 +18,7 @@ Splice::Splice(TcpSocket a, TcpSocket b, const SpliceLimits& limits, MonotonicTi
 }
 
 void Splice::append_waits(std::vector<SocketWait>& waits) const {
-  // Nothing is read for a side that still has something to take: that is the back-pressure.
+  // Back-pressure: reads nothing for a side that has unsent bytes.
   const auto entry = [](const Side& side, const Side& other) {
     const bool read = !side.ended && other.unsent.empty(), write = !side.unsent.empty();
     return SocketWait{read || write ? side.socket.descriptor() : -1, read, write, false};

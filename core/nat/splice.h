@@ -1,5 +1,5 @@
-// Two connections joined into one: bytes pass both ways, unread, with bounded memory and limits. The relay
-// joins a caller and a callee; a node joins a relayed or punched connection and its own server's port.
+// Joins two connections: bytes pass in both directions, unread, within limits of memory, bytes and time. The
+// relay joins a caller and a callee; a node joins a relayed or punched connection and its own server's port.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 namespace neuroshard::nat {
 
 struct SpliceLimits {
-  std::uint64_t bytes = std::uint64_t{8} << 30;  // both ways together
+  std::uint64_t bytes = std::uint64_t{8} << 30;  // both directions together
   Duration idle = std::chrono::seconds(60);
   Duration total = std::chrono::hours(2);
 };
@@ -18,18 +18,18 @@ struct SpliceLimits {
 // Threads: one.
 class Splice {
  public:
-  static constexpr std::size_t buffer_bytes = 64 << 10;  // waiting for a slow reader, each way
+  static constexpr std::size_t buffer_bytes = 64 << 10;  // waiting for a slow reader, each direction
 
-  // `early…`: bytes that arrived from a side behind what was read of it already.
+  // `early…`: bytes that arrived from a side after those that were read already.
   Splice(platform::TcpSocket a, platform::TcpSocket b, const SpliceLimits& limits, MonotonicTime now,
          ByteSpan early_from_a = {}, ByteSpan early_from_b = {});
 
   // Appends the two entries to wait for.
   void append_waits(std::vector<platform::SocketWait>& waits) const;
-  // After the wait, with these two entries: moves what can be moved. False when it is over; both ends are
-  // closed then.
+  // After the wait, with these two entries: moves the bytes that can be moved. False when the splice is over;
+  // both ends are closed then.
   bool step(Span<const platform::SocketWait> two, MonotonicTime now);
-  // When a limit of time ends it, if nothing passes.
+  // When a time limit ends it, if no bytes pass.
   MonotonicTime next() const;
 
   std::uint64_t bytes() const { return bytes_; }
@@ -38,9 +38,9 @@ class Splice {
  private:
   struct Side {
     platform::TcpSocket socket;
-    Bytes unsent;  // on its way to this side
+    Bytes unsent;  // to this side
     std::size_t sent = 0;
-    bool ended = false;  // reads no more: the other side is told when unsent is out
+    bool ended = false;  // no more to read; the other side is closed when its unsent bytes are out
     bool told = false;
   };
   bool flush(Side& side);

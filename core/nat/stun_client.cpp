@@ -22,7 +22,7 @@ Bytes binding_request(const stun::TransactionId& transaction) {
   return writer.add_fingerprint().bytes();
 }
 
-// What the answer to our request says; nothing when it is something else.
+// The result in the answer to our request; nothing if it is another message.
 std::optional<Expected<Endpoint>> read_answer(ByteSpan bytes, const stun::TransactionId& transaction) {
   const auto message = stun::Message::parse(bytes);
   if (!message.ok() || message->transaction() != transaction || message->method() != stun::Method::Binding)
@@ -45,7 +45,7 @@ IpAddress any_address(const Endpoint& server) {
   return server.ip.is_v4() ? IpAddress::v4(0, 0, 0, 0) : IpAddress{};
 }
 
-// Folds one more answer into what is known.
+// Adds one more answer to the finding.
 void add_answer(MappingFinding& finding, const Endpoint& outside) {
   if (!finding.outside) {
     finding.outside = outside;
@@ -137,7 +137,7 @@ Expected<MappingFinding> find_mapping_udp(const Io& io, Span<const Endpoint> ser
   NS_ASSIGN_OR_RETURN(UdpSocket socket, UdpSocket::open({any_address(servers.front()), local_port}));
   NS_ASSIGN_OR_RETURN(finding.local, socket.local());
   for (const Endpoint& server : servers) {
-    if (server.ip.is_v4() != servers.front().ip.is_v4()) continue;  // another family is another way out
+    if (server.ip.is_v4() != servers.front().ip.is_v4()) continue;  // another IP version takes another path
     auto source = platform::source_address_towards(server);
     if (source.ok()) finding.local.ip = *source;
     auto outside = source.ok() ? outside_endpoint_udp(io, socket, server, rule) : std::move(source).error();

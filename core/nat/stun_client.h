@@ -1,7 +1,7 @@
-// Asking a STUN server how the world sees this machine (RFC 8489), over UDP or TCP, and finding out from two
-// servers whether a NAT gives one outside port to all destinations (RFC 5780 §4.3, without its
-// CHANGE-REQUEST: two servers with different addresses do as well). What a server says is a claim: only a
-// dial-back decides whether a port can be reached.
+// Asks a STUN server at which address it sees this machine (RFC 8489), over UDP or TCP. Two servers show
+// whether a NAT gives one outside port to all destinations (RFC 5780 §4.3, without its CHANGE-REQUEST: two
+// servers with different addresses suffice). A server's answer is a claim: only a dial-back decides whether a
+// port can be reached.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,8 @@
 
 namespace neuroshard::nat {
 
-// One Binding request over UDP, without a socket: what to send when, and what an arriving datagram means.
+// One Binding request over UDP, without a socket: when to send which datagram, and the meaning of an arriving
+// one.
 // Threads: one.
 class BindingQuery {
  public:
@@ -24,9 +25,10 @@ class BindingQuery {
   // The datagram to send to server() now, if one is due.
   std::optional<ByteSpan> due(MonotonicTime now);
   MonotonicTime next() const { return retransmission_.next(); }
-  // A datagram arrived. What is not the answer of this server to this request changes nothing.
+  // A datagram arrived. It changes nothing unless it is this server's answer to this request.
   void receive(ByteSpan datagram, const platform::Endpoint& from);
-  // Nothing while it is open; then the outside endpoint, or Timeout, Unavailable (the server refuses).
+  // Nothing while the request is open; then the outside endpoint, or Timeout, Unavailable (the server
+  // refuses).
   std::optional<Expected<platform::Endpoint>> result(MonotonicTime now) const;
 
  private:
@@ -46,14 +48,14 @@ struct OutsideTcp {
   platform::Endpoint outside;
   platform::TcpSocket connection;  // while it is open, the NAT keeps the mapping
 };
-// The outside endpoint of a connection to the server that is dialled as `options` say.
+// The outside endpoint of a connection to the server, dialled with these `options`.
 Expected<OutsideTcp> outside_endpoint_tcp(const Io& io, const platform::Endpoint& server,
                                           const platform::DialOptions& options, MonotonicTime deadline);
 
 enum class Mapping {
-  NoAnswer,             // no server answered: this way out is blocked, or the servers are away
+  NoAnswer,             // no server answered: the protocol is blocked, or the servers are away
   None,                 // the outside address is this machine's own: no NAT
-  OneServer,            // there is a NAT; one answer can't tell which kind
+  OneServer,            // there is a NAT; one answer does not show its kind
   EndpointIndependent,  // the same outside port to everybody: others can punch through
   EndpointDependent,    // "symmetric": another outside port for each destination
 };
@@ -61,11 +63,11 @@ std::string_view to_text(Mapping mapping);
 
 struct MappingFinding {
   Mapping mapping = Mapping::NoAnswer;
-  platform::Endpoint local;                   // from where was asked
-  std::optional<platform::Endpoint> outside;  // as the first server that answered saw it
+  platform::Endpoint local;                   // the address that asked
+  std::optional<platform::Endpoint> outside;  // as the first answering server saw it
   std::vector<Error> failures;                // one per server that did not answer
 };
-// Asks each server in turn from one local port. Errors are about this machine (no socket) or Cancelled only.
+// Asks each server in turn from one local port. Errors are those of this machine (no socket), or Cancelled.
 Expected<MappingFinding> find_mapping_udp(const Io& io, Span<const platform::Endpoint> servers,
                                           std::uint16_t local_port,
                                           const RetransmissionRule& rule = stun_rule);

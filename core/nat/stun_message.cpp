@@ -77,8 +77,7 @@ Expected<std::size_t> message_size(ByteSpan beginning) {
   const std::size_t length = load_be16(beginning.data() + 2);
   if (length % 4 != 0) return corrupt("its length is not a multiple of 4");
   if (header_bytes + length > max_message_bytes) {
-    return corrupt(
-        fmt::format("it says to be {} bytes long, more than {}", header_bytes + length, max_message_bytes));
+    return corrupt(fmt::format("it claims {} bytes, more than {}", header_bytes + length, max_message_bytes));
   }
   return header_bytes + length;
 }
@@ -174,14 +173,14 @@ std::optional<FailureCode> Message::failure() const {
 }
 
 bool Message::authentic(ByteSpan key) const {
-  // The code covers everything before it, with a length that ends right behind it (RFC 8489 §14.5, §14.6).
+  // The code covers everything before it, with a length that ends right after it (RFC 8489 §14.5, §14.6).
   const auto matches = [&](const Place& place, auto hmac) {
     std::array<std::uint8_t, max_message_bytes> copy;
     std::copy_n(bytes_.data(), place.at, copy.begin());
     store_be16(copy.data() + 2,
                static_cast<std::uint16_t>(place.at + attribute_header + padded(place.size) - header_bytes));
     const auto code = hmac(key, ByteSpan(copy.data(), place.at));
-    // RFC 8489 lets SHA-256 codes be cut to 16 bytes; we take whole ones only.
+    // RFC 8489 allows SHA-256 codes that are cut to 16 bytes; this accepts whole ones only.
     return crypto::equal_in_constant_time(bytes_.subspan(place.at + attribute_header, place.size), code);
   };
   if (const auto sha256 = place(Attribute::MessageIntegritySha256, bytes_.size()))

@@ -1,5 +1,5 @@
-// STUN messages (RFC 8489), with the methods and attributes that TURN (RFC 8656) and TURN over TCP (RFC 6062)
-// add. Reading makes a view of foreign bytes: bounded, no allocation, nothing believed before it was checked.
+// STUN messages (RFC 8489), with the methods and attributes of TURN (RFC 8656) and of TURN over TCP (RFC
+// 6062). Reading makes a view of untrusted bytes: bounded, without allocation.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace neuroshard::nat::stun {
 
 inline constexpr std::uint32_t magic_cookie = 0x2112A442;
 inline constexpr std::size_t header_bytes = 20;
-// Longer ones are refused. What servers send stays far below (one UDP packet, 1280 bytes).
+// Longer messages are refused. Servers send far shorter ones (one UDP packet, 1280 bytes).
 inline constexpr std::size_t max_message_bytes = 2048;
 inline constexpr std::size_t max_attributes = 64;
 
@@ -52,13 +52,13 @@ enum class Attribute : std::uint16_t {
 
 struct FailureCode {
   int code = 0;             // 300 … 699
-  std::string_view reason;  // the server's words, for logs only
+  std::string_view reason;  // the server's text, for logs only
 };
 
 // A view: `bytes` must outlive it.  Threads: any.
 class Message {
  public:
-  // One whole message and nothing else. Corrupt names what is wrong. A FINGERPRINT that is there is checked.
+  // Exactly one message. Corrupt names the fault. A FINGERPRINT is checked if there is one.
   static Expected<Message> parse(ByteSpan bytes);
 
   Class message_class() const { return class_; }
@@ -66,7 +66,7 @@ class Message {
   const TransactionId& transaction() const { return transaction_; }
   ByteSpan bytes() const { return bytes_; }
 
-  // The first one of this type that integrity covers (RFC 8489 §14.5: what follows it does not count).
+  // The first attribute of this type that integrity covers (RFC 8489 §14.5: later ones don't count).
   std::optional<ByteSpan> find(Attribute attribute) const;
   std::optional<std::uint32_t> number(Attribute attribute) const;
   std::optional<std::string_view> text(Attribute attribute) const;
@@ -119,7 +119,7 @@ class MessageWriter {
 };
 
 // MD5(username ":" realm ":" password), the key of long-term credentials (RFC 8489 §9.2.2). The texts are
-// used as they are: SASLprep is the caller's, and plain ASCII needs none.
+// used unchanged: SASLprep is the caller's task, and plain ASCII needs none.
 std::array<std::uint8_t, 16> long_term_key(std::string_view username, std::string_view realm,
                                            std::string_view password);
 

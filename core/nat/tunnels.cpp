@@ -9,7 +9,7 @@ namespace neuroshard::nat {
 namespace {
 
 constexpr Duration check_period = std::chrono::milliseconds(500);
-constexpr Duration busy = std::chrono::milliseconds(10);  // before the executor is tried again
+constexpr Duration busy = std::chrono::milliseconds(10);  // until the next try to post to the executor
 constexpr Duration owner_limit = std::chrono::seconds(6);
 
 Error crowded() {
@@ -56,7 +56,7 @@ Tunnels::~Tunnels() {
   pump_thread_.reset();
 }
 
-// Nothing is lost when the executor is busy: this thread has time.
+// Loses no task while the executor is busy: this thread can wait.
 void Tunnels::tell(Executor::Task task) {
   while (!executor_.post(task)) {
     std::unique_lock lock(mutex_);
@@ -79,7 +79,7 @@ void Tunnels::on_pump(std::function<void(LoopbackPump&)> task) {
 
 void Tunnels::pump() {
   LoopbackPump pump(options_.pump, clock_);
-  constexpr Duration longest = std::chrono::minutes(10);  // limits of connections end the wait by themselves
+  constexpr Duration longest = std::chrono::minutes(10);  // deadlines of connections end the wait earlier
   while (true) {
     std::deque<std::function<void(LoopbackPump&)>> tasks;
     {
@@ -153,7 +153,8 @@ void Tunnels::probe_nat(std::vector<platform::Endpoint> stun_servers, Duration l
 void Tunnels::open_hole(std::vector<platform::Endpoint> stun_servers, Duration limit_per_server,
                         HoleOpened done) {
   const auto task = [this, servers = std::move(stun_servers), limit_per_server, done] {
-    Expected<Hole> hole = make_error(ErrorCode::Unavailable, "no node is known that says where it sees us");
+    Expected<Hole> hole =
+        make_error(ErrorCode::Unavailable, "no known node reports the address at which it sees this one");
     for (const platform::Endpoint& server : servers) {
       const auto any = server.ip.is_v4() ? platform::IpAddress::v4(0, 0, 0, 0) : platform::IpAddress{};
       auto outside =

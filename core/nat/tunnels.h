@@ -1,7 +1,7 @@
-// Connections that can't be dialled plainly: calls through relays, from a TURN server and punched ones, in
-// both directions, joined with gRPC by the loopback pump. Threads of its own, made when first needed: one
-// moves bytes, one keeps the place at a relay, one that at a TURN server, a few dial, a few punch. Its owner
-// speaks with it from one executor and hears from it there.
+// Connections with nodes that can't be dialled directly: through relays, from a TURN server, and punched
+// ones, in both directions. The loopback pump joins them with gRPC. It has threads of its own, started when
+// first needed: one moves bytes, one keeps the place at a relay, one that at a TURN server, a few dial, a few
+// punch. Its owner calls it from one executor and gets its events there.
 #pragma once
 
 #include <condition_variable>
@@ -23,20 +23,20 @@ struct TunnelOptions {
   platform::Endpoint own;  // where this node listens for peers
   PumpLimits pump;
   RelayHoldTimes hold;
-  std::optional<TurnAccount> turn;  // at the person's own TURN server, if there is one
+  std::optional<TurnAccount> turn;  // at the user's own TURN server, if there is one
   TurnHoldTimes turn_times;
-  bool one_lan = false;      // addresses that are none of the internet are of use, too
+  bool one_lan = false;      // private addresses count, too
   std::size_t dialling = 4;  // through relays, at the same time
-  std::size_t punching = 4;  // at the same time, and as much looking at NATs
-  std::size_t waiting = 32;  // for a turn, of each
+  std::size_t punching = 4;  // at the same time, including probes of NATs
+  std::size_t waiting = 32;  // tasks that wait, of each kind
 };
 
-// A fresh port of this machine and where the world sees it, as long as this lives.
+// A fresh port of this machine and its outside endpoint, for as long as the object exists.
 using Hole = std::shared_ptr<OutsideTcp>;
 
 class Tunnels {
  public:
-  // The port on 127.0.0.1 that leads to the node, for one connection, within PumpLimits::dial.
+  // The port on 127.0.0.1 that leads to the node, for one connection within PumpLimits::dial.
   using Dialled = std::function<void(Expected<std::uint16_t>)>;
   using NatProbed = std::function<void(Expected<MappingFinding>)>;
   using HoleOpened = std::function<void(Expected<Hole>)>;
@@ -46,9 +46,9 @@ class Tunnels {
   struct Events {
     // Ask this relay for a reservation, over mutual TLS; answer by `ticket`, once.
     std::function<void(const platform::Endpoint& relay, Ticket ticket)> reserve;
-    // Where this node can be called from now on; nothing: nowhere, and why.
+    // The relay through which others call this node from now on; nothing: none, and why.
     std::function<void(std::optional<platform::Endpoint> relay, std::string trouble)> held;
-    // Where is the TURN server now? Answer by `found`, once.
+    // Look up the TURN server's address; answer by `found`, once.
     std::function<void(Found found)> find_turn;
     // Where others dial this node through the TURN server from now on; nothing: nowhere, and why.
     std::function<void(std::optional<platform::Endpoint> at, std::string trouble)> turned;
@@ -57,30 +57,30 @@ class Tunnels {
   // References must outlive it. Events and answers come on `executor`.  Exhausted: no descriptors are left.
   static Expected<std::unique_ptr<Tunnels>> start(const Clock& clock, crypto::Entropy& entropy,
                                                   Executor& executor, TunnelOptions options);
-  ~Tunnels();  // waits for what is under way, which ends at once; all connections through it end
+  ~Tunnels();  // cancels running tasks and waits for them; all connections through it end
 
   // Threads: the executor's, all members below.
   void set_events(Events events);
-  // Calls the node through the relay. Exhausted: too many wait for a turn; else what call_through_relay says.
+  // Calls the node through the relay. Exhausted: too many calls wait; else the errors of call_through_relay.
   void dial(const platform::Endpoint& relay, const Hash256& callee, Duration limit, Dialled done);
-  // What kind of NAT is in front, by find_mapping_tcp from a fresh port, with this limit for each server.
+  // Finds the kind of NAT, by find_mapping_tcp from a fresh port, with this limit for each server.
   void probe_nat(std::vector<platform::Endpoint> stun_servers, Duration limit_per_server, NatProbed done);
-  // A hole, by the first of these servers that answers in time.
+  // Opens a hole by the first of these servers that answers in time.
   void open_hole(std::vector<platform::Endpoint> stun_servers, Duration limit_per_server, HoleOpened done);
-  // Punches from the hole to where the other side's is (hole_punch.h). This node calls: as dial().
+  // Punches from the hole to the other side's outside endpoint (hole_punch.h). This node calls: like dial().
   void punch(Hole hole, const platform::Endpoint& remote, Duration limit, Dialled done);
   // The other side calls: joined with this node's own port.
   void punch_inbound(Hole hole, const platform::Endpoint& remote, Duration limit, Joined done);
-  // Keeps a place at one of these relays, the first that has one; empty: at none.
+  // Keeps a place at one of these relays, the first with a free one; empty: at none.
   void hold(std::vector<platform::Endpoint> relays);
-  // Keeps a place at the TURN server (TunnelOptions::turn), where these addresses are let in; or gives it
-  // back.
+  // Keeps a place at the TURN server (TunnelOptions::turn), where these addresses may dial; or gives the
+  // place back.
   void hold_turn(bool wanted, std::vector<platform::IpAddress> known);
-  // Lets this address in there, too; as TurnHold::let_in. Exhausted: too many ask at once.
+  // Permits this address there, too; like TurnHold::let_in. Exhausted: too many requests wait.
   void let_in(const platform::IpAddress& peer, Joined done);
 
  private:
-  // Work that waits for its turn, and the threads that do it; made when first needed.
+  // Tasks that wait for a thread, and the threads that run them, started when first needed.
   struct Lane {
     const char* name;
     std::size_t most;
@@ -94,15 +94,15 @@ class Tunnels {
   void tell(Executor::Task task);
   void pump();
   void on_pump(std::function<void(LoopbackPump&)> task);
-  // False: too many wait.
+  // False: too many tasks wait.
   bool in_turn(Lane& lane, Executor::Task task);
   void work(Lane& lane);
-  // `use` on the thread of the pump.
+  // Runs `use` on the pump's thread.
   void join(platform::TcpSocket socket, std::function<void(LoopbackPump&, platform::TcpSocket)> use);
   void lead_to(Expected<platform::TcpSocket> socket, const Dialled& done);
   Expected<platform::TcpSocket> punch_now(const OutsideTcp& hole, const platform::Endpoint& remote,
                                           Duration limit);
-  // Has the owner answer, on its executor; waits.
+  // Has the owner answer, on its executor, and waits for it.
   template <class Answer>
   Expected<Answer> ask_owner(std::function<void(Events&, std::function<void(Expected<Answer>)>)> question,
                              const char* in_vain);
@@ -130,7 +130,7 @@ class Tunnels {
   bool turn_wanted_ = false;
   std::vector<platform::IpAddress> turn_known_;
   std::deque<Asking> turn_asking_;
-  std::shared_ptr<Events> events_;  // the executor's
+  std::shared_ptr<Events> events_;  // used on the executor only
   std::unique_ptr<Executor> pump_thread_, hold_thread_, turn_thread_;
   Lane dials_, punches_;
 };

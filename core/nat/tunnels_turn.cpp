@@ -1,11 +1,11 @@
-// The place at the person's own TURN server.
+// The place at the user's own TURN server.
 #include "core/base/check.h"
 #include "core/nat/tunnels.h"
 
 namespace neuroshard::nat {
 namespace {
 
-// Who asks to be let in waits this long at most before it is done.
+// The longest wait of a request for a permission.
 constexpr Duration check_period = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -32,7 +32,7 @@ void Tunnels::let_in(const platform::IpAddress& peer, Joined done) {
     if (!turn_wanted_)
       refused = make_error(ErrorCode::Unavailable, "this node has no place at a TURN server");
     else if (turn_asking_.size() >= options_.waiting)
-      refused = make_error(ErrorCode::Exhausted, "too many ask to be let in at once; ask again");
+      refused = make_error(ErrorCode::Exhausted, "too many requests for permissions; ask again");
     else
       turn_asking_.push_back({peer, done});
   }

@@ -40,7 +40,7 @@ Error corrupt(const char* what) {
   return make_error(ErrorCode::Corrupt, fmt::format("the TURN server's answer {}", what));
 }
 
-// The next whole message from the stream; nothing when `until` comes first. `in` keeps what is incomplete.
+// The next whole message from the stream; nothing when `until` comes first. `in` keeps an incomplete one.
 Expected<std::optional<Bytes>> read_message(const Io& io, TcpSocket& socket, Bytes& in, MonotonicTime until) {
   while (true) {
     std::size_t wanted = stun::header_bytes;
@@ -48,7 +48,7 @@ Expected<std::optional<Bytes>> read_message(const Io& io, TcpSocket& socket, Byt
       NS_ASSIGN_OR_RETURN(wanted, stun::message_size(in));
       if (in.size() == wanted) return std::optional<Bytes>(std::exchange(in, {}));
     }
-    // Never more than this message: what follows may be the peer's.
+    // Never more than this message: later bytes may be the peer's.
     std::array<std::uint8_t, stun::max_message_bytes> buffer;
     NS_ASSIGN_OR_RETURN(const std::size_t count,
                         socket.read_some(MutableByteSpan(buffer.data(), wanted - in.size())));
@@ -78,7 +78,7 @@ void TurnClient::note_attempt(const Message& message) {
   const auto peer = message.xor_address(Attribute::XorPeerAddress);
   const bool is_attempt =
       message.message_class() == stun::Class::Indication && message.method() == Method::ConnectionAttempt;
-  // The server gives up those that are not taken within 30 s (RFC 6062 §5.3).
+  // The server drops those that are not taken within 30 s (RFC 6062 §5.3).
   if (is_attempt && connection && peer && attempts_.size() < max_waiting_calls)
     attempts_.push_back({*connection, *peer});
 }
@@ -106,7 +106,7 @@ Expected<Bytes> TurnClient::ask(const Io& io, TcpSocket& socket, Bytes& in, Meth
       NS_ASSIGN_OR_RETURN(const Message message, Message::parse(*bytes));
       if (message.transaction() != transaction || message.method() != method) {
         note_attempt(message);
-        if (others > max_other_messages) return corrupt("does not come among its other messages");
+        if (others > max_other_messages) return corrupt("does not arrive among its other messages");
         continue;
       }
       if (message.message_class() == stun::Class::Success) {
@@ -126,7 +126,7 @@ Expected<Bytes> TurnClient::ask(const Io& io, TcpSocket& socket, Bytes& in, Meth
 }
 
 Expected<TurnClient> TurnClient::allocate(const Io& io, TurnServer server, MonotonicTime deadline) {
-  // A name that does not fit into a message is a mistake of the settings, not of the server.
+  // A name that is too long for a message is a mistake in the settings, not the server's fault.
   if (server.username.empty() || server.username.size() > 508)
     return make_error(ErrorCode::InvalidArgument, "the TURN user's name must have 1 to 508 bytes");
   TurnClient client(std::move(server));
@@ -173,7 +173,7 @@ Expected<std::vector<platform::IpAddress>> TurnClient::permit_each(const Io& io,
     const auto together = permit(io, some, deadline);
     if (together.ok()) continue;
     if (together.error().code != ErrorCode::Denied) return together.error();
-    // One of them, which the server does not name.
+    // One of them is forbidden; the server does not name it.
     for (const platform::IpAddress& peer : some) {
       const auto alone = permit(io, {&peer, 1}, deadline);
       if (!alone.ok() && alone.error().code != ErrorCode::Denied) return alone.error();
@@ -250,7 +250,7 @@ Expected<std::optional<TurnCall>> TurnClient::next(const Io& io, MonotonicTime u
       auto socket = bind(io, attempt.connection, io.now() + bind_deadline);
       if (socket.ok()) return std::optional<TurnCall>({std::move(*socket), attempt.peer});
       if (socket.error().code == ErrorCode::Cancelled) return std::move(socket).error();
-      // A peer that gave up meanwhile; the others go on.
+      // This peer gave up; the others go on.
     }
     NS_ASSIGN_OR_RETURN(const auto bytes, read_message(io, control_, in_, until));
     if (!bytes) return std::optional<TurnCall>();

@@ -1,7 +1,7 @@
-// A relayed TCP address at a TURN server (RFC 8656 with the TCP allocations of RFC 6062), for people who run
-// or rent one: peers dial the relayed address, and this client takes their connections. A server lets in only
-// peers whose IP address was permitted before. Long-term credentials (RFC 8489 §9.2) with SHA-1, as TURN
-// servers speak them.
+// A relayed TCP address at a TURN server (RFC 8656 with the TCP allocations of RFC 6062), for users who run
+// or rent one: peers dial the relayed address, and this client takes their connections. A server accepts only
+// peers whose IP address was permitted before. Long-term credentials (RFC 8489 §9.2) use SHA-1, as TURN
+// servers expect.
 #pragma once
 
 #include <deque>
@@ -20,7 +20,7 @@ struct TurnServer {
 
 struct TurnCall {
   platform::TcpSocket socket;
-  platform::Endpoint peer;  // who dialled, as the server says
+  platform::Endpoint peer;  // the dialling peer, by the server's report
 };
 
 // One allocation; it ends when its control connection closes.  Threads: one.
@@ -35,27 +35,28 @@ class TurnClient {
   static Expected<TurnClient> allocate(const Io& io, TurnServer server, MonotonicTime deadline);
 
   const platform::Endpoint& relayed() const { return relayed_; }  // what peers dial
-  const platform::Endpoint& outside() const { return outside_; }  // how the server sees this machine
-  int descriptor() const { return control_.descriptor(); }        // readable when next() has something to do
+  const platform::Endpoint& outside() const { return outside_; }  // where the server sees this machine
+  int descriptor() const { return control_.descriptor(); }        // readable when next() has work
 
-  // Lets connections from these addresses in, at most max_permitted_at_once, of the relayed one's kind; kept
-  // up by renew(). Denied: the server's rules forbid one of them; none is let in then.
+  // Permits connections from these addresses, at most max_permitted_at_once, of the relayed address's IP
+  // version; renew() keeps the permissions. Denied: the server's rules forbid one of them; none is permitted
+  // then.
   Expected<void> permit(const Io& io, Span<const platform::IpAddress> peers, MonotonicTime deadline);
-  // The same for any number, each for itself: says which the rules forbid.
+  // The same for any number, each address for itself: returns those that the rules forbid.
   Expected<std::vector<platform::IpAddress>> permit_each(const Io& io, Span<const platform::IpAddress> peers,
                                                          MonotonicTime deadline);
   bool permits(const platform::IpAddress& peer) const { return permitted_.count(peer) != 0; }
-  void forbid(const platform::IpAddress& peer) { permitted_.erase(peer); }  // not renewed any more
-  // When renew() has something to do: the allocation or a permission is past half its time.
+  void forbid(const platform::IpAddress& peer) { permitted_.erase(peer); }  // no longer renewed
+  // When renew() has work: the allocation or a permission is past half its time.
   MonotonicTime next_renewal() const;
   Expected<void> renew(const Io& io, MonotonicTime deadline);
-  // Renews the allocation now, which also shows that the server is there.
+  // Renews the allocation now, which also shows that the server still answers.
   Expected<void> extend(const Io& io, MonotonicTime deadline);
-  // Ends the allocation at the server at once.
+  // Ends the allocation at the server now.
   Expected<void> release(const Io& io, MonotonicTime deadline);
 
   // Waits for a peer's connection until `until` and takes it; nothing when none came. Unavailable: the server
-  // is gone, and so is the allocation.
+  // is gone, and the allocation with it.
   Expected<std::optional<TurnCall>> next(const Io& io, MonotonicTime until);
   // Dials a permitted peer from the relayed address. Unavailable: it can't be reached.
   Expected<platform::TcpSocket> connect(const Io& io, const platform::Endpoint& peer, MonotonicTime deadline);
@@ -76,13 +77,13 @@ class TurnClient {
 
   TurnServer server_;
   platform::TcpSocket control_;
-  Bytes in_;  // of the control connection, behind the last whole message
+  Bytes in_;  // of the control connection, after the last whole message
   std::string realm_;
   Bytes nonce_;
   std::optional<std::array<std::uint8_t, 16>> key_;
   platform::Endpoint relayed_, outside_;
   MonotonicTime refresh_at_{};
-  std::map<platform::IpAddress, MonotonicTime> permitted_;  // until when
+  std::map<platform::IpAddress, MonotonicTime> permitted_;  // and when each permission ends
   std::deque<Attempt> attempts_;
 };
 

@@ -9,7 +9,7 @@ namespace {
 
 using platform::IpAddress;
 
-constexpr Duration own_call = std::chrono::seconds(1);  // for the server to tell of the own try
+constexpr Duration own_call = std::chrono::seconds(1);  // for the server to report the own test call
 
 template <class List>
 bool holds(const List& list, const IpAddress& ip) {
@@ -44,7 +44,7 @@ Expected<void> TurnHold::let_in(const Io& io, const IpAddress& peer) {
     return make_error(ErrorCode::Denied, "the TURN server's address and the caller's are of different kinds");
   const auto permitted = client_->permit(io, {&peer, 1}, io.now() + times_.answer);
   if (!permitted.ok()) {
-    // Who asks next is not to wait for the same.
+    // The next request must not wait for the same.
     const ErrorCode code = permitted.error().code;
     if (code != ErrorCode::Denied && code != ErrorCode::Cancelled) lost(io, permitted.error());
     return permitted;
@@ -79,14 +79,14 @@ Expected<void> TurnHold::begin(const Io& io) {
   return {};
 }
 
-// Only what was dialled is told to others: a server whose firewall keeps the relayed ports closed gives
-// addresses as any other.
+// Only a dialled address is published: a server whose firewall closes the relayed ports gives addresses like
+// any other.
 Expected<void> TurnHold::try_own_address(const Io& io, TurnClient& client) const {
   const IpAddress own = client.outside().ip;
   if (own.is_v4() != client.relayed().ip.is_v4()) return {};
   const auto permitted = client.permit(io, {&own, 1}, io.now() + times_.answer);
   if (!permitted.ok()) {
-    if (permitted.error().code == ErrorCode::Denied) return {};  // its rules; not tried then
+    if (permitted.error().code == ErrorCode::Denied) return {};  // the server's rules forbid the test
     return permitted;
   }
   const auto dialled = dial_until(io, client.relayed(), {}, io.now() + times_.answer);
@@ -113,7 +113,7 @@ Expected<void> TurnHold::keep(const Io& io) {
   return let_known_in(io);
 }
 
-// One request's worth at a time: those who call are not to wait for all of them.
+// One request at a time, so that callers do not wait for all of them.
 Expected<void> TurnHold::let_known_in(const Io& io) {
   std::vector<IpAddress> next;
   const auto add = [&](const IpAddress& ip) {

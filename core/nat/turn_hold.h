@@ -1,7 +1,7 @@
-// Keeps an address at a TURN server at which others dial this node: gets one, tries whether it can be dialled
-// at all, lets in whom its owner names, takes their connections, and begins anew when the server goes away or
-// refuses, with pauses that grow. A server lets in only whose IP address was named (RFC 6062), so a stranger
-// that was not gets nowhere.
+// Keeps an address at a TURN server at which others dial this node: gets one, tests whether others can dial
+// it, permits the addresses that its owner names, and takes their connections. It starts again, with growing
+// pauses, when the server goes away or refuses. A server accepts only permitted IP addresses (RFC 6062), so
+// it rejects strangers.
 #pragma once
 
 #include <deque>
@@ -16,8 +16,8 @@ struct TurnAccount {
 };
 
 struct TurnHoldTimes {
-  Duration answer = std::chrono::seconds(5);  // of the server, to one request
-  Duration check = std::chrono::seconds(30);  // whether a silent server is still there
+  Duration answer = std::chrono::seconds(5);  // the server's, to one request
+  Duration check = std::chrono::seconds(30);  // between two checks of a silent server
   Duration first_retry = std::chrono::seconds(2), last_retry = std::chrono::minutes(2);  // doubles
 };
 
@@ -25,10 +25,10 @@ struct TurnHoldTimes {
 class TurnHold {
  public:
   static constexpr std::size_t max_known = 64, max_asked = 64;
-  // Where the server is now; asked before each try.
+  // Looks up the server's address; called before each try.
   using Find = std::function<Expected<platform::Endpoint>(const Io& io)>;
 
-  // one_lan: an address that is none of the internet is of use, too.
+  // one_lan: private addresses count, too.
   TurnHold(TurnAccount account, Find find, bool one_lan, const TurnHoldTimes& times = {})
       : account_(std::move(account)),
         find_(std::move(find)),
@@ -36,21 +36,21 @@ class TurnHold {
         times_(times),
         retry_(times.first_retry) {}
 
-  // From now on these are let in, the first max_known of them, beside those who asked.
+  // Permits these from now on, the first max_known of them, beside those that asked.
   void set_known(const std::vector<platform::IpAddress>& known);
-  // Lets this address in at once and keeps it, until max_asked others have asked after it.  Unavailable:
-  // there is no place now, or the server does not answer; Denied: the server's rules forbid it; Cancelled.
+  // Permits this address at once and keeps it until max_asked others have asked after it.  Unavailable: there
+  // is no place now, or the server does not answer; Denied: the server's rules forbid it; Cancelled.
   Expected<void> let_in(const Io& io, const platform::IpAddress& peer);
 
-  // Waits for a connection until `until`, getting a place first when there is none; nothing when none came.
-  // Cancelled.
+  // Waits for a connection until `until`, after getting a place if there is none; nothing when no connection
+  // came. Cancelled.
   Expected<std::optional<TurnCall>> next(const Io& io, MonotonicTime until);
   // Gives the place back, if there is one.
   void leave() { client_.reset(); }
 
   // Where others dial this node now.
   std::optional<platform::Endpoint> relayed() const;
-  // Why nowhere, in words.
+  // Why nowhere.
   const std::string& trouble() const { return trouble_; }
 
  private:

@@ -28,11 +28,11 @@ Error upnp_error(int code, const char* doing) {
 
 Error no_internet_address() {
   return make_error(ErrorCode::Unavailable,
-                    "the router has no address of the internet: its line is down, or there is another router "
+                    "the router has no public address: its line is down, or there is another router "
                     "in front of it");
 }
 
-// What the search found; frees what miniupnpc allocated.
+// Holds the result of the search; frees miniupnpc's memory.
 class Gateway {
  public:
   static Expected<std::unique_ptr<Gateway>> find(const UpnpOptions& options) {
@@ -57,8 +57,8 @@ class Gateway {
     freeUPNPDevlist(devices);
     gateway->found_ = kind != 0;
     gateway->connected_ = kind == 1;
-    // 1: connected; 2: says it is not connected, or its outside address is reserved (another router in
-    // front).
+    // 1: connected; 2: reports that it is not connected, or its outside address is reserved (it stands behind
+    // another router).
     if (kind != 1 && kind != 2)
       return make_error(ErrorCode::NotFound, "UPnP devices answered, but none of them is a router");
     return gateway;
@@ -101,7 +101,7 @@ class UpnpMapper final : public PortMapper {
         gateway_.reset();  // it may be another router by now
         return connected ? std::move(mapped).error() : no_internet_address();
       }
-      // Somebody else has that port: any other above the system's.
+      // Another program has that port: any other above the system's.
       std::array<std::uint8_t, 2> random{};
       io.entropy.fill(random);
       outside = static_cast<std::uint16_t>(1024 + (random[0] << 8 | random[1]) % (65536 - 1024));
@@ -116,7 +116,7 @@ class UpnpMapper final : public PortMapper {
     std::array<char, 64> address{};
     const int code = UPNP_GetExternalIPAddress(gateway_->url(), gateway_->service(), address.data());
     if (code != UPNPCOMMAND_SUCCESS) {
-      // Its description may have moved with a restart: search again with the next map().
+      // Its description may have moved with a restart: the next map() searches again.
       gateway_.reset();
       return upnp_error(code, "asking the router for its outside address");
     }

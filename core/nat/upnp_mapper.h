@@ -12,11 +12,11 @@ struct UpnpOptions {
   std::chrono::milliseconds search{2000};
   // The router's description, if known: no search then.
   std::string description_url;
-  std::string description = "NeuroShard";  // what the router's list of mappings shows
+  std::string description = "NeuroShard";  // shown in the router's list of mappings
 };
 
-// miniupnpc blocks up to some seconds per exchange and looks at no token: give this a thread on which that
-// does not matter. The router is found by the first map(), and again after a failure.
+// miniupnpc blocks for some seconds per exchange and checks no token: use a thread that may block. The first
+// map() finds the router, and again after a failure.
 std::unique_ptr<PortMapper> make_upnp_mapper(UpnpOptions options = {});
 
 }  // namespace neuroshard::nat

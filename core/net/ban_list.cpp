@@ -12,7 +12,7 @@ constexpr std::uint32_t file_version = 1;
 constexpr std::size_t head_bytes = 12, fixed_bytes = 32 + 8 + 4 + 1;
 
 std::string cut(std::string reason) {
-  // Other nodes' words may be in it; it is shown in tables.
+  // It may hold text of other nodes, and is shown in tables.
   if (reason.size() > BanList::max_reason_bytes) reason.resize(BanList::max_reason_bytes);
   return reason;
 }

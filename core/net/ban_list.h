@@ -1,5 +1,5 @@
-// Who is not talked to, until when and why: nodes, and address groups. Bounded; the ban that ends first makes
-// room. What is kept in a file is read as anybody's word.
+// Bans of nodes and of address groups, each with its end and reason. The list is bounded: the ban that ends
+// first makes room. Bytes of a file are untrusted input.
 #pragma once
 
 #include <map>
@@ -27,7 +27,7 @@ class BanList {
   static constexpr std::size_t max_bans = 4096;
   static constexpr std::size_t max_prefixes = 1024;
   static constexpr std::size_t max_reason_bytes = 120;
-  // A ban is remembered so long after its end: the next one is longer.
+  // How long an ended ban is remembered: the next one is longer.
   static constexpr auto remembered = std::chrono::hours(24);
 
   // Threads: any, all members. `clock` outlives the list.
@@ -35,21 +35,21 @@ class BanList {
 
   // A second ban of one node replaces the first.
   void ban(const NodeId& id, Duration length, std::string reason);
-  // As ban(), twice as long each time that follows within a day.
+  // Like ban(), but twice as long for each ban that follows within a day.
   void ban_again(const NodeId& id, Duration first, Duration longest, std::string reason);
   // An address group: platform::prefix_group.
   void ban_prefix(std::uint64_t group, Duration length, std::string reason);
   void lift(const NodeId& id);
-  // The reason while the ban lasts.
+  // The reason, while the ban lasts.
   std::optional<std::string> reason(const NodeId& id) const;
   std::optional<std::string> reason_of_prefix(std::uint64_t group) const;
   std::vector<Ban> all() const;
   std::size_t prefixes() const;
 
-  // Changes with each ban and each end of one by lift().
+  // Changes with each ban and each lift().
   std::uint64_t changes() const;
-  // Bans of nodes, the ended ones that are remembered among them; those of prefixes are not kept. Restoring
-  // adds; Corrupt: nothing was added.
+  // The bans of nodes, including those that ended and are remembered; bans of prefixes are not kept.
+  // Restoring adds to the list. Corrupt: nothing was added.
   Bytes encode() const;
   Expected<void> restore(ByteSpan bytes);
 

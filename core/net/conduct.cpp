@@ -43,7 +43,7 @@ Conduct::Score& Conduct::score(Scores& scores, const Key& key, MonotonicTime now
   return found;
 }
 
-// What weighed most is named.
+// Names the most frequent fault.
 std::string Conduct::reason_of(const Score& score) {
   const auto most = std::max_element(score.seen.begin(), score.seen.end());
   return fmt::format("{} ({} times)", to_string(static_cast<Fault>(most - score.seen.begin())), *most);
@@ -81,7 +81,7 @@ void Conduct::count_prefix_locked(const platform::IpAddress& from, Fault fault, 
   Score& prefix = score(prefixes_, group, now);
   count_locked(prefix, fault);
   if (prefix.points < rules_.limit * rules_.prefix_factor) return;
-  bans_.ban_prefix(group, rules_.prefix_ban, "too much from this part of the network: " + reason_of(prefix));
+  bans_.ban_prefix(group, rules_.prefix_ban, "too many faults from this address range: " + reason_of(prefix));
   prefixes_.erase(group);
 }
 

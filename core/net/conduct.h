@@ -1,7 +1,7 @@
-// How others behave, as this node has seen it: faults that an honest program does not commit are counted in
-// points, which fade; who has too many at a time is banned for a while, longer each time. Being slow, away,
-// behind, of another network or another version is no fault and never counted here. A part of the network
-// from which many commit faults is refused as a whole for a shorter time.
+// Counts the faults of other nodes: messages that an honest program does not send. Faults give points, which
+// fade. A node with too many points is banned for a while, longer each time. A node that is slow, absent,
+// behind, of another network or of another version commits no fault. An address group from which many nodes
+// commit faults is refused as a whole, for a shorter time.
 #pragma once
 
 #include <array>
@@ -17,14 +17,14 @@
 namespace neuroshard::net {
 
 enum class Fault : std::uint8_t {
-  Malformed,     // a message that no program of ours writes
-  BadSignature,  // something that is not signed by whom it names, or was altered
-  OthersRecord,  // wanted a record of somebody else kept, or registered
-  Flood,         // goes on asking far beyond the limits, although told to wait
-  TwoPayloads,   // signed two different contributions to one round: proven to anybody
-  Oversized,     // sent more than a message may have
-  NotTls,        // talked to the port for peers in another language
-  WrongContent,  // gave something else than what it had said that it holds
+  Malformed,     // a message that no honest program writes
+  BadSignature,  // a signature that does not verify
+  OthersRecord,  // tried to store or register another node's record
+  Flood,         // requests far beyond the limits, after being refused
+  TwoPayloads,   // equivocation: two signed contributions to one round, proven to anybody
+  Oversized,     // a message over the limit
+  NotTls,        // another protocol on the port for peers
+  WrongContent,  // gave other content than it had offered
   Count_,
 };
 std::string_view to_string(Fault fault);  // "messages that can't be read", for reasons
@@ -36,8 +36,8 @@ struct ConductRules {
   Duration first_ban = std::chrono::hours(1);     // doubles with each that follows
   Duration longest_ban = std::chrono::hours(24);
   Duration prefix_ban = std::chrono::minutes(10);
-  std::size_t remembered = 4096;  // nodes, and as many prefixes: the least guilty make room
-  // By Fault. A flood is counted for each refused request: a program that waits as it is told makes none.
+  std::size_t remembered = 4096;  // nodes, and as many prefixes: those with the fewest points make room
+  // By Fault. Each refused request counts as a flood; a program that waits as the refusal asks commits none.
   std::array<double, static_cast<std::size_t>(Fault::Count_)> points{20, 50, 20, 0.25, 100, 20, 4, 50};
 };
 
@@ -47,10 +47,10 @@ class Conduct {
   Conduct(BanList& bans, const Clock& clock, bool one_lan, ConductRules rules = {})
       : bans_(bans), clock_(clock), one_lan_(one_lan), rules_(rules) {}
 
-  // `from` did this; its prefix is counted where its address is one of the internet (behind a relay it is
-  // not). True when that made it banned.
+  // Counts a fault of `from`. Its prefix counts, too, if its address is public (behind a relay it is not).
+  // True: the node is banned now.
   bool fault(const Caller& from, Fault fault);
-  // Somebody there did, who has not said who it is.
+  // Counts a fault of a node that has not proven its id.
   void fault(const platform::IpAddress& from, Fault fault);
   double points(const NodeId& id) const;  // now
   std::uint64_t faults(Fault fault) const;

@@ -1,5 +1,5 @@
-// What both ends of a connection tell each other before anything else: which network they belong to, which
-// version of the peer protocol they speak, and what they can do. Who they are is not said but proven, by TLS.
+// The first message of both ends of a connection: their network, their version of the peer protocol and their
+// features. TLS proves who they are.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,22 @@
 
 namespace neuroshard::net {
 
-// Of the peer protocol (proto/peer.proto). Same major: both ways. Another: refused, saying who should
-// upgrade.
+// Version of the peer protocol (proto/peer.proto). Versions of one major understand each other; another major
+// is refused, and the message says which side should upgrade.
 struct PeerVersion {
   std::uint32_t major = 0, minor = 0;
   friend bool operator==(const PeerVersion&, const PeerVersion&) = default;
 };
 inline constexpr PeerVersion peer_version{1, 0};
 
-// What a node offers, as bits. Values are protocol: never renumber; unknown bits are kept and mean nothing.
+// A node's features, as bits. Values are protocol: never renumber; unknown bits are kept and ignored.
 enum class Feature : std::uint64_t {
-  Dht = 1,          // a member of the table
-  Peers = 2,        // names peers that it knows
-  AddressEcho = 4,  // says from where it sees a caller
-  DialBack = 8,     // tries to reach a caller from outside
+  Dht = 1,          // a member of the hash table
+  Peers = 2,        // gives the records of other nodes
+  AddressEcho = 4,  // tells a caller the address at which it sees it
+  DialBack = 8,     // dials a caller from outside
   Tracker = 16,     // registers nodes
-  Relay = 32,       // lets nodes that nobody can dial be called through it (core/nat/relay_head.h)
+  Relay = 32,       // relays calls to nodes that nobody can dial (core/nat/relay_head.h)
   Punch = 64,       // nobody can dial it, but a direct connection can be punched (core/swarm/puncher.h)
 };
 
@@ -35,8 +35,8 @@ struct Hello {
   PeerVersion version = peer_version;
   Hash256 network_id{};
   std::uint64_t features = 0;
-  std::uint16_t port = 0;  // where the sender answers at the address that it is seen at; 0 = nowhere
-  std::string program;     // "0.1.0"; for people
+  std::uint16_t port = 0;  // where the sender listens, at the address at which others see it; 0 = it does not
+  std::string program;     // "0.1.0"; shown to users
 
   bool offers(Feature feature) const { return (features & static_cast<std::uint64_t>(feature)) != 0; }
 };

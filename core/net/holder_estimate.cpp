@@ -6,10 +6,10 @@
 namespace neuroshard::net {
 namespace {
 
-constexpr double keep = 0.9;               // of older calls' weight, with each new one
-constexpr double forgive = 0.7;            // of the weight of failures, with each answer: who answers is back
-constexpr double half_life = 300;          // seconds, of what was measured
-constexpr double least_success = 0.05;     // who fails always is dear, not infinitely so
+constexpr double keep = 0.9;       // of older calls' weight, with each new one
+constexpr double forgive = 0.7;    // of the weight of failures, with each answer: the holder has recovered
+constexpr double half_life = 300;  // seconds, of what was measured
+constexpr double least_success = 0.05;     // keeps the estimate of a failing holder finite
 constexpr double prior_weight = 0.5;       // in calls
 constexpr double four_deviations = 4;      // as RFC 6298 waits for an acknowledgement
 constexpr double unknown_deviation = 0.5;  // of the expected time
@@ -63,7 +63,7 @@ void HolderEstimate::failed(Duration took, MonotonicTime now) {
 }
 
 // The prior is two calls of little weight on its own line, one without bytes and one with a second's worth:
-// so measurements soon outweigh it, and where all calls were of one size the slope is still its.
+// measurements soon outweigh it, and where all calls had one size the slope is the prior's.
 HolderEstimate::Line HolderEstimate::line(const HolderPrior& prior, MonotonicTime now) const {
   const double f = fade(now), w = prior_weight / 2 / (1 + n_ * f);
   const double latency = seconds_of(prior.latency), far = prior.bytes_per_second;

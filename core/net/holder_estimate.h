@@ -1,9 +1,10 @@
-// What one holder's calls have taken, and what the next one will take as far as that can be told: a line
-// through the calls so far, time = latency + bytes / rate, by least squares over sums that fade. Bytes count
-// once for each call that was under way with them, because calls of one holder share its line and its
-// processor. Failures make a holder dearer: the time that a failed call takes is added as often as one is to
-// be expected before a success. Without measurements the priors hold, and they come back as what was measured
-// grows old. Threads: one.
+// Estimates how long the next call to one holder of a slot will take. The model is a line through the calls
+// so far: time = latency + bytes / rate, by least squares over sums that fade. Bytes count once for each call
+// that was under way with them, because the calls of one holder share its line and its processor. Failures
+// raise the estimate: the time of a failed call is added as often as one is expected before a success.
+// Without measurements the priors hold; they return as the measurements fade. No product path uses it yet:
+// the pipeline over slots calls slot_router.h, which uses it.
+// Threads: one.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,7 @@
 
 namespace neuroshard::net {
 
-// What is assumed of a holder before it has answered.
+// Assumed of a holder before it has answered.
 struct HolderPrior {
   Duration latency = std::chrono::milliseconds(100);
   double bytes_per_second = 1 << 20;
@@ -21,15 +22,14 @@ struct HolderPrior {
 
 class HolderEstimate {
  public:
-  // `together`: calls to this holder under way when it was made, itself included.
+  // `together`: calls to this holder under way when it was made, including itself.
   void answered(std::size_t bytes, std::size_t together, Duration took, MonotonicTime now);
   void failed(Duration took, MonotonicTime now);
 
-  // Until a call made now is answered, failures and second tries included.
+  // Expected time until a call made now is answered, including failures and second tries.
   Duration expected(std::size_t bytes, std::size_t together, const HolderPrior& prior,
                     MonotonicTime now) const;
-  // After this time one call in twenty or fewer is still without its answer: where a second holder is worth
-  // asking.
+  // After this time at most one call in twenty still has no answer; asking a second holder is then worth it.
   Duration late(std::size_t bytes, std::size_t together, const HolderPrior& prior, MonotonicTime now) const;
 
   Duration latency(const HolderPrior& prior, MonotonicTime now) const;

@@ -8,7 +8,7 @@
 
 namespace neuroshard::net {
 
-// Tasks that wait, each with what happens instead when its owner goes first.
+// Tasks that wait for their turn. An owner that ends first drops its own.
 class LimitedTransport::Waiting : public std::enable_shared_from_this<Waiting> {
  public:
   Waiting(Executor& waiting_executor, TrafficMeter& traffic_meter, LineSpeed* line_speed)
@@ -63,8 +63,8 @@ class LimitedStream final : public PeerStream {
     const auto wait = waiting_->meter.sent(message.size());
     if (!wait.ok()) return waiting_->later([done = std::move(done), error = wait.error()] { done(error); });
     if (*wait <= Duration(0)) return inner_->write(std::move(message), std::move(done));
-    // Whoever waits may hold the stream, so the stream does not hold who waits: the timer does. The stream
-    // takes the timer with it when it goes.
+    // The callback may hold the stream, so the timer holds the callback, not the stream. The stream drops the
+    // timer when it ends.
     const auto waits = std::make_shared<Written>(std::move(done));
     written_ = waits;
     write_ = waiting_->after(*wait, [this, waits, message = std::move(message)]() mutable {
@@ -75,7 +75,7 @@ class LimitedStream final : public PeerStream {
   void finish() override { inner_->finish(); }
 
   void read(Read done) override {
-    // The wait of what came last is over before more is asked for.
+    // The wait for the last message ends before the next one is read.
     if (debt_ <= Duration(0)) return inner_read(std::move(done));
     const auto waits = std::make_shared<Read>(std::move(done));
     reading_ = waits;
@@ -91,7 +91,7 @@ class LimitedStream final : public PeerStream {
   }
 
  private:
-  // Who waits for a turn hears that none comes.
+  // Callbacks that still wait get Cancelled.
   void give_up() {
     const auto written = written_.lock();
     const auto reading = reading_.lock();
@@ -120,8 +120,7 @@ class LimitedStream final : public PeerStream {
   Lifetime lifetime_;
 };
 
-// Calls whose answers are small by their kind, and that somebody waits for: what was received before does not
-// hold them up.
+// Calls with small answers that are needed soon: earlier received bytes do not delay them.
 bool is_brief(Method method) {
   switch (method) {
     case Method::Ping:
@@ -167,7 +166,7 @@ class LimitedChannel final : public PeerChannel {
     const auto fetching =
         fetches_bulk(method) ? std::make_shared<LineDemand>(waiting_->line, LineWay::Down) : nullptr;
     CallDone counted = [waiting = waiting_, fetching, done = std::move(done)](Expected<Bytes> answer) {
-      // What came can't be sent back; it delays what is asked for next.
+      // A received answer counts in any case; it delays the next request.
       if (answer.ok()) static_cast<void>(waiting->meter.received(answer->size()));
       if (answer.ok() && fetching && waiting->line != nullptr)
         waiting->line->carried(LineWay::Down, wire_bytes(answer->size()));

@@ -1,8 +1,8 @@
-// A transport whose traffic stays within the user's limits (traffic_meter.h), in both directions and on both
-// ends: the calls and streams of connections that it makes, and those that it answers. Who sends waits for
-// its turn; who receives asks for the next piece later, so that the other end slows down.
+// A transport that keeps its traffic within the user's limits (traffic_meter.h), in both directions: for the
+// calls and streams of connections that it makes, and for those that it answers. A sender waits for its turn.
+// A receiver asks for the next piece later, so that the other end slows down.
 //
-// The deadline of a call begins when it is sent, not while it waits here.
+// The deadline of a call begins when the call is sent, not while it waits here.
 #pragma once
 
 #include <memory>
@@ -16,8 +16,8 @@ namespace neuroshard::net {
 
 class LimitedTransport final : public PeerTransport {
  public:
-  // All outlive it. line: told what is fetched, and what waits to be sent; the inner transport tells it what
-  // leaves. Null: nobody measures.  Threads: the executor's.
+  // All outlive it. line: is given what arrives and what waits to be sent; the inner transport gives it what
+  // leaves. Null: nothing is measured.  Threads: the executor's.
   LimitedTransport(PeerTransport& inner, Executor& executor, TrafficMeter& meter, LineSpeed* line = nullptr);
   ~LimitedTransport() override;
 
@@ -25,11 +25,11 @@ class LimitedTransport final : public PeerTransport {
   void set_hello(Hello hello) override { inner_.set_hello(std::move(hello)); }
   const Hello& hello() const override { return inner_.hello(); }
 
-  // What the inner transport is to be given in place of `service`, which outlives this or is taken back by
+  // Give the inner transport the result in place of `service`. `service` outlives this, or is withdrawn by
   // null.
   PeerService& serving(PeerService* service);
 
-  class Waiting;  // what waits for its turn
+  class Waiting;  // tasks that wait for their turn
 
  private:
   class Service;

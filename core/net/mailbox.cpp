@@ -14,7 +14,7 @@ std::shared_ptr<Turn> turn_of(Executor& executor) {
 
 Mailbox::Mailbox(Executor& executor) : turn_(turn_of(executor)), executor_(&executor) {}
 
-// False: the task is still to be run.
+// False: the task has not run.
 bool Mailbox::run_here(Executor::Task& task) {
   if (turn_ == nullptr) return false;
   {

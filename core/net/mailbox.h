@@ -1,7 +1,7 @@
-// From threads of a library to one executor, without losing anything: what the executor has no room for waits
-// here. Whoever puts bounds how much that can be (calls under way). Where the executor lends its turns
-// (base/turn.h) and has nothing to do, whoever puts runs the task itself. Kept by shared_ptr: late messages
-// of other threads may outlive who listens.
+// Hands tasks from the threads of a library to one executor without losing any. Tasks that the executor has
+// no room for wait here; the callers bound their number (calls under way). Where the executor lends its turns
+// (base/turn.h) and is idle, the calling thread runs the task itself. Kept by shared_ptr: late messages of
+// other threads may outlive the listener.
 #pragma once
 
 #include <deque>
@@ -18,13 +18,13 @@ class Mailbox : public std::enable_shared_from_this<Mailbox> {
  public:
   explicit Mailbox(Executor& executor);
 
-  // Runs `task` on the executor, in order; not at all after close(). It may have run when this returns, but
-  // never from within a task of the executor.
-  // Threads: any; not with a lock that a task may want.
+  // Runs `task` on the executor, in order; after close() not at all. The task may have run when this returns,
+  // but never from within a task of the executor.
+  // Threads: any, without a lock that a task may take.
   void put(Executor::Task task);
-  // Posts again what the executor had no room for; call it now and then.  Threads: any.
+  // Posts again the tasks that the executor had no room for; call it periodically.  Threads: any.
   void retry();
-  // From now on nothing runs, not even what waits.  Threads: the executor's, or after it stopped.
+  // No task runs from now on, not even those that wait.  Threads: the executor's, or any after it stopped.
   void close();
 
  private:
@@ -32,7 +32,7 @@ class Mailbox : public std::enable_shared_from_this<Mailbox> {
   void post_locked();
   void drain();
 
-  const std::shared_ptr<Turn> turn_;  // null: it lends none
+  const std::shared_ptr<Turn> turn_;  // null: the executor lends no turns
   std::mutex mutex_;
   Executor* executor_;  // null once closed
   std::deque<Executor::Task> waiting_;

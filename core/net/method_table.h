@@ -34,7 +34,9 @@ struct Answer {
   Answer(Bytes bytes) : with(std::move(bytes)) {}
   Answer(Expected<Bytes> answer) : with(std::move(answer)) {}
   Answer(Error error) : with(std::move(error)) {}
-  Answer(Expected<Bytes> answer, Fault proven) : with(std::move(answer)), fault(proven) {}
+  Answer(Expected<Bytes> answer, std::optional<Fault> proven) : with(std::move(answer)), fault(proven) {}
+  // The answer alone: a Respond may stand for a Reply where nobody counts faults.
+  operator Expected<Bytes>() && { return std::move(with); }
 
   Expected<Bytes> with;
   std::optional<Fault> fault;  // nothing: an honest program may send such a call
@@ -47,7 +49,7 @@ struct MethodLimits {
   // How often one caller may call; methods that are given the same limiter share it. Null: no limit here.
   std::shared_ptr<RequestLimiter> calls = nullptr;
   std::size_t request_bytes = max_message_bytes;
-  // Who may call: an error refuses this caller. Null: everybody.
+  // Checks the caller: an error refuses the call. Null: every caller may call.
   std::function<Expected<void>(const Caller&)> admit = nullptr;
 };
 

@@ -7,7 +7,7 @@ namespace neuroshard::net {
 Expected<void> NodeBook::put(const NodeRecord& record, WallTime now) {
   const NodeId id = record.id();
   const auto known = records_.find(id);
-  // Before the signature is checked: a replay must not cost more than this.
+  // Before the signature check: a replay must stay cheap.
   if (known != records_.end() && record.sequence <= known->second.sequence) {
     if (record.sequence == known->second.sequence && record.signature == known->second.signature) return {};
     return make_error(ErrorCode::Denied, "the node's record is not newer than the one that is known");

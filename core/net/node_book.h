@@ -1,5 +1,5 @@
-// The nodes of the network that we know by their signed records: of each the newest. Bounded; when full, the
-// record that expires first makes room. The view that planning is done with.
+// The nodes of the network that this node knows, by their signed records: the newest record of each. Bounded:
+// when the book is full, the record that expires first makes room.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@ class NodeBook {
       : network_id_(network_id), most_(most) {}
   const Hash256& network_id() const { return network_id_; }
 
-  // Denied: what check_node_record refuses, a replayed or an older record, or two of one sequence that
-  // differ.
+  // Denied: check_node_record refuses the record, it is a replayed or an older one, or it differs from the
+  // known one of the same sequence.
   Expected<void> put(const NodeRecord& record, WallTime now);
   const NodeRecord* find(const NodeId& id, WallTime now) const;  // valid until the next put or drop_expired
   std::vector<const NodeRecord*> all(WallTime now) const;
   void remove(const NodeId& id) { records_.erase(id); }
   void drop_expired(WallTime now);
   std::size_t size() const { return records_.size(); }
-  // Records that were refused because they never held (never_held); honest nodes pass none on.
+  // Refused records that never held (never_held); honest nodes pass none on.
   std::uint64_t forged() const { return forged_; }
 
  private:

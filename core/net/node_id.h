@@ -1,5 +1,5 @@
 // Node ids and the distance between them: Kademlia's XOR metric (Maymounkov, Mazières 2002). A node's id is
-// the SHA-256 of its public key (crypto::node_id), so nobody chooses one freely without searching for it.
+// the SHA-256 of its public key (crypto::node_id), so choosing an id means searching for a key.
 #pragma once
 
 #include <bit>
@@ -32,7 +32,7 @@ inline bool closer(const NodeId& target, const NodeId& a, const NodeId& b) {
   return false;
 }
 
-// Leading bits that both share, 0 … 256.
+// The number of leading bits that both share, 0 … 256.
 inline int shared_bits(const NodeId& a, const NodeId& b) {
   for (int word = 0; word < 4; ++word) {
     const std::uint64_t x = detail::big_endian_word(a, word) ^ detail::big_endian_word(b, word);
@@ -47,7 +47,7 @@ inline double distance_share(const NodeId& a, const NodeId& b) {
   return static_cast<double>(detail::big_endian_word(a, 0) ^ detail::big_endian_word(b, 0)) / all;
 }
 
-// For hash tables. The ids are hashes already.
+// For hash tables. The ids are already hashes.
 struct NodeIdHash {
   std::size_t operator()(const NodeId& id) const {
     std::size_t value = 0;

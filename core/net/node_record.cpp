@@ -142,7 +142,7 @@ Expected<NodeRecord> decode_node_record(ByteSpan bytes) {
     const HeldSlot slot{static_cast<SlotKind>(at[0]), load_le<std::uint16_t>(at + 1),
                         load_le<std::uint16_t>(at + 3)};
     if (at[0] < 1 || at[0] > 4 || (i > 0 && !(record.slots.back() < slot)))
-      return corrupt("names slots that are none");
+      return corrupt("names slots that do not exist");
     record.slots.push_back(slot);
   }
   record.program.assign(reinterpret_cast<const char*>(at), program);

@@ -1,6 +1,6 @@
-// What a node says about itself, signed by its key: where it is, what it gives, what it holds, and for which
-// wallet it works. Travels through third parties (trackers, the hash table, peers), so nothing counts that
-// the signature does not cover. A node's newer record replaces the older one.
+// A node's record of itself, signed by its key: its endpoints, what it offers and holds, and the wallet that
+// it works for. Records travel through third parties (trackers, the hash table, peers), so readers trust only
+// what the signature covers. A node's newer record replaces the older one.
 //
 //   offset  size  content, little-endian
 //   0       4     "NSNR"
@@ -54,7 +54,7 @@ inline constexpr auto clock_skew = std::chrono::seconds(60);
 enum class Reach : std::uint8_t {
   Direct = 1,   // dial it
   Relayed = 2,  // through the relay that answers there
-  Turn = 3,     // dial it: a TURN server passes on whom its node has let in (nat/turn_hold.h)
+  Turn = 3,     // dial it: a TURN server forwards the addresses that the node has permitted (nat/turn_hold.h)
 };
 
 struct NodeEndpoint {
@@ -83,7 +83,7 @@ struct NodeRecord {
   std::uint32_t tokens_per_second = 0;
   std::uint64_t upload = 0, download = 0;  // bytes per second; 0 = not measured
   std::optional<crypto::Delegation> delegation;
-  std::vector<NodeEndpoint> endpoints;  // the best first; empty = not reached from outside
+  std::vector<NodeEndpoint> endpoints;  // the best first; empty = nobody can call it
   std::vector<HeldSlot> slots;
   std::string program;
   crypto::Signature signature{};
@@ -91,20 +91,22 @@ struct NodeRecord {
   NodeId id() const { return crypto::node_id(node_key); }
 };
 
-// Sorts the slots, drops doubled ones, sets node_key and signs. InvalidArgument: more than the limits allow.
+// Sorts the slots, drops duplicates, sets node_key and signs. InvalidArgument: more than the limits allow.
 Expected<void> sign_node_record(NodeRecord& record, const crypto::KeyPair& node, const Hash256& network_id);
 
 Bytes encode_node_record(const NodeRecord& record);
 // Any bytes are safe. The signature is not checked. Corrupt, Unsupported.
 Expected<NodeRecord> decode_node_record(ByteSpan bytes);
 
-// Whether it may be believed now, in this network: signature, dates (made ≤ now + 60 s, now < expires ≤ made
-// + a day), and the delegation for this node and network, if there is one. Denied says what does not hold.
+// Whether readers may trust it now, in this network: signature, dates (made ≤ now + 60 s, now < expires ≤
+// made + a day), and the delegation for this node and network, if there is one. Denied: the message names the
+// check that failed.
 Expected<void> check_node_record(const NodeRecord& record, const Hash256& network_id, WallTime now);
-// Whether its node signed it for this network, whatever its dates say: clocks may be wrong.
+// Whether its node signed it for this network. Ignores the dates, because clocks may be wrong.
 bool is_signed_by_its_node(const NodeRecord& record, const Hash256& network_id);
-// Whether it never held, whatever the clocks say: not signed by its node, or with a delegation that its
-// wallet gave to another node or network, or not at all. Who passes such a record on has not looked at it.
+// Whether it can't ever have held, whatever the clocks say: its node has not signed it, or its delegation is
+// for another node or network or not signed by the wallet. A node that passes such a record on has not
+// checked it.
 bool never_held(const NodeRecord& record, const Hash256& network_id);
 
 }  // namespace neuroshard::net

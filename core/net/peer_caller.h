@@ -1,5 +1,5 @@
-// Calls to peers, whatever carries them: pooled channels over mutual TLS, or the simulated network. Both ends
-// know for certain whose key the other holds; nothing else is trusted.
+// Calls to peers, over pooled channels with mutual TLS or over the simulated network. Both ends have proven
+// their keys; nothing else is trusted.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace neuroshard::net {
 
-// What a request asks for. Values are protocol: never renumber.
+// The kind of a request. Values are protocol: never renumber.
 enum class Method : std::uint16_t {
   Ping = 1,  // core/swarm/messages.h, and so to TrackerPeers
   Peers = 2,
@@ -39,14 +39,14 @@ enum class Method : std::uint16_t {
   ContentPiece = 66,
 };
 
-// Where a peer with this id is said to be. The id is proven when it is dialled.
+// Where a peer with this id is said to be. Dialling it proves the id.
 struct Contact {
   NodeId id{};
   platform::Endpoint endpoint;
   friend bool operator==(const Contact&, const Contact&) = default;
 };
 
-// Who sent a request, as the connection proves it.
+// The sender of a request; the connection proves it.
 struct Caller {
   NodeId id{};
   platform::Endpoint endpoint;  // the remote address; behind a relay, the relay's
@@ -57,7 +57,7 @@ using CallDone = std::function<void(Expected<Bytes>)>;
 class PeerCaller {
  public:
   virtual ~PeerCaller() = default;
-  // Connects when needed, asks, and calls `done` exactly once, later, on the executor of the caller: with the
+  // Connects if needed, calls, and calls `done` exactly once, later, on the caller's executor: with the
   // answer, or Timeout, Unavailable (not reached, or the connection broke), Denied (another id than expected,
   // or refused; the message says why), Exhausted (too many calls wait).  Threads: the executor's.
   virtual void call(const Contact& peer, Method method, Bytes request, Duration deadline, CallDone done) = 0;

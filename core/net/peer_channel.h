@@ -1,16 +1,16 @@
-// Connections to peers, whatever carries them: gRPC over mutual TLS (core/rpc), or the simulated network
-// (core/sim). Protocols are written against this, and one contract test holds both. Each end knows for
-// certain whose key the other holds; hellos have been exchanged and agree before anything else is heard or
-// said.
+// Connections to peers over gRPC with mutual TLS (core/rpc) or over the simulated network (core/sim).
+// Protocols use this interface, and one contract test covers both implementations. Each end has proven its
+// key, and the hellos have been exchanged and agree, before any other message.
 //
-// Sizes: a message has at most 4 MiB and is refused before it is stored when it is longer; tensors and files
-// go through streams in chunks of 256 KiB.
-// Time: a call has a deadline that grows with what it carries; a stream has none but must make progress.
+// Sizes: a message has at most 4 MiB; a longer one is refused before it is stored. Tensors and files go
+// through streams in chunks of 256 KiB.
+// Time: a call has a deadline that grows with its size; a stream has none but must make progress.
 // Threads: all members and all callbacks on the executor that the transport was made with. A callback is
-// called exactly once, later, never from within the member that takes it; none is called once the transport
-// is destroyed. Errors, as codes: Timeout (nothing in time) · Unavailable (not reached, broken) · Denied
-// (certificate, id, ban, network) · Unsupported (version, method) · Exhausted (a limit, here or there) ·
-// Cancelled · and what the answering node chose to say.
+// called exactly once, later, never from within the member that takes it; none is called after the transport
+// is destroyed.
+// Errors, as codes: Timeout (nothing in time) · Unavailable (not reached, broken) · Denied (certificate, id,
+// ban, network) · Unsupported (version, method) · Exhausted (a limit, here or there) · Cancelled · and the
+// answering node's own errors.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ inline constexpr Duration least_deadline = std::chrono::milliseconds(200);
 inline constexpr Duration connect_deadline = std::chrono::seconds(5);
 inline constexpr Duration stream_patience = std::chrono::seconds(10);
 
-// How long a call may take: what the caller allows for thinking and the way, at least 200 ms, and the time
-// that the bytes of both directions need at 1 Mbit/s, which any line has.
+// How long a call may take: the caller's allowance for the work and the latency, at least 200 ms, and the
+// time for the bytes of both directions at 1 Mbit/s, which every line has.
 Duration call_deadline(Duration allowed, std::size_t request_bytes, std::size_t answer_bytes);
 
 // One stream of messages in both directions; the same at both ends. At most one read and one write are under
@@ -41,30 +41,30 @@ Duration call_deadline(Duration allowed, std::size_t request_bytes, std::size_t 
 class PeerStream {
  public:
   using Written = std::function<void(Expected<void>)>;
-  // What is read lies where the connection has put it; keeping it keeps that memory.
+  // The message lies where the connection has put it; keeping it keeps that memory.
   using Read = std::function<void(Expected<std::optional<ByteChain>>)>;
   virtual ~PeerStream() = default;
   // 1 … max_message_bytes. `done` when there is room for the next: a slow reader slows the writer down.
   virtual void write(Bytes message, Written done) = 0;
-  // Nothing more will be written. Not while a write is under way.
+  // No more writes follow. Not while a write is under way.
   virtual void finish() = 0;
   // The next message, or nothing when the other end has finished.
   virtual void read(Read done) = 0;
   // Both ends' reads and writes fail from now on, the own ones with Cancelled. The reason reaches the other
-  // end when the answering one breaks off.
+  // end if the answering end breaks off.
   virtual void break_off(Error reason) = 0;
 };
 
-// A connection that stands, or stood: calls on a broken one connect anew or end with Unavailable.
+// An open connection, or one that has broken: calls on a broken one connect again or end with Unavailable.
 class PeerChannel {
  public:
   virtual ~PeerChannel() = default;                 // its calls and streams end with Cancelled
   virtual const NodeId& id() const = 0;             // proven
   virtual const Hello& hello() const = 0;           // the peer's
   virtual platform::Endpoint endpoint() const = 0;  // that was dialled
-  // deadline: as call_deadline() makes it.
+  // deadline: from call_deadline().
   virtual void call(Method method, Bytes request, Duration deadline, CallDone done) = 0;
-  // patience: how long nothing may move while a read or a write waits; Duration::max() = for ever.
+  // patience: how long a read or a write may wait without progress; Duration::max() = for ever.
   virtual std::shared_ptr<PeerStream> open(Method method, Duration patience) = 0;
 };
 
@@ -79,7 +79,7 @@ class PeerService {
 
 struct Dial {
   platform::Endpoint endpoint;
-  std::optional<NodeId> id;  // who has to answer there; nothing: whoever does (trackers and bootstrap lists)
+  std::optional<NodeId> id;  // must answer there; nothing: any node may (trackers and bootstrap lists)
 };
 
 class PeerTransport {
@@ -87,7 +87,7 @@ class PeerTransport {
   using Connected = std::function<void(Expected<std::shared_ptr<PeerChannel>>)>;
   virtual ~PeerTransport() = default;
   virtual void connect(const Dial& to, Duration deadline, Connected done) = 0;
-  // What is said in hellos from now on.
+  // Used in hellos from now on.
   virtual void set_hello(Hello hello) = 0;
   virtual const Hello& hello() const = 0;
 };

@@ -40,7 +40,7 @@ std::shared_ptr<PeerPool::Peer> PeerPool::find_or_make(const Contact& contact) {
   const auto found = peers_.find(contact.id);
   if (found != peers_.end()) {
     Peer& peer = *found->second;
-    // It is said to be elsewhere: believed when it is not reached where we know it.
+    // A new address is used once the known one is not reached.
     if (peer.contact.endpoint != contact.endpoint && !peer.channel && !peer.dialling) {
       peer.contact = contact;
       peer.pause = Duration(0);
@@ -83,7 +83,7 @@ void PeerPool::connect(const Contact& contact, PeerTransport::Connected done) {
   if (auto error = refused(contact.id)) return fail(std::move(*error));
   const auto peer = find_or_make(contact);
   if (peer == nullptr)
-    return fail(make_error(ErrorCode::Exhausted, "too many peers are talked to; try again"));
+    return fail(make_error(ErrorCode::Exhausted, "too many peers are connected; try again"));
   peer->used = clock_.monotonic_now();
   if (peer->channel) return later([done, channel = peer->channel] { done(channel); });
   if (peer->waiting.size() >= limits_.waiting_per_peer)
@@ -127,7 +127,7 @@ void PeerPool::call(const Contact& contact, Method method, Bytes request, Durati
   });
 }
 
-// Over the channel that connect() found: the peer's may be given up by now.
+// Uses the channel that connect() found: the peer's entry may be gone by now.
 void PeerPool::start(const std::shared_ptr<Peer>& peer, const std::shared_ptr<PeerChannel>& channel,
                      Method method, Bytes request, Duration deadline, CallDone done) {
   constexpr std::size_t small = 4096;
@@ -146,7 +146,7 @@ void PeerPool::start(const std::shared_ptr<Peer>& peer, const std::shared_ptr<Pe
                                                        answer.error().code == ErrorCode::Timeout);
                   if (broken) {
                     ++peer->failures;
-                    // A connection that does not answer is made anew by the next call.
+                    // The next call replaces a connection that does not answer.
                     if (peer->channel == channel) peer->channel.reset();
                   } else if (measured) {
                     const Duration sample = now - began;

@@ -1,6 +1,6 @@
-// Calls to peers by id and address, over connections that are kept: one per peer, made when first needed,
-// closed when idle. Bounded in every direction; a peer that could not be reached is not dialled again at
-// once, and who is banned is told nothing more: its connection is given up.
+// Calls to peers by id and address, over connections that are kept: one per peer, opened when first needed,
+// closed when idle. Everything is bounded. The pool does not redial a peer that could not be reached at once,
+// and closes the connection of a banned one.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 namespace neuroshard::net {
 
 struct PoolLimits {
-  std::size_t peers = 512;            // known at the same time; the longest idle one makes room
+  std::size_t peers = 512;            // known at the same time; the one idle for longest makes room
   std::size_t waiting_per_peer = 32;  // calls that wait for a connection
   std::size_t calls_per_peer = 24;    // under way; fewer than the other end allows
   Duration connect = connect_deadline;
@@ -27,12 +27,12 @@ struct PoolLimits {
   Duration longest_pause = std::chrono::minutes(2);
 };
 
-// What is known of a peer that is connected or was tried lately.
+// A peer that is connected or was dialled lately.
 struct PeerView {
   NodeId id{};
   platform::Endpoint endpoint;
   bool connected = false;
-  std::optional<Error> error;          // of the latest connect that failed
+  std::optional<Error> error;          // of the latest failed connect
   std::optional<Duration> round_trip;  // smoothed (RFC 6298), of small calls
   std::uint64_t calls = 0, failures = 0;
   std::string program;
@@ -48,7 +48,7 @@ class PeerPool final : public PeerCaller {
   ~PeerPool() override;
 
   void call(const Contact& peer, Method method, Bytes request, Duration deadline, CallDone done) override;
-  // The connection itself, for streams. As connect of the transport, but kept and shared.
+  // The connection itself, for streams. Like connect of the transport, but kept and shared.
   void connect(const Contact& peer, PeerTransport::Connected done);
 
   std::vector<PeerView> peers() const;
@@ -60,7 +60,7 @@ class PeerPool final : public PeerCaller {
 
   std::shared_ptr<Peer> find_or_make(const Contact& contact);
   bool make_room();
-  // Nothing: it may be talked to. Else its connection ends.
+  // Whether the peer may be called; if it may not, its connection is closed.
   std::optional<Error> refused(const NodeId& id);
   void dial(const std::shared_ptr<Peer>& peer);
   void connected(const std::shared_ptr<Peer>& peer, Expected<std::shared_ptr<PeerChannel>> result);

@@ -1,5 +1,5 @@
-// Why connections and requests of others were refused, counted: what a person sees when somebody attacks this
-// node, or when its own clock is wrong.
+// Counts refused connections and requests by reason. The counts show a user that somebody attacks this node,
+// or that its own clock is wrong.
 #pragma once
 
 #include <array>
@@ -10,21 +10,21 @@
 namespace neuroshard::net {
 
 enum class Refusal : std::uint8_t {
-  // At the door, before TLS.
+  // Before TLS.
   TooManyConnections,  // in all
-  TooManyOfAddress,    // of one address
-  TooSlow,             // did not say in time, or not fast enough, what it wants
+  TooManyOfAddress,    // from one address
+  TooSlow,             // sent its request too late or too slowly
   NotTls,              // plaintext, garbage
   OldTls,              // offers no TLS 1.3
-  // Of its certificate.
+  // The certificate.
   NoCertificate,
   BadCertificate,
   NotEd25519,
   NotYetValid,
   Expired,
-  WrongId,  // somebody else answered where we dialled
+  WrongId,  // another node answers at the dialled address
   Banned,
-  // Of what it says.
+  // The messages.
   NoHello,
   OtherNetwork,
   OtherVersion,

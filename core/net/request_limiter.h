@@ -1,5 +1,5 @@
-// How many requests a stranger may make: one token bucket per caller's id and one per address group, kept for
-// the most recent callers only, so that the limiter itself costs bounded memory.
+// Limits the requests of strangers: one token bucket per caller's id and one per address group. It remembers
+// the most recent callers only, so its memory is bounded.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ namespace neuroshard::net {
 struct RequestLimits {
   double per_second = 20;
   double burst = 100;
-  std::size_t callers = 4096;  // remembered; the longest silent one is forgotten
-  double group_factor = 4;     // what one address group may do, in multiples of one caller
+  std::size_t callers = 4096;  // remembered; the one silent for longest is forgotten
+  double group_factor = 4;     // the limit of one address group, in multiples of one caller
 };
 
 class RequestLimiter {
  public:
   // one_lan: address groups are not counted.  Threads: one.
   RequestLimiter(RequestLimits limits, bool one_lan) : limits_(limits), one_lan_(one_lan) {}
-  // Whether this request may be served; counts it if so.
+  // Whether this request may be served; if so, it counts.
   bool admit(const Caller& from, MonotonicTime now);
   std::size_t remembered() const { return order_.size(); }
 

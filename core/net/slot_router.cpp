@@ -18,7 +18,7 @@ struct SlotRouter::Known {
   MonotonicTime rests_until{};
   Duration rest{0};  // the latest one
   std::map<HeldSlot, MonotonicTime>
-      lacks;  // slots that it says it does not hold, until when that is believed
+      lacks;  // slots that it does not hold by its own answer, and how long that counts
 };
 
 struct SlotRouter::Asking {
@@ -60,7 +60,7 @@ void SlotRouter::call(SlotCall call, Done done) {
   const bool posted = executor_.post([this, life = lifetime_.token(), asking, error] {
     if (life.alive()) end(asking, error);
   });
-  if (!posted) end(asking, std::move(error));  // the executor stops: better now than never
+  if (!posted) end(asking, std::move(error));  // the executor stops
 }
 
 std::vector<SlotHolder> SlotRouter::candidates(const Asking& asking) {
@@ -94,7 +94,7 @@ SlotHolder SlotRouter::choose(const std::vector<SlotHolder>& among, const Asking
   const auto expected = [&](const SlotHolder& holder) {
     const Known& k = known(holder);
     Duration time = k.estimate.expected(asking.bytes, k.under_way.size() + 1, prior_of(k), now);
-    // Whoever has let a call wait for so long will not be faster with this one.
+    // A holder that has let a call wait for so long will not be faster with this one.
     for (const MonotonicTime began : k.under_way) time = std::max(time, now - began);
     return time;
   };
@@ -144,7 +144,7 @@ void SlotRouter::ask(const std::shared_ptr<Asking>& asking, const SlotHolder& ho
                 together](Expected<Bytes> answer) {
                  if (!life.alive()) return;
                  const MonotonicTime now = clock_.monotonic_now();
-                 Known& k = known_[id];  // is not given up while a call is under way
+                 Known& k = known_[id];  // stays while a call is under way
                  k.under_way.erase(std::find(k.under_way.begin(), k.under_way.end(), began));
                  if (answer.ok()) {
                    k.estimate.answered(asking->call.request.size() + answer->size(), together, now - began,
@@ -178,7 +178,7 @@ void SlotRouter::blame(Known& k, const Asking& asking, Verdict verdict, Duration
       ++k.failures;
       k.estimate.failed(took, now);
       k.rest = std::clamp(k.rest * 2, limits_.first_rest, limits_.longest_rest);
-      // Up to half as long again, so that not all of the network come back to it at once.
+      // Up to half as long again, so that not all nodes return to it at once.
       k.rests_until =
           now + k.rest +
           Duration(static_cast<Duration::rep>(static_cast<double>(k.rest.count()) * rng_.uniform() / 2));
@@ -205,7 +205,7 @@ void SlotRouter::answered(const std::shared_ptr<Asking>& asking, const NodeId& f
   }
   const Verdict verdict = verdict_of(answer.error().code);
   asking->error = std::move(answer).error();
-  // Whether a failed call was done is not known; after the other refusals it was not.
+  // After these errors the holder may have done the work; after the other refusals it has not.
   const bool may_repeat = asking->call.repeatable || verdict != Verdict::Failed;
   if (verdict == Verdict::Final || !may_repeat) return end(asking, *asking->error);
   if (ask_next(asking, false)) {

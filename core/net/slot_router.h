@@ -1,9 +1,11 @@
-// Calls to whoever holds a slot (NETWORK.md, Router). Of the holders the one is asked that is expected to
-// have answered first, by what its calls have taken (holder_estimate.h), what is under way with it and how
-// often it fails. One that does not answer gets a rest before it is asked again, longer each time; the call
-// goes on to the next holder at once. A call that may be made twice and is late is hedged: a second holder is
-// asked, within a budget, and the first answer counts ("The Tail at Scale", Dean and Barroso 2013). Now and
-// then one is asked that has not been for long, so that a holder that has become better is found out.
+// Chooses a holder of a slot for each call: the one that is expected to answer first, by its past calls
+// (holder_estimate.h), the calls under way with it and its failures. A holder that does not answer rests
+// before it is called again, longer each time, and the call goes to the next holder at once. A late call that
+// may be made twice is hedged: a second holder is called, within a budget, and the first answer counts ("The
+// Tail at Scale", Dean and Barroso 2013). A few calls go to the holder that has not been called for longest,
+// so that the router notices holders that have become faster.
+//
+// No product path uses it yet: the pipeline over slots will make its calls through it.
 //
 // Threads: the caller's executor, all members and callbacks.
 #pragma once
@@ -26,16 +28,17 @@ namespace neuroshard::net {
 
 struct SlotHolder {
   Contact contact;
-  double claimed_bytes_per_second = 0;  // as its record says; good for the first call. 0: it does not say
+  double claimed_bytes_per_second = 0;  // as its record says; used for the first call. 0: unknown
 };
 
 struct RouterLimits {
-  std::size_t holders = 1024;  // measured at the same time; the longest unasked idle one makes room
-  std::size_t tries = 3;       // holders asked for one call, hedges included
-  double hedges = 0.05;        // of all calls, on average
-  double most_hedges = 5;      // saved up
-  Duration least_hedge = std::chrono::milliseconds(200);  // nobody is called late before
-  double explore = 0.02;  // of all calls, to the holder that has not been asked for longest
+  std::size_t holders =
+      1024;  // measured at the same time; the idle one that was not called for longest makes room
+  std::size_t tries = 3;                                  // holders called for one request, hedges included
+  double hedges = 0.05;                                   // of all calls, on average
+  double most_hedges = 5;                                 // that the budget saves up
+  Duration least_hedge = std::chrono::milliseconds(200);  // no call counts as late earlier
+  double explore = 0.02;  // of all calls, to the holder that was not called for longest
   Duration first_rest = std::chrono::seconds(1);  // after a failure; doubles with each further one
   Duration longest_rest = std::chrono::minutes(2);
 };
@@ -44,9 +47,9 @@ struct SlotCall {
   HeldSlot slot;
   Method method{};
   Bytes request;
-  std::size_t answer_bytes = 0;                // about
-  Duration allowed = std::chrono::seconds(5);  // for the holder's work and the way; bytes come on top
-  bool repeatable = true;                      // may be done by two holders, or twice
+  std::size_t answer_bytes = 0;                // roughly
+  Duration allowed = std::chrono::seconds(5);  // for the holder's work and the latency; bytes add to it
+  bool repeatable = true;                      // two holders may do it, or one twice
   std::optional<NodeId> only = std::nullopt;   // this holder or none: a backward pass retraces its way
 };
 
@@ -60,21 +63,21 @@ struct HolderView {
   NodeId id{};
   Duration latency{};
   double bytes_per_second = 0;
-  double success = 0;  // share of its calls lately
+  double success = 0;  // share of its recent calls
   std::size_t under_way = 0;
   std::uint64_t calls = 0, failures = 0;
-  Duration rests{};  // from now; 0: it can be asked
+  Duration rests{};  // from now; 0: it can be called
 };
 
 struct RouterCounts {
-  std::uint64_t calls = 0, failed = 0;  // as asked for
+  std::uint64_t calls = 0, failed = 0;  // as requested
   std::uint64_t failovers = 0, hedges = 0, hedges_won = 0, explored = 0;
 };
 
 class SlotRouter {
  public:
   using Done = std::function<void(Expected<SlotAnswer>)>;
-  // Who holds a slot now; asked anew for each try, so that it may change.
+  // The holders of a slot now; asked for anew for each try, because they change.
   using Holders = std::function<std::vector<SlotHolder>(const HeldSlot&)>;
 
   // All outlive the router. `rng`: for exploring and for rests.
@@ -84,9 +87,10 @@ class SlotRouter {
   SlotRouter(const SlotRouter&) = delete;
   SlotRouter& operator=(const SlotRouter&) = delete;
 
-  // `done` exactly once, later; never after the router is destroyed. Errors: NotFound (nobody holds it) ·
-  // Unavailable (its holders rest or were all tried; the message says how many) · what the last holder said ·
-  // of a call that is not repeatable, Timeout and Unavailable as they come: it may have been done.
+  // `done` is called exactly once, later, and never after the router is destroyed. Errors: NotFound (the slot
+  // has no holder) · Unavailable (its holders rest or were all tried; the message says how many) · the last
+  // holder's error · for a call that is not repeatable, Timeout and Unavailable as they come: the holder may
+  // have done the work.
   void call(SlotCall call, Done done);
 
   std::vector<HolderView> holders() const;

@@ -1,5 +1,5 @@
-// The user's monthly data limit: bytes sent and received in a calendar month (UTC), kept in a small file, so
-// that neither a restart nor a kill gives any of it back. Months follow the wall clock; a clock set back
+// The user's monthly data limit: bytes sent and received in a calendar month (UTC). The count is kept in a
+// small file, so that neither a restart nor a kill resets it. Months follow the wall clock; a clock set back
 // within the month keeps the count.
 #pragma once
 
@@ -14,23 +14,23 @@ namespace neuroshard::net {
 
 class TrafficCap {
  public:
-  // limit: bytes a month, both directions together; 0 = none. The file is created by the first save. Corrupt:
-  // the file is not ours; the message says to remove it. `files` outlives this.  Threads: one.
+  // limit: bytes a month, both directions together; 0 = none. The first save creates the file. Corrupt: the
+  // file has another format; the message says to remove it. `files` outlives this.  Threads: one.
   static Expected<TrafficCap> open(storage::FileEnv& files, std::string path, std::uint64_t limit,
                                    WallTime now);
 
-  // Counts what was transferred. The file is written ahead in pieces of 16 MiB, so a kill over-counts by less
-  // than one piece and never under-counts. An error: the count holds in memory and is written with the next
+  // Counts what was transferred. The file is written ahead in pieces of 16 MiB, so a kill counts less than
+  // one piece too much and never too little. An error: the count holds in memory and is written with the next
   // piece.
   Expected<void> count(std::uint64_t bytes, WallTime now);
   // Writes the exact count; at a clean stop.
   Expected<void> save(WallTime now);
 
   std::uint64_t used(WallTime now);
-  // What is left this month; the largest value without a limit.
+  // Bytes left this month; the largest value without a limit.
   std::uint64_t left(WallTime now);
   void set_limit(std::uint64_t bytes) { limit_ = bytes; }
-  // When a new month begins and the count starts anew.
+  // When a new month begins and the count restarts.
   static WallTime next_month(WallTime now);
 
  private:
@@ -44,7 +44,7 @@ class TrafficCap {
   std::uint64_t limit_;
   std::int32_t month_ = 0;  // 12 · year + month − 1
   std::uint64_t used_ = 0;
-  std::uint64_t written_ = 0;  // what the file says
+  std::uint64_t written_ = 0;  // the count in the file
 };
 
 }  // namespace neuroshard::net

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t packet_payload = 1448, packet_overhead = 52;
 constexpr std::uint64_t tls_record = 16u << 10, tls_overhead = 22;
 constexpr std::uint64_t message_headers = 150;  // measured: an answer of gRPC with its hello, HPACK warm
-constexpr double quarter_second = 0.25;         // of the rate passes at once: a small call need not wait
+constexpr double quarter_second = 0.25;         // of the rate passes at once: a small call does not wait
 constexpr double least_burst = 32u << 10;
 
 std::optional<TokenBucket> bucket_of(std::uint64_t rate, MonotonicTime now) {

@@ -69,7 +69,7 @@ class LocalDiscovery final : public Rendezvous {
       asked |= message->question;
       for (const MdnsService& service : message->services) hear(service, received->from.ip);
     }
-    // Who asks too early gets the answer later.
+    // A question that comes too early is answered later.
     owed_ = (owed_ || asked) && own_.port != 0;
     if (owed_ && (!said_ || clock_.monotonic_now() - *said_ >= between_answers)) say(life);
     timer_ = executor_.post_after(options_.poll, [this] { poll(); });

@@ -1,8 +1,8 @@
 // Nodes of one local network find each other by multicast DNS (mdns_message.h), without a daemon: each
-// answers for itself. Whoever answers is dialled at the address that the answer came from, which has to be of
-// a network that this computer is in; so an answer leads nobody anywhere else.
+// answers for itself. A node is dialled at the source address of its answer, which must be in a network of
+// this computer, so an answer can't direct dials elsewhere.
 //
-// It tells everybody in the local network that this computer runs a node, and of which network.
+// All computers of the local network can see that this one runs a node, and of which network.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ namespace neuroshard::rendezvous {
 struct LocalDiscoveryOptions {
   Hash256 network_id{};
   Hash256 node_id{};
-  Duration poll = std::chrono::milliseconds(250);  // how often the socket is read
+  Duration poll = std::chrono::milliseconds(250);  // between two reads of the socket
 };
 
 // Both outlive it.  Errors: Io (there is no multicast here).

@@ -1,7 +1,7 @@
 // The BitTorrent mainline DHT (BEP 5) as a rendezvous of last resort, by libtorrent-rasterbar: nodes announce
-// and look up a key that is made from the network id, as if it were a torrent; no torrent exists, and no
-// BitTorrent connection is made or taken. Everybody who knows the network id can read the list and write into
-// it: an address from there is worth one try.
+// and look up a key that is made from the network id, as if it were a torrent. No torrent exists, and no
+// BitTorrent connection is made or accepted. Everybody who knows the network id can read the list and write
+// to it: an address from there is worth one try.
 //
 // libtorrent is behind this header. Programs call make_mainline() through core/network_module.
 #pragma once
@@ -20,14 +20,14 @@ struct MainlineOptions {
   Hash256 network_id{};
   platform::Endpoint listen;           // UDP; all zeros and port 0: any
   std::vector<std::string> bootstrap;  // "host:port" of nodes of that DHT; empty: the well-known ones
-  bool one_lan = false;  // a DHT of one's own, many nodes of one address: its defences against that are off
+  bool one_lan = false;  // a private DHT with many nodes of one address: its limits against that are off
 };
 
-// What is looked up: the first 20 bytes of SHA-256("neuroshard mainline 1" and the network id).
+// The key: the first 20 bytes of SHA-256("neuroshard mainline 1" and the network id).
 std::array<std::uint8_t, 20> mainline_key(const Hash256& network_id);
 
-// The executor outlives it. Errors: Internal.  Threads: the executor's; its end takes a moment, because the
-// library's thread ends with it.
+// The executor outlives it. Errors: Internal.  Threads: the executor's. Its destruction waits for the
+// library's thread.
 Expected<std::unique_ptr<Rendezvous>> make_mainline(Executor& executor, MainlineOptions options);
 
 }  // namespace neuroshard::rendezvous

@@ -123,13 +123,13 @@ bool is_instance(const Name& name) {
          std::equal(name.begin() + 1, name.end(), service_name().begin());
 }
 
-// What is known of one instance while its records come in.
+// The known parts of one instance while its records are read.
 struct Parts {
   std::uint16_t port = 0;
   std::optional<Hash256> network_id;
 };
 
-// A list of texts, each with its length before it.
+// A list of texts, each after its length.
 std::optional<Hash256> read_txt(ByteSpan data) {
   while (!data.empty()) {
     const std::size_t length = data[0];

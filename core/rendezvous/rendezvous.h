@@ -1,6 +1,6 @@
-// A place where nodes of one network find each other without knowing anybody: the BitTorrent mainline DHT
-// (mainline.h), the local network (local_discovery.h). What is found there is an address and nothing more:
-// who answers at it has to prove that it belongs to the network, like everybody.
+// A place where nodes of one network find each other without knowing another node: the BitTorrent mainline
+// DHT (mainline.h), the local network (local_discovery.h). It gives addresses and nothing more: a node that
+// answers there must prove that it belongs to the network, like any other.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ class Rendezvous {
  public:
   using Found = std::function<void(const std::vector<platform::Endpoint>&)>;
   virtual ~Rendezvous() = default;
-  virtual std::string_view name() const = 0;  // "the local network", for people
-  // Tells those who look that this node is reached at `port` of the address that it is seen at; nothing: not
-  // any more. To be repeated now and then.
+  virtual std::string_view name() const = 0;  // "the local network", for users
+  // Announces that this node is reached at `port` of the address at which it is seen; nothing: no longer.
+  // Repeat it periodically.
   virtual void announce(std::optional<std::uint16_t> port) = 0;
-  // Looks once. `found` comes any number of times until the next look, with 1 … 64 endpoints each.
+  // Searches once. `found` is called any number of times until the next search, with 1 … 64 endpoints each.
   virtual void look_up(Found found) = 0;
 };
 

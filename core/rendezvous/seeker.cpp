@@ -42,18 +42,19 @@ void Seeker::step() {
 void Seeker::search() {
   const MonotonicTime now = clock_.monotonic_now();
   pause_ = std::clamp(pause_ * 2, options_.first_pause, options_.longest_pause);
-  // Half to one and a half of it, so that nodes that lost each other together do not look together.
+  // Half to one and a half of it, so that nodes that lost each other together do not search at the same
+  // moments.
   next_search_ = now + pause_ / 2 +
                  Duration(static_cast<std::int64_t>(rng_.below(static_cast<std::uint64_t>(pause_.count()))));
   ++looks_;
   state_ = fmt::format("looks for others in {}", place_.name());
   logger_.info("swarm", state_);
-  // Again, too: one announcement may be lost, and nobody else would find this node until the next is due.
+  // Announces again, too: an announcement may be lost, and other nodes would not find this one until the next
+  // is due.
   if (announced_ && looks_ > 1) place_.announce(announced_);
   place_.look_up([this, life = lifetime_.token()](const std::vector<platform::Endpoint>& found) {
     if (!life.alive()) return;
-    logger_.info("swarm",
-                 fmt::format("{} place(s) to begin with are named in {}", found.size(), place_.name()));
+    logger_.info("swarm", fmt::format("{} first peer(s) found in {}", found.size(), place_.name()));
     for (std::size_t i = 0; i < std::min(found.size(), max_found); ++i) questions_.found(found[i]);
   });
 }

@@ -1,6 +1,6 @@
-// When a node looks at a rendezvous and announces itself there: it looks while it is alone, after it has
-// given the better ways some time, and less and less often; it announces itself while it is reached from
-// outside.
+// Decides when a node searches at a rendezvous and announces itself there. It searches while the node is
+// alone, after a delay for the better ways, with growing pauses. It announces the node while others can dial
+// it.
 #pragma once
 
 #include <functional>
@@ -18,17 +18,17 @@
 namespace neuroshard::rendezvous {
 
 struct SeekerOptions {
-  Duration patience{0};  // alone for so long before the first look
+  Duration patience{0};  // alone for so long before the first search
   Duration first_pause = std::chrono::seconds(15);
   Duration longest_pause = std::chrono::minutes(15);
   Duration announce_every = std::chrono::minutes(15);
-  Duration check_period = std::chrono::seconds(1);  // how often the node's state is looked at
+  Duration check_period = std::chrono::seconds(1);  // between two checks of the node's state
 };
 
 struct SeekerQuestions {                                 // to the node; called on the executor
-  std::function<bool()> alone;                           // knows nobody who answers
-  std::function<std::optional<std::uint16_t>()> port;    // where it is reached from outside
-  std::function<void(const platform::Endpoint&)> found;  // somebody to begin with
+  std::function<bool()> alone;                           // no other node answers
+  std::function<std::optional<std::uint16_t>()> port;    // where others can dial it
+  std::function<void(const platform::Endpoint&)> found;  // a first peer
 };
 
 // Threads: the executor's.
@@ -38,7 +38,7 @@ class Seeker {
   Seeker(Rendezvous& place, Executor& executor, const Clock& clock, Logger& logger, SeekerQuestions questions,
          SeekerOptions options, std::uint64_t seed);
   ~Seeker();
-  // What it does, for people: "looks in the local network", "somebody else was found first".
+  // Its state, for users: "looks in the local network", "found enough others".
   const std::string& state() const { return state_; }
   std::size_t looks() const { return looks_; }
 

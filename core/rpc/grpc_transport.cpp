@@ -55,7 +55,7 @@ class Transport final : public GrpcTransport {
     for (const auto& sweepable : shared_->all()) sweepable->stop();
     if (server_) server_->Shutdown(detail::after(last_calls));
     shared_->close();
-    // gRPC's threads may still come back to the answerer; it goes when the server is gone.
+    // gRPC's threads may still call the answerer; it ends after the server.
     server_.reset();
   }
 
@@ -97,7 +97,7 @@ class Transport final : public GrpcTransport {
   void build() {
     grpc::experimental::TlsServerCredentialsOptions tls(provider_);
     tls.watch_identity_key_cert_pairs();
-    // A peer without a certificate gets as far as the verifier, which refuses it and counts why.
+    // A peer without a certificate gets to the verifier, which refuses it and counts the reason.
     tls.set_cert_request_type(GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);
     tls.set_check_call_host(false);
     tls.set_certificate_verifier(detail::make_verifier(shared_, std::nullopt, nullptr));
@@ -111,7 +111,7 @@ class Transport final : public GrpcTransport {
         grpc::experimental::TlsServerCredentials(tls));
     builder.RegisterCallbackGenericService(answerer_.get());
     builder.SetResourceQuota(quota);
-    // Twice what a message may have: what is larger than that is seen by us, and whose it is, up to here.
+    // Twice the limit of a message: up to this size we see the message and its sender.
     builder.SetMaxReceiveMessageSize(static_cast<int>(2 * net::max_message_bytes));
     builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, detail::max_metadata_bytes);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, calls_per_connection);

@@ -1,6 +1,6 @@
 // Peers over gRPC: one port, mutual TLS 1.3 with certificates made from node keys, the messages of
-// proto/peer.proto. The transport dials and answers; whose key the other end holds is checked in both
-// directions, here and nowhere else. Refusals are counted with their reasons.
+// proto/peer.proto. The transport dials and answers; it checks the other end's key in both directions, here
+// and nowhere else. It counts refusals with their reasons.
 //
 // gRPC is behind this header. Programs make a transport through core/network_module.
 #pragma once
@@ -31,7 +31,7 @@ struct RpcLimits {
   std::size_t calls_per_peer = 32;
   std::size_t streams = 64;
   std::size_t streams_per_peer = 8;
-  std::size_t held_bytes = 64u << 20;                    // of requests that are being answered
+  std::size_t held_bytes = 64u << 20;                    // of requests under way
   std::size_t grpc_memory = 128u << 20;                  // of gRPC, all connections together
   Duration message_patience = std::chrono::seconds(10);  // for one message to arrive in full
 };
@@ -40,8 +40,8 @@ struct RpcOptions {
   std::optional<platform::Endpoint> listen;  // nothing: it only dials
   net::Hello hello;
   RpcLimits limits;
-  // Connections that begin with one of these bytes are no TLS: a relay takes them on the same port. Called on
-  // the listener's thread, until the transport is destroyed; the descriptor is the receiver's.
+  // Connections that begin with one of these bytes are not TLS: a relay takes them on the same port. Called
+  // on the listener's thread, until the transport is destroyed; the receiver owns the descriptor.
   std::string plain_begins;
   std::function<void(int descriptor)> plain;
 };
@@ -52,16 +52,16 @@ struct RpcServices {  // all outlive the transport
   const Clock& clock;  // read from any thread
   net::BanList& bans;
   net::RefusalCounts& refusals;
-  net::Conduct* conduct = nullptr;  // told of faults; null: nobody is
-  net::LineSpeed* line = nullptr;   // told how large answers leave; null: nobody measures
+  net::Conduct* conduct = nullptr;  // counts the faults of others; may be null
+  net::LineSpeed* line = nullptr;   // measures how large answers leave; may be null
 };
 
 class GrpcTransport : public net::PeerTransport {
  public:
   // Where it listens; port 0 if it does not.
   virtual platform::Endpoint endpoint() const = 0;
-  // Who answers; until it is set, and after it is set to null, calls are refused. Outlives the transport or
-  // is taken back.
+  // Answers calls; until it is set, and after it is set to null, calls are refused. It outlives the transport
+  // or is withdrawn.
   virtual void serve(net::PeerService* service) = 0;
   virtual std::size_t open_connections() const = 0;
 };

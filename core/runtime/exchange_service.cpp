@@ -58,8 +58,7 @@ ExchangeService::ExchangeService(PeerHost& host, const RuntimeServices& services
       disk_(make_thread_executor("ns-exchange", disk_queue)) {
   host_.run([&] {
     server_ = std::make_unique<exchange::ContentServer>(
-        exchange::ServerServices{host_.executor(), *disk_, host_.clock(), services_.files, services_.logger,
-                                 &host_.conduct()},
+        exchange::ServerServices{host_.executor(), *disk_, host_.clock(), services_.files, services_.logger},
         exchange::ServerLimits{}, options_.one_lan, [this](const Hash256& hash) { on_file_gone(hash); });
     methods_ = host_.member().methods().add(
         {net::Method::ContentNamed, net::Method::ContentPieces, net::Method::ContentPiece}, {},
@@ -75,11 +74,12 @@ ExchangeService::ExchangeService(PeerHost& host, const RuntimeServices& services
 }
 
 void ExchangeService::answer(const net::Caller& from, net::Method method, ByteSpan request,
-                             const net::Respond& respond) {
-  if (!options_.interpositions.other_content) return server_->on_call(from, method, request, respond);
+                             const net::Reply& reply) {
+  if (!options_.interpositions.other_content) return server_->on_call(from, method, request, reply);
   server_->on_call(from, method, request,
-                   [method, respond, other = options_.interpositions.other_content](Expected<Bytes> answer) {
-                     respond(other(method, std::move(answer)));
+                   [method, reply, other = options_.interpositions.other_content](net::Answer answer) {
+                     answer.with = other(method, std::move(answer.with));
+                     reply(std::move(answer));
                    });
 }
 

@@ -61,7 +61,7 @@ class ExchangeService final : public data::PeerSource {
   void announce();
   void announce_checkpoints(dht::DhtNode& table);
   void on_file_gone(const Hash256& hash);
-  void answer(const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond);
+  void answer(const net::Caller& from, net::Method method, ByteSpan request, const net::Reply& reply);
 
   PeerHost& host_;
   const RuntimeServices services_;

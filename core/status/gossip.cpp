@@ -123,7 +123,7 @@ void StatusGossip::set_own(const OwnStatus& status) {
 
 void StatusGossip::renew_own() {
   reported_ = services_.clock.monotonic_now();
-  // A clock that was set back must not make this node's reports the older ones.
+  // A clock that was set back must not make this node's new reports older than its former ones.
   WallTime made = services_.clock.wall_now();
   if (report_ && made <= report_->made) made = report_->made + std::chrono::milliseconds(1);
   report_ = sign_report(*own_, made, delegation_, services_.key, network_);
@@ -150,7 +150,7 @@ PullRequest StatusGossip::request() {
     if (all.empty() || all.back().prefix != one.prefix) all.push_back(one);
   }
   if (all.size() > max_listed) {
-    // A part that begins anywhere; before the first and after the last there is nobody, so it wraps.
+    // A range that begins anywhere and wraps around at the end.
     const std::size_t begin = rng_.below(all.size());
     const std::size_t end = std::min(begin + max_listed, all.size());
     request.first = begin == 0 ? 0 : all[begin].prefix;
@@ -173,9 +173,9 @@ void StatusGossip::pull(const net::Contact& from) {
                           if (!reports.ok()) return;
                           const WallTime now = services_.clock.wall_now();
                           for (const StatusReport& report : *reports) {
-                            // Nobody else says what this node is.
+                            // Only this node reports on itself.
                             if (report.id() == self_) continue;
-                            // Who passes on what does not hold is not heard any further.
+                            // The rest of an answer with an invalid report is ignored.
                             if (table_.take(report, now) == Taken::Denied) return;
                           }
                         });
@@ -193,7 +193,7 @@ std::vector<const StatusReport*> StatusGossip::wanted(const PullRequest& request
         known != request.known.end() && known->prefix == prefix && known->made >= date_of(report);
     if (!has) found.push_back(&report);
   }
-  // Members first, then the newest; what does not fit is asked for next time.
+  // Members first, then the newest; the rest is requested next time.
   std::stable_sort(found.begin(), found.end(), [this](const StatusReport* a, const StatusReport* b) {
     const bool first = table_.is_member(a->id()), second = table_.is_member(b->id());
     return first != second ? first : a->made > b->made;
@@ -217,7 +217,7 @@ void StatusGossip::on_call(const net::Caller& from, ByteSpan bytes, const net::R
   }
   const WallTime now = services_.clock.wall_now();
   table_.drop_old(now);
-  // The own report is the caller's, nobody else's.
+  // The own report must be the caller's.
   if (request->own && request->own->id() == from.id) table_.take(*request->own, now);
   Bytes answer = encode_reports(wanted(*request));
   counts_.sent += answer.size();

@@ -1,16 +1,16 @@
-// How reports get around: every few seconds a node asks two others for what it lacks, and gives its own
-// report along, so that one that nobody can dial is heard, too. An answer holds what the asking node's list
-// does not: each report crosses a link about once, and who has been away has them all after a few answers.
+// Spreads reports: every few seconds a node asks two others for reports that it lacks, and sends its own
+// report along, so that nodes that nobody can dial are heard, too. An answer holds reports that the asking
+// node's list lacks: each report crosses a link about once, and a node that was away has all of them after a
+// few answers.
 //
 //   StatusPull   own report's length u16 (0: none) · own report · range: first prefix u64 · last prefix u64 ·
 //                count u16 <= 256 · each, ascending: prefix of an id u64 (its first 8 bytes, big-endian) ·
 //                made u64
 //   answer       count u8 <= 32 · reports, one after the other
 //
-// The range says of which ids the list tells; a node that knows more than 256 asks for another part each
-// time. What is bounded: reports in an answer (32), entries of a list (256), kept reports (table.h), requests
-// of one caller (one a second), reports in an answer that are not what was asked for (the rest of it is
-// dropped).
+// The list covers the ids of the range; a node with more than 256 reports asks for another range each time.
+// Bounded are: reports in an answer (32), entries of a list (256), kept reports (table.h), requests of one
+// caller (one a second), reports in an answer that were not asked for (the rest of the answer is dropped).
 #pragma once
 
 #include <functional>
@@ -49,8 +49,8 @@ Expected<std::vector<StatusReport>> decode_reports(ByteSpan bytes);
 struct GossipOptions {
   Duration tick = std::chrono::seconds(5);
   std::size_t asked_at_a_time = 2;
-  Duration report_period = std::chrono::seconds(30);  // between two own reports, and
-  Duration least_between = std::chrono::seconds(3);   // when a round was certified in between
+  Duration report_period = std::chrono::seconds(30);  // between two own reports
+  Duration least_between = std::chrono::seconds(3);   // if a round was certified in between
   Duration patience = std::chrono::seconds(5);
   net::RequestLimits requests{1, 8, 1024, 8};  // of others
   TableLimits table;
@@ -76,9 +76,9 @@ class StatusGossip {
                bool one_lan, GossipOptions options, std::uint64_t seed);
   ~StatusGossip();
   void start();
-  // What this node is; told to others when it is time.
+  // This node's state; reported to others when it is due.
   void set_own(const OwnStatus& status);
-  // Who makes the rounds; empty: not known.
+  // The members of the rounds; empty: not known.
   void set_members(std::set<net::NodeId> members) { table_.set_members(std::move(members)); }
 
   void on_call(const net::Caller& from, ByteSpan request, const net::Respond& respond);

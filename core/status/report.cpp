@@ -22,7 +22,7 @@ void append_array(Bytes& bytes, const Array& array) {
   bytes.insert(bytes.end(), array.begin(), array.end());
 }
 
-// 0 stands for unknown, so a loss of nothing is the least that there is.
+// 0 means unknown, so a loss of zero becomes the least value.
 std::uint32_t micronats(const std::optional<double>& loss) {
   if (!loss || !std::isfinite(*loss) || *loss < 0) return 0;
   const double rounded = std::round(*loss * micro);
@@ -79,7 +79,7 @@ Expected<std::size_t> report_length(ByteSpan bytes) {
   const std::size_t length = load_le<std::uint16_t>(bytes.data() + 6);
   if (load_le<std::uint16_t>(bytes.data() + 4) != format_version ||
       (length != plain_report_bytes && length != max_report_bytes))
-    return corrupt("the report has a length or version that there is not");
+    return corrupt("the report has an unknown length or version");
   return length;
 }
 
@@ -116,7 +116,7 @@ Expected<StatusReport> decode_report(ByteSpan bytes) {
 }
 
 Expected<void> check_report(const StatusReport& report, const Hash256& network, WallTime now) {
-  // Compared with what follows from `now`: a made-up date must not overflow.
+  // Compared with bounds from `now`: an invented date must not overflow.
   if (report.made > now + clock_skew)
     return make_error(ErrorCode::Denied, "the report is from the future; check the clocks");
   if (report.made < now - report_life) return make_error(ErrorCode::Timeout, "the report is too old");

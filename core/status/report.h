@@ -1,6 +1,6 @@
-// What a node says about its part in the training, signed by its key and passed on by others (SPEC §16).
-// Nothing in it is proven but who says it: whoever reads reports takes medians (summary.h). It carries the
-// wallet's word for the node, so that all nodes of one wallet count as one.
+// A node's report of its part in the training, signed by its key and passed on by others (SPEC §16). Only the
+// sender is proven, so readers take medians (summary.h). It carries the wallet's delegation to the node, so
+// that all nodes of one wallet count as one.
 //
 //   offset  size  content, little-endian
 //   0       4     "NSSR"
@@ -11,12 +11,12 @@
 //   48      8     round of the anchor that it holds; 0 = none certified yet
 //   56      32    that anchor's hash as the node computed it; zeros = none
 //   88      32    of the round before; zeros = none
-//   120     8     inner steps that it has trained, all told, below 2^63; bit 63: it trains now
+//   120     8     inner steps that it has trained in total, below 2^63; bit 63: it trains now
 //   128     4     smoothed training loss, micronats per token; 0 = unknown
 //   132     4     tokens per second
 //   136     4     contributions that counted, since its start
 //   140     2     of its latest rounds (at most 32): contributions that counted
-//   142     2     of the same rounds: those that did not, or that no quorum was in reach for
+//   142     2     of the same rounds: those that did not count, or had no quorum in reach
 //   144     4     data shard that it reads; 2^32 - 1 = none
 //   148     184   the delegation, if any
 //           64    signature by the node key, purpose StatusReport, over all before it
@@ -37,11 +37,11 @@ namespace neuroshard::status {
 inline constexpr std::size_t plain_report_bytes = 148 + 64;
 inline constexpr std::size_t max_report_bytes = plain_report_bytes + crypto::delegation_bytes;
 inline constexpr std::uint16_t rounds_remembered = 32;
-// A report is believed for so long.
+// How long a report counts.
 inline constexpr auto report_life = std::chrono::seconds(300);
 inline constexpr auto clock_skew = std::chrono::seconds(60);
 
-// What a node knows of itself.
+// A node's knowledge of itself.
 struct OwnStatus {
   std::uint64_t round = 0;
   Hash256 anchor{};           // of that round; zeros: none
@@ -65,18 +65,19 @@ struct StatusReport {
   net::NodeId id() const { return crypto::node_id(key); }
 };
 
-// Rounds the loss to what the format has, and signs.
+// Rounds the loss to the format's precision, and signs.
 StatusReport sign_report(const OwnStatus& status, WallTime made,
                          const std::optional<crypto::Delegation>& delegation, const crypto::KeyPair& node,
                          const Hash256& network);
 Bytes encode_report(const StatusReport& report);
-// Any bytes are safe; only canonical ones are taken. The report's own signature is not checked.  Corrupt,
+// Any bytes are safe; only canonical ones are accepted. The report's own signature is not checked.  Corrupt,
 // Unsupported.
 Expected<StatusReport> decode_report(ByteSpan bytes);
-// The length that a report says it has, from its first 8 bytes; Corrupt: none of ours.
+// The report's length, from its first 8 bytes; Corrupt: not a report.
 Expected<std::size_t> report_length(ByteSpan bytes);
-// Whether it may be believed now: signature, network, age (made ≤ now + 60 s, not older than report_life),
-// and the delegation, if there is one.  Denied says what does not hold; Timeout: it is too old.
+// Whether readers may use it now: signature, network, age (made ≤ now + 60 s, not older than report_life),
+// and the delegation, if there is one.  Denied: the message names the check that failed; Timeout: it is too
+// old.
 Expected<void> check_report(const StatusReport& report, const Hash256& network, WallTime now);
 
 }  // namespace neuroshard::status

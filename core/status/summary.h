@@ -1,8 +1,8 @@
-// The training of the network, out of what its nodes say (SPEC §16). Nobody's word counts for more than any
-// other's: each wallet weighs one, shared by its nodes, and of sums and means there are none, only weighted
-// lower medians and shares; so an absurd loss moves a median by one place at most, and a hundred keys of one
-// wallet weigh as much as one. Where the members of the newest certificate are known, only they count.
-// Wallets cost nothing by themselves: who makes many, and gets each into the rounds, does weigh more.
+// The training of the network, computed from the reports of its nodes (SPEC §16). Each wallet has the weight
+// one, shared by its nodes. There are no sums and means, only weighted lower medians and shares: an absurd
+// loss moves a median by one place at most, and a hundred keys of one wallet weigh as much as one. Where the
+// members of the newest certificate are known, only they count. Limit: wallets are free, so an owner of many
+// wallets whose nodes are all in the rounds weighs more.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@
 
 namespace neuroshard::status {
 
-// Whether nodes hold the anchor that they should hold. Of a round that more than half of the weight names it
-// is the one with the most weight (of equals the lower hash); of another round, because nodes are not equally
-// far, the certified one, where that is known.
+// Whether nodes hold the right anchor. If more than half of the weight reports a round, the right anchor of
+// it is the one with the most weight (among equals the lower hash). For another round it is the certified
+// anchor, where that is known, because nodes are not equally far.
 struct Agreement {
-  std::uint64_t round = 0;             // the newest one that was compared
-  double share = 0;                    // of the weight that could be compared
-  std::map<net::NodeId, bool> agrees;  // who could be compared
+  std::uint64_t round = 0;             // the newest compared one
+  double share = 0;                    // of the comparable weight
+  std::map<net::NodeId, bool> agrees;  // the nodes that could be compared
   std::vector<net::NodeId> dissenters() const;
 };
 // The certified anchor of a round; nothing: not known.
@@ -32,16 +32,16 @@ using CertifiedAnchor = std::function<std::optional<Hash256>(std::uint64_t round
 struct Summary {
   std::uint32_t reports = 0;   // all fresh ones
   std::uint32_t counted = 0;   // nodes
-  std::uint32_t wallets = 0;   // of them; all nodes without one are one together
-  std::uint32_t training = 0;  // counted nodes that say they train
+  std::uint32_t wallets = 0;   // of them; all nodes without one count as one
+  std::uint32_t training = 0;  // counted nodes that report training
   std::optional<double> loss;  // the median; nats per token
   std::optional<double> tokens_per_second;
-  std::uint64_t round = 0;  // that the median node has
+  std::uint64_t round = 0;  // of the median node
   std::uint32_t data_shards = 0;
   std::optional<double> sync_success;  // of the median node, among those that had a round
-  std::optional<Agreement> agreement;  // nothing: nobody could be compared
+  std::optional<Agreement> agreement;  // nothing: no node could be compared
 };
-// Reports that count, with their weights; in the order of ids.
+// The reports that count, with their weights, in the order of ids.
 struct Counted {
   const StatusReport* report = nullptr;
   double weight = 0;  // 1 / nodes of its wallet
@@ -49,7 +49,7 @@ struct Counted {
 std::vector<Counted> counted_reports(const StatusTable& table);
 Summary summarise(const StatusTable& table, const CertifiedAnchor& certified = {});
 
-// How the loss of the network goes: one point for each round, as this node has seen them.
+// The trend of the network's loss: one point for each round that this node has seen.
 enum class Trend : std::uint8_t { InsufficientData, Improving, Stable, Degrading };
 std::string_view to_string(Trend trend);  // "insufficient data", …
 
@@ -62,22 +62,22 @@ class LossHistory {
  public:
   static constexpr double smoothing = 0.1;
   static constexpr std::size_t most_points = 512;
-  static constexpr std::size_t least_points = 5;   // before anything is said of a trend
-  static constexpr std::size_t trend_points = 10;  // that the trend looks at
-  static constexpr double trend_change = 0.01;     // less than one percent over them is "stable"
+  static constexpr std::size_t least_points = 5;   // before there is a trend
+  static constexpr std::size_t trend_points = 10;  // that the trend uses
+  static constexpr double trend_change = 0.01;     // a smaller change over them is "stable"
   static constexpr double verified_below = 0.9;    // of the first three points' mean
 
-  // The median loss at the end of a round; rounds that are not newer are left out.
+  // The median loss at the end of a round; a round that is not newer is ignored.
   void add(std::uint64_t round, double loss);
   const std::deque<LossPoint>& points() const { return points_; }
   std::optional<double> loss() const;
   std::optional<double> least() const { return least_; }
   Trend trend() const;
-  // training_verified: there are five points, and the last three's mean is below 0.9 of the first three's
-  // that this node saw.
+  // training_verified: there are five points, and the mean of the last three is below 0.9 of the mean of the
+  // first three that this node saw.
   struct Verdict {
     bool verified = false;
-    std::string reason;  // the rule and how it came out
+    std::string reason;  // the rule and its values
   };
   Verdict verdict() const;
 

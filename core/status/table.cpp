@@ -24,7 +24,7 @@ Taken StatusTable::take(const StatusReport& report, WallTime now) {
   return taken;
 }
 
-// The cheap questions first: a signature is checked only of what would be kept.
+// The cheap checks first: only a report that would be kept has its signature checked.
 Taken StatusTable::judge(const StatusReport& report, const net::NodeId& id, WallTime now) {
   if (const StatusReport* known = find(id); known != nullptr && report.made <= known->made)
     return Taken::Known;

@@ -1,5 +1,5 @@
-// The newest report of each node, as many as there is room for: fresh ones only, one per node, a bounded
-// number per wallet, and members of the rounds before everybody else.
+// The newest report of each node, as far as there is room: fresh ones only, one per node, a bounded number
+// per wallet, and members of the rounds first.
 #pragma once
 
 #include <array>
@@ -13,20 +13,20 @@
 
 namespace neuroshard::status {
 
-// What became of a report.
+// The outcome of a report.
 enum class Taken : std::uint8_t {
   New,     // kept
-  Known,   // this node's report is that one, or a later one
-  Old,     // past report_life: clocks and slow paths, nobody's fault
+  Known,   // the table has this report of the node, or a later one
+  Old,     // past report_life; no fault, because clocks and paths differ
   Denied,  // signature, network, date or delegation
-  NoRoom,  // of its wallet there are enough, or of all
+  NoRoom,  // the wallet's places, or all, are taken
   Count_
 };
 std::string_view to_string(Taken taken);
 
 struct TableLimits {
   std::size_t nodes = 1024;
-  std::size_t per_wallet = 32;  // likewise of those without a wallet, all together
+  std::size_t per_wallet = 32;  // also for all nodes without a wallet together
 };
 
 class StatusTable {
@@ -37,7 +37,7 @@ class StatusTable {
 
   Taken take(const StatusReport& report, WallTime now);
   void drop_old(WallTime now);
-  // Who makes the rounds, by the newest certificate; empty: not known.
+  // The members of the rounds, by the newest certificate; empty: not known.
   void set_members(std::set<net::NodeId> members) { members_ = std::move(members); }
   const std::set<net::NodeId>& members() const { return members_; }
   bool is_member(const net::NodeId& id) const { return members_.count(id) != 0; }

@@ -8,7 +8,7 @@
 namespace neuroshard::status {
 namespace {
 
-// Never 100 for less than all.
+// Never 100 unless all.
 int percent_below(double share) {
   return std::min(99, static_cast<int>(std::floor(100 * share)));
 }
@@ -31,7 +31,7 @@ std::string standing_still(const Standstill& still) {
       still.round, needs,
       still.missing.empty()
           ? "too few of them can be reached"
-          : fmt::format("nothing is heard of {} (start it again where it runs)", names_of(still.missing)));
+          : fmt::format("no message comes from {} (start it again where it runs)", names_of(still.missing)));
 }
 
 std::string disagreement(const Agreement& agreement, const net::NodeId& self) {
@@ -46,7 +46,7 @@ std::string disagreement(const Agreement& agreement, const net::NodeId& self) {
           : "Their work does not count until they have the certified anchor; this node has it");
 }
 
-// Never "0" of something.
+// Never "0" of a unit.
 std::string figure(double value) {
   return fmt::format("{:.{}f}", value, value < 0.1 ? 2 : value < 10 ? 1 : 0);
 }
@@ -55,7 +55,7 @@ std::string duration(double seconds) {
   return seconds < 120 ? figure(seconds) + " s" : fmt::format("{:.0f} minutes", seconds / 60);
 }
 
-// Nothing that a node does changes this: so it is said, with what people can change.
+// The node can't change this itself, so it names what the user can change.
 std::string slow_line(const LineNeed& need, double seconds) {
   return fmt::format(
       "A round's work is up to {} MB each way, about {} over this node's line of {:.1f} Mbit/s, but training "

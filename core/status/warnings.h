@@ -1,6 +1,6 @@
-// What of the network's training a person has to be told: rounds that stand still because members are away,
-// nodes that hold other weights, rounds that do not count, damaged weights that were repaired. Each with its
-// reason and what to do.
+// Warnings about the network's training for the user: rounds that stand still because members are away, nodes
+// with other weights, rounds that do not count, damaged weights that were repaired. Each has its reason and
+// what to do.
 #pragma once
 
 #include <cstdint>
@@ -12,30 +12,30 @@
 
 namespace neuroshard::status {
 
-inline constexpr double low_sync_success = 0.5;         // at or below it is a warning, from
-inline constexpr std::size_t least_rounds_to_warn = 4;  // rounds on
+inline constexpr double low_sync_success = 0.5;         // a rate at or below it is a warning
+inline constexpr std::size_t least_rounds_to_warn = 4;  // the least number of rounds for that
 inline constexpr std::size_t nodes_named = 3;
 
-// No quorum is in reach, so no round is certified and nobody's work counts.
+// No quorum is in reach, so no round is certified and no contribution counts.
 struct Standstill {
-  std::uint64_t round = 0;              // that can't be made
+  std::uint64_t round = 0;              // that can't be certified
   std::size_t members = 0, needed = 0;  // for a quorum
-  std::vector<net::NodeId> missing;     // those that this node knows to be silent
+  std::vector<net::NodeId> missing;     // the silent ones, as far as this node knows
 };
 
-// What a round's contributions ask of this node's line, one way; of the slower direction.
+// A round's contributions on this node's line, in one direction: the slower one.
 struct LineNeed {
-  std::uint64_t bytes = 0;      // at most, in a round; 0: nobody to exchange with
+  std::uint64_t bytes = 0;      // at most, in a round; 0: no other member
   std::uint64_t line = 0;       // bytes per second, as measured, or as the user limits it; 0: not known
   double training_seconds = 0;  // of a round, at this node's pace; 0: not known
 };
 // This node's part in the rounds.
 struct OwnRounds {
   net::NodeId self{};
-  std::size_t synced = 0, missed = 0;  // of its latest rounds
-  std::string left_out_reason;         // of the newest one that did not count
-  std::string trouble;                 // what keeps it from taking part
-  std::uint64_t repairs = 0;           // of its anchor, since the start; 0: none that is news
+  std::size_t synced = 0, missed = 0;  // its latest rounds
+  std::string left_out_reason;         // of the newest round that did not count
+  std::string trouble;                 // the reason why it takes no part
+  std::uint64_t repairs = 0;           // of its anchor, since the start; 0: none to report
   std::optional<Standstill> standstill;
   LineNeed need{};
 };

@@ -1,6 +1,5 @@
-// What a node says about itself: its signed record, with capacity, line speed and endpoints. Publishes the
-// record and the node's slots in the hash table, and hands the record to the nodes that it hears of.
-// Threads: the executor's, all members.
+// Makes the node's signed record, with capacity, line speed and endpoints. Publishes the record and the
+// node's slots in the hash table, and gives the record to other nodes. Threads: the executor's, all members.
 #pragma once
 
 #include <functional>
@@ -16,7 +15,7 @@
 
 namespace neuroshard::swarm {
 
-// What a node offers at present, as far as it is known; for its record.
+// The node's present capacity, as far as it is known; for its record.
 struct Capacity {
   std::uint64_t memory_bytes = 0;
   std::uint32_t tokens_per_second = 0;

@@ -58,8 +58,8 @@ Bootstrap::~Bootstrap() = default;
 
 void Bootstrap::start() {
   if (!context_.options.cached.empty())
-    context_.services.logger.info(
-        "swarm", fmt::format("begins with {} peer(s) of the last time", good_.list().size()));
+    context_.services.logger.info("swarm",
+                                  fmt::format("begins with {} peer(s) of the last run", good_.list().size()));
   if (sources_.empty())
     context_.services.logger.info("swarm",
                                   "no tracker and no first peer is known: waiting for others to call");
@@ -227,14 +227,14 @@ void Bootstrap::ask(Source& source, net::Method method, Bytes request, Done done
 }
 
 void Bootstrap::learn_address(Source& source) {
-  source.state = "asks for the own address";
+  source.state = "asks for its own address";
   ask(source, net::Method::AddressEcho, {}, [this, &source](const Expected<Bytes>& answer) {
     if (!answer.ok()) return failed(source, answer.error());
     const auto endpoint = dht::decode_endpoint(*answer);
     if (!endpoint.ok()) return failed(source, endpoint.error());
     reach_.seen(*endpoint);
     if (!reach_.due()) return introduce(source);
-    source.state = "asks to be dialled back";
+    source.state = "asks for a dial-back";
     reach_.verify_through(source.channel, [this, life = lifetime_.token(), &source] {
       if (!life.alive()) return;
       if (!reach_.advertised())
@@ -316,11 +316,11 @@ void Bootstrap::replace_table() {
   dht::DhtConfig config;
   config.member_port = reach_.advertised() ? reach_.advertised()->port : 0;
   config.one_lan = context_.options.one_lan;
-  table_ = std::make_unique<dht::DhtNode>(
-      context_.options.network_id, config,
-      dht::DhtServices{context_.services.key, context_.pool, context_.services.executor,
-                       context_.services.clock, context_.services.conduct},
-      context_.rng.next());
+  table_ =
+      std::make_unique<dht::DhtNode>(context_.options.network_id, config,
+                                     dht::DhtServices{context_.services.key, context_.pool,
+                                                      context_.services.executor, context_.services.clock},
+                                     context_.rng.next());
 }
 
 void Bootstrap::join_table() {

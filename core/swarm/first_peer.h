@@ -1,4 +1,4 @@
-// Somebody to begin with: a tracker or a node, by address or by name. What it is, its hello says.
+// A first peer: a tracker or a node, by address or by name. Its hello says which of the two it is.
 #pragma once
 
 #include <functional>
@@ -13,17 +13,17 @@
 namespace neuroshard::swarm {
 
 struct FirstPeer {
-  platform::Endpoint endpoint;    // of one without a name
-  std::optional<net::NodeId> id;  // who has to answer there; nothing: whoever does
-  std::string name = {};          // "tracker.example.org:8765"; looked up before every try: addresses change
+  platform::Endpoint endpoint;    // if it has no name
+  std::optional<net::NodeId> id;  // must answer there; nothing: any node may
+  std::string name = {};  // "tracker.example.org:8765"; looked up before each try, because addresses change
 };
 
-// Looks names up without making the caller wait.
+// Looks names up without blocking the caller.
 class NameResolver {
  public:
   using Found = std::function<void(Expected<std::vector<platform::Endpoint>>)>;
   virtual ~NameResolver() = default;
-  // `found` is called at most once, later, on the executor of who asks; never once the resolver is destroyed.
+  // `found` is called at most once, later, on the caller's executor; never after the resolver is destroyed.
   virtual void look_up(const std::string& name, Found found) = 0;
 };
 

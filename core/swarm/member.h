@@ -52,7 +52,7 @@ class Member final : public net::PeerService {
   MemberView view() const;
   // With all peers, since the start.
   Traffic traffic() const { return paths_.traffic()->sum(); }
-  // What the router reports, from the thread that asks it.
+  // The router's report, from the thread that asks it.
   void router_says(nat::RouterNews news) { reach_.router_says(std::move(news)); }
   // The record changes when slots differ from it, or a number differs by a tenth.
   void set_capacity(Capacity capacity) { advertiser_.set_capacity(std::move(capacity)); }

@@ -1,4 +1,5 @@
-// What a member is made with, and what its parts (bootstrap.h, advertiser.h, reachability.h) share.
+// The options and services of a member, and the context that its parts share (bootstrap.h, advertiser.h,
+// reachability.h).
 #pragma once
 
 #include <cstdint>

@@ -58,7 +58,7 @@ Expected<PeersRequest> decode_peers_request(ByteSpan bytes) {
   NS_ASSIGN_OR_RETURN(request.count, decode_count(bytes.subspan(0, first)));
   if (bytes.size() == first) return request;
   auto own = net::decode_node_record(bytes.subspan(first));
-  // One of a newer version is no reason to leave its node alone.
+  // A record of a newer version does not make its node faulty.
   if (!own.ok() && own.error().code != ErrorCode::Unsupported) return own.error();
   if (own.ok()) request.own = std::move(*own);
   return request;

@@ -1,14 +1,18 @@
-// What nodes say to each other and to trackers, as bytes. Readers check every length before they believe it.
+// Messages between nodes, and between nodes and trackers, as bytes. Readers check every length.
 //
-//   ping               up to 64 bytes            answer: the same
-//   peers              count u8 · record of who asks, or nothing   answer: records, that of who answers among
-//   them address echo       –                         answer: the endpoint that the caller is seen at (18
-//   bytes) dial back          port u16                  answer: reached u8 · why not, in words relay reserve
-//   –                         answer: a ticket (16 bytes, nat/relay_head.h) punch              the caller's
-//   hole, an endpoint   answer: the called one's (puncher.h) tracker register   the caller's node record
-//   answer: the endpoint that the caller is seen at tracker heartbeat  –                         answer:
-//   empty; NotFound: register again tracker peers      count u8                  answer: records records u8
-//   count ≤ 50, then each: length u16 · node record (net/node_record.h)
+//   method             request                           answer
+//   ping               up to 64 bytes                    the same bytes
+//   peers              count u8 · own record, or none    records, the answering node's among them
+//   address echo       –                                 the caller's endpoint as seen here (18 bytes)
+//   dial back          port u16                          reached u8 · if not, the reason as text
+//   relay reserve      –                                 a ticket (16 bytes, nat/relay_head.h)
+//   punch              the caller's hole, an endpoint    the answering node's hole (puncher.h)
+//   let in             the caller's endpoint             empty (turn_ingress.h)
+//   tracker register   the caller's record               the caller's endpoint as seen here
+//   tracker heartbeat  –                                 empty; NotFound: register again
+//   tracker peers      count u8                          records
+//
+//   records: u8 count ≤ 50, then each: length u16 · node record (net/node_record.h)
 #pragma once
 
 #include <cstdint>
@@ -34,7 +38,7 @@ Expected<std::vector<net::NodeRecord>> decode_records(ByteSpan bytes);
 Bytes encode_count(std::size_t count);
 Expected<std::size_t> decode_count(ByteSpan bytes);
 
-// own: null or not signed yet: left out, as a guest does.
+// own: null or unsigned: left out, as a guest does.
 Bytes encode_peers_request(std::size_t count, const net::NodeRecord* own);
 struct PeersRequest {
   std::size_t count = 0;
@@ -50,7 +54,7 @@ Expected<nat::RelayTicket> decode_ticket(ByteSpan bytes);
 
 struct DialBackAnswer {
   bool reached = false;
-  std::string why;  // when it was not
+  std::string why;  // the reason, if it was not reached
 };
 Bytes encode_dial_back(const DialBackAnswer& answer);
 Expected<DialBackAnswer> decode_dial_back(ByteSpan bytes);

@@ -9,9 +9,9 @@ namespace neuroshard::swarm {
 namespace {
 
 constexpr Duration first_pause = std::chrono::seconds(30);  // between two punches for one node
-constexpr Duration turn_pause = std::chrono::seconds(5);    // as long as its owner restarts a server
+constexpr Duration turn_pause = std::chrono::seconds(5);    // about the time of a server's restart
 constexpr Duration longest_pause = std::chrono::minutes(10);
-constexpr Duration let_in_patience = std::chrono::seconds(6);  // the other one asks its server meanwhile
+constexpr Duration let_in_patience = std::chrono::seconds(6);  // the other node asks its server meanwhile
 constexpr std::size_t endpoint_bytes = 18;
 constexpr std::size_t most_asking = 4;
 
@@ -67,7 +67,8 @@ class PathChannel final : public net::PeerChannel {
     return std::make_shared<CountedStream>(inner_->open(method, patience), traffic_, id(), use_);
   }
 
-  // From now on over this connection, which leads to the same node. What is under way ends on the former.
+  // Uses this connection, which leads to the same node, from now on. Running calls and streams end on the
+  // former.
   void switch_to(std::shared_ptr<net::PeerChannel> better, const PathTransport::Path& path) {
     former_ = std::exchange(inner_, std::move(better));
     former_use_ = std::exchange(use_, std::make_shared<char>());
@@ -82,7 +83,7 @@ class PathChannel final : public net::PeerChannel {
   }
 
   std::shared_ptr<net::PeerChannel> inner_, former_;
-  std::shared_ptr<void> use_ = std::make_shared<char>(), former_use_;  // held by all that is under way
+  std::shared_ptr<void> use_ = std::make_shared<char>(), former_use_;  // held by running calls and streams
   const std::shared_ptr<TrafficBook> traffic_;
   const platform::Endpoint endpoint_;  // that was dialled; of a relayed one: the relay's
   PathTransport::Path path_;           // now
@@ -183,8 +184,8 @@ void PathTransport::connect_through(const platform::Endpoint& relay, const net::
                  });
 }
 
-// A TURN server closes the connections of those that its user has not named. Who is dialled at an address
-// that its record tells is named already; others come through the relay and ask (ask_for_turn_permissions).
+// A TURN server closes connections from addresses without permission. A node whose record names its address
+// has one already; others come through the relay and ask for it (ask_for_turn_permissions).
 void PathTransport::connect_to_turned(const net::Dial& to, Duration deadline, Connected done) {
   const auto relay = tunnels_ == nullptr ? std::nullopt : endpoint_of(*to.id, net::Reach::Relayed);
   const auto plainly = [this, to](Duration limit, Connected then) {
@@ -291,14 +292,14 @@ void PathTransport::switch_to_turn(const net::NodeId& id, const platform::Endpoi
       [this, life = lifetime_.token(), id, at, channel](Expected<std::shared_ptr<net::PeerChannel>> there) {
         if (!life.alive()) return;
         const auto kept = channel.lock();
-        // Punched meanwhile: that is better.
+        // A punched path is better.
         if (there.ok() && kept && kept->path().way == Way::Relayed)
           kept->switch_to(std::move(*there), {Way::Turn, at});
         tried(id, &Relayed::turn, there.ok());
       });
 }
 
-// The next one not at once, also after a success: what breaks soon is not worth another.
+// The next try is not at once, even after a success: a path that breaks soon is not worth another try.
 void PathTransport::tried(const net::NodeId& id, Try Relayed::*what, bool well) {
   const auto found = relayed_.find(id);
   if (found == relayed_.end()) return;

@@ -1,8 +1,7 @@
-// The transport as a member uses it: dials plainly where that leads to the node, and through a relay where
-// the node's record says that one answers there for it. A relayed connection goes on over a direct one once
-// that could be punched, or through the called node's own TURN server once that lets this one in: calls and
-// streams from then on. What is said travels in the two nodes' mutual TLS
-// either way. Counts what passes, by peer.
+// The transport of a member. It dials a node directly where that is possible, and through a relay where the
+// node's record names one. A relayed connection later moves to a punched one, or to the called node's TURN
+// server once that permits this node's address: later calls and streams use the better path. The two nodes'
+// mutual TLS protects the data on every path. Counts traffic by peer.
 #pragma once
 
 #include <cstdint>
@@ -19,19 +18,19 @@ namespace neuroshard::swarm {
 enum class Way : std::uint8_t {
   Direct,
   Punched,
-  Turn,     // relayed by a TURN server that the called node's owner runs
-  Relayed,  // by another node
+  Turn,     // through the TURN server of the called node's owner
+  Relayed,  // through another node
 };
 std::string_view to_text(Way way);  // "direct", "punched", "turn", "relayed"
 
-// Bodies of requests, answers and stream messages, without what carries them.
+// Bodies of requests, answers and stream messages, without the protocols below.
 struct Traffic {
   std::uint64_t in = 0, out = 0;
 };
 
 class TrafficBook {
  public:
-  static constexpr std::size_t max_peers = 4096;  // the others are counted in the sum only
+  static constexpr std::size_t max_peers = 4096;  // others count in the sum only
 
   void count(const net::NodeId& peer, std::uint64_t in, std::uint64_t out);
   Traffic of(const net::NodeId& peer) const;
@@ -46,7 +45,7 @@ class PathChannel;
 
 class PathTransport final : public net::PeerTransport {
  public:
-  // All outlive it; tunnels may be null: then relayed nodes are not reached.  Threads: the executor's.
+  // All outlive it; tunnels may be null: then it can't use relays.  Threads: the executor's.
   PathTransport(net::PeerTransport& inner, nat::Tunnels* tunnels, const net::NodeBook& book,
                 const Clock& clock);
   ~PathTransport() override;
@@ -55,20 +54,20 @@ class PathTransport final : public net::PeerTransport {
   void set_hello(net::Hello hello) override { inner_.set_hello(std::move(hello)); }
   const net::Hello& hello() const override { return inner_.hello(); }
 
-  // Null: nothing is punched. Outlives the transport, or is taken back.
+  // Null: nothing is punched. The puncher outlives the transport, or is withdrawn by null.
   void set_puncher(Puncher* puncher) { puncher_ = puncher; }
-  // Punches where a relayed connection stands, both nodes can, and it was not tried lately.
+  // Punches for relayed connections whose two nodes can both punch, unless it was tried lately.
   void punch_relayed();
-  // Asks nodes that are reached through another node, and have a place at a TURN server of their own, to be
-  // let in there, and goes on that way.
+  // Asks relayed nodes with a TURN server of their own for permission to dial them there, and moves their
+  // connections to it.
   void ask_for_turn_permissions();
   struct Own {
     bool one_lan = false;  // private addresses count
-    bool dialled = false;  // this node's record says where: those with a TURN server let it in unasked
-    std::optional<platform::Endpoint> seen_at;  // by the world
+    bool dialled = false;  // this node's record has its address: TURN servers permit it without a request
+    std::optional<platform::Endpoint> seen_at;  // by other nodes
   };
   void set_own(const Own& own) { own_ = own; }
-  // How the connection to this node runs now, if it was dialled at this endpoint; and where the other end is.
+  // The present path of the connection that was dialled at this endpoint, and the other end's address.
   struct Path {
     Way way = Way::Direct;
     platform::Endpoint at;
@@ -76,19 +75,19 @@ class PathTransport final : public net::PeerTransport {
   Path path_to(const net::NodeId& id, const platform::Endpoint& at) const;
   // How this node is dialled at this endpoint.
   Way way_to(const net::NodeId& id, const platform::Endpoint& at) const;
-  // Where to dial the node of this record: directly if it can be, else at its TURN server or through its
-  // relay. Nothing: it can't be.
+  // Where to dial the node of this record: directly if possible, else at its TURN server or through its
+  // relay. Nothing: it can't be dialled.
   std::optional<net::Contact> contact_of(const net::NodeRecord& record, bool one_lan) const;
   const std::shared_ptr<TrafficBook>& traffic() const { return traffic_; }
 
  private:
-  struct Try {  // of a better way
+  struct Try {  // to move to a better path
     bool under_way = false;
     MonotonicTime not_before{};
     Duration pause{0};
     void ended(bool well, MonotonicTime now, Duration first);
   };
-  struct Relayed {  // a connection that began so
+  struct Relayed {  // a connection that began relayed
     std::weak_ptr<PathChannel> channel;
     Try punch, turn;
   };
@@ -103,7 +102,8 @@ class PathTransport final : public net::PeerTransport {
                       const std::weak_ptr<PathChannel>& channel);
   void connect_through(const platform::Endpoint& relay, const net::NodeId& id, Duration deadline,
                        Connected done);
-  // One of the two ways to a node with a place at a TURN server, and the other one if that fails.
+  // Dials a node with a place at a TURN server there or through its relay, and in the other way if that
+  // fails.
   void connect_to_turned(const net::Dial& to, Duration deadline, Connected done);
   std::optional<platform::Endpoint> endpoint_of(const net::NodeId& id, net::Reach reach) const;
   Connected wrapping(const platform::Endpoint& dialled, const Path& path, Connected done);

@@ -1,6 +1,6 @@
-// The peers that answered lately, with their signed records: where a node begins at its next start, before
-// trackers and whatever may be gone by then. A record outlives its expiry here: its signature still says at
-// which address that node was, and who answers there has to prove the same id.
+// The peers that answered lately, with their signed records: the first peers of the node's next start, before
+// trackers. A record counts here beyond its expiry: its signature still proves that the node was at that
+// address, and the node that answers there must prove the same id.
 //
 //   offset  size  content, little-endian
 //   0       4     "NSGP"
@@ -31,7 +31,7 @@ Bytes encode_peer_cache(const std::vector<CachedPeer>& peers);
 // Any bytes are safe. The records' signatures are not checked. Corrupt; Unsupported for a later version.
 Expected<std::vector<CachedPeer>> decode_peer_cache(ByteSpan bytes);
 
-// Of each peer the newest record; of all the 64 that were heard last.  Threads: one.
+// Keeps the newest record of each peer, and the 64 peers that were heard last.  Threads: one.
 class GoodPeers {
  public:
   void heard(const net::NodeRecord& record, WallTime when);

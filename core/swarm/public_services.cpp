@@ -42,7 +42,7 @@ PublicAnswers::PublicAnswers(PublicServices services, net::MethodTable& methods,
   net::MethodLimits dial;
   dial.admit = [one_lan](const Caller& from) -> Expected<void> {
     if (one_lan || platform::globally_routable(from.endpoint.ip)) return {};
-    return make_error(ErrorCode::Denied, "this node dials back to addresses of the internet only");
+    return make_error(ErrorCode::Denied, "this node dials back to public addresses only");
   };
   add({Method::DialBack}, dial, [this](const Caller& from, Method, ByteSpan request, const Reply& reply) {
     dial_back(from, request, reply);

@@ -1,6 +1,6 @@
-// What any node answers for others, also for those that know nobody yet: ping, the address at which it sees
-// them, whether it can dial them, peers, a place at the relay, and the tracker's methods. One limit on calls
-// holds for all of them together (public_call_limits); dial-backs have a stricter one of their own.
+// Answers the methods that any node serves for others: ping, the address at which it sees them, whether it
+// can dial them, peers, a place at the relay, and the tracker's methods. One limit on calls holds for all of
+// them together (public_call_limits); dial-backs have a stricter one of their own.
 #pragma once
 
 #include <cstdint>

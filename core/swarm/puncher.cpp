@@ -11,16 +11,16 @@ using nat::Mapping;
 using platform::Endpoint;
 
 constexpr Duration stun_limit = std::chrono::seconds(3);  // for each server
-constexpr Duration ask_limit = std::chrono::seconds(8);   // the other one asks its servers meanwhile
+constexpr Duration ask_limit = std::chrono::seconds(8);   // the other node asks its servers meanwhile
 constexpr Duration calling_limit = std::chrono::seconds(10);
-constexpr Duration called_limit = std::chrono::seconds(12);  // begins earlier
+constexpr Duration called_limit = std::chrono::seconds(12);  // begins earlier than the caller
 constexpr Duration probe_rarely = std::chrono::minutes(10);
 constexpr Duration probe_soon = std::chrono::seconds(30);
 constexpr std::size_t servers_for_a_probe = 3, servers_for_a_hole = 2;
 constexpr std::size_t endpoint_bytes = 18;
 constexpr std::uint16_t least_port = 1024;  // NATs give none below
-// A punch is a few dials to an address that the asking node names: few for each node and in all, so that
-// nobody is made to dial for others.
+// A punch is a few dials to an address that the other node names. There are few for each node and in all, so
+// that a node can't make this one dial for it.
 constexpr net::RequestLimits each{0.1, 3, 1024, 4};
 constexpr double all_per_second = 1, all_burst = 8;
 
@@ -99,7 +99,7 @@ bool Puncher::may_be_dialled(const Endpoint& remote) const {
 Expected<Endpoint> Puncher::remote_in(ByteSpan message) const {
   NS_ASSIGN_OR_RETURN(const Endpoint remote, dht::decode_endpoint(message));
   if (!may_be_dialled(remote))
-    return make_error(ErrorCode::Denied, "a punch leads to a port from 1024 on of an internet address only");
+    return make_error(ErrorCode::Denied, "a punch needs a public address and a port from 1024 on");
   return remote;
 }
 

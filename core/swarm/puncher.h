@@ -1,7 +1,7 @@
-// Direct connections between nodes behind NATs (nat/hole_punch.h), arranged by the two nodes themselves over
-// the relayed connection that they have already: no third node is trusted or told. Who calls says where the
-// world sees the port that it punches from, the called one answers with its own, and both dial. What stands
-// then is a plain TCP connection from the caller to the called one, for their mutual TLS.
+// Direct connections between nodes behind NATs (nat/hole_punch.h). The two nodes arrange them over their
+// relayed connection; no third node is trusted or informed. The caller names the outside endpoint of its
+// port, the called node answers with its own, and both dial. The result is a plain TCP connection from the
+// caller to the called node, for their mutual TLS.
 #pragma once
 
 #include <functional>
@@ -19,35 +19,36 @@ class Puncher {
  public:
   struct Punched {
     std::uint16_t port = 0;     // on 127.0.0.1, for one connection
-    platform::Endpoint remote;  // the other node, as the world sees it
+    platform::Endpoint remote;  // the other node's outside endpoint
   };
   using Done = std::function<void(Expected<Punched>)>;
 
-  // All outlive it. changed: whether this node can be punched may be something else now.
+  // All outlive it. changed: punchable() may have changed.
   // Threads: the executor's, on which `tunnels` answers.
   Puncher(nat::Tunnels& tunnels, const Clock& clock, bool one_lan, std::function<void()> changed);
   ~Puncher();
 
-  // Nodes that answer STUN requests (nat/relay_role.h), the nearest first. None: it is not needed.
+  // Nodes that answer STUN requests (nat/relay_role.h), the nearest first. None: no punching is needed.
   void set_servers(std::vector<platform::Endpoint> servers);
-  // Finds out what kind of NAT there is, when that is not known or long ago.
+  // Finds out the kind of NAT, if that is unknown or was found long ago.
   void probe_nat();
-  // The address changed, or somebody asks: as if nothing had been found.
+  // Discards the finding: the address changed, or the user asks for a new test.
   void restart_probe();
-  // Two nodes of which both say so can have a direct connection.
+  // Two nodes can punch a direct connection if both are punchable.
   bool punchable() const;
   const nat::MappingFinding& finding() const { return finding_; }
 
   bool has_room() const { return calling_ < most_calling; }
-  // `relayed` leads to the other node.  Exhausted: too many at the same time; Timeout; what the other says.
+  // `relayed` leads to the other node.  Exhausted: too many at the same time; Timeout; the other node's
+  // errors.
   void punch(const std::shared_ptr<net::PeerChannel>& relayed, Done done);
-  // Somebody else's punch.
+  // Answers another node's punch.
   void answer(const net::Caller& from, ByteSpan request, const net::Respond& respond);
 
  private:
   static constexpr std::size_t most_calling = 2, most_called = 3;
 
-  // Some of the servers, each at another address: at most `most`.
+  // Some of the servers, each at a different address: at most `most`.
   std::vector<platform::Endpoint> some_servers(std::size_t most) const;
   bool may_be_dialled(const platform::Endpoint& remote) const;
   Expected<platform::Endpoint> remote_in(ByteSpan message) const;
@@ -61,8 +62,8 @@ class Puncher {
   std::vector<platform::Endpoint> servers_;
   nat::MappingFinding finding_;
   bool probing_ = false;
-  std::uint64_t round_ = 0;  // a look that an address change overtook counts no more
-  std::size_t asked_ = 0;    // servers at the last look
+  std::uint64_t round_ = 0;  // discards the probe of an earlier address
+  std::size_t asked_ = 0;    // servers at the last probe
   MonotonicTime next_{};
   std::size_t calling_ = 0, called_ = 0;
   Lifetime lifetime_;

@@ -8,10 +8,10 @@ namespace {
 using nat::Dialled;
 using platform::Endpoint;
 
-// A port that is open stays open mostly; one that is closed may be opened by its owner.
+// An open port mostly stays open; its owner may open a closed one.
 constexpr Duration retest_pause = std::chrono::minutes(10);
 constexpr Duration pause_after_miss = std::chrono::seconds(15);
-constexpr int most_misses = 2;  // one may be the asked node's own trouble
+constexpr int most_misses = 2;  // one may be the asked node's own problem
 
 }  // namespace
 
@@ -51,7 +51,7 @@ void ReachKeeper::router_says(nat::RouterNews news) {
   }
 }
 
-// A router's word about another address than the world sees: there is another router in front.
+// A mapping at another address than the one that others see: there is another router in front.
 std::optional<Endpoint> ReachKeeper::mapping() const {
   for (const nat::MapperFinding& finding : router_.mappers)
     if (finding.outside && seen_at_ && finding.outside->ip == seen_at_->ip) return finding.outside;
@@ -105,7 +105,7 @@ void ReachKeeper::finish(std::optional<Endpoint> reached, bool certain) {
     misses_ = 0;
     why_not_.clear();
   } else if (advertised_ && (!certain || ++misses_ < most_misses)) {
-    next_ = clock_.monotonic_now() + pause_after_miss;  // still believed
+    next_ = clock_.monotonic_now() + pause_after_miss;  // still advertised
     return;
   }
   if (reached == advertised_) return;
@@ -117,7 +117,8 @@ nat::ReachabilityVerdict ReachKeeper::verdict(const nat::MappingFinding& nat) co
   nat::ReachabilityFindings findings;
   findings.port = port_;
   findings.local = router_.local;
-  if (!findings.local && seen_at_) findings.local = seen_at_->ip;  // the router was not asked: no need
+  if (!findings.local && seen_at_)
+    findings.local = seen_at_->ip;  // the router was not asked, because it is not needed
   findings.gateway = router_.gateway;
   findings.seen_by_peers = seen_at_;
   findings.udp_asked = false;

@@ -1,6 +1,6 @@
-// Whether others can dial this node, and where: what is seen from outside, what the router opened, and what a
-// dial-back proved, kept true while addresses and routers change. Only what was dialled is advertised. It
-// sends nothing itself: its owner asks somebody to dial back and says what came of it.
+// Whether others can dial this node, and where: from the address that others see, the router's mapping and
+// the dial-backs, kept current while addresses and routers change. Only a dialled endpoint is advertised. It
+// sends nothing: its owner asks another node to dial back and reports the result.
 #pragma once
 
 #include <functional>
@@ -18,11 +18,11 @@ namespace neuroshard::swarm {
 class ReachKeeper {
  public:
   using DialledBack = std::function<void(const Expected<DialBackAnswer>&)>;
-  // Has somebody outside dial this node at this port of the address that it is seen at.
+  // Has another node dial this node at this port of the address at which it is seen.
   using Ask = std::function<void(std::uint16_t port, DialledBack done)>;
   struct Events {
-    std::function<void()> changed;  // what is to be advertised is something else now
-    // The world sees this node at another address than before: the router is to be asked.
+    std::function<void()> changed;  // advertised() has changed
+    // Others see this node at another address than before: the router should be asked.
     std::function<void(const platform::IpAddress& seen_at)> seen;
   };
 
@@ -31,24 +31,24 @@ class ReachKeeper {
 
   ~ReachKeeper() { lifetime_.end(); }
 
-  // Somebody outside sees this node there.
+  // Another node sees this one at this address.
   void seen(const platform::Endpoint& at);
-  // What the router says; a change of what it opened is to be verified (due()).
+  // The router's report; a changed mapping must be verified (due()).
   void router_says(nat::RouterNews news);
-  // Tries all ways, the mapped one first; `done` when it is known. At once when a try is under way already.
+  // Tries all ports, the mapped one first; `done` when the result is known, or at once if a try is under way.
   void verify(const Ask& ask, const std::function<void()>& done);
-  // Somebody is to be asked to dial back: nothing is known, something changed, or it is long ago.
+  // A dial-back is due: nothing is known, something changed, or the last one was long ago.
   bool due() const;
   bool trying() const { return trying_; }
   void test_again() { due_ = true; }
 
-  // What is verified now.
+  // The verified endpoint.
   std::optional<platform::Endpoint> advertised() const { return advertised_; }
   std::optional<platform::Endpoint> seen_at() const { return seen_at_; }
   bool tested() const { return tested_; }
-  // Why it is not reached, in words.
+  // Why no node reaches it, for users.
   const std::string& why_not() const { return why_not_; }
-  // In plain words for a person; pure. nat: what STUN over TCP showed, if it was asked.
+  // An explanation for users; pure. nat: the finding of STUN over TCP, if it was asked.
   nat::ReachabilityVerdict verdict(const nat::MappingFinding& nat = {}) const;
   std::optional<WallTime> tested_at() const { return tested_at_; }
 
@@ -57,7 +57,7 @@ class ReachKeeper {
     std::uint16_t port;
     bool mapped;
   };
-  std::optional<platform::Endpoint> mapping() const;  // that counts: at the address that we are seen at
+  std::optional<platform::Endpoint> mapping() const;  // at the address at which others see this node
   void try_ways(const Ask& ask, std::vector<Way> ways, std::function<void()> done);
   void finish(std::optional<platform::Endpoint> reached, bool certain);
 
@@ -68,8 +68,8 @@ class ReachKeeper {
   std::optional<platform::Endpoint> seen_at_, advertised_;
   nat::Dialled direct_ = nat::Dialled::NotTried, mapped_ = nat::Dialled::NotTried;
   bool trying_ = false, tested_ = false, due_ = true;
-  std::uint64_t round_ = 0;  // a try that an address change overtook counts no more
-  int misses_ = 0;           // in a row, of what was reached before
+  std::uint64_t round_ = 0;  // discards the tries of an earlier address
+  int misses_ = 0;           // in a row, of the advertised endpoint
   MonotonicTime next_{};
   std::optional<WallTime> tested_at_;
   std::string why_not_ = "not tried yet";

@@ -76,7 +76,7 @@ void Reachability::listen_to_tunnels() {
        }});
 }
 
-// Whoever asks a tracker has dialled it. Another node relays only once somebody has dialled it.
+// Every node that asks a tracker has dialled it. Another node relays once a node has dialled it.
 bool Reachability::relays_for_others() const {
   return context_.services.relay != nullptr && (context_.options.tracker || keeper_.advertised());
 }
@@ -281,8 +281,9 @@ void Reachability::on_turn_changed(std::optional<platform::Endpoint> at, std::st
   else if (!turn_trouble_.empty())
     context_.services.logger.warning(
         "swarm",
-        fmt::format("the TURN server {} is of no use now: {}; other nodes relay, and it is tried again",
-                    context_.options.turn_server, turn_trouble_));
+        fmt::format(
+            "the TURN server {} can't be used now: {}; other nodes relay, and this node tries it again",
+            context_.options.turn_server, turn_trouble_));
   if (at == turn_) return;
   turn_ = at;
   events_.endpoints_changed();

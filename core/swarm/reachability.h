@@ -59,7 +59,7 @@ class Reachability {
 
   // Another node sees this one at this address.
   void seen(const platform::Endpoint& at) { keeper_.seen(at); }
-  // What the router reports, from the thread that asks it.
+  // The router's report, from the thread that asks it.
   void router_says(nat::RouterNews news) { keeper_.router_says(std::move(news)); }
   // A dial-back is due.
   bool due() const { return keeper_.due(); }

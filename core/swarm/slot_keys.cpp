@@ -38,7 +38,7 @@ void SlotKeys::step(dht::DhtNode& table) {
     if (now == at_a_time) return;
     if (!published_.insert(path).second) continue;
     ++now;
-    // Where it fails the table tries again by itself.
+    // If it fails, the table tries again by itself.
     table.publish(path, {}, [](const Expected<dht::Published>&) {});
   }
 }

@@ -1,11 +1,11 @@
-// By which of its slots a node is found in the hash table: /layers/{l} and /experts/{l}/{e} (NETWORK.md,
-// DHT). A key is the set of its publishers, so the record has no content; where the node is says
-// /nodes/{id}. Embedding and head have no keys. The table renews what is published; what is withdrawn is
-// found until the records end, an hour at most.
+// Publishes a node's slots in the hash table: /layers/{l} and /experts/{l}/{e} (NETWORK.md, DHT). A key is
+// the set of its publishers, so the record has no content; /nodes/{id} has the node's address. Embedding and
+// head have no keys. The table renews published records; a withdrawn record is found until it expires, an
+// hour at most.
 //
-// A record costs a lookup and some twenty calls, so there are few at a time and a bound on all. Of a model
-// with more slots all layers count, and of the experts each node takes others, so that together they tell of
-// all.
+// A record costs a lookup and some twenty calls, so few are published at a time, and their number is bounded.
+// A model with more slots publishes all layers, and each node a different choice of its experts, so that
+// together they cover all.
 #pragma once
 
 #include <cstdint>
@@ -23,19 +23,19 @@ namespace neuroshard::swarm {
 
 class SlotKeys {
  public:
-  // With a node's shards and checkpoints these stay below what a member of the table keeps of one publisher.
+  // With a node's shards and checkpoints, these stay below the limit of records per publisher at a member.
   static constexpr std::size_t most = 224;
   static constexpr std::size_t at_a_time = 8;
 
   // own: the node's id, for its choice among too many.  Threads: one, the table's.
   explicit SlotKeys(const net::NodeId& own) : own_(own) {}
 
-  // What the node holds and gives from now on, as net::NodeRecord has it.
+  // The slots that the node holds and gives from now on, as in net::NodeRecord.
   void set(const std::vector<net::HeldSlot>& slots);
-  // Withdraws what is no longer given, and publishes the next few keys. To be called every few seconds, with
-  // a table that knows somebody.
+  // Withdraws slots that are no longer given, and publishes the next few. Call it every few seconds, with a
+  // table that knows a node.
   void step(dht::DhtNode& table);
-  // The table is another one now, which knows of no record.
+  // The table is a new one, without any record.
   void begin_anew() { published_.clear(); }
 
   // Paths that were given to the table.

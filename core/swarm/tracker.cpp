@@ -25,7 +25,7 @@ Expected<void> Tracker::enter(const net::Caller& from, const net::NodeRecord& re
     const auto in_group = static_cast<std::size_t>(std::count_if(
         entries_.begin(), entries_.end(), [&](const auto& entry) { return entry.second.group == group; }));
     if (entries_.size() >= limits_.nodes || (!one_lan_ && in_group >= limits_.per_group))
-      return make_error(ErrorCode::Exhausted, "this tracker knows as many nodes as it may");
+      return make_error(ErrorCode::Exhausted, "this tracker has reached its limit of nodes");
   }
   NS_RETURN_IF_ERROR(book_.put(record, now));
   entries_[from.id] = {now, group};
@@ -69,7 +69,7 @@ TrackerStatistics Tracker::statistics(WallTime now) const {
     if (entry == entries_.end() || now - entry->second.heard > limits_.silence) continue;
     ++sum.nodes;
     sum.reachable += record->endpoints.empty() ? 0 : 1;
-    // Sums of what strangers claim: they stop at the largest number instead of beginning anew.
+    // Sums of claims of strangers: they saturate instead of wrapping around.
     const std::uint64_t memory = sum.memory_bytes + record->memory_bytes;
     sum.memory_bytes = memory < sum.memory_bytes ? ~std::uint64_t{0} : memory;
     sum.tokens_per_second += record->tokens_per_second;

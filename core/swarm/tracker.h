@@ -1,6 +1,6 @@
-// The tracker's table: who is in the network, by their own signed records. A node that says nothing for 30 s
-// is gone. It holds no secrets and is not trusted: what it hands on is signed by others, and the network
-// lives on without it.
+// The tracker's table: the network's nodes by their own signed records. A node that is silent for 30 s is
+// dropped. A tracker holds no secrets and is not trusted: nodes sign the records that it hands out, and the
+// network works without it.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct TrackerLimits {
 
 struct TrackerStatistics {
   std::size_t nodes = 0;
-  std::size_t reachable = 0;  // that name an endpoint
+  std::size_t reachable = 0;  // whose record has an endpoint
   std::uint64_t memory_bytes = 0;
   std::uint64_t tokens_per_second = 0;
 };
@@ -31,17 +31,17 @@ class Tracker {
   // one_lan: private addresses, and many nodes of one range.  Threads: one.
   Tracker(const Hash256& network_id, bool one_lan, std::uint64_t seed, TrackerLimits limits = {});
 
-  // Denied: not the caller's own record, one that does not hold, or a direct endpoint at an address that the
-  // caller is not seen at (it would make others knock on a stranger's door). Exhausted: full.
+  // Denied: another node's record, one that does not hold, or a direct endpoint at an address at which the
+  // caller is not seen (others would dial a stranger). Exhausted: full.
   Expected<void> enter(const net::Caller& from, const net::NodeRecord& record, WallTime now);
   // NotFound: not registered, or no longer.
   Expected<void> heartbeat(const net::Caller& from, WallTime now);
 
-  // Up to `count` (50 at most) reachable nodes, random, of as many address groups as there are; not the
-  // asker.
+  // Up to `count` (50 at most) random reachable nodes, of as many address groups as possible, without the
+  // caller.
   std::vector<const net::NodeRecord*> sample(const net::NodeId& asker, std::size_t count, WallTime now);
   TrackerStatistics statistics(WallTime now) const;
-  std::uint64_t forged() const { return book_.forged(); }  // records that nobody may have signed so
+  std::uint64_t forged() const { return book_.forged(); }  // that never held (net/node_book.h)
 
  private:
   struct Entry {

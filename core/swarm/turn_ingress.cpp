@@ -18,12 +18,13 @@ void TurnIngress::answer(const net::Caller& from, ByteSpan request, bool has_pla
   if (!at.ok()) return reply({at.error(), net::Fault::Malformed});
   if (!has_place) return reply(make_error(ErrorCode::Unsupported, "this node has no place at a TURN server"));
   if (!one_lan_ && !platform::globally_routable(at->ip))
-    return reply(make_error(ErrorCode::Denied, "only addresses of the internet are let in"));
+    return reply(make_error(ErrorCode::Denied, "only public addresses are permitted"));
   const MonotonicTime now = clock_.monotonic_now();
   if (!each_.admit(from, now))
     return reply({make_error(ErrorCode::Exhausted, "asked too often; wait ten seconds"), net::Fault::Flood});
   if (!all_.try_take(1, now))
-    return reply(make_error(ErrorCode::Exhausted, "too many ask to be let in; try again in a moment"));
+    return reply(
+        make_error(ErrorCode::Exhausted, "too many requests for permissions; try again in a moment"));
   let_in_(at->ip, [reply](const Expected<void>& done) {
     reply(done.ok() ? Expected<Bytes>(Bytes()) : Expected<Bytes>(done.error()));
   });

@@ -1,5 +1,5 @@
 // Decides which addresses may dial a node's place at a TURN server. A node that nobody can dial itself calls
-// LetIn through a relay and names the address at which the world sees it; that address is then permitted. A
+// LetIn through a relay and names the address at which others see it; that address is then permitted. A
 // caller can't prove its address through a relay, so a wrong one gains nothing: a connection from there must
 // still show its own key. Each request costs a question to the TURN server and one of its permissions, so
 // there are few for each node and in all.

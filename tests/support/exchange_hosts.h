@@ -28,6 +28,8 @@ struct ExchangeHost {
   net::Contact contact;
   sim::Host number = 0;
   std::unique_ptr<exchange::ContentServer> server;
+  std::unique_ptr<net::MethodTable> methods;
+  net::MethodTable::Registration serving;
   std::vector<Hash256> gone;
 };
 
@@ -40,10 +42,16 @@ class ExchangeHosts {
       host->contact.id.fill(static_cast<std::uint8_t>(i + 1));
       host->contact.endpoint = {platform::IpAddress::v4(10, 0, 0, static_cast<std::uint8_t>(i + 1)), 9000};
       host->server = std::make_unique<exchange::ContentServer>(
-          exchange::ServerServices{host->executor, host->executor, world.clock(), host->files, logger,
-                                   &conduct},
+          exchange::ServerServices{host->executor, host->executor, world.clock(), host->files, logger},
           exchange::ServerLimits{}, true,
           [raw = host.get()](const Hash256& hash) { raw->gone.push_back(hash); });
+      host->methods = std::make_unique<net::MethodTable>(world.clock(), &conduct);
+      host->serving = host->methods->add(
+          {net::Method::ContentNamed, net::Method::ContentPieces, net::Method::ContentPiece}, {},
+          [server = host->server.get()](const net::Caller& from, net::Method method, ByteSpan request,
+                                        const net::Reply& reply) {
+            server->on_call(from, method, request, reply);
+          });
       host->number = network.add(host->contact.id, host->contact.endpoint, sim::Nat::None, honest(*host));
       hosts.push_back(std::move(host));
     }
@@ -52,9 +60,9 @@ class ExchangeHosts {
     for (const auto& host : hosts) host->executor.stop();
   }
   sim::Handler honest(ExchangeHost& host) {
-    return [server = host.server.get()](const net::Caller& from, net::Method method, ByteSpan request,
-                                        const net::Respond& respond) {
-      server->on_call(from, method, request, respond);
+    return [methods = host.methods.get()](const net::Caller& from, net::Method method, ByteSpan request,
+                                          const net::Respond& respond) {
+      methods->on_call(from, method, Bytes(request.begin(), request.end()), respond);
     };
   }
   ExchangeHost& host(std::size_t i) { return *hosts[i]; }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* well_known =
     "dht.libtorrent.org:25401,router.bittorrent.com:6881,dht.transmissionbt.com:6881";
-constexpr int alerts = 256;  // that wait; further ones are lost and looked for again
+constexpr int alerts = 256;  // that wait; further ones are lost, and the search repeats
 
 std::string joined(const std::vector<std::string>& nodes) {
   if (nodes.empty()) return well_known;
@@ -28,7 +28,7 @@ lt::session_params parameters(const MainlineOptions& options) {
   pack.set_str(lt::settings_pack::listen_interfaces, platform::to_text(options.listen));
   pack.set_str(lt::settings_pack::dht_bootstrap_nodes, joined(options.bootstrap));
   pack.set_bool(lt::settings_pack::enable_dht, true);
-  // Not in a small table: a lookup that hides its key until it is near may end before it got there.
+  // Off for a small table: a lookup that hides its key until it is near may end before it is near.
   pack.set_bool(lt::settings_pack::dht_privacy_lookups, !options.one_lan);
   for (const int off :
        {lt::settings_pack::enable_lsd, lt::settings_pack::enable_upnp, lt::settings_pack::enable_natpmp,
@@ -67,7 +67,7 @@ class Session final : public Rendezvous {
     const auto key = mainline_key(options.network_id);
     key_ = lt::sha1_hash(reinterpret_cast<const char*>(key.data()));
     session_ = std::make_unique<lt::session>(parameters(options));
-    // Called on the library's thread, which has to go on at once.
+    // Called on the library's thread, which must continue at once.
     session_->set_alert_notify([this, life = lifetime_.token(), &executor] {
       static_cast<void>(executor.post([this, life] {
         if (life.alive()) read_alerts();
@@ -99,7 +99,7 @@ class Session final : public Rendezvous {
     session_->pop_alerts(&list);
     for (const lt::alert* one : list) {
       if (const auto* reply = lt::alert_cast<lt::dht_get_peers_reply_alert>(one)) tell(reply->peers());
-      // The table was empty when we asked: again, now that it is not.
+      // The table was empty at the first request: repeat it now.
       if (lt::alert_cast<lt::dht_bootstrap_alert>(one) != nullptr) {
         if (port_) session_->dht_announce(key_, *port_);
         if (found_) session_->dht_get_peers(key_);
@@ -117,7 +117,7 @@ class Session final : public Rendezvous {
       fresh.push_back(*endpoint);
     }
     if (fresh.empty() || !found_) return;
-    const Found found = found_;  // which may look again
+    const Found found = found_;  // which may search again
     found(fresh);
   }
 
@@ -132,7 +132,7 @@ class Session final : public Rendezvous {
 }  // namespace
 
 Expected<std::unique_ptr<Rendezvous>> make_mainline(Executor& executor, MainlineOptions options) {
-  // The library throws; nothing of that passes this line.
+  // The library throws; no exception passes this line.
   try {
     return std::unique_ptr<Rendezvous>(std::make_unique<Session>(executor, options));
   } catch (const std::exception& failed) {

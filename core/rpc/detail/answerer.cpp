@@ -17,7 +17,7 @@ class Refusing final : public Reactor {
   void OnDone() override { delete this; }
 };
 
-// A place, given back when gRPC is done with the call.
+// A place, released when gRPC has finished the call.
 class Place {
  public:
   Place(std::shared_ptr<Places> places, const net::NodeId& peer, Places::Kind kind)
@@ -65,7 +65,7 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
   // Once; later ones are ignored.  Threads: any.
   void finish(Expected<Bytes> answer, bool served = false) {
     if (finished_.exchange(true)) return;
-    // Before the answer leaves: whoever has it may ask again at once.
+    // Before the answer leaves: the caller may ask again at once.
     if (served) place_.reset();
     if (answer.ok() && answer->size() > net::max_message_bytes)
       answer = make_error(ErrorCode::Internal, "the answer is larger than a message may be");
@@ -123,7 +123,7 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
     StartWriteAndFinish(&reply_, {}, grpc::Status::OK);
   }
 
-  // An answer that never comes is answered here.
+  // Answers a call whose handler never does.
   struct Answer {
     explicit Answer(std::shared_ptr<CallReactor> to) : call(std::move(to)) {}
     ~Answer() { call->finish(make_error(ErrorCode::Internal, "this node did not answer")); }
@@ -142,7 +142,7 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
   }
 
   void OnCancel() override { cancelled_ = true; }
-  // gRPC is done when the system has taken the answer's last byte.
+  // gRPC is done when the operating system has the answer's last byte.
   void OnDone() override {
     if (leaves_ != 0) shared_->answer_left(cancelled_ ? 0 : leaves_);
     shared_->remove(this);
@@ -217,7 +217,7 @@ class StreamReactor final : public Reactor, public StreamCore {
   void OnCancel() override {
     shared_->mailbox->put([self = self_] { self->gone(); });
   }
-  // The other end is no longer there, or broke the rules of the wire.
+  // The other end is gone, or broke the rules of the protocol.
   void gone() {
     if (over()) return;
     const Error reason = make_error(ErrorCode::Unavailable, "the other node broke the stream off");
@@ -289,7 +289,7 @@ Expected<net::Caller> Answerer::admit(const grpc::GenericCallbackServerContext& 
   const std::string bytes =
       found == metadata.end() ? std::string() : std::string(found->second.data(), found->second.size());
   const auto hello = shared_->check_hello(bytes);
-  // To a greeting of another version we say which one we speak; the caller then says what to upgrade.
+  // A greeting of another version is answered with our version; the caller then says what to upgrade.
   if (!hello.ok() && !(any_hello && hello.error().code == ErrorCode::Unsupported)) return hello.error();
   NS_ASSIGN_OR_RETURN(const platform::Endpoint endpoint, endpoint_of_peer(context.peer()));
   NS_RETURN_IF_ERROR(shared_->check_address(endpoint.ip));

@@ -1,5 +1,4 @@
-// The answering end: every call of a peer passes here, is admitted or refused by its certificate, its hello
-// and the limits, and only then read.
+// The answering end: checks the certificate, the hello and the limits of each call, and then reads it.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>
@@ -12,7 +11,7 @@
 
 namespace neuroshard::rpc::detail {
 
-// Calls, streams and bytes that are held at the moment, by peer.  Threads: any.
+// The calls, streams and bytes that are held now, by peer.  Threads: any.
 class Places {
  public:
   explicit Places(const RpcLimits& limits) : limits_(limits) {}

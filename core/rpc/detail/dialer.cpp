@@ -26,7 +26,7 @@ std::shared_ptr<grpc::Channel> make_channel(const std::shared_ptr<Shared>& share
   grpc::experimental::TlsChannelCredentialsOptions tls;
   tls.set_certificate_provider(provider);
   tls.watch_identity_key_cert_pairs();
-  tls.set_verify_server_certs(false);  // by the verifier, which knows better
+  tls.set_verify_server_certs(false);  // the verifier checks them
   tls.set_check_call_host(false);
   tls.set_certificate_verifier(make_verifier(shared, to.id, verdict));
   grpc::ChannelArguments arguments;
@@ -189,7 +189,7 @@ class Channel final : public net::PeerChannel {
                      done = std::make_shared<Done>(std::move(done))](const grpc::Status& status) {
                       shared->mailbox->put([life, this, call, done, status] {
                         if (life.alive()) calls_.erase(call);
-                        // gRPC's thread lets go of its own later: nothing of the caller's may be left in it.
+                        // gRPC's thread releases its part later: none of the caller's state may remain in it.
                         Done mine = std::move(*done);
                         mine(status, &call->reply);
                       });

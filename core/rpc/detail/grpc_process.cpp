@@ -11,9 +11,8 @@
 namespace neuroshard::rpc::detail {
 namespace {
 
-// gRPC 1.51 ends the threads that run callbacks with the last channel or server, and now and then aborts
-// while doing so when their last callback has just run. One channel that leads nowhere and is never destroyed
-// keeps them.
+// gRPC 1.51 ends its callback threads with the last channel or server, and sometimes aborts while doing so if
+// their last callback has just run. One channel that leads nowhere and is never destroyed keeps them.
 void keep_callback_threads() {
   struct Call {
     std::shared_ptr<grpc::Channel> channel;
@@ -32,8 +31,8 @@ void keep_callback_threads() {
 
 void prepare_grpc() {
   static const bool once = [] {
-    // The one cipher that is left needs an RSA certificate, and ours are Ed25519; those of TLS 1.3 are chosen
-    // apart.
+    // The one remaining cipher needs an RSA certificate, and ours are Ed25519; the ciphers of TLS 1.3 have a
+    // setting of their own.
     setenv("GRPC_SSL_CIPHER_SUITES", "ECDHE-RSA-AES256-GCM-SHA384", 1);
     gpr_set_log_function([](gpr_log_func_args*) {});
     keep_callback_threads();

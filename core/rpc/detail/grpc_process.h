@@ -1,4 +1,4 @@
-// What gRPC takes from the process and not from its options.
+// Settings that gRPC takes from the process, not from its options.
 #pragma once
 
 #include <grpc/support/time.h>
@@ -7,11 +7,11 @@
 
 namespace neuroshard::rpc::detail {
 
-// Silences gRPC's own log and leaves it no cipher of TLS 1.2, so that only 1.3 is spoken. Before the first
-// use of gRPC in this process; later calls do nothing.  Threads: any.
+// Silences gRPC's own log and disables the ciphers of TLS 1.2, so that only 1.3 is used. Call it before the
+// first use of gRPC in this process; later calls do nothing.  Threads: any.
 void prepare_grpc();
 
-// Deadlines of gRPC are points of time; it keeps its own clock for them.
+// A deadline as gRPC takes it: a point in time of gRPC's own clock.
 gpr_timespec after(Duration limit);
 
 }  // namespace neuroshard::rpc::detail

@@ -137,7 +137,7 @@ void Shared::answer_left(std::uint64_t bytes) {
   const std::lock_guard lock(services_mutex_);
   if (!services_ || services_->line == nullptr) return;
   if (bytes != 0) services_->line->carried(net::LineWay::Up, bytes);
-  // Who only dials has no listener that would tell when all is away.
+  // A node that only dials has no listener that would report that all bytes have left.
   if (bytes != 0 && options.listen && !std::exchange(draining_, true))
     services_->line->begin(net::LineWay::Up);
   services_->line->end(net::LineWay::Up);

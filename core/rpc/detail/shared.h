@@ -1,4 +1,5 @@
-// What the parts of one transport share, beyond its own life: threads of gRPC may come back late.
+// State that the parts of one transport share. It may outlive the transport, because threads of gRPC may
+// return late.
 #pragma once
 
 #include <atomic>
@@ -15,7 +16,7 @@
 
 namespace neuroshard::rpc::detail {
 
-// Whose a certificate is that has been read before: one parse per connection, not per call.
+// Remembers the ids of certificates: one parse per connection, not per call.
 class KnownCertificates {
  public:
   std::optional<net::NodeId> find(const std::string& pem);
@@ -32,9 +33,9 @@ class KnownCertificates {
 class Sweepable {
  public:
   virtual ~Sweepable() = default;
-  // Ends what has not moved for too long.  Threads: the executor's.
+  // Ends it if nothing has moved for too long.  Threads: the executor's.
   virtual void check(MonotonicTime now) = 0;
-  // Ends it, because the transport goes.
+  // Ends it because the transport ends.
   virtual void stop() = 0;
 };
 
@@ -42,20 +43,20 @@ struct Shared : std::enable_shared_from_this<Shared> {
   Shared(RpcServices all, RpcOptions chosen);
 
   // Threads: any, all members below.
-  // Whether this certificate may talk to us: its node's id. Counts the refusal. Denied.
+  // Whether this certificate is accepted; its node's id. Counts the refusal. Denied.
   Expected<net::NodeId> check_certificate(const std::string& pem, const std::optional<net::NodeId>& pin);
-  // As check_certificate without a pin, cheaper for one that has been read before; bans are looked at again.
+  // Like check_certificate without a pin, cheaper for a known certificate; bans are checked each time.
   Expected<net::NodeId> caller_of(const std::string& pem);
-  // The hello that a call brings. Denied, Unsupported.
+  // The hello of a call. Denied, Unsupported.
   Expected<net::Hello> check_hello(const std::string& bytes);
   void count(net::Refusal refusal);
   void fault(const net::Caller& from, net::Fault fault);
-  void fault(const platform::IpAddress& from, net::Fault fault);  // of somebody unknown
+  void fault(const platform::IpAddress& from, net::Fault fault);  // of a node that has not proven its id
   bool is_banned(const platform::IpAddress& address);
-  // Whether callers from there are heard now; counts the refusal. Denied.
+  // Whether callers of this address are accepted now; counts the refusal. Denied.
   Expected<void> check_address(const platform::IpAddress& address);
-  // A large answer waits to leave until answer_left() says so, with what it was on the line; 0: it did not.
-  // Then the system has it, which is still on its way with it until drained() says so, while draining().
+  // A large answer starts to leave; answer_left() ends that, with its bytes on the line, or 0 if it failed.
+  // The operating system has the bytes then; they are on the line until drained(), while draining().
   void answer_leaves();
   void answer_left(std::uint64_t bytes);
   bool draining();
@@ -67,14 +68,14 @@ struct Shared : std::enable_shared_from_this<Shared> {
   void add(const std::shared_ptr<Sweepable>& sweepable);
   void remove(Sweepable* sweepable);
   std::vector<std::shared_ptr<Sweepable>> all();
-  // New calls are to be refused: set before all() is stopped, looked at after add().
+  // New calls are refused: set before all() is stopped, checked after add().
   std::atomic<bool> stopping{false};
   // No service is used from now on.
   void close();
 
   const RpcOptions options;
   const std::shared_ptr<net::Mailbox> mailbox;
-  net::PeerService* service = nullptr;  // the executor's
+  net::PeerService* service = nullptr;  // used on the executor only
   net::NodeId id{};
 
  private:

@@ -17,9 +17,9 @@ void StreamCore::write(Bytes message, net::PeerStream::Written done) {
   has_room_ = std::move(done);
   send(data_chunk(std::move(message)), nullptr);
   if (!has_room_ || unsent_ > ahead_bytes) return;
-  // Later, as all that is told.
+  // Later, like all notifications.
   shared_->mailbox->put([self = shared_from_this()] {
-    if (self->unsent_ > ahead_bytes) return;  // told before, and used up
+    if (self->unsent_ > ahead_bytes) return;  // notified before, and used up
     if (const auto told = std::exchange(self->has_room_, nullptr)) told({});
   });
 }
@@ -57,7 +57,7 @@ void StreamCore::read(net::PeerStream::Read done) {
     begin_reading(*read_since_);
 }
 
-// What has been read goes to who waits for it, and the next one is asked for.
+// Gives a read message to the waiting user, and reads the next one.
 void StreamCore::deliver() {
   if (!reader_ || end_ || (!ready_ && !peer_last_)) return;
   const auto reader = std::exchange(reader_, nullptr);
@@ -91,11 +91,11 @@ void StreamCore::write_done(bool ok) {
   write_since_.reset();
   current_.buffer.Clear();
   unsent_ -= std::exchange(current_.size, 0);
-  if (!ok || end_) return;  // ended() comes, and knows why
+  if (!ok || end_) return;  // ended() follows, with the reason
   const auto done = std::exchange(current_.done, nullptr);
   pump();
   if (done) done({});
-  // Here and now: to be woken for each message costs a bulk writer more than the message.
+  // At once: a wake-up for each message costs a bulk writer more than the message.
   if (has_room_ && unsent_ <= ahead_bytes && !end_) std::exchange(has_room_, nullptr)({});
 }
 
@@ -108,7 +108,7 @@ void StreamCore::read_done(bool ok) {
     oversized();
     return break_off(make_error(ErrorCode::Exhausted, "a message of the stream is larger than it may be"));
   }
-  // Of a large message the next one is on its way while this one is copied.
+  // While a large message is copied, the next one is already read.
   if (reader_ && !awaits_method_ && message.Length() >= large_bytes) {
     reading_ = true;
     start_read(&in_);
@@ -124,7 +124,7 @@ void StreamCore::read_done(bool ok) {
     read_since_.reset();
     return opened(chunk->method);
   }
-  if (finished_ || peer_last_) return;  // nothing counts after the last
+  if (finished_ || peer_last_) return;  // messages after the last are ignored
   if (chunk->last)
     peer_last_ = true;
   else
@@ -143,7 +143,7 @@ void StreamCore::ended(const Error& reason) {
   if (!end_) end_ = reason;
   read_since_.reset();
   write_since_.reset();
-  const auto self = shared_from_this();  // the callbacks may let go of it
+  const auto self = shared_from_this();  // the callbacks may release it
   const Error end = *end_;
   const auto reader = std::exchange(reader_, nullptr);
   const auto writer = std::exchange(current_.done, nullptr);
@@ -161,7 +161,7 @@ void StreamCore::break_off(Error reason) {
   if (end_ || finished_) return;
   close(reason);
   end_ = make_error(ErrorCode::Cancelled, std::move(reason.message));
-  // Later, not from within whoever aborts.
+  // Later, not from within the aborting call.
   shared_->mailbox->put([self = shared_from_this()] { self->ended(*self->end_); });
 }
 

@@ -1,8 +1,8 @@
-// One end of a stream over gRPC: the same for both ends but for how it begins and ends. gRPC's reactions come
-// on its threads and go through the mailbox; all state is the executor's. An end is announced by a last
-// message, so a connection that breaks is never mistaken for one. A few messages may be on their way out
-// while the user makes the next, and one is read before it is asked for: the way between gRPC's threads and
-// the executor would else be waited for with each.
+// One end of a stream over gRPC; both ends differ only in how they begin and end. gRPC's reactions come on
+// its threads and go through the mailbox; all state belongs to the executor. A last message announces the
+// end, so a broken connection is never taken for an end. Some messages may wait to leave while the user makes
+// the next one, and one is read ahead: otherwise each message would wait for the way between gRPC's threads
+// and the executor.
 #pragma once
 
 #include <grpcpp/support/byte_buffer.h>
@@ -26,27 +26,27 @@ class StreamCore : public Sweepable, public std::enable_shared_from_this<StreamC
   void finish();
   void read(net::PeerStream::Read done);
   void break_off(Error reason);
-  // The user has let go: aborted, unless both ends have said their last.
+  // The user has released the stream: aborted, unless both ends have finished.
   void release();
 
   void check(MonotonicTime now) override;
   void stop() override;
 
  protected:
-  // gRPC's operations. Each start is answered by read_done / write_done.
+  // gRPC's operations. read_done / write_done answers each start.
   virtual void start_read(grpc::ByteBuffer* buffer) = 0;
   virtual void start_write(const grpc::ByteBuffer* buffer) = 0;
-  virtual void close(const Error& reason) = 0;  // at once; reads and writes under way fail
-  virtual void both_finished() = 0;             // in good order
+  virtual void close(const Error& reason) = 0;  // at once; pending reads and writes fail
+  virtual void both_finished() = 0;             // regular end
   // After the first message at the answering end.
   virtual void opened(std::uint32_t /*method*/) {}
 
-  // A message came that can't be read.
+  // A message arrived that can't be read.
   virtual void malformed() { shared_->count(net::Refusal::Malformed); }
 
   virtual void oversized() { shared_->count(net::Refusal::TooLarge); }
 
-  // Reactions, put into the executor by the derived class. A read may be one that nobody waits for.
+  // Reactions, put into the executor by the derived class. A read may be one that the user does not wait for.
   void read_done(bool ok);
   void write_done(bool ok);
   void ended(const Error& reason);
@@ -59,8 +59,8 @@ class StreamCore : public Sweepable, public std::enable_shared_from_this<StreamC
   bool awaits_method_ = false;  // at the answering end
 
  private:
-  static constexpr std::size_t ahead_bytes = 1u << 20;   // on their way out before the user has to wait
-  static constexpr std::size_t large_bytes = 16u << 10;  // never the last of a stream, which carries nothing
+  static constexpr std::size_t ahead_bytes = 1u << 20;   // unsent before the user has to wait
+  static constexpr std::size_t large_bytes = 16u << 10;  // never a stream's last message, which is empty
   struct Outgoing {
     grpc::ByteBuffer buffer;
     std::size_t size = 0;
@@ -77,15 +77,15 @@ class StreamCore : public Sweepable, public std::enable_shared_from_this<StreamC
   Outgoing current_;  // gRPC reads it while writing_
   bool writing_ = false;
   std::size_t unsent_ = 0;             // bytes of out_ and current_
-  net::PeerStream::Written has_room_;  // of the user's latest write, until there is
-  std::optional<ByteChain> ready_;     // read, and not asked for yet
+  net::PeerStream::Written has_room_;  // of the user's latest write, until there is room
+  std::optional<ByteChain> ready_;     // read ahead
   net::PeerStream::Read reader_;
   std::optional<MonotonicTime> read_since_, write_since_;
   bool own_last_ = false, own_last_sent_ = false, peer_last_ = false, finished_ = false;
   std::optional<Error> end_;
 };
 
-// What the user holds.
+// The user's handle.
 class StreamHandle final : public net::PeerStream {
  public:
   explicit StreamHandle(std::shared_ptr<StreamCore> core) : core_(std::move(core)) {}

@@ -20,7 +20,7 @@ class Verifier final : public grpc::experimental::ExternalCertificateVerifier {
   void Cancel(grpc::experimental::TlsCustomVerificationCheckRequest*) override {}
 
  private:
-  // A channel that connects anew must find whom it found first.
+  // A channel that reconnects must find the same node as before.
   std::optional<net::NodeId> expected() const {
     if (pin_ || !verdict_) return pin_;
     const auto before = verdict_->get();

@@ -1,5 +1,5 @@
-// The only gate of a TLS handshake: gRPC checks nothing of a certificate itself (none of ours has an
-// authority), so whatever does not pass here is refused.
+// The only check of a TLS handshake: gRPC itself checks nothing of a certificate, because node certificates
+// have no authority. Certificates that fail here are refused.
 #pragma once
 
 #include <grpcpp/security/tls_certificate_verifier.h>
@@ -12,7 +12,7 @@
 
 namespace neuroshard::rpc::detail {
 
-// What the latest handshake of one channel found out.  Threads: any.
+// The result of the latest handshake of one channel.  Threads: any.
 class Verdict {
  public:
   void set(Expected<net::NodeId> result) {

@@ -90,7 +90,7 @@ std::optional<StreamChunk> read_chunk(grpc::ByteBuffer* buffer) {
   std::vector<grpc::Slice>& slices = *owner;
   const std::size_t size = buffer->Length();
   if (!buffer->Dump(&slices).ok()) return std::nullopt;
-  // Nothing but data, as nearly all are: read here, and not copied. Everything else is protobuf's.
+  // A message with data only, like nearly all: read here without a copy. Protobuf reads the others.
   if (!slices.empty() && slices.front().size() >= 2 && slices.front().begin()[0] == data_tag) {
     const grpc::Slice& first = slices.front();
     std::size_t length = 0, used = 1;

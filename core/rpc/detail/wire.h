@@ -1,4 +1,4 @@
-// Between our values and gRPC's: errors and statuses, messages and buffers, hellos.
+// Conversions between our values and gRPC's: errors and statuses, messages and buffers, hellos.
 #pragma once
 
 #include <grpcpp/impl/codegen/config_protobuf.h>
@@ -23,18 +23,18 @@ inline constexpr const char* call_path = "/neuroshard.peer.v1.Peer/Call";
 inline constexpr const char* stream_path = "/neuroshard.peer.v1.Peer/Stream";
 inline constexpr const char* hello_key = "neuroshard-hello-bin";
 inline constexpr std::size_t max_hello_bytes = 256;
-// What a message adds to its body on the wire.
+// The bytes that a message adds to its body on the wire.
 inline constexpr std::size_t message_overhead = 64;
 inline constexpr int max_metadata_bytes = 8 << 10;
 
 grpc::Status to_status(const Error& error);
-// The text of another node is cut and freed of control characters.
+// Another node's text is cut, and its control characters are removed.
 Error to_error(const grpc::Status& status);
 
 grpc::ByteBuffer to_buffer(const grpc::protobuf::MessageLite& message);
 bool from_buffer(grpc::ByteBuffer* buffer, grpc::protobuf::MessageLite* message);
 
-// A Chunk as those two make it, without copies: the buffer owns the data, and the chunk shares the buffer's.
+// A Chunk as these two make it, without copies: the buffer owns the data, and the chunk shares it.
 struct StreamChunk {
   ByteChain data;
   bool last = false;
@@ -48,7 +48,7 @@ std::string encode_hello(const net::Hello& hello);
 // Corrupt: not a hello, or too long.
 Expected<net::Hello> decode_hello(const std::string& bytes);
 
-// "ipv4:192.0.2.1:9000", "ipv6:%5B2001:db8::1%5D:9000": as gRPC names the other end of a connection.
+// "ipv4:192.0.2.1:9000", "ipv6:%5B2001:db8::1%5D:9000": gRPC's names of the other end of a connection.
 Expected<platform::Endpoint> endpoint_of_peer(const std::string& peer);
 std::string target_of(const platform::Endpoint& endpoint);
 

@@ -24,8 +24,8 @@ struct Member {
           stores += method == net::Method::DhtStore;
           node->handle(from, method, request, respond);
         });
-    node = std::make_unique<DhtNode>(
-        Hash256{}, config, DhtServices{key, network.caller(host), executor, world.clock(), nullptr}, number);
+    node = std::make_unique<DhtNode>(Hash256{}, config,
+                                     DhtServices{key, network.caller(host), executor, world.clock()}, number);
   }
   static Hash256 seed_of(std::uint8_t number) {
     Hash256 seed{};

@@ -77,13 +77,13 @@ void TestExchangeServer::one_caller_gets_so_much_at_a_time() {
   const net::Caller from{hosts.host(0).contact.id, hosts.host(0).contact.endpoint};
   int given = 0, refused = 0;
   for (std::uint32_t i = 0; i < 20; ++i)
-    hosts.host(1).server->on_call(from, net::Method::ContentPiece, encode_piece_request({content.hash, i}),
-                                  [&](const Expected<Bytes>& answer) {
-                                    if (answer.ok())
-                                      ++given;
-                                    else if (answer.error().code == ErrorCode::Exhausted)
-                                      ++refused;
-                                  });
+    hosts.host(1).methods->on_call(from, net::Method::ContentPiece, encode_piece_request({content.hash, i}),
+                                   [&](const Expected<Bytes>& answer) {
+                                     if (answer.ok())
+                                       ++given;
+                                     else if (answer.error().code == ErrorCode::Exhausted)
+                                       ++refused;
+                                   });
   hosts.world.run_for(second);
   QCOMPARE(given, 8);
   QCOMPARE(refused, 12);
@@ -97,10 +97,10 @@ void TestExchangeServer::who_asks_too_often_is_refused() {
   const net::Caller from{hosts.host(0).contact.id, hosts.host(0).contact.endpoint};
   int refused = 0;
   for (int i = 0; i < 1000; ++i)
-    hosts.host(1).server->on_call(from, net::Method::ContentNamed, encode_name("manifest"),
-                                  [&](const Expected<Bytes>& answer) {
-                                    refused += !answer.ok() && answer.error().code == ErrorCode::Exhausted;
-                                  });
+    hosts.host(1).methods->on_call(from, net::Method::ContentNamed, encode_name("manifest"),
+                                   [&](const Expected<Bytes>& answer) {
+                                     refused += !answer.ok() && answer.error().code == ErrorCode::Exhausted;
+                                   });
   QVERIFY(refused >= 190);
   QCOMPARE(hosts.conduct.faults(net::Fault::Flood), static_cast<std::uint64_t>(refused));
 }

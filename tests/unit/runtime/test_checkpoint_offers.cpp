@@ -185,9 +185,9 @@ void TestCheckpointOffers::who_asks_for_ever_holds_it_for_a_while() {
   const std::string name(as_text(named.note));
   const net::Caller from{hosts.host(0).contact.id, hosts.host(0).contact.endpoint};
   const auto ask = [&] {
-    hosts.host(1).server->on_call(from, net::Method::ContentPiece,
-                                  encode_piece_request({named.content.hash, 0}),
-                                  [](const Expected<Bytes>&) {});
+    hosts.host(1).methods->on_call(from, net::Method::ContentPiece,
+                                   encode_piece_request({named.content.hash, 0}),
+                                   [](const Expected<Bytes>&) {});
   };
   for (int i = 0; i < 9; ++i) {
     ask();

@@ -340,7 +340,7 @@ void TestStatusReports::warnings_name_the_reason() {
   QCOMPARE(still.size(), std::size_t{1});
   QCOMPARE(still[0].key, std::string("rounds_standstill"));
   QVERIFY2(still[0].text.find("round 24 needs all 3 members") != std::string::npos, still[0].text.c_str());
-  QVERIFY2(still[0].text.find("nothing is heard of " + to_hex(odd).substr(0, 12)) != std::string::npos,
+  QVERIFY2(still[0].text.find("no message comes from " + to_hex(odd).substr(0, 12)) != std::string::npos,
            still[0].text.c_str());
   own.standstill = Standstill{24, 20, 14, {}};
   QVERIFY(warnings_of(summarise(good), own)[0].text.find("needs 14 of 20 members") != std::string::npos);

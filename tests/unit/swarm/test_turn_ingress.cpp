@@ -112,7 +112,7 @@ void TestTurnIngress::addresses_of_nobody_are_refused() {
   QFETCH(QString, address);
   const IpAddress ip = platform::parse_ip(address.toStdString()).value();
   Ingress turn;
-  QCOMPARE(turn.ask(1, ip), std::string("only addresses of the internet are let in"));
+  QCOMPARE(turn.ask(1, ip), std::string("only public addresses are permitted"));
   QCOMPARE(turn.code, ErrorCode::Denied);
   QVERIFY(turn.let_in.empty());
   Ingress at_home(/*one_lan=*/true);
@@ -143,7 +143,7 @@ void TestTurnIngress::many_at_once_have_to_wait() {
     const std::string why = turn.ask(who);
     in += why.empty();
     if (why.empty()) continue;
-    QCOMPARE(why, std::string("too many ask to be let in; try again in a moment"));
+    QCOMPARE(why, std::string("too many requests for permissions; try again in a moment"));
     QCOMPARE(turn.code, ErrorCode::Exhausted);
   }
   QCOMPARE(in, 16);
