@@ -55,29 +55,17 @@ Arguments parse_arguments(const QStringList& all) {
 
 QString help_text() {
   return QStringLiteral(
-      "NeuroShard, the desktop app: see what your node does, steer it, forget it.\n"
-      "\n"
-      "Usage: neuroshard [OPTIONS] [neuroshard:LINK]\n"
-      "\n"
-      "  --data-dir PATH   use this data directory and do not remember it\n"
-      "  --text PATH       a folder or file of text to train on, beside what is there\n"
-      "  --minimized       start in the tray, or minimised where there is none (autostart uses this)\n"
-      "  --setup           open the set-up assistant\n"
-      "  --quit            ask the running app to quit\n"
-      "  --version         print the version\n"
-      "  --help            print this\n"
-      "\n"
-      "The app starts the core (neuroshardd) in the background, or uses the one that runs. Closing the "
-      "window does not\n"
-      "stop it; Quit does, with a final checkpoint, if the app started it. Started a second time, the app "
-      "shows the\n"
-      "window of the first.\n"
-      "\n"
-      "Exit codes: 0 all right, 1 no display or the app could not start, 64 wrong command line.\n"
-      "\n"
-      "This program is free software under the GPL, version 3, because it uses Qt Charts; its own source is "
-      "under the\n"
-      "Apache License 2.0.\n");
+      "NeuroShard, the desktop app: see and control what your node does.\n\nUsage: neuroshard [OPTIONS] "
+      "[neuroshard:LINK]\n\n  --data-dir PATH   use this data directory and do not remember it\n  --text "
+      "PATH       a folder or file of text to train on, in addition to the data\n  --minimized       start "
+      "in the tray, or minimised without one (used by autostart)\n  --setup           open the set-up "
+      "assistant\n  --quit            ask the running app to quit\n  --version         print the version\n  "
+      "--help            print this\n\nThe app starts the core (neuroshardd) in the background, or uses the "
+      "one that runs. Closing the window does not\nstop it; Quit does, with a final checkpoint, if the app "
+      "started it. Started a second time, the app shows the\nwindow of the first.\n\nExit codes: 0 success, "
+      "1 no display or the app could not start, 64 wrong command line.\n\nThis program is free software "
+      "under the GPL, version 3, because it uses Qt Charts; its own source is under the\nApache License "
+      "2.0.\n");
 }
 
 }  // namespace neuroshard::gui

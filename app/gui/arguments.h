@@ -8,7 +8,7 @@ namespace neuroshard::gui {
 
 struct Arguments {
   QString data_directory;  // --data-dir: this one, without asking and without remembering it
-  QString text;            // --text: a folder or file of text to train on, beside what is there
+  QString text;            // --text: a folder or file of text to train on, in addition to the data
   QString link;            // a neuroshard: link, or empty
   bool minimized = false;  // starts in the tray (autostart)
   bool setup = false;      // opens the wizard

@@ -29,8 +29,8 @@ std::string span_text(std::chrono::seconds span) {
 
 std::string session_unknown(const Known& known, const char* meaning) {
   return fmt::format("unknown: {}; {}",
-                     known.session_reported ? "the desktop app reports nothing any more, or can't tell"
-                                            : "only the desktop app can tell, and none has reported",
+                     known.session_reported ? "the desktop app has stopped reporting, or can't see it"
+                                            : "only the desktop app can see it, and none has reported",
                      meaning);
 }
 
@@ -50,20 +50,20 @@ Judged battery(const Rules& rules, const Known& known, const RuleStates& states)
   judged.sensor = {"battery", "", ""};
   const auto& power = known.machine.power;
   if (!power) {
-    judged.sensor.note = judged.enabled ? "unknown: this system does not tell; allows" : off;
+    judged.sensor.note = judged.enabled ? "unknown: this system does not report it; allows" : off;
     return judged;
   }
   judged.sensor.value = power_text(*power);
   if (judged.enabled && power->on_battery) {
     if (rules.battery == BatteryRule::Always) {
       judged.applies = true;
-      judged.reason = fmt::format("{}; goes on with mains power", power_text(*power));
+      judged.reason = fmt::format("{}; resumes on mains power", power_text(*power));
     } else {
       // Without a known charge it may be the last per cent.
       const std::uint32_t enough = rules.battery_percent + (stands(states, Rule::Battery) ? charge_band : 0);
       judged.applies = !power->charge_percent || *power->charge_percent < enough;
       judged.reason =
-          fmt::format("{}, below your {} %; goes on with mains power",
+          fmt::format("{}, below your {} %; resumes on mains power",
                       power->charge_percent ? power_text(*power) : "on battery, its charge unknown",
                       rules.battery_percent);
       judged.reason_settling = "the battery has just been charged enough";
@@ -83,7 +83,7 @@ Judged metered(const Rules& rules, const Known& known) {
   judged.sensor = {"metered", "", ""};
   if (const auto& value = known.session.metered) {
     judged.applies = *value;
-    judged.sensor.value = *value ? "metered connection" : "connection without a meter";
+    judged.sensor.value = *value ? "metered connection" : "unmetered connection";
     judged.sensor.note = note(judged);
   } else {
     judged.sensor.note = judged.enabled ? session_unknown(known, "allows") : off;
@@ -99,18 +99,18 @@ Judged idle(const Rules& rules, const Known& known) {
   judged.enabled = rules.only_idle;
   judged.sensor = {"idle", "", ""};
   const std::string wanted = span_text(rules.idle_after);
-  judged.reason_settling = "somebody used this computer until a moment ago";
+  judged.reason_settling = "this computer was in use until a moment ago";
   if (const auto& value = known.session.input_idle) {
     judged.applies = *value < rules.idle_after;
     judged.reason =
-        fmt::format("somebody uses this computer; goes on after {} without keyboard and mouse", wanted);
+        fmt::format("this computer is in use; resumes after {} without keyboard and mouse", wanted);
     judged.sensor.value = fmt::format("{} without input", span_text(*value));
     judged.sensor.note = note(judged);
   } else {
     judged.applies = true;
     judged.reason =
-        "it is unknown whether somebody uses this computer, so it counts as in use; the desktop "
-        "app can tell";
+        "it is unknown whether this computer is in use, so it counts as in use; the desktop app can report "
+        "it";
     judged.sensor.note = judged.enabled ? session_unknown(known, "pauses, as if in use") : off;
   }
   return judged;
@@ -127,7 +127,7 @@ Judged program(const Rules& rules, const Known& known) {
   if (!judged.enabled) {
     judged.sensor.note = "no programs are listed";
   } else if (!running) {
-    judged.sensor.note = "unknown: this system does not tell which programs run; allows";
+    judged.sensor.note = "unknown: this system does not show which programs run; allows";
   } else {
     judged.applies = !running->empty();
     std::string names;
@@ -163,7 +163,7 @@ Judged hot(const Rules& rules, const Known& known, const RuleStates& states) {
   judged.rule = Rule::Hot;
   judged.key = "hot";
   judged.enabled = rules.hottest_celsius != 0;
-  judged.reason_settling = "it has just cooled down";
+  judged.reason_settling = "the processor has just cooled down";
   judged.sensor = {"temperature", "", ""};
   const auto& celsius = known.machine.celsius;
   if (!celsius) {
@@ -175,7 +175,7 @@ Judged hot(const Rules& rules, const Known& known, const RuleStates& states) {
   const double cool = limit - temperature_band;
   judged.applies = stands(states, Rule::Hot) ? *celsius >= cool : *celsius >= limit;
   judged.reason =
-      fmt::format("the processor is hot: {:.0f} °C, your limit is {:.0f} °C; goes on below {:.0f} °C",
+      fmt::format("the processor is hot: {:.0f} °C, your limit is {:.0f} °C; resumes below {:.0f} °C",
                   *celsius, limit, cool);
   judged.sensor.value = fmt::format("{:.0f} °C ({})", *celsius, known.machine.thermometer);
   judged.sensor.note = note(judged);
@@ -188,12 +188,12 @@ Judged disk(const Rules& rules, const Known& known, const RuleStates& states) {
   judged.key = "disk";
   judged.enabled = rules.least_free_bytes != 0;
   judged.can_override = false;
-  judged.reason_settling = "there has just become room on the disk";
+  judged.reason_settling = "the disk has just got enough free space";
   const auto& free = known.machine.free_bytes;
   if (!free) return judged;  // the write itself says what is wrong
   const std::uint64_t enough = rules.least_free_bytes * free_space_factor;
   judged.applies = *free < (stands(states, Rule::Disk) ? enough : rules.least_free_bytes);
-  judged.reason = fmt::format("only {} MiB are free on the disk of the data; goes on with {} MiB",
+  judged.reason = fmt::format("only {} MiB are free on the disk of the data; resumes with {} MiB",
                               *free >> 20, enough >> 20);
   return judged;
 }

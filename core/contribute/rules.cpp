@@ -102,7 +102,7 @@ Verdict evaluate(const Rules& rules, const Wishes& wishes, const Readings& readi
     if (ignored) {
       view.note = "ignored now: run anyway";
     } else if (state.active && !judged.applies) {
-      view.note = "pauses still, for a few seconds";
+      view.note = "pauses for a few more seconds";
     }
     verdict.sensors.push_back(std::move(view));
   }

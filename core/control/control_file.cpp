@@ -15,7 +15,7 @@ constexpr std::size_t name_digits = 24;
 constexpr std::size_t max_field = 8192;
 
 Error corrupt(const char* what) {
-  return make_error(ErrorCode::Corrupt, fmt::format("this is no control file of neuroshardd: {}", what));
+  return make_error(ErrorCode::Corrupt, fmt::format("this is not a control file of neuroshardd: {}", what));
 }
 
 // One path, however it is written: links resolved as far as it exists.

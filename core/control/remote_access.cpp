@@ -18,7 +18,7 @@ constexpr std::size_t cookie_bytes = 32;
 constexpr std::size_t max_field = 8192;
 
 Error corrupt(const std::string& what) {
-  return make_error(ErrorCode::Corrupt, "this is no record of invitations: " + what);
+  return make_error(ErrorCode::Corrupt, "this is not a record of invitations: " + what);
 }
 
 std::string hash_of(const std::string& cookie) {
@@ -119,10 +119,10 @@ Expected<ControlFile> invite(RemoteAccess& access, const std::string& name, cons
     return make_error(ErrorCode::InvalidArgument,
                       fmt::format("the name is longer than {} bytes", max_invitation_name));
   if (access.invitations.size() >= max_invitations)
-    return make_error(ErrorCode::Exhausted,
-                      fmt::format("there are {} invitations already; take one back first: "
-                                  "neuroshardd control revoke ID",
-                                  max_invitations));
+    return make_error(
+        ErrorCode::Exhausted,
+        fmt::format("there are already {} invitations; revoke one first: neuroshardd control revoke ID",
+                    max_invitations));
   ControlFile file;
   file.started = now;
   file.address = address;

@@ -98,7 +98,7 @@ Expected<node::CommandId> RemoteNodeImpl::finish() {
 
 Expected<node::CommandId> RemoteNodeImpl::override_rules(std::chrono::seconds duration) {
   if (duration.count() < 0)
-    return make_error(ErrorCode::InvalidArgument, "rules can't be ignored for less than no time");
+    return make_error(ErrorCode::InvalidArgument, "the time without rules can't be negative");
   v1::CommandRequest request;
   request.mutable_override_rules()->set_seconds(static_cast<std::uint64_t>(duration.count()));
   return commands_.send(request);
@@ -262,7 +262,8 @@ Expected<void> RemoteNodeImpl::test_reachability() {
 Expected<void> RemoteNodeImpl::query_tokens(const std::string& text,
                                             node::Reply<std::vector<node::TokenPiece>> reply) {
   if (text.size() > node::max_token_text)
-    return make_error(ErrorCode::InvalidArgument, "the text is too long: at most 4 KiB are taken apart");
+    return make_error(ErrorCode::InvalidArgument,
+                      "the text is too long: at most 4 KiB can be split into tokens");
   v1::TokensQuery request;
   request.set_text(text);
   return ask<v1::TokenList>(session_, request, std::move(reply), &AsyncControl::QueryTokens);

@@ -124,11 +124,11 @@ class ControlServer final : public Server {
                                         : Expected<void>(access.error());
     if (!opened.ok()) {
       services_.logger.warning("control",
-                               "no other machine can steer this node: " + opened.error().describe());
+                               "other machines can't control this node: " + opened.error().describe());
       return std::nullopt;
     }
     services_.logger.info("control",
-                          fmt::format("{} invited program(s) may steer this node at {}",
+                          fmt::format("{} invited program(s) may control this node at {}",
                                       (*access)->invitations.size(), platform::to_text(remote_.endpoint())));
     return std::move(*access);
   }

@@ -105,7 +105,7 @@ void TestContribute::battery_pauses_and_anyway_goes_on() {
   const ProcessResult shown =
       NodeProcess({"contribute", "--data-dir", lab_.path("battery")}, environment("battery")).finish();
   QVERIFY2(shown.ok(), shown.text().constData());
-  QVERIFY(shown.out.contains("on battery, 63 %; goes on with mains power"));
+  QVERIFY(shown.out.contains("on battery, 63 %; resumes on mains power"));
   QVERIFY(shown.out.contains("metered: —"));
 
   const ProcessResult anyway = command({"contribute", "anyway", "1h"}, "battery");

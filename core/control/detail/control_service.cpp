@@ -66,7 +66,7 @@ class ControlService final : public wire::Control::Service {
     if (!place.ok()) {
       return to_status(make_error(
           ErrorCode::Exhausted,
-          fmt::format("{} programs follow this core already; close one", options_.limits.watchers)));
+          fmt::format("{} programs already follow this core; close one", options_.limits.watchers)));
     }
     EventHub::Watcher watcher(hub_, request->events());
     std::shared_ptr<const node::Snapshot> seen;
@@ -260,8 +260,7 @@ class ControlService final : public wire::Control::Service {
   Expected<void> check_call(const ServerContext& context, const Place& place) {
     NS_RETURN_IF_ERROR(check_caller(context));
     if (place.ok()) return {};
-    return make_error(ErrorCode::Busy,
-                      "too many commands and questions are under way; try again in a moment");
+    return make_error(ErrorCode::Busy, "too many commands and queries are under way; try again in a moment");
   }
 
   // Sends the progress of a command until it is done, the caller disconnects, or the core stops.

@@ -18,13 +18,13 @@ Expected<void> Cookies::check(const grpc::ServerContextBase& context) const {
   const auto& all = context.client_metadata();
   const auto at = all.find(cookie_key);
   if (at == all.end())
-    return make_error(ErrorCode::Denied, "this call brings no cookie: read it from control.json");
+    return make_error(ErrorCode::Denied, "this call has no cookie: read it from control.json");
   const std::string given(at->second.data(), at->second.size());
   if (given.size() == local_.size() && CRYPTO_memcmp(given.data(), local_.data(), local_.size()) == 0)
     return {};
   if (invited(given)) return {};
   return make_error(ErrorCode::Denied,
-                    "the cookie is wrong: read it from control.json anew, or ask for a new invitation");
+                    "the cookie is wrong: read control.json again, or ask for a new invitation");
 }
 
 bool Cookies::invited(const std::string& cookie) const {

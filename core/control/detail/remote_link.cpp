@@ -45,10 +45,10 @@ Error connect_error(const grpc::Status& status, const ControlFile& file) {
   const std::string& text = status.error_message();
   if (error.code == ErrorCode::Unavailable && (text.find("CERTIFICATE_VERIFY_FAILED") != std::string::npos ||
                                                text.find("andshake failed") != std::string::npos)) {
-    return make_error(ErrorCode::Denied,
-                      fmt::format("the program at {} is not the core that control.json names: "
-                                  "its certificate is another one",
-                                  file.address));
+    return make_error(
+        ErrorCode::Denied,
+        fmt::format("the program at {} is not the core that control.json names: its certificate differs",
+                    file.address));
   }
   return std::move(error).with_context(
       file.process.pid == 0

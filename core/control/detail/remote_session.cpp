@@ -70,7 +70,7 @@ Expected<std::shared_ptr<const RemoteLink>> RemoteSession::link() const {
   std::lock_guard lock(mutex_);
   if (link_) return link_;
   return make_error(ErrorCode::Unavailable,
-                    view_.error ? view_.error->describe() : "the connection to the core is not there yet");
+                    view_.error ? view_.error->describe() : "there is no connection to the core yet");
 }
 
 void RemoteSession::run() {

@@ -184,7 +184,7 @@ void TestRules::each_rule_over_each_value_data() {
         w.rules.hottest_celsius = 80;
         w.machine.celsius = 80;
       },
-      "hot", "80 °C, your limit is 80 °C; goes on below 70 °C");
+      "hot", "80 °C, your limit is 80 °C; resumes below 70 °C");
   row(
       "hot, cool",
       [](World& w) {

@@ -164,7 +164,7 @@ void take_states(Camera& camera, WindowFixture& fixture) {
   window.open_page(QStringLiteral("overview"));
   fixture.node->publish([](node::Snapshot& next) {
     next.state = node::RunState::Paused;
-    next.pause_reasons = {{"battery", "on battery, 63 %: goes on with mains power", {}, true},
+    next.pause_reasons = {{"battery", "on battery, 63 %: resumes on mains power", {}, true},
                           {"metered", "the connection is paid by volume", {}, true}};
     next.alerts.push_back({"training_failed",
                            node::Severity::Critical,

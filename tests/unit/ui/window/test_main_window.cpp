@@ -106,7 +106,7 @@ class MainWindowTest : public QObject {
     QVERIFY(!find<QPushButton>("run_anyway")->isVisible());
     fixture_->node->publish([](node::Snapshot& next) {
       next.state = node::RunState::Paused;
-      next.pause_reasons = {{"battery", "on battery, 63 %: goes on with mains power", {}, true},
+      next.pause_reasons = {{"battery", "on battery, 63 %: resumes on mains power", {}, true},
                             {"metered", "the connection is paid by volume", {}, true}};
     });
     QTRY_VERIFY(find<QPushButton>("run_anyway")->isVisible());
