@@ -55,7 +55,7 @@ Expected<SessionInfo> SessionImpl::prepare(const PrepareOptions& options) {
   if (trains()) NS_RETURN_IF_ERROR(prepare_training());
   platform::trim_heap();
   prepared_ = true;
-  for (const Alert& alert : waiting_alerts_) {
+  for (const SessionAlert& alert : waiting_alerts_) {
     services_.logger.write({alert.level, alert.category, alert.text});
     history_->log(alert.level, alert.category, alert.text);
   }
@@ -242,7 +242,7 @@ Expected<void> SessionImpl::initialise(const PrepareOptions& options) {
 
 // Everything beside the tensors that the next step depends on.
 Expected<void> SessionImpl::take_over(const checkpoint::Manifest& manifest, const std::string& name) {
-  RunState saved;
+  TrainerState saved;
   NS_RETURN_IF_ERROR(decode_trainer_state(manifest.trainer_state, &saved));
   if (saved.tokenizer_hash != state_.tokenizer_hash) {
     return make_error(

@@ -65,8 +65,8 @@ std::optional<data::ShardId> SessionImpl::shard_in_use() const {
   return position.shard_id;
 }
 
-RunState SessionImpl::run_state() const {
-  RunState state = state_;
+TrainerState SessionImpl::run_state() const {
+  TrainerState state = state_;
   state.micro_batch = loop_->micro_batch();
   state.memory_limit = directory_.settings().number(config::Setting::MemoryLimit);
   state.max_micro_batch = directory_.settings().number(config::Setting::MaxMicroBatch);
@@ -229,7 +229,7 @@ void SessionImpl::save_if_due(StepReport* report) {
   }
   TrainingCheckpoints::News news = checkpoints_->collect();
   report->checkpoint_saved = std::move(news.saved);
-  for (const Alert& alert : news.alerts) tell(alert, report);
+  for (const SessionAlert& alert : news.alerts) tell(alert, report);
 }
 
 // Limits that a person changes while training runs hold from the next step on.
@@ -267,7 +267,7 @@ std::vector<std::uint64_t> SessionImpl::take_router_load() {
   return load;
 }
 
-void SessionImpl::tell(const Alert& alert, StepReport* report) {
+void SessionImpl::tell(const SessionAlert& alert, StepReport* report) {
   services_.logger.write({alert.level, alert.category, alert.text});
   history_->log(alert.level, alert.category, alert.text);
   if (alert.level >= LogLevel::Warning) report->alerts.push_back(alert);

@@ -22,7 +22,8 @@ class Mailbox : public std::enable_shared_from_this<Mailbox> {
   // never from within a task of the executor.
   // Threads: any; not with a lock that a task may want.
   void put(Executor::Task task);
-  // Posts again what the executor had no room for; call it now and then.  Threads: any.
+  // Posts at once what the executor had no room for. Without the call a timer of the executor's does so a
+  // moment later.  Threads: any.
   void retry();
   // From now on nothing runs, not even what waits.  Threads: the executor's, or after it stopped.
   void close();
@@ -30,6 +31,7 @@ class Mailbox : public std::enable_shared_from_this<Mailbox> {
  private:
   bool run_here(Executor::Task& task);
   void post_locked();
+  void on_timer();
   void drain();
 
   const std::shared_ptr<Turn> turn_;  // null: it lends none
@@ -37,6 +39,7 @@ class Mailbox : public std::enable_shared_from_this<Mailbox> {
   Executor* executor_;  // null once closed
   std::deque<Executor::Task> waiting_;
   bool posted_ = false;
+  std::unique_ptr<TimerHandle> timer_;  // while the executor has refused the drain
 };
 
 }  // namespace neuroshard::net

@@ -84,8 +84,8 @@ class SessionImpl final : public TrainingSession, private RoundModel {
   std::vector<std::uint64_t> take_router_load();
 
   // To the log and the events; warnings and errors to the report as well.
-  void tell(const Alert& alert, StepReport* report);
-  RunState run_state() const;
+  void tell(const SessionAlert& alert, StepReport* report);
+  TrainerState run_state() const;
   bool trains() const { return mode_ == SessionMode::Train; }
 
   config::DataDirectory& directory_;
@@ -93,12 +93,12 @@ class SessionImpl final : public TrainingSession, private RoundModel {
   SessionMode mode_ = SessionMode::Train;
   bool prepared_ = false;
   SessionInfo info_;
-  RunState state_;
+  TrainerState state_;
   train::Schedule schedule_;
   std::optional<std::uint64_t> schedule_step_;  // the next step's, when rounds decide; else its own number
   double rate_factor_ = 1;
-  std::vector<Alert> waiting_alerts_;  // of prepare(), for the first report
-  bool saved_after_sync_ = false;      // since the last report
+  std::vector<SessionAlert> waiting_alerts_;  // of prepare(), for the first report
+  bool saved_after_sync_ = false;             // since the last report
   double sync_stall_seconds_ = 0;
 
   std::shared_ptr<TrainingHistory> history_;
