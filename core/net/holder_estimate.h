@@ -3,7 +3,7 @@
 // once for each call that was under way with them, because calls of one holder share its line and its
 // processor. Failures make a holder dearer: the time that a failed call takes is added as often as one is to
 // be expected before a success. Without measurements the priors hold, and they come back as what was measured
-// grows old. Threads: one.
+// grows old. slot_router.h is its only user. Threads: one.
 #pragma once
 
 #include <cstddef>

@@ -5,6 +5,8 @@
 // asked, within a budget, and the first answer counts ("The Tail at Scale", Dean and Barroso 2013). Now and
 // then one is asked that has not been for long, so that a holder that has become better is found out.
 //
+// The pipeline over several nodes will call it; no node holds a part of a model yet.
+//
 // Threads: the caller's executor, all members and callbacks.
 #pragma once
 

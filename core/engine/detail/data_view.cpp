@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/crypto/hash.h"
+#include "core/engine/training_data.h"
 
 namespace neuroshard::engine::detail {
 namespace {
@@ -22,6 +23,7 @@ node::DataView describe_data(const config::DataDirectory& directory, storage::Fi
       files.exists(folder + "/published") && !files.exists(folder + "/" + data::manifest_file_name);
   view.source = published ? directory.profile().directory.manifest_url : folder;
   if (const std::string trouble = dataset.trouble(); !trouble.empty()) view.source += " (" + trouble + ")";
+  if (published) view.cache_limit_bytes = published_cache_bytes(directory);
   if (published) view.manifest = to_hex(crypto::sha256(data::encode_manifest(manifest)));
   view.shard_count = manifest.shards.size();
   for (const data::ShardEntry& shard : manifest.shards) {
