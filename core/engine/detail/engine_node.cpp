@@ -41,6 +41,22 @@ std::shared_ptr<TrainingHistory> open_history(const config::DataDirectory& direc
   return std::move(*history);
 }
 
+// The values of the snapshot that never change.
+void describe(const config::DataDirectory& directory, const EngineServices& services,
+              const EngineOptions& options, node::Snapshot* snapshot) {
+  const config::NetworkProfile& profile = directory.profile();
+  snapshot->identity = {to_hex(crypto::node_id(directory.node_key().public_key())), directory.wallet_id(),
+                        directory.instance_id(), directory.wallet_protected()};
+  snapshot->program = {options.version,
+                       static_cast<std::uint64_t>(platform::read_lock_holder(directory.path()).pid),
+                       services.clock.wall_now(),
+                       directory.path(),
+                       profile.consensus.name,
+                       to_hex(directory.network_id()),
+                       config::network_notice(profile)};
+  snapshot->model = model_view(profile.consensus);
+}
+
 }  // namespace
 
 EngineNode::EngineNode(std::unique_ptr<config::DataDirectory> directory, EngineServices services,
@@ -67,7 +83,7 @@ EngineNode::EngineNode(std::unique_ptr<config::DataDirectory> directory, EngineS
       restore_(context_, files_, host_, training_),
       checkpoints_(context_, files_, reader_),
       text_(context_, host_, training_) {
-  describe();
+  describe(*directory_, services_, options_, &publisher_.draft());
   add_job_sources();
   restore_.open();
   contribute_.open();
@@ -85,20 +101,6 @@ EngineNode::~EngineNode() {
   files_.stop();
   reader_.stop();
   core_.reset();
-}
-
-void EngineNode::describe() {
-  node::Snapshot& draft = publisher_.draft();
-  draft.identity = {to_hex(crypto::node_id(directory_->node_key().public_key())), directory_->wallet_id(),
-                    directory_->instance_id(), directory_->wallet_protected()};
-  draft.program = {options_.version,
-                   static_cast<std::uint64_t>(platform::read_lock_holder(directory_->path()).pid),
-                   services_.clock.wall_now(),
-                   directory_->path(),
-                   directory_->profile().consensus.name,
-                   to_hex(directory_->network_id()),
-                   config::network_notice(directory_->profile())};
-  draft.model = model_view(directory_->profile().consensus);
 }
 
 // Most urgent first.

@@ -11,7 +11,8 @@ TrainingController::TrainingController(const EngineContext& context, SessionHost
       host_(host),
       contribute_(contribute),
       model_(model),
-      draft_(context.publisher.draft()) {
+      draft_(context.publisher.draft()),
+      progress_(context) {
   contribute_.set_listener(*this);
 }
 
@@ -93,8 +94,7 @@ void TrainingController::pause() {
   if (run_->prepared && (!saves_.empty() || unsaved_)) return save_job();
   // The command that asked for this training does not wait for the end of the pause.
   if (run_->command != 0) context_.commands.done(std::exchange(run_->command, 0));
-  draft_.training.activity.clear();
-  draft_.training.activity_share = 0;
+  progress_.set_activity({});
   context_.publisher.set_state(node::RunState::Paused);
 }
 

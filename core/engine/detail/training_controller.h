@@ -9,13 +9,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 
 #include "core/engine/detail/contribute_controller.h"
 #include "core/engine/detail/model_queries.h"
 #include "core/engine/detail/session_host.h"
+#include "core/engine/detail/training_progress.h"
 
 namespace neuroshard::engine::detail {
 
@@ -81,8 +81,6 @@ class TrainingController final : public ContributeListener {
   void on_prepared(Expected<SessionHost::Ready> ready);
   void on_not_prepared(node::CommandId command, const Error& error);
   void on_step(Expected<std::optional<SessionHost::Step>> step);
-  void show_step(const SessionHost::Step& step);
-  void on_rest();
   void on_saved(const Expected<std::string>& name);
   struct End {
     Expected<void> result;
@@ -90,8 +88,6 @@ class TrainingController final : public ContributeListener {
   };
   void on_ended(const End& end);
   void show_end(const std::optional<Error>& error);
-  std::function<void(const PrepareProgress&)> progress_reporter();
-  void show_progress(const PrepareProgress& progress);
 
   // finish().
   bool completes_round() const;
@@ -104,6 +100,7 @@ class TrainingController final : public ContributeListener {
   ContributeController& contribute_;
   ModelQueries& model_;
   node::Snapshot& draft_;
+  TrainingProgress progress_;
 
   std::optional<Run> run_;
   bool session_open_ = false;

@@ -1,31 +1,10 @@
 // What the training lets the compute thread do, and what follows from each result.
-#include <algorithm>
 #include <utility>
 
 #include "core/engine/detail/training_controller.h"
 
 namespace neuroshard::engine::detail {
 namespace {
-
-constexpr double smoothing = 2.0 / 21.0;  // exponential mean over about 20 steps
-constexpr Duration progress_period = std::chrono::milliseconds(100);
-
-node::StepView step_view(const StepReport& report) {
-  node::StepView view;
-  view.step = report.step;
-  view.loss = report.loss;
-  view.learning_rate = report.learning_rate;
-  view.gradient_norm = report.gradient_norm;
-  view.tokens = report.total_tokens;
-  view.tokens_per_second = report.tokens_per_second;
-  view.balance = report.balance;
-  view.micro_batch = report.micro_batch;
-  view.data_seconds = report.seconds.data;
-  view.compute_seconds = report.seconds.forward_backward + report.seconds.evaluation;
-  view.optimizer_seconds = report.seconds.optimizer;
-  view.waiting_seconds = report.seconds.checkpoint_stall;
-  return view;
-}
 
 node::ComputeView compute_view(const compute::ModuleInfo& info) {
   return {info.device_name, info.gemm, info.isa, info.precision, info.threads};
@@ -38,7 +17,7 @@ node::ComputeView compute_view(const compute::ModuleInfo& info) {
 void TrainingController::prepare_job() {
   PrepareOptions options;
   options.text = run_->plan.text_path;
-  options.on_progress = progress_reporter();
+  options.on_progress = progress_.reporter();
   // A plan whose steps are all done asks how good the model is.
   const std::uint64_t evaluate_at = run_->plan.steps == 0 ? run_->plan.until_step : 0;
   context_.jobs.start(
@@ -47,26 +26,6 @@ void TrainingController::prepare_job() {
         return host_.open(options, evaluate_at);
       },
       [this](Expected<SessionHost::Ready> ready) { on_prepared(std::move(ready)); });
-}
-
-// The function runs on the compute thread.
-std::function<void(const PrepareProgress&)> TrainingController::progress_reporter() {
-  return [this, reported = MonotonicTime{}](const PrepareProgress& progress) mutable {
-    const MonotonicTime now = context_.services.clock.monotonic_now();
-    const bool last = progress.total != 0 && progress.done >= progress.total;
-    if (!last && now - reported < progress_period) return;
-    reported = now;
-    // Lost when the queue is full: the next report has newer numbers.
-    static_cast<void>(context_.core.post([this, progress] { show_progress(progress); }));
-  };
-}
-
-void TrainingController::show_progress(const PrepareProgress& progress) {
-  draft_.training.activity = std::string(to_string(progress.phase));
-  draft_.training.activity_share =
-      progress.total == 0 ? 0 : static_cast<double>(progress.done) / static_cast<double>(progress.total);
-  context_.publisher.publish();
-  context_.publisher.emit(node::ActivityProgress{draft_.training.activity, progress.done, progress.total});
 }
 
 void TrainingController::on_prepared(Expected<SessionHost::Ready> ready) {
@@ -84,8 +43,7 @@ void TrainingController::on_prepared(Expected<SessionHost::Ready> ready) {
   run_->target_step = run_->plan.steps != 0 ? info.step + run_->plan.steps : run_->plan.until_step;
   draft_.training.step = info.step;
   draft_.training.target_step = run_->target_step;
-  draft_.training.activity.clear();
-  draft_.training.activity_share = 0;
+  progress_.set_activity({});
   draft_.compute = compute_view(info.compute);
   draft_.checkpoint = {info.restored_from, ready->restored_at};
   // Without a limit of the user, the limit is what the machine had free.
@@ -124,54 +82,16 @@ void TrainingController::on_step(Expected<std::optional<SessionHost::Step>> step
     if (step.error().code != ErrorCode::Cancelled) fail(step.error());
     return;
   }
-  if (!*step) return on_rest();
-  model_.set_step((*step)->report.total_tokens, (*step)->experts, (*step)->shard);
-  show_step(**step);
-}
-
-void TrainingController::show_step(const SessionHost::Step& step) {
-  const StepReport& report = step.report;
-  SnapshotPublisher& publisher = context_.publisher;
-  if (context_.options.rounds) draft_.training.activity.clear();
+  if (!*step) {  // the rounds have nothing to train at the moment
+    if (!finish_if_round_is_over()) progress_.show_rest();
+    return;
+  }
+  const StepReport& report = (*step)->report;
+  model_.set_step(report.total_tokens, (*step)->experts, (*step)->shard);
   unsaved_ = true;
-  node::TrainingView& training = draft_.training;
-  training.step = report.step;
-  training.last_step = step_view(report);
-  training.smoothed_loss = training.smoothed_loss
-                               ? *training.smoothed_loss + smoothing * (report.loss - *training.smoothed_loss)
-                               : report.loss;
-  std::optional<node::EvaluationView> evaluation;
-  if (report.validation) {
-    evaluation = evaluation_view(report.step, *report.validation);
-    training.last_evaluation = evaluation;
-    training.best_evaluation_loss =
-        std::min(training.best_evaluation_loss.value_or(evaluation->loss), evaluation->loss);
-  }
-  if (!report.checkpoint_saved.empty()) {
-    draft_.checkpoint = {report.checkpoint_saved, context_.services.clock.wall_now()};
-    publisher.clear("checkpoint");
-  }
+  progress_.record(report);
   static_cast<void>(finish_if_round_is_over());
-  publisher.publish();
-  publisher.emit(node::StepFinished{*training.last_step, evaluation});
-  if (!report.checkpoint_saved.empty()) publisher.checkpoint_written(report.checkpoint_saved);
-  for (const SessionAlert& alert : report.alerts) {
-    publisher.raise({alert.category,
-                     alert.level >= LogLevel::Error ? node::Severity::Critical : node::Severity::Warning,
-                     alert.text,
-                     {}});
-  }
-}
-
-// The rounds have nothing to train at the moment.
-void TrainingController::on_rest() {
-  if (finish_if_round_is_over()) return;
-  context_.publisher.refresh_rounds();
-  const std::string activity = draft_.rounds.phase;
-  if (draft_.training.activity == activity) return;
-  draft_.training.activity = activity;
-  draft_.training.activity_share = 0;
-  context_.publisher.publish();
+  progress_.announce(report);
 }
 
 // ---- save ----
