@@ -73,7 +73,7 @@ struct NetworkView {
   std::string turn;           // where others dial it through that; empty = nowhere
   std::string turn_trouble;   // why not, where it is needed
   // A link that invites others to this network, with this node and some more to begin with
-  // (engine/invite_link.h). Empty: there is nobody yet whom they could begin with.
+  // (core/config/invite_link.h). Empty: there is nobody yet whom they could begin with.
   std::string invitation;
   bool relaying = false;  // for nodes that nobody can dial
   std::uint32_t relayed_nodes = 0;
