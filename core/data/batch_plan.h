@@ -16,7 +16,8 @@
 namespace neuroshard::data {
 
 // The first `count` distinct values of SHA-256(beacon, node_id, counter) mod total, counter = 0, 1, …:
-// positions in the manifest's list of train shards. Fewer when total < count. total ≥ 1.
+// positions in the manifest's list of train shards. Fewer when total < count. total ≥ 1. The network's data
+// plan will call it; no node sets LoaderOptions::beacon yet.
 std::vector<std::uint32_t> network_shard_order(const Hash256& beacon, const Hash256& node_id,
                                                std::uint32_t total, std::uint32_t count);
 // Where a node without a network starts in the ring of its train shards: SHA-256(node_id) mod total. total
@@ -42,6 +43,8 @@ struct BatchRecord {
   }
 };
 
+// Of the node that trains the record's batches. The network's audits will call both; no message carries
+// records yet.
 crypto::Signature sign_record(const crypto::KeyPair& node_key, ByteSpan network_id,
                               const BatchRecord& record);
 bool verify_record(const crypto::PublicKey& node_key, ByteSpan network_id, const BatchRecord& record,

@@ -247,12 +247,6 @@ std::string_view to_string(ImportProgress::Phase phase) {
   return "finishing";
 }
 
-Expected<TextSummary> summarise_text(storage::FileEnv& env, const std::string& path,
-                                     const CancelToken& cancel) {
-  NS_ASSIGN_OR_RETURN(detail::Corpus corpus, detail::scan_corpus(env, path, {}, cancel));
-  return std::move(corpus.summary);
-}
-
 Expected<ImportResult> import_text(storage::FileEnv& env, const Clock& clock, const crypto::KeyPair& node_key,
                                    const ImportOptions& options) {
   if (options.sequence == 0 || options.shard_tokens == 0 || options.shard_tokens > max_shard_tokens) {

@@ -27,11 +27,6 @@ struct TextSummary {
   std::string sample;                         // the beginning of the first text, valid UTF-8
 };
 
-// Looks at every file below `path` (a file or a folder). NotFound when there is none; InvalidArgument when
-// there is no text in it.
-Expected<TextSummary> summarise_text(storage::FileEnv& env, const std::string& path,
-                                     const CancelToken& cancel = {});
-
 struct ImportProgress {
   enum class Phase : std::uint8_t { Scanning, LearningMerges, Encoding, Finishing };
   Phase phase = Phase::Scanning;

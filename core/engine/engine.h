@@ -1,13 +1,14 @@
-// The engine: implements the seam for one node in this process. Owns the data directory, a core thread with
-// all state, and a compute thread on which the training session lives.
+// The engine: implements the seam (core/node/node.h) for one node in this process. Owns the data directory.
 //
-//   sensor thread   reads the machine's sensors and writes contribute.json: what may take long
-//   core thread     decides: commands, the one job that runs on the compute thread, events, the published
-//   snapshot compute thread  does: prepare, one step, save, finish, queries of the history; one job at a time
+//   core executor    owns the state of all parts and decides: commands, jobs, events, the published snapshot
+//   compute thread   holds the model: prepares it, trains one step, saves, writes a text; one job at a time
+//   files thread     long work on checkpoints that needs no model
+//   reading thread   queries whose answer is on the disk
+//   sensor thread    reads the machine's sensors and writes contribute.json: both may take long
 //
-// Between two steps the core thread always has its say, so limits, pause and stop are obeyed within one step,
-// and a stop also cancels the step that runs. Shutdown: new work is refused, the step cancelled, the final
-// checkpoint written, then the threads are joined in reverse order.
+// Between two steps the core executor always runs, so limits, a pause and a stop take effect within one step;
+// a stop also cancels the step that runs. Shutdown: the engine refuses new work, cancels the step, writes the
+// final checkpoint, and then joins the threads, the core executor last.
 #pragma once
 
 #include <functional>

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <string_view>
-#include <thread>
 
 #include "core/crypto/hash.h"
 
@@ -36,7 +35,7 @@ RoundFiles::RoundFiles(storage::FileEnv& files, std::string folder, Logger& logg
     : files_(files),
       folder_(std::move(folder)),
       logger_(logger),
-      node_(node),
+      node_(std::make_shared<net::Mailbox>(node)),
       disk_(make_thread_executor("ns-rounds-disk", queue)) {}
 
 RoundFiles::~RoundFiles() = default;
@@ -67,14 +66,14 @@ Expected<Bytes> RoundFiles::load(Record record) {
 
 void RoundFiles::save(Record record, Bytes bytes, std::function<void(Expected<void>)> done) {
   auto shared = std::make_shared<const Bytes>(std::move(bytes));
-  const bool posted = disk_->post([this, to = path(record), shared, done] {
-    const auto written = storage::write_file_atomic(files_, to, *shared);
-    // Votes wait for this, so it must arrive; a full queue drains.
-    while (!node_.post([done, written] { done(written); })) std::this_thread::yield();
-  });
-  if (posted) return;
-  static_cast<void>(node_.post(
-      [done] { done(make_error(ErrorCode::Busy, "the disk is too slow for the rounds' votes")); }));
+  if (disk_->post([this, to = path(record), shared, done] { write(to, *shared, done); })) return;
+  node_->put([done] { done(make_error(ErrorCode::Busy, "the disk is too slow for the rounds' votes")); });
+}
+
+// The disk thread.
+void RoundFiles::write(const std::string& to, const Bytes& bytes,
+                       const std::function<void(Expected<void>)>& done) {
+  node_->put([done, written = storage::write_file_atomic(files_, to, bytes)] { done(written); });
 }
 
 Expected<rounds::KnownState> RoundFiles::load_state(std::uint64_t values, std::uint64_t bias) {
@@ -171,16 +170,15 @@ void RoundFiles::save_state(rounds::RoundLink certificate, rounds::Anchor state)
   if (!posted) logger_.warning("rounds", "the disk is too slow: a round's state is kept later");
 }
 
-RoundThread::RoundThread(Executor& node) : node_(node), thread_(make_thread_executor("ns-rounds", queue)) {}
+RoundThread::RoundThread(Executor& node)
+    : node_(std::make_shared<net::Mailbox>(node)), thread_(make_thread_executor("ns-rounds", queue)) {}
 
 void RoundThread::run(std::function<void()> job, std::function<void()> done) {
-  const auto back = [this, done] {
-    while (!node_.post(done)) std::this_thread::yield();
-  };
-  // The node has few computations at a time; should the queue ever be full, it is told nothing is done.
-  static_cast<void>(thread_->post([job = std::move(job), back] {
+  // The node has few computations at a time. Should the queue ever be full, the node hears nothing of this
+  // one.
+  static_cast<void>(thread_->post([this, job = std::move(job), done = std::move(done)] {
     job();
-    back();
+    node_->put(done);
   }));
 }
 

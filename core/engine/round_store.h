@@ -19,6 +19,7 @@
 
 #include "core/base/executor.h"
 #include "core/base/log.h"
+#include "core/net/mailbox.h"
 #include "core/rounds/participant.h"
 #include "core/storage/file_env.h"
 
@@ -46,13 +47,14 @@ class RoundFiles final : public rounds::RoundStore {
  private:
   RoundFiles(storage::FileEnv& files, std::string folder, Logger& logger, Executor& node);
   std::string path(Record record) const;
+  void write(const std::string& to, const Bytes& bytes, const std::function<void(Expected<void>)>& done);
   std::string state_path() const { return folder_ + "/state"; }
   Expected<void> write_state(const rounds::KnownState& known);
 
   storage::FileEnv& files_;
   const std::string folder_;
   Logger& logger_;
-  Executor& node_;
+  const std::shared_ptr<net::Mailbox> node_;  // votes wait for an answer, so it must arrive
   std::mutex mutex_;
   std::optional<rounds::KnownState> waiting_;  // to be written; with the lock
   std::unique_ptr<Executor> disk_;             // last: it is joined first
@@ -65,7 +67,7 @@ class RoundThread final : public rounds::RoundWork {
   void run(std::function<void()> job, std::function<void()> done) override;
 
  private:
-  Executor& node_;
+  const std::shared_ptr<net::Mailbox> node_;
   std::unique_ptr<Executor> thread_;
 };
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "core/engine/detail/round_part.h"
+#include "core/engine/detail/fragment_trainer.h"
 #include "core/train/schedule.h"
 
 namespace neuroshard::engine {
@@ -16,7 +16,8 @@ RoundTrainer::RoundTrainer(RoundTrainerOptions options, const Clock& clock, Logg
   NS_CHECK(options_.inner_steps >= 1);
   NS_CHECK(options_.fragments >= 1 && options_.fragments <= rounds::max_fragments &&
            options_.fragments <= options_.inner_steps);
-  for (std::uint32_t i = 0; i < options_.fragments; ++i) parts_.push_back(std::make_unique<Part>(*this));
+  for (std::uint32_t i = 0; i < options_.fragments; ++i)
+    parts_.push_back(std::make_unique<FragmentTrainer>(*this));
 }
 
 RoundTrainer::~RoundTrainer() = default;
@@ -89,7 +90,7 @@ void RoundTrainer::detach() {
   facts_.reset();
 }
 
-RoundTrainer::Part* RoundTrainer::asked() const {
+RoundTrainer::FragmentTrainer* RoundTrainer::asked() const {
   for (const auto& part : parts_)
     if (part->asked()) return part.get();
   return nullptr;
@@ -109,7 +110,7 @@ Expected<RoundTrainer::Turn> RoundTrainer::before_step() {
   const MonotonicTime begin = clock_.monotonic_now();
   bool waited = false;
   while (true) {
-    Part* part = nullptr;
+    FragmentTrainer* part = nullptr;
     {
       std::unique_lock lock(mutex_);
       if (asked() == nullptr && !may_train() && !waited) {

@@ -93,21 +93,21 @@ class RoundTrainer final {
   View view() const;
 
  private:
-  class Part;  // detail/round_part.h
+  class FragmentTrainer;  // detail/fragment_trainer.h
 
-  bool may_train() const;  // with the lock
-  Part* asked() const;     // with the lock; the first that something is asked of
-  void tell_ready();       // with the lock
-  void tell_progress();    // with the lock
-  void note_places();      // compute thread
-  void set_schedule();     // compute thread
+  bool may_train() const;          // with the lock
+  FragmentTrainer* asked() const;  // with the lock; the first that something is asked of
+  void tell_ready();               // with the lock
+  void tell_progress();            // with the lock
+  void note_places();              // compute thread
+  void set_schedule();             // compute thread
   void answer(std::function<void(Expected<rounds::RoundLearner::Boundary>)> done,
               Expected<rounds::RoundLearner::Boundary> result);
 
   const RoundTrainerOptions options_;
   const Clock& clock_;
   Logger& logger_;
-  std::vector<std::unique_ptr<Part>> parts_;
+  std::vector<std::unique_ptr<FragmentTrainer>> parts_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

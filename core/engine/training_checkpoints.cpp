@@ -111,7 +111,7 @@ Expected<std::vector<RoundPlace>> decode_places(const nlohmann::json& json) {
 
 }  // namespace
 
-std::string encode_trainer_state(const RunState& state) {
+std::string encode_trainer_state(const TrainerState& state) {
   nlohmann::json json{{"format", 1},
                       {"tokenizer", to_hex(state.tokenizer_hash)},
                       {"memory_limit", state.memory_limit},
@@ -127,7 +127,7 @@ std::string encode_trainer_state(const RunState& state) {
   return json.dump();
 }
 
-Expected<void> decode_trainer_state(const std::string& text, RunState* state) {
+Expected<void> decode_trainer_state(const std::string& text, TrainerState* state) {
   const auto json = nlohmann::json::parse(text, nullptr, false);
   const auto missing = [](const char* field) {
     return make_error(
@@ -152,7 +152,7 @@ Expected<void> decode_trainer_state(const std::string& text, RunState* state) {
 Expected<std::optional<checkpoint::Manifest>> load_current_checkpoint(
     config::DataDirectory& directory, TrainingServices services, const compute::ModelShape& shape,
     compute::Stage& stage, bool optimizer, const checkpoint::Progress& progress, std::string* name,
-    std::vector<Alert>* alerts) {
+    std::vector<SessionAlert>* alerts) {
   const checkpoint::Catalogue catalogue(services.files, directory.checkpoints_path());
   NS_ASSIGN_OR_RETURN(const auto current, catalogue.current());
   if (!current) {
@@ -280,13 +280,13 @@ checkpoint::RetentionPolicy TrainingCheckpoints::retention() const {
   return policy;
 }
 
-bool TrainingCheckpoints::due(const RunState& state) {
+bool TrainingCheckpoints::due(const TrainerState& state) {
   policy_->set_options(save_options());
   return wanted_ ||
          policy_->due(state.step, services_.clock.monotonic_now(), services_.clock.wall_now(), save_bytes_);
 }
 
-checkpoint::Manifest TrainingCheckpoints::describe(const RunState& state) {
+checkpoint::Manifest TrainingCheckpoints::describe(const TrainerState& state) {
   {
     const std::lock_guard lock(inbox_->mutex);
     inbox_->retention = retention();
@@ -330,13 +330,13 @@ checkpoint::TensorView TrainingCheckpoints::view() {
   return view;
 }
 
-bool TrainingCheckpoints::due_after_sync(const RunState& state) {
+bool TrainingCheckpoints::due_after_sync(const TrainerState& state) {
   policy_->set_options(save_options());
   return policy_->due_after_sync(state.step, services_.clock.monotonic_now(), services_.clock.wall_now(),
                                  save_bytes_);
 }
 
-bool TrainingCheckpoints::save(const RunState& state) {
+bool TrainingCheckpoints::save(const TrainerState& state) {
   // Only a save that begins counts for the policy; one that must wait is asked for again at the next step.
   wanted_ = async_->in_flight();
   if (wanted_) {
@@ -361,7 +361,7 @@ void TrainingCheckpoints::before_update() {
   async_->before_update();
 }
 
-Expected<std::string> TrainingCheckpoints::save_now(const RunState& state) {
+Expected<std::string> TrainingCheckpoints::save_now(const TrainerState& state) {
   NS_ASSIGN_OR_RETURN(const checkpoint::SaveResult result, async_->save_now(describe(state), view()));
   last_saved_step_ = state.step;
   return result.name;

@@ -29,7 +29,7 @@ namespace neuroshard::engine {
 inline constexpr std::uint32_t first_architecture_version = 1;
 
 // Where a run stands, beside its tensors: everything else that influences the next step.
-struct RunState {
+struct TrainerState {
   std::uint64_t step = 0;
   std::uint64_t tokens_seen = 0;
   std::uint32_t micro_batch = 0;
@@ -45,9 +45,9 @@ struct RunState {
 
 // The opaque text of a manifest in which the engine keeps its part: tokenizer_hash, the two settings, and the
 // places in rounds if there are any: "round" of the whole model, "fragments" where it has several.
-std::string encode_trainer_state(const RunState& state);
+std::string encode_trainer_state(const TrainerState& state);
 // Sets these. Corrupt names the field; safe on any text.
-Expected<void> decode_trainer_state(const std::string& text, RunState* state);
+Expected<void> decode_trainer_state(const std::string& text, TrainerState* state);
 
 // Reads the current checkpoint into the stage; nothing when there is none yet. optimizer: moments and
 // balancing biases too. Damaged newer checkpoints are passed over and named in *alerts. Errors:
@@ -55,7 +55,7 @@ Expected<void> decode_trainer_state(const std::string& text, RunState* state);
 Expected<std::optional<checkpoint::Manifest>> load_current_checkpoint(
     config::DataDirectory& directory, TrainingServices services, const compute::ModelShape& shape,
     compute::Stage& stage, bool optimizer, const checkpoint::Progress& progress, std::string* name,
-    std::vector<Alert>* alerts);
+    std::vector<SessionAlert>* alerts);
 
 // Threads: the session's. The files are written on a thread of its own.
 class TrainingCheckpoints {
@@ -76,23 +76,23 @@ class TrainingCheckpoints {
   ~TrainingCheckpoints();
 
   // By the settings of now.
-  bool due(const RunState& state);
-  bool due_after_sync(const RunState& state);
+  bool due(const TrainerState& state);
+  bool due_after_sync(const TrainerState& state);
   // Starts a save of the present state; false when one is still being written or could not be started. state
   // is what is recorded.
-  bool save(const RunState& state);
+  bool save(const TrainerState& state);
   bool in_flight() const;  // a save is still being written
   // Before every update of the stage's weights and moments: waits until a save that was started has its copy
   // of them.
   void before_update();
   // Saves and returns when it is on the disk.
-  Expected<std::string> save_now(const RunState& state);
+  Expected<std::string> save_now(const TrainerState& state);
   // Waits for a save that is being written; then whether the newest checkpoint is of this step.
   bool up_to_date(std::uint64_t step);
 
   // What the writer has to tell since the last call: failures, and the name of a checkpoint that is complete.
   struct News {
-    std::vector<Alert> alerts;
+    std::vector<SessionAlert> alerts;
     std::string saved;
   };
   News collect();
@@ -110,7 +110,7 @@ class TrainingCheckpoints {
   Expected<void> start(const compute::ModelShape& shape, const Options& options);
   checkpoint::SavePolicyOptions save_options() const;
   checkpoint::RetentionPolicy retention() const;
-  checkpoint::Manifest describe(const RunState& state);
+  checkpoint::Manifest describe(const TrainerState& state);
   checkpoint::TensorView view();
 
   config::DataDirectory& directory_;

@@ -33,13 +33,17 @@ Expected<std::unique_ptr<data::Dataset>> open_published(const config::DataDirect
   options.trust.publisher = publisher;
   options.trust.network_id = network_bytes(directory);
   options.peers = services.peers;
-  if (const std::uint64_t disk = directory.settings().number(config::Setting::DiskLimit); disk > 0) {
-    options.cache_bytes = std::min(options.cache_bytes, disk / 2);
-  }
+  options.cache_bytes = published_cache_bytes(directory);
   return data::open_remote_dataset(services.files, services.clock, services.logger, options, cancel);
 }
 
 }  // namespace
+
+std::uint64_t published_cache_bytes(const config::DataDirectory& directory) {
+  const std::uint64_t most = data::RemoteDatasetOptions{}.cache_bytes;
+  const std::uint64_t disk = directory.settings().number(config::Setting::DiskLimit);
+  return disk == 0 ? most : std::min(most, disk / 2);
+}
 
 std::uint32_t thread_limit(const config::DataDirectory& directory) {
   return usable_threads(directory.settings().number(config::Setting::CpuThreads));
@@ -53,22 +57,22 @@ std::uint32_t usable_threads(std::uint64_t wanted) {
 Expected<data::ImportResult> import_training_text(const config::DataDirectory& directory,
                                                   TrainingServices services, const PrepareOptions& options) {
   const config::ConsensusPart& consensus = directory.profile().consensus;
-  data::ImportOptions import;
-  import.path = options.text;
-  import.data_directory = directory.data_path();
-  import.sequence = static_cast<std::uint32_t>(consensus.sequence);
-  import.vocabulary = static_cast<std::uint32_t>(consensus.vocab);
-  import.shard_tokens = directory.settings().number(config::Setting::ShardTokens);
-  import.threads = thread_limit(directory);
-  import.network_id = network_bytes(directory);
-  import.cancel = options.cancel;
+  data::ImportOptions request;
+  request.path = options.text;
+  request.data_directory = directory.data_path();
+  request.sequence = static_cast<std::uint32_t>(consensus.sequence);
+  request.vocabulary = static_cast<std::uint32_t>(consensus.vocab);
+  request.shard_tokens = directory.settings().number(config::Setting::ShardTokens);
+  request.threads = thread_limit(directory);
+  request.network_id = network_bytes(directory);
+  request.cancel = options.cancel;
   if (options.on_progress) {
-    import.on_progress = [&options](const data::ImportProgress& progress) {
+    request.on_progress = [&options](const data::ImportProgress& progress) {
       options.on_progress({phase_of(progress.phase), progress.done, progress.total});
-  };
+    };
+  }
+  return data::import_text(services.files, services.clock, directory.node_key(), request);
 }
-return data::import_text(services.files, services.clock, directory.node_key(), import);
-}  // namespace neuroshard::engine
 
 Expected<std::unique_ptr<data::Dataset>> open_training_data(const config::DataDirectory& directory,
                                                             TrainingServices services,

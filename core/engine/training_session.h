@@ -104,7 +104,7 @@ struct SessionInfo {
 };
 
 // Something a person should know that does not stop the training.
-struct Alert {
+struct SessionAlert {
   LogLevel level = LogLevel::Warning;
   std::string category;  // "checkpoint", "memory", "data"
   std::string text;
@@ -145,7 +145,7 @@ struct StepReport {
   std::optional<Validation> validation;  // when this step was evaluated
   bool checkpoint_started = false;       // this step's state was copied and is being written
   std::string checkpoint_saved;  // name of one that reached the disk since the last report; else empty
-  std::vector<Alert> alerts;
+  std::vector<SessionAlert> alerts;
 };
 
 class TrainingSession {

@@ -2,8 +2,7 @@
 // so far: time = latency + bytes / rate, by least squares over sums that fade. Bytes count once for each call
 // that was under way with them, because the calls of one holder share its line and its processor. Failures
 // raise the estimate: the time of a failed call is added as often as one is expected before a success.
-// Without measurements the priors hold; they return as the measurements fade. No product path uses it yet:
-// the pipeline over slots calls slot_router.h, which uses it.
+// Without measurements the priors hold; they return as the measurements fade. slot_router.h is its only user.
 // Threads: one.
 #pragma once
 

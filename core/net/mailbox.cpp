@@ -5,6 +5,8 @@
 namespace neuroshard::net {
 namespace {
 
+constexpr Duration retry_period = std::chrono::milliseconds(20);
+
 std::shared_ptr<Turn> turn_of(Executor& executor) {
   auto* const lender = dynamic_cast<TurnLender*>(&executor);
   return lender == nullptr ? nullptr : lender->turn();
@@ -47,14 +49,25 @@ void Mailbox::retry() {
 
 void Mailbox::close() {
   std::deque<Executor::Task> dropped;
+  std::unique_ptr<TimerHandle> timer;
   const std::lock_guard lock(mutex_);
   executor_ = nullptr;
   dropped.swap(waiting_);
+  timer.swap(timer_);
 }
 
 void Mailbox::post_locked() {
   if (posted_) return;
   posted_ = executor_->post([self = shared_from_this()] { self->drain(); });
+  if (!posted_ && !timer_)
+    timer_ = executor_->post_after(retry_period, [self = shared_from_this()] { self->on_timer(); });
+}
+
+void Mailbox::on_timer() {
+  std::unique_ptr<TimerHandle> over;
+  const std::lock_guard lock(mutex_);
+  over.swap(timer_);
+  if (executor_ != nullptr && !waiting_.empty()) post_locked();
 }
 
 void Mailbox::drain() {

@@ -22,7 +22,8 @@ class Mailbox : public std::enable_shared_from_this<Mailbox> {
   // but never from within a task of the executor.
   // Threads: any, without a lock that a task may take.
   void put(Executor::Task task);
-  // Posts again the tasks that the executor had no room for; call it periodically.  Threads: any.
+  // Posts the tasks that the executor had no room for at once. Without this call a timer of the executor posts
+  // them a moment later.  Threads: any.
   void retry();
   // No task runs from now on, not even those that wait.  Threads: the executor's, or any after it stopped.
   void close();
@@ -30,6 +31,7 @@ class Mailbox : public std::enable_shared_from_this<Mailbox> {
  private:
   bool run_here(Executor::Task& task);
   void post_locked();
+  void on_timer();
   void drain();
 
   const std::shared_ptr<Turn> turn_;  // null: the executor lends no turns
@@ -37,6 +39,7 @@ class Mailbox : public std::enable_shared_from_this<Mailbox> {
   Executor* executor_;  // null once closed
   std::deque<Executor::Task> waiting_;
   bool posted_ = false;
+  std::unique_ptr<TimerHandle> timer_;  // while the executor has refused the drain
 };
 
 }  // namespace neuroshard::net

@@ -7,6 +7,8 @@
 //
 // No product path uses it yet: the pipeline over slots will make its calls through it.
 //
+// The pipeline over several nodes will call it; no node holds a part of a model yet.
+//
 // Threads: the caller's executor, all members and callbacks.
 #pragma once
 

@@ -119,14 +119,14 @@ struct GenerateResult {
 using CommandResult =
     std::variant<std::monostate, CheckpointComparison, VerifyResult, ImportResult, GenerateResult>;
 
-// Slots that this node holds or knows of: the layer map.
+// Slots of the model: the layer map.
 struct SlotEntry {
   std::string name;  // "embed", "layer 3", "expert 3.5", "head"
   std::string kind;  // "embed", "layer", "expert", "head"
   std::uint32_t layer = 0, expert = 0;
   std::uint64_t parameters = 0, bytes = 0;  // bytes: what holding it takes here (weights, gradients, moments)
   bool mine = false;
-  std::optional<std::uint32_t> replicas;  // in the network; unknown when alone is not certain
+  std::optional<std::uint32_t> replicas;  // nodes that hold it; unknown before the rounds' members are known
 };
 
 // Router load: how many of the tokens each expert got lately (exponential mean over about 20 steps).
@@ -142,7 +142,7 @@ struct ExpertLoad {
 // Where the training text comes from.
 struct ShardEntry {
   std::uint64_t index = 0;
-  std::string name, state;  // "cached", "downloading", "missing", "damaged"
+  std::string name, state;  // "cached" (its file is on this disk) or "missing"
   std::uint64_t tokens = 0, bytes = 0;
   bool in_use = false;  // training reads it now
   std::string hash;
@@ -150,9 +150,10 @@ struct ShardEntry {
 struct DataView {
   std::string source;    // folder, file or dataset
   std::string manifest;  // its id; empty for local text
-  std::uint64_t train_tokens = 0, held_out_tokens = 0, text_bytes = 0, cache_bytes = 0, cache_limit_bytes = 0;
-  std::uint64_t tokens_seen = 0;  // by this model
-  double epochs = 0;              // tokens_seen over train_tokens
+  std::uint64_t train_tokens = 0, held_out_tokens = 0, text_bytes = 0, cache_bytes = 0;
+  std::uint64_t cache_limit_bytes = 0;  // of published data; 0 = no limit
+  std::uint64_t tokens_seen = 0;        // by this model
+  double epochs = 0;                    // tokens_seen over train_tokens
   std::uint32_t vocabulary = 0, merges = 0;
   std::string tokenizer_hash;
   double bytes_per_token = 0;      // of the training text; 0 = unknown

@@ -127,7 +127,7 @@ struct TrainingView {
 
 struct CheckpointView {
   std::string newest;    // folder name; empty = none
-  WallTime newest_at{};  // when this process wrote it; 0 = before
+  WallTime newest_at{};  // when it was saved; 0 = none
 };
 
 struct ResourceView {

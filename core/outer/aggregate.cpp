@@ -369,15 +369,6 @@ std::string_view to_string(Rule rule) {
   return "unknown";
 }
 
-Expected<Rule> rule_from_name(std::string_view name) {
-  std::string names;
-  for (const auto& [value, known] : rule_names) {
-    if (known == name) return value;
-    names += names.empty() ? std::string(known) : fmt::format(", {}", known);
-  }
-  return refuse(fmt::format("aggregation rule “{}” not found; available: {}", name, names));
-}
-
 std::string_view to_string(Refusal refusal) {
   switch (refusal) {
     case Refusal::None: return "counted";

@@ -43,8 +43,6 @@ enum class Rule : std::uint8_t {
   CenteredClipping,
 };
 std::string_view to_string(Rule rule);  // "weighted-mean", "trimmed-mean", …
-// InvalidArgument, with the names there are.
-Expected<Rule> rule_from_name(std::string_view name);
 
 struct RuleChoice {
   Rule rule = Rule::WeightedMean;

@@ -58,6 +58,16 @@ std::string row(const char* name, const std::string& value) {
   return fmt::format("{:<11}{}", name, value.empty() ? "—" : value);
 }
 
+std::string checkpoint_text(const node::CheckpointView& view) {
+  if (view.newest.empty() || view.newest_at == WallTime{}) return view.newest;
+  return fmt::format("{}, saved {}", view.newest, local_time_text(view.newest_at));
+}
+
+std::string wallet_text(const node::IdentityView& view) {
+  if (view.wallet_id.empty()) return {};
+  return view.wallet_id + (view.wallet_protected ? ", protected" : ", not protected");
+}
+
 // The field names follow other training programs.
 nlohmann::ordered_json global_json(const node::RoundsView& rounds) {
   const node::GlobalTrainingView& global = rounds.global;
@@ -187,6 +197,9 @@ nlohmann::ordered_json snapshot_json(const node::Snapshot& view) {
                      {"bytes_in_per_s", or_null(view.peers.bytes_in_per_second)},
                      {"bytes_out_per_s", or_null(view.peers.bytes_out_per_second)}};
   json["checkpoint"] = text_or_null(view.checkpoint.newest);
+  json["checkpoint_at_ms"] = view.checkpoint.newest_at == WallTime{}
+                                 ? nlohmann::ordered_json()
+                                 : nlohmann::ordered_json(to_unix_ms(view.checkpoint.newest_at));
   json["model"] = {{"layers", view.model.layers},
                    {"hidden", view.model.hidden},
                    {"experts", view.model.experts},
@@ -214,6 +227,7 @@ nlohmann::ordered_json snapshot_json(const node::Snapshot& view) {
   json["network"] = view.program.network;
   json["node_id"] = view.identity.node_id;
   json["wallet_id"] = view.identity.wallet_id;
+  json["wallet_protected"] = view.identity.wallet_protected;
   json["snapshot"] = view.version;
   return json;
 }
@@ -265,7 +279,7 @@ std::vector<std::string> snapshot_lines(const node::Snapshot& view) {
           training.last_step ? fmt::format("{:.0f} tokens/s", training.last_step->tokens_per_second) : ""),
       row("Rounds", rounds_text(view.rounds)),
       row("All nodes", global_text(view.rounds)),
-      row("Checkpoint", view.checkpoint.newest),
+      row("Checkpoint", checkpoint_text(view.checkpoint)),
       row("Memory", fmt::format("{} of {}", mebibytes(view.resources.resident_bytes),
                                 mebibytes(view.resources.memory_limit_bytes))),
       row("Disk free", mebibytes(view.resources.disk_free_bytes)),
@@ -274,6 +288,7 @@ std::vector<std::string> snapshot_lines(const node::Snapshot& view) {
                          : fmt::format("{}; {}; {} thread{}", view.compute.device, view.compute.precision,
                                        view.compute.threads, view.compute.threads == 1 ? "" : "s")),
       row("Network", view.program.network),
+      row("Wallet", wallet_text(view.identity)),
       row("Data", view.program.data_directory),
       row("Process", fmt::format("{}, version {}", view.program.pid, view.program.version))};
   std::vector<std::string> rules = contribute_lines(view);

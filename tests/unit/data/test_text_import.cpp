@@ -3,6 +3,7 @@
 #include <QtTest>
 
 #include "core/data/dataset.h"
+#include "core/data/detail/corpus.h"
 #include "core/data/detail/utf8_check.h"
 #include "core/data/encoder.h"
 #include "core/data/loader.h"
@@ -33,6 +34,10 @@ ImportOptions options_for(const std::string& path) {
 Expected<ImportResult> import(storage::FileEnv& env, const ImportOptions& options) {
   const ManualClock clock;
   return import_text(env, clock, key_of(1), options);
+}
+
+Expected<detail::Corpus> scan(storage::FileEnv& env, const std::string& path) {
+  return detail::scan_corpus(env, path, {}, {});
 }
 
 std::unique_ptr<Dataset> open(storage::FileEnv& env) {
@@ -73,16 +78,16 @@ class TestTextImport : public QObject {
              "e");
     put_file(env, "/text/empty.txt", "");
     put_file(env, "/text/.git/config", "hidden");
-    const TextSummary summary = summarise_text(env, "/text").value();
+    const TextSummary summary = scan(env, "/text").value().summary;
     QCOMPARE(summary.files, std::uint64_t{2});
     QCOMPARE(summary.bytes, std::uint64_t{3014});
     QCOMPARE(summary.skipped_binary, std::uint64_t{2});
     QCOMPARE(summary.skipped_empty, std::uint64_t{1});
     QCOMPARE(summary.sample, std::string("Hello, caf\xc3\xa9.\n"));
     QCOMPARE(summary.skipped_examples.size(), std::size_t{3});
-    QCOMPARE(summarise_text(env, "/text/a.txt").value().files, std::uint64_t{1});
-    QVERIFY(summarise_text(env, "/nowhere").error().code == ErrorCode::NotFound);
-    const auto no_text = summarise_text(env, "/text/photo.jpg");
+    QCOMPARE(scan(env, "/text/a.txt").value().summary.files, std::uint64_t{1});
+    QVERIFY(scan(env, "/nowhere").error().code == ErrorCode::NotFound);
+    const auto no_text = scan(env, "/text/photo.jpg");
     QVERIFY(no_text.error().code == ErrorCode::InvalidArgument);
   }
 

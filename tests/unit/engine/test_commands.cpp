@@ -307,6 +307,8 @@ void TestCommands::restore_and_undo() {
   QCOMPARE(view->undo.checkpoint, list[0].name);
   core.restart();
   QCOMPARE(core.node().snapshot()->undo.checkpoint, list[0].name);
+  QCOMPARE(core.node().snapshot()->checkpoint.newest, core.checkpoints()[0].name);
+  QVERIFY(core.node().snapshot()->checkpoint.newest_at == core.checkpoints()[0].at);
   QVERIFY(!core.done(core.node().undo_restore()).error);
   QVERIFY(core.node().snapshot()->undo.checkpoint.empty());
   QVERIFY(core.train(1));
@@ -450,6 +452,7 @@ void TestCommands::model_and_data_are_described() {
       [](node::Node& n, node::Reply<Slots> reply) { return n.query_slots(std::move(reply)); });
   QCOMPARE(slots->size(), std::size_t{5});
   QCOMPARE(slots->at(0).name, std::string("embed"));
+  QVERIFY(slots->at(0).mine && slots->at(0).replicas == 1u);  // without rounds nobody else holds this model
   QCOMPARE(slots->at(3).kind, std::string("expert"));
   QCOMPARE(slots->at(3).expert, 1u);
   std::uint64_t parameters = 0;
@@ -460,6 +463,7 @@ void TestCommands::model_and_data_are_described() {
   QCOMPARE(experts->size(), std::size_t{2});
   QCOMPARE(experts->at(0).share + experts->at(1).share, 1.0);
   QVERIFY(experts->at(0).tokens > 0);
+  QVERIFY(experts->at(0).replicas == 1u);
   QVERIFY(experts->at(0).bias > 0);  // the toy raises the first one's
 
   const auto data = ask_data();

@@ -203,7 +203,7 @@ void TestTrainingSession::disk_full_goes_on_and_recovers() {
 }
 
 void TestTrainingSession::foreign_training_state_is_refused() {
-  neuroshard::engine::RunState state, read;
+  neuroshard::engine::TrainerState state, read;
   state.tokenizer_hash.fill(7);
   state.memory_limit = 5;
   state.max_micro_batch = 8;
@@ -221,7 +221,7 @@ void TestTrainingSession::foreign_training_state_is_refused() {
 // Of the whole model, as checkpoints have had it since there are rounds, or of each fragment.
 void TestTrainingSession::places_in_rounds_come_back() {
   using neuroshard::engine::RoundPlace;
-  neuroshard::engine::RunState state, read;
+  neuroshard::engine::TrainerState state, read;
   neuroshard::Hash256 anchor{};
   anchor.fill(9);
   const RoundPlace first{12, anchor, 3, 300}, none{}, second{11, anchor, 7, 700};

@@ -456,13 +456,6 @@ class TestAggregate : public QObject {
     QVERIFY(length(result_of(with(Rule::CoordinateMedian, true, false), deltas.contributions, 2000)) <
             0.02 * mean);
   }
-
-  void names() {
-    for (const Rule rule : all_rules) QCOMPARE(*rule_from_name(to_string(rule)), rule);
-    const auto unknown = rule_from_name("average");
-    QVERIFY(!unknown.ok());
-    QVERIFY(unknown.error().message.find("krum") != std::string::npos);
-  }
 };
 
 NS_TEST(TestAggregate)

@@ -127,7 +127,7 @@ class SavedTraining {
       saving_ = true;
       waited_seconds_.push_back(report.seconds.checkpoint_stall);
     }
-    for (const engine::Alert& alert : report.alerts) {
+    for (const engine::SessionAlert& alert : report.alerts) {
       if (alert.category == "checkpoint") return make_error(ErrorCode::Io, alert.text);
     }
     return {};

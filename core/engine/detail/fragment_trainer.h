@@ -1,4 +1,7 @@
-// One fragment's side of RoundTrainer: what its node asks for, and what of its values is in which anchor.
+// One fragment of the model in RoundTrainer: what the fragment's node asks for, and which anchor its values
+// come from.
+//
+// Threads: said at each group of methods. "With the lock" is RoundTrainer's.
 #pragma once
 
 #include "core/engine/round_memory.h"
@@ -7,9 +10,9 @@
 
 namespace neuroshard::engine {
 
-class RoundTrainer::Part final : public rounds::RoundLearner {
+class RoundTrainer::FragmentTrainer final : public rounds::RoundLearner {
  public:
-  explicit Part(RoundTrainer& all) : all_(all) {}
+  explicit FragmentTrainer(RoundTrainer& all) : all_(all) {}
 
   // ---- The executor of the fragment's node: RoundLearner.
   void start(Start from) override;

@@ -3,7 +3,7 @@
 
 #include "core/base/check.h"
 #include "core/crypto/hash.h"
-#include "core/engine/detail/round_part.h"
+#include "core/engine/detail/fragment_trainer.h"
 #include "core/rounds/contributions.h"
 
 namespace neuroshard::engine {
@@ -17,7 +17,7 @@ Hash256 hash_weights(const std::vector<float>& weights) {
 
 // ---- the executor of the fragment's node ----
 
-void RoundTrainer::Part::start(Start from) {
+void RoundTrainer::FragmentTrainer::start(Start from) {
   std::function<void(Expected<Boundary>)> dropped;
   {
     std::lock_guard lock(all_.mutex_);
@@ -36,12 +36,12 @@ void RoundTrainer::Part::start(Start from) {
   if (dropped) all_.answer(std::move(dropped), make_error(ErrorCode::Cancelled, "the round was over before"));
 }
 
-rounds::TrainedWork RoundTrainer::Part::progress() const {
+rounds::TrainedWork RoundTrainer::FragmentTrainer::progress() const {
   std::lock_guard lock(all_.mutex_);
   return pending_ || !started_ ? rounds::TrainedWork{} : work_;
 }
 
-bool RoundTrainer::Part::ends_early() const {
+bool RoundTrainer::FragmentTrainer::ends_early() const {
   std::lock_guard lock(all_.mutex_);
   if (pending_ || !started_) return false;
   const bool held_up = all_.parts_.size() > 1 && all_.rests_since_ && worth_giving() &&
@@ -49,18 +49,18 @@ bool RoundTrainer::Part::ends_early() const {
   return held_up || (end_ < all_.options_.inner_steps + extra_ && work_.steps >= end_);
 }
 
-std::uint32_t RoundTrainer::Part::extra_steps() const {
+std::uint32_t RoundTrainer::FragmentTrainer::extra_steps() const {
   std::lock_guard lock(all_.mutex_);
   return pending_ ? 0 : static_cast<std::uint32_t>(extra_);
 }
 
-void RoundTrainer::Part::closed() {
+void RoundTrainer::FragmentTrainer::closed() {
   std::lock_guard lock(all_.mutex_);
   if (!pending_ && started_) lead_ = given_ ? work_.steps - end_ : 0;
 }
 
 // Nobody said when the others had got there: what was trained until the anchor came.
-std::uint64_t RoundTrainer::Part::take_lead(rounds::Carry carry, std::uint64_t carried) {
+std::uint64_t RoundTrainer::FragmentTrainer::take_lead(rounds::Carry carry, std::uint64_t carried) {
   const std::uint64_t lead = lead_.value_or(carried);
   lead_.reset();
   given_ = false;
@@ -68,7 +68,8 @@ std::uint64_t RoundTrainer::Part::take_lead(rounds::Carry carry, std::uint64_t c
   return rounds::counted_lead(std::min(lead, carried), all_.options_.inner_steps);
 }
 
-void RoundTrainer::Part::boundary(rounds::AfterBoundary after, std::function<void(Expected<Boundary>)> done) {
+void RoundTrainer::FragmentTrainer::boundary(rounds::AfterBoundary after,
+                                             std::function<void(Expected<Boundary>)> done) {
   {
     std::lock_guard lock(all_.mutex_);
     boundary_ = Asked{after, std::move(done)};
@@ -76,7 +77,7 @@ void RoundTrainer::Part::boundary(rounds::AfterBoundary after, std::function<voi
   all_.changed_.notify_all();
 }
 
-void RoundTrainer::Part::go_on() {
+void RoundTrainer::FragmentTrainer::go_on() {
   {
     std::lock_guard lock(all_.mutex_);
     alone_ = true;
@@ -84,7 +85,7 @@ void RoundTrainer::Part::go_on() {
   all_.changed_.notify_all();
 }
 
-void RoundTrainer::Part::recall(Bytes memory) {
+void RoundTrainer::FragmentTrainer::recall(Bytes memory) {
   if (!all_.options_.error_feedback_beta) return;
   auto decoded = decode_round_memory(memory);
   if (!decoded.ok()) return all_.logger_.warning("rounds", decoded.error().describe());
@@ -94,7 +95,7 @@ void RoundTrainer::Part::recall(Bytes memory) {
 
 // ---- the compute thread ----
 
-void RoundTrainer::Part::attach(const rounds::Fragment& fragment, const RoundPlace& restored) {
+void RoundTrainer::FragmentTrainer::attach(const rounds::Fragment& fragment, const RoundPlace& restored) {
   fragment_ = fragment;
   restored_ = restored;
   first_start_ = true;
@@ -108,23 +109,23 @@ void RoundTrainer::Part::attach(const rounds::Fragment& fragment, const RoundPla
   }
 }
 
-void RoundTrainer::Part::detach() {
+void RoundTrainer::FragmentTrainer::detach() {
   anchor_.reset();
   std::vector<float>().swap(at_boundary_);
   started_ = false;
 }
 
-bool RoundTrainer::Part::may_train() const {
+bool RoundTrainer::FragmentTrainer::may_train() const {
   const std::uint64_t alone = std::uint64_t{all_.options_.inner_steps} * all_.options_.most_rounds_alone;
   return started_ && work_.steps < (alone_ ? alone : most_steps_);
 }
 
 // Fewer steps don't count.
-bool RoundTrainer::Part::worth_giving() const {
+bool RoundTrainer::FragmentTrainer::worth_giving() const {
   return work_.steps >= rounds::least_steps(all_.options_.inner_steps);
 }
 
-Expected<void> RoundTrainer::Part::serve() {
+Expected<void> RoundTrainer::FragmentTrainer::serve() {
   std::optional<Start> from;
   std::optional<Asked> asked_now;
   {
@@ -139,19 +140,19 @@ Expected<void> RoundTrainer::Part::serve() {
   return {};
 }
 
-bool RoundTrainer::Part::after_step(std::uint64_t tokens) {
+bool RoundTrainer::FragmentTrainer::after_step(std::uint64_t tokens) {
   ++work_.steps;
   work_.tokens += tokens;
   return work_.steps == end_ && !pending_;
 }
 
 // Until a fragment has begun, its weights are those of the checkpoint.
-RoundPlace RoundTrainer::Part::place() const {
+RoundPlace RoundTrainer::FragmentTrainer::place() const {
   std::lock_guard lock(all_.mutex_);
   return started_ ? RoundPlace{round_, anchor_hash_, work_.steps, work_.tokens} : restored_;
 }
 
-std::uint64_t RoundTrainer::Part::scheduled() const {
+std::uint64_t RoundTrainer::FragmentTrainer::scheduled() const {
   std::lock_guard lock(all_.mutex_);
   const std::uint64_t before =
       round_ <= 1 ? 0 : fragment_.first_steps + (round_ - 2) * all_.options_.inner_steps;
@@ -159,13 +160,13 @@ std::uint64_t RoundTrainer::Part::scheduled() const {
 }
 
 // The round's own work, if the model that was read from the checkpoint is in the middle of this round.
-bool RoundTrainer::Part::goes_on_from_checkpoint(const Start& from, const Hash256& anchor) {
+bool RoundTrainer::FragmentTrainer::goes_on_from_checkpoint(const Start& from, const Hash256& anchor) {
   return std::exchange(first_start_, false) && restored_.round == from.round && restored_.anchor == anchor &&
          restored_.steps <= std::uint64_t{all_.options_.inner_steps} * all_.options_.most_rounds_alone;
 }
 
 // Once, with the first start after a restart.
-void RoundTrainer::Part::take_recalled(std::size_t values) {
+void RoundTrainer::FragmentTrainer::take_recalled(std::size_t values) {
   std::optional<RoundMemory> memory;
   {
     std::lock_guard lock(all_.mutex_);
@@ -182,11 +183,12 @@ void RoundTrainer::Part::take_recalled(std::size_t values) {
 }
 
 // The round is still being made: its delta was given, and nobody knows yet whether it counts.
-bool RoundTrainer::Part::was_sent_before_restart(std::uint64_t round, const Hash256& anchor) const {
+bool RoundTrainer::FragmentTrainer::was_sent_before_restart(std::uint64_t round,
+                                                            const Hash256& anchor) const {
   return from_memory_ && !sent_.payload.empty() && sent_.round == round && sent_.anchor == anchor;
 }
 
-Expected<rounds::TrainedWork> RoundTrainer::Part::put_new(const Start& from, bool put_back) {
+Expected<rounds::TrainedWork> RoundTrainer::FragmentTrainer::put_new(const Start& from, bool put_back) {
   rounds::TrainedWork own, carried;
   {
     std::lock_guard lock(all_.mutex_);
@@ -213,8 +215,8 @@ Expected<rounds::TrainedWork> RoundTrainer::Part::put_new(const Start& from, boo
 // Fragments that once end together, because this node or another stood still until all of them were closed,
 // would do so for ever. The one that is too near to another ends sooner; what is trained after that goes into
 // its next round.
-std::uint64_t RoundTrainer::Part::end_apart(std::uint64_t natural) const {
-  const Part& first = *all_.parts_.front();
+std::uint64_t RoundTrainer::FragmentTrainer::end_apart(std::uint64_t natural) const {
+  const FragmentTrainer& first = *all_.parts_.front();
   if (this == &first || !first.started_ || work_.steps >= natural) return natural;
   const auto signed_of = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
   const std::int64_t steps = signed_of(all_.options_.inner_steps);
@@ -230,7 +232,7 @@ std::uint64_t RoundTrainer::Part::end_apart(std::uint64_t natural) const {
   return natural - static_cast<std::uint64_t>(late);
 }
 
-Expected<void> RoundTrainer::Part::put_in(Start from) {
+Expected<void> RoundTrainer::FragmentTrainer::put_in(Start from) {
   const std::size_t values = from.anchor->weights.size();
   NS_CHECK(values == fragment_.count);
   const Hash256 hash = hash_weights(from.anchor->weights);
@@ -268,7 +270,7 @@ Expected<void> RoundTrainer::Part::put_in(Start from) {
   return {};
 }
 
-Expected<void> RoundTrainer::Part::make_boundary(const Asked& asked) {
+Expected<void> RoundTrainer::FragmentTrainer::make_boundary(const Asked& asked) {
   std::vector<float> local(anchor_->weights.size());
   NS_RETURN_IF_ERROR(all_.model_->read_weights(fragment_.first, local));
   Expected<Boundary> result = encode_delta(local);
@@ -286,7 +288,8 @@ Expected<void> RoundTrainer::Part::make_boundary(const Asked& asked) {
   return {};
 }
 
-Expected<rounds::RoundLearner::Boundary> RoundTrainer::Part::encode_delta(const std::vector<float>& local) {
+Expected<rounds::RoundLearner::Boundary> RoundTrainer::FragmentTrainer::encode_delta(
+    const std::vector<float>& local) {
   std::vector<float> delta(local.size());
   for (std::size_t i = 0; i < delta.size(); ++i) delta[i] = anchor_->weights[i] - local[i];
   rounds::TrainedWork work;
@@ -299,8 +302,8 @@ Expected<rounds::RoundLearner::Boundary> RoundTrainer::Part::encode_delta(const 
   return Boundary{std::move(payload), work, {}};
 }
 
-Expected<rounds::RoundLearner::Boundary> RoundTrainer::Part::with_feedback(const std::vector<float>& delta,
-                                                                           rounds::TrainedWork work) {
+Expected<rounds::RoundLearner::Boundary> RoundTrainer::FragmentTrainer::with_feedback(
+    const std::vector<float>& delta, rounds::TrainedWork work) {
   if (!feedback_) feedback_.emplace(delta.size(), *all_.options_.error_feedback_beta);
   // Encoded a second time, what the buffer holds would be in it twice.
   if (!was_sent_before_restart(round_, anchor_hash_)) {

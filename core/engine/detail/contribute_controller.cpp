@@ -1,0 +1,229 @@
+#include "core/engine/detail/contribute_controller.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/engine/training_data.h"
+
+namespace neuroshard::engine::detail {
+namespace {
+
+constexpr std::size_t queue = 16;  // one reading, and writes of which only the last one counts
+// The wall clock should agree that the snooze is over; if it does not, look() ends the snooze.
+constexpr Duration snooze_margin = std::chrono::milliseconds(20);
+
+std::string state_path(const std::string& directory) {
+  return directory + "/contribute.json";
+}
+
+// Training that a person starts by hand obeys the person's own decisions only.
+contribute::Rules no_rules() {
+  contribute::Rules rules;
+  rules.battery = contribute::BatteryRule::Ignore;
+  rules.metered = rules.full_screen = false;
+  return rules;
+}
+
+bool same(const node::PauseReason& a, const node::PauseReason& b) {
+  return a.key == b.key && a.text == b.text && a.until == b.until && a.can_override == b.can_override;
+}
+bool same(const node::SensorView& a, const node::SensorView& b) {
+  return a.key == b.key && a.value == b.value && a.note == b.note;
+}
+template <class T>
+bool same(const std::vector<T>& a, const std::vector<T>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const T& x, const T& y) { return same(x, y); });
+}
+
+}  // namespace
+
+ContributeController::ContributeController(const EngineContext& context, SettingsCommands& settings)
+    : context_(context),
+      draft_(context.publisher.draft()),
+      settings_(settings),
+      thread_(make_thread_executor("ns-sensors", queue)) {
+  settings_.set_listener([this](const contribute::Rules& rules, bool applied) {
+    rules_ = rules;
+    if (applied) apply();
+  });
+}
+
+void ContributeController::open() {
+  draft_.safe_mode = context_.options.safe_mode;
+  if (context_.options.remember_contributing) {
+    config::Settings settings = context_.directory.settings();
+    draft_.contributing = settings.word(config::Setting::Contribute) == "on";
+    const auto allowed =
+        settings.set(config::Setting::Contribute, settings.value(config::Setting::Contribute));
+    if (!allowed.ok()) locked_ = allowed.error();
+    rules_ = contribute_rules(settings);
+    const auto bytes = storage::read_file(context_.services.files, state_path(context_.directory.path()),
+                                          max_contribute_state_bytes);
+    if (bytes.ok()) {
+      const auto state =
+          parse_contribute_state({bytes->data(), bytes->size()}, context_.services.clock.wall_now());
+      if (!state.ok())
+        context_.services.logger.warning("contribute", "contribute.json: " + state.error().message);
+      kept_ = state.value_or({});
+    }
+    draft_.snoozed_until = kept_.snoozed_until;
+    draft_.overridden_until = kept_.overridden_until;
+  }
+  static_cast<void>(judge());
+}
+
+bool ContributeController::may_train() const {
+  return draft_.pause_reasons.empty();
+}
+
+Expected<node::CommandId> ContributeController::set_contributing(bool on) {
+  if (locked_) return *locked_;
+  return context_.commands.accept([this, on](node::CommandId id) {
+    draft_.contributing = on;
+    listener_->switched(on);
+    if (on) {
+      draft_.snoozed_until.reset();
+      snooze_timer_.reset();
+    }
+    apply();
+    remember(id);
+  });
+}
+
+Expected<node::CommandId> ContributeController::snooze(std::chrono::seconds duration) {
+  if (duration < std::chrono::seconds(1) || duration > node::max_snooze) {
+    return make_error(ErrorCode::InvalidArgument, fmt::format("a snooze lasts 1 to {} seconds, not {}",
+                                                              node::max_snooze.count(), duration.count()));
+  }
+  return context_.commands.accept([this, duration](node::CommandId id) {
+    draft_.snoozed_until = context_.services.clock.wall_now() + duration;
+    snooze_timer_ = context_.core.post_after(duration + snooze_margin, [this] { end_snooze_if_due(); });
+    apply();
+    context_.commands.done(id);
+  });
+}
+
+Expected<node::CommandId> ContributeController::override_rules(std::chrono::seconds duration) {
+  if (duration < std::chrono::seconds(0) || duration > node::max_snooze) {
+    return make_error(ErrorCode::InvalidArgument, fmt::format("rules are ignored for 0 to {} seconds, not {}",
+                                                              node::max_snooze.count(), duration.count()));
+  }
+  return context_.commands.accept([this, duration](node::CommandId id) {
+    draft_.overridden_until.reset();
+    if (duration.count() > 0) {
+      draft_.overridden_until = contribute::override_end(rules_, context_.services.clock.wall_now(), duration,
+                                                         context_.options.local_time);
+    }
+    apply();
+    context_.commands.done(id);
+  });
+}
+
+Expected<void> ContributeController::report_session(const node::SessionSensors& sensors) {
+  NS_RETURN_IF_ERROR(context_.commands.check_open());
+  if (context_.core.post([this, sensors] {
+        readings_.session = {sensors, context_.services.clock.monotonic_now()};
+        look_at_rules();
+      })) {
+    return {};
+  }
+  return make_error(ErrorCode::Busy, "the node has too much to do; the next report counts");
+}
+
+void ContributeController::look() {
+  look_at_rules();
+  end_snooze_if_due();  // the wall clock may have jumped, or the machine slept
+}
+
+void ContributeController::look_at_rules() {
+  if (context_.commands.shutting_down()) return;
+  if (draft_.overridden_until && context_.services.clock.wall_now() >= *draft_.overridden_until)
+    draft_.overridden_until.reset();
+  read_sensors_if_due();
+  if (!judge() && draft_.overridden_until == kept_.overridden_until) return;
+  apply();
+  context_.jobs.advance();
+}
+
+// One reading at a time: a sensor that hangs keeps only its own thread, and its values become unknown.
+void ContributeController::read_sensors_if_due() {
+  const MonotonicTime now = context_.services.clock.monotonic_now();
+  if (!context_.options.sensors || !context_.options.remember_contributing || reading_ ||
+      (sensors_asked_ && now - *sensors_asked_ < context_.options.sensor_period)) {
+    return;
+  }
+  sensors_asked_ = now;
+  reading_ = true;
+  if (!thread_->post([this, programs = rules_.programs] { read_sensors(programs); })) reading_ = false;
+}
+
+void ContributeController::read_sensors(const std::vector<std::string>& programs) {
+  auto values = context_.options.sensors->read(programs);
+  // A full core queue drops the reading: the next one is a few seconds away.
+  if (!context_.core.post([this, values = std::move(values)] { on_sensors(values); })) reading_ = false;
+}
+
+void ContributeController::on_sensors(const contribute::MachineReadings& values) {
+  reading_ = false;
+  readings_.machine = {values, context_.services.clock.monotonic_now()};
+  look_at_rules();
+}
+
+bool ContributeController::judge() {
+  const contribute::Wishes wishes{draft_.contributing || last_round_, draft_.snoozed_until,
+                                  draft_.overridden_until, context_.options.safe_mode};
+  const contribute::Moment now{context_.services.clock.wall_now(), context_.services.clock.monotonic_now()};
+  contribute::Verdict verdict =
+      contribute::evaluate(context_.options.remember_contributing ? rules_ : no_rules(), wishes, readings_,
+                           now, context_.options.local_time, rule_states_);
+  if (!context_.options.remember_contributing) verdict.sensors.clear();
+  if (!(verdict.limits == limits_)) {
+    limits_ = verdict.limits;
+    if (draft_.compute.threads != 0) draft_.compute.threads = usable_threads(limits_.threads);
+  }
+  if (same(verdict.reasons, draft_.pause_reasons) && same(verdict.sensors, draft_.sensors)) return false;
+  draft_.pause_reasons = std::move(verdict.reasons);
+  draft_.sensors = std::move(verdict.sensors);
+  return true;
+}
+
+void ContributeController::keep_state() {
+  const ContributeState state{draft_.snoozed_until, draft_.overridden_until};
+  if (!context_.options.remember_contributing || state == kept_) return;
+  kept_ = state;
+  // On a full disk the decision holds until the core ends, and no longer.
+  const bool posted = thread_->post([this, text = format_contribute_state(state)] {
+    const auto written = storage::write_file_atomic(context_.services.files,
+                                                    state_path(context_.directory.path()), as_bytes(text));
+    if (!written.ok()) context_.services.logger.warning("contribute", written.error().describe());
+  });
+  if (!posted) context_.services.logger.warning("contribute", "the end of a snooze was not written down");
+}
+
+void ContributeController::remember(node::CommandId command) {
+  if (!context_.options.remember_contributing) return context_.commands.done(command);
+  settings_.enqueue({command, config::Setting::Contribute, {0, draft_.contributing ? "on" : "off"}, false});
+}
+
+void ContributeController::remember_off() {
+  if (!context_.options.remember_contributing) return;
+  settings_.enqueue({0, config::Setting::Contribute, {0, "off"}, false});
+}
+
+void ContributeController::apply() {
+  static_cast<void>(judge());
+  keep_state();
+  listener_->pause_changed();
+}
+
+void ContributeController::end_snooze_if_due() {
+  if (!draft_.snoozed_until || context_.services.clock.wall_now() < *draft_.snoozed_until) return;
+  draft_.snoozed_until.reset();
+  apply();
+  context_.jobs.advance();
+}
+
+}  // namespace neuroshard::engine::detail

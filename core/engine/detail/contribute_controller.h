@@ -1,0 +1,99 @@
+// Whether this machine contributes now: the one switch, snoozes, the contribute rules with what the sensors
+// say, and "run anyway". Each reason to pause stands beside the others; training runs while there is none.
+//
+// Threads: set_contributing(), snooze(), override_rules() and report_session() from any thread; the rest on
+// the core executor. Sensors are read, and contribute.json is written, on a thread of its own. stop() is
+// called by the thread that destroys the engine.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/contribute/rules.h"
+#include "core/engine/contribute_state.h"
+#include "core/engine/detail/command_queue.h"
+#include "core/engine/detail/engine_context.h"
+#include "core/engine/detail/settings_commands.h"
+
+namespace neuroshard::engine::detail {
+
+// What trains hears of these. Core executor.
+class ContributeListener {
+ public:
+  virtual ~ContributeListener() = default;
+  virtual void switched(bool contributing) = 0;  // by a person, before the rules are applied
+  virtual void pause_changed() = 0;              // may_train() may say something else now
+};
+
+class ContributeController {
+ public:
+  ContributeController(const EngineContext& context, SettingsCommands& settings);
+
+  // Reads what the settings and contribute.json say. Once, before the core executor runs anything.
+  void open();
+  void set_listener(ContributeListener& listener) { listener_ = &listener; }
+
+  Expected<node::CommandId> set_contributing(bool on);
+  Expected<node::CommandId> snooze(std::chrono::seconds duration);
+  Expected<node::CommandId> override_rules(std::chrono::seconds duration);
+  Expected<void> report_session(const node::SessionSensors& sensors);
+  // A flag or the environment decides whether this node contributes: the error that says so.
+  const std::optional<Error>& locked() const { return locked_; }
+
+  bool may_train() const;
+  const contribute::Limits& limits() const { return limits_; }
+
+  // Asks the rules again; the listener hears of it.
+  void apply();
+  // Asks the rules again and writes the outcome into the draft only; true when something shown has changed.
+  bool judge();
+  // Looks at the rules, the sensors and the end of a snooze; call it every few seconds.
+  void look();
+  void end_snooze_if_due();
+
+  // While this round is being completed (finish()), the node contributes although its switch is off.
+  const std::optional<std::uint64_t>& last_round() const { return last_round_; }
+  void set_last_round(std::optional<std::uint64_t> round) { last_round_ = round; }
+
+  // Keeps the switch in the settings, where it is remembered; the command is done with that.
+  void remember(node::CommandId command);
+  // The same as part of another command.
+  void remember_off();
+
+  // Drops the timer of the snooze: the engine ends.
+  void end() { snooze_timer_.reset(); }
+  // Joins the sensor thread.
+  void stop() { thread_.reset(); }
+
+ private:
+  void look_at_rules();
+  void read_sensors_if_due();
+  void read_sensors(const std::vector<std::string>& programs);  // sensor thread
+  void on_sensors(const contribute::MachineReadings& values);
+  void keep_state();
+
+  const EngineContext& context_;
+  node::Snapshot& draft_;
+  SettingsCommands& settings_;
+  ContributeListener* listener_ = nullptr;
+
+  std::optional<Error> locked_;  // fixed once open
+  contribute::Rules rules_;
+  contribute::Readings readings_;
+  contribute::RuleStates rule_states_;
+  contribute::Limits limits_;
+  ContributeState kept_;  // as it is on the disk
+  std::optional<std::uint64_t> last_round_;
+  std::optional<MonotonicTime> sensors_asked_;
+  std::atomic<bool> reading_{false};  // the sensors
+  std::unique_ptr<TimerHandle> snooze_timer_;
+  std::unique_ptr<Executor> thread_;
+};
+
+}  // namespace neuroshard::engine::detail

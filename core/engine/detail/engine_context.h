@@ -1,0 +1,40 @@
+// What the parts of the engine share: the services from outside and the parts that every other one builds on.
+// EngineNode makes all of it before the first part and destroys it after the last one.
+#pragma once
+
+#include <memory>
+
+#include "core/base/executor.h"
+#include "core/checkpoint/catalogue.h"
+#include "core/config/data_directory.h"
+#include "core/engine/engine.h"
+#include "core/engine/training_history.h"
+#include "core/net/mailbox.h"
+
+namespace neuroshard::engine::detail {
+
+class CommandQueue;
+class JobScheduler;
+class SnapshotPublisher;
+
+struct EngineContext {
+  // Its settings change on the compute thread only; everything else in it is constant. Threads: any.
+  config::DataDirectory& directory;
+  const EngineServices& services;
+  const EngineOptions& options;
+  std::shared_ptr<TrainingHistory> history;  // of every session in turn
+  // Owns the state of all parts. It refuses tasks when its queue is full.
+  Executor& core;
+  // To the same executor, for a result that must arrive: it keeps what the executor refuses and posts it
+  // again.
+  net::Mailbox& arrivals;
+  SnapshotPublisher& publisher;
+  JobScheduler& jobs;
+  CommandQueue& commands;
+
+  checkpoint::Catalogue catalogue() const {
+    return checkpoint::Catalogue(services.files, directory.checkpoints_path());
+  }
+};
+
+}  // namespace neuroshard::engine::detail

@@ -1,0 +1,118 @@
+// The engine behind the seam: makes the parts and passes every call on to the one that answers it.
+//
+//   commands ─→ CommandQueue ─→ core executor ─→ part ─→ JobScheduler ─→ compute thread
+//                                    │            │ └─→ FileJobs, DiskReader ─→ files and reading threads
+//                                    └────────────┴─→ SnapshotPublisher ─→ snapshot, events
+//
+// Threads: as core/node/node.h says, any; the core executor owns the state of every part.
+#pragma once
+
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/engine/detail/checkpoint_commands.h"
+#include "core/engine/detail/command_queue.h"
+#include "core/engine/detail/contribute_controller.h"
+#include "core/engine/detail/disk_reader.h"
+#include "core/engine/detail/engine_context.h"
+#include "core/engine/detail/file_jobs.h"
+#include "core/engine/detail/history_queries.h"
+#include "core/engine/detail/job_scheduler.h"
+#include "core/engine/detail/model_queries.h"
+#include "core/engine/detail/resource_monitor.h"
+#include "core/engine/detail/restore_controller.h"
+#include "core/engine/detail/session_host.h"
+#include "core/engine/detail/settings_commands.h"
+#include "core/engine/detail/snapshot_publisher.h"
+#include "core/engine/detail/text_generation.h"
+#include "core/engine/detail/training_controller.h"
+#include "core/engine/engine.h"
+
+namespace neuroshard::engine::detail {
+
+class EngineNode final : public Engine {
+ public:
+  EngineNode(std::unique_ptr<config::DataDirectory> directory, EngineServices services,
+             EngineOptions options);
+  ~EngineNode() override;
+
+  std::shared_ptr<const node::Snapshot> snapshot() const override;
+  std::unique_ptr<node::Subscription> subscribe(node::EventHandler on_event) override;
+
+  Expected<node::CommandId> start_training(const node::TrainingPlan& plan) override;
+  Expected<node::CommandId> stop_training() override;
+  Expected<node::CommandId> set_contributing(bool on) override;
+  Expected<node::CommandId> snooze(std::chrono::seconds duration) override;
+  Expected<node::CommandId> finish() override;
+  Expected<node::CommandId> override_rules(std::chrono::seconds duration) override;
+  Expected<void> report_session(const node::SessionSensors& sensors) override;
+  Expected<node::CommandId> save_checkpoint() override;
+  Expected<node::CommandId> restore_checkpoint(const std::string& name) override;
+  Expected<node::CommandId> undo_restore() override;
+  Expected<node::CommandId> verify_checkpoint(const std::string& name) override;
+  Expected<node::CommandId> compare_checkpoints(const std::string& first, const std::string& second) override;
+  Expected<node::CommandId> pin_checkpoint(const std::string& name, bool pinned) override;
+  Expected<node::CommandId> delete_checkpoint(const std::string& name) override;
+  Expected<node::CommandId> prune_checkpoints(const node::PrunePolicy& policy) override;
+  Expected<node::CommandId> export_checkpoint(const std::string& name, const std::string& format,
+                                              const std::string& path) override;
+  Expected<node::CommandId> import_checkpoint(const std::string& path) override;
+  Expected<node::CommandId> generate(const node::GenerateRequest& request,
+                                     std::function<void(std::string)> on_text) override;
+  Expected<void> cancel(node::CommandId id) override;
+  Expected<node::CommandId> set_setting(const std::string& name, const std::string& value) override;
+  Expected<node::CommandId> request_shutdown() override;
+
+  Expected<void> query_series(const node::SeriesQuery& query, node::Reply<node::Series> reply) override;
+  Expected<void> query_logs(const node::LogQuery& query, node::Reply<node::LogPage> reply) override;
+  Expected<void> query_checkpoints(const node::CheckpointQuery& query,
+                                   node::Reply<node::CheckpointPage> reply) override;
+  Expected<void> query_prune(const node::PrunePolicy& policy, node::Reply<node::PrunePreview> reply) override;
+  Expected<void> query_slots(node::Reply<std::vector<node::SlotEntry>> reply) override;
+  Expected<void> query_experts(node::Reply<std::vector<node::ExpertLoad>> reply) override;
+  Expected<void> query_data(node::Reply<node::DataView> reply) override;
+  Expected<void> query_network(node::Reply<node::NetworkView> reply) override;
+  Expected<void> query_rounds(node::Reply<node::RoundsReport> reply) override;
+  Expected<void> test_reachability() override;
+  Expected<void> query_tokens(const std::string& text,
+                              node::Reply<std::vector<node::TokenPiece>> reply) override;
+  Expected<void> query_settings(node::Reply<std::vector<node::SettingEntry>> reply) override;
+
+ private:
+  void add_job_sources();
+  void look();
+  bool end_if_due();
+
+  const std::unique_ptr<config::DataDirectory> directory_;
+  const EngineServices services_;
+  const EngineOptions options_;
+  // Owns the state below. Constructed before it and joined, by the destructor, before it goes.
+  std::unique_ptr<Executor> core_;
+  const std::shared_ptr<net::Mailbox> arrivals_;
+
+  SnapshotPublisher publisher_;
+  JobScheduler jobs_;
+  CommandQueue commands_;
+  const EngineContext context_;
+  DiskReader reader_;
+  FileJobs files_;
+  SessionHost host_;  // compute thread
+  SettingsCommands settings_;
+  ContributeController contribute_;
+  ModelQueries model_;
+  HistoryQueries history_;
+  ResourceMonitor resources_;
+  TrainingController training_;
+  RestoreController restore_;
+  CheckpointCommands checkpoints_;
+  TextGeneration text_;
+
+  // Core executor.
+  CommandIds shutdowns_;
+  std::unique_ptr<TimerHandle> look_timer_;
+  std::promise<void> ended_;
+};
+
+}  // namespace neuroshard::engine::detail

@@ -1,0 +1,54 @@
+// What the model and its data look like: the layer map, the experts' load, the training text, and a text as
+// tokens.
+//
+// Threads: the queries from any thread; set_data() and set_step() on the core executor. Replies run on the
+// core executor.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/data/dataset.h"
+#include "core/data/tokenizer.h"
+#include "core/engine/detail/disk_reader.h"
+#include "core/engine/detail/engine_context.h"
+#include "core/node/queries.h"
+
+namespace neuroshard::engine::detail {
+
+class ModelQueries {
+ public:
+  ModelQueries(const EngineContext& context, DiskReader& reader);
+
+  Expected<void> slots(node::Reply<std::vector<node::SlotEntry>> reply);
+  Expected<void> experts(node::Reply<std::vector<node::ExpertLoad>> reply);
+  Expected<void> data(node::Reply<node::DataView> reply);
+  Expected<void> tokens(const std::string& text, node::Reply<std::vector<node::TokenPiece>> reply);
+
+  // Of the model that stands ready.
+  void set_data(node::DataView data, std::shared_ptr<const data::Tokenizer> tokenizer);
+  // After a training step: what the model has seen so far, and the shard that the step read.
+  void set_step(std::uint64_t tokens_seen, std::vector<node::ExpertLoad> experts,
+                std::optional<data::ShardId> shard);
+
+ private:
+  std::optional<std::uint32_t> replicas() const;
+  void read_data(const node::Reply<node::DataView>& reply);  // reading thread
+  void answer_data(const node::Reply<node::DataView>& reply, Expected<node::DataView> view);
+  void complete(node::DataView* view) const;
+  Expected<std::vector<node::TokenPiece>> split(const std::string& text,
+                                                std::shared_ptr<const data::Tokenizer> known) const;
+
+  const EngineContext& context_;
+  DiskReader& reader_;
+  std::vector<node::ExpertLoad> experts_;
+  node::DataView data_;  // shard_count 0: no model was ready yet
+  std::shared_ptr<const data::Tokenizer> tokenizer_;
+  std::optional<std::uint64_t> tokens_seen_;
+  std::optional<data::ShardId> shard_;
+};
+
+}  // namespace neuroshard::engine::detail

@@ -1,0 +1,58 @@
+// A restore: verifies the checkpoint on the files thread while training goes on, then takes the place of the
+// next step. Keeps what an undo goes back to until it is over (node::undo_steps, node::undo_time).
+//
+// Threads: restore() and undo() from any thread; the rest on the core executor.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/checkpoint/catalogue.h"
+#include "core/engine/detail/engine_context.h"
+#include "core/engine/detail/file_jobs.h"
+#include "core/engine/detail/session_host.h"
+#include "core/engine/detail/training_controller.h"
+
+namespace neuroshard::engine::detail {
+
+class RestoreController {
+ public:
+  RestoreController(const EngineContext& context, FileJobs& files, SessionHost& host,
+                    TrainingController& training);
+
+  // Reads from the disk which checkpoint is the current one and what can be undone. Once, before the core
+  // executor runs anything.
+  void open();
+
+  Expected<node::CommandId> restore(const std::string& name);
+  Expected<node::CommandId> undo();
+
+  // Source of jobs: a checkpoint that is verified, and the end of an undo's time.
+  bool start_next();
+
+ private:
+  struct Restore {
+    node::CommandId command = 0;
+    bool undo = false;
+    std::optional<checkpoint::Entry> entry;  // once it is verified
+  };
+  void begin(node::CommandId id, const std::string& name, bool undo);
+  Expected<checkpoint::Entry> verify(const std::string& name, const FileJobs::Tools& tools);  // files thread
+  void on_verified(const Expected<node::CommandResult>& read, const checkpoint::Entry& entry);
+  void restore_job();
+  // Compute thread. What an undo goes back to; none where there is nothing.
+  Expected<checkpoint::Catalogue::Undo> exchange(const Restore& restore);
+  void on_exchanged(const Expected<checkpoint::Catalogue::Undo>& undo);
+  bool undo_is_over() const;
+
+  const EngineContext& context_;
+  FileJobs& files_;
+  SessionHost& host_;
+  TrainingController& training_;
+  node::Snapshot& draft_;
+  std::optional<Restore> restore_;
+  checkpoint::Catalogue::Undo undo_;  // until when draft_.undo holds
+};
+
+}  // namespace neuroshard::engine::detail

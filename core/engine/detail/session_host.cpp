@@ -1,0 +1,126 @@
+#include "core/engine/detail/session_host.h"
+
+#include <utility>
+
+#include "core/compute/stage.h"
+#include "core/engine/detail/data_view.h"
+
+namespace neuroshard::engine::detail {
+
+node::EvaluationView evaluation_view(std::uint64_t step, const Validation& validation) {
+  node::EvaluationView view{step, validation.loss, std::nullopt};
+  if (validation.bits_per_byte > 0) view.bits_per_byte = validation.bits_per_byte;
+  return view;
+}
+
+SessionHost::SessionHost(const EngineContext& context)
+    : context_(context), router_(config::model_shape(context.directory.profile().consensus)) {}
+
+SessionHost::~SessionHost() = default;
+
+Expected<SessionHost::Ready> SessionHost::open(const PrepareOptions& options, std::uint64_t evaluate_at) {
+  text_.reset();
+  auto ready = [&]() -> Expected<Ready> {
+    Ready result;
+    NS_ASSIGN_OR_RETURN(result.info, open_training(options));
+    if (evaluate_at != 0 && result.info.step >= evaluate_at) {
+      NS_ASSIGN_OR_RETURN(const Validation validation, training_->evaluate(false, options.cancel));
+      result.evaluation = evaluation_view(result.info.step, validation);
+    }
+    return result;
+  }();
+  if (!ready.ok()) {
+    close();
+    return ready;
+  }
+  ready->restored_at = saved_at(ready->info.restored_from);
+  if (const data::Dataset* dataset = training_->dataset()) {
+    ready->data = describe_data(context_.directory, context_.services.files, *dataset);
+    ready->tokenizer = std::make_shared<const data::Tokenizer>(dataset->tokenizer());
+  }
+  return ready;
+}
+
+Expected<SessionInfo> SessionHost::open_training(const PrepareOptions& options) {
+  const EngineOptions& engine = context_.options;
+  TrainingServices services{context_.services.files, context_.services.clock, context_.services.logger};
+  services.history = context_.history;
+  services.rounds = engine.rounds != nullptr;
+  services.peers = engine.data_peers;
+  services.held_checkpoints = engine.held_checkpoints;
+  NS_ASSIGN_OR_RETURN(training_, engine.make_session(context_.directory, services));
+  NS_ASSIGN_OR_RETURN(SessionInfo info, training_->prepare(options));
+  if (RoundModel* model = training_->round_model(); engine.rounds && model != nullptr)
+    NS_RETURN_IF_ERROR(engine.rounds->attach(*model));
+  return info;
+}
+
+WallTime SessionHost::saved_at(const std::string& checkpoint) const {
+  if (checkpoint.empty()) return {};
+  const auto entry = context_.catalogue().find(checkpoint);
+  return entry.ok() ? entry->manifest.saved_at : WallTime{};
+}
+
+Expected<std::optional<StepReport>> SessionHost::train(const CancelToken& cancel) {
+  const std::shared_ptr<RoundTrainer>& rounds = context_.options.rounds;
+  if (rounds) {
+    NS_ASSIGN_OR_RETURN(const RoundTrainer::Turn turn, rounds->before_step());
+    if (turn == RoundTrainer::Turn::Rest) return std::optional<StepReport>();
+  }
+  NS_ASSIGN_OR_RETURN(StepReport report, training_->step(cancel));
+  if (rounds) rounds->after_step(report.tokens);
+  return std::optional<StepReport>(std::move(report));
+}
+
+Expected<std::optional<SessionHost::Step>> SessionHost::step(std::uint32_t threads, std::uint64_t target,
+                                                             const CancelToken& cancel) {
+  training_->limit_threads(threads);
+  NS_ASSIGN_OR_RETURN(std::optional<StepReport> report, train(cancel));
+  if (!report) return std::optional<Step>();
+  if (report->step == target && !report->validation) {
+    if (auto validation = training_->evaluate(false, cancel); validation.ok())
+      report->validation = *validation;
+  }
+  if (!report->router_load.empty()) {
+    std::vector<float> bias(report->router_load.size());
+    training_->stage().router_bias(bias.data());
+    router_.add(report->router_load, bias);
+  }
+  return std::optional<Step>(Step{std::move(*report), router_.view(), training_->shard_in_use()});
+}
+
+Expected<std::string> SessionHost::save() {
+  return training_->save();
+}
+
+Expected<void> SessionHost::finish() {
+  if (!training_) return {};
+  return training_->finish();
+}
+
+void SessionHost::close() {
+  if (context_.options.rounds) context_.options.rounds->detach();
+  training_.reset();
+}
+
+std::optional<checkpoint::Entry> SessionHost::newest_checkpoint() const {
+  const auto entries = context_.catalogue().list();
+  if (!entries.ok() || entries->empty()) return std::nullopt;
+  return entries->front();
+}
+
+Expected<TrainingSession*> SessionHost::open_for_text(const CancelToken& interrupt) {
+  if (training_) return training_.get();
+  if (text_) return text_.get();
+  PrepareOptions options;
+  options.mode = SessionMode::Generate;
+  options.cancel = interrupt;
+  TrainingServices services{context_.services.files, context_.services.clock, context_.services.logger};
+  services.history = context_.history;
+  NS_ASSIGN_OR_RETURN(auto opened, context_.options.make_session(context_.directory, services));
+  NS_RETURN_IF_ERROR(opened->prepare(options));
+  text_ = std::move(opened);
+  return text_.get();
+}
+
+}  // namespace neuroshard::engine::detail

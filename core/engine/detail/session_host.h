@@ -1,0 +1,76 @@
+// The models that this process holds: the one that trains, and one with weights only for texts while nothing
+// trains. Opens, steps and closes them, and keeps the rounds attached to the one that trains.
+//
+// Threads: the compute thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/cancel.h"
+#include "core/data/tokenizer.h"
+#include "core/engine/detail/engine_context.h"
+#include "core/engine/router_load.h"
+#include "core/engine/training_session.h"
+#include "core/node/queries.h"
+#include "core/node/snapshot.h"
+
+namespace neuroshard::engine::detail {
+
+node::EvaluationView evaluation_view(std::uint64_t step, const Validation& validation);
+
+class SessionHost {
+ public:
+  explicit SessionHost(const EngineContext& context);
+  ~SessionHost();
+
+  // What stands ready after open().
+  struct Ready {
+    SessionInfo info;
+    WallTime restored_at{};                          // when the checkpoint was saved; 0 = a new model
+    std::optional<node::EvaluationView> evaluation;  // where it was asked for
+    std::optional<node::DataView> data;
+    std::shared_ptr<const data::Tokenizer> tokenizer;
+  };
+  // Makes the model that trains; the other one goes first, for its memory. evaluate_at: a model that has so
+  // many steps already is evaluated; 0 = never. On an error there is no model.
+  Expected<Ready> open(const PrepareOptions& options, std::uint64_t evaluate_at);
+
+  struct Step {
+    StepReport report;
+    std::vector<node::ExpertLoad> experts;
+    std::optional<data::ShardId> shard;
+  };
+  // One training step with so many threads (0 = as the settings say). Nothing: the rounds rest. The step that
+  // reaches `target` is evaluated, whatever the interval of evaluations.
+  Expected<std::optional<Step>> step(std::uint32_t threads, std::uint64_t target, const CancelToken& cancel);
+
+  Expected<std::string> save();
+  // The final checkpoint, if there is a model that trains; it stays.
+  Expected<void> finish();
+  void close();
+  // The newest checkpoint on the disk; nothing: none, or the disk can't be read.
+  std::optional<checkpoint::Entry> newest_checkpoint() const;
+
+  // The model that writes texts: the one that trains, else the newest checkpoint's, which is read now.
+  // Errors: what TrainingSession::prepare() says; Cancelled after the token.
+  Expected<TrainingSession*> open_for_text(const CancelToken& interrupt);
+  bool has_model() const { return training_ || text_; }
+  bool has_text_model() const { return text_ != nullptr; }
+  void close_text_model() { text_.reset(); }
+
+ private:
+  Expected<SessionInfo> open_training(const PrepareOptions& options);
+  Expected<std::optional<StepReport>> train(const CancelToken& cancel);
+  WallTime saved_at(const std::string& checkpoint) const;
+
+  const EngineContext& context_;
+  std::unique_ptr<TrainingSession> training_;
+  std::unique_ptr<TrainingSession> text_;
+  RouterLoad router_;
+};
+
+}  // namespace neuroshard::engine::detail

@@ -1,0 +1,169 @@
+#include "core/engine/detail/text_generation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "core/engine/utf8_stream.h"
+
+namespace neuroshard::engine::detail {
+namespace {
+
+constexpr Duration turn_beside_training = std::chrono::seconds(2);
+constexpr Duration turn_alone = std::chrono::seconds(1);  // then other commands may have their job
+constexpr Duration model_kept = std::chrono::seconds(60);
+constexpr std::size_t max_texts = 4;
+
+Expected<GenerateOptions> options_of(const node::GenerateRequest& request) {
+  const auto refuse = [](std::string text) {
+    return make_error(ErrorCode::InvalidArgument, std::move(text));
+  };
+  if (request.prompt.size() > node::max_prompt_bytes) {
+    return refuse(fmt::format("the prompt has {} bytes; at most {} are read", request.prompt.size(),
+                              node::max_prompt_bytes));
+  }
+  if (request.max_tokens < 1 || request.max_tokens > node::max_generated_tokens) {
+    return refuse(fmt::format("{} tokens are asked for; ask for 1 to {}", request.max_tokens,
+                              node::max_generated_tokens));
+  }
+  GenerateOptions options;
+  options.prompt = request.prompt;
+  options.max_tokens = request.max_tokens;
+  options.sampling = {.temperature = static_cast<float>(request.temperature),
+                      .top_k = request.top_k,
+                      .top_p = static_cast<float>(request.top_p)};
+  NS_RETURN_IF_ERROR(compute::validate(options.sampling));
+  return options;
+}
+
+}  // namespace
+
+TextGeneration::TextGeneration(const EngineContext& context, SessionHost& host,
+                               const TrainingController& training)
+    : context_(context), host_(host), training_(training) {}
+
+Expected<node::CommandId> TextGeneration::generate(const node::GenerateRequest& request,
+                                                   std::function<void(std::string)> on_text) {
+  if (context_.options.safe_mode) {
+    return make_error(ErrorCode::Unavailable,
+                      "safe mode: nothing is computed; start the core without --safe to generate text");
+  }
+  NS_ASSIGN_OR_RETURN(GenerateOptions options, options_of(request));
+  options.seed = request.seed;
+  if (options.seed == 0) {
+    options.seed = static_cast<std::uint64_t>(context_.services.clock.wall_now().time_since_epoch().count());
+  }
+  // Only valid UTF-8 goes out, whatever bytes the model writes.
+  const auto stream = std::make_shared<Utf8Stream>();
+  options.on_text = [stream, on_text](std::string_view piece) {
+    const std::string text = stream->add(piece);
+    if (on_text && !text.empty()) on_text(text);
+  };
+  const auto finish = [stream, on_text] {
+    const std::string rest = stream->finish();
+    if (on_text && !rest.empty()) on_text(rest);
+  };
+  return context_.commands.accept([this, options = std::move(options), finish](node::CommandId id) mutable {
+    if (texts_.size() >= max_texts) {
+      return context_.commands.done(
+          id, make_error(ErrorCode::Busy, "several texts are being written already; wait for one"));
+    }
+    options.cancel = context_.commands.make_cancellable(id);
+    texts_.push_back(std::make_shared<Text>(id, std::move(options)));
+    texts_.back()->finish = finish;
+  });
+}
+
+bool TextGeneration::is_next() const {
+  if (texts_.empty()) return false;
+  // A model that is about to be prepared serves the text as well.
+  return !training_.steps() || (training_.prepared() && !had_turn_);
+}
+
+bool TextGeneration::start_next_turn() {
+  if (!is_next()) {
+    had_turn_ = false;
+    return false;
+  }
+  had_turn_ = true;
+  model_timer_.reset();
+  const auto text = texts_.front();
+  const Duration length = training_.prepared() && training_.steps() ? turn_beside_training : turn_alone;
+  context_.jobs.start(
+      [this, text, length](const CancelToken& interrupt) { return write(*text, interrupt, length); },
+      [this, text](const Turn& turn) { on_turn(text, turn); });
+  return true;
+}
+
+TextGeneration::Turn TextGeneration::write(Text& text, const CancelToken& interrupt, Duration length) {
+  Expected<bool> complete = write_until(text, interrupt, length);
+  return {std::move(complete), host_.has_text_model()};
+}
+
+Expected<bool> TextGeneration::write_until(Text& text, const CancelToken& interrupt, Duration length) {
+  if (!host_.has_model() && text.cancel.cancelled())
+    return make_error(ErrorCode::Cancelled, "stopped before the first word");
+  const auto session = host_.open_for_text(interrupt);
+  if (!session.ok()) {
+    // Something more urgent came; the text goes on afterwards.
+    if (session.error().code == ErrorCode::Cancelled) return false;
+    return session.error();
+  }
+  text.step = (*session)->steps_done();
+  const Clock& clock = context_.services.clock;
+  const MonotonicTime end = clock.monotonic_now() + length;
+  const auto complete = text.writer.write(
+      **session, clock, [&] { return interrupt.cancelled() || clock.monotonic_now() >= end; });
+  if (complete.ok() && *complete) text.finish();
+  return complete;
+}
+
+void TextGeneration::on_turn(const std::shared_ptr<Text>& text, const Turn& turn) {
+  has_model_ = turn.has_text_model;
+  if (turn.complete.ok() && !*turn.complete) {
+    context_.publisher.emit(node::CommandProgress{text->command, "writing", text->writer.result().tokens, 0});
+    // The other texts have their turns.
+    std::rotate(texts_.begin(), texts_.begin() + 1, texts_.end());
+    return;
+  }
+  texts_.pop_front();
+  context_.commands.end_cancellable(text->command);
+  if (texts_.empty() && has_model_) {
+    model_timer_ = context_.core.post_after(model_kept, [this] {
+      drop_model_ = true;
+      context_.jobs.advance();
+    });
+  }
+  finish(*text, turn.complete);
+}
+
+void TextGeneration::finish(const Text& text, const Expected<bool>& complete) {
+  if (!complete.ok()) return context_.commands.done(text.command, complete.error());
+  const Generation& written = text.writer.result();
+  node::GenerateResult result;
+  result.prompt_tokens = written.prompt_tokens;
+  result.tokens = written.tokens;
+  result.prompt_seconds = written.prompt_seconds;
+  result.seconds = written.seconds;
+  result.stopped_by = written.stopped ? "cancelled" : written.ended ? "end of text" : "length";
+  result.step = text.step;
+  std::optional<Error> error;
+  if (written.stopped) error = make_error(ErrorCode::Cancelled, "the text was stopped");
+  context_.commands.done(text.command, error, result);
+}
+
+bool TextGeneration::drop_model_if_due() {
+  if (!drop_model_ || !has_model_ || !texts_.empty()) return false;
+  drop_model_ = false;
+  context_.jobs.start(
+      [this](const CancelToken&) {
+        host_.close_text_model();
+        return host_.has_text_model();
+      },
+      [this](bool has_model) { has_model_ = has_model; });
+  return true;
+}
+
+}  // namespace neuroshard::engine::detail

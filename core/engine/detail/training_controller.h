@@ -1,0 +1,115 @@
+// The training that a person asked for, from its start to its final checkpoint: prepares the model, makes one
+// step after the other, pauses, saves, stops and finishes.
+//
+//   Starting ── the model is prepared ── Training ⇄ Paused      (the contribute rules)
+//                                            └── stop, finish, target, shutdown ── Stopping ── Idle
+//
+// Threads: start(), stop(), save() and finish() from any thread; everything else on the core executor. The
+// work of the jobs runs on the compute thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/engine/detail/contribute_controller.h"
+#include "core/engine/detail/model_queries.h"
+#include "core/engine/detail/session_host.h"
+#include "core/engine/detail/training_progress.h"
+
+namespace neuroshard::engine::detail {
+
+class TrainingController final : public ContributeListener {
+ public:
+  // All outlive the controller.
+  TrainingController(const EngineContext& context, SessionHost& host, ContributeController& contribute,
+                     ModelQueries& model);
+
+  Expected<node::CommandId> start(const node::TrainingPlan& plan);
+  Expected<node::CommandId> stop();
+  Expected<node::CommandId> save();
+  // Completes the step or the round that runs, and switches contributing off.
+  Expected<node::CommandId> finish();
+
+  // Sources of jobs (JobScheduler): the end of the training, and its next step.
+  bool end_if_due();
+  bool start_next();
+
+  // Once: the node shuts down; the training ends as by stop().
+  void shut_down();
+  // Of the final checkpoint.
+  const std::optional<Error>& shutdown_error() const { return shutdown_error_; }
+  // Ends the stop commands that nothing else has ended.
+  void end() { context_.commands.done_all(stops_); }
+
+  // For what takes turns with the steps.
+  bool steps() const { return run_ && contribute_.may_train() && !stop_requested_; }
+  bool prepared() const { return run_ && run_->prepared; }
+  // Whether the round that finish() completes is over; then the training ends. Call it now and then.
+  bool finish_if_round_is_over();
+
+  // A restore takes the place of the next step: before its job, and after it.
+  void interrupt_for_restore();
+  void restore_begins();
+  void restore_failed();
+  // True: the training goes on from there, and the command is done when its model is prepared.
+  bool restored(const checkpoint::Entry& entry, node::CommandId command);
+
+  // ContributeListener.
+  void switched(bool contributing) override;
+  void pause_changed() override;
+
+ private:
+  // One wish to train, until its end.
+  struct Run {
+    node::TrainingPlan plan;
+    node::CommandId command = 0;  // done when training begins or is paused; 0 = done
+    bool prepared = false;
+    std::uint64_t target_step = 0;  // 0 = no end
+  };
+
+  void begin(node::TrainingPlan plan, node::CommandId command);
+  void pause();
+  bool target_reached() const;
+  void fail(Error error);
+
+  // Jobs and their results.
+  void prepare_job();
+  void step_job();
+  void save_job();
+  void end_job();
+  void on_prepared(Expected<SessionHost::Ready> ready);
+  void on_not_prepared(node::CommandId command, const Error& error);
+  void on_step(Expected<std::optional<SessionHost::Step>> step);
+  void on_saved(const Expected<std::string>& name);
+  struct End {
+    Expected<void> result;
+    std::optional<checkpoint::Entry> newest;
+  };
+  void on_ended(const End& end);
+  void show_end(const std::optional<Error>& error);
+
+  // finish().
+  bool completes_round() const;
+  void end_after_step();
+  void keep_finished_plan();
+  void take_up_finished();
+
+  const EngineContext& context_;
+  SessionHost& host_;
+  ContributeController& contribute_;
+  ModelQueries& model_;
+  node::Snapshot& draft_;
+  TrainingProgress progress_;
+
+  std::optional<Run> run_;
+  bool session_open_ = false;
+  bool unsaved_ = false;  // steps since the last save that the core asked for
+  bool stop_requested_ = false;
+  bool finishing_ = false;                           // finish() was asked for
+  std::optional<node::TrainingPlan> finished_plan_;  // what switching contributing on takes up again
+  std::optional<Error> shutdown_error_;
+  CommandIds stops_, saves_;
+};
+
+}  // namespace neuroshard::engine::detail

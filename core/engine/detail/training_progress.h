@@ -1,0 +1,36 @@
+// What the snapshot and the events say of the training's progress: the activity, the steps, their losses.
+//
+// Threads: the core executor; the function of reporter() is for the compute thread.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "core/engine/detail/engine_context.h"
+#include "core/engine/detail/snapshot_publisher.h"
+#include "core/engine/training_session.h"
+
+namespace neuroshard::engine::detail {
+
+class TrainingProgress {
+ public:
+  explicit TrainingProgress(const EngineContext& context);
+
+  // For PrepareOptions::on_progress: shows a part of the reports, at most ten a second.
+  std::function<void(const PrepareProgress&)> reporter();
+  // A step goes into the draft, and then to everybody.
+  void record(const StepReport& report);
+  void announce(const StepReport& report);
+  // The rounds have nothing to train at the moment: the activity is what they wait for.
+  void show_rest();
+  // Of no known share; empty = none. Does not publish it.
+  void set_activity(std::string activity);
+
+ private:
+  void show(const PrepareProgress& progress);
+
+  const EngineContext& context_;
+  node::Snapshot& draft_;
+};
+
+}  // namespace neuroshard::engine::detail

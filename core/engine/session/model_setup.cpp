@@ -1,0 +1,288 @@
+#include "core/engine/session/model_setup.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/check.h"
+#include "core/crypto/hash.h"
+#include "core/engine/training_data.h"
+#include "core/platform/process/heap.h"
+
+namespace neuroshard::engine::detail {
+namespace {
+
+// One shard is fetched ahead at a time.
+constexpr std::size_t fetch_queue = 4;
+
+compute::Precision precision_of(const compute::ModuleInfo& info) {
+  return std::strcmp(info.precision, "bf16") == 0 ? compute::Precision::Bf16 : compute::Precision::Fp32;
+}
+
+void put_text(char* target, std::size_t capacity, const std::string& text) {
+  const std::size_t length = std::min(text.size(), capacity - 1);
+  std::memcpy(target, text.data(), length);
+  target[length] = '\0';
+}
+
+// Initial weights are a pure function of network and architecture: every node begins with the same bits.
+Hash256 initial_seed(const Hash256& network_id, std::uint32_t architecture_version) {
+  Bytes version;
+  append_le(version, architecture_version);
+  return crypto::Sha256().update("neuroshard/init/v1").update(network_id).update(version).finish();
+}
+
+Error cancelled() {
+  return make_error(ErrorCode::Cancelled, "The preparation was asked to stop.");
+}
+
+}  // namespace
+
+Expected<void> ModelSetup::run() {
+  platform::keep_heap_small();
+  NS_RETURN_IF_ERROR(prepare_text());
+  if (options_.cancel.cancelled()) return cancelled();
+  NS_RETURN_IF_ERROR(load_compute());
+  NS_RETURN_IF_ERROR(make_model());
+  NS_RETURN_IF_ERROR(restore());
+  if (parts_.trains()) NS_RETURN_IF_ERROR(prepare_training());
+  platform::trim_heap();
+  return {};
+}
+
+void ModelSetup::report(PrepareProgress::Phase phase, std::uint64_t done, std::uint64_t total) const {
+  if (options_.on_progress) options_.on_progress({phase, done, total});
+}
+
+Expected<void> ModelSetup::prepare_text() {
+  if (!options_.text.empty() && parts_.trains()) NS_RETURN_IF_ERROR(import_text());
+  NS_ASSIGN_OR_RETURN(parts_.dataset, open_training_data(parts_.directory, parts_.services, options_.cancel));
+  const data::Dataset& dataset = *parts_.dataset;
+  SessionInfo& info = parts_.info;
+  parts_.state.tokenizer_hash = dataset.manifest().tokenizer_hash;
+  info.vocabulary = dataset.tokenizer().vocab_size();
+  if (info.vocabulary > consensus().vocab) {
+    return make_error(
+        ErrorCode::InvalidArgument,
+        fmt::format("The tokenizer has {} tokens and the model of this network takes {}. Use the data of "
+                    "this network, or another data directory with --data-dir.",
+                    info.vocabulary, consensus().vocab));
+  }
+  if (!parts_.trains()) return {};
+  for (const data::ShardEntry& shard : dataset.shards(data::Split::Train)) info.train_tokens += shard.tokens;
+  for (const data::ShardEntry& shard : dataset.shards(data::Split::HeldOut))
+    info.held_out_tokens += shard.tokens;
+  parts_.fetcher = make_thread_executor("shard-fetch", fetch_queue);
+  NS_ASSIGN_OR_RETURN(parts_.loader, data::Loader::create(*parts_.dataset, loader_options(parts_.directory),
+                                                          parts_.fetcher.get()));
+  return {};
+}
+
+Expected<void> ModelSetup::import_text() {
+  NS_ASSIGN_OR_RETURN(const data::ImportResult result,
+                      import_training_text(parts_.directory, parts_.services, options_));
+  parts_.info.files_added = result.files_added;
+  parts_.info.tokenizer_learned = result.tokenizer_learned;
+  if (result.changed()) {
+    parts_.history->log(
+        LogLevel::Info, "data",
+        fmt::format("Added {} of text, {} tokens to train on.",
+                    result.files_added == 1 ? "one file" : fmt::format("{} files", result.files_added),
+                    result.train_tokens_added));
+  }
+  platform::trim_heap();
+  return {};
+}
+
+TrainingMemoryRequest ModelSetup::memory_request() const {
+  TrainingMemoryRequest request;
+  request.shape = config::model_shape(consensus());
+  request.precision = precision_of(parts_.module.info);
+  request.training = parts_.trains();
+  request.data_bytes = parts_.trains() ? training_data_bytes(*parts_.dataset) : 0;
+  request.user_limit = settings().number(config::Setting::MemoryLimit);
+  request.max_micro_batch = static_cast<std::uint32_t>(settings().number(config::Setting::MaxMicroBatch));
+  request.sequences_per_step = data::sequences_per_batch(static_cast<std::uint32_t>(consensus().batch_tokens),
+                                                         static_cast<std::uint32_t>(consensus().sequence));
+  request.threads = thread_limit(parts_.directory);
+  if (parts_.trains() && parts_.services.rounds)
+    request.outer_bytes =
+        outer_round_bytes(compute::model_parameter_count(request.shape), config::is_sparse(consensus()));
+  return request;
+}
+
+Expected<void> ModelSetup::load_compute() {
+  report(PrepareProgress::Phase::LoadingCompute, 0, 0);
+  if (TrainingMemoryRequest request = memory_request(); request.user_limit > 0) {
+    // The module alone may be more than the user allows: then it must not be loaded at all.
+    request.least_resident = with_module_bytes;
+    NS_RETURN_IF_ERROR(compute::validate(request.shape));
+    NS_RETURN_IF_ERROR(plan_training_memory(request));
+  }
+  compute::ModuleOptions module;
+  module.threads = thread_limit(parts_.directory);
+  put_text(module.device, sizeof module.device, settings().word(config::Setting::Device));
+  put_text(module.precision, sizeof module.precision, settings().word(config::Setting::Precision));
+  NS_ASSIGN_OR_RETURN(parts_.module, parts_.services.load_module(settings().word(config::Setting::Device),
+                                                                 module, parts_.services.logger));
+  NS_RETURN_IF_ERROR(settle_precision(module));
+  // A module that was loaded before keeps its first options.
+  const compute::Status threads = parts_.module.module->set_threads(module.threads);
+  if (!threads.ok()) return compute::to_error(threads);
+  parts_.module.info = parts_.module.module->info();
+  parts_.info.compute = parts_.module.info;
+  return {};
+}
+
+// bf16 keeps packed copies of the weights: where only fp32 fits into the memory limit, "auto" means fp32.
+Expected<void> ModelSetup::settle_precision(compute::ModuleOptions options) {
+  parts_.module.info = parts_.module.module->info();
+  if (settings().word(config::Setting::Precision) != "auto" ||
+      precision_of(parts_.module.info) == compute::Precision::Fp32)
+    return {};
+  if (plan_training_memory(memory_request()).ok()) return {};
+  put_text(options.precision, sizeof options.precision, "fp32");
+  NS_ASSIGN_OR_RETURN(parts_.module, parts_.services.load_module(settings().word(config::Setting::Device),
+                                                                 options, parts_.services.logger));
+  return {};
+}
+
+Expected<void> ModelSetup::make_model() {
+  if (options_.cancel.cancelled()) return cancelled();
+  parts_.info.shape = config::model_shape(consensus());
+  NS_RETURN_IF_ERROR(compute::validate(parts_.info.shape));
+  parts_.info.parameters = compute::model_parameter_count(parts_.info.shape);
+  parts_.info.active_parameters = compute::active_parameter_count(parts_.info.shape);
+  parts_.info.sequences_per_step = data::sequences_per_batch(
+      static_cast<std::uint32_t>(consensus().batch_tokens), static_cast<std::uint32_t>(consensus().sequence));
+  NS_ASSIGN_OR_RETURN(parts_.memory, plan_training_memory(memory_request()));
+  parts_.info.memory_limit = parts_.memory.plan.limit;
+  parts_.info.micro_batch = parts_.memory.plan.micro_batch;
+  parts_.info.memory_planned = parts_.memory.plan.fixed + parts_.memory.plan.available;
+  parts_.module.module->set_memory_limit(parts_.memory.tensor_bytes);
+
+  compute::StageSpec spec;
+  spec.shape = parts_.info.shape;
+  spec.router = config::router_options(consensus());
+  spec.layer_count = parts_.info.shape.layers;
+  spec.embed = true;
+  spec.head = true;
+  spec.trainable = parts_.trains();
+  NS_ASSIGN_OR_RETURN(parts_.stage, compute::make_stage(*parts_.module.module, spec));
+  return {};
+}
+
+Expected<void> ModelSetup::restore() {
+  std::string name;
+  const auto progress = [this](std::uint64_t done, std::uint64_t total) {
+    report(PrepareProgress::Phase::RestoringModel, done, total);
+  };
+  NS_ASSIGN_OR_RETURN(const auto manifest,
+                      load_current_checkpoint(parts_.directory, parts_.services, parts_.info.shape,
+                                              *parts_.stage, parts_.trains(), progress, &name, &alerts_));
+  if (!manifest && !parts_.trains()) {
+    return make_error(
+        ErrorCode::NotFound,
+        "There is no trained model in this data directory yet. Train one first: neuroshardd train --text "
+        "PATH --steps 200.");
+  }
+  if (manifest) NS_RETURN_IF_ERROR(take_over(*manifest, name));
+  if (!manifest) NS_RETURN_IF_ERROR(initialise());
+  if (!parts_.trains()) return {};
+
+  TrainingCheckpoints::Options keep;
+  keep.copy_allowed = parts_.memory.plan.whole_snapshot;
+  keep.resumed = manifest;
+  keep.resumed_name = name;
+  keep.local_data_bytes = parts_.dataset->manifest().total_bytes();
+  NS_ASSIGN_OR_RETURN(parts_.checkpoints, TrainingCheckpoints::open(parts_.directory, parts_.services,
+                                                                    parts_.info.shape, *parts_.stage, keep));
+  return {};
+}
+
+Expected<void> ModelSetup::initialise() {
+  const Hash256 seed = initial_seed(parts_.directory.network_id(), first_architecture_version);
+  std::vector<float> values;
+  for (std::uint32_t i = 0; i < parts_.stage->slot_count(); ++i) {
+    if (options_.cancel.cancelled()) return cancelled();
+    report(PrepareProgress::Phase::CreatingModel, i, parts_.stage->slot_count());
+    const compute::SlotBuffers slot = parts_.stage->slot(i);
+    if (slot.parameters != nullptr) {
+      compute::initialise_slot(parts_.info.shape, slot.id, seed, {slot.parameters, slot.count});
+      continue;
+    }
+    values.resize(slot.count);
+    compute::initialise_slot(parts_.info.shape, slot.id, seed, values);
+    const compute::Status status = parts_.stage->copy_in(i, compute::SlotBuffer::Parameters, values.data());
+    if (!status.ok()) return compute::to_error(status);
+  }
+  parts_.stage->parameters_changed();
+  // Charts of an earlier model, whose checkpoints are gone, would be mistaken for this one's.
+  if (parts_.trains()) parts_.history->restored(0, true);
+  return {};
+}
+
+// Everything beside the tensors that the next step depends on.
+Expected<void> ModelSetup::take_over(const checkpoint::Manifest& manifest, const std::string& name) {
+  TrainerState saved;
+  NS_RETURN_IF_ERROR(decode_trainer_state(manifest.trainer_state, &saved));
+  if (saved.tokenizer_hash != parts_.state.tokenizer_hash) {
+    return make_error(
+        ErrorCode::InvalidArgument,
+        fmt::format("Checkpoint {} was trained with another tokenizer than this data directory has. Bring "
+                    "that data back, or begin a new data directory with --data-dir.",
+                    name));
+  }
+  parts_.info.step = parts_.state.step = manifest.step;
+  parts_.info.restored_from = name;
+  parts_.state.tokens_seen = manifest.tokens_seen;
+  parts_.state.training_loss = manifest.losses.training;
+  parts_.state.held_out_loss = manifest.losses.held_out;
+  parts_.state.places = saved.places;
+  if (!parts_.trains()) return {};
+  NS_ASSIGN_OR_RETURN(const data::LoaderPosition position,
+                      data::LoaderPosition::from_json(manifest.loader_position));
+  NS_RETURN_IF_ERROR(parts_.loader->restore(position));
+  keep_micro_batch(saved, std::max(1u, manifest.micro_batch));
+  const checkpoint::Catalogue catalogue(parts_.services.files, parts_.directory.checkpoints_path());
+  const auto current = catalogue.current();
+  parts_.history->restored(parts_.state.step, current.ok() && *current && (*current)->chosen);
+  return {};
+}
+
+// The cut into micro-batches decides the last bits of a sum, so it is kept while memory allows, unless a
+// person has changed the limits that it follows from.
+void ModelSetup::keep_micro_batch(const TrainerState& saved, std::uint32_t micro_batch) {
+  const bool same_limits = saved.memory_limit == settings().number(config::Setting::MemoryLimit) &&
+                           saved.max_micro_batch == settings().number(config::Setting::MaxMicroBatch);
+  if (!same_limits) return;
+  const std::uint32_t planned = parts_.memory.plan.micro_batch;
+  if (micro_batch > planned) {
+    alerts_.push_back(
+        {LogLevel::Warning, "memory",
+         fmt::format("Memory allows {} sequences at a time; this run had {}. Losses may differ in "
+                     "the last digits.",
+                     planned, micro_batch)});
+  }
+  parts_.info.micro_batch = std::min(micro_batch, planned);
+}
+
+Expected<void> ModelSetup::prepare_training() {
+  parts_.schedule = {config::from_nano(consensus().peak_learning_rate_nano), consensus().warmup_steps,
+                     consensus().decay_steps,
+                     static_cast<double>(consensus().final_learning_rate_percent) / 100.0};
+  NS_RETURN_IF_ERROR(train::validate(parts_.schedule));
+  parts_.loop.emplace(*parts_.stage, parts_.services.clock, parts_.services.logger, parts_.info.micro_batch);
+  parts_.loop->set_before_update([&parts = parts_] { parts.checkpoints->before_update(); });
+  auto part = data::HeldOut::create(*parts_.dataset, static_cast<std::uint32_t>(consensus().sequence),
+                                    settings().number(config::Setting::EvalTokens));
+  if (part.ok()) {
+    parts_.held_out.emplace(std::move(*part));
+  } else if (part.error().code != ErrorCode::NotFound) {
+    return std::move(part).error();
+  }
+  return {};
+}
+
+}  // namespace neuroshard::engine::detail

@@ -1,0 +1,49 @@
+// Makes a session ready: imports the text, loads the compute module within the user's limits, plans memory,
+// makes the model, and continues from the current checkpoint or begins a new model.
+//
+// Errors are those of TrainingSession::prepare().  Threads: the compute thread.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/checkpoint/manifest.h"
+#include "core/engine/session/session_parts.h"
+
+namespace neuroshard::engine::detail {
+
+class ModelSetup {
+ public:
+  // Both outlive the object. `parts` has its history already.
+  ModelSetup(SessionParts& parts, const PrepareOptions& options) : parts_(parts), options_(options) {}
+
+  // Once. Afterwards every part is there; without training loader, loop and checkpoints are not.
+  Expected<void> run();
+  // What a person should know, for the first report.
+  std::vector<SessionAlert> take_alerts() { return std::move(alerts_); }
+
+ private:
+  // Parts of run(), in order.
+  Expected<void> prepare_text();
+  Expected<void> import_text();
+  Expected<void> load_compute();
+  Expected<void> settle_precision(compute::ModuleOptions options);
+  Expected<void> make_model();
+  Expected<void> restore();
+  Expected<void> initialise();
+  Expected<void> take_over(const checkpoint::Manifest& manifest, const std::string& name);
+  void keep_micro_batch(const TrainerState& saved, std::uint32_t micro_batch);
+  Expected<void> prepare_training();
+
+  TrainingMemoryRequest memory_request() const;  // once the dataset is open
+  const config::ConsensusPart& consensus() const { return parts_.directory.profile().consensus; }
+  const config::Settings& settings() const { return parts_.directory.settings(); }
+  void report(PrepareProgress::Phase phase, std::uint64_t done, std::uint64_t total) const;
+
+  SessionParts& parts_;
+  const PrepareOptions& options_;
+  std::vector<SessionAlert> alerts_;
+};
+
+}  // namespace neuroshard::engine::detail

@@ -1,0 +1,55 @@
+#include "core/engine/session/session_limits.h"
+
+#include <algorithm>
+
+#include "core/engine/training_data.h"
+#include "core/platform/process/heap.h"
+
+namespace neuroshard::engine::detail {
+
+SessionLimits::SessionLimits(SessionParts& parts)
+    : parts_(parts),
+      memory_(parts.directory.settings().number(config::Setting::MemoryLimit)),
+      threads_(parts.directory.settings().number(config::Setting::CpuThreads)),
+      watch_(memory_ == 0 ? 0 : parts.memory.plan.limit) {}
+
+void SessionLimits::follow(StepReport* report) {
+  follow_threads(report);
+  const auto most =
+      static_cast<std::uint32_t>(parts_.directory.settings().number(config::Setting::MaxMicroBatch));
+  if (most < parts_.loop->micro_batch()) parts_.loop->set_micro_batch(std::max(1u, most));
+  follow_memory();
+}
+
+void SessionLimits::follow_threads(StepReport* report) {
+  const std::uint64_t threads = threads_wanted_ != 0
+                                    ? threads_wanted_
+                                    : parts_.directory.settings().number(config::Setting::CpuThreads);
+  if (threads == threads_) return;
+  threads_ = threads;
+  const compute::Status status = parts_.module.module->set_threads(usable_threads(threads));
+  if (!status.ok()) parts_.tell({LogLevel::Warning, "limits", status.message}, report);
+}
+
+void SessionLimits::follow_memory() {
+  const std::uint64_t limit = parts_.directory.settings().number(config::Setting::MemoryLimit);
+  if (limit == memory_) return;
+  memory_ = limit;
+  watch_ = MemoryWatch(limit);
+  if (limit == 0) return parts_.module.module->set_memory_limit(0);
+  // What lies outside the tensors stays as it is; the tensors get the rest, and steps that no longer fit are
+  // cut into smaller micro-batches.
+  const std::uint64_t outside = parts_.memory.plan.limit - parts_.memory.tensor_bytes;
+  const std::uint64_t least = parts_.module.module->memory(false).live_bytes;
+  parts_.module.module->set_memory_limit(std::max(limit > outside ? limit - outside : 0, least));
+  platform::trim_heap();
+}
+
+void SessionLimits::watch(StepReport* report) {
+  std::optional<std::string> note;
+  const std::uint32_t micro_batch = watch_.check(parts_.loop->micro_batch(), &note);
+  parts_.loop->set_micro_batch(micro_batch);
+  if (note) parts_.tell({LogLevel::Warning, "memory", *note}, report);
+}
+
+}  // namespace neuroshard::engine::detail

@@ -1,0 +1,57 @@
+// What a training session consists of once it is prepared, in the order in which it is made. ModelSetup fills
+// it, the session and its parts work on it.
+//
+// Threads: the compute thread. Members are destroyed in reverse order: a checkpoint may be written from the
+// stage's memory, and the loader reads from the dataset.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "core/base/executor.h"
+#include "core/compute/module.h"
+#include "core/data/dataset.h"
+#include "core/data/held_out.h"
+#include "core/data/loader.h"
+#include "core/engine/training_checkpoints.h"
+#include "core/engine/training_history.h"
+#include "core/engine/training_memory.h"
+#include "core/engine/training_session.h"
+#include "core/train/inner_loop.h"
+#include "core/train/schedule.h"
+
+namespace neuroshard::engine::detail {
+
+struct SessionParts {
+  SessionParts(config::DataDirectory& directory, TrainingServices services)
+      : directory(directory), services(std::move(services)) {}
+  SessionParts(const SessionParts&) = delete;
+  SessionParts& operator=(const SessionParts&) = delete;
+
+  bool trains() const { return mode == SessionMode::Train; }
+  // The state that a checkpoint of now records.
+  TrainerState state_to_save() const;
+  // To the log and the history. A warning or an error is in the report as well.
+  void tell(const SessionAlert& alert, StepReport* report);
+
+  config::DataDirectory& directory;
+  const TrainingServices services;
+  SessionMode mode = SessionMode::Train;
+  SessionInfo info;
+  TrainerState state;
+  train::Schedule schedule;
+
+  std::shared_ptr<TrainingHistory> history;
+  std::unique_ptr<data::Dataset> dataset;
+  std::unique_ptr<Executor> fetcher;  // fetches the next shard while this one trains
+  std::unique_ptr<data::Loader> loader;
+  std::optional<data::HeldOut> held_out;  // the part that is evaluated at intervals
+
+  compute::LoadedModule module;
+  TrainingMemory memory;
+  compute::StagePtr stage;
+  std::optional<train::InnerLoop> loop;
+  std::unique_ptr<TrainingCheckpoints> checkpoints;
+};
+
+}  // namespace neuroshard::engine::detail

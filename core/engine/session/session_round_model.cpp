@@ -1,0 +1,70 @@
+#include "core/engine/session/session_round_model.h"
+
+#include <algorithm>
+
+#include "core/base/check.h"
+#include "core/compute/module.h"
+
+namespace neuroshard::engine::detail {
+
+template <class Part>
+Expected<void> SessionRoundModel::each_slot(std::uint64_t first, std::uint64_t count, const Part& part) {
+  std::uint64_t begin = 0;
+  for (std::uint32_t i = 0; i < parts_.stage->slot_count(); ++i) {
+    const std::uint64_t end = begin + parts_.stage->slot(i).count;
+    const std::uint64_t from = std::max(begin, first), to = std::min(end, first + count);
+    if (from < to) {
+      const compute::Status status =
+          part(i, static_cast<std::size_t>(from - begin), static_cast<std::size_t>(from - first),
+               static_cast<std::size_t>(to - from));
+      if (!status.ok()) return compute::to_error(status);
+    }
+    begin = end;
+  }
+  NS_CHECK(first + count <= begin);
+  return {};
+}
+
+Expected<void> SessionRoundModel::read_weights(std::uint64_t first, Span<float> target) {
+  return each_slot(
+      first, target.size(), [&](std::uint32_t slot, std::size_t at, std::size_t to, std::size_t count) {
+        if (count == parts_.stage->slot(slot).count)
+          return parts_.stage->copy_out(slot, compute::SlotBuffer::Parameters, target.data() + to);
+        if (const float* own = parts_.stage->slot(slot).parameters) {
+          std::copy_n(own + at, count, target.begin() + to);
+          return compute::Status{};
+        }
+        std::vector<float> whole(static_cast<std::size_t>(parts_.stage->slot(slot).count));
+        const compute::Status status =
+            parts_.stage->copy_out(slot, compute::SlotBuffer::Parameters, whole.data());
+        if (status.ok()) std::copy_n(whole.begin() + at, count, target.begin() + to);
+        return status;
+      });
+}
+
+Expected<void> SessionRoundModel::write_weights(std::uint64_t first, Span<const float> source) {
+  parts_.checkpoints->before_update();  // a save that was started has its copy first
+  NS_RETURN_IF_ERROR(each_slot(
+      first, source.size(), [&](std::uint32_t slot, std::size_t at, std::size_t from, std::size_t count) {
+        if (count == parts_.stage->slot(slot).count)
+          return parts_.stage->copy_in(slot, compute::SlotBuffer::Parameters, source.data() + from);
+        if (float* own = parts_.stage->slot(slot).parameters) {
+          std::copy_n(source.begin() + from, count, own + at);
+          return compute::Status{};
+        }
+        std::vector<float> whole(static_cast<std::size_t>(parts_.stage->slot(slot).count));
+        const compute::Status status =
+            parts_.stage->copy_out(slot, compute::SlotBuffer::Parameters, whole.data());
+        if (!status.ok()) return status;
+        std::copy_n(source.begin() + from, count, whole.begin() + at);
+        return parts_.stage->copy_in(slot, compute::SlotBuffer::Parameters, whole.data());
+      }));
+  parts_.stage->parameters_changed();
+  return {};
+}
+
+double SessionRoundModel::learning_rate(std::uint64_t step) const {
+  return train::learning_rate(parts_.schedule, schedule_step_.value_or(step)) * rate_factor_;
+}
+
+}  // namespace neuroshard::engine::detail

@@ -1,0 +1,52 @@
+// The training session as outer rounds see it: its slots, one after the other, as one vector, and its place
+// in the rounds.
+//
+// Threads: the compute thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/engine/round_model.h"
+#include "core/engine/session/session_checkpoints.h"
+#include "core/engine/session/session_parts.h"
+
+namespace neuroshard::engine::detail {
+
+class SessionRoundModel final : public RoundModel {
+ public:
+  // Both outlive the object; `parts` is prepared for training.
+  SessionRoundModel(SessionParts& parts, SessionCheckpoints& checkpoints)
+      : parts_(parts), checkpoints_(checkpoints) {}
+
+  std::uint64_t parameters() const override { return parts_.info.parameters; }
+  const Hash256& tokenizer_hash() const override { return parts_.state.tokenizer_hash; }
+  Expected<void> read_weights(std::uint64_t first, Span<float> target) override;
+  Expected<void> write_weights(std::uint64_t first, Span<const float> source) override;
+  bool fresh_moments() const override { return parts_.state.step == 0; }
+  void set_schedule(std::uint64_t step, double factor) override {
+    schedule_step_ = step;
+    rate_factor_ = factor;
+  }
+  void synced() override { checkpoints_.after_sync(); }
+  void set_places(std::vector<RoundPlace> places) override { parts_.state.places = std::move(places); }
+  const std::vector<RoundPlace>& places() const override { return parts_.state.places; }
+
+  // Of the model's own step, 1-based: at the rounds' place in the schedule, if they have set one.
+  double learning_rate(std::uint64_t step) const;
+
+ private:
+  // Calls part(slot, place in the slot, place in the range, count) for each slot that has a share of the
+  // range; in their order.
+  template <class Part>
+  Expected<void> each_slot(std::uint64_t first, std::uint64_t count, const Part& part);
+
+  SessionParts& parts_;
+  SessionCheckpoints& checkpoints_;
+  std::optional<std::uint64_t> schedule_step_;
+  double rate_factor_ = 1;
+};
+
+}  // namespace neuroshard::engine::detail

@@ -1,0 +1,258 @@
+#include "core/engine/session/training_session_impl.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/engine/session/model_setup.h"
+#include "core/train/evaluate.h"
+
+namespace neuroshard::engine {
+
+std::string_view to_string(PrepareProgress::Phase phase) {
+  switch (phase) {
+    case PrepareProgress::Phase::Scanning: return "Looking at the text";
+    case PrepareProgress::Phase::LearningMerges: return "Learning the tokenizer";
+    case PrepareProgress::Phase::Encoding: return "Encoding the text";
+    case PrepareProgress::Phase::Finishing: return "Writing the shards";
+    case PrepareProgress::Phase::LoadingCompute: return "Loading the compute module";
+    case PrepareProgress::Phase::CreatingModel: return "Creating the model";
+    case PrepareProgress::Phase::RestoringModel: break;
+  }
+  return "Reading the checkpoint";
+}
+
+Expected<std::unique_ptr<TrainingSession>> TrainingSession::create(config::DataDirectory& directory,
+                                                                   TrainingServices services) {
+  auto session = std::make_unique<detail::SessionImpl>(directory, services);
+  NS_RETURN_IF_ERROR(session->open_history());
+  return std::unique_ptr<TrainingSession>(std::move(session));
+}
+
+namespace detail {
+
+SessionImpl::SessionImpl(config::DataDirectory& directory, TrainingServices services)
+    : parts_(directory, std::move(services)) {}
+
+SessionImpl::~SessionImpl() = default;
+
+Expected<void> SessionImpl::open_history() {
+  parts_.history = parts_.services.history;
+  if (parts_.history) return {};
+  NS_ASSIGN_OR_RETURN(parts_.history,
+                      TrainingHistory::open(parts_.services.files, parts_.directory.state_database_path(),
+                                            parts_.services.clock));
+  return {};
+}
+
+Expected<SessionInfo> SessionImpl::prepare(const PrepareOptions& options) {
+  NS_CHECK(!prepared_);
+  parts_.mode = options.mode;
+  ModelSetup setup(parts_, options);
+  NS_RETURN_IF_ERROR(setup.run());
+  waiting_alerts_ = setup.take_alerts();
+  if (parts_.trains()) {
+    training_.emplace(parts_);
+    training_->limits.set_threads(threads_wanted_);
+  }
+  prepared_ = true;
+  for (const SessionAlert& alert : waiting_alerts_) {
+    parts_.services.logger.write({alert.level, alert.category, alert.text});
+    parts_.history->log(alert.level, alert.category, alert.text);
+  }
+  const SessionInfo& info = parts_.info;
+  parts_.history->log(LogLevel::Info, "train",
+                      info.restored_from.empty() ? std::string("A new model begins.")
+                                                 : fmt::format("Continues after step {} from checkpoint {}.",
+                                                               info.step, info.restored_from));
+  return info;
+}
+
+void SessionImpl::limit_threads(std::uint32_t threads) {
+  threads_wanted_ = threads;
+  if (training_) training_->limits.set_threads(threads);
+}
+
+compute::Stage& SessionImpl::stage() {
+  NS_CHECK(prepared_);
+  return *parts_.stage;
+}
+
+const data::Tokenizer& SessionImpl::tokenizer() const {
+  NS_CHECK(prepared_);
+  return parts_.dataset->tokenizer();
+}
+
+std::optional<data::ShardId> SessionImpl::shard_in_use() const {
+  if (!parts_.loader) return std::nullopt;
+  const data::LoaderPosition position = parts_.loader->position();
+  if (!position.started) return std::nullopt;
+  return position.shard_id;
+}
+
+compute::StepOptions SessionImpl::step_options(std::uint64_t step) const {
+  const config::ConsensusPart& consensus = parts_.directory.profile().consensus;
+  compute::StepOptions options;
+  options.learning_rate = training_->rounds.learning_rate(step);
+  options.weight_decay = config::from_nano(consensus.weight_decay_nano);
+  options.clip = config::from_nano(consensus.clip_nano);
+  options.step = step;
+  return options;
+}
+
+// The batch and the inner step; on an error loader and model are as before.
+Expected<train::InnerStep> SessionImpl::run_step(StepReport* report, const CancelToken& cancel) {
+  const std::uint64_t step = parts_.state.step + 1;
+  const data::LoaderPosition before = parts_.loader->position();
+  const MonotonicTime begin = parts_.services.clock.monotonic_now();
+  NS_ASSIGN_OR_RETURN(const data::Batch batch, parts_.loader->next(step, cancel));
+  report->seconds.data = to_seconds(parts_.services.clock.monotonic_now() - begin);
+  if (before.started && batch.shard_id != before.shard_id) {
+    parts_.tell({LogLevel::Info, "data",
+                 fmt::format("Goes on with shard {} ({}).", batch.shard_id,
+                             data::to_string(parts_.loader->last_rotation()))},
+                report);
+  }
+  const compute::StepOptions options = step_options(step);
+  report->learning_rate = options.learning_rate;
+  const train::BatchView view{batch.sequences, batch.sequence_length, batch.tokens.data(),
+                              batch.targets.data()};
+  take_router_load();  // forgets what evaluations and generation have routed
+  Expected<train::InnerStep> done = parts_.loop->step(view, options, cancel);
+  if (!done.ok()) {
+    NS_RETURN_IF_ERROR(parts_.loader->restore(before));
+    return done;
+  }
+  parts_.loader->report_loss(static_cast<float>(done->loss));
+  return done;
+}
+
+Expected<StepReport> SessionImpl::step(const CancelToken& cancel) {
+  NS_CHECK(training_);
+  StepReport report;
+  report.alerts = std::exchange(waiting_alerts_, {});
+  training_->limits.follow(&report);
+  NS_ASSIGN_OR_RETURN(const train::InnerStep inner, run_step(&report, cancel));
+  count(inner);
+  fill_report(inner, &report);
+  if (inner.retries > 0) {
+    parts_.tell(
+        {LogLevel::Warning, "memory",
+         fmt::format("Memory ran out; training goes on with {} sequences at a time.", inner.micro_batch)},
+        &report);
+  }
+  evaluate_if_due(&report, cancel);
+  training_->limits.watch(&report);
+  // The history before the checkpoint: a run that goes on from there finds no gap.
+  parts_.history->add(report);
+  training_->checkpoints.after_step(&report);
+  return report;
+}
+
+void SessionImpl::count(const train::InnerStep& inner) {
+  ++parts_.state.step;
+  parts_.state.tokens_seen += inner.target_tokens;
+  parts_.state.training_loss = inner.loss;
+  for (RoundPlace& place : parts_.state.places) {
+    if (place.round == 0) continue;
+    ++place.steps;
+    place.tokens += inner.target_tokens;
+  }
+}
+
+void SessionImpl::fill_report(const train::InnerStep& inner, StepReport* report) {
+  report->step = parts_.state.step;
+  report->loss = inner.loss;
+  report->tokens = inner.target_tokens;
+  report->total_tokens = parts_.state.tokens_seen;
+  report->gradient_norm = inner.gradient_norm;
+  report->balance = inner.balance;
+  report->z = inner.z;
+  report->clipped_slots = inner.clipped_slots;
+  report->micro_batch = inner.micro_batch;
+  report->router_load = take_router_load();
+  report->seconds.forward_backward = inner.seconds_forward_backward;
+  report->seconds.optimizer = inner.seconds_optimizer;
+  report->seconds.checkpoint_stall = inner.seconds_held;
+  const StepSeconds& s = report->seconds;
+  const double seconds = s.data + s.forward_backward + s.optimizer;
+  report->tokens_per_second = seconds > 0 ? static_cast<double>(report->tokens) / seconds : 0;
+}
+
+void SessionImpl::evaluate_if_due(StepReport* report, const CancelToken& cancel) {
+  const std::uint64_t interval = parts_.directory.settings().number(config::Setting::EvalIntervalSteps);
+  if (!parts_.held_out || interval == 0 || parts_.state.step % interval != 0) return;
+  const MonotonicTime begin = parts_.services.clock.monotonic_now();
+  auto validation = measure(false, cancel);
+  report->seconds.evaluation = to_seconds(parts_.services.clock.monotonic_now() - begin);
+  if (validation.ok()) {
+    report->validation = std::move(*validation);
+  } else if (validation.error().code != ErrorCode::Cancelled) {
+    // The step itself is done: that its evaluation failed is news, not a failure of the training.
+    parts_.tell({LogLevel::Warning, "train",
+                 "The held-out loss could not be measured: " + validation.error().message},
+                report);
+  }
+}
+
+Expected<Validation> SessionImpl::evaluate(bool complete, const CancelToken& cancel) {
+  NS_CHECK(training_);
+  NS_ASSIGN_OR_RETURN(const Validation validation, measure(complete, cancel));
+  parts_.history->add(parts_.state.step, validation);
+  return validation;
+}
+
+Expected<Validation> SessionImpl::measure(bool complete, const CancelToken& cancel) {
+  std::optional<data::HeldOut> all;
+  if (complete) {
+    NS_ASSIGN_OR_RETURN(all, data::HeldOut::create(*parts_.dataset, parts_.info.shape.sequence, 0));
+  }
+  const data::HeldOut* const held_out = complete ? &*all : parts_.held_out ? &*parts_.held_out : nullptr;
+  if (held_out == nullptr) {
+    return make_error(ErrorCode::NotFound, "No text is held out: give more text to see a validation loss.");
+  }
+  const std::uint32_t micro_batch = parts_.loop->micro_batch();
+  std::size_t next = 0;
+  data::HeldOut::Part part;
+  const train::EvaluationSource source = [&]() -> Expected<train::EvaluationPart> {
+    if (next >= held_out->windows()) return train::EvaluationPart{};
+    NS_ASSIGN_OR_RETURN(part, held_out->part(next, micro_batch, cancel));
+    next += micro_batch;
+    const data::Batch& batch = part.batch;
+    return train::EvaluationPart{
+        {batch.sequences, batch.sequence_length, batch.tokens.data(), batch.targets.data()},
+        part.target_bytes};
+  };
+  NS_ASSIGN_OR_RETURN(const train::Evaluation result,
+                      train::evaluate(*parts_.stage, source, micro_batch, cancel));
+  Validation validation;
+  validation.loss = result.loss;
+  validation.bits_per_byte = result.bits_per_byte;
+  validation.tokens = result.target_tokens;
+  validation.complete = complete;
+  validation.split = std::string(data::to_string(data::Split::HeldOut));
+  parts_.state.held_out_loss = result.loss;
+  return validation;
+}
+
+std::vector<std::uint64_t> SessionImpl::take_router_load() {
+  if (parts_.info.shape.experts <= 1) return {};
+  std::vector<std::uint64_t> load(std::size_t{parts_.info.shape.layers} * parts_.info.shape.experts);
+  parts_.stage->router_load(load.data(), true);
+  return load;
+}
+
+Expected<std::string> SessionImpl::save() {
+  NS_CHECK(training_);
+  return training_->checkpoints.save();
+}
+
+Expected<void> SessionImpl::finish() {
+  if (!training_) return {};
+  return training_->checkpoints.finish();
+}
+
+}  // namespace detail
+}  // namespace neuroshard::engine

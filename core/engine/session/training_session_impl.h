@@ -1,0 +1,68 @@
+// The one implementation of TrainingSession, composed of its parts: ModelSetup prepares them, SessionLimits
+// follows the user's limits, SessionCheckpoints saves, SessionRoundModel serves the outer rounds. The class
+// itself trains and evaluates.
+//
+// Threads: the compute thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/engine/session/session_checkpoints.h"
+#include "core/engine/session/session_limits.h"
+#include "core/engine/session/session_parts.h"
+#include "core/engine/session/session_round_model.h"
+
+namespace neuroshard::engine::detail {
+
+class SessionImpl final : public TrainingSession {
+ public:
+  SessionImpl(config::DataDirectory& directory, TrainingServices services);
+  ~SessionImpl() override;
+
+  Expected<SessionInfo> prepare(const PrepareOptions& options) override;
+  Expected<StepReport> step(const CancelToken& cancel) override;
+  void limit_threads(std::uint32_t threads) override;
+  Expected<Validation> evaluate(bool complete, const CancelToken& cancel) override;
+  Expected<std::string> save() override;
+  Expected<void> finish() override;
+  std::uint64_t steps_done() const override { return parts_.state.step; }
+  const SessionInfo& info() const override { return parts_.info; }
+  compute::Stage& stage() override;
+  const data::Tokenizer& tokenizer() const override;
+  const data::Dataset* dataset() const override { return parts_.dataset.get(); }
+  std::optional<data::ShardId> shard_in_use() const override;
+  TrainingHistory& history() override { return *parts_.history; }
+  RoundModel* round_model() override { return training_ ? &training_->rounds : nullptr; }
+
+  // Before prepare().
+  Expected<void> open_history();
+
+ private:
+  // What only a session that trains has.
+  struct Training {
+    explicit Training(SessionParts& parts) : limits(parts), checkpoints(parts), rounds(parts, checkpoints) {}
+    SessionLimits limits;
+    SessionCheckpoints checkpoints;
+    SessionRoundModel rounds;
+  };
+
+  // Parts of step().
+  Expected<train::InnerStep> run_step(StepReport* report, const CancelToken& cancel);
+  compute::StepOptions step_options(std::uint64_t step) const;
+  void count(const train::InnerStep& inner);
+  void fill_report(const train::InnerStep& inner, StepReport* report);
+  std::vector<std::uint64_t> take_router_load();
+  void evaluate_if_due(StepReport* report, const CancelToken& cancel);
+  Expected<Validation> measure(bool complete, const CancelToken& cancel);
+
+  SessionParts parts_;
+  bool prepared_ = false;
+  std::uint32_t threads_wanted_ = 0;          // by limit_threads(), before there is a training
+  std::vector<SessionAlert> waiting_alerts_;  // of prepare(), for the first report
+  std::optional<Training> training_;          // once prepared for training
+};
+
+}  // namespace neuroshard::engine::detail
