@@ -6,6 +6,7 @@
 
 #include "core/engine/detail/job_scheduler.h"
 #include "tests/support/pump_executor.h"
+#include "tests/support/test_main.h"
 
 using namespace neuroshard;
 using engine::detail::JobScheduler;
@@ -123,5 +124,5 @@ class TestJobScheduler : public QObject {
   }
 };
 
-QTEST_GUILESS_MAIN(TestJobScheduler)
+NS_TEST(TestJobScheduler)
 #include "test_job_scheduler.moc"
