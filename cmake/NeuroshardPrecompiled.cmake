@@ -5,6 +5,8 @@ set(NS_STD_HEADERS <algorithm> <array> <atomic> <chrono> <cmath> <cstdint> <cstr
 # Tests spend their run time in the libraries, not in their own code: -O1 halves the time that the optimiser takes for them.
 set(NS_TEST_OPTIONS $<$<CONFIG:Release>:-O1>)
 
+ns_precompiled(ns_pch_core LIBS fmt::fmt HEADERS ${NS_STD_HEADERS} <fmt/format.h>)
+
 if(NS_BUILD_TESTS)
   # Qt6::Test names each target's folders in macros for QFINDTESTDATA, which nothing here uses and which would give every test
   # other definitions than the precompiled header's.

@@ -1,8 +1,28 @@
-# ns_library(name SOURCES a.cpp … [DEPS folder …] [LIBS target …] [STD 17|20])
+# ns_fast_build(target [UNITY n|OFF] [APART a.cpp …])
+#   Cheaper compilation of a target of ours: the precompiled header of the standard library and, with the option NS_UNITY, up to
+#   n sources at a time (default 6) as one (NeuroshardUnity.cmake). UNITY OFF switches that off for one target; sources in APART
+#   stay alone.
+function(ns_fast_build target)
+  cmake_parse_arguments(ARG "" "UNITY" "APART" ${ARGN})
+  if(NOT DEFINED ARG_UNITY)
+    set(ARG_UNITY 6)
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
+  if(NS_UNITY AND ARG_UNITY)
+    # At the end of the folder, when the target has all its sources.
+    cmake_language(EVAL CODE "cmake_language(DEFER CALL ns_unity ${target} SIZE ${ARG_UNITY} APART ${ARG_APART})")
+  endif()
+  get_target_property(precompiled ${target} PRECOMPILE_HEADERS_REUSE_FROM)
+  if(TARGET ns_pch_core AND NOT precompiled)
+    target_precompile_headers(${target} REUSE_FROM ns_pch_core)
+  endif()
+endfunction()
+
+# ns_library(name SOURCES a.cpp … [DEPS folder …] [LIBS target …] [STD 17|20] [UNITY n|OFF] [APART a.cpp …])
 #   One static library per folder of core/, named neuroshard_<name>, alias ns::<name>. DEPS are other folders (public);
-#   LIBS are third-party targets (private: third-party headers stay out of ours).
+#   LIBS are third-party targets (private: third-party headers stay out of ours). UNITY, APART: see ns_fast_build().
 function(ns_library name)
-  cmake_parse_arguments(ARG "" "STD" "SOURCES;DEPS;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "STD;UNITY;PRECOMPILED" "SOURCES;DEPS;LIBS;APART" ${ARGN})
   add_library(neuroshard_${name} STATIC ${ARG_SOURCES})
   add_library(ns::${name} ALIAS neuroshard_${name})
   if(NOT ARG_STD)
@@ -14,6 +34,13 @@ function(ns_library name)
   foreach(dep IN LISTS ARG_DEPS)
     target_link_libraries(neuroshard_${name} PUBLIC ns::${dep})
   endforeach()
+  if(ARG_PRECOMPILED)
+    target_precompile_headers(neuroshard_${name} REUSE_FROM ${ARG_PRECOMPILED})
+  endif()
+  if(NOT DEFINED ARG_UNITY)
+    set(ARG_UNITY 6)
+  endif()
+  ns_fast_build(neuroshard_${name} UNITY ${ARG_UNITY} APART ${ARG_APART})
 endfunction()
 
 # ns_build_id(variable header …)
@@ -31,16 +58,18 @@ function(ns_build_id variable)
   set(${variable} "${PROJECT_VERSION}-${CMAKE_CXX_COMPILER_ID}-${CMAKE_CXX_COMPILER_VERSION}-${contents}" PARENT_SCOPE)
 endfunction()
 
-# ns_ui_library(name SOURCES a.cpp … [DEPS folder …] [LIBS target …])
+# ns_ui_library(name SOURCES a.cpp … [DEPS folder …] [LIBS target …] [UNITY n|OFF] [APART a.cpp …])
 #   One static library per folder of ui/, named neuroshard_ui_<name>, alias ns::ui_<name>. DEPS are ns:: targets without the
 #   prefix (node, ui_theme). Qt is part of the headers here, so LIBS are public.
 function(ns_ui_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LIBS" ${ARGN})
-  ns_library(ui_${name} SOURCES ${ARG_SOURCES} DEPS ${ARG_DEPS})
+  cmake_parse_arguments(ARG "" "UNITY" "SOURCES;DEPS;LIBS;APART" ${ARGN})
+  if(NOT DEFINED ARG_UNITY)
+    set(ARG_UNITY 6)
+  endif()
+  ns_library(ui_${name} SOURCES ${ARG_SOURCES} DEPS ${ARG_DEPS} UNITY ${ARG_UNITY} APART ${ARG_APART} PRECOMPILED ns_pch_ui)
   set_target_properties(neuroshard_ui_${name} PROPERTIES AUTOMOC ON)
   target_compile_features(neuroshard_ui_${name} PUBLIC cxx_std_20)
   target_link_libraries(neuroshard_ui_${name} PUBLIC Qt6::Widgets ${ARG_LIBS})
-  target_precompile_headers(neuroshard_ui_${name} REUSE_FROM ns_pch_ui)
 endfunction()
 
 # ns_precompiled(name LIBS target … HEADERS <header> …)

@@ -11,6 +11,7 @@
 #   NEUROSHARD_DATA_DIR   directory with all data    (default: ${XDG_DATA_HOME:-~/.local/share}/neuroshard)
 #   QUICKSTART_STEPS      training steps of this run in the terminal (default: 100)
 #   QUICKSTART_TERMINAL   1 = train in the terminal even if there is a display
+#   QUICKSTART_PROGRAMS   a folder with the programs; then the script builds nothing
 set -eu
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
 case "${1:-}" in
@@ -29,7 +30,8 @@ cd "$ROOT"
 DATA=${NEUROSHARD_DATA_DIR:-${XDG_DATA_HOME:-${HOME:-/var/lib}/.local/share}/neuroshard}
 STEPS=${QUICKSTART_STEPS:-100}
 CORPUS=$DATA-corpus
-NODE=$ROOT/build/release/bin/neuroshardd
+PROGRAMS=${QUICKSTART_PROGRAMS:-$ROOT/build/release/bin}
+NODE=$PROGRAMS/neuroshardd
 
 # gather_corpus FOLDER: plain English text of the documentation packages, as .txt files.
 gather_corpus() {
@@ -57,23 +59,26 @@ gather_corpus() {
 install_packages build
 if [ -z "$TEXT" ] && [ ! -d "$CORPUS" ]; then install_packages corpus; fi
 
-say "Building the Release programs (build/release/bin)"
-mkdir -p build
-# On the system that CI uses, warnings are errors in both commands, so that they share every object file.
-strict=OFF
-if [ "$(. /etc/os-release 2>/dev/null && echo "$ID $VERSION_ID")" = "debian 12" ]; then strict=ON; fi
-tests=OFF
-if grep -qs '^NS_BUILD_TESTS:BOOL=ON' build/release/CMakeCache.txt; then tests=ON; fi
-cmake --preset release -DNS_WERROR=$strict -DNS_BUILD_TESTS=$tests >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
-# Uses the window if a display exists and the app is part of this build, that is, its libraries were found.
+wants_window() { [ "${QUICKSTART_TERMINAL:-0}" != 1 ] && [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]; }
+
+# build: builds the programs. It includes the window if a display exists and the app is part of this build.
+build() {
+  say "Building the Release programs (build/release/bin)"
+  mkdir -p build
+  # On the system that CI uses, warnings are errors in both commands, so that they share every object file.
+  strict=OFF
+  if [ "$(. /etc/os-release 2>/dev/null && echo "$ID $VERSION_ID")" = "debian 12" ]; then strict=ON; fi
+  tests=OFF
+  if grep -qs '^NS_BUILD_TESTS:BOOL=ON' build/release/CMakeCache.txt; then tests=ON; fi
+  cmake --preset release -DNS_WERROR=$strict -DNS_BUILD_TESTS=$tests >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
+  targets="neuroshardd compute_cpu"
+  if wants_window && cmake --build --preset release --target help | grep -q '^neuroshard:'; then targets="$targets neuroshard"; fi
+  cmake --build --preset release --parallel "$(build_jobs)" --target $targets
+}
+
+[ -n "${QUICKSTART_PROGRAMS:-}" ] || build
 window=no
-if [ "${QUICKSTART_TERMINAL:-0}" != 1 ] && [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ] &&
-   cmake --build --preset release --target help | grep -q '^neuroshard:'; then
-  window=yes
-fi
-targets="neuroshardd compute_cpu"
-[ $window = no ] || targets="$targets neuroshard"
-cmake --build --preset release --parallel "$(build_jobs)" --target $targets
+if wants_window && [ -x "$PROGRAMS/neuroshard" ]; then window=yes; fi
 
 if [ ! -e "$DATA/wallet.keystore" ]; then
   say "Creating a wallet (in $DATA)"
@@ -91,8 +96,8 @@ fi
 if [ $window = yes ]; then
   say "Opening the window; Quit in its menu saves a checkpoint and stops"
   "$NODE" settings set contribute on --data-dir "$DATA" --profile solo >/dev/null
-  if "$ROOT/build/release/bin/neuroshard" --data-dir "$DATA" --text "$TEXT"; then
-    printf '\nRun the same command again to continue. Data: %s   App: %s\n' "$DATA" "$ROOT/build/release/bin/neuroshard"
+  if "$PROGRAMS/neuroshard" --data-dir "$DATA" --text "$TEXT"; then
+    printf '\nRun the same command again to continue. Data: %s   App: %s\n' "$DATA" "$PROGRAMS/neuroshard"
     exit 0
   fi
   echo "The window could not be opened; training continues here." >&2

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Sets up, builds and runs all tests labelled "ci":   sh tests/run.sh [further arguments for ctest]
-# Works on a bare Debian 12 as root and in a fresh clone; asks nothing. The last lines are ctest's own summary.
+# Works on a bare Debian 12 as root and in a fresh clone; asks nothing. Fails when a test fails, and when one skips something that
+# tests/allowed_skips.txt does not allow. The last lines are ctest's summary and that of the skips.
 set -eu
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
 cd "$ROOT"
@@ -12,4 +13,7 @@ mkdir -p build
 cmake --preset ci -DNS_BUILD_TESTS=ON >build/configure.log 2>&1 || { cat build/configure.log; exit 1; }
 cmake --build --preset ci --parallel "$(build_jobs)"
 say "Running the tests"
-exec ctest --test-dir build/release -L '^ci$' -j2 --output-on-failure "$@"
+status=0
+ctest --test-dir build/release -L '^ci$' -j2 --output-on-failure --output-junit "$ROOT/build/release/tests.xml" "$@" || status=$?
+python3 tests/check_skips.py build/release || status=1
+exit $status

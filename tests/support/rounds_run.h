@@ -28,6 +28,8 @@ class RoundsRun {
   int together_ms = patience_ms;               // set before what is to be waited longer for
 
   QString hidden = "32";  // of the model; set before make()
+  // The model of the profile "solo" instead of one that trains at once; set before make().
+  bool solo = false;
   // Where nodes listen. At another address than this one nobody dials them: the tracker sees 127.0.0.1.
   QString address = "127.0.0.1";
   QStringList node_words;  // of every node beside its own; set before it is launched
@@ -41,12 +43,9 @@ class RoundsRun {
       if (!text.open(QIODevice::WriteOnly) || text.write(content) <= 0) return "no room for the text";
     }
     const ProcessResult made =
-        run_node(QStringList{"network",    "create",  "--from",         "devnet", "--name",    network,
-                             "--out",      profile(), "--layers",       "1",      "--hidden",  hidden,
-                             "--head-dim", "16",      "--vocab",        "300",    "--experts", "2",
-                             "--sequence", "32",      "--batch-tokens", "512",    "--h",       inner_steps,
-                             "--grows",    "0"} +
-                 more);
+        run_node(QStringList{"network", "create", "--from", "devnet", "--name", network, "--out", profile(),
+                             "--h", inner_steps, "--grows", "0"} +
+                 shape() + more);
     if (!made.ok()) return made.text();
     tracker_ = std::make_unique<NodeProcess>(QStringList{"tracker", "--json", "--profile", profile(),
                                                          "--address", "127.0.0.1", "--port", "0", "--lan"});
@@ -179,6 +178,14 @@ class RoundsRun {
   }
 
  private:
+  QStringList shape() const {
+    if (solo)
+      return {"--layers",      "6",   "--hidden",       "256", "--head-dim",     "64",
+              "--vocab",       "512", "--experts",      "8",   "--sequence",     "64",
+              "--ffn-percent", "200", "--vocab-growth", "0",   "--batch-tokens", "256"};
+    return {"--layers",  "1", "--hidden",   hidden, "--head-dim",     "16", "--vocab", "300",
+            "--experts", "2", "--sequence", "32",   "--batch-tokens", "512"};
+  }
   QTemporaryDir folder_;
   QMap<QString, std::shared_ptr<NodeProcess>> nodes_;
   std::unique_ptr<NodeProcess> tracker_;

@@ -1,0 +1,35 @@
+#!/bin/sh
+# The README's first command as a person runs it, in the terminal, with a small text and a data folder of its own:
+#   quickstart.sh SOURCE_TREE FOLDER_OF_PROGRAMS
+# Two runs: the first makes a wallet and trains two steps, the second goes on from its checkpoint.
+set -eu
+SOURCE=$1
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+mkdir "$folder/text"
+# Prose that is in the repository, with other words in each copy.
+for copy in one two three four five six seven eight; do
+  sed "s/License/$copy License/g; s/Work/Work $copy/g" "$SOURCE/LICENSE" >"$folder/text/$copy.txt"
+done
+
+run() {
+  NEUROSHARD_DATA_DIR=$folder/data QUICKSTART_STEPS=$1 QUICKSTART_TERMINAL=1 QUICKSTART_PROGRAMS=$2 \
+    sh "$SOURCE/installers/quickstart.sh" "$folder/text" </dev/null >"$folder/output" 2>&1 ||
+    { cat "$folder/output"; echo "quickstart.sh failed"; exit 1; }
+}
+# expect TEXT: it stands in the output of the last run.
+expect() { grep -qF -- "$1" "$folder/output" || { cat "$folder/output"; echo "not in the output: $1"; exit 1; }; }
+# trained STEP: the newest checkpoint is of this step.
+trained() {
+  "$NODE" checkpoint list --json --data-dir "$folder/data" >"$folder/list"
+  head -n 1 "$folder/list" | grep -q "\"step\": *$1[,}]" || { cat "$folder/list"; echo "no checkpoint of step $1"; exit 1; }
+}
+
+NODE=$2/neuroshardd
+run 2 "$2"
+expect "A wallet (kept in $folder/data)"
+expect "Training 2 steps"
+expect "A sample of what the model says"
+trained 2
+run 1 "$2"
+trained 3
