@@ -27,7 +27,7 @@ endif()
 
 # One interface target carries the flags; every target of ours links it.
 add_library(ns_options INTERFACE)
-# The same bits on every machine: no contraction, no fast-math (SPEC, outer rounds). Kernels that may
+# The same bits on every machine: no contraction, no fast-math (docs/protocol/outer-step.md). Kernels that may
 # contract say so in their own folder.
 target_compile_options(ns_options INTERFACE -ffp-contract=off)
 target_compile_definitions(ns_options INTERFACE QT_NO_KEYWORDS)

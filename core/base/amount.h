@@ -1,4 +1,4 @@
-// NEURO amounts: integers of 1e-8, overflow-checked, never floating point (SPEC §3).
+// NEURO amounts: integers of 1e-8, overflow-checked, never floating point (docs/protocol/identity.md).
 #pragma once
 
 #include <cstdint>

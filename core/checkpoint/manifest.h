@@ -1,7 +1,7 @@
-// manifest.json of a checkpoint (SPEC §15): what was trained, by whom, how far, and the hashes of the files
-// beside it. Canonical JSON: what parse_manifest accepts re-encodes to the same bytes, so a changed byte is
-// either refused by the parser or breaks the signature. Format version 1; a newer one is refused with a clear
-// word.
+// manifest.json of a checkpoint (docs/protocol/checkpoints.md): what was trained, by whom, how far, and the
+// hashes of the files beside it. Canonical JSON: what parse_manifest accepts re-encodes to the same bytes, so
+// a changed byte is either refused by the parser or breaks the signature. Format version 1; a newer one is
+// refused with a clear word.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,8 @@ struct FileRecord {
   Hash256 sha256{};
 };
 
-// Nats per token, by split (SPEC §5: losses say which split). Absent: not measured, or not finite.
+// Nats per token, by split (docs/protocol/data.md: losses say which split). Absent: not measured, or not
+// finite.
 struct Losses {
   std::optional<double> training;
   std::optional<double> held_out;

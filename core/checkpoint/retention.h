@@ -1,5 +1,5 @@
-// Which checkpoints to keep (SPEC §15): the last N, the best on held-out text, pinned ones, within a disk
-// cap.
+// Which checkpoints to keep (docs/protocol/checkpoints.md): the last N, the best on held-out text, pinned
+// ones, within a disk cap.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// When to save (SPEC §15): every 10 steps, but not sooner than a minimum interval, nor beyond the daily write
-// budget.
+// When to save (docs/protocol/checkpoints.md): every 10 steps, but not sooner than a minimum interval, nor
+// beyond the daily write budget.
 #pragma once
 
 #include <cstdint>

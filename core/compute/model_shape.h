@@ -1,4 +1,5 @@
-// The shape of a NeuroLLM (SPEC §2, 4). Plain data that crosses the compute module's boundary. C++17.
+// The shape of a NeuroLLM (docs/protocol/model.md). Plain data that crosses the compute module's boundary.
+// C++17.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ struct ModelShape {
   float rms_epsilon = 1e-6f;
 };
 
-// Router options (SPEC §4).
+// Router options (docs/protocol/model.md).
 struct RouterOptions {
   float balance_coefficient = 0.01f;
   float z_coefficient = 1e-3f;

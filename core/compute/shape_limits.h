@@ -1,5 +1,5 @@
-// Bounds of a model's shape. Generous beside SPEC §10 (64 layers, width 8192), small enough that no product
-// of them overflows 64 bits. C++17.
+// Bounds of a model's shape. Generous beside planned models (64 layers, width 8192), small enough that no
+// product of them overflows 64 bits. C++17.
 #pragma once
 
 #include <cstdint>

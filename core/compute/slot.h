@@ -1,6 +1,6 @@
-// Slots: the smallest things a node can host (SPEC §1), and where each parameter lies in a slot's flat fp32
-// buffer. Torch-free; shared by the compute module, checkpoints, exports and, later, placement and outer
-// rounds. C++17.
+// Slots: the smallest things a node can host (docs/protocol/model.md), and where each parameter lies in a
+// slot's flat fp32 buffer. Torch-free; shared by the compute module, checkpoints, exports and, later,
+// placement and outer rounds. C++17.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct ParameterInfo {
   std::uint64_t offset = 0;         // in floats, from the start of the slot's buffer
   std::uint64_t count = 0;
   Init init = Init::Normal;
-  bool decay = true;  // false for norms and embeddings (SPEC §6)
+  bool decay = true;  // false for norms and embeddings (docs/protocol/model.md)
 };
 
 // Every slot of the model in canonical order: embed; per layer: the layer, then its experts; head.

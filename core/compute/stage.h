@@ -1,7 +1,7 @@
 // A stage: a contiguous range of a model's layers on one device, with or without embedding and head. The
 // pipeline, the single node and remote experts are all users of this interface. It crosses the boundary of
 // the compute module: plain structs, pointers and pure-virtual calls only; no exceptions, containers, strings
-// or RTTI (ARCHITECTURE). C++17.
+// or RTTI (docs/protocol/compute-module.md). C++17.
 //
 // Legend: B sequences, T positions, H hidden, V vocabulary, E experts, k experts per token, N = B·T tokens.
 // All arrays are dense and row-major; all reals fp32 little-endian.

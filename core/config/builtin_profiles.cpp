@@ -1,5 +1,5 @@
-// The four built-in networks: SPEC §2's table. Their ids are pinned by a test; a changed constant is another
-// network.
+// The four built-in networks: docs/protocol/networks.md has the table. Their ids are pinned by a test; a
+// changed constant is another network.
 #include <fmt/format.h>
 
 #include <array>
@@ -97,7 +97,7 @@ NetworkProfile solo() {
   c.vocab = 4'096;
   c.sequence = 256;
   c.batch_tokens = 4'096;
-  // Tuned for a person's first minute (the design allows it: nobody else has to agree). On Tiny Shakespeare
+  // Tuned for a person's first minute (nobody else has to agree). On Tiny Shakespeare
   // the held-out loss after 20 / 80 steps is 6.21 / 5.35 nats a token; with 6e-4 after 100 steps it is 7.50
   // / 5.65.
   c.peak_learning_rate_nano = 1'000'000;  // 1e-3

@@ -1,6 +1,6 @@
-// Network profile: what all nodes of one network share (SPEC §2). The consensus part fixes the network id;
-// the directory part (addresses, ports, local defaults) may change: signed by the publisher with a sequence
-// number.
+// Network profile: what all nodes of one network share (docs/protocol/networks.md). The consensus part fixes
+// the network id; the directory part (addresses, ports, local defaults) may change: signed by the publisher
+// with a sequence number.
 //
 // Network id = SHA-256 of the canonical text of the consensus part: "neuroshard network profile 1\n", then
 // one line "key=value\n" per entry of consensus_fields(), in table order. Values are decimal integers; rates
@@ -129,8 +129,8 @@ Expected<void> verify_directory(const NetworkProfile& profile);
 compute::ModelShape model_shape(const ConsensusPart& consensus);
 compute::RouterOptions router_options(const ConsensusPart& consensus);
 
-// The codec "topk" implies the sparse outer step (SPEC §7): error feedback, which decays by this factor, no
-// momentum, and rules that hold where most values are zero.
+// The codec "topk" implies the sparse outer step (docs/protocol/outer-step.md): error feedback, which decays
+// by this factor, no momentum, and rules that hold where most values are zero.
 bool is_sparse(const ConsensusPart& consensus);
 inline constexpr float sparse_error_feedback_beta = 0.95f;
 inline double from_nano(std::uint64_t nano) {

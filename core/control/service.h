@@ -1,7 +1,7 @@
 // The control service: a running core on one side, the programs that show and control it on the other. gRPC
 // over TLS 1.3 on the loopback interface, an ephemeral port; control.json (control_file.h) is how clients
 // find it. Other machines only by invitation (remote_access.h). The messages, their limits and the rules of
-// versions: proto/README.md.
+// versions: docs/protocol/control.md.
 //
 // gRPC is behind this header. Programs reach start_server() and connect() through core/network_module, so
 // that commands which need no service start at once.
@@ -23,8 +23,8 @@
 
 namespace neuroshard::control {
 
-// Same major: both ways. Another major: refused, saying which side to upgrade. Raised as proto/README.md
-// says.
+// Same major: both ways. Another major: refused, saying which side to upgrade. Raised as
+// docs/protocol/control.md says.
 struct Version {
   std::uint32_t major = 0, minor = 0;
   friend bool operator==(const Version&, const Version&) = default;

@@ -1,5 +1,5 @@
-// Delegation: the wallet key says that a node key may earn for it in one network until a date (SPEC §3). The
-// node's record carries it; what the node earns is credited to the wallet.
+// Delegation: the wallet key says that a node key may earn for it in one network until a date
+// (docs/protocol/identity.md). The node's record carries it; what the node earns is credited to the wallet.
 //
 //   offset  size  content, little-endian
 //   0       4     "NSDL"

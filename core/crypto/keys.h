@@ -60,8 +60,8 @@ bool verify(const PublicKey& key, Purpose purpose, ByteSpan network_id, ByteSpan
 
 void wipe(MutableByteSpan secret);
 
-// node_id = SHA-256 of the node's public key, 64 hex characters; also the DHT id and the TLS identity (SPEC
-// §3).
+// node_id = SHA-256 of the node's public key, 64 hex characters; also the DHT id and the TLS identity
+// (docs/protocol/identity.md).
 Hash256 node_id(const PublicKey& node_key);
 // wallet_id = first 16 hex characters of SHA-256(public key); for display only.
 std::string wallet_id(const PublicKey& wallet_key);

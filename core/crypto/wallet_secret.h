@@ -1,4 +1,4 @@
-// The secret behind a wallet: twelve words, or a wallet token (SPEC §3).
+// The secret behind a wallet: twelve words, or a wallet token (docs/protocol/identity.md).
 //
 //   words ⇄ 16 bytes of entropy → BIP39 seed → token = its first 32 bytes → wallet key
 //

@@ -1,5 +1,5 @@
 // Which shards a driver trains on, and which tokens make up each batch: pure functions of public values, so
-// that any peer can rebuild any batch (SPEC §5). Nothing here reads a file or a clock.
+// that any peer can rebuild any batch (docs/protocol/data.md). Nothing here reads a file or a clock.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// manifest.json of a genesis dataset (SPEC §5): which shards there are, where, how large, with which hash;
-// signed by the publisher's key. The same format lists the shards that a node holds locally, signed by its
-// node key.
+// manifest.json of a genesis dataset (docs/protocol/data.md): which shards there are, where, how large, with
+// which hash; signed by the publisher's key. The same format lists the shards that a node holds locally,
+// signed by its node key.
 //
 // The signature stands beside it in manifest.json.sig and covers the exact bytes of manifest.json, so fields
 // that this build does not know survive being checked and copied.

@@ -1,5 +1,5 @@
-// `genesis build`: folders of text become a signed genesis dataset (SPEC §5): tokenizer.json, shard_{id}.pt,
-// manifest.json and its signature, ready to be served as they are.
+// `genesis build`: folders of text become a signed genesis dataset (docs/protocol/data.md): tokenizer.json,
+// shard_{id}.pt, manifest.json and its signature, ready to be served as they are.
 //
 // The output depends only on the text and the settings, not on threads, places or
 // interruptions. Bounded memory: text is streamed; a shard and a few pieces are held at a time.

@@ -1,5 +1,5 @@
-// When a driver moves to its next shard, decided at a round start (SPEC §5): the shard is used up, or the
-// loss has stopped improving on it.
+// When a driver moves to its next shard, decided at a round start (docs/protocol/data.md): the shard is used
+// up, or the loss has stopped improving on it.
 #pragma once
 
 #include <cstdint>

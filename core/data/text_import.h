@@ -1,5 +1,6 @@
-// People's own text (SPEC §5): a file or a folder becomes shards of the source "user" in the node's data
-// directory, with the last 10 % of each file held out, listed in a manifest that the node key signs.
+// People's own text (docs/protocol/data.md): a file or a folder becomes shards of the source "user" in the
+// node's data directory, with the last 10 % of each file held out, listed in a manifest that the node key
+// signs.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// tokenizer.json, written and read. Canonical form: no spaces, the five fields in the order of SPEC §5,
-// merges in order of id, sources in order of name, a line feed at the end.
+// tokenizer.json, written and read. Canonical form: no spaces, the five fields in the order of
+// docs/protocol/data.md, merges in order of id, sources in order of name, a line feed at the end.
 #include <fmt/format.h>
 
 #include <charconv>

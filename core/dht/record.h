@@ -1,6 +1,6 @@
 // Records of the distributed hash table: small, signed values that any member may hold and nobody can forge
-// (NETWORK.md, DHT). A record has a path, a publisher and an expiry. Several records may share a path: a key
-// is a set by publisher, with the highest sequence of each publisher.
+// (docs/protocol/dht.md). A record has a path, a publisher and an expiry. Several records may share a path: a
+// key is a set by publisher, with the highest sequence of each publisher.
 //
 // Paths and who may publish there:
 //   /nodes/{id}          the node with this id only

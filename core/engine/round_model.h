@@ -35,7 +35,8 @@ class RoundModel {
   virtual bool fresh_moments() const = 0;
   // The next step's place in the learning rate's schedule, 1-based, and the factor on its rate.
   virtual void set_schedule(std::uint64_t step, double factor) = 0;
-  // Anchors of rounds after the first are in all of the weights: worth a checkpoint (SPEC §15).
+  // Anchors of rounds after the first are in all of the weights: worth a checkpoint
+  // (docs/protocol/checkpoints.md).
   virtual void synced() = 0;
   // Go into the checkpoints from now on.
   virtual void set_places(std::vector<RoundPlace> places) = 0;

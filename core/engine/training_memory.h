@@ -1,5 +1,5 @@
-// The memory of a training process: plans it before anything big exists, watches it while training runs (SPEC
-// §6).
+// The memory of a training process: plans it before anything big exists, watches it while training runs
+// (docs/protocol/model.md).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// AdamW (Loshchilov, Hutter 2019) with clipping per slot (SPEC §6), one pass over the flat buffers:
+// AdamW (Loshchilov, Hutter 2019) with clipping per slot (docs/protocol/model.md), one pass over the flat
+// buffers:
 //   g = gradient / tokens;  norm = ‖g‖ over the slot;  limit = clip · sqrt(P_slot / P_model)
 //   g ← g · min(1, limit / norm)
 //   m ← β1·m + (1−β1)·g;   v ← β2·v + (1−β2)·g²

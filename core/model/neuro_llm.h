@@ -1,5 +1,5 @@
-// NeuroLLM (SPEC §4): the layers of a stage, with or without embedding and head, and what they keep between
-// calls. Speaks in exceptions; stage_boundary.cpp turns them into Status.
+// NeuroLLM (docs/protocol/model.md): the layers of a stage, with or without embedding and head, and what they
+// keep between calls. Speaks in exceptions; stage_boundary.cpp turns them into Status.
 #pragma once
 
 #include <cstdint>

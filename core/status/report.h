@@ -1,6 +1,6 @@
-// A node's report of its part in the training, signed by its key and passed on by others (SPEC §16). Only the
-// sender is proven, so readers take medians (summary.h). It carries the wallet's delegation to the node, so
-// that all nodes of one wallet count as one.
+// A node's report of its part in the training, signed by its key and passed on by others
+// (docs/protocol/status-reports.md). Only the sender is proven, so readers take medians (summary.h). It
+// carries the wallet's delegation to the node, so that all nodes of one wallet count as one.
 //
 //   offset  size  content, little-endian
 //   0       4     "NSSR"

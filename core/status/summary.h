@@ -1,8 +1,8 @@
-// The training of the network, computed from the reports of its nodes (SPEC §16). Each wallet has the weight
-// one, shared by its nodes. There are no sums and means, only weighted lower medians and shares: an absurd
-// loss moves a median by one place at most, and a hundred keys of one wallet weigh as much as one. Where the
-// members of the newest certificate are known, only they count. Limit: wallets are free, so an owner of many
-// wallets whose nodes are all in the rounds weighs more.
+// The training of the network, computed from the reports of its nodes (docs/protocol/status-reports.md). Each
+// wallet has the weight one, shared by its nodes. There are no sums and means, only weighted lower medians
+// and shares: an absurd loss moves a median by one place at most, and a hundred keys of one wallet weigh as
+// much as one. Where the members of the newest certificate are known, only they count. Limit: wallets are
+// free, so an owner of many wallets whose nodes are all in the rounds weighs more.
 #pragma once
 
 #include <cstdint>

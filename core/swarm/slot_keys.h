@@ -1,6 +1,6 @@
-// Publishes a node's slots in the hash table: /layers/{l} and /experts/{l}/{e} (NETWORK.md, DHT). A key is
-// the set of its publishers, so the record has no content; /nodes/{id} has the node's address. Embedding and
-// head have no keys. The table renews published records; a withdrawn record is found until it expires, an
+// Publishes a node's slots in the hash table: /layers/{l} and /experts/{l}/{e} (docs/protocol/dht.md). A key
+// is the set of its publishers, so the record has no content; /nodes/{id} has the node's address. Embedding
+// and head have no keys. The table renews published records; a withdrawn record is found until it expires, an
 // hour at most.
 //
 // A record costs a lookup and some twenty calls, so few are published at a time, and their number is bounded.

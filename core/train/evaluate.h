@@ -1,5 +1,5 @@
-// Mean loss over given text without training on it: what users see as held-out loss (SPEC §5). Bits per byte
-// compare across tokenizers, nats per token do not.
+// Mean loss over given text without training on it: what users see as held-out loss (docs/protocol/data.md).
+// Bits per byte compare across tokenizers, nats per token do not.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// One inner training step (SPEC §6): a whole batch is cut into micro-batches, each goes forward and backward,
-// then the optimizer steps once on gradients divided by the batch's target tokens. Knows a stage that holds a
-// whole model; the device, its kernels and AdamW are behind compute::Stage, so tests and simulators run this
-// very loop over a fake one.
+// One inner training step (docs/protocol/model.md): a whole batch is cut into micro-batches, each goes
+// forward and backward, then the optimizer steps once on gradients divided by the batch's target tokens.
+// Knows a stage that holds a whole model; the device, its kernels and AdamW are behind compute::Stage, so
+// tests and simulators run this very loop over a fake one.
 //
 // Repeatable: the same weights, batch, options, micro-batch size and number of threads give the same bits.
 // Another number of threads may sum a product in another order: equal to rounding only.

@@ -1,6 +1,6 @@
-// The largest plan that fits into the user's memory limit, decided before anything big is allocated (SPEC §6,
-// 15). The limit is hard: the resident size stays at or below limit + 5 %, so everything that will be
-// resident is a line of this plan.
+// The largest plan that fits into the user's memory limit, decided before anything big is allocated
+// (docs/protocol/model.md, 15). The limit is hard: the resident size stays at or below limit + 5 %, so
+// everything that will be resident is a line of this plan.
 #pragma once
 
 #include <cstdint>

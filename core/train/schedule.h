@@ -1,4 +1,5 @@
-// The learning-rate schedule (SPEC §2, 6): linear warm-up to the peak, then half a cosine down to a floor.
+// The learning-rate schedule (docs/protocol/model.md): linear warm-up to the peak, then half a cosine down to
+// a floor.
 //   s <  warmup:          peak · s / warmup
 //   warmup ≤ s < decay:   peak · (f + (1 − f) · ½ (1 + cos(π (s − warmup) / (decay − warmup)))),  f = floor
 //   s ≥ decay:            peak · f

@@ -11,7 +11,7 @@ where it was. Both sides get the best of a small grid of learning rates before a
     eight    DiLoCo with K = 8 at half of the batch each, so that the same data-parallel run stands beside it
     codecs   DiLoCo at its best setting through each dense codec
     sparse   the top-k codec with error feedback: density, beta, first rounds dense; without error feedback; the
-             scheme of the seed documents; loss against bytes
+             scheme of the first design; loss against bytes
     drop     DiLoCo where 30 % of all contributions miss their round, dense and with top-k
     sync     plain, delayed-1 and four fragments, by how many steps an anchor comes late, and by what share of its own
              weights a worker keeps then

@@ -1,4 +1,4 @@
-// SeedTopK: the largest tenth of all values, as the seed of this project sent them: 32-bit places, all of
+// SeedTopK: the largest tenth of all values, in the simplest format, for comparison: 32-bit places, all of
 // them, then as many halves. Places rise and no half is 0, so a list of values has one payload.
 #include <algorithm>
 #include <array>

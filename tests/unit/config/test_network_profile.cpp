@@ -1,5 +1,5 @@
-// Network profiles: the constants of SPEC §2, ids that never change by accident, and a parser that takes
-// nothing for granted.
+// Network profiles: the constants of docs/protocol/networks.md, ids that never change by accident, and a
+// parser that takes nothing for granted.
 #include <QtTest>
 
 #include "core/config/network_profile.h"
@@ -48,7 +48,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 }  // namespace
 
 void TestNetworkProfile::network_ids_are_pinned_data() {
-  // From a Python program that writes the canonical text from SPEC §2 and hashes it.
+  // From a Python program that writes the canonical text from docs/protocol/networks.md and hashes it.
   QTest::addColumn<QString>("id");
   QTest::newRow("mainnet") << "94647db99a1689b9a95fbfdf59d47b86fcc1745624447e7412f448ceaef0cb31";
   QTest::newRow("testnet") << "0faff494177e8a176838b71471f735e33cd80b430b513768449d14cd904d0c06";

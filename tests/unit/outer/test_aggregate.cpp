@@ -300,7 +300,7 @@ class TestAggregate : public QObject {
     QVERIFY(!aggregate({}, many, plenty, out).ok());
   }
 
-  // The seed's trimmed mean of fewer than ten is the mean of nothing.
+  // A trimmed mean of fewer than ten trims nothing: it is the mean, and not the mean of nothing.
   void trimming_nothing_is_the_mean() {
     const Deltas deltas(8, 100, 2);
     AggregationOptions options = with(Rule::TrimmedMean, false, false);

@@ -105,7 +105,7 @@ class TestTopK : public QObject {
     QVERIFY(nearest_level(0) < outer::detail::lowest_level);
   }
 
-  // Random places: within 3 % of what any code could do. Payloads of a million values: SPEC's target.
+  // Random places: within 3 % of what any code could do. Payloads of a million values: the target.
   void places_cost_little_more_than_they_must() {
     const std::size_t count = 256 * codec_chunk;
     for (const int k : {32, 41, 64, 128, 410}) {
