@@ -282,7 +282,7 @@ void Reachability::on_turn_changed(std::optional<platform::Endpoint> at, std::st
     context_.services.logger.warning(
         "swarm",
         fmt::format(
-            "the TURN server {} can't be used now: {}; other nodes relay, and this node tries it again",
+            "the TURN server {} is not available: {}; other nodes relay, and this node tries it again",
             context_.options.turn_server, turn_trouble_));
   if (at == turn_) return;
   turn_ = at;
