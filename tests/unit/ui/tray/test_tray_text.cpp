@@ -102,13 +102,13 @@ void TestTrayText::finish_says_what_it_completes() {
   snapshot.finishing = true;
   QCOMPARE(StateWords::finish_action(nullptr), QString("Finish this step, then stop"));
   QCOMPARE(StateWords::finish_action(&snapshot), QString("Finish this step, then stop"));
-  QVERIFY(view(snapshot).tooltip.contains("finishing this step"));
+  QVERIFY(view(snapshot).tooltip.contains("stops after this step"));
   snapshot.rounds.taking_part = snapshot.rounds.member = true;
   snapshot.rounds.members = 1;
   QCOMPARE(StateWords::finish_action(&snapshot), QString("Finish this step, then stop"));
   snapshot.rounds.members = 3;
   QCOMPARE(StateWords::finish_action(&snapshot), QString("Finish this round, then stop"));
-  QVERIFY(view(snapshot).tooltip.contains("finishing this round"));
+  QVERIFY(view(snapshot).tooltip.contains("stops after this round"));
 }
 
 NS_TEST(TestTrayText)
