@@ -42,9 +42,16 @@ void TestKeptFiles::a_port_stands_in_for_the_wanted_one_only() {
 
 void TestKeptFiles::a_damaged_port_is_ignored_data() {
   QTest::addColumn<QByteArray>("text");
-  for (const char* text : {"", "9000", "9000 \n", "9000 0\n", "9000 70000\n", "9000 40000", "9000 40000\n\n",
-                           "-1 40000\n", "9000  40000\n", "9000 40000 1\n"})
-    QTest::addRow("%s", text) << QByteArray(text);
+  QTest::newRow("empty") << QByteArray();
+  QTest::newRow("one number") << QByteArray("9000");
+  QTest::newRow("no port") << QByteArray("9000 \n");
+  QTest::newRow("port 0") << QByteArray("9000 0\n");
+  QTest::newRow("no port number") << QByteArray("9000 70000\n");
+  QTest::newRow("no end of line") << QByteArray("9000 40000");
+  QTest::newRow("two ends") << QByteArray("9000 40000\n\n");
+  QTest::newRow("negative") << QByteArray("-1 40000\n");
+  QTest::newRow("two spaces") << QByteArray("9000  40000\n");
+  QTest::newRow("three numbers") << QByteArray("9000 40000 1\n");
 }
 
 void TestKeptFiles::a_damaged_port_is_ignored() {

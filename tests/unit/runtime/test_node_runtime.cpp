@@ -81,13 +81,11 @@ void TestNodeRuntime::ready_is_the_first_event_and_ended_the_last() {
 void TestNodeRuntime::a_shutdown_through_the_seam_ends_the_run() {
   const auto running = start(safe_mode());
   QVERIFY2(running.ok(), running.ok() ? "" : running.error().describe().c_str());
-  bool ended = false;
+  bool requested = false, ended = false;
   const CancelSource never;
   const auto result = (*running)->run({}, never.token(), [&](const Event& event) {
-    if (std::holds_alternative<Ready>(event)) {
-      QVERIFY((*running)->node().request_shutdown().ok());
-      return;
-    }
+    if (std::holds_alternative<Ready>(event)) return;
+    if (!std::exchange(requested, true)) QVERIFY((*running)->node().request_shutdown().ok());
     ended = std::holds_alternative<node::Ended>(std::get<node::Event>(event));
   });
   QVERIFY2(result.ok(), result.ok() ? "" : result.error().describe().c_str());
