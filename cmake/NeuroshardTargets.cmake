@@ -142,7 +142,7 @@ function(ns_add_test name)
     endif()
   endif()
 
-  # What tests share is compiled once a program.
+  # Sources shared by tests are compiled once a program.
   set(sources ${ARG_SOURCES})
   get_target_property(had ${program} SOURCES)
   foreach(source IN LISTS ARG_SOURCES)

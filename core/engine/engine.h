@@ -49,16 +49,16 @@ struct EngineOptions {
   // Contributing is as the settings say and every switch is kept there. False: on, whatever they say, for
   // training that a person starts by hand.
   bool remember_contributing = false;
-  // What the contribute rules look at; null = every sensor of the machine is unknown. The rules hold with
+  // The sensors of the contribute rules; null = every sensor of the machine is unknown. The rules hold with
   // remember_contributing only.
   std::shared_ptr<contribute::MachineSensors> sensors;
   Duration sensor_period = std::chrono::seconds(5);  // between two readings
   LocalTimeFunction local_time = platform::local_time;
   // No training and no compute module; everything else works.
   bool safe_mode = false;
-  // Raised at the start: what the caller found out before.
+  // Alerts raised at the start: conditions that the caller found.
   std::vector<node::Alert> alerts;
-  // What answers about the network; null: the node is alone. Outlives the engine.
+  // The source of the network's view; null: the node is alone. Outlives the engine.
   node::NetworkSource* network = nullptr;
   // Other nodes that may have cached the network's published data, and are offered what is cached here; null:
   // none. Outlives the engine.
@@ -67,14 +67,14 @@ struct EngineOptions {
   std::shared_ptr<const checkpoint::Holds> held_checkpoints;
   // Outer rounds with other nodes; null: the node trains for itself.
   std::shared_ptr<RoundTrainer> rounds;
-  // What the rounds are at, for the snapshot; any thread. Null without rounds.
+  // The state of the rounds, for the snapshot; any thread. Null without rounds.
   std::function<node::RoundsView()> rounds_view;
   // The same in detail, for query_rounds(): answers once, on any thread; must only enqueue.
   std::function<void(node::Reply<node::RoundsReport>)> rounds_report;
-  // What of the rounds needs a person now; raised as alerts, and cleared when it is not told any more. Keys
-  // begin with "rounds_".
+  // Conditions of the rounds that need a person; raised as alerts, and cleared when they are no longer
+  // reported. Keys begin with "rounds_".
   std::function<std::vector<node::Alert>()> rounds_alerts;
-  // How often the rules, resident memory and free space are looked at.
+  // The period at which the engine checks rules, resident memory and free space.
   Duration resource_period = std::chrono::seconds(2);
 };
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t cache_session = 1;   // of the stage; one generation at a time
 constexpr std::uint32_t prompt_chunk = 256;  // tokens between two looks at the cancel token
 
-// What the model sees: the newest tokens, their keys and values in the stage's cache, and the logits after
+// The model's context: the newest tokens, their keys and values in the stage's cache, and the logits after
 // the last one. Closes the cache whatever happens.
 class Window {
  public:
@@ -74,8 +74,8 @@ class Window {
   bool open_ = false;
 };
 
-// The longest beginning of text that ends between two characters. What can't become UTF-8 any more counts as
-// whole.
+// The longest beginning of text that ends between two characters. A sequence that can't become UTF-8 counts
+// as whole.
 std::size_t whole_characters(std::string_view text) {
   for (std::size_t back = 1; back <= std::min<std::size_t>(3, text.size()); ++back) {
     const auto byte = static_cast<unsigned char>(text[text.size() - back]);

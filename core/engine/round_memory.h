@@ -1,4 +1,4 @@
-// What a training with error feedback must not forget over a restart, although no checkpoint has it: which
+// State that a training with error feedback must keep over a restart, although no checkpoint has it: which
 // delta it gave last, and what of its work the network has not seen yet (outer/error_feedback.h). It belongs
 // to the node's contributions, not to its weights, so it is kept with them (D/rounds/learner): whichever
 // checkpoint a restart goes on from, what was sent is not sent again, and what was not is not lost.

@@ -1,4 +1,5 @@
-// What outer rounds need of a node's training: its weights as one vector, and a say in the learning rate.
+// The interface of a node's training to outer rounds: its weights as one vector, and a say in the learning
+// rate.
 #pragma once
 
 #include <cstdint>

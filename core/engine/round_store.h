@@ -1,4 +1,4 @@
-// What outer rounds keep in D/rounds/: `votes`, `chain`, `payload` and `learner` (rounds/learner.h), and
+// The files of outer rounds in D/rounds/: `votes`, `chain`, `payload` and `learner` (rounds/learner.h), and
 // `state`, the outer state of the newest certified round that this node held, with that round's certificate
 // as a chain has it (rounds/link.h).
 //

@@ -38,13 +38,13 @@ struct RoundTrainerOptions {
   // Without a certificate in sight it trains for as many rounds as this by itself, then it rests.
   std::uint32_t most_rounds_alone = 64;
   Duration longest_rest = std::chrono::milliseconds(200);  // of one before_step()
-  // Who rests so long for one fragment's certificate gives what it has of the others: somebody may rest for
-  // those, and so each for another. Half of what a leader waits after the close (ParticipantOptions::grace),
-  // or it would come as often as not just after the proposal.
+  // A node that waits this long for one fragment's certificate contributes its other fragments: another node
+  // may wait for those, and so each for another. Half of what a leader waits after the close
+  // (ParticipantOptions::grace), or it would come as often as not just after the proposal.
   Duration patience = std::chrono::milliseconds(1500);
 };
 
-// What is known once a model stands ready.
+// Facts about the model once it is ready.
 struct RoundFacts {
   Hash256 tokenizer{};
   std::vector<rounds::Fragment> fragments;  // of all its parameters
@@ -67,13 +67,13 @@ class RoundTrainer final {
   // Hears at once of a model that is ready. Afterwards nothing is posted to an earlier listener; what was
   // posted may still come.  Threads: any.
   void listen(Listener listener);
-  // What a fragment's node trains with; as long as this lives. Error feedback, where it is on, is each
+  // The learner of a fragment's node; lives as long as this object. Error feedback, where it is on, is each
   // fragment's own; another model's memory of it is not used.
   rounds::RoundLearner& learner(std::size_t fragment = 0);
   std::size_t fragments() const { return parts_.size(); }
 
   // ---- The compute thread.
-  // A model is ready; it outlives the time until detach(). What the nodes asked for last holds for it.
+  // A model is ready; it outlives the time until detach(). The nodes' last requests apply to it.
   // InvalidArgument: it has fewer values than fragments. Otherwise what reading its weights says.
   Expected<void> attach(RoundModel& model);
   void detach();

@@ -1,5 +1,5 @@
 // The checkpoints of a training session: continues from the current one, saves by policy beside the training,
-// keeps what retention says. A disk that is full or read-only is told as an alert; training goes on and the
+// deletes by the retention rules. A full or read-only disk raises an alert; training continues and the
 // next save tries again.
 #pragma once
 
@@ -90,7 +90,7 @@ class TrainingCheckpoints {
   // Waits for a save that is being written; then whether the newest checkpoint is of this step.
   bool up_to_date(std::uint64_t step);
 
-  // What the writer has to tell since the last call: failures, and the name of a checkpoint that is complete.
+  // The writer's news since the last call: failures, and the name of a checkpoint that is complete.
   struct News {
     std::vector<SessionAlert> alerts;
     std::string saved;
@@ -98,7 +98,7 @@ class TrainingCheckpoints {
   News collect();
 
  private:
-  // What the session and the io thread tell each other.
+  // State shared by the session and the io thread.
   struct Inbox {
     std::mutex mutex;
     News news;

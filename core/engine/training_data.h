@@ -30,10 +30,10 @@ Expected<std::unique_ptr<data::Dataset>> open_training_data(const config::DataDi
                                                             TrainingServices services,
                                                             const CancelToken& cancel);
 
-// What the cached shards of the network's publisher may take on the disk.
+// The disk space for cached shards of the network's publisher.
 std::uint64_t published_cache_bytes(const config::DataDirectory& directory);
 
-// What the loader is told; the same in every run of a data directory, since batches follow from it.
+// The loader's options; the same in every run of a data directory, since batches follow from it.
 data::LoaderOptions loader_options(const config::DataDirectory& directory);
 
 // Memory that shards in memory and the reading of the next one take at most.

@@ -93,7 +93,7 @@ void TrainingHistory::add(std::uint64_t step, const Validation& validation) {
 
 void TrainingHistory::flush() {
   std::lock_guard lock(mutex_);
-  // What the disk refuses stays in memory within its bound and is tried again.
+  // Records that the disk refuses stay in memory within its bound; the next write tries them again.
   static_cast<void>(series_->flush());
   static_cast<void>(events_->flush());
 }

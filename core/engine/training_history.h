@@ -1,4 +1,4 @@
-// What a training session writes down: series and events in state.db. A history that can't be opened or
+// The records of a training session: series and events in state.db. A history that can't be opened or
 // written never stops the training. The session writes, and whoever is asked by a screen reads, also while
 // the session is busy for minutes.
 #pragma once

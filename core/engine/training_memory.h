@@ -30,10 +30,10 @@ struct TrainingMemoryRequest {
 // MiB.
 inline constexpr std::uint64_t with_module_bytes = 160u << 20;
 
-// What outer rounds hold of a model of P parameters beside its training, at most: weights and momentum of the
-// anchor, of the one before (for those who fetch it) and of the one that is being computed; the payloads of
-// four contributors, a slice of their deltas and the aggregate; the weights and the delta of the own
-// boundary; the buffer of error feedback, and what is written of it.
+// The memory of outer rounds for a model of P parameters beside its training, at most: weights and momentum
+// of the anchor, of the one before (for those who fetch it) and of the one that is being computed; the
+// payloads of four contributors, a slice of their deltas and the aggregate; the weights and the delta of the
+// own boundary; the buffer of error feedback, and what is written of it.
 std::uint64_t outer_round_bytes(std::uint64_t parameters, bool error_feedback);
 
 struct TrainingMemory {

@@ -36,7 +36,7 @@
 
 namespace neuroshard::engine {
 
-// What a session needs from outside; all outlive it.
+// Services that a session needs; all outlive it.
 struct TrainingServices {
   storage::FileEnv& files;
   const Clock& clock;
@@ -84,7 +84,7 @@ struct PrepareOptions {
   CancelToken cancel;
 };
 
-// What stands ready after prepare(); for the lines that a program prints at start.
+// Facts about the session after prepare(), for the lines that a program prints at start.
 struct SessionInfo {
   compute::ModuleInfo compute{};
   compute::ModelShape shape;
@@ -195,7 +195,8 @@ class TrainingSession {
   // Series: "loss" "val_loss" "bits_per_byte" "learning_rate" "gradient_norm" "tokens_per_second"
   // "step_seconds" "balance", by step.
   virtual TrainingHistory& history() = 0;
-  // What outer rounds work on; null: it takes no part in any. Owned by the session, after prepare().
+  // The trainer of outer rounds; null: the session takes no part in rounds. Owned by the session, after
+  // prepare().
   virtual RoundModel* round_model() { return nullptr; }
 };
 

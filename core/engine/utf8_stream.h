@@ -9,9 +9,9 @@ namespace neuroshard::engine {
 
 class Utf8Stream {
  public:
-  // What can be shown now.
+  // The complete characters so far.
   std::string add(std::string_view bytes);
-  // What was waiting, at the end of the text.
+  // The rest, at the end of the text.
   std::string finish();
 
  private:

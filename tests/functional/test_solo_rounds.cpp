@@ -1,5 +1,5 @@
-// Two real processes train a model as large as that of the profile "solo" in outer rounds. What they hold
-// after a round is compared by the weights that each exports, not by what their logs say.
+// Two real processes train a model as large as that of the profile "solo" in outer rounds. The weights that
+// they hold after a round is compared by the weights that each exports, not by what their logs say.
 #include <QTest>
 
 #include "tests/support/rounds_run.h"

@@ -23,7 +23,7 @@
 
 namespace neuroshard::engine::detail {
 
-// What trains hears of these. Core executor.
+// Reports these changes to the training. Core executor.
 class ContributeListener {
  public:
   virtual ~ContributeListener() = default;

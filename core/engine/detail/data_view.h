@@ -11,7 +11,7 @@
 
 namespace neuroshard::engine::detail {
 
-// What the dataset's manifest and the files on the disk say. Reads the disk.  Threads: any.
+// The content of the dataset's manifest and of the files on the disk. Reads the disk.  Threads: any.
 node::DataView describe_data(const config::DataDirectory& directory, storage::FileEnv& files,
                              const data::Dataset& dataset);
 // The text that was imported into this data directory.  NotFound: there is none yet.  Threads: any.

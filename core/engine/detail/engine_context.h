@@ -1,4 +1,4 @@
-// What the parts of the engine share: the services from outside and the parts that every other one builds on.
+// State shared by the parts of the engine: the injected services and the parts that every other one uses.
 // EngineNode makes all of it before the first part and destroys it after the last one.
 #pragma once
 

@@ -19,7 +19,7 @@ namespace neuroshard::engine::detail {
 
 class FileJobs {
  public:
-  // What the work may use.
+  // The services that the work may use.
   struct Tools {
     CancelToken cancel;
     checkpoint::Progress progress;

@@ -238,7 +238,7 @@ Expected<void> RoundTrainer::FragmentTrainer::put_in(Start from) {
   const Hash256 hash = hash_weights(from.anchor->weights);
   take_recalled(values);
   const bool settled = !was_sent_before_restart(from.round, hash);
-  // What is put back is in the next delta: it is not carried, too.
+  // The restored part is in the next delta: it is not carried as well.
   const bool put_back = settled && !from.counted && feedback_ && !sent_.payload.empty();
   const bool first = first_start_;
   const bool new_anchor = !goes_on_from_checkpoint(from, hash);
@@ -260,7 +260,7 @@ Expected<void> RoundTrainer::FragmentTrainer::put_in(Start from) {
     work_ = carried;
     started_ = true;
     extra_ = take_lead(new_anchor ? from.carry : rounds::Carry::Nothing, carried.steps);
-    // Who comes, or is back, begins all fragments at once.
+    // A node that joins or returns begins all fragments at once.
     end_ = most_steps_ = first && new_anchor ? fragment_.first_steps : end_apart(steps_of(round_) + extra_);
     if (work_.steps >= most_steps_) all_.tell_progress();
   }

@@ -10,7 +10,7 @@
 namespace neuroshard::engine::detail {
 namespace {
 
-// What the seam calls a series, and what the history calls it.
+// The names of a series in the seam and in the history.
 std::string history_name(const std::string& name) {
   if (name == "lr") return "learning_rate";
   if (name == "grad_norm") return "gradient_norm";

@@ -1,4 +1,4 @@
-// What the model and its data look like: the layer map, the experts' load, the training text, and a text as
+// Queries about the model and its data: the layer map, the experts' load, the training text, and a text as
 // tokens.
 //
 // Threads: the queries from any thread; set_data() and set_step() on the core executor. Replies run on the

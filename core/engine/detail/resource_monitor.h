@@ -1,4 +1,4 @@
-// What this process takes of the machine: memory, processor, disk space, and the size of the data directory.
+// This process's use of the machine: memory, processor, disk space, and the size of the data directory.
 //
 // Threads: the core executor. The data directory is measured on the reading thread.
 #pragma once

@@ -41,7 +41,7 @@ class RestoreController {
   Expected<checkpoint::Entry> verify(const std::string& name, const FileJobs::Tools& tools);  // files thread
   void on_verified(const Expected<node::CommandResult>& read, const checkpoint::Entry& entry);
   void restore_job();
-  // Compute thread. What an undo goes back to; none where there is nothing.
+  // Compute thread. The checkpoint that an undo returns to; none without a restore.
   Expected<checkpoint::Catalogue::Undo> exchange(const Restore& restore);
   void on_exchanged(const Expected<checkpoint::Catalogue::Undo>& undo);
   bool undo_is_over() const;

@@ -27,7 +27,7 @@ class SessionHost {
   explicit SessionHost(const EngineContext& context);
   ~SessionHost();
 
-  // What stands ready after open().
+  // The session's parts after open().
   struct Ready {
     SessionInfo info;
     WallTime restored_at{};                          // when the checkpoint was saved; 0 = a new model

@@ -20,7 +20,7 @@ namespace neuroshard::engine::detail {
 
 class SnapshotPublisher {
  public:
-  // Read anew for every publication. Either may be null. What they point to outlives the publisher.
+  // Read anew for every publication. Either may be null. Their targets outlive the publisher.
   struct Sources {
     std::function<node::RoundsView()> rounds;
     node::NetworkSource* network = nullptr;

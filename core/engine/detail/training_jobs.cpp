@@ -1,4 +1,4 @@
-// What the training lets the compute thread do, and what follows from each result.
+// The training's jobs on the compute thread, and the handling of each result.
 #include <utility>
 
 #include "core/engine/detail/training_controller.h"

@@ -1,4 +1,4 @@
-// What the snapshot and the events say of the training's progress: the activity, the steps, their losses.
+// The training's progress in the snapshot and the events: the activity, the steps, their losses.
 //
 // Threads: the core executor; the function of reporter() is for the compute thread.
 #pragma once

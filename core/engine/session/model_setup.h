@@ -20,7 +20,7 @@ class ModelSetup {
 
   // Once. Afterwards every part is there; without training loader, loop and checkpoints are not.
   Expected<void> run();
-  // What a person should know, for the first report.
+  // Notes for a person, for the first report.
   std::vector<SessionAlert> take_alerts() { return std::move(alerts_); }
 
  private:

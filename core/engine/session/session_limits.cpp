@@ -37,7 +37,7 @@ void SessionLimits::follow_memory() {
   memory_ = limit;
   watch_ = MemoryWatch(limit);
   if (limit == 0) return parts_.module.module->set_memory_limit(0);
-  // What lies outside the tensors stays as it is; the tensors get the rest, and steps that no longer fit are
+  // Memory outside the tensors stays as it is; the tensors get the rest, and steps that no longer fit are
   // cut into smaller micro-batches.
   const std::uint64_t outside = parts_.memory.plan.limit - parts_.memory.tensor_bytes;
   const std::uint64_t least = parts_.module.module->memory(false).live_bytes;

@@ -1,4 +1,4 @@
-// What a training session consists of once it is prepared, in the order in which it is made. ModelSetup fills
+// The parts of a prepared training session, in the order in which they are made. ModelSetup fills
 // it, the session and its parts work on it.
 //
 // Threads: the compute thread. Members are destroyed in reverse order: a checkpoint may be written from the

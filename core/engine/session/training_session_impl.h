@@ -41,7 +41,7 @@ class SessionImpl final : public TrainingSession {
   Expected<void> open_history();
 
  private:
-  // What only a session that trains has.
+  // Parts of a session that trains.
   struct Training {
     explicit Training(SessionParts& parts) : limits(parts), checkpoints(parts), rounds(parts, checkpoints) {}
     SessionLimits limits;

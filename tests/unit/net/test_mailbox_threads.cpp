@@ -1,5 +1,5 @@
 // The edge between threads of a library and the executor, driven by plain threads at full speed: a target of
-// the thread sanitizer (tests/long.sh tsan). What tasks write is written without a lock, as the protocols do.
+// the thread sanitizer (tests/long.sh tsan). Tasks write without a lock, as the protocols do.
 #include <QtTest>
 #include <array>
 #include <atomic>
@@ -22,7 +22,7 @@ constexpr int producers = 8;
 constexpr int tasks_each = 2'000;
 constexpr int patience_ms = 50'000;
 
-// What belongs to the executor: no lock, no atomic.
+// State of the executor: no lock, no atomic.
 struct Owned {
   std::array<int, producers> next{};
   int ran = 0;

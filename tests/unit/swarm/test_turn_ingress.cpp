@@ -125,10 +125,10 @@ void TestTurnIngress::who_asks_too_often_has_to_wait() {
   QCOMPARE(turn.ask(1), std::string("asked too often; wait ten seconds"));
   QCOMPARE(turn.code, ErrorCode::Exhausted);
   QCOMPARE(turn.ask(2), std::string());  // of the same relay, and not to blame
-  turn.clock.advance(10 * second);       // as it was told
+  turn.clock.advance(10 * second);       // as it was announced
   QCOMPARE(turn.ask(1), std::string());
   QCOMPARE(turn.let_in.size(), std::size_t{5});
-  // Who goes on and on is banned in the end, and costs the server nothing.
+  // A peer that keeps asking is banned in the end, and costs the server nothing.
   int asked = 0;
   while (!turn.bans.reason(Ingress::caller(1).id) && ++asked < 1000) static_cast<void>(turn.ask(1));
   QVERIFY(asked < 1000);
