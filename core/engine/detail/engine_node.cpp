@@ -118,7 +118,7 @@ void EngineNode::look() {
   if (jobs_.ended()) return;
   contribute_.look();
   if (training_.finish_if_round_is_over()) jobs_.advance();  // a rule may have paused it
-  if (jobs_.ended()) return;  // by one of these
+  if (jobs_.ended()) return;                                 // by one of these
   if (options_.rounds_alerts) publisher_.replace_rounds_alerts(options_.rounds_alerts());
   resources_.look();
   look_timer_ = core_->post_after(options_.resource_period, [this] { look(); });
