@@ -4,6 +4,7 @@
 #include "core/dht/messages.h"
 #include "core/swarm/turn_door.h"
 #include "tests/support/test_main.h"
+#include "tests/support/time.h"
 
 using namespace neuroshard;
 using namespace neuroshard::swarm;
@@ -13,7 +14,7 @@ using platform::IpAddress;
 namespace {
 
 const IpAddress public_ip = IpAddress::v4(11, 22, 33, 44);
-constexpr Duration second = std::chrono::seconds(1);
+using neuroshard::test::second;
 
 struct Door {
   explicit Door(bool one_lan = false)
