@@ -14,6 +14,7 @@
 #include "core/net/limited_transport.h"
 #include "core/sim/transport.h"
 #include "core/swarm/member.h"
+#include "tests/support/time.h"
 
 namespace neuroshard::test {
 
@@ -22,9 +23,6 @@ using swarm::Member;
 using swarm::MemberOptions;
 using swarm::MemberServices;
 using swarm::NameResolver;
-
-inline constexpr Duration second = std::chrono::seconds(1);
-inline constexpr Duration minute = std::chrono::minutes(1);
 
 inline Hash256 network_id() {
   Hash256 id{};

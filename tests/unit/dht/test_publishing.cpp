@@ -6,13 +6,15 @@
 #include "core/dht/dht_node.h"
 #include "core/sim/network.h"
 #include "tests/support/test_main.h"
+#include "tests/support/time.h"
 
 using namespace neuroshard;
 using namespace neuroshard::dht;
 
 namespace {
 
-constexpr Duration second = std::chrono::seconds(1), minute = std::chrono::minutes(1);
+using neuroshard::test::minute;
+using neuroshard::test::second;
 
 struct Member {
   Member(sim::World& world, sim::Network& network, std::uint8_t number, const DhtConfig& config)

@@ -2,6 +2,7 @@
 #include <QtTest>
 
 #include "core/dht/record.h"
+#include "tests/support/keys.h"
 #include "tests/support/test_main.h"
 
 using namespace neuroshard;
@@ -15,17 +16,13 @@ Hash256 network(std::uint8_t mark = 0x4e) {
   return id;
 }
 
-crypto::KeyPair key(std::uint8_t mark) {
-  Hash256 seed;
-  seed.fill(mark);
-  return crypto::KeyPair::from_seed(seed);
-}
+using neuroshard::test::key_of;
 
 const WallTime now{std::chrono::milliseconds(1'800'000'000'000)};
 const WallTime later = now + std::chrono::hours(1);
 
 Record sample() {
-  return make_record(key(1), network(), "/values/greeting", Bytes{'h', 'i'}, 7, later).value();
+  return make_record(key_of(1), network(), "/values/greeting", Bytes{'h', 'i'}, 7, later).value();
 }
 
 }  // namespace
@@ -81,7 +78,7 @@ void TestRecord::it_counts_in_one_network_and_until_it_expires() {
   const auto expired = check_record(record, network(), later);
   QVERIFY(!expired.ok() && expired.error().message.find("expired") != std::string::npos);
   const Record for_ever =
-      make_record(key(1), network(), "/layers/1", {}, 1, now + std::chrono::hours(48)).value();
+      make_record(key_of(1), network(), "/layers/1", {}, 1, now + std::chrono::hours(48)).value();
   QVERIFY(!check_record(for_ever, network(), now).ok());
 }
 
@@ -109,10 +106,10 @@ void TestRecord::paths() {
 }
 
 void TestRecord::only_a_node_publishes_its_own_record() {
-  const std::string own = "/nodes/" + to_hex(crypto::node_id(key(1).public_key()));
-  QVERIFY(make_record(key(1), network(), own, {}, 1, later).ok());
-  QCOMPARE(make_record(key(2), network(), own, {}, 1, later).error().code, ErrorCode::Denied);
-  Record stolen = make_record(key(2), network(), "/layers/1", {}, 1, later).value();
+  const std::string own = "/nodes/" + to_hex(crypto::node_id(key_of(1).public_key()));
+  QVERIFY(make_record(key_of(1), network(), own, {}, 1, later).ok());
+  QCOMPARE(make_record(key_of(2), network(), own, {}, 1, later).error().code, ErrorCode::Denied);
+  Record stolen = make_record(key_of(2), network(), "/layers/1", {}, 1, later).value();
   stolen.path = own;
   QVERIFY(!check_record(stolen, network(), now).ok());
 }
@@ -124,11 +121,11 @@ void TestRecord::keys_differ_by_network_and_path() {
 }
 
 void TestRecord::too_large_a_payload_is_refused() {
-  QVERIFY(make_record(key(1), network(), "/layers/1", Bytes(max_payload_bytes), 1, later).ok());
-  const auto large = make_record(key(1), network(), "/layers/1", Bytes(max_payload_bytes + 1), 1, later);
+  QVERIFY(make_record(key_of(1), network(), "/layers/1", Bytes(max_payload_bytes), 1, later).ok());
+  const auto large = make_record(key_of(1), network(), "/layers/1", Bytes(max_payload_bytes + 1), 1, later);
   QCOMPARE(large.error().code, ErrorCode::InvalidArgument);
   const std::string longest = "/values/" + std::string(64, 'a');
-  const Record full = make_record(key(1), network(), longest, Bytes(max_payload_bytes), 1, later).value();
+  const Record full = make_record(key_of(1), network(), longest, Bytes(max_payload_bytes), 1, later).value();
   QVERIFY(encode_record(full).size() <= max_record_bytes);
 }
 

@@ -6,6 +6,7 @@
 #include "core/exchange/pieces.h"
 #include "tests/support/exchange_hosts.h"
 #include "tests/support/test_main.h"
+#include "tests/support/time.h"
 
 using namespace neuroshard;            // NOLINT
 using namespace neuroshard::exchange;  // NOLINT
@@ -14,7 +15,7 @@ using neuroshard::test::made_up_bytes;
 
 namespace {
 
-constexpr Duration second = std::chrono::seconds(1);
+using neuroshard::test::second;
 constexpr std::size_t some_pieces = 20;
 constexpr std::size_t size = some_pieces * piece_bytes - 1000;
 

@@ -5,6 +5,7 @@
 #include "core/exchange/names.h"
 #include "tests/support/exchange_hosts.h"
 #include "tests/support/test_main.h"
+#include "tests/support/time.h"
 
 using namespace neuroshard;            // NOLINT
 using namespace neuroshard::exchange;  // NOLINT
@@ -13,7 +14,7 @@ using neuroshard::test::made_up_bytes;
 
 namespace {
 
-constexpr Duration second = std::chrono::seconds(1);
+using neuroshard::test::second;
 constexpr std::size_t size = 40 * piece_bytes;
 
 Expected<Bytes> ask(ExchangeHosts& hosts, net::Method method, Bytes request) {

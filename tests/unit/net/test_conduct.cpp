@@ -3,13 +3,15 @@
 
 #include "core/net/conduct.h"
 #include "tests/support/test_main.h"
+#include "tests/support/time.h"
 
 using namespace neuroshard;
 using namespace neuroshard::net;
 
 namespace {
 
-constexpr Duration minute = std::chrono::minutes(1), hour = std::chrono::hours(1);
+using neuroshard::test::hour;
+using neuroshard::test::minute;
 
 Caller caller(std::uint8_t number, std::uint8_t network = 1) {
   Caller from;

@@ -6,6 +6,7 @@
 #include "core/sim/transport.h"
 #include "tests/support/memory_file_env.h"
 #include "tests/support/test_main.h"
+#include "tests/support/time.h"
 
 using namespace neuroshard;
 using namespace neuroshard::net;
@@ -13,7 +14,7 @@ using namespace neuroshard::net;
 namespace {
 
 constexpr auto method = static_cast<Method>(60'000);
-constexpr Duration second = std::chrono::seconds(1);
+using neuroshard::test::second;
 constexpr std::uint64_t kibi = 1024, mebi = kibi * kibi;
 
 NodeId id_of(std::uint8_t number) {

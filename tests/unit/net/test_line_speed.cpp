@@ -4,6 +4,7 @@
 
 #include "core/net/line_speed.h"
 #include "tests/support/test_main.h"
+#include "tests/support/time.h"
 
 using namespace neuroshard;
 using namespace neuroshard::net;
@@ -11,7 +12,8 @@ using namespace neuroshard::net;
 namespace {
 
 constexpr std::uint64_t piece = 256u << 10, mebi = 1u << 20;
-constexpr Duration second = std::chrono::seconds(1), hour = std::chrono::hours(1);
+using neuroshard::test::hour;
+using neuroshard::test::second;
 
 // A line, and what wants to travel on it.
 struct Line {

@@ -124,6 +124,8 @@ void TestMailboxThreads::nothing_runs_after_close() {
       }
     });
   }
+  QTRY_VERIFY_WITH_TIMEOUT((mailbox->retry(), read_on(*executor, [&] { return state.closed ? 1 : 0; }) == 1),
+                           patience_ms);
   QCOMPARE(read_on(*executor, [&] { return state.late; }), 0);
   QCOMPARE(read_on(*executor, [&] { return state.owned.ran; }), producers * tasks_each / 4);
 }

@@ -3,6 +3,7 @@
 
 #include "core/net/node_book.h"
 #include "core/net/node_record.h"
+#include "tests/support/keys.h"
 #include "tests/support/test_main.h"
 
 using namespace neuroshard;
@@ -19,11 +20,7 @@ Hash256 network(std::uint8_t number = 7) {
   return id;
 }
 
-crypto::KeyPair key(std::uint8_t number) {
-  Hash256 seed{};
-  seed.fill(number);
-  return crypto::KeyPair::from_seed(seed);
-}
+using neuroshard::test::key_of;
 
 NodeRecord sample(const crypto::KeyPair& node, std::uint64_t sequence = 3) {
   NodeRecord record;
@@ -36,7 +33,7 @@ NodeRecord sample(const crypto::KeyPair& node, std::uint64_t sequence = 3) {
   record.tokens_per_second = 1234;
   record.upload = 1'000'000;
   record.download = 5'000'000;
-  record.delegation = crypto::delegate(key(99), node.public_key(), network(), now + 2 * hour, 1);
+  record.delegation = crypto::delegate(key_of(99), node.public_key(), network(), now + 2 * hour, 1);
   record.endpoints = {{Reach::Direct, {platform::IpAddress::v4(11, 22, 33, 44), 9000}},
                       {Reach::Relayed, platform::parse_endpoint("[2001:db8::1]:9001").value()},
                       {Reach::Turn, {platform::IpAddress::v4(11, 22, 33, 9), 50'000}}};
@@ -63,7 +60,7 @@ class TestNodeRecord : public QObject {
 };
 
 void TestNodeRecord::it_comes_back_whole() {
-  const auto node = key(1);
+  const auto node = key_of(1);
   const NodeRecord record = sample(node);
   const Bytes bytes = encode_node_record(record);
   QVERIFY(bytes.size() < 500);
@@ -81,13 +78,13 @@ void TestNodeRecord::it_comes_back_whole() {
   QCOMPARE(back.slots.size(), std::size_t(3));  // sorted, none twice
   QVERIFY(back.slots.front().kind == SlotKind::Embed);
   QCOMPARE(back.program, record.program);
-  QVERIFY(back.delegation && back.delegation->wallet_key == key(99).public_key());
+  QVERIFY(back.delegation && back.delegation->wallet_key == key_of(99).public_key());
   QVERIFY(check_node_record(back, network(), now).ok());
   QVERIFY(encode_node_record(back) == bytes);
 }
 
 void TestNodeRecord::every_changed_byte_is_refused() {
-  const Bytes good = encode_node_record(sample(key(1)));
+  const Bytes good = encode_node_record(sample(key_of(1)));
   for (std::size_t i = 0; i < good.size(); ++i) {
     Bytes bad = good;
     bad[i] ^= 1;
@@ -99,7 +96,7 @@ void TestNodeRecord::every_changed_byte_is_refused() {
 
 void TestNodeRecord::any_length_is_safe() {
   const Bytes turned{3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 11, 22, 33, 9};
-  const Bytes good = encode_node_record(sample(key(1)));
+  const Bytes good = encode_node_record(sample(key_of(1)));
   for (std::size_t size = 0; size < good.size(); ++size)
     QVERIFY(!decode_node_record(ByteSpan(good).first(size)).ok());
   Bytes longer = good;
@@ -116,7 +113,7 @@ void TestNodeRecord::any_length_is_safe() {
 }
 
 void TestNodeRecord::it_counts_for_its_network_and_time() {
-  const NodeRecord record = sample(key(1));
+  const NodeRecord record = sample(key_of(1));
   QVERIFY(!check_node_record(record, network(8), now).ok());
   QVERIFY(!check_node_record(record, network(), now + hour).ok());
   QVERIFY(check_node_record(record, network(), now + hour - std::chrono::milliseconds(1)).ok());
@@ -124,7 +121,7 @@ void TestNodeRecord::it_counts_for_its_network_and_time() {
   QVERIFY(!check_node_record(record, network(), now - std::chrono::seconds(61)).ok());
   NodeRecord eternal = record;
   eternal.expires = now + std::chrono::hours(25);
-  const auto node = key(1);
+  const auto node = key_of(1);
   QVERIFY(sign_node_record(eternal, node, network()).ok());
   const auto refused = check_node_record(eternal, network(), now);
   QVERIFY(!refused.ok());
@@ -132,37 +129,37 @@ void TestNodeRecord::it_counts_for_its_network_and_time() {
 }
 
 void TestNodeRecord::a_bad_delegation_is_refused() {
-  const auto node = key(1);
+  const auto node = key_of(1);
   const auto with = [&](const crypto::Delegation& delegation) {
     NodeRecord record = sample(node);
     record.delegation = delegation;
     if (!sign_node_record(record, node, network()).ok()) qFatal("not signed");
     return check_node_record(record, network(), now);
   };
-  const auto wallet = key(99);
+  const auto wallet = key_of(99);
   QVERIFY(with(crypto::delegate(wallet, node.public_key(), network(), now + hour, 1)).ok());
-  QVERIFY(!with(crypto::delegate(wallet, key(2).public_key(), network(), now + hour, 1)).ok());
+  QVERIFY(!with(crypto::delegate(wallet, key_of(2).public_key(), network(), now + hour, 1)).ok());
   QVERIFY(!with(crypto::delegate(wallet, node.public_key(), network(8), now + hour, 1)).ok());
   QVERIFY(!with(crypto::delegate(wallet, node.public_key(), network(), now - hour, 1)).ok());
-  auto forged = crypto::delegate(key(50), node.public_key(), network(), now + hour, 1);
+  auto forged = crypto::delegate(key_of(50), node.public_key(), network(), now + hour, 1);
   forged.wallet_key = wallet.public_key();
   QVERIFY(!with(forged).ok());
 }
 
 void TestNodeRecord::limits_are_named() {
-  const auto node = key(1);
+  const auto node = key_of(1);
   NodeRecord record = sample(node);
   for (std::uint16_t i = 0; i < 300; ++i) record.slots.push_back({SlotKind::Layer, i, 0});
   QCOMPARE(sign_node_record(record, node, network()).error().code, ErrorCode::InvalidArgument);
 }
 
 void TestNodeRecord::only_newer_records_replace() {
-  const auto node = key(1);
+  const auto node = key_of(1);
   NodeBook book(network());
   const NodeRecord third = sample(node, 3), fourth = sample(node, 4);
   QVERIFY(book.put(fourth, now).ok());
-  QVERIFY(book.put(fourth, now).ok());                          // heard again
-  QVERIFY(!book.put(sample(key(9), 3), now + 48 * hour).ok());  // too old: nobody's fault
+  QVERIFY(book.put(fourth, now).ok());                             // heard again
+  QVERIFY(!book.put(sample(key_of(9), 3), now + 48 * hour).ok());  // too old: nobody's fault
   QCOMPARE(book.forged(), std::uint64_t{0});
   QCOMPARE(book.put(third, now).error().code, ErrorCode::Denied);
   NodeRecord other = sample(node, 4);
@@ -185,15 +182,15 @@ void TestNodeRecord::only_newer_records_replace() {
 void TestNodeRecord::a_full_book_forgets_what_expires_first() {
   NodeBook book(network(), 3);
   for (std::uint8_t i = 1; i <= 4; ++i) {
-    const auto node = key(i);
+    const auto node = key_of(i);
     NodeRecord record = sample(node);
     record.expires = now + hour * i;
     QVERIFY(sign_node_record(record, node, network()).ok());
     QVERIFY(book.put(record, now).ok());
   }
   QCOMPARE(book.size(), std::size_t(3));
-  QVERIFY(book.find(crypto::node_id(key(1).public_key()), now) == nullptr);
-  QVERIFY(book.find(crypto::node_id(key(4).public_key()), now) != nullptr);
+  QVERIFY(book.find(crypto::node_id(key_of(1).public_key()), now) == nullptr);
+  QVERIFY(book.find(crypto::node_id(key_of(4).public_key()), now) != nullptr);
 }
 
 NS_TEST(TestNodeRecord)

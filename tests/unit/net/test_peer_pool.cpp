@@ -7,6 +7,7 @@
 #include "core/sim/transport.h"
 #include "tests/support/manual_executor.h"
 #include "tests/support/test_main.h"
+#include "tests/support/time.h"
 
 using namespace neuroshard;
 using namespace neuroshard::net;
@@ -14,7 +15,7 @@ using namespace neuroshard::net;
 namespace {
 
 constexpr auto method = static_cast<Method>(60'000);
-constexpr Duration second = std::chrono::seconds(1);
+using neuroshard::test::second;
 
 NodeId id_of(std::uint8_t number) {
   NodeId id{};

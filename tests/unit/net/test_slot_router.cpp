@@ -8,6 +8,7 @@
 #include "core/net/slot_router.h"
 #include "core/sim/world.h"
 #include "tests/support/test_main.h"
+#include "tests/support/time.h"
 
 using namespace neuroshard;
 using namespace neuroshard::net;
@@ -15,8 +16,8 @@ using namespace neuroshard::net;
 namespace {
 
 constexpr auto method = static_cast<Method>(60'000);
-constexpr Duration millisecond = std::chrono::milliseconds(1);
-constexpr Duration second = std::chrono::seconds(1);
+using neuroshard::test::millisecond;
+using neuroshard::test::second;
 const HeldSlot layer{SlotKind::Layer, 3, 0};
 
 NodeId id_of(std::size_t number) {

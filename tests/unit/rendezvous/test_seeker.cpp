@@ -4,6 +4,7 @@
 #include "core/rendezvous/seeker.h"
 #include "core/sim/world.h"
 #include "tests/support/test_main.h"
+#include "tests/support/time.h"
 
 using namespace neuroshard;              // NOLINT
 using namespace neuroshard::rendezvous;  // NOLINT
@@ -20,8 +21,8 @@ class TestSeeker : public QObject {
 
 namespace {
 
-constexpr Duration second = std::chrono::seconds(1);
-constexpr Duration minute = std::chrono::minutes(1);
+using neuroshard::test::minute;
+using neuroshard::test::second;
 
 struct Place final : Rendezvous {
   std::string_view name() const override { return "a test"; }

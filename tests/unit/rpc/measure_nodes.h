@@ -13,17 +13,14 @@
 #include "core/net/ban_list.h"
 #include "core/net/refusals.h"
 #include "core/rpc/grpc_transport.h"
+#include "tests/support/keys.h"
 
 namespace neuroshard::testing {
 
 constexpr auto method = static_cast<net::Method>(60'000);
 constexpr std::size_t small = 64;
 
-inline crypto::KeyPair key_of(std::uint8_t number) {
-  Hash256 seed{};
-  seed.fill(number);
-  return crypto::KeyPair::from_seed(seed);
-}
+using neuroshard::test::key_of;
 
 struct Sink final : net::PeerService {
   void on_call(const net::Caller&, net::Method, Bytes request, net::Respond respond) override {

@@ -15,15 +15,12 @@
 #include "core/net/refusals.h"
 #include "core/rpc/grpc_transport.h"
 #include "core/sim/transport.h"
+#include "tests/support/keys.h"
 #include "tests/support/pump_executor.h"
 
 namespace neuroshard::testing {
 
-inline crypto::KeyPair key_of(std::uint8_t number) {
-  Hash256 seed{};
-  seed.fill(number);
-  return crypto::KeyPair::from_seed(seed);
-}
+using neuroshard::test::key_of;
 
 inline net::Hello hello_of_network(std::uint8_t network) {
   net::Hello hello;

@@ -3,6 +3,7 @@
 #include <QtTest>
 
 #include "tests/support/test_main.h"
+#include "tests/support/time.h"
 #include "tests/unit/rpc/peer_pair.h"
 
 using namespace neuroshard;
@@ -11,7 +12,7 @@ using namespace neuroshard::testing;
 namespace {
 
 constexpr auto method = static_cast<net::Method>(60'000);
-constexpr Duration second = std::chrono::seconds(1);
+using neuroshard::test::second;
 
 std::unique_ptr<PeerPair> make_pair() {
   QFETCH_GLOBAL(QString, carrier);

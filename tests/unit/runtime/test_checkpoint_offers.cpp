@@ -11,6 +11,7 @@
 #include "tests/support/checkpoint_sample.h"
 #include "tests/support/exchange_hosts.h"
 #include "tests/support/test_main.h"
+#include "tests/support/time.h"
 
 using namespace neuroshard;            // NOLINT
 using namespace neuroshard::exchange;  // NOLINT
@@ -22,7 +23,7 @@ using neuroshard::testing::TinyState;
 
 namespace {
 
-constexpr Duration second = std::chrono::seconds(1);
+using neuroshard::test::second;
 
 // 2.5 MB of weights, twice as much of moments; an expert has 5 pieces, its moments 9.
 compute::ModelShape some_pieces() {

@@ -4,14 +4,16 @@
 
 #include "core/sim/network.h"
 #include "core/status/gossip.h"
+#include "tests/support/keys.h"
 #include "tests/support/test_main.h"
+#include "tests/support/time.h"
 
 using namespace neuroshard;
 using namespace neuroshard::status;
 
 namespace {
 
-constexpr Duration second = std::chrono::seconds(1);
+using neuroshard::test::second;
 
 Hash256 filled(std::uint8_t value) {
   Hash256 hash{};
@@ -20,12 +22,7 @@ Hash256 filled(std::uint8_t value) {
 }
 const Hash256 network_id = filled(7);
 
-crypto::KeyPair key(std::uint16_t number) {
-  Hash256 seed{};
-  store_le(seed.data(), number);
-  seed[31] = 1;
-  return crypto::KeyPair::from_seed(seed);
-}
+using neuroshard::test::key_numbered;
 
 struct Host {
   crypto::KeyPair keys;
@@ -34,7 +31,7 @@ struct Host {
   net::Contact contact;
   std::unique_ptr<StatusGossip> gossip;
 
-  Host(std::uint16_t seed, sim::World& world) : keys(key(seed)), executor(world) {}
+  Host(std::uint16_t seed, sim::World& world) : keys(key_numbered(seed)), executor(world) {}
 };
 
 OwnStatus status_of(double loss, std::uint64_t round = 1) {
@@ -71,8 +68,8 @@ class Nodes {
                               }};
       hidden_ = first_is_hidden;
       const crypto::Delegation wallet =
-          crypto::delegate(key(static_cast<std::uint16_t>(1000 + i)), host->keys.public_key(), network_id,
-                           world.clock().wall_now() + std::chrono::hours(24), 1);
+          crypto::delegate(key_numbered(static_cast<std::uint16_t>(1000 + i)), host->keys.public_key(),
+                           network_id, world.clock().wall_now() + std::chrono::hours(24), 1);
       host->gossip =
           std::make_unique<StatusGossip>(std::move(services), network_id, wallet, true, GossipOptions{}, i);
       network_.set_handler(
@@ -205,7 +202,7 @@ void TestStatusGossip::a_report_that_is_not_the_callers_or_does_not_hold_is_not_
                          [](const Expected<Bytes>&) {});
     nodes.world.run_for(40 * second);
   };
-  const crypto::KeyPair stranger = key(900);
+  const crypto::KeyPair stranger = key_numbered(900);
   const WallTime made = nodes.world.clock().wall_now();
   offer(sign_report(status_of(99), made, std::nullopt, stranger, network_id));
   const StatusReport foreign =

@@ -6,6 +6,7 @@
 
 #include "core/status/gossip.h"
 #include "core/status/warnings.h"
+#include "tests/support/keys.h"
 #include "tests/support/test_main.h"
 
 using namespace neuroshard;
@@ -22,21 +23,16 @@ const Hash256 network = filled(7);
 const WallTime now{std::chrono::milliseconds(1'700'000'000'000)};
 constexpr auto second = std::chrono::seconds(1);
 
-crypto::KeyPair key(std::uint16_t number) {
-  Hash256 seed{};
-  store_le(seed.data(), number);
-  seed[31] = 1;
-  return crypto::KeyPair::from_seed(seed);
-}
+using neuroshard::test::key_numbered;
 
 // Wallets have keys of their own: from 1000 on.
 StatusReport report_of(std::uint16_t node, std::optional<std::uint16_t> wallet, const OwnStatus& status,
                        WallTime made = now, const Hash256& net = network) {
-  const crypto::KeyPair own = key(node);
+  const crypto::KeyPair own = key_numbered(node);
   std::optional<crypto::Delegation> delegation;
   if (wallet)
-    delegation = crypto::delegate(key(static_cast<std::uint16_t>(1000 + *wallet)), own.public_key(), net,
-                                  now + std::chrono::hours(1), 1);
+    delegation = crypto::delegate(key_numbered(static_cast<std::uint16_t>(1000 + *wallet)), own.public_key(),
+                                  net, now + std::chrono::hours(1), 1);
   return sign_report(status, made, delegation, own, net);
 }
 
@@ -130,10 +126,10 @@ void TestStatusReports::what_does_not_hold_is_refused() {
   QFETCH(QString, reason);
   StatusReport report = report_of(1, 1, training(3));
   const auto resign = [&](const crypto::Delegation& delegation) {
-    report = sign_report(training(3), now, delegation, key(1), network);
+    report = sign_report(training(3), now, delegation, key_numbered(1), network);
   };
   const auto word = [](std::uint16_t node, const Hash256& net, WallTime until) {
-    return crypto::delegate(key(1001), key(node).public_key(), net, until, 1);
+    return crypto::delegate(key_numbered(1001), key_numbered(node).public_key(), net, until, 1);
   };
   if (kind == "network") report = report_of(1, std::nullopt, training(3), now, filled(8));
   if (kind == "wallet network") resign(word(1, filled(8), now + 100 * second));

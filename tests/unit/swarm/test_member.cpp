@@ -3,6 +3,7 @@
 #include <QtTest>
 
 #include "core/base/check.h"
+#include "tests/support/keys.h"
 #include "tests/support/test_main.h"
 #include "tests/support/village.h"
 
@@ -200,11 +201,7 @@ void TestMember::who_does_not_wait_is_banned() {
 
 namespace {
 
-crypto::KeyPair key_of(std::uint8_t number) {
-  Hash256 seed{};
-  seed.fill(number);
-  return crypto::KeyPair::from_seed(seed);
-}
+using neuroshard::test::key_of;
 
 // A record as a node there would have signed it.
 CachedPeer cached(std::uint8_t number, const platform::IpAddress& ip, WallTime made) {

@@ -5,6 +5,7 @@
 
 #include "core/dht/messages.h"
 #include "core/swarm/path_transport.h"
+#include "tests/support/keys.h"
 #include "tests/support/loopback_relay.h"
 #include "tests/support/test_main.h"
 
@@ -31,11 +32,7 @@ Hash256 network_id() {
   return id;
 }
 
-crypto::KeyPair key_of(std::uint8_t number) {
-  Hash256 seed{};
-  seed.fill(number);
-  return crypto::KeyPair::from_seed(seed);
-}
+using neuroshard::test::key_of;
 
 // Connections that stand at once and do as the test says; each knows where it was dialled.
 class Wire final : public net::PeerTransport {
