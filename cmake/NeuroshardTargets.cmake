@@ -15,6 +15,7 @@ function(ns_fast_build target)
   get_target_property(precompiled ${target} PRECOMPILE_HEADERS_REUSE_FROM)
   if(TARGET ns_pch_core AND NOT precompiled)
     target_precompile_headers(${target} REUSE_FROM ns_pch_core)
+    target_link_libraries(${target} PRIVATE fmt::fmt)  # with the definitions that the precompiled header was made with
   endif()
 endfunction()
 
