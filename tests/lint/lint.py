@@ -6,6 +6,7 @@ Prints "file:line: rule: what is wrong and what to do instead" for each finding 
               ui/ ditto by ui/layers.txt, and of core only the seam; app/gui of core only what reaches a running core
   headers     #pragma once; heavy third-party headers stay out of public headers; no "using namespace"
   size        no file over 600 lines (over 400 is listed as a note)
+  methods     no class in a header declares more than 40 member functions
   markers     no unfinished work left behind
   banned      time, randomness, threads, files and the console only through their adapters
   paths       no path of somebody's machine
@@ -24,6 +25,7 @@ import subprocess
 import sys
 
 MAX_LINES, NOTE_LINES = 600, 400
+MAX_METHODS = 40
 SKIP_DIRS = {"build", ".git", "__pycache__", "corpus"}
 CODE = (".h", ".cpp")
 TEXT = CODE + (".txt", ".md", ".py", ".sh", ".cmake", ".json", ".proto", ".toml")
@@ -352,6 +354,27 @@ class Lint:
                 if not os.path.isdir(seeds) or not os.listdir(seeds):
                     self.report(path, 1, "corpus", f"no seeds in tests/fuzz/corpus/{match.group(1)}")
 
+    def check_methods(self, headers):
+        tool = shutil.which("ctags")
+        if not tool or "Universal" not in subprocess.run([tool, "--version"], capture_output=True, text=True, check=False).stdout:
+            self.findings.append("tests/lint: methods: universal-ctags is not installed (installers/debian-packages.txt)")
+            return
+        if not headers:
+            return
+        result = subprocess.run([tool, "--language-force=C++", "--c++-kinds=fp", "--fields=Ks", "-u", "-f", "-", *headers], cwd=self.root,
+                                capture_output=True, text=True, check=False)
+        counts = {}
+        for line in result.stdout.splitlines():
+            scope = re.search(r"\t(?:class|struct):(\S+)$", line)
+            if scope and not line.startswith("!"):
+                key = (line.split("\t")[1], scope.group(1))
+                counts[key] = counts.get(key, 0) + 1
+        for (path, name), count in sorted(counts.items()):
+            if count > MAX_METHODS:
+                self.report(path, 1, "methods", f"{name} declares {count} member functions; compose it of parts with {MAX_METHODS} at most")
+        if result.returncode:
+            self.findings.append(f"tests/lint: methods: ctags failed: {result.stderr.strip()[:300]}")
+
     def check_format(self, paths):
         tool = shutil.which("clang-format-14") or shutil.which("clang-format")
         if not tool:
@@ -389,6 +412,7 @@ class Lint:
                 self.check_code(path, text, self.strip_comments(text))
         self.check_mirror()
         self.check_corpus(paths)
+        self.check_methods([p for p in code if p.endswith(".h")])
         if check_format:
             self.check_format(code)
         for exception in self.exceptions:

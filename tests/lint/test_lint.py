@@ -119,6 +119,12 @@ class LintTest(unittest.TestCase):
         self.complains("links", "docs/a.md", {"docs/a.md": "# Two words\n```\ncode\n```\n[x](b.md)\n"})
         self.assertEqual(self.lint({"docs/a.md": "# Two words\n# Two words\n[x](#two-words-1)\n"}), [])
 
+    def test_methods(self):
+        many = "".join(f"  int f{i}() const;\n" for i in range(39)) + "  template <class T>\n  void g(T value) {}\n"
+        head = "#pragma once\nclass A {\n public:\n"
+        self.assertEqual(self.lint({"core/base/b.h": head + many + "};\n"}), [])
+        self.complains("methods", "core/base/b.h", {"core/base/b.h": head + many + "  int h();\n};\n"})
+
     def test_format(self):
         with tempfile.TemporaryDirectory() as root:
             os.makedirs(os.path.join(root, "core"))
