@@ -107,7 +107,7 @@ endfunction()
 
 # ns_add_test(name SOURCES test_x.cpp … [DEPS folder …] [LIBS target …] [LABEL ci|long] [TIMEOUT s] [LOCK resource] [PROGRAM name] [ALONE])
 #   One class of Qt Test (NS_TEST in its source, tests/support/test_main.h), known to ctest as <name>. Default label ci, 60 s.
-#   All classes of a folder share one program, tests/unit/net in unit_net: a program costs a link and several times its own code
+#   All classes of a folder share one program, tests/unit/net in unit_net, tests/sim in sim_tests: a program costs a link and several times its own code
 #   in libraries. PROGRAM names another one, for sources that need other flags. ALONE is a program of the test's own, called
 #   <name>, with the main function that its source has. `ninja <name>` builds what the test needs.
 #   ${NS_TEST_SHARED_DATA} (a directory that may be absent) reaches the test as the environment variable NS_SHARED_DATA.
@@ -123,6 +123,9 @@ function(ns_add_test name)
     set(program ${ARG_PROGRAM})
   else()
     string(REPLACE "/" "_" program "${folder}")
+    if(NOT folder MATCHES "/")
+      string(APPEND program "_tests")  # build/release/tests/functional is a folder
+    endif()
   endif()
 
   if(NOT TARGET ${program})
