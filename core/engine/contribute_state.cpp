@@ -41,7 +41,8 @@ Expected<ContributeState> parse_contribute_state(ByteSpan json, WallTime now) {
   const Json parsed = json.size() > max_contribute_state_bytes
                           ? Json(Json::value_t::discarded)
                           : Json::parse(json.begin(), json.end(), nullptr, /*allow_exceptions=*/false);
-  if (!parsed.is_object()) return make_error(ErrorCode::Corrupt, "this is not the state of contributing");
+  if (!parsed.is_object())
+    return make_error(ErrorCode::Corrupt, "the file is not in the format of contribute.json");
   return ContributeState{future(parsed, "snoozed_until_ms", now), future(parsed, "overridden_until_ms", now)};
 }
 

@@ -1,5 +1,5 @@
-// contribute.json: what outlives a restart of the core besides the settings, namely the ends of a snooze and
-// of "run anyway". And the contribute rules as the settings say them.
+// contribute.json: the ends of a snooze and of "run anyway", which the core keeps across a restart beside the
+// settings. Also reads the contribute rules from the settings.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ struct ContributeState {
   friend bool operator==(const ContributeState&, const ContributeState&) = default;
 };
 std::string format_contribute_state(const ContributeState& state);
-// Times that are over, or further away than any command allows (the clock was wrong), are left out.
+// Omits times that have passed, and times later than any command allows (the clock was wrong).
 // Any bytes are safe.  Errors: Corrupt.
 Expected<ContributeState> parse_contribute_state(ByteSpan json, WallTime now);
 

@@ -1,13 +1,13 @@
-// The engine: implements the seam (core/node/node.h) for one node in this process. Owns the data directory.
+// The engine: implements node::Node (core/node/node.h) in this process. Owns the data directory.
 //
 //   core executor    owns the state of all parts and decides: commands, jobs, events, the published snapshot
-//   compute thread   holds the model: prepares it, trains one step, saves, writes a text; one job at a time
+//   compute thread   holds the model: prepares it, trains a step, saves, generates text; one job at a time
 //   files thread     long work on checkpoints that needs no model
 //   reading thread   queries whose answer is on the disk
-//   sensor thread    reads the machine's sensors and writes contribute.json: both may take long
+//   sensor thread    reads the machine's sensors and writes contribute.json, which may both take long
 //
-// Between two steps the core executor always runs, so limits, a pause and a stop take effect within one step;
-// a stop also cancels the step that runs. Shutdown: the engine refuses new work, cancels the step, writes the
+// The core executor always runs between two steps, so limits, a pause and a stop take effect within one step;
+// a stop also cancels the current step. Shutdown: the engine refuses new work, cancels the step, writes the
 // final checkpoint, and then joins the threads, the core executor last.
 #pragma once
 
@@ -32,7 +32,7 @@
 
 namespace neuroshard::engine {
 
-// Commands accepted and not yet done, all kinds together; further ones are refused with Busy.
+// The most commands in progress, of all kinds together; the engine refuses further ones with Busy.
 inline constexpr std::size_t max_open_commands = 64;
 
 struct EngineServices {  // all outlive the engine
@@ -46,8 +46,8 @@ struct EngineOptions {
   // Makes the session; tests put a fake one here.
   std::function<Expected<std::unique_ptr<TrainingSession>>(config::DataDirectory&, TrainingServices)>
       make_session = TrainingSession::create;
-  // Contributing is as the settings say and every switch is kept there. False: on, whatever they say, for
-  // training that a person starts by hand.
+  // Contributing follows the settings, and every switch is saved there. False: it is on, regardless of the
+  // settings, for training that a person starts by hand.
   bool remember_contributing = false;
   // The sensors of the contribute rules; null = every sensor of the machine is unknown. The rules hold with
   // remember_contributing only.
@@ -56,23 +56,23 @@ struct EngineOptions {
   LocalTimeFunction local_time = platform::local_time;
   // No training and no compute module; everything else works.
   bool safe_mode = false;
-  // Alerts raised at the start: conditions that the caller found.
+  // Alerts to raise at the start: conditions that the caller has found.
   std::vector<node::Alert> alerts;
-  // The source of the network's view; null: the node is alone. Outlives the engine.
+  // The source of the network's view; null: the node is in no network. Outlives the engine.
   node::NetworkSource* network = nullptr;
-  // Other nodes that may have cached the network's published data, and are offered what is cached here; null:
+  // Other nodes that may have cached the network's published data and may fetch this node's cache; null:
   // none. Outlives the engine.
   data::PeerSource* data_peers = nullptr;
-  // Checkpoints that others are fetching and retention leaves alone meanwhile; null: none.
+  // Checkpoints that other nodes are fetching, which retention keeps meanwhile; null: none.
   std::shared_ptr<const checkpoint::Holds> held_checkpoints;
-  // Outer rounds with other nodes; null: the node trains for itself.
+  // Outer rounds with other nodes; null: the node trains alone.
   std::shared_ptr<RoundTrainer> rounds;
   // The state of the rounds, for the snapshot; any thread. Null without rounds.
   std::function<node::RoundsView()> rounds_view;
-  // The same in detail, for query_rounds(): answers once, on any thread; must only enqueue.
+  // The details, for query_rounds(): replies once, on any thread; must only enqueue.
   std::function<void(node::Reply<node::RoundsReport>)> rounds_report;
-  // Conditions of the rounds that need a person; raised as alerts, and cleared when they are no longer
-  // reported. Keys begin with "rounds_".
+  // Conditions of the rounds that need a person. The engine raises them as alerts, and clears alerts that are
+  // no longer reported. Keys begin with "rounds_".
   std::function<std::vector<node::Alert>()> rounds_alerts;
   // The period at which the engine checks rules, resident memory and free space.
   Duration resource_period = std::chrono::seconds(2);

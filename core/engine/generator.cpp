@@ -13,10 +13,10 @@ namespace neuroshard::engine {
 namespace {
 
 constexpr std::uint64_t cache_session = 1;   // of the stage; one generation at a time
-constexpr std::uint32_t prompt_chunk = 256;  // tokens between two looks at the cancel token
+constexpr std::uint32_t prompt_chunk = 256;  // tokens between two checks of the cancel token
 
 // The model's context: the newest tokens, their keys and values in the stage's cache, and the logits after
-// the last one. Closes the cache whatever happens.
+// the last one. Closes the cache in every case.
 class Window {
  public:
   Window(compute::Stage& stage, const compute::ModelShape& shape)
@@ -25,7 +25,7 @@ class Window {
   Window& operator=(const Window&) = delete;
   ~Window() { close(); }
 
-  // Starts with the prompt, or what of it fits.
+  // Starts with the prompt, or the part of it that fits.
   Expected<void> begin(Span<const std::int32_t> prompt, const CancelToken& cancel) {
     if (prompt.size() > capacity_) prompt = prompt.last(kept());
     tokens_.assign(prompt.begin(), prompt.end());
@@ -54,7 +54,7 @@ class Window {
     open_ = true;
     const Span<const std::int32_t> all(tokens_.data(), tokens_.size());
     for (std::size_t at = 0; at < all.size(); at += prompt_chunk) {
-      if (cancel.cancelled()) return make_error(ErrorCode::Cancelled, "stopped before the first word");
+      if (cancel.cancelled()) return make_error(ErrorCode::Cancelled, "stopped before the first token");
       NS_RETURN_IF_ERROR(extend(all.subspan(at, std::min<std::size_t>(prompt_chunk, all.size() - at))));
     }
     return {};
@@ -86,7 +86,7 @@ std::size_t whole_characters(std::string_view text) {
   return text.size();
 }
 
-// Rows of the head without a token behind them, and control tokens but the end of text, are never written.
+// Never samples rows of the head without a token, nor control tokens except the end of text.
 void forbid_control_tokens(std::vector<float>& logits, std::uint32_t vocabulary) {
   constexpr float never = -std::numeric_limits<float>::infinity();
   for (data::TokenId id = 0; id < data::first_byte_token; ++id) {
@@ -142,7 +142,7 @@ Expected<bool> TextWriter::write(TrainingSession& session, const Clock& clock,
   if (!begun_) NS_RETURN_IF_ERROR(begin(tokenizer));
   Window window(session.stage(), session.info().shape);
   const MonotonicTime started = clock.monotonic_now();
-  // Only the first words may be given up: what is written stays.
+  // Cancellation discards only a text without tokens; generated tokens stay.
   NS_RETURN_IF_ERROR(
       window.begin({tokens_.data(), tokens_.size()}, result_.tokens == 0 ? options_.cancel : CancelToken()));
   const MonotonicTime prompted = clock.monotonic_now();

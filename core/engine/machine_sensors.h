@@ -9,7 +9,7 @@
 
 namespace neuroshard::engine {
 
-// `directory` is where free space counts; `root` stands for "/" of the other sensors. `files` outlives it.
+// `directory`: where free space is measured. `root`: replaces "/" for the other sensors. `files` outlives it.
 std::unique_ptr<contribute::MachineSensors> make_machine_sensors(storage::FileEnv& files,
                                                                  std::string directory,
                                                                  std::string root = "/");

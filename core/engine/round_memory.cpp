@@ -34,8 +34,8 @@ Bytes encode_round_memory(const RoundMemory& memory, Span<const float> buffer) {
 }
 
 Expected<RoundMemory> decode_round_memory(ByteSpan bytes) {
-  const Error damaged = make_error(
-      ErrorCode::Corrupt, "what this node noted of its last contribution is damaged: it is not used");
+  const Error damaged = make_error(ErrorCode::Corrupt,
+                                   "this node's record of its last contribution is damaged and is not used");
   if (bytes.size() < head + sizeof(Hash256) || as_text(bytes.first(magic.size())) != magic) return damaged;
   const ByteSpan all = bytes.first(bytes.size() - sizeof(Hash256));
   const auto payload = load_le<std::uint64_t>(bytes.data() + payload_at);

@@ -1,7 +1,7 @@
-// State that a training with error feedback must keep over a restart, although no checkpoint has it: which
-// delta it gave last, and what of its work the network has not seen yet (outer/error_feedback.h). It belongs
-// to the node's contributions, not to its weights, so it is kept with them (D/rounds/learner): whichever
-// checkpoint a restart goes on from, what was sent is not sent again, and what was not is not lost.
+// State that training with error feedback must keep across a restart, although no checkpoint has it: its last
+// delta, and the part of its work that the network has not received yet (outer/error_feedback.h). It belongs
+// to the node's contributions, not to its weights, so it is kept with them (D/rounds/learner): from whichever
+// checkpoint a restart continues, the node sends no work twice and loses no unsent work.
 //
 //   "NSRLRN1\0" · round u64 · SHA-256 of the round's first weights · steps u32 · tokens u64 · bytes of the
 //   payload u64 · values u64 · payload · buffer fp32 · SHA-256 of all before; little-endian
@@ -18,16 +18,16 @@
 namespace neuroshard::engine {
 
 struct RoundMemory {
-  std::uint64_t round = 0;  // whose delta was given
+  std::uint64_t round = 0;  // the round of that delta
   Hash256 anchor{};         // RoundPlace::anchor
   rounds::TrainedWork work;
   Bytes payload;
-  std::vector<float> buffer;  // of the error feedback, after the payload
+  std::vector<float> buffer;  // the error feedback's, after the payload
 };
 
-// The buffer is given apart, because it is large.
+// The buffer is a separate argument, because it is large.
 Bytes encode_round_memory(const RoundMemory& memory, Span<const float> buffer);
-// Corrupt: damaged, or not such a memory. Sizes are checked before anything is allocated.
+// Corrupt: damaged, or not in this format. Checks sizes before it allocates anything.
 Expected<RoundMemory> decode_round_memory(ByteSpan bytes);
 
 }  // namespace neuroshard::engine

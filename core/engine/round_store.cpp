@@ -10,7 +10,7 @@
 namespace neuroshard::engine {
 namespace {
 
-// Of a file; what is inside is checked by who asked for it.
+// The largest file; the caller checks the content.
 constexpr std::uint64_t longest_votes = std::uint64_t{8} << 20;
 constexpr std::uint64_t longest_chain = std::uint64_t{256} << 20;
 constexpr std::uint64_t longest_link = std::uint64_t{8} << 20;
@@ -25,8 +25,9 @@ Span<const float> part(const rounds::OuterState& state, int which) {
 }
 
 Error damaged(const std::string& path, std::string_view what) {
-  return make_error(ErrorCode::Corrupt,
-                    fmt::format("{} {}: it is not used, the other members have it", path, what));
+  return make_error(
+      ErrorCode::Corrupt,
+      fmt::format("{} {}: the node does not use it and fetches the state from other members", path, what));
 }
 
 }  // namespace
@@ -57,7 +58,7 @@ std::string RoundFiles::path(Record record) const {
 }
 
 Expected<Bytes> RoundFiles::load(Record record) {
-  if (!files_.exists(path(record))) return make_error(ErrorCode::NotFound, "nothing is kept yet");
+  if (!files_.exists(path(record))) return make_error(ErrorCode::NotFound, "nothing is saved yet");
   return storage::read_file(files_, path(record),
                             record == Record::Votes   ? longest_votes
                             : record == Record::Chain ? longest_chain
@@ -78,21 +79,21 @@ void RoundFiles::write(const std::string& to, const Bytes& bytes,
 
 Expected<rounds::KnownState> RoundFiles::load_state(std::uint64_t values, std::uint64_t bias) {
   const std::string from = state_path();
-  if (!files_.exists(from)) return make_error(ErrorCode::NotFound, "no state is kept yet");
+  if (!files_.exists(from)) return make_error(ErrorCode::NotFound, "no state is saved yet");
   NS_ASSIGN_OR_RETURN(const auto file, files_.open_read(from));
   Bytes head(state_head);
   if (file->size() < state_head) return damaged(from, "ends early");
   NS_RETURN_IF_ERROR(file->read_at(0, head));
   if (as_text(ByteSpan(head).first(state_magic.size())) != state_magic)
-    return damaged(from, "is no state of rounds");
+    return damaged(from, "is not a state of rounds");
   rounds::KnownState known;
   known.round = load_le<std::uint64_t>(head.data() + 8);
-  // The sizes that this model has; nothing is allocated for another.
+  // Checks the sizes of this model first; allocates nothing for another one.
   const auto certificate_bytes = load_le<std::uint64_t>(head.data() + 32);
   if (load_le<std::uint64_t>(head.data() + 16) != values ||
       load_le<std::uint64_t>(head.data() + 24) != bias || certificate_bytes > longest_link ||
       file->size() != state_head + (2 * values + bias) * sizeof(float) + certificate_bytes + sizeof(Hash256))
-    return damaged(from, "is of another model, or not whole");
+    return damaged(from, "belongs to another model or is incomplete");
   auto state = std::make_shared<rounds::OuterState>();
   state->weights.resize(static_cast<std::size_t>(values));
   state->momentum.resize(static_cast<std::size_t>(values));
@@ -161,21 +162,21 @@ void RoundFiles::save_state(rounds::RoundLink certificate, rounds::Anchor state)
       std::lock_guard inner(mutex_);
       known.swap(waiting_);
     }
-    if (!known) return;  // in an earlier one's turn
+    if (!known) return;  // an earlier task has written it
     const auto written = write_state(*known);
     if (!written.ok())
-      logger_.warning("rounds", fmt::format("the state of round {} is not kept for a restart: {}",
+      logger_.warning("rounds", fmt::format("the state of round {} was not saved for a restart: {}",
                                             known->round, written.error().describe()));
   });
-  if (!posted) logger_.warning("rounds", "the disk is too slow: a round's state is kept later");
+  if (!posted) logger_.warning("rounds", "the disk is too slow: a round's state is saved later");
 }
 
 RoundThread::RoundThread(Executor& node)
     : node_(std::make_shared<net::Mailbox>(node)), thread_(make_thread_executor("ns-rounds", queue)) {}
 
 void RoundThread::run(std::function<void()> job, std::function<void()> done) {
-  // The node has few computations at a time. Should the queue ever be full, the node hears nothing of this
-  // one.
+  // The node has few computations at a time. If the queue is ever full, the node gets no result of this
+  // computation.
   static_cast<void>(thread_->post([this, job = std::move(job), done = std::move(done)] {
     job();
     node_->put(done);

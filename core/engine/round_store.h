@@ -1,13 +1,13 @@
 // The files of outer rounds in D/rounds/: `votes`, `chain`, `payload` and `learner` (rounds/learner.h), and
 // `state`, the outer state of the newest certified round that this node held, with that round's certificate
-// as a chain has it (rounds/link.h).
+// in the chain's form (rounds/link.h).
 //
 //   state: "NSRSTATE" · round u64 · weights u64 · bias u64 · bytes of the certificate u64 · weights,
 //   momentum,
 //          bias fp32 little-endian · certificate · SHA-256 of all before
 //
-// Each file is replaced as a whole, and all in the order of calls: a kill leaves the old one or the new one,
-// never a part, and never votes of a round whose state is not here yet.
+// Each file is replaced as a whole, in the order of calls: after a kill the old or the new one is there,
+// never a part, and never votes of a round whose state is not saved yet.
 #pragma once
 
 #include <functional>
@@ -27,8 +27,8 @@ namespace neuroshard::engine {
 
 class RoundFiles final : public rounds::RoundStore {
  public:
-  // folder: made when it is missing. node: where save() calls back. All outlive it; destruction waits until
-  // all is written that was asked for.
+  // folder: created if missing. node: the executor on which save() calls back. All outlive the object; its
+  // destructor waits until every requested write is done.
   static Expected<std::unique_ptr<RoundFiles>> open(storage::FileEnv& files, std::string folder,
                                                     Logger& logger, Executor& node);
   ~RoundFiles() override;
@@ -37,10 +37,10 @@ class RoundFiles final : public rounds::RoundStore {
   Expected<Bytes> load(Record record) override;
   void save(Record record, Bytes bytes, std::function<void(Expected<void>)> done) override;
 
-  // Before the node starts.  NotFound: none yet. Corrupt: damaged, or of another model; the node fetches it
-  // then.
+  // Before the node starts.  NotFound: none yet. Corrupt: damaged, or of another model; the node then fetches
+  // the state.
   Expected<rounds::KnownState> load_state(std::uint64_t values, std::uint64_t bias);
-  // Later, beside everything else. When several wait for a slow disk, the newest is written in the oldest's
+  // Writes in the background. When several states wait for a slow disk, the newest is written in the oldest's
   // turn.
   void save_state(rounds::RoundLink certificate, rounds::Anchor state);
 
@@ -54,7 +54,7 @@ class RoundFiles final : public rounds::RoundStore {
   storage::FileEnv& files_;
   const std::string folder_;
   Logger& logger_;
-  const std::shared_ptr<net::Mailbox> node_;  // votes wait for an answer, so it must arrive
+  const std::shared_ptr<net::Mailbox> node_;  // votes wait for the callback, so it must arrive
   std::mutex mutex_;
   std::optional<rounds::KnownState> waiting_;  // to be written; with the lock
   std::unique_ptr<Executor> disk_;             // last: it is joined first

@@ -38,7 +38,7 @@ void RoundTrainer::tell_ready() {
   if (listener_.executor == nullptr || !facts_) return;
   if (!listener_.executor->post([ready = listener_.ready, facts = *facts_] { ready(facts); }))
     logger_.warning("rounds", "the node's queue is full: this node does not take part in the rounds");
-  facts_->states.clear();  // large, and whoever listens has them
+  facts_->states.clear();  // large, and the listener has them
   told_ = true;
 }
 
@@ -48,7 +48,7 @@ void RoundTrainer::answer(std::function<void(Expected<rounds::RoundLearner::Boun
   if (listener_.executor == nullptr) return;
   auto shared = std::make_shared<Expected<rounds::RoundLearner::Boundary>>(std::move(result));
   if (!listener_.executor->post([done = std::move(done), shared] { done(std::move(*shared)); }))
-    logger_.warning("rounds", "the node's queue is full: this round is without this node's work");
+    logger_.warning("rounds", "the node's queue is full: this node does not contribute to this round");
 }
 
 // ---- the compute thread ----
@@ -58,7 +58,7 @@ Expected<void> RoundTrainer::attach(RoundModel& model) {
   if (values < parts_.size())
     return make_error(ErrorCode::InvalidArgument,
                       fmt::format("a model of {} values can't be synchronised in {} fragments; its network "
-                                  "has to be made anew, with fewer (--sync)",
+                                  "must be created again with fewer (--sync)",
                                   values, parts_.size()));
   RoundFacts facts{
       model.tokenizer_hash(), rounds::cut_fragments(values, parts_.size(), options_.inner_steps), {}};
@@ -99,14 +99,14 @@ RoundTrainer::FragmentTrainer* RoundTrainer::asked() const {
 bool RoundTrainer::may_train() const {
   const auto may = [](const auto& part) { return part->may_train(); };
   if (std::all_of(parts_.begin(), parts_.end(), may)) return true;
-  // A few steps more, so that what there is of each is enough to be given.
+  // A few more steps, until every fragment has enough of them for a contribution.
   return std::all_of(parts_.begin(), parts_.end(), [](const auto& part) { return part->begun(); }) &&
          std::any_of(parts_.begin(), parts_.end(),
                      [&](const auto& part) { return part->may_train() && !part->worth_giving(); });
 }
 
 Expected<RoundTrainer::Turn> RoundTrainer::before_step() {
-  if (model_ == nullptr) return Turn::Train;  // a model that takes no part
+  if (model_ == nullptr) return Turn::Train;  // a model without rounds
   const MonotonicTime begin = clock_.monotonic_now();
   bool waited = false;
   while (true) {
@@ -141,7 +141,7 @@ void RoundTrainer::note_places() {
   model_->set_places(std::move(places));
 }
 
-// Fragments whose certificate is late stand at less; the network is as far as the others say.
+// Fragments whose certificate is late are behind; the other fragments give the network's progress.
 void RoundTrainer::set_schedule() {
   std::uint64_t step = 0;
   for (const auto& part : parts_) step = std::max(step, part->scheduled());
@@ -160,7 +160,7 @@ void RoundTrainer::after_step(std::uint64_t tokens) {
   if (done) tell_progress();
 }
 
-// Lost when the queue is full: the nodes look by themselves, too.
+// A full queue drops the notification: the endpoints also poll.
 void RoundTrainer::tell_progress() {
   if (listener_.executor != nullptr) static_cast<void>(listener_.executor->post(listener_.progressed));
 }

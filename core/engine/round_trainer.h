@@ -1,13 +1,13 @@
-// Where the outer rounds of a network (core/rounds) and the training of this node meet. The round's node asks
-// for a start, for the delta at the end, and how far the training is; it never waits. The compute thread asks
-// between two steps what is to be done: it puts a new anchor in, makes the delta, and learns whether to train
-// or to rest. A node rests before its first anchor and after its H steps until the round's certificate; where
-// rounds overlap, only when H more steps were not enough for that.
+// Connects the outer rounds of a network (core/rounds) with the training of this node. The round endpoint
+// requests a start, the delta at the end, and the progress of the training; it never waits. Between two steps
+// the compute thread handles these requests: it loads a new anchor, makes the delta, and then trains or
+// rests. A node rests before its first anchor and after its H steps until the round's certificate; where
+// rounds overlap, it rests only if the certificate is still missing after H more steps.
 //
-// Where the model is synchronised in fragments (rounds/fragments.h), there is one training and one learner
-// for each fragment's node: every step trains all of them, and is made only when none of them has to rest.
+// Where the model is synchronised in fragments (rounds/fragments.h), each fragment's endpoint has a learner
+// of its own: every step trains all fragments, and runs only when none of them has to rest.
 //
-// One lock, held for moments: weights are read, written and encoded outside of it.
+// One lock, held for short times: weights are read, written and encoded without it.
 #pragma once
 
 #include <atomic>
@@ -32,61 +32,61 @@ namespace neuroshard::engine {
 
 struct RoundTrainerOptions {
   std::uint32_t inner_steps = 500;  // H
-  std::uint32_t fragments = 1;      // that the model is synchronised in; H at most
+  std::uint32_t fragments = 1;      // in which the model is synchronised; H at most
   outer::CodecOptions codec;
-  std::optional<float> error_feedback_beta;  // none: what the codec leaves out is lost
-  // Without a certificate in sight it trains for as many rounds as this by itself, then it rests.
+  std::optional<float> error_feedback_beta;  // none: the codec's error is lost
+  // Without a certificate, a node trains alone for at most this many rounds, then it rests.
   std::uint32_t most_rounds_alone = 64;
   Duration longest_rest = std::chrono::milliseconds(200);  // of one before_step()
-  // A node that waits this long for one fragment's certificate contributes its other fragments: another node
-  // may wait for those, and so each for another. Half of what a leader waits after the close
-  // (ParticipantOptions::grace), or it would come as often as not just after the proposal.
+  // A node that waits this long for one fragment's certificate contributes its other fragments. Otherwise,
+  // nodes could wait for each other's fragments. Half of the leader's wait after the close
+  // (ParticipantOptions::grace); later contributions would often arrive just after the proposal.
   Duration patience = std::chrono::milliseconds(1500);
 };
 
 // Facts about the model once it is ready.
 struct RoundFacts {
   Hash256 tokenizer{};
-  std::vector<rounds::Fragment> fragments;  // of all its parameters
-  // Their weights, with zero momentum; empty for a model that is made anew later.
+  std::vector<rounds::Fragment> fragments;  // they cover all parameters
+  // Their weights, with zero momentum; empty for a model that is made again later.
   std::vector<rounds::Anchor> states;
 };
 
 class RoundTrainer final {
  public:
-  // clock and logger outlive it.
+  // clock and logger outlive the trainer.
   RoundTrainer(RoundTrainerOptions options, const Clock& clock, Logger& logger);
   ~RoundTrainer();
 
   // ---- The executor of the rounds' nodes.
   struct Listener {
-    Executor* executor = nullptr;                  // where the two are called
-    std::function<void(const RoundFacts&)> ready;  // a model stands ready, again after each of its starts
-    std::function<void()> progressed;              // a fragment's steps of its round are done
+    Executor* executor = nullptr;                  // runs both callbacks
+    std::function<void(const RoundFacts&)> ready;  // a model is ready; called after each attach()
+    std::function<void()> progressed;              // a fragment has done its steps of the round
   };
-  // Hears at once of a model that is ready. Afterwards nothing is posted to an earlier listener; what was
-  // posted may still come.  Threads: any.
+  // Notifies the listener at once if a model is ready. Posts nothing to an earlier listener afterwards; calls
+  // posted before may still run.  Threads: any.
   void listen(Listener listener);
-  // The learner of a fragment's node; lives as long as this object. Error feedback, where it is on, is each
-  // fragment's own; another model's memory of it is not used.
+  // The learner of a fragment's endpoint; lives as long as this object. Each fragment has its own error
+  // feedback, where it is on; a learner ignores the memory of another model.
   rounds::RoundLearner& learner(std::size_t fragment = 0);
   std::size_t fragments() const { return parts_.size(); }
 
   // ---- The compute thread.
-  // A model is ready; it outlives the time until detach(). The nodes' last requests apply to it.
-  // InvalidArgument: it has fewer values than fragments. Otherwise what reading its weights says.
+  // A model is ready; it lives until detach(). The endpoints' last requests apply to it.
+  // InvalidArgument: it has fewer values than fragments. Other errors: those of reading its weights.
   Expected<void> attach(RoundModel& model);
   void detach();
   enum class Turn : std::uint8_t { Train, Rest };
-  // Does what the nodes asked for. With nothing to train it waits a moment, and says Rest if there is still
-  // nothing.  Errors: what reading or writing the weights says.
+  // Handles the endpoints' requests. With nothing to train it waits up to longest_rest, then returns Rest if
+  // there is still nothing.  Errors: those of reading or writing the weights.
   Expected<Turn> before_step();
   void after_step(std::uint64_t tokens);
 
   // ---- Any thread.
   std::uint32_t inner_steps() const { return options_.inner_steps; }
   struct View {
-    rounds::TrainedWork work;  // of this round; of the fragment that is furthest in its own
+    rounds::TrainedWork work;  // in this round, of the fragment with the most steps
     Duration rested{}, trained{};
     bool resting = true;
   };
@@ -96,7 +96,7 @@ class RoundTrainer final {
   class FragmentTrainer;  // detail/fragment_trainer.h
 
   bool may_train() const;          // with the lock
-  FragmentTrainer* asked() const;  // with the lock; the first that something is asked of
+  FragmentTrainer* asked() const;  // with the lock; the first with a request
   void tell_ready();               // with the lock
   void tell_progress();            // with the lock
   void note_places();              // compute thread
@@ -113,14 +113,14 @@ class RoundTrainer final {
   std::condition_variable changed_;
   Listener listener_;
   std::optional<RoundFacts> facts_;
-  std::atomic<bool> told_{false};  // somebody has had the states
+  std::atomic<bool> told_{false};  // a listener has received the states
   Duration rested_{}, trained_{};
-  MonotonicTime turned_{};  // since when it trains
+  MonotonicTime turned_{};  // the start of the current step
   std::optional<MonotonicTime> rests_since_;
 
   // Compute thread.
   RoundModel* model_ = nullptr;
-  std::uint64_t since_arrival_ = 0;  // steps since an anchor arrived with zero moments; 0 = it did not
+  std::uint64_t since_arrival_ = 0;  // steps since an anchor reset the moments; 0 = none did
 };
 
 }  // namespace neuroshard::engine

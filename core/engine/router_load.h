@@ -1,5 +1,5 @@
-// How a router shares its tokens out: an exponential mean over about twenty steps, for the screens that show
-// it.
+// The distribution of a router's tokens over its experts: an exponential mean over about twenty steps, for
+// display.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ class RouterLoad {
  public:
   explicit RouterLoad(const compute::ModelShape& shape) : shape_(shape) {}
 
-  // Of one step: tokens by expert [layers · experts], layer-major, and the router's biases in the same order.
+  // Adds a step: tokens by expert [layers · experts], layer-major, and the router's biases in that order.
   void add(Span<const std::uint64_t> tokens, Span<const float> bias);
   // By layer, then expert; empty for a dense model. Shares are 0 until the first step.
   std::vector<node::ExpertLoad> view() const;
 
  private:
   const compute::ModelShape shape_;
-  std::vector<double> share_;  // of the layer's assignments
+  std::vector<double> share_;  // fraction of the layer's assignments
   std::vector<std::uint64_t> tokens_;
   std::vector<float> bias_;
 };

@@ -16,8 +16,8 @@ namespace {
 constexpr const char* router_bias_name = "router_bias";
 // At most one save and its clean-up wait at a time.
 constexpr std::size_t io_queue = 8;
-// Of one processor, for hashing and writing. Where all of them compute, a step that is split evenly between
-// them takes longer by at most this.
+// Share of one processor for hashing and writing. Where all processors compute, a step that is split evenly
+// between them takes longer by at most this share.
 constexpr double io_share = 0.02;
 
 Error no_host_memory() {
@@ -26,7 +26,7 @@ Error no_host_memory() {
       "Checkpoints of a device whose memory the processor can't address are not supported by this build.");
 }
 
-// The slots that a stage with all of a model holds.
+// The slots of a stage that holds the whole model.
 std::vector<compute::SlotId> slots_of(compute::Stage& stage) {
   std::vector<compute::SlotId> slots;
   for (std::uint32_t i = 0; i < stage.slot_count(); ++i) slots.push_back(stage.slot(i).id);
@@ -189,7 +189,7 @@ TrainingCheckpoints::TrainingCheckpoints(config::DataDirectory& directory, Train
                                          compute::Stage& stage, const Options& options)
     : directory_(directory), services_(services), stage_(stage), copy_allowed_(options.copy_allowed) {}
 
-// The io thread ends before what it writes with.
+// The io thread ends before the objects that it uses.
 TrainingCheckpoints::~TrainingCheckpoints() {
   async_.reset();
   io_.reset();
@@ -223,8 +223,8 @@ Expected<void> TrainingCheckpoints::start(const compute::ModelShape& shape, cons
   writer_->set_parent(options.resumed_name);
   io_ = make_thread_executor("checkpoint-io", io_queue);
 
-  // After each save, on the thread that wrote it and before the writer is free again: what is no longer kept
-  // goes.
+  // After each save, on the thread that wrote it and before the writer is free again: deletes checkpoints
+  // that retention no longer keeps.
   const auto clean_up = [inbox = inbox_, &files = services_.files, root = directory_.checkpoints_path(),
                          held = services_.held_checkpoints] {
     checkpoint::RetentionPolicy policy;
@@ -253,7 +253,7 @@ Expected<void> TrainingCheckpoints::start(const compute::ModelShape& shape, cons
     const std::lock_guard lock(inbox->mutex);
     inbox->news.alerts.push_back({LogLevel::Error, "checkpoint",
                                   "The checkpoint could not be saved: " + error.message +
-                                      " Training goes on; the next checkpoint is tried as usual."});
+                                      " Training continues and tries the next save as usual."});
   };
   async_ = std::make_unique<checkpoint::AsyncWriter>(
       *writer_, *io_, std::move(callbacks), checkpoint::Pace{io_share, platform::thread_processor_time});
@@ -298,8 +298,8 @@ checkpoint::Manifest TrainingCheckpoints::describe(const TrainerState& state) {
   manifest.architecture = shape_;
   manifest.architecture_version = first_architecture_version;
   manifest.step = state.step;
-  // The network's number: this node may have joined late. Of fragments the last one's, whose rounds all have
-  // H steps.
+  // The network's number: this node may have joined late. With fragments, the number of the last one, whose
+  // rounds all have H steps.
   if (!state.places.empty() && state.places.back().round != 0) {
     manifest.round = state.places.back().round;
     manifest.inner_step = state.places.back().steps;
@@ -337,10 +337,10 @@ bool TrainingCheckpoints::due_after_sync(const TrainerState& state) {
 }
 
 bool TrainingCheckpoints::save(const TrainerState& state) {
-  // Only a save that begins counts for the policy; one that must wait is asked for again at the next step.
+  // Only a started save counts for the policy; a delayed one is requested again at the next step.
   wanted_ = async_->in_flight();
   if (wanted_) {
-    // The user wants them more often than the pauses allow.
+    // The user's interval is shorter than the pauses allow.
     async_->hurry();
     return false;
   }

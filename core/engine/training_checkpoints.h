@@ -1,4 +1,4 @@
-// The checkpoints of a training session: continues from the current one, saves by policy beside the training,
+// The checkpoints of a training session: continues from the current one, saves by policy during the training,
 // deletes by the retention rules. A full or read-only disk raises an alert; training continues and the
 // next save tries again.
 #pragma once
@@ -25,39 +25,39 @@
 
 namespace neuroshard::engine {
 
-// Of the shape that a network begins with; raised when the network grows.
+// The version of a network's first shape; it increases when the network grows.
 inline constexpr std::uint32_t first_architecture_version = 1;
 
-// Where a run stands, beside its tensors: everything else that influences the next step.
+// The state of a run beside its tensors: everything else that influences the next step.
 struct TrainerState {
   std::uint64_t step = 0;
   std::uint64_t tokens_seen = 0;
   std::uint32_t micro_batch = 0;
   std::string loader_position;
   Hash256 tokenizer_hash{};
-  // The settings that micro_batch was chosen under: it is kept as long as they are.
+  // The settings that micro_batch was chosen for: it stays while they stay.
   std::uint64_t memory_limit = 0;
   std::uint64_t max_micro_batch = 0;
   std::optional<double> training_loss;
   std::optional<double> held_out_loss;  // the newest; not necessarily of this step
-  std::vector<RoundPlace> places;       // of outer rounds, by fragment
+  std::vector<RoundPlace> places;       // in outer rounds, by fragment
 };
 
-// The opaque text of a manifest in which the engine keeps its part: tokenizer_hash, the two settings, and the
+// The opaque text of a manifest that holds the engine's part: tokenizer_hash, the two settings, and the
 // places in rounds if there are any: "round" of the whole model, "fragments" where it has several.
 std::string encode_trainer_state(const TrainerState& state);
-// Sets these. Corrupt names the field; safe on any text.
+// Sets these fields. Corrupt names the field; any text is safe.
 Expected<void> decode_trainer_state(const std::string& text, TrainerState* state);
 
 // Reads the current checkpoint into the stage; nothing when there is none yet. optimizer: moments and
-// balancing biases too. Damaged newer checkpoints are passed over and named in *alerts. Errors:
-// InvalidArgument (of another network or shape), Corrupt (none of those there are can be loaded), Io.
+// balancing biases too. Skips damaged newer checkpoints and names them in *alerts. Errors:
+// InvalidArgument (of another network or shape), Corrupt (no existing checkpoint can be loaded), Io.
 Expected<std::optional<checkpoint::Manifest>> load_current_checkpoint(
     config::DataDirectory& directory, TrainingServices services, const compute::ModelShape& shape,
     compute::Stage& stage, bool optimizer, const checkpoint::Progress& progress, std::string* name,
     std::vector<SessionAlert>* alerts);
 
-// Threads: the session's. The files are written on a thread of its own.
+// Threads: the session's. A separate thread writes the files.
 class TrainingCheckpoints {
  public:
   // copy_allowed: the memory plan has room for a copy of weights and moments. resumed: the manifest that
@@ -75,22 +75,22 @@ class TrainingCheckpoints {
                                                              compute::Stage& stage, const Options& options);
   ~TrainingCheckpoints();
 
-  // By the settings of now.
+  // By the current settings.
   bool due(const TrainerState& state);
   bool due_after_sync(const TrainerState& state);
-  // Starts a save of the present state; false when one is still being written or could not be started. state
-  // is what is recorded.
+  // Starts a save of the present tensors with `state`; false when an earlier save is still being written or
+  // this one could not start.
   bool save(const TrainerState& state);
   bool in_flight() const;  // a save is still being written
-  // Before every update of the stage's weights and moments: waits until a save that was started has its copy
-  // of them.
+  // Before every update of the stage's weights and moments: waits until a save in progress has its copy of
+  // them.
   void before_update();
-  // Saves and returns when it is on the disk.
+  // Saves and returns when the checkpoint is on the disk.
   Expected<std::string> save_now(const TrainerState& state);
-  // Waits for a save that is being written; then whether the newest checkpoint is of this step.
+  // Waits for a save in progress, then returns whether the newest checkpoint is of this step.
   bool up_to_date(std::uint64_t step);
 
-  // The writer's news since the last call: failures, and the name of a checkpoint that is complete.
+  // The writer's results since the last call: failures, and the name of a completed checkpoint.
   struct News {
     std::vector<SessionAlert> alerts;
     std::string saved;
@@ -127,7 +127,7 @@ class TrainingCheckpoints {
   std::optional<checkpoint::SavePolicy> policy_;
   std::optional<checkpoint::Writer> writer_;
   std::unique_ptr<Executor> io_;
-  std::unique_ptr<checkpoint::AsyncWriter> async_;  // before io_ goes: it waits for it
+  std::unique_ptr<checkpoint::AsyncWriter> async_;  // destroyed before io_: its destructor waits
 };
 
 }  // namespace neuroshard::engine

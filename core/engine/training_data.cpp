@@ -88,7 +88,7 @@ Expected<std::unique_ptr<data::Dataset>> open_training_data(const config::DataDi
   }
   return make_error(
       ErrorCode::NotFound,
-      "There is no text to train on yet. Give a text file or a folder of text, e.g. --text book.txt.");
+      "There is no text to train on yet. Provide a text file or a folder of text, e.g. --text book.txt.");
 }
 
 data::LoaderOptions loader_options(const config::DataDirectory& directory) {

@@ -1,5 +1,5 @@
-// The text that this node trains on: imports what a person gives, opens what is there, says which part is
-// held out.
+// The text that this node trains on: imports a person's files, opens the existing shards, and selects the
+// held-out part.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ namespace neuroshard::engine {
 Expected<data::ImportResult> import_training_text(const config::DataDirectory& directory,
                                                   TrainingServices services, const PrepareOptions& options);
 
-// The shards of the data directory, else those that the network's publisher serves. NotFound says what to
-// give when there is neither.
+// The shards of the data directory, else those that the network's publisher serves. NotFound, when there is
+// neither, names what to provide.
 Expected<std::unique_ptr<data::Dataset>> open_training_data(const config::DataDirectory& directory,
                                                             TrainingServices services,
                                                             const CancelToken& cancel);
@@ -33,15 +33,15 @@ Expected<std::unique_ptr<data::Dataset>> open_training_data(const config::DataDi
 // The disk space for cached shards of the network's publisher.
 std::uint64_t published_cache_bytes(const config::DataDirectory& directory);
 
-// The loader's options; the same in every run of a data directory, since batches follow from it.
+// The loader's options; the same in every run of a data directory, since they determine the batches.
 data::LoaderOptions loader_options(const config::DataDirectory& directory);
 
-// Memory that shards in memory and the reading of the next one take at most.
+// The most memory for the loaded shards and for reading the next one.
 std::uint64_t training_data_bytes(const data::Dataset& dataset);
 
-// Threads that this node may compute with: the setting, or all usable ones.
+// The number of threads that this node may compute with: the setting, or all usable ones.
 std::uint32_t thread_limit(const config::DataDirectory& directory);
-// At most so many, and those that the process may use; 0 = all of them.
+// At most this many, and at most those that the process may use; 0 = all of them.
 std::uint32_t usable_threads(std::uint64_t wanted);
 
 }  // namespace neuroshard::engine

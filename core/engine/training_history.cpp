@@ -23,7 +23,7 @@ Expected<std::unique_ptr<TrainingHistory>> TrainingHistory::open(storage::FileEn
   std::string trouble;
   Expected<storage::Database> database = open_database(path);
   if (!database.ok() && database.error().code == ErrorCode::Corrupt) {
-    trouble = database.error().message + " It was put aside and a new history begun.";
+    trouble = database.error().message + " It was moved aside and a new history was started.";
     if (files.rename(path, path + ".damaged").ok()) database = open_database(path);
   }
   if (!database.ok()) {
@@ -66,7 +66,7 @@ void TrainingHistory::log(LogLevel level, std::string category, std::string text
 void TrainingHistory::add(const StepReport& report) {
   std::unique_lock lock(mutex_);
   const auto step = static_cast<std::int64_t>(report.step);
-  // A value that comes too late or is not finite has no place in a chart; nothing else depends on it.
+  // A late or non-finite value can't be shown in a chart; nothing else depends on it.
   const auto put = [this, step](std::string_view name, double value) {
     static_cast<void>(series_->append(name, step, value));
   };
@@ -104,7 +104,7 @@ void TrainingHistory::restored(std::uint64_t step, bool keep) {
   const auto cut = series_->truncate_after(static_cast<std::int64_t>(step), keep ? &now : nullptr);
   if (!cut.ok()) {
     events_->append(LogLevel::Warning, "history",
-                    "Values after the restored step could not be put aside: " + cut.error().message);
+                    "Values after the restored step could not be moved to a branch: " + cut.error().message);
   }
 }
 

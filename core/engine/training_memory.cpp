@@ -14,14 +14,14 @@ namespace neuroshard::engine {
 namespace {
 
 constexpr std::uint64_t mib = 1u << 20;
-// The baseline is rounded up to this, so that two runs of the same program come to the same plan although
-// pages of its libraries are loaded a little differently.
+// The baseline is rounded up to this, so that two runs of the same program have the same plan although
+// slightly different pages of its libraries are loaded.
 constexpr std::uint64_t baseline_grain = 32 * mib;
-// Pages of libraries that the first step brings in, database, tokenizer, threads' stacks.
+// Pages of libraries that the first step loads, database, tokenizer, threads' stacks.
 constexpr std::uint64_t margin = 96 * mib;
 // One file's buffers while slots are written straight from the weights.
 constexpr std::uint64_t write_buffer = 16 * mib;
-// Without a limit of the user's: what the machine has free, less what it should keep for other programs.
+// Without a user's limit: the machine's free memory, less the share for other programs.
 constexpr double share_of_free = 0.9;
 
 // Of a contribution, while a round's deltas are combined: one slice of its values (outer/aggregate.h).
@@ -31,7 +31,7 @@ std::uint64_t round_up(std::uint64_t bytes, std::uint64_t grain) {
   return (bytes + grain - 1) / grain * grain;
 }
 
-// Bytes that the process may take: what the user allows, and not more than there is.
+// Bytes that the process may use: the user's limit, and at most the existing memory.
 Expected<std::uint64_t> limit_in_force(std::uint64_t user_limit, std::uint64_t resident) {
   const platform::AvailableMemory free = platform::available_memory();
   if (free.total == 0) {
@@ -99,14 +99,14 @@ std::uint32_t MemoryWatch::check(std::uint32_t micro_batch, std::optional<std::s
   if (now <= limit_) return micro_batch;
   if (micro_batch > 1) {
     *note = fmt::format(
-        "The program takes {} MiB and may take {} MiB: it goes on with {} sequences at a time instead of {}.",
+        "The program uses {} of at most {} MiB: it continues with {} sequences at a time instead of {}.",
         now / mib, limit_ / mib, micro_batch / 2, micro_batch);
     return micro_batch / 2;
   }
   if (!told_) {
     told_ = true;
     *note = fmt::format(
-        "The program takes {} MiB and may take {} MiB, and one sequence at a time is the least. Raise the "
+        "The program uses {} of at most {} MiB, and one sequence at a time is the minimum. Raise the "
         "memory limit or train a smaller model.",
         now / mib, limit_ / mib);
   }

@@ -1,4 +1,4 @@
-// The memory of a training process: plans it before anything big exists, watches it while training runs
+// The memory of a training process: plans it before the large allocations and watches it during the training
 // (docs/protocol/model.md).
 #pragma once
 
@@ -30,30 +30,30 @@ struct TrainingMemoryRequest {
 // MiB.
 inline constexpr std::uint64_t with_module_bytes = 160u << 20;
 
-// The memory of outer rounds for a model of P parameters beside its training, at most: weights and momentum
-// of the anchor, of the one before (for those who fetch it) and of the one that is being computed; the
+// The most memory of outer rounds for a model of P parameters beside its training: weights and momentum of
+// the anchor, of the previous one (for nodes that fetch it) and of the one that is being computed; the
 // payloads of four contributors, a slice of their deltas and the aggregate; the weights and the delta of the
-// own boundary; the buffer of error feedback, and what is written of it.
+// own boundary; the buffer of error feedback and its copy for the disk.
 std::uint64_t outer_round_bytes(std::uint64_t parameters, bool error_feedback);
 
 struct TrainingMemory {
   train::MemoryPlan plan;
-  std::uint64_t tensor_bytes = 0;  // what the compute module's tensors may take: its memory limit
+  std::uint64_t tensor_bytes = 0;  // the compute module's memory limit, for its tensors
 };
 
-// Call before the stage exists: what is resident now, or least_resident, is the plan's baseline. Errors:
-// Exhausted says how many MiB are missing and what to change.
+// Call before the stage exists: the larger of the resident size and least_resident is the plan's baseline.
+// Errors: Exhausted names the missing MiB and what to change.
 Expected<TrainingMemory> plan_training_memory(const TrainingMemoryRequest& request);
 
-// Looks at the resident size after each step. Above the limit, it first gives freed memory back, then asks
-// for smaller micro-batches.  Threads: one.
+// Checks the resident size after each step. Above the limit, it first returns freed memory to the system,
+// then requests smaller micro-batches.  Threads: one.
 class MemoryWatch {
  public:
-  // limit 0: never complains.
+  // limit 0: no limit.
   explicit MemoryWatch(std::uint64_t limit) : limit_(limit) {}
 
-  // The micro-batch for the next step, at most `micro_batch`; *note says why when it is smaller or nothing
-  // helps, once.
+  // The micro-batch for the next step, at most `micro_batch`; *note gives the reason once, when it is smaller
+  // or can't be.
   std::uint32_t check(std::uint32_t micro_batch, std::optional<std::string>* note);
 
  private:

@@ -1,5 +1,5 @@
-// The training of one node, tied together: text becomes shards, the compute module a stage, checkpoints come
-// back, and every step() trains, evaluates when it is time, saves when it is time, and reports. Also opens a
+// The training of one node: prepare() makes shards from text and a stage from the compute module, and loads
+// the checkpoint; every step() trains, evaluates and saves when they are due, and reports. Also opens a
 // trained model for generation only.
 //
 //   NS_ASSIGN_OR_RETURN(auto session, TrainingSession::create(directory, services));
@@ -8,8 +8,8 @@
 //   NS_RETURN_IF_ERROR(session->finish());     // final checkpoint, on the disk when this returns
 //
 // Repeatable: everything that influences a step is in the checkpoint, so a run that was killed and resumed
-// gives the same losses, bit for bit, as one that was not (same build, same threads). Threads: one, the
-// compute thread, from create() to destruction; checkpoints are written by a thread of the session's own.
+// gives the same losses, bit for bit, as an uninterrupted one (same build, same threads). Threads: one, the
+// compute thread, from create() to destruction; a thread of the session writes the checkpoints.
 // Destroying a session without finish() is safe at any moment: the newest complete checkpoint stays.
 #pragma once
 
@@ -41,15 +41,15 @@ struct TrainingServices {
   storage::FileEnv& files;
   const Clock& clock;
   Logger& logger;
-  // Where the session writes; null: one of its own, over the directory's state.db.
+  // The history that the session writes; null: the session opens the directory's state.db itself.
   std::shared_ptr<TrainingHistory> history = nullptr;
-  // Outer rounds run beside the training: what they hold is part of the memory plan.
+  // Outer rounds run beside the training: the memory plan includes their memory.
   bool rounds = false;
-  // Other nodes that may have cached the published data; null: none are asked.
+  // Other nodes that may have cached the published data; null: none.
   data::PeerSource* peers = nullptr;
-  // Checkpoints that retention leaves alone; null: none.
+  // Checkpoints that retention keeps; null: none.
   std::shared_ptr<const checkpoint::Holds> held_checkpoints = nullptr;
-  // Makes the compute module; tests put a small one here.
+  // Makes the compute module; tests provide a small one.
   std::function<Expected<compute::LoadedModule>(const std::string& kind, const compute::ModuleOptions&,
                                                 Logger&)>
       load_module = compute::load_module;
@@ -69,7 +69,7 @@ struct PrepareProgress {
   std::uint64_t done = 0;
   std::uint64_t total = 0;  // 0: not known
 };
-// For people: "Learning the tokenizer".
+// The text for a person: "Learning the tokenizer".
 std::string_view to_string(PrepareProgress::Phase phase);
 
 enum class SessionMode : std::uint8_t {
@@ -79,7 +79,7 @@ enum class SessionMode : std::uint8_t {
 
 struct PrepareOptions {
   SessionMode mode = SessionMode::Train;
-  std::string text;  // a file or folder to add to the training text; empty: what the data directory holds
+  std::string text;  // a file or folder to add to the training text; empty: use the data directory's
   std::function<void(const PrepareProgress&)> on_progress;  // on the calling thread
   CancelToken cancel;
 };
@@ -93,8 +93,8 @@ struct SessionInfo {
   std::uint64_t step = 0;               // steps done so far
   std::string restored_from;            // name of the checkpoint; empty: a new model
   std::uint32_t vocabulary = 0;         // tokens that the tokenizer knows
-  bool tokenizer_learned = false;       // just now
-  std::uint64_t files_added = 0;        // of text, just now
+  bool tokenizer_learned = false;       // during prepare()
+  std::uint64_t files_added = 0;        // text files added during prepare()
   std::uint64_t train_tokens = 0;
   std::uint64_t held_out_tokens = 0;  // 0: no validation loss
   std::uint64_t memory_limit = 0;     // bytes in force: the user's, or what the machine had free
@@ -103,7 +103,7 @@ struct SessionInfo {
   std::uint32_t sequences_per_step = 0;
 };
 
-// Something a person should know that does not stop the training.
+// A condition that a person should know of and that does not stop the training.
 struct SessionAlert {
   LogLevel level = LogLevel::Warning;
   std::string category;  // "checkpoint", "memory", "data"
@@ -115,7 +115,7 @@ struct StepSeconds {
   double forward_backward = 0;
   double optimizer = 0;
   double checkpoint_stall =
-      0;  // training waited for a checkpoint's copy; copying and writing go on beside it
+      0;  // training waited for a checkpoint's copy; copying and writing continue beside it
   double evaluation = 0;
 };
 
@@ -157,28 +157,28 @@ class TrainingSession {
 
   // Once, before anything else. Imports the text, loads the compute module within the user's thread and
   // memory limits, plans memory, makes the model, and continues from the current checkpoint if there is one.
-  // Errors: NotFound (no text, or in Generate no checkpoint; says what to give), Exhausted (memory: says how
-  // many MiB are missing; disk), Corrupt and InvalidArgument (a checkpoint of another network, shape or
+  // Errors: NotFound (no text, or in Generate no checkpoint; names what to provide), Exhausted (memory: names
+  // the missing MiB; disk), Corrupt and InvalidArgument (a checkpoint of another network, shape or
   // tokenizer), Cancelled, Io.
   virtual Expected<SessionInfo> prepare(const PrepareOptions& options) = 0;
 
   // One inner step. Errors: Cancelled (within one micro-batch; the unfinished step is discarded), Corrupt
   // (numbers are not finite), Exhausted (memory, even with one sequence at a time). After an error the model
-  // is as before the step. A checkpoint that can't be written (disk full, read-only) is an alert, and the
-  // next one is tried.
+  // is as before the step. A checkpoint that can't be written (disk full, read-only) raises an alert, and the
+  // session tries the next one as usual.
   virtual Expected<StepReport> step(const CancelToken& cancel) = 0;
 
-  // CPU threads from the next step on, within what the process may use; 0 = as the settings say.
+  // CPU threads from the next step on, at most those that the process may use; 0 = from the settings.
   virtual void limit_threads(std::uint32_t threads) { static_cast<void>(threads); }
 
-  // Held-out loss now: over all of it, or over the setting's evenly spaced part. NotFound when nothing is
-  // held out.
+  // The held-out loss now: over all held-out text, or over the setting's evenly spaced part. NotFound when
+  // nothing is held out.
   virtual Expected<Validation> evaluate(bool complete, const CancelToken& cancel) = 0;
 
-  // Saves now, whatever the policy says, and waits until it is on the disk; the checkpoint's name.
+  // Saves now, regardless of the policy, and waits until it is on the disk; returns the checkpoint's name.
   virtual Expected<std::string> save() = 0;
-  // Clean stop: saves if anything happened since the last checkpoint, waits for the writer, writes the
-  // history. The session may still be asked, not trained.
+  // Clean stop: saves if the state has changed since the last checkpoint, waits for the writer, writes the
+  // history. Queries still work afterwards; step() does not.
   virtual Expected<void> finish() = 0;
 
   // Steps done so far.
@@ -188,7 +188,7 @@ class TrainingSession {
   // For generation between steps, on this thread. Owned by the session.
   virtual compute::Stage& stage() = 0;
   virtual const data::Tokenizer& tokenizer() const = 0;
-  // The text that it trains on; null: it can't tell.
+  // The training text; null: unknown.
   virtual const data::Dataset* dataset() const { return nullptr; }
   // The shard that the last step read.
   virtual std::optional<data::ShardId> shard_in_use() const { return std::nullopt; }

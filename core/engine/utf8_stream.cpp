@@ -8,7 +8,7 @@ namespace {
 constexpr std::string_view replacement = "\xEF\xBF\xBD";
 
 struct Sequence {
-  std::size_t bytes = 0;  // of a whole character, or of what is to be replaced
+  std::size_t bytes = 0;  // of a whole character, or of the bytes to replace
   bool valid = false;
   bool unfinished = false;  // more bytes may complete it
 };

@@ -1,5 +1,5 @@
-// Bytes that a model writes, as valid UTF-8 in pieces: a character that is not complete yet waits, and what
-// can't become one is shown as U+FFFD.
+// Converts a model's bytes to valid UTF-8 in pieces: keeps an incomplete character for the next piece, and
+// replaces invalid bytes with U+FFFD.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ class Utf8Stream {
  public:
   // The complete characters so far.
   std::string add(std::string_view bytes);
-  // The rest, at the end of the text.
+  // The remaining bytes, at the end of the text.
   std::string finish();
 
  private:

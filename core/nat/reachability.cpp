@@ -154,7 +154,7 @@ ReachabilityVerdict judge(const ReachabilityFindings& findings) {
   if (findings.direct && findings.direct_dialled == Dialled::Reached) {
     verdict.reach = Reach::Public;
     verdict.advertise = findings.direct;
-    verdict.summary = fmt::format("Everybody can reach this computer at {}.", to_text(*findings.direct));
+    verdict.summary = fmt::format("Every node can reach this computer at {}.", to_text(*findings.direct));
     verdict.unverified = false;
     return verdict;
   }
@@ -165,7 +165,7 @@ ReachabilityVerdict judge(const ReachabilityFindings& findings) {
     verdict.advertise = mapper.outside;
     verdict.unverified = false;
     verdict.summary =
-        fmt::format("Everybody can reach this computer at {}, a port that the router opened by {}.",
+        fmt::format("Every node can reach this computer at {}, a port that the router opened by {}.",
                     to_text(*mapper.outside), mapper.name);
     return verdict;
   }
@@ -179,7 +179,7 @@ ReachabilityVerdict judge(const ReachabilityFindings& findings) {
       same_for_all
           ? "This computer can't be dialled, but it can have direct connections with nodes that are public "
             "or behind an ordinary router; others go through a relay."
-          : "This computer can't be dialled: it dials public nodes directly, and everybody else reaches it "
+          : "This computer can't be dialled: it dials public nodes directly, and other nodes reach it "
             "through a relay.";
   if (!findings.stun_asked && !findings.direct) {
     verdict.summary =

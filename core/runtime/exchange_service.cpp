@@ -16,7 +16,7 @@ constexpr Duration answer_patience = std::chrono::seconds(3);
 constexpr Duration ask_again = std::chrono::seconds(1);
 constexpr Duration announce_period = std::chrono::seconds(5);
 constexpr Duration cancel_check = std::chrono::milliseconds(100);
-// Records that this node keeps alive in the hash table for its shards; the rest is found by asking.
+// Records that this node keeps alive in the hash table for its shards; other shards are found by queries.
 constexpr std::size_t most_announced = 256;
 
 std::string shard_path(data::ShardId shard) {
@@ -24,7 +24,7 @@ std::string shard_path(data::ShardId shard) {
 }
 
 Error stopping() {
-  return make_error(ErrorCode::Cancelled, "the node stops");
+  return make_error(ErrorCode::Cancelled, "the node is stopping");
 }
 
 }  // namespace

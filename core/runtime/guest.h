@@ -28,7 +28,7 @@ struct GuestOptions {
   bool lan = false;             // a private network: private addresses count
 };
 
-// Texts about what is tried, for people.
+// Gets texts about each attempt, for people.
 using NoteFunction = std::function<void(std::string_view)>;
 
 struct GuestNetwork {

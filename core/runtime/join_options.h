@@ -1,4 +1,4 @@
-// How a node joins its network: what a command line says beside the profile and the settings.
+// How a node joins its network: the options of a command line, beside the profile and the settings.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace neuroshard::runtime {
 
-// Reads the passphrase of the wallet from where the user has put it, without asking a person. Empty: the user
-// has given none.
+// Reads the passphrase of the wallet from the place that the user has configured, without asking a person.
+// Empty: the user has configured none.
 using PassphraseSource = std::function<Expected<crypto::Secret>()>;
 
 struct JoinOptions {

@@ -53,7 +53,7 @@ void set_reach(const swarm::MemberView& member, node::NetworkView& view) {
     view.found.push_back(fmt::format("Dialled from outside: {}.", member.why_not));
 }
 
-// This node where others dial it, the trackers that answer it, and nodes that it reaches directly.
+// This node's address for others, the trackers that answer it, and nodes that it reaches directly.
 std::string invitation(const swarm::MemberView& member, const net::NodeId& own,
                        const config::NetworkProfile& profile) {
   config::InviteLink link{profile, {}};

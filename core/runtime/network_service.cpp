@@ -12,7 +12,7 @@
 namespace neuroshard::runtime {
 namespace {
 
-// A node that trains holds the whole model. The experts are left out when a record has no room for all slots.
+// A node that trains holds the whole model. Omits the experts when a record has no room for all slots.
 std::vector<net::HeldSlot> held_slots(const node::ModelView& model) {
   std::vector<net::HeldSlot> slots;
   if (model.parameters == 0) return slots;

@@ -139,7 +139,7 @@ Expected<void> NodeRuntime::run(const node::TrainingPlan& plan, const CancelToke
   report(ready());
   NS_RETURN_IF_ERROR(engine_->start_training(plan));
   Departure departure(rounds_.get(), services_.clock);
-  std::optional<Error> failure;  // the error for which training stands still
+  std::optional<Error> failure;  // the error that stopped training
   bool is_stopping = false;
   while (true) {
     if (!is_stopping && stop.cancelled()) {
@@ -171,7 +171,7 @@ Expected<void> NodeRuntime::finish(Departure& departure, const node::Ended& ende
   if (files_) files_->stop();
   if (network_) network_->save_peers_now();
   if (ended.error) return *ended.error;
-  // The stop went well, but a supervisor has to learn that the node was not at work.
+  // The stop succeeded, but a supervisor needs to know that the node was not training.
   if (failure) return std::move(*failure).with_context("training had failed before the stop");
   return {};
 }

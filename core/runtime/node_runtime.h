@@ -81,7 +81,7 @@ class NodeRuntime {
 
   // Trains until `stop` is cancelled or the node is shut down through its seam. The node then leaves its
   // rounds, writes the final checkpoint and saves its peers. To be called once. Errors: those of
-  // start_training; that of the final checkpoint; the error for which training stood still at the end.
+  // start_training; that of the final checkpoint; the error that had stopped training at the end.
   Expected<void> run(const node::TrainingPlan& plan, const CancelToken& stop,
                      const std::function<void(const Event&)>& report);
 

@@ -57,7 +57,7 @@ void PeerDiscovery::open(const DiscoveryOptions& options) {
   mainline.listen = {host_.endpoint().ip, 0};
   mainline.bootstrap = options.mainline_nodes;
   mainline.one_lan = all_private(options.mainline_nodes);
-  // A node without peers has nobody who could verify that it is reached, so its port is announced unverified.
+  // Without peers, no node can verify that this one is reachable, so its port is announced unverified.
   questions.port = [&member, port = options.port]() -> std::optional<std::uint16_t> {
     if (const auto advertised = member.advertised()) return advertised->port;
     return member.alone() ? std::optional(port) : std::nullopt;

@@ -3,7 +3,7 @@
 // model has several fragments.
 //
 // Threads: the owner's, which is not the host's executor, unless a comment says otherwise.
-// Errors: none; trouble is in the view and in the log.
+// Errors: none; problems are in the view and in the log.
 #pragma once
 
 #include <atomic>
@@ -44,8 +44,8 @@ class RoundsService {
 
   // Announces to the other members that this node leaves the rounds (rounds/fragment_nodes.h).
   void leave();
-  // Whether the other members can go on without this node, as far as it knows. True for a node that is no
-  // member.
+  // Whether the other members can continue without this node, as far as it knows. True for a node that is not
+  // a member.
   bool has_left();
   // Whether the members know that this node leaves and are closing a round that needs its vote.
   bool blocks_quorum();

@@ -20,8 +20,9 @@ constexpr std::size_t max_name = 256, max_path = 4096;
 // A relative path would mean nothing: the caller is another process.
 Expected<void> check_path(const std::string& path) {
   if (path.size() <= max_path && std::filesystem::path(path).is_absolute()) return {};
-  return make_error(ErrorCode::InvalidArgument,
-                    fmt::format("'{}' is no full path on the machine of this node", path.substr(0, 200)));
+  return make_error(
+      ErrorCode::InvalidArgument,
+      fmt::format("'{}' is not an absolute path on the machine of this node", path.substr(0, 200)));
 }
 
 checkpoint::PruneRules rules_of(const node::PrunePolicy& policy) {
@@ -130,7 +131,7 @@ Expected<node::CommandResult> CheckpointCommands::do_verify(const std::string& n
   const Expected<void> good =
       checkpoint::verify(context_.services.files, entry, tools.progress, tools.cancel);
   if (!good.ok() && good.error().code == ErrorCode::Cancelled) return good.error();
-  // The answer does not depend on whether the disk takes the verdict.
+  // The reply does not depend on whether the result can be saved on the disk.
   static_cast<void>(all.note_verdict(entry.name, {context_.services.clock.wall_now(), good.ok()}).ok());
   report_change();
   return node::CommandResult(node::VerifyResult{
@@ -169,7 +170,7 @@ Expected<node::CommandResult> CheckpointCommands::do_remove(const std::string& n
   NS_ASSIGN_OR_RETURN(const auto current, all.current());
   if (current && current->name == entry.name) {
     return make_error(ErrorCode::Denied,
-                      fmt::format("{} is the newest checkpoint, which training goes on from after a "
+                      fmt::format("{} is the newest checkpoint, from which training continues after a "
                                   "restart; restore another one first",
                                   entry.name));
   }

@@ -1,8 +1,8 @@
-// Commands and queries on checkpoints that need no model: they read and write files beside the training. A
-// restore is in restore_controller.h.
+// Commands and queries on checkpoints that need no model: they read and write files during the training. For
+// the restore, see restore_controller.h.
 //
 // Threads: any. Work runs on the files thread (file_jobs.h), queries on the reading thread; outcomes and
-// replies come on the core executor.
+// replies run on the core executor.
 #pragma once
 
 #include <string>
@@ -53,7 +53,7 @@ class CheckpointCommands {
 
 // InvalidArgument: empty or too long.
 Expected<void> check_checkpoint_name(const std::string& name);
-// Corrupt: it is damaged. InvalidArgument: it is of another network.
+// Corrupt: it is damaged. InvalidArgument: it belongs to another network.
 Expected<void> check_checkpoint_network(const checkpoint::Entry& entry, const Hash256& network);
 
 }  // namespace neuroshard::engine::detail

@@ -12,7 +12,7 @@ Error shutting_down_error() {
 }
 
 Error too_busy() {
-  return make_error(ErrorCode::Busy, "the node has too much to do; try again in a moment");
+  return make_error(ErrorCode::Busy, "the node is busy; try again in a moment");
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ Expected<node::CommandId> CommandQueue::accept(Effect effect) {
   NS_RETURN_IF_ERROR(check_open());
   if (open_.fetch_add(1) >= max_open_commands) {
     open_.fetch_sub(1);
-    return make_error(ErrorCode::Busy, "too many commands are under way; try again in a moment");
+    return make_error(ErrorCode::Busy, "too many commands are in progress; try again in a moment");
   }
   const node::CommandId id = next_id_.fetch_add(1);
   if (core_.post([this, id, effect = std::move(effect)] { run(id, effect); })) return id;

@@ -1,8 +1,8 @@
-// Commands from any thread to the core executor: counts them, refuses what is too much, and says when each is
-// done. Also knows which commands are long enough to be cancelled.
+// Passes commands from any thread to the core executor: counts them, refuses new ones above a limit, and
+// reports when each is done. Also tracks which commands are long enough to be cancelled.
 //
 // Threads: accept(), accept_shutdown(), ask(), check_open() and cancel() from any thread; the rest on the
-// core executor. Effects and questions run on the core executor.
+// core executor. Effects and queries run on the core executor.
 #pragma once
 
 #include <atomic>
@@ -30,17 +30,17 @@ class CommandQueue {
   // All outlive the queue.
   CommandQueue(Executor& core, net::Mailbox& arrivals, JobScheduler& jobs, SnapshotPublisher& publisher);
 
-  // Runs the effect and then looks for the next job. Errors: Busy (too many commands are open, or the
+  // Runs the effect and then starts the next job. Errors: Busy (too many commands are in progress, or the
   // executor's queue is full), Cancelled (the node shuts down).
   Expected<node::CommandId> accept(Effect effect);
-  // The last command: all others are refused from now on. Never refused for want of room. Cancelled: it was
-  // accepted before.
+  // The last command: the queue refuses all later ones. A full queue accepts it too. Cancelled: the queue has
+  // accepted a shutdown before.
   Expected<node::CommandId> accept_shutdown(Effect effect);
-  // A question that needs no command. Errors as for accept().
+  // A query that needs no command. Errors as for accept().
   Expected<void> ask(std::function<void()> question);
   // Cancelled once a shutdown was accepted.
   Expected<void> check_open() const;
-  // Unknown ids are ignored.
+  // Ignores unknown ids.
   void cancel(node::CommandId id);
 
   // Every accepted command ends with one of these.
@@ -52,7 +52,7 @@ class CommandQueue {
   void end_cancellable(node::CommandId id) { cancellable_.erase(id); }
   bool has_cancellable() const { return !cancellable_.empty(); }
 
-  // The effect of the shutdown has begun: nothing new is started.
+  // The effect of the shutdown has begun: no new work starts.
   bool shutting_down() const { return shutting_down_; }
 
  private:

@@ -11,14 +11,14 @@ namespace neuroshard::engine::detail {
 namespace {
 
 constexpr std::size_t queue = 16;  // one reading, and writes of which only the last one counts
-// The wall clock should agree that the snooze is over; if it does not, look() ends the snooze.
+// Makes sure that the wall clock has reached the end of the snooze; if it has not, look() ends the snooze.
 constexpr Duration snooze_margin = std::chrono::milliseconds(20);
 
 std::string state_path(const std::string& directory) {
   return directory + "/contribute.json";
 }
 
-// Training that a person starts by hand obeys the person's own decisions only.
+// Training that a person starts by hand follows the person's own decisions only.
 contribute::Rules no_rules() {
   contribute::Rules rules;
   rules.battery = contribute::BatteryRule::Ignore;
@@ -130,7 +130,7 @@ Expected<void> ContributeController::report_session(const node::SessionSensors& 
       })) {
     return {};
   }
-  return make_error(ErrorCode::Busy, "the node has too much to do; the next report counts");
+  return make_error(ErrorCode::Busy, "the node is busy and will use the next report");
 }
 
 void ContributeController::look() {
@@ -194,13 +194,13 @@ void ContributeController::keep_state() {
   const ContributeState state{draft_.snoozed_until, draft_.overridden_until};
   if (!context_.options.remember_contributing || state == kept_) return;
   kept_ = state;
-  // On a full disk the decision holds until the core ends, and no longer.
+  // On a full disk the decision holds only until the core ends.
   const bool posted = thread_->post([this, text = format_contribute_state(state)] {
     const auto written = storage::write_file_atomic(context_.services.files,
                                                     state_path(context_.directory.path()), as_bytes(text));
     if (!written.ok()) context_.services.logger.warning("contribute", written.error().describe());
   });
-  if (!posted) context_.services.logger.warning("contribute", "the end of a snooze was not written down");
+  if (!posted) context_.services.logger.warning("contribute", "the end of a snooze was not saved");
 }
 
 void ContributeController::remember(node::CommandId command) {

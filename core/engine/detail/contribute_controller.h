@@ -1,9 +1,9 @@
-// Whether this machine contributes now: the one switch, snoozes, the contribute rules with what the sensors
-// say, and "run anyway". Each reason to pause stands beside the others; training runs while there is none.
+// Decides whether this machine contributes now, from the switch, snoozes, the contribute rules with the
+// sensors' values, and "run anyway". Reasons to pause are independent; training runs while there is none.
 //
 // Threads: set_contributing(), snooze(), override_rules() and report_session() from any thread; the rest on
-// the core executor. Sensors are read, and contribute.json is written, on a thread of its own. stop() is
-// called by the thread that destroys the engine.
+// the core executor. The sensor thread reads the sensors and writes contribute.json. The thread that destroys
+// the engine calls stop().
 #pragma once
 
 #include <atomic>
@@ -23,19 +23,19 @@
 
 namespace neuroshard::engine::detail {
 
-// Reports these changes to the training. Core executor.
+// The training's side: gets these changes. Core executor.
 class ContributeListener {
  public:
   virtual ~ContributeListener() = default;
   virtual void switched(bool contributing) = 0;  // by a person, before the rules are applied
-  virtual void pause_changed() = 0;              // may_train() may say something else now
+  virtual void pause_changed() = 0;              // may_train() may have another value now
 };
 
 class ContributeController {
  public:
   ContributeController(const EngineContext& context, SettingsCommands& settings);
 
-  // Reads what the settings and contribute.json say. Once, before the core executor runs anything.
+  // Reads the settings and contribute.json. Once, before the core executor runs anything.
   void open();
   void set_listener(ContributeListener& listener) { listener_ = &listener; }
 
@@ -43,27 +43,27 @@ class ContributeController {
   Expected<node::CommandId> snooze(std::chrono::seconds duration);
   Expected<node::CommandId> override_rules(std::chrono::seconds duration);
   Expected<void> report_session(const node::SessionSensors& sensors);
-  // A flag or the environment decides whether this node contributes: the error that says so.
+  // The error for a switch that a flag or the environment has fixed.
   const std::optional<Error>& locked() const { return locked_; }
 
   bool may_train() const;
   const contribute::Limits& limits() const { return limits_; }
 
-  // Asks the rules again; the listener hears of it.
+  // Evaluates the rules again and notifies the listener.
   void apply();
-  // Asks the rules again and writes the outcome into the draft only; true when something shown has changed.
+  // Evaluates the rules again and writes the result into the draft only; true when a shown value has changed.
   bool judge();
-  // Looks at the rules, the sensors and the end of a snooze; call it every few seconds.
+  // Checks the rules, the sensors and the end of a snooze; call it every few seconds.
   void look();
   void end_snooze_if_due();
 
-  // While this round is being completed (finish()), the node contributes although its switch is off.
+  // While finish() completes this round, the node contributes although its switch is off.
   const std::optional<std::uint64_t>& last_round() const { return last_round_; }
   void set_last_round(std::optional<std::uint64_t> round) { last_round_ = round; }
 
-  // Keeps the switch in the settings, where it is remembered; the command is done with that.
+  // Saves the switch in the settings, where it persists; then the command is done.
   void remember(node::CommandId command);
-  // The same as part of another command.
+  // As part of another command.
   void remember_off();
 
   // Drops the timer of the snooze: the engine ends.
@@ -88,7 +88,7 @@ class ContributeController {
   contribute::Readings readings_;
   contribute::RuleStates rule_states_;
   contribute::Limits limits_;
-  ContributeState kept_;  // as it is on the disk
+  ContributeState kept_;  // as on the disk
   std::optional<std::uint64_t> last_round_;
   std::optional<MonotonicTime> sensors_asked_;
   std::atomic<bool> reading_{false};  // the sensors

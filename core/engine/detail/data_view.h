@@ -1,4 +1,4 @@
-// The training text of a data directory, as the seam shows it.
+// The training text of a data directory, as the node interface (core/node) shows it.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace neuroshard::engine::detail {
 
-// The content of the dataset's manifest and of the files on the disk. Reads the disk.  Threads: any.
+// The content of the dataset's manifest and of its files. Reads the disk.  Threads: any.
 node::DataView describe_data(const config::DataDirectory& directory, storage::FileEnv& files,
                              const data::Dataset& dataset);
 // The text that was imported into this data directory.  NotFound: there is none yet.  Threads: any.

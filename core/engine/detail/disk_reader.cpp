@@ -17,7 +17,7 @@ Expected<void> DiskReader::ask(std::function<void()> question) {
 
 Expected<void> DiskReader::read(std::function<void()> question) {
   if (thread_->post(std::move(question))) return {};
-  return make_error(ErrorCode::Busy, "too many questions are waiting; try again in a moment");
+  return make_error(ErrorCode::Busy, "too many queries are waiting; try again in a moment");
 }
 
 }  // namespace neuroshard::engine::detail

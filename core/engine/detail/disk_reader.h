@@ -1,7 +1,7 @@
-// Questions whose answer is on the disk: a thread of its own reads it beside the training, and the core
-// executor answers.
+// Queries whose answer is on the disk: a separate thread reads it during the training, and the core executor
+// replies.
 //
-// Threads: any. stop() is called by the thread that destroys the engine.
+// Threads: any. The thread that destroys the engine calls stop().
 #pragma once
 
 #include <functional>
@@ -18,11 +18,11 @@ class DiskReader {
   // Both outlive the reader.
   DiskReader(Executor& core, CommandQueue& commands);
 
-  // `question` runs on the reading thread. Errors: Busy (too many wait), Cancelled (the node shuts down).
+  // `question` runs on the reading thread. Errors: Busy (the queue is full), Cancelled (the node shuts down).
   Expected<void> ask(std::function<void()> question);
-  // The same from the core executor, for a question that was accepted before.  Errors: Busy.
+  // The same from the core executor, for a query that was accepted before.  Errors: Busy.
   Expected<void> read(std::function<void()> question);
-  // Answers on the core executor. A full queue drops the answer: the asker keeps what it had.
+  // Replies on the core executor. A full queue drops the reply: the caller keeps its old value.
   template <class T>
   void answer(const node::Reply<T>& reply, Expected<T> answer) {
     static_cast<void>(core_.post([reply, answer = std::move(answer)] { reply(answer); }));

@@ -1,4 +1,4 @@
-// State shared by the parts of the engine: the injected services and the parts that every other one uses.
+// State shared by the parts of the engine: the injected services and the parts that all others use.
 // EngineNode makes all of it before the first part and destroys it after the last one.
 #pragma once
 
@@ -22,11 +22,11 @@ struct EngineContext {
   config::DataDirectory& directory;
   const EngineServices& services;
   const EngineOptions& options;
-  std::shared_ptr<TrainingHistory> history;  // of every session in turn
+  std::shared_ptr<TrainingHistory> history;  // of all sessions, one after the other
   // Owns the state of all parts. It refuses tasks when its queue is full.
   Executor& core;
-  // To the same executor, for a result that must arrive: it keeps what the executor refuses and posts it
-  // again.
+  // To the same executor, for a result that must arrive: it keeps tasks that the executor refuses and posts
+  // them again.
   net::Mailbox& arrivals;
   SnapshotPublisher& publisher;
   JobScheduler& jobs;

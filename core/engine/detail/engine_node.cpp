@@ -37,7 +37,7 @@ node::ModelView model_view(const config::ConsensusPart& consensus) {
 std::shared_ptr<TrainingHistory> open_history(const config::DataDirectory& directory,
                                               const EngineServices& services) {
   auto history = TrainingHistory::open(services.files, directory.state_database_path(), services.clock);
-  NS_CHECK(history.ok());  // where no file can be, it is kept in memory
+  NS_CHECK(history.ok());  // without a file, it is kept in memory
   return std::move(*history);
 }
 
@@ -93,7 +93,7 @@ EngineNode::EngineNode(std::unique_ptr<config::DataDirectory> directory, EngineS
 }
 
 EngineNode::~EngineNode() {
-  static_cast<void>(request_shutdown().ok());  // refused when it is under way already
+  static_cast<void>(request_shutdown().ok());  // refused when a shutdown has begun
   // The final checkpoint first; only then may the threads end.
   ended_.get_future().wait();
   jobs_.stop();
@@ -118,7 +118,7 @@ void EngineNode::look() {
   if (jobs_.ended()) return;
   contribute_.look();
   if (training_.finish_if_round_is_over()) jobs_.advance();  // a rule may have paused it
-  if (jobs_.ended()) return;                                 // by one of these
+  if (jobs_.ended()) return;                                 // by one of the calls above
   if (options_.rounds_alerts) publisher_.replace_rounds_alerts(options_.rounds_alerts());
   resources_.look();
   look_timer_ = core_->post_after(options_.resource_period, [this] { look(); });
@@ -126,7 +126,7 @@ void EngineNode::look() {
 
 bool EngineNode::end_if_due() {
   if (!commands_.shutting_down()) return false;
-  // Work on files was asked to end, and looks for the next job when it has.
+  // Cancelled work on files starts the next job when it has ended.
   if (commands_.has_cancellable()) return true;
   jobs_.end();
   look_timer_.reset();
@@ -289,7 +289,7 @@ Expected<void> EngineNode::query_rounds(node::Reply<node::RoundsReport> reply) {
 
 Expected<void> EngineNode::test_reachability() {
   if (options_.network == nullptr)
-    return make_error(ErrorCode::Unsupported, "this node has joined no network, so nobody can be asked");
+    return make_error(ErrorCode::Unsupported, "this node is in no network, so it can't ask other nodes");
   options_.network->test_reachability();
   return {};
 }

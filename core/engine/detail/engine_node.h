@@ -1,10 +1,10 @@
-// The engine behind the seam: makes the parts and passes every call on to the one that answers it.
+// The engine behind node::Node: makes the parts and forwards each call to the part that handles it.
 //
 //   commands ─→ CommandQueue ─→ core executor ─→ part ─→ JobScheduler ─→ compute thread
 //                                    │            │ └─→ FileJobs, DiskReader ─→ files and reading threads
 //                                    └────────────┴─→ SnapshotPublisher ─→ snapshot, events
 //
-// Threads: as core/node/node.h says, any; the core executor owns the state of every part.
+// Threads: any, as for core/node/node.h; the core executor owns the state of every part.
 #pragma once
 
 #include <future>
@@ -88,7 +88,7 @@ class EngineNode final : public Engine {
   const std::unique_ptr<config::DataDirectory> directory_;
   const EngineServices services_;
   const EngineOptions options_;
-  // Owns the state below. Constructed before it and joined, by the destructor, before it goes.
+  // Owns the state below. Constructed before it; the destructor joins it before it destroys that state.
   std::unique_ptr<Executor> core_;
   const std::shared_ptr<net::Mailbox> arrivals_;
 

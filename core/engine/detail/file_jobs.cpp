@@ -29,7 +29,7 @@ void FileJobs::start(node::CommandId id, const std::string& activity, Work work,
       Item{id, activity, context_.commands.make_cancellable(id), std::move(work), std::move(then)});
   if (thread_->post([this, item] { run(item); })) return;
   context_.commands.end_cancellable(id);
-  item->then(make_error(ErrorCode::Busy, "too much work on checkpoints is waiting; try again later"));
+  item->then(make_error(ErrorCode::Busy, "too many checkpoint commands are waiting; try again later"));
 }
 
 void FileJobs::run(const std::shared_ptr<const Item>& item) {

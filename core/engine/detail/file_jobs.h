@@ -1,8 +1,8 @@
-// Long work on files that needs no model: a thread of its own does it beside the training, one piece of work
-// at a time, with progress and cancel().
+// Long work on files that needs no model: a separate thread does it during the training, one job at a time,
+// with progress and cancel().
 //
-// Threads: the core executor calls everything but accept(), which is for any thread. Work runs on the files
-// thread. stop() is called by the thread that destroys the engine.
+// Threads: accept() from any thread, everything else from the core executor. Work runs on the files thread.
+// The thread that destroys the engine calls stop().
 #pragma once
 
 #include <functional>
@@ -29,9 +29,9 @@ class FileJobs {
 
   explicit FileJobs(const EngineContext& context);
 
-  // A command that is done when its work is. `activity` is shown with the progress: "verifying …".
+  // A command that is done when its work is. The progress shows `activity`: "verifying …".
   Expected<node::CommandId> accept(std::string activity, Work work);
-  // For a command that was accepted: `then` gets the outcome on the core executor. cancel() works until then.
+  // For an accepted command: `then` gets the outcome on the core executor. cancel() works until then.
   void start(node::CommandId id, const std::string& activity, Work work, Then then);
   // Joins the files thread.
   void stop() { thread_.reset(); }

@@ -22,8 +22,8 @@ void RoundTrainer::FragmentTrainer::start(Start from) {
   {
     std::lock_guard lock(all_.mutex_);
     if (const auto asked = std::exchange(boundary_, std::nullopt)) dropped = asked->done;
-    // Nothing was trained from a start that the training has not seen: what there is to carry is still what
-    // that one would have carried.
+    // The training has made no step from a start that it has not taken yet, so the new start carries the same
+    // work as the earlier one.
     if (pending_) {
       from.carry = pending_->carry;
       from.counted = from.counted || pending_->counted;
@@ -33,7 +33,7 @@ void RoundTrainer::FragmentTrainer::start(Start from) {
     alone_ = false;
   }
   all_.changed_.notify_all();
-  if (dropped) all_.answer(std::move(dropped), make_error(ErrorCode::Cancelled, "the round was over before"));
+  if (dropped) all_.answer(std::move(dropped), make_error(ErrorCode::Cancelled, "the round ended first"));
 }
 
 rounds::TrainedWork RoundTrainer::FragmentTrainer::progress() const {
@@ -59,7 +59,7 @@ void RoundTrainer::FragmentTrainer::closed() {
   if (!pending_ && started_) lead_ = given_ ? work_.steps - end_ : 0;
 }
 
-// Nobody said when the others had got there: what was trained until the anchor came.
+// Without a closed() call, the lead is all work between the boundary and the anchor.
 std::uint64_t RoundTrainer::FragmentTrainer::take_lead(rounds::Carry carry, std::uint64_t carried) {
   const std::uint64_t lead = lead_.value_or(carried);
   lead_.reset();
@@ -102,7 +102,7 @@ void RoundTrainer::FragmentTrainer::attach(const rounds::Fragment& fragment, con
   at_boundary_.clear();
   started_ = false;
   work_ = {};
-  // A model that is made anew in the middle of a round begins with the round's anchor.
+  // A model that is made again in the middle of a round begins with the round's anchor.
   if (newest_ && !pending_) {
     newest_->carry = rounds::Carry::Nothing;
     pending_ = newest_;
@@ -159,7 +159,7 @@ std::uint64_t RoundTrainer::FragmentTrainer::scheduled() const {
   return before + work_.steps + 1;
 }
 
-// The round's own work, if the model that was read from the checkpoint is in the middle of this round.
+// Keeps the round's own work if the model that was read from the checkpoint is in the middle of this round.
 bool RoundTrainer::FragmentTrainer::goes_on_from_checkpoint(const Start& from, const Hash256& anchor) {
   return std::exchange(first_start_, false) && restored_.round == from.round && restored_.anchor == anchor &&
          restored_.steps <= std::uint64_t{all_.options_.inner_steps} * all_.options_.most_rounds_alone;
@@ -182,7 +182,7 @@ void RoundTrainer::FragmentTrainer::take_recalled(std::size_t values) {
   from_memory_ = true;
 }
 
-// The round is still being made: its delta was given, and nobody knows yet whether it counts.
+// The round is still open: its delta was sent, and it is not known yet whether it counts.
 bool RoundTrainer::FragmentTrainer::was_sent_before_restart(std::uint64_t round,
                                                             const Hash256& anchor) const {
   return from_memory_ && !sent_.payload.empty() && sent_.round == round && sent_.anchor == anchor;
@@ -212,15 +212,15 @@ Expected<rounds::TrainedWork> RoundTrainer::FragmentTrainer::put_new(const Start
   return carried;
 }
 
-// Fragments that once end together, because this node or another stood still until all of them were closed,
-// would do so for ever. The one that is too near to another ends sooner; what is trained after that goes into
-// its next round.
+// Fragments may end together once, because this node or another paused until all of them were closed. Without
+// a correction they would always end together. The fragment that is too near to another one ends sooner; its
+// later steps go into its next round.
 std::uint64_t RoundTrainer::FragmentTrainer::end_apart(std::uint64_t natural) const {
   const FragmentTrainer& first = *all_.parts_.front();
   if (this == &first || !first.started_ || work_.steps >= natural) return natural;
   const auto signed_of = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
   const std::int64_t steps = signed_of(all_.options_.inner_steps);
-  // From now on: when it should end, but for whole rounds, and when it would.
+  // Steps from now on: until it should end, modulo whole rounds, and until it would end.
   const std::int64_t wanted = signed_of(first.end_) - signed_of(first.work_.steps) +
                               signed_of(fragment_.first_steps) - signed_of(first.fragment_.first_steps);
   const std::int64_t due = signed_of(natural) - signed_of(work_.steps);
@@ -255,7 +255,7 @@ Expected<void> RoundTrainer::FragmentTrainer::put_in(Start from) {
   round_ = from.round;
   {
     std::lock_guard lock(all_.mutex_);
-    // Another one may have come meanwhile: then that is next.
+    // Another start may have arrived meanwhile: then that is next.
     if (pending_ && pending_->round == from.round && pending_->anchor == from.anchor) pending_.reset();
     work_ = carried;
     started_ = true;
@@ -305,7 +305,7 @@ Expected<rounds::RoundLearner::Boundary> RoundTrainer::FragmentTrainer::encode_d
 Expected<rounds::RoundLearner::Boundary> RoundTrainer::FragmentTrainer::with_feedback(
     const std::vector<float>& delta, rounds::TrainedWork work) {
   if (!feedback_) feedback_.emplace(delta.size(), *all_.options_.error_feedback_beta);
-  // Encoded a second time, what the buffer holds would be in it twice.
+  // A second encoding would add the delta to the buffer twice.
   if (!was_sent_before_restart(round_, anchor_hash_)) {
     NS_ASSIGN_OR_RETURN(Bytes payload, feedback_->encode(all_.options_.codec, delta));
     sent_ = {round_, anchor_hash_, work, std::move(payload), {}};

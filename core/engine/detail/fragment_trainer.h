@@ -1,7 +1,7 @@
-// One fragment of the model in RoundTrainer: what the fragment's node asks for, and which anchor its values
-// come from.
+// One fragment of the model in RoundTrainer: holds the requests of the fragment's round endpoint and the
+// anchor that its values come from.
 //
-// Threads: said at each group of methods. "With the lock" is RoundTrainer's.
+// Threads: stated at each group of methods. "With the lock" means RoundTrainer's lock.
 #pragma once
 
 #include "core/engine/round_memory.h"
@@ -28,12 +28,12 @@ class RoundTrainer::FragmentTrainer final : public rounds::RoundLearner {
   // restored: of the checkpoint that the model continued from.
   void attach(const rounds::Fragment& fragment, const RoundPlace& restored);  // with the lock
   void detach();                                                              // with the lock
-  // Does what asked() is about.
+  // Handles the requests that asked() reports.
   Expected<void> serve();
-  // With the lock; whether the steps of the round are done with it.
+  // With the lock; true when this step completes the steps of the round.
   bool after_step(std::uint64_t tokens);
   RoundPlace place() const;  // takes the lock
-  // The next step's place in the learning rate's schedule, 1-based: rounds, and steps in this one.
+  // The next step's place in the learning rate's schedule, 1-based: earlier rounds and steps of this one.
   std::uint64_t scheduled() const;  // takes the lock
 
   // ---- With the lock.
@@ -51,15 +51,15 @@ class RoundTrainer::FragmentTrainer final : public rounds::RoundLearner {
   std::uint32_t steps_of(std::uint64_t round) const {
     return round == 1 ? fragment_.first_steps : all_.options_.inner_steps;
   }
-  // With the lock: of a round that would end after so many steps, those after which it ends.
+  // With the lock: the steps after which a round ends that would otherwise end after `natural` steps.
   std::uint64_t end_apart(std::uint64_t natural) const;
   Expected<void> put_in(Start from);
   Expected<void> make_boundary(const Asked& asked);
   Expected<Boundary> encode_delta(const std::vector<float>& local);
   Expected<Boundary> with_feedback(const std::vector<float>& delta, rounds::TrainedWork work);
-  // Of the new anchor's weights, with what goes along of this node's work; and how much that is.
+  // Writes the new anchor's weights plus this node's carried work; returns the amount of carried work.
   Expected<rounds::TrainedWork> put_new(const Start& from, bool put_back);
-  // With the lock: RoundLearner::extra_steps() of a round that begins with this, of which so much is done.
+  // With the lock: RoundLearner::extra_steps() of a round that begins with this carry and `carried` steps.
   std::uint64_t take_lead(rounds::Carry carry, std::uint64_t carried);
   void take_recalled(std::size_t values);
   bool was_sent_before_restart(std::uint64_t round, const Hash256& anchor) const;
@@ -70,15 +70,15 @@ class RoundTrainer::FragmentTrainer final : public rounds::RoundLearner {
   // With all_.mutex_.
   std::optional<Start> pending_;   // not yet in the model
   std::optional<Start> newest_;    // for a model that is attached later
-  std::optional<Asked> boundary_;  // asked for, not yet given
+  std::optional<Asked> boundary_;  // requested, not yet made
   std::optional<RoundMemory> recalled_;
   bool started_ = false;   // an anchor is in the model
   bool alone_ = false;     // go_on()
-  std::uint64_t end_ = 0;  // of the round for this node, in its steps; once it is given: where that was
+  std::uint64_t end_ = 0;  // the step at which this node's round ends; after the delta: at which it was made
   std::uint64_t most_steps_ = 0;       // of work_, unless alone
-  std::uint64_t extra_ = 0;            // steps of this round beyond those that it has for all
-  bool given_ = false;                 // the delta of this round, after end_ steps
-  std::optional<std::uint64_t> lead_;  // steps from then until the others had done theirs
+  std::uint64_t extra_ = 0;            // steps of this round beyond the common number
+  bool given_ = false;                 // this round's delta was made, after end_ steps
+  std::optional<std::uint64_t> lead_;  // steps from then until the other members had finished
   rounds::TrainedWork work_;
 
   // Compute thread.
@@ -87,11 +87,11 @@ class RoundTrainer::FragmentTrainer final : public rounds::RoundLearner {
   rounds::Anchor anchor_;
   Hash256 anchor_hash_{};
   std::uint64_t round_ = 0;
-  std::vector<float> at_boundary_;  // the weights that the payload was made of; empty: no boundary
+  std::vector<float> at_boundary_;  // the weights behind the payload; empty: no boundary
   rounds::TrainedWork boundary_work_;
   std::optional<outer::ErrorFeedback> feedback_;
-  RoundMemory sent_;          // payload empty: nothing that may have to be put back; its buffer is feedback_
-  bool from_memory_ = false;  // it is from before a restart
+  RoundMemory sent_;          // payload empty: nothing to restore; feedback_ holds its buffer
+  bool from_memory_ = false;  // sent_ dates from before a restart
   bool first_start_ = false;  // of this model
 };
 

@@ -10,7 +10,7 @@
 namespace neuroshard::engine::detail {
 namespace {
 
-// The names of a series in the seam and in the history.
+// Maps the name of a series in core/node to its name in the history.
 std::string history_name(const std::string& name) {
   if (name == "lr") return "learning_rate";
   if (name == "grad_norm") return "gradient_norm";
@@ -37,7 +37,7 @@ Expected<void> HistoryQueries::logs(const node::LogQuery& query, node::Reply<nod
 
 Expected<node::Series> HistoryQueries::read_series(const node::SeriesQuery& query) {
   const auto last = static_cast<std::uint64_t>(history::max_position);
-  // The seam's end is open, the store's is not.
+  // The query's end is exclusive, the store's is inclusive.
   const std::uint64_t to = query.to_step == 0 ? last : std::min(query.to_step - 1, last);
   NS_ASSIGN_OR_RETURN(
       const auto buckets,

@@ -1,6 +1,6 @@
-// Series and log records of the training history, as the seam asks for them.
+// Series and log records of the training history, for the queries of core/node.
 //
-// Threads: any. The reading thread reads; replies run on the core executor.
+// Threads: any. The reading thread reads the history; replies run on the core executor.
 #pragma once
 
 #include "core/engine/detail/disk_reader.h"
@@ -25,7 +25,7 @@ class HistoryQueries {
   DiskReader& reader_;
 };
 
-// Of a query's page size.  InvalidArgument: it is not 1 … most.
+// Checks a query's page size.  InvalidArgument: it is not 1 … most.
 Expected<void> check_limit(std::size_t limit, std::size_t most);
 
 }  // namespace neuroshard::engine::detail

@@ -1,12 +1,12 @@
-// The compute thread and what it does next. One job runs at a time. Its work runs on the compute thread; its
-// result is handled on the core executor, and then the next job is chosen.
+// Chooses the jobs of the compute thread. One job runs at a time. Its work runs on the compute thread; the
+// core executor handles its result and then chooses the next job.
 //
 //   core     advance() ── a source calls start() ─┐               ┌─ finish() of the job ── advance() …
 //   compute                                       └─ run() ───────┘
 //
-// Between two jobs the core executor always runs, so a command takes effect within one training step.
+// The core executor always runs between two jobs, so a command takes effect within one training step.
 //
-// Threads: the core executor calls everything. stop() is called by the thread that destroys the engine.
+// Threads: the core executor; stop() is for the thread that destroys the engine.
 #pragma once
 
 #include <functional>
@@ -31,27 +31,27 @@ class Job {
 
 class JobScheduler {
  public:
-  // Something that may have a job. It starts the job and returns true, or returns false when the next source
-  // may try. It may also return true without a job: then nothing later may run now.
+  // A possible source of a job. It starts a job and returns true, or returns false to let the next one try.
+  // It may also return true without a job: then no later source may run now.
   using Source = std::function<bool()>;
 
   // Results arrive through `arrivals`, which outlives the scheduler.
   explicit JobScheduler(net::Mailbox& arrivals);
   ~JobScheduler();
 
-  // Sources are asked in the order in which they were added. Before the first advance().
+  // advance() asks the sources in the order in which they were added. Call before the first advance().
   void add_source(Source source) { sources_.push_back(std::move(source)); }
-  // Starts the next job if none runs. Call it after every change that may matter to a source.
+  // Starts the next job if none runs. Call it after every change that may give a source a job.
   void advance();
 
-  // From within a source. `work` takes the interrupt token and runs on the compute thread; `then` takes what
-  // work returned.
+  // For sources only. `work` takes the interrupt token and runs on the compute thread; `then` takes the
+  // result on the core executor.
   template <class Work, class Then>
   void start(Work work, Then then) {
     start(std::make_shared<JobOf<Work, Then>>(std::move(work), std::move(then)));
   }
   void start(std::shared_ptr<Job> job);
-  // Asks the running job to end early. A job that ignores its token runs to its end.
+  // Requests the running job to end early. A job that ignores its token runs to its end.
   void interrupt() { interrupt_.cancel(); }
   // No further job starts.
   void end() { ended_ = true; }

@@ -79,7 +79,7 @@ Expected<void> ModelQueries::data(node::Reply<node::DataView> reply) {
   });
 }
 
-// No model was ready yet: what the directory holds.
+// Without a model: the data of the directory.
 void ModelQueries::read_data(const node::Reply<node::DataView>& reply) {
   auto view = [&]() -> Expected<node::DataView> {
     const auto dataset = open_own_text(context_.directory, context_.services.files);
@@ -95,7 +95,7 @@ void ModelQueries::answer_data(const node::Reply<node::DataView>& reply, Expecte
   reply(std::move(view));
 }
 
-// With what only the training knows.
+// Adds the values that only the training has.
 void ModelQueries::complete(node::DataView* view) const {
   const node::TrainingView& training = context_.publisher.draft().training;
   if (training.last_step) view->tokens_seen = training.last_step->tokens;
@@ -115,7 +115,7 @@ void ModelQueries::complete(node::DataView* view) const {
 Expected<void> ModelQueries::tokens(const std::string& text,
                                     node::Reply<std::vector<node::TokenPiece>> reply) {
   if (text.size() > node::max_token_text) {
-    return make_error(ErrorCode::InvalidArgument, "the text is too long: at most 4 KiB are taken apart");
+    return make_error(ErrorCode::InvalidArgument, "the text is too long: at most 4 KiB are tokenized");
   }
   return context_.commands.ask([this, text, reply = std::move(reply)] {
     const auto asked =

@@ -1,5 +1,5 @@
-// Queries about the model and its data: the layer map, the experts' load, the training text, and a text as
-// tokens.
+// Queries about the model and its data: the layer map, the experts' load, the training text, and the tokens
+// of a text.
 //
 // Threads: the queries from any thread; set_data() and set_step() on the core executor. Replies run on the
 // core executor.
@@ -28,9 +28,9 @@ class ModelQueries {
   Expected<void> data(node::Reply<node::DataView> reply);
   Expected<void> tokens(const std::string& text, node::Reply<std::vector<node::TokenPiece>> reply);
 
-  // Of the model that stands ready.
+  // Sets the data of the model that is ready.
   void set_data(node::DataView data, std::shared_ptr<const data::Tokenizer> tokenizer);
-  // After a training step: what the model has seen so far, and the shard that the step read.
+  // After a training step: sets the tokens seen so far and the shard that the step read.
   void set_step(std::uint64_t tokens_seen, std::vector<node::ExpertLoad> experts,
                 std::optional<data::ShardId> shard);
 
@@ -45,7 +45,7 @@ class ModelQueries {
   const EngineContext& context_;
   DiskReader& reader_;
   std::vector<node::ExpertLoad> experts_;
-  node::DataView data_;  // shard_count 0: no model was ready yet
+  node::DataView data_;  // shard_count 0: no model has been ready yet
   std::shared_ptr<const data::Tokenizer> tokenizer_;
   std::optional<std::uint64_t> tokens_seen_;
   std::optional<data::ShardId> shard_;

@@ -62,7 +62,7 @@ void ResourceMonitor::look_at_disk() {
   context_.publisher.raise(
       {"disk_low",
        node::Severity::Warning,
-       fmt::format("only {} MiB are free on the disk of {}; checkpoints need room", *free >> 20, folder),
+       fmt::format("only {} MiB are free on the disk of {}; checkpoints need space", *free >> 20, folder),
        {}});
 }
 

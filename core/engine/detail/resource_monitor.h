@@ -1,6 +1,6 @@
-// This process's use of the machine: memory, processor, disk space, and the size of the data directory.
+// Measures this process's use of the machine: memory, processor, disk space, size of the data directory.
 //
-// Threads: the core executor. The data directory is measured on the reading thread.
+// Threads: the core executor. The reading thread measures the data directory.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ class ResourceMonitor {
  public:
   ResourceMonitor(const EngineContext& context, DiskReader& reader);
 
-  // Reads everything that is quick to read into the draft and publishes it; raises and clears "disk_low". The
-  // data directory is measured once a minute.
+  // Reads all values that are quick to read into the draft and publishes it; raises and clears "disk_low".
+  // Measures the data directory once a minute.
   void look();
-  // Drops the timer: the engine ends.
+  // Drops the timer when the engine ends.
   void end() { directory_timer_.reset(); }
 
  private:
@@ -32,7 +32,7 @@ class ResourceMonitor {
   const EngineContext& context_;
   DiskReader& reader_;
   node::ResourceView& view_;
-  Duration processor_time_{};  // at the last look
+  Duration processor_time_{};  // at the last measurement
   std::optional<MonotonicTime> processor_looked_;
   bool measuring_ = false;
   std::unique_ptr<TimerHandle> directory_timer_;

@@ -29,8 +29,7 @@ Expected<node::CommandId> RestoreController::restore(const std::string& name) {
 Expected<node::CommandId> RestoreController::undo() {
   return context_.commands.accept([this](node::CommandId id) {
     if (draft_.undo.checkpoint.empty()) {
-      return context_.commands.done(
-          id, make_error(ErrorCode::NotFound, "there is no restore that could be undone"));
+      return context_.commands.done(id, make_error(ErrorCode::NotFound, "there is no restore to undo"));
     }
     begin(id, draft_.undo.checkpoint, true);
   });
@@ -94,7 +93,7 @@ void RestoreController::restore_job() {
 }
 
 Expected<checkpoint::Catalogue::Undo> RestoreController::exchange(const Restore& restore) {
-  // The undo goes back to what was trained since the last checkpoint, too.
+  // The undo also keeps the steps since the last checkpoint.
   NS_RETURN_IF_ERROR(host_.finish());
   checkpoint::Catalogue all = context_.catalogue();
   NS_ASSIGN_OR_RETURN(const auto before, all.current());

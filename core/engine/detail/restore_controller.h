@@ -1,5 +1,5 @@
-// A restore: verifies the checkpoint on the files thread while training goes on, then takes the place of the
-// next step. Keeps what an undo goes back to until it is over (node::undo_steps, node::undo_time).
+// A restore: verifies the checkpoint on the files thread while training continues, then takes the place of
+// the next step. Keeps the state for an undo until the undo expires (node::undo_steps, node::undo_time).
 //
 // Threads: restore() and undo() from any thread; the rest on the core executor.
 #pragma once
@@ -21,27 +21,27 @@ class RestoreController {
   RestoreController(const EngineContext& context, FileJobs& files, SessionHost& host,
                     TrainingController& training);
 
-  // Reads from the disk which checkpoint is the current one and what can be undone. Once, before the core
-  // executor runs anything.
+  // Reads the current checkpoint and the possible undo from the disk. Once, before the core executor runs
+  // anything.
   void open();
 
   Expected<node::CommandId> restore(const std::string& name);
   Expected<node::CommandId> undo();
 
-  // Source of jobs: a checkpoint that is verified, and the end of an undo's time.
+  // Source of jobs: the restore of a verified checkpoint, and the expiry of an undo.
   bool start_next();
 
  private:
   struct Restore {
     node::CommandId command = 0;
     bool undo = false;
-    std::optional<checkpoint::Entry> entry;  // once it is verified
+    std::optional<checkpoint::Entry> entry;  // once verified
   };
   void begin(node::CommandId id, const std::string& name, bool undo);
   Expected<checkpoint::Entry> verify(const std::string& name, const FileJobs::Tools& tools);  // files thread
   void on_verified(const Expected<node::CommandResult>& read, const checkpoint::Entry& entry);
   void restore_job();
-  // Compute thread. The checkpoint that an undo returns to; none without a restore.
+  // Compute thread. The checkpoint that an undo restores; none without a restore.
   Expected<checkpoint::Catalogue::Undo> exchange(const Restore& restore);
   void on_exchanged(const Expected<checkpoint::Catalogue::Undo>& undo);
   bool undo_is_over() const;

@@ -1,5 +1,5 @@
-// The models that this process holds: the one that trains, and one with weights only for texts while nothing
-// trains. Opens, steps and closes them, and keeps the rounds attached to the one that trains.
+// The models of this process: the one that trains, and one with weights only that generates text while no
+// model trains. Opens, steps and closes them, and attaches the rounds to the one that trains.
 //
 // Threads: the compute thread.
 #pragma once
@@ -31,12 +31,12 @@ class SessionHost {
   struct Ready {
     SessionInfo info;
     WallTime restored_at{};                          // when the checkpoint was saved; 0 = a new model
-    std::optional<node::EvaluationView> evaluation;  // where it was asked for
+    std::optional<node::EvaluationView> evaluation;  // if requested
     std::optional<node::DataView> data;
     std::shared_ptr<const data::Tokenizer> tokenizer;
   };
-  // Makes the model that trains; the other one goes first, for its memory. evaluate_at: a model that has so
-  // many steps already is evaluated; 0 = never. On an error there is no model.
+  // Makes the model that trains; closes the other one first, for its memory. evaluate_at: evaluates a model
+  // that has this many steps already; 0 = never. On an error there is no model.
   Expected<Ready> open(const PrepareOptions& options, std::uint64_t evaluate_at);
 
   struct Step {
@@ -44,19 +44,19 @@ class SessionHost {
     std::vector<node::ExpertLoad> experts;
     std::optional<data::ShardId> shard;
   };
-  // One training step with so many threads (0 = as the settings say). Nothing: the rounds rest. The step that
+  // One training step on `threads` threads (0 = from the settings). Nothing: the rounds rest. The step that
   // reaches `target` is evaluated, whatever the interval of evaluations.
   Expected<std::optional<Step>> step(std::uint32_t threads, std::uint64_t target, const CancelToken& cancel);
 
   Expected<std::string> save();
-  // The final checkpoint, if there is a model that trains; it stays.
+  // Saves the final checkpoint, if a model trains; the model stays open.
   Expected<void> finish();
   void close();
-  // The newest checkpoint on the disk; nothing: none, or the disk can't be read.
+  // The newest checkpoint on the disk; nothing when there is none or the disk can't be read.
   std::optional<checkpoint::Entry> newest_checkpoint() const;
 
-  // The model that writes texts: the one that trains, else the newest checkpoint's, which is read now.
-  // Errors: what TrainingSession::prepare() says; Cancelled after the token.
+  // The model that generates text: the one that trains, else the newest checkpoint's, which this reads now.
+  // Errors: those of TrainingSession::prepare(); Cancelled by the token.
   Expected<TrainingSession*> open_for_text(const CancelToken& interrupt);
   bool has_model() const { return training_ || text_; }
   bool has_text_model() const { return text_ != nullptr; }

@@ -1,7 +1,7 @@
-// Changes of settings, in their order, and the list of settings that queries get.
+// Applies changes of settings in their order, and answers queries for the list of settings.
 //
-// Threads: query() and request() from any thread; the rest on the core executor. The data directory's
-// settings are changed on the compute thread, because the training session reads them there.
+// Threads: query() and request() from any thread; the rest on the core executor. The compute thread changes
+// the data directory's settings, because the training session reads them there.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 namespace neuroshard::engine::detail {
 
 struct SettingChange {
-  node::CommandId command = 0;  // 0: part of another command, which a failure does not end
+  node::CommandId command = 0;  // 0: part of another command, which a failure here does not end
   config::Setting id{};
   config::SettingValue value;
   bool reset = false;  // to the value that holds without the user's choice
@@ -29,14 +29,14 @@ Expected<SettingChange> parse_setting_change(const std::string& name, const std:
 
 class SettingsCommands {
  public:
-  // Gets the contribute rules after each change; applied: the change took effect.
+  // Gets the contribute rules after each change; applied: the change is in effect.
   using Listener = std::function<void(const contribute::Rules& rules, bool applied)>;
 
   explicit SettingsCommands(const EngineContext& context);
 
   void set_listener(Listener listener) { listener_ = std::move(listener); }
   Expected<node::CommandId> request(SettingChange change);
-  // For a command that was accepted.
+  // For an accepted command.
   void enqueue(SettingChange change) { waiting_.push_back(std::move(change)); }
   // Starts the job of the next change, if there is one.
   bool start_next();

@@ -1,4 +1,4 @@
-// The state that everybody sees: assembles the snapshot, publishes immutable copies of it, and emits events.
+// The state that clients see: assembles the snapshot, publishes immutable copies of it, and emits events.
 //
 // Threads: snapshot() and subscribe() from any thread; everything else on the core executor. Event handlers
 // run on the core executor, inside emit().
@@ -20,14 +20,14 @@ namespace neuroshard::engine::detail {
 
 class SnapshotPublisher {
  public:
-  // Read anew for every publication. Either may be null. Their targets outlive the publisher.
+  // Read for every publication. Either may be null. Their targets outlive the publisher.
   struct Sources {
     std::function<node::RoundsView()> rounds;
     node::NetworkSource* network = nullptr;
   };
   SnapshotPublisher(const Clock& clock, Sources sources);
 
-  // Never null once publish() was called.
+  // Never null after the first publish().
   std::shared_ptr<const node::Snapshot> snapshot() const;
   std::unique_ptr<node::Subscription> subscribe(node::EventHandler on_event);
 
@@ -40,10 +40,10 @@ class SnapshotPublisher {
   void emit(const node::Event& event) { subscribers_->emit(event); }
   // Publishes and emits StateChanged, unless the state is the same and there is no error.
   void set_state(node::RunState state, std::optional<Error> error = std::nullopt);
-  // One checkpoint more is on the disk.
+  // Another checkpoint is on the disk.
   void checkpoint_written(const std::string& name);
 
-  // An alert stays until it is cleared. Raising one that stands with the same message does nothing.
+  // An alert stays until it is cleared. Raising an active one with the same message does nothing.
   void raise(node::Alert alert);
   void clear(const std::string& key);
   // Raises these and clears every other alert of the rounds (keys that begin with "rounds_").

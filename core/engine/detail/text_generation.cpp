@@ -12,7 +12,7 @@ namespace neuroshard::engine::detail {
 namespace {
 
 constexpr Duration turn_beside_training = std::chrono::seconds(2);
-constexpr Duration turn_alone = std::chrono::seconds(1);  // then other commands may have their job
+constexpr Duration turn_alone = std::chrono::seconds(1);  // then other commands may run
 constexpr Duration model_kept = std::chrono::seconds(60);
 constexpr std::size_t max_texts = 4;
 
@@ -55,7 +55,7 @@ Expected<node::CommandId> TextGeneration::generate(const node::GenerateRequest& 
   if (options.seed == 0) {
     options.seed = static_cast<std::uint64_t>(context_.services.clock.wall_now().time_since_epoch().count());
   }
-  // Only valid UTF-8 goes out, whatever bytes the model writes.
+  // Sends only valid UTF-8, for any bytes that the model generates.
   const auto stream = std::make_shared<Utf8Stream>();
   options.on_text = [stream, on_text](std::string_view piece) {
     const std::string text = stream->add(piece);
@@ -68,7 +68,8 @@ Expected<node::CommandId> TextGeneration::generate(const node::GenerateRequest& 
   return context_.commands.accept([this, options = std::move(options), finish](node::CommandId id) mutable {
     if (texts_.size() >= max_texts) {
       return context_.commands.done(
-          id, make_error(ErrorCode::Busy, "several texts are being written already; wait for one"));
+          id, make_error(ErrorCode::Busy,
+                         "several texts are being generated already; try again when one is complete"));
     }
     options.cancel = context_.commands.make_cancellable(id);
     texts_.push_back(std::make_shared<Text>(id, std::move(options)));
@@ -104,10 +105,10 @@ TextGeneration::Turn TextGeneration::write(Text& text, const CancelToken& interr
 
 Expected<bool> TextGeneration::write_until(Text& text, const CancelToken& interrupt, Duration length) {
   if (!host_.has_model() && text.cancel.cancelled())
-    return make_error(ErrorCode::Cancelled, "stopped before the first word");
+    return make_error(ErrorCode::Cancelled, "stopped before the first token");
   const auto session = host_.open_for_text(interrupt);
   if (!session.ok()) {
-    // Something more urgent came; the text goes on afterwards.
+    // More urgent work has arrived; the text continues afterwards.
     if (session.error().code == ErrorCode::Cancelled) return false;
     return session.error();
   }
@@ -124,7 +125,7 @@ void TextGeneration::on_turn(const std::shared_ptr<Text>& text, const Turn& turn
   has_model_ = turn.has_text_model;
   if (turn.complete.ok() && !*turn.complete) {
     context_.publisher.emit(node::CommandProgress{text->command, "writing", text->writer.result().tokens, 0});
-    // The other texts have their turns.
+    // The other texts get their turns.
     std::rotate(texts_.begin(), texts_.begin() + 1, texts_.end());
     return;
   }
@@ -150,7 +151,7 @@ void TextGeneration::finish(const Text& text, const Expected<bool>& complete) {
   result.stopped_by = written.stopped ? "cancelled" : written.ended ? "end of text" : "length";
   result.step = text.step;
   std::optional<Error> error;
-  if (written.stopped) error = make_error(ErrorCode::Cancelled, "the text was stopped");
+  if (written.stopped) error = make_error(ErrorCode::Cancelled, "the generation was stopped");
   context_.commands.done(text.command, error, result);
 }
 

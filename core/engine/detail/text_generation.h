@@ -1,11 +1,11 @@
-// Texts from the model that trains, between its steps. A text has turns of two seconds, and between two turns
-// one training step is made: the first word comes after at most one step, a long text does not stop the
-// training, and a short one (hundreds of tokens) delays it by about a second. Each turn reads the text's
-// window again, because the step has changed the weights. Without training the newest checkpoint is read,
-// weights only, and kept for a minute.
+// Generates texts with the model that trains, between its steps. A text has turns of two seconds, with one
+// training step between two turns: the first token comes after at most one step, a long text does not stop
+// the training, and a short one (hundreds of tokens) delays it by about a second. Each turn reads the text's
+// window again, because the step has changed the weights. Without training, the newest checkpoint's weights
+// are read and kept for a minute.
 //
-// Threads: generate() from any thread; the rest on the core executor. The text is written on the compute
-// thread, and on_text runs there.
+// Threads: generate() from any thread; the rest on the core executor. The compute thread generates the text
+// and runs on_text.
 #pragma once
 
 #include <deque>
@@ -28,23 +28,23 @@ class TextGeneration {
   Expected<node::CommandId> generate(const node::GenerateRequest& request,
                                      std::function<void(std::string)> on_text);
 
-  // Sources of jobs: the next turn of a text, and the end of a model that no text has used for a minute.
+  // Sources of jobs: the next turn of a text, and closing a model that no text has used for a minute.
   bool start_next_turn();
   bool drop_model_if_due();
 
-  // Drops the timer of the model: the engine ends.
+  // Drops the timer of the model when the engine ends.
   void end() { model_timer_.reset(); }
 
  private:
-  // A text that somebody asked for.
+  // A requested text.
   struct Text {
     Text(node::CommandId id, GenerateOptions options)
         : command(id), cancel(options.cancel), writer(std::move(options)) {}
     const node::CommandId command;
     const CancelToken cancel;
     TextWriter writer;             // compute thread, or between its turns
-    std::uint64_t step = 0;        // of the model that wrote last
-    std::function<void()> finish;  // shows the bytes that wait for the rest of a character
+    std::uint64_t step = 0;        // of the model in the last turn
+    std::function<void()> finish;  // shows the bytes of an incomplete character
   };
   struct Turn {
     Expected<bool> complete;
@@ -62,9 +62,9 @@ class TextGeneration {
   const TrainingController& training_;
   std::deque<std::shared_ptr<Text>> texts_;  // in turn
   bool had_turn_ = false;                    // a training step is next
-  // The model for texts alone. The training's model may have taken its memory since.
+  // The model without training. The training's model may have taken its memory since.
   bool has_model_ = false;
-  bool drop_model_ = false;  // no text has used it lately
+  bool drop_model_ = false;  // no text has used it for a minute
   std::unique_ptr<TimerHandle> model_timer_;
 };
 

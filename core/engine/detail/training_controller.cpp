@@ -23,7 +23,7 @@ Expected<node::CommandId> TrainingController::start(const node::TrainingPlan& pl
   return context_.commands.accept([this, plan](node::CommandId id) {
     if (run_ || session_open_) {
       return context_.commands.done(
-          id, make_error(ErrorCode::Busy, "training is under way already; stop it first"));
+          id, make_error(ErrorCode::Busy, "training is already running; stop it first"));
     }
     begin(plan, id);
   });
@@ -43,7 +43,7 @@ Expected<node::CommandId> TrainingController::save() {
   return context_.commands.accept([this](node::CommandId id) {
     if (!prepared()) {
       return context_.commands.done(
-          id, make_error(ErrorCode::NotFound, "there is nothing to save: training is not under way"));
+          id, make_error(ErrorCode::NotFound, "there is nothing to save: no training is running"));
     }
     saves_.push_back(id);
   });
@@ -89,7 +89,7 @@ void TrainingController::begin(node::TrainingPlan plan, node::CommandId command)
   context_.publisher.set_state(node::RunState::Starting);
 }
 
-// Saves what there is first.
+// Saves the present state first.
 void TrainingController::pause() {
   if (run_->prepared && (!saves_.empty() || unsaved_)) return save_job();
   // The command that asked for this training does not wait for the end of the pause.
@@ -112,7 +112,7 @@ void TrainingController::fail(Error error) {
 void TrainingController::switched(bool contributing) {
   if (!contribute_.last_round()) return;
   if (!contributing) return end_after_step();
-  // Switched on again before the round was over: the training goes on.
+  // Switched on again before the end of the round: the training continues.
   contribute_.set_last_round(std::nullopt);
   finishing_ = draft_.finishing = false;
   context_.commands.done_all(stops_);
@@ -120,7 +120,7 @@ void TrainingController::switched(bool contributing) {
 
 void TrainingController::pause_changed() {
   if (!contribute_.may_train()) {
-    // A step that is thrown away is computed again later: the pause begins at once, and nothing is lost.
+    // A discarded step is computed again later, so the pause begins at once and no work is lost.
     if (run_ && !stop_requested_) context_.jobs.interrupt();
   } else if (run_ && draft_.state == node::RunState::Paused) {
     context_.publisher.set_state(run_->prepared ? node::RunState::Training : node::RunState::Starting);
@@ -152,8 +152,8 @@ Expected<node::CommandId> TrainingController::finish() {
   });
 }
 
-// The other members count on this node's work in the round. Asked for a second time, finish() ends with the
-// step.
+// The other members expect this node's work in the round. A second finish() ends the training with the
+// current step.
 bool TrainingController::completes_round() const {
   if (!context_.options.rounds || !context_.options.rounds_view || finishing_ || stop_requested_)
     return false;
@@ -200,7 +200,7 @@ void TrainingController::take_up_finished() {
 
 // ---- restore ----
 
-// The step is thrown away: the state before it is the one that an undo goes back to.
+// Discards the step: an undo returns to the state before it.
 void TrainingController::interrupt_for_restore() {
   if (prepared() && !stop_requested_) context_.jobs.interrupt();
 }
@@ -212,7 +212,7 @@ void TrainingController::restore_begins() {
   context_.publisher.publish();
 }
 
-// The model is as it was and goes on.
+// The model is unchanged and continues.
 void TrainingController::restore_failed() {
   draft_.training.activity.clear();
   if (prepared() && !stop_requested_) context_.publisher.set_state(node::RunState::Training);

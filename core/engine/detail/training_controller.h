@@ -1,4 +1,4 @@
-// The training that a person asked for, from its start to its final checkpoint: prepares the model, makes one
+// The training that a person requested, from its start to its final checkpoint: prepares the model, runs one
 // step after the other, pauses, saves, stops and finishes.
 //
 //   Starting ── the model is prepared ── Training ⇄ Paused      (the contribute rules)
@@ -28,31 +28,31 @@ class TrainingController final : public ContributeListener {
   Expected<node::CommandId> start(const node::TrainingPlan& plan);
   Expected<node::CommandId> stop();
   Expected<node::CommandId> save();
-  // Completes the step or the round that runs, and switches contributing off.
+  // Completes the current step or round, and switches contributing off.
   Expected<node::CommandId> finish();
 
   // Sources of jobs (JobScheduler): the end of the training, and its next step.
   bool end_if_due();
   bool start_next();
 
-  // Once: the node shuts down; the training ends as by stop().
+  // Once, when the node shuts down: the training ends as by stop().
   void shut_down();
-  // Of the final checkpoint.
+  // The error of the final checkpoint.
   const std::optional<Error>& shutdown_error() const { return shutdown_error_; }
-  // Ends the stop commands that nothing else has ended.
+  // Ends the stop commands that are still open.
   void end() { context_.commands.done_all(stops_); }
 
-  // For what takes turns with the steps.
+  // For jobs that alternate with the steps.
   bool steps() const { return run_ && contribute_.may_train() && !stop_requested_; }
   bool prepared() const { return run_ && run_->prepared; }
-  // Whether the round that finish() completes is over; then the training ends. Call it now and then.
+  // Ends the training once the round that finish() completes is over, and returns true. Call it regularly.
   bool finish_if_round_is_over();
 
   // A restore takes the place of the next step: before its job, and after it.
   void interrupt_for_restore();
   void restore_begins();
   void restore_failed();
-  // True: the training goes on from there, and the command is done when its model is prepared.
+  // True: the training continues from there, and the command is done when its model is prepared.
   bool restored(const checkpoint::Entry& entry, node::CommandId command);
 
   // ContributeListener.
@@ -60,7 +60,7 @@ class TrainingController final : public ContributeListener {
   void pause_changed() override;
 
  private:
-  // One wish to train, until its end.
+  // One requested training, until its end.
   struct Run {
     node::TrainingPlan plan;
     node::CommandId command = 0;  // done when training begins or is paused; 0 = done
@@ -104,10 +104,10 @@ class TrainingController final : public ContributeListener {
 
   std::optional<Run> run_;
   bool session_open_ = false;
-  bool unsaved_ = false;  // steps since the last save that the core asked for
+  bool unsaved_ = false;  // steps since the last save that the core requested
   bool stop_requested_ = false;
-  bool finishing_ = false;                           // finish() was asked for
-  std::optional<node::TrainingPlan> finished_plan_;  // what switching contributing on takes up again
+  bool finishing_ = false;                           // finish() was called
+  std::optional<node::TrainingPlan> finished_plan_;  // resumed when contributing is switched on
   std::optional<Error> shutdown_error_;
   CommandIds stops_, saves_;
 };

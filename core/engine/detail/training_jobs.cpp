@@ -18,7 +18,7 @@ void TrainingController::prepare_job() {
   PrepareOptions options;
   options.text = run_->plan.text_path;
   options.on_progress = progress_.reporter();
-  // A plan whose steps are all done asks how good the model is.
+  // A plan whose steps are all done requests an evaluation.
   const std::uint64_t evaluate_at = run_->plan.steps == 0 ? run_->plan.until_step : 0;
   context_.jobs.start(
       [this, options, evaluate_at](const CancelToken& interrupt) mutable {
@@ -46,7 +46,7 @@ void TrainingController::on_prepared(Expected<SessionHost::Ready> ready) {
   progress_.set_activity({});
   draft_.compute = compute_view(info.compute);
   draft_.checkpoint = {info.restored_from, ready->restored_at};
-  // Without a limit of the user, the limit is what the machine had free.
+  // Without a user's limit, the limit is the memory that the machine had free.
   if (info.memory_limit != 0) draft_.resources.memory_limit_bytes = info.memory_limit;
   unsaved_ = false;
   if (steps()) context_.publisher.set_state(node::RunState::Training);
@@ -102,7 +102,7 @@ void TrainingController::save_job() {
 }
 
 void TrainingController::on_saved(const Expected<std::string>& name) {
-  // Also after a failure: a pause must not try for ever. The alert says what is wrong.
+  // Also after a failure: a pause must not retry forever. The alert names the error.
   unsaved_ = false;
   if (!name.ok()) {
     context_.publisher.raise({"checkpoint", node::Severity::Warning, name.error().describe(), {}});

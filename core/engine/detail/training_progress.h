@@ -18,12 +18,12 @@ class TrainingProgress {
 
   // For PrepareOptions::on_progress: shows a part of the reports, at most ten a second.
   std::function<void(const PrepareProgress&)> reporter();
-  // A step goes into the draft, and then to everybody.
+  // Writes a step into the draft and publishes it.
   void record(const StepReport& report);
   void announce(const StepReport& report);
-  // The rounds have nothing to train at the moment: the activity is what they wait for.
+  // The rounds have nothing to train at the moment: the activity names the reason.
   void show_rest();
-  // Of no known share; empty = none. Does not publish it.
+  // An activity without a known share; empty = none. Does not publish it.
   void set_activity(std::string activity);
 
  private:

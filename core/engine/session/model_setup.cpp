@@ -34,7 +34,7 @@ Hash256 initial_seed(const Hash256& network_id, std::uint32_t architecture_versi
 }
 
 Error cancelled() {
-  return make_error(ErrorCode::Cancelled, "The preparation was asked to stop.");
+  return make_error(ErrorCode::Cancelled, "The preparation was cancelled.");
 }
 
 }  // namespace
@@ -115,7 +115,7 @@ TrainingMemoryRequest ModelSetup::memory_request() const {
 Expected<void> ModelSetup::load_compute() {
   report(PrepareProgress::Phase::LoadingCompute, 0, 0);
   if (TrainingMemoryRequest request = memory_request(); request.user_limit > 0) {
-    // The module alone may be more than the user allows: then it must not be loaded at all.
+    // The module alone may exceed the user's limit: then it must not be loaded at all.
     request.least_resident = with_module_bytes;
     NS_RETURN_IF_ERROR(compute::validate(request.shape));
     NS_RETURN_IF_ERROR(plan_training_memory(request));
@@ -127,7 +127,7 @@ Expected<void> ModelSetup::load_compute() {
   NS_ASSIGN_OR_RETURN(parts_.module, parts_.services.load_module(settings().word(config::Setting::Device),
                                                                  module, parts_.services.logger));
   NS_RETURN_IF_ERROR(settle_precision(module));
-  // A module that was loaded before keeps its first options.
+  // A module that is already loaded keeps its first options.
   const compute::Status threads = parts_.module.module->set_threads(module.threads);
   if (!threads.ok()) return compute::to_error(threads);
   parts_.module.info = parts_.module.module->info();
@@ -230,8 +230,8 @@ Expected<void> ModelSetup::take_over(const checkpoint::Manifest& manifest, const
   if (saved.tokenizer_hash != parts_.state.tokenizer_hash) {
     return make_error(
         ErrorCode::InvalidArgument,
-        fmt::format("Checkpoint {} was trained with another tokenizer than this data directory has. Bring "
-                    "that data back, or begin a new data directory with --data-dir.",
+        fmt::format("Checkpoint {} was trained with another tokenizer than this data directory has. Restore "
+                    "that data, or use a new data directory with --data-dir.",
                     name));
   }
   parts_.info.step = parts_.state.step = manifest.step;
@@ -251,8 +251,8 @@ Expected<void> ModelSetup::take_over(const checkpoint::Manifest& manifest, const
   return {};
 }
 
-// The cut into micro-batches decides the last bits of a sum, so it is kept while memory allows, unless a
-// person has changed the limits that it follows from.
+// The division into micro-batches affects the last bits of a sum, so it stays while memory allows, unless a
+// person has changed the limits that it depends on.
 void ModelSetup::keep_micro_batch(const TrainerState& saved, std::uint32_t micro_batch) {
   const bool same_limits = saved.memory_limit == settings().number(config::Setting::MemoryLimit) &&
                            saved.max_micro_batch == settings().number(config::Setting::MaxMicroBatch);

@@ -1,5 +1,5 @@
-// Makes a session ready: imports the text, loads the compute module within the user's limits, plans memory,
-// makes the model, and continues from the current checkpoint or begins a new model.
+// Prepares a session: imports the text, loads the compute module within the user's limits, plans memory,
+// makes the model, and continues from the current checkpoint or starts a new model.
 //
 // Errors are those of TrainingSession::prepare().  Threads: the compute thread.
 #pragma once
@@ -15,12 +15,12 @@ namespace neuroshard::engine::detail {
 
 class ModelSetup {
  public:
-  // Both outlive the object. `parts` has its history already.
+  // Both outlive the object. `parts` already has its history.
   ModelSetup(SessionParts& parts, const PrepareOptions& options) : parts_(parts), options_(options) {}
 
-  // Once. Afterwards every part is there; without training loader, loop and checkpoints are not.
+  // Once. Fills every part; without training, loader, loop and checkpoints stay empty.
   Expected<void> run();
-  // Notes for a person, for the first report.
+  // Alerts for the first report.
   std::vector<SessionAlert> take_alerts() { return std::move(alerts_); }
 
  private:

@@ -12,7 +12,7 @@ void SessionCheckpoints::after_step(StepReport* report) {
   report->seconds.checkpoint_stall += std::exchange(sync_stall_seconds_, 0);
   if (checkpoints.due(parts_.state)) {
     const MonotonicTime begin = parts_.services.clock.monotonic_now();
-    // Not while another save is being written: then this step only asks again.
+    // Not while another save is being written: a later step requests the save again.
     if (!checkpoints.in_flight()) parts_.history->flush();
     if (checkpoints.save(parts_.state_to_save())) report->checkpoint_started = true;
     report->seconds.checkpoint_stall += to_seconds(parts_.services.clock.monotonic_now() - begin);

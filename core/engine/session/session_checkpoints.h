@@ -1,5 +1,5 @@
-// When a session saves: after a step by policy, after a synchronisation of the rounds, on demand, and at its
-// end. The history is written before each checkpoint, so that a run that continues from it finds no gap.
+// Saves a session: after a step by policy, after a synchronisation of the rounds, on demand, and at its end.
+// It writes the history before each checkpoint, so that a run that continues from it has no gap.
 //
 // Threads: the compute thread.
 #pragma once
@@ -15,13 +15,13 @@ class SessionCheckpoints {
   // `parts` outlives the object and is prepared for training.
   explicit SessionCheckpoints(SessionParts& parts) : parts_(parts) {}
 
-  // After a step: starts a save if one is due, and reports what the writer has done since the last step.
+  // After a step: starts a save if one is due, and reports the saves completed since the last step.
   void after_step(StepReport* report);
   // The rounds have just synchronised the model.
   void after_sync();
-  // Saves now; on the disk when it returns.
+  // Saves now; returns when the checkpoint is on the disk.
   Expected<std::string> save();
-  // Saves if there is anything new, and waits for the writer.
+  // Saves if the state has changed, and waits for the writer.
   Expected<void> finish();
 
  private:

@@ -1,4 +1,4 @@
-// The limits of a session while it trains: threads, micro-batch and memory. They hold from the next step on.
+// Applies limits to a session while it trains: threads, micro-batch, memory. In effect from the next step.
 //
 // Threads: the compute thread.
 #pragma once
@@ -15,11 +15,11 @@ class SessionLimits {
   // `parts` outlives the object and is prepared for training.
   explicit SessionLimits(SessionParts& parts);
 
-  // Threads from the next step on; 0 = as the settings say.
+  // Threads from the next step on; 0 = from the settings.
   void set_threads(std::uint32_t threads) { threads_wanted_ = threads; }
-  // Before a step: takes over what has changed.
+  // Before a step: applies changed limits.
   void follow(StepReport* report);
-  // After a step: asks for a smaller micro-batch where the process has become too large.
+  // After a step: requests a smaller micro-batch if the process has become too large.
   void watch(StepReport* report);
 
  private:

@@ -1,7 +1,7 @@
-// The parts of a prepared training session, in the order in which they are made. ModelSetup fills
-// it, the session and its parts work on it.
+// The parts of a prepared training session, in the order in which ModelSetup makes them. The session and
+// its helpers use them.
 //
-// Threads: the compute thread. Members are destroyed in reverse order: a checkpoint may be written from the
+// Threads: the compute thread. Members are destroyed in reverse order: a checkpoint may still be reading the
 // stage's memory, and the loader reads from the dataset.
 #pragma once
 
@@ -29,9 +29,9 @@ struct SessionParts {
   SessionParts& operator=(const SessionParts&) = delete;
 
   bool trains() const { return mode == SessionMode::Train; }
-  // The state that a checkpoint of now records.
+  // The state that a checkpoint would record now.
   TrainerState state_to_save() const;
-  // To the log and the history. A warning or an error is in the report as well.
+  // Writes to the log and the history. Warnings and errors go into the report as well.
   void tell(const SessionAlert& alert, StepReport* report);
 
   config::DataDirectory& directory;
@@ -43,7 +43,7 @@ struct SessionParts {
 
   std::shared_ptr<TrainingHistory> history;
   std::unique_ptr<data::Dataset> dataset;
-  std::unique_ptr<Executor> fetcher;  // fetches the next shard while this one trains
+  std::unique_ptr<Executor> fetcher;  // fetches the next shard while the current one trains
   std::unique_ptr<data::Loader> loader;
   std::optional<data::HeldOut> held_out;  // the part that is evaluated at intervals
 

@@ -43,7 +43,7 @@ Expected<void> SessionRoundModel::read_weights(std::uint64_t first, Span<float> 
 }
 
 Expected<void> SessionRoundModel::write_weights(std::uint64_t first, Span<const float> source) {
-  parts_.checkpoints->before_update();  // a save that was started has its copy first
+  parts_.checkpoints->before_update();  // a save in progress gets its copy first
   NS_RETURN_IF_ERROR(each_slot(
       first, source.size(), [&](std::uint32_t slot, std::size_t at, std::size_t from, std::size_t count) {
         if (count == parts_.stage->slot(slot).count)

@@ -1,5 +1,5 @@
-// The training session as outer rounds see it: its slots, one after the other, as one vector, and its place
-// in the rounds.
+// The training session's interface for outer rounds: its slots, one after the other, as one vector, and its
+// place in the rounds.
 //
 // Threads: the compute thread.
 #pragma once
@@ -34,7 +34,7 @@ class SessionRoundModel final : public RoundModel {
   void set_places(std::vector<RoundPlace> places) override { parts_.state.places = std::move(places); }
   const std::vector<RoundPlace>& places() const override { return parts_.state.places; }
 
-  // Of the model's own step, 1-based: at the rounds' place in the schedule, if they have set one.
+  // The learning rate of the model's own step, 1-based; at the rounds' place in the schedule, if they set it.
   double learning_rate(std::uint64_t step) const;
 
  private:

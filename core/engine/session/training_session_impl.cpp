@@ -13,7 +13,7 @@ namespace neuroshard::engine {
 
 std::string_view to_string(PrepareProgress::Phase phase) {
   switch (phase) {
-    case PrepareProgress::Phase::Scanning: return "Looking at the text";
+    case PrepareProgress::Phase::Scanning: return "Scanning the text";
     case PrepareProgress::Phase::LearningMerges: return "Learning the tokenizer";
     case PrepareProgress::Phase::Encoding: return "Encoding the text";
     case PrepareProgress::Phase::Finishing: return "Writing the shards";
@@ -64,9 +64,10 @@ Expected<SessionInfo> SessionImpl::prepare(const PrepareOptions& options) {
   }
   const SessionInfo& info = parts_.info;
   parts_.history->log(LogLevel::Info, "train",
-                      info.restored_from.empty() ? std::string("A new model begins.")
-                                                 : fmt::format("Continues after step {} from checkpoint {}.",
-                                                               info.step, info.restored_from));
+                      info.restored_from.empty()
+                          ? std::string("Training starts with a new model.")
+                          : fmt::format("Training continues after step {} from checkpoint {}.", info.step,
+                                        info.restored_from));
   return info;
 }
 
@@ -111,7 +112,7 @@ Expected<train::InnerStep> SessionImpl::run_step(StepReport* report, const Cance
   report->seconds.data = to_seconds(parts_.services.clock.monotonic_now() - begin);
   if (before.started && batch.shard_id != before.shard_id) {
     parts_.tell({LogLevel::Info, "data",
-                 fmt::format("Goes on with shard {} ({}).", batch.shard_id,
+                 fmt::format("Training continues with shard {} ({}).", batch.shard_id,
                              data::to_string(parts_.loader->last_rotation()))},
                 report);
   }
@@ -119,7 +120,7 @@ Expected<train::InnerStep> SessionImpl::run_step(StepReport* report, const Cance
   report->learning_rate = options.learning_rate;
   const train::BatchView view{batch.sequences, batch.sequence_length, batch.tokens.data(),
                               batch.targets.data()};
-  take_router_load();  // forgets what evaluations and generation have routed
+  take_router_load();  // drops the routing of evaluations and generation
   Expected<train::InnerStep> done = parts_.loop->step(view, options, cancel);
   if (!done.ok()) {
     NS_RETURN_IF_ERROR(parts_.loader->restore(before));
@@ -140,12 +141,12 @@ Expected<StepReport> SessionImpl::step(const CancelToken& cancel) {
   if (inner.retries > 0) {
     parts_.tell(
         {LogLevel::Warning, "memory",
-         fmt::format("Memory ran out; training goes on with {} sequences at a time.", inner.micro_batch)},
+         fmt::format("Memory ran out; training continues with {} sequences at a time.", inner.micro_batch)},
         &report);
   }
   evaluate_if_due(&report, cancel);
   training_->limits.watch(&report);
-  // The history before the checkpoint: a run that goes on from there finds no gap.
+  // The history before the checkpoint: a run that continues from there has no gap.
   parts_.history->add(report);
   training_->checkpoints.after_step(&report);
   return report;
@@ -190,7 +191,7 @@ void SessionImpl::evaluate_if_due(StepReport* report, const CancelToken& cancel)
   if (validation.ok()) {
     report->validation = std::move(*validation);
   } else if (validation.error().code != ErrorCode::Cancelled) {
-    // The step itself is done: that its evaluation failed is news, not a failure of the training.
+    // The step itself is done: a failed evaluation is reported, but does not fail the training.
     parts_.tell({LogLevel::Warning, "train",
                  "The held-out loss could not be measured: " + validation.error().message},
                 report);

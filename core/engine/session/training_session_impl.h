@@ -1,5 +1,5 @@
-// The one implementation of TrainingSession, composed of its parts: ModelSetup prepares them, SessionLimits
-// follows the user's limits, SessionCheckpoints saves, SessionRoundModel serves the outer rounds. The class
+// The implementation of TrainingSession, composed of its parts: ModelSetup prepares them, SessionLimits
+// applies the user's limits, SessionCheckpoints saves, SessionRoundModel serves the outer rounds. The class
 // itself trains and evaluates.
 //
 // Threads: the compute thread.
@@ -60,9 +60,9 @@ class SessionImpl final : public TrainingSession {
 
   SessionParts parts_;
   bool prepared_ = false;
-  std::uint32_t threads_wanted_ = 0;          // by limit_threads(), before there is a training
-  std::vector<SessionAlert> waiting_alerts_;  // of prepare(), for the first report
-  std::optional<Training> training_;          // once prepared for training
+  std::uint32_t threads_wanted_ = 0;          // by limit_threads(), before prepare()
+  std::vector<SessionAlert> waiting_alerts_;  // from prepare(), for the first report
+  std::optional<Training> training_;          // after prepare() for training
 };
 
 }  // namespace neuroshard::engine::detail

@@ -117,7 +117,7 @@ class TestRoundStore : public QObject {
       b.change_a_byte("state", at);
       const auto known = b.open()->load_state(1000, 2);
       QVERIFY(!known.ok() && known.error().code == ErrorCode::Corrupt);
-      QVERIFY(QString::fromStdString(known.error().message).contains("the other members have it"));
+      QVERIFY(QString::fromStdString(known.error().message).contains("fetches the state from other members"));
     }
     Bench b;
     b.open()->save_state(of_round(3), state_of(1));
