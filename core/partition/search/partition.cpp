@@ -186,8 +186,8 @@ Expected<PartitionResult> Partitioner::run() {
 
 }  // namespace
 
-Expected<PartitionResult> partition(const Problem& problem, const PartitionOptions& options,
-                                    const Clock& clock, const CancelToken& cancel) {
+Expected<PartitionResult> find_partition(const Problem& problem, const PartitionOptions& options,
+                                         const Clock& clock, const CancelToken& cancel) {
   return Partitioner(problem, options, clock, cancel).run();
 }
 

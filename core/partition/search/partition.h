@@ -50,7 +50,7 @@ struct PartitionResult {
 // Uses the calling thread and one more while it runs.
 // Errors: NotFound when no partition satisfies the memory limits (the message says whether that is proved);
 // Cancelled only when cancel came before any partition was found.
-Expected<PartitionResult> partition(const Problem& problem, const PartitionOptions& options,
-                                    const Clock& clock, const CancelToken& cancel);
+Expected<PartitionResult> find_partition(const Problem& problem, const PartitionOptions& options,
+                                         const Clock& clock, const CancelToken& cancel);
 
 }  // namespace neuroshard::partition

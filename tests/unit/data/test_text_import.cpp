@@ -36,8 +36,8 @@ Expected<ImportResult> import(storage::FileEnv& env, const ImportOptions& option
   return import_text(env, clock, key_of(1), options);
 }
 
-Expected<detail::Corpus> scan(storage::FileEnv& env, const std::string& path) {
-  return detail::scan_corpus(env, path, {}, {});
+Expected<data::detail::Corpus> scan(storage::FileEnv& env, const std::string& path) {
+  return data::detail::scan_corpus(env, path, {}, {});
 }
 
 std::unique_ptr<Dataset> open(storage::FileEnv& env) {
@@ -261,7 +261,7 @@ class TestTextImport : public QObject {
     QCOMPARE(result->files_added, std::uint64_t{5});
     const auto dataset = open(env);
     const std::string held_out = text_of(*dataset, Split::HeldOut);
-    data::detail::Utf8Check check;
+    data::data::detail::Utf8Check check;
     check.add(as_bytes(std::string_view(held_out)));
     check.finish();
     QCOMPARE(check.errors(), std::uint64_t{0});  // no character was cut in two

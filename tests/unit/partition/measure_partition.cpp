@@ -36,7 +36,7 @@ Measured measure(const ComputationGraph& graph, std::uint32_t k, double limit) {
   options.time_limit = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(limit));
   options.rounds = 1000;
   const MonotonicTime start = clock.monotonic_now();
-  auto result = partition(*problem, options, clock, {});
+  auto result = find_partition(*problem, options, clock, {});
   NS_CHECK(result.ok());
   return {std::move(*result), to_seconds(clock.monotonic_now() - start)};
 }

@@ -126,7 +126,7 @@ void TestNeuroLlmGraph::experts_may_be_cut_from_their_layer() {
   QVERIFY2(problem.ok(), problem.ok() ? "" : problem.error().describe().c_str());
   PartitionOptions options;
   options.time_limit = Duration(0);
-  const auto result = partition(*problem, options, ManualClock(), {});
+  const auto result = find_partition(*problem, options, ManualClock(), {});
   QVERIFY(result.ok() && result->proved());
   QCOMPARE(result->blocks.size(), std::size_t(2));
   double all = 0;

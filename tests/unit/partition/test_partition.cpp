@@ -201,7 +201,7 @@ void TestPartition::layered_models_are_proved() {
     const auto peers = equal_peers(8);
     const auto problem = make_problem(family.graph, peers);
     QVERIFY(problem.ok());
-    const auto result = partition(*problem, rounds(8), ManualClock(), {});
+    const auto result = find_partition(*problem, rounds(8), ManualClock(), {});
     QVERIFY(result.ok());
     const std::string fault = test::find_fault(family.graph, peers, result->blocks, result->bottleneck);
     QVERIFY2(fault.empty(), (family.name + ": " + fault).c_str());
@@ -219,7 +219,7 @@ void TestPartition::families_are_feasible_and_bounded() {
     const auto peers = equal_peers(5);
     const auto problem = make_problem(graph, peers);
     QVERIFY(problem.ok());
-    const auto result = partition(*problem, rounds(1), ManualClock(), {});
+    const auto result = find_partition(*problem, rounds(1), ManualClock(), {});
     QVERIFY(result.ok());
     const std::string fault = test::find_fault(graph, peers, result->blocks, result->bottleneck);
     QVERIFY2(fault.empty(), fault.c_str());
@@ -231,8 +231,8 @@ void TestPartition::families_are_feasible_and_bounded() {
 void TestPartition::same_seed_same_answer() {
   const auto problem = make_problem(test::layered_random(34, 0.7, 0.2, 9), equal_peers(5));
   QVERIFY(problem.ok());
-  const auto first = partition(*problem, rounds(1, 5), ManualClock(), {});
-  const auto second = partition(*problem, rounds(1, 5), ManualClock(), {});
+  const auto first = find_partition(*problem, rounds(1, 5), ManualClock(), {});
+  const auto second = find_partition(*problem, rounds(1, 5), ManualClock(), {});
   QVERIFY(first.ok() && second.ok());
   QCOMPARE(first->bottleneck, second->bottleneck);
   QCOMPARE(first->lower_bound, second->lower_bound);
@@ -258,13 +258,13 @@ void TestPartition::time_limit_and_cancel_end_the_search() {
   QVERIFY(problem.ok());
   PartitionOptions options = rounds(1'000'000);
   options.time_limit = std::chrono::milliseconds(50);
-  const auto timed = partition(*problem, options, TickingClock(), {});
+  const auto timed = find_partition(*problem, options, TickingClock(), {});
   QVERIFY(timed.ok());
   QVERIFY(timed->interrupted);
   QCOMPARE(test::find_fault(graph, peers, timed->blocks, timed->bottleneck), std::string());
   CancelSource source;
   source.cancel();
-  const auto cancelled = partition(*problem, rounds(1'000'000), ManualClock(), source.token());
+  const auto cancelled = find_partition(*problem, rounds(1'000'000), ManualClock(), source.token());
   QVERIFY(cancelled.ok());  // the first order is sliced whatever happens
   QVERIFY(cancelled->interrupted);
   QCOMPARE(test::find_fault(graph, peers, cancelled->blocks, cancelled->bottleneck), std::string());
@@ -277,7 +277,7 @@ void TestPartition::unequal_peers_get_unequal_loads() {
   const ComputationGraph graph = test::chain(60, 0, 0.01, 1);
   const auto problem = make_problem(graph, peers);
   QVERIFY(problem.ok());
-  const auto result = partition(*problem, rounds(3), ManualClock(), {});
+  const auto result = find_partition(*problem, rounds(3), ManualClock(), {});
   QVERIFY(result.ok());
   QCOMPARE(test::find_fault(graph, peers, result->blocks, result->bottleneck), std::string());
   QVERIFY(result->proved());
@@ -290,7 +290,7 @@ void TestPartition::pictures() {
   graph.nodes[0].op = "<stem> & \"more\"";
   const auto problem = make_problem(graph, equal_peers(3));
   QVERIFY(problem.ok());
-  const auto result = partition(*problem, rounds(1), ManualClock(), {});
+  const auto result = find_partition(*problem, rounds(1), ManualClock(), {});
   QVERIFY(result.ok());
   const QByteArray svg = QByteArray::fromStdString(to_svg(graph, *result));
   QVERIFY(svg.startsWith("<svg ") && svg.trimmed().endsWith("</svg>"));

@@ -34,7 +34,7 @@ class TestPartitionOracle : public QObject {
     options.time_limit = Duration(0);
     options.rounds = 6;
     const ManualClock clock;
-    auto result = partition(*problem, options, clock, {});
+    auto result = find_partition(*problem, options, clock, {});
     if (!result.ok()) qFatal("%s", result.error().describe().c_str());
     return std::move(*result);
   }
@@ -126,7 +126,7 @@ void TestPartitionOracle::limited_memory() {
         PartitionOptions options;
         options.rounds = 2;
         options.time_limit = Duration(0);
-        const auto result = partition(*problem, options, ManualClock(), {});
+        const auto result = find_partition(*problem, options, ManualClock(), {});
         QVERIFY2(!result.ok() && result.error().code == ErrorCode::NotFound,
                  fmt::format("seed {}", seed).c_str());
       }

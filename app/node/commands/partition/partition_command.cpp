@@ -238,7 +238,7 @@ Expected<void> run_partition(const PartitionFlags& flags, bool cut, CommandConte
   options.rounds = 1000;
   options.time_limit = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(flags.time_limit));
   NS_ASSIGN_OR_RETURN(const PartitionResult result,
-                      partition::partition(*problem, options, context.clock, context.stop));
+                      partition::find_partition(*problem, options, context.clock, context.stop));
   const double seconds = to_seconds(context.clock.monotonic_now() - start);
   std::string convention = graph.convention;
   if (graph.printed_transfers && peers.front().bandwidth != partition::unlimited) {
