@@ -261,7 +261,7 @@ class TestTextImport : public QObject {
     QCOMPARE(result->files_added, std::uint64_t{5});
     const auto dataset = open(env);
     const std::string held_out = text_of(*dataset, Split::HeldOut);
-    data::data::detail::Utf8Check check;
+    data::detail::Utf8Check check;
     check.add(as_bytes(std::string_view(held_out)));
     check.finish();
     QCOMPARE(check.errors(), std::uint64_t{0});  // no character was cut in two
