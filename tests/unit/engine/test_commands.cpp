@@ -505,9 +505,9 @@ void TestCommands::settings_go_back_to_their_default() {
   const auto changes = core.all<node::SettingChanged>();
   QCOMPARE(changes.size(), std::size_t{2});
   QCOMPARE(changes[1].value, std::string("8"));
-  using config::Settings = std::vector<node::SettingEntry>;
-  const auto settings = core.ask<config::Settings>(
-      [](node::Node& n, node::Reply<config::Settings> reply) { return n.query_settings(std::move(reply)); });
+  using Settings = std::vector<node::SettingEntry>;
+  const auto settings = core.ask<Settings>(
+      [](node::Node& n, node::Reply<Settings> reply) { return n.query_settings(std::move(reply)); });
   for (const node::SettingEntry& setting : *settings) {
     QVERIFY2(!setting.title.empty() && !setting.group.empty(), setting.name.c_str());
     if (setting.name == "max_micro_batch") QCOMPARE(setting.origin, std::string("built-in"));

@@ -22,7 +22,7 @@ class TestTrainingLimits : public QObject {
 
 void TestTrainingLimits::memory_limit_says_what_is_missing() {
   TrainingFixture fixture;
-  fixture.settings[config::Setting::MemoryLimit] = "128MiB";
+  fixture.settings[Setting::MemoryLimit] = "128MiB";
   Run run(fixture, "d");
   QVERIFY(!run.info.ok());
   QCOMPARE(run.info.error().code, ErrorCode::Exhausted);
@@ -50,7 +50,7 @@ void TestTrainingLimits::out_of_memory_is_remembered() {
     QVERIFY(again.session->finish().ok());
   }
   // A person who changes the limit gets what it allows.
-  fixture.settings[config::Setting::MemoryLimit] = "64GiB";
+  fixture.settings[Setting::MemoryLimit] = "64GiB";
   const Run raised(fixture, "d");
   QCOMPARE(raised.info->micro_batch, 8u);
 }
@@ -59,12 +59,12 @@ void TestTrainingLimits::limits_hold_from_the_next_step() {
   TrainingFixture fixture;
   Run run(fixture, "d");
   QCOMPARE(run.step().micro_batch, 8u);
-  QVERIFY(run.directory->set_setting(config::Setting::MaxMicroBatch, {3, {}}).ok());
+  QVERIFY(run.directory->set_setting(Setting::MaxMicroBatch, {3, {}}).ok());
   QCOMPARE(run.step().micro_batch, 3u);
   // A limit below what the program has already: the tensors get no more, and the micro-batch shrinks to the
   // least.
   const std::uint64_t before = run.module->controls.memory_limit;
-  QVERIFY(run.directory->set_setting(config::Setting::MemoryLimit, {1u << 20, {}}).ok());
+  QVERIFY(run.directory->set_setting(Setting::MemoryLimit, {1u << 20, {}}).ok());
   bool told = false;
   for (int i = 0; i < 3; ++i) {
     for (const auto& alert : run.step().alerts) told = told || alert.category == "memory";
@@ -72,7 +72,7 @@ void TestTrainingLimits::limits_hold_from_the_next_step() {
   QVERIFY(told);
   QVERIFY(run.module->controls.memory_limit < before);
   QCOMPARE(run.step().micro_batch, 1u);
-  QVERIFY(run.directory->set_setting(config::Setting::MemoryLimit, {0, {}}).ok());
+  QVERIFY(run.directory->set_setting(Setting::MemoryLimit, {0, {}}).ok());
   run.step();
   QCOMPARE(run.module->controls.memory_limit, std::uint64_t{0});  // none
 }
@@ -81,12 +81,12 @@ void TestTrainingLimits::checkpoint_settings_hold_from_the_next_step() {
   TrainingFixture fixture;
   Run run(fixture, "d");
   // A budget that has no room for one checkpoint.
-  QVERIFY(run.directory->set_setting(config::Setting::CheckpointDailyWriteBudget, {1, {}}).ok());
+  QVERIFY(run.directory->set_setting(Setting::CheckpointDailyWriteBudget, {1, {}}).ok());
   for (int i = 0; i < 12; ++i) QVERIFY(!run.step().checkpoint_started);
-  QVERIFY(run.directory->set_setting(config::Setting::CheckpointDailyWriteBudget, {0, {}}).ok());
+  QVERIFY(run.directory->set_setting(Setting::CheckpointDailyWriteBudget, {0, {}}).ok());
   QVERIFY(run.step().checkpoint_started);
   // The newest, and the best if that is another.
-  QVERIFY(run.directory->set_setting(config::Setting::CheckpointKeepLast, {1, {}}).ok());
+  QVERIFY(run.directory->set_setting(Setting::CheckpointKeepLast, {1, {}}).ok());
   for (int i = 0; i < 3; ++i) {
     run.step();
     QVERIFY(run.session->save().ok());
