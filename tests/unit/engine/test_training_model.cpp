@@ -35,7 +35,7 @@ TinyNetwork network(std::uint64_t experts, std::uint64_t gamma) {
 }
 
 struct Run {
-  std::unique_ptr<config::DataDirectory> directory;
+  std::unique_ptr<neuroshard::config::DataDirectory> directory;
   std::unique_ptr<TrainingSession> session;
   Expected<SessionInfo> info = neuroshard::make_error(ErrorCode::Internal, "not prepared");
 
@@ -113,7 +113,7 @@ void TestTrainingModel::kill_and_resume_repeats_bit_for_bit() {
   QFETCH(qulonglong, gamma);
   QFETCH(QList<int>, kills);
   TrainingFixture fixture(network(static_cast<std::uint64_t>(experts), gamma));
-  fixture.settings[config::Setting::MaxMicroBatch] = "3";  // sums of unequal micro-batches
+  fixture.settings[neuroshard::config::Setting::MaxMicroBatch] = "3";  // sums of unequal micro-batches
   { Run import(fixture, "fresh", true); }
   fixture.copy("fresh", "uninterrupted");
   fixture.copy("fresh", "killed");

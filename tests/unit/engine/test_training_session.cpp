@@ -135,7 +135,7 @@ void TestTrainingSession::stop_within_a_step_changes_nothing() {
     Run run(fixture, "fresh", "");
     expected = run.steps(12);
   }
-  fixture.settings[config::Setting::MaxMicroBatch] = "8";
+  fixture.settings[neuroshard::config::Setting::MaxMicroBatch] = "8";
   Run run(fixture, "stopped", "");
   std::vector<double> losses = run.steps(6);
   CancelSource source;
@@ -153,7 +153,7 @@ void TestTrainingSession::stop_within_a_step_changes_nothing() {
 
 void TestTrainingSession::clean_stop_saves_once() {
   TrainingFixture fixture;
-  fixture.settings[config::Setting::CheckpointEverySteps] = "1000";
+  fixture.settings[neuroshard::config::Setting::CheckpointEverySteps] = "1000";
   {
     Run run(fixture, "d");
     run.steps(3);
@@ -351,7 +351,7 @@ void TestTrainingSession::history_has_no_gap_after_a_kill() {
 
 void TestTrainingSession::damaged_checkpoint_is_passed_over() {
   TrainingFixture fixture;
-  fixture.settings[config::Setting::CheckpointEverySteps] = "1000";
+  fixture.settings[neuroshard::config::Setting::CheckpointEverySteps] = "1000";
   std::string newest;
   {
     Run run(fixture, "d");
