@@ -3,7 +3,7 @@
 #include "core/base/check.h"
 #include "core/config/network_profile.h"
 
-namespace engine = neuroshard::engine;
+namespace config = neuroshard::config;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto profile = config::parse_network_profile({data, size});

@@ -3,7 +3,7 @@
 #include "core/base/check.h"
 #include "core/config/settings.h"
 
-namespace engine = neuroshard::engine;
+namespace config = neuroshard::config;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const neuroshard::ByteSpan input{data, size};
