@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   PartitionOptions options;
   options.time_limit = neuroshard::Duration(0);
   options.rounds = 1;
-  const auto result = partition(*problem, options, neuroshard::ManualClock(), {});
+  const auto result = find_partition(*problem, options, neuroshard::ManualClock(), {});
   NS_CHECK(result.ok());
   NS_CHECK(result->lower_bound <= result->bottleneck);
   return 0;
