@@ -175,7 +175,7 @@ function(ns_add_test name)
     if(NOT class)
       message(FATAL_ERROR "${name}: none of ${ARG_SOURCES} has a line NS_TEST(Class), see tests/support/test_main.h")
     endif()
-    add_custom_target(${name})
+    add_custom_target(${name} ALL)  # with what add_dependencies() gives it
     add_dependencies(${name} ${program})
   endif()
   if(NOT ARG_LABEL)

@@ -27,9 +27,9 @@ trained() {
 
 NODE=$2/neuroshardd
 run 2 "$2"
-expect "A wallet (kept in $folder/data)"
+expect "Creating a wallet (in $folder/data)"
 expect "Training 2 steps"
-expect "A sample of what the model says"
+expect "A sample of the model's text"
 trained 2
 run 1 "$2"
 trained 3

@@ -301,7 +301,7 @@ void TestRules::a_reason_begins_at_once_and_ends_after_settling() {
   world.session.metered = false;
   QCOMPARE(world.keys(), std::string("metered"));
   QVERIFY(QString::fromStdString(world.reason("metered").text).contains("until a moment ago"));
-  QVERIFY(QString::fromStdString(world.sensor("metered").note).contains("still"));
+  QVERIFY(QString::fromStdString(world.sensor("metered").note).contains("a few more seconds"));
   world.pass(settle_time - std::chrono::milliseconds(1));
   QCOMPARE(world.keys(), std::string("metered"));
   world.pass(std::chrono::milliseconds(1));
@@ -385,7 +385,7 @@ void TestRules::a_report_ends_with_its_lease() {
   // Unknown: in use; full screen is let go, after settling.
   QCOMPARE(world.keys(), std::string("idle full_screen"));
   QCOMPARE(world.settled(), std::string("idle"));
-  QVERIFY(QString::fromStdString(world.sensor("full_screen").note).contains("nothing any more"));
+  QVERIFY(QString::fromStdString(world.sensor("full_screen").note).contains("has stopped reporting"));
   world.session_reported = true;
   world.session.full_screen = false;
   QCOMPARE(world.settled(), std::string());

@@ -235,7 +235,7 @@ void TestControlLimits::too_many_watchers_are_refused() {
   const auto third = control::connect(fixture_->options());
   const auto refused = third->wait_connected(std::chrono::milliseconds(300), {});
   QCOMPARE(refused.error().code, ErrorCode::Exhausted);
-  QVERIFY(refused.error().message.find("2 programs follow") != std::string::npos);
+  QVERIFY(refused.error().message.find("2 programs already follow") != std::string::npos);
   second.reset();  // a place is free again
   QVERIFY(third->wait_connected(std::chrono::seconds(20), {}).ok());
 }

@@ -147,7 +147,7 @@ void TestContribute::battery_pauses_with_a_checkpoint_and_mains_goes_on() {
   QCOMPARE(script_.saved, 1);
   const std::uint64_t steps = script_.steps;
   sensors_->set(power(false, 79));
-  WAIT(sensor(*node, "battery").note.find("still") != std::string::npos);
+  WAIT(sensor(*node, "battery").note.find("a few more seconds") != std::string::npos);
   QCOMPARE(node->snapshot()->state, node::RunState::Paused);
   clock_.jump(contribute::settle_time);
   WAIT(script_.steps > steps);

@@ -124,7 +124,7 @@ void TestCheckpointsPage::restore_asks_and_says_what_happens() {
   QVERIFY(fixture_->question() != nullptr);
   QVERIFY(fixture_->question()->text().contains(QStringLiteral("200")));
   QVERIFY(fixture_->question()->informativeText().contains(QStringLiteral("345")));
-  QVERIFY(fixture_->question()->informativeText().contains(QStringLiteral("Undo")));
+  QVERIFY(fixture_->question()->informativeText().contains(QStringLiteral("undo")));
   QTRY_VERIFY(fixture_->question()->width() >
               fixture_->question()->height());  // sentences, no column of words
   QVERIFY(!fixture_->commanded("restore c2"));
