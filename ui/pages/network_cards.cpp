@@ -187,7 +187,7 @@ void NetworkCards::show_reach(const node::NetworkView& view, WallTime now) {
     summary << tr("Your TURN server %1 does not work now: %2.")
                    .arg(text(view.turn_server), text(view.turn_trouble));
   if (view.relaying)
-    summary << tr("This node relays for nodes that others can't dial; %1 hold a place here.")
+    summary << tr("This node relays for nodes that others can't dial; %1 are registered here.")
                    .arg(Format::integer(view.relayed_nodes));
   show_line(summary_, summary.join(QLatin1Char(' ')));
   show_line(advice_, text(view.advice));
