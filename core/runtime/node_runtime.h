@@ -45,9 +45,10 @@ class NetworkService;
 class RoundsService;
 
 struct RuntimeOptions {
-  bool safe_mode = false;           // no training, no compute module, no network
-  std::string sensor_root = "/";    // the sensors of the contribute rules read below this folder
-  std::string runtime_directory;    // holds the socket of the control service (platform::runtime_directory)
+  bool safe_mode = false;         // no training, no compute module, no network
+  std::string sensor_root = "/";  // the sensors of the contribute rules read below this folder
+  std::string
+      runtime_directory;  // holds the file by which clients find the core (platform::runtime_directory)
   std::vector<node::Alert> alerts;  // raised at the start
   JoinOptions join;
   Interpositions interpositions;

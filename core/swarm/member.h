@@ -32,7 +32,7 @@ struct MemberPeer {
 
 struct MemberView : ReachabilityView {
   bool relaying = false;                   // for others
-  std::size_t relayed_nodes = 0;           // that hold a place here
+  std::size_t relayed_nodes = 0;           // registered at this relay
   Traffic traffic;                         // with all peers, since the start
   std::uint64_t upload = 0, download = 0;  // this node's line, as its record says
   std::size_t known = 0;                   // nodes by their records
