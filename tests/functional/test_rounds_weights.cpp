@@ -46,7 +46,7 @@ class TestRoundsWeights : public QObject {
 };
 
 void TestRoundsWeights::nodes_that_finish_a_round_export_equal_weights() {
-  QCOMPARE(run_.make("weights", "20"), QByteArray());
+  QCOMPARE(run_.make("weights", "400"), QByteArray());
   QCOMPARE(run_.start("a"), QByteArray());
   QTRY_VERIFY_WITH_TIMEOUT(run_.round("a") >= 1, RoundsRun::patience_ms);
   QCOMPARE(run_.start("b"), QByteArray());
