@@ -54,8 +54,8 @@ def run_tests(run, folder, chosen, environment):
             part.update(outcome="passed", skipped=True)
 
 
-def ci_tests(folder):
-    chosen = [test for test in builds.tests(folder).values() if "ci" in test.labels and test.folder != "tests/lint"]
+def ci_tests(folder, without=()):
+    chosen = [test for test in builds.tests(folder).values() if "ci" in test.labels and test.folder not in ("tests/lint", *without)]
     unbuilt = [test.name for test in chosen if not test.command]
     if unbuilt:
         raise Broken("not built: " + " ".join(unbuilt))
@@ -77,15 +77,15 @@ def asan_ubsan(run):
 @target("tsan", "ci tests that load neither Torch, gRPC nor the Qt GUI, under the thread sanitizer; prints their list")
 def tsan(run):
     builds.packages("build", "test")
-    # The OpenMP runtime is not instrumented either: the compute module stays out.
-    builds.build(run, "tsan", "-DNS_BUILD_TESTS=ON", "-DNS_COMPUTE_MODULE=OFF")
+    # The OpenMP runtime is not instrumented either: the compute module stays out. So does all that is left out below.
+    builds.build(run, "tsan", "-DNS_BUILD_TESTS=ON", "-DNS_COMPUTE_MODULE=OFF", "-DNS_BUILD_APP=OFF",
+                 targets=["tests/unit/all", "tests/sim/all", "tests/fuzz/all"])
     chosen, left_out = [], []
-    for test in ci_tests("build/tsan"):
-        program = test.command[0] if test.command else ""
-        ours = program.startswith(str(ROOT / "build/tsan")) and test.folder not in PROCESS_FOLDERS
-        (chosen if ours and not NOT_INSTRUMENTED.search(loaded_libraries(program)) else left_out).append(test)
+    for test in ci_tests("build/tsan", without=PROCESS_FOLDERS):
+        ours = test.command[0].startswith(str(ROOT / "build/tsan"))
+        (chosen if ours and not NOT_INSTRUMENTED.search(loaded_libraries(test.command[0])) else left_out).append(test)
     print("Under the thread sanitizer:\n" + "\n".join("  " + test.name for test in chosen))
-    print(f"Left out: {len(left_out)} that load a library without instrumentation or start other programs")
+    print(f"Left out besides tests of whole programs and windows: {len(left_out)} that load a library without instrumentation or start Python")
     if not chosen:
         raise Broken("no test is left for the thread sanitizer")
     supp = ROOT / "tests/long/tsan.supp"
@@ -105,12 +105,12 @@ def fuzz_figures(output):
 @target("fuzz", "a million runs of every fuzz target, or of one (fuzz NAME; FUZZ_RUNS: another number; LONG_JOBS: so many at a time)")
 def fuzz(run):
     builds.packages("build", "long")
-    builds.build(run, "fuzz", targets=["fuzzers"])
     names = sorted(path.stem.removeprefix("fuzz_") for path in (ROOT / "tests/fuzz").glob("fuzz_*.cpp"))
     if run.argument:
         if run.argument not in names:
             raise Broken(f"no fuzz target {run.argument}; there are: {' '.join(names)}")
         names = [run.argument]
+    builds.build(run, "fuzz", targets=[f"fuzz_{run.argument}" if run.argument else "fuzzers"])
     artifacts = run.folder / "artifacts"
     artifacts.mkdir(exist_ok=True)
 
