@@ -15,6 +15,7 @@ TEST_LIMIT = 1800
 ROUNDS_FOLDERS = ("tests/unit/rounds", "tests/unit/sim", "tests/sim")
 # They start programs or Python, whose other libraries carry no instrumentation.
 PROCESS_FOLDERS = ("tests/functional", "tests/gui", "tests/golden", "tests/bench")
+FUZZ_FOLDER = "tests/fuzz"  # parsers on one thread
 NOT_INSTRUMENTED = re.compile(r"lib(torch|c10|grpc|grpc\+\+|Qt6Gui|Qt6Widgets|Qt6DBus)[.\w-]*\.so")
 
 
@@ -79,13 +80,14 @@ def tsan(run):
     builds.packages("build", "test")
     # The OpenMP runtime is not instrumented either: the compute module stays out. So does all that is left out below.
     builds.build(run, "tsan", "-DNS_BUILD_TESTS=ON", "-DNS_COMPUTE_MODULE=OFF", "-DNS_BUILD_APP=OFF",
-                 targets=["tests/unit/all", "tests/sim/all", "tests/fuzz/all"])
+                 targets=["tests/unit/all", "tests/sim/all"])
     chosen, left_out = [], []
-    for test in ci_tests("build/tsan", without=PROCESS_FOLDERS):
+    for test in ci_tests("build/tsan", without=(*PROCESS_FOLDERS, FUZZ_FOLDER)):
         ours = test.command[0].startswith(str(ROOT / "build/tsan"))
         (chosen if ours and not NOT_INSTRUMENTED.search(loaded_libraries(test.command[0])) else left_out).append(test)
     print("Under the thread sanitizer:\n" + "\n".join("  " + test.name for test in chosen))
-    print(f"Left out besides tests of whole programs and windows: {len(left_out)} that load a library without instrumentation or start Python")
+    print("Left out besides tests of whole programs, of windows and of parsers on one thread: "
+          f"{len(left_out)} that load a library without instrumentation or start Python")
     if not chosen:
         raise Broken("no test is left for the thread sanitizer")
     supp = ROOT / "tests/long/tsan.supp"
