@@ -33,6 +33,10 @@ enum class Method : std::uint16_t {
   RoundStatus = 33,
   RoundChain = 34,
   RoundFetch = 35,
+  ChainPost = 36,  // core/chain/messages.h
+  ChainStatus = 37,
+  ChainBlocks = 38,
+  ChainRegistry = 39,
   StatusPull = 48,    // core/status/gossip.h
   ContentNamed = 64,  // core/exchange/messages.h
   ContentPieces = 65,

@@ -1,0 +1,65 @@
+// Who votes on the next block, with how many units, and who leads which view (docs/protocol/chain.md). A pure
+// function of the registry before that block. Immutable, shared.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/chain/registry.h"
+
+namespace neuroshard::chain {
+
+struct CommitteeMember {
+  std::uint32_t number = 0;
+  std::uint32_t units = 0;  // > 0
+  crypto::PublicKey key{};
+  net::NodeId id{};
+};
+
+class Committee {
+ public:
+  // members: ascending by number, each with units.
+  Committee(std::vector<CommitteeMember> members, VotersMode mode, const Hash256& beacon,
+            std::uint64_t height);
+
+  const std::vector<CommitteeMember>& members() const { return members_; }
+  std::size_t size() const { return members_.size(); }
+  // The position among members().
+  std::optional<std::size_t> position(std::uint32_t number) const;
+  std::optional<std::size_t> position(const net::NodeId& id) const;
+  std::uint64_t units() const { return units_; }
+  std::uint32_t units_of(std::uint32_t number) const;  // 0: not in the committee
+  bool is_quorum(std::uint64_t units) const { return 3 * units > 2 * units_; }
+  // More than five eighths; where all voters are invited, more than half.
+  bool is_stall_quorum(std::uint64_t units) const;
+  // Some honest member is among them, if less than a third of the units are Byzantine.
+  bool has_honest(std::uint64_t units) const { return 3 * units > units_; }
+  bool is_majority(std::uint64_t units) const { return 2 * units > units_; }
+  // Position of the leader of a view.
+  std::size_t leader(std::uint32_t view) const { return leaders_[view % leaders_.size()]; }
+  // Votes go to the leader only, and from it to all, beyond `max_direct_voters`.
+  bool is_collected() const { return members_.size() > max_direct_voters; }
+
+ private:
+  std::vector<CommitteeMember> members_;
+  std::vector<std::size_t> leaders_;  // positions, ascending by hash(beacon, height, node id)
+  std::uint64_t units_ = 0;
+  VotersMode mode_;
+};
+using CommitteePtr = std::shared_ptr<const Committee>;
+
+// Of the block after `registry`'s. Never empty: the last active voter is never made dormant.
+CommitteePtr make_committee(const ChainRules& rules, const Registry& registry);
+// The drawn committee of a new epoch, ascending; empty while all voters fit.
+std::vector<std::uint32_t> draw_epoch(const Registry& registry, const Hash256& beacon);
+
+// Denied says what does not hold: signers, units, or a stall quorum for a block that needs more.
+Expected<void> check_certificate(const Certificate& certificate, const Block& block,
+                                 const Committee& committee, const Hash256& network, SignatureChecks& checks);
+// Signers of the committee, ascending, valid, of this height and previous block; the units they have.
+Expected<std::uint64_t> check_quorum(const Quorum& quorum, const Committee& committee, const Hash256& network,
+                                     SignatureChecks& checks);
+
+}  // namespace neuroshard::chain

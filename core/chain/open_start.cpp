@@ -1,0 +1,1 @@
+#include "core/chain/open_start.h"
