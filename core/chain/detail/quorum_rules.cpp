@@ -55,7 +55,7 @@ std::optional<Certificate> QuorumRules::certificate_of(const Quorum& commits, co
   Certificate certificate{commits, std::nullopt};
   if (is_full(units) || block.body.is_presence_only()) return certificate;
   const QuorumPtr full = full_lock(held, block.hash);
-  if (!full) return std::nullopt;
+  if (!full || full->view > commits.view) return std::nullopt;
   certificate.lock = *full;
   return certificate;
 }
