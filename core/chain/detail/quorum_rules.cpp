@@ -18,14 +18,7 @@ bool QuorumRules::suffices(std::uint64_t units) const {
 }
 
 std::uint64_t QuorumRules::units_of(const Quorum& quorum) const {
-  std::uint64_t units = 0;
-  const std::vector<VoterSignature>& signers = quorum.signatures;
-  for (std::size_t i = 0; i < signers.size(); ++i) {
-    const std::uint32_t its = committee_->units_of(signers[i].voter);
-    if (its == 0 || (i > 0 && signers[i].voter <= signers[i - 1].voter)) return 0;
-    units += its;
-  }
-  return units;
+  return quorum_units(quorum, *committee_).value_or(0);
 }
 
 bool QuorumRules::signatures_hold(const Quorum& quorum) const {

@@ -51,7 +51,7 @@ class QuorumRules {
 
  private:
   enum class Rule : std::uint8_t { Normal, Stalled };
-  // The units of the signers, each counted once; 0 when one is not in the committee or not in its place.
+  // The units of its signers; 0 when one is not in the committee or not in its place.
   std::uint64_t units_of(const Quorum& quorum) const;
   bool signatures_hold(const Quorum& quorum) const;
   // Of the lock held, if it is of that block; null: none.
