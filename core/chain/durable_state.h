@@ -11,6 +11,7 @@
 
 #include "core/base/lifetime.h"
 #include "core/base/log.h"
+#include "core/chain/agreement.h"
 #include "core/chain/history.h"
 #include "core/chain/membership.h"
 #include "core/chain/store.h"

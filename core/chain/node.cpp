@@ -69,11 +69,17 @@ void ChainNode::enter(NodeState state) {
 }
 
 void ChainNode::start() {
-  load_local();
+  local_ = durable_.begin(beacon_seed_);
+  kept_votes_ = durable_.votes();
   membership_.emplace(options_.rules, services_.key, options_.delegation, local_.beacon_seed,
                       options_.voucher, options_.beacon_length);
-  if (!load_history()) enter(NodeState::Beginning);
-  load_evidence();
+  membership_->ready(ready_);
+  if (auto history = durable_.load_history({options_.rules, services_.checks, services_.cache}))
+    begin_history(std::move(*history), false);
+  else
+    enter(NodeState::Beginning);
+  if (history_)
+    for (const Evidence& evidence : durable_.evidence()) add_evidence(evidence);
   tick();
 }
 
