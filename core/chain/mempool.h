@@ -28,6 +28,7 @@ class Mempool {
   std::vector<Statement> presence_changes(const ChainTip& tip) const;  // Away and Back only
   std::vector<Evidence> evidence(const ChainTip& tip) const;
   bool changes_presence() const;
+  bool has_evidence(const crypto::PublicKey& node) const { return evidence_.count(node) != 0; }
   bool empty() const { return statements_.empty() && evidence_.empty(); }
   std::vector<Bytes> encoded() const;  // for a peer that asks for all of it
 

@@ -41,6 +41,7 @@ class Outbox {
  public:
   using Answered = std::function<void(const net::NodeId& from, const PostAnswer& answer)>;
   Outbox(net::PeerCaller& caller, Peers& peers, const Clock& clock, OutboxOptions options, Answered answered);
+  ~Outbox();
 
   // An item with this key is replaced.
   void put(std::uint64_t key, std::shared_ptr<const Bytes> item, const std::vector<net::NodeId>& to);
