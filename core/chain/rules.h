@@ -28,8 +28,11 @@ inline constexpr std::uint64_t statement_life =
 inline constexpr std::uint64_t voucher_pause = 8;  // rounds between two admissions by one wallet's vouchers
 inline constexpr std::uint64_t max_clock_lead_ms = 60'000;
 inline constexpr std::size_t max_members = 65'536;  // of one registry
+inline constexpr std::size_t max_rows = 1'024;
 inline constexpr std::size_t max_block_statements = 256;
-inline constexpr std::size_t max_body_bytes = 8u << 20;
+inline constexpr std::size_t max_block_evidence = 64;
+// A message has at most 4 MiB (core/net/peer_channel.h); signatures and an earlier lock go with a body.
+inline constexpr std::size_t max_body_bytes = (4u << 20) - (256u << 10);
 inline constexpr std::uint64_t return_right_ms =
     30ull * 24 * 3600 * 1000;  // a dormant voter's right to come back
 inline constexpr std::uint64_t seen_window_ms = 7ull * 24 * 3600 * 1000;

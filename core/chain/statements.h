@@ -24,9 +24,9 @@ struct BlockReference {
   friend bool operator==(const BlockReference&, const BlockReference&) = default;
 };
 
-// The tip of a hash chain: round r reveals the value whose (length - (r - first_round))-fold hash … is the tip.
+// The tip of a hash chain: round r reveals the value whose (r - first_round + 1)-fold hash is the tip (beacon.h).
 struct BeaconCommitment {
-  Hash256 tip{};                  // hash^length(seed)
+  Hash256 tip{};                  // the seed's `length`-fold hash
   std::uint64_t first_round = 0;  // first round that reveals
   std::uint32_t length = 0;       // rounds that it lasts, 1 … 65,536
   friend bool operator==(const BeaconCommitment&, const BeaconCommitment&) = default;
@@ -53,11 +53,12 @@ struct Register {                 // a node becomes a member: a candidate
   BeaconCommitment beacon;
   std::optional<Voucher> voucher;
   crypto::Signature voucher_signature{};  // by the voucher's key over node key and wallet; zeros without
-  friend bool operator==(const Register&, const Register&);
+  friend bool operator==(const Register& a, const Register& b);
 };
 struct Vouch {  // a member that is registered already brings a voucher
   Voucher voucher;
-  crypto::Signature voucher_signature{};
+  crypto::Signature voucher_signature{};  // by the voucher's key over node key and wallet
+  crypto::PublicKey wallet{};             // the member's; the registry checks that
   friend bool operator==(const Vouch&, const Vouch&) = default;
 };
 struct Away {  // dormant from the next block on
@@ -78,15 +79,18 @@ struct Statement {
   crypto::PublicKey node{};
   BlockReference reference;
   std::variant<Register, Vouch, Away, Back, Leave, Commit> what;
-  crypto::Signature signature{};  // purpose ChainStatement, by the node key
+  crypto::Signature signature{};  // purpose ChainStatement, by the node key, over all bytes before it
   friend bool operator==(const Statement&, const Statement&) = default;
 };
 inline constexpr std::size_t max_statement_bytes = 1024;
 
 void sign_statement(Statement& statement, const crypto::KeyPair& node, const Hash256& network);
-// The node's signature, and those of a delegation and of a voucher inside. Not whether the registry takes it.
+// The node's signature, and those of a delegation and of a voucher inside; a delegation must be for this node
+// and network. Not whether it has expired (the registry compares block times), nor whether the registry takes
+// it.
 bool statement_holds(const Statement& statement, const Hash256& network);
-// For the voucher's holder: the signature that binds the voucher to one node and wallet.
+// For the voucher's holder: the signature that binds the voucher to one node and wallet; purpose
+// ChainVoucherUse.
 crypto::Signature use_voucher(const crypto::KeyPair& voucher_key, const crypto::PublicKey& node,
                               const crypto::PublicKey& wallet, const Hash256& network);
 Bytes encode_statement(const Statement& statement);

@@ -31,6 +31,8 @@ struct SignedVote {
   crypto::Signature signature{};  // purpose ChainPrepare, ChainCommit, ChainSuccession or ChainGenesis
   friend bool operator==(const SignedVote&, const SignedVote&) = default;
 };
+// Signed are height, previous block, view and block; the step is the purpose. The voter's number is not
+// signed, its key is what verifies.
 inline constexpr std::size_t signed_vote_bytes = 1 + 8 + 32 + 4 + 32 + 4 + 64;
 SignedVote sign_vote(const Vote& vote, std::uint32_t voter, const crypto::KeyPair& node,
                      const Hash256& network);

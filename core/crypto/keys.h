@@ -39,6 +39,7 @@ enum class Purpose : std::uint8_t {
   ChainStatement = 38,  // core/chain/statements.h
   ChainVoucher = 39,
   ChainHeartbeat = 40,  // core/chain/messages.h
+  ChainVoucherUse = 41,
 };
 
 // Holds a secret seed; wiped on destruction. Movable only.  Threads: sign() from any.
