@@ -17,23 +17,24 @@ namespace neuroshard::chain {
 
 inline constexpr std::uint32_t beacon_chain_length = 65'536;
 
-// A member's own chain, recomputed from a secret seed; keeps a value every 256 steps (64 KiB).
+// A member's own chain, recomputed from a secret seed; keeps a value every 256 steps (8 KiB).
 class BeaconChain {
  public:
-  // Cost: `length` hashes.
+  // length: 1 … beacon_chain_length. Cost: `length` hashes.
   BeaconChain(const Hash256& seed, std::uint64_t first_round, std::uint32_t length = beacon_chain_length);
   BeaconCommitment commitment() const;
-  // OutOfRange before first_round, and after the last round of the chain.
+  // Exhausted before first_round, and after the last round of the chain.
   Expected<Hash256> reveal(std::uint64_t round) const;
 
  private:
   std::vector<Hash256> kept_;
+  Hash256 tip_{};
   std::uint64_t first_round_ = 0;
   std::uint32_t length_ = 0;
 };
 
-// Whether `value` is round `round`'s of this commitment. known, known_round: a value that held before (0:
-// none), so that only the gap is hashed. Cost: at most 65,536 hashes.
+// Whether `value` is round `round`'s of this commitment. known, known_round: a value of the same commitment that
+// held before (0: none), so that only the gap is hashed. Cost: at most 65,536 hashes.
 bool reveal_holds(const BeaconCommitment& commitment, std::uint64_t round, const Hash256& value,
                   const Hash256& known, std::uint64_t known_round);
 

@@ -1,8 +1,9 @@
 // Blocks: the certified history of a network (docs/protocol/chain.md). A header names the body by its root
 // and the registry after the block by its root. The view in which a block is agreed on is not hashed.
 //
-// A body has sections, each of which may be empty: the close of a round, its result, statements and presence,
-// evidence, and those that are reserved (plan, receipts, transfers), which are empty in this version.
+// A body has ten sections, each of which may be empty: genesis, succession, close, result, silent, statements,
+// evidence, and those that are reserved (plan, receipts, transfers), which are empty in this version. Its root
+// is a Merkle root over the opening block and the sections, so one section can be shown without the others.
 //
 // Canonical bytes; decode checks sizes before it allocates, and no signature. Threads: any. Errors: Corrupt,
 // Unsupported (a version, or a reserved section that is not empty).
@@ -78,14 +79,17 @@ struct BlockBody {
   std::optional<ResultSection> result;
   std::vector<std::uint32_t> silent;  // numbers of active voters that become dormant; ascending
   std::vector<Statement> statements;  // in the order in which they apply; no node twice
-  std::vector<Evidence> evidence;
+  std::vector<Evidence> evidence;     // ascending by node key, one per node
   friend bool operator==(const BlockBody&, const BlockBody&) = default;
 
-  // Only presence changes: `silent`, Away and Back. Such a block may be certified by the stall quorum.
+  // Presence changes and nothing else: `silent`, Away and Back. Such a block may be certified by the stall
+  // quorum. False for an empty body.
   bool is_presence_only() const;
   bool empty() const;
 };
-Bytes encode_body(const BlockBody& body, const Hash256& opening);
+// The vectors of a close section are written together: the numbers that any of them lists once, and one bitmap
+// over these per vector.
+Bytes encode_body(const BlockBody& body);
 // opening: hash of the opening block of the round in progress, which close sections bind to.
 Expected<BlockBody> decode_body(ByteSpan bytes, const Hash256& opening);
 Hash256 body_root(const BlockBody& body, const Hash256& opening);
@@ -98,6 +102,8 @@ struct Block {
   Hash256 opening{};  // of the round in progress when it was made; zeros for the genesis
 };
 using BlockPtr = std::shared_ptr<const Block>;
+inline constexpr std::size_t max_block_bytes = header_bytes + 32 + max_body_bytes;
+// header: with the body's root, which is not checked here.
 BlockPtr make_block(BlockHeader header, BlockBody body, const Hash256& opening, const Hash256& network);
 // header · opening · body. Corrupt also when the body does not have the header's root.
 Bytes encode_block(const Block& block);

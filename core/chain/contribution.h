@@ -46,6 +46,7 @@ struct Contribution {
   crypto::Signature signature{};  // purpose ChainContribution
   friend bool operator==(const Contribution&, const Contribution&) = default;
 };
+// Signed are opening block, round, node key, tokens_of() the rows, their work_root(), batches and reveal.
 Hash256 work_root(const std::vector<RowWork>& rows);
 std::uint64_t tokens_of(const std::vector<RowWork>& rows);
 void sign_contribution(Contribution& contribution, const crypto::KeyPair& node, const Hash256& network);
@@ -90,6 +91,17 @@ struct Vector {
   friend bool operator==(const Vector&, const Vector&) = default;
 };
 Hash256 contributions_root(const std::vector<Hash256>& ids);
+// All that a vector's signature covers, its lists as their hash: evidence stays small however long they are.
+struct VectorClaim {
+  Hash256 opening{};
+  std::uint64_t round = 0;
+  std::uint32_t voter = 0;
+  Hash256 content{};  // hash of members, contributions and payloads
+  crypto::Signature signature{};
+  friend bool operator==(const VectorClaim&, const VectorClaim&) = default;
+};
+VectorClaim claim_of(const Vector& vector);
+bool claim_holds(const VectorClaim& claim, const crypto::PublicKey& node, const Hash256& network);
 void sign_vector(Vector& vector, const crypto::KeyPair& node, const Hash256& network);
 bool vector_holds(const Vector& vector, const crypto::PublicKey& node, const Hash256& network);
 Bytes encode_vector(const Vector& vector);

@@ -3,7 +3,8 @@
 // votes on guilt. Both halves name the same previous or opening block, so what a node signed in another
 // history, or before its disk was restored under a new node key, proves nothing.
 //
-// Canonical bytes: the half with the lower encoding comes first. Threads: any. Errors: Corrupt.
+// Only what the signatures cover is in it, so its size is small and fixed. Canonical bytes: what both halves
+// share comes once, and the half with the lower encoding comes first. Threads: any. Errors: Corrupt.
 #pragma once
 
 #include <variant>
@@ -13,16 +14,18 @@
 
 namespace neuroshard::chain {
 
-struct TwoVotes {  // same height, previous block, view and step; different blocks
+struct TwoVotes {  // prepares or commits of the same height, previous block and view; different blocks
   SignedVote first, second;
   friend bool operator==(const TwoVotes&, const TwoVotes&) = default;
 };
-struct TwoVectors {  // same opening block
-  Vector first, second;
+struct TwoVectors {  // same opening block, round and voter
+  VectorClaim first, second;
   friend bool operator==(const TwoVectors&, const TwoVectors&) = default;
 };
-struct TwoContributions {  // same opening block
-  Contribution first, second;
+struct TwoContributions {  // what blocks would carry of them
+  Hash256 opening{};
+  std::uint64_t round = 0;
+  ContributionEntry first, second;  // their member number is zero: the key names the node
   friend bool operator==(const TwoContributions&, const TwoContributions&) = default;
 };
 struct Evidence {
@@ -30,11 +33,12 @@ struct Evidence {
   std::variant<TwoVotes, TwoVectors, TwoContributions> what;
   friend bool operator==(const Evidence&, const Evidence&) = default;
 };
-inline constexpr std::size_t max_evidence_bytes = 64u << 10;
+inline constexpr std::size_t max_evidence_bytes = 512;
 
-Evidence evidence_of(const crypto::PublicKey& node, SignedVote a, SignedVote b);
-Evidence evidence_of(const crypto::PublicKey& node, Vector a, Vector b);
-Evidence evidence_of(Contribution a, Contribution b);
+// Two things of the same place that exclude each other; which is a and which b does not matter.
+Evidence evidence_of(const crypto::PublicKey& node, const SignedVote& a, const SignedVote& b);
+Evidence evidence_of(const crypto::PublicKey& node, const Vector& a, const Vector& b);
+Evidence evidence_of(const Contribution& a, const Contribution& b);
 // Cheap checks first, then both signatures. Whether the history is this one is for the registry:
 // anchor_block() is the previous or opening block that both halves name.
 bool evidence_holds(const Evidence& evidence, const Hash256& network);

@@ -5,7 +5,8 @@
 //   ChainStatus    –                                   answer: ChainStatus
 //   ChainBlocks    from height u64                     answer: more u8 · count u8 ≤ 64 · each: length u32 ·
 //                                                      certified block
-//   ChainRegistry  block hash · offset u64             answer: whole size u64 · at most 256 KiB
+//   ChainRegistry  block hash · offset u64             answer: whole size u64 · the bytes from there, at most
+//                                                      256 KiB
 #pragma once
 
 #include <cstdint>
@@ -40,7 +41,7 @@ void sign_heartbeat(Heartbeat& heartbeat, const crypto::KeyPair& node, const Has
 bool heartbeat_holds(const Heartbeat& heartbeat, const Hash256& network);
 // ---- Of an open start (open_start.h)
 struct GenesisHello {  // 9: "I want to begin, and have no history"
-  Statement founder;   // Register with a zero reference
+  Statement founder;   // Register with a zero reference; anything else is refused when read
 };
 struct GenesisProposal {  // 10
   BlockPtr block;
@@ -65,6 +66,7 @@ using ChainItem =
                  GenesisHello, GenesisProposal, GenesisSignature, SuccessionProposal, RoundsPost>;
 inline constexpr std::uint8_t first_rounds_kind = 32;
 
+// A block with a quorum or lock is the one that these name, else the item is refused when read.
 Bytes encode_item(const ChainItem& item);
 // network: block hashes are computed with it.
 Expected<ChainItem> decode_item(ByteSpan bytes, const Hash256& network);
@@ -97,7 +99,26 @@ struct BlocksAnswer {
   bool more = false;
   std::vector<Bytes> blocks;  // encoded certified blocks, consecutive
 };
+Bytes encode_blocks_request(std::uint64_t from);
+Expected<std::uint64_t> decode_blocks_request(ByteSpan bytes);
 Bytes encode_blocks_answer(const BlocksAnswer& answer);
 Expected<BlocksAnswer> decode_blocks_answer(ByteSpan bytes);
+
+// A piece of the encoded registry after a block.
+inline constexpr std::size_t max_registry_piece = 256u << 10;
+struct RegistryRequest {
+  Hash256 block{};
+  std::uint64_t offset = 0;
+  friend bool operator==(const RegistryRequest&, const RegistryRequest&) = default;
+};
+struct RegistryAnswer {
+  std::uint64_t size = 0;  // of the whole
+  Bytes piece;
+  friend bool operator==(const RegistryAnswer&, const RegistryAnswer&) = default;
+};
+Bytes encode_registry_request(const RegistryRequest& request);
+Expected<RegistryRequest> decode_registry_request(ByteSpan bytes);
+Bytes encode_registry_answer(const RegistryAnswer& answer);
+Expected<RegistryAnswer> decode_registry_answer(ByteSpan bytes);
 
 }  // namespace neuroshard::chain
