@@ -48,6 +48,9 @@ struct TrustAnchor {
   std::optional<Hash256> genesis;
   std::optional<BlockReference> recent;             // a block that the chain must contain
   std::optional<crypto::PublicKey> founder_wallet;  // the genesis must name it
+  // A node that trusts a certain history never begins another one.
+  bool may_begin() const { return !genesis && !recent; }
+  bool is_open() const { return !genesis && !recent && !founder_wallet; }
 };
 
 class History {

@@ -33,6 +33,7 @@ class Mempool {
   // By node key; at most `most_block_evidence`.
   std::vector<Evidence> evidence(const ChainTip& tip) const;
   bool changes_presence() const;
+  bool has_evidence(const crypto::PublicKey& node) const { return evidence_.count(node) != 0; }
   bool empty() const { return statements_.empty() && evidence_.empty(); }
   std::vector<Bytes> encoded() const;  // as posts, for a peer that asks for all of it
 
