@@ -143,9 +143,6 @@ Expected<ChainTip> History::next(const ChainTip& before, const CertifiedBlock& b
   if (header.height != before.height() + 1 || header.previous != before.block->hash)
     return history_denied("the block does not follow the newest one");
   if (block.block->opening != before.opening) return history_denied("the block names another opening block");
-  if (is_succession)
-    NS_RETURN_IF_ERROR(
-        check_continuing(*before.registry, block.block->body.succession->continuing, header.time_ms));
   // Before the body's many signatures. A succession is certified by the committee that it makes.
   const auto check = [&](const Committee& committee) {
     return check_certificate(block.certificate, *block.block, committee, services_.rules.network,

@@ -12,66 +12,6 @@ bool is_presence_change(const Statement& statement) {
   return std::holds_alternative<Away>(statement.what) || std::holds_alternative<Back>(statement.what);
 }
 
-const Voucher* voucher_in(const Statement& statement) {
-  if (const auto* what = std::get_if<Register>(&statement.what))
-    return what->voucher ? &*what->voucher : nullptr;
-  const auto* what = std::get_if<Vouch>(&statement.what);
-  return what ? &what->voucher : nullptr;
-}
-
-// What one block can take of statements that could each be in it alone.
-class Selection {
- public:
-  Selection(const Registry& registry, const std::map<crypto::PublicKey, Evidence>& evidence)
-      : registry_(registry) {
-    for (const MemberRecord& member : registry.members())
-      if (member.presence == Presence::Active && registry.is_voter(member)) ++active_;
-    for (const auto& [key, item] : evidence)
-      if (const MemberRecord* member = registry.find(crypto::node_id(key))) expelled_.insert(member->wallet);
-  }
-
-  void add(const Statement& statement) {
-    if (chosen_.size() == max_block_statements || nodes_.count(statement.node) > 0) return;
-    const MemberRecord* member = registry_.find(crypto::node_id(statement.node));
-    if (member && expelled_.count(member->wallet) > 0) return;
-    if (!leaves_a_voter(statement, member) || !voucher_is_free(statement)) return;
-    nodes_.insert(statement.node);
-    chosen_.push_back(statement);
-  }
-  std::vector<Statement> chosen() && { return std::move(chosen_); }
-
- private:
-  bool leaves_a_voter(const Statement& statement, const MemberRecord* member) {
-    if (!std::holds_alternative<Away>(statement.what) && !std::holds_alternative<Leave>(statement.what))
-      return true;
-    if (!member || member->presence != Presence::Active || !registry_.is_voter(*member)) return true;
-    if (active_ <= 1) return false;
-    --active_;
-    return true;
-  }
-  bool voucher_is_free(const Statement& statement) {
-    const Voucher* voucher = voucher_in(statement);
-    if (!voucher) return true;
-    const MemberRecord* issuer = registry_.find(crypto::node_id(voucher->issuer));
-    return !issuer || issuers_.insert(issuer->wallet).second;
-  }
-
-  const Registry& registry_;
-  std::size_t active_ = 0;             // nodes of voters
-  std::set<std::uint32_t> expelled_;   // wallets, by the evidence of the same block
-  std::set<std::uint32_t> issuers_;    // wallets whose voucher is used
-  std::set<crypto::PublicKey> nodes_;  // that have a statement in it
-  std::vector<Statement> chosen_;
-};
-
-// Whether a block with this evidence alone would be valid: the registry's rules, without a second copy of them.
-bool could_be_in_block(const ChainRules& rules, SignatureChecks& checks, const Evidence& evidence,
-                       const ChainTip& tip) {
-  BlockBody body;
-  body.evidence.push_back(evidence);
-  return apply_body(rules, *tip.registry, tip.block->hash, tip.block->header.time_ms + 1, body, checks).ok();
-}
-
 bool contains(const std::vector<Statement>& statements, const Statement& statement) {
   return std::find(statements.begin(), statements.end(), statement) != statements.end();
 }
@@ -119,8 +59,8 @@ Verdict Mempool::take(const Evidence& evidence, const ChainTip& tip) {
   const WalletRecord* wallet = tip.registry->wallet(member->wallet);
   if (!wallet || wallet->expelled) return Verdict::Known;
   if (evidence_.size() >= most_waiting_evidence) return Verdict::Limit;
+  if (!admissible(rules_, *tip.registry, tip.block->hash, evidence).ok()) return Verdict::Inadmissible;
   if (!checks_.evidence(evidence, rules_.network)) return Verdict::BadSignature;
-  if (!could_be_in_block(rules_, checks_, evidence, tip)) return Verdict::Inadmissible;
   evidence_.emplace(evidence.node, evidence);
   return Verdict::Taken;
 }
@@ -132,24 +72,34 @@ void Mempool::on_tip(const ChainTip& tip) {
            contains(tip.block->body.statements, statement) ||
            !admissible(rules_, *tip.registry, tip.block->hash, statement).ok();
   });
-  std::erase_if(evidence_,
-                [&](const auto& each) { return !could_be_in_block(rules_, checks_, each.second, tip); });
+  std::erase_if(evidence_, [&](const auto& each) {
+    return !admissible(rules_, *tip.registry, tip.block->hash, each.second).ok();
+  });
 }
 
-std::vector<Statement> Mempool::statements(const ChainTip& tip) const {
-  Selection selection(*tip.registry, evidence_);
-  for (const auto& [key, statement] : statements_)
-    if (is_presence_change(statement)) selection.add(statement);
-  for (const auto& [key, statement] : statements_)
-    if (!is_presence_change(statement)) selection.add(statement);
-  return std::move(selection).chosen();
+std::vector<Statement> Mempool::applicable_of(std::vector<Statement> statements, const ChainTip& tip,
+                                              std::uint64_t time_ms, const BlockBody& rest) const {
+  std::set<crypto::PublicKey> nodes;
+  std::erase_if(statements, [&](const Statement& statement) { return !nodes.insert(statement.node).second; });
+  return applicable(rules_, *tip.registry, tip.block->hash, std::max(time_ms, tip.block->header.time_ms + 1),
+                    rest, statements);
 }
 
-std::vector<Statement> Mempool::presence_changes(const ChainTip& tip) const {
-  Selection selection(*tip.registry, {});
+std::vector<Statement> Mempool::statements(const ChainTip& tip, std::uint64_t time_ms,
+                                           const BlockBody& rest) const {
+  std::vector<Statement> ordered;
+  for (const bool presence : {true, false})
+    for (const auto& [key, statement] : statements_)
+      if (is_presence_change(statement) == presence) ordered.push_back(statement);
+  return applicable_of(std::move(ordered), tip, time_ms, rest);
+}
+
+std::vector<Statement> Mempool::presence_changes(const ChainTip& tip, std::uint64_t time_ms,
+                                                 const BlockBody& rest) const {
+  std::vector<Statement> ordered;
   for (const auto& [key, statement] : statements_)
-    if (is_presence_change(statement)) selection.add(statement);
-  return std::move(selection).chosen();
+    if (is_presence_change(statement)) ordered.push_back(statement);
+  return applicable_of(std::move(ordered), tip, time_ms, rest);
 }
 
 std::vector<Evidence> Mempool::evidence(const ChainTip& tip) const {
@@ -159,7 +109,7 @@ std::vector<Evidence> Mempool::evidence(const ChainTip& tip) const {
     const MemberRecord* member = tip.registry->find(crypto::node_id(key));
     if (!member || !wallets.insert(member->wallet).second) continue;
     chosen.push_back(item);
-    if (chosen.size() == most_block_evidence) break;
+    if (chosen.size() == max_block_evidence) break;
   }
   return chosen;
 }

@@ -26,11 +26,14 @@ class Mempool {
   void on_tip(const ChainTip& tip);
 
   // For the next block, in an order that applies: presence first, then the rest, each by node key; one of a
-  // node, one that uses a voucher of an issuing wallet, and never so many Away that no active voter stays; at
-  // most `max_block_statements`. What is left out waits for the next block.
-  std::vector<Statement> statements(const ChainTip& tip) const;
-  std::vector<Statement> presence_changes(const ChainTip& tip) const;  // Away and Back only
-  // By node key; at most `most_block_evidence`.
+  // node; at most `max_block_statements`. What does not apply together waits for a later block. time_ms: of the
+  // block, 0 = one later than the tip's. rest: what else it contains.
+  std::vector<Statement> statements(const ChainTip& tip, std::uint64_t time_ms = 0,
+                                    const BlockBody& rest = {}) const;
+  // Away and Back only.
+  std::vector<Statement> presence_changes(const ChainTip& tip, std::uint64_t time_ms = 0,
+                                          const BlockBody& rest = {}) const;
+  // By node key, one per wallet; at most `max_block_evidence`.
   std::vector<Evidence> evidence(const ChainTip& tip) const;
   bool changes_presence() const;
   bool has_evidence(const crypto::PublicKey& node) const { return evidence_.count(node) != 0; }
@@ -41,13 +44,14 @@ class Mempool {
   using Key = std::pair<crypto::PublicKey, std::size_t>;  // node and kind
   Verdict check_reference(const Statement& statement, const ChainTip& tip) const;
   bool has_room(const Statement& statement) const;
+  std::vector<Statement> applicable_of(std::vector<Statement> statements, const ChainTip& tip,
+                                       std::uint64_t time_ms, const BlockBody& rest) const;
 
   const ChainRules& rules_;
   SignatureChecks& checks_;
   std::map<Key, Statement> statements_;
   std::map<crypto::PublicKey, Evidence> evidence_;
 };
-inline constexpr std::size_t most_block_evidence = 16;
 inline constexpr std::size_t most_waiting_statements = 4096;     // presence has room beyond that
 inline constexpr std::size_t most_waiting_registrations = 1024;  // of nodes that are no members yet
 inline constexpr std::size_t most_waiting_evidence = 64;

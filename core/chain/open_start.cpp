@@ -185,6 +185,12 @@ Verdict OpenStart::take(const net::NodeId&, const GenesisSignature& signature, O
   return Verdict::Taken;
 }
 
+std::vector<net::NodeId> OpenStart::heard_nodes() const {
+  std::vector<net::NodeId> ids;
+  for (const auto& [id, heard] : heard_) ids.push_back(id);
+  return ids;
+}
+
 SignedVote OpenStart::vote_of(const crypto::PublicKey& node, const crypto::Signature& signature) const {
   const std::vector<crypto::PublicKey>& founders = signing_->founders;
   const auto position = std::lower_bound(founders.begin(), founders.end(), node) - founders.begin();

@@ -55,6 +55,7 @@ class OpenStart {
   // Taken, Known, Busy (does not know the proposal yet), NotMember, BadSignature.
   Verdict take(const net::NodeId& from, const GenesisSignature& signature, Output* output);
   std::size_t heard() const { return heard_.size(); }
+  std::vector<net::NodeId> heard_nodes() const;
 
  private:
   struct Heard {

@@ -23,10 +23,6 @@ void PresenceWatch::heard(std::uint32_t number, MonotonicTime now) {
   if (voter != voters_.end()) voter->second.last_heard = now;
 }
 
-void PresenceWatch::heard_heartbeat(std::uint32_t number, MonotonicTime now) {
-  if (!due_since_) heard(number, now);
-}
-
 void PresenceWatch::block_is_due(MonotonicTime now) {
   if (!due_since_) due_since_ = now;
 }

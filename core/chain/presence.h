@@ -25,11 +25,9 @@ class PresenceWatch {
   // life, new ones count as heard now. self: number in the registry, never silent; nothing for a node that is
   // no member.
   void on_block(const Committee& committee, std::optional<std::uint32_t> self, MonotonicTime now);
-  // A vote of this height, or a view of it over a connection that proved this voter's key, arrived. Votes of
-  // earlier heights show nothing: anybody can send them again.
+  // A vote or view of this height arrived; or, while no block is due, a heartbeat or anything else over a
+  // connection that proved this voter's key. Votes of earlier heights show nothing: anybody can send them again.
   void heard(std::uint32_t number, MonotonicTime now);
-  // A heartbeat of this voter arrived. Shows nothing while a block is due: then it has to vote.
-  void heard_heartbeat(std::uint32_t number, MonotonicTime now);
   void block_is_due(MonotonicTime now);  // view 0 starts
 
   // Active voters that may be marked dormant now, ascending; never all of them: the one heard last stays.

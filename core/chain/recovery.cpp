@@ -54,24 +54,10 @@ Outlook outlook(const Committee& committee, std::uint64_t heard_units) {
   return committee.is_stall_quorum(heard_units) ? Outlook::AfterStall : Outlook::NeedsAPerson;
 }
 
-bool may_continue(const Registry& registry, const MemberRecord& member, std::uint64_t time_ms) {
+bool may_continue(const Registry& registry, const MemberRecord& member) {
   const WalletRecord* wallet = registry.wallet(member.wallet);
   if (!wallet || wallet->expelled || !registry.is_voter(member)) return false;
-  return member.presence == Presence::Active || time_ms < member.dormant_ms + return_right_ms;
-}
-
-Expected<void> check_continuing(const Registry& registry, const std::vector<std::uint32_t>& continuing,
-                                std::uint64_t time_ms) {
-  if (continuing.empty()) return not_continued("a succession names nobody");
-  if (continuing.size() > max_committee) return not_continued("a succession names too many");
-  if (std::adjacent_find(continuing.begin(), continuing.end(), std::greater_equal<>()) != continuing.end())
-    return not_continued("the members of a succession are not in order");
-  for (const std::uint32_t number : continuing) {
-    const MemberRecord* member = registry.find(number);
-    if (!member || !may_continue(registry, *member, time_ms))
-      return not_continued("a succession names a member that may not continue the chain");
-  }
-  return {};
+  return member.presence == Presence::Active || registry.time_ms() < member.dormant_ms + return_right_ms;
 }
 
 std::uint64_t continuing_units(const Registry& registry, const std::vector<std::uint32_t>& continuing) {
@@ -97,13 +83,12 @@ Recovery::Recovery(const ChainRules& rules, RecoveryOptions options, const crypt
       checks_(checks) {}
 
 Expected<std::vector<std::uint32_t>> Recovery::continuing(const std::set<std::uint32_t>& without,
-                                                          const Situation& situation,
-                                                          std::uint64_t time_ms) const {
+                                                          const Situation& situation) const {
   const Registry& registry = *situation.tip.registry;
   std::vector<std::uint32_t> numbers;
   bool has_self = false;
   for (const MemberRecord& member : registry.members()) {
-    if (without.count(member.number) > 0 || !may_continue(registry, member, time_ms)) continue;
+    if (without.count(member.number) > 0 || !may_continue(registry, member)) continue;
     const bool is_self = member.id == self_;
     has_self = has_self || is_self;
     if (is_self || situation.heard.count(member.number) > 0) {
@@ -151,7 +136,7 @@ Expected<Recovery::Output> Recovery::continue_without(const std::vector<net::Nod
   const ChainTip& tip = situation.tip;
   const auto wall_ms = static_cast<std::uint64_t>(std::max<std::int64_t>(0, to_unix_ms(situation.wall)));
   const std::uint64_t time_ms = std::max(wall_ms, tip.block->header.time_ms + 1);
-  NS_ASSIGN_OR_RETURN(std::vector<std::uint32_t> numbers, continuing(left_out, situation, time_ms));
+  NS_ASSIGN_OR_RETURN(std::vector<std::uint32_t> numbers, continuing(left_out, situation));
 
   NS_ASSIGN_OR_RETURN(const BlockPtr block, make_succession(std::move(numbers), tip, time_ms));
   SuccessionProposal proposal;
@@ -173,7 +158,6 @@ Verdict Recovery::judge(const Block& block, const Situation& situation) const {
   const std::vector<std::uint32_t>& numbers = block.body.succession->continuing;
   const MemberRecord* self = tip.registry->find(self_);
   if (!self || !is_named(block, self->number)) return Verdict::NotMember;
-  if (!check_continuing(*tip.registry, numbers, block.header.time_ms).ok()) return Verdict::Inadmissible;
   if (tip.committee->is_stall_quorum(active_units(*tip.committee, numbers))) return Verdict::Inadmissible;
   if (static_cast<std::int64_t>(block.header.time_ms) >
       to_unix_ms(situation.wall) + static_cast<std::int64_t>(max_clock_lead_ms))

@@ -1,7 +1,7 @@
 // How a chain goes on when so many voters are gone that no quorum is left: a person decides it, with
 // `network continue --without NODE`, and all nodes that go on sign a succession block (docs/protocol/chain.md).
-// The block names voters that are active, or dormant for less than 30 days; they are active after it, all
-// others dormant.
+// The block names voters that are active, or were dormant for less than 30 days when the chain stopped. They are
+// active after it, all others dormant.
 //
 // A certified block beats any succession of its height. Of two successions the one with more units wins, then
 // the one with the lower hash. A node adopts a succession only if it has signed it or its person agrees: so the
@@ -27,11 +27,9 @@ enum class Outlook {
 };
 Outlook outlook(const Committee& committee, std::uint64_t heard_units);
 
-// Whether a succession at this block time could name the member.
-bool may_continue(const Registry& registry, const MemberRecord& member, std::uint64_t time_ms);
-// Ascending, somebody, and each may continue. Denied.
-Expected<void> check_continuing(const Registry& registry, const std::vector<std::uint32_t>& continuing,
-                                std::uint64_t time_ms);
+// Whether a succession after this registry's block could name the member. The 30 days count up to that block: a
+// chain goes on where it stopped, however long ago that was.
+bool may_continue(const Registry& registry, const MemberRecord& member);
 // Units that the named members have when they are the only active ones.
 std::uint64_t continuing_units(const Registry& registry, const std::vector<std::uint32_t>& continuing);
 // Both of the height after `before`, both valid; own is a succession.
@@ -86,7 +84,7 @@ class Recovery {
     MonotonicTime since{}, sent{};
   };
   Expected<std::vector<std::uint32_t>> continuing(const std::set<std::uint32_t>& without,
-                                                  const Situation& situation, std::uint64_t time_ms) const;
+                                                  const Situation& situation) const;
   Expected<BlockPtr> make_succession(std::vector<std::uint32_t> numbers, const ChainTip& tip,
                                      std::uint64_t time_ms) const;
   Verdict judge(const Block& block, const Situation& situation) const;
