@@ -44,22 +44,30 @@ class Committee {
 
  private:
   std::vector<CommitteeMember> members_;
+  KeyIndex by_id_;                    // positions
   std::vector<std::size_t> leaders_;  // positions, ascending by hash(beacon, height, node id)
   std::uint64_t units_ = 0;
   VotersMode mode_;
 };
 using CommitteePtr = std::shared_ptr<const Committee>;
 
-// Of the block after `registry`'s. Never empty: the last active voter is never made dormant.
+// Of the block after `registry`'s. Never empty: apply_block() refuses a block after which nobody votes.
 CommitteePtr make_committee(const ChainRules& rules, const Registry& registry);
-// The drawn committee of a new epoch, ascending; empty while all voters fit.
+// The drawn committee of a new epoch, ascending: nodes by lot, each with its units. Empty while all active
+// voters' nodes fit. apply_block() draws when more than `max_committee` nodes have units and there is no
+// epoch, and at a result when the epoch is over (`epoch_rounds` rounds and `epoch_least_ms`).
 std::vector<std::uint32_t> draw_epoch(const Registry& registry, const Hash256& beacon);
 
 // Denied says what does not hold: signers, units, or a stall quorum for a block that needs more.
+// committee: of the block; of a succession, the one of the block after it, which consists of the voters that
+// continue. A genesis names its signers itself: their numbers are their positions among the founders.
 Expected<void> check_certificate(const Certificate& certificate, const Block& block,
                                  const Committee& committee, const Hash256& network, SignatureChecks& checks);
-// Signers of the committee, ascending, valid, of this height and previous block; the units they have.
+// Signers of the committee, ascending, valid; the units they have. Height and previous block are signed: the
+// caller compares them with its own.
 Expected<std::uint64_t> check_quorum(const Quorum& quorum, const Committee& committee, const Hash256& network,
                                      SignatureChecks& checks);
+// The same without the signatures.
+Expected<std::uint64_t> quorum_units(const Quorum& quorum, const Committee& committee);
 
 }  // namespace neuroshard::chain

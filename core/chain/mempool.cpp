@@ -81,8 +81,11 @@ std::vector<Statement> Mempool::applicable_of(std::vector<Statement> statements,
                                               std::uint64_t time_ms, const BlockBody& rest) const {
   std::set<crypto::PublicKey> nodes;
   std::erase_if(statements, [&](const Statement& statement) { return !nodes.insert(statement.node).second; });
+  BlockBody body = rest;
+  body.statements = std::move(statements);
   return applicable(rules_, *tip.registry, tip.block->hash, std::max(time_ms, tip.block->header.time_ms + 1),
-                    rest, statements);
+                    body)
+      .statements;
 }
 
 std::vector<Statement> Mempool::statements(const ChainTip& tip, std::uint64_t time_ms,

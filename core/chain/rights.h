@@ -14,21 +14,32 @@ namespace neuroshard::chain {
 // has their contributions and leaves one out has an invalid block until view 3.
 std::vector<std::uint32_t> due_contributors(const std::vector<Vector>& vectors, const Committee& committee);
 
-// Whose delta a row takes, ascending by number: those in `contributions` whose payload more than half of the
-// active units have, not expelled, with a valid number of tokens; voters, and candidates up to a quarter of
-// the contributing voters' number, drawn by the beacon; vouched candidates all while fewer than four voters
-// contribute. row_index: position among the round's rows.
+// Whose delta a row takes, ascending by number: those in `contributions` with tokens whose payload more than
+// half of the active units have; nodes with a share of units (also outside the epoch's committee), and of the
+// others up to a quarter of the contributing voter wallets' number, drawn by beacon_after(); those of vouched
+// wallets all while fewer than four voters contribute. registry: before the block with the close. row_index:
+// position among the round's rows.
 std::vector<std::uint32_t> row_contributors(const ChainRules& rules, const Registry& registry,
                                             const Committee& committee, const CloseSection& close,
                                             std::size_t row_index);
+// The same for all rows of the round.
+std::vector<std::vector<std::uint32_t>> round_contributors(const ChainRules& rules, const Registry& registry,
+                                                           const Committee& committee,
+                                                           const CloseSection& close);
+// Member numbers, ascending, whose contribution counts as certified: with tokens, and for some row more than
+// half of the active units have its payload, whether or not the row takes it.
+std::vector<std::uint32_t> counted_contributors(const Committee& committee, const CloseSection& close);
+// The beacon after the block with this close: of the reveals of committee members.
+Hash256 beacon_after(const Registry& registry, const Committee& committee, const CloseSection& close);
 
 // Most tokens that one member's contribution to a row may claim: a round's, times the rounds since the row's
 // anchor last changed.
 std::uint64_t most_row_tokens(const ChainRules& rules, const Registry& registry, std::uint32_t row,
                               std::uint64_t round);
 
-// Wallets that become voters in the block that carries this round's result, in order: the due ones, within
-// the round's quota. registry: with this round's contributions counted.
+// Numbers of the wallets that become voters in the block that carries a round's result, in order: the due ones,
+// within the round's quota max(1, voters / 16). Vouched wallets come first, then more certified tokens, then the
+// beacon's lot. registry: after the block with the close.
 std::vector<std::uint32_t> due_admissions(const ChainRules& rules, const Registry& registry);
 // How far a wallet is from a vote, for people.
 struct AdmissionProgress {

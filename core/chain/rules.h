@@ -24,10 +24,13 @@ inline constexpr std::size_t max_committee = 512;  // beyond, the beacon draws s
 inline constexpr std::size_t max_direct_voters =
     16;  // send votes to each other; more: collected by the leader
 inline constexpr std::uint64_t statement_life =
-    8;                                             // blocks between a statement's reference and its inclusion
-inline constexpr std::uint64_t voucher_pause = 8;  // rounds between two admissions by one wallet's vouchers
+    8;  // blocks between a statement's reference and its inclusion
+inline constexpr std::size_t evidence_blocks = 64;  // of which evidence may name one as the previous block
+inline constexpr std::size_t evidence_rounds = 16;  // of which evidence may name the opening block
+inline constexpr std::uint64_t voucher_pause = 8;   // rounds between two admissions by one wallet's vouchers
 inline constexpr std::uint64_t max_clock_lead_ms = 60'000;
-inline constexpr std::size_t max_members = 65'536;  // of one registry
+inline constexpr std::size_t max_members = 65'536;           // of one registry
+inline constexpr std::size_t max_wallets = 2 * max_members;  // with those that were expelled
 inline constexpr std::size_t max_rows = 1'024;
 inline constexpr std::size_t max_block_statements = 256;
 inline constexpr std::size_t max_block_evidence = 64;
