@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace neuroshard::chain {
 namespace {
@@ -86,13 +87,16 @@ Expected<std::vector<std::uint32_t>> Recovery::continuing(const std::set<std::ui
                                                           const Situation& situation) const {
   const Registry& registry = *situation.tip.registry;
   std::vector<std::uint32_t> numbers;
+  std::map<std::uint32_t, std::size_t> of_wallet;
   bool has_self = false;
   for (const MemberRecord& member : registry.members()) {
     if (without.count(member.number) > 0 || !may_continue(registry, member)) continue;
     const bool is_self = member.id == self_;
     has_self = has_self || is_self;
     if (is_self || situation.heard.count(member.number) > 0) {
-      numbers.push_back(member.number);
+      // Only nodes that have units then: the longest-registered ones of a wallet.
+      if (member.can_share() && ++of_wallet[member.wallet] <= voting_nodes_per_wallet)
+        numbers.push_back(member.number);
     } else if (member.presence == Presence::Active) {
       return make_error(
           ErrorCode::Unavailable,
@@ -105,20 +109,23 @@ Expected<std::vector<std::uint32_t>> Recovery::continuing(const std::set<std::ui
   return numbers;
 }
 
-// Names only nodes that vote after the block: not a fifth one of a wallet, for example.
+// Where wallets that nobody vouched for would be too many, the others go on without them.
 Expected<BlockPtr> Recovery::make_succession(std::vector<std::uint32_t> numbers, const ChainTip& tip,
                                              std::uint64_t time_ms) const {
-  while (!numbers.empty()) {
+  const Registry& registry = *tip.registry;
+  const auto propose = [&]() -> Expected<BlockPtr> {
     BlockBody body;
     body.succession = SuccessionSection{numbers};
     NS_ASSIGN_OR_RETURN(Proposed proposed,
-                        apply_body(rules_, *tip.registry, tip.block->hash, time_ms, body, checks_));
-    const CommitteePtr committee = make_committee(rules_, *proposed.registry);
-    const auto removed =
-        std::erase_if(numbers, [&](std::uint32_t number) { return committee->units_of(number) == 0; });
-    if (removed == 0) return make_block(proposed.header, std::move(body), tip.opening, rules_.network);
-  }
-  return not_continued("No node that answers would have a vote.");
+                        apply_body(rules_, registry, tip.block->hash, time_ms, body, checks_));
+    return make_block(proposed.header, std::move(body), tip.opening, rules_.network);
+  };
+  auto block = propose();
+  if (block.ok()) return block;
+  const auto untrusted = std::erase_if(numbers, [&](std::uint32_t number) {
+    return !registry.wallet(registry.find(number)->wallet)->is_trusted();
+  });
+  return untrusted > 0 ? propose() : std::move(block);
 }
 
 Expected<Recovery::Output> Recovery::continue_without(const std::vector<net::NodeId>& without,
