@@ -16,6 +16,22 @@ struct Sections {
   bool empty() const { return !close && !result; }
 };
 
+// The chain as the content uses it; implemented by ChainNode.
+class ChainPort {
+ public:
+  virtual ~ChainPort() = default;
+  // To these nodes until they have it or refuse it; an item with this key is replaced.
+  virtual void post(std::uint64_t key, const RoundsPost& item, const std::vector<net::NodeId>& to) = 0;
+  virtual void drop_post(std::uint64_t key) = 0;
+  // Something that the content waited for is here: look now, not at the next tick.
+  virtual void advance() = 0;
+  // The content holds the state that a voter needs.
+  virtual void set_ready(bool ready) = 0;
+  virtual void add_evidence(const Evidence& evidence) = 0;
+  // This node's reveal of a round. NotFound: it is no member, or has no commitment.
+  virtual Expected<Hash256> beacon_reveal(std::uint64_t round) = 0;
+};
+
 class BlockContent {
  public:
   virtual ~BlockContent() = default;

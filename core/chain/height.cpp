@@ -109,20 +109,21 @@ void Height::remember(const AgreementMemory& memory, std::function<void()> then)
 }
 
 // What this node can see in the block itself, before anything is computed: its time, and whom it marks.
-bool Height::is_plausible(const Block& block) const {
+bool Height::is_plausible(const Block& block, Demand demand) const {
   const auto wall = static_cast<std::uint64_t>(to_unix_ms(services_.clock.wall_now()));
   if (block.header.time_ms > wall + max_clock_lead_ms) return false;
-  return services_.presence.agrees_with(block.body.silent, services_.clock.monotonic_now());
+  return demand == Demand::Nothing ||
+         services_.presence.agrees_with(block.body.silent, services_.clock.monotonic_now());
 }
 
-void Height::judge(const BlockPtr& block, bool binding) {
-  const auto answer = [this, life = lifetime_.token(), block, binding](bool right) {
-    if (!services_.executor.post([this, life, block, binding, right] {
-          if (life.alive()) agreement_.judged(block->hash, binding, right);
+void Height::judge(const BlockPtr& block, Demand demand) {
+  const auto answer = [this, life = lifetime_.token(), block, demand](bool right) {
+    if (!services_.executor.post([this, life, block, demand, right] {
+          if (life.alive()) agreement_.judged(block->hash, demand, right);
         }))
       return;
   };
-  if (!is_plausible(*block)) return answer(false);
+  if (!is_plausible(*block, demand)) return answer(false);
   auto known = valid_.find(block->hash);
   if (known == valid_.end()) {
     const bool applies =
@@ -130,7 +131,7 @@ void Height::judge(const BlockPtr& block, bool binding) {
     known = valid_.emplace(block->hash, applies).first;
   }
   if (!known->second || (!block->body.close && !block->body.result)) return answer(known->second);
-  services_.content.judge(tip_, block, binding, answer);
+  services_.content.judge(tip_, block, demand == Demand::Everything, answer);
 }
 
 // All but the content's sections.

@@ -59,7 +59,7 @@ class Height final : private AgreementHost {
  private:
   void send(const AgreementItem& item, std::optional<std::size_t> to) override;
   void remember(const AgreementMemory& memory, std::function<void()> then) override;
-  void judge(const BlockPtr& block, bool binding) override;
+  void judge(const BlockPtr& block, Demand demand) override;
   void make_block(bool presence_only) override;
   bool is_byzantine(std::size_t position) const override;
   void found_evidence(const Evidence& evidence) override;
@@ -68,7 +68,7 @@ class Height final : private AgreementHost {
   bool block_is_due() const;
   BlockBody common_sections(bool presence_only) const;
   void propose(BlockBody body);
-  bool is_plausible(const Block& block) const;
+  bool is_plausible(const Block& block, Demand demand) const;
   std::vector<net::NodeId> others() const;
 
   HeightServices services_;

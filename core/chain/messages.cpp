@@ -30,11 +30,38 @@ Bytes signed_part(const Heartbeat& heartbeat) {
   return bytes;
 }
 
+// How many quorums follow, and those: a lock, and the lock of more than two thirds that it may need.
+void append_lock(Bytes& bytes, const std::optional<Quorum>& lock, const std::optional<Quorum>& full) {
+  NS_CHECK(lock || !full);
+  bytes.push_back(static_cast<std::uint8_t>((lock ? 1 : 0) + (full ? 1 : 0)));
+  if (lock) append_part(bytes, encode_quorum(*lock));
+  if (full) append_part(bytes, encode_quorum(*full));
+}
+bool is_earlier_lock(const Quorum& full, const Quorum& lock) {
+  return full.step == VoteStep::Prepare && full.height == lock.height && full.previous == lock.previous &&
+         full.block == lock.block && full.view < lock.view;
+}
+Expected<void> read_lock(Reader& in, std::optional<Quorum>* lock, std::optional<Quorum>* full) {
+  const auto count = in.number<std::uint8_t>();
+  if (count > 2) in.fail();
+  const ByteSpan first = count > 0 ? in.part() : ByteSpan();
+  const ByteSpan second = count > 1 ? in.part() : ByteSpan();
+  if (!in.good()) return corrupt("a lock can't be read");
+  if (count > 0) {
+    NS_ASSIGN_OR_RETURN(*lock, decode_quorum(first));
+    if ((*lock)->step != VoteStep::Prepare) return corrupt("a lock has votes of another step");
+  }
+  if (count > 1) {
+    NS_ASSIGN_OR_RETURN(*full, decode_quorum(second));
+    if (!is_earlier_lock(**full, **lock)) return corrupt("a lock goes with one of another block");
+  }
+  return {};
+}
+
 // One writer and one reader per kind; the reader gets what follows the kind.
 void write(Bytes& bytes, const Proposal& proposal) {
   append_le(bytes, proposal.view);
-  bytes.push_back(proposal.justification ? 1 : 0);
-  if (proposal.justification) append_part(bytes, encode_quorum(*proposal.justification));
+  append_lock(bytes, proposal.justification, proposal.full);
   append_array(bytes, encode_block(*proposal.block));
 }
 void write(Bytes& bytes, const SignedVote& vote) {
@@ -45,13 +72,11 @@ void write(Bytes& bytes, const NewView& view) {
   append_le(bytes, view.height);
   append_array(bytes, view.previous);
   append_le(bytes, view.view);
-  bytes.push_back(view.lock ? 1 : 0);
-  if (!view.lock) return;
-  append_part(bytes, encode_quorum(*view.lock));
-  append_array(bytes, encode_block(*view.block));
+  append_lock(bytes, view.lock, view.full);
+  if (view.lock) append_array(bytes, encode_block(*view.block));
 }
 void write(Bytes& bytes, const Locked& locked) {
-  append_array(bytes, encode_quorum(locked.prepares));
+  append_lock(bytes, locked.prepares, locked.full);
 }
 void write(Bytes& bytes, const CertifiedPost& post) {
   append_le(bytes, post.height);
@@ -105,15 +130,9 @@ Expected<ChainItem> read_proposal(ByteSpan bytes, const Hash256& network) {
   Reader in(bytes);
   Proposal proposal;
   proposal.view = in.number<std::uint32_t>();
-  const bool justified = in.flag();
-  const ByteSpan justification = justified ? in.part() : ByteSpan();
-  const ByteSpan block = in.rest();
-  if (!in.good()) return corrupt("a proposal can't be read");
-  if (justified) {
-    NS_ASSIGN_OR_RETURN(proposal.justification, decode_quorum(justification));
-  }
-  NS_ASSIGN_OR_RETURN(proposal.block, decode_block(block, network));
-  if (justified && !is_for(*proposal.justification, *proposal.block))
+  NS_RETURN_IF_ERROR(read_lock(in, &proposal.justification, &proposal.full));
+  NS_ASSIGN_OR_RETURN(proposal.block, decode_block(in.rest(), network));
+  if (proposal.justification && !is_for(*proposal.justification, *proposal.block))
     return corrupt("a proposal is justified by votes for another block");
   return ChainItem(std::move(proposal));
 }
@@ -124,17 +143,23 @@ Expected<ChainItem> read_new_view(ByteSpan bytes, const Hash256& network) {
   view.height = in.number<std::uint64_t>();
   view.previous = in.array<Hash256>();
   view.view = in.number<std::uint32_t>();
-  const bool locked = in.flag();
-  const ByteSpan lock = locked ? in.part() : ByteSpan();
+  NS_RETURN_IF_ERROR(read_lock(in, &view.lock, &view.full));
   const ByteSpan block = in.rest();
-  if (!in.good() || (!locked && !block.empty())) return corrupt("a new view can't be read");
-  if (!locked) return ChainItem(std::move(view));
-  NS_ASSIGN_OR_RETURN(view.lock, decode_quorum(lock));
+  if (!view.lock && !block.empty()) return corrupt("a new view can't be read");
+  if (!view.lock) return ChainItem(std::move(view));
   NS_ASSIGN_OR_RETURN(view.block, decode_block(block, network));
   if (view.lock->height != view.height || view.lock->previous != view.previous ||
       !is_for(*view.lock, *view.block))
     return corrupt("a new view has a lock on another block");
   return ChainItem(std::move(view));
+}
+
+Expected<ChainItem> read_locked(ByteSpan bytes) {
+  Reader in(bytes);
+  std::optional<Quorum> prepares, full;
+  NS_RETURN_IF_ERROR(read_lock(in, &prepares, &full));
+  if (!prepares || !in.at_end()) return corrupt("a lock can't be read");
+  return ChainItem(Locked{std::move(*prepares), std::move(full)});
 }
 
 Expected<ChainItem> read_certified(ByteSpan bytes, const Hash256& network) {
@@ -222,10 +247,7 @@ Expected<ChainItem> decode_item(ByteSpan bytes, const Hash256& network) {
       return ChainItem(vote);
     }
     case kind_new_view: return read_new_view(item, network);
-    case kind_locked: {
-      NS_ASSIGN_OR_RETURN(Quorum prepares, decode_quorum(item));
-      return ChainItem(Locked{std::move(prepares)});
-    }
+    case kind_locked: return read_locked(item);
     case kind_certified: return read_certified(item, network);
     case kind_statement: {
       NS_ASSIGN_OR_RETURN(Statement statement, decode_statement(item));

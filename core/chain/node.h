@@ -76,10 +76,10 @@ struct ChainView {
   ChainSync::Seen peers;
 };
 
-class ChainNode {
+class ChainNode final : public ChainPort {
  public:
   ChainNode(ChainServices services, ChainOptions options, const Hash256& beacon_seed, std::uint64_t seed);
-  ~ChainNode();
+  ~ChainNode() override;
 
   // Reads the disk and begins.
   void start();
@@ -87,10 +87,8 @@ class ChainNode {
   static bool handles(net::Method method);
   void on_call(const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond);
 
-  // Something that the content waited for is here: look now, not at the next tick.
-  void advance();
-  // The content holds the state that a voter needs.
-  void set_ready(bool ready);
+  void advance() override;
+  void set_ready(bool ready) override;
   // Says that this node goes, and votes on until the block that says so; or comes back.
   void go_away();
   void come_back();
@@ -99,13 +97,12 @@ class ChainNode {
   // Gives a voucher of this node's wallet, for an invitation. Denied: this node's wallet has no vote.
   Expected<HeldVoucher> give_voucher(crypto::Entropy& entropy, std::uint64_t expires_ms);
 
-  // To the committee's nodes, or to those given, until they have it; the content's own posts.
-  void post(std::uint64_t key, const RoundsPost& item, const std::vector<net::NodeId>& to);
-  void drop_post(std::uint64_t key);
-  void add_evidence(const Evidence& evidence);
+  void post(std::uint64_t key, const RoundsPost& item, const std::vector<net::NodeId>& to) override;
+  void drop_post(std::uint64_t key) override;
+  void add_evidence(const Evidence& evidence) override;
 
   const History* history() const { return history_ ? &*history_ : nullptr; }
-  Expected<Hash256> beacon_reveal(std::uint64_t round);
+  Expected<Hash256> beacon_reveal(std::uint64_t round) override;
   ChainView view() const;
   ChainStatus status() const;
 
