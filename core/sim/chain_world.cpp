@@ -198,6 +198,10 @@ class ChainWorld::Watched final : public chain::BlockContent {
   std::optional<chain::ChainTip> before_;
 };
 
+ChainWorld::Host::Host(crypto::KeyPair pair, crypto::KeyPair wallet_pair)
+    : key(std::move(pair)), wallet(std::move(wallet_pair)), id(crypto::node_id(key.public_key())) {}
+ChainWorld::Host::~Host() = default;
+
 void ChainWorld::Host::end() {
   chain.reset();
   training.reset();

@@ -107,8 +107,8 @@ class ChainWorld {
   class RoundsStore;
   class Work;
   struct Host {
-    explicit Host(crypto::KeyPair pair, crypto::KeyPair wallet_pair)
-        : key(std::move(pair)), wallet(std::move(wallet_pair)), id(crypto::node_id(key.public_key())) {}
+    Host(crypto::KeyPair pair, crypto::KeyPair wallet_pair);
+    ~Host();
     const crypto::KeyPair key, wallet;
     const net::NodeId id;
     sim::Host address = 0;
