@@ -32,6 +32,7 @@ QString RoundsWords::phase(const node::RoundsView& rounds) {
   if (said == QLatin1String("fetching the anchor"))
     return tr("Fetching the shared weights from other members");
   if (said == QLatin1String("joining")) return tr("Joining: this node takes part in one of the next rounds");
+  if (said == QLatin1String("away")) return tr("Away: the other members continue without this node");
   if (said == QLatin1String("preparing")) return tr("Preparing the model");
   return said;
 }
@@ -40,7 +41,7 @@ QString RoundsWords::caution(const node::RoundsView& rounds) {
   if (!rounds.trouble.empty()) return QString::fromStdString(rounds.trouble);
   if (rounds.members == 1 && rounds.member)
     return tr("Alone: there is no other member yet. A node that joins continues from this node's weights.");
-  if (!rounds.member && rounds.members > 0)
+  if (!rounds.member && rounds.members > 0 && rounds.phase != "away")
     return tr("Not a member yet: training counts from this node's first round.");
   if (rounds.too_few_to_vote || (rounds.members >= 2 && rounds.members <= 4))
     return tr("Too few to vote: with fewer than five contributions, a Byzantine peer can't be outvoted.");
