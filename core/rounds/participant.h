@@ -196,7 +196,7 @@ class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
   // This node goes: it contributes what it has, if that is enough, and tells the members; their next members
   // are without it.
   void leave();
-  // Takes leave() back: the members' next ones are with it again.
+  // Takes leave() back: this node stays a member, or asks to become one.
   void rejoin();
   // The members can do without this node, as far as it knows; true when it is none.
   bool left() const;

@@ -24,7 +24,7 @@ void RoundParticipant::leave() {
 
 void RoundParticipant::rejoin() {
   if (!std::exchange(leaving_, false)) return;
-  // A wish that has left may still come true. Then this node asks to join.
+  // The others may already have this node's change. When a certificate has it, too, this node asks to join.
   changes_.erase(self_);
   next_change_ = next_poll_ = services_.clock.monotonic_now();
   advance();

@@ -84,9 +84,9 @@ class NodeRuntime {
 
   node::Node& node() { return *engine_; }
 
-  // Tells the other members before the computer suspends or shuts down, and after it has resumed.
   // Trains until `stop` is cancelled or the node is shut down through its seam. The node then leaves its
-  // rounds, writes the final checkpoint and saves its peers. To be called once. Errors: those of
+  // rounds, writes the final checkpoint and saves its peers. Meanwhile it tells the other members when the
+  // computer suspends or shuts down, and when it has resumed. To be called once. Errors: those of
   // start_training; that of the final checkpoint; the error that had stopped training at the end.
   Expected<void> run(const node::TrainingPlan& plan, const CancelToken& stop,
                      const std::function<void(const Event&)>& report);

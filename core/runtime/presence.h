@@ -19,7 +19,7 @@ class Presence {
   // the deadline at the latest. The owner may call this again, then only the newest `done` is called.
   virtual void announce_away(MonotonicTime deadline, std::function<void()> done) = 0;
   // Announces that this node is back. It takes part again from one of the next rounds on. A `done` that was
-  // not called yet is dropped.
+  // not called yet is dropped, as it is when the object ends.
   virtual void announce_back() = 0;
 };
 

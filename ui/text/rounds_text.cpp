@@ -39,9 +39,10 @@ QString RoundsWords::phase(const node::RoundsView& rounds) {
 
 QString RoundsWords::caution(const node::RoundsView& rounds) {
   if (!rounds.trouble.empty()) return QString::fromStdString(rounds.trouble);
+  if (rounds.phase == "away") return {};  // nothing is wrong
   if (rounds.members == 1 && rounds.member)
     return tr("Alone: there is no other member yet. A node that joins continues from this node's weights.");
-  if (!rounds.member && rounds.members > 0 && rounds.phase != "away")
+  if (!rounds.member && rounds.members > 0)
     return tr("Not a member yet: training counts from this node's first round.");
   if (rounds.too_few_to_vote || (rounds.members >= 2 && rounds.members <= 4))
     return tr("Too few to vote: with fewer than five contributions, a Byzantine peer can't be outvoted.");
