@@ -97,6 +97,12 @@ class ChainFixture {
   const Hash256& hash() const { return blocks_.back()->hash; }
   const std::vector<BlockPtr>& blocks() const { return blocks_; }
   CommitteePtr committee() const { return make_committee(rules_, *registry_); }
+  std::vector<std::size_t> committee_nodes() const {
+    const CommitteePtr now = committee();
+    std::vector<std::size_t> nodes;
+    for (const CommitteeMember& member : now->members()) nodes.push_back(node_of(member.number));
+    return nodes;
+  }
   const MemberRecord* member(std::size_t node) const {
     return registry_->find(crypto::node_id(nodes_[node].key.public_key()));
   }
@@ -183,8 +189,7 @@ class ChainFixture {
     std::sort(close.contributions.begin(), close.contributions.end(),
               [](const ContributionEntry& a, const ContributionEntry& b) { return a.member < b.member; });
     if (!voters) {
-      voters.emplace();
-      for (const CommitteeMember& member : committee()->members()) voters->push_back(node_of(member.number));
+      voters = committee_nodes();
     }
     for (const std::size_t voter : *voters)
       close.vectors.push_back(vector(voter, close.contributions, received));
@@ -325,9 +330,7 @@ class ChainFixture {
   }
   // By the whole committee of the block after the newest one.
   CertifiedBlock certify(const BlockPtr& block) const {
-    std::vector<std::size_t> signers;
-    for (const CommitteeMember& member : committee()->members()) signers.push_back(node_of(member.number));
-    return {block, {quorum(VoteStep::Commit, *block, signers), {}}};
+    return {block, {quorum(VoteStep::Commit, *block, committee_nodes()), {}}};
   }
   CertifiedBlock certified_genesis() const {
     const Block& genesis = *blocks_.front();
