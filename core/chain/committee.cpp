@@ -46,6 +46,13 @@ std::optional<std::size_t> Committee::position(std::uint32_t number) const {
   return static_cast<std::size_t>(at - members_.begin());
 }
 
+std::vector<net::NodeId> Committee::others(const net::NodeId& self) const {
+  std::vector<net::NodeId> ids;
+  for (const CommitteeMember& member : members_)
+    if (member.id != self) ids.push_back(member.id);
+  return ids;
+}
+
 std::optional<std::size_t> Committee::position(const net::NodeId& id) const {
   return by_id_.find(id);
 }

@@ -29,6 +29,8 @@ class Committee {
   // The position among members().
   std::optional<std::size_t> position(std::uint32_t number) const;
   std::optional<std::size_t> position(const net::NodeId& id) const;
+  // All but this one.
+  std::vector<net::NodeId> others(const net::NodeId& self) const;
   std::uint64_t units() const { return units_; }
   std::uint32_t units_of(std::uint32_t number) const;  // 0: not in the committee
   bool is_quorum(std::uint64_t units) const { return 3 * units > 2 * units_; }

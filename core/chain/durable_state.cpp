@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "core/chain/detail/reader.h"
+#include "core/chain/reader.h"
 
 namespace neuroshard::chain {
 

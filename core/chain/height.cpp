@@ -82,13 +82,6 @@ Verdict Height::on_item(std::size_t from, const AgreementItem& item) {
   return verdict;
 }
 
-std::vector<net::NodeId> Height::others() const {
-  std::vector<net::NodeId> ids;
-  for (std::size_t i = 0; i < tip_.committee->size(); ++i)
-    if (i != self_) ids.push_back(tip_.committee->members()[i].id);
-  return ids;
-}
-
 void Height::send(const AgreementItem& item, std::optional<std::size_t> to) {
   if (ended_) return;
   const HeightItem kind = kind_of(item);
@@ -96,7 +89,8 @@ void Height::send(const AgreementItem& item, std::optional<std::size_t> to) {
     services_.outbox.put(outbox_key::of_height(kind, *to), chain_item(item),
                          {tip_.committee->members()[*to].id});
   else
-    services_.outbox.put(outbox_key::of_height(kind), chain_item(item), others());
+    services_.outbox.put(outbox_key::of_height(kind), chain_item(item),
+                         tip_.committee->others(tip_.committee->members()[self_].id));
   services_.outbox.pump();
 }
 

@@ -69,7 +69,6 @@ class Height final : private AgreementHost {
   BlockBody common_sections(bool presence_only) const;
   void propose(BlockBody body);
   bool is_plausible(const Block& block, Demand demand) const;
-  std::vector<net::NodeId> others() const;
 
   HeightServices services_;
   const ChainTip tip_;

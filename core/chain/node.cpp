@@ -222,20 +222,13 @@ void ChainNode::handle(OpenStart::Output output) {
 
 // ---- What this node says
 
-std::vector<net::NodeId> ChainNode::committee_nodes() const {
-  std::vector<net::NodeId> ids;
-  for (const CommitteeMember& member : history_->tip().committee->members())
-    if (member.id != self_) ids.push_back(member.id);
-  return ids;
-}
-
 void ChainNode::say_missing_statement() {
   const auto statement = membership_->missing(history_->tip());
   if (!statement) return outbox_.drop(outbox_key::statement);
   if (*statement == said_) return;
   said_ = *statement;
   mempool_.take(*statement, history_->tip());
-  outbox_.put(outbox_key::statement, StatementPost{*statement}, committee_nodes());
+  outbox_.put(outbox_key::statement, StatementPost{*statement}, history_->tip().committee->others(self_));
   outbox_.pump();
 }
 
@@ -249,7 +242,7 @@ void ChainNode::send_heartbeat() {
   heartbeat.tip = {tip.height(), tip.block->hash};
   heartbeat.time_ms = static_cast<std::uint64_t>(to_unix_ms(services_.clock.wall_now()));
   sign_heartbeat(heartbeat, services_.key, options_.rules.network);
-  outbox_.put(outbox_key::heartbeat, heartbeat, committee_nodes());
+  outbox_.put(outbox_key::heartbeat, heartbeat, history_->tip().committee->others(self_));
 }
 
 void ChainNode::add_evidence(const Evidence& evidence) {
@@ -258,7 +251,7 @@ void ChainNode::add_evidence(const Evidence& evidence) {
   if (own_evidence_.size() < most_kept_evidence) own_evidence_.push_back(evidence);
   durable_.save(own_evidence_);
   outbox_.put(outbox_key::first_relayed + relayed_++ % outbox_key::relayed_window, EvidencePost{evidence},
-              committee_nodes());
+              history_->tip().committee->others(self_));
   outbox_.pump();
   if (height_) height_->byzantine_member_found();
 }

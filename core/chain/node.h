@@ -120,7 +120,6 @@ class ChainNode final : public ChainPort {
   void handle(OpenStart::Output output);
   void say_missing_statement();
   void send_heartbeat();
-  std::vector<net::NodeId> committee_nodes() const;
 
   // ---- node_calls.cpp: what peers send
   PostAnswer on_post(const net::NodeId& from, ByteSpan request);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/chain/detail/reader.h"
+#include "core/chain/reader.h"
 #include "core/chain/messages.h"
 
 namespace neuroshard::chain {

@@ -37,7 +37,7 @@ enum class Method : std::uint16_t {
   ChainStatus = 37,
   ChainBlocks = 38,
   ChainRegistry = 39,
-  RoundPiece = 40,  // core/rounds/training_rounds.h
+  RoundPiece = 40,    // core/rounds/training_rounds.h
   StatusPull = 48,    // core/status/gossip.h
   ContentNamed = 64,  // core/exchange/messages.h
   ContentPieces = 65,

@@ -85,7 +85,7 @@ std::optional<std::vector<StepInput>> TrainingRounds::inputs_of(std::size_t row_
   std::vector<StepInput> inputs;
   for (const std::uint32_t member : closed.contributors[row_index]) {
     const ContributionBook::Entry* entry = book_.find(member);
-    if (entry == nullptr || !is_certified(*entry)) return std::nullopt;
+    if (entry == nullptr || !RoundExchange::is_certified(*entry, *tip_)) return std::nullopt;
     const PayloadBytes payload = book_.payload(member, row);
     if (!payload) return std::nullopt;
     for (const chain::RowWork& work : entry->contribution.rows)
@@ -142,19 +142,15 @@ void TrainingRounds::judge(const chain::ChainTip& tip, const chain::BlockPtr& bl
 void TrainingRounds::review() {
   std::vector<std::pair<std::function<void(bool)>, bool>> answers;
   std::erase_if(judging_, [&](Judging& one) {
-    const Finding finding = examine(one);
+    const chain::BlockBody& body = one.block->body;
+    const Finding finding = body.close    ? examine_close(*body.close, one.binding)
+                            : body.result ? examine_result(*body.result, one.binding)
+                                          : Finding::Right;
     if (finding == Finding::Wait) return false;
     answers.emplace_back(std::move(one.done), finding == Finding::Right);
     return true;
   });
   for (const auto& [done, right] : answers) done(right);
-}
-
-TrainingRounds::Finding TrainingRounds::examine(const Judging& judging) {
-  const chain::BlockBody& body = judging.block->body;
-  if (body.close) return examine_close(*body.close, judging.binding);
-  if (body.result) return examine_result(*body.result, judging.binding);
-  return Finding::Right;
 }
 
 // What the vectors say is due must be there, as long as that binds.

@@ -25,6 +25,9 @@ TrainingRounds::TrainingRounds(TrainingServices services, TrainingOptions option
       clock_(options_.clock),
       book_(options_.chain, options_.shapes, options_.outer.codec, services_.checks),
       vectors_(options_.chain, services_.checks),
+      exchange_({services_.caller, services_.peers, fetcher_, book_, vectors_}, options_.chain,
+                options_.fetch, self_,
+                {[this] { look_soon(); }, [this](const chain::Evidence& evidence) { found(evidence); }}),
       states_({fetcher_, services_.work, services_.executor, services_.clock}, options_.outer,
               options_.chain.network, options_.shapes, options_.bias_values,
               [this](std::uint32_t row) { on_held(row); }),
@@ -72,8 +75,7 @@ void TrainingRounds::look() {
     contribute();
     if (clock_.wants_vector(now, counts())) sign_vector();
   }
-  ask_for_contributions();
-  ask_for_payloads();
+  exchange_.ask(*tip_, own_.has_contributed());
   if (closed) compute_rows();
   review();
   train_on_alone(now);
@@ -148,15 +150,12 @@ void TrainingRounds::settle_own(const chain::ResultSection& result) {
 }
 
 void TrainingRounds::open_round(bool carried_before) {
-  previous_ = std::move(book_);
-  book_ = ContributionBook(options_.chain, options_.shapes, options_.outer.codec, services_.checks);
+  exchange_.open();
   book_.open(*tip_);
   vectors_.open(*tip_);
   own_.open(tip_->opening, book_.round());
   clock_.open(services_.clock.monotonic_now(), carried_before);
   steps_.clear();
-  asked_payloads_.clear();
-  asked_contributions_.clear();
   quorum_at_.reset();
   closing_at_.reset();
   vector_signed_ = provisional_ = false;
@@ -172,7 +171,7 @@ void TrainingRounds::settle_rows() {
     if (states_.holds(row, rows[row].anchor))
       own_.begin(row, rows[row].anchor, states_.state(row));
     else
-      states_.settle(row, rows[row], committee());
+      states_.settle(row, rows[row], tip_->committee->others(self_));
   }
 }
 
@@ -209,7 +208,8 @@ void TrainingRounds::show_own() {
   for (std::size_t i = 0; i < made.payloads.size(); ++i)
     book_.take_payload(member->number, made.contribution.rows[i].row, Bytes(*made.payloads[i]));
   port_->post(contribution_key,
-              {contribution_kind, encode_contribution_post(made.contribution, made.payloads)}, committee());
+              {contribution_kind, encode_contribution_post(made.contribution, made.payloads)},
+              tip_->committee->others(self_));
   look_soon();
 }
 
@@ -222,14 +222,15 @@ void TrainingRounds::sign_vector() {
   else
     chain::sign_vector(vector, services_.key, options_.chain.network);
   kept_vector_ = vector;
-  services_.store.save(RoundStore::Record::Votes, chain::encode_vector(vector),
-                       [this, life = lifetime_.token(), vector](Expected<void> saved) {
-                         if (!life.alive() || !tip_ || vector.opening != book_.opening()) return;
-                         if (!saved.ok()) return services_.logger.error("rounds", saved.error().describe());
-                         vectors_.take(vector, *tip_);
-                         port_->post(vector_key, {vector_kind, chain::encode_vector(vector)}, committee());
-                         look_soon();
-                       });
+  services_.store.save(
+      RoundStore::Record::Votes, chain::encode_vector(vector),
+      [this, life = lifetime_.token(), vector](Expected<void> saved) {
+        if (!life.alive() || !tip_ || vector.opening != book_.opening()) return;
+        if (!saved.ok()) return services_.logger.error("rounds", saved.error().describe());
+        vectors_.take(vector, *tip_);
+        port_->post(vector_key, {vector_kind, chain::encode_vector(vector)}, tip_->committee->others(self_));
+        look_soon();
+      });
 }
 
 RoundCounts TrainingRounds::counts() const {

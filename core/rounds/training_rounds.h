@@ -2,7 +2,7 @@
 // other's payloads; voters sign what they have; the close says who contributes, the result has the new anchors.
 //
 // Composed of: RoundClock (when), OwnPart (this node's work), ContributionBook and VectorBook (what arrived),
-// RowStates (anchors and steps), RoundFetcher (pieces from peers). docs/protocol/chain.md has the rules.
+// RoundExchange (what is missing), RowStates (anchors and steps), RoundFetcher (pieces from peers). docs/protocol/chain.md has the rules.
 //
 // All services outlive it. Threads: the executor's, all members.
 #pragma once
@@ -11,14 +11,13 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "core/chain/outbox.h"
 #include "core/rounds/own_part.h"
 #include "core/rounds/round_clock.h"
+#include "core/rounds/round_exchange.h"
 #include "core/rounds/row_states.h"
-#include "core/rounds/vector_book.h"
 
 namespace neuroshard::rounds {
 
@@ -122,8 +121,6 @@ class TrainingRounds final : public chain::BlockContent {
   void compute_rows();
   std::optional<chain::RowResult> row_result(std::size_t row_index, std::uint32_t row) const;
   std::optional<std::vector<StepInput>> inputs_of(std::size_t row_index, std::uint32_t row) const;
-  bool is_certified(const ContributionBook::Entry& entry) const;
-  Finding examine(const Judging& judging);
   Finding examine_close(const chain::CloseSection& close, bool binding) const;
   Finding examine_result(const chain::ResultSection& result, bool binding);
   void review();
@@ -132,13 +129,8 @@ class TrainingRounds final : public chain::BlockContent {
   chain::Verdict on_contribution(ByteSpan bytes);
   chain::Verdict on_vector(ByteSpan bytes);
   chain::Verdict refuse(chain::Verdict verdict);
-  void ask_for_payloads();
-  void ask_for_contributions();
-  void ask_for_contribution(std::uint32_t member);
-  void take_asked(std::uint32_t member, const net::NodeId& id, const chain::Contribution& contribution);
-  std::vector<net::NodeId> holders(std::uint32_t member) const;
+  void found(const chain::Evidence& evidence);
   Expected<Bytes> piece(const net::NodeId& from, ByteSpan request) const;
-  std::vector<net::NodeId> committee() const;
 
   TrainingServices services_;
   const TrainingOptions options_;
@@ -148,8 +140,8 @@ class TrainingRounds final : public chain::BlockContent {
   RoundFetcher fetcher_;
   RoundClock clock_;
   ContributionBook book_;
-  std::optional<ContributionBook> previous_;  // for peers that are a step behind
   VectorBook vectors_;
+  RoundExchange exchange_;
   RowStates states_;
   OwnPart own_;
   chain::ChainPort* port_ = nullptr;
@@ -162,12 +154,10 @@ class TrainingRounds final : public chain::BlockContent {
   std::map<std::uint32_t, RowStep> steps_;  // of the closed round's rows
   std::vector<Judging> judging_;
   std::function<void(chain::Sections)> making_;
-  std::set<Hash256> asked_payloads_;
-  std::set<std::uint32_t> asked_contributions_;
   std::optional<MonotonicTime> quorum_at_;  // vectors of more than two thirds
   std::optional<MonotonicTime> closing_at_;
   MonotonicTime contributed_at_{}, moved_at_{};
-  std::uint64_t moved_bytes_ = 0, questions_ = 0;
+  std::uint64_t moved_bytes_ = 0;
   bool vector_signed_ = false, provisional_ = false;
   std::optional<chain::Vector> kept_vector_;  // of before a restart: a second one would be equivocation
   TrainingView seen_;

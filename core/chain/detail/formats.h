@@ -6,7 +6,7 @@
 #include "core/base/error.h"
 #include "core/chain/beacon.h"
 #include "core/chain/contribution.h"
-#include "core/chain/detail/reader.h"
+#include "core/chain/reader.h"
 #include "core/chain/statements.h"
 #include "core/crypto/hash.h"
 

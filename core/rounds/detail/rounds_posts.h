@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/chain/detail/reader.h"
+#include "core/chain/reader.h"
 #include "core/rounds/contribution_book.h"
 
 namespace neuroshard::rounds {
