@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/chain/reader.h"
 #include "core/chain/messages.h"
+#include "core/chain/reader.h"
 
 namespace neuroshard::chain {
 namespace {
