@@ -308,6 +308,7 @@ void Agreement::lead() {
 void Agreement::propose(const BlockPtr& block) {
   const bool asked = leading_ == Leading::AskedPresence || leading_ == Leading::AskedAny;
   if (phase_ != Phase::Running || !leads() || !asked) return;  // an answer to the question of another view
+  if (memory_.lock) return put_forward(memory_.block);         // it came meanwhile
   if (block && leading_ == Leading::AskedPresence && !block->body.is_presence_only()) return;
   if (block) return put_forward(block);
   leading_ = leading_ == Leading::AskedPresence ? Leading::NoPresence : Leading::Unable;

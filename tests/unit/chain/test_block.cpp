@@ -46,6 +46,7 @@ class TestChainBlock : public QObject {
   void a_compact_close_says_the_same_as_its_vectors();
   void a_close_names_nobody_whom_no_vector_lists();
   void lists_ascend_and_are_bounded();
+  void the_vectors_of_a_close_list_a_bounded_number();
   void sections_exclude_each_other();
   void a_reserved_section_is_unsupported();
   void a_genesis_has_registrations_only();
@@ -196,6 +197,23 @@ void TestChainBlock::lists_ascend_and_are_bounded() {
   result.result = samples::result_section();
   std::swap(result.result->rows[0], result.result->rows[1]);
   QVERIFY(!is_read(result));
+}
+
+// A bit of the message would become four bytes of memory.
+void TestChainBlock::the_vectors_of_a_close_list_a_bounded_number() {
+  const auto is_read_with = [](std::uint32_t vectors) {
+    BlockBody body;
+    body.close = CloseSection{6, {}, {}};
+    Vector vector;
+    vector.members.resize(max_members);
+    for (std::uint32_t i = 0; i < max_members; ++i) vector.members[i] = i;
+    for (vector.voter = 0; vector.voter < vectors; ++vector.voter) body.close->vectors.push_back(vector);
+    return is_read(body);
+  };
+  constexpr std::uint32_t most = max_listed / max_members;
+  static_assert(most < max_committee);
+  QVERIFY(is_read_with(most));
+  QVERIFY(!is_read_with(most + 1));
 }
 
 void TestChainBlock::sections_exclude_each_other() {

@@ -22,6 +22,11 @@ Quorum for_block(const Block& block, VoteStep step) {
   return samples::quorum(step, block.hash, block.header.height, block.header.previous);
 }
 
+Quorum of_view(Quorum quorum, std::uint32_t view) {
+  quorum.view = view;
+  return quorum;
+}
+
 Heartbeat heartbeat() {
   Heartbeat heartbeat;
   heartbeat.tip = {9, samples::filled(60)};
@@ -43,12 +48,16 @@ std::vector<ChainItem> items() {
   BlockBody genesis;
   genesis.genesis = samples::genesis_section();
   const CertifiedBlock certified{block, {for_block(*block, VoteStep::Commit), prepares}};
-  return {Proposal{3, block, {}},
-          Proposal{4, block, prepares},
+  const Quorum earlier = of_view(prepares, 1);
+  return {Proposal{3, block, {}, {}},
+          Proposal{4, block, prepares, {}},
+          Proposal{4, block, prepares, earlier},
           samples::vote(),
-          NewView{9, samples::filled(40), 5, {}, nullptr},
-          NewView{9, samples::filled(40), 5, prepares, block},
-          Locked{prepares},
+          NewView{9, samples::filled(40), 5, {}, nullptr, {}},
+          NewView{9, samples::filled(40), 5, prepares, block, {}},
+          NewView{9, samples::filled(40), 5, prepares, block, earlier},
+          Locked{prepares, {}},
+          Locked{prepares, earlier},
           CertifiedPost{9, samples::filled(60), {}},
           CertifiedPost{9, block->hash, certified},
           StatementPost{samples::statement(4, Away{})},
@@ -77,6 +86,7 @@ class TestChainMessages : public QObject {
   void kinds_have_their_numbers();
   void unknown_kinds_are_unsupported();
   void a_block_is_the_one_that_was_voted_on();
+  void a_full_lock_is_an_earlier_one_of_the_same_block();
   void an_announced_block_is_the_one_that_comes();
   void a_founder_says_hello_with_a_registration();
   void a_heartbeat_holds_for_its_node_and_history();
@@ -111,7 +121,7 @@ void TestChainMessages::every_item_is_canonical() {
 void TestChainMessages::kinds_have_their_numbers() {
   std::vector<int> kinds;
   for (const ChainItem& item : items()) kinds.push_back(encode_item(item)[0]);
-  QCOMPARE(kinds, (std::vector<int>{1, 1, 2, 3, 3, 4, 5, 5, 6, 7, 8, 9, 10, 11, 12, 32}));
+  QCOMPARE(kinds, (std::vector<int>{1, 1, 1, 2, 3, 3, 3, 4, 4, 5, 5, 6, 7, 8, 9, 10, 11, 12, 32}));
 }
 
 void TestChainMessages::unknown_kinds_are_unsupported() {
@@ -126,12 +136,24 @@ void TestChainMessages::unknown_kinds_are_unsupported() {
 void TestChainMessages::a_block_is_the_one_that_was_voted_on() {
   const BlockPtr block = small_block(), other = small_block(3);
   const Quorum prepares = for_block(*block, VoteStep::Prepare);
-  QVERIFY(!is_read(Proposal{4, other, prepares}));
-  QVERIFY(!is_read(NewView{9, samples::filled(40), 5, prepares, other}));
-  QVERIFY(!is_read(NewView{10, samples::filled(40), 5, prepares, block}));
-  QVERIFY(!is_read(NewView{9, samples::filled(41), 5, prepares, block}));
+  QVERIFY(!is_read(Proposal{4, other, prepares, {}}));
+  QVERIFY(!is_read(Proposal{4, block, for_block(*block, VoteStep::Commit), {}}));
+  QVERIFY(!is_read(NewView{9, samples::filled(40), 5, prepares, other, {}}));
+  QVERIFY(!is_read(NewView{10, samples::filled(40), 5, prepares, block, {}}));
+  QVERIFY(!is_read(NewView{9, samples::filled(41), 5, prepares, block, {}}));
   QVERIFY(!is_read(SuccessionProposal{other, for_block(*block, VoteStep::Succession)}));
   QVERIFY(!is_read(SuccessionProposal{block, prepares}));
+}
+
+void TestChainMessages::a_full_lock_is_an_earlier_one_of_the_same_block() {
+  const BlockPtr block = small_block();
+  const Quorum prepares = for_block(*block, VoteStep::Prepare);
+  QVERIFY(is_read(Locked{prepares, of_view(prepares, 2)}));
+  QVERIFY(!is_read(Locked{prepares, prepares}));
+  QVERIFY(!is_read(Locked{prepares, of_view(prepares, 4)}));
+  QVERIFY(!is_read(Locked{prepares, of_view(for_block(*small_block(3), VoteStep::Prepare), 2)}));
+  QVERIFY(!is_read(Locked{prepares, of_view(for_block(*block, VoteStep::Commit), 2)}));
+  QVERIFY2(!decode(Bytes{4, 0}).ok(), "no quorum at all");
 }
 
 void TestChainMessages::an_announced_block_is_the_one_that_comes() {

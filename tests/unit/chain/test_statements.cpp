@@ -69,7 +69,9 @@ void TestChainStatements::a_delegation_must_be_for_the_node_and_network() {
 
   what = samples::registration(1, false);
   what.delegation.sequence += 1;  // not what the wallet signed
-  QVERIFY(!statement_holds(samples::statement(1, what), samples::network));
+  const Statement unsigned_by_wallet = samples::statement(1, what);
+  QVERIFY2(decode_statement(encode_statement(unsigned_by_wallet)).ok(), "reading checks no signature");
+  QVERIFY(!statement_holds(unsigned_by_wallet, samples::network));
 
   what = samples::registration(1, false);
   what.delegation = crypto::delegate(key_of(101), key_of(1).public_key(), samples::network,
