@@ -139,12 +139,12 @@ void TestChainRegistryReplay::random_chains_have_one_registry_data() {
 void TestChainRegistryReplay::random_chains_have_one_registry() {
   QFETCH(quint64, seed);
   QFETCH(int, mode);
-  RandomChain random(seed, static_cast<VotersMode>(mode));
-  for (int i = 0; i < 80; ++i) random.step();
-  const ChainFixture& chain = random.chain();
+  RandomChain walk(seed, static_cast<VotersMode>(mode));
+  for (int i = 0; i < 80; ++i) walk.step();
+  const ChainFixture& chain = walk.chain();
   QVERIFY(chain.blocks().size() > 40);
   QVERIFY(chain.registry().round() > 5);
-  QCOMPARE(random.refused(), std::size_t{0});
+  QCOMPARE(walk.refused(), std::size_t{0});
 
   SignatureChecks checks;
   const Hash256& network = chain.rules().network;
