@@ -313,8 +313,8 @@ Expected<RegistryPtr> Registry::decode(ByteSpan bytes) {
   r.beacon_ = in.array<Hash256>();
   r.next_member_ = in.number<std::uint32_t>();
   r.next_wallet_ = in.number<std::uint32_t>();
-  r.recent_ = read_hashes(in, evidence_blocks);
-  r.openings_ = read_hashes(in, evidence_rounds);
+  r.recent_ = read_hashes(in, evidence_blocks - 1);
+  r.openings_ = read_hashes(in, evidence_rounds - 1);
   r.epoch_committee_ = read_numbers(in, max_committee);
   r.closed_ = read_closed(in);
   r.rows_.resize(in.count(row_bytes, max_rows));

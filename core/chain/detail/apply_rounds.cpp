@@ -206,7 +206,7 @@ void BlockApplication::apply_result(const ResultSection& result) {
   draft_->opening_height_ = height_;
   draft_->opening_hash_ = {};
   draft_->openings_.insert(draft_->openings_.begin(), opening_);
-  if (draft_->openings_.size() > evidence_rounds) draft_->openings_.pop_back();
+  if (draft_->openings_.size() >= evidence_rounds) draft_->openings_.pop_back();
   for (MemberRecord& record : draft_->members_) {
     if (!record.next_beacon || record.next_beacon->first_round > result.round + 1) continue;
     record.beacon = *record.next_beacon;

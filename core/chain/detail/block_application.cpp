@@ -128,7 +128,7 @@ RegistryPtr BlockApplication::finish() {
   draft.height_ = height_;
   draft.time_ms_ = time_ms_;
   draft.recent_.insert(draft.recent_.begin(), before_hash_);
-  if (draft.recent_.size() > evidence_blocks) draft.recent_.pop_back();
+  if (draft.recent_.size() >= evidence_blocks) draft.recent_.pop_back();
   if (members_left_) draft.rebuild_indexes();
   draft.root_ = draft.compute_root();
   return std::move(draft_);

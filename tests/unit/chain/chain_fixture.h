@@ -55,7 +55,8 @@ struct Received {
       [](std::size_t, std::size_t, std::size_t) { return true; };
 };
 
-class ChainFixture {
+// Nodes with keys, wallets and beacon chains, and what they sign for themselves.
+class FixtureNodes {
  public:
   struct Node {
     crypto::KeyPair key;
@@ -65,8 +66,7 @@ class ChainFixture {
   static constexpr std::uint64_t begin_ms = 1'700'000'000'000;
   static constexpr std::uint32_t beacon_length = 512;
 
-  explicit ChainFixture(ChainRules rules = small_rules(), std::uint16_t first_key = 1)
-      : rules_(std::move(rules)), next_key_(first_key) {}
+  FixtureNodes(ChainRules rules, std::uint16_t first_key) : rules_(std::move(rules)), next_key_(first_key) {}
 
   // ---- Nodes
   std::size_t add_node(std::uint64_t first_round = 1) { return add_node_of(add_wallet(), first_round); }
@@ -88,45 +88,9 @@ class ChainFixture {
   std::size_t wallet_index(std::size_t node) const { return nodes_[node].wallet; }
   const crypto::KeyPair& key(std::size_t node) const { return nodes_[node].key; }
   const crypto::KeyPair& wallet_key(std::size_t node) const { return wallets_[nodes_[node].wallet]; }
-
-  // ---- Where the chain stands
   const ChainRules& rules() const { return rules_; }
-  ChainRules& rules() { return rules_; }
-  const Registry& registry() const { return *registry_; }
-  RegistryPtr registry_ptr() const { return registry_; }
-  const Hash256& hash() const { return blocks_.back()->hash; }
-  const std::vector<BlockPtr>& blocks() const { return blocks_; }
-  CommitteePtr committee() const { return make_committee(rules_, *registry_); }
-  std::vector<std::size_t> committee_nodes() const {
-    const CommitteePtr now = committee();
-    std::vector<std::size_t> nodes;
-    for (const CommitteeMember& member : now->members()) nodes.push_back(node_of(member.number));
-    return nodes;
-  }
-  const MemberRecord* member(std::size_t node) const {
-    return registry_->find(crypto::node_id(nodes_[node].key.public_key()));
-  }
-  std::uint32_t number(std::size_t node) const { return member(node)->number; }
-  const WalletRecord* wallet(std::size_t node) const {
-    return registry_->wallet(wallet_key(node).public_key());
-  }
-  std::uint32_t units(std::size_t node) const {
-    return member(node) == nullptr ? 0 : committee()->units_of(number(node));
-  }
-  bool is_active(std::size_t node) const { return member(node)->presence == Presence::Active; }
-  bool is_voter(std::size_t node) const { return wallet(node) != nullptr && wallet(node)->voter; }
-  std::size_t node_of(std::uint32_t number) const {
-    const crypto::PublicKey& key = registry_->find(number)->key;
-    const auto at = std::find_if(nodes_.begin(), nodes_.end(),
-                                 [&key](const Node& node) { return node.key.public_key() == key; });
-    return static_cast<std::size_t>(at - nodes_.begin());
-  }
 
   // ---- Statements
-  template <class What>
-  Statement statement(std::size_t node, What what) const {
-    return statement_at(node, {registry_->height(), hash()}, std::move(what));
-  }
   template <class What>
   Statement statement_at(std::size_t node, BlockReference reference, What what) const {
     Statement statement;
@@ -163,6 +127,56 @@ class ChainFixture {
     return {voucher(issuer, serial, node),
             use_voucher(key(node), key(node).public_key(), wallet_key(node).public_key(), rules_.network),
             wallet_key(node).public_key()};
+  }
+
+ protected:
+  std::size_t node_with(const crypto::PublicKey& key) const {
+    const auto at = std::find_if(nodes_.begin(), nodes_.end(),
+                                 [&key](const Node& node) { return node.key.public_key() == key; });
+    return static_cast<std::size_t>(at - nodes_.begin());
+  }
+
+  ChainRules rules_;
+  std::deque<Node> nodes_;
+
+ private:
+  std::uint16_t next_key_;
+  std::deque<crypto::KeyPair> wallets_;
+};
+
+class ChainFixture : public FixtureNodes {
+ public:
+  explicit ChainFixture(ChainRules rules = small_rules(), std::uint16_t first_key = 1)
+      : FixtureNodes(std::move(rules), first_key) {}
+
+  // ---- Where the chain stands
+  const Registry& registry() const { return *registry_; }
+  RegistryPtr registry_ptr() const { return registry_; }
+  const Hash256& hash() const { return blocks_.back()->hash; }
+  const std::vector<BlockPtr>& blocks() const { return blocks_; }
+  CommitteePtr committee() const { return make_committee(rules_, *registry_); }
+  std::vector<std::size_t> committee_nodes() const {
+    const CommitteePtr now = committee();
+    std::vector<std::size_t> nodes;
+    for (const CommitteeMember& member : now->members()) nodes.push_back(node_of(member.number));
+    return nodes;
+  }
+  const MemberRecord* member(std::size_t node) const {
+    return registry_->find(crypto::node_id(nodes_[node].key.public_key()));
+  }
+  std::uint32_t number(std::size_t node) const { return member(node)->number; }
+  const WalletRecord* wallet(std::size_t node) const {
+    return registry_->wallet(wallet_key(node).public_key());
+  }
+  std::uint32_t units(std::size_t node) const {
+    return member(node) == nullptr ? 0 : committee()->units_of(number(node));
+  }
+  bool is_active(std::size_t node) const { return member(node)->presence == Presence::Active; }
+  bool is_voter(std::size_t node) const { return wallet(node) != nullptr && wallet(node)->voter; }
+  std::size_t node_of(std::uint32_t number) const { return node_with(registry_->find(number)->key); }
+  template <class What>
+  Statement statement(std::size_t node, What what) const {
+    return statement_at(node, {registry_->height(), hash()}, std::move(what));
   }
 
   // ---- Rounds
@@ -337,11 +351,9 @@ class ChainFixture {
     const Vote vote{VoteStep::Genesis, 0, {}, 0, genesis.hash};
     Quorum quorum{VoteStep::Genesis, 0, {}, 0, genesis.hash, {}};
     for (const Statement& founder : genesis.body.genesis->founders) {
-      const auto at = std::find_if(nodes_.begin(), nodes_.end(), [&founder](const Node& node) {
-        return node.key.public_key() == founder.node;
-      });
       const auto voter = static_cast<std::uint32_t>(quorum.signatures.size());
-      quorum.signatures.push_back({voter, sign_vote(vote, voter, at->key, rules_.network).signature});
+      quorum.signatures.push_back(
+          {voter, sign_vote(vote, voter, key(node_with(founder.node)), rules_.network).signature});
     }
     return {blocks_.front(), {quorum, {}}};
   }
@@ -349,10 +361,6 @@ class ChainFixture {
   void set_checks(SignatureChecks& checks) { checks_ = &checks; }
 
  private:
-  ChainRules rules_;
-  std::uint16_t next_key_;
-  std::deque<Node> nodes_;
-  std::deque<crypto::KeyPair> wallets_;
   SignatureChecks own_checks_;
   SignatureChecks* checks_ = &own_checks_;
   RegistryPtr registry_;

@@ -228,7 +228,7 @@ void TestChainRegistryMembers::a_wallets_units_are_divided_among_four_nodes() {
       nodes.push_back(chain.add_node_of(chain.wallet_index(founders[0])));
       QVERIFY(chain.join(nodes.back()));
       QCOMPARE(chain.units(nodes.back()), 0u);  // before its first contribution
-      QVERIFY(chain.round_of({founders[1]}));  // it came after this round's opening block
+      QVERIFY(chain.round_of({founders[1]}));   // it came after this round's opening block
       QVERIFY(chain.round_of({nodes.back()}));
     }
     for (std::size_t i = 0; i < count; ++i) QCOMPARE(chain.units(nodes[i]), expected[count - 1][i]);
