@@ -255,7 +255,7 @@ void Bus::give(Member& to, std::size_t from, const AgreementItem& item) {
   if (to.agreement) to.agreement->on_item(from, item);
 }
 
-// What the outbox of a node does, and what its polls of other nodes' status do.
+// Does what the outbox of a node does, and its polls of other nodes' status.
 void Bus::repeat() {
   for (const std::size_t index : dying_) members[index]->power_off();
   dying_.clear();

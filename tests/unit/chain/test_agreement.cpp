@@ -281,7 +281,7 @@ void TestAgreement::equivocation_below_a_third_never_makes_two_and_is_proven() {
     BusOptions two_stories = options(seed, 3 * byzantine + 1, 0.1);
     two_stories.byzantine = byzantine;
     Bus bus(two_stories);
-    // What a member receives travels on, so that the two stories meet.
+    // Votes of one half reach the other half, too, so that the two stories meet.
     bus.passes = [&bus](const Bus::Member& from, const Bus::Member& to, const ChainItem& item) {
       const auto* vote = std::get_if<SignedVote>(&item);
       if (from.is_byzantine() && vote != nullptr && to.index % 2 == 0)

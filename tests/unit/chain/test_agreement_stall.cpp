@@ -212,7 +212,7 @@ void TestAgreementStall::part_of_the_voters_goes_on() {
   }
 }
 
-// Whatever their leader proposes. Planted: rules_.lock_of() without its check of the block certifies it.
+// The stall quorum is there, and leaders propose blocks of rounds. Planted: rules_.lock_of() without its check of the block certifies it.
 void TestAgreementStall::nothing_but_presence_passes() {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     Bus bus(options(seed, 6));

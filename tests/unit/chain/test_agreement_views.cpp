@@ -268,7 +268,7 @@ void TestAgreementViews::no_number_breaks_a_member() {
     const std::uint32_t before = bench.view();
     bench.world.run_for(100 * second);
     QVERIFY(bench.view() > before);
-    // What is beyond all claims is gone to while it is near.
+    // Views beyond all claims are entered while they are near.
     bench.say(0, all, bench.view() + 10);
     QVERIFY(bench.view() > before + 10);
   }
@@ -280,7 +280,7 @@ void TestAgreementViews::nobody_waits_for_a_proven_byzantine_leader() {
   const std::size_t few = most_byzantine(std::size_t(members));
   Bench known(equal_units(std::size_t(members)), few);
   QCOMPARE(known.view(), std::uint32_t(few));
-  // Evidence comes in the middle of a view. Of who does not lead now it is no matter.
+  // Evidence comes in the middle of a view. Evidence against a member that does not lead changes nothing.
   Bench bench(equal_units(std::size_t(members)));
   bench.world.run_for(second);
   bench.byzantine.insert(bench.committee->leader(1));
@@ -299,7 +299,7 @@ void TestAgreementViews::nobody_waits_for_a_proven_byzantine_leader() {
   QCOMPARE(bench.view(), 6u);
 }
 
-// What a leader has proposed before it was proven may be on its way to be certified.
+// The block that a leader proposed before there was evidence may be on its way to be certified.
 void TestAgreementViews::what_a_byzantine_leader_proposed_is_not_dropped() {
   Bench bench(equal_units(8));
   QCOMPARE(bench.propose_as_leader(0, bus_block(5, false)), Verdict::Taken);
@@ -572,7 +572,7 @@ void TestAgreementViews::memory_is_canonical() {
     Bytes longer = bytes;
     longer.push_back(0);
     QVERIFY(!decode_agreement_memory(longer, {}).ok());
-    // Whatever one byte becomes: another canonical memory, or Corrupt; a later version says so.
+    // With one byte changed it is another canonical memory, Corrupt, or of a later version.
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       Bytes other = bytes;
       other[i] ^= 0x41;
@@ -589,7 +589,7 @@ void TestAgreementViews::memory_is_canonical() {
   check(memory);
   memory.full_lock = std::make_shared<const Quorum>(bench.prepares(5, 3, block));
   check(memory);
-  // What does not belong together.
+  // Parts that do not belong together.
   const auto refused = [](AgreementMemory wrong) {
     return !decode_agreement_memory(encode_agreement_memory(wrong), {}).ok();
   };
