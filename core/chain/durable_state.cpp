@@ -59,8 +59,10 @@ std::optional<History> DurableState::load_history(const History::Services& servi
     }
     const Expected<Bytes> snapshot = height == 0 ? Bytes{} : store_.load(ChainStore::Record::Snapshot);
     if (!snapshot.ok()) break;
-    auto begun =
-        height == 0 ? History::begin(services, *block) : History::begin_at(services, *block, *snapshot);
+    Reader reader(*snapshot);
+    const auto genesis = reader.array<Hash256>();
+    auto begun = height == 0 ? History::begin(services, *block)
+                             : History::begin_at(services, genesis, *block, reader.rest());
     if (!begun.ok()) break;
     history.emplace(std::move(*begun));
   }

@@ -62,14 +62,16 @@ class History {
   };
   // A genesis with the signatures of all its founders. Denied.
   static Expected<History> begin(Services services, const CertifiedBlock& genesis);
-  // From a snapshot: the registry must have the header's root; the block's hash is what the caller trusts.
-  static Expected<History> begin_at(Services services, const CertifiedBlock& block, ByteSpan registry);
+  // From a snapshot: the registry must have the header's root; the block's hash and the genesis are what the
+  // caller trusts. Denied, Corrupt.
+  static Expected<History> begin_at(Services services, const Hash256& genesis, const CertifiedBlock& block,
+                                    ByteSpan registry);
 
   const Hash256& genesis() const;
   const ChainTip& tip() const;
   // Nothing before its first block is known.
   std::uint64_t first_height() const;
-  // Blocks in memory: the newest `blocks_kept`, and all of the last three rounds.
+  // Blocks in memory: the newest `blocks_kept`, and all of the last three rounds up to `most_blocks_kept`.
   const CertifiedBlock* find(std::uint64_t height) const;
   // Of any height since the beginning.
   std::optional<Hash256> hash_at(std::uint64_t height) const;
@@ -79,25 +81,37 @@ class History {
   Expected<void> append(const CertifiedBlock& block);
   // The same for a block of this node's own disk: structure and roots are checked, signatures are not.
   Expected<void> append_own(const CertifiedBlock& block);
-  // Takes back the newest block when it is a succession and a certified block of the same height is known.
-  Expected<void> replace_succession(const CertifiedBlock& certified);
+  // Puts another block of the same height in the place of the newest one, which is a succession that the other
+  // beats (recovery.h). Whether this node's person has to agree first is for the caller. Denied: nothing
+  // changed.
+  Expected<void> replace_succession(const CertifiedBlock& other);
 
-  // Consecutive encoded blocks from a height on, `most_bytes` at most but one in any case; from memory, or
-  // older ones by `load` (null: only those in memory).
+  // Consecutive encoded blocks from a height on, `most_bytes` and as many as fit an answer at most, but one in
+  // any case; from memory, or older ones by `load` (null: only those in memory).
   using LoadBlock = std::function<Expected<Bytes>(std::uint64_t height)>;
   std::vector<Bytes> blocks_from(std::uint64_t height, std::size_t most_bytes, const LoadBlock& load) const;
 
  private:
+  enum class Origin { Peer, OwnDisk };
+  static constexpr std::size_t rounds_kept = 3;
   explicit History(Services services) : services_(services) {}
-  Expected<void> append(const CertifiedBlock& block, bool own);
+  static ChainTip tip_of(const Services& services, BlockPtr block, RegistryPtr registry);
+  // The tip that `block` makes of `before`.
+  Expected<ChainTip> next(const ChainTip& before, const CertifiedBlock& block, Origin origin) const;
+  Expected<ChainTip> apply(const ChainTip& before, const CertifiedBlock& block, Origin origin) const;
+  void adopt(ChainTip tip, const CertifiedBlock& block);
+  void forget_old_blocks();
+
   Services services_;
   Hash256 genesis_{};
-  ChainTip tip_, before_;  // before_: to take back a succession
+  ChainTip tip_, before_;  // before_: to take back a succession; no block after a beginning
   std::deque<CertifiedBlock> kept_;
   std::vector<Hash256> hashes_;  // from first_height_ on
   std::uint64_t first_height_ = 0;
+  std::deque<std::uint64_t> opening_heights_;  // of the last rounds, `rounds_kept` at most
 };
 inline constexpr std::size_t blocks_kept = 256;
+inline constexpr std::size_t most_blocks_kept = 4096;
 
 // A peer's chain, fetched and verified beside one's own: nothing of the own history changes until the whole
 // of it holds. Blocks are appended as they arrive.

@@ -52,7 +52,7 @@ ChainNode::ChainNode(ChainServices services, ChainOptions options, const Hash256
       outbox_(services_.caller, services_.peers, services_.clock, options_.outbox,
               [this](const net::NodeId& from, const PostAnswer& answer) { on_answer(from, answer); }),
       mempool_(options_.rules, services_.checks),
-      presence_(options_.rules, services_.clock.monotonic_now()),
+      presence_(options_.rules),
       sync_({options_.rules, services_.checks, services_.cache}, services_.caller, services_.peers,
             services_.executor, services_.clock, options_.sync, options_.trust, self_, rng_.next(),
             {[this] { return history(); },

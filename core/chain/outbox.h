@@ -50,7 +50,7 @@ class Outbox {
   void drop(std::uint64_t key, const net::NodeId& to);
   // All keys in [first, last].
   void drop_range(std::uint64_t first, std::uint64_t last);
-  // Sends what is due; called at every tick and after every put.
+  // Sends what is due; put() does it too.
   void pump();
   // A peer gave a sign of life: what waits for it goes out at once.
   void heard(const net::NodeId& from);
@@ -62,6 +62,9 @@ class Outbox {
  private:
   struct Recipient;
   struct Item;
+  void send(std::uint64_t key, Item& item, const net::NodeId& to);
+  void answered(std::uint64_t key, std::uint64_t serial, const net::NodeId& from, Expected<Bytes> answer);
+
   net::PeerCaller& caller_;
   Peers& peers_;
   const Clock& clock_;

@@ -32,6 +32,9 @@ inline constexpr std::uint64_t max_clock_lead_ms = 60'000;
 inline constexpr std::size_t max_members = 65'536;           // of one registry
 inline constexpr std::size_t max_wallets = 2 * max_members;  // with those that were expelled
 inline constexpr std::size_t max_rows = 1'024;
+// Numbers that all vectors of a close list together, 32 MiB in memory. A body has no room for as many
+// contributions as would take more.
+inline constexpr std::size_t max_listed = 8u << 20;
 inline constexpr std::size_t max_block_statements = 256;
 inline constexpr std::size_t max_block_evidence = 64;
 // A message has at most 4 MiB (core/net/peer_channel.h); signatures and an earlier lock go with a body.

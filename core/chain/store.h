@@ -17,7 +17,7 @@ class ChainStore {
     Votes,     // AgreementMemory: before each vote; some KiB
     Local,     // beacon seed, boot counter, away, vouchers given: seldom
     Evidence,  // equivocation that no block has yet
-    Snapshot,  // registry at the first block of the log, when the log does not begin at the genesis
+    Snapshot,  // when the log does not begin at the genesis: its hash, and the registry after the first block
   };
   virtual ~ChainStore() = default;
   // NotFound: nothing kept yet.

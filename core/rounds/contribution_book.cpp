@@ -9,9 +9,6 @@
 
 namespace neuroshard::rounds {
 
-using chain::Contribution;
-using chain::Verdict;
-
 Hash256 payload_root(const net::NodeId& contributor, ByteSpan payload) {
   std::vector<Hash256> leaves;
   Bytes leaf;
@@ -43,26 +40,28 @@ void ContributionBook::open(const chain::ChainTip& tip) {
   entries_.clear();
 }
 
-ContributionBook::Taken ContributionBook::take(const Contribution& contribution, const chain::ChainTip& tip) {
+ContributionBook::Taken ContributionBook::take(const chain::Contribution& contribution,
+                                               const chain::ChainTip& tip) {
   if (contribution.round != round_)
-    return {contribution.round < round_ ? Verdict::Past : Verdict::Later, std::nullopt};
-  if (contribution.opening != opening_) return {Verdict::OtherHistory, std::nullopt};
+    return {contribution.round < round_ ? chain::Verdict::Past : chain::Verdict::Later, std::nullopt};
+  if (contribution.opening != opening_) return {chain::Verdict::OtherHistory, std::nullopt};
   const net::NodeId id = crypto::node_id(contribution.node);
   const chain::MemberRecord* member = tip.registry->find(id);
   if (member == nullptr || member->registered_height > opening_height_)
-    return {Verdict::NotMember, std::nullopt};
+    return {chain::Verdict::NotMember, std::nullopt};
   const auto known = entries_.find(member->number);
   if (known != entries_.end() && known->second.contribution == contribution)
-    return {Verdict::Known, std::nullopt};
-  if (const Verdict verdict = check(contribution, *member, tip); verdict != Verdict::Taken)
+    return {chain::Verdict::Known, std::nullopt};
+  if (const chain::Verdict verdict = check(contribution, *member, tip); verdict != chain::Verdict::Taken)
     return {verdict, std::nullopt};
   if (known != entries_.end())
-    return {Verdict::Equivocation, chain::evidence_of(known->second.contribution, contribution)};
+    return {chain::Verdict::Equivocation, chain::evidence_of(known->second.contribution, contribution)};
   put(contribution, member->number, id);
-  return {Verdict::Taken, std::nullopt};
+  return {chain::Verdict::Taken, std::nullopt};
 }
 
-void ContributionBook::put(const Contribution& contribution, std::uint32_t member, const net::NodeId& id) {
+void ContributionBook::put(const chain::Contribution& contribution, std::uint32_t member,
+                           const net::NodeId& id) {
   Entry entry;
   entry.contribution = contribution;
   entry.member = member;
@@ -72,8 +71,8 @@ void ContributionBook::put(const Contribution& contribution, std::uint32_t membe
   entries_.insert_or_assign(member, std::move(entry));
 }
 
-bool ContributionBook::take_certified(const Contribution& contribution, const chain::ContributionEntry& entry,
-                                      const net::NodeId& id) {
+bool ContributionBook::take_certified(const chain::Contribution& contribution,
+                                      const chain::ContributionEntry& entry, const net::NodeId& id) {
   const bool same = contribution.opening == opening_ && contribution.round == round_ &&
                     crypto::node_id(contribution.node) == id &&
                     chain::entry_of(contribution, entry.member) == entry;
@@ -83,20 +82,21 @@ bool ContributionBook::take_certified(const Contribution& contribution, const ch
   return true;
 }
 
-Verdict ContributionBook::check(const Contribution& contribution, const chain::MemberRecord& member,
-                                const chain::ChainTip& tip) const {
-  if (contribution.rows.empty() || contribution.rows.size() > rows_.size()) return Verdict::Inadmissible;
+chain::Verdict ContributionBook::check(const chain::Contribution& contribution,
+                                       const chain::MemberRecord& member, const chain::ChainTip& tip) const {
+  if (contribution.rows.empty() || contribution.rows.size() > rows_.size())
+    return chain::Verdict::Inadmissible;
   std::size_t at = 0;
   for (const chain::RowWork& work : contribution.rows) {
     while (at < rows_.size() && rows_[at] != work.row) ++at;
-    if (at == rows_.size()) return Verdict::Inadmissible;  // not a row of the round, or not ascending
+    if (at == rows_.size()) return chain::Verdict::Inadmissible;  // not a row of the round, or not ascending
     ++at;
-    if (work.tokens == 0) return Verdict::Inadmissible;
+    if (work.tokens == 0) return chain::Verdict::Inadmissible;
     if (work.tokens > chain::most_row_tokens(*rules_, *tip.registry, work.row, round_))
-      return Verdict::TooManyTokens;
+      return chain::Verdict::TooManyTokens;
     if (work.payload_bytes == 0 ||
         work.payload_bytes > outer::max_payload_bytes(codec_, shapes_[work.row].values))
-      return Verdict::TooLarge;
+      return chain::Verdict::TooLarge;
   }
   const bool next = member.next_beacon && round_ >= member.next_beacon->first_round;
   const chain::BeaconCommitment& commitment = next ? *member.next_beacon : member.beacon;
@@ -104,11 +104,11 @@ Verdict ContributionBook::check(const Contribution& contribution, const chain::M
       !next && member.revealed_round >= commitment.first_round && member.revealed_round < round_;
   if (!chain::reveal_holds(commitment, round_, contribution.reveal, known ? member.revealed : Hash256{},
                            known ? member.revealed_round : 0))
-    return Verdict::Inadmissible;
+    return chain::Verdict::Inadmissible;
   const chain::ContributionEntry entry = chain::entry_of(contribution, member.number);
   if (!checks_->entry(entry, opening_, round_, contribution.node, rules_->network))
-    return Verdict::BadSignature;
-  return Verdict::Taken;
+    return chain::Verdict::BadSignature;
+  return chain::Verdict::Taken;
 }
 
 bool ContributionBook::take_payload(std::uint32_t member, std::uint32_t row, Bytes payload) {

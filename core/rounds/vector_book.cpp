@@ -6,8 +6,6 @@
 
 namespace neuroshard::rounds {
 
-using chain::Verdict;
-
 void VectorBook::open(const chain::ChainTip& tip) {
   opening_ = tip.opening;
   round_ = tip.registry->round() + 1;
@@ -16,19 +14,21 @@ void VectorBook::open(const chain::ChainTip& tip) {
 }
 
 VectorBook::Taken VectorBook::take(const chain::Vector& vector, const chain::ChainTip& tip) {
-  if (vector.round != round_) return {vector.round < round_ ? Verdict::Past : Verdict::Later, std::nullopt};
-  if (vector.opening != opening_) return {Verdict::OtherHistory, std::nullopt};
+  if (vector.round != round_)
+    return {vector.round < round_ ? chain::Verdict::Past : chain::Verdict::Later, std::nullopt};
+  if (vector.opening != opening_) return {chain::Verdict::OtherHistory, std::nullopt};
   const auto position = tip.committee->position(vector.voter);
-  if (!position) return {Verdict::NotMember, std::nullopt};
+  if (!position) return {chain::Verdict::NotMember, std::nullopt};
   const auto known = vectors_.find(vector.voter);
-  if (known != vectors_.end() && known->second == vector) return {Verdict::Known, std::nullopt};
+  if (known != vectors_.end() && known->second == vector) return {chain::Verdict::Known, std::nullopt};
   if (vector.members.size() > std::max(most_members_, tip.registry->members().size()))
-    return {Verdict::Inadmissible, std::nullopt};
+    return {chain::Verdict::Inadmissible, std::nullopt};
   const crypto::PublicKey& key = tip.committee->members()[*position].key;
-  if (!checks_.vector(vector, key, rules_.network)) return {Verdict::BadSignature, std::nullopt};
-  if (known != vectors_.end()) return {Verdict::Equivocation, chain::evidence_of(key, known->second, vector)};
+  if (!checks_.vector(vector, key, rules_.network)) return {chain::Verdict::BadSignature, std::nullopt};
+  if (known != vectors_.end())
+    return {chain::Verdict::Equivocation, chain::evidence_of(key, known->second, vector)};
   vectors_.emplace(vector.voter, vector);
-  return {Verdict::Taken, std::nullopt};
+  return {chain::Verdict::Taken, std::nullopt};
 }
 
 std::vector<chain::Vector> VectorBook::of(const chain::Committee& committee) const {

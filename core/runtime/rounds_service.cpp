@@ -15,6 +15,9 @@ namespace {
 constexpr Duration refresh_period = std::chrono::milliseconds(500);
 constexpr Duration check_period = std::chrono::seconds(5);
 constexpr Duration patience = std::chrono::seconds(5);
+constexpr Duration away_check_period = std::chrono::milliseconds(50);
+// The longest wait for members that do not answer this node's notice that it leaves.
+constexpr Duration answer_limit = std::chrono::seconds(2);
 constexpr std::size_t asked_at_a_time = 4;
 // The profile's rate that stands for the table by contributors (rounds/step.h).
 constexpr std::uint64_t usual_outer_rate_nano = 700'000'000;
@@ -127,22 +130,29 @@ void RoundsService::on_call(const net::Caller& from, net::Method method, ByteSpa
   nodes_->on_call(from, method, request, rounds::judged(host_.conduct(), from, method, request, reply));
 }
 
-void RoundsService::leave() {
-  host_.run([this] {
+void RoundsService::announce_away(MonotonicTime deadline, std::function<void()> done) {
+  host_.run([&] {
+    away_ = AwayNotice{host_.clock().monotonic_now(), deadline, std::move(done)};
     if (nodes_) nodes_->leave();
+    check_away_notice();
   });
 }
 
-bool RoundsService::has_left() {
-  bool left = true;
-  host_.run([this, &left] { left = !nodes_ || nodes_->left(); });
-  return left;
+void RoundsService::check_away_notice() {
+  if (!away_ || !away_->done) return;
+  const MonotonicTime now = host_.clock().monotonic_now();
+  const bool silence = nodes_ && now - away_->begun >= answer_limit && !nodes_->needed();
+  if (!nodes_ || nodes_->left() || silence || now >= away_->deadline)
+    return std::exchange(away_->done, nullptr)();
+  away_timer_ = host_.executor().post_after(away_check_period, [this] { check_away_notice(); });
 }
 
-bool RoundsService::blocks_quorum() {
-  bool blocks = false;
-  host_.run([this, &blocks] { blocks = nodes_ && nodes_->needed(); });
-  return blocks;
+void RoundsService::announce_back() {
+  host_.run([this] {
+    away_.reset();
+    away_timer_.reset();
+    if (nodes_) nodes_->rejoin();
+  });
 }
 
 void RoundsService::stop() {
@@ -151,6 +161,8 @@ void RoundsService::stop() {
     if (std::exchange(stopped_, true)) return;
     lifetime_.end();
     timer_.reset();
+    away_timer_.reset();
+    away_.reset();
     methods_.clear();
     nodes_.reset();
     status_.reset();
@@ -258,6 +270,7 @@ void RoundsService::begin(std::vector<rounds::KnownState> known) {
       [this](std::size_t fragment, const rounds::RoundChain& chain, const rounds::Anchor& state,
              const rounds::StepResult* step) { on_certified(fragment, chain, state, step); });
   nodes_->start();
+  if (away_) nodes_->leave();  // its rounds begin while it is away
 }
 
 std::string RoundsService::name_of(std::size_t fragment) const {
@@ -384,6 +397,7 @@ void RoundsService::refresh() {
   view.waiting_share = whole > 0 ? view.waiting_seconds / whole : 0;
   view.trouble = trouble_;
   if (nodes_) fill_view(view, training.resting);
+  if (away_) view.phase = "away";
   status_->update(nodes_.get(), view);
   std::lock_guard lock(board_->mutex);
   board_->view = std::move(view);

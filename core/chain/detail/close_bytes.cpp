@@ -39,6 +39,7 @@ Vector read_vector(Reader& in, const std::vector<std::uint32_t>& all, std::size_
   vector.contributions = in.array<Hash256>();
   const Bitmap members = read_bitmap(in, all.size());
   if (!in.good()) return vector;
+  vector.members.reserve(members.count());
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!members.test(i)) continue;
     listed->set(i);
@@ -91,8 +92,11 @@ Expected<CloseSection> decode_close(ByteSpan bytes, const Hash256& opening) {
   const std::size_t count = in.count(least_vector_bytes, max_committee);
   if (rows > max_rows || (count == 0 && rows != 0)) in.fail();
   Bitmap listed(all.size());
+  std::size_t numbers = 0;
   for (std::size_t i = 0; in.good() && i < count; ++i) {
     Vector vector = read_vector(in, all, rows, &listed);
+    numbers += vector.members.size();
+    if (numbers > max_listed) in.fail();
     if (i > 0 && vector.voter <= close.vectors.back().voter) in.fail();
     vector.opening = opening;
     vector.round = close.round;

@@ -211,6 +211,9 @@ void TestRoundsPages::alone_and_few_are_said() {
   QVERIFY(text("rounds_caution").startsWith(QStringLiteral("Too few to vote")));
   fixture_->publish([](node::Snapshot& next) { next.rounds.member = false; });
   QVERIFY(text("rounds_caution").startsWith(QStringLiteral("Not a member yet")));
+  fixture_->publish([](node::Snapshot& next) { next.rounds.phase = "away"; });
+  QVERIFY(text("rounds_caution").isEmpty());
+  QVERIFY(text("rounds_phase").startsWith(QStringLiteral("Away")));
   fixture_->publish([](node::Snapshot& next) { next.rounds.trouble = "another tokenizer"; });
   QCOMPARE(text("rounds_caution"), QStringLiteral("another tokenizer"));
   fixture_->publish([](node::Snapshot& next) {
