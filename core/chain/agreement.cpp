@@ -225,7 +225,7 @@ std::uint32_t Agreement::next_of_honest(std::uint32_t view) const {
   return view;
 }
 
-// What it has proposed before may still be certified.
+// A block that it proposed before may still be certified.
 void Agreement::byzantine_member_found() {
   if (phase_ != Phase::Running || proposals_.block_of(memory_.view) ||
       (memory_.lock && memory_.lock->view == memory_.view))

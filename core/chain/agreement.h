@@ -115,7 +115,7 @@ class Agreement {
 
  private:
   enum class Phase : std::uint8_t { Waiting, Running, Done };
-  // What this member has done as the leader of this view.
+  // How far this member is as the leader of this view.
   enum class Leading : std::uint8_t { Nothing, AskedPresence, NoPresence, AskedAny, Unable, Proposed };
 
   Verdict on_proposal(std::size_t from, const Proposal& proposal);

@@ -1,5 +1,5 @@
-// What the members of a committee send to each other to agree on a block (agreement.h). Each carries only what
-// its receiver needs.
+// The items that members of a committee send to each other to agree on a block (agreement.h). An item carries
+// only what its receiver needs.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What a voter keeps of one height over a restart: the view that it works in, what it prepared there, and its
-// lock (agreement.h). Kept before a vote leaves.
+// A voter's record of one height, kept over a restart: the view that it works in, the block that it prepared
+// there, and its lock (agreement.h). The record is on the disk before a vote leaves.
 //
 // Canonical bytes with a magic and a version; decode checks sizes before it allocates, and no signature: they
 // come from this node's own disk. Threads: any. Errors: Corrupt, Unsupported (a later version).

@@ -1,6 +1,6 @@
-// What a voter demands of a proposed block beyond what makes it wrong for everybody (apply_block, arithmetic,
-// a time too far ahead of one's own clock): what only some can know must not hold up a height for ever
-// (docs/protocol/chain.md).
+// The demands of a voter on a proposed block, beside those that hold always (apply_block, arithmetic, a time
+// at most a minute ahead of its own clock). Omissions and silence are known to some voters only; they must not
+// hold up a height for ever (docs/protocol/chain.md).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The blocks of one height that this member knows, and what was found about each (demand.h). What
-// is right under a stricter demand is right under every other one. Threads: one.
+// The blocks of one height that this member knows, and the judgements of each (demand.h). A block that is right
+// under a stricter demand is right under every other one. Threads: one.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// What makes votes of one height a lock or a certificate (agreement.h): how many units, in a stall for which
-// blocks, and whether what a peer shows holds. Threads: one.
+// The rules by which votes of one height are a lock or a certificate (agreement.h): how many units, in a stall
+// for which blocks, and whether a lock that a peer shows holds. Threads: one.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The votes of one height, counted by units. Each member has one vote per view and step: the first one that
-// arrived. Who signed two is remembered, so that its further ones cost nobody a signature check.
+// arrived. A member that signed two is remembered, so that its further votes cost no signature check.
 //
 // Holds a window of views; the caller bounds it. Threads: one.
 #pragma once

@@ -167,6 +167,12 @@ void Bus::Member::certified(const BlockPtr& block, const Certificate& found) {
   if (!bus.options_.local_views &&
       !check_certificate(found, *block, *bus.committee, network, bus.checks).ok())
     ++bus.bad_certificates;
+  // Of collected votes its own was not sent.
+  const Quorum& commits = found.commits;
+  for (const VoterSignature& each : commits.signatures) {
+    const std::size_t voter = *bus.committee->position(each.voter);
+    bus.signed_[{VoteStep::Commit, commits.view, commits.block}].units[voter] = bus.options_.units[voter];
+  }
   if (result) return;
   result = block;
   certificate = found;
@@ -249,7 +255,7 @@ void Bus::give(Member& to, std::size_t from, const AgreementItem& item) {
   if (to.agreement) to.agreement->on_item(from, item);
 }
 
-// What the outbox of a node does, and what its polls of other nodes' status do.
+// Does what the outbox of a node does, and its polls of other nodes' status.
 void Bus::repeat() {
   for (const std::size_t index : dying_) members[index]->power_off();
   dying_.clear();
