@@ -149,6 +149,7 @@ std::optional<Statement> OwnMembership::missing(const ChainTip& tip) {
   }
   const bool still_good = last_ && last_->what.index() == what->index() &&
                           registry.is_recent(last_->reference, tip.block->hash) &&
+                          (member == nullptr || last_->reference.height >= member->presence_height) &&
                           tip.height() - last_->reference.height < statement_life / 2;
   if (!still_good) last_ = sign(tip, std::move(*what));
   return last_;

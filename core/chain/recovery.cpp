@@ -88,12 +88,12 @@ Expected<std::vector<std::uint32_t>> Recovery::continuing(const std::set<std::ui
   const Registry& registry = *situation.tip.registry;
   std::vector<std::uint32_t> numbers;
   std::map<std::uint32_t, std::size_t> of_wallet;
-  bool has_self = false;
+  const MemberRecord* self = registry.find(self_);
+  if (!self || !may_continue(registry, *self))
+    return not_continued("This node has no vote with which it could continue the network.");
   for (const MemberRecord& member : registry.members()) {
     if (without.count(member.number) > 0 || !may_continue(registry, member)) continue;
-    const bool is_self = member.id == self_;
-    has_self = has_self || is_self;
-    if (is_self || situation.heard.count(member.number) > 0) {
+    if (member.number == self->number || situation.heard.count(member.number) > 0) {
       // Only nodes that have units then: the longest-registered ones of a wallet.
       if (member.can_share() && ++of_wallet[member.wallet] <= voting_nodes_per_wallet)
         numbers.push_back(member.number);
@@ -103,7 +103,6 @@ Expected<std::vector<std::uint32_t>> Recovery::continuing(const std::set<std::ui
           fmt::format("Node {} does not answer. Wait for it, or name it too.", to_hex(member.id)));
     }
   }
-  if (!has_self) return not_continued("This node has no vote with which it could continue the network.");
   if (situation.tip.committee->is_stall_quorum(active_units(*situation.tip.committee, numbers)))
     return not_continued("The nodes that answer are enough. The network goes on without a decision.");
   return numbers;
@@ -136,7 +135,8 @@ Expected<Recovery::Output> Recovery::continue_without(const std::vector<net::Nod
     if (!member)
       return make_error(ErrorCode::NotFound,
                         fmt::format("Node {} is not a member of this network.", to_hex(id)));
-    if (id == self_ || situation.heard.count(member->number) > 0)
+    const bool answers = member->presence == Presence::Active && situation.heard.count(member->number) > 0;
+    if (id == self_ || answers)
       return not_continued(fmt::format("Node {} answers. Stop it first.", to_hex(id)));
     left_out.insert(member->number);
   }

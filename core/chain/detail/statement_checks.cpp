@@ -81,19 +81,26 @@ Expected<void> check(const StatementContext& context, const Registry& now, const
   return check_voucher(context, now, what.voucher, &wallet);
 }
 
-Expected<void> check(const StatementContext& /*context*/, const Registry& now, const Statement& /*statement*/,
+// A statement that a block contained once could be shown again: it says nothing about what came after it.
+bool knows_presence(const Statement& statement, const MemberRecord& member) {
+  return statement.reference.height >= member.presence_height;
+}
+
+Expected<void> check(const StatementContext& /*context*/, const Registry& now, const Statement& statement,
                      const MemberRecord* member, const Away&) {
   if (member == nullptr) return denied("the node is not a member");
+  if (!knows_presence(statement, *member)) return denied("the member's presence changed since the statement");
   if (member->presence != Presence::Active) return denied("the member is dormant already");
   if (is_last_voter(now, *member)) return denied("the last active voter stays active");
   return {};
 }
 
-Expected<void> check(const StatementContext& context, const Registry& /*now*/, const Statement& /*statement*/,
+Expected<void> check(const StatementContext& context, const Registry& /*now*/, const Statement& statement,
                      const MemberRecord* member, const Back&) {
   if (member == nullptr) return denied("the node is not a member");
   const MemberRecord* was = context.before.find(member->number);
   if (was == nullptr || was->presence != Presence::Dormant) return denied("the member is active already");
+  if (!knows_presence(statement, *was)) return denied("the member's presence changed since the statement");
   if (context.time_ms - std::min(context.time_ms, was->dormant_ms) > return_right_ms)
     return denied("the member was dormant for too long and has to register anew");
   return {};

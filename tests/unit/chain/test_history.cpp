@@ -344,7 +344,8 @@ void TestHistory::a_certified_block_replaces_a_succession() {
   CertifiedBlock forged = certified;
   forged.certificate.commits.signatures[0].signature[0] ^= 1;
   QVERIFY(!history.replace_succession(forged).ok());
-  QVERIFY(!history.replace_succession(chain.flip(succeeded)).ok());  // of the next height
+  // Of the next height.
+  QVERIFY(!history.replace_succession(chain.certified(succeeded, chain.round_step(succeeded))).ok());
   QVERIFY(same_tip(history.tip(), succeeded));
   QVERIFY(history.replace_succession(certified).ok());
   QCOMPARE(history.tip().block->hash, certified.block->hash);

@@ -60,6 +60,7 @@ class TestMempool : public QObject {
   void signatures_are_checked_last();
   void a_new_tip_drops_what_is_contained_or_refused();
   void an_old_reference_drops_it();
+  void what_a_block_contained_can_not_be_shown_again();
   void presence_comes_first();
   void one_active_voter_always_stays();
   void presence_changes_are_a_part();
@@ -143,6 +144,23 @@ void TestMempool::an_old_reference_drops_it() {
   QVERIFY(f.pool.empty());
 }
 
+// Anybody has the statements of old blocks; a voter does not become dormant by one of them.
+void TestMempool::what_a_block_contained_can_not_be_shown_again() {
+  Fixture f;
+  BlockBody body;
+  const Statement away = f.from(1, Away{});
+  body.statements = {away};
+  f.grow(f.chain.certified(f.tip(), body));
+  const Statement back = f.from(1, Back{});
+  body.statements = {back};
+  f.grow(f.chain.certified(f.tip(), body));
+  QCOMPARE(f.take(away), Verdict::Inadmissible);
+  body.statements = {f.from(1, Away{})};
+  f.grow(f.chain.certified(f.tip(), body));
+  QCOMPARE(f.take(back), Verdict::Inadmissible);
+  QCOMPARE(f.take(f.from(1, Back{})), Verdict::Taken);
+}
+
 void TestMempool::presence_comes_first() {
   Fixture f;
   for (const std::uint32_t number : {0u, 1u, 3u})
@@ -182,7 +200,7 @@ void TestMempool::presence_changes_are_a_part() {
   QVERIFY(f.pool.presence_changes(f.tip()).empty());
   const Statement away = f.from(1, Away{});
   QCOMPARE(f.take(away), Verdict::Taken);
-  QCOMPARE(f.take(f.evidence(2)), Verdict::Taken);
+  QCOMPARE(f.pool.take(f.evidence(2), f.tip()), Verdict::Taken);
   QCOMPARE(f.pool.presence_changes(f.tip()), std::vector<Statement>{away});
 }
 
