@@ -69,7 +69,7 @@ void TestRoundsPages::take_part() {
     global.sync_success = 0.97;
     global.loss_trend = "improving";
     global.verified = true;
-    global.verified_reason = "the loss went from 4.0000 to 3.1250";
+    global.verified_reason = "the network loss went from 4.0000 to 3.1250";
   });
   node.rounds.taking_part = true;
   node::RoundEntry round;
