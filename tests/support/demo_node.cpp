@@ -108,7 +108,7 @@ void add_data(FakeNode& node) {
   node.data.tokenizer_hash = std::string(64, 'b');
   node.data.bytes_per_token = 3.72;
   for (std::uint64_t i = 0; i < 6; ++i)
-    node.data.shards.push_back({i, "shard-" + std::to_string(i) + ".pt", i < 5 ? "cached" : "downloading",
+    node.data.shards.push_back({i, "shard-" + std::to_string(i) + ".pt", i < 5 ? "cached" : "missing",
                                 365'000, 1'460'000, i == 2, std::string(64, 'c')});
   node.data.shard_count = node.data.shards.size();
 }
