@@ -44,7 +44,7 @@ enum class Method : std::uint16_t {
   ContentPiece = 66,
 };
 
-// Where a peer with this id is said to be. Dialling it proves the id.
+// A claimed address of the peer with this id. Dialling it proves the id.
 struct Contact {
   NodeId id{};
   platform::Endpoint endpoint;

@@ -181,8 +181,7 @@ void RoundsStatus::count_rounds(const rounds::RoundView& now) {
   while (outcomes_.size() > status::rounds_remembered) outcomes_.pop_front();
 }
 
-status::OwnStatus RoundsStatus::own_status(const rounds::FragmentNodes* nodes,
-                                           const node::Snapshot& own) const {
+status::OwnStatus RoundsStatus::own_status(const rounds::FragmentNodes* nodes, const node::Snapshot& own) {
   status::OwnStatus status;
   if (nodes != nullptr && nodes->begun()) {
     status.round = nodes->held_round();
@@ -193,7 +192,7 @@ status::OwnStatus RoundsStatus::own_status(const rounds::FragmentNodes* nodes,
   }
   status.training = own.state == node::RunState::Training;
   status.steps = own.training.step;
-  status.loss = own.training.smoothed_loss;
+  status.loss = own_loss_.at(status.round, status.steps, own.training.smoothed_loss);
   if (status.training && own.training.last_step)
     status.tokens_per_second = static_cast<std::uint32_t>(
         std::clamp(own.training.last_step->tokens_per_second, 0.0, 4'294'967'295.0));
@@ -210,7 +209,7 @@ node::GlobalTrainingView RoundsStatus::global(const status::Summary& summary,
   view.reports = summary.reports;
   view.wallets = summary.wallets;
   view.training_nodes = summary.training;
-  view.loss = losses_.loss() ? losses_.loss() : summary.loss;
+  if (summary.loss) view.loss = summary.loss->loss;
   view.least_loss = losses_.least();
   view.tokens_per_second = summary.tokens_per_second;
   view.outer_syncs = summary.round;
@@ -368,7 +367,7 @@ void RoundsStatus::update(const rounds::FragmentNodes* nodes, node::RoundsView& 
         return nodes == nullptr ? std::nullopt : nodes->anchors().of_all(round);
       });
   if (nodes != nullptr && nodes->begun() && view.round > 0 && summary.loss)
-    losses_.add(view.round, *summary.loss);
+    losses_.add({std::min(summary.loss->round, view.round), summary.loss->loss});  // no invented round
   view.global = global(summary, nodes);
   complete(view, own.get());
   need_ = line_need(nodes, own.get());

@@ -69,7 +69,7 @@ class RoundsStatus {
   void query_shard();
   void track_members(const rounds::FragmentNodes* nodes);
   void count_rounds(const rounds::RoundView& now);
-  status::OwnStatus own_status(const rounds::FragmentNodes* nodes, const node::Snapshot& own) const;
+  status::OwnStatus own_status(const rounds::FragmentNodes* nodes, const node::Snapshot& own);
   node::GlobalTrainingView global(const status::Summary& summary, const rounds::FragmentNodes* nodes) const;
   std::vector<node::TrainingNodeEntry> node_entries(const status::Summary& summary) const;
   status::LineNeed line_need(const rounds::FragmentNodes* nodes, const node::Snapshot* own) const;
@@ -84,6 +84,7 @@ class RoundsStatus {
   outer::CodecOptions codec_;
   status::LineNeed need_;  // as of the last update
   status::StatusGossip gossip_;
+  status::OwnLoss own_loss_;
   status::LossHistory losses_;
   std::deque<node::RoundEntry> rounds_;  // newest first
   std::deque<bool> outcomes_;            // of this node's latest contributions
