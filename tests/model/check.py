@@ -63,13 +63,13 @@ CONFIGURATIONS = [
     # Beyond the assumptions.
     stepwise("heights-4-honest", "2 heights, 4 voters, 1 Byzantine; an honest one is made dormant, so a third is Byzantine",
              EQUAL_4 + " HEIGHTS=2", AGREEMENT),
-    stepwise("heights-4-full", "the same without the stall rule", EQUAL_4 + " HEIGHTS=2 SN=0", HOLDS),
-    stepwise("heights-4-seen", "the same; stall quorum: half of the active units and an eighth of all", EQUAL_4 + " HEIGHTS=2 SEEN_UNITS", HOLDS),
+    stepwise("heights-4-full", "heights-4-honest without the stall rule", EQUAL_4 + " HEIGHTS=2 SN=0", HOLDS),
+    stepwise("heights-4-seen", "heights-4-honest; stall quorum: half of the active units and an eighth of all", EQUAL_4 + " HEIGHTS=2 SEEN_UNITS", HOLDS),
     stepwise("invited-5-byzantine", "5 voters, 1 Byzantine, stall quorum more than half", f"{EQUAL_5} {HALF}", AGREEMENT),
     stepwise("over-quarter", "3 of 11 units Byzantine", OVER_QUARTER, AGREEMENT),
-    stepwise("over-quarter-calm", "the same; no honest voter is in a stall", OVER_QUARTER + " NOBODY_STALLED", HOLDS),
+    stepwise("over-quarter-calm", "over-quarter; no honest voter is in a stall", OVER_QUARTER + " NOBODY_STALLED", HOLDS),
     stepwise("over-7-24-calm", "11 of 35 units Byzantine; no honest voter is in a stall", OVER_7_24 + " NOBODY_STALLED", AGREEMENT),
-    stepwise("over-7-24-full", "the same; certificates of full quorums only", OVER_7_24 + " SN=0", HOLDS),
+    stepwise("over-7-24-full", "over-7-24-calm; certificates of full quorums only", OVER_7_24 + " SN=0", HOLDS),
     stepwise("any-at-stall", "any block passes with the stall quorum", WEIGHTED_4 + " ANY_AT_STALL", HOLDS),
     # Planted bugs.
     stepwise("no-locks", "a voter prepares a block though it has a lock of another one", EQUAL_4 + " NO_LOCKS", AGREEMENT),
