@@ -170,11 +170,17 @@ class ChainWorld::Watched final : public chain::BlockContent {
       : world_(world), node_(node), rounds_(rounds) {}
   bool is_due(const chain::ChainTip& tip) override { return rounds_.is_due(tip); }
   void make(const chain::ChainTip& tip, std::function<void(chain::Sections)> done) override {
-    rounds_.make(tip, std::move(done));
+    const ChangeSections& change = world_.hosts_[node_]->change_sections;
+    if (!change) return rounds_.make(tip, std::move(done));
+    rounds_.make(tip, [&change, tip, done = std::move(done)](chain::Sections sections) {
+      change(tip, &sections);
+      done(std::move(sections));
+    });
   }
   void judge(const chain::ChainTip& tip, const chain::BlockPtr& block, bool binding,
              std::function<void(bool)> done) override {
-    rounds_.judge(tip, block, binding, std::move(done));
+    const bool lies = world_.hosts_[node_]->change_sections != nullptr;
+    rounds_.judge(tip, block, binding && world_.options_.omissions_bind && !lies, std::move(done));
   }
   void on_block(const chain::ChainTip& tip, const chain::CertifiedBlock& block, bool live) override {
     if (before_) world_.saw_block(node_, *before_, block);
@@ -382,10 +388,21 @@ void ChainWorld::set_part(std::size_t node, int part) {
   network_.set_part(hosts_.at(node)->address, part);
 }
 
+void ChainWorld::set_answers(std::size_t node, Answers answers) {
+  hosts_.at(node)->answers = std::move(answers);
+  set_honest(node, false);
+}
+
+void ChainWorld::set_sections(std::size_t node, ChangeSections change) {
+  hosts_.at(node)->change_sections = std::move(change);
+  set_honest(node, false);
+}
+
 void ChainWorld::on_call(std::size_t node, const net::Caller& from, net::Method method, ByteSpan request,
                          const net::Respond& respond) {
   Host& host = *hosts_[node];
   if (!host.alive || !host.chain) return;
+  if (host.answers && host.answers(from, method, request, respond)) return;
   if (chain::ChainNode::handles(method)) return host.chain->on_call(from, method, request, respond);
   if (method == net::Method::RoundPiece) return host.training->on_call(from, request, respond);
   respond(make_error(ErrorCode::Unsupported, "no such method"));

@@ -45,6 +45,7 @@ struct ChainWorldOptions {
   Duration work_time = std::chrono::milliseconds(20);  // of a computation beside the protocol
   Duration disk_time = std::chrono::milliseconds(1);   // of a write
   std::size_t contacts = 8;                            // that a directory gives to whom asks for some
+  bool omissions_bind = true;                          // false: what a test shows to be needed is left away
 };
 
 struct ChainWorldSeen {
@@ -64,6 +65,11 @@ class ChainWorld {
   // What a Byzantine node's way out changes; null where honest. The caller given is the honest one.
   using MakeCaller = std::function<std::unique_ptr<net::PeerCaller>(std::size_t node, net::PeerCaller& out,
                                                                     const crypto::KeyPair& key)>;
+  // What a Byzantine node answers instead of the honest one; false: the honest one answers.
+  using Answers = std::function<bool(const net::Caller& from, net::Method method, ByteSpan request,
+                                     const net::Respond& respond)>;
+  // What a Byzantine leader makes of the sections that an honest one would propose.
+  using ChangeSections = std::function<void(const chain::ChainTip& tip, chain::Sections* sections)>;
   ChainWorld(ChainWorldOptions options, MakeModel make_model, MakeDistortion distortion = {},
              MakeCaller caller = {});
   ~ChainWorld();
@@ -81,6 +87,9 @@ class ChainWorld {
   ChainDisk& disk(std::size_t node) { return hosts_.at(node)->disk; }
   void set_part(std::size_t node, int part);
   void set_honest(std::size_t node, bool honest) { hosts_.at(node)->honest = honest; }
+  // Both make the node Byzantine.
+  void set_answers(std::size_t node, Answers answers);
+  void set_sections(std::size_t node, ChangeSections change);
   void set_step_time(std::size_t node, Duration step_time) { hosts_.at(node)->step_time = step_time; }
   void set_voucher(std::size_t node, chain::HeldVoucher voucher) { hosts_.at(node)->voucher = voucher; }
 
@@ -117,6 +126,8 @@ class ChainWorld {
     std::uint64_t lives = 0;
     bool honest = true;
     std::optional<chain::HeldVoucher> voucher;
+    Answers answers;
+    ChangeSections change_sections;
     // Of one life, in the order of their making.
     std::shared_ptr<bool> alive;
     std::unique_ptr<HostExecutor> executor;

@@ -9,6 +9,7 @@
 #include "core/chain/verdict.h"
 #include "core/sim/chain_world.h"
 #include "core/sim/soft_model.h"
+#include "tests/sim/chain_liar.h"
 
 namespace neuroshard::test {
 
@@ -58,9 +59,21 @@ inline std::unique_ptr<sim::LocalModel> lab_model(std::size_t node, std::uint64_
 
 class ChainLab {
  public:
-  explicit ChainLab(const sim::ChainWorldOptions& options, bool start_all = true)
-      : world(options, lab_model), seed_(options.seed) {
+  // What a node's way out does; null for an honest one.
+  using EditOf = std::function<EditingCaller::Edit(std::size_t node)>;
+  explicit ChainLab(const sim::ChainWorldOptions& options, bool start_all = true, EditOf edit_of = nullptr)
+      : world(options, lab_model, {},
+              [this, edit_of](std::size_t node, net::PeerCaller& out,
+                              const crypto::KeyPair&) -> std::unique_ptr<net::PeerCaller> {
+                EditingCaller::Edit edit = edit_of ? edit_of(node) : nullptr;
+                if (!edit) return nullptr;
+                return std::make_unique<EditingCaller>(world.world(), out, std::move(edit));
+              }),
+        seed_(options.seed) {
     if (start_all) world.start_all();
+  }
+  void run_for(Duration time) {
+    world.run_until([] { return false; }, time);
   }
   // A failure says which seed repeats it.
   std::string text(const char* what) const {
