@@ -234,8 +234,7 @@ void TestAgreementStall::nothing_but_presence_passes() {
 }
 
 // One of six saw all prepares of a round's block, and may be the only one that did. Then two die. The four
-// complete that block. Planted: lead() that asks for presence before it looks at the lock never ends, as
-// does rules_.lock_of() without the full lock.
+// complete that block. Planted: rules_.lock_of() that makes no stall lock from a full one never ends.
 void TestAgreementStall::a_full_lock_is_completed_first() {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Bus bus(options(seed, 6));
@@ -333,9 +332,8 @@ void TestAgreementStall::no_schedule_makes_two_certificates_data() {
   QTest::newRow("3, all honest, stalls") << 3 << 0 << true;
 }
 
-// certifiable() counts what could be certified with all that honest members signed and any Byzantine votes.
-// Planted, each found by some seed: no locks; two prepares in one view; a lock that gives way to one of an
-// earlier view; a restart without memory; any block at the stall quorum.
+// certifiable() counts the blocks that could be certified with all that honest members signed and any Byzantine
+// votes. Planted: try_prepare() without its check of the lock, and a restart without memory, each make two.
 void TestAgreementStall::no_schedule_makes_two_certificates() {
   QFETCH(int, members);
   QFETCH(int, byzantine);
