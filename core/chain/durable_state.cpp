@@ -79,6 +79,11 @@ void DurableState::append(const CertifiedBlock& block) {
   store_.append_block(block.block->header.height, encode_certified(block), noted());
 }
 
+void DurableState::replace_last(const CertifiedBlock& block) {
+  store_.drop_last(noted());
+  append(block);
+}
+
 std::vector<Evidence> DurableState::evidence() const {
   std::vector<Evidence> all;
   const auto kept = store_.load(ChainStore::Record::Evidence);

@@ -31,6 +31,7 @@ class DurableState {
   // A history that came whole: the log begins anew, the old one stays beside it.
   void begin_log(const History& history);
   void append(const CertifiedBlock& block);
+  void replace_last(const CertifiedBlock& block);
   std::vector<Evidence> evidence() const;
   void save(const std::vector<Evidence>& evidence);
   std::uint64_t failed_saves() const { return failed_; }

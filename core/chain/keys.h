@@ -22,7 +22,9 @@ inline constexpr std::uint64_t certified = 1;
 inline constexpr std::uint64_t announcement = 2;
 inline constexpr std::uint64_t heartbeat = 3;
 inline constexpr std::uint64_t statement = 4;
-inline constexpr std::uint64_t genesis = 5;  // and the next two
+inline constexpr std::uint64_t genesis = 5;  // and the next three
+inline constexpr std::uint64_t succession = 9;
+inline constexpr std::uint64_t voucher = 10;
 // Evidence and relayed statements: a window that wraps around.
 inline constexpr std::uint64_t first_relayed = 0x100;
 inline constexpr std::uint64_t relayed_window = 0x100;

@@ -25,12 +25,6 @@ struct LocalMemory {
 Bytes encode_local(const LocalMemory& memory);
 Expected<LocalMemory> decode_local(ByteSpan bytes);
 
-// The right to vote that an invitation brought.
-struct HeldVoucher {
-  Voucher voucher;
-  Hash256 secret{};  // seed of the voucher's key
-};
-
 class OwnMembership {
  public:
   // key outlives it. delegation: names the wallet; without one the node is its own wallet (a key of its own).
@@ -41,6 +35,10 @@ class OwnMembership {
   // Wants to be a member and to vote; false: away.
   void want_active(bool active) { active_ = active; }
   bool wants_active() const { return active_; }
+  // A voucher that came later; ignored when there is one already.
+  void take_voucher(const HeldVoucher& voucher) {
+    if (!voucher_) voucher_ = voucher;
+  }
   // Nothing but a candidate's place is wanted: this node has no state to vote on yet.
   void ready(bool holds_state) { ready_ = holds_state; }
 
@@ -64,7 +62,7 @@ class OwnMembership {
   const net::NodeId id_;
   const crypto::Delegation delegation_;
   const Hash256 seed_;
-  const std::optional<HeldVoucher> voucher_;
+  std::optional<HeldVoucher> voucher_;
   const std::uint32_t beacon_length_;
   bool active_ = true, ready_ = false;
   std::optional<Statement> last_;

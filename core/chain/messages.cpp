@@ -20,6 +20,7 @@ enum Kind : std::uint8_t {
   kind_genesis,
   kind_genesis_signature,
   kind_succession,
+  kind_voucher_offer
 };
 
 Bytes signed_part(const Heartbeat& heartbeat) {
@@ -108,6 +109,10 @@ void write(Bytes& bytes, const GenesisSignature& signature) {
 void write(Bytes& bytes, const SuccessionProposal& proposal) {
   append_part(bytes, encode_quorum(proposal.signatures));
   append_array(bytes, encode_block(*proposal.block));
+}
+void write(Bytes& bytes, const VoucherOffer& offer) {
+  append_array(bytes, encode_voucher(offer.held.voucher));
+  append_array(bytes, offer.held.secret);
 }
 void write(Bytes& bytes, const RoundsPost& post) {
   append_array(bytes, post.bytes);
@@ -205,6 +210,16 @@ Expected<ChainItem> read_genesis_signature(ByteSpan bytes) {
   return ChainItem(signature);
 }
 
+Expected<ChainItem> read_voucher_offer(ByteSpan bytes) {
+  Reader in(bytes);
+  const ByteSpan voucher = in.bytes(voucher_bytes);
+  VoucherOffer offer;
+  offer.held.secret = in.array<Hash256>();
+  if (!in.at_end()) return corrupt("a voucher can't be read");
+  NS_ASSIGN_OR_RETURN(offer.held.voucher, decode_voucher(voucher));
+  return ChainItem(std::move(offer));
+}
+
 Expected<ChainItem> read_succession(ByteSpan bytes, const Hash256& network) {
   Reader in(bytes);
   const ByteSpan signatures = in.part();
@@ -265,6 +280,7 @@ Expected<ChainItem> decode_item(ByteSpan bytes, const Hash256& network) {
     }
     case kind_genesis_signature: return read_genesis_signature(item);
     case kind_succession: return read_succession(item, network);
+    case kind_voucher_offer: return read_voucher_offer(item);
     default: return make_error(ErrorCode::Unsupported, "a post of a kind that this program does not know");
   }
 }

@@ -56,14 +56,17 @@ struct SuccessionProposal {  // 12
   BlockPtr block;
   Quorum signatures;  // so far
 };
+struct VoucherOffer {  // 13: to a candidate of the voter's local network
+  HeldVoucher held;
+};
 // 32 and higher: contribution, vector and whatever else the rounds exchange. Opaque here.
 struct RoundsPost {
   std::uint8_t kind = 0;
   Bytes bytes;
 };
-using ChainItem =
-    std::variant<Proposal, SignedVote, NewView, Locked, CertifiedPost, StatementPost, EvidencePost, Heartbeat,
-                 GenesisHello, GenesisProposal, GenesisSignature, SuccessionProposal, RoundsPost>;
+using ChainItem = std::variant<Proposal, SignedVote, NewView, Locked, CertifiedPost, StatementPost,
+                               EvidencePost, Heartbeat, GenesisHello, GenesisProposal, GenesisSignature,
+                               SuccessionProposal, VoucherOffer, RoundsPost>;
 inline constexpr std::uint8_t first_rounds_kind = 32;
 
 // A block with a quorum or lock is the one that these name, else the item is refused when read.

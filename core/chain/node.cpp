@@ -58,7 +58,15 @@ ChainNode::ChainNode(ChainServices services, ChainOptions options, const Hash256
             {[this] { return history(); },
              [this](const CertifiedBlock& block) { return take_block(block, false); },
              [this](History history) { begin_history(std::move(history), true); },
-             [this](const net::Contact& from, const ChainStatus& status) { on_status(from, status); }}) {}
+             [this](const net::Contact& from, const ChainStatus& status) { on_status(from, status); }}),
+      continuation_({options_.rules, services_.key, services_.checks, outbox_, services_.clock,
+                     [this] { return history_ ? &history_->tip() : nullptr; },
+                     [this](const CertifiedBlock& block) { (void)take_block(block, true); }},
+                    options_.recovery),
+      vouching_(options_.rules, services_.key, options_.delegation.wallet_key, [this](std::uint32_t given) {
+        local_.vouchers = given;
+        durable_.save(local_);
+      }) {}
 
 ChainNode::~ChainNode() = default;
 
@@ -71,6 +79,7 @@ void ChainNode::enter(NodeState state) {
 void ChainNode::start() {
   local_ = durable_.begin(beacon_seed_);
   kept_votes_ = durable_.votes();
+  vouching_.begin(local_.beacon_seed, local_.vouchers);
   membership_.emplace(options_.rules, services_.key, options_.delegation, local_.beacon_seed,
                       options_.voucher, options_.beacon_length);
   membership_->ready(ready_);
@@ -95,6 +104,7 @@ void ChainNode::advance() {
   if (!history_) return;
   say_missing_statement();
   if (height_) height_->advance();
+  continuation_.tick();
   send_heartbeat();
 }
 
@@ -117,9 +127,22 @@ void ChainNode::begin_history(History history, bool fresh) {
 
 Expected<void> ChainNode::take_block(const CertifiedBlock& block, bool live) {
   if (!history_) return make_error(ErrorCode::NotFound, "this node has no history yet");
+  if (block.block->body.succession && !continuation_.may_adopt(*block.block))
+    return make_error(ErrorCode::Denied, "a succession that this node's person has not agreed to");
+  if (block.block->header.height == history_->tip().height()) return take_rival(block);
   NS_RETURN_IF_ERROR(history_->append(block));
   durable_.append(block);
   on_new_tip(block, live);
+  return {};
+}
+
+// A block of the newest height: one that was certified takes the place of a succession.
+Expected<void> ChainNode::take_rival(const CertifiedBlock& block) {
+  NS_RETURN_IF_ERROR(history_->replace_succession(block));
+  durable_.replace_last(block);
+  retire_height();
+  services_.content.on_history(history_->tip());
+  on_new_tip(block, true);
   return {};
 }
 
@@ -127,6 +150,7 @@ void ChainNode::on_new_tip(const CertifiedBlock& block, bool live) {
   const ChainTip& tip = history_->tip();
   retire_height();
   mempool_.on_tip(tip);
+  continuation_.on_tip(tip);
   const std::size_t before = own_evidence_.size();
   std::erase_if(own_evidence_,
                 [&](const Evidence& evidence) { return !mempool_.has_evidence(evidence.node); });
@@ -134,6 +158,8 @@ void ChainNode::on_new_tip(const CertifiedBlock& block, bool live) {
   services_.content.on_block(tip, block, live);
   open_height();
   if (live) announce(block);
+  for (const auto& [id, held] : vouching_.offers(tip))
+    outbox_.put(outbox_key::voucher, VoucherOffer{held}, {id});
   say_missing_statement();
   if (height_) height_->advance();
 }
@@ -289,21 +315,9 @@ bool ChainNode::is_away() const {
   return !history_ || !history_->tip().committee->position(self_);
 }
 
-Expected<HeldVoucher> ChainNode::give_voucher(crypto::Entropy& entropy, std::uint64_t expires_ms) {
-  const WalletRecord* wallet =
-      history_ ? history_->tip().registry->wallet(options_.delegation.wallet_key) : nullptr;
-  if (wallet == nullptr || !wallet->voter)
-    return make_error(ErrorCode::Denied,
-                      "only a wallet with a vote can let another one vote; this node's wallet has none yet");
-  HeldVoucher held;
-  entropy.fill({held.secret.data(), held.secret.size()});
-  held.voucher.issuer = services_.key.public_key();
-  held.voucher.key = crypto::KeyPair::from_seed(held.secret).public_key();
-  held.voucher.serial = ++local_.vouchers;
-  held.voucher.expires_ms = expires_ms;
-  sign_voucher(held.voucher, services_.key, options_.rules.network);
-  durable_.save(local_);
-  return held;
+Expected<HeldVoucher> ChainNode::give_voucher(std::uint64_t expires_ms) {
+  if (!history_) return make_error(ErrorCode::NotFound, "this node has no history yet");
+  return vouching_.give(history_->tip(), expires_ms);
 }
 
 Expected<Hash256> ChainNode::beacon_reveal(std::uint64_t round) {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "core/base/log.h"
+#include "core/chain/continuation.h"
 #include "core/chain/durable_state.h"
 #include "core/chain/height.h"
 #include "core/chain/membership.h"
@@ -26,6 +27,7 @@
 #include "core/chain/rights.h"
 #include "core/chain/server.h"
 #include "core/chain/sync.h"
+#include "core/chain/vouching.h"
 
 namespace neuroshard::chain {
 
@@ -47,6 +49,7 @@ struct ChainOptions {
   crypto::Delegation delegation;  // of this node's wallet
   std::optional<HeldVoucher> voucher;
   std::uint32_t beacon_length = beacon_chain_length;
+  bool vouch_on_lan = false;  // for candidates of the own local network: an open start
   TrustAnchor trust;
   std::vector<Hash256> anchors;             // initial weights of the rows, for a genesis
   std::vector<crypto::PublicKey> founders;  // wallets that may begin; empty: anybody
@@ -54,6 +57,7 @@ struct ChainOptions {
   AgreementOptions agreement;
   SyncOptions sync;
   OutboxOptions outbox;
+  RecoveryOptions recovery;
   Duration tick = std::chrono::milliseconds(500);
 };
 
@@ -70,7 +74,9 @@ struct ChainView {
   std::uint64_t active_units = 0, heard_units = 0;
   std::vector<net::NodeId> missing;  // of the committee: not heard lately
   bool block_due = false, stalled = false;
-  std::uint64_t evidence = 0;  // proofs that this node found or received
+  Outlook outlook = Outlook::Certifies;
+  std::optional<Hash256> asks_succession;  // a proposal that waits for this node's person
+  std::uint64_t evidence = 0;              // proofs that this node found or received
   std::uint64_t failed_saves = 0;
   AdmissionProgress admission;
   ChainSync::Seen peers;
@@ -95,11 +101,14 @@ class ChainNode final : public ChainPort {
   // The chain shows this node dormant, or it never voted: the others go on without it.
   bool is_away() const;
   // Gives a voucher of this node's wallet, for an invitation. Denied: this node's wallet has no vote.
-  Expected<HeldVoucher> give_voucher(crypto::Entropy& entropy, std::uint64_t expires_ms);
+  Expected<HeldVoucher> give_voucher(std::uint64_t expires_ms);
 
   void post(std::uint64_t key, const RoundsPost& item, const std::vector<net::NodeId>& to) override;
   void drop_post(std::uint64_t key) override;
   void add_evidence(const Evidence& evidence) override;
+
+  // Going on without voters that are gone: a person's decision.
+  Continuation& continuation() { return continuation_; }
 
   const History* history() const { return history_ ? &*history_ : nullptr; }
   Expected<Hash256> beacon_reveal(std::uint64_t round) override;
@@ -112,6 +121,7 @@ class ChainNode final : public ChainPort {
   // ---- node.cpp: history
   void begin_history(History history, bool fresh);
   Expected<void> take_block(const CertifiedBlock& block, bool live);
+  Expected<void> take_rival(const CertifiedBlock& block);
   void on_new_tip(const CertifiedBlock& block, bool live);
   void open_height();
   void retire_height();
@@ -122,7 +132,7 @@ class ChainNode final : public ChainPort {
   void send_heartbeat();
 
   // ---- node_calls.cpp: what peers send
-  PostAnswer on_post(const net::NodeId& from, ByteSpan request);
+  PostAnswer on_post(const net::Caller& caller, ByteSpan request);
   Verdict on_item(const net::NodeId& from, ChainItem& item);
   Verdict on_agreement(const net::NodeId& from, const AgreementItem& item, std::uint64_t height,
                        const Hash256& previous);
@@ -145,6 +155,8 @@ class ChainNode final : public ChainPort {
   LocalMemory local_;
   std::optional<OwnMembership> membership_;  // from start() on
   ChainSync sync_;
+  Continuation continuation_;
+  Vouching vouching_;
   std::optional<OpenStart> open_start_;
   std::optional<History> history_;
   std::unique_ptr<Height> height_;

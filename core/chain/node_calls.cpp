@@ -36,7 +36,7 @@ bool ChainNode::handles(net::Method method) {
 void ChainNode::on_call(const net::Caller& from, net::Method method, ByteSpan request,
                         const net::Respond& respond) {
   switch (method) {
-    case net::Method::ChainPost: return respond(encode_answer(on_post(from.id, request)));
+    case net::Method::ChainPost: return respond(encode_answer(on_post(from, request)));
     case net::Method::ChainStatus: return respond(encode_status(status()));
     case net::Method::ChainBlocks: return respond(server_.blocks(history(), request));
     case net::Method::ChainRegistry: return respond(server_.registry(history(), request));
@@ -44,12 +44,17 @@ void ChainNode::on_call(const net::Caller& from, net::Method method, ByteSpan re
   }
 }
 
-PostAnswer ChainNode::on_post(const net::NodeId& from, ByteSpan request) {
+PostAnswer ChainNode::on_post(const net::Caller& caller, ByteSpan request) {
+  const net::NodeId& from = caller.id;
   PostAnswer answer;
   auto item = decode_item(request, options_.rules.network);
   answer.verdict = item.ok() ? on_item(from, *item) : Verdict::Malformed;
+  if (item.ok() && options_.vouch_on_lan && !platform::globally_routable(caller.endpoint.ip) &&
+      std::holds_alternative<StatementPost>(*item))
+    vouching_.candidate_is_near(from);
   answer.height = history_ ? history_->tip().height() : 0;
   outbox_.heard(from);
+  continuation_.heard(from);
   return answer;
 }
 
@@ -98,7 +103,13 @@ Verdict ChainNode::on_item(const net::NodeId& from, ChainItem& item) {
       node.handle(std::move(output));
       return verdict;
     }
-    Verdict operator()(const SuccessionProposal&) { return Verdict::Inadmissible; }
+    Verdict operator()(const VoucherOffer& item) {
+      if (!node.membership_) return Verdict::Busy;
+      node.membership_->take_voucher(item.held);
+      if (node.history_) node.say_missing_statement();
+      return Verdict::Taken;
+    }
+    Verdict operator()(const SuccessionProposal& item) { return node.continuation_.take(item); }
   };
   return std::visit(Visitor{*this, from}, item);
 }
@@ -124,6 +135,9 @@ Verdict ChainNode::on_certified(const net::NodeId& from, const CertifiedPost& po
     sync_.catch_up(from);
     return Verdict::Busy;
   }
+  const bool rival =
+      post.block && post.height == history_->tip().height() && post.hash != history_->tip().block->hash;
+  if (rival) return take_block(*post.block, true).ok() ? Verdict::Taken : Verdict::BadCertificate;
   if (post.height <= history_->tip().height()) return Verdict::Known;
   if (post.block && post.height == history_->tip().height() + 1)
     return take_block(*post.block, true).ok() ? Verdict::Taken : Verdict::BadCertificate;
@@ -165,6 +179,7 @@ void ChainNode::on_answer(const net::NodeId& from, const PostAnswer& answer) {
   if (!history_) return;
   const ChainTip& tip = history_->tip();
   if (answer.height > tip.height()) sync_.catch_up(from);
+  continuation_.heard(from);
   const auto position = tip.committee->position(from);
   if (position && (!height_ || !height_->is_due()))
     presence_.heard(tip.committee->members()[*position].number, services_.clock.monotonic_now());
@@ -172,6 +187,7 @@ void ChainNode::on_answer(const net::NodeId& from, const PostAnswer& answer) {
 
 void ChainNode::on_status(const net::Contact& from, const ChainStatus& status) {
   if (!history_ || status.genesis != history_->genesis()) return;
+  continuation_.heard(from.id);
   const ChainTip& tip = history_->tip();
   const auto position = tip.committee->position(from.id);
   if (position && height_ && status.height == tip.height()) height_->on_view(*position, status.view);
@@ -215,6 +231,8 @@ ChainView ChainNode::view() const {
   const PresenceWatch::Reach reach = presence_.reach(services_.clock.monotonic_now());
   view.active_units = reach.active;
   view.heard_units = reach.heard;
+  view.outlook = outlook(*tip.committee, reach.heard);
+  if (continuation_.asks()) view.asks_succession = continuation_.asks()->hash;
   for (const std::uint32_t number : reach.missing)
     if (const MemberRecord* member = registry.find(number)) view.missing.push_back(member->id);
   if (height_) {

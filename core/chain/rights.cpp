@@ -93,9 +93,10 @@ class RowRights {
 };
 
 bool is_due(const ChainRules& rules, const WalletRecord& wallet, std::size_t voters) {
-  if (wallet.voter || wallet.expelled || rules.voters == VotersMode::Founders) return false;
+  if (wallet.voter || wallet.expelled || wallet.counted_tokens == 0 || rules.voters == VotersMode::Founders)
+    return false;
   if (rules.voters == VotersMode::Invited && !wallet.is_trusted()) return false;
-  if (wallet.is_trusted() && voters < few_voters && wallet.counted_tokens > 0) return true;
+  if (wallet.is_trusted() && voters < few_voters) return true;
   return wallet.qualifying >= rules.admission_contributions;
 }
 

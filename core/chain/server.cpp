@@ -3,46 +3,33 @@
 #include <algorithm>
 
 #include "core/chain/messages.h"
-#include "core/chain/reader.h"
 
 namespace neuroshard::chain {
-namespace {
-
-constexpr std::size_t registry_piece_bytes = 256u << 10;
-
-}  // namespace
 
 Expected<Bytes> ChainServer::blocks(const History* history, ByteSpan request) const {
-  if (request.size() != 8) return make_error(ErrorCode::InvalidArgument, "a request for blocks has 8 bytes");
+  NS_ASSIGN_OR_RETURN(const std::uint64_t from, decode_blocks_request(request));
   if (history == nullptr) return make_error(ErrorCode::NotFound, "this node has no history yet");
-  const auto from = load_le<std::uint64_t>(request.data());
   BlocksAnswer answer;
   answer.blocks = history->blocks_from(from, most_answer_bytes,
                                        [this](std::uint64_t height) { return store_.load_block(height); });
-  answer.more = from + answer.blocks.size() <= history->tip().height() && !answer.blocks.empty();
+  answer.more = !answer.blocks.empty() && from + answer.blocks.size() <= history->tip().height();
   return encode_blocks_answer(answer);
 }
 
-Expected<Bytes> ChainServer::registry(const History* history, ByteSpan request) {
-  if (request.size() != 40)
-    return make_error(ErrorCode::InvalidArgument, "a request for a registry has 40 bytes");
+Expected<Bytes> ChainServer::registry(const History* history, ByteSpan bytes) {
+  NS_ASSIGN_OR_RETURN(const RegistryRequest request, decode_registry_request(bytes));
   if (history == nullptr) return make_error(ErrorCode::NotFound, "this node has no history yet");
-  Reader reader(request);
-  const auto block = reader.array<Hash256>();
-  const auto offset = reader.number<std::uint64_t>();
-  if (encoded_.first != block) {
-    if (block != history->tip().block->hash)
+  if (encoded_.first != request.block) {
+    if (request.block != history->tip().block->hash)
       return make_error(ErrorCode::NotFound, "this node gives the registry of its newest block only");
-    encoded_ = {block, history->tip().registry->encode()};
+    encoded_ = {request.block, history->tip().registry->encode()};
   }
   const Bytes& whole = encoded_.second;
-  if (offset > whole.size()) return make_error(ErrorCode::InvalidArgument, "the registry is shorter");
-  Bytes answer;
-  append_le(answer, static_cast<std::uint64_t>(whole.size()));
-  const std::size_t count = std::min<std::size_t>(registry_piece_bytes, whole.size() - offset);
-  answer.insert(answer.end(), whole.begin() + static_cast<std::ptrdiff_t>(offset),
-                whole.begin() + static_cast<std::ptrdiff_t>(offset + count));
-  return answer;
+  if (request.offset >= whole.size())
+    return make_error(ErrorCode::InvalidArgument, "the registry is shorter");
+  const auto first = whole.begin() + static_cast<std::ptrdiff_t>(request.offset);
+  const std::size_t count = std::min<std::size_t>(max_registry_piece, whole.size() - request.offset);
+  return encode_registry_answer({whole.size(), Bytes(first, first + static_cast<std::ptrdiff_t>(count))});
 }
 
 }  // namespace neuroshard::chain

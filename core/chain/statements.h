@@ -48,6 +48,12 @@ bool voucher_holds(const Voucher& voucher, const Hash256& network);
 Bytes encode_voucher(const Voucher& voucher);
 Expected<Voucher> decode_voucher(ByteSpan bytes);
 
+// The right to vote that an invitation brought.
+struct HeldVoucher {
+  Voucher voucher;
+  Hash256 secret{};  // seed of the voucher's key
+};
+
 struct Register {                 // a node becomes a member: a candidate
   crypto::Delegation delegation;  // names node key and wallet
   BeaconCommitment beacon;

@@ -9,12 +9,6 @@ namespace {
 
 constexpr Duration answers_live = std::chrono::minutes(2);
 
-Bytes blocks_request(std::uint64_t from) {
-  Bytes request;
-  append_le(request, from);
-  return request;
-}
-
 }  // namespace
 
 ChainSync::ChainSync(History::Services services, net::PeerCaller& caller, Peers& peers, Executor& executor,
@@ -107,7 +101,10 @@ void ChainSync::fetch_blocks(const net::Contact& contact) {
   const History* own = host_.history();
   if (own == nullptr || fetching_.size() >= options_.asked_at_once || !fetching_.insert(contact.id).second)
     return;
-  caller_.call(contact, net::Method::ChainBlocks, blocks_request(own->tip().height() + 1), options_.allowed,
+  // A certified block may take the place of a succession.
+  const bool replaceable = own->tip().block->body.succession.has_value();
+  const std::uint64_t from = own->tip().height() + (replaceable ? 0 : 1);
+  caller_.call(contact, net::Method::ChainBlocks, encode_blocks_request(from), options_.allowed,
                [this, life = lifetime_.token(), contact](Expected<Bytes> answer) {
                  if (!life.alive()) return;
                  fetching_.erase(contact.id);
@@ -124,7 +121,9 @@ void ChainSync::got_blocks(const net::Contact& contact, Expected<Bytes> answer) 
   for (const Bytes& bytes : blocks->blocks) {
     const auto block = decode_certified(bytes, services_.rules.network);
     if (!block.ok()) return;
-    if (block->block->header.height <= own->tip().height()) continue;
+    const bool known =
+        block->block->header.height < own->tip().height() || block->block->hash == own->tip().block->hash;
+    if (known) continue;
     if (!host_.append(*block).ok()) return;
     advanced = true;
   }
@@ -140,7 +139,7 @@ void ChainSync::fetch_foreign(const net::Contact& contact, const Hash256& genesi
     found = foreign_.emplace(genesis, Foreign{ForeignChain(services_, trust_), {}}).first;
   }
   found->second.sources.insert(contact.id);
-  caller_.call(contact, net::Method::ChainBlocks, blocks_request(found->second.chain.next_height()),
+  caller_.call(contact, net::Method::ChainBlocks, encode_blocks_request(found->second.chain.next_height()),
                options_.allowed, [this, life = lifetime_.token(), contact, genesis](Expected<Bytes> answer) {
                  if (!life.alive()) return;
                  fetching_.erase(contact.id);

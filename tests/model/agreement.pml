@@ -32,6 +32,7 @@
      ANY_AT_STALL           it does so without an earlier lock, too
      ARBITRARY_LOCKS_FIRST  a leader prefers the newest lock of arbitrary content to a newer lock of a presence block
      LATE_LOCKS_BIND        a voter takes the lock of an earlier view at once, not only when it enters a view or by a proposal
+     FIRST_QUORUM           a leader proposes at the first quorum of NewViews, without one of the honest voters
      SILENCE_BINDS_LOCKS    a voter prepares no block that makes a voter dormant that it has heard, not even a lock */
 
 #ifndef H
@@ -180,7 +181,7 @@ byte used;
   LOCKS(i, 2, 1) LOCKS(i, 2, 2) LOCKS(i, 2, 3)
 
 /* Set before they are read, within one step: no part of the state. */
-hidden int i, j, v, b, w, c, total, swap, alive, top, block;
+hidden int i, j, v, b, w, c, total, swap, alive, heard, top, block;
 hidden byte before;
 
 inline sort_voters() {
@@ -256,10 +257,11 @@ inline count_votes() {
   assert((certified & (certified - 1)) == 0)  /* agreement: certificates of one height are of one block */
 }
 
-/* The honest leader of a synchronous view hears the set `alive` and knows its locks. The others, and the Byzantine voter,
-   are silent. It proposes the block of the newest lock; without any, a block of arbitrary content if a full quorum is
-   there, else a presence block. A voter takes the locks of earlier views only when it enters a view or finds them in the
-   proposal of its view, so nothing else that it hears meanwhile keeps it from preparing. */
+/* The honest leader of a synchronous view hears the set `heard` of the set `alive`: all of it, unless FIRST_QUORUM. It knows
+   their locks. The other voters, and the Byzantine one, are silent. It proposes the block of the newest lock; without any,
+   a block of arbitrary content if a full quorum is there, else a presence block. A voter takes the locks of earlier views
+   only when it enters a view or finds them in the proposal of its view, so nothing else that it hears meanwhile keeps it
+   from preparing. */
 inline synchronous_view() {
   top = 0;
   block = 0;
@@ -267,7 +269,7 @@ inline synchronous_view() {
   do
   :: i < H ->
      if
-     :: (alive & (1 << i)) && LOCK_VIEW(i) > top -> top = LOCK_VIEW(i); block = LOCK_BLOCK(i)
+     :: (heard & (1 << i)) && LOCK_VIEW(i) > top -> top = LOCK_VIEW(i); block = LOCK_BLOCK(i)
      :: else
      fi;
      i++
@@ -279,7 +281,7 @@ inline synchronous_view() {
   do
   :: i < H ->
      if
-     :: (alive & (1 << i)) && LOCK_VIEW(i) > v && !IS_PRESENCE(LOCK_BLOCK(i)) ->
+     :: (heard & (1 << i)) && LOCK_VIEW(i) > v && !IS_PRESENCE(LOCK_BLOCK(i)) ->
         v = LOCK_VIEW(i); top = v; block = LOCK_BLOCK(i)
      :: else
      fi;
@@ -344,7 +346,23 @@ inline check_progress() {
      :: else -> break
      od;
      if
-     :: FULL(w) || STALL(w) -> synchronous_view()
+     :: FULL(w) || STALL(w) ->
+        heard = alive;
+        synchronous_view();
+#ifdef FIRST_QUORUM
+        /* The Byzantine voter is quicker than one of the others. */
+        j = 0;
+        do
+        :: j < H ->
+           heard = alive & ~(1 << j);
+           if
+           :: heard != alive && (FULL(w - wt[j] + wb) || STALL(w - wt[j] + wb)) -> synchronous_view()
+           :: else
+           fi;
+           j++
+        :: else -> break
+        od
+#endif
      :: else
      fi;
      alive++

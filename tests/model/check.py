@@ -5,7 +5,7 @@
   check.py --full       all of them: some minutes and 1 GB
   check.py NAME…        these
   check.py --trace NAME the shortest counterexample, step by step
-  check.py --table      as rows of Markdown
+  check.py --table …    as rows of Markdown
 
 Prints for each configuration the number of states and the verdict, and exits 1 when one is not the expected verdict.
 Verdicts: holds (every reachable state was visited), agreement (two certificates of one height), progress (honest voters
@@ -63,13 +63,13 @@ CONFIGURATIONS = [
     # Beyond the assumptions.
     stepwise("heights-4-honest", "2 heights, 4 voters, 1 Byzantine; an honest one is made dormant, so a third is Byzantine",
              EQUAL_4 + " HEIGHTS=2", AGREEMENT),
-    stepwise("heights-4-full", "the same without the stall rule", EQUAL_4 + " HEIGHTS=2 SN=0", HOLDS),
-    stepwise("heights-4-seen", "the same; stall quorum: half of the active units and an eighth of all", EQUAL_4 + " HEIGHTS=2 SEEN_UNITS", HOLDS),
+    stepwise("heights-4-full", "heights-4-honest without the stall rule", EQUAL_4 + " HEIGHTS=2 SN=0", HOLDS),
+    stepwise("heights-4-seen", "heights-4-honest; stall quorum: half of the active units and an eighth of all", EQUAL_4 + " HEIGHTS=2 SEEN_UNITS", HOLDS),
     stepwise("invited-5-byzantine", "5 voters, 1 Byzantine, stall quorum more than half", f"{EQUAL_5} {HALF}", AGREEMENT),
     stepwise("over-quarter", "3 of 11 units Byzantine", OVER_QUARTER, AGREEMENT),
-    stepwise("over-quarter-calm", "the same; no honest voter is in a stall", OVER_QUARTER + " NOBODY_STALLED", HOLDS),
+    stepwise("over-quarter-calm", "over-quarter; no honest voter is in a stall", OVER_QUARTER + " NOBODY_STALLED", HOLDS),
     stepwise("over-7-24-calm", "11 of 35 units Byzantine; no honest voter is in a stall", OVER_7_24 + " NOBODY_STALLED", AGREEMENT),
-    stepwise("over-7-24-full", "the same; certificates of full quorums only", OVER_7_24 + " SN=0", HOLDS),
+    stepwise("over-7-24-full", "over-7-24-calm; certificates of full quorums only", OVER_7_24 + " SN=0", HOLDS),
     stepwise("any-at-stall", "any block passes with the stall quorum", WEIGHTED_4 + " ANY_AT_STALL", HOLDS),
     # Planted bugs.
     stepwise("no-locks", "a voter prepares a block though it has a lock of another one", EQUAL_4 + " NO_LOCKS", AGREEMENT),
@@ -83,6 +83,8 @@ CONFIGURATIONS = [
     stepwise("silence-binds-locks", "a voter refuses even a lock, if it makes a voter dormant that it has heard",
              EQUAL_4 + " PROGRESS SILENCE_BINDS_LOCKS", PROGRESS),
     stepwise("late-locks-bind", "a voter takes the lock of an earlier view in the middle of a view", EQUAL_4 + " PROGRESS LATE_LOCKS_BIND", PROGRESS),
+    stepwise("first-quorum", "a leader proposes at the first quorum of NewViews, without one of the honest voters",
+             EQUAL_4 + " PROGRESS FIRST_QUORUM", PROGRESS),
     # Voters in different views, all votes kept; more voters.
     extensive("free-4", "equal-4, each voter changes views by itself", EQUAL_4, HOLDS),
     extensive("free-weighted-4", "weighted-4, each voter changes views by itself", WEIGHTED_4, HOLDS),
@@ -154,7 +156,8 @@ def trace(configuration):
 
 def show(configuration, verdict, states, seconds, table):
     if table:
-        print(f"| {configuration.name} | {configuration.text} | {states:,} | {verdict} |", flush=True)
+        found = verdict if verdict == HOLDS else verdict + " violated"
+        print(f"| {configuration.name} | {configuration.text} | {states:,} | {found} |", flush=True)
         return
     note = "" if verdict == configuration.expected else f", expected: {configuration.expected}"
     print(f"{configuration.name:20} {states:>11,} states  {verdict}{note}  ({seconds:.1f} s)  {configuration.text}", flush=True)

@@ -65,6 +65,7 @@ Expected<RegistryPtr> BlockApplication::apply(const BlockBody& body) {
   }
   // A succession goes on where the chain stopped, however long ago that was.
   end_expired(body.succession ? before_.time_ms() : time_ms_);
+  settle_wallets();
   if (body.succession) NS_RETURN_IF_ERROR(apply_succession(*body.succession));
   for (const Evidence& evidence : body.evidence) NS_RETURN_IF_ERROR(apply_evidence(evidence));
   NS_RETURN_IF_ERROR(apply_silent(body.silent));
@@ -83,6 +84,7 @@ BlockBody BlockApplication::applicable(const BlockBody& body) {
   kept.statements.clear();
   if (body.succession || body.genesis) return kept;
   end_expired(time_ms_);
+  settle_wallets();
   for (const Evidence& evidence : body.evidence) {
     if (kept.evidence.size() < max_block_evidence && apply_evidence(evidence).ok())
       kept.evidence.push_back(evidence);

@@ -9,11 +9,6 @@ using namespace chain;
 namespace {
 
 const Hash256 network{};
-const Hash256 previous = [] {
-  Hash256 hash{};
-  hash.fill(7);
-  return hash;
-}();
 
 template <class Item>
 const Item* get(const ChainItem& item) {
@@ -74,10 +69,10 @@ BlockPtr bus_block(std::uint64_t mark, bool presence_only) {
   }
   BlockHeader header;
   header.height = bus_height;
-  header.previous = previous;
+  header.previous = bus_previous;
   header.time_ms = 2 * mark + (presence_only ? 1 : 0);
-  header.body = body_root(body, previous);
-  return chain::make_block(header, std::move(body), previous, network);
+  header.body = body_root(body, bus_previous);
+  return chain::make_block(header, std::move(body), bus_previous, network);
 }
 
 bool RememberedChecks::vote(const SignedVote& vote, const crypto::PublicKey& node, const Hash256& of) {
@@ -102,7 +97,7 @@ void Bus::Member::power_on() {
   Agreement::Setup setup;
   setup.network = network;
   setup.height = bus_height;
-  setup.previous = previous;
+  setup.previous = bus_previous;
   setup.committee = bus.options_.local_views ? committee_of(bus.members, bus.options_, part) : bus.committee;
   setup.self = *setup.committee->position(static_cast<std::uint32_t>(10 * index + 3));
   setup.checks = &bus.checks;

@@ -19,6 +19,11 @@ namespace neuroshard::test {
 
 inline constexpr Duration second = std::chrono::seconds(1);
 inline constexpr std::uint64_t bus_height = 5;
+inline constexpr Hash256 bus_previous = [] {
+  Hash256 hash{};
+  hash.fill(7);
+  return hash;
+}();
 
 crypto::KeyPair bus_key(std::uint64_t seed, std::size_t number);
 std::vector<std::uint32_t> equal_units(std::size_t members);
