@@ -186,16 +186,17 @@ void TestChainEvidence::what_is_old_or_of_another_history_is_refused() {
   lab.world.chain(1).go_away();
   QVERIFY(lab.world.run_until([&] { return lab.world.chain(1).is_away(); }, 60 * lab_second));
   lab.world.chain(1).come_back();
-  QVERIFY(lab.world.run_until([&] { return !lab.world.chain(0).history()->tip().committee->position(lab.world.id(1)) ==
-                                           false; },
-                              60 * lab_second));
+  QVERIFY(lab.world.run_until(
+      [&] { return !lab.world.chain(0).history()->tip().committee->position(lab.world.id(1)) == false; },
+      60 * lab_second));
   QVERIFY2(lab.world.run_to_round(lab.world.round(0) + 6, 40 * lab_round), lab.text("later").c_str());
   const auto try_all = [&](const std::vector<Bytes>& all_posts, const char* what) {
     std::map<Verdict, int> verdicts;
     for (const Bytes& post : all_posts) ++verdicts[answer_to(lab, 0, 1, post)];
     QString seen;
     for (const auto& [verdict, count] : verdicts)
-      seen += QString("%1: %2; ").arg(QString::fromStdString(std::string(chain::to_string(verdict)))).arg(count);
+      seen +=
+          QString("%1: %2; ").arg(QString::fromStdString(std::string(chain::to_string(verdict)))).arg(count);
     qInfo("%s: %s", what, qPrintable(seen));
     return verdicts.count(Verdict::Taken) == 0;
   };

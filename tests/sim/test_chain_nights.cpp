@@ -167,7 +167,9 @@ void TestChainNights::a_month_of_nights() {
     timer.start();
     for (int day = 0; day < days; ++day) {
       lab.run_for(hours(24));
-      if (day % 10 == 9) qInfo("day %d: %s (%.1f s)", day, lab.text("").substr(0, 110).c_str(), double(timer.elapsed()) / 1000);
+      if (day % 10 == 9)
+        qInfo("day %d: %s (%.1f s)", day, lab.text("").substr(0, 110).c_str(),
+              double(timer.elapsed()) / 1000);
     }
     const ChainWorldSeen& seen = lab.world.seen();
     qInfo("longest pause %.0f min", to_seconds(seen.longest_pause) / 60);
@@ -176,7 +178,8 @@ void TestChainNights::a_month_of_nights() {
     // What is due when a round is over waits for the stall rule at most, and then for some views.
     const Duration deadline = round + round / 2, stall = std::max<Duration>(minutes(10), 2 * deadline);
     QVERIFY2(seen.longest_pause <= deadline + stall + minutes(10), lab.text("longest pause").c_str());
-    QVERIFY2(seen.rounds >= static_cast<std::uint64_t>(days * hours(24) / round) / 2, lab.text("rounds").c_str());
+    QVERIFY2(seen.rounds >= static_cast<std::uint64_t>(days * hours(24) / round) / 2,
+             lab.text("rounds").c_str());
     // Eleven are there; one never came back and is not waited for.
     QVERIFY2(!lab.world.chain(0).history()->tip().committee->position(lab.world.id(11)), "gone");
   }
