@@ -115,7 +115,8 @@ void TrainingRounds::on_block(const chain::ChainTip& tip, const chain::Certified
     open_round(std::all_of(rows.begin(), rows.end(), [](const auto& row) { return row.carried; }));
     if (live) ++seen_.rounds;
   } else {
-    tip_ = tip;
+    const std::optional<chain::ChainTip> before = std::exchange(tip_, tip);
+    if (body.close && before) exchange_.compare(*before, *body.close);
     if (body.close) {
       clock_.closed(services_.clock.monotonic_now());
       port_->drop_post(vector_key);

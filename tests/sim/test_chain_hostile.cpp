@@ -35,15 +35,16 @@ ChainWorldOptions brisk_options(std::uint64_t seed, std::size_t nodes) {
 void leave_out(ChainLab& lab, std::size_t victim, std::size_t first_liar) {
   const net::NodeId id = lab.world.id(victim);
   for (std::size_t liar = first_liar; liar < lab.world.size(); ++liar) {
-    lab.world.set_answers(liar, [id](const net::Caller& from, net::Method method, ByteSpan request,
-                                     const net::Respond&) {
-      return method == net::Method::ChainPost && from.id == id && !request.empty() &&
-             request[0] == rounds::contribution_kind;
-    });
+    lab.world.set_answers(
+        liar, [id](const net::Caller& from, net::Method method, ByteSpan request, const net::Respond&) {
+          return method == net::Method::ChainPost && from.id == id && !request.empty() &&
+                 request[0] == rounds::contribution_kind;
+        });
     lab.world.set_sections(liar, [id](const chain::ChainTip& tip, chain::Sections* sections) {
       if (!sections->close) return;
       const std::uint32_t number = tip.registry->find(id)->number;
-      std::erase_if(sections->close->contributions, [&](const auto& entry) { return entry.member == number; });
+      std::erase_if(sections->close->contributions,
+                    [&](const auto& entry) { return entry.member == number; });
     });
   }
 }
@@ -159,7 +160,8 @@ void TestChainHostile::grinding_gains_one_bit() {
   });
   lab.world.start_all();
   QVERIFY2(lab.world.run_to_round(24, 24 * 4 * lab_round), lab.text("rounds").c_str());
-  qInfo("%zu blocks led; at most %zu beacons to choose from, %zu without the rule", blocks, most, most_without);
+  qInfo("%zu blocks led; at most %zu beacons to choose from, %zu without the rule", blocks, most,
+        most_without);
   QVERIFY(blocks >= 3);
   QVERIFY2(most <= 2, qPrintable(QString::number(most)));
   QVERIFY2(most_without >= 8, qPrintable(QString::number(most_without)));
@@ -232,9 +234,10 @@ void TestChainHostile::late_contributions() {
   });
   if (half)
     for (std::size_t node = first_late; node < all; ++node)
-      lab.world.set_answers(node, [&](const net::Caller& from, net::Method method, ByteSpan, const net::Respond&) {
-        return is_late && method == net::Method::RoundPiece && from.id[0] % 2 == 0;
-      });
+      lab.world.set_answers(node,
+                            [&](const net::Caller& from, net::Method method, ByteSpan, const net::Respond&) {
+                              return is_late && method == net::Method::RoundPiece && from.id[0] % 2 == 0;
+                            });
   lab.world.start_all();
   QVERIFY2(lab.world.run_to_round(5, 5 * 8 * lab_round), lab.text("late").c_str());
   QCOMPARE(lab.world.seen().conflicts, 0u);
@@ -283,7 +286,8 @@ void TestChainHostile::copied_payloads_never_count() {
     if (copies) lab.world.set_honest(copier, false);
     lab.world.start_all();
     if (!lab.world.run_to_round(6, 6 * 8 * lab_round)) return std::optional<std::uint32_t>();
-    const chain::MemberRecord* member = lab.world.chain(0).history()->tip().registry->find(lab.world.id(copier));
+    const chain::MemberRecord* member =
+        lab.world.chain(0).history()->tip().registry->find(lab.world.id(copier));
     return std::optional(member->contributions);
   };
   QCOMPARE(certified(true), std::optional(0u));

@@ -99,7 +99,10 @@ void TestChainMembers::silent_joiners_cost_nothing() {
       with_votes = rounds_in(lab, time);
     }
     const QString seen = QString("seed %1: %2 rounds alone, %3 with joiners, %4 with votes")
-                             .arg(seed).arg(alone).arg(joined).arg(with_votes);
+                             .arg(seed)
+                             .arg(alone)
+                             .arg(joined)
+                             .arg(with_votes);
     qInfo("%s", qPrintable(seen));
     QVERIFY2(alone >= 2 && joined + 1 >= alone, qPrintable(seen));
     QVERIFY2(2 * with_votes <= joined, qPrintable(seen));
@@ -177,10 +180,10 @@ void TestChainMembers::one_voter_lets_few_wallets_vote() {
   ChainLab lab(options, false);
   for (std::size_t node = 0; node < founders; ++node) lab.world.start(node);
   QVERIFY2(lab.world.run_to_round(1, 10 * lab_round), lab.text("founders").c_str());
-  crypto::SystemEntropy entropy;
-  const auto expires = static_cast<std::uint64_t>(to_unix_ms(lab.world.world().clock().wall_now())) + 3'600'000;
+  const auto expires =
+      static_cast<std::uint64_t>(to_unix_ms(lab.world.world().clock().wall_now())) + 3'600'000;
   for (std::size_t node = founders; node < all; ++node) {
-    const auto voucher = lab.world.chain(0).give_voucher(entropy, expires);
+    const auto voucher = lab.world.chain(0).give_voucher(expires);
     QVERIFY(voucher.ok());
     lab.world.set_voucher(node, *voucher);
     lab.world.start(node);

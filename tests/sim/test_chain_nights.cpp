@@ -118,15 +118,15 @@ class Desktops {
     }
     const double evening = 21.5 + jitter(2.5), morning = 30 + jitter(3);  // of the next day
     if (!stays_on) {
-      sleep(node, at(evening), at(morning));
+      off_between(node, at(evening), at(morning));
     } else if (weekend_off) {
-      sleep(node, at(9 + jitter(1)), at(18 + jitter(1)));
+      off_between(node, at(9 + jitter(1)), at(18 + jitter(1)));
     } else if (rng_.below(4) == 0) {
       const double reboot = 9 + jitter(8);
-      sleep(node, at(reboot), at(reboot + 0.06), true);
+      off_between(node, at(reboot), at(reboot + 0.06), true);
     }
   }
-  void sleep(std::size_t node, Duration from, Duration until, bool abrupt = false) {
+  void off_between(std::size_t node, Duration from, Duration until, bool abrupt = false) {
     World& world = lab_.world.world();
     if (abrupt || node % 4 == 3) {
       world.after(from, [this, node] { off(node); });
@@ -167,7 +167,9 @@ void TestChainNights::a_month_of_nights() {
     timer.start();
     for (int day = 0; day < days; ++day) {
       lab.run_for(hours(24));
-      if (day % 10 == 9) qInfo("day %d: %s (%.1f s)", day, lab.text("").substr(0, 110).c_str(), double(timer.elapsed()) / 1000);
+      if (day % 10 == 9)
+        qInfo("day %d: %s (%.1f s)", day, lab.text("").substr(0, 110).c_str(),
+              double(timer.elapsed()) / 1000);
     }
     const ChainWorldSeen& seen = lab.world.seen();
     qInfo("longest pause %.0f min", to_seconds(seen.longest_pause) / 60);
@@ -176,7 +178,8 @@ void TestChainNights::a_month_of_nights() {
     // What is due when a round is over waits for the stall rule at most, and then for some views.
     const Duration deadline = round + round / 2, stall = std::max<Duration>(minutes(10), 2 * deadline);
     QVERIFY2(seen.longest_pause <= deadline + stall + minutes(10), lab.text("longest pause").c_str());
-    QVERIFY2(seen.rounds >= static_cast<std::uint64_t>(days * hours(24) / round) / 2, lab.text("rounds").c_str());
+    QVERIFY2(seen.rounds >= static_cast<std::uint64_t>(days * hours(24) / round) / 2,
+             lab.text("rounds").c_str());
     // Eleven are there; one never came back and is not waited for.
     QVERIFY2(!lab.world.chain(0).history()->tip().committee->position(lab.world.id(11)), "gone");
   }

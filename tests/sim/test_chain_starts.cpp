@@ -70,7 +70,8 @@ void TestChainStarts::nodes_begin_together() {
       lab.world.start(node);
       lab.run_for(apart * lab_second);
     }
-    QVERIFY2(lab.world.run_until([&] { return all_have(lab, 1); }, 240 * lab_second), lab.text("one").c_str());
+    QVERIFY2(lab.world.run_until([&] { return all_have(lab, 1); }, 240 * lab_second),
+             lab.text("one").c_str());
     QVERIFY2(lab.world.run_to_round(lab.world.round(0) + 3, 60 * lab_round), lab.text("rounds").c_str());
     QCOMPARE(histories(lab), 1u);
     QCOMPARE(lab.world.seen().conflicts, 0u);
@@ -149,7 +150,8 @@ void TestChainStarts::claims_change_nothing() {
         const auto from = chain::decode_blocks_request(request);
         chain::BlocksAnswer answer;
         if (claim == int(Claim::OtherGenesis)) {
-          for (std::uint64_t at = *from; at < foreign.world.disk(0).blocks.size() && answer.blocks.size() < 16; ++at)
+          for (std::uint64_t at = *from;
+               at < foreign.world.disk(0).blocks.size() && answer.blocks.size() < 16; ++at)
             answer.blocks.push_back(foreign.world.disk(0).blocks[at]);
           answer.more = *from + answer.blocks.size() < foreign.world.disk(0).blocks.size();
         } else {
@@ -159,7 +161,8 @@ void TestChainStarts::claims_change_nothing() {
           header.previous = block.block->hash;
           header.height = *from;
           ++header.time_ms;
-          block.block = chain::make_block(header, block.block->body, block.block->opening, lab.world.network_id());
+          block.block =
+              chain::make_block(header, block.block->body, block.block->opening, lab.world.network_id());
           block.certificate.commits.height = header.height;
           block.certificate.commits.previous = header.previous;
           block.certificate.commits.block = block.block->hash;
@@ -191,17 +194,18 @@ void TestChainStarts::a_claim_holds_up_no_beginning() {
   options.open_start = true;
   ChainLab lab(options, false);
   std::uint8_t times = 0;
-  lab.world.set_answers(liar, [&](const net::Caller&, net::Method method, ByteSpan, const net::Respond& respond) {
-    if (method == net::Method::ChainStatus) {
-      chain::ChainStatus status;
-      status.genesis.fill(static_cast<std::uint8_t>(1 + times++ % 200));
-      status.height = status.round = 1000;
-      respond(chain::encode_status(status));
-    } else {
-      respond(make_error(ErrorCode::NotFound, "nothing"));
-    }
-    return true;
-  });
+  lab.world.set_answers(liar,
+                        [&](const net::Caller&, net::Method method, ByteSpan, const net::Respond& respond) {
+                          if (method == net::Method::ChainStatus) {
+                            chain::ChainStatus status;
+                            status.genesis.fill(static_cast<std::uint8_t>(1 + times++ % 200));
+                            status.height = status.round = 1000;
+                            respond(chain::encode_status(status));
+                          } else {
+                            respond(make_error(ErrorCode::NotFound, "nothing"));
+                          }
+                          return true;
+                        });
   lab.world.start_all();
   QVERIFY2(lab.world.run_to_round(2, 120 * lab_second), lab.text("three begin").c_str());
   QCOMPARE(lab.world.chain(0).view().voters, 3u);
