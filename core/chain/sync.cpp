@@ -8,6 +8,7 @@ namespace neuroshard::chain {
 namespace {
 
 constexpr Duration answers_live = std::chrono::minutes(2);
+constexpr Duration compare_again_after = std::chrono::minutes(1);
 
 }  // namespace
 
@@ -72,6 +73,9 @@ void ChainSync::consider(const net::Contact& contact, const ChainStatus& status)
 bool ChainSync::wants_foreign(const ChainStatus& status) const {
   if (refused_.count(status.genesis) != 0) return false;
   if (trust_.genesis && *trust_.genesis != status.genesis) return false;
+  const auto compared = compared_.find(status.genesis);
+  if (compared != compared_.end() && clock_.monotonic_now() - compared->second < compare_again_after)
+    return false;
   const History* own = host_.history();
   if (own == nullptr) {
     const bool asked_long_enough =
@@ -207,7 +211,12 @@ void ChainSync::finish_foreign(const Hash256& genesis) {
   const auto found = foreign_.find(genesis);
   const History* own = host_.history();
   const bool wins = own == nullptr || prefers_other(side(*own), side(*found->second.chain.history()));
-  if (!wins) return void(foreign_.erase(found));
+  if (!wins) {
+    constexpr std::size_t most_noted = 64;
+    if (compared_.size() >= most_noted) compared_.clear();
+    compared_[genesis] = clock_.monotonic_now();
+    return void(foreign_.erase(found));
+  }
   ForeignChain chain = std::move(found->second.chain);
   foreign_.clear();
   Expected<History> history = std::move(chain).finish();

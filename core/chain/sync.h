@@ -102,6 +102,7 @@ class ChainSync {
   };
   std::map<Hash256, Foreign> foreign_;  // by genesis
   std::set<Hash256> refused_;
+  std::map<Hash256, MonotonicTime> compared_;  // true histories that this node's own goes before
   // Peers whose claims about other histories were not shown to be true, this often in succession.
   std::map<net::NodeId, std::size_t> unshown_;
   MonotonicTime next_poll_{};
