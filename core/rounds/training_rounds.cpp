@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/chain/rights.h"
 #include "core/rounds/detail/rounds_posts.h"
 
 namespace neuroshard::rounds {
@@ -193,7 +194,10 @@ void TrainingRounds::contribute() {
   if (member == nullptr || member->registered_height > tip_->registry->opening_height()) return;
   const auto reveal = port_->beacon_reveal(book_.round());
   if (!reveal.ok()) return;
-  own_.contribute(*reveal, [this] { show_own(); });
+  std::vector<std::uint64_t> most_tokens;
+  for (const std::uint32_t row : options_.chain.rows_of(book_.round()))
+    most_tokens.push_back(chain::most_row_tokens(options_.chain, *tip_->registry, row, book_.round()));
+  own_.contribute(*reveal, std::move(most_tokens), [this] { show_own(); });
 }
 
 void TrainingRounds::show_own() {
