@@ -138,7 +138,12 @@ Evidence evidence_of(const crypto::PublicKey& node, const Vector& a, const Vecto
 }
 
 Evidence evidence_of(const Contribution& a, const Contribution& b) {
-  return in_order(a.node, TwoContributions{a.opening, a.round, entry_of(a, 0), entry_of(b, 0)});
+  return evidence_of(a, entry_of(b, 0));
+}
+
+Evidence evidence_of(const Contribution& a, ContributionEntry b) {
+  b.member = 0;
+  return in_order(a.node, TwoContributions{a.opening, a.round, entry_of(a, 0), b});
 }
 
 bool evidence_holds(const Evidence& evidence, const Hash256& network) {

@@ -39,6 +39,7 @@ inline constexpr std::size_t max_evidence_bytes = 512;
 Evidence evidence_of(const crypto::PublicKey& node, const SignedVote& a, const SignedVote& b);
 Evidence evidence_of(const crypto::PublicKey& node, const Vector& a, const Vector& b);
 Evidence evidence_of(const Contribution& a, const Contribution& b);
+Evidence evidence_of(const Contribution& a, ContributionEntry b);
 // Cheap checks first, then both signatures. Whether the history is this one is for the registry:
 // anchor_block() is the previous or opening block that both halves name.
 bool evidence_holds(const Evidence& evidence, const Hash256& network);

@@ -66,9 +66,12 @@ void Height::advance() {
 
 // A round's section, or a change of presence, at once. Everything else after `block_time`.
 bool Height::block_is_due() const {
+  return services_.content.is_due(tip_) || is_due_without_content();
+}
+
+bool Height::is_due_without_content() const {
   const MonotonicTime now = services_.clock.monotonic_now();
-  if (services_.content.is_due(tip_) || services_.mempool.changes_presence()) return true;
-  if (!services_.presence.silent(now).empty()) return true;
+  if (services_.mempool.changes_presence() || !services_.presence.silent(now).empty()) return true;
   return !services_.mempool.empty() && now - opened_ >= services_.rules.block_time;
 }
 
@@ -147,7 +150,9 @@ BlockBody Height::common_sections(bool presence_only) const {
 }
 
 void Height::make_block(bool presence_only) {
-  if (presence_only) return propose(common_sections(true));
+  // A change of presence does not wait for the round.
+  if (presence_only || (is_due_without_content() && !services_.content.is_due(tip_)))
+    return propose(common_sections(presence_only || tip_.registry->is_restricted()));
   services_.content.make(tip_, [this, life = lifetime_.token()](Sections sections) {
     if (!life.alive()) return;
     BlockBody body = common_sections(tip_.registry->is_restricted());

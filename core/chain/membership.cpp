@@ -90,11 +90,16 @@ bool OwnMembership::needs_commitment(const MemberRecord& member, std::uint64_t r
   return round + margin >= end || chain_of(newest) == nullptr;
 }
 
-Statement OwnMembership::sign(const ChainTip& tip, decltype(Statement::what) what) const {
+Statement OwnMembership::unsigned_at(const ChainTip& tip, decltype(Statement::what) what) const {
   Statement statement;
   statement.node = key_.public_key();
   statement.reference = {tip.height(), tip.block->hash};
   statement.what = std::move(what);
+  return statement;
+}
+
+Statement OwnMembership::sign(const ChainTip& tip, decltype(Statement::what) what) const {
+  Statement statement = unsigned_at(tip, std::move(what));
   sign_statement(statement, key_, rules_.network);
   return statement;
 }
@@ -116,27 +121,37 @@ std::optional<Statement> OwnMembership::missing(const ChainTip& tip) {
   const WalletRecord* wallet = registry.wallet(delegation_.wallet_key);
   if (wallet != nullptr && wallet->expelled) return std::nullopt;
 
+  const auto applies = [&](const Statement& statement) {
+    return admissible(rules_, registry, tip.block->hash, statement).ok();
+  };
   std::optional<decltype(Statement::what)> what;
   if (member == nullptr) {
+    if (last_ && last_->what.index() == 0 && registry.is_recent(last_->reference, tip.block->hash) &&
+        applies(*last_))
+      return last_;
     if (active_) {
       Register joining;
       joining.delegation = delegation_;
       joining.beacon = chain_from(registry.round() + 1).commitment();
-      const bool of_use = voucher_ && (wallet == nullptr || !wallet->vouched);
-      if (of_use) {
+      what = joining;
+      if (voucher_ && (wallet == nullptr || !wallet->vouched)) {
         joining.voucher = voucher_->voucher;
         joining.voucher_signature = use_voucher(crypto::KeyPair::from_seed(voucher_->secret),
                                                 key_.public_key(), delegation_.wallet_key, rules_.network);
+        // The issuer's other vouchers may have to wait their turn; a node is a candidate until then.
+        if (applies(unsigned_at(tip, joining))) what = std::move(joining);
       }
-      what = std::move(joining);
     }
   } else if (member->presence == Presence::Active && !active_ && registry.is_voter(*member)) {
     what = Away{};
   } else if (member->presence == Presence::Dormant && active_ && ready_) {
     what = Back{};
-  } else if (voucher_ && active_ && !wallet->vouched && !wallet->founder) {
-    what = Vouch{voucher_->voucher, use_voucher(crypto::KeyPair::from_seed(voucher_->secret),
-                                                key_.public_key(), delegation_.wallet_key, rules_.network)};
+  } else if (voucher_ && active_ && !wallet->vouched && !wallet->founder &&
+             applies(unsigned_at(tip, Vouch{voucher_->voucher, {}, delegation_.wallet_key}))) {
+    what = Vouch{voucher_->voucher,
+                 use_voucher(crypto::KeyPair::from_seed(voucher_->secret), key_.public_key(),
+                             delegation_.wallet_key, rules_.network),
+                 delegation_.wallet_key};
   } else if (active_ && needs_commitment(*member, registry.round())) {
     const std::uint64_t from = registry.round() + 1 + rounds_until_commitment_holds;
     what = Commit{chain_from(from).commitment()};

@@ -50,6 +50,7 @@ class OwnMembership {
   Expected<Hash256> reveal(const ChainTip& tip, std::uint64_t round);
 
  private:
+  Statement unsigned_at(const ChainTip& tip, decltype(Statement::what) what) const;
   Statement sign(const ChainTip& tip, decltype(Statement::what) what) const;
   BeaconChain chain_from(std::uint64_t round) const;
   // A commitment that this node did not make from its seed, or that ends soon.

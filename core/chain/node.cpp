@@ -53,6 +53,7 @@ ChainNode::ChainNode(ChainServices services, ChainOptions options, const Hash256
               [this](const net::NodeId& from, const PostAnswer& answer) { on_answer(from, answer); }),
       mempool_(options_.rules, services_.checks),
       presence_(options_.rules),
+      restart_(options_.sync.ask_for, options_.rules.block_time),
       sync_({options_.rules, services_.checks, services_.cache}, services_.caller, services_.peers,
             services_.executor, services_.clock, options_.sync, options_.trust, self_, rng_.next(),
             {[this] { return history(); },
@@ -95,6 +96,10 @@ void ChainNode::start() {
 void ChainNode::tick() {
   timer_ = services_.executor.post_after(options_.tick, [this] { tick(); });
   sync_.tick();
+  if (history_) {
+    const ChainTip& at = history_->tip();
+    if (restart_.tick(at.height(), at.registry->round(), services_.clock.monotonic_now())) reopen_height();
+  }
   advance();
   outbox_.pump();
 }
@@ -119,6 +124,7 @@ void ChainNode::begin_history(History history, bool fresh) {
   enter(NodeState::Following);
   if (fresh) durable_.begin_log(*history_);
   const ChainTip& tip = history_->tip();
+  if (!fresh || tip.height() > 0) restart_.begin(services_.clock.monotonic_now());
   mempool_.on_tip(tip);
   if (had_one) services_.logger.info("chain", "this node follows another history of the network from now on");
   services_.content.on_history(tip);
@@ -148,6 +154,7 @@ Expected<void> ChainNode::take_rival(const CertifiedBlock& block) {
 
 void ChainNode::on_new_tip(const CertifiedBlock& block, bool live) {
   const ChainTip& tip = history_->tip();
+  restart_.on_block(tip.height(), tip.registry->round(), services_.clock.monotonic_now());
   retire_height();
   mempool_.on_tip(tip);
   continuation_.on_tip(tip);
@@ -178,7 +185,7 @@ void ChainNode::open_height() {
   const MemberRecord* own = tip.registry->find(self_);
   presence_.on_block(*tip.committee, own != nullptr ? std::optional(own->number) : std::nullopt,
                      services_.clock.monotonic_now());
-  if (!tip.committee->position(self_) || !ready_) return enter(NodeState::Following);
+  if (!tip.committee->position(self_) || !ready_ || !restart_.may_vote()) return enter(NodeState::Following);
   enter(NodeState::Following);
   enter(NodeState::Voting);
   height_ = std::make_unique<Height>(
@@ -191,6 +198,12 @@ void ChainNode::open_height() {
         });
         NS_CHECK(posted);
       });
+}
+
+// The node may vote from now on, or may not any more.
+void ChainNode::reopen_height() {
+  retire_height();
+  open_height();
 }
 
 // The leader tells the members that don't vote; everybody tells a few others.
@@ -298,10 +311,7 @@ void ChainNode::set_ready(bool ready) {
   if (ready == ready_) return;
   ready_ = ready;
   if (membership_) membership_->ready(ready);
-  if (history_ && (height_ == nullptr) == ready) {
-    retire_height();
-    open_height();
-  }
+  if (history_ && (height_ == nullptr) == ready) reopen_height();
 }
 
 void ChainNode::go_away() {
@@ -325,6 +335,8 @@ Expected<HeldVoucher> ChainNode::give_voucher(std::uint64_t expires_ms) {
 
 Expected<Hash256> ChainNode::beacon_reveal(std::uint64_t round) {
   if (!history_) return make_error(ErrorCode::NotFound, "this node has no history yet");
+  if (!restart_.may_contribute(round))
+    return make_error(ErrorCode::NotFound, "this node came back in mid-round and waits for the next one");
   return membership_->reveal(history_->tip(), round);
 }
 

@@ -24,6 +24,7 @@
 #include "core/chain/height.h"
 #include "core/chain/membership.h"
 #include "core/chain/open_start.h"
+#include "core/chain/restart_watch.h"
 #include "core/chain/rights.h"
 #include "core/chain/server.h"
 #include "core/chain/sync.h"
@@ -128,6 +129,7 @@ class ChainNode final : public ChainPort {
   void on_new_tip(const CertifiedBlock& block, bool live);
   void open_height();
   void retire_height();
+  void reopen_height();
   void announce(const CertifiedBlock& block);
   void try_open_start();
   void handle(OpenStart::Output output);
@@ -157,6 +159,7 @@ class ChainNode final : public ChainPort {
   PresenceWatch presence_;
   LocalMemory local_;
   std::optional<OwnMembership> membership_;  // from start() on
+  RestartWatch restart_;
   ChainSync sync_;
   Continuation continuation_;
   Vouching vouching_;

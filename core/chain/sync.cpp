@@ -8,6 +8,7 @@ namespace neuroshard::chain {
 namespace {
 
 constexpr Duration answers_live = std::chrono::minutes(2);
+constexpr Duration compare_again_after = std::chrono::minutes(1);
 
 }  // namespace
 
@@ -72,6 +73,9 @@ void ChainSync::consider(const net::Contact& contact, const ChainStatus& status)
 bool ChainSync::wants_foreign(const ChainStatus& status) const {
   if (refused_.count(status.genesis) != 0) return false;
   if (trust_.genesis && *trust_.genesis != status.genesis) return false;
+  const auto compared = compared_.find(status.genesis);
+  if (compared != compared_.end() && clock_.monotonic_now() - compared->second < compare_again_after)
+    return false;
   const History* own = host_.history();
   if (own == nullptr) {
     const bool asked_long_enough =
@@ -149,13 +153,14 @@ void ChainSync::fetch_foreign(const net::Contact& contact, const Hash256& genesi
 
 void ChainSync::got_foreign(const net::Contact& contact, const Hash256& genesis, Expected<Bytes> answer) {
   const auto found = foreign_.find(genesis);
-  if (!answer.ok() || found == foreign_.end()) return;
+  if (found == foreign_.end()) return;
+  if (!answer.ok()) return did_not_show(contact, genesis);
   const auto blocks = decode_blocks_answer(*answer);
-  if (!blocks.ok()) return;
+  if (!blocks.ok() || blocks->blocks.empty()) return did_not_show(contact, genesis);
   std::vector<CertifiedBlock> taken;
   for (const Bytes& bytes : blocks->blocks) {
     auto block = decode_certified(bytes, services_.rules.network);
-    if (!block.ok()) return;
+    if (!block.ok()) return did_not_show(contact, genesis);
     taken.push_back(std::move(*block));
   }
   ForeignChain& chain = found->second.chain;
@@ -164,11 +169,27 @@ void ChainSync::got_foreign(const net::Contact& contact, const Hash256& genesis,
   if (!right) {
     // Another peer may still give the true blocks of this genesis; this one's were not.
     if (chain.history() == nullptr || chain.history()->genesis() != genesis) refused_.insert(genesis);
-    foreign_.erase(found);
-    return;
+    return did_not_show(contact, genesis);
   }
+  unshown_.erase(contact.id);
   if (blocks->more && !taken.empty()) return fetch_foreign(contact, genesis);
   finish_foreign(genesis);
+}
+
+bool ChainSync::is_believed(const net::NodeId& id) const {
+  constexpr std::size_t enough = 5;  // messages get lost
+  const auto found = unshown_.find(id);
+  return found == unshown_.end() || found->second < enough;
+}
+
+void ChainSync::did_not_show(const net::Contact& contact, const Hash256& genesis) {
+  constexpr std::size_t most_noted = 1024;
+  if (unshown_.size() >= most_noted) unshown_.clear();
+  ++unshown_[contact.id];
+  const auto found = foreign_.find(genesis);
+  if (found == foreign_.end()) return;
+  found->second.sources.erase(contact.id);
+  if (found->second.sources.empty()) foreign_.erase(found);
 }
 
 MeetingSide ChainSync::side(const History& history) const {
@@ -190,7 +211,12 @@ void ChainSync::finish_foreign(const Hash256& genesis) {
   const auto found = foreign_.find(genesis);
   const History* own = host_.history();
   const bool wins = own == nullptr || prefers_other(side(*own), side(*found->second.chain.history()));
-  if (!wins) return void(foreign_.erase(found));
+  if (!wins) {
+    constexpr std::size_t most_noted = 64;
+    if (compared_.size() >= most_noted) compared_.clear();
+    compared_[genesis] = clock_.monotonic_now();
+    return void(foreign_.erase(found));
+  }
   ForeignChain chain = std::move(found->second.chain);
   foreign_.clear();
   Expected<History> history = std::move(chain).finish();
@@ -199,10 +225,13 @@ void ChainSync::finish_foreign(const Hash256& genesis) {
 }
 
 bool ChainSync::finds_no_history() const {
-  return foreign_.empty() && std::none_of(answers_.begin(), answers_.end(), [this](const auto& entry) {
-           const Hash256& genesis = entry.second.status.genesis;
-           return genesis != Hash256{} && refused_.count(genesis) == 0;
-         });
+  for (const auto& [genesis, foreign] : foreign_)
+    for (const net::NodeId& source : foreign.sources)
+      if (is_believed(source)) return false;
+  return std::none_of(answers_.begin(), answers_.end(), [this](const auto& entry) {
+    const Hash256& genesis = entry.second.status.genesis;
+    return genesis != Hash256{} && refused_.count(genesis) == 0 && is_believed(entry.first);
+  });
 }
 
 ChainSync::Seen ChainSync::seen() const {

@@ -58,7 +58,8 @@ class ChainSync {
     std::optional<Hash256> refused;            // a genesis that did not verify, or that trust excludes
   };
   Seen seen() const;
-  // Every node that was asked lately has no history either, or none answers.
+  // Every node that was asked lately has no history either, or claims one and shows nothing of it; or none
+  // answers.
   bool finds_no_history() const;
   bool fetches() const { return !fetching_.empty(); }
 
@@ -76,6 +77,8 @@ class ChainSync {
   void fetch_foreign(const net::Contact& contact, const Hash256& genesis);
   void got_foreign(const net::Contact& contact, const Hash256& genesis, Expected<Bytes> answer);
   bool wants_foreign(const ChainStatus& status) const;
+  bool is_believed(const net::NodeId& id) const;
+  void did_not_show(const net::Contact& contact, const Hash256& genesis);
   void finish_foreign(const Hash256& genesis);
   std::size_t groups_asked() const;
   MeetingSide side(const History& history) const;
@@ -99,6 +102,9 @@ class ChainSync {
   };
   std::map<Hash256, Foreign> foreign_;  // by genesis
   std::set<Hash256> refused_;
+  std::map<Hash256, MonotonicTime> compared_;  // true histories that this node's own goes before
+  // Peers whose claims about other histories were not shown to be true, this often in succession.
+  std::map<net::NodeId, std::size_t> unshown_;
   MonotonicTime next_poll_{};
   std::optional<MonotonicTime> first_answer_;
   Lifetime lifetime_;

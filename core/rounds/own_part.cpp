@@ -50,6 +50,7 @@ struct OwnPart::Making {
   std::uint64_t round = 0;
   Hash256 opening{}, reveal{};
   std::vector<std::uint32_t> rows;
+  std::vector<std::uint64_t> most_tokens;
   std::vector<std::optional<RoundLearner::Boundary>> boundaries;
   std::size_t waiting = 0;
   std::function<void()> made;
@@ -123,7 +124,8 @@ bool OwnPart::has_trained() const {
   return true;
 }
 
-void OwnPart::contribute(const Hash256& reveal, std::function<void()> made) {
+void OwnPart::contribute(const Hash256& reveal, std::vector<std::uint64_t> most_tokens,
+                         std::function<void()> made) {
   if (making_ || made_) return;
   making_ = true;
   auto making = std::make_shared<Making>();
@@ -131,6 +133,7 @@ void OwnPart::contribute(const Hash256& reveal, std::function<void()> made) {
   making->opening = opening_;
   making->reveal = reveal;
   making->rows = rules_.rows_of(round_);
+  making->most_tokens = std::move(most_tokens);
   making->boundaries.resize(making->rows.size());
   making->waiting = making->rows.size();
   making->made = std::move(made);
@@ -163,7 +166,7 @@ void OwnPart::sign(Making& making) {
     RoundLearner::Boundary& boundary = *making.boundaries[i];
     chain::RowWork work;
     work.row = making.rows[i];
-    work.tokens = std::min(boundary.work.tokens, rules_.most_tokens * 64);
+    work.tokens = std::min(boundary.work.tokens, making.most_tokens[i]);
     work.payload_bytes = boundary.payload.size();
     work.payload = payload_root(self, boundary.payload);
     made.contribution.rows.push_back(work);

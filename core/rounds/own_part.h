@@ -69,7 +69,8 @@ class OwnPart {
   bool is_making() const { return making_; }
   const std::optional<Made>& made() const { return made_; }
   // Takes the boundaries and signs; `made` when it is on the disk, not at all when there is too little work.
-  void contribute(const Hash256& reveal, std::function<void()> made);
+  // most_tokens: that may be claimed, per row of the round; a node that trained on alone has more.
+  void contribute(const Hash256& reveal, std::vector<std::uint64_t> most_tokens, std::function<void()> made);
   // The others have done their part, too.
   void closed();
   // No result in sight: train on.

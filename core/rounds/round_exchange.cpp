@@ -1,6 +1,7 @@
 #include "core/rounds/round_exchange.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/net/peer_channel.h"
 
@@ -14,10 +15,13 @@ void RoundExchange::open() {
   previous_ = services_.book;
   payloads_.clear();
   contributions_.clear();
+  closed_ = false;
 }
 
 void RoundExchange::ask(const chain::ChainTip& tip, bool payloads) {
   tip_ = tip;
+  // What was asked of contributors only is asked of the voters that have it from now on.
+  if (tip.registry->closed() && !std::exchange(closed_, true)) payloads_.clear();
   ask_for_contributions(tip);
   if (payloads || tip.registry->closed()) ask_for_payloads(tip);
 }
@@ -123,6 +127,24 @@ void RoundExchange::take(std::uint32_t member, const net::NodeId& id,
     events_.found_evidence(*taken.evidence);
   }
   events_.arrived();
+}
+
+// A certified close may have something else of a member than this node was sent: together they are evidence.
+void RoundExchange::compare(const chain::ChainTip& before, const chain::CloseSection& close) {
+  for (const chain::ContributionEntry& entry : close.contributions) {
+    const ContributionBook::Entry* own = services_.book.find(entry.member);
+    if (own == nullptr) continue;
+    chain::ContributionEntry known = chain::entry_of(own->contribution, entry.member);
+    known.signature = entry.signature;  // only what is signed counts
+    if (!(known == entry)) events_.found_evidence(chain::evidence_of(own->contribution, entry));
+  }
+  for (const chain::Vector& vector : close.vectors) {
+    const chain::Vector* own = services_.vectors.find(vector.voter);
+    const chain::MemberRecord* voter = before.registry->find(vector.voter);
+    if (own == nullptr || voter == nullptr) continue;
+    if (chain::claim_of(*own).content != chain::claim_of(vector).content)
+      events_.found_evidence(chain::evidence_of(voter->key, *own, vector));
+  }
 }
 
 Expected<Bytes> RoundExchange::piece(const net::NodeId& from, const FetchRequest& request,

@@ -35,6 +35,8 @@ class RoundExchange {
 
   // A new round: the books are about to be opened.
   void open();
+  // A close that was certified on `before`: what it has of a member may contradict what this node was sent.
+  void compare(const chain::ChainTip& before, const chain::CloseSection& close);
   // Asks for what is missing. payloads: this node may have them before the close.
   void ask(const chain::ChainTip& tip, bool payloads);
   // A payload or a contribution of this round or of the one before. NotFound.
@@ -59,6 +61,7 @@ class RoundExchange {
   std::optional<chain::ChainTip> tip_;        // of the last ask()
   std::set<Hash256> payloads_;                // asked for
   std::set<std::uint32_t> contributions_;
+  bool closed_ = false;  // the round, at the last ask()
   std::uint64_t questions_ = 0;
   Lifetime lifetime_;
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/chain/rights.h"
 #include "core/rounds/detail/rounds_posts.h"
 
 namespace neuroshard::rounds {
@@ -115,7 +116,8 @@ void TrainingRounds::on_block(const chain::ChainTip& tip, const chain::Certified
     open_round(std::all_of(rows.begin(), rows.end(), [](const auto& row) { return row.carried; }));
     if (live) ++seen_.rounds;
   } else {
-    tip_ = tip;
+    const std::optional<chain::ChainTip> before = std::exchange(tip_, tip);
+    if (body.close && before) exchange_.compare(*before, *body.close);
     if (body.close) {
       clock_.closed(services_.clock.monotonic_now());
       port_->drop_post(vector_key);
@@ -192,7 +194,10 @@ void TrainingRounds::contribute() {
   if (member == nullptr || member->registered_height > tip_->registry->opening_height()) return;
   const auto reveal = port_->beacon_reveal(book_.round());
   if (!reveal.ok()) return;
-  own_.contribute(*reveal, [this] { show_own(); });
+  std::vector<std::uint64_t> most_tokens;
+  for (const std::uint32_t row : options_.chain.rows_of(book_.round()))
+    most_tokens.push_back(chain::most_row_tokens(options_.chain, *tip_->registry, row, book_.round()));
+  own_.contribute(*reveal, std::move(most_tokens), [this] { show_own(); });
 }
 
 void TrainingRounds::show_own() {

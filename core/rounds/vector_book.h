@@ -23,6 +23,10 @@ class VectorBook {
   };
   Taken take(const chain::Vector& vector, const chain::ChainTip& tip);
   bool has(std::uint32_t voter) const { return vectors_.count(voter) != 0; }
+  const chain::Vector* find(std::uint32_t voter) const {
+    const auto found = vectors_.find(voter);
+    return found == vectors_.end() ? nullptr : &found->second;
+  }
   // Units of the present committee's vectors; those of others do not count.
   std::uint64_t units(const chain::Committee& committee) const;
   std::size_t count() const { return vectors_.size(); }

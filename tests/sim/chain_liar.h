@@ -71,7 +71,7 @@ class EditingCaller final : public net::PeerCaller {
 
 // The contribution in a post of that kind, and the post that has another one. Nothing: not to be read.
 inline std::optional<rounds::PostedContribution> contribution_in(const Bytes& post) {
-  return rounds::decode_contribution_post(ByteSpan(post).subspan(1), chain::max_rows);
+  return rounds::decode_contribution_post(ByteSpan(post).subspan(1), 1);
 }
 inline Bytes post_of(const rounds::PostedContribution& posted, bool with_payloads = true) {
   std::vector<rounds::PayloadBytes> payloads;

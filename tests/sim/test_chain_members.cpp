@@ -180,11 +180,10 @@ void TestChainMembers::one_voter_lets_few_wallets_vote() {
   ChainLab lab(options, false);
   for (std::size_t node = 0; node < founders; ++node) lab.world.start(node);
   QVERIFY2(lab.world.run_to_round(1, 10 * lab_round), lab.text("founders").c_str());
-  crypto::SystemEntropy entropy;
   const auto expires =
       static_cast<std::uint64_t>(to_unix_ms(lab.world.world().clock().wall_now())) + 3'600'000;
   for (std::size_t node = founders; node < all; ++node) {
-    const auto voucher = lab.world.chain(0).give_voucher(entropy, expires);
+    const auto voucher = lab.world.chain(0).give_voucher(expires);
     QVERIFY(voucher.ok());
     lab.world.set_voucher(node, *voucher);
     lab.world.start(node);

@@ -118,15 +118,15 @@ class Desktops {
     }
     const double evening = 21.5 + jitter(2.5), morning = 30 + jitter(3);  // of the next day
     if (!stays_on) {
-      sleep(node, at(evening), at(morning));
+      off_between(node, at(evening), at(morning));
     } else if (weekend_off) {
-      sleep(node, at(9 + jitter(1)), at(18 + jitter(1)));
+      off_between(node, at(9 + jitter(1)), at(18 + jitter(1)));
     } else if (rng_.below(4) == 0) {
       const double reboot = 9 + jitter(8);
-      sleep(node, at(reboot), at(reboot + 0.06), true);
+      off_between(node, at(reboot), at(reboot + 0.06), true);
     }
   }
-  void sleep(std::size_t node, Duration from, Duration until, bool abrupt = false) {
+  void off_between(std::size_t node, Duration from, Duration until, bool abrupt = false) {
     World& world = lab_.world.world();
     if (abrupt || node % 4 == 3) {
       world.after(from, [this, node] { off(node); });
