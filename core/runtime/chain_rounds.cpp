@@ -21,11 +21,11 @@ constexpr Duration least_silence = std::chrono::seconds(30);
 constexpr Duration least_heartbeat = std::chrono::seconds(10), most_heartbeat = std::chrono::seconds(60);
 constexpr auto delegation_life = std::chrono::hours(24 * 365 * 10);
 
-net::MethodLimits limits(double per_second, std::size_t bytes) {
+net::MethodLimits limits(double per_second, std::size_t bytes, bool one_lan) {
   net::RequestLimits calls;
   calls.per_second = per_second;
   calls.burst = 10 * per_second;
-  return {std::make_shared<net::RequestLimiter>(calls, true), bytes, nullptr};
+  return {std::make_shared<net::RequestLimiter>(calls, one_lan), bytes, nullptr};
 }
 
 }  // namespace
@@ -179,6 +179,7 @@ void ChainRounds::watch(node::Node* node) {
 
 void ChainRounds::open(ReportingAs as, std::uint64_t seed) {
   wallet_ = as.delegation;
+  const bool one_lan = as.one_lan;
   executor_ = std::make_unique<Patient>(host_.executor());
   peers_ = std::make_unique<Peers>(host_.member());
   status_ = std::make_unique<RoundsStatus>(host_, consensus_, network_, std::move(as), seed);
@@ -188,11 +189,12 @@ void ChainRounds::open(ReportingAs as, std::uint64_t seed) {
                                         const net::Reply& reply) { status_->answer(from, request, reply); }));
   const auto chain_call = [this](const net::Caller& from, net::Method method, ByteSpan request,
                                  const net::Reply& reply) { on_chain_call(from, method, request, reply); };
-  methods_.push_back(methods.add({net::Method::ChainPost}, limits(100, net::max_message_bytes), chain_call));
+  methods_.push_back(
+      methods.add({net::Method::ChainPost}, limits(100, net::max_message_bytes, one_lan), chain_call));
   methods_.push_back(
       methods.add({net::Method::ChainStatus, net::Method::ChainBlocks, net::Method::ChainRegistry},
-                  limits(20, small_request), chain_call));
-  methods_.push_back(methods.add({net::Method::RoundPiece}, limits(500, small_request),
+                  limits(20, small_request, one_lan), chain_call));
+  methods_.push_back(methods.add({net::Method::RoundPiece}, limits(500, small_request, one_lan),
                                  [this](const net::Caller& from, net::Method, ByteSpan request,
                                         const net::Reply& reply) { on_piece_call(from, request, reply); }));
   refresh_later();
@@ -261,7 +263,7 @@ void ChainRounds::on_ready(const engine::RoundFacts& facts) {
 Expected<void> ChainRounds::open_files() {
   const std::string folder = directory_ + "/chain";
   NS_ASSIGN_OR_RETURN(files_,
-                      engine::ChainFiles::open(services_.files, folder, services_.logger, *executor_));
+                      engine::ChainFiles::open(services_.files, folder, services_.logger, host_.executor()));
   NS_ASSIGN_OR_RETURN(own_files_, engine::RoundFiles::open(services_.files, folder + "/own", services_.logger,
                                                            host_.executor()));
   return {};
@@ -331,7 +333,7 @@ void ChainRounds::begin(Known& known) {
       chain_options(known), beacon_seed, load_le<std::uint64_t>(seed.data()));
   training_->attach(*node_);
   for (std::uint32_t row = 0; row < fragments_.size(); ++row) {
-    if (auto& kept = known.kept[row]) {
+    if (auto& kept = known.kept[row]; kept && files_->block_count() > 0) {
       kept_[row] = kept->round;
       training_->offer(row, kept->round, std::move(kept->state));
     } else if (known.first[row]) {
