@@ -74,7 +74,8 @@ bool ChainSync::wants_foreign(const ChainStatus& status) const {
   if (refused_.count(status.genesis) != 0) return false;
   if (trust_.genesis && *trust_.genesis != status.genesis) return false;
   const auto compared = compared_.find(status.genesis);
-  if (compared != compared_.end() && clock_.monotonic_now() - compared->second < compare_again_after)
+  if (compared != compared_.end() && answering(status.genesis) <= compared->second.second &&
+      clock_.monotonic_now() - compared->second.first < compare_again_after)
     return false;
   const History* own = host_.history();
   if (own == nullptr) {
@@ -176,6 +177,12 @@ void ChainSync::got_foreign(const net::Contact& contact, const Hash256& genesis,
   finish_foreign(genesis);
 }
 
+std::size_t ChainSync::answering(const Hash256& genesis) const {
+  return static_cast<std::size_t>(std::count_if(answers_.begin(), answers_.end(), [&](const auto& entry) {
+    return entry.second.status.genesis == genesis;
+  }));
+}
+
 bool ChainSync::is_believed(const net::NodeId& id) const {
   constexpr std::size_t enough = 5;  // messages get lost
   const auto found = unshown_.find(id);
@@ -214,7 +221,7 @@ void ChainSync::finish_foreign(const Hash256& genesis) {
   if (!wins) {
     constexpr std::size_t most_noted = 64;
     if (compared_.size() >= most_noted) compared_.clear();
-    compared_[genesis] = clock_.monotonic_now();
+    compared_[genesis] = {clock_.monotonic_now(), answering(genesis)};
     return void(foreign_.erase(found));
   }
   ForeignChain chain = std::move(found->second.chain);

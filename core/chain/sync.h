@@ -77,6 +77,7 @@ class ChainSync {
   void fetch_foreign(const net::Contact& contact, const Hash256& genesis);
   void got_foreign(const net::Contact& contact, const Hash256& genesis, Expected<Bytes> answer);
   bool wants_foreign(const ChainStatus& status) const;
+  std::size_t answering(const Hash256& genesis) const;
   bool is_believed(const net::NodeId& id) const;
   void did_not_show(const net::Contact& contact, const Hash256& genesis);
   void finish_foreign(const Hash256& genesis);
@@ -102,7 +103,8 @@ class ChainSync {
   };
   std::map<Hash256, Foreign> foreign_;  // by genesis
   std::set<Hash256> refused_;
-  std::map<Hash256, MonotonicTime> compared_;  // true histories that this node's own goes before
+  // True histories that this node's own goes before: when that was found, and how many answered for them.
+  std::map<Hash256, std::pair<MonotonicTime, std::size_t>> compared_;
   // Peers whose claims about other histories were not shown to be true, this often in succession.
   std::map<net::NodeId, std::size_t> unshown_;
   MonotonicTime next_poll_{};
