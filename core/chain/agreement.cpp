@@ -16,6 +16,11 @@ std::optional<Quorum> copy_of(const QuorumPtr& quorum) {
   return quorum ? std::optional<Quorum>(*quorum) : std::nullopt;
 }
 
+// A late lock is newer than the one held (agreement.h).
+Lock newest(const std::optional<Lock>& late, const Lock& held) {
+  return late ? *late : held;
+}
+
 AgreementMemory memory_of(const Agreement::Setup& setup, AgreementMemory memory) {
   if (memory.height == setup.height && memory.previous == setup.previous) return memory;
   AgreementMemory fresh;
@@ -39,6 +44,10 @@ Agreement::Agreement(Setup setup, AgreementOptions options, const crypto::KeyPai
              {[this] { enter(next_of_honest(memory_.view + 1)); }, [this] { give_up(); },
               [this] {
                 if (refuses_proposal()) clock_.give_up_soon();
+              },
+              [this] {
+                if (leading_ == Leading::AwaitsOthers) leading_ = Leading::MayAsk;
+                lead();
               }}) {
   NS_CHECK(setup_.self < setup_.committee->size() &&
            setup_.committee->members()[setup_.self].key == key.public_key());
@@ -125,21 +134,13 @@ Verdict Agreement::take_proposal(const Proposal& proposal) {
 bool Agreement::learn_lock(const Lock& lock) {
   const bool is_late = lock.prepares->view < memory_.view && (!leads() || leading_ == Leading::Proposed);
   if (!is_late) return take_lock(lock);
-  if (const Lock newest = newest_lock(); newest.prepares && newest.prepares->view >= lock.prepares->view)
+  if (const Lock known = newest(late_lock_, this->lock());
+      known.prepares && known.prepares->view >= lock.prepares->view)
     return false;
   late_lock_ = lock;
   blocks_.know(lock.block, lock.prepares->view);
   consider(lock.block, lock.prepares->view);
   return true;
-}
-
-// Another view begins.
-void Agreement::take_late_lock() {
-  const std::optional<Lock> late = std::exchange(late_lock_, std::nullopt);
-  if (!late || (memory_.lock && memory_.lock->view >= late->prepares->view)) return;
-  memory_.lock = late->prepares;
-  memory_.block = late->block;
-  memory_.full_lock = late->full;
 }
 
 // Whether it is a higher lock than the one held. So many members were in its view that this one goes there.
@@ -165,7 +166,8 @@ Verdict Agreement::on_locked(const Locked& item) {
   const BlockPtr block = blocks_.find(item.prepares.block);
   if (!block) return Verdict::Later;  // the proposal is on its way
   std::optional<Lock> lock;
-  const Verdict verdict = rules_.check(item.prepares, item.full, block, newest_lock(), &lock);
+  const Verdict verdict =
+      rules_.check(item.prepares, item.full, block, newest(late_lock_, this->lock()), &lock);
   if (verdict != Verdict::Taken) return verdict;
   if (!lock || !learn_lock(*lock)) return Verdict::Known;
   try_prepare();
@@ -213,7 +215,7 @@ Verdict Agreement::on_new_view(std::size_t from, const NewView& item) {
     if (rules_.place_of(header.height, header.previous) != Verdict::Taken || item.lock->view > item.view)
       return Verdict::BadCertificate;
     std::optional<Lock> lock;
-    verdict = rules_.check(*item.lock, item.full, item.block, newest_lock(), &lock);
+    verdict = rules_.check(*item.lock, item.full, item.block, newest(late_lock_, this->lock()), &lock);
     if (verdict != Verdict::Taken && verdict != Verdict::Later) return verdict;
     if (lock && learn_lock(*lock)) {
       try_prepare();
@@ -262,7 +264,12 @@ void Agreement::byzantine_member_found() {
 
 void Agreement::enter(std::uint32_t view) {
   NS_CHECK(view > memory_.view && phase_ != Phase::Done);
-  take_late_lock();
+  if (const auto late = std::exchange(late_lock_, std::nullopt);
+      late && (!memory_.lock || memory_.lock->view < late->prepares->view)) {
+    memory_.lock = late->prepares;
+    memory_.block = late->block;
+    memory_.full_lock = late->full;
+  }
   memory_.view = view;
   memory_.prepared.reset();
   prepare_sent_.reset();
@@ -322,12 +329,18 @@ void Agreement::lead() {
   const std::uint64_t units =
       memory_.view == 0 ? setup_.committee->units() : claims_.joined_units(memory_.view);
   if (!rules_.suffices(units)) return;
+  if (units == setup_.committee->units() && leading_ <= Leading::AwaitsOthers) leading_ = Leading::MayAsk;
+  if (leading_ == Leading::Nothing) {
+    leading_ = Leading::AwaitsOthers;
+    clock_.wait_for_others();
+  }
+  if (leading_ == Leading::AwaitsOthers) return;
   if (memory_.lock) return put_forward(memory_.block);
   const bool presence_first = rules_.is_stalled() && memory_.view > 0;
-  if (presence_first && leading_ == Leading::Nothing) {
+  if (presence_first && leading_ == Leading::MayAsk) {
     leading_ = Leading::AskedPresence;
     host_.make_block(true);
-  } else if (rules_.is_full(units) && (leading_ == Leading::Nothing || leading_ == Leading::NoPresence)) {
+  } else if (rules_.is_full(units) && (leading_ == Leading::MayAsk || leading_ == Leading::NoPresence)) {
     leading_ = Leading::AskedAny;
     host_.make_block(false);
   }
@@ -421,7 +434,7 @@ BlockPtr Agreement::chosen(VoteStep step, std::uint32_t view) const {
 void Agreement::count_prepares(std::uint32_t view) {
   if (phase_ == Phase::Done) return;
   if (memory_.lock && memory_.lock->view >= view) return try_commit();  // no view has two locks
-  const Lock held = newest_lock();
+  const Lock held = newest(late_lock_, this->lock());
   if (held.prepares && held.prepares->view >= view) return;
   const BlockPtr block = chosen(VoteStep::Prepare, view);
   if (!block) return;

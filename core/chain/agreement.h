@@ -6,7 +6,8 @@
 // Committee::leader(v). In each view the leader proposes a block; a member that finds it right prepares; a
 // member that sees a quorum of prepares locks on the block and commits; a quorum of commits certifies it.
 // After a view's time members go to the next one with a NewView that carries their lock; the leader of that
-// view waits for a quorum of NewViews and proposes the lock of the highest view, if there is one.
+// view waits for a quorum of NewViews, and a short while for the others, one of which may have the newest lock
+// and would refuse all else. It proposes the lock of the highest view, if there is one.
 //
 // A member prepares at most one block in a view. While it has a lock it prepares no other block than the
 // lock's. A lock gives way to a lock of a higher view and to nothing else, whatever kind either of them is.
@@ -118,7 +119,16 @@ class Agreement {
  private:
   enum class Phase : std::uint8_t { Waiting, Running, Done };
   // How far this member is as the leader of this view.
-  enum class Leading : std::uint8_t { Nothing, AskedPresence, NoPresence, AskedAny, Unable, Proposed };
+  enum class Leading : std::uint8_t {
+    Nothing,
+    AwaitsOthers,  // a quorum is in this view; the others may have newer locks
+    MayAsk,
+    AskedPresence,
+    NoPresence,
+    AskedAny,
+    Unable,
+    Proposed
+  };
 
   Verdict on_proposal(std::size_t from, const Proposal& proposal);
   Verdict on_vote(const SignedVote& vote);
@@ -126,10 +136,8 @@ class Agreement {
   Verdict on_locked(const Locked& item);
   Verdict take_proposal(const Proposal& proposal);
   Lock lock() const { return {memory_.lock, memory_.full_lock, memory_.block}; }
-  Lock newest_lock() const { return late_lock_ ? *late_lock_ : lock(); }
   bool learn_lock(const Lock& lock);
   bool take_lock(const Lock& lock);
-  void take_late_lock();
 
   void enter(std::uint32_t view);
   void give_up();

@@ -37,11 +37,23 @@ void DurableState::save(const LocalMemory& local) {
   store_.save(ChainStore::Record::Local, encode_local(local), noted());
 }
 
-AgreementMemory DurableState::votes() const {
+KeptVotes DurableState::votes() const {
   const auto kept = store_.load(ChainStore::Record::Votes);
-  if (!kept.ok()) return {};
-  auto memory = decode_agreement_memory(*kept, network_);
-  return memory.ok() ? std::move(*memory) : AgreementMemory{};
+  if (!kept.ok() && kept.error().code == ErrorCode::NotFound) return KeptVotes();
+  auto memory =
+      kept.ok() ? decode_agreement_memory(*kept, network_) : Expected<AgreementMemory>(kept.error());
+  if (memory.ok()) return KeptVotes(std::move(*memory));
+  logger_.error("chain",
+                fmt::format("{}. So that it contradicts none of them, this node leaves the next block "
+                            "to the other voters",
+                            memory.error().message));
+  return KeptVotes(std::nullopt);
+}
+
+bool KeptVotes::may_vote(std::uint64_t height, std::size_t voters) {
+  if (votes_) return true;
+  if (!abstains_at_) abstains_at_ = height;
+  return height != *abstains_at_ || voters == 1;
 }
 
 std::optional<History> DurableState::load_history(const History::Services& services) const {

@@ -132,7 +132,7 @@ void Height::judge(const BlockPtr& block, Demand demand) {
 }
 
 // All but the content's sections.
-BlockBody Height::common_sections(bool presence_only) const {
+BlockBody Height::common_sections(bool presence_only) {
   const MonotonicTime now = services_.clock.monotonic_now();
   BlockBody body;
   body.silent = services_.presence.silent(now);
@@ -146,6 +146,7 @@ BlockBody Height::common_sections(bool presence_only) const {
                        [&](const Statement& statement) { return statement.node == member->key; });
   };
   body.silent.erase(std::remove_if(body.silent.begin(), body.silent.end(), speaks), body.silent.end());
+  if (stalled_) body.silent = stall_marks_.next(body.silent);
   return body;
 }
 

@@ -12,6 +12,7 @@
 #include "core/base/lifetime.h"
 #include "core/chain/agreement.h"
 #include "core/chain/content.h"
+#include "core/chain/detail/stall_marks.h"
 #include "core/chain/mempool.h"
 #include "core/chain/outbox.h"
 #include "core/chain/presence.h"
@@ -66,8 +67,12 @@ class Height final : private AgreementHost {
   void certified(const BlockPtr& block, const Certificate& certificate) override;
 
   bool block_is_due() const;
+<<<<<<< HEAD
   bool is_due_without_content() const;
   BlockBody common_sections(bool presence_only) const;
+=======
+  BlockBody common_sections(bool presence_only);
+>>>>>>> agree2
   void propose(BlockBody body);
   bool is_plausible(const Block& block, Demand demand) const;
 
@@ -78,6 +83,7 @@ class Height final : private AgreementHost {
   const Certified on_certified_;
   const MonotonicTime opened_;
   bool stalled_ = false, ended_ = false;
+  StallMarks stall_marks_;
   std::optional<std::uint32_t> led_view_;
   std::map<Hash256, bool> valid_;  // proposed blocks: whether they apply
   Agreement agreement_;

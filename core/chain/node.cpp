@@ -185,13 +185,19 @@ void ChainNode::open_height() {
   const MemberRecord* own = tip.registry->find(self_);
   presence_.on_block(*tip.committee, own != nullptr ? std::optional(own->number) : std::nullopt,
                      services_.clock.monotonic_now());
+<<<<<<< HEAD
   if (!tip.committee->position(self_) || !ready_ || !restart_.may_vote()) return enter(NodeState::Following);
+=======
+  const bool may_vote = kept_votes_.may_vote(tip.height() + 1, tip.committee->size());
+  if (!tip.committee->position(self_) || !ready_ || !may_vote) return enter(NodeState::Following);
+>>>>>>> agree2
   enter(NodeState::Following);
   enter(NodeState::Voting);
   height_ = std::make_unique<Height>(
       HeightServices{options_.rules, services_.key, services_.executor, services_.clock, outbox_,
                      services_.store, services_.checks, presence_, mempool_, services_.content},
-      tip, options_.agreement, kept_votes_, [this](const Evidence& evidence) { add_evidence(evidence); },
+      tip, options_.agreement, kept_votes_.memory(),
+      [this](const Evidence& evidence) { add_evidence(evidence); },
       [this](const CertifiedBlock& block) {
         const bool posted = services_.executor.post([this, life = lifetime_.token(), block] {
           if (life.alive()) (void)take_block(block, true);

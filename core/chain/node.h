@@ -166,7 +166,7 @@ class ChainNode final : public ChainPort {
   std::optional<OpenStart> open_start_;
   std::optional<History> history_;
   std::unique_ptr<Height> height_;
-  AgreementMemory kept_votes_;  // of before the start
+  KeptVotes kept_votes_;
   NodeState state_ = NodeState::Starting;
   bool ready_ = false;                     // the content holds what a voter needs
   std::optional<std::uint32_t> led_view_;  // of the newest block, if this node proposed it

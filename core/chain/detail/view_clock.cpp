@@ -19,6 +19,7 @@ Duration ViewClock::patience(std::uint32_t view) const {
 void ViewClock::begin(std::uint32_t view) {
   view_ = view;
   pace_ = Pace::InStep;
+  others_.reset();
   arm();
 }
 
@@ -52,8 +53,16 @@ void ViewClock::run_ahead(std::uint32_t next, const std::function<void()>& enter
   timer_ = std::move(rest);
 }
 
+void ViewClock::wait_for_others() {
+  others_ = executor_.post_after(patience(view_) / options_.others_part, [this, view = view_] {
+    const std::unique_ptr<TimerHandle> over = std::move(others_);
+    if (pace_ != Pace::Stopped && view == view_) calls_.waited();
+  });
+}
+
 void ViewClock::stop() {
   pace_ = Pace::Stopped;
+  others_.reset();
   timer_.reset();
   soon_.reset();
 }

@@ -18,11 +18,13 @@ class ViewClock {
   struct Options {
     Duration first_view = std::chrono::seconds(10);  // grows by half with each view
     Duration longest_view = std::chrono::minutes(2);
+    int others_part = 20;  // of a view's time: what a leader waits for more than a quorum
   };
   struct Calls {
     std::function<void()> over;       // the view's time is over
     std::function<void()> hopeless;   // a tenth of it has passed since give_up_soon()
     std::function<void()> caught_up;  // this member was ahead; from now on it is not
+    std::function<void()> waited;     // since wait_for_others()
   };
   // The executor outlives it.
   ViewClock(Options options, Executor& executor, Calls calls)
@@ -35,6 +37,8 @@ class ViewClock {
   // In `hopeless`: begins the next view by `enter`, which calls begin(). If it led no further than that view,
   // this member is ahead and the time of the view before runs on.
   void run_ahead(std::uint32_t next, const std::function<void()>& enter);
+  // Of the leader of this view, once.
+  void wait_for_others();
   void stop();
 
   Duration patience(std::uint32_t view) const;
@@ -49,7 +53,7 @@ class ViewClock {
   const Calls calls_;
   Pace pace_ = Pace::Stopped;
   std::uint32_t view_ = 0;
-  std::unique_ptr<TimerHandle> timer_, soon_;
+  std::unique_ptr<TimerHandle> timer_, soon_, others_;
 };
 
 }  // namespace neuroshard::chain

@@ -62,6 +62,9 @@ class TestAgreementProgress : public QObject {
   void a_late_lock_counts_when_the_proposal_shows_it();
   void the_lock_of_the_present_view_counts_at_once();
   void a_leader_takes_locks_until_it_proposes();
+  void a_leader_waits_a_short_while_for_the_others();
+  void a_leader_that_all_have_told_waits_no_longer();
+  void in_a_stall_a_leader_waits_for_more_than_the_stall_quorum();
 };
 
 void TestAgreementProgress::ways_data() {
@@ -172,6 +175,57 @@ void TestAgreementProgress::a_leader_takes_locks_until_it_proposes() {
   QVERIFY(sent.proposals[0].justification && sent.proposals[0].justification->view == 0);
   QCOMPARE(bench.show_lock(bench.prepares(3, 2, newer), newer), Verdict::Taken);
   QCOMPARE(bench.agreement->memory().lock->block, old->hash);
+}
+
+// The slowest of four has the newest lock. Planted: lead() without the wait proposes another block.
+void TestAgreementProgress::a_leader_waits_a_short_while_for_the_others() {
+  const BlockPtr newest = bus_block(1, false);
+  const Duration wait = bench_patience.first_view * 27 / 8 / bench_patience.others_part;  // in view 3
+  for (const bool in_time : {true, false}) {
+    Bench bench(equal_units(4));
+    bench.say(0, 2, 3);
+    QVERIFY(bench.agreement->leads());
+    QCOMPARE(bench.asked_to_lead, 0);
+    bench.world.run_for(wait / 2);
+    QCOMPARE(bench.asked_to_lead, 0);
+    if (in_time) {
+      const Quorum lock = bench.prepares(3, 2, newest);
+      bench.agreement->on_item(bench.other(2), NewView{bus_height, bus_previous, 3, lock, newest, {}});
+    }
+    bench.world.run_for(wait);
+    find_all_right(bench);
+    const Sent sent = take_sent(bench);
+    QCOMPARE(sent.proposals.size(), in_time ? 1u : 0u);
+    if (in_time) QCOMPARE(sent.proposals[0].block->hash, newest->hash);
+    QCOMPARE(bench.asked_to_lead, in_time ? 0 : 1);
+  }
+}
+
+// Nobody else can have a newer lock. Planted: lead() that always waits.
+void TestAgreementProgress::a_leader_that_all_have_told_waits_no_longer() {
+  Bench bench(equal_units(4));
+  bench.say(0, 2, 3);
+  QCOMPARE(bench.asked_to_lead, 0);
+  bench.say(0, 3, 3);
+  QCOMPARE(bench.asked_to_lead, 1);
+  bench.world.run_for(second);
+  QCOMPARE(bench.asked_to_lead, 1);
+}
+
+// Four of six. Planted as above.
+void TestAgreementProgress::in_a_stall_a_leader_waits_for_more_than_the_stall_quorum() {
+  Bench bench(equal_units(6));
+  bench.agreement->stall();
+  bench.say(0, 2, 5);
+  bench.world.run_for(2 * second);
+  QVERIFY(bench.agreement->leads());
+  QCOMPARE(bench.asked_to_lead, 0);
+  bench.say(0, 3, 5);
+  QCOMPARE(bench.asked_to_lead, 0);
+  bench.world.run_for(second / 10);
+  QCOMPARE(bench.asked_to_lead, 0);
+  bench.world.run_for(2 * second);
+  QCOMPARE(bench.asked_to_lead, 1);
 }
 
 NS_TEST(TestAgreementProgress)
