@@ -67,12 +67,8 @@ class Height final : private AgreementHost {
   void certified(const BlockPtr& block, const Certificate& certificate) override;
 
   bool block_is_due() const;
-<<<<<<< HEAD
   bool is_due_without_content() const;
-  BlockBody common_sections(bool presence_only) const;
-=======
   BlockBody common_sections(bool presence_only);
->>>>>>> agree2
   void propose(BlockBody body);
   bool is_plausible(const Block& block, Demand demand) const;
 

@@ -185,12 +185,9 @@ void ChainNode::open_height() {
   const MemberRecord* own = tip.registry->find(self_);
   presence_.on_block(*tip.committee, own != nullptr ? std::optional(own->number) : std::nullopt,
                      services_.clock.monotonic_now());
-<<<<<<< HEAD
-  if (!tip.committee->position(self_) || !ready_ || !restart_.may_vote()) return enter(NodeState::Following);
-=======
   const bool may_vote = kept_votes_.may_vote(tip.height() + 1, tip.committee->size());
-  if (!tip.committee->position(self_) || !ready_ || !may_vote) return enter(NodeState::Following);
->>>>>>> agree2
+  if (!tip.committee->position(self_) || !ready_ || !may_vote || !restart_.may_vote())
+    return enter(NodeState::Following);
   enter(NodeState::Following);
   enter(NodeState::Voting);
   height_ = std::make_unique<Height>(
