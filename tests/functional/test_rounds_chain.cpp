@@ -67,8 +67,11 @@ void TestRoundsChain::one_that_is_killed_goes_on_after_a_restart() {
 void TestRoundsChain::a_later_node_follows() {
   QCOMPARE(run_.start("d"), QByteArray());
   QVERIFY(hold({"d"}, newest("a") + 2));
-  const QJsonObject seen = run_.rounds("d");
-  QVERIFY2(seen["member"].toBool() && seen["agrees"].toBool(), QJsonDocument(seen).toJson().constData());
+  const auto follows = [this] {
+    const QJsonObject seen = run_.rounds("d");
+    return seen["member"].toBool() && seen["agrees"].toBool();
+  };
+  QTRY_VERIFY_WITH_TIMEOUT(follows(), RoundsRun::patience_ms);
 }
 
 void TestRoundsChain::one_that_stops_is_not_waited_for() {
