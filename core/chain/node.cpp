@@ -262,6 +262,7 @@ void ChainNode::handle(OpenStart::Output output) {
 // ---- What this node says
 
 void ChainNode::say_missing_statement() {
+  membership_->want_active(!away_ && !restart_.is_quiet(history_->tip().registry->round() + 1));
   const auto statement = membership_->missing(history_->tip());
   if (!statement) return outbox_.drop(outbox_key::statement);
   if (*statement == said_) return;
@@ -312,12 +313,12 @@ void ChainNode::set_ready(bool ready) {
 }
 
 void ChainNode::go_away() {
-  membership_->want_active(false);
+  away_ = true;
   advance();
 }
 
 void ChainNode::come_back() {
-  membership_->want_active(true);
+  away_ = false;
   advance();
 }
 
@@ -332,7 +333,7 @@ Expected<HeldVoucher> ChainNode::give_voucher(std::uint64_t expires_ms) {
 
 Expected<Hash256> ChainNode::beacon_reveal(std::uint64_t round) {
   if (!history_) return make_error(ErrorCode::NotFound, "this node has no history yet");
-  if (!restart_.may_contribute(round))
+  if (!restart_.may_sign(round))
     return make_error(ErrorCode::NotFound, "this node came back in mid-round and waits for the next one");
   return membership_->reveal(history_->tip(), round);
 }

@@ -107,6 +107,7 @@ class ChainNode final : public ChainPort {
   void post(std::uint64_t key, const RoundsPost& item, const std::vector<net::NodeId>& to) override;
   void drop_post(std::uint64_t key) override;
   void add_evidence(const Evidence& evidence) override;
+  bool may_sign(std::uint64_t round) const override { return restart_.may_sign(round); }
 
   // Going on without voters that are gone: a person's decision.
   Continuation& continuation() { return continuation_; }
@@ -165,6 +166,7 @@ class ChainNode final : public ChainPort {
   std::unique_ptr<Height> height_;
   AgreementMemory kept_votes_;  // of before the start
   NodeState state_ = NodeState::Starting;
+  bool away_ = false;                      // a person or a shutdown said so
   bool ready_ = false;                     // the content holds what a voter needs
   std::optional<std::uint32_t> led_view_;  // of the newest block, if this node proposed it
   std::vector<Evidence> own_evidence_;     // that no block has yet
