@@ -98,7 +98,7 @@ void ChainNode::tick() {
   sync_.tick();
   if (history_) {
     const ChainTip& at = history_->tip();
-    if (restart_.tick(at.height(), at.registry->round(), services_.clock.monotonic_now())) reopen_height();
+    if (restart_.tick(at.height(), at.registry->round(), services_.clock.monotonic_now())) open_height();
   }
   advance();
   outbox_.pump();
@@ -181,6 +181,7 @@ void ChainNode::retire_height() {
 }
 
 void ChainNode::open_height() {
+  retire_height();
   const ChainTip& tip = history_->tip();
   const MemberRecord* own = tip.registry->find(self_);
   presence_.on_block(*tip.committee, own != nullptr ? std::optional(own->number) : std::nullopt,
@@ -198,12 +199,6 @@ void ChainNode::open_height() {
         });
         NS_CHECK(posted);
       });
-}
-
-// The node may vote from now on, or may not any more.
-void ChainNode::reopen_height() {
-  retire_height();
-  open_height();
 }
 
 // The leader tells the members that don't vote; everybody tells a few others.
@@ -309,7 +304,7 @@ void ChainNode::set_ready(bool ready) {
   if (ready == ready_) return;
   ready_ = ready;
   if (membership_) membership_->ready(ready);
-  if (history_ && (height_ == nullptr) == ready) reopen_height();
+  if (history_ && (height_ == nullptr) == ready) open_height();
 }
 
 void ChainNode::go_away() {

@@ -127,7 +127,6 @@ class ChainNode final : public ChainPort {
   void on_new_tip(const CertifiedBlock& block, bool live);
   void open_height();
   void retire_height();
-  void reopen_height();
   void announce(const CertifiedBlock& block);
   void try_open_start();
   void handle(OpenStart::Output output);
