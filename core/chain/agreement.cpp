@@ -1,6 +1,7 @@
 #include "core/chain/agreement.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/check.h"
 
@@ -106,7 +107,10 @@ Verdict Agreement::take_proposal(const Proposal& proposal) {
   const std::uint32_t view = proposal.view;
   proposals_.take(view, proposal.block->hash);
   blocks_.know(proposal.block, view);
-  if (lock) take_lock(*lock);
+  if (lock && view == memory_.view)
+    take_lock(*lock);
+  else if (lock)
+    learn_lock(*lock);
   if (phase_ == Phase::Done) return Verdict::Taken;
   consider(proposal.block, view);
   try_prepare();
@@ -116,6 +120,28 @@ Verdict Agreement::take_proposal(const Proposal& proposal) {
   return Verdict::Taken;
 }
 
+// Other than by the proposal of this view. Whether it is a higher lock than all that are known; it need not
+// count yet. A leader that has not proposed takes all that it learns.
+bool Agreement::learn_lock(const Lock& lock) {
+  const bool is_late = lock.prepares->view < memory_.view && (!leads() || leading_ == Leading::Proposed);
+  if (!is_late) return take_lock(lock);
+  if (const Lock newest = newest_lock(); newest.prepares && newest.prepares->view >= lock.prepares->view)
+    return false;
+  late_lock_ = lock;
+  blocks_.know(lock.block, lock.prepares->view);
+  consider(lock.block, lock.prepares->view);
+  return true;
+}
+
+// Another view begins.
+void Agreement::take_late_lock() {
+  const std::optional<Lock> late = std::exchange(late_lock_, std::nullopt);
+  if (!late || (memory_.lock && memory_.lock->view >= late->prepares->view)) return;
+  memory_.lock = late->prepares;
+  memory_.block = late->block;
+  memory_.full_lock = late->full;
+}
+
 // Whether it is a higher lock than the one held. So many members were in its view that this one goes there.
 bool Agreement::take_lock(const Lock& lock) {
   if (memory_.lock && memory_.lock->view >= lock.prepares->view) return false;
@@ -123,6 +149,7 @@ bool Agreement::take_lock(const Lock& lock) {
   memory_.lock = lock.prepares;
   memory_.block = lock.block;
   memory_.full_lock = lock.full;
+  if (late_lock_ && late_lock_->prepares->view <= view) late_lock_.reset();
   blocks_.know(lock.block, view);
   if (view > memory_.view)
     enter(view);
@@ -138,9 +165,9 @@ Verdict Agreement::on_locked(const Locked& item) {
   const BlockPtr block = blocks_.find(item.prepares.block);
   if (!block) return Verdict::Later;  // the proposal is on its way
   std::optional<Lock> lock;
-  const Verdict verdict = rules_.check(item.prepares, item.full, block, this->lock(), &lock);
+  const Verdict verdict = rules_.check(item.prepares, item.full, block, newest_lock(), &lock);
   if (verdict != Verdict::Taken) return verdict;
-  if (!lock || !take_lock(*lock)) return Verdict::Known;
+  if (!lock || !learn_lock(*lock)) return Verdict::Known;
   try_prepare();
   try_commit();
   return Verdict::Taken;
@@ -186,9 +213,9 @@ Verdict Agreement::on_new_view(std::size_t from, const NewView& item) {
     if (rules_.place_of(header.height, header.previous) != Verdict::Taken || item.lock->view > item.view)
       return Verdict::BadCertificate;
     std::optional<Lock> lock;
-    verdict = rules_.check(*item.lock, item.full, item.block, this->lock(), &lock);
+    verdict = rules_.check(*item.lock, item.full, item.block, newest_lock(), &lock);
     if (verdict != Verdict::Taken && verdict != Verdict::Later) return verdict;
-    if (lock && take_lock(*lock)) {
+    if (lock && learn_lock(*lock)) {
       try_prepare();
       try_commit();
     }
@@ -235,6 +262,7 @@ void Agreement::byzantine_member_found() {
 
 void Agreement::enter(std::uint32_t view) {
   NS_CHECK(view > memory_.view && phase_ != Phase::Done);
+  take_late_lock();
   memory_.view = view;
   memory_.prepared.reset();
   prepare_sent_.reset();
@@ -331,7 +359,9 @@ void Agreement::put_forward(const BlockPtr& block) {
 }
 
 Demand Agreement::demand(const Hash256& block, std::uint32_t view) const {
-  if (memory_.lock && memory_.lock->block == block) return Demand::Nothing;
+  const bool has_lock =
+      (memory_.lock && memory_.lock->block == block) || (late_lock_ && late_lock_->prepares->block == block);
+  if (has_lock) return Demand::Nothing;
   return view < first_lenient_view ? Demand::Everything : Demand::Presence;
 }
 
@@ -391,10 +421,14 @@ BlockPtr Agreement::chosen(VoteStep step, std::uint32_t view) const {
 void Agreement::count_prepares(std::uint32_t view) {
   if (phase_ == Phase::Done) return;
   if (memory_.lock && memory_.lock->view >= view) return try_commit();  // no view has two locks
+  const Lock held = newest_lock();
+  if (held.prepares && held.prepares->view >= view) return;
   const BlockPtr block = chosen(VoteStep::Prepare, view);
   if (!block) return;
-  const auto lock = rules_.lock_of(votes_.quorum(VoteStep::Prepare, view, block->hash), block, this->lock());
-  if (!lock || !take_lock(*lock) || phase_ == Phase::Done) return;
+  const Quorum prepares = votes_.quorum(VoteStep::Prepare, view, block->hash);
+  auto lock = rules_.lock_of(prepares, block, held);
+  if (!lock && late_lock_) lock = rules_.lock_of(prepares, block, this->lock());
+  if (!lock || !learn_lock(*lock) || phase_ == Phase::Done) return;
   if (setup_.committee->is_collected())
     host_.send(Locked{*lock->prepares, copy_of(lock->full)}, std::nullopt);
   try_prepare();
@@ -405,8 +439,9 @@ void Agreement::count_commits(std::uint32_t view) {
   if (phase_ == Phase::Done) return;
   const BlockPtr block = chosen(VoteStep::Commit, view);
   if (!block) return;
-  const auto certificate =
-      rules_.certificate_of(votes_.quorum(VoteStep::Commit, view, block->hash), *block, lock());
+  const Quorum commits = votes_.quorum(VoteStep::Commit, view, block->hash);
+  auto certificate = rules_.certificate_of(commits, *block, lock());
+  if (!certificate && late_lock_) certificate = rules_.certificate_of(commits, *block, *late_lock_);
   if (!certificate) return;
   phase_ = Phase::Done;
   clock_.stop();

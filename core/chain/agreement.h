@@ -10,6 +10,8 @@
 //
 // A member prepares at most one block in a view. While it has a lock it prepares no other block than the
 // lock's. A lock gives way to a lock of a higher view and to nothing else, whatever kind either of them is.
+// A lock of an earlier view counts from the next view on, or when the proposal of this view shows it: else one
+// vote that comes late, to one member only, makes this member refuse a proposal whose leader can't know of it.
 //
 // Stalled (the host says so, by its clock): the stall quorum suffices in both votes for two kinds of block:
 //   1. a block with an earlier lock of more than two thirds, whatever it contains; that lock goes with each
@@ -124,7 +126,10 @@ class Agreement {
   Verdict on_locked(const Locked& item);
   Verdict take_proposal(const Proposal& proposal);
   Lock lock() const { return {memory_.lock, memory_.full_lock, memory_.block}; }
+  Lock newest_lock() const { return late_lock_ ? *late_lock_ : lock(); }
+  bool learn_lock(const Lock& lock);
   bool take_lock(const Lock& lock);
+  void take_late_lock();
 
   void enter(std::uint32_t view);
   void give_up();
@@ -153,6 +158,7 @@ class Agreement {
   Phase phase_ = Phase::Waiting;
   Leading leading_ = Leading::Nothing;
   std::optional<Hash256> prepare_sent_, commit_sent_;  // in this view and life
+  std::optional<Lock> late_lock_;  // of an earlier view, newer than the memory's: for the next view
   QuorumRules rules_;
   ProposalBook proposals_;
   VoteLedger votes_;

@@ -29,7 +29,6 @@ LocalMemory DurableState::begin(const Hash256& seed) {
       logger_.warning("chain", memory.error().message);
   }
   ++local.boots;
-  local.away = false;
   save(local);
   return local;
 }

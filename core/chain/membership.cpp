@@ -9,7 +9,7 @@ namespace neuroshard::chain {
 namespace {
 
 constexpr std::uint16_t local_version = 1;
-constexpr std::size_t local_bytes = 4 + 2 + 32 + 8 + 4 + 1;
+constexpr std::size_t local_bytes = 4 + 2 + 32 + 8 + 4;
 // A new beacon chain is committed to when the old one has so many rounds left, or a quarter of its length.
 constexpr std::uint64_t rounds_left_to_renew = 256;
 constexpr std::uint64_t rounds_until_commitment_holds = 2;
@@ -22,7 +22,6 @@ Bytes encode_local(const LocalMemory& memory) {
   append_array(bytes, memory.beacon_seed);
   append_le(bytes, memory.boots);
   append_le(bytes, memory.vouchers);
-  bytes.push_back(memory.away ? 1 : 0);
   return bytes;
 }
 
@@ -36,7 +35,6 @@ Expected<LocalMemory> decode_local(ByteSpan bytes) {
   memory.beacon_seed = reader.array<Hash256>();
   memory.boots = reader.number<std::uint64_t>();
   memory.vouchers = reader.number<std::uint32_t>();
-  memory.away = reader.flag();
   if (!reader.at_end())
     return make_error(ErrorCode::Corrupt, "what this node keeps about its membership can't be read");
   return memory;

@@ -19,7 +19,6 @@ struct LocalMemory {
   Hash256 beacon_seed{};
   std::uint64_t boots = 0;     // starts of this data directory
   std::uint32_t vouchers = 0;  // given by this node's wallet
-  bool away = false;           // a person or a shutdown said so; ends with the next start
   friend bool operator==(const LocalMemory&, const LocalMemory&) = default;
 };
 Bytes encode_local(const LocalMemory& memory);

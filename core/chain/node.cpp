@@ -239,8 +239,11 @@ void ChainNode::try_open_start() {
 
 void ChainNode::handle(OpenStart::Output output) {
   std::vector<net::NodeId> known;
-  if (!output.to_all.empty())
-    for (const net::Contact& contact : services_.peers.some()) known.push_back(contact.id);
+  if (!output.to_all.empty()) {
+    if (open_start_) known = open_start_->heard_nodes();
+    for (const net::Contact& contact : services_.peers.some())
+      if (std::find(known.begin(), known.end(), contact.id) == known.end()) known.push_back(contact.id);
+  }
   std::uint64_t key = outbox_key::genesis;
   for (const ChainItem& item : output.to_all) outbox_.put(key++, item, known);
   if (output.to_one) outbox_.put(key++, output.to_one->second, {output.to_one->first});

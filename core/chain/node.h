@@ -29,6 +29,7 @@
 #include "core/chain/server.h"
 #include "core/chain/sync.h"
 #include "core/chain/vouching.h"
+#include "core/net/method_table.h"
 
 namespace neuroshard::chain {
 
@@ -79,6 +80,7 @@ struct ChainView {
   std::optional<Hash256> asks_succession;  // a proposal that waits for this node's person
   std::uint64_t evidence = 0;              // proofs that this node found or received
   std::uint64_t failed_saves = 0;
+  std::uint64_t bytes_sent = 0;
   AdmissionProgress admission;
   ChainSync::Seen peers;
 };
@@ -90,9 +92,10 @@ class ChainNode final : public ChainPort {
 
   // Reads the disk and begins.
   void start();
-  // A peer's call of one of the chain's methods.
+  // A peer's call of one of the chain's methods. The reply names the fault that a post proves: honest nodes
+  // write no other bytes, and check signatures before they pass anything on.
   static bool handles(net::Method method);
-  void on_call(const net::Caller& from, net::Method method, ByteSpan request, const net::Respond& respond);
+  void on_call(const net::Caller& from, net::Method method, ByteSpan request, const net::Reply& reply);
 
   void advance() override;
   void set_ready(bool ready) override;
@@ -134,7 +137,7 @@ class ChainNode final : public ChainPort {
   void send_heartbeat();
 
   // ---- node_calls.cpp: what peers send
-  PostAnswer on_post(const net::Caller& caller, ByteSpan request);
+  net::Answer on_post(const net::Caller& caller, ByteSpan request);
   Verdict on_item(const net::NodeId& from, ChainItem& item);
   Verdict on_agreement(const net::NodeId& from, const AgreementItem& item, std::uint64_t height,
                        const Hash256& previous);

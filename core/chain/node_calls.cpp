@@ -34,28 +34,31 @@ bool ChainNode::handles(net::Method method) {
 }
 
 void ChainNode::on_call(const net::Caller& from, net::Method method, ByteSpan request,
-                        const net::Respond& respond) {
+                        const net::Reply& reply) {
   switch (method) {
-    case net::Method::ChainPost: return respond(encode_answer(on_post(from, request)));
-    case net::Method::ChainStatus: return respond(encode_status(status()));
-    case net::Method::ChainBlocks: return respond(server_.blocks(history(), request));
-    case net::Method::ChainRegistry: return respond(server_.registry(history(), request));
-    default: return respond(make_error(ErrorCode::Unsupported, "not a method of the chain"));
+    case net::Method::ChainPost: return reply(on_post(from, request));
+    case net::Method::ChainStatus: return reply(encode_status(status()));
+    case net::Method::ChainBlocks: return reply(server_.blocks(history(), request));
+    case net::Method::ChainRegistry: return reply(server_.registry(history(), request));
+    default: return reply(make_error(ErrorCode::Unsupported, "not a method of the chain"));
   }
 }
 
-PostAnswer ChainNode::on_post(const net::Caller& caller, ByteSpan request) {
+net::Answer ChainNode::on_post(const net::Caller& caller, ByteSpan request) {
   const net::NodeId& from = caller.id;
   PostAnswer answer;
+  std::optional<net::Fault> fault;
   auto item = decode_item(request, options_.rules.network);
   answer.verdict = item.ok() ? on_item(from, *item) : Verdict::Malformed;
   if (item.ok() && options_.vouch_on_lan && !platform::globally_routable(caller.endpoint.ip) &&
       std::holds_alternative<StatementPost>(*item))
     vouching_.candidate_is_near(from);
   answer.height = history_ ? history_->tip().height() : 0;
+  if (!item.ok()) fault = net::Fault::Malformed;
+  if (answer.verdict == Verdict::BadSignature) fault = net::Fault::BadSignature;
   outbox_.heard(from);
   continuation_.heard(from);
-  return answer;
+  return {encode_answer(answer), fault};
 }
 
 Verdict ChainNode::on_item(const net::NodeId& from, ChainItem& item) {
@@ -216,6 +219,7 @@ ChainView ChainNode::view() const {
   view.evidence = evidence_;
   view.failed_saves = durable_.failed_saves();
   view.peers = sync_.seen();
+  view.bytes_sent = outbox_.bytes_sent();
   if (!history_) return view;
   const ChainTip& tip = history_->tip();
   const Registry& registry = *tip.registry;

@@ -10,7 +10,7 @@
 #include "core/runtime/event_queue.h"
 #include "core/runtime/exchange_service.h"
 #include "core/runtime/network_service.h"
-#include "core/runtime/rounds_service.h"
+#include "core/runtime/outer_rounds.h"
 #include "core/runtime/sleep_notice.h"
 
 namespace neuroshard::runtime {
@@ -59,8 +59,8 @@ Expected<std::unique_ptr<NodeRuntime>> NodeRuntime::start(std::unique_ptr<config
   }
   if (node->network_) {
     node->start_exchange(*directory, options.interpositions);
-    node->rounds_ = RoundsService::make(node->network_->host(), *directory, services, options.interpositions,
-                                        node->network_->reporting_as());
+    node->rounds_ = OuterRounds::make(node->network_->host(), *directory, services, options.interpositions,
+                                      node->network_->reporting_as());
   }
   std::string runtime_directory = std::move(options.runtime_directory);
   std::string system_bus = std::move(options.system_bus);

@@ -21,14 +21,11 @@
 #include "core/node/snapshot.h"
 #include "core/rounds/fragment_nodes.h"
 #include "core/rounds/sync.h"
-#include "core/runtime/interpositions.h"
-#include "core/runtime/peer_host.h"
-#include "core/runtime/presence.h"
-#include "core/runtime/rounds_status.h"
+#include "core/runtime/outer_rounds.h"
 
 namespace neuroshard::runtime {
 
-class RoundsService final : public Presence {
+class RoundsService final : public OuterRounds {
  public:
   // Null when the network has no outer rounds. The host outlives it.
   static std::unique_ptr<RoundsService> make(PeerHost& host, const config::DataDirectory& directory,
@@ -37,11 +34,11 @@ class RoundsService final : public Presence {
   ~RoundsService() override;
 
   // For the engine.
-  const std::shared_ptr<engine::RoundTrainer>& trainer() const { return trainer_; }
-  std::function<node::RoundsView()> view() const;
-  const RoundsStatus& status() const { return *status_; }  // until stop()
+  const std::shared_ptr<engine::RoundTrainer>& trainer() const override { return trainer_; }
+  std::function<node::RoundsView()> view() const override;
+  const RoundsStatus& status() const override { return *status_; }  // until stop()
   // The node whose training the status reports carry; null before that node ends.
-  void watch(node::Node* node);
+  void watch(node::Node* node) override;
 
   // By a change of the members (rounds/fragment_nodes.h). The node is away when the members can continue
   // without it, as far as it knows. It waits at most two seconds for members that do not answer, and until
@@ -50,7 +47,7 @@ class RoundsService final : public Presence {
   void announce_back() override;
   // Ends the rounds and waits until everything is on the disk. The caller holds the data directory's lock.
   // Further calls do nothing.
-  void stop();
+  void stop() override;
 
  private:
   // The part that any thread may read at any moment.
@@ -83,6 +80,7 @@ class RoundsService final : public Presence {
   void check_tokenizer();
   void compare_tokenizer(const Hash256& own, const Expected<Bytes>& answer);
   void fill_view(node::RoundsView& view, bool resting) const;
+  RoundsSeen seen() const;
   void refresh();
 
   PeerHost& host_;

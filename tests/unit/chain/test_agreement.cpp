@@ -273,8 +273,7 @@ void TestAgreement::cuts_and_losses_never_make_two() {
   }
 }
 
-// Half of the members are told another story. Planted: try_prepare() without its check of the lock makes two
-// certifiable blocks.
+// Half of the members are told another story. Planted: on_vote() that reports no evidence.
 void TestAgreement::equivocation_below_a_third_never_makes_two_and_is_proven() {
   std::size_t proven = 0;
   for (std::uint64_t seed = 1; seed <= 80; ++seed) {

@@ -67,6 +67,7 @@ std::vector<ChainItem> items() {
           GenesisProposal{samples::block(genesis, 0)},
           GenesisSignature{samples::filled(60), key_of(1).public_key(), samples::vote().signature},
           SuccessionProposal{successor, for_block(*successor, VoteStep::Succession)},
+          VoucherOffer{{samples::voucher(), samples::filled(77)}},
           RoundsPost{first_rounds_kind, {1, 2, 3}}};
 }
 
@@ -126,7 +127,7 @@ void TestChainMessages::kinds_have_their_numbers() {
 
 void TestChainMessages::unknown_kinds_are_unsupported() {
   QVERIFY(!decode({}).ok());
-  for (const std::uint8_t kind : {0, 13, 31}) {
+  for (const std::uint8_t kind : {0, 14, 31}) {
     const Bytes bytes = {kind, 1, 2};
     QVERIFY(decode(bytes).error().code == ErrorCode::Unsupported);
   }
