@@ -28,6 +28,8 @@ class ChainPort {
   // The content holds the state that a voter needs.
   virtual void set_ready(bool ready) = 0;
   virtual void add_evidence(const Evidence& evidence) = 0;
+  // False: this node came back in this round and may have signed for it what it does not remember.
+  virtual bool may_sign(std::uint64_t round) const = 0;
   // This node's reveal of a round. NotFound: it is no member, or has no commitment.
   virtual Expected<Hash256> beacon_reveal(std::uint64_t round) = 0;
 };

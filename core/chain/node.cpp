@@ -98,7 +98,7 @@ void ChainNode::tick() {
   sync_.tick();
   if (history_) {
     const ChainTip& at = history_->tip();
-    if (restart_.tick(at.height(), at.registry->round(), services_.clock.monotonic_now())) reopen_height();
+    if (restart_.tick(at.height(), at.registry->round(), services_.clock.monotonic_now())) open_height();
   }
   advance();
   outbox_.pump();
@@ -181,6 +181,7 @@ void ChainNode::retire_height() {
 }
 
 void ChainNode::open_height() {
+  retire_height();
   const ChainTip& tip = history_->tip();
   const MemberRecord* own = tip.registry->find(self_);
   presence_.on_block(*tip.committee, own != nullptr ? std::optional(own->number) : std::nullopt,
@@ -201,12 +202,6 @@ void ChainNode::open_height() {
         });
         NS_CHECK(posted);
       });
-}
-
-// The node may vote from now on, or may not any more.
-void ChainNode::reopen_height() {
-  retire_height();
-  open_height();
 }
 
 // The leader tells the members that don't vote; everybody tells a few others.
@@ -268,6 +263,7 @@ void ChainNode::handle(OpenStart::Output output) {
 // ---- What this node says
 
 void ChainNode::say_missing_statement() {
+  membership_->want_active(!away_ && !restart_.is_quiet(history_->tip().registry->round() + 1));
   const auto statement = membership_->missing(history_->tip());
   if (!statement) return outbox_.drop(outbox_key::statement);
   if (*statement == said_) return;
@@ -314,16 +310,16 @@ void ChainNode::set_ready(bool ready) {
   if (ready == ready_) return;
   ready_ = ready;
   if (membership_) membership_->ready(ready);
-  if (history_ && (height_ == nullptr) == ready) reopen_height();
+  if (history_ && (height_ == nullptr) == ready) open_height();
 }
 
 void ChainNode::go_away() {
-  membership_->want_active(false);
+  away_ = true;
   advance();
 }
 
 void ChainNode::come_back() {
-  membership_->want_active(true);
+  away_ = false;
   advance();
 }
 
@@ -338,7 +334,7 @@ Expected<HeldVoucher> ChainNode::give_voucher(std::uint64_t expires_ms) {
 
 Expected<Hash256> ChainNode::beacon_reveal(std::uint64_t round) {
   if (!history_) return make_error(ErrorCode::NotFound, "this node has no history yet");
-  if (!restart_.may_contribute(round))
+  if (!restart_.may_sign(round))
     return make_error(ErrorCode::NotFound, "this node came back in mid-round and waits for the next one");
   return membership_->reveal(history_->tip(), round);
 }

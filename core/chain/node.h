@@ -110,6 +110,7 @@ class ChainNode final : public ChainPort {
   void post(std::uint64_t key, const RoundsPost& item, const std::vector<net::NodeId>& to) override;
   void drop_post(std::uint64_t key) override;
   void add_evidence(const Evidence& evidence) override;
+  bool may_sign(std::uint64_t round) const override { return restart_.may_sign(round); }
 
   // Going on without voters that are gone: a person's decision.
   Continuation& continuation() { return continuation_; }
@@ -129,7 +130,6 @@ class ChainNode final : public ChainPort {
   void on_new_tip(const CertifiedBlock& block, bool live);
   void open_height();
   void retire_height();
-  void reopen_height();
   void announce(const CertifiedBlock& block);
   void try_open_start();
   void handle(OpenStart::Output output);
@@ -168,6 +168,7 @@ class ChainNode final : public ChainPort {
   std::unique_ptr<Height> height_;
   KeptVotes kept_votes_;
   NodeState state_ = NodeState::Starting;
+  bool away_ = false;                      // a person or a shutdown said so
   bool ready_ = false;                     // the content holds what a voter needs
   std::optional<std::uint32_t> led_view_;  // of the newest block, if this node proposed it
   std::vector<Evidence> own_evidence_;     // that no block has yet

@@ -194,7 +194,7 @@ void ChainNode::on_status(const net::Contact& from, const ChainStatus& status) {
   const ChainTip& tip = history_->tip();
   const bool could_vote = restart_.may_vote();
   restart_.on_peer(status.height, tip.height(), tip.registry->round(), services_.clock.monotonic_now());
-  if (restart_.may_vote() != could_vote) reopen_height();
+  if (restart_.may_vote() != could_vote) open_height();
   const auto position = tip.committee->position(from.id);
   if (position && height_ && status.height == tip.height()) height_->on_view(*position, status.view);
 }

@@ -2,8 +2,8 @@
 // copy, a lost write) does not know its votes and its contribution of the present height and round; a second one
 // of either would be equivocation. So a node first asks how far the others are. One that is not behind goes on
 // at once, from its record of votes. One that is behind catches up, lets that height go by or `wait` pass before
-// it votes, and makes no contribution to the round that it finds in progress. One that nobody answers goes on
-// after `ask_for`.
+// it votes, and signs neither a contribution nor a vector of the round that it finds in progress; so that
+// nobody waits for those, it is away until that is over. One that nobody answers goes on after `ask_for`.
 //
 //   Asking   → Settled (somebody is not ahead; or nobody answers) | Behind (a block came that others had)
 //   Behind   → Waiting (nobody is ahead any more; or no block came for `wait`)
@@ -31,9 +31,11 @@ class RestartWatch {
   // Whether may_vote() changed.
   bool tick(std::uint64_t height, std::uint64_t round, MonotonicTime now);
   bool may_vote() const { return state_ == State::Settled; }
-  bool may_contribute(std::uint64_t round) const {
+  bool may_sign(std::uint64_t round) const {
     return (state_ == State::Settled || state_ == State::Waiting) && round > quiet_round_;
   }
+  // The round that it found in progress when it had caught up: the others are better off without its vote.
+  bool is_quiet(std::uint64_t round) const { return quiet_round_ != 0 && round <= quiet_round_; }
 
  private:
   enum class State : std::uint8_t { Settled, Asking, Behind, Waiting };

@@ -87,7 +87,8 @@ void RoundExchange::ask_for_contributions(const chain::ChainTip& tip) {
       if (known == nullptr || !is_certified(*known, tip)) ask_for_contribution(entry.member, tip);
     }
   } else if (tip.committee->is_quorum(services_.vectors.units(*tip.committee))) {
-    for (const std::uint32_t member : services_.vectors.missing(*tip.committee, services_.book))
+    for (const std::uint32_t member :
+         services_.vectors.missing(*tip.committee, services_.book, *tip.registry))
       ask_for_contribution(member, tip);
   }
 }

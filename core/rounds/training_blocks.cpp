@@ -30,7 +30,7 @@ bool TrainingRounds::is_due(const chain::ChainTip& tip) {
 
 std::optional<chain::CloseSection> TrainingRounds::close_section() const {
   if (tip_->registry->closed()) return std::nullopt;
-  return vectors_.close(*tip_->committee, book_);
+  return vectors_.close(*tip_->committee, book_, *tip_->registry);
 }
 
 std::optional<chain::ResultSection> TrainingRounds::result_section() {
@@ -158,6 +158,7 @@ TrainingRounds::Finding TrainingRounds::examine_close(const chain::CloseSection&
   if (!binding) return Finding::Right;
   const auto due = chain::due_contributors(close.vectors, *tip_->committee);
   const bool all = std::all_of(due.begin(), due.end(), [&](std::uint32_t member) {
+    if (tip_->registry->find(member) == nullptr) return true;  // left in mid-round
     return std::any_of(close.contributions.begin(), close.contributions.end(),
                        [&](const chain::ContributionEntry& entry) { return entry.member == member; });
   });

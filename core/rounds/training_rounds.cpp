@@ -220,9 +220,10 @@ void TrainingRounds::show_own() {
 
 void TrainingRounds::sign_vector() {
   const auto position = tip_->committee->position(self_);
-  if (!position || std::exchange(vector_signed_, true)) return;
+  const bool kept = kept_vector_ && kept_vector_->opening == book_.opening();
+  if (!position || (!kept && !port_->may_sign(book_.round())) || std::exchange(vector_signed_, true)) return;
   chain::Vector vector = book_.vector(tip_->committee->members()[*position].number);
-  if (kept_vector_ && kept_vector_->opening == vector.opening)
+  if (kept)
     vector = *kept_vector_;
   else
     chain::sign_vector(vector, services_.key, options_.chain.network);

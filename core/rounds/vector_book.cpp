@@ -45,10 +45,11 @@ std::uint64_t VectorBook::units(const chain::Committee& committee) const {
 }
 
 std::vector<std::uint32_t> VectorBook::missing(const chain::Committee& committee,
-                                               const ContributionBook& book) const {
+                                               const ContributionBook& book,
+                                               const chain::Registry& registry) const {
   std::vector<std::uint32_t> missing;
   for (const std::uint32_t member : chain::due_contributors(of(committee), committee))
-    if (book.find(member) == nullptr) missing.push_back(member);
+    if (book.find(member) == nullptr && registry.find(member) != nullptr) missing.push_back(member);
   return missing;
 }
 
@@ -60,12 +61,14 @@ std::vector<std::uint32_t> VectorBook::holders(std::uint32_t member) const {
 }
 
 std::optional<chain::CloseSection> VectorBook::close(const chain::Committee& committee,
-                                                     const ContributionBook& book) const {
+                                                     const ContributionBook& book,
+                                                     const chain::Registry& registry) const {
   chain::CloseSection close;
   close.round = round_;
   close.vectors = of(committee);
   if (!committee.is_quorum(units(committee))) return std::nullopt;
   for (const std::uint32_t member : chain::due_contributors(close.vectors, committee)) {
+    if (registry.find(member) == nullptr) continue;
     const ContributionBook::Entry* entry = book.find(member);
     if (entry == nullptr) return std::nullopt;
     close.contributions.push_back(chain::entry_of(entry->contribution, member));

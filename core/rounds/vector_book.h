@@ -32,12 +32,14 @@ class VectorBook {
   std::size_t count() const { return vectors_.size(); }
 
   // Members that must be in the close, of which this node lacks the contribution: to be fetched first.
-  std::vector<std::uint32_t> missing(const chain::Committee& committee, const ContributionBook& book) const;
+  // registry: before the close; whoever left it in mid-round is in no close, whatever the vectors say.
+  std::vector<std::uint32_t> missing(const chain::Committee& committee, const ContributionBook& book,
+                                     const chain::Registry& registry) const;
   // Voters whose vector names this member.
   std::vector<std::uint32_t> holders(std::uint32_t member) const;
   // Nothing: fewer than two thirds of the units, or a contribution is missing.
-  std::optional<chain::CloseSection> close(const chain::Committee& committee,
-                                           const ContributionBook& book) const;
+  std::optional<chain::CloseSection> close(const chain::Committee& committee, const ContributionBook& book,
+                                           const chain::Registry& registry) const;
 
  private:
   std::vector<chain::Vector> of(const chain::Committee& committee) const;
