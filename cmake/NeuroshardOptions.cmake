@@ -57,6 +57,8 @@ if(NS_SANITIZE)
   target_link_options(ns_options INTERFACE -fsanitize=${NS_SANITIZE})
 endif()
 if(NS_FUZZ)
-  target_compile_options(ns_options INTERFACE -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer)
+  # Undefined behaviour ends the program: libFuzzer counts only what does.
+  target_compile_options(ns_options INTERFACE -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+                                              -fno-omit-frame-pointer)
   target_link_options(ns_options INTERFACE -fsanitize=address,undefined)
 endif()

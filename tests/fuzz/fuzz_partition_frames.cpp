@@ -12,7 +12,7 @@ using namespace neuroshard::app;  // NOLINT
 namespace {
 
 constexpr std::uint64_t limit = 1000;
-constexpr std::size_t most_bytes = 1 << 14;  // fits the socket's buffer
+constexpr std::size_t most_bytes = 1 << 12;  // four of the largest frames; fits the socket's buffer
 
 // The bytes of a frame as a channel sends them.
 Bytes written(const Frame& frame) {

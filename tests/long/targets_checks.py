@@ -15,6 +15,7 @@ TEST_LIMIT = 1800
 ROUNDS_FOLDERS = ("tests/unit/rounds", "tests/unit/sim", "tests/sim")
 # They start programs or Python, whose other libraries carry no instrumentation.
 PROCESS_FOLDERS = ("tests/functional", "tests/gui", "tests/golden", "tests/bench")
+FUZZ_FOLDER = "tests/fuzz"  # parsers on one thread
 NOT_INSTRUMENTED = re.compile(r"lib(torch|c10|grpc|grpc\+\+|Qt6Gui|Qt6Widgets|Qt6DBus)[.\w-]*\.so")
 
 
@@ -54,8 +55,8 @@ def run_tests(run, folder, chosen, environment):
             part.update(outcome="passed", skipped=True)
 
 
-def ci_tests(folder):
-    chosen = [test for test in builds.tests(folder).values() if "ci" in test.labels and test.folder != "tests/lint"]
+def ci_tests(folder, without=()):
+    chosen = [test for test in builds.tests(folder).values() if "ci" in test.labels and test.folder not in ("tests/lint", *without)]
     unbuilt = [test.name for test in chosen if not test.command]
     if unbuilt:
         raise Broken("not built: " + " ".join(unbuilt))
@@ -77,15 +78,16 @@ def asan_ubsan(run):
 @target("tsan", "ci tests that load neither Torch, gRPC nor the Qt GUI, under the thread sanitizer; prints their list")
 def tsan(run):
     builds.packages("build", "test")
-    # The OpenMP runtime is not instrumented either: the compute module stays out.
-    builds.build(run, "tsan", "-DNS_BUILD_TESTS=ON", "-DNS_COMPUTE_MODULE=OFF")
+    # The OpenMP runtime is not instrumented either: the compute module stays out. So does all that is left out below.
+    builds.build(run, "tsan", "-DNS_BUILD_TESTS=ON", "-DNS_COMPUTE_MODULE=OFF", "-DNS_BUILD_APP=OFF",
+                 targets=["tests/unit/all", "tests/sim/all"])
     chosen, left_out = [], []
-    for test in ci_tests("build/tsan"):
-        program = test.command[0] if test.command else ""
-        ours = program.startswith(str(ROOT / "build/tsan")) and test.folder not in PROCESS_FOLDERS
-        (chosen if ours and not NOT_INSTRUMENTED.search(loaded_libraries(program)) else left_out).append(test)
+    for test in ci_tests("build/tsan", without=(*PROCESS_FOLDERS, FUZZ_FOLDER)):
+        ours = test.command[0].startswith(str(ROOT / "build/tsan"))
+        (chosen if ours and not NOT_INSTRUMENTED.search(loaded_libraries(test.command[0])) else left_out).append(test)
     print("Under the thread sanitizer:\n" + "\n".join("  " + test.name for test in chosen))
-    print(f"Left out: {len(left_out)} that load a library without instrumentation or start other programs")
+    print("Left out besides tests of whole programs, of windows and of parsers on one thread: "
+          f"{len(left_out)} that load a library without instrumentation or start Python")
     if not chosen:
         raise Broken("no test is left for the thread sanitizer")
     supp = ROOT / "tests/long/tsan.supp"
@@ -105,20 +107,21 @@ def fuzz_figures(output):
 @target("fuzz", "a million runs of every fuzz target, or of one (fuzz NAME; FUZZ_RUNS: another number; LONG_JOBS: so many at a time)")
 def fuzz(run):
     builds.packages("build", "long")
-    builds.build(run, "fuzz", targets=["fuzzers"])
     names = sorted(path.stem.removeprefix("fuzz_") for path in (ROOT / "tests/fuzz").glob("fuzz_*.cpp"))
     if run.argument:
         if run.argument not in names:
             raise Broken(f"no fuzz target {run.argument}; there are: {' '.join(names)}")
         names = [run.argument]
+    builds.build(run, "fuzz", targets=[f"fuzz_{run.argument}" if run.argument else "fuzzers"])
     artifacts = run.folder / "artifacts"
     artifacts.mkdir(exist_ok=True)
 
     def one(name):
         corpus = run.base / "corpus" / name  # inputs, not results: what earlier runs found helps later ones
         corpus.mkdir(parents=True, exist_ok=True)
+        # The limit of an input is that of a busy machine: libFuzzer counts the time in which other programs run as well.
         part = run.part(f"{name}-{RUNS}", ["nice", ROOT / f"build/fuzz/fuzz/fuzz_{name}", f"-runs={RUNS}", "-seed=1", "-max_len=65536",
-                        "-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1", f"-artifact_prefix={artifacts}/{name}-", corpus,
+                        "-timeout=120", "-rss_limit_mb=2048", "-print_final_stats=1", f"-artifact_prefix={artifacts}/{name}-", corpus,
                         ROOT / f"tests/fuzz/corpus/{name}"], fuzz_figures)
         findings = [path.name for path in artifacts.glob(f"{name}-*") if re.fullmatch(rf"{name}-(crash|leak|timeout|oom|slow-unit)-\w+", path.name)]
         findings = [f for f in findings if "-slow-unit-" not in f]
