@@ -41,7 +41,8 @@ chain::Verdict TrainingRounds::on_contribution(ByteSpan bytes) {
 }
 
 chain::Verdict TrainingRounds::on_vector(ByteSpan bytes) {
-  const auto vector = chain::decode_vector(bytes, tip_->registry->members().size(), options_.chain.rows);
+  const auto vector = chain::decode_vector(bytes, tip_->registry->members().size(),
+                                           options_.chain.rows_of(book_.round()).size());
   if (!vector.ok()) return chain::Verdict::Malformed;
   const auto taken = vectors_.take(*vector, *tip_);
   if (taken.evidence) found(*taken.evidence);

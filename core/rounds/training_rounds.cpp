@@ -40,8 +40,11 @@ TrainingRounds::~TrainingRounds() = default;
 void TrainingRounds::start() {
   own_.load();
   if (const auto kept = services_.store.load(RoundStore::Record::Votes); kept.ok())
-    if (auto vector = chain::decode_vector(*kept, chain::max_members, options_.chain.rows); vector.ok())
-      kept_vector_ = std::move(*vector);
+    // Of a round that is not known yet: rounds have as many rows as round 0, or one less.
+    for (std::size_t rows = options_.chain.rows_of(0).size(), least = std::max<std::size_t>(rows, 2) - 1;
+         rows >= least; --rows)
+      if (auto vector = chain::decode_vector(*kept, chain::max_members, rows); vector.ok())
+        kept_vector_ = std::move(*vector);
   tick();
 }
 
