@@ -18,6 +18,7 @@ pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib)        # genesis
 pkg_check_modules(protobuf REQUIRED IMPORTED_TARGET protobuf)          # messages between programs and nodes
 pkg_check_modules(grpcpp REQUIRED IMPORTED_TARGET grpc++)              # the control service: calls and streams over TLS
 pkg_check_modules(libsecret IMPORTED_TARGET libsecret-1)               # desktop keychain (optional)
+pkg_check_modules(libsystemd IMPORTED_TARGET libsystemd)              # notice of suspend and shutdown (optional)
 
 pkg_check_modules(qrencode REQUIRED IMPORTED_TARGET libqrencode)      # QR codes of invitations
 pkg_check_modules(libtorrent REQUIRED IMPORTED_TARGET libtorrent-rasterbar)  # the BitTorrent DHT as a rendezvous

@@ -40,10 +40,13 @@ add_library(ns_warnings INTERFACE)
 target_compile_options(ns_warnings INTERFACE -Wall -Wextra -Wpedantic -Wnon-virtual-dtor -Woverloaded-virtual
                                              -Wimplicit-fallthrough)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # False positives of GCC 12 on std::string and std::variant (GCC bugs 105329, 105562, 105651), some only with precompiled headers.
-  # The address sanitizer finds real ones.
-  target_compile_options(ns_warnings INTERFACE -Wno-restrict -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-stringop-overread
-                                               -Wno-array-bounds)
+  # False positives of GCC 12 on std::string and std::variant (GCC bugs 105329, 105562).
+  target_compile_options(ns_warnings INTERFACE -Wno-restrict -Wno-maybe-uninitialized)
+  if(NS_UNITY)
+    # GCC inlines more in grouped sources and then warns of std::string's own code (GCC bug 105651). Builds without groups, such as
+    # those of the preset dev, keep these warnings.
+    target_compile_options(ns_warnings INTERFACE -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds)
+  endif()
 endif()
 if(NS_WERROR)
   target_compile_options(ns_warnings INTERFACE -Werror)

@@ -93,14 +93,6 @@ void Snapshot::wait_copied() {
   copied_.wait(lock, [this] { return parts_done_ == parts_.size(); });
 }
 
-Expected<void> Snapshot::capture(const TensorView& live) {
-  NS_RETURN_IF_ERROR(begin(live));
-  while (copy_part()) {
-  }
-  wait_copied();
-  return {};
-}
-
 void Snapshot::abandon() {
   parts_.clear();
   next_part_ = 0;

@@ -62,8 +62,6 @@ class Snapshot {
   bool copy_part();
   // Until the parts that other threads have taken are complete too. They take microseconds each.
   void wait_copied();
-  // The three above at once.
-  Expected<void> capture(const TensorView& live);
   // Drops what begin() has listed; nobody may be copying.
   void abandon();
 

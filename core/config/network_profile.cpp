@@ -20,8 +20,9 @@ constexpr std::uint64_t max_steps = std::uint64_t{1} << 40;
 constexpr std::uint64_t max_reward = 100'000'000;  // 1 NEURO
 
 using C = ConsensusPart;
+constexpr const char* voters_words[] = {"none", "invited", "founders", "open"};
 // Order is protocol: the canonical text, and with it every network id, follows it. Append only.
-constexpr std::array<ConsensusField, 30> fields{{
+constexpr std::array<ConsensusField, 34> fields{{
     {"protocol_major", &C::protocol_major, 1, 1000, "major version of the peer protocol"},
     {"layers", &C::layers, 1, shape::layers, "layers of the model, or the minimum if it grows"},
     {"hidden", &C::hidden, 2, shape::hidden, "width of the model, or the minimum if it grows"},
@@ -56,6 +57,13 @@ constexpr std::array<ConsensusField, 30> fields{{
     {"reward_sample", &C::reward_sample, 0, max_reward, "1e-8 NEURO per data sample"},
     {"group_members", &C::group_members, rounds::least_group_setting, rounds::max_group_members,
      "most members of one group; with more members, a round has sub-groups. 16, fewer for tests"},
+    {"voters", &C::voters, 0, 3,
+     "who votes on the chain: invited, founders or open. none: the rounds are without a chain", voters_words},
+    {"block_time_s", &C::block_time_s, 1, 3600, "longest wait for a block of the chain, in seconds"},
+    {"stall_after_s", &C::stall_after_s, 10, 86'400,
+     "seconds without a block until fewer voters are enough to go on"},
+    {"admission_contributions", &C::admission_contributions, 1, 10'000,
+     "contributions of a candidate before it votes"},
 }};
 
 Error bad(std::string_view field, std::string_view problem) {
@@ -91,6 +99,8 @@ Expected<void> check_outer_loop(const ConsensusPart& c) {
     return bad("sync", "must be \"none\" exactly when inner_steps is 0 (no outer loop)");
   }
   if ((c.sync == "none") != (c.codec == "none")) return bad("codec", "must be \"none\" exactly when sync is");
+  if (has_chain(c) && c.sync == "none")
+    return bad("voters", "must be \"none\" in a network without an outer loop");
   // Each node would choose experts in its own way, and the anchor would not be the whole model.
   if (c.sync != "none" && c.router_bias_gamma_nano != 0) {
     return bad("router_bias_gamma_nano",
@@ -142,6 +152,23 @@ std::string directory_text(const DirectoryPart& d) {
 
 Span<const ConsensusField> consensus_fields() {
   return {fields.data(), fields.size()};
+}
+
+std::string text_of(const ConsensusField& field, std::uint64_t value) {
+  return field.words != nullptr && value <= field.most ? field.words[value] : fmt::format("{}", value);
+}
+
+Expected<std::uint64_t> value_of_word(const ConsensusField& field, std::string_view word) {
+  std::string allowed;
+  for (std::uint64_t value = 0; field.words != nullptr && value <= field.most; ++value) {
+    if (word == field.words[value]) return value;
+    allowed += fmt::format("{}\"{}\"",
+                           value == 0            ? ""
+                           : value == field.most ? " or "
+                                                 : ", ",
+                           field.words[value]);
+  }
+  return make_error(ErrorCode::NotFound, "must be " + allowed);
 }
 
 Span<const ConsensusField> written_fields(const ConsensusPart& consensus) {
@@ -197,7 +224,7 @@ Expected<void> validate(const DirectoryPart& directory) {
 std::string canonical_text(const ConsensusPart& consensus) {
   std::string text = "neuroshard network profile 1\nname=" + consensus.name + '\n';
   for (const ConsensusField& field : written_fields(consensus))
-    text += fmt::format("{}={}\n", field.key, consensus.*field.member);
+    text += fmt::format("{}={}\n", field.key, text_of(field, consensus.*field.member));
   return text + "sync=" + consensus.sync + "\ncodec=" + consensus.codec +
          "\npublisher_key=" + consensus.publisher_key + '\n';
 }

@@ -55,11 +55,15 @@ struct ConsensusPart {
   std::string codec;                                    // "none", "fp32", "fp16", "int8", "int4" or "topk"
   std::uint64_t outer_learning_rate_nano = 0;           // nesterov
   std::uint64_t outer_momentum_nano = 0;
-  std::uint64_t reward_uptime_minute = 0;   // 1e-8 NEURO
-  std::uint64_t reward_training_batch = 0;  // 1e-8 NEURO per 2,048 tokens and layer share
-  std::uint64_t reward_sample = 0;          // 1e-8 NEURO
-  std::uint64_t group_members = 16;         // of rounds; more are dealt into sub-groups (rounds/dealing.h)
-  std::string publisher_key;                // 64 hex characters, or "none": only local data
+  std::uint64_t reward_uptime_minute = 0;     // 1e-8 NEURO
+  std::uint64_t reward_training_batch = 0;    // 1e-8 NEURO per 2,048 tokens and layer share
+  std::uint64_t reward_sample = 0;            // 1e-8 NEURO
+  std::uint64_t group_members = 16;           // of rounds; more are dealt into sub-groups (rounds/dealing.h)
+  std::uint64_t voters = 0;                   // 0: rounds without a chain; else as in chain/rules.h
+  std::uint64_t block_time_s = 60;            // of a chain: the longest wait of what a block can hold
+  std::uint64_t stall_after_s = 600;          // of a chain: so long without a block that is due
+  std::uint64_t admission_contributions = 8;  // of a chain: of a candidate, before it votes
+  std::string publisher_key;                  // 64 hex characters, or "none": only local data
 };
 
 struct DirectoryPart {
@@ -90,7 +94,12 @@ struct ConsensusField {
   std::uint64_t ConsensusPart::*member;
   std::uint64_t least, most;
   const char* help;
+  // Texts and files have these words in place of the numbers from 0 to `most`. Null: they have the number.
+  const char* const* words = nullptr;
 };
+std::string text_of(const ConsensusField& field, std::uint64_t value);  // in range
+// NotFound: none of the field's words.
+Expected<std::uint64_t> value_of_word(const ConsensusField& field, std::string_view word);
 Span<const ConsensusField> consensus_fields();
 // The first ones of them: those that every profile has.
 inline constexpr std::size_t first_consensus_fields = 29;
@@ -132,6 +141,10 @@ compute::RouterOptions router_options(const ConsensusPart& consensus);
 // The codec "topk" implies the sparse outer step (docs/protocol/outer-step.md): error feedback, which decays
 // by this factor, no momentum, and rules that hold where most values are zero.
 bool is_sparse(const ConsensusPart& consensus);
+// The rounds are the content of a chain of blocks (docs/protocol/chain.md).
+inline bool has_chain(const ConsensusPart& consensus) {
+  return consensus.voters != 0;
+}
 inline constexpr float sparse_error_feedback_beta = 0.95f;
 inline double from_nano(std::uint64_t nano) {
   return static_cast<double>(nano) / 1e9;

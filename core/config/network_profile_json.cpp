@@ -57,6 +57,14 @@ class Fields {
     return value;
   }
 
+  Expected<std::uint64_t> constant(const ConsensusField& field) {
+    if (field.words == nullptr) return number(field.key);
+    NS_ASSIGN_OR_RETURN(const std::string word, text(field.key));
+    const auto value = value_of_word(field, word);
+    if (!value.ok()) return bad(fmt::format("profile field '{}' {}", field.key, value.error().message));
+    return *value;
+  }
+
   Expected<std::string> text(const char* key) {
     const auto at = object_.find(key);
     if (at == object_.end()) return missing(key);
@@ -116,7 +124,7 @@ Expected<ConsensusPart> parse_consensus(Fields fields) {
   std::size_t read = 0;
   for (const ConsensusField& field : consensus_fields()) {
     if (read++ >= first_consensus_fields && !fields.has(field.key)) continue;
-    NS_ASSIGN_OR_RETURN(c.*field.member, fields.number(field.key));
+    NS_ASSIGN_OR_RETURN(c.*field.member, fields.constant(field));
   }
   NS_ASSIGN_OR_RETURN(c.sync, fields.text("sync"));
   NS_ASSIGN_OR_RETURN(c.codec, fields.text("codec"));
@@ -196,7 +204,8 @@ Expected<NetworkProfile> parse_network_profile(ByteSpan json) {
 std::string format_network_profile(const NetworkProfile& profile) {
   Json consensus = {{"name", profile.consensus.name}};
   for (const ConsensusField& field : written_fields(profile.consensus))
-    consensus[field.key] = profile.consensus.*field.member;
+    consensus[field.key] = field.words != nullptr ? Json(text_of(field, profile.consensus.*field.member))
+                                                  : Json(profile.consensus.*field.member);
   consensus["sync"] = profile.consensus.sync;
   consensus["codec"] = profile.consensus.codec;
   consensus["publisher_key"] = profile.consensus.publisher_key;

@@ -40,7 +40,7 @@ Bytes encode_delegation(const Delegation& delegation) {
   return bytes;
 }
 
-Expected<Delegation> decode_delegation(ByteSpan bytes) {
+Expected<Delegation> parse_delegation(ByteSpan bytes) {
   if (bytes.size() < 8 || as_text(bytes.first(magic.size())) != magic) {
     return make_error(ErrorCode::Corrupt, "this is not a delegation record");
   }
@@ -59,6 +59,11 @@ Expected<Delegation> decode_delegation(ByteSpan bytes) {
   delegation.expires = WallTime(std::chrono::milliseconds(load_le<std::int64_t>(bytes.data() + 104)));
   delegation.sequence = load_le<std::uint64_t>(bytes.data() + 112);
   std::copy_n(bytes.data() + signed_size, delegation.signature.size(), delegation.signature.begin());
+  return delegation;
+}
+
+Expected<Delegation> decode_delegation(ByteSpan bytes) {
+  NS_ASSIGN_OR_RETURN(Delegation delegation, parse_delegation(bytes));
   if (!signature_holds(delegation)) {
     return make_error(ErrorCode::Corrupt, "the delegation record is not signed by its wallet");
   }

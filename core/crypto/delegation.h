@@ -38,6 +38,9 @@ Bytes encode_delegation(const Delegation& delegation);
 // Corrupt: wrong size, magic or signature. Unsupported: a later version. The result carries a valid
 // signature.
 Expected<Delegation> decode_delegation(ByteSpan bytes);
+// The same without the signature, which check_delegation() finds out later: for readers that do cheaper checks
+// first.
+Expected<Delegation> parse_delegation(ByteSpan bytes);
 
 // Whether it speaks for this node, in this network, at this time. Denied says what does not hold: signature,
 // node, network or expiry (valid while now < expires).

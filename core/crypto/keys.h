@@ -30,6 +30,16 @@ enum class Purpose : std::uint8_t {
   RoundJoin = 11,
   // 12 to 15: kept for rounds
   StatusReport = 16,  // core/status/report.h
+  ChainPrepare = 32,  // core/chain/vote.h
+  ChainCommit = 33,
+  ChainSuccession = 34,
+  ChainGenesis = 35,
+  ChainContribution = 36,  // core/chain/contribution.h
+  ChainVector = 37,
+  ChainStatement = 38,  // core/chain/statements.h
+  ChainVoucher = 39,
+  ChainHeartbeat = 40,  // core/chain/messages.h
+  ChainVoucherUse = 41,
 };
 
 // Holds a secret seed; wiped on destruction. Movable only.  Threads: sign() from any.

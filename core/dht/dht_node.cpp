@@ -77,7 +77,7 @@ void DhtNode::keep_anchor(const net::Contact& contact) {
 void DhtNode::walk(const net::NodeId& target, net::Method method, LookupOptions options,
                    const std::string& path, std::function<void(Expected<LookupResult>)> done) {
   if (lookups_.size() >= config_.max_lookups) {
-    return done(make_error(ErrorCode::Exhausted, "too many lookups are under way; try again in a moment"));
+    return done(make_error(ErrorCode::Exhausted, "too many lookups are in progress; try again in a moment"));
   }
   const std::uint64_t number = next_lookup_++;
   Request request;

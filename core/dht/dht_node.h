@@ -1,7 +1,7 @@
 // A member or a client of the distributed hash table: Kademlia (Maymounkov, Mazières 2002) over authenticated
 // calls, with disjoint lookup paths (S/Kademlia). A member can be dialled, holds records and answers; a
 // client, behind a NAT, only asks and publishes. Only its owner publishes a record, and publishes it again at
-// half its life. NETWORK.md describes the defences; each header gives its limits.
+// half its life. docs/protocol/dht.md describes the defences; each header gives its limits.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct DhtConfig {
   StoreLimits store;
   LookupOptions lookup;
   std::size_t replicas = 20;     // members that get a record: k
-  std::size_t max_lookups = 64;  // under way at the same time
+  std::size_t max_lookups = 64;  // in progress at the same time
   std::size_t max_published = 1024;
   std::size_t most_renewed = 20;  // in one upkeep, so that renewals spread out
   Duration call_deadline = std::chrono::seconds(2);
@@ -73,7 +73,7 @@ class DhtNode {
   // good: the caller tries again.
   void join(std::vector<net::Contact> contacts, std::function<void(std::size_t)> done);
 
-  // InvalidArgument: the path. Exhausted: too many lookups under way. NotFound is an empty list of records.
+  // InvalidArgument: the path. Exhausted: too many lookups in progress. NotFound is an empty list of records.
   void get(const std::string& path, std::function<void(Expected<LookupResult>)> done);
   // wide: over as many paths as a lookup may walk, for results that must be right at the first try.
   void find(const net::NodeId& target, std::function<void(Expected<LookupResult>)> done, bool wide = false);

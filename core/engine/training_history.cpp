@@ -53,11 +53,6 @@ Expected<history::EventPage> TrainingHistory::events_after(std::int64_t cursor, 
   return events_->after(cursor, limit, least);
 }
 
-Expected<history::EventPage> TrainingHistory::newest_events(std::uint32_t limit, LogLevel least) {
-  std::lock_guard lock(mutex_);
-  return events_->newest(limit, least);
-}
-
 void TrainingHistory::log(LogLevel level, std::string category, std::string text) {
   std::lock_guard lock(mutex_);
   events_->append(level, std::move(category), std::move(text));

@@ -36,7 +36,6 @@ class TrainingHistory {
                                                 std::uint32_t max_buckets);
   Expected<history::EventPage> events_after(std::int64_t cursor, std::uint32_t limit,
                                             LogLevel least = LogLevel::Debug);
-  Expected<history::EventPage> newest_events(std::uint32_t limit, LogLevel least = LogLevel::Debug);
 
   void log(LogLevel level, std::string category, std::string text);
   void add(const StepReport& report);

@@ -88,7 +88,7 @@ void ContentFetch::add(const std::vector<net::Contact>& contacts) {
       holders_.emplace_back();
       holders_.back().contact = contact;
       ask_list(holders_.size() - 1);
-    } else if (known->state == State::Left && known->under_way == 0) {
+    } else if (known->state == State::Left && known->in_flight == 0) {
       const std::uint64_t given = known->given;
       *known = Holder();
       known->contact = contact;
@@ -109,7 +109,7 @@ void ContentFetch::ask_list(std::size_t index) {
   if (!holder.list) holder.list = std::make_shared<PieceList>();
   const auto first = static_cast<std::uint32_t>(holder.list->hashes.size());
   Bytes request = encode_piece_request({request_.hash, first});
-  ++holder.under_way;
+  ++holder.in_flight;
   const Duration deadline = net::call_deadline(options_.allowed, request.size(), piece_bytes);
   services_.caller.call(holder.contact, net::Method::ContentPieces, std::move(request), deadline,
                         [this, index, first, life = lifetime_.token()](Expected<Bytes> answer) {
@@ -120,16 +120,16 @@ void ContentFetch::ask_list(std::size_t index) {
 
 void ContentFetch::got_list(std::size_t index, std::uint32_t first, Expected<Bytes> answer) {
   Holder& holder = holders_[index];
-  --holder.under_way;
+  --holder.in_flight;
   if (!answer.ok()) {
     holder.state = State::Left;
     return;
   }
   const auto list = decode_piece_list(*answer, first);
-  if (!list.ok()) return blame(index, "a list of pieces that can't be read");
+  if (!list.ok()) return record_fault(index, "a list of pieces that can't be read");
   const bool wrong_size = request_.size ? list->size != *request_.size : list->size > request_.max_bytes;
   if (wrong_size || (first > 0 && list->size != holder.list->size))
-    return blame(index, "a list of pieces of another size than the content has");
+    return record_fault(index, "a list of pieces of another size than the content has");
   holder.list->size = list->size;
   holder.list->hashes.insert(holder.list->hashes.end(), list->hashes.begin(), list->hashes.end());
   if (holder.list->hashes.size() < piece_count(list->size)) return ask_list(index);
@@ -147,7 +147,7 @@ void ContentFetch::join_group(std::size_t index) {
   holder.list = nullptr;  // the group's is enough
   holder.state = State::Ready;
   if (!first_list_) first_list_ = services_.clock.monotonic_now();
-  if (groups_[holder.group].refuted) blame(index, "a list of pieces that make up something else");
+  if (groups_[holder.group].refuted) record_fault(index, "a list of pieces that make up something else");
 }
 
 // The group of most holders, once the asked holders have answered or timed out.
@@ -184,7 +184,7 @@ void ContentFetch::begin_group(std::size_t group, Expected<std::uint32_t> kept) 
 }
 
 // Only proven faults count.
-void ContentFetch::blame(std::size_t index, const char* what) {
+void ContentFetch::record_fault(std::size_t index, const char* what) {
   Holder& holder = holders_[index];
   holder.state = State::Left;
   if (std::find(liars_.begin(), liars_.end(), holder.contact.id) != liars_.end()) return;
@@ -207,7 +207,7 @@ void ContentFetch::schedule() {
 
 bool ContentFetch::give_work(std::size_t index) {
   const Holder& holder = holders_[index];
-  if (holder.state != State::Ready || holder.group != group_ || holder.under_way >= holder.allowed ||
+  if (holder.state != State::Ready || holder.group != group_ || holder.in_flight >= holder.allowed ||
       services_.clock.monotonic_now() < holder.not_before)
     return false;
   const auto piece = next_piece(index);
@@ -237,10 +237,10 @@ void ContentFetch::ask_piece(std::size_t index, std::uint32_t piece) {
   const MonotonicTime now = services_.clock.monotonic_now();
   if (asked_.count(piece) > 0) ++report_.asked_twice;
   asked_.insert({piece, {index, now}});
-  ++holder.under_way;
+  ++holder.in_flight;
   Bytes request = encode_piece_request({request_.hash, piece});
-  // Pieces under way come first over the same line.
-  const std::size_t bytes = holder.under_way * piece_bytes;
+  // Pieces in flight arrive first over the same line.
+  const std::size_t bytes = holder.in_flight * piece_bytes;
   const Duration deadline = net::call_deadline(options_.allowed, request.size(), bytes);
   services_.caller.call(holder.contact, net::Method::ContentPiece, std::move(request), deadline,
                         [this, index, piece, now, life = lifetime_.token()](Expected<Bytes> answer) {
@@ -252,7 +252,7 @@ void ContentFetch::ask_piece(std::size_t index, std::uint32_t piece) {
 void ContentFetch::got_piece(std::size_t index, std::uint32_t piece, MonotonicTime since,
                              Expected<Bytes> answer) {
   Holder& holder = holders_[index];
-  --holder.under_way;
+  --holder.in_flight;
   const auto [begin, end_of] = asked_.equal_range(piece);
   for (auto one = begin; one != end_of; ++one) {
     if (one->second.holder != index || one->second.since != since) continue;
@@ -266,12 +266,12 @@ void ContentFetch::got_piece(std::size_t index, std::uint32_t piece, MonotonicTi
     // Checked against the sender's own list, whichever list is followed now.
     const PieceList& list = *groups_[holder.group].list;
     if (answer->size() != piece_length(list.size, piece) || crypto::sha256(*answer) != list.hashes[piece]) {
-      blame(index, "another piece than it had listed");
+      record_fault(index, "another piece than it had listed");
     } else {
       const Duration took = services_.clock.monotonic_now() - since;
       holder.piece_time = holder.given++ == 0 ? took : (3 * holder.piece_time + took) / 4;
       holder.failures = 0;
-      holder.allowed = std::min(holder.allowed + 1, options_.under_way);
+      holder.allowed = std::min(holder.allowed + 1, options_.in_flight);
       report_.received_bytes += answer->size();
       if (holder.given == 1) ++report_.holders;
       if (phase_ == Phase::Fetching && holder.group == group_) take_piece(piece, std::move(*answer));
@@ -292,7 +292,7 @@ void ContentFetch::failed(std::size_t index, const Error& error) {
 }
 
 void ContentFetch::take_piece(std::uint32_t piece, Bytes bytes) {
-  if (piece < written_ || arrived_.count(piece) != 0) return;  // it came twice
+  if (piece < written_ || arrived_.count(piece) != 0) return;  // it was received twice
   gained_ = services_.clock.monotonic_now();
   arrived_[piece] = std::move(bytes);
   write();
@@ -360,7 +360,7 @@ void ContentFetch::checked(Expected<bool> right) {
   groups_[group_].refuted = true;
   for (std::size_t index = 0; index < holders_.size(); ++index)
     if (holders_[index].group == group_ && holders_[index].state == State::Ready)
-      blame(index, "a list of pieces that make up something else");
+      record_fault(index, "a list of pieces that make up something else");
   asked_.clear();
   arrived_.clear();
   phase_ = Phase::Choosing;

@@ -7,8 +7,8 @@
 // it are at fault. The fetch keeps the part at the file's beginning that the next group's list shares. No
 // other holder is at fault: not one that is slow, absent or busy, or holds nothing.
 //
-// Faster holders give more pieces: each holder has a few requests under way, more the faster it answers, and
-// takes the next piece when one is done. Towards the end, and where one piece delays the others, a free
+// Faster holders give more pieces: each holder has a few requests in flight, more the faster it answers, and
+// gets a request for the next piece when it has answered one. Towards the end, and where one piece delays the others, a free
 // holder is asked for it, too.
 //
 // The file grows from its beginning in "<path>.part", like that of a download (data/downloader.h), so each
@@ -44,7 +44,7 @@ struct FetchOptions {
   Duration least_wait = std::chrono::seconds(1);    // before a piece is asked for a second time
   std::size_t holders = 16;                         // asked at the same time
   std::size_t most_holders = 256;                   // of one fetch in total
-  std::uint32_t under_way = 4;                      // pieces of one holder
+  std::uint32_t in_flight = 4;                      // pieces of one holder
   std::uint32_t window = 64;                        // pieces ahead of what is on the disk: 16 MiB of memory
   std::uint32_t failures = 3;                       // in a row, until a holder is given up
 };
@@ -69,7 +69,7 @@ struct FetchRequest {
 };
 
 struct FetchReport {
-  std::uint64_t received_bytes = 0;  // good pieces, including those that came twice
+  std::uint64_t received_bytes = 0;  // good pieces, including those received twice
   std::uint64_t resumed_bytes = 0;   // that were on the disk already
   std::size_t holders = 0;           // that gave pieces
   std::size_t liars = 0;
@@ -97,7 +97,7 @@ class ContentFetch {
     State state = State::Asking;
     std::shared_ptr<PieceList> list;  // grows while its parts arrive
     std::size_t group = 0;            // once the state is Ready
-    std::uint32_t under_way = 0, allowed = 1, failures = 0;
+    std::uint32_t in_flight = 0, allowed = 1, failures = 0;
     std::uint64_t given = 0;
     Duration piece_time{};  // smoothed
     MonotonicTime not_before{};
@@ -129,7 +129,7 @@ class ContentFetch {
   void write();
   void check_whole();
   void checked(Expected<bool> right);
-  void blame(std::size_t holder, const char* what);
+  void record_fault(std::size_t holder, const char* what);
   void failed(std::size_t holder, const Error& error);
   void tick();
   void end(Expected<FetchReport> outcome);

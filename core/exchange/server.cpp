@@ -77,11 +77,11 @@ void ContentServer::on_call(const net::Caller& from, net::Method method, ByteSpa
   }
   file->second.asked = services_.clock.monotonic_now();
   drop_stuck();
-  const auto under_way = of_caller_.find(from.id);
+  const auto in_flight = of_caller_.find(from.id);
   if (waiting_.size() >= limits_.in_all ||
-      (under_way != of_caller_.end() && under_way->second >= limits_.per_caller)) {
+      (in_flight != of_caller_.end() && in_flight->second >= limits_.per_caller)) {
     ++counts_.refused;
-    return reply(make_error(ErrorCode::Exhausted, "too many pieces are under way; ask again later"));
+    return reply(make_error(ErrorCode::Exhausted, "too many requests for pieces are open; ask again later"));
   }
   ++of_caller_[from.id];
   const std::uint64_t number = next_++;

@@ -4,7 +4,7 @@
 // changed on the disk is no longer offered.
 //
 // Bounds, beside the user's limits of the line (net/limited_transport.h): requests of one caller by rate,
-// pieces under way to one caller and to all, lists in memory, offered files.
+// open requests of one caller and of all, lists in memory, offered files.
 #pragma once
 
 #include <cstdint>

@@ -88,17 +88,4 @@ Expected<EventPage> EventLog::after(std::int64_t cursor, std::uint32_t limit, Lo
   return page;
 }
 
-Expected<EventPage> EventLog::newest(std::uint32_t limit, LogLevel level) {
-  NS_ASSIGN_OR_RETURN(storage::Statement select,
-                      database_.prepare("SELECT sequence, time_ms, level, category, text FROM events "
-                                        "WHERE level >= ?1 ORDER BY sequence DESC LIMIT ?2"));
-  limit = bounded_limit(limit);
-  select.bind(1, static_cast<std::int64_t>(level));
-  select.bind(2, std::int64_t{limit});
-  NS_ASSIGN_OR_RETURN(EventPage page, collect(select, limit));
-  std::reverse(page.events.begin(), page.events.end());
-  page.next = page.events.empty() ? 0 : page.events.back().sequence;
-  return page;
-}
-
 }  // namespace neuroshard::history

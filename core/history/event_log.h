@@ -46,8 +46,6 @@ class EventLog {
   // Events of at least `level` after the cursor (0: from the oldest), at most `limit` (1 …
   // max_events_per_query).
   Expected<EventPage> after(std::int64_t cursor, std::uint32_t limit, LogLevel level = LogLevel::Debug);
-  // The newest ones.
-  Expected<EventPage> newest(std::uint32_t limit, LogLevel level = LogLevel::Debug);
 
  private:
   storage::Database& database_;

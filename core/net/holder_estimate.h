@@ -1,6 +1,6 @@
 // Estimates how long the next call to one holder of a slot will take. The model is a line through the calls
 // so far: time = latency + bytes / rate, by least squares over sums that fade. Bytes count once for each call
-// that was under way with them, because the calls of one holder share its line and its processor. Failures
+// that was in flight with them, because the calls of one holder share its line and its processor. Failures
 // raise the estimate: the time of a failed call is added as often as one is expected before a success.
 // Without measurements the priors hold; they return as the measurements fade. slot_router.h is its only user.
 // Threads: one.
@@ -21,7 +21,7 @@ struct HolderPrior {
 
 class HolderEstimate {
  public:
-  // `together`: calls to this holder under way when it was made, including itself.
+  // `together`: calls to this holder in flight when it was made, including itself.
   void answered(std::size_t bytes, std::size_t together, Duration took, MonotonicTime now);
   void failed(Duration took, MonotonicTime now);
 

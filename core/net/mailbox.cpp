@@ -34,7 +34,7 @@ bool Mailbox::run_here(Executor::Task& task) {
 }
 
 void Mailbox::put(Executor::Task task) {
-  const auto self = shared_from_this();  // the task may let go of it
+  const auto self = shared_from_this();  // the task may release it
   if (run_here(task)) return;
   const std::lock_guard lock(mutex_);
   if (executor_ == nullptr) return;

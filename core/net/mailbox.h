@@ -1,5 +1,5 @@
 // Hands tasks from the threads of a library to one executor without losing any. Tasks that the executor has
-// no room for wait here; the callers bound their number (calls under way). Where the executor lends its turns
+// no room for wait here; the callers bound their number (open calls). Where the executor lends its turns
 // (base/turn.h) and is idle, the calling thread runs the task itself. Kept by shared_ptr: late messages of
 // other threads may outlive the listener.
 #pragma once

@@ -9,8 +9,8 @@
 //   MethodLimits::admit            what admit() returns   none
 //   the handler                    what it replies        what it replies
 //
-// Nothing is queued here: a call is answered or handed on at once. The transport bounds how many calls are
-// under way, and how many bytes they hold, before they reach the table.
+// Nothing is queued here: a call is answered or handed on at once. The transport bounds the number of open
+// calls, and the bytes that they hold, before they reach the table.
 //
 // Threads: the executor's, all members; a Registration ends there, too. Errors: registering a method twice is
 // a bug and aborts. Ownership: the table keeps the handlers; whatever a handler refers to outlives its
@@ -28,8 +28,8 @@
 
 namespace neuroshard::net {
 
-// A handler's reply: the answer, which travels to the caller, and the fault that the call proves, which goes
-// to Conduct and to nobody else.
+// A handler's reply: the answer, which travels to the caller, and the fault that the call proves, which
+// only Conduct gets.
 struct Answer {
   Answer(Bytes bytes) : with(std::move(bytes)) {}
   Answer(Expected<Bytes> answer) : with(std::move(answer)) {}

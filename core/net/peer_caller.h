@@ -33,13 +33,18 @@ enum class Method : std::uint16_t {
   RoundStatus = 33,
   RoundChain = 34,
   RoundFetch = 35,
+  ChainPost = 36,  // core/chain/messages.h
+  ChainStatus = 37,
+  ChainBlocks = 38,
+  ChainRegistry = 39,
+  RoundPiece = 40,    // core/rounds/training_rounds.h
   StatusPull = 48,    // core/status/gossip.h
   ContentNamed = 64,  // core/exchange/messages.h
   ContentPieces = 65,
   ContentPiece = 66,
 };
 
-// Where a peer with this id is said to be. Dialling it proves the id.
+// A claimed address of the peer with this id. Dialling it proves the id.
 struct Contact {
   NodeId id{};
   platform::Endpoint endpoint;

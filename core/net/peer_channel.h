@@ -36,8 +36,8 @@ inline constexpr Duration stream_patience = std::chrono::seconds(10);
 // time for the bytes of both directions at 1 Mbit/s, which every line has.
 Duration call_deadline(Duration allowed, std::size_t request_bytes, std::size_t answer_bytes);
 
-// One stream of messages in both directions; the same at both ends. At most one read and one write are under
-// way at a time (more is a bug). Destroying it before both ends have finished breaks it off.
+// One stream of messages in both directions; the same at both ends. At most one read and one write are in
+// progress at a time (more is a bug). Destroying it before both ends have finished breaks it off.
 class PeerStream {
  public:
   using Written = std::function<void(Expected<void>)>;
@@ -46,7 +46,7 @@ class PeerStream {
   virtual ~PeerStream() = default;
   // 1 … max_message_bytes. `done` when there is room for the next: a slow reader slows the writer down.
   virtual void write(Bytes message, Written done) = 0;
-  // No more writes follow. Not while a write is under way.
+  // No more writes follow. Not while a write is in progress.
   virtual void finish() = 0;
   // The next message, or nothing when the other end has finished.
   virtual void read(Read done) = 0;

@@ -9,7 +9,7 @@ struct PeerPool::Peer {
   std::shared_ptr<PeerChannel> channel;
   bool dialling = false;
   std::vector<PeerTransport::Connected> waiting;
-  std::size_t under_way = 0;
+  std::size_t in_flight = 0;
   MonotonicTime used{};
   MonotonicTime not_before{};  // of the next dial
   Duration pause{0};
@@ -17,7 +17,7 @@ struct PeerPool::Peer {
   std::optional<Duration> round_trip;
   std::uint64_t calls = 0, failures = 0;
 
-  bool idle() const { return !dialling && under_way == 0; }
+  bool idle() const { return !dialling && in_flight == 0; }
 };
 
 PeerPool::PeerPool(PeerTransport& transport, Executor& executor, const Clock& clock, PoolLimits limits,
@@ -121,8 +121,8 @@ void PeerPool::call(const Contact& contact, Method method, Bytes request, Durati
                     done = std::move(done)](const Expected<std::shared_ptr<PeerChannel>>& channel) mutable {
     if (!channel.ok()) return done(channel.error());
     const auto found = peers_.find(contact.id);
-    if (found == peers_.end() || found->second->under_way >= limits_.calls_per_peer)
-      return done(make_error(ErrorCode::Exhausted, "too many calls to this peer are under way"));
+    if (found == peers_.end() || found->second->in_flight >= limits_.calls_per_peer)
+      return done(make_error(ErrorCode::Exhausted, "too many calls to this peer are open"));
     start(found->second, *channel, method, std::move(request), deadline, std::move(done));
   });
 }
@@ -133,13 +133,13 @@ void PeerPool::start(const std::shared_ptr<Peer>& peer, const std::shared_ptr<Pe
   constexpr std::size_t small = 4096;
   const bool measured = request.size() <= small;
   const MonotonicTime began = clock_.monotonic_now();
-  ++peer->under_way;
+  ++peer->in_flight;
   ++peer->calls;
   channel->call(method, std::move(request), deadline,
                 [this, life = lifetime_.token(), peer, channel, began, measured,
                  done = std::move(done)](Expected<Bytes> answer) {
                   if (!life.alive()) return;
-                  --peer->under_way;
+                  --peer->in_flight;
                   const MonotonicTime now = clock_.monotonic_now();
                   peer->used = now;
                   const bool broken = !answer.ok() && (answer.error().code == ErrorCode::Unavailable ||

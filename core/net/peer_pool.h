@@ -20,7 +20,7 @@ namespace neuroshard::net {
 struct PoolLimits {
   std::size_t peers = 512;            // known at the same time; the one idle for longest makes room
   std::size_t waiting_per_peer = 32;  // calls that wait for a connection
-  std::size_t calls_per_peer = 24;    // under way; fewer than the other end allows
+  std::size_t calls_per_peer = 24;    // in flight; fewer than the other end allows
   Duration connect = connect_deadline;
   Duration idle = std::chrono::seconds(60);
   Duration first_pause = std::chrono::seconds(1);  // after a failed connect; doubles

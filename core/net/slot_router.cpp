@@ -12,7 +12,7 @@ namespace neuroshard::net {
 struct SlotRouter::Known {
   HolderEstimate estimate;
   double claimed = 0;
-  std::vector<MonotonicTime> under_way;  // when they began
+  std::vector<MonotonicTime> in_flight;  // when they began
   std::uint64_t calls = 0, failures = 0;
   MonotonicTime asked{};  // last
   MonotonicTime rests_until{};
@@ -26,7 +26,7 @@ struct SlotRouter::Asking {
   Done done;
   std::size_t bytes = 0;  // both ways
   std::vector<NodeId> asked;
-  std::size_t under_way = 0;
+  std::size_t in_flight = 0;
   std::optional<Error> error;
   std::unique_ptr<TimerHandle> hedge;
   bool over = false;
@@ -93,9 +93,9 @@ SlotHolder SlotRouter::choose(const std::vector<SlotHolder>& among, const Asking
   const MonotonicTime now = clock_.monotonic_now();
   const auto expected = [&](const SlotHolder& holder) {
     const Known& k = known(holder);
-    Duration time = k.estimate.expected(asking.bytes, k.under_way.size() + 1, prior_of(k), now);
+    Duration time = k.estimate.expected(asking.bytes, k.in_flight.size() + 1, prior_of(k), now);
     // A holder that has let a call wait for so long will not be faster with this one.
-    for (const MonotonicTime began : k.under_way) time = std::max(time, now - began);
+    for (const MonotonicTime began : k.in_flight) time = std::max(time, now - began);
     return time;
   };
   return *std::min_element(among.begin(), among.end(),
@@ -116,12 +116,12 @@ void SlotRouter::set_hedge(const std::shared_ptr<Asking>& asking, const SlotHold
   if (!asking->call.repeatable || asking->call.only) return;
   const Known& k = known(first);
   const Duration late =
-      k.estimate.late(asking->bytes, k.under_way.size() + 1, prior_of(k), clock_.monotonic_now());
+      k.estimate.late(asking->bytes, k.in_flight.size() + 1, prior_of(k), clock_.monotonic_now());
   asking->hedge = executor_.post_after(
       std::max(late, limits_.least_hedge),
       [this, life = lifetime_.token(), weak = std::weak_ptr<Asking>(asking)] {
         const auto asking = weak.lock();
-        if (!asking || !life.alive() || asking->over || asking->under_way != 1 || hedges_left_ < 1) return;
+        if (!asking || !life.alive() || asking->over || asking->in_flight != 1 || hedges_left_ < 1) return;
         if (!ask_next(asking, true)) return;
         hedges_left_ -= 1;
         ++counts_.hedges;
@@ -133,9 +133,9 @@ void SlotRouter::ask(const std::shared_ptr<Asking>& asking, const SlotHolder& ho
   Known& k = known(holder);
   k.asked = began;
   ++k.calls;
-  k.under_way.push_back(began);
-  const std::size_t together = k.under_way.size();
-  ++asking->under_way;
+  k.in_flight.push_back(began);
+  const std::size_t together = k.in_flight.size();
+  ++asking->in_flight;
   asking->asked.push_back(holder.contact.id);
   const SlotCall& call = asking->call;
   caller_.call(holder.contact, call.method, call.request,
@@ -144,8 +144,8 @@ void SlotRouter::ask(const std::shared_ptr<Asking>& asking, const SlotHolder& ho
                 together](Expected<Bytes> answer) {
                  if (!life.alive()) return;
                  const MonotonicTime now = clock_.monotonic_now();
-                 Known& k = known_[id];  // stays while a call is under way
-                 k.under_way.erase(std::find(k.under_way.begin(), k.under_way.end(), began));
+                 Known& k = known_[id];  // stays while a call is in flight
+                 k.in_flight.erase(std::find(k.in_flight.begin(), k.in_flight.end(), began));
                  if (answer.ok()) {
                    k.estimate.answered(asking->call.request.size() + answer->size(), together, now - began,
                                        now);
@@ -197,7 +197,7 @@ void SlotRouter::blame(Known& k, const Asking& asking, Verdict verdict, Duration
 
 void SlotRouter::answered(const std::shared_ptr<Asking>& asking, const NodeId& from, bool hedge,
                           Expected<Bytes> answer) {
-  --asking->under_way;
+  --asking->in_flight;
   if (asking->over) return;  // the other one was first
   if (answer.ok()) {
     counts_.hedges_won += hedge ? 1 : 0;
@@ -212,7 +212,7 @@ void SlotRouter::answered(const std::shared_ptr<Asking>& asking, const NodeId& f
     ++counts_.failovers;
     return;
   }
-  if (asking->under_way == 0) end(asking, *asking->error);
+  if (asking->in_flight == 0) end(asking, *asking->error);
 }
 
 void SlotRouter::end(const std::shared_ptr<Asking>& asking, Expected<SlotAnswer> outcome) {
@@ -254,7 +254,7 @@ void SlotRouter::make_room() {
   if (known_.size() < limits_.holders) return;
   auto oldest = known_.end();
   for (auto at = known_.begin(); at != known_.end(); ++at) {
-    if (!at->second.under_way.empty()) continue;
+    if (!at->second.in_flight.empty()) continue;
     if (oldest == known_.end() || at->second.asked < oldest->second.asked) oldest = at;
   }
   if (oldest != known_.end()) known_.erase(oldest);
@@ -269,7 +269,7 @@ std::vector<HolderView> SlotRouter::holders() const {
     view.latency = k.estimate.latency(prior_of(k), now);
     view.bytes_per_second = k.estimate.bytes_per_second(prior_of(k), now);
     view.success = k.estimate.success(now);
-    view.under_way = k.under_way.size();
+    view.in_flight = k.in_flight.size();
     view.calls = k.calls;
     view.failures = k.failures;
     view.rests = std::max(Duration(0), k.rests_until - now);

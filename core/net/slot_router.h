@@ -1,13 +1,12 @@
 // Chooses a holder of a slot for each call: the one that is expected to answer first, by its past calls
-// (holder_estimate.h), the calls under way with it and its failures. A holder that does not answer rests
+// (holder_estimate.h), its calls in flight and its failures. A holder that does not answer rests
 // before it is called again, longer each time, and the call goes to the next holder at once. A late call that
 // may be made twice is hedged: a second holder is called, within a budget, and the first answer counts ("The
 // Tail at Scale", Dean and Barroso 2013). A few calls go to the holder that has not been called for longest,
 // so that the router notices holders that have become faster.
 //
-// No product path uses it yet: the pipeline over slots will make its calls through it.
-//
-// The pipeline over several nodes will call it; no node holds a part of a model yet.
+// No product path uses it: no node holds a part of a model yet. The pipeline over several nodes will make its
+// calls through it.
 //
 // Threads: the caller's executor, all members and callbacks.
 #pragma once
@@ -66,7 +65,7 @@ struct HolderView {
   Duration latency{};
   double bytes_per_second = 0;
   double success = 0;  // share of its recent calls
-  std::size_t under_way = 0;
+  std::size_t in_flight = 0;
   std::uint64_t calls = 0, failures = 0;
   Duration rests{};  // from now; 0: it can be called
 };

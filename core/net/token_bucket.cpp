@@ -31,16 +31,8 @@ Duration TokenBucket::take(double tokens, MonotonicTime now) {
   if (tokens_ >= 0) return Duration(0);
   if (rate_ <= 0) return Duration::max();
   const double seconds = -tokens_ / rate_;
-  constexpr double longest = 1e9;  // half a human life; keeps the conversion in range
+  constexpr double longest = 1e9;  // about 32 years; keeps the conversion in range
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(std::min(seconds, longest)));
-}
-
-void TokenBucket::set_rate(double rate, double burst, MonotonicTime now) {
-  NS_CHECK(rate >= 0 && burst >= 0);
-  refill(now);
-  rate_ = rate;
-  burst_ = burst;
-  tokens_ = std::min(tokens_, burst_);
 }
 
 double TokenBucket::available(MonotonicTime now) {

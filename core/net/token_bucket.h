@@ -19,7 +19,6 @@ class TokenBucket {
   // Takes them in any case, into debt if need be, and says how long the caller has to wait before it
   // acts. Keeps the average exact for pieces larger than the burst. Duration::max() when the rate is 0.
   Duration take(double tokens, MonotonicTime now);
-  void set_rate(double rate, double burst, MonotonicTime now);
   double available(MonotonicTime now);
 
  private:

@@ -61,15 +61,15 @@ Expected<void> TrafficMeter::check_locked() {
   if (cap_ == nullptr) return {};
   const WallTime now = clock_.wall_now();
   if (cap_->left(now) > 0) {
-    told_ = false;
+    logged_ = false;
     return {};
   }
   std::string message = fmt::format(
       "this month's data is used up (monthly_data); a new month begins on {:%Y-%m-%d} (UTC)",
       fmt::gmtime(std::chrono::system_clock::to_time_t(
           std::chrono::time_point_cast<std::chrono::system_clock::duration>(TrafficCap::next_month(now)))));
-  if (!told_) logger_.warning("swarm", message + ": nothing is exchanged with peers until then");
-  told_ = true;
+  if (!logged_) logger_.warning("swarm", message + ": nothing is exchanged with peers until then");
+  logged_ = true;
   return make_error(ErrorCode::Exhausted, std::move(message));
 }
 
@@ -82,7 +82,7 @@ Expected<Duration> TrafficMeter::sent(std::uint64_t payload) {
     const MonotonicTime now = clock_.monotonic_now();
     const bool small = payload <= small_bytes;
     TokenBucket& queue = small ? *small_up_ : *up_;
-    // In debt by as much as the longest wait gives back: whoever comes now would wait longer.
+    // The debt is more than the longest wait repays: one more message would wait longer.
     if (const Duration behind = queue.take(0, now); behind > longest_wait)
       return make_error(ErrorCode::Exhausted,
                         "too much waits to be sent at the speed that upload_limit allows; try again later");

@@ -66,7 +66,7 @@ class TrafficMeter {
   std::mutex mutex_;
   TrafficCap* cap_;
   std::uint64_t sent_ = 0, received_ = 0;
-  bool told_ = false;    // the log has the message about the used-up month
+  bool logged_ = false;  // the log has the message about the used-up month
   bool failed_ = false;  // the last write of the count failed
 };
 

@@ -67,7 +67,7 @@ struct TrainingNodeEntry {
 
 struct GlobalLossPoint {
   std::uint64_t round = 0;
-  double loss = 0;  // the smoothed median
+  double loss = 0;  // the network loss
 };
 struct RefusedEntry {
   std::string reason;  // "from another anchor"

@@ -151,8 +151,8 @@ struct GlobalTrainingView {
   std::uint32_t reports = 0;                // fresh ones, this node's among them; 0: nothing below is known
   std::uint32_t wallets = 0;                // that count
   std::uint32_t training_nodes = 0;         // that say they train
-  std::optional<double> loss;               // exponential mean (0.1 a round) of the median; nats per token
-  std::optional<double> least_loss;         // that it has been
+  std::optional<double> loss;               // network loss: the median for the newest round; nats per token
+  std::optional<double> least_loss;         // of the rounds that this node has seen
   std::optional<double> tokens_per_second;  // of the median node
   std::uint64_t tokens = 0;                 // that the certificates say were trained, of all nodes
   std::uint64_t steps = 0;                  // the same in inner steps

@@ -115,6 +115,10 @@ Expected<void> decode(const CodecOptions& expected, ByteSpan payload, Span<float
   return decode(payload, values);
 }
 
+std::uint32_t crc32c(ByteSpan bytes, std::uint32_t before) {
+  return detail::best_codec_kernels().crc32c(before, bytes.data(), bytes.size());
+}
+
 namespace detail {
 
 Expected<Bytes> encode_with(const CodecKernels& kernels, const CodecOptions& options,

@@ -84,4 +84,7 @@ Expected<void> decode(ByteSpan payload, Span<float> values);
 // The same for a payload of one codec only (that of the network's profile); another codec or k is Corrupt.
 Expected<void> decode(const CodecOptions& expected, ByteSpan payload, Span<float> values);
 
+// CRC-32C (Castagnoli, RFC 3720 appendix B.4) of `bytes` after those that gave `before`.
+std::uint32_t crc32c(ByteSpan bytes, std::uint32_t before = 0);
+
 }  // namespace neuroshard::outer

@@ -54,6 +54,7 @@ struct RoundFetcher::Task {
   bool anchor = false;
   outer::AnchorIdentity identity;
   std::uint64_t values = 0, bias = 0;
+  Holds holds;  // null: bytes that have the request's hash, or that their receiver checks
   GotBytes got_bytes;
   GotAnchor got_anchor;
 
@@ -104,8 +105,16 @@ RoundFetcher::~RoundFetcher() = default;
 
 void RoundFetcher::payload(const RoundSlot& slot, const Hash256& hash, std::uint64_t bytes,
                            std::vector<net::NodeId> sources, GotBytes done) {
+  checked(
+      {slot, FetchRequest::What::Payload, hash, 0}, bytes, std::move(sources),
+      [hash](ByteSpan whole) { return crypto::sha256(whole) == hash; }, std::move(done));
+}
+
+void RoundFetcher::checked(const FetchRequest& request, std::uint64_t bytes, std::vector<net::NodeId> sources,
+                           Holds holds, GotBytes done) {
   auto task = std::make_shared<Task>();
-  task->request = {slot, FetchRequest::What::Payload, hash, 0};
+  task->request = request;
+  task->holds = std::move(holds);
   task->begin(std::move(sources), options_.first_pieces);
   task->got_bytes = std::move(done);
   std::vector<std::size_t> sizes;
@@ -202,7 +211,7 @@ bool RoundFetcher::ask_piece(const std::shared_ptr<Task>& task, std::uint64_t pi
                  std::max(source.patience, net::call_deadline(options_.allowed, encoded.size(), answers)));
     const Asked asked{piece, which, clock_.monotonic_now(), ++calls_, task->request.what};
     widen_later(task, asked);
-    caller_.call(*contact, net::Method::RoundFetch, std::move(encoded), deadline,
+    caller_.call(*contact, options_.method, std::move(encoded), deadline,
                  [this, alive = std::weak_ptr<bool>(alive_), task, asked, size](Expected<Bytes> got_it) {
                    if (alive.expired()) return;
                    bytes_under_way_ -= size;
@@ -331,10 +340,7 @@ void RoundFetcher::finish(const std::shared_ptr<Task>& task, Source& last) {
   switch (task->request.what) {
     case FetchRequest::What::Payload:
     case FetchRequest::What::Contribution:
-      if (task->request.what == FetchRequest::What::Payload &&
-          crypto::sha256(task->bytes) != task->request.hash) {
-        return refuse(task, last);
-      }
+      if (task->holds && !task->holds(task->bytes)) return refuse(task, last);
       task->over = true;
       task->got_bytes(std::move(task->bytes));
       return;

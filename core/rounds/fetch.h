@@ -23,6 +23,7 @@
 namespace neuroshard::rounds {
 
 struct FetchOptions {
+  net::Method method = net::Method::RoundFetch;
   Duration allowed = std::chrono::seconds(5);          // for thinking and the way; bytes have their own time
   Duration most_patience = std::chrono::seconds(60);   // with a piece of a source that has given others
   std::size_t first_pieces = 1, pieces_under_way = 4;  // of one source at once: at first, and of a fast one
@@ -44,6 +45,10 @@ class RoundFetcher {
   // `bytes`: how many they are; nothing else is taken. Unavailable: no source gave it.
   void payload(const RoundSlot& slot, const Hash256& hash, std::uint64_t bytes,
                std::vector<net::NodeId> sources, GotBytes done);
+  // The same, where the hash is not the SHA-256 of the bytes: `holds` says whether they are what was asked for.
+  using Holds = std::function<bool(ByteSpan bytes)>;
+  void checked(const FetchRequest& request, std::uint64_t bytes, std::vector<net::NodeId> sources,
+               Holds holds, GotBytes done);
   // The signed contribution that a payload's hash belongs to.
   void contribution(const RoundSlot& slot, const Hash256& payload, std::vector<net::NodeId> sources,
                     GotBytes done);

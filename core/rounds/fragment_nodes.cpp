@@ -83,6 +83,10 @@ void FragmentNodes::leave() {
   for (const auto& node : nodes_) node->leave();
 }
 
+void FragmentNodes::rejoin() {
+  for (const auto& node : nodes_) node->rejoin();
+}
+
 bool FragmentNodes::left() const {
   return std::all_of(nodes_.begin(), nodes_.end(), [](const auto& node) { return node->left(); });
 }

@@ -52,6 +52,7 @@ class FragmentNodes {
   void progressed();
   // As RoundParticipant's and RoundNode's: of all fragments, and of any.
   void leave();
+  void rejoin();
   bool left() const;
   bool needed() const;
   // To the fragment's node that the request names; one that names none of this network's is refused.

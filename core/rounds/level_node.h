@@ -30,6 +30,7 @@ class LevelNode final : public RoundEndpoint {
   void progressed() { node_->progressed(); }
   // As RoundParticipant's and RoundNode's.
   void leave() { node_->leave(); }
+  void rejoin() { node_->rejoin(); }
   bool left() const;
   bool needed() const { return node_->needed(); }
   bool fetches_state() const { return node_->fetches_state(); }

@@ -196,6 +196,8 @@ class RoundParticipant : public RoundEndpoint, protected RoundOngoing {
   // This node goes: it contributes what it has, if that is enough, and tells the members; their next members
   // are without it.
   void leave();
+  // Takes leave() back: this node stays a member, or asks to become one.
+  void rejoin();
   // The members can do without this node, as far as it knows; true when it is none.
   bool left() const;
   // The state of the newest round is being fetched.

@@ -22,6 +22,14 @@ void RoundParticipant::leave() {
   advance();
 }
 
+void RoundParticipant::rejoin() {
+  if (!std::exchange(leaving_, false)) return;
+  // The others may already have this node's change. When a certificate has it, too, this node asks to join.
+  changes_.erase(self_);
+  next_change_ = next_poll_ = services_.clock.monotonic_now();
+  advance();
+}
+
 bool RoundParticipant::left() const {
   if (!is_member()) return !tells_certificate();
   if (member_count() == 1) return true;

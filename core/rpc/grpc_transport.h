@@ -31,7 +31,7 @@ struct RpcLimits {
   std::size_t calls_per_peer = 32;
   std::size_t streams = 64;
   std::size_t streams_per_peer = 8;
-  std::size_t held_bytes = 64u << 20;                    // of requests under way
+  std::size_t held_bytes = 64u << 20;                    // of open requests
   std::size_t grpc_memory = 128u << 20;                  // of gRPC, all connections together
   Duration message_patience = std::chrono::seconds(10);  // for one message to arrive in full
 };

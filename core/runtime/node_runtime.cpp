@@ -1,5 +1,7 @@
 #include "core/runtime/node_runtime.h"
 
+#include <atomic>
+
 #include "core/control/service.h"
 #include "core/engine/engine.h"
 #include "core/engine/machine_sensors.h"
@@ -8,14 +10,13 @@
 #include "core/runtime/event_queue.h"
 #include "core/runtime/exchange_service.h"
 #include "core/runtime/network_service.h"
-#include "core/runtime/rounds_service.h"
+#include "core/runtime/outer_rounds.h"
+#include "core/runtime/sleep_notice.h"
 
 namespace neuroshard::runtime {
 namespace {
 
 constexpr Duration poll_period = std::chrono::milliseconds(50);
-// The longest wait until the other members know that this node leaves.
-constexpr Duration notice_limit = std::chrono::seconds(2);
 // The longest wait for a round that the other members close and that needs this node's vote.
 constexpr Duration last_round_limit = std::chrono::seconds(10);
 
@@ -24,24 +25,20 @@ constexpr Duration last_round_limit = std::chrono::seconds(10);
 // The end of a node's part in the rounds, with a bound on the wait for the other members.
 class NodeRuntime::Departure {
  public:
-  // rounds: may be null.
-  Departure(RoundsService* rounds, const Clock& clock) : rounds_(rounds), clock_(clock) {}
+  // presence: may be null.
+  Departure(Presence* presence, const Clock& clock) : presence_(presence), clock_(clock) {}
   void begin() {
-    if (rounds_ == nullptr || begun_) return;
-    begun_ = clock_.monotonic_now();
-    rounds_->leave();
+    if (presence_ == nullptr || waits_) return;
+    waits_ = std::make_shared<std::atomic<bool>>(true);
+    presence_->announce_away(clock_.monotonic_now() + last_round_limit, [waits = waits_] { *waits = false; });
   }
   // Whether there is nothing to wait for; true before begin(), too.
-  bool is_over() const {
-    if (!begun_ || rounds_->has_left()) return true;
-    const Duration passed = clock_.monotonic_now() - *begun_;
-    return passed >= last_round_limit || (passed >= notice_limit && !rounds_->blocks_quorum());
-  }
+  bool is_over() const { return !waits_ || !*waits_; }
 
  private:
-  RoundsService* rounds_;
+  Presence* presence_;
   const Clock& clock_;
-  std::optional<MonotonicTime> begun_;
+  std::shared_ptr<std::atomic<bool>> waits_;
 };
 
 NodeRuntime::NodeRuntime(const RuntimeServices& services) : services_(services) {}
@@ -62,15 +59,17 @@ Expected<std::unique_ptr<NodeRuntime>> NodeRuntime::start(std::unique_ptr<config
   }
   if (node->network_) {
     node->start_exchange(*directory, options.interpositions);
-    node->rounds_ = RoundsService::make(node->network_->host(), *directory, services, options.interpositions,
-                                        node->network_->reporting_as());
+    node->rounds_ = OuterRounds::make(node->network_->host(), *directory, services, options.interpositions,
+                                      node->network_->reporting_as());
   }
   std::string runtime_directory = std::move(options.runtime_directory);
+  std::string system_bus = std::move(options.system_bus);
   engine::EngineOptions engine = node->engine_options(*directory, std::move(options));
   node->engine_ = engine::Engine::start(std::move(directory),
                                         {services.files, services.clock, services.logger}, std::move(engine));
   if (node->rounds_) node->rounds_->watch(node->engine_.get());
   node->events_ = std::make_unique<EventQueue>(*node->engine_);
+  node->start_sleep_notice(std::move(system_bus));
   node->start_control(std::move(runtime_directory));
   return node;
 }
@@ -109,6 +108,17 @@ engine::EngineOptions NodeRuntime::engine_options(const config::DataDirectory& d
   return engine;
 }
 
+void NodeRuntime::start_sleep_notice(std::string system_bus) {
+  if (!rounds_ || system_bus.empty()) return;  // nobody waits for this node
+  platform::SleepWatchOptions options;
+  options.bus_address = std::move(system_bus);
+  options.program = "NeuroShard";
+  options.reason = "Tells the other members of the network that this computer goes away";
+  sleep_notice_ = std::make_unique<SleepNotice>(
+      platform::make_sleep_watch(std::move(options), services_.clock, services_.logger), *rounds_,
+      [this] { network_->save_peers_now(); }, services_.clock, services_.logger);
+}
+
 // A node without the service still trains, and stops by a signal: a warning, not an error.
 void NodeRuntime::start_control(std::string runtime_directory) {
   auto server = [&]() -> Expected<std::unique_ptr<control::Server>> {
@@ -142,7 +152,9 @@ Expected<void> NodeRuntime::run(const node::TrainingPlan& plan, const CancelToke
   std::optional<Error> failure;  // the error that stopped training
   bool is_stopping = false;
   while (true) {
+    if (sleep_notice_) sleep_notice_->poll();
     if (!is_stopping && stop.cancelled()) {
+      sleep_notice_.reset();  // which would call it back
       departure.begin();
       is_stopping = departure.is_over();
       // Refused when the shutdown was requested through the control service before.
@@ -165,6 +177,7 @@ Expected<void> NodeRuntime::run(const node::TrainingPlan& plan, const CancelToke
 
 Expected<void> NodeRuntime::finish(Departure& departure, const node::Ended& ended,
                                    std::optional<Error> failure) {
+  sleep_notice_.reset();
   departure.begin();  // not begun when the shutdown was requested through the control service
   while (!departure.is_over()) static_cast<void>(events_->next(poll_period));
   if (rounds_) rounds_->stop();

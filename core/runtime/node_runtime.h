@@ -42,7 +42,8 @@ namespace neuroshard::runtime {
 class EventQueue;
 class ExchangeService;
 class NetworkService;
-class RoundsService;
+class OuterRounds;
+class SleepNotice;
 
 struct RuntimeOptions {
   bool safe_mode = false;         // no training, no compute module, no network
@@ -50,6 +51,9 @@ struct RuntimeOptions {
   std::string
       runtime_directory;  // holds the file by which clients find the core (platform::runtime_directory)
   std::vector<node::Alert> alerts;  // raised at the start
+  // On which the computer announces suspend and shutdown (platform/power/sleep_watch.h). Empty: no notice of
+  // them, and no delay.
+  std::string system_bus;
   JoinOptions join;
   Interpositions interpositions;
 };
@@ -81,7 +85,8 @@ class NodeRuntime {
   node::Node& node() { return *engine_; }
 
   // Trains until `stop` is cancelled or the node is shut down through its seam. The node then leaves its
-  // rounds, writes the final checkpoint and saves its peers. To be called once. Errors: those of
+  // rounds, writes the final checkpoint and saves its peers. Meanwhile it tells the other members when the
+  // computer suspends or shuts down, and when it has resumed. To be called once. Errors: those of
   // start_training; that of the final checkpoint; the error that had stopped training at the end.
   Expected<void> run(const node::TrainingPlan& plan, const CancelToken& stop,
                      const std::function<void(const Event&)>& report);
@@ -92,6 +97,7 @@ class NodeRuntime {
   explicit NodeRuntime(const RuntimeServices& services);
   void start_exchange(const config::DataDirectory& directory, const Interpositions& interpositions);
   engine::EngineOptions engine_options(const config::DataDirectory& directory, RuntimeOptions options) const;
+  void start_sleep_notice(std::string system_bus);
   void start_control(std::string runtime_directory);
   Ready ready() const;
   Expected<void> finish(Departure& departure, const node::Ended& ended, std::optional<Error> failure);
@@ -99,7 +105,8 @@ class NodeRuntime {
   const RuntimeServices services_;
   std::unique_ptr<NetworkService> network_;
   std::unique_ptr<ExchangeService> files_;
-  std::unique_ptr<RoundsService> rounds_;
+  std::unique_ptr<OuterRounds> rounds_;
+  std::unique_ptr<SleepNotice> sleep_notice_;  // null: no rounds, or the node leaves them
   std::unique_ptr<node::Node> engine_;
   std::unique_ptr<EventQueue> events_;
   std::unique_ptr<control::Server> control_;

@@ -8,6 +8,7 @@
 #include "core/crypto/merkle.h"
 #include "core/engine/training_checkpoints.h"
 #include "core/rounds/post_conduct.h"
+#include "core/runtime/round_entry.h"
 
 namespace neuroshard::runtime {
 namespace {
@@ -15,9 +16,10 @@ namespace {
 constexpr Duration refresh_period = std::chrono::milliseconds(500);
 constexpr Duration check_period = std::chrono::seconds(5);
 constexpr Duration patience = std::chrono::seconds(5);
+constexpr Duration away_check_period = std::chrono::milliseconds(50);
+// The longest wait for members that do not answer this node's notice that it leaves.
+constexpr Duration answer_limit = std::chrono::seconds(2);
 constexpr std::size_t asked_at_a_time = 4;
-// The profile's rate that stands for the table by contributors (rounds/step.h).
-constexpr std::uint64_t usual_outer_rate_nano = 700'000'000;
 
 // resting: the training waits for the end of the round.
 std::string phase_text(const rounds::RoundView& view, bool resting) {
@@ -66,24 +68,18 @@ RoundsService::RoundsService(PeerHost& host, const config::DataDirectory& direct
       sync_(rounds::sync_choice(consensus_.sync).value_or(rounds::SyncChoice{})),
       network_(directory.network_id()),
       folder_(directory.path() + "/rounds") {
-  engine::RoundTrainerOptions trainer;
-  trainer.inner_steps = static_cast<std::uint32_t>(consensus_.inner_steps);
-  trainer.fragments = sync_.fragments;
-  if (const auto codec = outer::codec_from_name(consensus_.codec); codec.ok()) trainer.codec.codec = *codec;
-  if (config::is_sparse(consensus_)) trainer.error_feedback_beta = config::sparse_error_feedback_beta;
-  trainer_ = std::make_shared<engine::RoundTrainer>(trainer, services_.clock, services_.logger);
+  trainer_ = make_round_trainer(consensus_, services_);
   for (std::size_t i = 0; interpositions_.other_learner && i < trainer_->fragments(); ++i)
     other_learners_.push_back(interpositions_.other_learner(trainer_->learner(i), host.executor()));
   contributors_.resize(trainer_->fragments());
   board_->view.taking_part = true;
   board_->view.phase = "preparing";
-  board_->view.inner_steps = trainer.inner_steps;
+  board_->view.inner_steps = trainer_->inner_steps();
 }
 
 std::unique_ptr<RoundsService> RoundsService::make(PeerHost& host, const config::DataDirectory& directory,
                                                    const RuntimeServices& services,
                                                    Interpositions interpositions, ReportingAs as) {
-  if (directory.profile().consensus.inner_steps == 0) return nullptr;
   std::unique_ptr<RoundsService> rounds(
       new RoundsService(host, directory, services, std::move(interpositions)));
   rounds->listen();
@@ -127,22 +123,29 @@ void RoundsService::on_call(const net::Caller& from, net::Method method, ByteSpa
   nodes_->on_call(from, method, request, rounds::judged(host_.conduct(), from, method, request, reply));
 }
 
-void RoundsService::leave() {
-  host_.run([this] {
+void RoundsService::announce_away(MonotonicTime deadline, std::function<void()> done) {
+  host_.run([&] {
+    away_ = AwayNotice{host_.clock().monotonic_now(), deadline, std::move(done)};
     if (nodes_) nodes_->leave();
+    check_away_notice();
   });
 }
 
-bool RoundsService::has_left() {
-  bool left = true;
-  host_.run([this, &left] { left = !nodes_ || nodes_->left(); });
-  return left;
+void RoundsService::check_away_notice() {
+  if (!away_ || !away_->done) return;
+  const MonotonicTime now = host_.clock().monotonic_now();
+  const bool silence = nodes_ && now - away_->begun >= answer_limit && !nodes_->needed();
+  if (!nodes_ || nodes_->left() || silence || now >= away_->deadline)
+    return std::exchange(away_->done, nullptr)();
+  away_timer_ = host_.executor().post_after(away_check_period, [this] { check_away_notice(); });
 }
 
-bool RoundsService::blocks_quorum() {
-  bool blocks = false;
-  host_.run([this, &blocks] { blocks = nodes_ && nodes_->needed(); });
-  return blocks;
+void RoundsService::announce_back() {
+  host_.run([this] {
+    away_.reset();
+    away_timer_.reset();
+    if (nodes_) nodes_->rejoin();
+  });
 }
 
 void RoundsService::stop() {
@@ -151,6 +154,8 @@ void RoundsService::stop() {
     if (std::exchange(stopped_, true)) return;
     lifetime_.end();
     timer_.reset();
+    away_timer_.reset();
+    away_.reset();
     methods_.clear();
     nodes_.reset();
     status_.reset();
@@ -183,13 +188,7 @@ rounds::LevelOptions RoundsService::options() const {
   options.rules.network = network_;
   options.rules.inner_steps = static_cast<std::uint32_t>(consensus_.inner_steps);
   options.rules.most_tokens = consensus_.inner_steps * consensus_.batch_tokens;
-  options.outer.codec = options.rules.codec;
-  options.outer.aggregation.sparse = config::is_sparse(consensus_);
-  options.outer.mu = static_cast<float>(config::from_nano(consensus_.outer_momentum_nano));
-  if (consensus_.outer_learning_rate_nano != usual_outer_rate_nano)
-    options.outer.lr = static_cast<float>(config::from_nano(consensus_.outer_learning_rate_nano));
-  options.outer.architecture_version = engine::first_architecture_version;
-  options.outer.tokenizer = *tokenizer_;
+  options.outer = outer_rules(consensus_, *tokenizer_);
   return both;
 }
 
@@ -258,6 +257,7 @@ void RoundsService::begin(std::vector<rounds::KnownState> known) {
       [this](std::size_t fragment, const rounds::RoundChain& chain, const rounds::Anchor& state,
              const rounds::StepResult* step) { on_certified(fragment, chain, state, step); });
   nodes_->start();
+  if (away_) nodes_->leave();  // its rounds begin while it is away
 }
 
 std::string RoundsService::name_of(std::size_t fragment) const {
@@ -271,8 +271,12 @@ void RoundsService::on_certified(std::size_t fragment, const rounds::RoundChain&
   files_[fragment]->save_state(chain.tip_link(), state);
   contributors_[fragment] = static_cast<std::uint32_t>(body.contributors.size());
   trouble_.clear();
-  status_->on_certified(fragment, name_of(fragment), chain, step, trainer_->view());
   if (body.round == 0) return;
+  node::RoundEntry entry = round_entry(chain, step, host_.id());
+  const std::string name = name_of(fragment);
+  // Only "fragment 2 of 4" when the anchor was fetched and no rule has run.
+  entry.rule = entry.rule.empty() && !name.empty() ? name.substr(0, name.find(':')) : name + entry.rule;
+  status_->on_round(fragment, std::move(entry), trainer_->view());
   if (step != nullptr) note_own_part(fragment, chain, *step);
   services_.logger.info(
       "rounds", fmt::format("{}round {} is certified with anchor {}: {} of {} members contributed{}",
@@ -372,6 +376,37 @@ void RoundsService::fill_view(node::RoundsView& view, bool resting) const {
   view.bytes_received = now.bytes_received;
 }
 
+RoundsSeen RoundsService::seen() const {
+  RoundsSeen seen;
+  if (!nodes_) return seen;
+  seen.anchor_of = [nodes = nodes_.get()](std::uint64_t round) { return nodes->anchors().of_all(round); };
+  const rounds::RoundView now = nodes_->view();
+  for (std::size_t i = 0; i < now.refused.size(); ++i)
+    if (now.refused[i] > 0)
+      seen.refused.push_back(
+          {std::string(rounds::to_string(static_cast<rounds::Verdict>(i))), now.refused[i]});
+  if (!nodes_->begun()) return seen;
+  seen.begun = true;
+  seen.round = now.round;
+  seen.tokens = now.tokens;
+  seen.contributed = now.contributed;
+  seen.failed = now.left_out + now.provisional;
+  seen.held_round = nodes_->held_round();
+  if (seen.held_round > 0) seen.held_anchor = nodes_->own_anchor(seen.held_round).value_or(Hash256{});
+  if (seen.held_round > 1)
+    seen.previous_anchor = nodes_->anchors().of_all(seen.held_round - 1).value_or(Hash256{});
+  for (std::size_t f = 0; f < nodes_->count(); ++f) {
+    seen.values += nodes_->fragment(f).count;
+    for (const rounds::RoundMember& member : nodes_->node(f).chain()->members())
+      seen.members.insert(member.id);
+  }
+  seen.exchanging = std::min<std::uint64_t>(now.members, consensus_.group_members);
+  if (now.phase == rounds::RoundPhase::Provisional && now.member)
+    seen.standstill =
+        status::Standstill{now.round + 1, now.members, rounds::quorum_size(now.members), now.missing};
+  return seen;
+}
+
 void RoundsService::refresh() {
   const engine::RoundTrainer::View training = trainer_->view();
   node::RoundsView view;
@@ -384,7 +419,8 @@ void RoundsService::refresh() {
   view.waiting_share = whole > 0 ? view.waiting_seconds / whole : 0;
   view.trouble = trouble_;
   if (nodes_) fill_view(view, training.resting);
-  status_->update(nodes_.get(), view);
+  if (away_) view.phase = "away";
+  status_->update(seen(), view);
   std::lock_guard lock(board_->mutex);
   board_->view = std::move(view);
 }

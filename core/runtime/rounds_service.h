@@ -21,37 +21,33 @@
 #include "core/node/snapshot.h"
 #include "core/rounds/fragment_nodes.h"
 #include "core/rounds/sync.h"
-#include "core/runtime/interpositions.h"
-#include "core/runtime/peer_host.h"
-#include "core/runtime/rounds_status.h"
+#include "core/runtime/outer_rounds.h"
 
 namespace neuroshard::runtime {
 
-class RoundsService {
+class RoundsService final : public OuterRounds {
  public:
   // Null when the network has no outer rounds. The host outlives it.
   static std::unique_ptr<RoundsService> make(PeerHost& host, const config::DataDirectory& directory,
                                              const RuntimeServices& services, Interpositions interpositions,
                                              ReportingAs as);
-  ~RoundsService();
+  ~RoundsService() override;
 
   // For the engine.
-  const std::shared_ptr<engine::RoundTrainer>& trainer() const { return trainer_; }
-  std::function<node::RoundsView()> view() const;
-  const RoundsStatus& status() const { return *status_; }  // until stop()
+  const std::shared_ptr<engine::RoundTrainer>& trainer() const override { return trainer_; }
+  std::function<node::RoundsView()> view() const override;
+  const RoundsStatus& status() const override { return *status_; }  // until stop()
   // The node whose training the status reports carry; null before that node ends.
-  void watch(node::Node* node);
+  void watch(node::Node* node) override;
 
-  // Announces to the other members that this node leaves the rounds (rounds/fragment_nodes.h).
-  void leave();
-  // Whether the other members can continue without this node, as far as it knows. True for a node that is not
-  // a member.
-  bool has_left();
-  // Whether the members know that this node leaves and are closing a round that needs its vote.
-  bool blocks_quorum();
+  // By a change of the members (rounds/fragment_nodes.h). The node is away when the members can continue
+  // without it, as far as it knows. It waits at most two seconds for members that do not answer, and until
+  // the deadline for a round that needs its vote.
+  void announce_away(MonotonicTime deadline, std::function<void()> done) override;
+  void announce_back() override;
   // Ends the rounds and waits until everything is on the disk. The caller holds the data directory's lock.
   // Further calls do nothing.
-  void stop();
+  void stop() override;
 
  private:
   // The part that any thread may read at any moment.
@@ -60,6 +56,10 @@ class RoundsService {
     node::RoundsView view;
   };
   class Peers;
+  struct AwayNotice {
+    MonotonicTime begun, deadline;
+    std::function<void()> done;  // empty once it was called
+  };
 
   RoundsService(PeerHost& host, const config::DataDirectory& directory, const RuntimeServices& services,
                 Interpositions interpositions);
@@ -75,10 +75,12 @@ class RoundsService {
                     const rounds::StepResult* step);
   void note_own_part(std::size_t fragment, const rounds::RoundChain& chain, const rounds::StepResult& step);
   std::string name_of(std::size_t fragment) const;  // "fragment 2 of 4: "; empty for a single fragment
+  void check_away_notice();
   void refresh_later();
   void check_tokenizer();
   void compare_tokenizer(const Hash256& own, const Expected<Bytes>& answer);
   void fill_view(node::RoundsView& view, bool resting) const;
+  RoundsSeen seen() const;
   void refresh();
 
   PeerHost& host_;
@@ -106,8 +108,9 @@ class RoundsService {
   std::vector<std::uint32_t> contributors_;  // of each fragment's newest round
   std::string left_out_reason_, trouble_;
   MonotonicTime next_check_{};
+  std::optional<AwayNotice> away_;  // from announce_away() to announce_back()
   std::vector<net::MethodTable::Registration> methods_;
-  std::unique_ptr<TimerHandle> timer_;
+  std::unique_ptr<TimerHandle> timer_, away_timer_;
 };
 
 }  // namespace neuroshard::runtime

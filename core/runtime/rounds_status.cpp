@@ -16,92 +16,6 @@ status::GossipServices services_of(PeerHost& host) {
           [&host](std::size_t most) { return host.member().some(std::min(most, asked_at_a_time)); }};
 }
 
-std::string rule_text(const outer::RuleChoice& ran) {
-  std::string text;
-  if (ran.clip_to_median_norm) text += "clip, ";
-  if (ran.nearest_neighbour_mixing) text += "nearest-neighbour mixing, ";
-  return text + std::string(to_string(ran.rule));
-}
-
-// Whether a hierarchical round has no result of a member's sub-group.
-bool group_is_absent(const rounds::GroupedLink& link, const rounds::RoundMember& member) {
-  const auto& groups = link.body->groups;
-  return std::none_of(groups.begin(), groups.end(), [&](const rounds::GroupResult& result) {
-    const auto& members = result.certificate.body.members;
-    return rounds::member_index(members, member.id) < members.size();
-  });
-}
-
-// Why a member's work is not in a round.
-std::string absence(const rounds::RoundChain& chain, const rounds::RoundMember& member) {
-  const rounds::RoundBody& body = chain.tip();
-  if (chain.tip_grouped() && group_is_absent(*chain.tip_grouped(), member))
-    return "its sub-group was late; its work goes into the next round";
-  for (const rounds::RoundChange& change : body.changes) {
-    if (change.kind == rounds::RoundChange::Kind::Leave && change.key == member.key) return "has left";
-  }
-  if (member.missed + 1 >= rounds::rounds_missed_to_expel)
-    return fmt::format("missed {} rounds in a row: it is no member of the next one",
-                       rounds::rounds_missed_to_expel);
-  return "late: its work was not there when the round was closed";
-}
-
-void judge_contributor(const rounds::StepResult& step, const net::NodeId& id, node::RoundMemberEntry& entry) {
-  const auto& judged = step.report.judged;
-  const auto at = std::find_if(judged.begin(), judged.end(), [&](const auto& one) { return one.id == id; });
-  if (at == judged.end()) {
-    entry.note = "left out: its payload can't be read";
-    return;
-  }
-  entry.share = at->share;
-  if (at->refusal != outer::Refusal::None)
-    entry.note = fmt::format("left out: {}", outer::to_string(at->refusal));
-  else if (at->share == 0)
-    entry.note = "left out by the rule";
-  else if (at->clip_factor < 1)
-    entry.note = fmt::format("made smaller, to {:.0f} %", 100 * at->clip_factor);
-}
-
-void set_rule(node::RoundEntry& entry, const rounds::GroupedLinkPtr& grouped,
-              const rounds::StepResult* step) {
-  if (step != nullptr) entry.rule = rule_text(step->report.ran);
-  if (grouped) {
-    // The report is about sub-groups here; the members of each have voted among themselves.
-    entry.rule = fmt::format("{} sub-groups{}{}", grouped->body->groups.size(), step ? ": " : "", entry.rule);
-  } else if (step != nullptr) {
-    entry.too_few_to_vote = step->report.too_few_to_vote;
-  }
-}
-
-node::RoundEntry entry_of(const rounds::RoundChain& chain, const rounds::StepResult* step,
-                          const net::NodeId& self) {
-  const rounds::RoundBody& body = chain.tip();
-  const rounds::GroupedLinkPtr& grouped = chain.tip_grouped();
-  node::RoundEntry entry;
-  entry.round = body.round;
-  entry.anchor = to_hex(body.anchor);
-  entry.fetched = step == nullptr;
-  entry.tokens = body.tokens;
-  entry.members = static_cast<std::uint32_t>(body.members.size());
-  entry.contributors = static_cast<std::uint32_t>(body.contributors.size());
-  set_rule(entry, grouped, step);
-  std::vector<bool> contributed(body.members.size());
-  for (const rounds::RoundContributor& one : body.contributors) {
-    contributed[one.member] = true;
-    const net::NodeId& id = body.members[one.member].id;
-    node::RoundMemberEntry member{to_hex(id), id == self, true, one.steps, one.tokens, std::nullopt, {}};
-    if (step != nullptr && !grouped) judge_contributor(*step, id, member);
-    entry.who.push_back(std::move(member));
-  }
-  for (std::size_t i = 0; i < body.members.size(); ++i) {
-    const rounds::RoundMember& member = body.members[i];
-    if (!contributed[i])
-      entry.who.push_back(
-          {to_hex(member.id), member.id == self, false, 0, 0, std::nullopt, absence(chain, member)});
-  }
-  return entry;
-}
-
 }  // namespace
 
 RoundsStatus::RoundsStatus(PeerHost& host, const config::ConsensusPart& consensus, const Hash256& network,
@@ -109,7 +23,6 @@ RoundsStatus::RoundsStatus(PeerHost& host, const config::ConsensusPart& consensu
     : host_(host),
       batch_tokens_(std::max<std::uint64_t>(consensus.batch_tokens, 1)),
       inner_steps_(consensus.inner_steps),
-      group_members_(consensus.group_members),
       gossip_(services_of(host), network, std::move(as.delegation), as.one_lan, status::GossipOptions{},
               seed) {
   if (const auto codec = outer::codec_from_name(consensus.codec); codec.ok()) codec_.codec = *codec;
@@ -123,13 +36,8 @@ void RoundsStatus::answer(const net::Caller& from, ByteSpan request, const net::
   gossip_.on_call(from, request, respond);
 }
 
-void RoundsStatus::on_certified(std::size_t fragment, const std::string& name,
-                                const rounds::RoundChain& chain, const rounds::StepResult* step,
-                                const engine::RoundTrainer::View& training) {
-  if (chain.tip().round == 0) return;
-  node::RoundEntry entry = entry_of(chain, step, host_.id());
-  // Only "fragment 2 of 4" when the anchor was fetched and no rule has run.
-  entry.rule = entry.rule.empty() && !name.empty() ? name.substr(0, name.find(':')) : name + entry.rule;
+void RoundsStatus::on_round(std::size_t fragment, node::RoundEntry entry,
+                            const engine::RoundTrainer::View& training) {
   const MonotonicTime now = host_.clock().monotonic_now();
   entry.at = host_.clock().wall_now();
   if (const auto own = own_snapshot()) entry.step = own->training.step;
@@ -174,26 +82,23 @@ void RoundsStatus::query_shard() {
   }));
 }
 
-void RoundsStatus::count_rounds(const rounds::RoundView& now) {
-  const std::uint64_t failed = now.left_out + now.provisional;
-  for (; contributed_ < now.contributed; ++contributed_) outcomes_.push_back(true);
-  for (; failed_ < failed; ++failed_) outcomes_.push_back(false);
+void RoundsStatus::count_rounds(const RoundsSeen& seen) {
+  for (; contributed_ < seen.contributed; ++contributed_) outcomes_.push_back(true);
+  for (; failed_ < seen.failed; ++failed_) outcomes_.push_back(false);
   while (outcomes_.size() > status::rounds_remembered) outcomes_.pop_front();
 }
 
-status::OwnStatus RoundsStatus::own_status(const rounds::FragmentNodes* nodes,
-                                           const node::Snapshot& own) const {
+status::OwnStatus RoundsStatus::own_status(const RoundsSeen& seen, const node::Snapshot& own) {
   status::OwnStatus status;
-  if (nodes != nullptr && nodes->begun()) {
-    status.round = nodes->held_round();
-    if (status.round > 0) status.anchor = nodes->own_anchor(status.round).value_or(Hash256{});
-    if (status.round > 1)
-      status.previous_anchor = nodes->anchors().of_all(status.round - 1).value_or(Hash256{});
-    status.contributed = static_cast<std::uint32_t>(nodes->view().contributed);
+  if (seen.begun) {
+    status.round = seen.held_round;
+    status.anchor = seen.held_anchor;
+    status.previous_anchor = seen.previous_anchor;
+    status.contributed = static_cast<std::uint32_t>(seen.contributed);
   }
   status.training = own.state == node::RunState::Training;
   status.steps = own.training.step;
-  status.loss = own.training.smoothed_loss;
+  status.loss = own_loss_.at(status.round, status.steps, own.training.smoothed_loss);
   if (status.training && own.training.last_step)
     status.tokens_per_second = static_cast<std::uint32_t>(
         std::clamp(own.training.last_step->tokens_per_second, 0.0, 4'294'967'295.0));
@@ -204,20 +109,18 @@ status::OwnStatus RoundsStatus::own_status(const rounds::FragmentNodes* nodes,
   return status;
 }
 
-node::GlobalTrainingView RoundsStatus::global(const status::Summary& summary,
-                                              const rounds::FragmentNodes* nodes) const {
+node::GlobalTrainingView RoundsStatus::global(const status::Summary& summary, const RoundsSeen& seen) const {
   node::GlobalTrainingView view;
   view.reports = summary.reports;
   view.wallets = summary.wallets;
   view.training_nodes = summary.training;
-  view.loss = losses_.loss() ? losses_.loss() : summary.loss;
+  if (summary.loss) view.loss = summary.loss->loss;
   view.least_loss = losses_.least();
   view.tokens_per_second = summary.tokens_per_second;
   view.outer_syncs = summary.round;
-  if (nodes != nullptr && nodes->begun()) {
-    const rounds::RoundView now = nodes->view();
-    view.outer_syncs = now.round;
-    view.tokens = now.tokens;
+  if (seen.begun) {
+    view.outer_syncs = seen.round;
+    view.tokens = seen.tokens;
     view.steps = view.tokens / batch_tokens_;
   }
   view.data_shards = summary.data_shards;
@@ -270,17 +173,12 @@ std::vector<node::TrainingNodeEntry> RoundsStatus::node_entries(const status::Su
 }
 
 // Payloads to and from every other member of the group. Messages between sub-groups are not counted.
-status::LineNeed RoundsStatus::line_need(const rounds::FragmentNodes* nodes,
-                                         const node::Snapshot* own) const {
+status::LineNeed RoundsStatus::line_need(const RoundsSeen& seen, const node::Snapshot* own) const {
   status::LineNeed need;
   const net::LineSpeed* line = host_.line();
-  if (nodes == nullptr || !nodes->begun() || own == nullptr || !own->training.last_step || line == nullptr)
+  if (!seen.begun || own == nullptr || !own->training.last_step || line == nullptr || seen.exchanging < 2)
     return need;
-  const std::uint64_t members = std::min<std::uint64_t>(nodes->view().members, group_members_);
-  if (members < 2) return need;
-  std::uint64_t values = 0;
-  for (std::size_t f = 0; f < nodes->count(); ++f) values += nodes->fragment(f).count;
-  need.bytes = (members - 1) * outer::max_payload_bytes(codec_, values);
+  need.bytes = (seen.exchanging - 1) * outer::max_payload_bytes(codec_, seen.values);
   const std::uint64_t up = line->at_most(net::LineWay::Up), down = line->at_most(net::LineWay::Down);
   need.line = up == 0 || down == 0 ? std::max(up, down) : std::min(up, down);
   const node::StepView& step = *own->training.last_step;
@@ -289,17 +187,8 @@ status::LineNeed RoundsStatus::line_need(const rounds::FragmentNodes* nodes,
   return need;
 }
 
-std::optional<status::Standstill> RoundsStatus::standstill(const rounds::FragmentNodes* nodes) const {
-  if (nodes == nullptr || !nodes->begun()) return std::nullopt;
-  rounds::RoundView seen = nodes->view();
-  if (seen.phase != rounds::RoundPhase::Provisional || !seen.member) return std::nullopt;
-  return status::Standstill{seen.round + 1, seen.members, rounds::quorum_size(seen.members),
-                            std::move(seen.missing)};
-}
-
 std::vector<node::Alert> RoundsStatus::find_alerts(const status::Summary& summary,
-                                                   const node::RoundsView& view,
-                                                   const rounds::FragmentNodes* nodes) {
+                                                   const node::RoundsView& view, const RoundsSeen& seen) {
   const MonotonicTime now = host_.clock().monotonic_now();
   if (view.corruptions > corruptions_) {
     corruptions_ = view.corruptions;
@@ -309,21 +198,11 @@ std::vector<node::Alert> RoundsStatus::find_alerts(const status::Summary& summar
   own.synced = static_cast<std::size_t>(std::count(outcomes_.begin(), outcomes_.end(), true));
   own.missed = outcomes_.size() - own.synced;
   if (corrupted_at_ && now - *corrupted_at_ < repair_alert_period) own.repairs = corruptions_;
-  own.standstill = standstill(nodes);
+  own.standstill = seen.standstill;
   std::vector<node::Alert> alerts;
   for (status::Warning& warning : status::warnings_of(summary, own))
     alerts.push_back({std::move(warning.key), node::Severity::Warning, std::move(warning.text), {}});
   return alerts;
-}
-
-void RoundsStatus::track_members(const rounds::FragmentNodes* nodes) {
-  std::set<net::NodeId> members;
-  if (nodes != nullptr && nodes->begun()) {
-    for (std::size_t f = 0; f < nodes->count(); ++f)
-      for (const rounds::RoundMember& member : nodes->node(f).chain()->members()) members.insert(member.id);
-    count_rounds(nodes->view());
-  }
-  gossip_.set_members(std::move(members));
 }
 
 void RoundsStatus::complete(node::RoundsView& view, const node::Snapshot* own) const {
@@ -337,43 +216,33 @@ void RoundsStatus::complete(node::RoundsView& view, const node::Snapshot* own) c
                                                          step.optimizer_seconds + step.waiting_seconds);
 }
 
-node::RoundsReport RoundsStatus::report_of(const status::Summary& summary,
-                                           const rounds::FragmentNodes* nodes) const {
+node::RoundsReport RoundsStatus::report_of(const status::Summary& summary, const RoundsSeen& seen) const {
   node::RoundsReport report;
   report.taking_part = true;
   report.rounds.assign(rounds_.begin(), rounds_.end());
   report.nodes = node_entries(summary);
   for (const status::LossPoint& point : losses_.points()) report.losses.push_back({point.round, point.loss});
-  if (nodes != nullptr) {
-    const rounds::RoundView now = nodes->view();
-    for (std::size_t i = 0; i < now.refused.size(); ++i) {
-      if (now.refused[i] > 0)
-        report.refused.push_back(
-            {std::string(rounds::to_string(static_cast<rounds::Verdict>(i))), now.refused[i]});
-    }
-  }
+  report.refused = seen.refused;
   if (const std::uint64_t bad = gossip_.table().count(status::Taken::Denied); bad > 0)
     report.refused.push_back({std::string(to_string(status::Taken::Denied)), bad});
   node::bound(report);
   return report;
 }
 
-void RoundsStatus::update(const rounds::FragmentNodes* nodes, node::RoundsView& view) {
+void RoundsStatus::update(const RoundsSeen& seen, node::RoundsView& view) {
   const auto own = own_snapshot();
   query_shard();
-  track_members(nodes);
-  if (own) gossip_.set_own(own_status(nodes, *own));
-  const status::Summary summary =
-      status::summarise(gossip_.table(), [nodes](std::uint64_t round) -> std::optional<Hash256> {
-        return nodes == nullptr ? std::nullopt : nodes->anchors().of_all(round);
-      });
-  if (nodes != nullptr && nodes->begun() && view.round > 0 && summary.loss)
-    losses_.add(view.round, *summary.loss);
-  view.global = global(summary, nodes);
+  gossip_.set_members(seen.members);
+  if (seen.begun) count_rounds(seen);
+  if (own) gossip_.set_own(own_status(seen, *own));
+  const status::Summary summary = status::summarise(gossip_.table(), seen.anchor_of);
+  if (seen.begun && view.round > 0 && summary.loss)
+    losses_.add({std::min(summary.loss->round, view.round), summary.loss->loss});  // no invented round
+  view.global = global(summary, seen);
   complete(view, own.get());
-  need_ = line_need(nodes, own.get());
-  node::RoundsReport report = report_of(summary, nodes);
-  std::vector<node::Alert> alerts = find_alerts(summary, view, nodes);
+  need_ = line_need(seen, own.get());
+  node::RoundsReport report = report_of(summary, seen);
+  std::vector<node::Alert> alerts = find_alerts(summary, view, seen);
   std::lock_guard lock(board_->mutex);
   board_->report = std::move(report);
   board_->alerts = std::move(alerts);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,7 @@
 #include "core/engine/round_trainer.h"
 #include "core/node/node.h"
 #include "core/node/rounds_report.h"
-#include "core/rounds/fragment_nodes.h"
+#include "core/outer/codec.h"
 #include "core/runtime/peer_host.h"
 #include "core/status/gossip.h"
 #include "core/status/warnings.h"
@@ -27,6 +28,23 @@ struct ReportingAs {
   bool one_lan = false;                          // a private network: many nodes share one address
 };
 
+// The rounds' state for reports and alerts.
+struct RoundsSeen {
+  bool begun = false;  // this node has a history; else nothing below counts
+  std::uint64_t round = 0, tokens = 0;
+  std::set<net::NodeId> members;
+  std::uint64_t contributed = 0, failed = 0;  // own contributions that counted, and that did not
+  std::uint64_t held_round = 0;               // whose anchors this node holds
+  Hash256 held_anchor{}, previous_anchor{};   // joint ones; zeros: not known
+  // The certified joint anchor of a round. Nothing: not known.
+  std::function<std::optional<Hash256>(std::uint64_t round)> anchor_of =
+      [](std::uint64_t) -> std::optional<Hash256> { return std::nullopt; };
+  std::uint64_t exchanging = 0;  // members that exchange payloads with this node, itself included
+  std::uint64_t values = 0;      // in a round's payload of one member
+  std::optional<status::Standstill> standstill;
+  std::vector<node::RefusedEntry> refused;
+};
+
 class RoundsStatus {
  public:
   // The host outlives this.  Threads: the host's executor, also for destruction, unless a comment says
@@ -37,13 +55,10 @@ class RoundsStatus {
 
   // Answers another node's request for status reports (net::Method::StatusPull).
   void answer(const net::Caller& from, ByteSpan request, const net::Respond& respond);
-  // Adds the newest round of a fragment's chain to the report. step: null when the node fetched the round's
-  // anchor. name: the prefix that names the fragment in texts; empty for a model of one fragment.
-  void on_certified(std::size_t fragment, const std::string& name, const rounds::RoundChain& chain,
-                    const rounds::StepResult* step, const engine::RoundTrainer::View& training);
-  // Brings reports and alerts up to date and fills the rest of `view`, which has the state of `nodes`
-  // already. nodes: null before the rounds have begun.
-  void update(const rounds::FragmentNodes* nodes, node::RoundsView& view);
+  // Adds the newest round of a fragment to the report; its time, step and waiting are filled in here.
+  void on_round(std::size_t fragment, node::RoundEntry entry, const engine::RoundTrainer::View& training);
+  // Brings reports and alerts up to date and fills the rest of `view`, which has the rounds' state already.
+  void update(const RoundsSeen& seen, node::RoundsView& view);
 
   // ---- Any thread.
   // The node whose losses, steps and data the reports carry; null: none from now on. The former one may end
@@ -67,23 +82,22 @@ class RoundsStatus {
 
   std::shared_ptr<const node::Snapshot> own_snapshot() const;
   void query_shard();
-  void track_members(const rounds::FragmentNodes* nodes);
-  void count_rounds(const rounds::RoundView& now);
-  status::OwnStatus own_status(const rounds::FragmentNodes* nodes, const node::Snapshot& own) const;
-  node::GlobalTrainingView global(const status::Summary& summary, const rounds::FragmentNodes* nodes) const;
+  void count_rounds(const RoundsSeen& seen);
+  status::OwnStatus own_status(const RoundsSeen& seen, const node::Snapshot& own);
+  node::GlobalTrainingView global(const status::Summary& summary, const RoundsSeen& seen) const;
   std::vector<node::TrainingNodeEntry> node_entries(const status::Summary& summary) const;
-  status::LineNeed line_need(const rounds::FragmentNodes* nodes, const node::Snapshot* own) const;
+  status::LineNeed line_need(const RoundsSeen& seen, const node::Snapshot* own) const;
   void complete(node::RoundsView& view, const node::Snapshot* own) const;
-  node::RoundsReport report_of(const status::Summary& summary, const rounds::FragmentNodes* nodes) const;
-  std::optional<status::Standstill> standstill(const rounds::FragmentNodes* nodes) const;
+  node::RoundsReport report_of(const status::Summary& summary, const RoundsSeen& seen) const;
   std::vector<node::Alert> find_alerts(const status::Summary& summary, const node::RoundsView& view,
-                                       const rounds::FragmentNodes* nodes);
+                                       const RoundsSeen& seen);
 
   PeerHost& host_;
-  const std::uint64_t batch_tokens_, inner_steps_, group_members_;
+  const std::uint64_t batch_tokens_, inner_steps_;
   outer::CodecOptions codec_;
   status::LineNeed need_;  // as of the last update
   status::StatusGossip gossip_;
+  status::OwnLoss own_loss_;
   status::LossHistory losses_;
   std::deque<node::RoundEntry> rounds_;  // newest first
   std::deque<bool> outcomes_;            // of this node's latest contributions

@@ -12,7 +12,8 @@
 //   56      32    that anchor's hash as the node computed it; zeros = none
 //   88      32    of the round before; zeros = none
 //   120     8     inner steps that it has trained in total, below 2^63; bit 63: it trains now
-//   128     4     smoothed training loss, micronats per token; 0 = unknown
+//   128     4     training loss of its newest steps, micronats per token; 0 = unknown or not of this round or
+//                 the one before (OwnLoss in network_loss.h)
 //   132     4     tokens per second
 //   136     4     contributions that counted, since its start
 //   140     2     of its latest rounds (at most 32): contributions that counted
@@ -48,7 +49,7 @@ struct OwnStatus {
   Hash256 previous_anchor{};  // of the round before
   bool training = false;
   std::uint64_t steps = 0;
-  std::optional<double> loss;  // nats per token
+  std::optional<double> loss;  // nats per token; see OwnLoss
   std::uint32_t tokens_per_second = 0;
   std::uint32_t contributed = 0;
   std::uint16_t synced = 0, missed = 0;  // together at most rounds_remembered

@@ -1,41 +1,19 @@
 #include "core/status/summary.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
-#include <numeric>
+
+#include "core/status/median.h"
 
 namespace neuroshard::status {
 namespace {
 
-constexpr double tolerance = 1e-12;  // of sums of weights
-
-struct Weighed {
-  double value = 0, weight = 0;
-};
-
-// The least value at or below which half of the weight lies.
-std::optional<double> median(std::vector<Weighed> values) {
-  if (values.empty()) return std::nullopt;
-  std::sort(values.begin(), values.end(),
-            [](const Weighed& a, const Weighed& b) { return a.value < b.value; });
-  double whole = 0;
-  for (const Weighed& one : values) whole += one.weight;
-  double below = 0;
-  for (const Weighed& one : values) {
-    below += one.weight;
-    if (2 * below >= whole * (1 - tolerance)) return one.value;
-  }
-  return values.back().value;
-}
-
 std::optional<double> median_of(const std::vector<Counted>& counted,
                                 const std::function<std::optional<double>(const OwnStatus&)>& value) {
-  std::vector<Weighed> values;
+  std::vector<Weighted> values;
   for (const Counted& one : counted)
     if (const auto given = value(one.report->status)) values.push_back({*given, one.weight});
-  return median(std::move(values));
+  return lower_median(std::move(values));
 }
 
 // Which round's anchors a report names, the newest first.
@@ -61,9 +39,9 @@ std::map<std::uint64_t, Hash256> majorities(const std::vector<Counted>& counted)
     auto most = anchors.begin();
     for (auto at = anchors.begin(); at != anchors.end(); ++at) {
       said += at->second;
-      if (at->second > most->second + tolerance) most = at;
+      if (at->second > most->second + weight_tolerance) most = at;
     }
-    if (2 * said > whole * (1 + tolerance)) found[round] = most->first;
+    if (2 * said > whole * (1 + weight_tolerance)) found[round] = most->first;
   }
   return found;
 }
@@ -95,8 +73,12 @@ std::optional<Agreement> agreement_of(const std::vector<Counted>& counted, const
   return agreement;
 }
 
-double mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+std::optional<NetworkLoss> network_loss_of(const std::vector<Counted>& counted) {
+  std::vector<ReportedLoss> reports;
+  for (const Counted& one : counted)
+    if (const OwnStatus& status = one.report->status; status.loss)
+      reports.push_back({status.round, *status.loss, one.weight});
+  return network_loss(reports);
 }
 
 }  // namespace
@@ -137,7 +119,7 @@ Summary summarise(const StatusTable& table, const CertifiedAnchor& certified) {
   }
   summary.wallets = static_cast<std::uint32_t>(wallets + 0.5);
   summary.data_shards = static_cast<std::uint32_t>(shards.size());
-  summary.loss = median_of(counted, [](const OwnStatus& status) { return status.loss; });
+  summary.loss = network_loss_of(counted);
   summary.tokens_per_second = median_of(counted, [](const OwnStatus& status) -> std::optional<double> {
     return status.training ? std::optional<double>(status.tokens_per_second) : std::nullopt;
   });
@@ -150,59 +132,6 @@ Summary summarise(const StatusTable& table, const CertifiedAnchor& certified) {
   });
   summary.agreement = agreement_of(counted, certified);
   return summary;
-}
-
-std::string_view to_string(Trend trend) {
-  switch (trend) {
-    case Trend::InsufficientData: return "insufficient data";
-    case Trend::Improving: return "improving";
-    case Trend::Stable: return "stable";
-    case Trend::Degrading: return "degrading";
-  }
-  return "unknown";
-}
-
-void LossHistory::add(std::uint64_t round, double loss) {
-  if (!points_.empty() && round <= points_.back().round) return;
-  const double smoothed =
-      points_.empty() ? loss : points_.back().loss + smoothing * (loss - points_.back().loss);
-  points_.push_back({round, smoothed});
-  if (points_.size() > most_points) points_.pop_front();
-  if (first_.size() < 3) first_.push_back(smoothed);
-  least_ = std::min(least_.value_or(smoothed), smoothed);
-  ++count_;
-}
-
-std::optional<double> LossHistory::loss() const {
-  return points_.empty() ? std::nullopt : std::optional<double>(points_.back().loss);
-}
-
-Trend LossHistory::trend() const {
-  if (count_ < least_points) return Trend::InsufficientData;
-  const std::size_t looked_at = std::min(points_.size(), trend_points);
-  const std::size_t half = looked_at / 2;
-  std::vector<double> before, after;
-  for (std::size_t i = points_.size() - looked_at; i < points_.size(); ++i)
-    (i < points_.size() - half ? before : after).push_back(points_[i].loss);
-  const double was = mean(before), is = mean(after);
-  if (was <= 0) return Trend::Stable;
-  const double change = (is - was) / was;
-  return change < -trend_change ? Trend::Improving : change > trend_change ? Trend::Degrading : Trend::Stable;
-}
-
-LossHistory::Verdict LossHistory::verdict() const {
-  if (count_ < least_points) {
-    return {false, fmt::format("not known before {} rounds have been seen; {} have", least_points, count_)};
-  }
-  std::vector<double> last;
-  for (std::size_t i = points_.size() - 3; i < points_.size(); ++i) last.push_back(points_[i].loss);
-  const double from = mean(first_), to = mean(last);
-  const bool verified = to < verified_below * from;
-  const char* const rule = "a fall by 10 % counts as shown";
-  const double percent = from > 0 ? 100 * (from - to) / from : 0;
-  return {verified, fmt::format("the loss went from {:.4f} to {:.4f} ({:+.1f} %) in the {} rounds that this "
-                                "node has seen; {}",
-                                from, to, -percent, count_, rule)};
 }
 
 }  // namespace neuroshard::status

@@ -6,13 +6,12 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
-#include <string>
 #include <vector>
 
+#include "core/status/network_loss.h"
 #include "core/status/table.h"
 
 namespace neuroshard::status {
@@ -34,7 +33,7 @@ struct Summary {
   std::uint32_t counted = 0;   // nodes
   std::uint32_t wallets = 0;   // of them; all nodes without one count as one
   std::uint32_t training = 0;  // counted nodes that report training
-  std::optional<double> loss;  // the median; nats per token
+  std::optional<NetworkLoss> loss;
   std::optional<double> tokens_per_second;
   std::uint64_t round = 0;  // of the median node
   std::uint32_t data_shards = 0;
@@ -48,44 +47,5 @@ struct Counted {
 };
 std::vector<Counted> counted_reports(const StatusTable& table);
 Summary summarise(const StatusTable& table, const CertifiedAnchor& certified = {});
-
-// The trend of the network's loss: one point for each round that this node has seen.
-enum class Trend : std::uint8_t { InsufficientData, Improving, Stable, Degrading };
-std::string_view to_string(Trend trend);  // "insufficient data", …
-
-struct LossPoint {
-  std::uint64_t round = 0;
-  double loss = 0;  // exponential mean
-};
-
-class LossHistory {
- public:
-  static constexpr double smoothing = 0.1;
-  static constexpr std::size_t most_points = 512;
-  static constexpr std::size_t least_points = 5;   // before there is a trend
-  static constexpr std::size_t trend_points = 10;  // that the trend uses
-  static constexpr double trend_change = 0.01;     // a smaller change over them is "stable"
-  static constexpr double verified_below = 0.9;    // of the first three points' mean
-
-  // The median loss at the end of a round; a round that is not newer is ignored.
-  void add(std::uint64_t round, double loss);
-  const std::deque<LossPoint>& points() const { return points_; }
-  std::optional<double> loss() const;
-  std::optional<double> least() const { return least_; }
-  Trend trend() const;
-  // training_verified: there are five points, and the mean of the last three is below 0.9 of the mean of the
-  // first three that this node saw.
-  struct Verdict {
-    bool verified = false;
-    std::string reason;  // the rule and its values
-  };
-  Verdict verdict() const;
-
- private:
-  std::deque<LossPoint> points_;  // the newest
-  std::vector<double> first_;     // three points
-  std::uint64_t count_ = 0;
-  std::optional<double> least_;
-};
 
 }  // namespace neuroshard::status

@@ -136,6 +136,29 @@ def fuzz(run):
     run.n = sum(figures["runs"] for figures in run.figures.values())
 
 
+MODEL_LINE = re.compile(r"^([\w-]+) +([\d,]+) states  (\w+)(, expected: \w+)?", re.MULTILINE)
+
+
+def model_figures(output):
+    return {name: {"states": int(states.replace(",", "")), "verdict": verdict, "expected": not other}
+            for name, states, verdict, other in MODEL_LINE.findall(output)}
+
+
+@target("model", "the model of the chain's agreement, all configurations (docs/protocol/safety.md)")
+def model(run):
+    builds.packages("test")
+    part = run.part("model", ["nice", "python3", "-B", ROOT / "tests/model/check.py", "--full"], model_figures, limit=7200, loud=True)
+    run.figures = part.figures
+    run.n = len(part.figures)
+    for name, text, verdict in (("safe", "Configurations of the agreement's model that are to hold", "holds"),
+                                ("unsafe", "Planted bugs and broken assumptions that the agreement's model is to find", None)):
+        chosen = {key: f for key, f in part.figures.items() if (f["verdict"] == "holds") == (verdict == "holds")}
+        states = sum(f["states"] for f in chosen.values())
+        run.figures[f"states, {name}"] = states
+        run.claim(text, "all as expected", f"{sum(f['expected'] for f in chosen.values())} of {len(chosen)}; {states:,} states",
+                  part.ok and all(f["expected"] for f in chosen.values()), len(chosen))
+
+
 FINDING = re.compile(r"^(?!.*Suppressed).*: (?:warning|error): .*\[.*\]$", re.MULTILINE)
 
 

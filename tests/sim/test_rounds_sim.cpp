@@ -127,6 +127,7 @@ class TestRoundsSim : public QObject {
   void who_leaves_is_not_waited_for();
   void few_members_end_the_round_with_the_one_who_leaves();
   void who_has_left_trains_on_when_nobody_is_there();
+  void a_node_that_left_rejoins();
 };
 
 void TestRoundsSim::members_train_together() {
@@ -528,6 +529,34 @@ void TestRoundsSim::few_members_end_the_round_with_the_one_who_leaves() {
     lab.world.start(0);
     CHECK_LAB(lab, lab.world.world().run_until([&] { return lab.world.node(0).view().member; },
                                                lab.world.world().now() + 10 * round_time));
+    CHECK_LAB(lab, lab.settles());
+    CHECK_LAB(lab, lab.safe());
+  }
+}
+
+// A node leaves before its computer suspends and rejoins afterwards, sometimes before the others know that it
+// left.
+void TestRoundsSim::a_node_that_left_rejoins() {
+  for (std::uint64_t seed = 1; seed <= seeds(12); ++seed) {
+    RoundWorldOptions options = world_options(seed, 2 + seed % 3);
+    options.network.most_delay = std::chrono::milliseconds(20);
+    Lab lab(options);
+    CHECK_LAB(lab, lab.world.run_to_round(2, 20 * round_time));
+    Rng rng(seed);
+    lab.world.world().run_for(std::chrono::milliseconds(rng.below(5000)));
+    lab.world.node(0).leave();
+    const Duration asleep = seed % 2 == 0 ? Duration(0) : 3 * round_time;
+    lab.world.world().run_for(asleep);
+    if (asleep > Duration(0)) QVERIFY(!lab.world.node(0).view().member);
+    lab.world.node(0).rejoin();
+    const std::uint64_t contributed = lab.world.node(0).view().contributed;
+    CHECK_LAB(lab, lab.world.world().run_until(
+                       [&] {
+                         const rounds::RoundView view = lab.world.node(0).view();
+                         return view.member && view.contributed > contributed + 1 &&
+                                view.members == lab.world.size();
+                       },
+                       lab.world.world().now() + 10 * round_time));
     CHECK_LAB(lab, lab.settles());
     CHECK_LAB(lab, lab.safe());
   }

@@ -32,7 +32,8 @@ class RoundsRun {
   bool solo = false;
   // Where nodes listen. At another address than this one nobody dials them: the tracker sees 127.0.0.1.
   QString address = "127.0.0.1";
-  QStringList node_words;  // of every node beside its own; set before it is launched
+  QStringList node_words;   // of every node beside its own; set before it is launched
+  QStringList environment;  // NAME=value, of the nodes that are launched from now on
 
   // Text, profile and tracker. Empty: it all stands; else what went wrong.
   QByteArray make(const QString& network, const QString& inner_steps, const QStringList& more = {}) {
@@ -89,7 +90,7 @@ class RoundsRun {
           << "--checkpoint-min-interval"
           << "1d" << node_words;
     nodes_[name] =
-        std::make_shared<NodeProcess>(liar + words, QStringList{}, QString(), QByteArray(),
+        std::make_shared<NodeProcess>(liar + words, environment, QString(), QByteArray(),
                                       liar.isEmpty() ? node_program() : program_named("lying_node"));
   }
   QByteArray joined(const QString& name) const {

@@ -9,12 +9,8 @@ QString state_text(const node::ShardEntry& entry) {
   QString state;
   if (entry.state == "cached")
     state = ShardModel::tr("cached");
-  else if (entry.state == "downloading")
-    state = ShardModel::tr("downloading");
   else if (entry.state == "missing")
     state = ShardModel::tr("missing");
-  else if (entry.state == "damaged")
-    state = ShardModel::tr("damaged");
   else
     state = QString::fromStdString(entry.state);
   return entry.in_use ? ShardModel::tr("%1, being read").arg(state) : state;

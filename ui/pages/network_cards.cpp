@@ -22,7 +22,8 @@
 namespace neuroshard::ui {
 namespace {
 
-constexpr int column_width = 380, table_height = 240, source_height = 140;
+constexpr int column_width = 480;  // room for an address and a sentence about it
+constexpr int table_height = 240, source_height = 140;
 
 QString text(const std::string& from) {
   return QString::fromStdString(from);
@@ -119,8 +120,10 @@ Card* NetworkCards::make_sources() {
   source_table_->set_empty_text(
       tr("No tracker or first peer is known: this node waits for others to connect."));
   source_table_->setMinimumHeight(source_height);
-  source_table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
-  source_table_->horizontalHeader()->setStretchLastSection(true);
+  // The sentence takes the room that is left. Where that is too little, it is cut, and its tool tip is whole.
+  QHeaderView* head = source_table_->horizontalHeader();
+  head->setSectionResizeMode(QHeaderView::ResizeToContents);
+  head->setSectionResizeMode(sources_->columnCount() - 1, QHeaderView::Stretch);
   card->body()->addWidget(source_table_, 1);
   return card;
 }
@@ -162,6 +165,10 @@ void NetworkCards::show_view(const node::NetworkView& view, WallTime now) {
     rows.push_back(
         {text(source.address), source.kind == "tracker" ? tr("tracker") : tr("peer"), text(source.state)});
   fill_rows(*sources_, rows, 3);
+  for (int row = 0; row < sources_->rowCount(); ++row) {
+    QStandardItem* state = sources_->item(row, 2);
+    state->setToolTip(state->text());
+  }
   peers_->set_entries(view.peers, view.bans);
   peer_card_->set_caption(tr("%1 known by their records, %2 in the hash table")
                               .arg(Format::integer(view.known_nodes), Format::integer(view.table_members)));

@@ -195,10 +195,8 @@ Card* OverviewPage::make_global_card() {
   inside->setContentsMargins(0, 0, 0, 0);
   inside->setSpacing(grid_step);
   auto* facts = new QHBoxLayout;
-  all_loss_ = new Fact(theme(), tr("Loss of all nodes"), together_);
-  all_loss_->setToolTip(
-      tr("Median of all members' training losses, averaged over about ten rounds. While the loss falls fast, "
-         "it is above this node's own"));
+  all_loss_ = new Fact(theme(), tr("Network loss"), together_);
+  all_loss_->setToolTip(tr("Median of the losses that members report for the newest round"));
   all_nodes_ = new Fact(theme(), tr("Nodes training"), together_);
   facts->addWidget(all_loss_, 1);
   facts->addWidget(all_nodes_, 1);
@@ -326,8 +324,8 @@ void OverviewPage::show_network(const node::Snapshot& snapshot) {
   if (!rounds.taking_part) {
     network_note_->setText(snapshot.peers.taking_part
                                ? tr("This node has joined the network but trains for itself, without rounds.")
-                               : tr("This node trains alone. In a network, this card shows the loss of all "
-                                    "nodes and whether they agree."));
+                               : tr("This node trains alone. In a network, this card shows the network loss "
+                                    "and whether all nodes agree."));
     return;
   }
   const node::GlobalTrainingView& global = rounds.global;

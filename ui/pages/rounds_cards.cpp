@@ -121,9 +121,9 @@ RoundsCards::RoundsCards(const Theme& theme, Sections& sections, QWidget* parent
 }
 
 PlotPanel* RoundsCards::make_losses() {
-  losses_ = new PlotPanel(theme_, tr("Loss of all nodes"), QStringLiteral("network-loss"));
+  losses_ = new PlotPanel(theme_, tr("Network loss"), QStringLiteral("network-loss"));
   losses_->setObjectName(QStringLiteral("rounds_losses"));
-  losses_->set_caption(tr("smoothed median"));
+  losses_->set_caption(tr("median of the members, by round"));
   losses_->setMinimumHeight(plot_height);
   losses_->set_options({.format_y = [](double value) { return Format::loss(value); }, .x = PlotX::Count});
   losses_->plot()->set_empty_text(tr("The curve begins with the first round that this node sees."));
@@ -163,7 +163,7 @@ Card* RoundsCards::make_network() {
   agreement_->setObjectName(QStringLiteral("rounds_agreement"));
   row->addWidget(agreement_, 1);
   card->body()->addLayout(row);
-  loss_ = new Fact(theme_, tr("Loss of all"), card);
+  loss_ = new Fact(theme_, tr("Network loss"), card);
   own_loss_ = new Fact(theme_, tr("Loss here"), card);
   nodes_training_ = new Fact(theme_, tr("Nodes training"), card);
   tokens_ = new Fact(theme_, tr("Trained together"), card);
@@ -291,7 +291,7 @@ void RoundsCards::show_report(const node::RoundsReport& report, WallTime now) {
                           ? QString()
                           : tr("Not taken from others: %1").arg(refused.join(QStringLiteral(", "))));
   PlotSeries losses;
-  losses.name = tr("Loss of all nodes");
+  losses.name = tr("Network loss");
   for (const node::GlobalLossPoint& point : report.losses)
     losses.points.push_back({static_cast<double>(point.round), point.loss, point.loss, point.loss, 1});
   if (losses.points.empty()) return;

@@ -32,12 +32,14 @@ QString RoundsWords::phase(const node::RoundsView& rounds) {
   if (said == QLatin1String("fetching the anchor"))
     return tr("Fetching the shared weights from other members");
   if (said == QLatin1String("joining")) return tr("Joining: this node takes part in one of the next rounds");
+  if (said == QLatin1String("away")) return tr("Away: the other members continue without this node");
   if (said == QLatin1String("preparing")) return tr("Preparing the model");
   return said;
 }
 
 QString RoundsWords::caution(const node::RoundsView& rounds) {
   if (!rounds.trouble.empty()) return QString::fromStdString(rounds.trouble);
+  if (rounds.phase == "away") return {};  // nothing is wrong
   if (rounds.members == 1 && rounds.member)
     return tr("Alone: there is no other member yet. A node that joins continues from this node's weights.");
   if (!rounds.member && rounds.members > 0)

@@ -51,10 +51,16 @@ std::string flag_of(std::string_view key) {
 }
 
 std::string shown(const config::ConsensusField& field, std::uint64_t value) {
-  return is_nano(field.key) ? fmt::format("{}", config::from_nano(value)) : fmt::format("{}", value);
+  return is_nano(field.key) ? fmt::format("{}", config::from_nano(value)) : config::text_of(field, value);
 }
 
 Expected<std::uint64_t> parse_number(const config::ConsensusField& field, const std::string& text) {
+  if (field.words != nullptr) {
+    const auto value = config::value_of_word(field, text);
+    if (value.ok()) return *value;
+    return make_error(ErrorCode::InvalidArgument, fmt::format("{} can't be '{}'; it {}", flag_of(field.key),
+                                                              text, value.error().message));
+  }
   const auto wrong = [&] {
     return make_error(
         ErrorCode::InvalidArgument,
@@ -270,7 +276,9 @@ void add_create(CLI::App& network, CommandContext& context) {
         .add_option_function<std::string>(
             flag_of(field.key),
             [flags, key = field.key](const std::string& text) { flags->numbers[key] = text; }, help)
-        ->type_name(is_nano(field.key) ? "X" : "N");
+        ->type_name(field.words != nullptr ? "MODE"
+                    : is_nano(field.key)   ? "X"
+                                           : "N");
   }
   set_body(create, context, [flags, &context] { return create_network(*flags, context); });
 }

@@ -10,6 +10,7 @@
 #include "app/node/output/snapshot_text.h"
 #include "app/node/output/training_view.h"
 #include "core/platform/file/paths.h"
+#include "core/platform/power/sleep_watch.h"
 #include "core/runtime/invited_peers.h"
 #include "core/runtime/node_runtime.h"
 
@@ -85,6 +86,7 @@ runtime::RuntimeOptions runtime_options(const RunFlags& flags, const OpenedDirec
   options.safe_mode = flags.safe;
   options.sensor_root = flags.sensor_root;
   options.runtime_directory = platform::runtime_directory(platform::process_environment());
+  options.system_bus = platform::system_bus_address(platform::process_environment());
   if (!opened.crash_notice.empty())
     options.alerts.push_back({"crashed", node::Severity::Warning, opened.crash_notice, {}});
   options.join = flags.join;

@@ -68,7 +68,7 @@ std::string wallet_text(const node::IdentityView& view) {
   return view.wallet_id + (view.wallet_protected ? ", protected" : ", not protected");
 }
 
-// The field names follow other training programs.
+// The field names follow other training programs; global_avg_loss is the network loss.
 nlohmann::ordered_json global_json(const node::RoundsView& rounds) {
   const node::GlobalTrainingView& global = rounds.global;
   if (global.reports == 0) return nullptr;
@@ -104,7 +104,8 @@ std::string global_text(const node::RoundsView& rounds) {
   const node::GlobalTrainingView& global = rounds.global;
   if (!rounds.taking_part || global.reports == 0) return "";
   return fmt::format(
-      "{} node{} training for {} wallet{}; loss {}, {}; {} certified tokens; {} hold the same anchor, "
+      "{} node{} training for {} wallet{}; network loss {}, {}; {} certified tokens; {} hold the same "
+      "anchor, "
       "{} of the last rounds' work counted; progress {}: {}",
       global.training_nodes, global.training_nodes == 1 ? "" : "s", global.wallets,
       global.wallets == 1 ? "" : "s", global.loss ? fmt::format("{:.4f}", *global.loss) : "—",

@@ -84,8 +84,8 @@ class CallReactor final : public Reactor, public Sweepable, public std::enable_s
   void OnReadDone(bool ok) override {
     read_ = true;
     if (!ok) {
-      // gRPC reads no message beyond its own limit; a caller that has gone away also ends here, which is no
-      // fault.
+      // gRPC reads no message beyond its own limit; a call whose caller has disconnected also ends here, which
+      // is no fault.
       shared_->count(net::Refusal::TooLarge);
       return finish(make_error(ErrorCode::Exhausted, "the request is larger than a message may be"));
     }
@@ -217,7 +217,7 @@ class StreamReactor final : public Reactor, public StreamCore {
   void OnCancel() override {
     shared_->mailbox->put([self = self_] { self->gone(); });
   }
-  // The other end is gone, or broke the rules of the protocol.
+  // The other end has disconnected, or broke the rules of the protocol.
   void gone() {
     if (over()) return;
     const Error reason = make_error(ErrorCode::Unavailable, "the other node broke the stream off");
@@ -309,7 +309,7 @@ grpc::ServerGenericBidiReactor* Answerer::CreateReactor(grpc::GenericCallbackSer
   if (!places_->take(caller->id, kind)) {
     shared_->count(net::Refusal::TooManyCalls);
     return new Refusing(
-        to_status(make_error(ErrorCode::Exhausted, "too many calls are under way; try again in a moment")));
+        to_status(make_error(ErrorCode::Exhausted, "too many calls are open; try again in a moment")));
   }
   auto place = std::make_unique<Place>(places_, caller->id, kind);
   if (stream) {

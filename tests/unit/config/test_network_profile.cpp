@@ -106,6 +106,18 @@ void TestNetworkProfile::any_changed_constant_is_another_network() {
   laboratory.consensus.name = "laboratory";
   const auto read = parse_network_profile(as_bytes(format_network_profile(laboratory)));
   QVERIFY2(read.ok() && read->consensus.group_members == 3, read.ok() ? "" : read.error().message.c_str());
+  // A constant of words is written as its word.
+  laboratory.consensus = profile("devnet").consensus;
+  laboratory.consensus.name = "laboratory";
+  laboratory.consensus.voters = 3;
+  QVERIFY(canonical_text(laboratory.consensus).find("\nvoters=open\nsync=") != std::string::npos);
+  const std::string written = format_network_profile(laboratory);
+  QVERIFY2(written.find("\"voters\": \"open\"") != std::string::npos, written.c_str());
+  const auto with_chain = parse_network_profile(as_bytes(written));
+  QVERIFY2(with_chain.ok() && has_chain(with_chain->consensus), written.c_str());
+  laboratory.consensus = solo;
+  laboratory.consensus.voters = 3;
+  QVERIFY2(!validate(laboratory.consensus).ok(), "a chain without rounds");
   NetworkProfile moved = profile("solo");
   moved.directory.http_port = 1234;
   QVERIFY2(network_id(moved.consensus) == network_id(solo), "an address is not part of the id");

@@ -190,7 +190,7 @@ void TestTrainingSession::disk_full_goes_on_and_recovers() {
     const auto finished = run.session->finish();
     QVERIFY(!finished.ok());
     QCOMPARE(finished.error().code, ErrorCode::Exhausted);
-    const auto events = run.session->history().newest_events(50, LogLevel::Error);
+    const auto events = run.session->history().events_after(0, 50, LogLevel::Error);
     QVERIFY(events.ok() && !events->events.empty());
   }
   QCOMPARE(checkpoints_of(fixture, "d"), std::size_t{0});

@@ -40,7 +40,6 @@ class TestTokenBucket : public QObject {
   void the_average_is_the_rate();
   void a_burst_passes_at_once_and_no_more();
   void nothing_passes_at_rate_zero();
-  void a_new_rate_counts_from_now_on();
   void time_that_stands_still_or_goes_back_gives_nothing();
 };
 
@@ -75,15 +74,6 @@ void TestTokenBucket::nothing_passes_at_rate_zero() {
   TokenBucket bucket(0, 0, at(Duration(0)));
   QVERIFY(!bucket.try_take(1, at(std::chrono::hours(1000))));
   QVERIFY(bucket.take(1, at(std::chrono::hours(1000))) == Duration::max());
-}
-
-void TestTokenBucket::a_new_rate_counts_from_now_on() {
-  TokenBucket bucket(100, 100, at(Duration(0)));
-  QVERIFY(bucket.try_take(100, at(Duration(0))));
-  bucket.set_rate(1, 10, at(milliseconds(500)));  // 50 were there; the smaller bucket holds 10
-  QCOMPARE(bucket.available(at(milliseconds(500))), 10.0);
-  QVERIFY(bucket.try_take(10, at(milliseconds(500))));
-  QCOMPARE(bucket.available(at(milliseconds(5500))), 5.0);
 }
 
 void TestTokenBucket::time_that_stands_still_or_goes_back_gives_nothing() {

@@ -129,7 +129,7 @@ void TestStatusGossip::everybody_hears_of_everybody() {
   QVERIFY(nodes.all_know(24));
   for (const auto& host : nodes.hosts) {
     const auto loss = summarise(host->gossip->table()).loss;
-    QVERIFY(loss && *loss >= 3.0 && *loss < 3.03);
+    QVERIFY(loss && loss->loss >= 3.0 && loss->loss < 3.03);
     QVERIFY(!host->gossip->table().count(Taken::Denied));
   }
   const std::uint64_t before = nodes.bytes();

@@ -164,14 +164,15 @@ void TestModels::shards_change_in_place() {
   node::ShardEntry two{1, "shard-1", "missing", 0, 0, false, ""};
   model.set_entries({one, two});
   QCOMPARE(cell(model, 0, ShardModel::State), QStringLiteral("cached, being read"));
+  QCOMPARE(cell(model, 1, ShardModel::State), QStringLiteral("missing"));
   QCOMPARE(cell(model, 1, ShardModel::Tokens), QStringLiteral("—"));
   QSignalSpy changed(&model, &QAbstractItemModel::dataChanged),
       reset(&model, &QAbstractItemModel::modelReset);
-  two.state = "damaged";
+  two.state = "cached";
   model.set_entries({one, two});
   QCOMPARE(changed.size(), 1);
   QCOMPARE(changed.front().front().toModelIndex().row(), 1);
-  QCOMPARE(cell(model, 1, ShardModel::State), QStringLiteral("damaged"));
+  QCOMPARE(cell(model, 1, ShardModel::State), QStringLiteral("cached"));
   model.set_entries({one});
   QCOMPARE(model.rowCount(), 1);
   QCOMPARE(reset.size(), 0);

@@ -2,6 +2,7 @@
 #include <QClipboard>
 #include <QLineEdit>
 #include <QPushButton>
+#include <QScrollBar>
 #include <QTableView>
 
 #include "tests/support/test_main.h"
@@ -27,6 +28,8 @@ class TestNetworkPage : public QObject {
   void a_node_alone_says_so();
   void shows_what_the_core_knows();
   void a_test_can_be_asked_for();
+  void sources_fit_without_scrolling_data();
+  void sources_fit_without_scrolling();
   void others_are_invited();
   void nobody_to_begin_with_is_said();
   void a_failure_is_told_and_goes_away();
@@ -123,6 +126,27 @@ void TestNetworkPage::a_test_can_be_asked_for() {
   fixture_->click("network_test");
   QTRY_COMPARE(text("network_tested"), QStringLiteral("A test is running."));
   QVERIFY(!fixture_->find<QPushButton>("network_test")->isEnabled());
+}
+
+void TestNetworkPage::sources_fit_without_scrolling_data() {
+  QTest::addColumn<int>("width");
+  QTest::addColumn<bool>("whole");
+  QTest::newRow("a narrow page") << 600 << false;
+  QTest::newRow("beside the rail, in a window of 1280") << 1080 << false;
+  QTest::newRow("beside the rail, in a window of 1400") << 1200 << true;
+}
+
+void TestNetworkPage::sources_fit_without_scrolling() {
+  QFETCH(int, width);
+  QFETCH(bool, whole);
+  NetworkPage& page = fixture_->show<NetworkPage>();
+  page.resize(width, 760);
+  const auto* table = fixture_->find<QTableView>("network_sources");
+  QTRY_COMPARE(table->model()->rowCount(), 2);
+  QTRY_COMPARE(table->horizontalScrollBar()->maximum(), 0);
+  const QModelIndex sentence = table->model()->index(1, 2);
+  QCOMPARE(sentence.data(Qt::ToolTipRole).toString(), sentence.data().toString());
+  if (whole) QVERIFY(table->columnWidth(2) >= table->sizeHintForIndex(sentence).width());
 }
 
 void TestNetworkPage::others_are_invited() {

@@ -8,6 +8,8 @@
 #include "ui/pages/overview_page.h"
 #include "ui/pages/rounds_cards.h"
 #include "ui/pages/training_page.h"
+#include "ui/text/format.h"
+#include "ui/widgets/gauge.h"
 #include "ui/widgets/plot_panel.h"
 #include "ui/widgets/plot_widget.h"
 
@@ -21,6 +23,7 @@ class TestRoundsPages : public QObject {
   void cleanup() { fixture_.reset(); }
   void a_node_alone_shows_nothing_of_rounds();
   void the_training_page_tells_of_the_rounds();
+  void the_network_loss_has_one_name_and_value();
   void who_was_late_or_left_out_is_named();
   void rounds_are_marked_in_the_loss();
   void what_keeps_the_rounds_is_said_where_the_alert_leads();
@@ -69,7 +72,7 @@ void TestRoundsPages::take_part() {
     global.sync_success = 0.97;
     global.loss_trend = "improving";
     global.verified = true;
-    global.verified_reason = "the loss went from 4.0000 to 3.1250";
+    global.verified_reason = "the network loss went from 4.0000 to 3.1250";
   });
   node.rounds.taking_part = true;
   node::RoundEntry round;
@@ -133,6 +136,25 @@ void TestRoundsPages::the_training_page_tells_of_the_rounds() {
   fixture_->node->rounds.rounds[0].round = 13;
   fixture_->node->rounds.rounds.resize(1);
   QTRY_COMPARE_WITH_TIMEOUT(fixture_->find<QTableView>("rounds_table")->model()->rowCount(), 1, 20'000);
+}
+
+void TestRoundsPages::the_network_loss_has_one_name_and_value() {
+  take_part();
+  const auto shown = [this] {
+    QStringList values;
+    for (const Fact* fact : fixture_->page->findChildren<Fact*>())
+      for (const QLabel* label : fact->findChildren<QLabel*>())
+        if (label->text() == QStringLiteral("Network loss")) values << fact->value();
+    return values;
+  };
+  fixture_->show<OverviewPage>();
+  QCOMPARE(shown(), QStringList{Format::loss(3.125)});
+  fixture_->show<TrainingPage>();
+  QCOMPARE(shown(), QStringList{Format::loss(3.125)});
+  const PlotPanel* losses = fixture_->find<PlotPanel>("rounds_losses");
+  QTRY_COMPARE(losses->plot()->series().size(), std::size_t{1});
+  QCOMPARE(losses->plot()->series()[0].name, QStringLiteral("Network loss"));
+  QCOMPARE(losses->plot()->series()[0].points.back().mean, 3.125);
 }
 
 void TestRoundsPages::who_was_late_or_left_out_is_named() {
@@ -211,6 +233,9 @@ void TestRoundsPages::alone_and_few_are_said() {
   QVERIFY(text("rounds_caution").startsWith(QStringLiteral("Too few to vote")));
   fixture_->publish([](node::Snapshot& next) { next.rounds.member = false; });
   QVERIFY(text("rounds_caution").startsWith(QStringLiteral("Not a member yet")));
+  fixture_->publish([](node::Snapshot& next) { next.rounds.phase = "away"; });
+  QVERIFY(text("rounds_caution").isEmpty());
+  QVERIFY(text("rounds_phase").startsWith(QStringLiteral("Away")));
   fixture_->publish([](node::Snapshot& next) { next.rounds.trouble = "another tokenizer"; });
   QCOMPARE(text("rounds_caution"), QStringLiteral("another tokenizer"));
   fixture_->publish([](node::Snapshot& next) {

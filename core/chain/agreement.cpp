@@ -1,0 +1,471 @@
+#include "core/chain/agreement.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/check.h"
+
+namespace neuroshard::chain {
+namespace {
+
+// No clock gets so far: a view takes seconds. Numbers beyond would overflow.
+constexpr std::uint32_t furthest_claim = 1u << 30;
+constexpr std::uint32_t absurd_lead = 64;
+
+std::optional<Quorum> copy_of(const QuorumPtr& quorum) {
+  return quorum ? std::optional<Quorum>(*quorum) : std::nullopt;
+}
+
+// A late lock is newer than the one held (agreement.h).
+Lock newest(const std::optional<Lock>& late, const Lock& held) {
+  return late ? *late : held;
+}
+
+AgreementMemory memory_of(const Agreement::Setup& setup, AgreementMemory memory) {
+  if (memory.height == setup.height && memory.previous == setup.previous) return memory;
+  AgreementMemory fresh;
+  fresh.height = setup.height;
+  fresh.previous = setup.previous;
+  return fresh;
+}
+
+}  // namespace
+
+Agreement::Agreement(Setup setup, AgreementOptions options, const crypto::KeyPair& key, Executor& executor,
+                     AgreementHost& host, AgreementMemory memory)
+    : setup_(std::move(setup)),
+      key_(key),
+      host_(host),
+      memory_(memory_of(setup_, std::move(memory))),
+      rules_({setup_.network, setup_.height, setup_.previous}, setup_.committee, *setup_.checks),
+      votes_(setup_.committee),
+      claims_(setup_.committee),
+      clock_(options, executor,
+             {[this] { enter(next_of_honest(memory_.view + 1)); }, [this] { give_up(); },
+              [this] {
+                if (refuses_proposal()) clock_.give_up_soon();
+              },
+              [this] {
+                if (leading_ == Leading::AwaitsOthers) leading_ = Leading::MayAsk;
+                lead();
+              }}) {
+  NS_CHECK(setup_.self < setup_.committee->size() &&
+           setup_.committee->members()[setup_.self].key == key.public_key());
+}
+
+void Agreement::start() {
+  if (phase_ != Phase::Waiting) return;
+  phase_ = Phase::Running;
+  clock_.begin(memory_.view);
+  if (memory_.lock) consider(memory_.block, memory_.lock->view);
+  if (memory_.view > 0) join_view();
+  lead();
+  if (refuses_proposal()) clock_.give_up_soon();
+  byzantine_member_found();
+}
+
+void Agreement::stall() {
+  if (phase_ == Phase::Done || !rules_.stall()) return;
+  for (const std::uint32_t view : votes_.views()) {
+    count_prepares(view);
+    count_commits(view);
+  }
+  lead();
+}
+
+BlockPtr Agreement::proposed() const {
+  const auto block = proposals_.block_of(memory_.view);
+  return block ? blocks_.find(*block) : nullptr;
+}
+
+Verdict Agreement::on_item(std::size_t from, const AgreementItem& item) {
+  if (phase_ == Phase::Done) return Verdict::Known;
+  if (from >= setup_.committee->size()) return Verdict::NotMember;
+  if (const auto* proposal = std::get_if<Proposal>(&item)) return on_proposal(from, *proposal);
+  if (const auto* vote = std::get_if<SignedVote>(&item)) return on_vote(*vote);
+  if (const auto* new_view = std::get_if<NewView>(&item)) return on_new_view(from, *new_view);
+  return on_locked(std::get<Locked>(item));
+}
+
+Verdict Agreement::on_proposal(std::size_t from, const Proposal& proposal) {
+  if (!proposal.block) return Verdict::Malformed;
+  const BlockHeader& header = proposal.block->header;
+  if (const Verdict verdict = rules_.place_of(header.height, header.previous); verdict != Verdict::Taken)
+    return verdict;
+  if (setup_.committee->leader(proposal.view) != from) return Verdict::NotLeader;
+  if (proposal.view < memory_.view || is_absurd(proposal.view)) return Verdict::OtherView;
+  if (proposal.view > memory_.view + proposals_ahead) return Verdict::Later;
+  if (const Verdict verdict = proposals_.compare(proposal); verdict != Verdict::Taken) return verdict;
+  if (proposal.justification &&
+      (proposal.justification->view > proposal.view || proposal.justification->block != proposal.block->hash))
+    return Verdict::BadCertificate;
+  if (proposal.view <= memory_.view + 1) return take_proposal(proposal);
+  proposals_.hold(proposal);
+  return Verdict::Taken;
+}
+
+// Of this view or the next. It brings nobody to its view: one leader must not drag the others along.
+Verdict Agreement::take_proposal(const Proposal& proposal) {
+  std::optional<Lock> lock;
+  if (proposal.justification) {
+    const Verdict verdict =
+        rules_.check(*proposal.justification, proposal.full, proposal.block, this->lock(), &lock);
+    // Without a stall the block is as good as any other proposal, only its lock says nothing yet.
+    if (verdict != Verdict::Taken && verdict != Verdict::Later) return verdict;
+  }
+  const std::uint32_t view = proposal.view;
+  proposals_.take(view, proposal.block->hash);
+  blocks_.know(proposal.block, view);
+  if (lock && view == memory_.view)
+    take_lock(*lock);
+  else if (lock)
+    learn_lock(*lock);
+  if (phase_ == Phase::Done) return Verdict::Taken;
+  consider(proposal.block, view);
+  try_prepare();
+  // Votes for it may have come before it.
+  count_prepares(view);
+  count_commits(view);
+  return Verdict::Taken;
+}
+
+// Other than by the proposal of this view. Whether it is a higher lock than all that are known; it need not
+// count yet. A leader that has not proposed takes all that it learns.
+bool Agreement::learn_lock(const Lock& lock) {
+  const bool is_late = lock.prepares->view < memory_.view && (!leads() || leading_ == Leading::Proposed);
+  if (!is_late) return take_lock(lock);
+  if (const Lock known = newest(late_lock_, this->lock());
+      known.prepares && known.prepares->view >= lock.prepares->view)
+    return false;
+  late_lock_ = lock;
+  blocks_.know(lock.block, lock.prepares->view);
+  consider(lock.block, lock.prepares->view);
+  return true;
+}
+
+// Whether it is a higher lock than the one held. So many members were in its view that this one goes there.
+bool Agreement::take_lock(const Lock& lock) {
+  if (memory_.lock && memory_.lock->view >= lock.prepares->view) return false;
+  const std::uint32_t view = lock.prepares->view;
+  memory_.lock = lock.prepares;
+  memory_.block = lock.block;
+  memory_.full_lock = lock.full;
+  if (late_lock_ && late_lock_->prepares->view <= view) late_lock_.reset();
+  blocks_.know(lock.block, view);
+  if (view > memory_.view)
+    enter(view);
+  else
+    host_.remember(memory_, [] {});
+  if (phase_ != Phase::Done) consider(lock.block, view);
+  return true;
+}
+
+Verdict Agreement::on_locked(const Locked& item) {
+  const std::uint32_t view = item.prepares.view;
+  if (is_absurd(view) || view + std::uint64_t{views_kept} < memory_.view) return Verdict::OtherView;
+  const BlockPtr block = blocks_.find(item.prepares.block);
+  if (!block) return Verdict::Later;  // the proposal is on its way
+  std::optional<Lock> lock;
+  const Verdict verdict =
+      rules_.check(item.prepares, item.full, block, newest(late_lock_, this->lock()), &lock);
+  if (verdict != Verdict::Taken) return verdict;
+  if (!lock || !learn_lock(*lock)) return Verdict::Known;
+  try_prepare();
+  try_commit();
+  return Verdict::Taken;
+}
+
+Verdict Agreement::on_vote(const SignedVote& vote) {
+  const Vote& v = vote.vote;
+  if (v.step != VoteStep::Prepare && v.step != VoteStep::Commit) return Verdict::Malformed;
+  if (const Verdict verdict = rules_.place_of(v.height, v.previous); verdict != Verdict::Taken)
+    return verdict;
+  const auto position = setup_.committee->position(vote.voter);
+  if (!position) return Verdict::NotMember;
+  if (is_absurd(v.view) || v.view + std::uint64_t{views_kept} < memory_.view) return Verdict::OtherView;
+  if (v.view > memory_.view + votes_ahead) return Verdict::Later;
+  const SignedVote* known = votes_.find(*position, v.step, v.view);
+  if (known != nullptr && known->vote == v) return Verdict::Known;
+  if (known != nullptr && votes_.is_convicted(*position)) return Verdict::Equivocation;
+  const crypto::PublicKey& key = setup_.committee->members()[*position].key;
+  if (!setup_.checks->vote(vote, key, setup_.network)) return Verdict::BadSignature;
+  if (known != nullptr) {  // the first counts
+    votes_.convict(*position);
+    host_.found_evidence(evidence_of(key, *known, vote));
+    return Verdict::Equivocation;
+  }
+  votes_.add(*position, vote);
+  if (v.step == VoteStep::Prepare)
+    count_prepares(v.view);
+  else
+    count_commits(v.view);
+  return Verdict::Taken;
+}
+
+Verdict Agreement::on_new_view(std::size_t from, const NewView& item) {
+  if (const Verdict verdict = rules_.place_of(item.height, item.previous); verdict != Verdict::Taken)
+    return verdict;
+  if (item.lock.has_value() != (item.block != nullptr) || (item.full && !item.lock))
+    return Verdict::Malformed;
+  // However far ahead: a member that was away for hours is to come there, and jump() takes a third for it.
+  if (is_absurd(item.view)) return Verdict::OtherView;
+  Verdict verdict = Verdict::Known;
+  if (item.lock) {
+    const BlockHeader& header = item.block->header;
+    if (rules_.place_of(header.height, header.previous) != Verdict::Taken || item.lock->view > item.view)
+      return Verdict::BadCertificate;
+    std::optional<Lock> lock;
+    verdict = rules_.check(*item.lock, item.full, item.block, newest(late_lock_, this->lock()), &lock);
+    if (verdict != Verdict::Taken && verdict != Verdict::Later) return verdict;
+    if (lock && learn_lock(*lock)) {
+      try_prepare();
+      try_commit();
+    }
+    if (phase_ == Phase::Done) return verdict;
+  }
+  if (claims_.join(from, item.view) && verdict == Verdict::Known) verdict = Verdict::Taken;
+  jump();
+  lead();
+  return verdict;
+}
+
+void Agreement::on_view(std::size_t from, std::uint32_t view) {
+  if (phase_ == Phase::Done || from >= setup_.committee->size() || view <= memory_.view || is_absurd(view))
+    return;
+  claims_.say(from, view);
+  jump();
+}
+
+bool Agreement::is_absurd(std::uint32_t view) const {
+  return view > std::max(furthest_claim, memory_.view + absurd_lead);
+}
+
+// As many as must include an honest member have given up on the views before: so does this one.
+void Agreement::jump() {
+  const auto reached = claims_.reached();
+  if (reached && *reached > memory_.view && phase_ != Phase::Done) enter(next_of_honest(*reached));
+}
+
+// The first view from this one on whose leader can be heard. Once around at most: where all lead in vain, time
+// decides.
+std::uint32_t Agreement::next_of_honest(std::uint32_t view) const {
+  for (std::uint32_t i = 0; i < setup_.committee->size(); ++i)
+    if (!host_.is_byzantine(setup_.committee->leader(view + i))) return view + i;
+  return view;
+}
+
+// A block that it proposed before may still be certified.
+void Agreement::byzantine_member_found() {
+  if (phase_ != Phase::Running || proposals_.block_of(memory_.view) ||
+      (memory_.lock && memory_.lock->view == memory_.view))
+    return;
+  if (const std::uint32_t next = next_of_honest(memory_.view); next > memory_.view) enter(next);
+}
+
+void Agreement::enter(std::uint32_t view) {
+  NS_CHECK(view > memory_.view && phase_ != Phase::Done);
+  if (const auto late = std::exchange(late_lock_, std::nullopt);
+      late && (!memory_.lock || memory_.lock->view < late->prepares->view)) {
+    memory_.lock = late->prepares;
+    memory_.block = late->block;
+    memory_.full_lock = late->full;
+  }
+  memory_.view = view;
+  memory_.prepared.reset();
+  prepare_sent_.reset();
+  commit_sent_.reset();
+  leading_ = Leading::Nothing;
+  phase_ = Phase::Running;
+  forget_old();
+  clock_.begin(view);
+  join_view();
+  for (std::uint32_t i = view; i <= view + 1; ++i) {
+    if (phase_ == Phase::Done || memory_.view != view) return;
+    if (const auto held = proposals_.release(i)) take_proposal(*held);
+  }
+  if (phase_ != Phase::Done) try_prepare();
+}
+
+// The leader makes no other proposal in this view, and only a member that gives up on it shows the others
+// that it is over.
+void Agreement::give_up() {
+  if (phase_ != Phase::Running || !refuses_proposal()) return;
+  const std::uint32_t next = next_of_honest(memory_.view + 1);
+  clock_.run_ahead(next, [this, next] { enter(next); });
+}
+
+// Nothing comes of this view, as far as this member can see.
+bool Agreement::refuses_proposal() const {
+  if (leading_ == Leading::Unable || leading_ == Leading::NoPresence) return true;
+  const auto block = proposals_.block_of(memory_.view);
+  return block && blocks_.judgement(*block, demand(*block, memory_.view)) == Judgement::Wrong;
+}
+
+void Agreement::join_view() {
+  claims_.join(setup_.self, memory_.view);
+  host_.remember(memory_, [this, life = lifetime_.token(), view = memory_.view] {
+    if (!life.alive() || phase_ == Phase::Done || view != memory_.view) return;
+    send_new_view();
+    lead();
+  });
+}
+
+void Agreement::send_new_view() {
+  NewView item;
+  item.height = setup_.height;
+  item.previous = setup_.previous;
+  item.view = memory_.view;
+  if (!setup_.committee->is_collected()) host_.send(item, std::nullopt);
+  const bool says_more = memory_.lock || setup_.committee->is_collected();
+  if (leads() || !says_more) return;
+  item.lock = copy_of(memory_.lock);
+  item.block = memory_.block;
+  item.full = copy_of(memory_.full_lock);
+  host_.send(item, setup_.committee->leader(memory_.view));
+}
+
+void Agreement::lead() {
+  if (phase_ != Phase::Running || !leads() || leading_ == Leading::Proposed) return;
+  const std::uint64_t units =
+      memory_.view == 0 ? setup_.committee->units() : claims_.joined_units(memory_.view);
+  if (!rules_.suffices(units)) return;
+  if (units == setup_.committee->units() && leading_ <= Leading::AwaitsOthers) leading_ = Leading::MayAsk;
+  if (leading_ == Leading::Nothing) {
+    leading_ = Leading::AwaitsOthers;
+    clock_.wait_for_others();
+  }
+  if (leading_ == Leading::AwaitsOthers) return;
+  if (memory_.lock) return put_forward(memory_.block);
+  const bool presence_first = rules_.is_stalled() && memory_.view > 0;
+  if (presence_first && leading_ == Leading::MayAsk) {
+    leading_ = Leading::AskedPresence;
+    host_.make_block(true);
+  } else if (rules_.is_full(units) && (leading_ == Leading::MayAsk || leading_ == Leading::NoPresence)) {
+    leading_ = Leading::AskedAny;
+    host_.make_block(false);
+  }
+}
+
+void Agreement::propose(const BlockPtr& block) {
+  const bool asked = leading_ == Leading::AskedPresence || leading_ == Leading::AskedAny;
+  if (phase_ != Phase::Running || !leads() || !asked) return;  // an answer to the question of another view
+  if (memory_.lock) return put_forward(memory_.block);         // it came meanwhile
+  if (block && leading_ == Leading::AskedPresence && !block->body.is_presence_only()) return;
+  if (block) return put_forward(block);
+  leading_ = leading_ == Leading::AskedPresence ? Leading::NoPresence : Leading::Unable;
+  lead();
+  if (refuses_proposal()) clock_.give_up_soon();
+}
+
+void Agreement::put_forward(const BlockPtr& block) {
+  if (memory_.prepared && *memory_.prepared != block->hash) {  // another one was proposed before a restart
+    leading_ = Leading::Unable;
+    return clock_.give_up_soon();
+  }
+  leading_ = Leading::Proposed;
+  const std::uint32_t view = memory_.view;
+  proposals_.take(view, block->hash);
+  host_.send(Proposal{view, block, copy_of(memory_.lock), copy_of(memory_.full_lock)}, std::nullopt);
+  blocks_.know(block, view);
+  consider(block, view);
+  try_prepare();
+}
+
+Demand Agreement::demand(const Hash256& block, std::uint32_t view) const {
+  const bool has_lock =
+      (memory_.lock && memory_.lock->block == block) || (late_lock_ && late_lock_->prepares->block == block);
+  if (has_lock) return Demand::Nothing;
+  return view < first_lenient_view ? Demand::Everything : Demand::Presence;
+}
+
+void Agreement::consider(const BlockPtr& block, std::uint32_t view) {
+  const Demand demanded = demand(block->hash, view);
+  if (blocks_.ask(block->hash, demanded)) host_.judge(block, demanded);
+}
+
+void Agreement::judged(const Hash256& block, Demand demanded, bool right) {
+  if (phase_ == Phase::Done) return;
+  blocks_.answer(block, demanded, right);
+  try_prepare();
+  try_commit();
+}
+
+void Agreement::try_prepare() {
+  const auto block = proposals_.block_of(memory_.view);
+  if (phase_ == Phase::Done || !block || prepare_sent_) return;
+  if (refuses_proposal()) clock_.give_up_soon();
+  if (blocks_.judgement(*block, demand(*block, memory_.view)) != Judgement::Right) return;
+  if (memory_.prepared && *memory_.prepared != *block) return;
+  if (memory_.lock && memory_.lock->block != *block) return;
+  memory_.prepared = *block;
+  prepare_sent_ = *block;
+  vote(VoteStep::Prepare, *block);
+}
+
+void Agreement::try_commit() {
+  if (phase_ == Phase::Done || !memory_.lock || memory_.lock->view != memory_.view || commit_sent_) return;
+  const Hash256 block = memory_.lock->block;
+  if (blocks_.judgement(block, Demand::Nothing) != Judgement::Right) return;
+  commit_sent_ = block;
+  vote(VoteStep::Commit, block);
+}
+
+void Agreement::vote(VoteStep step, const Hash256& block) {
+  host_.remember(memory_, [this, life = lifetime_.token(), step, block, view = memory_.view] {
+    if (!life.alive() || phase_ == Phase::Done || view != memory_.view) return;
+    const CommitteeMember& self = setup_.committee->members()[setup_.self];
+    const SignedVote vote =
+        sign_vote({step, setup_.height, setup_.previous, view, block}, self.number, key_, setup_.network);
+    if (!setup_.committee->is_collected())
+      host_.send(vote, std::nullopt);
+    else if (!leads())
+      host_.send(vote, setup_.committee->leader(view));
+    if (votes_.find(setup_.self, step, view) == nullptr) votes_.add(setup_.self, vote);
+    step == VoteStep::Prepare ? count_prepares(view) : count_commits(view);
+  });
+}
+
+// The block that has enough votes of a view, if it is known.
+BlockPtr Agreement::chosen(VoteStep step, std::uint32_t view) const {
+  const auto leading = votes_.leading(step, view);
+  return leading && rules_.suffices(leading->units) ? blocks_.find(leading->block) : nullptr;
+}
+
+void Agreement::count_prepares(std::uint32_t view) {
+  if (phase_ == Phase::Done) return;
+  if (memory_.lock && memory_.lock->view >= view) return try_commit();  // no view has two locks
+  const Lock held = newest(late_lock_, this->lock());
+  if (held.prepares && held.prepares->view >= view) return;
+  const BlockPtr block = chosen(VoteStep::Prepare, view);
+  if (!block) return;
+  const Quorum prepares = votes_.quorum(VoteStep::Prepare, view, block->hash);
+  auto lock = rules_.lock_of(prepares, block, held);
+  if (!lock && late_lock_) lock = rules_.lock_of(prepares, block, this->lock());
+  if (!lock || !learn_lock(*lock) || phase_ == Phase::Done) return;
+  if (setup_.committee->is_collected())
+    host_.send(Locked{*lock->prepares, copy_of(lock->full)}, std::nullopt);
+  try_prepare();
+  try_commit();
+}
+
+void Agreement::count_commits(std::uint32_t view) {
+  if (phase_ == Phase::Done) return;
+  const BlockPtr block = chosen(VoteStep::Commit, view);
+  if (!block) return;
+  const Quorum commits = votes_.quorum(VoteStep::Commit, view, block->hash);
+  auto certificate = rules_.certificate_of(commits, *block, lock());
+  if (!certificate && late_lock_) certificate = rules_.certificate_of(commits, *block, *late_lock_);
+  if (!certificate) return;
+  phase_ = Phase::Done;
+  clock_.stop();
+  host_.certified(block, *certificate);
+}
+
+void Agreement::forget_old() {
+  const std::uint32_t first = memory_.view - std::min(memory_.view, views_kept);
+  proposals_.forget_before(first, memory_.view);
+  votes_.forget_before(first);
+  blocks_.forget_before(first, memory_.lock ? &memory_.lock->block : nullptr);
+}
+
+}  // namespace neuroshard::chain

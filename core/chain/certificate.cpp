@@ -1,0 +1,121 @@
+// Whether certificates and quorums hold: cheap checks of all that a quorum claims before any signature.
+#include <algorithm>
+
+#include "core/chain/committee.h"
+
+namespace neuroshard::chain {
+namespace {
+
+Error denied(const char* what) {
+  return make_error(ErrorCode::Denied, what);
+}
+
+SignedVote vote_of(const Quorum& quorum, const VoterSignature& signature) {
+  return {{quorum.step, quorum.height, quorum.previous, quorum.view, quorum.block},
+          signature.voter,
+          signature.signature};
+}
+
+bool is_for(const Quorum& quorum, VoteStep step, const Block& block) {
+  return quorum.step == step && quorum.height == block.header.height &&
+         quorum.previous == block.header.previous && quorum.block == block.hash;
+}
+
+Expected<void> check_signatures(const Quorum& quorum, const Committee& committee, const Hash256& network,
+                                SignatureChecks& checks) {
+  for (const VoterSignature& signature : quorum.signatures) {
+    const CommitteeMember& member = committee.members()[*committee.position(signature.voter)];
+    if (!checks.vote(vote_of(quorum, signature), member.key, network))
+      return denied("a signature of a quorum does not hold");
+  }
+  return {};
+}
+
+// Signed by all that the block names, in one step without views.
+Expected<void> check_named(const Certificate& certificate, const Block& block, VoteStep step,
+                           const std::vector<std::pair<std::uint32_t, crypto::PublicKey>>& named,
+                           const Hash256& network, SignatureChecks& checks) {
+  const Quorum& commits = certificate.commits;
+  if (certificate.lock || !is_for(commits, step, block) || commits.view != 0)
+    return denied("the certificate is for another block or step");
+  const bool complete = std::equal(
+      commits.signatures.begin(), commits.signatures.end(), named.begin(), named.end(),
+      [](const VoterSignature& signature, const auto& signer) { return signature.voter == signer.first; });
+  if (!complete) return denied("the certificate is not signed by all nodes that the block names");
+  for (std::size_t i = 0; i < named.size(); ++i) {
+    if (!checks.vote(vote_of(commits, commits.signatures[i]), named[i].second, network))
+      return denied("a signature of a certificate does not hold");
+  }
+  return {};
+}
+
+Expected<void> check_genesis(const Certificate& certificate, const Block& block, const Hash256& network,
+                             SignatureChecks& checks) {
+  std::vector<std::pair<std::uint32_t, crypto::PublicKey>> named;
+  for (const Statement& founder : block.body.genesis->founders)
+    named.emplace_back(static_cast<std::uint32_t>(named.size()), founder.node);
+  return check_named(certificate, block, VoteStep::Genesis, named, network, checks);
+}
+
+Expected<void> check_succession(const Certificate& certificate, const Block& block,
+                                const Committee& committee, const Hash256& network, SignatureChecks& checks) {
+  const std::vector<std::uint32_t>& continuing = block.body.succession->continuing;
+  const bool same =
+      std::equal(committee.members().begin(), committee.members().end(), continuing.begin(), continuing.end(),
+                 [](const CommitteeMember& member, std::uint32_t number) { return member.number == number; });
+  if (!same) return denied("the voters of a succession are not those that it names");
+  std::vector<std::pair<std::uint32_t, crypto::PublicKey>> named;
+  for (const CommitteeMember& member : committee.members()) named.emplace_back(member.number, member.key);
+  return check_named(certificate, block, VoteStep::Succession, named, network, checks);
+}
+
+}  // namespace
+
+Expected<std::uint64_t> quorum_units(const Quorum& quorum, const Committee& committee) {
+  if (quorum.signatures.size() > committee.size()) return denied("a quorum has too many signatures");
+  std::uint64_t units = 0;
+  for (std::size_t i = 0; i < quorum.signatures.size(); ++i) {
+    const std::uint32_t voter = quorum.signatures[i].voter;
+    if (i > 0 && voter <= quorum.signatures[i - 1].voter)
+      return denied("a quorum's signers are not ascending");
+    const std::uint32_t own = committee.units_of(voter);
+    if (own == 0) return denied("a signer of a quorum is not in the committee");
+    units += own;
+  }
+  return units;
+}
+
+Expected<std::uint64_t> check_quorum(const Quorum& quorum, const Committee& committee, const Hash256& network,
+                                     SignatureChecks& checks) {
+  NS_ASSIGN_OR_RETURN(const std::uint64_t units, quorum_units(quorum, committee));
+  NS_RETURN_IF_ERROR(check_signatures(quorum, committee, network, checks));
+  return units;
+}
+
+Expected<void> check_certificate(const Certificate& certificate, const Block& block,
+                                 const Committee& committee, const Hash256& network,
+                                 SignatureChecks& checks) {
+  if (block.body.genesis) return check_genesis(certificate, block, network, checks);
+  if (block.body.succession) return check_succession(certificate, block, committee, network, checks);
+
+  const Quorum& commits = certificate.commits;
+  if (!is_for(commits, VoteStep::Commit, block))
+    return denied("the certificate is for another block or step");
+  NS_ASSIGN_OR_RETURN(const std::uint64_t units, quorum_units(commits, committee));
+  const bool full = committee.is_quorum(units);
+  if (!full && !committee.is_stall_quorum(units)) return denied("the certificate has too few signers");
+  if (full && certificate.lock) return denied("the certificate has a lock that it does not need");
+  if (!full && !certificate.lock && !block.body.is_presence_only())
+    return denied("a stall quorum certifies presence changes only, or what was locked before");
+  if (certificate.lock) {
+    const Quorum& lock = *certificate.lock;
+    if (!is_for(lock, VoteStep::Prepare, block) || lock.view > commits.view)
+      return denied("the certificate's lock is for another block or a later view");
+    NS_ASSIGN_OR_RETURN(const std::uint64_t locked, quorum_units(lock, committee));
+    if (!committee.is_quorum(locked)) return denied("the certificate's lock has too few signers");
+    NS_RETURN_IF_ERROR(check_signatures(lock, committee, network, checks));
+  }
+  return check_signatures(commits, committee, network, checks);
+}
+
+}  // namespace neuroshard::chain

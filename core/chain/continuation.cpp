@@ -1,0 +1,60 @@
+#include "core/chain/continuation.h"
+
+#include "core/chain/keys.h"
+
+namespace neuroshard::chain {
+
+Continuation::Continuation(Services services, RecoveryOptions options)
+    : services_(std::move(services)), recovery_(services_.rules, options, services_.key, services_.checks) {}
+
+void Continuation::heard(const net::NodeId& id) {
+  const ChainTip* tip = services_.tip();
+  if (tip != nullptr && tip->registry->find(id) != nullptr) heard_[id] = services_.clock.monotonic_now();
+}
+
+Recovery::Situation Continuation::situation(const ChainTip& tip) {
+  const MonotonicTime now = services_.clock.monotonic_now();
+  present_.clear();
+  for (auto at = heard_.begin(); at != heard_.end();) {
+    const MemberRecord* member = tip.registry->find(at->first);
+    if (member == nullptr || now - at->second > services_.rules.silent_after) {
+      at = heard_.erase(at);
+      continue;
+    }
+    present_.insert(member->number);
+    ++at;
+  }
+  return {tip, present_, now, services_.clock.wall_now()};
+}
+
+Expected<void> Continuation::continue_without(const std::vector<net::NodeId>& without) {
+  const ChainTip* tip = services_.tip();
+  if (tip == nullptr) return make_error(ErrorCode::NotFound, "this node has no history yet that could go on");
+  NS_ASSIGN_OR_RETURN(const Recovery::Output output, recovery_.continue_without(without, situation(*tip)));
+  act(output);
+  return {};
+}
+
+void Continuation::agree(const Hash256& block) {
+  if (const ChainTip* tip = services_.tip()) act(recovery_.agree(block, situation(*tip)));
+}
+
+Verdict Continuation::take(const SuccessionProposal& proposal) {
+  const ChainTip* tip = services_.tip();
+  if (tip == nullptr) return Verdict::Busy;
+  Recovery::Output output;
+  const Verdict verdict = recovery_.take(proposal, situation(*tip), &output);
+  act(output);
+  return verdict;
+}
+
+void Continuation::tick() {
+  act(recovery_.tick(services_.clock.monotonic_now()));
+}
+
+void Continuation::act(const Recovery::Output& output) {
+  if (output.proposal) services_.outbox.put(outbox_key::succession, *output.proposal, output.to);
+  if (output.complete) services_.adopt(*output.complete);
+}
+
+}  // namespace neuroshard::chain

@@ -1,0 +1,52 @@
+// A node's part in going on without voters that are gone (recovery.h): hears who is there, carries the
+// proposals, and hands a complete succession to the chain.
+//
+// All services outlive it. Threads: the executor's. Errors: those of Recovery.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "core/chain/outbox.h"
+#include "core/chain/recovery.h"
+
+namespace neuroshard::chain {
+
+class Continuation {
+ public:
+  struct Services {
+    const ChainRules& rules;
+    const crypto::KeyPair& key;
+    SignatureChecks& checks;
+    Outbox& outbox;
+    const Clock& clock;
+    std::function<const ChainTip*()> tip;              // null: no history yet
+    std::function<void(const CertifiedBlock&)> adopt;  // a succession that this node may adopt
+  };
+  Continuation(Services services, RecoveryOptions options);
+
+  // A node showed that it is there, whatever its presence in the registry.
+  void heard(const net::NodeId& id);
+  // This node's person goes on without these.
+  Expected<void> continue_without(const std::vector<net::NodeId>& without);
+  // A proposal of another node's person that waits for this node's; null: none.
+  const BlockPtr& asks() const { return recovery_.asks(); }
+  void agree(const Hash256& block);
+  Verdict take(const SuccessionProposal& proposal);
+  bool may_adopt(const Block& block) const { return recovery_.may_adopt(block); }
+  void tick();
+  void on_tip(const ChainTip& tip) { recovery_.on_tip(tip); }
+
+ private:
+  void act(const Recovery::Output& output);
+  Recovery::Situation situation(const ChainTip& tip);
+
+  Services services_;
+  Recovery recovery_;
+  std::map<net::NodeId, MonotonicTime> heard_;
+  std::set<std::uint32_t> present_;  // of the last situation
+};
+
+}  // namespace neuroshard::chain

@@ -1,0 +1,205 @@
+#include "core/chain/contribution.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "core/chain/detail/formats.h"
+#include "core/crypto/merkle.h"
+
+namespace neuroshard::chain {
+namespace {
+
+void append_work(Bytes& bytes, const RowWork& row) {
+  append_le(bytes, row.row);
+  append_le(bytes, row.tokens);
+  append_le(bytes, row.payload_bytes);
+  append_array(bytes, row.payload);
+}
+
+RowWork read_work(Reader& in) {
+  RowWork row;
+  row.row = in.number<std::uint32_t>();
+  row.tokens = in.number<std::uint64_t>();
+  row.payload_bytes = in.number<std::uint64_t>();
+  row.payload = in.array<Hash256>();
+  return row;
+}
+
+Bytes signed_part(const ContributionEntry& entry, const Hash256& opening, std::uint64_t round,
+                  const crypto::PublicKey& node) {
+  Bytes bytes;
+  append_array(bytes, opening);
+  append_le(bytes, round);
+  append_array(bytes, node);
+  append_le(bytes, entry.tokens);
+  append_array(bytes, entry.work);
+  append_array(bytes, entry.batches);
+  append_array(bytes, entry.reveal);
+  return bytes;
+}
+
+Bytes signed_part(const VectorClaim& claim) {
+  Bytes bytes;
+  append_array(bytes, claim.opening);
+  append_le(bytes, claim.round);
+  append_le(bytes, claim.voter);
+  append_array(bytes, claim.content);
+  return bytes;
+}
+
+Bytes lists_of(const Vector& vector) {
+  Bytes bytes;
+  append_array(bytes, vector.contributions);
+  append_numbers(bytes, vector.members);
+  for (const Bitmap& payloads : vector.payloads) append_array(bytes, payloads.bytes());
+  return bytes;
+}
+
+}  // namespace
+
+Hash256 work_root(const std::vector<RowWork>& rows) {
+  std::vector<Hash256> leaves;
+  leaves.reserve(rows.size());
+  for (const RowWork& row : rows) {
+    Bytes bytes;
+    append_work(bytes, row);
+    leaves.push_back(crypto::merkle_leaf(bytes));
+  }
+  return crypto::merkle_root(leaves);
+}
+
+std::uint64_t tokens_of(const std::vector<RowWork>& rows) {
+  std::uint64_t most = 0;
+  for (const RowWork& row : rows) most = std::max(most, row.tokens);
+  return most;
+}
+
+void sign_contribution(Contribution& contribution, const crypto::KeyPair& node, const Hash256& network) {
+  contribution.node = node.public_key();
+  contribution.signature = node.sign(
+      crypto::Purpose::ChainContribution, network,
+      signed_part(entry_of(contribution, 0), contribution.opening, contribution.round, contribution.node));
+}
+
+bool contribution_holds(const Contribution& contribution, const Hash256& network) {
+  return entry_holds(entry_of(contribution, 0), contribution.opening, contribution.round, contribution.node,
+                     network);
+}
+
+bool entry_holds(const ContributionEntry& entry, const Hash256& opening, std::uint64_t round,
+                 const crypto::PublicKey& node, const Hash256& network) {
+  return crypto::verify(node, crypto::Purpose::ChainContribution, network,
+                        signed_part(entry, opening, round, node), entry.signature);
+}
+
+ContributionEntry entry_of(const Contribution& contribution, std::uint32_t member) {
+  return {member,
+          tokens_of(contribution.rows),
+          work_root(contribution.rows),
+          contribution.batches,
+          contribution.reveal,
+          contribution.signature};
+}
+
+Hash256 contribution_id(const ContributionEntry& entry) {
+  Bytes bytes;
+  append_entry(bytes, entry);
+  return tagged_hash("neuroshard/chain/contribution/1", ByteSpan(bytes).subspan(sizeof entry.member));
+}
+
+Bytes encode_contribution(const Contribution& contribution) {
+  Bytes bytes;
+  append_array(bytes, contribution.opening);
+  append_le(bytes, contribution.round);
+  append_array(bytes, contribution.node);
+  append_array(bytes, contribution.batches);
+  append_array(bytes, contribution.reveal);
+  append_le(bytes, static_cast<std::uint32_t>(contribution.rows.size()));
+  for (const RowWork& row : contribution.rows) append_work(bytes, row);
+  append_array(bytes, contribution.signature);
+  return bytes;
+}
+
+Expected<Contribution> decode_contribution(ByteSpan bytes, std::size_t most_rows) {
+  Reader in(bytes);
+  Contribution contribution;
+  contribution.opening = in.array<Hash256>();
+  contribution.round = in.number<std::uint64_t>();
+  contribution.node = in.array<crypto::PublicKey>();
+  contribution.batches = in.array<Hash256>();
+  contribution.reveal = in.array<Hash256>();
+  contribution.rows.resize(in.count(row_work_bytes, most_rows));
+  for (std::size_t i = 0; i < contribution.rows.size(); ++i) {
+    contribution.rows[i] = read_work(in);
+    if (i > 0 && contribution.rows[i].row <= contribution.rows[i - 1].row) in.fail();
+  }
+  contribution.signature = in.array<crypto::Signature>();
+  if (!in.at_end()) return corrupt("a contribution can't be read");
+  return contribution;
+}
+
+std::size_t Bitmap::count() const {
+  std::size_t bits = 0;
+  for (const std::uint8_t byte : bytes_) bits += static_cast<std::size_t>(std::popcount(byte));
+  return bits;
+}
+
+Expected<Bitmap> Bitmap::from_bytes(std::size_t bits, ByteSpan bytes) {
+  const bool unused_set = bits % 8 != 0 && !bytes.empty() && (bytes.back() >> (bits % 8)) != 0;
+  if (bytes.size() != (bits + 7) / 8 || unused_set) return corrupt("a bitmap can't be read");
+  Bitmap bitmap;
+  bitmap.bits_ = bits;
+  bitmap.bytes_.assign(bytes.begin(), bytes.end());
+  return bitmap;
+}
+
+Hash256 contributions_root(const std::vector<Hash256>& ids) {
+  std::vector<Hash256> leaves;
+  leaves.reserve(ids.size());
+  for (const Hash256& id : ids) leaves.push_back(crypto::merkle_leaf(id));
+  return crypto::merkle_root(leaves);
+}
+
+VectorClaim claim_of(const Vector& vector) {
+  return {vector.opening, vector.round, vector.voter,
+          tagged_hash("neuroshard/chain/vector/1", lists_of(vector)), vector.signature};
+}
+
+bool claim_holds(const VectorClaim& claim, const crypto::PublicKey& node, const Hash256& network) {
+  return crypto::verify(node, crypto::Purpose::ChainVector, network, signed_part(claim), claim.signature);
+}
+
+void sign_vector(Vector& vector, const crypto::KeyPair& node, const Hash256& network) {
+  vector.signature = node.sign(crypto::Purpose::ChainVector, network, signed_part(claim_of(vector)));
+}
+
+bool vector_holds(const Vector& vector, const crypto::PublicKey& node, const Hash256& network) {
+  return claim_holds(claim_of(vector), node, network);
+}
+
+Bytes encode_vector(const Vector& vector) {
+  Bytes bytes;
+  append_array(bytes, vector.opening);
+  append_le(bytes, vector.round);
+  append_le(bytes, vector.voter);
+  append_array(bytes, lists_of(vector));
+  append_array(bytes, vector.signature);
+  return bytes;
+}
+
+Expected<Vector> decode_vector(ByteSpan bytes, std::size_t most_members, std::size_t rows) {
+  Reader in(bytes);
+  Vector vector;
+  vector.opening = in.array<Hash256>();
+  vector.round = in.number<std::uint64_t>();
+  vector.voter = in.number<std::uint32_t>();
+  vector.contributions = in.array<Hash256>();
+  vector.members = read_numbers(in, most_members);
+  for (std::size_t row = 0; in.good() && row < rows; ++row)
+    vector.payloads.push_back(read_bitmap(in, vector.members.size()));
+  vector.signature = in.array<crypto::Signature>();
+  if (!in.at_end()) return corrupt("a voter's vector can't be read");
+  return vector;
+}
+
+}  // namespace neuroshard::chain

@@ -1,0 +1,109 @@
+#include "core/chain/detail/close_bytes.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "core/chain/detail/formats.h"
+
+namespace neuroshard::chain {
+namespace {
+
+constexpr std::size_t least_vector_bytes = 4 + 32 + 64;
+
+std::vector<std::uint32_t> listed_by_any(const std::vector<Vector>& vectors) {
+  std::vector<std::uint32_t> all, merged;
+  for (const Vector& vector : vectors) {
+    merged.clear();
+    std::set_union(all.begin(), all.end(), vector.members.begin(), vector.members.end(),
+                   std::back_inserter(merged));
+    all.swap(merged);
+  }
+  return all;
+}
+
+// Both ascending.
+Bitmap places(const std::vector<std::uint32_t>& members, const std::vector<std::uint32_t>& all) {
+  Bitmap bits(all.size());
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < all.size() && at < members.size(); ++i) {
+    if (all[i] != members[at]) continue;
+    bits.set(i);
+    ++at;
+  }
+  return bits;
+}
+
+Vector read_vector(Reader& in, const std::vector<std::uint32_t>& all, std::size_t rows, Bitmap* listed) {
+  Vector vector;
+  vector.voter = in.number<std::uint32_t>();
+  vector.contributions = in.array<Hash256>();
+  const Bitmap members = read_bitmap(in, all.size());
+  if (!in.good()) return vector;
+  vector.members.reserve(members.count());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!members.test(i)) continue;
+    listed->set(i);
+    vector.members.push_back(all[i]);
+  }
+  vector.payloads.reserve(rows);
+  for (std::size_t row = 0; in.good() && row < rows; ++row)
+    vector.payloads.push_back(read_bitmap(in, vector.members.size()));
+  vector.signature = in.array<crypto::Signature>();
+  return vector;
+}
+
+void read_contributions(Reader& in, std::vector<ContributionEntry>* entries) {
+  entries->resize(in.count(contribution_entry_bytes, max_members));
+  for (std::size_t i = 0; i < entries->size(); ++i) {
+    (*entries)[i] = read_entry(in);
+    if (i > 0 && (*entries)[i].member <= (*entries)[i - 1].member) in.fail();
+  }
+}
+
+}  // namespace
+
+Bytes encode_close(const CloseSection& close) {
+  Bytes bytes;
+  append_le(bytes, close.round);
+  append_le(bytes, static_cast<std::uint32_t>(close.contributions.size()));
+  for (const ContributionEntry& entry : close.contributions) append_entry(bytes, entry);
+  const std::vector<std::uint32_t> all = listed_by_any(close.vectors);
+  append_numbers(bytes, all);
+  const std::size_t rows = close.vectors.empty() ? 0 : close.vectors.front().payloads.size();
+  append_le(bytes, static_cast<std::uint32_t>(rows));
+  append_le(bytes, static_cast<std::uint32_t>(close.vectors.size()));
+  for (const Vector& vector : close.vectors) {
+    append_le(bytes, vector.voter);
+    append_array(bytes, vector.contributions);
+    append_array(bytes, places(vector.members, all).bytes());
+    for (const Bitmap& payloads : vector.payloads) append_array(bytes, payloads.bytes());
+    append_array(bytes, vector.signature);
+  }
+  return bytes;
+}
+
+Expected<CloseSection> decode_close(ByteSpan bytes, const Hash256& opening) {
+  Reader in(bytes);
+  CloseSection close;
+  close.round = in.number<std::uint64_t>();
+  read_contributions(in, &close.contributions);
+  const std::vector<std::uint32_t> all = read_numbers(in, max_members);
+  const auto rows = in.number<std::uint32_t>();
+  const std::size_t count = in.count(least_vector_bytes, max_committee);
+  if (rows > max_rows || (count == 0 && rows != 0)) in.fail();
+  Bitmap listed(all.size());
+  std::size_t numbers = 0;
+  for (std::size_t i = 0; in.good() && i < count; ++i) {
+    Vector vector = read_vector(in, all, rows, &listed);
+    numbers += vector.members.size();
+    if (numbers > max_listed) in.fail();
+    if (i > 0 && vector.voter <= close.vectors.back().voter) in.fail();
+    vector.opening = opening;
+    vector.round = close.round;
+    close.vectors.push_back(std::move(vector));
+  }
+  if (!in.at_end() || listed.count() != all.size()) return corrupt("a round's close can't be read");
+  return close;
+}
+
+}  // namespace neuroshard::chain

@@ -1,0 +1,114 @@
+#include "core/chain/durable_state.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/chain/reader.h"
+
+namespace neuroshard::chain {
+
+DurableState::DurableState(ChainStore& store, Logger& logger, const Hash256& network)
+    : store_(store), logger_(logger), network_(network) {}
+
+std::function<void(Expected<void>)> DurableState::noted() {
+  return [this, life = lifetime_.token()](Expected<void> saved) {
+    if (!life.alive() || saved.ok()) return;
+    ++failed_;
+    logger_.error("chain", fmt::format("the chain could not be saved: {}", saved.error().message));
+  };
+}
+
+LocalMemory DurableState::begin(const Hash256& seed) {
+  LocalMemory local;
+  local.beacon_seed = seed;
+  if (auto kept = store_.load(ChainStore::Record::Local); kept.ok()) {
+    if (auto memory = decode_local(*kept); memory.ok())
+      local = *memory;
+    else
+      logger_.warning("chain", memory.error().message);
+  }
+  ++local.boots;
+  save(local);
+  return local;
+}
+
+void DurableState::save(const LocalMemory& local) {
+  store_.save(ChainStore::Record::Local, encode_local(local), noted());
+}
+
+KeptVotes DurableState::votes() const {
+  const auto kept = store_.load(ChainStore::Record::Votes);
+  if (!kept.ok() && kept.error().code == ErrorCode::NotFound) return KeptVotes();
+  auto memory =
+      kept.ok() ? decode_agreement_memory(*kept, network_) : Expected<AgreementMemory>(kept.error());
+  if (memory.ok()) return KeptVotes(std::move(*memory));
+  logger_.error("chain",
+                fmt::format("{}. So that it contradicts none of them, this node leaves the next block "
+                            "to the other voters",
+                            memory.error().message));
+  return KeptVotes(std::nullopt);
+}
+
+bool KeptVotes::may_vote(std::uint64_t height, std::size_t voters) {
+  if (votes_) return true;
+  if (!abstains_at_) abstains_at_ = height;
+  return height != *abstains_at_ || voters == 1;
+}
+
+std::optional<History> DurableState::load_history(const History::Services& services) const {
+  const std::uint64_t first = store_.first_block(), count = store_.block_count();
+  std::optional<History> history;
+  for (std::uint64_t height = first; height < first + count; ++height) {
+    const auto bytes = store_.load_block(height);
+    if (!bytes.ok()) break;
+    const auto block = decode_certified(*bytes, network_);
+    if (!block.ok()) break;
+    if (history) {
+      if (!history->append_own(*block).ok()) break;
+      continue;
+    }
+    const Expected<Bytes> snapshot = height == 0 ? Bytes{} : store_.load(ChainStore::Record::Snapshot);
+    if (!snapshot.ok()) break;
+    Reader reader(*snapshot);
+    const auto genesis = reader.array<Hash256>();
+    auto begun = height == 0 ? History::begin(services, *block)
+                             : History::begin_at(services, genesis, *block, reader.rest());
+    if (!begun.ok()) break;
+    history.emplace(std::move(*begun));
+  }
+  return history;
+}
+
+void DurableState::begin_log(const History& history) {
+  store_.begin_log(history.first_height(), noted());
+  for (std::uint64_t height = history.first_height(); height <= history.tip().height(); ++height)
+    if (const CertifiedBlock* block = history.find(height)) append(*block);
+}
+
+void DurableState::append(const CertifiedBlock& block) {
+  store_.append_block(block.block->header.height, encode_certified(block), noted());
+}
+
+void DurableState::replace_last(const CertifiedBlock& block) {
+  store_.drop_last(noted());
+  append(block);
+}
+
+std::vector<Evidence> DurableState::evidence() const {
+  std::vector<Evidence> all;
+  const auto kept = store_.load(ChainStore::Record::Evidence);
+  if (!kept.ok()) return all;
+  Reader reader(*kept);
+  while (reader.good() && !reader.at_end())
+    if (auto one = decode_evidence(reader.part()); one.ok()) all.push_back(std::move(*one));
+  return all;
+}
+
+void DurableState::save(const std::vector<Evidence>& evidence) {
+  Bytes bytes;
+  for (const Evidence& one : evidence) append_part(bytes, encode_evidence(one));
+  store_.save(ChainStore::Record::Evidence, std::move(bytes), noted());
+}
+
+}  // namespace neuroshard::chain

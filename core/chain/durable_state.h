@@ -1,0 +1,65 @@
+// What a node of the chain keeps on its disk: its own memory, its votes, the log of blocks, and evidence that
+// no block has yet. Damaged records are as good as none, but for the votes; the log ends before its first
+// damaged block, and the peers have the rest.
+//
+// store and logger outlive it. Threads: the executor's.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/base/lifetime.h"
+#include "core/base/log.h"
+#include "core/chain/agreement.h"
+#include "core/chain/history.h"
+#include "core/chain/membership.h"
+#include "core/chain/store.h"
+
+namespace neuroshard::chain {
+
+// The votes of before the start. Where they can't be read this node abstains at the next height, at which it
+// may have voted: two votes that exclude each other would be evidence against it. Threads: one.
+class KeptVotes {
+ public:
+  explicit KeptVotes(std::optional<AgreementMemory> votes = AgreementMemory{}) : votes_(std::move(votes)) {}
+
+  // Of any height; that of no vote where they can't be read.
+  AgreementMemory memory() const { return votes_.value_or(AgreementMemory{}); }
+  // Asked for every height, from the first one after the start on. A voter alone contradicts nobody.
+  bool may_vote(std::uint64_t height, std::size_t voters);
+
+ private:
+  std::optional<AgreementMemory> votes_;  // nothing: they can't be read
+  std::optional<std::uint64_t> abstains_at_;
+};
+
+class DurableState {
+ public:
+  DurableState(ChainStore& store, Logger& logger, const Hash256& network);
+
+  // Counts this start. seed: of the beacon chains, for a data directory that has none yet.
+  LocalMemory begin(const Hash256& seed);
+  void save(const LocalMemory& local);
+  KeptVotes votes() const;
+  // Nothing: no log, or none that begins well.
+  std::optional<History> load_history(const History::Services& services) const;
+  // A history that came whole: the log begins anew, the old one stays beside it.
+  void begin_log(const History& history);
+  void append(const CertifiedBlock& block);
+  void replace_last(const CertifiedBlock& block);
+  std::vector<Evidence> evidence() const;
+  void save(const std::vector<Evidence>& evidence);
+  std::uint64_t failed_saves() const { return failed_; }
+
+ private:
+  std::function<void(Expected<void>)> noted();
+
+  ChainStore& store_;
+  Logger& logger_;
+  const Hash256 network_;
+  std::uint64_t failed_ = 0;
+  Lifetime lifetime_;
+};
+
+}  // namespace neuroshard::chain

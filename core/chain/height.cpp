@@ -1,0 +1,197 @@
+#include "core/chain/height.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/chain/keys.h"
+
+namespace neuroshard::chain {
+namespace {
+
+using outbox_key::HeightItem;
+
+HeightItem kind_of(const AgreementItem& item) {
+  if (std::holds_alternative<Proposal>(item)) return HeightItem::Proposal;
+  if (std::holds_alternative<NewView>(item)) return HeightItem::NewView;
+  if (std::holds_alternative<Locked>(item)) return HeightItem::Locked;
+  return std::get<SignedVote>(item).vote.step == VoteStep::Prepare ? HeightItem::Prepare : HeightItem::Commit;
+}
+
+ChainItem chain_item(const AgreementItem& item) {
+  return std::visit([](const auto& one) -> ChainItem { return one; }, item);
+}
+
+std::size_t position_of(const Committee& committee, const crypto::KeyPair& key) {
+  const auto position = committee.position(crypto::node_id(key.public_key()));
+  NS_CHECK(position.has_value());
+  return *position;
+}
+
+}  // namespace
+
+Height::Height(HeightServices services, ChainTip tip, AgreementOptions options, AgreementMemory memory,
+               FoundEvidence evidence, Certified certified)
+    : services_(services),
+      tip_(std::move(tip)),
+      self_(position_of(*tip_.committee, services_.key)),
+      on_evidence_(std::move(evidence)),
+      on_certified_(std::move(certified)),
+      opened_(services_.clock.monotonic_now()),
+      agreement_({services_.rules.network, tip_.height() + 1, tip_.block->hash, tip_.committee, self_,
+                  &services_.checks},
+                 options, services_.key, services_.executor, *this, std::move(memory)) {}
+
+Height::~Height() {
+  end();
+}
+
+void Height::end() {
+  if (std::exchange(ended_, true)) return;
+  lifetime_.end();
+  services_.outbox.drop_range(outbox_key::first_of_height, outbox_key::last_of_height);
+}
+
+void Height::advance() {
+  const MonotonicTime now = services_.clock.monotonic_now();
+  if (!agreement_.started() && block_is_due()) {
+    services_.presence.block_is_due(now);
+    agreement_.start();
+  }
+  if (!stalled_ && services_.presence.is_stalled(now, services_.content.deadline())) {
+    stalled_ = true;
+    agreement_.stall();
+  }
+}
+
+// A round's section, or a change of presence, at once. Everything else after `block_time`.
+bool Height::block_is_due() const {
+  return services_.content.is_due(tip_) || is_due_without_content();
+}
+
+bool Height::is_due_without_content() const {
+  const MonotonicTime now = services_.clock.monotonic_now();
+  if (services_.mempool.changes_presence() || !services_.presence.silent(now).empty()) return true;
+  return !services_.mempool.empty() && now - opened_ >= services_.rules.block_time;
+}
+
+Verdict Height::on_item(std::size_t from, const AgreementItem& item) {
+  const Verdict verdict = agreement_.on_item(from, item);
+  const bool heard = verdict == Verdict::Taken || verdict == Verdict::Known;
+  if (heard)
+    services_.presence.heard(tip_.committee->members()[from].number, services_.clock.monotonic_now());
+  // Another member found that a block is due.
+  if (heard && agreement_.started()) services_.presence.block_is_due(services_.clock.monotonic_now());
+  return verdict;
+}
+
+void Height::send(const AgreementItem& item, std::optional<std::size_t> to) {
+  if (ended_) return;
+  const HeightItem kind = kind_of(item);
+  if (to)
+    services_.outbox.put(outbox_key::of_height(kind, *to), chain_item(item),
+                         {tip_.committee->members()[*to].id});
+  else
+    services_.outbox.put(outbox_key::of_height(kind), chain_item(item),
+                         tip_.committee->others(tip_.committee->members()[self_].id));
+  services_.outbox.pump();
+}
+
+void Height::remember(const AgreementMemory& memory, std::function<void()> then) {
+  services_.store.save(ChainStore::Record::Votes, encode_agreement_memory(memory),
+                       [life = lifetime_.token(), then = std::move(then)](Expected<void> saved) {
+                         // A vote that can't be kept does not leave: after a restart this node could contradict it.
+                         if (saved.ok() && life.alive()) then();
+                       });
+}
+
+// What this node can see in the block itself, before anything is computed: its time, and whom it marks.
+bool Height::is_plausible(const Block& block, Demand demand) const {
+  const auto wall = static_cast<std::uint64_t>(to_unix_ms(services_.clock.wall_now()));
+  if (block.header.time_ms > wall + max_clock_lead_ms) return false;
+  return demand == Demand::Nothing ||
+         services_.presence.agrees_with(block.body.silent, services_.clock.monotonic_now());
+}
+
+void Height::judge(const BlockPtr& block, Demand demand) {
+  const auto answer = [this, life = lifetime_.token(), block, demand](bool right) {
+    if (!services_.executor.post([this, life, block, demand, right] {
+          if (life.alive()) agreement_.judged(block->hash, demand, right);
+        }))
+      return;
+  };
+  if (!is_plausible(*block, demand)) return answer(false);
+  auto known = valid_.find(block->hash);
+  if (known == valid_.end()) {
+    const bool applies =
+        apply_block(services_.rules, *tip_.registry, tip_.block->hash, *block, services_.checks).ok();
+    known = valid_.emplace(block->hash, applies).first;
+  }
+  if (!known->second || (!block->body.close && !block->body.result)) return answer(known->second);
+  services_.content.judge(tip_, block, demand == Demand::Everything, answer);
+}
+
+// All but the content's sections.
+BlockBody Height::common_sections(bool presence_only) {
+  const MonotonicTime now = services_.clock.monotonic_now();
+  BlockBody body;
+  body.silent = services_.presence.silent(now);
+  body.statements =
+      presence_only ? services_.mempool.presence_changes(tip_) : services_.mempool.statements(tip_);
+  if (!presence_only) body.evidence = services_.mempool.evidence(tip_);
+  // A node that says how it is needs no mark.
+  const auto speaks = [&](std::uint32_t number) {
+    const MemberRecord* member = tip_.registry->find(number);
+    return std::any_of(body.statements.begin(), body.statements.end(),
+                       [&](const Statement& statement) { return statement.node == member->key; });
+  };
+  body.silent.erase(std::remove_if(body.silent.begin(), body.silent.end(), speaks), body.silent.end());
+  if (stalled_) body.silent = stall_marks_.next(body.silent);
+  return body;
+}
+
+void Height::make_block(bool presence_only) {
+  // A change of presence does not wait for the round.
+  if (presence_only || (is_due_without_content() && !services_.content.is_due(tip_)))
+    return propose(common_sections(presence_only || tip_.registry->is_restricted()));
+  services_.content.make(tip_, [this, life = lifetime_.token()](Sections sections) {
+    if (!life.alive()) return;
+    BlockBody body = common_sections(tip_.registry->is_restricted());
+    body.close = std::move(sections.close);
+    body.result = std::move(sections.result);
+    propose(std::move(body));
+  });
+}
+
+void Height::propose(BlockBody body) {
+  if (body.empty()) return agreement_.propose(nullptr);
+  const auto wall = static_cast<std::uint64_t>(to_unix_ms(services_.clock.wall_now()));
+  const std::uint64_t time = std::max(wall, tip_.block->header.time_ms + 1);
+  auto applied = apply_body(services_.rules, *tip_.registry, tip_.block->hash, time, body, services_.checks);
+  if (!applied.ok()) {
+    // What the mempool or the content gave does not apply together: the round's sections and the presence go
+    // alone, the rest waits for a later block.
+    body.statements.clear();
+    body.evidence.clear();
+    applied = apply_body(services_.rules, *tip_.registry, tip_.block->hash, time, body, services_.checks);
+    if (!applied.ok() || body.empty()) return agreement_.propose(nullptr);
+  }
+  led_view_ = agreement_.view();
+  agreement_.propose(
+      chain::make_block(std::move(applied->header), std::move(body), tip_.opening, services_.rules.network));
+}
+
+bool Height::is_byzantine(std::size_t position) const {
+  const MemberRecord* member = tip_.registry->find(tip_.committee->members()[position].number);
+  return member != nullptr && services_.mempool.has_evidence(member->key);
+}
+
+void Height::found_evidence(const Evidence& evidence) {
+  on_evidence_(evidence);
+}
+
+void Height::certified(const BlockPtr& block, const Certificate& certificate) {
+  if (!ended_) on_certified_({block, certificate});
+}
+
+}  // namespace neuroshard::chain

@@ -1,0 +1,229 @@
+#include "core/chain/history.h"
+
+#include <algorithm>
+
+#include "core/chain/detail/formats.h"
+#include "core/chain/messages.h"
+#include "core/chain/recovery.h"
+
+namespace neuroshard::chain {
+namespace {
+
+constexpr std::array<std::uint8_t, 4> certified_magic{'N', 'S', 'C', 'B'};
+constexpr std::uint16_t certified_version = 1;
+
+Error history_denied(const char* what) {
+  return make_error(ErrorCode::Denied, what);
+}
+
+// For blocks that this node checked before it kept them.
+class CheckedBefore final : public SignatureChecks {
+ public:
+  bool vote(const SignedVote&, const crypto::PublicKey&, const Hash256&) override { return true; }
+  bool statement(const Statement&, const Hash256&) override { return true; }
+  bool entry(const ContributionEntry&, const Hash256&, std::uint64_t, const crypto::PublicKey&,
+             const Hash256&) override {
+    return true;
+  }
+  bool vector(const Vector&, const crypto::PublicKey&, const Hash256&) override { return true; }
+  bool evidence(const Evidence&, const Hash256&) override { return true; }
+};
+
+}  // namespace
+
+Bytes encode_certified(const CertifiedBlock& block) {
+  Bytes bytes;
+  append_array(bytes, certified_magic);
+  append_le(bytes, certified_version);
+  append_part(bytes, encode_block(*block.block));
+  append_array(bytes, encode_certificate(block.certificate));
+  return bytes;
+}
+
+Expected<CertifiedBlock> decode_certified(ByteSpan bytes, const Hash256& network) {
+  Reader in(bytes);
+  const auto magic = in.array<std::array<std::uint8_t, 4>>();
+  const auto version = in.number<std::uint16_t>();
+  if (!in.good() || magic != certified_magic) return corrupt("a certified block can't be read");
+  if (version != certified_version)
+    return make_error(ErrorCode::Unsupported, "a certified block has a version that this build can't read");
+  const ByteSpan block = in.part();
+  const ByteSpan certificate = in.rest();
+  if (!in.good()) return corrupt("a certified block can't be read");
+  CertifiedBlock certified;
+  NS_ASSIGN_OR_RETURN(certified.certificate, decode_certificate(certificate));
+  NS_ASSIGN_OR_RETURN(certified.block, decode_block(block, network));
+  return certified;
+}
+
+ChainTip History::tip_of(const Services& services, BlockPtr block, RegistryPtr registry) {
+  ChainTip tip;
+  tip.committee = make_committee(services.rules, *registry);
+  tip.opening = registry->opening(block->hash);
+  tip.block = std::move(block);
+  tip.registry = std::move(registry);
+  return tip;
+}
+
+Expected<History> History::begin(Services services, const CertifiedBlock& genesis) {
+  const Block& block = *genesis.block;
+  if (!block.body.genesis || block.header.height != 0 || block.header.previous != Hash256{})
+    return history_denied("the first block is not a genesis");
+  std::optional<ChainTip> tip;
+  if (services.cache) tip = services.cache->find(block.hash);
+  if (!tip) {
+    NS_ASSIGN_OR_RETURN(RegistryPtr registry, genesis_registry(services.rules, block, services.checks));
+    tip = tip_of(services, genesis.block, std::move(registry));
+  }
+  NS_RETURN_IF_ERROR(check_certificate(genesis.certificate, block, *tip->committee, services.rules.network,
+                                       services.checks));
+  if (services.cache) services.cache->put(*tip);
+  History history(services);
+  history.genesis_ = block.hash;
+  history.adopt(std::move(*tip), genesis);
+  return history;
+}
+
+Expected<History> History::begin_at(Services services, const Hash256& genesis, const CertifiedBlock& block,
+                                    ByteSpan registry) {
+  NS_ASSIGN_OR_RETURN(RegistryPtr records, Registry::decode(registry));
+  const BlockHeader& header = block.block->header;
+  if (records->root() != header.registry || records->height() != header.height)
+    return history_denied("the snapshot is not the registry after this block");
+  if (records->rows().size() != services.rules.rows)
+    return history_denied("the snapshot is of another model");
+  History history(services);
+  history.genesis_ = genesis;
+  history.first_height_ = header.height;
+  history.adopt(tip_of(services, block.block, std::move(records)), block);
+  return history;
+}
+
+const Hash256& History::genesis() const {
+  return genesis_;
+}
+
+const ChainTip& History::tip() const {
+  return tip_;
+}
+
+std::uint64_t History::first_height() const {
+  return first_height_;
+}
+
+const CertifiedBlock* History::find(std::uint64_t height) const {
+  const std::uint64_t first = tip_.height() + 1 - kept_.size();
+  if (height < first || height > tip_.height()) return nullptr;
+  return &kept_[height - first];
+}
+
+std::optional<Hash256> History::hash_at(std::uint64_t height) const {
+  if (height < first_height_ || height > tip_.height()) return std::nullopt;
+  return hashes_[height - first_height_];
+}
+
+bool History::contains(const BlockReference& reference) const {
+  return hash_at(reference.height) == reference.hash;
+}
+
+Expected<ChainTip> History::apply(const ChainTip& before, const CertifiedBlock& block, Origin origin) const {
+  if (services_.cache)
+    if (auto known = services_.cache->find(block.block->hash)) return *std::move(known);
+  CheckedBefore checked_before;
+  SignatureChecks& checks = origin == Origin::Peer ? services_.checks : checked_before;
+  NS_ASSIGN_OR_RETURN(RegistryPtr registry, apply_block(services_.rules, *before.registry, before.block->hash,
+                                                        *block.block, checks));
+  return tip_of(services_, block.block, std::move(registry));
+}
+
+Expected<ChainTip> History::next(const ChainTip& before, const CertifiedBlock& block, Origin origin) const {
+  const BlockHeader& header = block.block->header;
+  const bool is_succession = block.block->body.succession.has_value();
+  const bool from_peer = origin == Origin::Peer;
+  if (header.height != before.height() + 1 || header.previous != before.block->hash)
+    return history_denied("the block does not follow the newest one");
+  if (block.block->opening != before.opening) return history_denied("the block names another opening block");
+  // Before the body's many signatures. A succession is certified by the committee that it makes.
+  const auto check = [&](const Committee& committee) {
+    return check_certificate(block.certificate, *block.block, committee, services_.rules.network,
+                             services_.checks);
+  };
+  if (from_peer && !is_succession) NS_RETURN_IF_ERROR(check(*before.committee));
+  NS_ASSIGN_OR_RETURN(ChainTip tip, apply(before, block, origin));
+  if (from_peer && is_succession) NS_RETURN_IF_ERROR(check(*tip.committee));
+  if (services_.cache && from_peer) services_.cache->put(tip);
+  return tip;
+}
+
+void History::adopt(ChainTip tip, const CertifiedBlock& block) {
+  before_ = std::move(tip_);
+  tip_ = std::move(tip);
+  kept_.push_back(block);
+  hashes_.push_back(block.block->hash);
+  if (block.block->body.result) opening_heights_.push_back(tip_.height());
+  if (opening_heights_.size() > rounds_kept) opening_heights_.pop_front();
+  forget_old_blocks();
+}
+
+void History::forget_old_blocks() {
+  while (kept_.size() > blocks_kept) {
+    const std::uint64_t oldest = kept_.front().block->header.height;
+    const bool in_kept_round = opening_heights_.size() < rounds_kept || oldest >= opening_heights_.front();
+    if (in_kept_round && kept_.size() <= most_blocks_kept) return;
+    kept_.pop_front();
+  }
+}
+
+Expected<void> History::append(const CertifiedBlock& block) {
+  if (block.block->header.height <= tip_.height())
+    return make_error(ErrorCode::AlreadyExists, "the chain has a block of this height");
+  NS_ASSIGN_OR_RETURN(ChainTip tip, next(tip_, block, Origin::Peer));
+  adopt(std::move(tip), block);
+  return {};
+}
+
+Expected<void> History::append_own(const CertifiedBlock& block) {
+  if (block.block->header.height <= tip_.height())
+    return make_error(ErrorCode::AlreadyExists, "the chain has a block of this height");
+  NS_ASSIGN_OR_RETURN(ChainTip tip, next(tip_, block, Origin::OwnDisk));
+  adopt(std::move(tip), block);
+  return {};
+}
+
+Expected<void> History::replace_succession(const CertifiedBlock& other) {
+  if (!before_.block || !tip_.block->body.succession)
+    return history_denied("the newest block is not a succession");
+  if (other.block->hash == tip_.block->hash)
+    return make_error(ErrorCode::AlreadyExists, "the chain has this block");
+  if (!beats_succession(*other.block, *tip_.block, *before_.registry))
+    return history_denied("the block does not beat the newest one");
+  NS_ASSIGN_OR_RETURN(ChainTip tip, next(before_, other, Origin::Peer));
+  kept_.pop_back();
+  hashes_.pop_back();
+  tip_ = std::move(before_);
+  adopt(std::move(tip), other);
+  return {};
+}
+
+std::vector<Bytes> History::blocks_from(std::uint64_t height, std::size_t most_bytes,
+                                        const LoadBlock& load) const {
+  std::vector<Bytes> blocks;
+  std::size_t sum = 0;
+  for (; height <= tip_.height() && blocks.size() < max_blocks_per_answer; ++height) {
+    Bytes bytes;
+    if (const CertifiedBlock* kept = find(height)) {
+      bytes = encode_certified(*kept);
+    } else {
+      if (!load) break;
+      auto loaded = load(height);
+      if (!loaded.ok()) break;
+      bytes = *std::move(loaded);
+    }
+    if (!blocks.empty() && sum + bytes.size() > most_bytes) break;
+    sum += bytes.size();
+    blocks.push_back(std::move(bytes));
+  }
+  return blocks;
+}
+
+}  // namespace neuroshard::chain

@@ -1,0 +1,144 @@
+// A chain of certified blocks from its genesis, or from a snapshot of the registry at a trusted block, to the
+// newest one that this node knows. A block counts when the committee that follows from the block before it
+// has certified it; nobody's own list of members enters.
+//
+// Threads: one. Errors: Denied (does not follow, or is not certified; says what), AlreadyExists (not newer),
+// Corrupt (bytes), NotFound.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/chain/committee.h"
+#include "core/chain/registry.h"
+
+namespace neuroshard::chain {
+
+struct CertifiedBlock {
+  BlockPtr block;
+  Certificate certificate;
+};
+Bytes encode_certified(const CertifiedBlock& block);
+Expected<CertifiedBlock> decode_certified(ByteSpan bytes, const Hash256& network);
+
+// What the next block builds on. Cheap to copy.
+struct ChainTip {
+  BlockPtr block;
+  RegistryPtr registry;    // after the block
+  CommitteePtr committee;  // of the next block
+  Hash256 opening{};       // opening block of the round in progress
+  std::uint64_t height() const { return block->header.height; }
+};
+
+// Blocks after which registries and committees are already known: a node has one for itself, a simulation
+// one for all nodes.
+class RegistryCache {
+ public:
+  virtual ~RegistryCache() = default;
+  virtual std::optional<ChainTip> find(const Hash256& block) = 0;
+  virtual void put(const ChainTip& tip) = 0;
+};
+
+// What a node believes about a network's history before it knows any of it. None of it: an open start.
+struct TrustAnchor {
+  std::optional<Hash256> genesis;
+  std::optional<BlockReference> recent;             // a block that the chain must contain
+  std::optional<crypto::PublicKey> founder_wallet;  // the genesis must name it
+  // A node that trusts a certain history never begins another one.
+  bool may_begin() const { return !genesis && !recent; }
+  bool is_open() const { return !genesis && !recent && !founder_wallet; }
+};
+
+class History {
+ public:
+  struct Services {  // all outlive the history
+    const ChainRules& rules;
+    SignatureChecks& checks;
+    RegistryCache* cache = nullptr;
+  };
+  // A genesis with the signatures of all its founders. Denied.
+  static Expected<History> begin(Services services, const CertifiedBlock& genesis);
+  // From a snapshot: the registry must have the header's root; the block's hash and the genesis are what the
+  // caller trusts. Denied, Corrupt.
+  static Expected<History> begin_at(Services services, const Hash256& genesis, const CertifiedBlock& block,
+                                    ByteSpan registry);
+
+  const Hash256& genesis() const;
+  const ChainTip& tip() const;
+  // Nothing before its first block is known.
+  std::uint64_t first_height() const;
+  // Blocks in memory: the newest `blocks_kept`, and all of the last three rounds up to `most_blocks_kept`.
+  const CertifiedBlock* find(std::uint64_t height) const;
+  // Of any height since the beginning.
+  std::optional<Hash256> hash_at(std::uint64_t height) const;
+  bool contains(const BlockReference& reference) const;
+
+  // The next block.
+  Expected<void> append(const CertifiedBlock& block);
+  // The same for a block of this node's own disk: structure and roots are checked, signatures are not.
+  Expected<void> append_own(const CertifiedBlock& block);
+  // Puts another block of the same height in the place of the newest one, which is a succession that the other
+  // beats (recovery.h). Whether this node's person has to agree first is for the caller. Denied: nothing
+  // changed.
+  Expected<void> replace_succession(const CertifiedBlock& other);
+
+  // Consecutive encoded blocks from a height on, `most_bytes` and as many as fit an answer at most, but one in
+  // any case; from memory, or older ones by `load` (null: only those in memory).
+  using LoadBlock = std::function<Expected<Bytes>(std::uint64_t height)>;
+  std::vector<Bytes> blocks_from(std::uint64_t height, std::size_t most_bytes, const LoadBlock& load) const;
+
+ private:
+  enum class Origin { Peer, OwnDisk };
+  static constexpr std::size_t rounds_kept = 3;
+  explicit History(Services services) : services_(services) {}
+  static ChainTip tip_of(const Services& services, BlockPtr block, RegistryPtr registry);
+  // The tip that `block` makes of `before`.
+  Expected<ChainTip> next(const ChainTip& before, const CertifiedBlock& block, Origin origin) const;
+  Expected<ChainTip> apply(const ChainTip& before, const CertifiedBlock& block, Origin origin) const;
+  void adopt(ChainTip tip, const CertifiedBlock& block);
+  void forget_old_blocks();
+
+  Services services_;
+  Hash256 genesis_{};
+  ChainTip tip_, before_;  // before_: to take back a succession; no block after a beginning
+  std::deque<CertifiedBlock> kept_;
+  std::vector<Hash256> hashes_;  // from first_height_ on
+  std::uint64_t first_height_ = 0;
+  std::deque<std::uint64_t> opening_heights_;  // of the last rounds, `rounds_kept` at most
+};
+inline constexpr std::size_t blocks_kept = 256;
+inline constexpr std::size_t most_blocks_kept = 4096;
+
+// A peer's chain, fetched and verified beside one's own: nothing of the own history changes until the whole
+// of it holds. Blocks are appended as they arrive.
+class ForeignChain {
+ public:
+  ForeignChain(History::Services services, TrustAnchor trust);
+  std::uint64_t next_height() const;  // to be asked for
+  // Denied: not a chain of this network, or not the trusted one; nothing more is worth asking for.
+  Expected<void> take(const std::vector<CertifiedBlock>& blocks);
+  const History* history() const;  // null: no genesis yet
+  Expected<History> finish() &&;   // Denied: the trusted recent block is not in it
+
+ private:
+  History::Services services_;
+  TrustAnchor trust_;
+  std::optional<History> history_;
+};
+
+// Which of two histories goes on where two open starts meet and this node's own has fewer than 8 rounds: the
+// one with more wallets whose nodes answered over connections that proved their keys; equal: the lower
+// genesis hash.
+inline constexpr std::uint64_t most_rounds_to_merge = 8;
+struct MeetingSide {
+  Hash256 genesis{};
+  std::uint64_t rounds = 0;
+  std::size_t answering_wallets = 0;
+};
+bool prefers_other(const MeetingSide& own, const MeetingSide& other);
+
+}  // namespace neuroshard::chain

@@ -1,0 +1,72 @@
+// What this node says about itself in the chain: it registers, comes back, goes away, renews its beacon chain
+// and uses its voucher. Looks at each new tip and makes the statement that is missing; remembers what a
+// restart must not forget.
+//
+// Pure: no clock, no network. Threads: one.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/chain/beacon.h"
+#include "core/chain/history.h"
+
+namespace neuroshard::chain {
+
+// Kept in ChainStore::Record::Local.
+struct LocalMemory {
+  Hash256 beacon_seed{};
+  std::uint64_t boots = 0;     // starts of this data directory
+  std::uint32_t vouchers = 0;  // given by this node's wallet
+  friend bool operator==(const LocalMemory&, const LocalMemory&) = default;
+};
+Bytes encode_local(const LocalMemory& memory);
+Expected<LocalMemory> decode_local(ByteSpan bytes);
+
+class OwnMembership {
+ public:
+  // key outlives it. delegation: names the wallet; without one the node is its own wallet (a key of its own).
+  OwnMembership(const ChainRules& rules, const crypto::KeyPair& key, crypto::Delegation delegation,
+                const Hash256& beacon_seed, std::optional<HeldVoucher> voucher,
+                std::uint32_t beacon_length = beacon_chain_length);
+
+  // Wants to be a member and to vote; false: away.
+  void want_active(bool active) { active_ = active; }
+  bool wants_active() const { return active_; }
+  // A voucher that came later; ignored when there is one already.
+  void take_voucher(const HeldVoucher& voucher) {
+    if (!voucher_) voucher_ = voucher;
+  }
+  // Nothing but a candidate's place is wanted: this node has no state to vote on yet.
+  void ready(bool holds_state) { ready_ = holds_state; }
+
+  // The statement that is missing at this tip; the same one until it is in a block or too old.
+  std::optional<Statement> missing(const ChainTip& tip);
+  // The statement for a genesis: a zero reference.
+  Statement founding() const;
+  // This round's beacon reveal under the commitment that holds, for a contribution. NotFound: not a member, or
+  // no commitment of this seed.
+  Expected<Hash256> reveal(const ChainTip& tip, std::uint64_t round);
+
+ private:
+  Statement unsigned_at(const ChainTip& tip, decltype(Statement::what) what) const;
+  Statement sign(const ChainTip& tip, decltype(Statement::what) what) const;
+  BeaconChain chain_from(std::uint64_t round) const;
+  // A commitment that this node did not make from its seed, or that ends soon.
+  bool needs_commitment(const MemberRecord& member, std::uint64_t round);
+  const BeaconChain* chain_of(const BeaconCommitment& commitment);
+
+  const ChainRules& rules_;
+  const crypto::KeyPair& key_;
+  const net::NodeId id_;
+  const crypto::Delegation delegation_;
+  const Hash256 seed_;
+  std::optional<HeldVoucher> voucher_;
+  const std::uint32_t beacon_length_;
+  bool active_ = true, ready_ = false;
+  std::optional<Statement> last_;
+  std::vector<BeaconChain> chains_;  // of the commitments that were looked at: two at most
+};
+
+}  // namespace neuroshard::chain

@@ -1,0 +1,402 @@
+#include "core/chain/messages.h"
+
+#include "core/base/check.h"
+#include "core/chain/detail/formats.h"
+
+namespace neuroshard::chain {
+namespace {
+
+// The numbers of the kinds are the alternatives' positions, from 1; a RoundsPost has its own.
+enum Kind : std::uint8_t {
+  kind_proposal = 1,
+  kind_vote,
+  kind_new_view,
+  kind_locked,
+  kind_certified,
+  kind_statement,
+  kind_evidence,
+  kind_heartbeat,
+  kind_hello,
+  kind_genesis,
+  kind_genesis_signature,
+  kind_succession,
+  kind_voucher_offer
+};
+
+Bytes signed_part(const Heartbeat& heartbeat) {
+  Bytes bytes;
+  append_array(bytes, heartbeat.node);
+  append_reference(bytes, heartbeat.tip);
+  append_le(bytes, heartbeat.time_ms);
+  return bytes;
+}
+
+// How many quorums follow, and those: a lock, and the lock of more than two thirds that it may need.
+void append_lock(Bytes& bytes, const std::optional<Quorum>& lock, const std::optional<Quorum>& full) {
+  NS_CHECK(lock || !full);
+  bytes.push_back(static_cast<std::uint8_t>((lock ? 1 : 0) + (full ? 1 : 0)));
+  if (lock) append_part(bytes, encode_quorum(*lock));
+  if (full) append_part(bytes, encode_quorum(*full));
+}
+bool is_earlier_lock(const Quorum& full, const Quorum& lock) {
+  return full.step == VoteStep::Prepare && full.height == lock.height && full.previous == lock.previous &&
+         full.block == lock.block && full.view < lock.view;
+}
+Expected<void> read_lock(Reader& in, std::optional<Quorum>* lock, std::optional<Quorum>* full) {
+  const auto count = in.number<std::uint8_t>();
+  if (count > 2) in.fail();
+  const ByteSpan first = count > 0 ? in.part() : ByteSpan();
+  const ByteSpan second = count > 1 ? in.part() : ByteSpan();
+  if (!in.good()) return corrupt("a lock can't be read");
+  if (count > 0) {
+    NS_ASSIGN_OR_RETURN(*lock, decode_quorum(first));
+    if ((*lock)->step != VoteStep::Prepare) return corrupt("a lock has votes of another step");
+  }
+  if (count > 1) {
+    NS_ASSIGN_OR_RETURN(*full, decode_quorum(second));
+    if (!is_earlier_lock(**full, **lock)) return corrupt("a lock goes with one of another block");
+  }
+  return {};
+}
+
+// One writer and one reader per kind; the reader gets what follows the kind.
+void write(Bytes& bytes, const Proposal& proposal) {
+  append_le(bytes, proposal.view);
+  append_lock(bytes, proposal.justification, proposal.full);
+  append_array(bytes, encode_block(*proposal.block));
+}
+void write(Bytes& bytes, const SignedVote& vote) {
+  append_array(bytes, encode_vote(vote));
+}
+void write(Bytes& bytes, const NewView& view) {
+  NS_CHECK(view.lock.has_value() == (view.block != nullptr));
+  append_le(bytes, view.height);
+  append_array(bytes, view.previous);
+  append_le(bytes, view.view);
+  append_lock(bytes, view.lock, view.full);
+  if (view.lock) append_array(bytes, encode_block(*view.block));
+}
+void write(Bytes& bytes, const Locked& locked) {
+  append_lock(bytes, locked.prepares, locked.full);
+}
+void write(Bytes& bytes, const CertifiedPost& post) {
+  append_le(bytes, post.height);
+  append_array(bytes, post.hash);
+  bytes.push_back(post.block ? 1 : 0);
+  if (post.block) append_array(bytes, encode_certified(*post.block));
+}
+void write(Bytes& bytes, const StatementPost& post) {
+  append_array(bytes, encode_statement(post.statement));
+}
+void write(Bytes& bytes, const EvidencePost& post) {
+  append_array(bytes, encode_evidence(post.evidence));
+}
+void write(Bytes& bytes, const Heartbeat& heartbeat) {
+  append_array(bytes, signed_part(heartbeat));
+  append_array(bytes, heartbeat.signature);
+}
+void write(Bytes& bytes, const GenesisHello& hello) {
+  append_array(bytes, encode_statement(hello.founder));
+}
+void write(Bytes& bytes, const GenesisProposal& proposal) {
+  append_array(bytes, encode_block(*proposal.block));
+}
+void write(Bytes& bytes, const GenesisSignature& signature) {
+  append_array(bytes, signature.block);
+  append_array(bytes, signature.node);
+  append_array(bytes, signature.signature);
+}
+void write(Bytes& bytes, const SuccessionProposal& proposal) {
+  append_part(bytes, encode_quorum(proposal.signatures));
+  append_array(bytes, encode_block(*proposal.block));
+}
+void write(Bytes& bytes, const VoucherOffer& offer) {
+  append_array(bytes, encode_voucher(offer.held.voucher));
+  append_array(bytes, offer.held.secret);
+}
+void write(Bytes& bytes, const RoundsPost& post) {
+  append_array(bytes, post.bytes);
+}
+
+std::uint8_t kind_of(const ChainItem& item) {
+  const auto* post = std::get_if<RoundsPost>(&item);
+  if (post == nullptr) return static_cast<std::uint8_t>(item.index() + 1);
+  NS_CHECK(post->kind >= first_rounds_kind);
+  return post->kind;
+}
+
+// A block of the height that the quorum is for.
+bool is_for(const Quorum& quorum, const Block& block) {
+  return quorum.block == block.hash && quorum.height == block.header.height &&
+         quorum.previous == block.header.previous;
+}
+
+Expected<ChainItem> read_proposal(ByteSpan bytes, const Hash256& network) {
+  Reader in(bytes);
+  Proposal proposal;
+  proposal.view = in.number<std::uint32_t>();
+  NS_RETURN_IF_ERROR(read_lock(in, &proposal.justification, &proposal.full));
+  NS_ASSIGN_OR_RETURN(proposal.block, decode_block(in.rest(), network));
+  if (proposal.justification && !is_for(*proposal.justification, *proposal.block))
+    return corrupt("a proposal is justified by votes for another block");
+  return ChainItem(std::move(proposal));
+}
+
+Expected<ChainItem> read_new_view(ByteSpan bytes, const Hash256& network) {
+  Reader in(bytes);
+  NewView view;
+  view.height = in.number<std::uint64_t>();
+  view.previous = in.array<Hash256>();
+  view.view = in.number<std::uint32_t>();
+  NS_RETURN_IF_ERROR(read_lock(in, &view.lock, &view.full));
+  const ByteSpan block = in.rest();
+  if (!view.lock && !block.empty()) return corrupt("a new view can't be read");
+  if (!view.lock) return ChainItem(std::move(view));
+  NS_ASSIGN_OR_RETURN(view.block, decode_block(block, network));
+  if (view.lock->height != view.height || view.lock->previous != view.previous ||
+      !is_for(*view.lock, *view.block))
+    return corrupt("a new view has a lock on another block");
+  return ChainItem(std::move(view));
+}
+
+Expected<ChainItem> read_locked(ByteSpan bytes) {
+  Reader in(bytes);
+  std::optional<Quorum> prepares, full;
+  NS_RETURN_IF_ERROR(read_lock(in, &prepares, &full));
+  if (!prepares || !in.at_end()) return corrupt("a lock can't be read");
+  return ChainItem(Locked{std::move(*prepares), std::move(full)});
+}
+
+Expected<ChainItem> read_certified(ByteSpan bytes, const Hash256& network) {
+  Reader in(bytes);
+  CertifiedPost post;
+  post.height = in.number<std::uint64_t>();
+  post.hash = in.array<Hash256>();
+  const bool has_block = in.flag();
+  const ByteSpan block = in.rest();
+  if (!in.good() || (!has_block && !block.empty())) return corrupt("a certified block can't be read");
+  if (!has_block) return ChainItem(std::move(post));
+  NS_ASSIGN_OR_RETURN(post.block, decode_certified(block, network));
+  if (post.block->block->hash != post.hash || post.block->block->header.height != post.height)
+    return corrupt("a certified block is not the one that is announced with it");
+  return ChainItem(std::move(post));
+}
+
+Expected<ChainItem> read_heartbeat(ByteSpan bytes) {
+  Reader in(bytes);
+  Heartbeat heartbeat;
+  heartbeat.node = in.array<crypto::PublicKey>();
+  heartbeat.tip = read_reference(in);
+  heartbeat.time_ms = in.number<std::uint64_t>();
+  heartbeat.signature = in.array<crypto::Signature>();
+  if (!in.at_end()) return corrupt("a heartbeat can't be read");
+  return ChainItem(heartbeat);
+}
+
+Expected<ChainItem> read_hello(ByteSpan bytes) {
+  NS_ASSIGN_OR_RETURN(Statement founder, decode_statement(bytes));
+  if (!std::holds_alternative<Register>(founder.what) || founder.reference != BlockReference{})
+    return corrupt("a founder's hello is no registration");
+  return ChainItem(GenesisHello{std::move(founder)});
+}
+
+Expected<ChainItem> read_genesis_signature(ByteSpan bytes) {
+  Reader in(bytes);
+  GenesisSignature signature;
+  signature.block = in.array<Hash256>();
+  signature.node = in.array<crypto::PublicKey>();
+  signature.signature = in.array<crypto::Signature>();
+  if (!in.at_end()) return corrupt("a founder's signature can't be read");
+  return ChainItem(signature);
+}
+
+Expected<ChainItem> read_voucher_offer(ByteSpan bytes) {
+  Reader in(bytes);
+  const ByteSpan voucher = in.bytes(voucher_bytes);
+  VoucherOffer offer;
+  offer.held.secret = in.array<Hash256>();
+  if (!in.at_end()) return corrupt("a voucher can't be read");
+  NS_ASSIGN_OR_RETURN(offer.held.voucher, decode_voucher(voucher));
+  return ChainItem(std::move(offer));
+}
+
+Expected<ChainItem> read_succession(ByteSpan bytes, const Hash256& network) {
+  Reader in(bytes);
+  const ByteSpan signatures = in.part();
+  const ByteSpan block = in.rest();
+  if (!in.good()) return corrupt("a succession can't be read");
+  SuccessionProposal proposal;
+  NS_ASSIGN_OR_RETURN(proposal.signatures, decode_quorum(signatures));
+  NS_ASSIGN_OR_RETURN(proposal.block, decode_block(block, network));
+  if (proposal.signatures.step != VoteStep::Succession || !is_for(proposal.signatures, *proposal.block))
+    return corrupt("a succession has signatures under another block");
+  return ChainItem(std::move(proposal));
+}
+
+}  // namespace
+
+void sign_heartbeat(Heartbeat& heartbeat, const crypto::KeyPair& node, const Hash256& network) {
+  heartbeat.node = node.public_key();
+  heartbeat.signature = node.sign(crypto::Purpose::ChainHeartbeat, network, signed_part(heartbeat));
+}
+
+bool heartbeat_holds(const Heartbeat& heartbeat, const Hash256& network) {
+  return crypto::verify(heartbeat.node, crypto::Purpose::ChainHeartbeat, network, signed_part(heartbeat),
+                        heartbeat.signature);
+}
+
+Bytes encode_item(const ChainItem& item) {
+  Bytes bytes = {kind_of(item)};
+  std::visit([&bytes](const auto& each) { write(bytes, each); }, item);
+  return bytes;
+}
+
+Expected<ChainItem> decode_item(ByteSpan bytes, const Hash256& network) {
+  if (bytes.empty()) return corrupt("an empty post");
+  const ByteSpan item = bytes.subspan(1);
+  if (bytes[0] >= first_rounds_kind) return ChainItem(RoundsPost{bytes[0], Bytes(item.begin(), item.end())});
+  switch (bytes[0]) {
+    case kind_proposal: return read_proposal(item, network);
+    case kind_vote: {
+      NS_ASSIGN_OR_RETURN(const SignedVote vote, decode_vote(item));
+      return ChainItem(vote);
+    }
+    case kind_new_view: return read_new_view(item, network);
+    case kind_locked: return read_locked(item);
+    case kind_certified: return read_certified(item, network);
+    case kind_statement: {
+      NS_ASSIGN_OR_RETURN(Statement statement, decode_statement(item));
+      return ChainItem(StatementPost{std::move(statement)});
+    }
+    case kind_evidence: {
+      NS_ASSIGN_OR_RETURN(Evidence evidence, decode_evidence(item));
+      return ChainItem(EvidencePost{std::move(evidence)});
+    }
+    case kind_heartbeat: return read_heartbeat(item);
+    case kind_hello: return read_hello(item);
+    case kind_genesis: {
+      NS_ASSIGN_OR_RETURN(BlockPtr block, decode_block(item, network));
+      return ChainItem(GenesisProposal{std::move(block)});
+    }
+    case kind_genesis_signature: return read_genesis_signature(item);
+    case kind_succession: return read_succession(item, network);
+    case kind_voucher_offer: return read_voucher_offer(item);
+    default: return make_error(ErrorCode::Unsupported, "a post of a kind that this program does not know");
+  }
+}
+
+Bytes encode_answer(const PostAnswer& answer) {
+  Bytes bytes = {static_cast<std::uint8_t>(answer.verdict)};
+  append_le(bytes, answer.height);
+  return bytes;
+}
+
+Expected<PostAnswer> decode_answer(ByteSpan bytes) {
+  Reader in(bytes);
+  const auto verdict = in.number<std::uint8_t>();
+  const auto height = in.number<std::uint64_t>();
+  if (!in.at_end() || verdict >= static_cast<std::uint8_t>(Verdict::Count_))
+    return corrupt("the answer to a post can't be read");
+  return PostAnswer{static_cast<Verdict>(verdict), height};
+}
+
+Bytes encode_status(const ChainStatus& status) {
+  Bytes bytes;
+  append_array(bytes, status.genesis);
+  append_le(bytes, status.height);
+  append_array(bytes, status.tip);
+  append_le(bytes, status.round);
+  append_le(bytes, status.first_height);
+  append_le(bytes, status.view);
+  bytes.push_back(status.awaits_genesis ? 1 : 0);
+  return bytes;
+}
+
+Expected<ChainStatus> decode_status(ByteSpan bytes) {
+  Reader in(bytes);
+  ChainStatus status;
+  status.genesis = in.array<Hash256>();
+  status.height = in.number<std::uint64_t>();
+  status.tip = in.array<Hash256>();
+  status.round = in.number<std::uint64_t>();
+  status.first_height = in.number<std::uint64_t>();
+  status.view = in.number<std::uint32_t>();
+  status.awaits_genesis = in.flag();
+  if (!in.at_end()) return corrupt("the status of a chain can't be read");
+  return status;
+}
+
+Bytes encode_blocks_request(std::uint64_t from) {
+  Bytes bytes;
+  append_le(bytes, from);
+  return bytes;
+}
+
+Expected<std::uint64_t> decode_blocks_request(ByteSpan bytes) {
+  Reader in(bytes);
+  const auto from = in.number<std::uint64_t>();
+  if (!in.at_end()) return corrupt("the request for blocks can't be read");
+  return from;
+}
+
+Bytes encode_blocks_answer(const BlocksAnswer& answer) {
+  NS_CHECK(answer.blocks.size() <= max_blocks_per_answer);
+  Bytes bytes = {static_cast<std::uint8_t>(answer.more ? 1 : 0),
+                 static_cast<std::uint8_t>(answer.blocks.size())};
+  for (const Bytes& block : answer.blocks) append_part(bytes, block);
+  return bytes;
+}
+
+Expected<BlocksAnswer> decode_blocks_answer(ByteSpan bytes) {
+  Reader in(bytes);
+  BlocksAnswer answer;
+  answer.more = in.flag();
+  const auto count = in.number<std::uint8_t>();
+  if (count > max_blocks_per_answer) in.fail();
+  std::size_t whole = 0;
+  for (std::size_t i = 0; in.good() && i < count; ++i) {
+    const ByteSpan block = in.part();
+    whole += block.size();
+    if (block.empty() || (count > 1 && whole > most_answer_bytes)) in.fail();
+    if (in.good()) answer.blocks.emplace_back(block.begin(), block.end());
+  }
+  if (!in.at_end()) return corrupt("the answer's blocks can't be read");
+  return answer;
+}
+
+Bytes encode_registry_request(const RegistryRequest& request) {
+  Bytes bytes;
+  append_array(bytes, request.block);
+  append_le(bytes, request.offset);
+  return bytes;
+}
+
+Expected<RegistryRequest> decode_registry_request(ByteSpan bytes) {
+  Reader in(bytes);
+  RegistryRequest request;
+  request.block = in.array<Hash256>();
+  request.offset = in.number<std::uint64_t>();
+  if (!in.at_end()) return corrupt("the request for a registry can't be read");
+  return request;
+}
+
+Bytes encode_registry_answer(const RegistryAnswer& answer) {
+  NS_CHECK(answer.piece.size() <= max_registry_piece);
+  Bytes bytes;
+  append_le(bytes, answer.size);
+  append_array(bytes, answer.piece);
+  return bytes;
+}
+
+Expected<RegistryAnswer> decode_registry_answer(ByteSpan bytes) {
+  Reader in(bytes);
+  RegistryAnswer answer;
+  answer.size = in.number<std::uint64_t>();
+  const ByteSpan piece = in.rest();
+  if (!in.good() || piece.size() > max_registry_piece || piece.size() > answer.size)
+    return corrupt("a piece of a registry can't be read");
+  answer.piece.assign(piece.begin(), piece.end());
+  return answer;
+}
+
+}  // namespace neuroshard::chain

@@ -1,0 +1,253 @@
+// What peers send to a node of the chain, and what it tells about itself.
+#include <algorithm>
+
+#include "core/chain/node.h"
+
+namespace neuroshard::chain {
+namespace {
+
+constexpr std::uint64_t heartbeat_life_ms = 5 * 60'000;
+
+struct Place {
+  std::uint64_t height = 0;
+  Hash256 previous{};
+};
+// Which height an item of the agreement is about.
+Place place_of(const Proposal& item) {
+  return {item.block->header.height, item.block->header.previous};
+}
+Place place_of(const SignedVote& item) {
+  return {item.vote.height, item.vote.previous};
+}
+Place place_of(const NewView& item) {
+  return {item.height, item.previous};
+}
+Place place_of(const Locked& item) {
+  return {item.prepares.height, item.prepares.previous};
+}
+
+}  // namespace
+
+bool ChainNode::handles(net::Method method) {
+  return method == net::Method::ChainPost || method == net::Method::ChainStatus ||
+         method == net::Method::ChainBlocks || method == net::Method::ChainRegistry;
+}
+
+void ChainNode::on_call(const net::Caller& from, net::Method method, ByteSpan request,
+                        const net::Reply& reply) {
+  switch (method) {
+    case net::Method::ChainPost: return reply(on_post(from, request));
+    case net::Method::ChainStatus: return reply(encode_status(status()));
+    case net::Method::ChainBlocks: return reply(server_.blocks(history(), request));
+    case net::Method::ChainRegistry: return reply(server_.registry(history(), request));
+    default: return reply(make_error(ErrorCode::Unsupported, "not a method of the chain"));
+  }
+}
+
+net::Answer ChainNode::on_post(const net::Caller& caller, ByteSpan request) {
+  const net::NodeId& from = caller.id;
+  PostAnswer answer;
+  std::optional<net::Fault> fault;
+  auto item = decode_item(request, options_.rules.network);
+  answer.verdict = item.ok() ? on_item(from, *item) : Verdict::Malformed;
+  if (item.ok() && options_.vouch_on_lan && !platform::globally_routable(caller.endpoint.ip) &&
+      std::holds_alternative<StatementPost>(*item))
+    vouching_.candidate_is_near(from);
+  answer.height = history_ ? history_->tip().height() : 0;
+  if (!item.ok()) fault = net::Fault::Malformed;
+  if (answer.verdict == Verdict::BadSignature) fault = net::Fault::BadSignature;
+  outbox_.heard(from);
+  continuation_.heard(from);
+  return {encode_answer(answer), fault};
+}
+
+Verdict ChainNode::on_item(const net::NodeId& from, ChainItem& item) {
+  struct Visitor {
+    ChainNode& node;
+    const net::NodeId& from;
+    Verdict agreement(const AgreementItem& item, const Place& place) {
+      return node.on_agreement(from, item, place.height, place.previous);
+    }
+    Verdict operator()(const Proposal& item) { return agreement(item, place_of(item)); }
+    Verdict operator()(const SignedVote& item) { return agreement(item, place_of(item)); }
+    Verdict operator()(const NewView& item) { return agreement(item, place_of(item)); }
+    Verdict operator()(const Locked& item) { return agreement(item, place_of(item)); }
+    Verdict operator()(const CertifiedPost& item) { return node.on_certified(from, item); }
+    Verdict operator()(const Heartbeat& item) { return node.on_heartbeat(from, item); }
+    Verdict operator()(const StatementPost& item) {
+      if (!node.history_) return Verdict::Busy;
+      const Verdict verdict = node.mempool_.take(item.statement, node.history_->tip());
+      if (verdict == Verdict::Taken && node.height_) node.height_->advance();
+      return verdict;
+    }
+    Verdict operator()(const EvidencePost& item) { return node.on_evidence(item.evidence); }
+    Verdict operator()(const RoundsPost& item) {
+      if (!node.history_) return Verdict::Busy;
+      const Verdict verdict = node.services_.content.on_post(from, item, node.history_->tip());
+      if (verdict == Verdict::Later) node.sync_.catch_up(from);
+      return verdict;
+    }
+    Verdict operator()(const GenesisHello& item) {
+      if (!node.open_start_) return node.history_ ? Verdict::Past : Verdict::Busy;
+      return node.open_start_->take(from, item, node.services_.clock.monotonic_now());
+    }
+    Verdict operator()(const GenesisProposal& item) {
+      if (!node.open_start_) return node.history_ ? Verdict::Past : Verdict::Busy;
+      OpenStart::Output output;
+      const Verdict verdict = node.open_start_->take(from, item, node.services_.clock.monotonic_now(),
+                                                     node.services_.clock.wall_now(), &output);
+      node.handle(std::move(output));
+      return verdict;
+    }
+    Verdict operator()(const GenesisSignature& item) {
+      if (!node.open_start_) return node.history_ ? Verdict::Past : Verdict::Busy;
+      OpenStart::Output output;
+      const Verdict verdict = node.open_start_->take(from, item, &output);
+      node.handle(std::move(output));
+      return verdict;
+    }
+    Verdict operator()(const VoucherOffer& item) {
+      if (!node.membership_) return Verdict::Busy;
+      node.membership_->take_voucher(item.held);
+      if (node.history_) node.say_missing_statement();
+      return Verdict::Taken;
+    }
+    Verdict operator()(const SuccessionProposal& item) { return node.continuation_.take(item); }
+  };
+  return std::visit(Visitor{*this, from}, item);
+}
+
+Verdict ChainNode::on_agreement(const net::NodeId& from, const AgreementItem& item, std::uint64_t height,
+                                const Hash256& previous) {
+  if (!history_) return Verdict::Busy;
+  const ChainTip& tip = history_->tip();
+  if (height <= tip.height()) return Verdict::Past;
+  if (height > tip.height() + 1) {
+    sync_.catch_up(from);
+    return Verdict::Later;
+  }
+  if (previous != tip.block->hash) return Verdict::OtherHistory;
+  if (!height_) return tip.committee->position(self_) ? Verdict::Busy : Verdict::NotMember;
+  const auto position = tip.committee->position(from);
+  if (!position) return Verdict::NotMember;
+  return height_->on_item(*position, item);
+}
+
+Verdict ChainNode::on_certified(const net::NodeId& from, const CertifiedPost& post) {
+  if (!history_) {
+    sync_.catch_up(from);
+    return Verdict::Busy;
+  }
+  const bool rival =
+      post.block && post.height == history_->tip().height() && post.hash != history_->tip().block->hash;
+  if (rival) return take_block(*post.block, true).ok() ? Verdict::Taken : Verdict::BadCertificate;
+  if (post.height <= history_->tip().height()) return Verdict::Known;
+  if (post.block && post.height == history_->tip().height() + 1)
+    return take_block(*post.block, true).ok() ? Verdict::Taken : Verdict::BadCertificate;
+  sync_.catch_up(from);
+  return Verdict::Taken;
+}
+
+Verdict ChainNode::on_heartbeat(const net::NodeId& from, const Heartbeat& heartbeat) {
+  if (!history_) return Verdict::Busy;
+  const net::NodeId id = crypto::node_id(heartbeat.node);
+  const ChainTip& tip = history_->tip();
+  const auto position = tip.committee->position(id);
+  if (!position) return Verdict::NotMember;
+  const auto wall = static_cast<std::uint64_t>(to_unix_ms(services_.clock.wall_now()));
+  if (heartbeat.time_ms + heartbeat_life_ms < wall || heartbeat.time_ms > wall + max_clock_lead_ms)
+    return Verdict::Past;
+  if (id != from && !heartbeat_holds(heartbeat, options_.rules.network)) return Verdict::BadSignature;
+  if (heartbeat.tip.height > tip.height()) sync_.catch_up(from);
+  // While a block is due, only its votes show that a voter takes part.
+  if (!height_ || !height_->is_due())
+    presence_.heard(tip.committee->members()[*position].number, services_.clock.monotonic_now());
+  return Verdict::Taken;
+}
+
+Verdict ChainNode::on_evidence(const Evidence& evidence) {
+  if (!history_) return Verdict::Busy;
+  const Verdict verdict = mempool_.take(evidence, history_->tip());
+  if (verdict == Verdict::Taken) {
+    ++evidence_;
+    if (height_) {
+      height_->byzantine_member_found();
+      height_->advance();
+    }
+  }
+  return verdict;
+}
+
+void ChainNode::on_answer(const net::NodeId& from, const PostAnswer& answer) {
+  if (!history_) return;
+  const ChainTip& tip = history_->tip();
+  if (answer.height > tip.height()) sync_.catch_up(from);
+  continuation_.heard(from);
+  const auto position = tip.committee->position(from);
+  if (position && (!height_ || !height_->is_due()))
+    presence_.heard(tip.committee->members()[*position].number, services_.clock.monotonic_now());
+}
+
+void ChainNode::on_status(const net::Contact& from, const ChainStatus& status) {
+  if (!history_ || status.genesis != history_->genesis()) return;
+  continuation_.heard(from.id);
+  const ChainTip& tip = history_->tip();
+  const bool could_vote = restart_.may_vote();
+  restart_.on_peer(status.height, tip.height(), tip.registry->round(), services_.clock.monotonic_now());
+  if (restart_.may_vote() != could_vote) open_height();
+  const auto position = tip.committee->position(from.id);
+  if (position && height_ && status.height == tip.height()) height_->on_view(*position, status.view);
+}
+
+ChainStatus ChainNode::status() const {
+  ChainStatus status;
+  status.awaits_genesis = state_ == NodeState::Beginning;
+  if (!history_) return status;
+  const ChainTip& tip = history_->tip();
+  status.genesis = history_->genesis();
+  status.height = tip.height();
+  status.tip = tip.block->hash;
+  status.round = tip.registry->round();
+  status.first_height = history_->first_height();
+  status.view = height_ ? height_->view() : 0;
+  return status;
+}
+
+ChainView ChainNode::view() const {
+  ChainView view;
+  view.state = state_;
+  view.evidence = evidence_;
+  view.failed_saves = durable_.failed_saves();
+  view.peers = sync_.seen();
+  view.bytes_sent = outbox_.bytes_sent();
+  if (!history_) return view;
+  const ChainTip& tip = history_->tip();
+  const Registry& registry = *tip.registry;
+  view.genesis = history_->genesis();
+  view.height = tip.height();
+  view.round = registry.round();
+  view.members = registry.members().size();
+  view.voters = registry.voter_count();
+  view.committee = tip.committee->size();
+  if (const MemberRecord* own = registry.find(self_)) {
+    view.member = true;
+    view.voter = registry.is_voter(*own);
+    view.active = own->presence == Presence::Active;
+    view.admission = admission_progress(options_.rules, registry, *registry.wallet(own->wallet));
+  }
+  const PresenceWatch::Reach reach = presence_.reach(services_.clock.monotonic_now());
+  view.active_units = reach.active;
+  view.heard_units = reach.heard;
+  view.outlook = outlook(*tip.committee, reach.heard);
+  if (continuation_.asks()) view.asks_succession = continuation_.asks()->hash;
+  for (const std::uint32_t number : reach.missing)
+    if (const MemberRecord* member = registry.find(number)) view.missing.push_back(member->id);
+  if (height_) {
+    view.view = height_->view();
+    view.block_due = height_->is_due();
+    view.stalled = height_->is_stalled();
+  }
+  return view;
+}
+
+}  // namespace neuroshard::chain

@@ -1,0 +1,216 @@
+#include "core/chain/open_start.h"
+
+#include <algorithm>
+
+namespace neuroshard::chain {
+namespace {
+
+bool is_founder_statement(const Statement& statement) {
+  return std::holds_alternative<Register>(statement.what) && statement.reference == BlockReference{};
+}
+
+bool has_only_genesis(const BlockBody& body) {
+  BlockBody genesis;
+  genesis.genesis = body.genesis;
+  return body.genesis && body == genesis;
+}
+
+BlockBody genesis_body(std::vector<Statement> founders, const std::vector<Hash256>& anchors) {
+  BlockBody body;
+  body.genesis = GenesisSection{std::move(founders), anchors};
+  return body;
+}
+
+std::uint64_t genesis_time(WallTime wall) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(1, to_unix_ms(wall)));
+}
+
+}  // namespace
+
+OpenStart::OpenStart(const ChainRules& rules, OpenStartOptions options, const crypto::KeyPair& key,
+                     Statement own, std::vector<Hash256> anchors, std::vector<crypto::PublicKey> founders,
+                     SignatureChecks& checks)
+    : rules_(rules),
+      options_(options),
+      key_(key),
+      self_(crypto::node_id(key.public_key())),
+      own_(std::move(own)),
+      anchors_(std::move(anchors)),
+      founders_(std::move(founders)),
+      checks_(checks) {}
+
+bool OpenStart::may_begin(const Statement& founder) const {
+  const crypto::PublicKey& wallet = std::get<Register>(founder.what).delegation.wallet_key;
+  return founders_.empty() || std::find(founders_.begin(), founders_.end(), wallet) != founders_.end();
+}
+
+// So that no hello can spoil everybody's genesis.
+bool OpenStart::could_begin_alone(const Statement& founder) const {
+  return apply_genesis(rules_, genesis_time(wall_), genesis_body({founder}, anchors_), checks_).ok();
+}
+
+void OpenStart::begin_again(MonotonicTime now) {
+  heard_.clear();  // those that are still there say hello again
+  signing_.reset();
+  since_ = now;
+  ++attempts_;
+}
+
+OpenStart::Output OpenStart::tick(MonotonicTime now, WallTime wall, bool nobody) {
+  Output output;
+  if (!may_begin(own_)) return output;
+  if (!since_) since_ = now;
+  wall_ = wall;
+  const bool complete = signing_ && signing_->is_complete();
+  if (signing_ && !complete && now - signing_->since >= options_.release) begin_again(now);
+  // Nobody that was heard has proposed anything: perhaps they are gone.
+  const Duration patience =
+      options_.hello + options_.release + static_cast<std::int64_t>(heard_.size()) * options_.next_proposer;
+  if (!signing_ && now - *since_ >= patience) begin_again(now);
+
+  if (!sent_ || now - *sent_ >= options_.repeat) {
+    sent_ = now;
+    output.to_all.push_back(GenesisHello{own_});
+    if (signing_ && signing_->is_own) output.to_all.push_back(GenesisProposal{signing_->block});
+    if (signing_) output.to_all.push_back(own_signature());
+  }
+  if (!signing_ && is_turn_to_propose(now, nobody)) propose(now, wall, &output);
+  return output;
+}
+
+bool OpenStart::is_turn_to_propose(MonotonicTime now, bool nobody) const {
+  const Duration waited = now - *since_;
+  if (heard_.empty()) return waited >= (nobody ? options_.hello_alone : options_.hello);
+  const auto rank = std::distance(heard_.begin(), heard_.lower_bound(self_));
+  return waited >= options_.hello + rank * options_.next_proposer;
+}
+
+void OpenStart::propose(MonotonicTime now, WallTime wall, Output* output) {
+  std::vector<Statement> founders{own_};
+  for (const auto& [id, heard] : heard_) founders.push_back(heard.founder);
+  std::sort(founders.begin(), founders.end(),
+            [](const Statement& a, const Statement& b) { return a.node < b.node; });
+  BlockBody body = genesis_body(std::move(founders), anchors_);
+  const auto proposed = apply_genesis(rules_, genesis_time(wall), body, checks_);
+  if (!proposed.ok()) return begin_again(now);
+  BlockPtr block = make_block(proposed->header, std::move(body), {}, rules_.network);
+  output->to_all.push_back(GenesisProposal{block});
+  sign(std::move(block), true, now, output);
+}
+
+Verdict OpenStart::take(const net::NodeId& from, const GenesisHello& hello, MonotonicTime now) {
+  if (!is_founder_statement(hello.founder) || crypto::node_id(hello.founder.node) != from || from == self_)
+    return Verdict::Malformed;
+  if (!since_) return Verdict::Busy;
+  const auto known = heard_.find(from);
+  if (known != heard_.end() && known->second.founder == hello.founder) return Verdict::Known;
+  if (!may_begin(hello.founder)) return Verdict::Inadmissible;
+  if (known == heard_.end() && heard_.size() + 1 >= options_.most_founders) return Verdict::Limit;
+  if (!checks_.statement(hello.founder, rules_.network)) return Verdict::BadSignature;
+  if (!could_begin_alone(hello.founder)) return Verdict::Inadmissible;
+  heard_.insert_or_assign(from, Heard{hello.founder, now});
+  return Verdict::Taken;
+}
+
+// Cheap checks only; genesis_registry() does the others.
+Verdict OpenStart::judge(const net::NodeId& from, const Block& block, MonotonicTime now,
+                         WallTime wall) const {
+  if (!has_only_genesis(block.body) || block.body.genesis->anchors != anchors_) return Verdict::Inadmissible;
+  const std::vector<Statement>& founders = block.body.genesis->founders;
+  if (founders.size() > options_.most_founders) return Verdict::Inadmissible;
+  if (std::find(founders.begin(), founders.end(), own_) == founders.end()) return Verdict::Inadmissible;
+  if (static_cast<std::int64_t>(block.header.time_ms) >
+      to_unix_ms(wall) + static_cast<std::int64_t>(max_clock_lead_ms))
+    return Verdict::Busy;
+
+  std::size_t listed = 0;
+  bool lists_sender = false;
+  for (const Statement& founder : founders) {
+    if (founder == own_) continue;
+    const net::NodeId id = crypto::node_id(founder.node);
+    const auto heard = heard_.find(id);
+    if (heard == heard_.end() || !(heard->second.founder == founder)) return Verdict::Busy;
+    lists_sender = lists_sender || id == from;
+    ++listed;
+  }
+  if (!lists_sender) return Verdict::Inadmissible;
+  if (listed == heard_.size() || attempts_ >= options_.binding_attempts) return Verdict::Taken;
+  const auto is_listed = [&](const crypto::PublicKey& node) {
+    return std::any_of(founders.begin(), founders.end(),
+                       [&](const Statement& founder) { return founder.node == node; });
+  };
+  const bool leaves_out = std::any_of(heard_.begin(), heard_.end(), [&](const auto& each) {
+    const Heard& heard = each.second;
+    return now - heard.since > options_.hello / 2 && !is_listed(heard.founder.node);
+  });
+  return leaves_out ? Verdict::Inadmissible : Verdict::Taken;
+}
+
+Verdict OpenStart::take(const net::NodeId& from, const GenesisProposal& proposal, MonotonicTime now,
+                        WallTime wall, Output* output) {
+  if (!since_ || !may_begin(own_)) return Verdict::Busy;
+  const Block& block = *proposal.block;
+  if (signing_ && signing_->block->hash == block.hash) {
+    output->to_one = {from, own_signature()};
+    return Verdict::Known;
+  }
+  if (signing_ && (signing_->is_complete() || now - signing_->since < options_.release)) return Verdict::Busy;
+  const Verdict verdict = judge(from, block, now, wall);
+  if (verdict != Verdict::Taken) return verdict;
+  if (!genesis_registry(rules_, block, checks_).ok()) return Verdict::Inadmissible;
+  sign(proposal.block, false, now, output);
+  return Verdict::Taken;
+}
+
+void OpenStart::sign(BlockPtr block, bool is_own, MonotonicTime now, Output* output) {
+  Signing signing{std::move(block), now, is_own, {}, {}};
+  for (const Statement& founder : signing.block->body.genesis->founders)
+    signing.founders.push_back(founder.node);
+  signing_ = std::move(signing);
+  const Vote vote = vote_of(own_.node, {}).vote;
+  signing_->signatures[own_.node] = sign_vote(vote, 0, key_, rules_.network).signature;
+  output->to_all.push_back(own_signature());
+  if (signing_->is_complete()) output->genesis = certified();
+}
+
+Verdict OpenStart::take(const net::NodeId&, const GenesisSignature& signature, Output* output) {
+  if (!signing_ || signing_->block->hash != signature.block) return Verdict::Busy;
+  if (!std::binary_search(signing_->founders.begin(), signing_->founders.end(), signature.node))
+    return Verdict::NotMember;
+  if (signing_->signatures.count(signature.node) > 0) return Verdict::Known;
+  if (!checks_.vote(vote_of(signature.node, signature.signature), signature.node, rules_.network))
+    return Verdict::BadSignature;
+  signing_->signatures[signature.node] = signature.signature;
+  if (signing_->is_complete()) output->genesis = certified();
+  return Verdict::Taken;
+}
+
+std::vector<net::NodeId> OpenStart::heard_nodes() const {
+  std::vector<net::NodeId> ids;
+  for (const auto& [id, heard] : heard_) ids.push_back(id);
+  return ids;
+}
+
+SignedVote OpenStart::vote_of(const crypto::PublicKey& node, const crypto::Signature& signature) const {
+  const std::vector<crypto::PublicKey>& founders = signing_->founders;
+  const auto position = std::lower_bound(founders.begin(), founders.end(), node) - founders.begin();
+  SignedVote vote;
+  vote.vote = {VoteStep::Genesis, 0, {}, 0, signing_->block->hash};
+  vote.voter = static_cast<std::uint32_t>(position);
+  vote.signature = signature;
+  return vote;
+}
+
+GenesisSignature OpenStart::own_signature() const {
+  return {signing_->block->hash, own_.node, signing_->signatures.at(own_.node)};
+}
+
+CertifiedBlock OpenStart::certified() const {
+  Certificate certificate;
+  certificate.commits = {VoteStep::Genesis, 0, {}, 0, signing_->block->hash, {}};
+  for (const auto& [node, signature] : signing_->signatures)
+    certificate.commits.signatures.push_back({vote_of(node, signature).voter, signature});
+  return {signing_->block, std::move(certificate)};
+}
+
+}  // namespace neuroshard::chain

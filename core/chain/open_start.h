@@ -1,0 +1,99 @@
+// How nodes without any history make a genesis together (docs/protocol/chain.md). Each says hello for 15 s. Then
+// the lowest node id heard proposes a genesis that lists all that were heard; it is valid with the signatures of
+// all of them. When that one is silent, the next id proposes ten seconds later, and so on. A node signs one at a
+// time; it is released after 30 s and begins again. A network whose profile names founders begins only with
+// nodes of their wallets.
+//
+// A node signs no genesis that lists one that it has not heard. In its first `binding_attempts` it signs none
+// that leaves out one that it has heard for longer than half of the hello time; later it does, so that a node
+// that says hello to some only holds nothing up for long.
+//
+// Everything is sent again every `repeat`, so a lost message delays the start only. Pure: times in, messages
+// out. Threads: one.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/chain/messages.h"
+
+namespace neuroshard::chain {
+
+struct OpenStartOptions {
+  Duration hello = std::chrono::seconds(15);
+  Duration hello_alone = std::chrono::seconds(3);  // nobody is known who could answer
+  Duration release = std::chrono::seconds(30);
+  Duration next_proposer = std::chrono::seconds(10);  // after the one with the id before
+  Duration repeat = std::chrono::seconds(3);
+  std::uint32_t binding_attempts = 3;
+  std::size_t most_founders = 64;
+};
+
+class OpenStart {
+ public:
+  // own: this node's Register statement, signed. anchors: of the initial weights, per row. founders: wallets
+  // whose nodes may begin; empty: anybody's. key, rules and checks outlive it.
+  OpenStart(const ChainRules& rules, OpenStartOptions options, const crypto::KeyPair& key, Statement own,
+            std::vector<Hash256> anchors, std::vector<crypto::PublicKey> founders, SignatureChecks& checks);
+
+  struct Output {
+    std::vector<ChainItem> to_all;  // those that were heard, and contacts
+    std::optional<std::pair<net::NodeId, ChainItem>> to_one;
+    std::optional<CertifiedBlock> genesis;  // complete; once
+  };
+  // nobody: every known node was asked, and there is none.
+  Output tick(MonotonicTime now, WallTime wall, bool nobody);
+  // Taken, Known, Malformed (no founder's statement, or of another node), Inadmissible (not one of the
+  // founders, or no genesis could name it), Limit, BadSignature, Busy (before the first tick).
+  Verdict take(const net::NodeId& from, const GenesisHello& hello, MonotonicTime now);
+  // Taken, Known, Busy (signs another one, has not heard all that it lists, or its clock is behind),
+  // Inadmissible.
+  Verdict take(const net::NodeId& from, const GenesisProposal& proposal, MonotonicTime now, WallTime wall,
+               Output* output);
+  // Taken, Known, Busy (does not know the proposal yet), NotMember, BadSignature.
+  Verdict take(const net::NodeId& from, const GenesisSignature& signature, Output* output);
+  std::size_t heard() const { return heard_.size(); }
+  std::vector<net::NodeId> heard_nodes() const;
+
+ private:
+  struct Heard {
+    Statement founder;
+    MonotonicTime since{};
+  };
+  struct Signing {
+    BlockPtr block;
+    MonotonicTime since{};
+    bool is_own = false;                      // this node proposed it
+    std::vector<crypto::PublicKey> founders;  // ascending: their positions are their numbers
+    std::map<crypto::PublicKey, crypto::Signature> signatures;
+    bool is_complete() const { return signatures.size() == founders.size(); }
+  };
+  bool may_begin(const Statement& founder) const;
+  bool could_begin_alone(const Statement& founder) const;
+  void begin_again(MonotonicTime now);
+  bool is_turn_to_propose(MonotonicTime now, bool nobody) const;
+  void propose(MonotonicTime now, WallTime wall, Output* output);
+  Verdict judge(const net::NodeId& from, const Block& block, MonotonicTime now, WallTime wall) const;
+  void sign(BlockPtr block, bool is_own, MonotonicTime now, Output* output);
+  SignedVote vote_of(const crypto::PublicKey& node, const crypto::Signature& signature) const;
+  GenesisSignature own_signature() const;
+  CertifiedBlock certified() const;
+
+  const ChainRules& rules_;
+  const OpenStartOptions options_;
+  const crypto::KeyPair& key_;
+  const net::NodeId self_;
+  const Statement own_;
+  const std::vector<Hash256> anchors_;
+  const std::vector<crypto::PublicKey> founders_;
+  SignatureChecks& checks_;
+  std::map<net::NodeId, Heard> heard_;  // without this node
+  std::optional<MonotonicTime> since_, sent_;
+  WallTime wall_{};  // of the newest tick
+  std::uint32_t attempts_ = 0;
+  std::optional<Signing> signing_;  // this node's own proposal, or the one that it signed
+};
+
+}  // namespace neuroshard::chain

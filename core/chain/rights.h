@@ -1,0 +1,53 @@
+// What follows from a close section's vectors: who is in the round, whose payload counts in which row, and
+// what a leader must not leave out (docs/protocol/chain.md). Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/chain/committee.h"
+#include "core/chain/registry.h"
+
+namespace neuroshard::chain {
+
+// Member numbers, ascending, that are in the vectors of more than a third of the active units. A leader that
+// has their contributions and leaves one out has an invalid block until view 3.
+std::vector<std::uint32_t> due_contributors(const std::vector<Vector>& vectors, const Committee& committee);
+
+// Whose delta a row takes, ascending by number: those in `contributions` with tokens whose payload more than
+// half of the active units have; nodes with a share of units (also outside the epoch's committee), and of the
+// others up to a quarter of the contributing voter wallets' number, drawn by beacon_after(); those of vouched
+// wallets all while fewer than four voters contribute. registry: before the block with the close. row_index:
+// position among the round's rows.
+std::vector<std::uint32_t> row_contributors(const ChainRules& rules, const Registry& registry,
+                                            const Committee& committee, const CloseSection& close,
+                                            std::size_t row_index);
+// The same for all rows of the round.
+std::vector<std::vector<std::uint32_t>> round_contributors(const ChainRules& rules, const Registry& registry,
+                                                           const Committee& committee,
+                                                           const CloseSection& close);
+// Member numbers, ascending, whose contribution counts as certified: with tokens, and for some row more than
+// half of the active units have its payload, whether or not the row takes it.
+std::vector<std::uint32_t> counted_contributors(const Committee& committee, const CloseSection& close);
+// The beacon after the block with this close: of the reveals of committee members.
+Hash256 beacon_after(const Registry& registry, const Committee& committee, const CloseSection& close);
+
+// Most tokens that one member's contribution to a row may claim: a round's, times the rounds since the row's
+// anchor last changed.
+std::uint64_t most_row_tokens(const ChainRules& rules, const Registry& registry, std::uint32_t row,
+                              std::uint64_t round);
+
+// Numbers of the wallets that become voters in the block that carries a round's result, in order: the due ones,
+// within the round's quota max(1, voters / 16). Vouched wallets come first, then more certified tokens, then the
+// beacon's lot. registry: after the block with the close.
+std::vector<std::uint32_t> due_admissions(const ChainRules& rules, const Registry& registry);
+// How far a wallet is from a vote, for people.
+struct AdmissionProgress {
+  std::uint32_t contributions = 0, needed = 0;
+  bool needs_voucher = false;
+  bool can_vote_ever = true;
+};
+AdmissionProgress admission_progress(const ChainRules& rules, const Registry& registry,
+                                     const WalletRecord& wallet);
+
+}  // namespace neuroshard::chain

@@ -1,0 +1,69 @@
+// What all nodes of one network fix about its chain (docs/protocol/chain.md). From the network's profile;
+// part of the network id, so two nodes of one network never disagree about it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/base/clock.h"
+
+namespace neuroshard::chain {
+
+// Whose wallets can vote. Values are protocol.
+enum class VotersMode : std::uint8_t {
+  Invited = 1,   // wallets that a voter vouched for
+  Founders = 2,  // the wallets that the genesis names
+  Open = 3,      // every wallet, by certified work; unvouched ones hold less than a quarter
+};
+
+inline constexpr std::uint32_t units_per_wallet = 12;  // divisible by 1, 2, 3 and 4
+inline constexpr std::size_t voting_nodes_per_wallet = 4;
+inline constexpr std::size_t max_committee = 512;  // beyond, the beacon draws so many per epoch
+inline constexpr std::size_t max_direct_voters =
+    16;  // send votes to each other; more: collected by the leader
+inline constexpr std::uint64_t statement_life =
+    8;  // blocks between a statement's reference and its inclusion
+inline constexpr std::size_t evidence_blocks = 64;  // of which evidence may name one as the previous block
+inline constexpr std::size_t evidence_rounds = 16;  // of which evidence may name the opening block
+inline constexpr std::uint64_t voucher_pause = 8;   // rounds between two admissions by one wallet's vouchers
+inline constexpr std::uint64_t max_clock_lead_ms = 60'000;
+inline constexpr std::size_t max_members = 65'536;           // of one registry
+inline constexpr std::size_t max_wallets = 2 * max_members;  // with those that were expelled
+inline constexpr std::size_t max_rows = 1'024;
+// Numbers that all vectors of a close list together, 32 MiB in memory. A body has no room for as many
+// contributions as would take more.
+inline constexpr std::size_t max_listed = 8u << 20;
+inline constexpr std::size_t max_block_statements = 256;
+inline constexpr std::size_t max_block_evidence = 64;
+// A message has at most 4 MiB (core/net/peer_channel.h); signatures and an earlier lock go with a body.
+inline constexpr std::size_t max_body_bytes = (4u << 20) - (256u << 10);
+inline constexpr std::uint64_t return_right_ms =
+    30ull * 24 * 3600 * 1000;  // a dormant voter's right to come back
+inline constexpr std::uint64_t seen_window_ms = 7ull * 24 * 3600 * 1000;
+
+struct ChainRules {
+  Hash256 network{};
+  VotersMode voters = VotersMode::Invited;
+  std::uint32_t rows = 1;         // slots of the model, numbered from 0
+  std::uint32_t fragments = 1;    // round r closes the rows i with i mod fragments = r mod fragments
+  std::uint64_t most_tokens = 1;  // that one member can train in a round
+  std::uint32_t admission_contributions = 8;
+  std::uint32_t epoch_rounds = 64;
+  std::uint64_t epoch_least_ms = 24ull * 3600 * 1000;
+  Duration block_time = std::chrono::seconds(60);
+  Duration stall_after = std::chrono::minutes(10);
+  Duration silent_after = std::chrono::minutes(3);  // and at least three block times
+  Duration heartbeat = std::chrono::seconds(60);
+
+  // Rows that round `round` closes, ascending.
+  std::vector<std::uint32_t> rows_of(std::uint64_t round) const {
+    std::vector<std::uint32_t> closed;
+    for (std::uint32_t row = static_cast<std::uint32_t>(round % fragments); row < rows; row += fragments)
+      closed.push_back(row);
+    return closed;
+  }
+};
+
+}  // namespace neuroshard::chain

@@ -1,0 +1,186 @@
+#include "core/chain/statements.h"
+
+#include <algorithm>
+
+#include "core/chain/detail/formats.h"
+
+namespace neuroshard::chain {
+namespace {
+
+// The numbers of the kinds are the alternatives' positions, from 1.
+enum class Kind : std::uint8_t { Register = 1, Vouch, Away, Back, Leave, Commit };
+
+Bytes signed_part(const Voucher& voucher) {
+  Bytes bytes;
+  bytes.reserve(voucher_bytes);
+  append_array(bytes, voucher.issuer);
+  append_array(bytes, voucher.key);
+  append_le(bytes, voucher.serial);
+  append_le(bytes, voucher.expires_ms);
+  return bytes;
+}
+
+Bytes use_part(const crypto::PublicKey& node, const crypto::PublicKey& wallet) {
+  Bytes bytes;
+  append_array(bytes, node);
+  append_array(bytes, wallet);
+  return bytes;
+}
+
+Voucher read_voucher(Reader& in) {
+  Voucher voucher;
+  voucher.issuer = in.array<crypto::PublicKey>();
+  voucher.key = in.array<crypto::PublicKey>();
+  voucher.serial = in.number<std::uint32_t>();
+  voucher.expires_ms = in.number<std::uint64_t>();
+  voucher.signature = in.array<crypto::Signature>();
+  return voucher;
+}
+
+void write(Bytes& bytes, const Register& what) {
+  append_array(bytes, crypto::encode_delegation(what.delegation));
+  append_commitment(bytes, what.beacon);
+  bytes.push_back(what.voucher ? 1 : 0);
+  if (!what.voucher) return;
+  append_array(bytes, encode_voucher(*what.voucher));
+  append_array(bytes, what.voucher_signature);
+}
+void write(Bytes& bytes, const Vouch& what) {
+  append_array(bytes, encode_voucher(what.voucher));
+  append_array(bytes, what.voucher_signature);
+  append_array(bytes, what.wallet);
+}
+void write(Bytes&, const Away&) {}
+void write(Bytes&, const Back&) {}
+void write(Bytes&, const Leave&) {}
+void write(Bytes& bytes, const Commit& what) {
+  append_commitment(bytes, what.beacon);
+}
+
+Register read_register(Reader& in, const crypto::PublicKey& node) {
+  Register what;
+  auto delegation = crypto::parse_delegation(in.bytes(crypto::delegation_bytes));
+  if (delegation.ok()) what.delegation = *std::move(delegation);
+  if (!delegation.ok() || what.delegation.node_key != node) in.fail();
+  what.beacon = read_commitment(in);
+  if (in.flag()) {
+    what.voucher = read_voucher(in);
+    what.voucher_signature = in.array<crypto::Signature>();
+  }
+  return what;
+}
+
+Vouch read_vouch(Reader& in) {
+  Vouch what;
+  what.voucher = read_voucher(in);
+  what.voucher_signature = in.array<crypto::Signature>();
+  what.wallet = in.array<crypto::PublicKey>();
+  return what;
+}
+
+Bytes signed_part(const Statement& statement) {
+  Bytes bytes;
+  append_array(bytes, statement.node);
+  append_reference(bytes, statement.reference);
+  bytes.push_back(static_cast<std::uint8_t>(statement.what.index() + 1));
+  std::visit([&bytes](const auto& what) { write(bytes, what); }, statement.what);
+  return bytes;
+}
+
+bool voucher_is_used(const Voucher& voucher, const crypto::Signature& signature,
+                     const crypto::PublicKey& node, const crypto::PublicKey& wallet, const Hash256& network) {
+  return voucher_holds(voucher, network) && crypto::verify(voucher.key, crypto::Purpose::ChainVoucherUse,
+                                                           network, use_part(node, wallet), signature);
+}
+
+bool inner_holds(const Register& what, const crypto::PublicKey& node, const Hash256& network) {
+  if (!crypto::check_delegation(what.delegation, node, network, WallTime::min()).ok()) return false;
+  return !what.voucher ||
+         voucher_is_used(*what.voucher, what.voucher_signature, node, what.delegation.wallet_key, network);
+}
+bool inner_holds(const Vouch& what, const crypto::PublicKey& node, const Hash256& network) {
+  return voucher_is_used(what.voucher, what.voucher_signature, node, what.wallet, network);
+}
+template <class Plain>
+bool inner_holds(const Plain&, const crypto::PublicKey&, const Hash256&) {
+  return true;
+}
+
+}  // namespace
+
+bool operator==(const Register& a, const Register& b) {
+  return crypto::encode_delegation(a.delegation) == crypto::encode_delegation(b.delegation) &&
+         a.beacon == b.beacon && a.voucher == b.voucher && a.voucher_signature == b.voucher_signature;
+}
+
+void sign_voucher(Voucher& voucher, const crypto::KeyPair& issuer, const Hash256& network) {
+  voucher.issuer = issuer.public_key();
+  voucher.signature = issuer.sign(crypto::Purpose::ChainVoucher, network, signed_part(voucher));
+}
+
+bool voucher_holds(const Voucher& voucher, const Hash256& network) {
+  return crypto::verify(voucher.issuer, crypto::Purpose::ChainVoucher, network, signed_part(voucher),
+                        voucher.signature);
+}
+
+Bytes encode_voucher(const Voucher& voucher) {
+  Bytes bytes = signed_part(voucher);
+  append_array(bytes, voucher.signature);
+  return bytes;
+}
+
+Expected<Voucher> decode_voucher(ByteSpan bytes) {
+  Reader in(bytes);
+  const Voucher voucher = read_voucher(in);
+  if (!in.at_end()) return corrupt("a voucher can't be read");
+  return voucher;
+}
+
+void sign_statement(Statement& statement, const crypto::KeyPair& node, const Hash256& network) {
+  statement.node = node.public_key();
+  statement.signature = node.sign(crypto::Purpose::ChainStatement, network, signed_part(statement));
+}
+
+bool statement_holds(const Statement& statement, const Hash256& network) {
+  return crypto::verify(statement.node, crypto::Purpose::ChainStatement, network, signed_part(statement),
+                        statement.signature) &&
+         std::visit([&](const auto& what) { return inner_holds(what, statement.node, network); },
+                    statement.what);
+}
+
+crypto::Signature use_voucher(const crypto::KeyPair& voucher_key, const crypto::PublicKey& node,
+                              const crypto::PublicKey& wallet, const Hash256& network) {
+  return voucher_key.sign(crypto::Purpose::ChainVoucherUse, network, use_part(node, wallet));
+}
+
+Bytes encode_statement(const Statement& statement) {
+  Bytes bytes = signed_part(statement);
+  append_array(bytes, statement.signature);
+  return bytes;
+}
+
+Expected<Statement> decode_statement(ByteSpan bytes) {
+  if (bytes.size() > max_statement_bytes) return corrupt("a member's statement is too long");
+  Reader in(bytes);
+  Statement statement;
+  statement.node = in.array<crypto::PublicKey>();
+  statement.reference = read_reference(in);
+  switch (static_cast<Kind>(in.number<std::uint8_t>())) {
+    case Kind::Register: statement.what = read_register(in, statement.node); break;
+    case Kind::Vouch: statement.what = read_vouch(in); break;
+    case Kind::Away: statement.what = Away{}; break;
+    case Kind::Back: statement.what = Back{}; break;
+    case Kind::Leave: statement.what = Leave{}; break;
+    case Kind::Commit: statement.what = Commit{read_commitment(in)}; break;
+    default: in.fail();
+  }
+  statement.signature = in.array<crypto::Signature>();
+  if (!in.at_end()) return corrupt("a member's statement can't be read");
+  return statement;
+}
+
+Hash256 statement_id(const Statement& statement) {
+  return tagged_hash("neuroshard/chain/statement/1", encode_statement(statement));
+}
+
+}  // namespace neuroshard::chain

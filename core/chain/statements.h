@@ -1,0 +1,106 @@
+// Signed statements of members that blocks carry: registration, presence, beacon commitments, vouchers
+// (docs/protocol/chain.md). Each names a recent block, so it is valid in one history only, and for
+// `statement_life` blocks only.
+//
+// Canonical bytes: decode refuses everything that encode would not write. No signature is checked by decode.
+// Threads: any. Errors: Corrupt.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+
+#include "core/base/bytes.h"
+#include "core/base/expected.h"
+#include "core/crypto/delegation.h"
+#include "core/crypto/keys.h"
+
+namespace neuroshard::chain {
+
+// A block that the signer knew: its statement holds in no other history.
+struct BlockReference {
+  std::uint64_t height = 0;
+  Hash256 hash{};
+  friend bool operator==(const BlockReference&, const BlockReference&) = default;
+};
+
+// The tip of a hash chain: round r reveals the value whose (r - first_round + 1)-fold hash is the tip (beacon.h).
+struct BeaconCommitment {
+  Hash256 tip{};                  // the seed's `length`-fold hash
+  std::uint64_t first_round = 0;  // first round that reveals
+  std::uint32_t length = 0;       // rounds that it lasts, 1 … 65,536
+  friend bool operator==(const BeaconCommitment&, const BeaconCommitment&) = default;
+};
+
+// A voter's word that whoever holds the voucher's key may vote. Travels in an invitation together with the
+// secret half of `key`, made before the invited wallet is known.
+struct Voucher {
+  crypto::PublicKey issuer{};  // node key of a voter
+  crypto::PublicKey key{};     // of this voucher alone
+  std::uint32_t serial = 0;    // of the issuer's wallet; each is used once
+  std::uint64_t expires_ms = 0;
+  crypto::Signature signature{};  // purpose ChainVoucher, by the issuer's node key
+  friend bool operator==(const Voucher&, const Voucher&) = default;
+};
+inline constexpr std::size_t voucher_bytes = 32 + 32 + 4 + 8 + 64;
+void sign_voucher(Voucher& voucher, const crypto::KeyPair& issuer, const Hash256& network);
+bool voucher_holds(const Voucher& voucher, const Hash256& network);
+Bytes encode_voucher(const Voucher& voucher);
+Expected<Voucher> decode_voucher(ByteSpan bytes);
+
+// The right to vote that an invitation brought.
+struct HeldVoucher {
+  Voucher voucher;
+  Hash256 secret{};  // seed of the voucher's key
+};
+
+struct Register {                 // a node becomes a member: a candidate
+  crypto::Delegation delegation;  // names node key and wallet
+  BeaconCommitment beacon;
+  std::optional<Voucher> voucher;
+  crypto::Signature voucher_signature{};  // by the voucher's key over node key and wallet; zeros without
+  friend bool operator==(const Register& a, const Register& b);
+};
+struct Vouch {  // a member that is registered already brings a voucher
+  Voucher voucher;
+  crypto::Signature voucher_signature{};  // by the voucher's key over node key and wallet
+  crypto::PublicKey wallet{};             // the member's; the registry checks that
+  friend bool operator==(const Vouch&, const Vouch&) = default;
+};
+struct Away {  // dormant from the next block on
+  friend bool operator==(const Away&, const Away&) = default;
+};
+struct Back {  // active again; ends dormancy
+  friend bool operator==(const Back&, const Back&) = default;
+};
+struct Leave {  // ends the membership
+  friend bool operator==(const Leave&, const Leave&) = default;
+};
+struct Commit {  // a new hash chain; holds two rounds later
+  BeaconCommitment beacon;
+  friend bool operator==(const Commit&, const Commit&) = default;
+};
+
+struct Statement {
+  crypto::PublicKey node{};
+  BlockReference reference;
+  std::variant<Register, Vouch, Away, Back, Leave, Commit> what;
+  crypto::Signature signature{};  // purpose ChainStatement, by the node key, over all bytes before it
+  friend bool operator==(const Statement&, const Statement&) = default;
+};
+inline constexpr std::size_t max_statement_bytes = 1024;
+
+void sign_statement(Statement& statement, const crypto::KeyPair& node, const Hash256& network);
+// The node's signature, and those of a delegation and of a voucher inside; a delegation must be for this node
+// and network. Not whether it has expired (the registry compares block times), nor whether the registry takes
+// it.
+bool statement_holds(const Statement& statement, const Hash256& network);
+// For the voucher's holder: the signature that binds the voucher to one node and wallet; purpose
+// ChainVoucherUse.
+crypto::Signature use_voucher(const crypto::KeyPair& voucher_key, const crypto::PublicKey& node,
+                              const crypto::PublicKey& wallet, const Hash256& network);
+Bytes encode_statement(const Statement& statement);
+Expected<Statement> decode_statement(ByteSpan bytes);
+Hash256 statement_id(const Statement& statement);
+
+}  // namespace neuroshard::chain

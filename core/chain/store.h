@@ -1,0 +1,38 @@
+// What a node keeps of the chain over a restart. The engine implements it with files of the data directory,
+// the simulator with memory on virtual time. Threads: the executor's; `done` in the order of calls.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "core/base/bytes.h"
+#include "core/base/expected.h"
+
+namespace neuroshard::chain {
+
+class ChainStore {
+ public:
+  // Each record is replaced as a whole.
+  enum class Record : std::uint8_t {
+    Votes,     // AgreementMemory: before each vote; some KiB
+    Local,     // beacon seed, boot counter, away, vouchers given: seldom
+    Evidence,  // equivocation that no block has yet
+    Snapshot,  // when the log does not begin at the genesis: its hash, and the registry after the first block
+  };
+  virtual ~ChainStore() = default;
+  // NotFound: nothing kept yet.
+  virtual Expected<Bytes> load(Record record) = 0;
+  virtual void save(Record record, Bytes bytes, std::function<void(Expected<void>)> done) = 0;
+
+  // The log of certified blocks, append-only; heights are consecutive.
+  virtual std::uint64_t first_block() const = 0;
+  virtual std::uint64_t block_count() const = 0;
+  virtual Expected<Bytes> load_block(std::uint64_t height) = 0;
+  virtual void append_block(std::uint64_t height, Bytes block, std::function<void(Expected<void>)> done) = 0;
+  // Begins a new log; the old one is kept under another name until a person deletes it.
+  virtual void begin_log(std::uint64_t first_height, std::function<void(Expected<void>)> done) = 0;
+  // Cuts the newest block off: a succession that a certified block replaces.
+  virtual void drop_last(std::function<void(Expected<void>)> done) = 0;
+};
+
+}  // namespace neuroshard::chain

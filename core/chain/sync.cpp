@@ -1,0 +1,258 @@
+#include "core/chain/sync.h"
+
+#include <algorithm>
+
+#include "core/platform/socket/ip_address.h"
+
+namespace neuroshard::chain {
+namespace {
+
+constexpr Duration answers_live = std::chrono::minutes(2);
+constexpr Duration compare_again_after = std::chrono::minutes(1);
+
+}  // namespace
+
+ChainSync::ChainSync(History::Services services, net::PeerCaller& caller, Peers& peers, Executor& executor,
+                     const Clock& clock, SyncOptions options, TrustAnchor trust, const net::NodeId& self,
+                     std::uint64_t seed, Host host)
+    : services_(services),
+      caller_(caller),
+      peers_(peers),
+      executor_(executor),
+      clock_(clock),
+      options_(options),
+      trust_(std::move(trust)),
+      self_(self),
+      rng_(seed),
+      host_(std::move(host)) {}
+
+void ChainSync::tick() {
+  const MonotonicTime now = clock_.monotonic_now();
+  if (now < next_poll_) return;
+  next_poll_ = now + options_.poll;
+  for (auto at = answers_.begin(); at != answers_.end();)
+    at = now - at->second.at > answers_live ? answers_.erase(at) : std::next(at);
+  std::vector<net::Contact> contacts = peers_.some();
+  for (std::size_t i = contacts.size(); i > 1; --i) std::swap(contacts[i - 1], contacts[rng_.below(i)]);
+  for (const net::Contact& contact : contacts) {
+    if (asked_.size() >= options_.asked_at_once) break;
+    if (contact.id != self_) ask_status(contact);
+  }
+}
+
+void ChainSync::ask_status(const net::Contact& contact) {
+  if (!asked_.insert(contact.id).second) return;
+  caller_.call(contact, net::Method::ChainStatus, {}, options_.allowed,
+               [this, life = lifetime_.token(), contact](Expected<Bytes> answer) {
+                 if (!life.alive()) return;
+                 asked_.erase(contact.id);
+                 if (!answer.ok()) return;
+                 const auto status = decode_status(*answer);
+                 if (status.ok()) got_status(contact, *status);
+               });
+}
+
+void ChainSync::got_status(const net::Contact& contact, const ChainStatus& status) {
+  answers_[contact.id] = {contact, status, clock_.monotonic_now()};
+  if (!first_answer_) first_answer_ = clock_.monotonic_now();
+  host_.on_status(contact, status);
+  consider(contact, status);
+}
+
+void ChainSync::consider(const net::Contact& contact, const ChainStatus& status) {
+  if (status.genesis == Hash256{}) return;
+  const History* own = host_.history();
+  if (own != nullptr && own->genesis() == status.genesis) {
+    if (status.height > own->tip().height()) fetch_blocks(contact);
+  } else if (wants_foreign(status)) {
+    fetch_foreign(contact, status.genesis);
+  }
+}
+
+// A claim decides only whether to ask: everything that comes of it is verified beside the own history.
+bool ChainSync::wants_foreign(const ChainStatus& status) const {
+  if (refused_.count(status.genesis) != 0) return false;
+  if (trust_.genesis && *trust_.genesis != status.genesis) return false;
+  const auto compared = compared_.find(status.genesis);
+  if (compared != compared_.end() && answering(status.genesis) <= compared->second.second &&
+      clock_.monotonic_now() - compared->second.first < compare_again_after)
+    return false;
+  const History* own = host_.history();
+  if (own == nullptr) {
+    const bool asked_long_enough =
+        first_answer_ && clock_.monotonic_now() - *first_answer_ >= options_.ask_for;
+    return !trust_.is_open() || groups_asked() >= options_.address_groups || asked_long_enough;
+  }
+  // Two open starts that meet. Later only a person decides.
+  return trust_.is_open() && own->tip().registry->round() < most_rounds_to_merge;
+}
+
+std::size_t ChainSync::groups_asked() const {
+  std::set<std::uint64_t> groups;
+  for (const auto& [id, answer] : answers_) groups.insert(platform::prefix_group(answer.contact.endpoint.ip));
+  return groups.size();
+}
+
+void ChainSync::catch_up(const net::NodeId& from) {
+  if (const auto contact = peers_.find(from)) catch_up(*contact);
+}
+
+void ChainSync::catch_up(const net::Contact& from) {
+  if (host_.history() != nullptr) fetch_blocks(from);
+  ask_status(from);
+}
+
+void ChainSync::fetch_blocks(const net::Contact& contact) {
+  const History* own = host_.history();
+  if (own == nullptr || fetching_.size() >= options_.asked_at_once || !fetching_.insert(contact.id).second)
+    return;
+  // A certified block may take the place of a succession.
+  const bool replaceable = own->tip().block->body.succession.has_value();
+  const std::uint64_t from = own->tip().height() + (replaceable ? 0 : 1);
+  caller_.call(contact, net::Method::ChainBlocks, encode_blocks_request(from), options_.allowed,
+               [this, life = lifetime_.token(), contact](Expected<Bytes> answer) {
+                 if (!life.alive()) return;
+                 fetching_.erase(contact.id);
+                 got_blocks(contact, std::move(answer));
+               });
+}
+
+void ChainSync::got_blocks(const net::Contact& contact, Expected<Bytes> answer) {
+  const History* own = host_.history();
+  if (!answer.ok() || own == nullptr) return;
+  const auto blocks = decode_blocks_answer(*answer);
+  if (!blocks.ok()) return;
+  bool advanced = false;
+  for (const Bytes& bytes : blocks->blocks) {
+    const auto block = decode_certified(bytes, services_.rules.network);
+    if (!block.ok()) return;
+    const bool known =
+        block->block->header.height < own->tip().height() || block->block->hash == own->tip().block->hash;
+    if (known) continue;
+    if (!host_.append(*block).ok()) return;
+    advanced = true;
+  }
+  if (blocks->more && advanced) fetch_blocks(contact);
+}
+
+void ChainSync::fetch_foreign(const net::Contact& contact, const Hash256& genesis) {
+  if (fetching_.size() >= options_.asked_at_once || !fetching_.insert(contact.id).second) return;
+  auto found = foreign_.find(genesis);
+  if (found == foreign_.end()) {
+    constexpr std::size_t most_foreign = 4;
+    if (foreign_.size() >= most_foreign) return void(fetching_.erase(contact.id));
+    found = foreign_.emplace(genesis, Foreign{ForeignChain(services_, trust_), {}}).first;
+  }
+  found->second.sources.insert(contact.id);
+  caller_.call(contact, net::Method::ChainBlocks, encode_blocks_request(found->second.chain.next_height()),
+               options_.allowed, [this, life = lifetime_.token(), contact, genesis](Expected<Bytes> answer) {
+                 if (!life.alive()) return;
+                 fetching_.erase(contact.id);
+                 got_foreign(contact, genesis, std::move(answer));
+               });
+}
+
+void ChainSync::got_foreign(const net::Contact& contact, const Hash256& genesis, Expected<Bytes> answer) {
+  const auto found = foreign_.find(genesis);
+  if (found == foreign_.end()) return;
+  if (!answer.ok()) return did_not_show(contact, genesis);
+  const auto blocks = decode_blocks_answer(*answer);
+  if (!blocks.ok() || blocks->blocks.empty()) return did_not_show(contact, genesis);
+  std::vector<CertifiedBlock> taken;
+  for (const Bytes& bytes : blocks->blocks) {
+    auto block = decode_certified(bytes, services_.rules.network);
+    if (!block.ok()) return did_not_show(contact, genesis);
+    taken.push_back(std::move(*block));
+  }
+  ForeignChain& chain = found->second.chain;
+  const bool right =
+      chain.take(taken).ok() && chain.history() != nullptr && chain.history()->genesis() == genesis;
+  if (!right) {
+    // Another peer may still give the true blocks of this genesis; this one's were not.
+    if (chain.history() == nullptr || chain.history()->genesis() != genesis) refused_.insert(genesis);
+    return did_not_show(contact, genesis);
+  }
+  unshown_.erase(contact.id);
+  if (blocks->more && !taken.empty()) return fetch_foreign(contact, genesis);
+  finish_foreign(genesis);
+}
+
+std::size_t ChainSync::answering(const Hash256& genesis) const {
+  return static_cast<std::size_t>(std::count_if(answers_.begin(), answers_.end(), [&](const auto& entry) {
+    return entry.second.status.genesis == genesis;
+  }));
+}
+
+bool ChainSync::is_believed(const net::NodeId& id) const {
+  constexpr std::size_t enough = 5;  // messages get lost
+  const auto found = unshown_.find(id);
+  return found == unshown_.end() || found->second < enough;
+}
+
+void ChainSync::did_not_show(const net::Contact& contact, const Hash256& genesis) {
+  constexpr std::size_t most_noted = 1024;
+  if (unshown_.size() >= most_noted) unshown_.clear();
+  ++unshown_[contact.id];
+  const auto found = foreign_.find(genesis);
+  if (found == foreign_.end()) return;
+  found->second.sources.erase(contact.id);
+  if (found->second.sources.empty()) foreign_.erase(found);
+}
+
+MeetingSide ChainSync::side(const History& history) const {
+  MeetingSide side;
+  side.genesis = history.genesis();
+  side.rounds = history.tip().registry->round();
+  std::set<std::uint32_t> wallets;
+  const auto count = [&](const net::NodeId& id) {
+    if (const MemberRecord* member = history.tip().registry->find(id)) wallets.insert(member->wallet);
+  };
+  for (const auto& [id, answer] : answers_)
+    if (answer.status.genesis == side.genesis) count(id);
+  if (const History* own = host_.history(); own != nullptr && own->genesis() == side.genesis) count(self_);
+  side.answering_wallets = wallets.size();
+  return side;
+}
+
+void ChainSync::finish_foreign(const Hash256& genesis) {
+  const auto found = foreign_.find(genesis);
+  const History* own = host_.history();
+  const bool wins = own == nullptr || prefers_other(side(*own), side(*found->second.chain.history()));
+  if (!wins) {
+    constexpr std::size_t most_noted = 64;
+    if (compared_.size() >= most_noted) compared_.clear();
+    compared_[genesis] = {clock_.monotonic_now(), answering(genesis)};
+    return void(foreign_.erase(found));
+  }
+  ForeignChain chain = std::move(found->second.chain);
+  foreign_.clear();
+  Expected<History> history = std::move(chain).finish();
+  if (!history.ok()) return void(refused_.insert(genesis));
+  host_.adopt(std::move(*history));
+}
+
+bool ChainSync::finds_no_history() const {
+  for (const auto& [genesis, foreign] : foreign_)
+    for (const net::NodeId& source : foreign.sources)
+      if (is_believed(source)) return false;
+  return std::none_of(answers_.begin(), answers_.end(), [this](const auto& entry) {
+    const Hash256& genesis = entry.second.status.genesis;
+    return genesis != Hash256{} && refused_.count(genesis) == 0 && is_believed(entry.first);
+  });
+}
+
+ChainSync::Seen ChainSync::seen() const {
+  Seen seen;
+  seen.answering = answers_.size();
+  const History* own = host_.history();
+  for (const auto& [id, answer] : answers_) {
+    if (answer.status.genesis == Hash256{}) continue;
+    ++seen.histories[answer.status.genesis];
+    if (own != nullptr && answer.status.genesis == own->genesis())
+      seen.highest = std::max(seen.highest, answer.status.height);
+  }
+  if (!refused_.empty()) seen.refused = *refused_.begin();
+  return seen;
+}
+
+}  // namespace neuroshard::chain

@@ -1,0 +1,115 @@
+// Following the chain that others hold: asks peers how far they are, fetches blocks that this node lacks, and
+// verifies a foreign history beside its own. Decides nothing about which history is right beyond what
+// TrustAnchor and the merge rule say.
+//
+// Threads: the executor's. All services outlive it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "core/base/executor.h"
+#include "core/base/lifetime.h"
+#include "core/base/rng.h"
+#include "core/chain/history.h"
+#include "core/chain/messages.h"
+#include "core/chain/outbox.h"
+
+namespace neuroshard::chain {
+
+struct SyncOptions {
+  Duration poll = std::chrono::seconds(5);
+  Duration allowed = std::chrono::seconds(5);
+  std::size_t asked_at_once = 3;
+  // A newcomer asks so many address groups before it takes a history, or for so long where there are fewer.
+  std::size_t address_groups = 3;
+  Duration ask_for = std::chrono::seconds(6);
+};
+
+class ChainSync {
+ public:
+  struct Host {
+    // The node's own history; null: none yet.
+    std::function<const History*()> history;
+    // Blocks that follow the own tip, in order; the first error ends the fetch from this peer.
+    std::function<Expected<void>(const CertifiedBlock& block)> append;
+    // A verified foreign history that takes the own one's place, or is the first.
+    std::function<void(History history)> adopt;
+    // A peer's status, whatever its history.
+    std::function<void(const net::Contact& from, const ChainStatus& status)> on_status;
+  };
+  ChainSync(History::Services services, net::PeerCaller& caller, Peers& peers, Executor& executor,
+            const Clock& clock, SyncOptions options, TrustAnchor trust, const net::NodeId& self,
+            std::uint64_t seed, Host host);
+
+  // Polls when it is time; called at every tick.
+  void tick();
+  // This peer is ahead, as its answer or announcement says.
+  void catch_up(const net::NodeId& from);
+  void catch_up(const net::Contact& from);
+  // For people and alerts.
+  struct Seen {
+    std::size_t answering = 0;                 // peers that answered lately
+    std::map<Hash256, std::size_t> histories;  // genesis: peers that hold it
+    std::uint64_t highest = 0;                 // of this history
+    std::optional<Hash256> refused;            // a genesis that did not verify, or that trust excludes
+  };
+  Seen seen() const;
+  // Every node that was asked lately has no history either, or claims one and shows nothing of it; or none
+  // answers.
+  bool finds_no_history() const;
+  bool fetches() const { return !fetching_.empty(); }
+
+ private:
+  struct Answer {
+    net::Contact contact;
+    ChainStatus status;
+    MonotonicTime at{};
+  };
+  void ask_status(const net::Contact& contact);
+  void got_status(const net::Contact& contact, const ChainStatus& status);
+  void consider(const net::Contact& contact, const ChainStatus& status);
+  void fetch_blocks(const net::Contact& contact);
+  void got_blocks(const net::Contact& contact, Expected<Bytes> answer);
+  void fetch_foreign(const net::Contact& contact, const Hash256& genesis);
+  void got_foreign(const net::Contact& contact, const Hash256& genesis, Expected<Bytes> answer);
+  bool wants_foreign(const ChainStatus& status) const;
+  std::size_t answering(const Hash256& genesis) const;
+  bool is_believed(const net::NodeId& id) const;
+  void did_not_show(const net::Contact& contact, const Hash256& genesis);
+  void finish_foreign(const Hash256& genesis);
+  std::size_t groups_asked() const;
+  MeetingSide side(const History& history) const;
+
+  History::Services services_;
+  net::PeerCaller& caller_;
+  Peers& peers_;
+  Executor& executor_;
+  const Clock& clock_;
+  const SyncOptions options_;
+  const TrustAnchor trust_;
+  const net::NodeId self_;
+  Rng rng_;
+  Host host_;
+  std::map<net::NodeId, Answer> answers_;
+  std::set<net::NodeId> asked_;     // status under way
+  std::set<net::NodeId> fetching_;  // blocks under way
+  struct Foreign {
+    ForeignChain chain;
+    std::set<net::NodeId> sources;
+  };
+  std::map<Hash256, Foreign> foreign_;  // by genesis
+  std::set<Hash256> refused_;
+  // True histories that this node's own goes before: when that was found, and how many answered for them.
+  std::map<Hash256, std::pair<MonotonicTime, std::size_t>> compared_;
+  // Peers whose claims about other histories were not shown to be true, this often in succession.
+  std::map<net::NodeId, std::size_t> unshown_;
+  MonotonicTime next_poll_{};
+  std::optional<MonotonicTime> first_answer_;
+  Lifetime lifetime_;
+};
+
+}  // namespace neuroshard::chain

@@ -1,0 +1,63 @@
+#include "core/chain/vouching.h"
+
+#include "core/crypto/hash.h"
+
+namespace neuroshard::chain {
+
+Vouching::Vouching(const ChainRules& rules, const crypto::KeyPair& key, const crypto::PublicKey& wallet,
+                   std::function<void(std::uint32_t)> save)
+    : rules_(rules), key_(key), wallet_(wallet), save_(std::move(save)) {}
+
+void Vouching::begin(const Hash256& seed, std::uint32_t given) {
+  seed_ = seed;
+  given_ = given;
+}
+
+Expected<HeldVoucher> Vouching::give(const ChainTip& tip, std::uint64_t expires_ms) {
+  const WalletRecord* wallet = tip.registry->wallet(wallet_);
+  if (wallet == nullptr || !wallet->voter)
+    return make_error(ErrorCode::Denied,
+                      "only a wallet with a vote can let another one vote; this node's wallet has none yet");
+  save_(++given_);
+  Bytes serial;
+  append_le(serial, given_);
+  HeldVoucher held;
+  held.secret = crypto::Sha256().update("neuroshard.voucher.v1").update(seed_).update(serial).finish();
+  held.voucher.issuer = key_.public_key();
+  held.voucher.key = crypto::KeyPair::from_seed(held.secret).public_key();
+  held.voucher.serial = given_;
+  held.voucher.expires_ms = expires_ms;
+  sign_voucher(held.voucher, key_, rules_.network);
+  return held;
+}
+
+void Vouching::candidate_is_near(const net::NodeId& id) {
+  if (near_.size() < most_lan_candidates) near_.insert(id);
+}
+
+std::vector<std::pair<net::NodeId, HeldVoucher>> Vouching::offers(const ChainTip& tip) {
+  const Registry& registry = *tip.registry;
+  const WalletRecord* own = registry.wallet(wallet_);
+  const bool may =
+      rules_.voters != VotersMode::Founders && own != nullptr && own->voter &&
+      (own->last_voucher_round == 0 || registry.round() >= own->last_voucher_round + voucher_pause);
+  if (!may) return {};
+  for (auto at = near_.begin(); at != near_.end();) {
+    const MemberRecord* member = registry.find(*at);
+    const WalletRecord* wallet = member != nullptr ? registry.wallet(member->wallet) : nullptr;
+    if (wallet != nullptr && (wallet->vouched || wallet->voter || wallet->expelled)) {
+      at = near_.erase(at);
+    } else if (wallet == nullptr) {
+      ++at;
+    } else {
+      auto held = give(tip, registry.time_ms() + lan_voucher_life_ms);
+      if (!held.ok()) return {};
+      const net::NodeId id = *at;
+      near_.erase(at);
+      return {{id, std::move(*held)}};
+    }
+  }
+  return {};
+}
+
+}  // namespace neuroshard::chain

@@ -1,0 +1,104 @@
+// A node's own part in the rounds: it drives the learners of the rows, makes the contribution, keeps it before
+// anybody sees it, and decides what becomes of work that is not in a certified row.
+//
+//   what happened to the work for a row        what goes along with the next start
+//   it is in the certified row                 what came after the boundary
+//   the row was carried (the anchor stays)     everything; error feedback takes back what was sent
+//   a new row without it; a voter had it       everything, once
+//   a new row without it; nobody had it        what came after the boundary
+//   nothing was contributed                    everything, for two new rows of this kind
+//
+// All services outlive it. Threads: the executor's.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/base/lifetime.h"
+#include "core/base/log.h"
+#include "core/chain/content.h"
+#include "core/rounds/contribution_book.h"
+#include "core/rounds/learner.h"
+#include "core/rounds/sync.h"
+
+namespace neuroshard::rounds {
+
+enum class WorkOutcome : std::uint8_t {
+  Counted,     // in the new row
+  RowCarried,  // the row has its old anchor
+  Heard,       // not in the new row, but in a voter's vector
+  LeftOut,     // contributed, and nobody had it
+  Absent,      // nothing contributed
+};
+inline constexpr std::uint32_t most_rounds_left_out = 2;
+struct WorkFate {
+  Carry carry = Carry::Nothing;
+  bool counted = false;
+};
+// rounds_left_out: new rows in a row that this node's work is not in, this one included.
+WorkFate fate_of(WorkOutcome outcome, std::uint32_t rounds_left_out);
+
+class OwnPart {
+ public:
+  struct Services {
+    const crypto::KeyPair& key;
+    std::vector<RoundLearner*> learners;  // by row
+    RoundStore& store;
+    Logger& logger;
+  };
+  struct Made {
+    chain::Contribution contribution;
+    std::vector<PayloadBytes> payloads;  // per row of the contribution
+  };
+  OwnPart(Services services, const chain::ChainRules& rules, std::uint32_t inner_steps, RoundSync sync);
+
+  // What was kept of before a restart; once.
+  void load();
+  // A round begins at this opening block; the learners of rows that have a fate start from their anchors.
+  void open(const Hash256& opening, std::uint64_t round);
+  // The row's anchor is held. Does nothing while its learner already trains from it.
+  void begin(std::uint32_t row, const Hash256& hash, const Anchor& anchor);
+  void end_row(std::uint32_t row, WorkOutcome outcome);
+
+  // Enough steps for a contribution to this round.
+  bool has_trained() const;
+  bool has_contributed() const { return made_.has_value(); }
+  bool gave(std::uint32_t row) const { return rows_[row].gave; }
+  bool is_making() const { return making_; }
+  const std::optional<Made>& made() const { return made_; }
+  // Takes the boundaries and signs; `made` when it is on the disk, not at all when there is too little work.
+  // most_tokens: that may be claimed, per row of the round; a node that trained on alone has more.
+  void contribute(const Hash256& reveal, std::vector<std::uint64_t> most_tokens, std::function<void()> made);
+  // The others have done their part, too.
+  void closed();
+  // No result in sight: train on.
+  void go_on();
+  std::uint32_t steps_to_make() const;
+
+ private:
+  struct Row {
+    Hash256 anchor{};  // that the learner trains from; zeros: none yet
+    WorkFate fate;     // of the next start
+    bool gave = false;
+    std::uint32_t left_out = 0;
+  };
+  struct Making;
+  void got(const std::shared_ptr<Making>& making, std::size_t which,
+           Expected<RoundLearner::Boundary> boundary);
+  void sign(Making& making);
+
+  Services services_;
+  const chain::ChainRules& rules_;
+  const std::uint32_t inner_steps_;
+  const AfterBoundary after_;
+  Hash256 opening_{};
+  std::uint64_t round_ = 0;
+  std::vector<Row> rows_;
+  bool making_ = false;
+  std::optional<Made> made_, kept_;  // kept_: of before a restart
+  Lifetime lifetime_;
+};
+
+}  // namespace neuroshard::rounds

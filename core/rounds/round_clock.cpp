@@ -1,0 +1,61 @@
+#include "core/rounds/round_clock.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace neuroshard::rounds {
+
+void RoundClock::open(MonotonicTime now, bool carried_before) {
+  opened_ = now;
+  after_carried_ = carried_before;
+  closing_at_.reset();
+  closed_at_.reset();
+  by_quorum_ = false;
+}
+
+void RoundClock::look(MonotonicTime now, const RoundCounts& counts) {
+  if (closing_at_ || counts.contributions == 0) return;
+  const Duration passed = now - opened_;
+  if (after_carried_ && passed < deadline() / 2) return;
+  by_quorum_ = 3 * counts.contributed_units > 2 * counts.active_units;
+  if (by_quorum_ || passed >= deadline()) closing_at_ = now;
+}
+
+bool RoundClock::wants_vector(MonotonicTime now, const RoundCounts& counts) const {
+  if (!closing_at_) return false;
+  const bool all_here =
+      counts.contributed_units == counts.active_units && counts.complete == counts.contributions;
+  if (all_here) return true;
+  const Duration waited = now - *closing_at_;
+  if (waited < grace()) return false;
+  const bool on_the_way = counts.complete < counts.contributions && counts.payloads_move;
+  return !on_the_way || waited >= deadline();
+}
+
+void RoundClock::closed(MonotonicTime now) {
+  closed_at_ = now;
+  if (!by_quorum_) return;
+  durations_.push_back(now - opened_);
+  if (durations_.size() > 3) durations_.pop_front();
+}
+
+bool RoundClock::row_is_late(MonotonicTime now) const {
+  return closed_at_ && now - *closed_at_ >= row_patience();
+}
+
+Duration RoundClock::deadline() const {
+  if (durations_.size() < 3) return rules_.first_deadline;
+  std::vector<Duration> sorted(durations_.begin(), durations_.end());
+  std::sort(sorted.begin(), sorted.end());
+  return sorted[1] * 5 / 4;
+}
+
+Duration RoundClock::grace() const {
+  return std::min(rules_.most_grace, deadline() / 10);
+}
+
+Duration RoundClock::row_patience() const {
+  return std::min(rules_.most_row_patience, deadline() / 4);
+}
+
+}  // namespace neuroshard::rounds

@@ -1,0 +1,65 @@
+// When a round ends, as one voter sees it: a pure function of times and counts (docs/protocol/chain.md). Every
+// voter has its own clock; the round ends when more than two thirds of the units have signed a vector.
+//
+// The round closes when more than two thirds of the units have contributed, or at the deadline: 1.25 times the
+// median of the last three rounds that closed by quorum. After the close comes a grace for what is on its way;
+// payloads that are being fetched are waited for, but not longer than a deadline.
+// Threads: one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "core/base/clock.h"
+
+namespace neuroshard::rounds {
+
+struct RoundClockRules {
+  Duration first_deadline = std::chrono::minutes(30);  // until three rounds closed by quorum
+  Duration most_grace = std::chrono::seconds(10);
+  Duration most_row_patience = std::chrono::seconds(30);
+};
+
+// What a voter has of the round.
+struct RoundCounts {
+  std::uint64_t contributed_units = 0;  // of active voters
+  std::uint64_t active_units = 0;
+  std::size_t contributions = 0;  // of anybody
+  std::size_t complete = 0;       // of them: all payloads are here
+  bool payloads_move = false;     // pieces arrived lately
+};
+
+class RoundClock {
+ public:
+  explicit RoundClock(RoundClockRules rules) : rules_(rules) {}
+
+  // A round begins. hurried: the one before was carried, so its work is offered again; it is not closed before
+  // half a deadline.
+  void open(MonotonicTime now, bool carried_before);
+  // Call when something changed and at every tick.
+  void look(MonotonicTime now, const RoundCounts& counts);
+  bool is_closing() const { return closing_at_.has_value(); }
+  // A slower node gives what it has from now on.
+  bool wants_contribution() const { return is_closing(); }
+  bool wants_vector(MonotonicTime now, const RoundCounts& counts) const;
+  // The close block is there.
+  void closed(MonotonicTime now);
+  // A row that is not ready by now is carried.
+  bool row_is_late(MonotonicTime now) const;
+
+  Duration deadline() const;
+  Duration grace() const;
+  Duration row_patience() const;
+
+ private:
+  const RoundClockRules rules_;
+  MonotonicTime opened_{};
+  bool after_carried_ = false;
+  std::optional<MonotonicTime> closing_at_, closed_at_;
+  bool by_quorum_ = false;
+  std::deque<Duration> durations_;  // of the last three rounds that closed by quorum
+};
+
+}  // namespace neuroshard::rounds

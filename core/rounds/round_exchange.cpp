@@ -1,0 +1,181 @@
+#include "core/rounds/round_exchange.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/net/peer_channel.h"
+
+namespace neuroshard::rounds {
+
+RoundExchange::RoundExchange(Services services, const chain::ChainRules& rules, FetchOptions options,
+                             const net::NodeId& self, Events events)
+    : services_(services), rules_(rules), options_(options), self_(self), events_(std::move(events)) {}
+
+void RoundExchange::open() {
+  previous_ = services_.book;
+  payloads_.clear();
+  contributions_.clear();
+  closed_ = false;
+}
+
+void RoundExchange::ask(const chain::ChainTip& tip, bool payloads) {
+  tip_ = tip;
+  // What was asked of contributors only is asked of the voters that have it from now on.
+  if (tip.registry->closed() && !std::exchange(closed_, true)) payloads_.clear();
+  ask_for_contributions(tip);
+  if (payloads || tip.registry->closed()) ask_for_payloads(tip);
+}
+
+// The contributor first, then the voters that have its contribution.
+std::vector<net::NodeId> RoundExchange::holders(std::uint32_t member, const chain::ChainTip& tip) const {
+  std::vector<net::NodeId> ids;
+  const auto add = [&](std::uint32_t number) {
+    const chain::MemberRecord* record = tip.registry->find(number);
+    if (record != nullptr && record->id != self_) ids.push_back(record->id);
+  };
+  add(member);
+  const bool any_vectors = services_.vectors.count() > 0;
+  if (any_vectors) {
+    for (const std::uint32_t voter : services_.vectors.holders(member))
+      if (voter != member) add(voter);
+  } else if (tip.registry->closed()) {
+    for (const chain::CommitteeMember& voter : tip.committee->members())
+      if (voter.number != member) add(voter.number);
+  }
+  return ids;
+}
+
+void RoundExchange::ask_for_payloads(const chain::ChainTip& tip) {
+  for (const auto& [member, entry] : services_.book.all()) {
+    for (std::size_t i = 0; i < entry.payloads.size(); ++i) {
+      const chain::RowWork& work = entry.contribution.rows[i];
+      if (entry.payloads[i] || !payloads_.insert(work.payload).second) continue;
+      FetchRequest request;
+      request.slot = {RoundSlot::Kind::Model, static_cast<std::uint16_t>(work.row), 0};
+      request.what = FetchRequest::What::Payload;
+      request.hash = work.payload;
+      services_.fetcher.checked(
+          request, work.payload_bytes, holders(member, tip),
+          [id = entry.id, root = work.payload](ByteSpan bytes) { return payload_root(id, bytes) == root; },
+          [this, life = lifetime_.token(), member = member, work,
+           opening = services_.book.opening()](Expected<Bytes> bytes) {
+            if (!life.alive() || opening != services_.book.opening()) return;
+            payloads_.erase(work.payload);  // a failure is asked for again at a later look
+            if (bytes.ok()) {
+              services_.book.take_payload(member, work.row, std::move(*bytes));
+              events_.arrived();
+            }
+          });
+    }
+  }
+}
+
+bool RoundExchange::is_certified(const ContributionBook::Entry& entry, const chain::ChainTip& tip) {
+  const auto& closed = tip.registry->closed();
+  return closed && std::any_of(closed->contributions.begin(), closed->contributions.end(),
+                               [&](const chain::ContributionEntry& one) {
+                                 return one.member == entry.member &&
+                                        chain::contribution_id(one) == entry.contribution_id;
+                               });
+}
+
+// Before the close those that must be in it; after it those that it names.
+void RoundExchange::ask_for_contributions(const chain::ChainTip& tip) {
+  if (const auto& closed = tip.registry->closed()) {
+    for (const chain::ContributionEntry& entry : closed->contributions) {
+      const ContributionBook::Entry* known = services_.book.find(entry.member);
+      if (known == nullptr || !is_certified(*known, tip)) ask_for_contribution(entry.member, tip);
+    }
+  } else if (tip.committee->is_quorum(services_.vectors.units(*tip.committee))) {
+    for (const std::uint32_t member :
+         services_.vectors.missing(*tip.committee, services_.book, *tip.registry))
+      ask_for_contribution(member, tip);
+  }
+}
+
+void RoundExchange::ask_for_contribution(std::uint32_t member, const chain::ChainTip& tip) {
+  const chain::MemberRecord* record = tip.registry->find(member);
+  if (record == nullptr || contributions_.count(member) != 0) return;
+  std::vector<net::NodeId> sources = holders(member, tip);
+  if (sources.empty()) return;
+  const auto contact = services_.peers.find(sources[questions_++ % sources.size()]);
+  if (!contact) return;
+  contributions_.insert(member);
+  FetchRequest request;
+  request.what = FetchRequest::What::Contribution;
+  request.hash = record->id;
+  request.place = services_.book.round();
+  services_.caller.call(*contact, options_.method, encode_fetch_request(request), options_.allowed,
+                        [this, life = lifetime_.token(), member, id = record->id,
+                         opening = services_.book.opening()](Expected<Bytes> answer) {
+                          if (!life.alive() || opening != services_.book.opening()) return;
+                          contributions_.erase(member);
+                          if (!answer.ok()) return;
+                          const auto piece = decode_fetch_answer(*answer);
+                          if (!piece.ok()) return;
+                          const auto contribution = chain::decode_contribution(piece->bytes, rules_.rows);
+                          if (!contribution.ok()) return;
+                          take(member, id, *contribution);
+                        });
+}
+
+void RoundExchange::take(std::uint32_t member, const net::NodeId& id,
+                         const chain::Contribution& contribution) {
+  if (const auto& closed = tip_->registry->closed()) {
+    for (const chain::ContributionEntry& entry : closed->contributions)
+      if (entry.member == member) services_.book.take_certified(contribution, entry, id);
+  } else if (const auto taken = services_.book.take(contribution, *tip_); taken.evidence) {
+    events_.found_evidence(*taken.evidence);
+  }
+  events_.arrived();
+}
+
+// A certified close may have something else of a member than this node was sent: together they are evidence.
+void RoundExchange::compare(const chain::ChainTip& before, const chain::CloseSection& close) {
+  for (const chain::ContributionEntry& entry : close.contributions) {
+    const ContributionBook::Entry* own = services_.book.find(entry.member);
+    if (own == nullptr) continue;
+    chain::ContributionEntry known = chain::entry_of(own->contribution, entry.member);
+    known.signature = entry.signature;  // only what is signed counts
+    if (!(known == entry)) events_.found_evidence(chain::evidence_of(own->contribution, entry));
+  }
+  for (const chain::Vector& vector : close.vectors) {
+    const chain::Vector* own = services_.vectors.find(vector.voter);
+    const chain::MemberRecord* voter = before.registry->find(vector.voter);
+    if (own == nullptr || voter == nullptr) continue;
+    if (chain::claim_of(*own).content != chain::claim_of(vector).content)
+      events_.found_evidence(chain::evidence_of(voter->key, *own, vector));
+  }
+}
+
+Expected<Bytes> RoundExchange::piece(const net::NodeId& from, const FetchRequest& request,
+                                     const chain::ChainTip& tip) const {
+  const Error missing = make_error(ErrorCode::NotFound, "this node does not hold what is asked for");
+  for (const ContributionBook* book :
+       {static_cast<const ContributionBook*>(&services_.book),
+        previous_ ? &*previous_ : static_cast<const ContributionBook*>(nullptr)}) {
+    if (book == nullptr) continue;
+    if (request.what == FetchRequest::What::Contribution) {
+      const ContributionBook::Entry* entry =
+          book->round() == request.place ? book->find(request.hash) : nullptr;
+      if (entry == nullptr) continue;
+      const Bytes whole = chain::encode_contribution(entry->contribution);
+      return encode_fetch_answer(whole.size(), whole);
+    }
+    // Until the close, payloads are for those that can't copy them any more.
+    const bool open = book == &services_.book && !tip.registry->closed();
+    if (open && book->find(from) == nullptr) continue;
+    for (const auto& [member, entry] : book->all()) {
+      for (std::size_t i = 0; i < entry.payloads.size(); ++i) {
+        if (entry.contribution.rows[i].payload != request.hash || !entry.payloads[i]) continue;
+        const ByteSpan whole = *entry.payloads[i];
+        if (request.place >= whole.size()) return missing;
+        const ByteSpan rest = whole.subspan(static_cast<std::size_t>(request.place));
+        return encode_fetch_answer(whole.size(), rest.first(std::min(rest.size(), net::chunk_bytes)));
+      }
+    }
+  }
+  return missing;
+}
+
+}  // namespace neuroshard::rounds

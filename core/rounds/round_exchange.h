@@ -1,0 +1,69 @@
+// What a node lacks of the round in progress and asks its peers for: contributions that must be in the close,
+// or that the close names, and payloads; and what it gives to those that ask.
+//
+// Until the close, payloads go only to members whose own contribution is here: they can't copy them any more.
+// All services outlive it. Threads: the executor's.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "core/base/lifetime.h"
+#include "core/chain/outbox.h"
+#include "core/rounds/fetch.h"
+#include "core/rounds/vector_book.h"
+
+namespace neuroshard::rounds {
+
+class RoundExchange {
+ public:
+  struct Services {
+    net::PeerCaller& caller;
+    chain::Peers& peers;
+    RoundFetcher& fetcher;
+    ContributionBook& book;
+    VectorBook& vectors;
+  };
+  struct Events {
+    std::function<void()> arrived;
+    std::function<void(const chain::Evidence&)> found_evidence;
+  };
+  RoundExchange(Services services, const chain::ChainRules& rules, FetchOptions options,
+                const net::NodeId& self, Events events);
+
+  // A new round: the books are about to be opened.
+  void open();
+  // A close that was certified on `before`: what it has of a member may contradict what this node was sent.
+  void compare(const chain::ChainTip& before, const chain::CloseSection& close);
+  // Asks for what is missing. payloads: this node may have them before the close.
+  void ask(const chain::ChainTip& tip, bool payloads);
+  // A payload or a contribution of this round or of the one before. NotFound.
+  Expected<Bytes> piece(const net::NodeId& from, const FetchRequest& request,
+                        const chain::ChainTip& tip) const;
+  // The contribution that the close names, not another one of the same member.
+  static bool is_certified(const ContributionBook::Entry& entry, const chain::ChainTip& tip);
+
+ private:
+  void ask_for_contributions(const chain::ChainTip& tip);
+  void ask_for_contribution(std::uint32_t member, const chain::ChainTip& tip);
+  void ask_for_payloads(const chain::ChainTip& tip);
+  void take(std::uint32_t member, const net::NodeId& id, const chain::Contribution& contribution);
+  std::vector<net::NodeId> holders(std::uint32_t member, const chain::ChainTip& tip) const;
+
+  Services services_;
+  const chain::ChainRules& rules_;
+  const FetchOptions options_;
+  const net::NodeId self_;
+  const Events events_;
+  std::optional<ContributionBook> previous_;  // for peers that are a step behind
+  std::optional<chain::ChainTip> tip_;        // of the last ask()
+  std::set<Hash256> payloads_;                // asked for
+  std::set<std::uint32_t> contributions_;
+  bool closed_ = false;  // the round, at the last ask()
+  std::uint64_t questions_ = 0;
+  Lifetime lifetime_;
+};
+
+}  // namespace neuroshard::rounds

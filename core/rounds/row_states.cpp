@@ -1,0 +1,181 @@
+#include "core/rounds/row_states.h"
+
+#include <algorithm>
+
+#include "core/crypto/hash.h"
+#include "core/crypto/merkle.h"
+#include "core/net/peer_channel.h"
+
+namespace neuroshard::rounds {
+namespace {
+
+constexpr Duration fetch_pause = std::chrono::seconds(2);
+constexpr std::size_t steps_kept = 2;  // results hold a whole state each
+
+RoundSlot slot_of(std::uint32_t row) {
+  return {RoundSlot::Kind::Model, static_cast<std::uint16_t>(row), 0};
+}
+
+Hash256 key_of(std::uint64_t round, const std::vector<StepInput>& inputs) {
+  Bytes bytes;
+  append_le(bytes, round);
+  for (const StepInput& input : inputs) {
+    bytes.insert(bytes.end(), input.id.begin(), input.id.end());
+    append_le(bytes, input.tokens);
+    const Hash256 hash = crypto::sha256(*input.payload);
+    bytes.insert(bytes.end(), hash.begin(), hash.end());
+  }
+  return crypto::sha256(bytes);
+}
+
+}  // namespace
+
+RowStates::RowStates(Services services, OuterRules rules, const Hash256& network,
+                     std::vector<RowShape> shapes, std::uint64_t bias_values, Held held)
+    : services_(services),
+      rules_(std::move(rules)),
+      network_(network),
+      shapes_(std::move(shapes)),
+      bias_values_(bias_values),
+      held_(std::move(held)),
+      rows_(shapes_.size()) {}
+
+outer::AnchorIdentity RowStates::identity(std::uint32_t row, std::uint64_t round) const {
+  return anchor_identity(network_, rules_, slot_of(row), round);
+}
+
+void RowStates::offer(std::uint32_t row, std::uint64_t round, Anchor state) {
+  rows_[row].offered.emplace(round, std::move(state));
+}
+
+bool RowStates::holds_all(const chain::Registry& registry) const {
+  for (std::uint32_t row = 0; row < rows_.size(); ++row)
+    if (!holds(row, registry.rows()[row].anchor)) return false;
+  return true;
+}
+
+bool RowStates::fetches() const {
+  return std::any_of(rows_.begin(), rows_.end(), [](const Row& row) { return !row.fetching.expired(); });
+}
+
+void RowStates::settle(std::uint32_t row, const chain::RowRecord& wanted,
+                       const std::vector<net::NodeId>& sources) {
+  Row& own = rows_[row];
+  if (holds(row, wanted.anchor)) return held_(row);
+  for (const auto& [key, computing] : own.computing) {
+    if (!computing->result || !computing->result->ok() || (**computing->result).hash != wanted.anchor)
+      continue;
+    const StepResult step = **computing->result;
+    return take(row, step.hash, step.state, step.leaves);
+  }
+  if (own.settling == wanted.anchor) return;  // on its way
+  if (own.offered && own.offered->first == wanted.changed_round) return check_offered(row, wanted);
+  if (services_.clock.monotonic_now() >= own.next_fetch) fetch(row, wanted, sources);
+}
+
+void RowStates::take(std::uint32_t row, const Hash256& hash, Anchor state, std::vector<Hash256> leaves) {
+  Row& own = rows_[row];
+  own.state = std::move(state);
+  own.hash = hash;
+  own.settling = {};
+  own.computing.clear();
+  own.served.push_front({hash, own.state, std::move(leaves)});
+  if (own.served.size() > 2) own.served.pop_back();
+  held_(row);
+}
+
+void RowStates::check_offered(std::uint32_t row, const chain::RowRecord& wanted) {
+  Row& own = rows_[row];
+  own.settling = wanted.anchor;
+  auto leaves = std::make_shared<std::vector<Hash256>>();
+  const Anchor state = own.offered->second;
+  own.offered.reset();
+  services_.work.run(
+      [leaves, state, identity = identity(row, wanted.changed_round)] {
+        *leaves = outer::anchor_leaves(identity, {state->weights, state->momentum, state->bias});
+      },
+      [this, life = lifetime_.token(), row, state, leaves, anchor = wanted.anchor] {
+        if (!life.alive() || rows_[row].settling != anchor) return;
+        rows_[row].settling = {};
+        if (crypto::merkle_root(*leaves) == anchor) take(row, anchor, state, std::move(*leaves));
+      });
+}
+
+void RowStates::fetch(std::uint32_t row, const chain::RowRecord& wanted,
+                      const std::vector<net::NodeId>& sources) {
+  if (sources.empty()) return;
+  Row& own = rows_[row];
+  services_.fetcher.abandon(own.fetching);
+  own.settling = wanted.anchor;
+  own.fetching = services_.fetcher.anchor(
+      slot_of(row), wanted.anchor, identity(row, wanted.changed_round), shapes_[row].values, bias_values_,
+      sources,
+      [this, life = lifetime_.token(), row, anchor = wanted.anchor,
+       round = wanted.changed_round](Expected<std::shared_ptr<OuterState>> state) {
+        if (!life.alive() || rows_[row].settling != anchor) return;
+        rows_[row].settling = {};
+        rows_[row].next_fetch = services_.clock.monotonic_now() + fetch_pause;
+        if (!state.ok()) return;
+        ++fetched_;
+        const OuterState& got = **state;
+        auto leaves = outer::anchor_leaves(identity(row, round), {got.weights, got.momentum, got.bias});
+        take(row, anchor, std::move(*state), std::move(leaves));
+      });
+}
+
+void RowStates::compute(std::uint32_t row, std::uint64_t round, const std::vector<StepInput>& inputs,
+                        std::uint64_t most_tokens, Computed done) {
+  Row& own = rows_[row];
+  const Hash256 key = key_of(round, inputs);
+  for (auto at = own.computing.begin(); own.computing.size() >= steps_kept && at != own.computing.end();)
+    at = at->first != key && at->second->result ? own.computing.erase(at) : std::next(at);
+  std::shared_ptr<Computing>& entry = own.computing[key];
+  if (entry && entry->result) {
+    const bool posted =
+        services_.executor.post([held = entry, done = std::move(done)] { done(*held->result); });
+    if (!posted) return;
+    return;
+  }
+  const bool fresh = entry == nullptr;
+  if (fresh) entry = std::make_shared<Computing>();
+  entry->waiting.push_back(std::move(done));
+  if (!fresh) return;
+  services_.work.run(
+      [entry = entry, inputs, rules = rules_, before = own.state, identity = identity(row, round),
+       most_tokens] { entry->result.emplace(make_step(rules, identity, *before, inputs, most_tokens)); },
+      [entry = entry, life = lifetime_.token()] {
+        if (!life.alive()) return;
+        const std::vector<Computed> waiting = std::move(entry->waiting);
+        for (const Computed& one : waiting) one(*entry->result);
+      });
+}
+
+Expected<Bytes> RowStates::piece(const FetchRequest& request) const {
+  const Error missing = make_error(ErrorCode::NotFound, "this node does not hold what is asked for");
+  if (request.slot.layer >= rows_.size()) return missing;
+  const std::deque<Served>& served = rows_[request.slot.layer].served;
+  const auto at = std::find_if(served.begin(), served.end(),
+                               [&request](const Served& one) { return one.hash == request.hash; });
+  if (at == served.end()) return missing;
+  if (request.what == FetchRequest::What::Leaves) {
+    const ByteSpan leaves(at->leaves.front().data(), at->leaves.size() * sizeof(Hash256));
+    if (request.place >= leaves.size()) return missing;
+    const ByteSpan rest = leaves.subspan(static_cast<std::size_t>(request.place));
+    return encode_fetch_answer(leaves.size(), rest.first(std::min(rest.size(), net::chunk_bytes)));
+  }
+  if (request.place == 0) return missing;  // the header: everybody makes it
+  std::uint64_t leaf = request.place - 1;
+  for (const std::vector<float>* part : {&at->state->weights, &at->state->momentum, &at->state->bias}) {
+    const ByteSpan all = as_bytes(Span<const float>(*part));
+    const std::uint64_t chunks = (all.size() + outer::anchor_chunk_bytes - 1) / outer::anchor_chunk_bytes;
+    if (leaf < chunks) {
+      const ByteSpan rest = all.subspan(static_cast<std::size_t>(leaf) * outer::anchor_chunk_bytes);
+      const ByteSpan chunk = rest.first(std::min(rest.size(), outer::anchor_chunk_bytes));
+      return encode_fetch_answer(chunk.size(), chunk);
+    }
+    leaf -= chunks;
+  }
+  return missing;
+}
+
+}  // namespace neuroshard::rounds

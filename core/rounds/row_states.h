@@ -1,0 +1,95 @@
+// The outer state of each row as this node holds it: the anchor that the registry names, the one before it for
+// peers that are a step behind, and steps that were computed and may be certified. What this node lacks it
+// fetches from peers, checked leaf by leaf.
+//
+// All services outlive it. Threads: the executor's; computations run in RoundWork.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/base/lifetime.h"
+#include "core/chain/registry.h"
+#include "core/rounds/contribution_book.h"
+#include "core/rounds/fetch.h"
+#include "core/rounds/learner.h"
+#include "core/rounds/step.h"
+
+namespace neuroshard::rounds {
+
+class RowStates {
+ public:
+  struct Services {
+    RoundFetcher& fetcher;
+    RoundWork& work;
+    Executor& executor;
+    const Clock& clock;
+  };
+  // A row's state is the one that the registry names.
+  using Held = std::function<void(std::uint32_t row)>;
+  RowStates(Services services, OuterRules rules, const Hash256& network, std::vector<RowShape> shapes,
+            std::uint64_t bias_values, Held held);
+
+  outer::AnchorIdentity identity(std::uint32_t row, std::uint64_t round) const;
+  // From this node's disk, or the initial weights: believed once it has the anchor's hash.
+  void offer(std::uint32_t row, std::uint64_t round, Anchor state);
+  // Brings a row to the anchor of the registry: by a step that was computed, by what was offered, or from
+  // these peers. Calls `held` later or at once.
+  void settle(std::uint32_t row, const chain::RowRecord& wanted, const std::vector<net::NodeId>& sources);
+  bool holds(std::uint32_t row, const Hash256& anchor) const {
+    return rows_[row].hash == anchor && rows_[row].state;
+  }
+  bool holds_all(const chain::Registry& registry) const;
+  const Anchor& state(std::uint32_t row) const { return rows_[row].state; }
+  const Hash256& hash(std::uint32_t row) const { return rows_[row].hash; }
+  bool fetches() const;
+  std::uint64_t fetched() const { return fetched_; }
+
+  // The step of a round from the state held. Equal inputs are computed once; `done` later, once.
+  using Computed = std::function<void(const Expected<StepResult>& step)>;
+  void compute(std::uint32_t row, std::uint64_t round, const std::vector<StepInput>& inputs,
+               std::uint64_t most_tokens, Computed done);
+  void forget_computed(std::uint32_t row) { rows_[row].computing.clear(); }
+  // Leaves and chunks of the states held. NotFound.
+  Expected<Bytes> piece(const FetchRequest& request) const;
+
+ private:
+  struct Served {
+    Hash256 hash{};
+    Anchor state;
+    std::vector<Hash256> leaves;
+  };
+  struct Computing {
+    std::optional<Expected<StepResult>> result;
+    std::vector<Computed> waiting;
+  };
+  struct Row {
+    Anchor state;
+    Hash256 hash{};
+    std::optional<std::pair<std::uint64_t, Anchor>> offered;  // and its round
+    Hash256 settling{};                                       // the anchor that is checked or fetched
+    MonotonicTime next_fetch{};
+    RoundFetcher::Ticket fetching;
+    std::map<Hash256, std::shared_ptr<Computing>> computing;  // by inputs
+    std::deque<Served> served;                                // newest first, two
+  };
+  void take(std::uint32_t row, const Hash256& hash, Anchor state, std::vector<Hash256> leaves);
+  void check_offered(std::uint32_t row, const chain::RowRecord& wanted);
+  void fetch(std::uint32_t row, const chain::RowRecord& wanted, const std::vector<net::NodeId>& sources);
+
+  Services services_;
+  const OuterRules rules_;
+  const Hash256 network_;
+  const std::vector<RowShape> shapes_;
+  const std::uint64_t bias_values_;
+  const Held held_;
+  std::vector<Row> rows_;
+  std::uint64_t fetched_ = 0;
+  Lifetime lifetime_;
+};
+
+}  // namespace neuroshard::rounds

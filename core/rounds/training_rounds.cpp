@@ -1,0 +1,273 @@
+#include "core/rounds/training_rounds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/chain/rights.h"
+#include "core/rounds/detail/rounds_posts.h"
+
+namespace neuroshard::rounds {
+
+struct TrainingRounds::PeersOfFetcher final : RoundPeers {
+  explicit PeersOfFetcher(chain::Peers& all) : peers(all) {}
+  std::optional<net::Contact> find(const net::NodeId& id) override { return peers.find(id); }
+  std::vector<net::Contact> some() override { return peers.some(); }
+  chain::Peers& peers;
+};
+
+TrainingRounds::TrainingRounds(TrainingServices services, TrainingOptions options, NewAnchor new_anchor)
+    : services_(std::move(services)),
+      options_(std::move(options)),
+      on_new_anchor_(std::move(new_anchor)),
+      self_(crypto::node_id(services_.key.public_key())),
+      peers_(std::make_unique<PeersOfFetcher>(services_.peers)),
+      fetcher_(services_.caller, *peers_, services_.executor, services_.clock, options_.fetch),
+      clock_(options_.clock),
+      book_(options_.chain, options_.shapes, options_.outer.codec, services_.checks),
+      vectors_(options_.chain, services_.checks),
+      exchange_({services_.caller, services_.peers, fetcher_, book_, vectors_}, options_.chain,
+                options_.fetch, self_,
+                {[this] { look_soon(); }, [this](const chain::Evidence& evidence) { found(evidence); }}),
+      states_({fetcher_, services_.work, services_.executor, services_.clock}, options_.outer,
+              options_.chain.network, options_.shapes, options_.bias_values,
+              [this](std::uint32_t row) { on_held(row); }),
+      own_({services_.key, services_.learners, services_.store, services_.logger}, options_.chain,
+           options_.inner_steps, options_.sync) {}
+
+TrainingRounds::~TrainingRounds() = default;
+
+void TrainingRounds::start() {
+  own_.load();
+  if (const auto kept = services_.store.load(RoundStore::Record::Votes); kept.ok())
+    // Of a round that is not known yet: rounds have as many rows as round 0, or one less.
+    for (std::size_t rows = options_.chain.rows_of(0).size(), least = std::max<std::size_t>(rows, 2) - 1;
+         rows >= least; --rows)
+      if (auto vector = chain::decode_vector(*kept, chain::max_members, rows); vector.ok())
+        kept_vector_ = std::move(*vector);
+  tick();
+}
+
+void TrainingRounds::tick() {
+  timer_ = services_.executor.post_after(options_.tick, [this] { tick(); });
+  if (fetcher_.bytes_received() != moved_bytes_) {
+    moved_bytes_ = fetcher_.bytes_received();
+    moved_at_ = services_.clock.monotonic_now();
+  }
+  look();
+}
+
+void TrainingRounds::look_soon() {
+  const bool posted = services_.executor.post([this, life = lifetime_.token()] {
+    if (life.alive()) look();
+  });
+  if (!posted) services_.logger.warning("rounds", "the executor is full; the next tick looks again");
+}
+
+// What the time and what arrived make possible now.
+void TrainingRounds::look() {
+  if (!tip_) return;
+  const MonotonicTime now = services_.clock.monotonic_now();
+  settle_rows();
+  const bool closed = tip_->registry->closed().has_value();
+  if (!closed) {
+    clock_.look(now, counts());
+    if (clock_.is_closing() && !closing_at_) {
+      closing_at_ = now;
+      own_.closed();
+    }
+    contribute();
+    if (clock_.wants_vector(now, counts())) sign_vector();
+  }
+  exchange_.ask(*tip_, own_.has_contributed());
+  if (closed) compute_rows();
+  review();
+  train_on_alone(now);
+  if (!is_due(*tip_)) return;
+  if (making_) {
+    const auto done = std::exchange(making_, nullptr);
+    done({close_section(), result_section()});
+  } else {
+    port_->advance();
+  }
+}
+
+void TrainingRounds::train_on_alone(MonotonicTime now) {
+  if (provisional_ || !closing_at_ || now - *closing_at_ < options_.provisional_after) return;
+  if (now - moved_at_ < clock_.grace()) return;  // over slow lines it takes so long until all is here
+  provisional_ = true;
+  services_.logger.info(
+      "rounds", fmt::format("round {}: no result in sight; this node trains on by itself", book_.round()));
+  own_.go_on();
+}
+
+// ---- The chain goes on
+
+void TrainingRounds::on_history(const chain::ChainTip& tip) {
+  tip_ = tip;
+  open_round(false);
+}
+
+void TrainingRounds::on_block(const chain::ChainTip& tip, const chain::CertifiedBlock& block, bool live) {
+  const chain::BlockBody& body = block.block->body;
+  making_ = nullptr;
+  judging_.clear();
+  if (body.result) {
+    settle_own(*body.result);
+    tip_ = tip;
+    const auto& rows = body.result->rows;
+    open_round(std::all_of(rows.begin(), rows.end(), [](const auto& row) { return row.carried; }));
+    if (live) ++seen_.rounds;
+  } else {
+    const std::optional<chain::ChainTip> before = std::exchange(tip_, tip);
+    if (body.close && before) exchange_.compare(*before, *body.close);
+    if (body.close) {
+      clock_.closed(services_.clock.monotonic_now());
+      port_->drop_post(vector_key);
+    }
+    look_soon();
+  }
+}
+
+// What the result makes of this node's work; tip_ is still the one before.
+void TrainingRounds::settle_own(const chain::ResultSection& result) {
+  if (!tip_ || !tip_->registry->closed()) return;
+  const chain::ClosedRound& closed = *tip_->registry->closed();
+  const chain::MemberRecord* member = tip_->registry->find(self_);
+  for (std::size_t i = 0; i < result.rows.size(); ++i) {
+    const chain::RowResult& row = result.rows[i];
+    WorkOutcome outcome = WorkOutcome::Absent;
+    if (row.carried) {
+      outcome = WorkOutcome::RowCarried;
+      ++seen_.rows_carried;
+    } else if (own_.gave(row.row) && member != nullptr) {
+      const auto& in = closed.contributors[i];
+      const bool counted = std::binary_search(in.begin(), in.end(), member->number);
+      const bool heard =
+          std::any_of(closed.contributions.begin(), closed.contributions.end(),
+                      [&](const chain::ContributionEntry& entry) { return entry.member == member->number; });
+      outcome = counted ? WorkOutcome::Counted : heard ? WorkOutcome::Heard : WorkOutcome::LeftOut;
+      ++(counted ? seen_.counted : seen_.left_out);
+    }
+    own_.end_row(row.row, outcome);
+  }
+  if (own_.has_contributed()) seen_.waiting += services_.clock.monotonic_now() - contributed_at_;
+}
+
+void TrainingRounds::open_round(bool carried_before) {
+  exchange_.open();
+  book_.open(*tip_);
+  vectors_.open(*tip_);
+  own_.open(tip_->opening, book_.round());
+  clock_.open(services_.clock.monotonic_now(), carried_before);
+  steps_.clear();
+  quorum_at_.reset();
+  closing_at_.reset();
+  vector_signed_ = provisional_ = false;
+  port_->drop_post(contribution_key);
+  port_->drop_post(vector_key);
+  if (own_.has_contributed()) show_own();
+  look_soon();
+}
+
+void TrainingRounds::settle_rows() {
+  const auto& rows = tip_->registry->rows();
+  for (std::uint32_t row = 0; row < rows.size(); ++row) {
+    if (states_.holds(row, rows[row].anchor))
+      own_.begin(row, rows[row].anchor, states_.state(row));
+    else
+      states_.settle(row, rows[row], tip_->committee->others(self_));
+  }
+}
+
+void TrainingRounds::on_held(std::uint32_t row) {
+  if (!tip_ || !states_.holds(row, tip_->registry->rows()[row].anchor)) return;
+  if (on_new_anchor_) on_new_anchor_(tip_->registry->rows()[row].changed_round, row, states_.state(row));
+  own_.begin(row, states_.hash(row), states_.state(row));
+  if (states_.holds_all(*tip_->registry)) port_->set_ready(true);
+  look_soon();
+}
+
+// ---- Own contribution and vector
+
+void TrainingRounds::contribute() {
+  if (own_.has_contributed() || own_.is_making() || !states_.holds_all(*tip_->registry)) return;
+  if (!own_.has_trained() && !clock_.wants_contribution()) return;
+  const chain::MemberRecord* member = tip_->registry->find(self_);
+  if (member == nullptr || member->registered_height > tip_->registry->opening_height()) return;
+  const auto reveal = port_->beacon_reveal(book_.round());
+  if (!reveal.ok()) return;
+  std::vector<std::uint64_t> most_tokens;
+  for (const std::uint32_t row : options_.chain.rows_of(book_.round()))
+    most_tokens.push_back(chain::most_row_tokens(options_.chain, *tip_->registry, row, book_.round()));
+  own_.contribute(*reveal, std::move(most_tokens), [this] { show_own(); });
+}
+
+void TrainingRounds::show_own() {
+  const OwnPart::Made& made = *own_.made();
+  contributed_at_ = services_.clock.monotonic_now();
+  const auto taken = book_.take(made.contribution, *tip_);
+  if (taken.verdict != chain::Verdict::Taken) {
+    services_.logger.warning("rounds", fmt::format("this node's own contribution is refused: {}",
+                                                   chain::to_string(taken.verdict)));
+    return;
+  }
+  const chain::MemberRecord* member = tip_->registry->find(self_);
+  for (std::size_t i = 0; i < made.payloads.size(); ++i)
+    book_.take_payload(member->number, made.contribution.rows[i].row, Bytes(*made.payloads[i]));
+  port_->post(contribution_key,
+              {contribution_kind, encode_contribution_post(made.contribution, made.payloads)},
+              tip_->committee->others(self_));
+  look_soon();
+}
+
+void TrainingRounds::sign_vector() {
+  const auto position = tip_->committee->position(self_);
+  const bool kept = kept_vector_ && kept_vector_->opening == book_.opening();
+  if (!position || (!kept && !port_->may_sign(book_.round())) || std::exchange(vector_signed_, true)) return;
+  chain::Vector vector = book_.vector(tip_->committee->members()[*position].number);
+  if (kept)
+    vector = *kept_vector_;
+  else
+    chain::sign_vector(vector, services_.key, options_.chain.network);
+  kept_vector_ = vector;
+  services_.store.save(
+      RoundStore::Record::Votes, chain::encode_vector(vector),
+      [this, life = lifetime_.token(), vector](Expected<void> saved) {
+        if (!life.alive() || !tip_ || vector.opening != book_.opening()) return;
+        if (!saved.ok()) return services_.logger.error("rounds", saved.error().describe());
+        vectors_.take(vector, *tip_);
+        port_->post(vector_key, {vector_kind, chain::encode_vector(vector)}, tip_->committee->others(self_));
+        look_soon();
+      });
+}
+
+RoundCounts TrainingRounds::counts() const {
+  RoundCounts counts;
+  counts.active_units = tip_->committee->units();
+  for (const auto& [member, entry] : book_.all())
+    counts.contributed_units += tip_->committee->units_of(member);
+  counts.contributions = book_.all().size();
+  counts.complete = book_.complete();
+  counts.payloads_move =
+      services_.clock.monotonic_now() - moved_at_ < std::max(clock_.grace(), 2 * fetcher_.piece_took());
+  return counts;
+}
+
+TrainingView TrainingRounds::view() const {
+  TrainingView view = seen_;
+  view.round = book_.round();
+  view.holds = tip_ && states_.holds_all(*tip_->registry);
+  view.fetches = states_.fetches();
+  view.contributed = own_.has_contributed();
+  view.closing = clock_.is_closing();
+  view.provisional = provisional_;
+  view.contributions = book_.all().size();
+  view.complete = book_.complete();
+  view.vectors = vectors_.count();
+  view.fetched_anchors = states_.fetched();
+  view.bytes_received = fetcher_.bytes_received();
+  return view;
+}
+
+}  // namespace neuroshard::rounds

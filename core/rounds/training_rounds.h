@@ -1,0 +1,168 @@
+// The rounds of a network as its chain's content (chain/content.h): members train, contribute and hold each
+// other's payloads; voters sign what they have; the close says who contributes, the result has the new anchors.
+//
+// Composed of: RoundClock (when), OwnPart (this node's work), ContributionBook and VectorBook (what arrived),
+// RoundExchange (what is missing), RowStates (anchors and steps), RoundFetcher (pieces from peers). docs/protocol/chain.md has the rules.
+//
+// All services outlive it. Threads: the executor's, all members.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/chain/outbox.h"
+#include "core/rounds/own_part.h"
+#include "core/rounds/round_clock.h"
+#include "core/rounds/round_exchange.h"
+#include "core/rounds/row_states.h"
+
+namespace neuroshard::rounds {
+
+struct TrainingOptions {
+  chain::ChainRules chain;
+  OuterRules outer;
+  RoundClockRules clock;
+  std::vector<RowShape> shapes;  // by row
+  std::uint64_t bias_values = 0;
+  std::uint32_t inner_steps = 500;  // H
+  RoundSync sync = RoundSync::Plain;
+  FetchOptions fetch;
+  Duration tick = std::chrono::milliseconds(500);
+  Duration provisional_after = std::chrono::seconds(60);  // closing for so long without a result: train on
+};
+
+struct TrainingServices {
+  const crypto::KeyPair& key;
+  net::PeerCaller& caller;
+  chain::Peers& peers;
+  Executor& executor;
+  const Clock& clock;
+  std::vector<RoundLearner*> learners;  // by row
+  RoundStore& store;
+  RoundWork& work;
+  chain::SignatureChecks& checks;
+  Logger& logger;
+};
+
+struct TrainingView {
+  std::uint64_t round = 0;  // in progress
+  bool holds = false;       // the anchors of all rows
+  bool fetches = false;
+  bool contributed = false, closing = false, provisional = false;
+  std::size_t contributions = 0, complete = 0, vectors = 0;
+  std::uint64_t counted = 0, left_out = 0, rows_carried = 0;  // of this node's contributions
+  std::uint64_t rounds = 0;                                   // results seen live
+  std::uint64_t fetched_anchors = 0, evidence = 0;
+  std::uint64_t bytes_received = 0;
+  Duration waiting{};  // between own contribution and next anchor, in all
+  std::map<chain::Verdict, std::uint64_t> refused;
+};
+
+class TrainingRounds final : public chain::BlockContent {
+ public:
+  // step: null when the anchor was fetched.
+  using NewAnchor = std::function<void(std::uint64_t round, std::uint32_t row, const Anchor& anchor)>;
+  TrainingRounds(TrainingServices services, TrainingOptions options, NewAnchor new_anchor);
+  ~TrainingRounds() override;
+
+  // Before start(): the chain, and what this node has of the rows.
+  void attach(chain::ChainPort& port) { port_ = &port; }
+  void offer(std::uint32_t row, std::uint64_t round, Anchor anchor) {
+    states_.offer(row, round, std::move(anchor));
+  }
+  void start();
+  // A learner made progress: look now, not at the next tick.
+  void progressed() { look(); }
+  // net::Method::RoundPiece: payloads, contributions, leaves and chunks of anchors.
+  void on_call(const net::Caller& from, ByteSpan request, const net::Respond& respond);
+  TrainingView view() const;
+  const RowStates& states() const { return states_; }
+
+  // ---- BlockContent
+  bool is_due(const chain::ChainTip& tip) override;
+  void make(const chain::ChainTip& tip, std::function<void(chain::Sections)> done) override;
+  void judge(const chain::ChainTip& tip, const chain::BlockPtr& block, bool binding,
+             std::function<void(bool)> done) override;
+  void on_block(const chain::ChainTip& tip, const chain::CertifiedBlock& block, bool live) override;
+  void on_history(const chain::ChainTip& tip) override;
+  chain::Verdict on_post(const net::NodeId& from, const chain::RoundsPost& post,
+                         const chain::ChainTip& tip) override;
+  Duration deadline() const override { return clock_.deadline(); }
+
+ private:
+  struct PeersOfFetcher;
+  struct Judging {
+    chain::BlockPtr block;
+    bool binding = true;
+    std::function<void(bool)> done;
+  };
+  enum class Finding : std::uint8_t { Wait, Right, Wrong };
+
+  // ---- training_rounds.cpp: the round's course
+  void tick();
+  void look();
+  void look_soon();
+  void train_on_alone(MonotonicTime now);
+  void on_held(std::uint32_t row);
+  void open_round(bool carried_before);
+  void settle_rows();
+  void contribute();
+  void show_own();
+  void sign_vector();
+  RoundCounts counts() const;
+  void settle_own(const chain::ResultSection& result);
+
+  // ---- training_blocks.cpp: sections, made and judged
+  std::optional<chain::CloseSection> close_section() const;
+  std::optional<chain::ResultSection> result_section();
+  void compute_rows();
+  std::optional<chain::RowResult> row_result(std::size_t row_index, std::uint32_t row) const;
+  std::optional<std::vector<StepInput>> inputs_of(std::size_t row_index, std::uint32_t row) const;
+  Finding examine_close(const chain::CloseSection& close, bool binding) const;
+  Finding examine_result(const chain::ResultSection& result, bool binding);
+  void review();
+
+  // ---- training_exchange.cpp: what comes from others
+  chain::Verdict on_contribution(ByteSpan bytes);
+  chain::Verdict on_vector(ByteSpan bytes);
+  chain::Verdict refuse(chain::Verdict verdict);
+  void found(const chain::Evidence& evidence);
+  Expected<Bytes> piece(const net::NodeId& from, ByteSpan request) const;
+
+  TrainingServices services_;
+  const TrainingOptions options_;
+  const NewAnchor on_new_anchor_;
+  const net::NodeId self_;
+  std::unique_ptr<PeersOfFetcher> peers_;
+  RoundFetcher fetcher_;
+  RoundClock clock_;
+  ContributionBook book_;
+  VectorBook vectors_;
+  RoundExchange exchange_;
+  RowStates states_;
+  OwnPart own_;
+  chain::ChainPort* port_ = nullptr;
+  std::optional<chain::ChainTip> tip_;
+
+  struct RowStep {
+    std::optional<StepResult> step;
+    bool computing = false, failed = false;
+  };
+  std::map<std::uint32_t, RowStep> steps_;  // of the closed round's rows
+  std::vector<Judging> judging_;
+  std::function<void(chain::Sections)> making_;
+  std::optional<MonotonicTime> quorum_at_;  // vectors of more than two thirds
+  std::optional<MonotonicTime> closing_at_;
+  MonotonicTime contributed_at_{}, moved_at_{};
+  std::uint64_t moved_bytes_ = 0;
+  bool vector_signed_ = false, provisional_ = false;
+  std::optional<chain::Vector> kept_vector_;  // of before a restart: a second one would be equivocation
+  TrainingView seen_;
+  std::unique_ptr<TimerHandle> timer_;
+  Lifetime lifetime_;
+};
+
+}  // namespace neuroshard::rounds

@@ -1,0 +1,55 @@
+// The voters' vectors of the round in progress, and the close section that follows from them. A second,
+// different vector of one voter is evidence; the first one stays.
+//
+// Threads: one.
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "core/rounds/contribution_book.h"
+
+namespace neuroshard::rounds {
+
+class VectorBook {
+ public:
+  VectorBook(const chain::ChainRules& rules, chain::SignatureChecks& checks)
+      : rules_(rules), checks_(checks) {}
+
+  void open(const chain::ChainTip& tip);
+  struct Taken {
+    chain::Verdict verdict = chain::Verdict::Taken;
+    std::optional<chain::Evidence> evidence;
+  };
+  Taken take(const chain::Vector& vector, const chain::ChainTip& tip);
+  bool has(std::uint32_t voter) const { return vectors_.count(voter) != 0; }
+  const chain::Vector* find(std::uint32_t voter) const {
+    const auto found = vectors_.find(voter);
+    return found == vectors_.end() ? nullptr : &found->second;
+  }
+  // Units of the present committee's vectors; those of others do not count.
+  std::uint64_t units(const chain::Committee& committee) const;
+  std::size_t count() const { return vectors_.size(); }
+
+  // Members that must be in the close, of which this node lacks the contribution: to be fetched first.
+  // registry: before the close; whoever left it in mid-round is in no close, whatever the vectors say.
+  std::vector<std::uint32_t> missing(const chain::Committee& committee, const ContributionBook& book,
+                                     const chain::Registry& registry) const;
+  // Voters whose vector names this member.
+  std::vector<std::uint32_t> holders(std::uint32_t member) const;
+  // Nothing: fewer than two thirds of the units, or a contribution is missing.
+  std::optional<chain::CloseSection> close(const chain::Committee& committee, const ContributionBook& book,
+                                           const chain::Registry& registry) const;
+
+ private:
+  std::vector<chain::Vector> of(const chain::Committee& committee) const;
+
+  const chain::ChainRules& rules_;
+  chain::SignatureChecks& checks_;
+  Hash256 opening_{};
+  std::uint64_t round_ = 0;
+  std::size_t most_members_ = 0;
+  std::map<std::uint32_t, chain::Vector> vectors_;  // by voter
+};
+
+}  // namespace neuroshard::rounds

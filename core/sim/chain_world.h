@@ -1,0 +1,177 @@
+// A population of nodes of the chain that train together in the simulated world: the nodes of core/chain and
+// core/rounds as they are, with their signatures, on virtual time; and what is watched from outside, where all
+// of it is seen at once: whether two blocks of one height ever differ, whether a contribution counts twice,
+// and whether all hold the certified anchors.
+//
+// Threads: one. Same options, same run.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "core/chain/node.h"
+#include "core/rounds/training_rounds.h"
+#include "core/sim/network.h"
+#include "core/sim/round_trainer.h"
+#include "core/sim/world.h"
+
+namespace neuroshard::sim {
+
+// A node's disk: what was written survives the node.
+struct ChainDisk {
+  std::map<chain::ChainStore::Record, Bytes> records;
+  std::uint64_t first = 0;
+  std::vector<Bytes> blocks;
+  std::map<rounds::RoundStore::Record, Bytes> rounds;
+  std::map<std::uint32_t, std::pair<std::uint64_t, rounds::Anchor>> anchors;  // by row: round, anchor
+};
+
+struct ChainWorldOptions {
+  std::uint64_t seed = 1;
+  std::size_t nodes = 4;
+  std::size_t founders = 0;          // nodes that the genesis names; 0: all
+  std::size_t nodes_per_wallet = 1;  // consecutive ones
+  bool open_start = false;           // no genesis beforehand: the nodes make one
+  NetworkOptions network;
+  TrainerOptions trainer;
+  chain::ChainOptions chain;                           // rules' network, delegation and anchors are filled in
+  rounds::TrainingOptions training;                    // chain and shapes are filled in; one row
+  std::vector<float> initial;                          // the first anchor's weights
+  Duration work_time = std::chrono::milliseconds(20);  // of a computation beside the protocol
+  Duration disk_time = std::chrono::milliseconds(1);   // of a write
+  std::size_t contacts = 8;                            // that a directory gives to whom asks for some
+  bool omissions_bind = true;                          // false: what a test shows to be needed is left away
+};
+
+struct ChainWorldSeen {
+  std::uint64_t blocks = 0, rounds = 0;
+  std::uint64_t conflicts = 0;  // two blocks of one height of one history
+  std::uint64_t twice = 0;      // a payload counted in two rounds
+  std::uint64_t contributions = 0, rows_carried = 0;
+  std::map<std::uint64_t, std::size_t> contributors;  // by round
+  std::uint64_t wrong_anchors = 0;  // an honest node took another anchor than the certified one
+  Duration longest_pause{};         // between two blocks
+};
+
+class ChainWorld {
+ public:
+  using MakeModel = std::function<std::unique_ptr<LocalModel>(std::size_t node, std::uint64_t lives)>;
+  using MakeDistortion = std::function<RoundTrainer::Distortion(std::size_t node)>;
+  // What a Byzantine node's way out changes; null where honest. The caller given is the honest one.
+  using MakeCaller = std::function<std::unique_ptr<net::PeerCaller>(std::size_t node, net::PeerCaller& out,
+                                                                    const crypto::KeyPair& key)>;
+  // What a Byzantine node answers instead of the honest one; false: the honest one answers.
+  using Answers = std::function<bool(const net::Caller& from, net::Method method, ByteSpan request,
+                                     const net::Respond& respond)>;
+  // What a Byzantine leader makes of the sections that an honest one would propose.
+  using ChangeSections = std::function<void(const chain::ChainTip& tip, chain::Sections* sections)>;
+  ChainWorld(ChainWorldOptions options, MakeModel make_model, MakeDistortion distortion = {},
+             MakeCaller caller = {});
+  ~ChainWorld();
+
+  World& world() { return world_; }
+  Network& network() { return network_; }
+  std::size_t size() const { return hosts_.size(); }
+  const Hash256& network_id() const { return options_.chain.rules.network; }
+
+  // A node's power button. What is on its disk survives.
+  void start(std::size_t node);
+  void start_all();
+  void kill(std::size_t node);
+  bool running(std::size_t node) const { return hosts_.at(node)->alive != nullptr; }
+  ChainDisk& disk(std::size_t node) { return hosts_.at(node)->disk; }
+  void set_part(std::size_t node, int part);
+  void set_honest(std::size_t node, bool honest) { hosts_.at(node)->honest = honest; }
+  // Both make the node Byzantine.
+  void set_answers(std::size_t node, Answers answers);
+  void set_sections(std::size_t node, ChangeSections change);
+  void set_step_time(std::size_t node, Duration step_time) { hosts_.at(node)->step_time = step_time; }
+  void set_voucher(std::size_t node, chain::HeldVoucher voucher) { hosts_.at(node)->voucher = voucher; }
+
+  chain::ChainNode& chain(std::size_t node) { return *hosts_.at(node)->chain; }
+  rounds::TrainingRounds& training(std::size_t node) { return *hosts_.at(node)->training; }
+  RoundTrainer& trainer(std::size_t node) { return *hosts_.at(node)->trainer; }
+  const net::NodeId& id(std::size_t node) const { return hosts_.at(node)->id; }
+  const crypto::KeyPair& key(std::size_t node) const { return hosts_.at(node)->key; }
+  std::uint64_t height(std::size_t node) const;  // 0 without a history
+  std::uint64_t round(std::size_t node) const;
+
+  // Runs until every running honest node has the result of `round`, at most for `limit`; whether they have.
+  bool run_to_round(std::uint64_t round, Duration limit);
+  bool run_until(const std::function<bool()>& condition, Duration limit);
+  const ChainWorldSeen& seen() const { return seen_; }
+  // The newest certified anchor of row 0; null before the first round.
+  const rounds::Anchor& newest_anchor() const { return newest_anchor_; }
+  // Share of running honest nodes that hold the newest anchors.
+  double agreement_rate() const;
+
+ private:
+  class Directory;
+  class Store;
+  class RoundsStore;
+  class Work;
+  struct Host {
+    Host(crypto::KeyPair pair, crypto::KeyPair wallet_pair);
+    ~Host();
+    const crypto::KeyPair key, wallet;
+    const net::NodeId id;
+    sim::Host address = 0;
+    ChainDisk disk;
+    Duration step_time{};
+    std::uint64_t lives = 0;
+    bool honest = true;
+    std::optional<chain::HeldVoucher> voucher;
+    Answers answers;
+    ChangeSections change_sections;
+    // Of one life, in the order of their making.
+    std::shared_ptr<bool> alive;
+    std::unique_ptr<HostExecutor> executor;
+    std::unique_ptr<LocalModel> model;
+    std::unique_ptr<RoundTrainer> trainer;
+    std::unique_ptr<Directory> directory;
+    std::unique_ptr<Store> store;
+    std::unique_ptr<RoundsStore> rounds_store;
+    std::unique_ptr<Work> work;
+    std::unique_ptr<net::PeerCaller> caller;
+    std::unique_ptr<rounds::TrainingRounds> training;
+    std::unique_ptr<chain::ChainNode> chain;
+    void end();
+  };
+  class Cache;
+  class Watched;  // passes blocks on to the rounds and looks at them
+
+  crypto::Delegation delegation(const Host& host) const;
+  chain::CertifiedBlock make_genesis() const;
+  chain::CertifiedBlock sign_genesis(const chain::BlockBody& body,
+                                     const std::vector<const Host*>& signers) const;
+  void on_call(std::size_t node, const net::Caller& from, net::Method method, ByteSpan request,
+               const net::Respond& respond);
+  void saw_block(std::size_t node, const chain::ChainTip& before, const chain::CertifiedBlock& block);
+
+  ChainWorldOptions options_;
+  NullLogger logger_;
+  World world_;
+  Network network_;
+  chain::SignatureChecks checks_;
+  std::unique_ptr<Cache> cache_;
+  std::vector<std::unique_ptr<Host>> hosts_;
+  std::vector<std::unique_ptr<Watched>> watched_;
+  std::unordered_map<net::NodeId, std::size_t, net::NodeIdHash> by_id_;
+  rounds::Anchor initial_, newest_anchor_;
+  std::uint64_t newest_round_ = 0;
+  std::optional<chain::CertifiedBlock> genesis_;
+  MakeModel make_model_;
+  MakeDistortion make_distortion_;
+  MakeCaller make_caller_;
+  ChainWorldSeen seen_;
+  std::map<std::pair<Hash256, std::uint64_t>, Hash256> blocks_;  // by genesis and height
+  std::map<Hash256, std::uint64_t> counted_;                     // payload roots: the round that counted them
+  std::optional<MonotonicTime> last_block_;
+};
+
+}  // namespace neuroshard::sim

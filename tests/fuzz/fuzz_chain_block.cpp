@@ -1,0 +1,48 @@
+// Blocks with their certificates, bodies and registries: what is read writes itself back, and a block that is
+// read has its header's root. The first byte chooses the reader.
+#include "core/chain/history.h"
+#include "tests/fuzz/chosen_reader.h"
+
+using namespace neuroshard;         // NOLINT
+using namespace neuroshard::chain;  // NOLINT
+
+namespace {
+
+void read_certified(ByteSpan input) {
+  const auto certified = decode_certified(input, {});
+  if (!certified.ok()) return;
+  const Block& block = *certified->block;
+  NS_CHECK(fuzz::same(encode_certified(*certified), input));
+  NS_CHECK(body_root(block.body, block.opening) == block.header.body);
+}
+
+void read_body(ByteSpan input) {
+  const auto body = decode_body(input, {});
+  if (!body.ok()) return;
+  NS_CHECK(fuzz::same(encode_body(*body), input));
+  NS_CHECK(body->empty() || !body->is_presence_only() || !body->close);
+}
+
+void read_block(std::uint8_t choice, ByteSpan input) {
+  switch (choice % 5) {
+    case 0: read_certified(input); break;
+    case 1: read_body(input); break;
+    case 2:
+      if (const auto header = decode_header(input); header.ok())
+        NS_CHECK(fuzz::same(encode_header(*header), input));
+      break;
+    case 3:
+      if (const auto certificate = decode_certificate(input); certificate.ok())
+        NS_CHECK(fuzz::same(encode_certificate(*certificate), input));
+      break;
+    default:
+      if (const auto registry = Registry::decode(input); registry.ok())
+        NS_CHECK(fuzz::same((*registry)->encode(), input));
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  return fuzz::read_chosen(data, size, read_block);
+}

@@ -1,0 +1,202 @@
+// Who gets a vote, and what those with a vote can do to the others by silence: joiners that do nothing, and
+// joiners that work for their votes and then vote for nobody or for each other. Each with a control in which
+// they have votes that the rules don't give. NS_LONG=1 takes ten times the seeds.
+#include <QtTest>
+
+#include "tests/sim/chain_lab.h"
+#include "tests/support/test_main.h"
+
+using namespace neuroshard;
+using namespace neuroshard::sim;
+using chain::VotersMode;
+using test::ChainLab;
+using test::Fate;
+using test::lab_options;
+using test::lab_round;
+using test::PostKind;
+
+namespace {
+
+std::uint64_t seeds(std::uint64_t in_ci) {
+  return qEnvironmentVariableIntValue("NS_LONG") != 0 ? 10 * in_ci : in_ci;
+}
+
+// Nodes from `first` on say only that they want to be members.
+ChainLab::EditOf silent_from(std::size_t first) {
+  return [first](std::size_t node) -> test::EditingCaller::Edit {
+    if (node < first) return nullptr;
+    return [](const net::Contact&, PostKind kind, Bytes*) {
+      return kind == PostKind::Statement ? Fate::Send : Fate::Drop;
+    };
+  };
+}
+
+bool is_of_agreement(PostKind kind) {
+  return kind == PostKind::Proposal || kind == PostKind::Vote || kind == PostKind::NewView ||
+         kind == PostKind::Locked || kind == PostKind::Vector;
+}
+
+std::uint64_t rounds_in(ChainLab& lab, Duration time) {
+  const std::uint64_t before = lab.world.seen().rounds;
+  lab.run_for(time);
+  return lab.world.seen().rounds - before;
+}
+
+// Units of wallets that nobody vouched for, and of all, in the next block's committee.
+std::pair<std::uint64_t, std::uint64_t> unvouched_units(ChainLab& lab) {
+  const chain::ChainTip& tip = lab.world.chain(0).history()->tip();
+  std::uint64_t units = 0;
+  for (const chain::CommitteeMember& member : tip.committee->members())
+    if (!tip.registry->wallet(tip.registry->find(member.number)->wallet)->is_trusted()) units += member.units;
+  return {units, tip.committee->units()};
+}
+
+class TestChainMembers : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void silent_joiners_cost_nothing_data();
+  void silent_joiners_cost_nothing();
+  void joiners_that_vote_together_own_nothing_data();
+  void joiners_that_vote_together_own_nothing();
+  void one_voter_lets_few_wallets_vote();
+};
+
+void TestChainMembers::silent_joiners_cost_nothing_data() {
+  QTest::addColumn<int>("honest");
+  QTest::addColumn<int>("silent");
+  QTest::newRow("2 against 3") << 3 << 2;
+  QTest::newRow("16 against 34") << 34 << 16;
+}
+
+void TestChainMembers::silent_joiners_cost_nothing() {
+  QFETCH(int, honest);
+  QFETCH(int, silent);
+  const auto founders = static_cast<std::size_t>(honest), all = founders + static_cast<std::size_t>(silent);
+  const Duration time = founders > 16 ? 10 * lab_round : 30 * lab_round;
+  const std::uint64_t most_seeds = founders > 16 ? 1 : 2;
+  for (std::uint64_t seed = 1; seed <= seeds(most_seeds); ++seed) {
+    std::uint64_t alone = 0, joined = 0, with_votes = 0;
+    {
+      ChainLab lab(lab_options(seed, founders));
+      alone = rounds_in(lab, time);
+    }
+    {
+      auto options = lab_options(seed, all);
+      options.founders = founders;
+      options.chain.rules.voters = VotersMode::Open;
+      ChainLab lab(options, true, silent_from(founders));
+      for (std::size_t node = founders; node < all; ++node) lab.world.set_honest(node, false);
+      joined = rounds_in(lab, time);
+      const chain::ChainView view = lab.world.chain(0).view();
+      QCOMPARE(view.members, all);
+      QCOMPARE(view.voters, founders);
+      QCOMPARE(view.committee, founders);
+    }
+    {
+      // The control: the genesis gives them votes.
+      ChainLab lab(lab_options(seed, all), true, silent_from(founders));
+      for (std::size_t node = founders; node < all; ++node) lab.world.set_honest(node, false);
+      with_votes = rounds_in(lab, time);
+    }
+    const QString seen = QString("seed %1: %2 rounds alone, %3 with joiners, %4 with votes")
+                             .arg(seed)
+                             .arg(alone)
+                             .arg(joined)
+                             .arg(with_votes);
+    qInfo("%s", qPrintable(seen));
+    QVERIFY2(alone >= 2 && joined + 1 >= alone, qPrintable(seen));
+    QVERIFY2(2 * with_votes <= joined, qPrintable(seen));
+  }
+}
+
+void TestChainMembers::joiners_that_vote_together_own_nothing_data() {
+  QTest::addColumn<int>("mode");
+  QTest::addColumn<bool>("for_each_other");
+  for (const bool together : {false, true}) {
+    const char* how = together ? "vote for each other" : "never vote";
+    QTest::addRow("invited, %s", how) << int(VotersMode::Invited) << together;
+    QTest::addRow("founders, %s", how) << int(VotersMode::Founders) << together;
+    QTest::addRow("open, %s", how) << int(VotersMode::Open) << together;
+  }
+}
+
+// Sixteen joiners contribute properly. Then they send nothing of the agreement, or only to each other.
+void TestChainMembers::joiners_that_vote_together_own_nothing() {
+  QFETCH(int, mode);
+  QFETCH(bool, for_each_other);
+  constexpr std::size_t founders = 8, all = 24;
+  constexpr Duration time = 24 * lab_round;
+  std::vector<net::NodeId> others;
+  const ChainLab::EditOf edit_of = [&](std::size_t node) -> test::EditingCaller::Edit {
+    if (node < founders) return nullptr;
+    return [&, for_each_other](const net::Contact& to, PostKind kind, Bytes*) {
+      if (!is_of_agreement(kind)) return Fate::Send;
+      const bool own = std::find(others.begin(), others.end(), to.id) != others.end();
+      return for_each_other && own ? Fate::Send : Fate::Drop;
+    };
+  };
+  const auto start = [&](ChainLab& lab) {
+    others.clear();
+    for (std::size_t node = founders; node < all; ++node) {
+      others.push_back(lab.world.id(node));
+      lab.world.set_honest(node, false);
+    }
+    lab.world.start_all();
+  };
+  auto options = lab_options(1, all);
+  options.chain.rules.voters = static_cast<VotersMode>(mode);
+  options.founders = founders;
+  ChainLab lab(options, false, edit_of);
+  start(lab);
+  std::size_t most_voters = 0;
+  for (int part = 0; part < 12; ++part) {
+    lab.run_for(time / 12);
+    most_voters = std::max(most_voters, lab.world.chain(0).view().voters);
+    const auto [unvouched, units] = unvouched_units(lab);
+    QVERIFY2(4 * unvouched < units, lab.text("a quarter").c_str());
+  }
+  const std::uint64_t rounds = lab.world.seen().rounds;
+  qInfo("%s", lab.text("joiners").substr(0, 100).c_str());
+  qInfo("%zu voters at most", most_voters);
+  QCOMPARE(lab.world.seen().conflicts, 0u);
+  QVERIFY2(rounds >= 4, lab.text("rounds").c_str());
+  const bool open = mode == int(VotersMode::Open);
+  QCOMPARE(most_voters > founders, open);  // there the work counts, yet never for a quarter
+  if (!open) QVERIFY2(rounds >= 10, lab.text("nobody else votes").c_str());
+
+  // The control: with votes as founders have them, two thirds of the units are theirs, and nothing goes on.
+  options.founders = all;
+  ChainLab owned(options, false, edit_of);
+  start(owned);
+  owned.run_for(time);
+  QVERIFY2(owned.world.seen().rounds == 0, owned.text("owned").c_str());
+}
+
+// A voter gives vouchers to four friends at once: its wallet lets one vote in eight rounds.
+void TestChainMembers::one_voter_lets_few_wallets_vote() {
+  constexpr std::size_t founders = 5, all = 9;
+  auto options = lab_options(1, all);
+  options.founders = founders;
+  ChainLab lab(options, false);
+  for (std::size_t node = 0; node < founders; ++node) lab.world.start(node);
+  QVERIFY2(lab.world.run_to_round(1, 10 * lab_round), lab.text("founders").c_str());
+  const auto expires =
+      static_cast<std::uint64_t>(to_unix_ms(lab.world.world().clock().wall_now())) + 3'600'000;
+  for (std::size_t node = founders; node < all; ++node) {
+    const auto voucher = lab.world.chain(0).give_voucher(expires);
+    QVERIFY(voucher.ok());
+    lab.world.set_voucher(node, *voucher);
+    lab.world.start(node);
+  }
+  QVERIFY2(lab.world.run_to_round(7, 40 * lab_round), lab.text("one of them").c_str());
+  QCOMPARE(lab.world.chain(0).view().members, all);
+  QCOMPARE(lab.world.chain(0).view().voters, founders + 1);
+  QVERIFY2(lab.world.run_to_round(18, 80 * lab_round), lab.text("the next one").c_str());
+  QCOMPARE(lab.world.chain(0).view().voters, founders + 2);
+  QCOMPARE(lab.world.seen().conflicts, 0u);
+}
+
+}  // namespace
+
+NS_TEST(TestChainMembers)
+#include "test_chain_members.moc"

@@ -1,0 +1,198 @@
+// Nodes that die at bad moments, lose their memory, or come back with an old disk; and nodes that are slow or
+// train on while a round is agreed on. Afterwards all go on together, nothing counts twice and nobody honest is
+// expelled.
+#include <QtTest>
+
+#include "tests/sim/chain_lab.h"
+#include "tests/support/test_main.h"
+
+using namespace neuroshard;
+using namespace neuroshard::sim;
+using test::ChainLab;
+using test::Fate;
+using test::lab_options;
+using test::lab_round;
+using test::lab_second;
+using test::PostKind;
+
+namespace {
+
+std::uint64_t seeds(std::uint64_t in_ci) {
+  return qEnvironmentVariableIntValue("NS_LONG") != 0 ? 10 * in_ci : in_ci;
+}
+
+std::size_t expelled(ChainLab& lab, std::size_t observer) {
+  const auto& wallets = lab.world.chain(observer).history()->tip().registry->wallets();
+  return static_cast<std::size_t>(
+      std::count_if(wallets.begin(), wallets.end(), [](const auto& wallet) { return wallet.expelled; }));
+}
+
+class TestChainReturns : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void a_node_dies_at_each_kind_of_message_data();
+  void a_node_dies_at_each_kind_of_message();
+  void a_corrupted_anchor_is_repaired();
+  void a_slow_node_holds_nobody_up();
+  void overlapped_rounds_hardly_wait();
+  void an_old_disk_image_expels_nobody_data();
+  void an_old_disk_image_expels_nobody();
+  void an_old_disk_image_that_signs_at_once_is_found_out();
+};
+
+void TestChainReturns::a_node_dies_at_each_kind_of_message_data() {
+  QTest::addColumn<int>("kind");
+  QTest::newRow("contribution") << int(PostKind::Contribution);
+  QTest::newRow("vector") << int(PostKind::Vector);
+  QTest::newRow("proposal") << int(PostKind::Proposal);
+  QTest::newRow("vote") << int(PostKind::Vote);
+  QTest::newRow("announcement") << int(PostKind::Certified);
+}
+
+// Whoever is the first to send a message of this kind in the third round dies while it leaves, with part of its
+// recipients; a proposal's sender is the leader. It comes back later.
+void TestChainReturns::a_node_dies_at_each_kind_of_message() {
+  QFETCH(int, kind);
+  for (std::uint64_t seed = 1; seed <= seeds(4); ++seed) {
+    std::optional<std::size_t> dead;
+    ChainLab* self = nullptr;
+    ChainLab lab(lab_options(seed, 4), false, [&](std::size_t node) -> test::EditingCaller::Edit {
+      return [&, node, sent = 0](const net::Contact&, PostKind of, Bytes*) mutable {
+        if (int(of) != kind || dead || self->world.round(node) < 2) return Fate::Send;
+        // The second copy is the last thing that it does; whether its disk has it is a matter of luck.
+        if (++sent < 2) return Fate::Send;
+        dead = node;
+        self->world.world().after(Duration{}, [&world = self->world, node] { world.kill(node); });
+        return Fate::Send;
+      };
+    });
+    self = &lab;
+    lab.world.start_all();
+    QVERIFY2(lab.world.run_until([&] { return dead.has_value(); }, 20 * lab_round),
+             lab.text("death").c_str());
+    QVERIFY2(lab.world.run_to_round(4, 30 * lab_round), lab.text("three go on").c_str());
+    lab.world.start(*dead);
+    QVERIFY2(lab.world.run_to_round(lab.world.round((*dead + 1) % 4) + 3, 30 * lab_round),
+             lab.text("four").c_str());
+    lab.run_for(2 * lab_second);
+    QCOMPARE(lab.world.seen().conflicts, 0u);
+    QCOMPARE(lab.world.seen().twice, 0u);
+    QCOMPARE(expelled(lab, (*dead + 1) % 4), 0u);
+    QCOMPARE(lab.world.agreement_rate(), 1.0);
+  }
+}
+
+// A bit of one node's memory flips: its own result differs, and it takes the certified anchor of the others.
+void TestChainReturns::a_corrupted_anchor_is_repaired() {
+  ChainLab lab(lab_options(1, 4));
+  QVERIFY(lab.world.run_to_round(3, 20 * lab_round));
+  lab.run_for(lab_second);
+  const auto& anchor = lab.world.training(2).states().state(0);
+  const_cast<rounds::OuterState&>(*anchor).weights[0] += 0.5f;  // NOLINT: what a faulty memory does
+  QVERIFY2(lab.world.run_to_round(8, 40 * lab_round), lab.text("goes on").c_str());
+  lab.run_for(2 * lab_second);
+  QCOMPARE(lab.world.agreement_rate(), 1.0);
+  QCOMPARE(lab.world.seen().conflicts, 0u);
+  for (std::size_t node = 0; node < 4; ++node) {
+    QVERIFY(lab.world.training(node).states().state(0)->weights == lab.world.newest_anchor()->weights);
+    QVERIFY2(lab.world.training(node).view().fetched_anchors == (node == 2 ? 1u : 0u),
+             lab.text("fetched").c_str());
+  }
+}
+
+void TestChainReturns::a_slow_node_holds_nobody_up() {
+  ChainLab lab(lab_options(1, 5), false);
+  lab.world.set_step_time(4, 3 * lab_round / test::lab_inner_steps);
+  lab.world.start_all();
+  const auto began = lab.world.world().now();
+  QVERIFY2(lab.world.run_to_round(10, 30 * lab_round), lab.text("ten rounds").c_str());
+  const double took = to_seconds(lab.world.world().now() - began) / 10;
+  qInfo("%.1f s a round; the slow one counted %llu times", took,
+        (unsigned long long)lab.world.training(4).view().counted);
+  QVERIFY2(took < 2 * to_seconds(lab_round), "a round");
+  QVERIFY2(lab.world.training(4).view().counted >= 8, lab.text("fewer steps count").c_str());
+}
+
+// The same rounds, training on while they are agreed on and not.
+void TestChainReturns::overlapped_rounds_hardly_wait() {
+  const auto waits = [](rounds::RoundSync sync) {
+    auto options = lab_options(1, 4);
+    options.training.sync = sync;
+    ChainLab lab(options);
+    if (!lab.world.run_to_round(12, 60 * lab_round) ||
+        lab.world.seen().conflicts + lab.world.seen().twice != 0)
+      return 1.0;
+    return lab.world.trainer(0).waiting_share();
+  };
+  const double plain = waits(rounds::RoundSync::Plain), overlapped = waits(rounds::RoundSync::Delayed);
+  qInfo("waits %.1f %% of the time, overlapped %.1f %%", 100 * plain, 100 * overlapped);
+  QVERIFY(plain < 1.0 && overlapped < 0.05 && overlapped < plain / 2);
+}
+
+void TestChainReturns::an_old_disk_image_expels_nobody_data() {
+  QTest::addColumn<double>("seconds");  // into the round at which the node dies
+  QTest::addColumn<bool>("same_life");  // the copy is of the same start as the death
+  for (const double at : {0.2, 2.0, 4.8, 5.2, 6.0}) {
+    QTest::addRow("%.1f s into the round", at) << at << true;
+  }
+  QTest::addRow("copied before an earlier start") << 4.6 << false;
+}
+
+// A copy of the disk of round 3 is put back at round 9, with neither the newer votes nor the newer contribution.
+// How many proofs of equivocation the others have at the end; nothing: it did not go on as it must.
+std::optional<std::uint64_t> proofs_after_restoring(std::uint64_t seed, double seconds, bool same_life,
+                                                    bool asks, std::string* text) {
+  auto options = lab_options(seed, 3);  // nothing goes on without the third
+  if (!asks) options.chain.sync.ask_for = Duration{};
+  ChainLab lab(options);
+  if (!lab.world.run_to_round(3, 20 * lab_round)) return std::nullopt;
+  const ChainDisk image = lab.world.disk(2);
+  if (!same_life) {
+    lab.world.kill(2);
+    lab.world.start(2);
+  }
+  if (!lab.world.run_to_round(9, 40 * lab_round)) return std::nullopt;
+  lab.run_for(std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds)));
+  lab.world.kill(2);
+  lab.world.disk(2) = image;
+  lab.world.start(2);
+  const bool goes_on = lab.world.run_to_round(14, 60 * lab_round);
+  lab.run_for(2 * lab_second);
+  *text = lab.text("restored");
+  std::uint64_t proofs = expelled(lab, 0);
+  for (std::size_t node = 0; node < 3; ++node) proofs += lab.world.chain(node).view().evidence;
+  if (!asks) return proofs;
+  const bool votes = lab.world.chain(0).history()->tip().committee->position(lab.world.id(2)).has_value();
+  const bool right = goes_on && votes && lab.world.training(2).view().counted >= 2 &&
+                     lab.world.seen().conflicts + lab.world.seen().twice == 0 &&
+                     lab.world.agreement_rate() == 1.0;
+  return right ? std::optional(proofs) : std::nullopt;
+}
+
+// It asks how far the others are before it signs, and lets the height and the round pass in which it could
+// contradict itself.
+void TestChainReturns::an_old_disk_image_expels_nobody() {
+  QFETCH(double, seconds);
+  QFETCH(bool, same_life);
+  std::string text;
+  for (std::uint64_t seed = 1; seed <= seeds(2); ++seed) {
+    const auto proofs = proofs_after_restoring(seed, seconds, same_life, true, &text);
+    QVERIFY2(proofs == std::optional<std::uint64_t>(0), text.c_str());
+  }
+}
+
+// The control: a node that signs at once.
+void TestChainReturns::an_old_disk_image_that_signs_at_once_is_found_out() {
+  std::string text;
+  std::uint64_t proofs = 0;
+  for (std::uint64_t seed = 1; seed <= 3; ++seed)
+    for (const double at : {3.6, 4.0, 4.4, 4.8, 5.2})
+      proofs += proofs_after_restoring(seed, at, true, false, &text).value_or(0);
+  qInfo("%llu proofs", (unsigned long long)proofs);
+  QVERIFY(proofs > 0);
+}
+
+}  // namespace
+
+NS_TEST(TestChainReturns)
+#include "test_chain_returns.moc"

@@ -1,0 +1,56 @@
+// Nodes of the chain that train together, on virtual time and with real signatures: clean runs, deaths,
+// newcomers and open starts. NS_LONG=1 takes ten times the seeds (tests/long.sh rounds).
+#include <QtTest>
+
+#include "tests/sim/chain_lab.h"
+#include "tests/support/test_main.h"
+
+using namespace neuroshard;
+using namespace neuroshard::sim;
+using test::ChainLab;
+using test::lab_options;
+using test::lab_round;
+
+namespace {
+
+std::uint64_t seeds(std::uint64_t in_ci) {
+  return qEnvironmentVariableIntValue("NS_LONG") != 0 ? 10 * in_ci : in_ci;
+}
+
+class TestChainRounds : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void four_nodes_count_everybody_in_each_round();
+  void open_start_makes_one_genesis();
+};
+
+void TestChainRounds::four_nodes_count_everybody_in_each_round() {
+  for (std::uint64_t seed = 1; seed <= seeds(2); ++seed) {
+    ChainLab lab(lab_options(seed, 4));
+    QVERIFY2(lab.world.run_to_round(6, 30 * lab_round), lab.text("six rounds").c_str());
+    QCOMPARE(lab.world.seen().conflicts, 0u);
+    QCOMPARE(lab.world.seen().twice, 0u);
+    QCOMPARE(lab.world.seen().rows_carried, 0u);
+    QVERIFY2(lab.world.seen().contributions >= 22, lab.text("nearly all count").c_str());
+    lab.world.run_until([] { return false; }, test::lab_second);
+    QCOMPARE(lab.world.agreement_rate(), 1.0);
+  }
+}
+
+void TestChainRounds::open_start_makes_one_genesis() {
+  for (std::uint64_t seed = 1; seed <= seeds(2); ++seed) {
+    auto options = lab_options(seed, 3);
+    options.open_start = true;
+    ChainLab lab(options);
+    QVERIFY2(lab.world.run_to_round(3, 40 * lab_round), lab.text("three rounds").c_str());
+    QCOMPARE(lab.world.seen().conflicts, 0u);
+    for (std::size_t node = 1; node < 3; ++node)
+      QCOMPARE(lab.world.chain(node).history()->genesis(), lab.world.chain(0).history()->genesis());
+    QCOMPARE(lab.world.chain(0).view().voters, 3u);
+  }
+}
+
+}  // namespace
+
+NS_TEST(TestChainRounds)
+#include "test_chain_rounds.moc"

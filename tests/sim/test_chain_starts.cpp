@@ -1,0 +1,217 @@
+// Beginnings and foreign histories: nodes that begin together, groups that begin apart and meet, and peers that
+// claim or forge a history.
+#include <QtTest>
+
+#include "tests/sim/chain_lab.h"
+#include "tests/support/test_main.h"
+
+using namespace neuroshard;
+using namespace neuroshard::sim;
+using test::ChainLab;
+using test::Fate;
+using test::lab_options;
+using test::lab_round;
+using test::lab_second;
+using test::PostKind;
+
+namespace {
+
+std::uint64_t seeds(std::uint64_t in_ci) {
+  return qEnvironmentVariableIntValue("NS_LONG") != 0 ? 10 * in_ci : in_ci;
+}
+
+std::size_t histories(ChainLab& lab) {
+  std::set<Hash256> genesis;
+  for (std::size_t node = 0; node < lab.world.size(); ++node)
+    if (lab.world.running(node) && lab.world.chain(node).history() != nullptr)
+      genesis.insert(lab.world.chain(node).history()->genesis());
+  return genesis.size();
+}
+
+bool all_have(ChainLab& lab, std::size_t how_many) {
+  for (std::size_t node = 0; node < lab.world.size(); ++node)
+    if (lab.world.chain(node).history() == nullptr) return false;
+  return histories(lab) == how_many;
+}
+
+class TestChainStarts : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void nodes_begin_together_data();
+  void nodes_begin_together();
+  void two_groups_meet_data();
+  void two_groups_meet();
+  void claims_change_nothing_data();
+  void claims_change_nothing();
+  void a_claim_holds_up_no_beginning();
+};
+
+void TestChainStarts::nodes_begin_together_data() {
+  QTest::addColumn<int>("nodes");
+  QTest::addColumn<int>("apart");  // seconds between one start and the next
+  QTest::addColumn<double>("loss");
+  QTest::newRow("2 at once") << 2 << 0 << 0.0;
+  QTest::newRow("3, 4 s apart") << 3 << 4 << 0.0;
+  QTest::newRow("4 at once, a third of messages lost") << 4 << 0 << 0.3;
+  QTest::newRow("5, 9 s apart") << 5 << 9 << 0.0;
+  QTest::newRow("6, 2 s apart, a fifth lost") << 6 << 2 << 0.2;
+}
+
+void TestChainStarts::nodes_begin_together() {
+  QFETCH(int, nodes);
+  QFETCH(int, apart);
+  QFETCH(double, loss);
+  for (std::uint64_t seed = 1; seed <= seeds(2); ++seed) {
+    auto options = lab_options(seed, static_cast<std::size_t>(nodes));
+    options.open_start = true;
+    options.network.loss = loss;
+    ChainLab lab(options, false);
+    for (std::size_t node = 0; node < lab.world.size(); ++node) {
+      lab.world.start(node);
+      lab.run_for(apart * lab_second);
+    }
+    QVERIFY2(lab.world.run_until([&] { return all_have(lab, 1); }, 240 * lab_second),
+             lab.text("one").c_str());
+    QVERIFY2(lab.world.run_to_round(lab.world.round(0) + 3, 60 * lab_round), lab.text("rounds").c_str());
+    QCOMPARE(histories(lab), 1u);
+    QCOMPARE(lab.world.seen().conflicts, 0u);
+  }
+}
+
+void TestChainStarts::two_groups_meet_data() {
+  QTest::addColumn<int>("rounds");  // of each before they meet
+  QTest::addColumn<bool>("merge");
+  QTest::newRow("before 8 rounds") << 3 << true;
+  QTest::newRow("after 8 rounds") << 9 << false;
+}
+
+void TestChainStarts::two_groups_meet() {
+  QFETCH(int, rounds);
+  QFETCH(bool, merge);
+  constexpr std::size_t all = 5, first_of_others = 3;
+  for (std::uint64_t seed = 1; seed <= seeds(2); ++seed) {
+    auto options = lab_options(seed, all);
+    options.open_start = true;
+    ChainLab lab(options, false);
+    for (std::size_t node = first_of_others; node < all; ++node) lab.world.set_part(node, 1);
+    lab.world.start_all();
+    QVERIFY2(lab.world.run_to_round(static_cast<std::uint64_t>(rounds), 60 * lab_round),
+             lab.text("apart").c_str());
+    QCOMPARE(histories(lab), 2u);
+    const Hash256 of_more = lab.world.chain(0).history()->genesis();
+    for (std::size_t node = first_of_others; node < all; ++node) lab.world.set_part(node, 0);
+    const bool one = lab.world.run_until([&] { return histories(lab) == 1; }, 60 * lab_second);
+    QVERIFY2(one == merge, lab.text("met").c_str());
+    if (merge) QCOMPARE(lab.world.chain(all - 1).history()->genesis(), of_more);
+    const std::uint64_t before = lab.world.seen().rounds;
+    lab.run_for(8 * lab_round);
+    QVERIFY2(lab.world.seen().rounds >= before + 3, lab.text("rounds after").c_str());
+    QCOMPARE(lab.world.seen().conflicts, 0u);
+  }
+}
+
+enum class Claim { Height, OtherGenesis, Forged };
+
+void TestChainStarts::claims_change_nothing_data() {
+  QTest::addColumn<int>("claim");
+  QTest::newRow("a million blocks of this history") << int(Claim::Height);
+  QTest::newRow("a true history of others with more rounds") << int(Claim::OtherGenesis);
+  QTest::newRow("a next block with another block's certificate") << int(Claim::Forged);
+}
+
+// The last of five answers who asks for its history with what is not so.
+void TestChainStarts::claims_change_nothing() {
+  QFETCH(int, claim);
+  constexpr std::size_t all = 5, liar = 4;
+  ChainLab foreign(lab_options(77, 2));
+  if (claim == int(Claim::OtherGenesis)) QVERIFY(foreign.world.run_to_round(12, 40 * lab_round));
+  const auto bytes_of = [&](bool lies) {
+    ChainLab lab(lab_options(1, all), false);
+    std::vector<Bytes> forged;
+    std::uint64_t asked = 0;
+    lab.world.set_honest(liar, false);
+    lab.world.start_all();
+    if (!lab.world.run_to_round(2, 20 * lab_round)) return std::optional<double>();
+    const Hash256 genesis = lab.world.chain(0).history()->genesis();
+    if (lies)
+      lab.world.set_answers(liar, [&](const net::Caller&, net::Method method, ByteSpan request,
+                                      const net::Respond& respond) {
+        if (method == net::Method::ChainStatus) {
+          chain::ChainStatus status = lab.world.chain(liar).status();
+          if (claim == int(Claim::OtherGenesis)) status = foreign.world.chain(0).status();
+          if (claim == int(Claim::Height)) status.height = status.round = 1'000'000;
+          if (claim == int(Claim::Forged)) ++status.height;
+          status.tip[0] ^= 1;
+          respond(chain::encode_status(status));
+          return true;
+        }
+        if (method != net::Method::ChainBlocks) return false;
+        ++asked;
+        const auto from = chain::decode_blocks_request(request);
+        chain::BlocksAnswer answer;
+        if (claim == int(Claim::OtherGenesis)) {
+          for (std::uint64_t at = *from;
+               at < foreign.world.disk(0).blocks.size() && answer.blocks.size() < 16; ++at)
+            answer.blocks.push_back(foreign.world.disk(0).blocks[at]);
+          answer.more = *from + answer.blocks.size() < foreign.world.disk(0).blocks.size();
+        } else {
+          // The newest block once more, as if it followed itself.
+          auto block = *chain::decode_certified(lab.world.disk(liar).blocks.back(), lab.world.network_id());
+          chain::BlockHeader header = block.block->header;
+          header.previous = block.block->hash;
+          header.height = *from;
+          ++header.time_ms;
+          block.block =
+              chain::make_block(header, block.block->body, block.block->opening, lab.world.network_id());
+          block.certificate.commits.height = header.height;
+          block.certificate.commits.previous = header.previous;
+          block.certificate.commits.block = block.block->hash;
+          answer.blocks.push_back(chain::encode_certified(block));
+          answer.more = true;
+        }
+        respond(chain::encode_blocks_answer(answer));
+        return true;
+      });
+    const std::uint64_t before = lab.world.network().counters().bytes, round = lab.world.round(0);
+    if (!lab.world.run_to_round(round + 6, 40 * lab_round)) return std::optional<double>();
+    for (std::size_t node = 0; node < liar; ++node)
+      if (lab.world.chain(node).history()->genesis() != genesis) return std::optional<double>();
+    if (lab.world.seen().conflicts != 0) return std::optional<double>();
+    if (lies) qInfo("asked %llu times", (unsigned long long)asked);
+    return std::optional(static_cast<double>(lab.world.network().counters().bytes - before));
+  };
+  const auto clean = bytes_of(false), lied = bytes_of(true);
+  QVERIFY(clean.has_value());
+  QVERIFY(lied.has_value());
+  qInfo("%.0f bytes, %.0f without claims", *lied, *clean);
+  QVERIFY2(*lied < 1.5 * *clean, "traffic");
+}
+
+// One of four claims that it has a history of nobody, and shows no block of it.
+void TestChainStarts::a_claim_holds_up_no_beginning() {
+  constexpr std::size_t all = 4, liar = 3;
+  auto options = lab_options(1, all);
+  options.open_start = true;
+  ChainLab lab(options, false);
+  std::uint8_t times = 0;
+  lab.world.set_answers(liar,
+                        [&](const net::Caller&, net::Method method, ByteSpan, const net::Respond& respond) {
+                          if (method == net::Method::ChainStatus) {
+                            chain::ChainStatus status;
+                            status.genesis.fill(static_cast<std::uint8_t>(1 + times++ % 200));
+                            status.height = status.round = 1000;
+                            respond(chain::encode_status(status));
+                          } else {
+                            respond(make_error(ErrorCode::NotFound, "nothing"));
+                          }
+                          return true;
+                        });
+  lab.world.start_all();
+  QVERIFY2(lab.world.run_to_round(2, 120 * lab_second), lab.text("three begin").c_str());
+  QCOMPARE(lab.world.chain(0).view().voters, 3u);
+}
+
+}  // namespace
+
+NS_TEST(TestChainStarts)
+#include "test_chain_starts.moc"

@@ -1,0 +1,115 @@
+// What a node makes of its records on the disk: above all, votes that it can't read.
+#include <QtTest>
+
+#include <map>
+
+#include "core/chain/durable_state.h"
+#include "tests/support/test_main.h"
+
+using namespace neuroshard;
+using namespace neuroshard::chain;
+
+namespace {
+
+class Records final : public ChainStore {
+ public:
+  Expected<Bytes> load(Record record) override {
+    if (fails) return make_error(ErrorCode::Io, "the disk is gone");
+    const auto at = records.find(record);
+    if (at == records.end()) return make_error(ErrorCode::NotFound, "nothing kept");
+    return at->second;
+  }
+  void save(Record record, Bytes bytes, std::function<void(Expected<void>)> done) override {
+    records[record] = std::move(bytes);
+    done({});
+  }
+  std::uint64_t first_block() const override { return 0; }
+  std::uint64_t block_count() const override { return 0; }
+  Expected<Bytes> load_block(std::uint64_t) override {
+    return make_error(ErrorCode::NotFound, "nothing kept");
+  }
+  void append_block(std::uint64_t, Bytes, std::function<void(Expected<void>)> done) override { done({}); }
+  void begin_log(std::uint64_t, std::function<void(Expected<void>)> done) override { done({}); }
+  void drop_last(std::function<void(Expected<void>)> done) override { done({}); }
+
+  std::map<Record, Bytes> records;
+  bool fails = false;
+};
+
+class Lines final : public Logger {
+ public:
+  void write(const LogRecord& record) override {
+    if (record.level == LogLevel::Error) errors.push_back(record.message);
+  }
+  std::vector<std::string> errors;
+};
+
+AgreementMemory voted_at(std::uint64_t height) {
+  AgreementMemory memory;
+  memory.height = height;
+  memory.view = 3;
+  memory.prepared = Hash256{9};
+  return memory;
+}
+
+}  // namespace
+
+class TestDurableState : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void votes_that_can_be_read_bind_as_they_are();
+  void after_unreadable_votes_a_voter_abstains_once_data();
+  void after_unreadable_votes_a_voter_abstains_once();
+};
+
+void TestDurableState::votes_that_can_be_read_bind_as_they_are() {
+  Records records;
+  Lines log;
+  const DurableState durable(records, log, {});
+  KeptVotes none = durable.votes();  // a new data directory
+  QVERIFY(none.may_vote(1, 4) && none.may_vote(1, 4) && none.may_vote(2, 4));
+  QCOMPARE(none.memory().height, std::uint64_t(0));
+  records.records[ChainStore::Record::Votes] = encode_agreement_memory(voted_at(8));
+  KeptVotes kept = durable.votes();
+  QVERIFY(kept.may_vote(8, 4));
+  QVERIFY(encode_agreement_memory(kept.memory()) == encode_agreement_memory(voted_at(8)));
+  QVERIFY(log.errors.empty());
+}
+
+void TestDurableState::after_unreadable_votes_a_voter_abstains_once_data() {
+  QTest::addColumn<QByteArray>("bytes");
+  QTest::addColumn<bool>("fails");
+  const Bytes whole = encode_agreement_memory(voted_at(8));
+  const QByteArray good(reinterpret_cast<const char*>(whole.data()), qsizetype(whole.size()));
+  QByteArray version = good, magic = good;
+  version[4] = char(9);
+  magic[0] = 0;
+  QTest::newRow("empty") << QByteArray() << false;
+  QTest::newRow("cut") << good.first(good.size() - 1) << false;
+  QTest::newRow("other bytes") << magic << false;
+  QTest::newRow("a later version") << version << false;
+  QTest::newRow("a disk that fails") << good << true;
+}
+
+// Planted: votes() that takes an unreadable record for none lets it vote twice.
+void TestDurableState::after_unreadable_votes_a_voter_abstains_once() {
+  QFETCH(QByteArray, bytes);
+  QFETCH(bool, fails);
+  Records records;
+  Lines log;
+  records.records[ChainStore::Record::Votes] = Bytes(bytes.begin(), bytes.end());
+  records.fails = fails;
+  const DurableState durable(records, log, {});
+  KeptVotes kept = durable.votes();
+  QCOMPARE(log.errors.size(), std::size_t(1));
+  // At the height after its newest block, however often it is opened; then it votes again.
+  QVERIFY(!kept.may_vote(8, 4));
+  QVERIFY(!kept.may_vote(8, 4));
+  QVERIFY(kept.may_vote(9, 4));
+  QCOMPARE(kept.memory().height, std::uint64_t(0));
+  // Nobody else could make the block.
+  QVERIFY(durable.votes().may_vote(8, 1));
+}
+
+NS_TEST(TestDurableState)
+#include "test_durable_state.moc"

@@ -1,0 +1,358 @@
+// Nodes without a history make one genesis together, over messages that are late, lost, or from Byzantine nodes.
+#include <QtTest>
+
+#include "tests/support/test_main.h"
+#include "tests/unit/chain/open_start_bus.h"
+
+using namespace neuroshard;
+using namespace neuroshard::chain;
+using namespace neuroshard::chain::small;
+
+namespace {
+
+std::vector<std::uint16_t> by_id(std::size_t count) {
+  std::vector<std::uint16_t> numbers;
+  for (std::uint16_t i = 0; i < count; ++i) numbers.push_back(i);
+  std::sort(numbers.begin(), numbers.end(),
+            [](std::uint16_t a, std::uint16_t b) { return party_of(a).id < party_of(b).id; });
+  return numbers;
+}
+
+BlockPtr genesis_of(const std::vector<std::uint16_t>& numbers, Duration now = {}) {
+  std::vector<Party> parties;
+  for (const std::uint16_t number : numbers) parties.push_back(party_of(number));
+  return Chain(std::move(parties))
+      .genesis(small::first_ms + static_cast<std::uint64_t>(now / milliseconds(1)))
+      .block;
+}
+
+template <class Item>
+const Item* find_item(const OpenStart::Output& output) {
+  for (const ChainItem& item : output.to_all)
+    if (const auto* found = std::get_if<Item>(&item)) return found;
+  return nullptr;
+}
+
+std::size_t founders_of(const CertifiedBlock& genesis) {
+  return genesis.block->body.genesis->founders.size();
+}
+
+}  // namespace
+
+class TestOpenStart : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void all_begin_with_one_genesis_data();
+  void all_begin_with_one_genesis();
+  void late_joiners_and_losses_end_in_one_history();
+  void a_dead_founder_delays_it_only();
+  void a_silent_lowest_node_is_replaced();
+  void a_hello_to_some_only_holds_nothing_up();
+  void a_node_alone_begins_after_three_seconds();
+  void it_signs_one_at_a_time();
+  void a_stranger_in_the_list_is_not_signed();
+  void a_node_that_was_left_out_is_missed();
+  void proposals_that_no_chain_begins_with_are_refused();
+  void hellos_are_checked();
+  void signatures_are_checked();
+  void only_named_founders_begin();
+};
+
+void TestOpenStart::all_begin_with_one_genesis_data() {
+  QTest::addColumn<int>("nodes");
+  for (int nodes = 2; nodes <= 8; ++nodes) QTest::newRow(qPrintable(QString::number(nodes))) << nodes;
+}
+
+void TestOpenStart::all_begin_with_one_genesis() {
+  QFETCH(int, nodes);
+  Bus bus({static_cast<std::size_t>(nodes), 0, milliseconds(300), seconds(5), 7});
+  bus.run(seconds(30));
+  const std::vector<CertifiedBlock> geneses = bus.geneses();
+  QCOMPARE(geneses.size(), static_cast<std::size_t>(nodes));
+  QCOMPARE(bus.completed().size(), std::size_t{1});
+  for (const CertifiedBlock& genesis : geneses) {
+    QCOMPARE(genesis.block->hash, *bus.completed().begin());
+    QCOMPARE(founders_of(genesis), static_cast<std::size_t>(nodes));
+  }
+  QVERIFY(bus.first_at() >= seconds(15));
+}
+
+// At most two begin, and then every node knows which one goes on.
+void TestOpenStart::late_joiners_and_losses_end_in_one_history() {
+  int single = 0, runs = 0;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    for (const std::size_t nodes : {2u, 3u, 5u, 8u}) {
+      Bus bus({nodes, 0.3, seconds(1), seconds(40), seed});
+      bus.run(minutes(5));
+      QCOMPARE(bus.geneses().size(), nodes);
+      QVERIFY(bus.completed().size() <= 2);
+      ++runs;
+      if (bus.completed().size() == 1) ++single;
+      if (bus.completed().size() == 2) {
+        const Hash256 a = *bus.completed().begin(), b = *bus.completed().rbegin();
+        QVERIFY(prefers_other({a, 0, 1}, {b, 0, 1}) != prefers_other({b, 0, 1}, {a, 0, 1}));
+      }
+    }
+  }
+  QVERIFY2(single * 4 >= runs * 3, qPrintable(QString("%1 of %2").arg(single).arg(runs)));
+}
+
+// It said hello and is in the list; its signature never comes.
+void TestOpenStart::a_dead_founder_delays_it_only() {
+  for (std::size_t dead = 0; dead < 4; ++dead) {
+    Bus bus({4, 0, milliseconds(100), {}, 3});
+    bus.dies(dead, seconds(10));
+    bus.run(minutes(2));
+    const std::vector<CertifiedBlock> geneses = bus.geneses();
+    QCOMPARE(geneses.size(), std::size_t{3});
+    QCOMPARE(bus.completed().size(), std::size_t{1});
+    QCOMPARE(founders_of(geneses[0]), std::size_t{3});
+    QVERIFY(bus.first_at() >= seconds(45));
+  }
+}
+
+// It says hello again and again, and proposes nothing.
+void TestOpenStart::a_silent_lowest_node_is_replaced() {
+  const std::uint16_t lowest = by_id(4)[0];
+  Bus bus({4, 0, milliseconds(100), {}, 5});
+  bus.stops = [lowest](std::size_t from, std::size_t, const ChainItem& item) {
+    return from == lowest && std::holds_alternative<GenesisProposal>(item);
+  };
+  // It signs its own proposal, which nobody sees, and no other for 30 s.
+  bus.run(minutes(3));
+  QCOMPARE(bus.geneses().size(), std::size_t{4});
+  QCOMPARE(bus.completed().size(), std::size_t{1});
+
+  Node second(by_id(4)[1]);
+  second.tick({});
+  QCOMPARE(second.hello(party_of(lowest), seconds(1)), Verdict::Taken);
+  QVERIFY(!find_item<GenesisProposal>(second.tick(seconds(25) - milliseconds(1))));
+  QVERIFY(find_item<GenesisProposal>(second.tick(seconds(25))));
+}
+
+void TestOpenStart::a_hello_to_some_only_holds_nothing_up() {
+  const std::vector<std::uint16_t> order = by_id(4);
+  Bus bus({4, 0, milliseconds(100), {}, 11});
+  // The highest talks to the second only, from the start on and for ever.
+  bus.stops = [&order](std::size_t from, std::size_t to, const ChainItem&) {
+    return from == order[3] && to != order[1];
+  };
+  bus.run(minutes(6));
+  QVERIFY(!bus.completed().empty());
+  for (const CertifiedBlock& genesis : bus.geneses()) QCOMPARE(founders_of(genesis), std::size_t{3});
+  QCOMPARE(bus.completed().size(), std::size_t{1});
+}
+
+void TestOpenStart::a_node_alone_begins_after_three_seconds() {
+  Node node(1);
+  QVERIFY(!node.tick({}, true).genesis);
+  QVERIFY(!node.tick(milliseconds(2999), true).genesis);
+  const auto output = node.tick(seconds(3), true);
+  QVERIFY(output.genesis.has_value());
+  QVERIFY(History::begin({node.rules, node.checks, nullptr}, *output.genesis).ok());
+  QVERIFY(!node.tick(minutes(1), true).genesis);  // once
+
+  Node waits(1);  // there are nodes that could answer
+  waits.tick({});
+  QVERIFY(!waits.tick(milliseconds(14'999)).genesis);
+  QVERIFY(waits.tick(seconds(15)).genesis.has_value());
+}
+
+void TestOpenStart::it_signs_one_at_a_time() {
+  const std::vector<std::uint16_t> order = by_id(3);
+  Node node(order[2]);
+  node.tick({});
+  for (const std::uint16_t other : {order[0], order[1]})
+    QCOMPARE(node.hello(party_of(other), seconds(1)), Verdict::Taken);
+  const BlockPtr first = genesis_of({0, 1, 2}), second = genesis_of({0, 1, 2}, seconds(1));
+  OpenStart::Output output;
+  QCOMPARE(node.propose(party_of(order[0]), first, seconds(16), &output), Verdict::Taken);
+  const auto* signature = find_item<GenesisSignature>(output);
+  QVERIFY(signature && signature->block == first->hash);
+  output = {};
+  QCOMPARE(node.propose(party_of(order[1]), second, seconds(17), &output), Verdict::Busy);
+  QVERIFY(output.to_all.empty() && !output.to_one);
+  // Once more the same: its signature was lost, perhaps.
+  QCOMPARE(node.propose(party_of(order[0]), first, seconds(18), &output), Verdict::Known);
+  QCOMPARE(output.to_one->first, party_of(order[0]).id);
+  output = {};
+  QCOMPARE(node.propose(party_of(order[1]), second, seconds(46) - milliseconds(1), &output), Verdict::Busy);
+  // Released: it has forgotten whom it heard, and says hello again.
+  QVERIFY(find_item<GenesisHello>(node.tick(seconds(46))));
+  QCOMPARE(node.start.heard(), std::size_t{0});
+  for (const std::uint16_t other : {order[0], order[1]})
+    QCOMPARE(node.hello(party_of(other), seconds(47)), Verdict::Taken);
+  QCOMPARE(node.propose(party_of(order[1]), second, seconds(48), &output), Verdict::Taken);
+  QCOMPARE(find_item<GenesisSignature>(output)->block, second->hash);
+}
+
+// Nobody signs for a network with nodes that it knows nothing of.
+void TestOpenStart::a_stranger_in_the_list_is_not_signed() {
+  const std::vector<std::uint16_t> order = by_id(3);
+  Node node(order[1]);
+  node.tick({});
+  QCOMPARE(node.hello(party_of(order[0]), seconds(1)), Verdict::Taken);
+  const BlockPtr block = genesis_of({0, 1, 2});
+  OpenStart::Output output;
+  QCOMPARE(node.propose(party_of(order[0]), block, seconds(16), &output), Verdict::Busy);
+  QVERIFY(output.to_all.empty());
+  // Heard of with another statement than the listed one.
+  Party other = party_of(order[2]);
+  Register registration = small::registration_of(other);
+  registration.beacon.length = 77;
+  const Statement changed = small::statement_of(other, registration, {});
+  QCOMPARE(node.start.take(other.id, GenesisHello{changed}, at(seconds(17))), Verdict::Taken);
+  QCOMPARE(node.propose(party_of(order[0]), block, seconds(18), &output), Verdict::Busy);
+  QCOMPARE(node.hello(other, seconds(19)), Verdict::Taken);
+  QCOMPARE(node.propose(party_of(order[0]), block, seconds(20), &output), Verdict::Taken);
+}
+
+void TestOpenStart::a_node_that_was_left_out_is_missed() {
+  const std::vector<std::uint16_t> order = by_id(3);
+  const BlockPtr without = genesis_of({order[0], order[1]});
+  Node node(order[1]);
+  const auto hear_both = [&](Duration now) {
+    QCOMPARE(node.hello(party_of(order[0]), now), Verdict::Taken);
+    QCOMPARE(node.hello(party_of(order[2]), now), Verdict::Taken);
+  };
+  OpenStart::Output output;
+  Duration now{};
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    node.tick(now);
+    hear_both(now);
+    QCOMPARE(node.propose(party_of(order[0]), without, now + seconds(8), &output), Verdict::Inadmissible);
+    QVERIFY(output.to_all.empty());
+    // Nothing comes of it: its own proposal in its turn, which nobody signs, is released too.
+    now += seconds(15 + 10 + 30);
+    node.tick(now - seconds(30));
+    node.tick(now);
+    QCOMPARE(node.start.heard(), std::size_t{0});
+  }
+  hear_both(now);
+  QCOMPARE(node.propose(party_of(order[0]), without, now + seconds(8), &output), Verdict::Taken);
+
+  // One that it heard only now may well be missing.
+  Node late(order[1]);
+  late.tick({});
+  QCOMPARE(late.hello(party_of(order[0]), seconds(1)), Verdict::Taken);
+  QCOMPARE(late.hello(party_of(order[2]), seconds(14)), Verdict::Taken);
+  QCOMPARE(late.propose(party_of(order[0]), without, seconds(16), &output), Verdict::Taken);
+}
+
+void TestOpenStart::proposals_that_no_chain_begins_with_are_refused() {
+  const std::vector<std::uint16_t> order = by_id(3);
+  const Party proposer = party_of(order[0]);
+  Node node(order[1]);
+  OpenStart::Output output;
+  const BlockPtr block = genesis_of({order[0], order[1]});
+  QCOMPARE(node.propose(proposer, block, {}, &output), Verdict::Busy);  // has not begun itself
+  node.tick({});
+  QCOMPARE(node.hello(proposer, seconds(1)), Verdict::Taken);
+  const auto verdict = [&](const BlockPtr& proposed, const Party& from) {
+    return node.propose(from, proposed, seconds(16), &output);
+  };
+  const auto changed = [&](auto&& change) {
+    BlockHeader header = block->header;
+    BlockBody body = block->body;
+    change(header, body);
+    header.body = body_root(body, {});
+    return make_block(header, std::move(body), {}, small::network);
+  };
+  QCOMPARE(verdict(genesis_of({order[0]}), proposer), Verdict::Inadmissible);  // without this node
+  QCOMPARE(verdict(block, party_of(order[2])), Verdict::Inadmissible);         // by one that is not in it
+  QCOMPARE(
+      verdict(changed([](BlockHeader&, BlockBody& body) { body.genesis->anchors[0][0] ^= 1; }), proposer),
+      Verdict::Inadmissible);
+  QCOMPARE(verdict(changed([](BlockHeader&, BlockBody& body) { body.silent = {0}; }), proposer),
+           Verdict::Inadmissible);
+  QCOMPARE(verdict(changed([](BlockHeader& header, BlockBody&) { header.registry[0] ^= 1; }), proposer),
+           Verdict::Inadmissible);
+  QCOMPARE(verdict(changed([](BlockHeader& header, BlockBody&) { header.height = 1; }), proposer),
+           Verdict::Inadmissible);
+  QCOMPARE(verdict(changed([](BlockHeader&, BlockBody& body) {
+                     std::swap(body.genesis->founders[0], body.genesis->founders[1]);
+                   }),
+                   proposer),
+           Verdict::Inadmissible);
+  // A minute ahead of this node's clock.
+  QCOMPARE(verdict(genesis_of({order[0], order[1]}, seconds(77)), proposer), Verdict::Busy);
+  QVERIFY(output.to_all.empty() && !output.to_one);
+  QCOMPARE(verdict(block, proposer), Verdict::Taken);
+}
+
+void TestOpenStart::hellos_are_checked() {
+  Node node(0);
+  const Party other = party_of(1);
+  const Statement good = founder_of(other);
+  const auto verdict = [&](const Statement& statement) {
+    return node.start.take(other.id, GenesisHello{statement}, at(seconds(1)));
+  };
+  QCOMPARE(verdict(good), Verdict::Busy);
+  node.tick({});
+  QCOMPARE(verdict(founder_of(party_of(2))), Verdict::Malformed);  // over another node's connection
+  QCOMPARE(verdict(small::statement_of(other, Away{}, {})), Verdict::Malformed);
+  QCOMPARE(verdict(small::statement_of(other, small::registration_of(other), {3, Hash256{1}})),
+           Verdict::Malformed);
+  Statement forged = good;
+  forged.signature[0] ^= 1;
+  QCOMPARE(verdict(forged), Verdict::BadSignature);
+  // Signed well, but a genesis that names it would not be valid: nobody may spoil it for all.
+  Register expired = small::registration_of(other);
+  expired.delegation = crypto::delegate(other.wallet, other.node.public_key(), small::network,
+                                        WallTime(milliseconds(small::first_ms - 1)), 1);
+  QCOMPARE(verdict(small::statement_of(other, expired, {})), Verdict::Inadmissible);
+  QCOMPARE(node.start.heard(), std::size_t{0});
+  QCOMPARE(verdict(good), Verdict::Taken);
+  QCOMPARE(verdict(good), Verdict::Known);
+  for (std::uint16_t i = 2; i < 64; ++i) QCOMPARE(node.hello(party_of(i), seconds(2)), Verdict::Taken);
+  QCOMPARE(node.hello(party_of(64), seconds(2)), Verdict::Limit);
+  QCOMPARE(node.start.heard_nodes().size(), std::size_t{63});
+}
+
+void TestOpenStart::signatures_are_checked() {
+  const std::vector<std::uint16_t> order = by_id(3);
+  Node node(order[0]);
+  node.tick({});
+  QCOMPARE(node.hello(party_of(order[1]), seconds(1)), Verdict::Taken);
+  const auto proposed = node.tick(seconds(15));
+  const auto* proposal = find_item<GenesisProposal>(proposed);
+  QVERIFY(proposal != nullptr);
+  OpenStart::Output output;
+  const auto signature_of = [&](std::uint16_t number, const Hash256& block) {
+    const Party party = party_of(number);
+    const Vote vote{VoteStep::Genesis, 0, {}, 0, block};
+    return GenesisSignature{block, party.node.public_key(),
+                            sign_vote(vote, 0, party.node, small::network).signature};
+  };
+  const net::NodeId from = party_of(order[1]).id;
+  const Hash256 hash = proposal->block->hash;
+  QCOMPARE(node.start.take(from, signature_of(order[1], Hash256{4}), &output), Verdict::Busy);
+  QCOMPARE(node.start.take(from, signature_of(order[2], hash), &output), Verdict::NotMember);
+  GenesisSignature forged = signature_of(order[1], hash);
+  forged.signature[0] ^= 1;
+  QCOMPARE(node.start.take(from, forged, &output), Verdict::BadSignature);
+  QVERIFY(!output.genesis);
+  QCOMPARE(node.start.take(from, signature_of(order[1], hash), &output), Verdict::Taken);
+  QVERIFY(output.genesis.has_value());
+  QVERIFY(History::begin({node.rules, node.checks, nullptr}, *output.genesis).ok());
+  output = {};
+  QCOMPARE(node.start.take(from, signature_of(order[1], hash), &output), Verdict::Known);
+  QVERIFY(!output.genesis);
+}
+
+void TestOpenStart::only_named_founders_begin() {
+  const std::vector<crypto::PublicKey> founders{party_of(0).wallet.public_key(),
+                                                party_of(1).wallet.public_key()};
+  Node founder(0, founders), other(2, founders);
+  QVERIFY(other.tick({}, true).to_all.empty());
+  QVERIFY(!other.tick(minutes(5), true).genesis);
+  QVERIFY(find_item<GenesisHello>(founder.tick({}, true)));
+  QCOMPARE(founder.hello(party_of(2), seconds(1)), Verdict::Inadmissible);
+  QCOMPARE(founder.hello(party_of(1), seconds(1)), Verdict::Taken);
+  OpenStart::Output output;
+  QCOMPARE(founder.propose(party_of(1), genesis_of({0, 1, 2}), seconds(16), &output), Verdict::Busy);
+  QCOMPARE(founder.propose(party_of(1), genesis_of({0, 1}), seconds(16), &output), Verdict::Taken);
+}
+
+NS_TEST(TestOpenStart)
+#include "test_open_start.moc"

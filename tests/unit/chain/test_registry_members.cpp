@@ -1,0 +1,375 @@
+// Members and wallets in the registry: registration, vouchers, presence, beacon commitments, units.
+#include <QtTest>
+
+#include "tests/support/test_main.h"
+#include "tests/unit/chain/chain_fixture.h"
+
+using namespace neuroshard;
+using namespace neuroshard::chain;
+using neuroshard::chain::testing::ChainFixture;
+using neuroshard::chain::testing::small_rules;
+
+namespace {
+constexpr std::uint64_t day_ms = 24ull * 3600 * 1000;
+}
+
+class TestChainRegistryMembers : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void a_genesis_makes_its_founders_voters();
+  void a_genesis_is_signed_and_complete();
+  void a_registered_node_is_a_candidate();
+  void a_registration_is_bound_to_node_network_and_time();
+  void a_statement_holds_in_one_history_for_eight_blocks();
+  void a_block_has_one_statement_of_a_node();
+  void a_voucher_is_used_once();
+  void vouchers_come_from_trusted_voters_every_eight_rounds();
+  void a_registered_member_brings_a_voucher_later();
+  void a_wallets_units_are_divided_among_four_nodes();
+  void away_and_back_change_presence_from_the_next_block_on();
+  void the_last_voter_stays_active();
+  void silent_marks_are_for_active_voters();
+  void a_right_to_return_ends_after_thirty_days();
+  void a_member_that_leaves_can_register_anew();
+  void a_new_hash_chain_holds_two_rounds_later();
+};
+
+void TestChainRegistryMembers::a_genesis_makes_its_founders_voters() {
+  ChainFixture chain;
+  const auto nodes = chain.add_nodes(3);
+  QVERIFY(chain.begin(nodes).ok());
+  QCOMPARE(chain.registry().height(), 0u);
+  QCOMPARE(chain.registry().voter_count(), std::size_t{3});
+  QCOMPARE(chain.committee()->units(), 36u);
+  QVERIFY(chain.registry().opening(chain.hash()) == chain.hash());
+  for (const std::size_t node : nodes) {
+    QVERIFY(chain.is_voter(node));
+    QVERIFY(chain.wallet(node)->founder);
+    QCOMPARE(chain.units(node), 12u);
+  }
+}
+
+void TestChainRegistryMembers::a_genesis_is_signed_and_complete() {
+  ChainFixture chain;
+  const auto nodes = chain.add_nodes(2);
+  SignatureChecks checks;
+  const auto refusal = [&](const BlockBody& body) {
+    const auto result = apply_genesis(chain.rules(), ChainFixture::begin_ms, body, checks);
+    return result.ok() ? std::string() : result.error().message;
+  };
+  const BlockBody right = chain.genesis_body(nodes);
+  QCOMPARE(refusal(right), std::string());
+  BlockBody body = right;
+  body.genesis->founders[1].signature[0] ^= 1;
+  QCOMPARE(refusal(body), std::string("a founder's signature does not hold"));
+  body = right;
+  body.genesis->founders[1] = body.genesis->founders[0];
+  QCOMPARE(refusal(body), std::string("the founders are not ascending"));
+  body = right;
+  body.genesis->anchors.pop_back();
+  QCOMPARE(refusal(body), std::string("a genesis has an anchor for each row of the model"));
+  body = right;
+  body.genesis->founders.clear();
+  QCOMPARE(refusal(body), std::string("a genesis names its founders"));
+  body = right;
+  body.silent = {0};
+  QCOMPARE(refusal(body), std::string("the first block is a genesis and nothing else"));
+  body = right;
+  body.genesis->founders[0].reference.height = 1;
+  QCOMPARE(refusal(body), std::string("a founder is not a plain registration without a reference"));
+
+  const Proposed proposed = *apply_genesis(chain.rules(), ChainFixture::begin_ms, right, checks);
+  BlockHeader header = proposed.header;
+  header.registry[0] ^= 1;
+  QVERIFY(
+      !genesis_registry(chain.rules(), *make_block(header, right, {}, chain.rules().network), checks).ok());
+}
+
+void TestChainRegistryMembers::a_registered_node_is_a_candidate() {
+  ChainFixture chain;
+  QVERIFY(chain.begin(chain.add_nodes(2)).ok());
+  const std::size_t node = chain.add_node();
+  QVERIFY(chain.join(node));
+  QCOMPARE(chain.number(node), 2u);
+  QVERIFY(chain.is_active(node));
+  QVERIFY(!chain.is_voter(node));
+  QCOMPARE(chain.units(node), 0u);
+  QCOMPARE(chain.refusal(node, chain.registration(node)), std::string("the node is a member already"));
+}
+
+void TestChainRegistryMembers::a_registration_is_bound_to_node_network_and_time() {
+  ChainFixture chain;
+  QVERIFY(chain.begin(chain.add_nodes(2)).ok());
+  const std::size_t node = chain.add_node(), other = chain.add_node();
+  QCOMPARE(chain.refusal(node, chain.registration(other)),
+           std::string("the delegation is for another node or network"));
+  Register what = chain.registration(node);
+  what.delegation =
+      crypto::delegate(chain.wallet_key(node), chain.key(node).public_key(), chain.rules().network,
+                       WallTime(std::chrono::milliseconds(ChainFixture::begin_ms)), 1);
+  QCOMPARE(chain.refusal(node, what), std::string("the delegation has expired"));
+  what = chain.registration(node);
+  what.delegation.signature[0] ^= 1;
+  QCOMPARE(chain.refusal(node, what), std::string("a signature of a member's statement does not hold"));
+  what = chain.registration(node);
+  what.beacon.length = 0;
+  QCOMPARE(chain.refusal(node, what), std::string("the hash chain is not for the coming rounds"));
+  what.beacon = {what.beacon.tip, 70'000, 10};
+  QCOMPARE(chain.refusal(node, what), std::string("the hash chain is not for the coming rounds"));
+}
+
+void TestChainRegistryMembers::a_statement_holds_in_one_history_for_eight_blocks() {
+  ChainFixture chain, other(small_rules(), 100);
+  QVERIFY(chain.begin(chain.add_nodes(2)).ok());
+  QVERIFY(other.begin(other.add_nodes(2)).ok());
+  const std::size_t node = chain.add_node();
+  const Statement foreign = chain.statement_at(node, {0, other.hash()}, chain.registration(node));
+  QCOMPARE(chain.refusal(ChainFixture::body_of({foreign})),
+           std::string("the statement names no recent block of this history"));
+  const Statement statement = chain.statement(node, chain.registration(node));
+  for (int block = 0; block < 7; ++block) QVERIFY(chain.join(chain.add_node()));
+  QCOMPARE(chain.refusal(ChainFixture::body_of({statement})), std::string());
+  QVERIFY(chain.join(chain.add_node()));
+  QCOMPARE(chain.refusal(ChainFixture::body_of({statement})),
+           std::string("the statement names no recent block of this history"));
+}
+
+void TestChainRegistryMembers::a_block_has_one_statement_of_a_node() {
+  ChainFixture chain;
+  const auto nodes = chain.add_nodes(3);
+  QVERIFY(chain.begin(nodes).ok());
+  BlockBody body;
+  body.statements = {chain.statement(nodes[0], Away{}), chain.statement(nodes[0], Back{})};
+  QCOMPARE(chain.refusal(body), std::string("the block has two statements of one node"));
+  body.statements.assign(max_block_statements + 1, chain.statement(nodes[0], Away{}));
+  QCOMPARE(chain.refusal(body), std::string("the block has too many statements"));
+  QCOMPARE(chain.refusal(BlockBody{}), std::string("the block is empty"));
+  body.statements.resize(1);
+  QCOMPARE(chain.refusal(body, 0), std::string("the block's time is not after the one before"));
+}
+
+void TestChainRegistryMembers::a_voucher_is_used_once() {
+  ChainFixture chain;
+  const auto founders = chain.add_nodes(2);
+  QVERIFY(chain.begin(founders).ok());
+  const std::size_t first = chain.add_node(), second = chain.add_node(), third = chain.add_node();
+  QVERIFY(chain.say(first, chain.registration(first, founders[0], 70)));
+  QVERIFY(chain.wallet(first)->vouched);
+  QCOMPARE(chain.refusal(second, chain.registration(second, founders[0], 70)),
+           std::string("the voucher was used before"));
+  // The window is 64 wide; lower serials count as used.
+  QCOMPARE(chain.refusal(second, chain.registration(second, founders[0], 6)),
+           std::string("the voucher was used before"));
+  QVERIFY(chain.say(second, chain.registration(second, founders[0], 7)));
+  QCOMPARE(chain.refusal(third, chain.registration(third, founders[0], 7)),
+           std::string("the voucher was used before"));
+  QCOMPARE(chain.refusal(third, chain.registration(third, founders[1], 7)), std::string());
+  // For another node than the one that the voucher's key named.
+  Register stolen = chain.registration(third, founders[0], 8);
+  stolen.voucher = chain.voucher(founders[0], 8, first);
+  QCOMPARE(chain.refusal(third, stolen), std::string("a signature of a member's statement does not hold"));
+}
+
+void TestChainRegistryMembers::vouchers_come_from_trusted_voters_every_eight_rounds() {
+  ChainFixture chain;
+  const auto founders = chain.add_nodes(4);
+  QVERIFY(chain.begin(founders).ok());
+  const auto guests = chain.add_nodes(3);
+  QVERIFY(chain.join(guests[0]));
+  QCOMPARE(chain.refusal(guests[1], chain.registration(guests[1], guests[0], 1)),
+           std::string("the voucher is not from a voter that can vouch"));
+  QVERIFY(chain.say(guests[1], chain.registration(guests[1], founders[0], 1)));
+  const auto refused = [&] {
+    return chain.refusal(guests[2], chain.registration(guests[2], founders[0], 2));
+  };
+  for (int round = 0; round < 8; ++round) {
+    QCOMPARE(refused(), std::string("a voucher of the same wallet was used a few rounds ago"));
+    QVERIFY(chain.round_of({founders[0]}));
+  }
+  QCOMPARE(refused(), std::string());
+  Register expired = chain.registration(guests[2], founders[1], 1);
+  expired.voucher->expires_ms = chain.registry().time_ms() + 1000;
+  sign_voucher(*expired.voucher, chain.key(founders[1]), chain.rules().network);
+  QCOMPARE(chain.refusal(guests[2], expired), std::string("the voucher has expired"));
+
+  ChainFixture closed(small_rules(VotersMode::Founders));
+  const auto owners = closed.add_nodes(2);
+  QVERIFY(closed.begin(owners).ok());
+  const std::size_t guest = closed.add_node();
+  QCOMPARE(closed.refusal(guest, closed.registration(guest, owners[0], 1)),
+           std::string("nobody can be vouched for in this network: its founders alone vote"));
+}
+
+void TestChainRegistryMembers::a_registered_member_brings_a_voucher_later() {
+  ChainFixture chain;
+  const auto founders = chain.add_nodes(2);
+  QVERIFY(chain.begin(founders).ok());
+  const std::size_t node = chain.add_node();
+  QCOMPARE(chain.refusal(node, chain.vouch(node, founders[0], 1)), std::string("the node is not a member"));
+  QVERIFY(chain.join(node));
+  Vouch other = chain.vouch(node, founders[0], 1);
+  other.wallet = chain.wallet_key(founders[1]).public_key();
+  QCOMPARE(chain.refusal(node, other), std::string("the voucher is used for another wallet"));
+  QVERIFY(chain.say(node, chain.vouch(node, founders[0], 1)));
+  QVERIFY(chain.wallet(node)->vouched);
+  QCOMPARE(chain.refusal(node, chain.vouch(node, founders[0], 2)),
+           std::string("the wallet needs no voucher"));
+}
+
+void TestChainRegistryMembers::a_wallets_units_are_divided_among_four_nodes() {
+  ChainFixture chain;
+  const auto founders = chain.add_nodes(2);
+  QVERIFY(chain.begin(founders).ok());
+  std::vector<std::size_t> nodes = {founders[0]};
+  const std::vector<std::vector<std::uint32_t>> expected = {
+      {12}, {6, 6}, {4, 4, 4}, {3, 3, 3, 3}, {3, 3, 3, 3, 0}};
+  for (std::size_t count = 1; count <= 5; ++count) {
+    if (count > 1) {
+      nodes.push_back(chain.add_node_of(chain.wallet_index(founders[0])));
+      QVERIFY(chain.join(nodes.back()));
+      QCOMPARE(chain.units(nodes.back()), 0u);  // before its first contribution
+      QVERIFY(chain.round_of({founders[1]}));   // it came after this round's opening block
+      QVERIFY(chain.round_of({nodes.back()}));
+    }
+    for (std::size_t i = 0; i < count; ++i) QCOMPARE(chain.units(nodes[i]), expected[count - 1][i]);
+    QCOMPARE(chain.committee()->units(), 24u);
+  }
+  // The next one takes the place of a dormant one.
+  QVERIFY(chain.say(nodes[1], Away{}));
+  QCOMPARE(chain.units(nodes[1]), 0u);
+  QCOMPARE(chain.units(nodes[4]), 3u);
+}
+
+void TestChainRegistryMembers::away_and_back_change_presence_from_the_next_block_on() {
+  ChainFixture chain;
+  const auto nodes = chain.add_nodes(3);
+  QVERIFY(chain.begin(nodes).ok());
+  QCOMPARE(chain.refusal(nodes[0], Back{}), std::string("the member is active already"));
+  QVERIFY(chain.say(nodes[0], Away{}));
+  QVERIFY(!chain.is_active(nodes[0]));
+  QCOMPARE(chain.member(nodes[0])->dormant_ms, chain.registry().time_ms());
+  QCOMPARE(chain.committee()->units(), 24u);
+  QCOMPARE(chain.refusal(nodes[0], Away{}), std::string("the member is dormant already"));
+  QVERIFY(chain.say(nodes[0], Back{}));
+  QVERIFY(chain.is_active(nodes[0]));
+  QCOMPARE(chain.committee()->units(), 36u);
+  const std::size_t stranger = chain.add_node();
+  QCOMPARE(chain.refusal(stranger, Away{}), std::string("the node is not a member"));
+}
+
+void TestChainRegistryMembers::the_last_voter_stays_active() {
+  ChainFixture chain;
+  const auto nodes = chain.add_nodes(2);
+  QVERIFY(chain.begin(nodes).ok());
+  const std::size_t candidate = chain.add_node();
+  QVERIFY(chain.join(candidate));
+  BlockBody both;
+  both.statements = {chain.statement(nodes[0], Away{}), chain.statement(nodes[1], Away{})};
+  QCOMPARE(chain.refusal(both), std::string("the last active voter stays active"));
+  // A leader that has collected both keeps the first.
+  const BlockBody kept =
+      applicable(chain.rules(), chain.registry(), chain.hash(), chain.registry().time_ms() + 1000, both);
+  QCOMPARE(kept.statements.size(), std::size_t{1});
+  BlockBody silent;
+  silent.silent = {chain.number(nodes[0]), chain.number(nodes[1])};
+  std::sort(silent.silent.begin(), silent.silent.end());
+  QCOMPARE(chain.refusal(silent), std::string("nobody would vote after the block"));
+  QVERIFY(chain.say(nodes[0], Away{}));
+  QCOMPARE(chain.refusal(nodes[1], Away{}), std::string("the last active voter stays active"));
+  QCOMPARE(chain.refusal(nodes[1], Leave{}), std::string("the last active voter can't leave"));
+  QVERIFY(!admissible(chain.rules(), chain.registry(), chain.hash(), chain.statement(nodes[1], Away{})).ok());
+  QVERIFY(admissible(chain.rules(), chain.registry(), chain.hash(), chain.statement(candidate, Away{})).ok());
+}
+
+void TestChainRegistryMembers::silent_marks_are_for_active_voters() {
+  ChainFixture chain;
+  const auto nodes = chain.add_nodes(4);
+  QVERIFY(chain.begin(nodes).ok());
+  const std::size_t candidate = chain.add_node();
+  QVERIFY(chain.join(candidate));
+  BlockBody body;
+  body.silent = {chain.number(candidate)};
+  QCOMPARE(chain.refusal(body), std::string("only active voters can be silent"));
+  body.silent = {chain.number(nodes[0]), chain.number(nodes[0])};
+  QCOMPARE(chain.refusal(body), std::string("the silent voters are not ascending"));
+  body.silent = {77};
+  QCOMPARE(chain.refusal(body), std::string("only active voters can be silent"));
+  body.silent = {chain.number(nodes[0])};
+  body.statements = {chain.statement(nodes[0], Back{})};
+  QCOMPARE(chain.refusal(body), std::string("the member is active already"));
+  body.statements.clear();
+  QVERIFY(chain.append(body).ok());
+  QVERIFY(!chain.is_active(nodes[0]));
+  QCOMPARE(chain.refusal(body), std::string("only active voters can be silent"));
+}
+
+void TestChainRegistryMembers::a_right_to_return_ends_after_thirty_days() {
+  ChainFixture chain;
+  const auto nodes = chain.add_nodes(3);
+  QVERIFY(chain.begin(nodes).ok());
+  QVERIFY(chain.say(nodes[0], Away{}));
+  QCOMPARE(chain.refusal(nodes[0], Back{}, 30 * day_ms), std::string());
+  QCOMPARE(chain.refusal(nodes[0], Back{}, 30 * day_ms + 1), std::string("the node is not a member"));
+  QVERIFY(chain.join(chain.add_node()));
+  QVERIFY(chain.say(nodes[0], chain.registration(nodes[0]), 30 * day_ms + 1));
+  QVERIFY(chain.number(nodes[0]) > 3u);
+  QVERIFY(chain.is_voter(nodes[0]));  // a founder's wallet; the node has no units before it contributes
+  QCOMPARE(chain.units(nodes[0]), 0u);
+}
+
+void TestChainRegistryMembers::a_member_that_leaves_can_register_anew() {
+  ChainFixture chain;
+  const auto founders = chain.add_nodes(2);
+  QVERIFY(chain.begin(founders).ok());
+  const std::size_t node = chain.add_node();
+  QVERIFY(chain.say(node, chain.registration(node, founders[0], 1)));
+  const std::uint32_t before = chain.number(node);
+  QVERIFY(chain.round_of({founders[0]}));
+  QVERIFY(chain.round_of({node, founders[0]}));
+  QVERIFY(chain.is_voter(node));
+  QVERIFY(chain.say(node, Leave{}));
+  QVERIFY(chain.member(node) == nullptr);
+  QVERIFY(!chain.is_voter(node));
+  QCOMPARE(chain.registry().voter_count(), std::size_t{2});
+  QVERIFY(chain.say(node, chain.registration(node)));
+  QVERIFY(chain.number(node) > before);
+  QVERIFY(chain.wallet(node)->vouched);  // the voucher is used up, its effect stays
+  QVERIFY(!chain.is_voter(node));
+  // A candidate without a voucher is forgotten altogether.
+  const std::size_t passing = chain.add_node();
+  QVERIFY(chain.join(passing));
+  const std::size_t wallets = chain.registry().wallets().size();
+  QVERIFY(chain.say(passing, Leave{}));
+  QVERIFY(chain.wallet(passing) == nullptr);
+  QCOMPARE(chain.registry().wallets().size(), wallets - 1);
+}
+
+void TestChainRegistryMembers::a_new_hash_chain_holds_two_rounds_later() {
+  ChainFixture chain;
+  const auto nodes = chain.add_nodes(2);
+  QVERIFY(chain.begin(nodes).ok());
+  const BeaconChain renewed(Hash256{5}, 3, 100);
+  QCOMPARE(chain.refusal(nodes[0], Commit{BeaconChain(Hash256{5}, 2, 100).commitment()}),
+           std::string("a new hash chain begins two rounds later"));
+  QVERIFY(chain.say(nodes[0], Commit{renewed.commitment()}));
+  QCOMPARE(chain.refusal(nodes[0], Commit{renewed.commitment()}),
+           std::string("the member has a new hash chain already"));
+  QVERIFY(chain.round_of(nodes));
+  QVERIFY(chain.member(nodes[0])->next_beacon.has_value());
+  QVERIFY(chain.round_of(nodes));
+  QVERIFY(!chain.member(nodes[0])->next_beacon);
+  QVERIFY(chain.member(nodes[0])->beacon == renewed.commitment());
+  BlockBody body;
+  body.close = chain.close({{nodes[0]}, {nodes[1]}});
+  QCOMPARE(chain.refusal(body), std::string("a contribution reveals a wrong value"));
+  Contribution contribution = chain.contribution(nodes[0], 500);
+  contribution.reveal = *renewed.reveal(3);
+  sign_contribution(contribution, chain.key(nodes[0]), chain.rules().network);
+  for (ContributionEntry& entry : body.close->contributions) {
+    if (entry.member == chain.number(nodes[0])) entry = entry_of(contribution, entry.member);
+  }
+  QCOMPARE(chain.refusal(body), std::string());
+}
+
+NS_TEST(TestChainRegistryMembers)
+#include "test_registry_members.moc"

@@ -1,0 +1,138 @@
+// Members' statements and vouchers: canonical bytes, and signatures that hold for one history, node and wallet.
+#include <QtTest>
+
+#include "tests/support/test_main.h"
+#include "tests/unit/chain/samples.h"
+
+using namespace neuroshard;
+using namespace neuroshard::chain;
+using test::key_of;
+
+class TestChainStatements : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void every_kind_is_canonical();
+  void every_kind_fits_into_the_bound();
+  void a_statement_holds_in_one_history_only();
+  void a_delegation_must_be_for_the_node_and_network();
+  void a_voucher_is_bound_to_its_issuer_and_network();
+  void a_used_voucher_is_bound_to_node_and_wallet();
+  void commitments_have_a_bounded_length();
+  void ids_differ();
+};
+
+void TestChainStatements::every_kind_is_canonical() {
+  for (const Statement& statement : samples::statements_of_each_kind()) {
+    const Bytes bytes = encode_statement(statement);
+    QCOMPARE(samples::format_fault(bytes, samples::reencoder(decode_statement, encode_statement)),
+             std::string());
+    QVERIFY(*decode_statement(bytes) == statement);
+    QVERIFY(statement_holds(statement, samples::network));
+  }
+  const Bytes voucher = encode_voucher(samples::voucher());
+  QCOMPARE(voucher.size(), voucher_bytes);
+  QCOMPARE(samples::format_fault(voucher, samples::reencoder(decode_voucher, encode_voucher)), std::string());
+}
+
+void TestChainStatements::every_kind_fits_into_the_bound() {
+  for (const Statement& statement : samples::statements_of_each_kind())
+    QVERIFY(encode_statement(statement).size() <= max_statement_bytes);
+}
+
+void TestChainStatements::a_statement_holds_in_one_history_only() {
+  for (const Statement& statement : samples::statements_of_each_kind()) {
+    QVERIFY(!statement_holds(statement, samples::filled(8)));
+    Statement other = statement;
+    other.reference.hash = samples::filled(99);
+    QVERIFY(!statement_holds(other, samples::network));
+    other = statement;
+    other.reference.height += 1;
+    QVERIFY(!statement_holds(other, samples::network));
+    other = statement;
+    other.node = key_of(77).public_key();
+    QVERIFY(!statement_holds(other, samples::network));
+  }
+  Statement away = samples::statement(4, Away{});
+  away.what = Leave{};
+  QVERIFY2(!statement_holds(away, samples::network), "the kind is not signed");
+}
+
+void TestChainStatements::a_delegation_must_be_for_the_node_and_network() {
+  Register what = samples::registration(1, false);
+  const Statement for_another = samples::statement(2, what);
+  QVERIFY(!statement_holds(for_another, samples::network));
+  QVERIFY(!decode_statement(encode_statement(for_another)).ok());
+
+  what.delegation =
+      crypto::delegate(key_of(101), key_of(1).public_key(), samples::filled(8), what.delegation.expires, 2);
+  QVERIFY(!statement_holds(samples::statement(1, what), samples::network));
+
+  what = samples::registration(1, false);
+  what.delegation.sequence += 1;  // not what the wallet signed
+  const Statement unsigned_by_wallet = samples::statement(1, what);
+  QVERIFY2(decode_statement(encode_statement(unsigned_by_wallet)).ok(), "reading checks no signature");
+  QVERIFY(!statement_holds(unsigned_by_wallet, samples::network));
+
+  what = samples::registration(1, false);
+  what.delegation = crypto::delegate(key_of(101), key_of(1).public_key(), samples::network,
+                                     WallTime(std::chrono::milliseconds(1)), 2);
+  QVERIFY2(statement_holds(samples::statement(1, what), samples::network),
+           "the expiry is for the registry, which knows the block's time");
+}
+
+void TestChainStatements::a_voucher_is_bound_to_its_issuer_and_network() {
+  const Voucher voucher = samples::voucher();
+  QVERIFY(voucher_holds(voucher, samples::network));
+  QVERIFY(!voucher_holds(voucher, samples::filled(8)));
+  Voucher other = voucher;
+  other.issuer = key_of(2).public_key();
+  QVERIFY(!voucher_holds(other, samples::network));
+  other = voucher;
+  other.serial += 1;
+  QVERIFY(!voucher_holds(other, samples::network));
+  other = voucher;
+  other.expires_ms += 1;
+  QVERIFY(!voucher_holds(other, samples::network));
+  other = voucher;
+  other.key = key_of(91).public_key();
+  QVERIFY(!voucher_holds(other, samples::network));
+}
+
+void TestChainStatements::a_used_voucher_is_bound_to_node_and_wallet() {
+  Register what = samples::registration(1, true);
+  QVERIFY(statement_holds(samples::statement(1, what), samples::network));
+  what.voucher_signature = samples::registration(2, true).voucher_signature;
+  QVERIFY2(!statement_holds(samples::statement(1, what), samples::network), "another node's use is taken");
+
+  Vouch vouch = samples::vouch(3);
+  QVERIFY(statement_holds(samples::statement(3, vouch), samples::network));
+  QVERIFY(!statement_holds(samples::statement(4, vouch), samples::network));
+  vouch.wallet = key_of(150).public_key();
+  QVERIFY(!statement_holds(samples::statement(3, vouch), samples::network));
+  vouch = samples::vouch(3);
+  vouch.voucher = samples::voucher(1, 91);  // its key did not sign
+  QVERIFY(!statement_holds(samples::statement(3, vouch), samples::network));
+}
+
+void TestChainStatements::commitments_have_a_bounded_length() {
+  for (const std::uint32_t length : {0u, 65'537u, 0xffffffffu}) {
+    const Statement statement = samples::statement(7, Commit{{samples::filled(33), 4, length}});
+    QVERIFY(!decode_statement(encode_statement(statement)).ok());
+  }
+  for (const std::uint32_t length : {1u, 65'536u}) {
+    const Statement statement = samples::statement(7, Commit{{samples::filled(33), 4, length}});
+    QVERIFY(decode_statement(encode_statement(statement)).ok());
+  }
+}
+
+void TestChainStatements::ids_differ() {
+  std::vector<Hash256> ids;
+  for (const Statement& statement : samples::statements_of_each_kind())
+    ids.push_back(statement_id(statement));
+  ids.push_back(statement_id(samples::statement(4, Away{}, {9, samples::filled(41)})));
+  std::sort(ids.begin(), ids.end());
+  QVERIFY(std::adjacent_find(ids.begin(), ids.end()) == ids.end());
+}
+
+NS_TEST(TestChainStatements)
+#include "test_statements.moc"

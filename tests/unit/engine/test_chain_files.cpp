@@ -1,0 +1,173 @@
+// The files of a node of the chain: what was written comes back, a torn tail is cut off, blocks keep their
+// order behind the states that they name, and an old log stays.
+#include <QtTest>
+
+#include "core/engine/chain_files.h"
+#include "tests/support/fault_file_env.h"
+#include "tests/support/memory_file_env.h"
+#include "tests/support/pump_executor.h"
+#include "tests/support/test_main.h"
+
+using namespace neuroshard;           // NOLINT
+using namespace neuroshard::engine;   // NOLINT
+using namespace neuroshard::testing;  // NOLINT
+using Record = chain::ChainStore::Record;
+
+namespace {
+
+const std::string folder = "/d/chain";
+
+Bytes block_of(std::uint64_t height) {
+  return Bytes(static_cast<std::size_t>(10 + height), static_cast<std::uint8_t>(height + 1));
+}
+rounds::Anchor state_of_row(float value) {
+  auto state = std::make_shared<rounds::OuterState>();
+  state->weights.assign(100, value);
+  state->momentum.assign(100, value / 2);
+  return state;
+}
+
+struct ChainBench {
+  MemoryFileEnv disk;
+  FaultFileEnv files{disk};
+  NullLogger logger;
+  PumpExecutor node;
+  std::unique_ptr<ChainFiles> open() {
+    return std::move(ChainFiles::open(files, folder, logger, node).value());
+  }
+  std::unique_ptr<BlockLog> log() {
+    return std::move(BlockLog::open(files, folder + "/blocks", logger).value());
+  }
+};
+
+}  // namespace
+
+class TestChainFiles : public QObject {
+  Q_OBJECT
+ private Q_SLOTS:
+  void blocks_and_records_come_back() {
+    ChainBench b;
+    std::vector<int> done;
+    {
+      const auto files = b.open();
+      QCOMPARE(files->block_count(), std::uint64_t{0});
+      QVERIFY(files->load(Record::Local).error().code == ErrorCode::NotFound);
+      for (std::uint64_t h = 0; h < 5; ++h)
+        files->append_block(h, block_of(h), [&done, h](Expected<void> written) {
+          if (written.ok()) done.push_back(static_cast<int>(h));
+        });
+      QVERIFY(files->load_block(4).value() == block_of(4));  // before it is on the disk
+      files->save(Record::Local, Bytes{1, 2}, [](Expected<void>) {});
+      files->save(Record::Votes, Bytes{3}, [&done](Expected<void> saved) {
+        if (saved.ok()) done.push_back(100);
+      });
+      QVERIFY(b.node.run_until([&] { return done.size() == 6; }));
+      QVERIFY(files->load_block(2).value() == block_of(2));
+      QVERIFY(files->load_block(5).error().code == ErrorCode::NotFound);
+    }
+    // The blocks before the votes on the next one.
+    QVERIFY((done == std::vector<int>{0, 1, 2, 3, 4, 100}));
+    const auto files = b.open();
+    QCOMPARE(files->block_count(), std::uint64_t{5});
+    for (std::uint64_t h = 0; h < 5; ++h) QVERIFY(files->load_block(h).value() == block_of(h));
+    QVERIFY((files->load(Record::Local).value() == Bytes{1, 2}));
+    QVERIFY(files->load(Record::Votes).value() == Bytes{3});
+  }
+
+  void a_block_waits_for_the_state_that_it_names() {
+    ChainBench b;
+    const auto files = b.open();
+    int written = 0;
+    files->append_block(0, block_of(0), [&](Expected<void>) { ++written; });
+    bool saved = false;
+    files->save(Record::Local, Bytes{1}, [&](Expected<void>) { saved = true; });
+    QVERIFY(b.node.run_until([&] { return saved; }));
+    QCOMPARE(written, 0);
+    files->save_row(0, 7, state_of_row(2));
+    files->release();
+    QVERIFY(b.node.run_until([&] { return written == 1; }));
+    const auto state = files->load_row(0, 100, 0);
+    QVERIFY(state.ok() && state->round == 7 && state->state->weights[99] == 2.0f);
+    QVERIFY(files->load_row(1, 100, 0).error().code == ErrorCode::NotFound);
+    QVERIFY(files->load_row(0, 101, 0).error().code == ErrorCode::Corrupt);
+  }
+
+  void a_new_log_keeps_the_old_one() {
+    ChainBench b;
+    {
+      const auto files = b.open();
+      for (std::uint64_t h = 0; h < 3; ++h) files->append_block(h, block_of(h), [](Expected<void>) {});
+      files->begin_log(40, [](Expected<void>) {});
+      QVERIFY(!files->load_block(1).ok());
+      files->append_block(40, block_of(40), [](Expected<void>) {});
+      files->append_block(41, block_of(41), [](Expected<void>) {});
+      files->drop_last([](Expected<void>) {});
+      QCOMPARE(files->block_count(), std::uint64_t{1});
+    }
+    const auto files = b.open();
+    QCOMPARE(files->first_block(), std::uint64_t{40});
+    QCOMPARE(files->block_count(), std::uint64_t{1});
+    QVERIFY(files->load_block(40).value() == block_of(40));
+    const auto old = std::move(BlockLog::open(b.files, folder + "/blocks.1", b.logger).value());
+    QCOMPARE(old->count(), std::uint64_t{3});
+    QVERIFY(old->read(2).value() == block_of(2));
+  }
+
+  void a_torn_tail_is_cut_off() {
+    ChainBench b;
+    QVERIFY(b.files.create_directories(folder).ok());
+    for (std::uint64_t h = 0; h < 3; ++h) QVERIFY(b.log()->append(h, block_of(h)).ok());
+    const std::uint64_t whole = b.files.open_read(folder + "/blocks").value()->size();
+    for (std::uint64_t cut = 1; cut < 8 + block_of(2).size(); ++cut) {
+      ChainBench torn;
+      QVERIFY(torn.files.create_directories(folder).ok());
+      for (std::uint64_t h = 0; h < 3; ++h) QVERIFY(torn.log()->append(h, block_of(h)).ok());
+      torn.disk.truncate(folder + "/blocks", whole - cut);
+      const auto log = torn.log();
+      QCOMPARE(log->count(), std::uint64_t{2});
+      QVERIFY(log->append(2, block_of(9)).ok());
+      QVERIFY(torn.log()->read(2).value() == block_of(9));
+    }
+    b.disk.flip(folder + "/blocks", whole - 1);
+    QCOMPARE(b.log()->count(), std::uint64_t{2});
+  }
+
+  // At every instant of some appends the machine goes off: what is there is a beginning of the log.
+  void a_kill_in_the_middle_of_a_write() {
+    for (std::uint64_t stop = 0;; ++stop) {
+      MemoryFileEnv disk;
+      NullLogger logger;
+      QVERIFY(disk.create_directories(folder).ok());
+      FaultFileEnv files(disk, {.stop_at = stop, .tear_at_stop = true});
+      std::uint64_t written = 0;
+      if (auto log = BlockLog::open(files, folder + "/blocks", logger); log.ok())
+        while (written < 4 && (*log)->append(written, block_of(written)).ok()) ++written;
+      disk.power_cut(PowerCut::Everything);
+      const auto after = BlockLog::open(disk, folder + "/blocks", logger);
+      QVERIFY2(after.ok(), after.ok() ? "" : after.error().describe().c_str());
+      QVERIFY((*after)->count() >= written && (*after)->count() <= written + 1);
+      for (std::uint64_t h = 0; h < (*after)->count(); ++h) QVERIFY((*after)->read(h).value() == block_of(h));
+      if (stop >= files.changes()) break;
+    }
+  }
+
+  void a_full_disk_gets_the_blocks_later() {
+    MemoryFileEnv disk;
+    NullLogger logger;
+    QVERIFY(disk.create_directories(folder).ok());
+    FaultFileEnv files(disk, {.fail_at = 8, .room_bytes = {}});
+    auto log = std::move(BlockLog::open(files, folder + "/blocks", logger).value());
+    std::uint64_t height = 0, failures = 0;
+    while (height < 4)
+      if (log->append(height, block_of(height)).ok())
+        ++height;
+      else
+        ++failures;
+    QCOMPARE(failures, std::uint64_t{1});
+    const auto after = std::move(BlockLog::open(disk, folder + "/blocks", logger).value());
+    QCOMPARE(after->count(), std::uint64_t{4});
+  }
+};
+
+NS_TEST(TestChainFiles)
+#include "test_chain_files.moc"
