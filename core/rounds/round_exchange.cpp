@@ -86,7 +86,7 @@ void RoundExchange::ask_for_contributions(const chain::ChainTip& tip) {
       const ContributionBook::Entry* known = services_.book.find(entry.member);
       if (known == nullptr || !is_certified(*known, tip)) ask_for_contribution(entry.member, tip);
     }
-  } else if (tip.committee->is_quorum(services_.vectors.units(*tip.committee))) {
+  } else {
     for (const std::uint32_t member :
          services_.vectors.missing(*tip.committee, services_.book, *tip.registry))
       ask_for_contribution(member, tip);

@@ -22,6 +22,7 @@ class TestChainRounds : public QObject {
  private Q_SLOTS:
   void four_nodes_count_everybody_in_each_round();
   void open_start_makes_one_genesis();
+  void one_of_three_that_restarts_is_told_again();
 };
 
 void TestChainRounds::four_nodes_count_everybody_in_each_round() {
@@ -47,6 +48,25 @@ void TestChainRounds::open_start_makes_one_genesis() {
     for (std::size_t node = 1; node < 3; ++node)
       QCOMPARE(lab.world.chain(node).history()->genesis(), lab.world.chain(0).history()->genesis());
     QCOMPARE(lab.world.chain(0).view().voters, 3u);
+  }
+}
+
+// All three must contribute and sign. The one that restarts has forgotten what it took before; without that the
+// round would last until its deadline, half an hour.
+void TestChainRounds::one_of_three_that_restarts_is_told_again() {
+  for (int moment = 0; moment < 12; ++moment) {
+    auto options = lab_options(7 + static_cast<std::uint64_t>(moment), 3);
+    options.training.clock.first_deadline = std::chrono::minutes(30);
+    ChainLab lab(options);
+    QVERIFY2(lab.world.run_to_round(1, 30 * lab_round), lab.text("the first round").c_str());
+    lab.world.run_until([] { return false; }, std::chrono::milliseconds(3400 + 150 * moment));
+    const std::uint64_t before = lab.world.round(1);
+    lab.world.kill(0);
+    lab.world.run_until([] { return false; }, test::lab_second);
+    lab.world.start(0);
+    QVERIFY2(lab.world.run_to_round(before + 3, 25 * lab_round), lab.text("after the restart").c_str());
+    QCOMPARE(lab.world.seen().conflicts, 0u);
+    QCOMPARE(lab.world.seen().twice, 0u);
   }
 }
 
