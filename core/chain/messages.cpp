@@ -300,15 +300,6 @@ Expected<PostAnswer> decode_answer(ByteSpan bytes) {
   return PostAnswer{static_cast<Verdict>(verdict), height};
 }
 
-Bytes encode_status_request(bool first) {
-  return {static_cast<std::uint8_t>(first ? 1 : 0)};
-}
-
-Expected<bool> decode_status_request(ByteSpan bytes) {
-  if (bytes.size() != 1 || bytes[0] > 1) return corrupt("a request for a status can't be read");
-  return bytes[0] == 1;
-}
-
 Bytes encode_status(const ChainStatus& status) {
   Bytes bytes;
   append_array(bytes, status.genesis);

@@ -2,7 +2,7 @@
 // before they believe it and take canonical bytes only; no signature is checked here.
 //
 //   ChainPost      kind u8 · item                      answer: verdict u8 · height of the answering node u64
-//   ChainStatus    first u8 (0 or 1)                   answer: ChainStatus
+//   ChainStatus    –                                   answer: ChainStatus
 //   ChainBlocks    from height u64                     answer: more u8 · count u8 ≤ 64 · each: length u32 ·
 //                                                      certified block
 //   ChainRegistry  block hash · offset u64             answer: whole size u64 · the bytes from there, at most
@@ -93,10 +93,6 @@ struct ChainStatus {
   bool awaits_genesis = false;     // wants to begin; has no history
   friend bool operator==(const ChainStatus&, const ChainStatus&) = default;
 };
-// first: the asking node has not reached the other one since its start, and has forgotten what it took before.
-Bytes encode_status_request(bool first);
-// Corrupt: no such request.
-Expected<bool> decode_status_request(ByteSpan bytes);
 Bytes encode_status(const ChainStatus& status);
 Expected<ChainStatus> decode_status(ByteSpan bytes);
 

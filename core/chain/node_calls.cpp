@@ -37,12 +37,7 @@ void ChainNode::on_call(const net::Caller& from, net::Method method, ByteSpan re
                         const net::Reply& reply) {
   switch (method) {
     case net::Method::ChainPost: return reply(on_post(from, request));
-    case net::Method::ChainStatus: {
-      const auto first = decode_status_request(request);
-      if (!first.ok()) return reply(first.error());
-      if (*first) outbox_.again(from.id);
-      return reply(encode_status(status()));
-    }
+    case net::Method::ChainStatus: return reply(encode_status(status()));
     case net::Method::ChainBlocks: return reply(server_.blocks(history(), request));
     case net::Method::ChainRegistry: return reply(server_.registry(history(), request));
     default: return reply(make_error(ErrorCode::Unsupported, "not a method of the chain"));

@@ -38,27 +38,15 @@ void ChainSync::tick() {
     if (asked_.size() >= options_.asked_at_once) break;
     if (contact.id != self_) ask_status(contact);
   }
-  greet_committee();
-}
-
-// Voters that this node has not reached since its start: they tell it once more what it took before.
-void ChainSync::greet_committee() {
-  const History* own = host_.history();
-  if (own == nullptr || own->tip().committee->size() > max_direct_voters) return;
-  for (const net::NodeId& id : own->tip().committee->others(self_)) {
-    if (greeted_.count(id) != 0) continue;
-    if (const auto contact = peers_.find(id)) ask_status(*contact);
-  }
 }
 
 void ChainSync::ask_status(const net::Contact& contact) {
   if (!asked_.insert(contact.id).second) return;
-  caller_.call(contact, net::Method::ChainStatus, encode_status_request(greeted_.count(contact.id) == 0),
-               options_.allowed, [this, life = lifetime_.token(), contact](Expected<Bytes> answer) {
+  caller_.call(contact, net::Method::ChainStatus, {}, options_.allowed,
+               [this, life = lifetime_.token(), contact](Expected<Bytes> answer) {
                  if (!life.alive()) return;
                  asked_.erase(contact.id);
                  if (!answer.ok()) return;
-                 greeted_.insert(contact.id);
                  const auto status = decode_status(*answer);
                  if (status.ok()) got_status(contact, *status);
                });

@@ -69,7 +69,6 @@ class ChainSync {
     ChainStatus status;
     MonotonicTime at{};
   };
-  void greet_committee();
   void ask_status(const net::Contact& contact);
   void got_status(const net::Contact& contact, const ChainStatus& status);
   void consider(const net::Contact& contact, const ChainStatus& status);
@@ -97,7 +96,6 @@ class ChainSync {
   Host host_;
   std::map<net::NodeId, Answer> answers_;
   std::set<net::NodeId> asked_;     // status under way
-  std::set<net::NodeId> greeted_;   // have answered since the start
   std::set<net::NodeId> fetching_;  // blocks under way
   struct Foreign {
     ForeignChain chain;

@@ -18,11 +18,11 @@ void RoundExchange::open() {
   closed_ = false;
 }
 
-void RoundExchange::ask(const chain::ChainTip& tip, bool payloads) {
+void RoundExchange::ask(const chain::ChainTip& tip, bool payloads, bool behind) {
   tip_ = tip;
   // What was asked of contributors only is asked of the voters that have it from now on.
   if (tip.registry->closed() && !std::exchange(closed_, true)) payloads_.clear();
-  ask_for_contributions(tip);
+  ask_for_contributions(tip, behind);
   if (payloads || tip.registry->closed()) ask_for_payloads(tip);
 }
 
@@ -80,13 +80,13 @@ bool RoundExchange::is_certified(const ContributionBook::Entry& entry, const cha
 }
 
 // Before the close those that must be in it; after it those that it names.
-void RoundExchange::ask_for_contributions(const chain::ChainTip& tip) {
+void RoundExchange::ask_for_contributions(const chain::ChainTip& tip, bool behind) {
   if (const auto& closed = tip.registry->closed()) {
     for (const chain::ContributionEntry& entry : closed->contributions) {
       const ContributionBook::Entry* known = services_.book.find(entry.member);
       if (known == nullptr || !is_certified(*known, tip)) ask_for_contribution(entry.member, tip);
     }
-  } else {
+  } else if (behind || tip.committee->is_quorum(services_.vectors.units(*tip.committee))) {
     for (const std::uint32_t member :
          services_.vectors.missing(*tip.committee, services_.book, *tip.registry))
       ask_for_contribution(member, tip);

@@ -37,8 +37,9 @@ class RoundExchange {
   void open();
   // A close that was certified on `before`: what it has of a member may contradict what this node was sent.
   void compare(const chain::ChainTip& before, const chain::CloseSection& close);
-  // Asks for what is missing. payloads: this node may have them before the close.
-  void ask(const chain::ChainTip& tip, bool payloads);
+  // Asks for what is missing. payloads: this node may have them before the close. behind: this node sees no end
+  // of the round yet, so it also asks for what the others' vectors name.
+  void ask(const chain::ChainTip& tip, bool payloads, bool behind);
   // A payload or a contribution of this round or of the one before. NotFound.
   Expected<Bytes> piece(const net::NodeId& from, const FetchRequest& request,
                         const chain::ChainTip& tip) const;
@@ -46,7 +47,7 @@ class RoundExchange {
   static bool is_certified(const ContributionBook::Entry& entry, const chain::ChainTip& tip);
 
  private:
-  void ask_for_contributions(const chain::ChainTip& tip);
+  void ask_for_contributions(const chain::ChainTip& tip, bool behind);
   void ask_for_contribution(std::uint32_t member, const chain::ChainTip& tip);
   void ask_for_payloads(const chain::ChainTip& tip);
   void take(std::uint32_t member, const net::NodeId& id, const chain::Contribution& contribution);

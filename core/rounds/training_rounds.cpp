@@ -79,7 +79,7 @@ void TrainingRounds::look() {
     contribute();
     if (clock_.wants_vector(now, counts())) sign_vector();
   }
-  exchange_.ask(*tip_, own_.has_contributed());
+  exchange_.ask(*tip_, own_.has_contributed(), !clock_.is_closing());
   if (closed) compute_rows();
   review();
   train_on_alone(now);
