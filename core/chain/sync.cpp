@@ -71,7 +71,6 @@ void ChainSync::consider(const net::Contact& contact, const ChainStatus& status)
 
 // A claim decides only whether to ask: everything that comes of it is verified beside the own history.
 bool ChainSync::wants_foreign(const ChainStatus& status) const {
-  if (refused_.count(status.genesis) != 0) return false;
   if (trust_.genesis && *trust_.genesis != status.genesis) return false;
   const auto compared = compared_.find(status.genesis);
   if (compared != compared_.end() && answering(status.genesis) <= compared->second.second &&
@@ -155,23 +154,19 @@ void ChainSync::fetch_foreign(const net::Contact& contact, const Hash256& genesi
 void ChainSync::got_foreign(const net::Contact& contact, const Hash256& genesis, Expected<Bytes> answer) {
   const auto found = foreign_.find(genesis);
   if (found == foreign_.end()) return;
-  if (!answer.ok()) return did_not_show(contact, genesis);
+  if (!answer.ok()) return did_not_show(contact.id, genesis);
   const auto blocks = decode_blocks_answer(*answer);
-  if (!blocks.ok() || blocks->blocks.empty()) return did_not_show(contact, genesis);
+  if (!blocks.ok() || blocks->blocks.empty()) return did_not_show(contact.id, genesis);
   std::vector<CertifiedBlock> taken;
   for (const Bytes& bytes : blocks->blocks) {
     auto block = decode_certified(bytes, services_.rules.network);
-    if (!block.ok()) return did_not_show(contact, genesis);
+    if (!block.ok()) return did_not_show(contact.id, genesis);
     taken.push_back(std::move(*block));
   }
   ForeignChain& chain = found->second.chain;
-  const bool right =
-      chain.take(taken).ok() && chain.history() != nullptr && chain.history()->genesis() == genesis;
-  if (!right) {
-    // Another peer may still give the true blocks of this genesis; this one's were not.
-    if (chain.history() == nullptr || chain.history()->genesis() != genesis) refused_.insert(genesis);
-    return did_not_show(contact, genesis);
-  }
+  // Nothing that this peer gives speaks against the genesis that it named: another one may have the true blocks.
+  const bool begins_right = chain.history() != nullptr || taken.front().block->hash == genesis;
+  if (!begins_right || !chain.take(taken).ok()) return did_not_show(contact.id, genesis);
   unshown_.erase(contact.id);
   if (blocks->more && !taken.empty()) return fetch_foreign(contact, genesis);
   finish_foreign(genesis);
@@ -189,13 +184,13 @@ bool ChainSync::is_believed(const net::NodeId& id) const {
   return found == unshown_.end() || found->second < enough;
 }
 
-void ChainSync::did_not_show(const net::Contact& contact, const Hash256& genesis) {
+void ChainSync::did_not_show(const net::NodeId& source, const Hash256& genesis) {
   constexpr std::size_t most_noted = 1024;
   if (unshown_.size() >= most_noted) unshown_.clear();
-  ++unshown_[contact.id];
+  ++unshown_[source];
   const auto found = foreign_.find(genesis);
   if (found == foreign_.end()) return;
-  found->second.sources.erase(contact.id);
+  found->second.sources.erase(source);
   if (found->second.sources.empty()) foreign_.erase(found);
 }
 
@@ -218,17 +213,18 @@ void ChainSync::finish_foreign(const Hash256& genesis) {
   const auto found = foreign_.find(genesis);
   const History* own = host_.history();
   const bool wins = own == nullptr || prefers_other(side(*own), side(*found->second.chain.history()));
-  if (!wins) {
-    constexpr std::size_t most_noted = 64;
-    if (compared_.size() >= most_noted) compared_.clear();
-    compared_[genesis] = {clock_.monotonic_now(), answering(genesis)};
-    return void(foreign_.erase(found));
+  if (wins) {
+    Foreign shown = std::move(found->second);
+    foreign_.clear();
+    if (Expected<History> history = std::move(shown.chain).finish(); history.ok())
+      return host_.adopt(std::move(*history));
+    // What these peers gave may be a part of the right chain: it says nothing about others that have more.
+    for (const net::NodeId& source : shown.sources) did_not_show(source, genesis);
   }
-  ForeignChain chain = std::move(found->second.chain);
-  foreign_.clear();
-  Expected<History> history = std::move(chain).finish();
-  if (!history.ok()) return void(refused_.insert(genesis));
-  host_.adopt(std::move(*history));
+  constexpr std::size_t most_noted = 64;
+  if (compared_.size() >= most_noted) compared_.clear();
+  compared_[genesis] = {clock_.monotonic_now(), answering(genesis)};
+  foreign_.erase(genesis);
 }
 
 bool ChainSync::finds_no_history() const {
@@ -237,7 +233,7 @@ bool ChainSync::finds_no_history() const {
       if (is_believed(source)) return false;
   return std::none_of(answers_.begin(), answers_.end(), [this](const auto& entry) {
     const Hash256& genesis = entry.second.status.genesis;
-    return genesis != Hash256{} && refused_.count(genesis) == 0 && is_believed(entry.first);
+    return genesis != Hash256{} && is_believed(entry.first);
   });
 }
 
@@ -251,7 +247,6 @@ ChainSync::Seen ChainSync::seen() const {
     if (own != nullptr && answer.status.genesis == own->genesis())
       seen.highest = std::max(seen.highest, answer.status.height);
   }
-  if (!refused_.empty()) seen.refused = *refused_.begin();
   return seen;
 }
 

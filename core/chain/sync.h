@@ -55,7 +55,6 @@ class ChainSync {
     std::size_t answering = 0;                 // peers that answered lately
     std::map<Hash256, std::size_t> histories;  // genesis: peers that hold it
     std::uint64_t highest = 0;                 // of this history
-    std::optional<Hash256> refused;            // a genesis that did not verify, or that trust excludes
   };
   Seen seen() const;
   // Every node that was asked lately has no history either, or claims one and shows nothing of it; or none
@@ -79,7 +78,7 @@ class ChainSync {
   bool wants_foreign(const ChainStatus& status) const;
   std::size_t answering(const Hash256& genesis) const;
   bool is_believed(const net::NodeId& id) const;
-  void did_not_show(const net::Contact& contact, const Hash256& genesis);
+  void did_not_show(const net::NodeId& source, const Hash256& genesis);
   void finish_foreign(const Hash256& genesis);
   std::size_t groups_asked() const;
   MeetingSide side(const History& history) const;
@@ -102,7 +101,6 @@ class ChainSync {
     std::set<net::NodeId> sources;
   };
   std::map<Hash256, Foreign> foreign_;  // by genesis
-  std::set<Hash256> refused_;
   // True histories that this node's own goes before: when that was found, and how many answered for them.
   std::map<Hash256, std::pair<MonotonicTime, std::size_t>> compared_;
   // Peers whose claims about other histories were not shown to be true, this often in succession.

@@ -44,6 +44,7 @@ class TestChainStarts : public QObject {
   void claims_change_nothing_data();
   void claims_change_nothing();
   void a_claim_holds_up_no_beginning();
+  void a_false_start_of_a_history_refuses_nobody_elses();
 };
 
 void TestChainStarts::nodes_begin_together_data() {
@@ -209,6 +210,36 @@ void TestChainStarts::a_claim_holds_up_no_beginning() {
   lab.world.start_all();
   QVERIFY2(lab.world.run_to_round(2, 120 * lab_second), lab.text("three begin").c_str());
   QCOMPARE(lab.world.chain(0).view().voters, 3u);
+}
+
+// Two of four voters name the true genesis to a newcomer and give another one.
+void TestChainStarts::a_false_start_of_a_history_refuses_nobody_elses() {
+  ChainLab foreign(lab_options(77, 2));
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    auto options = lab_options(seed, 5);
+    options.founders = 4;
+    ChainLab lab(options, false);
+    for (std::size_t node = 0; node < 4; ++node) lab.world.start(node);
+    QVERIFY2(lab.world.run_to_round(2, 20 * lab_round), lab.text("four train").c_str());
+    const Bytes false_start = foreign.world.disk(0).blocks.front();
+    for (const std::size_t liar : {2, 3})
+      lab.world.set_answers(
+          liar, [&](const net::Caller&, net::Method method, ByteSpan, const net::Respond& respond) {
+            if (method != net::Method::ChainBlocks) return false;
+            respond(chain::encode_blocks_answer({false, {false_start}}));
+            return true;
+          });
+    lab.world.disk(4).blocks.clear();
+    lab.world.start(4);
+    const Hash256 genesis = lab.world.chain(0).history()->genesis();
+    const bool follows = lab.world.run_until(
+        [&] {
+          const chain::History* own = lab.world.chain(4).history();
+          return own != nullptr && own->genesis() == genesis && lab.world.round(4) + 1 >= lab.world.round(0);
+        },
+        90 * lab_second);
+    QVERIFY2(follows, lab.text("the newcomer").c_str());
+  }
 }
 
 }  // namespace
