@@ -41,7 +41,7 @@ class RoundExchange {
   // of the round yet, so it also asks for what the others' vectors name.
   void ask(const chain::ChainTip& tip, bool payloads, bool behind);
   // A payload or a contribution of this round or of the one before. NotFound.
-  Expected<Bytes> piece(const net::NodeId& from, const FetchRequest& request,
+  Expected<Bytes> piece(const net::NodeId& from, const PieceRequest& request,
                         const chain::ChainTip& tip) const;
   // The contribution that the close names, not another one of the same member.
   static bool is_certified(const ContributionBook::Entry& entry, const chain::ChainTip& tip);

@@ -55,7 +55,7 @@ class RowStates {
                std::uint64_t most_tokens, Computed done);
   void forget_computed(std::uint32_t row) { rows_[row].computing.clear(); }
   // Leaves and chunks of the states held. NotFound.
-  Expected<Bytes> piece(const FetchRequest& request) const;
+  Expected<Bytes> piece(const PieceRequest& request) const;
 
  private:
   struct Served {

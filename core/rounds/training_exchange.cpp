@@ -55,10 +55,10 @@ void TrainingRounds::on_call(const net::Caller& from, ByteSpan request, const ne
 }
 
 Expected<Bytes> TrainingRounds::piece(const net::NodeId& from, ByteSpan bytes) const {
-  NS_ASSIGN_OR_RETURN(const FetchRequest request, decode_fetch_request(bytes));
+  NS_ASSIGN_OR_RETURN(const PieceRequest request, decode_piece_request(bytes));
   if (!tip_) return make_error(ErrorCode::NotFound, "this node has no history yet");
   const bool of_anchor =
-      request.what == FetchRequest::What::Leaves || request.what == FetchRequest::What::Chunk;
+      request.what == PieceRequest::What::Leaves || request.what == PieceRequest::What::Chunk;
   return of_anchor ? states_.piece(request) : exchange_.piece(from, request, *tip_);
 }
 

@@ -9,20 +9,12 @@
 
 namespace neuroshard::rounds {
 
-struct TrainingRounds::PeersOfFetcher final : RoundPeers {
-  explicit PeersOfFetcher(chain::Peers& all) : peers(all) {}
-  std::optional<net::Contact> find(const net::NodeId& id) override { return peers.find(id); }
-  std::vector<net::Contact> some() override { return peers.some(); }
-  chain::Peers& peers;
-};
-
 TrainingRounds::TrainingRounds(TrainingServices services, TrainingOptions options, NewAnchor new_anchor)
     : services_(std::move(services)),
       options_(std::move(options)),
       on_new_anchor_(std::move(new_anchor)),
       self_(crypto::node_id(services_.key.public_key())),
-      peers_(std::make_unique<PeersOfFetcher>(services_.peers)),
-      fetcher_(services_.caller, *peers_, services_.executor, services_.clock, options_.fetch),
+      fetcher_(services_.caller, services_.peers, services_.executor, services_.clock, options_.fetch),
       clock_(options_.clock),
       book_(options_.chain, options_.shapes, options_.outer.codec, services_.checks),
       vectors_(options_.chain, services_.checks),
@@ -39,7 +31,7 @@ TrainingRounds::~TrainingRounds() = default;
 
 void TrainingRounds::start() {
   own_.load();
-  if (const auto kept = services_.store.load(RoundStore::Record::Votes); kept.ok())
+  if (const auto kept = services_.store.load(RoundStore::Record::Vector); kept.ok())
     // Of a round that is not known yet: rounds have as many rows as round 0, or one less.
     for (std::size_t rows = options_.chain.rows_of(0).size(), least = std::max<std::size_t>(rows, 2) - 1;
          rows >= least; --rows)
@@ -232,7 +224,7 @@ void TrainingRounds::sign_vector() {
     chain::sign_vector(vector, services_.key, options_.chain.network);
   kept_vector_ = vector;
   services_.store.save(
-      RoundStore::Record::Votes, chain::encode_vector(vector),
+      RoundStore::Record::Vector, chain::encode_vector(vector),
       [this, life = lifetime_.token(), vector](Expected<void> saved) {
         if (!life.alive() || !tip_ || vector.opening != book_.opening()) return;
         if (!saved.ok()) return services_.logger.error("rounds", saved.error().describe());

@@ -93,7 +93,6 @@ class TrainingRounds final : public chain::BlockContent {
   Duration deadline() const override { return clock_.deadline(); }
 
  private:
-  struct PeersOfFetcher;
   struct Judging {
     chain::BlockPtr block;
     bool binding = true;
@@ -136,7 +135,6 @@ class TrainingRounds final : public chain::BlockContent {
   const TrainingOptions options_;
   const NewAnchor on_new_anchor_;
   const net::NodeId self_;
-  std::unique_ptr<PeersOfFetcher> peers_;
   RoundFetcher fetcher_;
   RoundClock clock_;
   ContributionBook book_;

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "core/net/mailbox.h"
+#include "core/runtime/round_rules.h"
 
 namespace neuroshard::runtime {
 namespace {
@@ -122,6 +123,7 @@ ChainRounds::ChainRounds(PeerHost& host, const config::DataDirectory& directory,
 std::unique_ptr<ChainRounds> ChainRounds::make(PeerHost& host, const config::DataDirectory& directory,
                                                const RuntimeServices& services, Interpositions interpositions,
                                                ReportingAs as) {
+  if (directory.profile().consensus.inner_steps == 0) return nullptr;
   std::unique_ptr<ChainRounds> rounds(new ChainRounds(host, directory, services, std::move(interpositions)));
   rounds->listen();
   std::array<std::uint8_t, 8> seed{};
@@ -250,7 +252,7 @@ void ChainRounds::on_ready(const engine::RoundFacts& facts) {
                 fmt::format("{} has rounds of the former format, which are kept there{}", former,
                             offered ? "; a network that this node begins starts with their weights" : ""));
           }
-          const auto identity = rounds::anchor_identity(network_, rules, fragments[row].slot, 0);
+          const auto identity = rounds::anchor_identity(network_, rules, row, 0);
           known->hashes.push_back(known->first[row] ? rounds::hash_of(identity, *known->first[row])
                                                     : Hash256{});
         }
@@ -292,6 +294,7 @@ chain::ChainOptions ChainRounds::chain_options(const Known& known) const {
       wallet_ ? *wallet_
               : crypto::delegate(host_.key(), host_.key().public_key(), network_, now + delegation_life, 1);
   options.anchors = known.hashes;
+  options.vouch_on_lan = true;
   return options;
 }
 
@@ -301,10 +304,9 @@ rounds::TrainingOptions ChainRounds::training_options() const {
   options.outer = outer_rules(consensus_, *tokenizer_);
   options.clock.first_deadline /= static_cast<std::int64_t>(fragments_.size());
   for (const rounds::Fragment& fragment : fragments_)
-    options.shapes.push_back({fragment.slot.layer, fragment.first, fragment.count});
+    options.shapes.push_back({fragment.row, fragment.first, fragment.count});
   options.inner_steps = static_cast<std::uint32_t>(consensus_.inner_steps);
   options.sync = sync_.each;
-  options.fetch.method = net::Method::RoundPiece;
   return options;
 }
 
@@ -538,7 +540,7 @@ RoundsSeen ChainRounds::seen() const {
   for (const rounds::Fragment& fragment : fragments_) seen.values += fragment.count;
   if ((training.provisional || chain.stalled) && chain.voter)
     seen.standstill = status::Standstill{seen.round + 1, chain.committee,
-                                         rounds::quorum_size(chain.committee), chain.missing};
+                                         2 * chain.committee / 3 + 1, chain.missing};
   return seen;
 }
 

@@ -1,5 +1,5 @@
-// The outer rounds of a node whose network has a chain: a node of the chain (core/chain) and the rounds as its
-// content (core/rounds/training_rounds.h), on the host's executor, beside the engine's training. Each fragment
+// The outer rounds of a running node: a node of the network's chain (core/chain) and the rounds as its content
+// (core/rounds/training_rounds.h), on the host's executor, beside the engine's training. Each fragment
 // of the model is a row of the chain. The files are in D/chain.
 //
 // Threads: the owner's, which is not the host's executor, unless a comment says otherwise.
@@ -15,28 +15,37 @@
 
 #include "core/base/lifetime.h"
 #include "core/chain/node.h"
+#include "core/config/data_directory.h"
 #include "core/engine/chain_files.h"
 #include "core/engine/round_store.h"
 #include "core/net/method_table.h"
 #include "core/rounds/joint_anchors.h"
 #include "core/rounds/training_rounds.h"
-#include "core/runtime/outer_rounds.h"
+#include "core/node/snapshot.h"
+#include "core/runtime/interpositions.h"
+#include "core/runtime/peer_host.h"
+#include "core/runtime/presence.h"
+#include "core/runtime/rounds_status.h"
 
 namespace neuroshard::runtime {
 
-class ChainRounds final : public OuterRounds {
+class ChainRounds final : public Presence {
  public:
-  // The host outlives it.
+  // Null when the network has no outer rounds. The host outlives it.
   static std::unique_ptr<ChainRounds> make(PeerHost& host, const config::DataDirectory& directory,
                                            const RuntimeServices& services, Interpositions interpositions,
                                            ReportingAs as);
   ~ChainRounds() override;
 
-  const std::shared_ptr<engine::RoundTrainer>& trainer() const override { return trainer_; }
-  std::function<node::RoundsView()> view() const override;
-  const RoundsStatus& status() const override { return *status_; }
-  void watch(node::Node* node) override;
-  void stop() override;
+  // For the engine.
+  const std::shared_ptr<engine::RoundTrainer>& trainer() const { return trainer_; }
+  std::function<node::RoundsView()> view() const;
+  const RoundsStatus& status() const { return *status_; }  // until stop()
+  // The node whose training the status reports carry; null before that node ends.
+  void watch(node::Node* node);
+  // Ends the rounds and waits until everything is on the disk. The caller holds the data directory's lock.
+  // Further calls do nothing.
+  void stop();
 
   // By a statement in the next block. The node waits at most two seconds for voters that do not answer.
   void announce_away(MonotonicTime deadline, std::function<void()> done) override;

@@ -236,7 +236,6 @@ ChainWorld::ChainWorld(ChainWorldOptions options, MakeModel make_model, MakeDist
   options_.chain.beacon_length = 4096;
   options_.training.shapes = {{0, 0, options_.initial.size()}};
   options_.training.chain = rules;
-  options_.training.fetch.method = net::Method::RoundPiece;
   initial_ = initial_state(options_.initial);
   const auto identity = rounds::anchor_identity(rules.network, options_.training.outer, {}, 0);
   options_.chain.anchors = {rounds::hash_of(identity, *initial_)};

@@ -1,6 +1,7 @@
 // The posts of rounds on the chain's method (chain/messages.h, RoundsPost), and their outbox keys.
 //
-//   32  contribution: length u32 · contribution · count u8 · each: row u32 · length u32 · payload
+//   32  contribution: length u32 · contribution · count u8, 0 or as many as its rows · each, in the order of
+//       these rows: row u32 · length u32 · payload
 //   33  vector
 #pragma once
 
@@ -16,6 +17,8 @@ inline constexpr std::uint8_t contribution_kind = 32, vector_kind = 33;
 inline constexpr std::uint64_t contribution_key = 0, vector_key = 1;
 // Payloads up to this size in all travel with their contribution.
 inline constexpr std::size_t most_inline_payloads = 64u << 10;
+
+inline constexpr std::size_t most_post_bytes = most_inline_payloads + (64u << 10);
 
 struct PostedContribution {
   chain::Contribution contribution;
@@ -43,9 +46,12 @@ inline std::optional<PostedContribution> decode_contribution_post(ByteSpan bytes
   if (!contribution.ok()) return std::nullopt;
   PostedContribution post{std::move(*contribution), {}};
   const auto count = reader.number<std::uint8_t>();
+  const std::vector<chain::RowWork>& rows = post.contribution.rows;
+  if (bytes.size() > most_post_bytes || (count != 0 && count != rows.size())) return std::nullopt;
   for (std::size_t i = 0; i < count && reader.good(); ++i) {
     const auto row = reader.number<std::uint32_t>();
     const ByteSpan payload = reader.part();
+    if (row != rows[i].row) return std::nullopt;
     post.payloads.emplace_back(row, Bytes(payload.begin(), payload.end()));
   }
   return reader.at_end() ? std::optional(std::move(post)) : std::nullopt;

@@ -1,9 +1,7 @@
-#include "core/runtime/outer_rounds.h"
+#include "core/runtime/round_rules.h"
 
 #include "core/engine/training_checkpoints.h"
 #include "core/rounds/sync.h"
-#include "core/runtime/chain_rounds.h"
-#include "core/runtime/rounds_service.h"
 
 namespace neuroshard::runtime {
 namespace {
@@ -12,16 +10,6 @@ namespace {
 constexpr std::uint64_t rate_of_the_table_nano = 700'000'000;
 
 }  // namespace
-
-std::unique_ptr<OuterRounds> OuterRounds::make(PeerHost& host, const config::DataDirectory& directory,
-                                               const RuntimeServices& services, Interpositions interpositions,
-                                               ReportingAs as) {
-  const config::ConsensusPart& consensus = directory.profile().consensus;
-  if (consensus.inner_steps == 0) return nullptr;
-  if (config::has_chain(consensus))
-    return ChainRounds::make(host, directory, services, std::move(interpositions), std::move(as));
-  return RoundsService::make(host, directory, services, std::move(interpositions), std::move(as));
-}
 
 std::shared_ptr<engine::RoundTrainer> make_round_trainer(const config::ConsensusPart& consensus,
                                                          const RuntimeServices& services) {
