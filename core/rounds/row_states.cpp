@@ -54,6 +54,11 @@ bool RowStates::fetches() const {
   return std::any_of(rows_.begin(), rows_.end(), [](const Row& row) { return !row.fetching.expired(); });
 }
 
+bool RowStates::computes(std::uint32_t row) const {
+  const auto& all = rows_[row].computing;
+  return std::any_of(all.begin(), all.end(), [](const auto& one) { return !one.second->result; });
+}
+
 void RowStates::settle(std::uint32_t row, const chain::RowRecord& wanted,
                        const std::vector<net::NodeId>& sources) {
   Row& own = rows_[row];
@@ -64,7 +69,9 @@ void RowStates::settle(std::uint32_t row, const chain::RowRecord& wanted,
     const StepResult step = **computing->result;
     return take(row, step.hash, step.state, step.leaves);
   }
-  if (own.settling == wanted.anchor) return;  // on its way
+  if (own.settling == wanted.anchor) return;  // being fetched
+  // The payloads are here: the own result comes sooner than the anchor, which is larger.
+  if (computes(row)) return;
   if (own.offered && own.offered->first == wanted.changed_round) return check_offered(row, wanted);
   if (services_.clock.monotonic_now() >= own.next_fetch) fetch(row, wanted, sources);
 }
@@ -136,11 +143,14 @@ void RowStates::compute(std::uint32_t row, std::uint64_t round, const std::vecto
   if (fresh) entry = std::make_shared<Computing>();
   entry->waiting.push_back(std::move(done));
   if (!fresh) return;
+  const auto made = std::make_shared<std::optional<Expected<StepResult>>>();  // the other thread's until the end
   services_.work.run(
-      [entry = entry, inputs, rules = rules_, before = own.state, identity = identity(row, round),
-       most_tokens] { entry->result.emplace(make_step(rules, identity, *before, inputs, most_tokens)); },
-      [entry = entry, life = lifetime_.token()] {
+      [made, inputs, rules = rules_, before = own.state, identity = identity(row, round), most_tokens] {
+        made->emplace(make_step(rules, identity, *before, inputs, most_tokens));
+      },
+      [made, entry = entry, life = lifetime_.token()] {
         if (!life.alive()) return;
+        entry->result = std::move(*made);
         const std::vector<Computed> waiting = std::move(entry->waiting);
         for (const Computed& one : waiting) one(*entry->result);
       });

@@ -47,6 +47,8 @@ class RowStates {
   const Anchor& state(std::uint32_t row) const { return rows_[row].state; }
   const Hash256& hash(std::uint32_t row) const { return rows_[row].hash; }
   bool fetches() const;
+  // A step of this row is being computed.
+  bool computes(std::uint32_t row) const;
   std::uint64_t fetched() const { return fetched_; }
 
   // The step of a round from the state held. Equal inputs are computed once; `done` later, once.

@@ -9,6 +9,23 @@
 
 namespace neuroshard::rounds {
 
+namespace {
+
+// A member that has never contributed is expected for so many blocks.
+constexpr std::uint64_t new_for_blocks = 64;
+
+std::size_t expected_members(const chain::Registry& registry) {
+  return static_cast<std::size_t>(std::count_if(
+      registry.members().begin(), registry.members().end(), [&](const chain::MemberRecord& member) {
+        const bool contributes = member.contributions > 0 && member.last_round + 2 >= registry.round();
+        const bool is_new =
+            member.contributions == 0 && registry.height() <= member.registered_height + new_for_blocks;
+        return member.presence == chain::Presence::Active && (contributes || is_new);
+      }));
+}
+
+}  // namespace
+
 TrainingRounds::TrainingRounds(TrainingServices services, TrainingOptions options, NewAnchor new_anchor)
     : services_(std::move(services)),
       options_(std::move(options)),
@@ -152,6 +169,7 @@ void TrainingRounds::open_round(bool carried_before) {
   vectors_.open(*tip_);
   own_.open(tip_->opening, book_.round());
   clock_.open(services_.clock.monotonic_now(), carried_before);
+  expected_ = expected_members(*tip_->registry);
   steps_.clear();
   quorum_at_.reset();
   closing_at_.reset();
@@ -241,9 +259,13 @@ RoundCounts TrainingRounds::counts() const {
     counts.contributed_units += tip_->committee->units_of(member);
   counts.contributions = book_.all().size();
   counts.complete = book_.complete();
-  counts.payloads_move =
-      services_.clock.monotonic_now() - moved_at_ < std::max(clock_.grace(), 2 * fetcher_.piece_took());
+  counts.expected = expected_;
+  counts.payloads_move = payloads_move();
   return counts;
+}
+
+bool TrainingRounds::payloads_move() const {
+  return services_.clock.monotonic_now() - moved_at_ < std::max(clock_.grace(), 2 * fetcher_.piece_took());
 }
 
 TrainingView TrainingRounds::view() const {

@@ -112,6 +112,8 @@ class TrainingRounds final : public chain::BlockContent {
   void show_own();
   void sign_vector();
   RoundCounts counts() const;
+  bool payloads_move() const;
+  bool row_is_late(std::uint32_t row) const;
   void settle_own(const chain::ResultSection& result);
 
   // ---- training_blocks.cpp: sections, made and judged
@@ -137,6 +139,7 @@ class TrainingRounds final : public chain::BlockContent {
   const net::NodeId self_;
   RoundFetcher fetcher_;
   RoundClock clock_;
+  std::size_t expected_ = 0;  // members in this round; see RoundCounts
   ContributionBook book_;
   VectorBook vectors_;
   RoundExchange exchange_;
