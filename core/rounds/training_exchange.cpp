@@ -34,6 +34,8 @@ chain::Verdict TrainingRounds::on_contribution(ByteSpan bytes) {
   const auto taken = book_.take(post->contribution, *tip_);
   if (taken.evidence) found(*taken.evidence);
   if (taken.verdict != chain::Verdict::Taken && taken.verdict != chain::Verdict::Known) return taken.verdict;
+  // Its payloads have a grace from now on.
+  if (taken.verdict == chain::Verdict::Taken) moved_at_ = services_.clock.monotonic_now();
   if (const auto* entry = book_.find(crypto::node_id(post->contribution.node)))
     for (auto& [row, payload] : post->payloads) book_.take_payload(entry->member, row, std::move(payload));
   look_soon();
