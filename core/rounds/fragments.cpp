@@ -59,7 +59,9 @@ std::vector<Fragment> cut_fragments(std::uint64_t values, std::size_t parts, std
     fragments[i].slot.layer = static_cast<std::uint16_t>(i);
     fragments[i].first = at;
     fragments[i].count = end - at;
-    fragments[i].first_steps = static_cast<std::uint32_t>(std::uint64_t{inner_steps} * (i + 1) / parts);
+    // Round r closes the row r mod parts: the first one's turn comes last.
+    fragments[i].first_steps =
+        static_cast<std::uint32_t>(std::uint64_t{inner_steps} * (i == 0 ? parts : i) / parts);
     at = end;
   }
   return fragments;

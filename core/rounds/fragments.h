@@ -20,7 +20,7 @@ struct Fragment {
   RoundSlot slot;           // Model, with the part's number as layer
   std::uint64_t first = 0;  // its first value
   std::uint64_t count = 0;
-  std::uint32_t first_steps = 0;  // of its first round (RoundOptions::first_steps); later ones have H
+  std::uint32_t first_steps = 0;  // of its first round; later ones have H
 };
 // 1 ≤ parts ≤ max_fragments, values and inner_steps; cuts lie on multiples of the codec's chunk where there
 // are enough values for that.
