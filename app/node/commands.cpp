@@ -51,6 +51,7 @@ void add_all_commands(CLI::App& root, CommandContext& context) {
   add_checkpoint_command(root, context);
   add_partition_command(root, context);
   add_partition_worker_command(root, context);
+  add_simulate_command(root, context);
   add_settings_command(root, context);
   add_diagnostics_command(root, context);
   add_bench_command(root, context);
