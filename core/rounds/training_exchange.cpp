@@ -36,8 +36,10 @@ chain::Verdict TrainingRounds::on_contribution(ByteSpan bytes) {
   if (taken.verdict != chain::Verdict::Taken && taken.verdict != chain::Verdict::Known) return taken.verdict;
   // Its payloads have a grace from now on.
   if (taken.verdict == chain::Verdict::Taken) moved_at_ = services_.clock.monotonic_now();
-  if (const auto* entry = book_.find(crypto::node_id(post->contribution.node)))
+  if (const auto* entry = book_.find(crypto::node_id(post->contribution.node))) {
+    show_to_candidate(*entry);
     for (auto& [row, payload] : post->payloads) book_.take_payload(entry->member, row, std::move(payload));
+  }
   look_soon();
   return taken.verdict;
 }

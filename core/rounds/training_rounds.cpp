@@ -176,6 +176,7 @@ void TrainingRounds::open_round(bool carried_before) {
   vector_signed_ = provisional_ = false;
   port_->drop_post(contribution_key);
   port_->drop_post(vector_key);
+  for (const std::uint32_t member : std::exchange(shown_to_, {})) port_->drop_post(candidate_key(member));
   if (own_.has_contributed()) show_own();
   look_soon();
 }
@@ -228,7 +229,18 @@ void TrainingRounds::show_own() {
   port_->post(contribution_key,
               {contribution_kind, encode_contribution_post(made.contribution, made.payloads)},
               tip_->committee->others(self_));
+  for (const auto& [member, entry] : book_.all()) show_to_candidate(entry);
   look_soon();
+}
+
+// A contributor gives its payload before the close only to those whose contribution it has, and a voter's goes to
+// the other voters. So a voter sends its contribution, without payloads, to each other contributor, too.
+void TrainingRounds::show_to_candidate(const ContributionBook::Entry& entry) {
+  const bool shows = own_.made() && tip_->committee->position(self_) && entry.id != self_ &&
+                     tip_->committee->units_of(entry.member) == 0;
+  if (!shows || !shown_to_.insert(entry.member).second) return;
+  port_->post(candidate_key(entry.member),
+              {contribution_kind, encode_contribution_post(own_.made()->contribution, {})}, {entry.id});
 }
 
 void TrainingRounds::sign_vector() {

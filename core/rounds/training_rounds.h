@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "core/chain/outbox.h"
@@ -110,6 +111,7 @@ class TrainingRounds final : public chain::BlockContent {
   void settle_rows();
   void contribute();
   void show_own();
+  void show_to_candidate(const ContributionBook::Entry& entry);
   void sign_vector();
   RoundCounts counts() const;
   bool payloads_move() const;
@@ -139,6 +141,7 @@ class TrainingRounds final : public chain::BlockContent {
   const net::NodeId self_;
   RoundFetcher fetcher_;
   RoundClock clock_;
+  std::set<std::uint32_t> shown_to_;  // members outside the committee that get the own contribution
   std::size_t expected_ = 0;  // members in this round; see RoundCounts
   ContributionBook book_;
   VectorBook vectors_;

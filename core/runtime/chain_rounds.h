@@ -19,13 +19,18 @@
 #include "core/engine/chain_files.h"
 #include "core/engine/round_store.h"
 #include "core/net/method_table.h"
-#include "core/rounds/joint_anchors.h"
 #include "core/rounds/training_rounds.h"
+#include "core/runtime/chain_beginning.h"
+#include "core/runtime/chain_report.h"
+#include "core/runtime/chain_settings.h"
+#include "core/runtime/member_peers.h"
 #include "core/node/snapshot.h"
 #include "core/runtime/interpositions.h"
 #include "core/runtime/peer_host.h"
 #include "core/runtime/presence.h"
 #include "core/runtime/rounds_status.h"
+#include "core/runtime/patient_executor.h"
+#include "core/runtime/round_entries.h"
 
 namespace neuroshard::runtime {
 
@@ -57,14 +62,7 @@ class ChainRounds final : public Presence {
     std::mutex mutex;
     node::RoundsView view;
   };
-  class Peers;
-  class Content;   // the rounds, and a look at each block before they have it
-  class Patient;   // the host's executor; never refuses a task
-  struct Known;    // what the round thread has read and computed before the node begins
-  struct Result {  // a round's new row, of which the report waits for this node's state
-    node::RoundEntry entry;
-    std::uint32_t row = 0;
-  };
+  class Content;  // the rounds, and a look at each block before they have it
   struct AwayNotice {
     MonotonicTime begun, deadline;
     std::function<void()> done;  // empty once it was called
@@ -77,29 +75,24 @@ class ChainRounds final : public Presence {
   void open(ReportingAs as, std::uint64_t seed);
   void on_ready(const engine::RoundFacts& facts);
   Expected<void> open_files();
-  void begin(Known& known);
-  chain::ChainRules rules() const;
-  chain::ChainOptions chain_options(const Known& known) const;
-  rounds::TrainingOptions training_options() const;
+  void begin(ChainBeginning& beginning);
+  crypto::Delegation own_delegation() const;
   void on_chain_call(const net::Caller& from, net::Method method, ByteSpan request, const net::Reply& reply);
   void on_piece_call(const net::Caller& from, ByteSpan request, const net::Reply& reply);
   void on_block(const chain::ChainTip& before, const chain::ChainTip& tip, const chain::BlockPtr& block);
+  void ban_equivocators(const std::vector<chain::Evidence>& proven);
   void on_anchor(std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor);
-  void note_joint_anchor(const chain::ChainTip& tip);
   std::string name_of(std::uint32_t row) const;  // "fragment 2 of 4: "; empty for a single fragment
   bool may_go() const;
   void check_away_notice();
   void refresh_later();
   void refresh();
-  std::string phase(const chain::ChainView& chain, const rounds::TrainingView& training, bool resting) const;
-  void fill_view(node::RoundsView& view, bool resting) const;
-  RoundsSeen seen() const;
+  ChainMoment moment(const engine::RoundTrainer::View& training) const;
 
   PeerHost& host_;
   const RuntimeServices services_;
   const Interpositions interpositions_;
   const config::ConsensusPart consensus_;
-  const rounds::SyncChoice sync_;
   const Hash256 network_;
   const std::string directory_;
   std::shared_ptr<engine::RoundTrainer> trainer_;
@@ -112,8 +105,8 @@ class ChainRounds final : public Presence {
   std::optional<crypto::Delegation> wallet_;
   std::optional<Hash256> tokenizer_;
   std::vector<rounds::Fragment> fragments_;  // by row
-  std::unique_ptr<Patient> executor_;
-  std::unique_ptr<Peers> peers_;
+  std::unique_ptr<PatientExecutor> executor_;
+  std::unique_ptr<MemberPeers> peers_;
   std::unique_ptr<net::PeerCaller> other_caller_;  // see Interpositions
   std::unique_ptr<engine::ChainFiles> files_;
   std::unique_ptr<engine::RoundFiles> own_files_;
@@ -123,13 +116,10 @@ class ChainRounds final : public Presence {
   std::unique_ptr<Content> content_;
   std::unique_ptr<chain::ChainNode> node_;
   std::unique_ptr<RoundsStatus> status_;
-  rounds::JointAnchors anchors_;                   // certified
-  std::map<std::uint64_t, Hash256> held_;          // joint anchors of rounds that this node held
-  std::map<std::uint32_t, std::uint64_t> kept_;    // by row: the round of the state on the disk
-  std::map<std::uint64_t, Result> results_;        // by round
-  std::map<std::uint32_t, std::uint32_t> newest_;  // by row: contributors of its newest round
-  std::uint64_t fetched_ = 0, left_out_ = 0;
-  std::string left_out_reason_, trouble_;
+  RoundEntries entries_;
+  std::optional<ChainReport> report_;            // once the rows are known
+  std::map<std::uint32_t, std::uint64_t> kept_;  // by row: the round of the state on the disk
+  std::string trouble_;
   std::optional<AwayNotice> away_;  // from announce_away() to announce_back()
   std::vector<net::MethodTable::Registration> methods_;
   std::unique_ptr<TimerHandle> timer_, away_timer_;

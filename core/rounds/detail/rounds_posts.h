@@ -15,6 +15,10 @@ namespace neuroshard::rounds {
 
 inline constexpr std::uint8_t contribution_kind = 32, vector_kind = 33;
 inline constexpr std::uint64_t contribution_key = 0, vector_key = 1;
+// A contribution on its way to one candidate.
+constexpr std::uint64_t candidate_key(std::uint32_t member) {
+  return std::uint64_t{1} << 32 | member;
+}
 // Payloads up to this size in all travel with their contribution.
 inline constexpr std::size_t most_inline_payloads = 64u << 10;
 
