@@ -1,4 +1,4 @@
-// What a chain's blocks are about: the closes and results of rounds. core/chain orders and certifies them;
+// The content of a chain's blocks: the closes and results of rounds. core/chain orders and certifies them;
 // core/rounds makes and judges them. All calls on the executor of the chain's node.
 #pragma once
 

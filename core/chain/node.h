@@ -1,5 +1,5 @@
 // A node of the chain: it has or fetches a history, follows it, votes when it is in the committee, and says
-// when it goes and comes back (docs/protocol/chain.md). What blocks are about is the BlockContent's.
+// when it goes and comes back (docs/protocol/chain.md). A BlockContent makes and judges the rounds.
 //
 //   Starting   → Beginning (no history on the disk) | Following
 //   Beginning  → Following (a genesis was made, or a history fetched)

@@ -1,5 +1,5 @@
-// What all nodes of one network fix about its chain (docs/protocol/chain.md). From the network's profile;
-// part of the network id, so two nodes of one network never disagree about it.
+// The rules of a chain that all nodes of one network share (docs/protocol/chain.md). From the network's
+// profile; part of the network id, so two nodes of one network never disagree about it.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 
 namespace neuroshard::chain {
 
-// Whose wallets can vote. Values are protocol.
+// The wallets that can vote. Values are protocol.
 enum class VotersMode : std::uint8_t {
   Invited = 0,   // wallets that a voter vouched for
   Founders = 1,  // the wallets that the genesis names

@@ -2,8 +2,8 @@
 // voter has its own clock; the round ends when more than two thirds of the units have signed a vector.
 //
 // The round closes when more than two thirds of the units have contributed, or at the deadline: 1.25 times the
-// median of the last three rounds that closed by quorum. After the close comes a grace for what is on its way;
-// a voter waits for payloads that still arrive and for rows that it computes, at most for a deadline.
+// median of the last three rounds that closed by quorum. After the close comes a grace for late messages. A
+// voter waits longer for payloads that still arrive and for rows that it computes, at most for a deadline.
 // Threads: one.
 #pragma once
 
@@ -23,7 +23,7 @@ struct RoundClockRules {
   Duration most_pause_after_carried = std::chrono::seconds(30);
 };
 
-// What a voter has of the round.
+// The voter's state of the round.
 struct RoundCounts {
   std::uint64_t contributed_units = 0;  // of active voters
   std::uint64_t active_units = 0;

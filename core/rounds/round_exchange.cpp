@@ -20,7 +20,7 @@ void RoundExchange::open() {
 
 void RoundExchange::ask(const chain::ChainTip& tip, bool payloads, bool behind) {
   tip_ = tip;
-  // What was asked of contributors only is asked of the voters that have it from now on.
+  // From the close on, the voters that have a payload are asked for it, too.
   if (tip.registry->closed() && !std::exchange(closed_, true)) payloads_.clear();
   ask_for_contributions(tip, behind);
   if (payloads || tip.registry->closed()) ask_for_payloads(tip);

@@ -1,5 +1,5 @@
-// What a node lacks of the round in progress and asks its peers for: contributions that must be in the close,
-// or that the close names, and payloads; and what it gives to those that ask.
+// Asks peers for what this node lacks of the round in progress: contributions that must be in the close, or
+// that the close names, and payloads. Gives peers what they ask for.
 //
 // Until the close, payloads go only to members whose own contribution is here: they can't copy them any more.
 // All services outlive it. Threads: the executor's.

@@ -1,6 +1,6 @@
 // The outer state of each row as this node holds it: the anchor that the registry names, the one before it for
-// peers that are a step behind, and steps that were computed and may be certified. What this node lacks it
-// fetches from peers, checked leaf by leaf.
+// peers that are a step behind, and steps that were computed and may be certified. It fetches
+// anchors that this node lacks from peers and checks them leaf by leaf.
 //
 // All services outlive it. Threads: the executor's; computations run in RoundWork.
 #pragma once

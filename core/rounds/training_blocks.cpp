@@ -157,7 +157,7 @@ void TrainingRounds::review() {
   for (const auto& [done, right] : answers) done(right);
 }
 
-// What the vectors say is due must be there, as long as that binds.
+// All contributions that are due by the vectors must be there, as long as that binds.
 TrainingRounds::Finding TrainingRounds::examine_close(const chain::CloseSection& close, bool binding) const {
   if (!binding) return Finding::Right;
   const auto due = chain::due_contributors(close.vectors, *tip_->committee);

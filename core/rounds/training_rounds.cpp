@@ -73,7 +73,7 @@ void TrainingRounds::look_soon() {
   if (!posted) services_.logger.warning("rounds", "the executor is full; the next tick looks again");
 }
 
-// What the time and what arrived make possible now.
+// Takes the steps that the time and the messages since the last look allow.
 void TrainingRounds::look() {
   if (!tip_) return;
   const MonotonicTime now = services_.clock.monotonic_now();
@@ -138,7 +138,7 @@ void TrainingRounds::on_block(const chain::ChainTip& tip, const chain::Certified
   }
 }
 
-// What the result makes of this node's work; tip_ is still the one before.
+// Decides the fate of this node's work by the result; tip_ is still the one before.
 void TrainingRounds::settle_own(const chain::ResultSection& result) {
   if (!tip_ || !tip_->registry->closed()) return;
   const chain::ClosedRound& closed = *tip_->registry->closed();

@@ -1,7 +1,7 @@
-// A population of nodes of the chain that train together in the simulated world: the nodes of core/chain and
-// core/rounds as they are, with their signatures, on virtual time; and what is watched from outside, where all
-// of it is seen at once: whether two blocks of one height ever differ, whether a contribution counts twice,
-// and whether all hold the certified anchors.
+// A population of nodes of the chain that train together in the simulated world. The nodes are those of
+// core/chain and core/rounds, with their signatures, on virtual time. The world sees all nodes at once and
+// checks whether two blocks of one height ever differ, whether a contribution counts twice, and whether all
+// hold the certified anchors.
 //
 // Threads: one. Same options, same run.
 #pragma once

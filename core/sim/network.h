@@ -37,7 +37,7 @@ struct NetworkOptions {
   // Messages up to so many bytes don't wait for larger ones, as those of the real node
   // (net/limited_transport.h) and on its connections, which share a line; 0: all wait.
   std::size_t passes_by = 0;
-  // What each host's line sends is counted in windows of this length (busiest_window); 0: not.
+  // The bytes that each host's line sends are counted in windows of this length (busiest_window); 0: not.
   Duration window{};
 };
 
