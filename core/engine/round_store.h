@@ -36,7 +36,7 @@ class RoundFiles final : public rounds::RoundStore {
   const std::string folder_;
   Logger& logger_;
   const std::shared_ptr<net::Mailbox> node_;  // the round waits for the callback, so it must arrive
-  std::unique_ptr<Executor> disk_;             // last: it is joined first
+  std::unique_ptr<Executor> disk_;            // last: it is joined first
 };
 
 // Runs the computations of a node's rounds on a thread of its own.

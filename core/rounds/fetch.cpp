@@ -98,8 +98,8 @@ struct RoundFetcher::Task {
   }
 };
 
-RoundFetcher::RoundFetcher(net::PeerCaller& caller, chain::Peers& peers, Executor& executor, const Clock& clock,
-                           FetchOptions options)
+RoundFetcher::RoundFetcher(net::PeerCaller& caller, chain::Peers& peers, Executor& executor,
+                           const Clock& clock, FetchOptions options)
     : caller_(caller), peers_(peers), executor_(executor), clock_(clock), options_(options) {}
 RoundFetcher::~RoundFetcher() = default;
 

@@ -24,7 +24,8 @@ namespace neuroshard::rounds {
 struct FetchOptions {
   Duration allowed = std::chrono::seconds(5);         // besides the time that the bytes take on the line
   Duration most_patience = std::chrono::seconds(60);  // for a piece of a source that has answered before
-  std::size_t first_pieces = 1, pieces_under_way = 4;  // requests to one source at once: at first, and at most
+  std::size_t first_pieces = 1,
+              pieces_under_way = 4;  // requests to one source at once: at first, and at most
   Duration fast = std::chrono::seconds(1), slow = std::chrono::seconds(3);  // limits for a piece's time
   std::size_t failures_per_source = 4;                                      // in one fetch
   std::size_t small = 16u << 10;                   // bytes of a piece that is requested twice

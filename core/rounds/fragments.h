@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <vector>
 
-
 namespace neuroshard::rounds {
 
 inline constexpr std::size_t max_fragments = 64;
@@ -21,6 +20,7 @@ struct Fragment {
 // are enough values for that.
 std::vector<Fragment> cut_fragments(std::uint64_t values, std::size_t parts, std::uint32_t inner_steps);
 // Steps between the opening of round `round` and the end of the next round that closes the row.
-std::uint32_t steps_of_row(std::uint32_t row, std::uint64_t round, std::size_t parts, std::uint32_t inner_steps);
+std::uint32_t steps_of_row(std::uint32_t row, std::uint64_t round, std::size_t parts,
+                           std::uint32_t inner_steps);
 
 }  // namespace neuroshard::rounds

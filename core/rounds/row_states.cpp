@@ -111,8 +111,7 @@ void RowStates::fetch(std::uint32_t row, const chain::RowRecord& wanted,
   services_.fetcher.abandon(own.fetching);
   own.settling = wanted.anchor;
   own.fetching = services_.fetcher.anchor(
-      row, wanted.anchor, identity(row, wanted.changed_round), shapes_[row].values, bias_values_,
-      sources,
+      row, wanted.anchor, identity(row, wanted.changed_round), shapes_[row].values, bias_values_, sources,
       [this, life = lifetime_.token(), row, anchor = wanted.anchor,
        round = wanted.changed_round](Expected<std::shared_ptr<OuterState>> state) {
         if (!life.alive() || rows_[row].settling != anchor) return;
@@ -143,7 +142,8 @@ void RowStates::compute(std::uint32_t row, std::uint64_t round, const std::vecto
   if (fresh) entry = std::make_shared<Computing>();
   entry->waiting.push_back(std::move(done));
   if (!fresh) return;
-  const auto made = std::make_shared<std::optional<Expected<StepResult>>>();  // the other thread's until the end
+  const auto made =
+      std::make_shared<std::optional<Expected<StepResult>>>();  // the other thread's until the end
   services_.work.run(
       [made, inputs, rules = rules_, before = own.state, identity = identity(row, round), most_tokens] {
         made->emplace(make_step(rules, identity, *before, inputs, most_tokens));

@@ -142,7 +142,7 @@ class TrainingRounds final : public chain::BlockContent {
   RoundFetcher fetcher_;
   RoundClock clock_;
   std::set<std::uint32_t> shown_to_;  // members outside the committee that get the own contribution
-  std::size_t expected_ = 0;  // members in this round; see RoundCounts
+  std::size_t expected_ = 0;          // members in this round; see RoundCounts
   ContributionBook book_;
   VectorBook vectors_;
   RoundExchange exchange_;

@@ -19,18 +19,18 @@
 #include "core/engine/chain_files.h"
 #include "core/engine/round_store.h"
 #include "core/net/method_table.h"
+#include "core/node/snapshot.h"
 #include "core/rounds/training_rounds.h"
 #include "core/runtime/chain_beginning.h"
 #include "core/runtime/chain_report.h"
 #include "core/runtime/chain_settings.h"
-#include "core/runtime/member_peers.h"
-#include "core/node/snapshot.h"
 #include "core/runtime/interpositions.h"
+#include "core/runtime/member_peers.h"
+#include "core/runtime/patient_executor.h"
 #include "core/runtime/peer_host.h"
 #include "core/runtime/presence.h"
-#include "core/runtime/rounds_status.h"
-#include "core/runtime/patient_executor.h"
 #include "core/runtime/round_entries.h"
+#include "core/runtime/rounds_status.h"
 
 namespace neuroshard::runtime {
 

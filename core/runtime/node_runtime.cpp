@@ -7,10 +7,10 @@
 #include "core/engine/machine_sensors.h"
 #include "core/network_module/network_module.h"
 #include "core/platform/process/heap.h"
+#include "core/runtime/chain_rounds.h"
 #include "core/runtime/event_queue.h"
 #include "core/runtime/exchange_service.h"
 #include "core/runtime/network_service.h"
-#include "core/runtime/chain_rounds.h"
 #include "core/runtime/sleep_notice.h"
 
 namespace neuroshard::runtime {

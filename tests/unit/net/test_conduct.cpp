@@ -76,7 +76,8 @@ void TestConduct::two_payloads_are_enough() {
   BanList bans(clock_);
   Conduct conduct(bans, clock_, false);
   QVERIFY(conduct.fault(caller(1), Fault::Equivocation));
-  QCOMPARE(*bans.reason(caller(1).id), std::string("equivocation: two signatures that contradict each other (1 times)"));
+  QCOMPARE(*bans.reason(caller(1).id),
+           std::string("equivocation: two signatures that contradict each other (1 times)"));
 }
 
 void TestConduct::the_next_ban_is_longer() {

@@ -104,8 +104,8 @@ void fetch(RoundFetcher& fetcher, const Bytes& wanted, std::vector<net::NodeId> 
   PieceRequest request;
   request.hash = crypto::sha256(wanted);
   fetcher.checked(
-      request, wanted.size(), std::move(sources), [wanted](ByteSpan bytes) { return Bytes(bytes.begin(), bytes.end()) == wanted; },
-      std::move(done));
+      request, wanted.size(), std::move(sources),
+      [wanted](ByteSpan bytes) { return Bytes(bytes.begin(), bytes.end()) == wanted; }, std::move(done));
 }
 
 }  // namespace
