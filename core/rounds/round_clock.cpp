@@ -53,11 +53,11 @@ Duration RoundClock::deadline() const {
 }
 
 Duration RoundClock::grace() const {
-  return std::clamp(deadline() / 10, rules_.least_grace, rules_.most_grace);
+  return std::min(rules_.most_grace, std::max(rules_.least_grace, deadline() / 10));
 }
 
 Duration RoundClock::row_patience() const {
-  return std::clamp(deadline() / 4, rules_.least_row_patience, rules_.most_row_patience);
+  return std::min(rules_.most_row_patience, std::max(rules_.least_row_patience, deadline() / 4));
 }
 
 }  // namespace neuroshard::rounds

@@ -12,7 +12,7 @@ namespace neuroshard::rounds {
 namespace {
 
 // A member that has never contributed is expected for so many blocks.
-constexpr std::uint64_t new_for_blocks = 64;
+constexpr std::uint64_t new_for_blocks = 16;
 
 std::size_t expected_members(const chain::Registry& registry) {
   return static_cast<std::size_t>(std::count_if(
