@@ -3,7 +3,7 @@
 
 #include "core/chain/rights.h"
 #include "core/net/peer_channel.h"
-#include "core/rounds/detail/rounds_posts.h"
+#include "core/rounds/rounds_posts.h"
 #include "core/rounds/training_rounds.h"
 
 namespace neuroshard::rounds {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/chain/rights.h"
-#include "core/rounds/detail/rounds_posts.h"
+#include "core/rounds/rounds_posts.h"
 
 namespace neuroshard::rounds {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <limits>
 
-#include "core/rounds/detail/rounds_posts.h"
+#include "core/rounds/rounds_posts.h"
 
 namespace neuroshard::sim {
 namespace {
