@@ -1,6 +1,6 @@
 // The rounds' posts and pieces: every accepted value encodes to the same bytes. The first byte chooses the reader.
-#include "core/rounds/detail/rounds_posts.h"
 #include "core/rounds/pieces.h"
+#include "core/rounds/rounds_posts.h"
 #include "tests/fuzz/chosen_reader.h"
 
 using namespace neuroshard;          // NOLINT

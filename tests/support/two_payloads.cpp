@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "core/rounds/detail/rounds_posts.h"
+#include "core/rounds/rounds_posts.h"
 
 namespace neuroshard::test {
 namespace {
@@ -18,8 +18,7 @@ class TwoPayloads final : public net::PeerCaller {
 
   void call(const net::Contact& peer, net::Method method, Bytes request, Duration deadline,
             net::CallDone done) override {
-    if (method == net::Method::ChainPost && !request.empty() &&
-        request[0] == rounds::contribution_kind) {
+    if (method == net::Method::ChainPost && !request.empty() && request[0] == rounds::contribution_kind) {
       auto post = rounds::decode_contribution_post(ByteSpan(request).subspan(1), chain::max_rows);
       if (post && post->contribution.node == key_.public_key() && hears_the_other(peer.id))
         request = forged(std::move(*post));
