@@ -78,8 +78,8 @@ class Network {
 
   Duration one_way(const Node& a, const Node& b) const;
   Duration passing(const Node& line, std::size_t bytes) const;
-  // From now until the last byte is there.
-  Duration travel(Node& from, Node& to, std::size_t bytes);
+  // Runs the event when the last byte is there, and `extra` later.
+  void deliver(Node& from, Node& to, std::size_t bytes, Duration extra, std::function<void()> event);
   void note_busy(std::map<std::int64_t, Duration>& busy, MonotonicTime begins, MonotonicTime ends) const;
   bool lost(const Node& from, const Node& to);
   void call(Host from, const net::Contact& to, net::Method method, Bytes request, Duration deadline,
