@@ -53,8 +53,7 @@ struct ChainOptions {
   std::uint32_t beacon_length = beacon_chain_length;
   bool vouch_on_lan = false;  // for candidates of the own local network: an open start
   TrustAnchor trust;
-  std::vector<Hash256> anchors;             // initial weights of the rows, for a genesis
-  std::vector<crypto::PublicKey> founders;  // wallets that may begin; empty: anybody
+  std::vector<Hash256> anchors;  // initial weights of the rows, for a genesis
   OpenStartOptions open_start;
   AgreementOptions agreement;
   SyncOptions sync;

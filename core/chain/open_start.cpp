@@ -15,6 +15,11 @@ bool has_only_genesis(const BlockBody& body) {
   return body.genesis && body == genesis;
 }
 
+// Of a Register statement.
+const crypto::PublicKey& wallet_of(const Statement& founder) {
+  return std::get<Register>(founder.what).delegation.wallet_key;
+}
+
 BlockBody genesis_body(std::vector<Statement> founders, const std::vector<Hash256>& anchors) {
   BlockBody body;
   body.genesis = GenesisSection{std::move(founders), anchors};
@@ -28,7 +33,7 @@ std::uint64_t genesis_time(WallTime wall) {
 }  // namespace
 
 OpenStart::OpenStart(const ChainRules& rules, OpenStartOptions options, const crypto::KeyPair& key,
-                     Statement own, std::vector<Hash256> anchors, std::vector<crypto::PublicKey> founders,
+                     Statement own, std::vector<Hash256> anchors, std::optional<crypto::PublicKey> required,
                      SignatureChecks& checks)
     : rules_(rules),
       options_(options),
@@ -36,12 +41,17 @@ OpenStart::OpenStart(const ChainRules& rules, OpenStartOptions options, const cr
       self_(crypto::node_id(key.public_key())),
       own_(std::move(own)),
       anchors_(std::move(anchors)),
-      founders_(std::move(founders)),
+      required_(required),
       checks_(checks) {}
 
 bool OpenStart::may_begin(const Statement& founder) const {
-  const crypto::PublicKey& wallet = std::get<Register>(founder.what).delegation.wallet_key;
-  return founders_.empty() || std::find(founders_.begin(), founders_.end(), wallet) != founders_.end();
+  return rules_.may_found(wallet_of(founder));
+}
+
+bool OpenStart::names_required(const std::vector<Statement>& founders) const {
+  return !required_ || std::any_of(founders.begin(), founders.end(), [this](const Statement& founder) {
+    return wallet_of(founder) == *required_;
+  });
 }
 
 // So that no hello can spoil everybody's genesis.
@@ -88,6 +98,7 @@ bool OpenStart::is_turn_to_propose(MonotonicTime now, bool nobody) const {
 void OpenStart::propose(MonotonicTime now, WallTime wall, Output* output) {
   std::vector<Statement> founders{own_};
   for (const auto& [id, heard] : heard_) founders.push_back(heard.founder);
+  if (!names_required(founders)) return;  // perhaps it comes yet
   std::sort(founders.begin(), founders.end(),
             [](const Statement& a, const Statement& b) { return a.node < b.node; });
   BlockBody body = genesis_body(std::move(founders), anchors_);
@@ -119,6 +130,7 @@ Verdict OpenStart::judge(const net::NodeId& from, const Block& block, MonotonicT
   const std::vector<Statement>& founders = block.body.genesis->founders;
   if (founders.size() > options_.most_founders) return Verdict::Inadmissible;
   if (std::find(founders.begin(), founders.end(), own_) == founders.end()) return Verdict::Inadmissible;
+  if (!names_required(founders)) return Verdict::Inadmissible;
   if (static_cast<std::int64_t>(block.header.time_ms) >
       to_unix_ms(wall) + static_cast<std::int64_t>(max_clock_lead_ms))
     return Verdict::Busy;

@@ -33,10 +33,10 @@ struct OpenStartOptions {
 
 class OpenStart {
  public:
-  // own: this node's Register statement, signed. anchors: of the initial weights, per row. founders: wallets
-  // whose nodes may begin; empty: anybody's. key, rules and checks outlive it.
+  // own: this node's Register statement, signed. anchors: of the initial weights, per row. required: a wallet
+  // that the genesis has to name. key, rules and checks outlive it.
   OpenStart(const ChainRules& rules, OpenStartOptions options, const crypto::KeyPair& key, Statement own,
-            std::vector<Hash256> anchors, std::vector<crypto::PublicKey> founders, SignatureChecks& checks);
+            std::vector<Hash256> anchors, std::optional<crypto::PublicKey> required, SignatureChecks& checks);
 
   struct Output {
     std::vector<ChainItem> to_all;  // those that were heard, and contacts
@@ -71,6 +71,7 @@ class OpenStart {
     bool is_complete() const { return signatures.size() == founders.size(); }
   };
   bool may_begin(const Statement& founder) const;
+  bool names_required(const std::vector<Statement>& founders) const;
   bool could_begin_alone(const Statement& founder) const;
   void begin_again(MonotonicTime now);
   bool is_turn_to_propose(MonotonicTime now, bool nobody) const;
@@ -87,7 +88,7 @@ class OpenStart {
   const net::NodeId self_;
   const Statement own_;
   const std::vector<Hash256> anchors_;
-  const std::vector<crypto::PublicKey> founders_;
+  const std::optional<crypto::PublicKey> required_;
   SignatureChecks& checks_;
   std::map<net::NodeId, Heard> heard_;  // without this node
   std::optional<MonotonicTime> since_, sent_;

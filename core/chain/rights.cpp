@@ -12,9 +12,6 @@
 namespace neuroshard::chain {
 namespace {
 
-constexpr std::size_t few_voters =
-    4;  // below: vouched candidates need one contribution, and all their deltas count
-
 // Per contribution of the section: the units of the voters that have its payload for this row.
 std::vector<std::uint64_t> payload_units(const Committee& committee, const CloseSection& close,
                                          std::size_t row_index) {
@@ -188,7 +185,7 @@ std::vector<std::uint32_t> due_admissions(const ChainRules& rules, const Registr
     return a.draw < b.draw;
   });
   std::vector<std::uint32_t> admitted;
-  for (std::size_t i = 0; i < std::min(due.size(), std::max<std::size_t>(1, voters / 16)); ++i)
+  for (std::size_t i = 0; i < std::min(due.size(), most_admissions(voters)); ++i)
     admitted.push_back(due[i].wallet);
   return admitted;
 }

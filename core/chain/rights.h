@@ -2,6 +2,7 @@
 // what a leader must not leave out (docs/protocol/chain.md). Pure functions.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -37,8 +38,12 @@ Hash256 beacon_after(const Registry& registry, const Committee& committee, const
 std::uint64_t most_row_tokens(const ChainRules& rules, const Registry& registry, std::uint32_t row,
                               std::uint64_t round);
 
+// Wallets that become voters in one round, at most.
+constexpr std::size_t most_admissions(std::size_t voters) {
+  return std::max<std::size_t>(1, voters / 16);
+}
 // Numbers of the wallets that become voters in the block that carries a round's result, in order: the due ones,
-// within the round's quota max(1, voters / 16). Vouched wallets come first, then more certified tokens, then the
+// within the round's quota most_admissions(). Vouched wallets come first, then more certified tokens, then the
 // beacon's lot. registry: after the block with the close.
 std::vector<std::uint32_t> due_admissions(const ChainRules& rules, const Registry& registry);
 // How far a wallet is from a vote, for people.

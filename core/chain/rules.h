@@ -2,12 +2,14 @@
 // profile; part of the network id, so two nodes of one network never disagree about it.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <vector>
 
 #include "core/base/bytes.h"
 #include "core/base/clock.h"
+#include "core/crypto/keys.h"
 
 namespace neuroshard::chain {
 
@@ -28,6 +30,9 @@ inline constexpr std::uint64_t statement_life =
 inline constexpr std::size_t evidence_blocks = 64;  // of which evidence may name one as the previous block
 inline constexpr std::size_t evidence_rounds = 16;  // of which evidence may name the opening block
 inline constexpr std::uint64_t voucher_pause = 8;   // rounds between two admissions by one wallet's vouchers
+// With fewer voters a vouched candidate needs one contribution only, all its deltas count, and vouchers are not
+// counted per round.
+inline constexpr std::size_t few_voters = 4;
 inline constexpr std::uint64_t max_clock_lead_ms = 60'000;
 inline constexpr std::size_t max_members = 65'536;           // of one registry
 inline constexpr std::size_t max_wallets = 2 * max_members;  // with those that were expelled
@@ -46,7 +51,8 @@ inline constexpr std::uint64_t seen_window_ms = 7ull * 24 * 3600 * 1000;
 struct ChainRules {
   Hash256 network{};
   VotersMode voters = VotersMode::Invited;
-  std::uint32_t rows = 1;         // slots of the model, numbered from 0
+  std::vector<crypto::PublicKey> founders;  // wallets, ascending, that a genesis may name; empty: any
+  std::uint32_t rows = 1;                   // slots of the model, numbered from 0
   std::uint32_t fragments = 1;    // round r closes the rows i with i mod fragments = r mod fragments
   std::uint64_t most_tokens = 1;  // that one member can train in a round
   std::uint32_t admission_contributions = 8;
@@ -57,6 +63,9 @@ struct ChainRules {
   Duration silent_after = std::chrono::minutes(3);  // and at least three block times
   Duration heartbeat = std::chrono::seconds(60);
 
+  bool may_found(const crypto::PublicKey& wallet) const {
+    return founders.empty() || std::binary_search(founders.begin(), founders.end(), wallet);
+  }
   // Rows that round `round` closes, ascending.
   std::vector<std::uint32_t> rows_of(std::uint64_t round) const {
     std::vector<std::uint32_t> closed;

@@ -166,7 +166,11 @@ void ChainSync::got_foreign(const net::Contact& contact, const Hash256& genesis,
   ForeignChain& chain = found->second.chain;
   // Nothing that this peer gives speaks against the genesis that it named: another one may have the true blocks.
   const bool begins_right = chain.history() != nullptr || taken.front().block->hash == genesis;
-  if (!begins_right || !chain.take(taken).ok()) return did_not_show(contact.id, genesis);
+  if (!begins_right) return did_not_show(contact.id, genesis);
+  if (const auto accepted = chain.take(taken); !accepted.ok()) {
+    refused_ = accepted.error().message;
+    return did_not_show(contact.id, genesis);
+  }
   unshown_.erase(contact.id);
   if (blocks->more && !taken.empty()) return fetch_foreign(contact, genesis);
   finish_foreign(genesis);
@@ -216,8 +220,9 @@ void ChainSync::finish_foreign(const Hash256& genesis) {
   if (wins) {
     Foreign shown = std::move(found->second);
     foreign_.clear();
-    if (Expected<History> history = std::move(shown.chain).finish(); history.ok())
-      return host_.adopt(std::move(*history));
+    Expected<History> history = std::move(shown.chain).finish();
+    if (history.ok()) return host_.adopt(std::move(*history));
+    refused_ = history.error().message;
     // These peers may have a part of the right chain. Others that have more may be right.
     for (const net::NodeId& source : shown.sources) did_not_show(source, genesis);
   }
@@ -240,6 +245,7 @@ bool ChainSync::finds_no_history() const {
 ChainSync::Seen ChainSync::seen() const {
   Seen seen;
   seen.answering = answers_.size();
+  seen.refused = refused_;
   const History* own = host_.history();
   for (const auto& [id, answer] : answers_) {
     if (answer.status.genesis == Hash256{}) continue;

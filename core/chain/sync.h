@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 
 #include "core/base/executor.h"
 #include "core/base/lifetime.h"
@@ -55,6 +56,7 @@ class ChainSync {
     std::size_t answering = 0;                 // peers that answered lately
     std::map<Hash256, std::size_t> histories;  // genesis: peers that hold it
     std::uint64_t highest = 0;                 // of this history
+    std::string refused;  // why a peer's history was not taken, the last time; empty: never
   };
   Seen seen() const;
   // Every node that was asked lately has no history either, or claims one and shows nothing of it; or none
@@ -105,6 +107,7 @@ class ChainSync {
   std::map<Hash256, std::pair<MonotonicTime, std::size_t>> compared_;
   // Peers whose claims about other histories were not shown to be true, this often in succession.
   std::map<net::NodeId, std::size_t> unshown_;
+  std::string refused_;
   MonotonicTime next_poll_{};
   std::optional<MonotonicTime> first_answer_;
   Lifetime lifetime_;

@@ -1,5 +1,7 @@
 #include "core/chain/vouching.h"
 
+#include <algorithm>
+
 #include "core/crypto/hash.h"
 
 namespace neuroshard::chain {
@@ -15,9 +17,16 @@ void Vouching::begin(const Hash256& seed, std::uint32_t given) {
 
 Expected<HeldVoucher> Vouching::give(const ChainTip& tip, std::uint64_t expires_ms) {
   const WalletRecord* wallet = tip.registry->wallet(wallet_);
+  if (rules_.voters == VotersMode::Founders)
+    return make_error(ErrorCode::Denied, "in this network only the founders vote");
   if (wallet == nullptr || !wallet->voter)
     return make_error(ErrorCode::Denied,
                       "only a wallet with a vote can let another one vote; this node's wallet has none yet");
+  if (!wallet->is_trusted())
+    return make_error(ErrorCode::Denied,
+                      "nobody vouched for this node's wallet, so it can't vouch for others");
+  // Another node of the wallet may have given some, or this one before its disk was restored.
+  given_ = std::max(given_, wallet->highest_serial);
   save_(++given_);
   Bytes serial;
   append_le(serial, given_);

@@ -2,7 +2,8 @@
 // the network began as an open start. The key of a voucher follows from the beacon seed and the serial, so
 // nothing else has to be kept.
 //
-// key outlives it. Threads: one. Errors: Denied (the wallet has no vote).
+// key outlives it. Threads: one. Errors: Denied (the wallet has no vote, or
+// nobody vouched for it).
 #pragma once
 
 #include <functional>

@@ -3,17 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "core/base/base64url.h"
+#include "core/config/detail/link_bytes.h"
 #include "core/crypto/hash.h"
 #include "core/platform/socket/resolve.h"
 
 namespace neuroshard::config {
 namespace {
 
+using detail::LinkReader;
+using detail::LinkWriter;
+
 constexpr std::string_view scheme = "neuroshard:";
 constexpr std::string_view verb = "join?to=";
-constexpr std::uint8_t version = 1;
+// The first version has no founders, trust and voucher. Links without them are still written in it.
+constexpr std::uint8_t first_version = 1, version_with_trust = 2;
 constexpr std::size_t head_bytes = 5;
 constexpr std::size_t checksum_bytes = 4;
 enum class Form : std::uint8_t { BuiltIn = 0, Whole = 1 };
@@ -26,99 +32,7 @@ Error refused(std::string message) {
   return make_error(ErrorCode::InvalidArgument, std::move(message));
 }
 
-class Writer {
- public:
-  void byte(std::uint8_t value) { bytes_.push_back(value); }
-  void number(std::uint64_t value) {
-    for (; value >= 0x80; value >>= 7) byte(static_cast<std::uint8_t>(value) | 0x80);
-    byte(static_cast<std::uint8_t>(value));
-  }
-  void raw(ByteSpan bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
-  void text(std::string_view value) {
-    number(value.size());
-    raw(as_bytes(value));
-  }
-  void texts(const std::vector<std::string>& values) {
-    number(values.size());
-    for (const std::string& value : values) text(value);
-  }
-  template <std::size_t N>
-  void optional(const std::optional<std::array<std::uint8_t, N>>& value) {
-    byte(value ? 1 : 0);
-    if (value) raw({value->data(), N});
-  }
-  const Bytes& bytes() const { return bytes_; }
-
- private:
-  Bytes bytes_;
-};
-
-// Reads on after an error and says so at the end: every member gives something within its bounds.
-class Reader {
- public:
-  explicit Reader(ByteSpan bytes) : rest_(bytes) {}
-
-  std::uint8_t byte() {
-    if (rest_.empty()) return fail<std::uint8_t>();
-    const std::uint8_t value = rest_[0];
-    rest_ = rest_.subspan(1);
-    return value;
-  }
-  std::uint64_t number() {
-    std::uint64_t value = 0;
-    for (int shift = 0; shift < 64; shift += 7) {
-      const std::uint8_t piece = byte();
-      // Ten pieces hold 70 bits; and the shortest form is the only one.
-      if ((shift == 63 && piece > 1) || (shift > 0 && piece == 0)) return fail<std::uint64_t>();
-      value |= static_cast<std::uint64_t>(piece & 0x7f) << shift;
-      if ((piece & 0x80) == 0) return value;
-    }
-    return fail<std::uint64_t>();
-  }
-  ByteSpan raw(std::size_t size) {
-    if (size > rest_.size()) return fail<ByteSpan>();
-    const ByteSpan bytes = rest_.first(size);
-    rest_ = rest_.subspan(size);
-    return bytes;
-  }
-  std::string text(std::size_t most) {
-    const std::uint64_t size = number();
-    if (size > most) return fail<std::string>();
-    return std::string(as_text(raw(static_cast<std::size_t>(size))));
-  }
-  std::vector<std::string> texts(std::size_t most) {
-    const std::uint64_t count = number();
-    std::vector<std::string> values;
-    if (count > most) return fail<std::vector<std::string>>();
-    for (std::uint64_t i = 0; i < count && good_; ++i) values.push_back(text(max_profile_text));
-    return values;
-  }
-  template <std::size_t N>
-  std::optional<std::array<std::uint8_t, N>> optional() {
-    const std::uint8_t there = byte();
-    if (there > 1) return fail<std::nullopt_t>(std::nullopt);
-    if (there == 0) return std::nullopt;
-    const ByteSpan bytes = raw(N);
-    if (bytes.size() != N) return std::nullopt;
-    std::array<std::uint8_t, N> value{};
-    std::copy(bytes.begin(), bytes.end(), value.begin());
-    return value;
-  }
-  bool good() const { return good_; }
-  bool at_end() const { return good_ && rest_.empty(); }
-
- private:
-  template <class T>
-  T fail(T value = T()) {
-    good_ = false;
-    rest_ = {};
-    return value;
-  }
-  ByteSpan rest_;
-  bool good_ = true;
-};
-
-void write_profile(Writer& out, const NetworkProfile& profile) {
+void write_profile(LinkWriter& out, const NetworkProfile& profile, std::uint8_t version) {
   const ConsensusPart& c = profile.consensus;
   out.text(c.name);
   const Span<const ConsensusField> written = written_fields(c);
@@ -137,9 +51,13 @@ void write_profile(Writer& out, const NetworkProfile& profile) {
   out.texts(d.trackers);
   out.text(d.manifest_url);
   out.optional(d.signature);
+  if (version < version_with_trust) return;
+  out.number(c.founders.size());
+  for (const Hash256& founder : founder_keys(c)) out.raw(founder);
+  out.optional(d.genesis);
 }
 
-Expected<NetworkProfile> read_profile(Reader& in) {
+Expected<NetworkProfile> read_profile(LinkReader& in, std::uint8_t version) {
   NetworkProfile profile;
   ConsensusPart& c = profile.consensus;
   c.name = in.text(max_profile_text);
@@ -164,6 +82,15 @@ Expected<NetworkProfile> read_profile(Reader& in) {
   d.trackers = in.texts(max_profile_peers);
   d.manifest_url = in.text(max_profile_text);
   d.signature = in.optional<std::tuple_size_v<crypto::Signature>>();
+  if (version >= version_with_trust) {
+    const std::uint64_t founders = in.number();
+    if (in.good() && founders > max_profile_founders)
+      return refused(fmt::format("the invitation's network has {} founders; at most {} are allowed", founders,
+                                 max_profile_founders));
+    for (std::uint64_t i = 0; i < founders && in.good(); ++i)
+      c.founders.push_back(to_hex(in.raw(sizeof(Hash256))));
+    d.genesis = in.optional<std::tuple_size_v<Hash256>>();
+  }
   if (!in.good()) return damaged();
   // The form of files has all the rules; a profile of a link has to keep each of them.
   return parse_network_profile(as_bytes(format_network_profile(profile)));
@@ -181,7 +108,7 @@ Expected<NetworkProfile> find_builtin(ByteSpan id) {
                                 to_hex(id.first(std::min<std::size_t>(id.size(), 6)))));
 }
 
-Expected<std::vector<InvitedPeer>> read_peers(Reader& in) {
+Expected<std::vector<InvitedPeer>> read_peers(LinkReader& in) {
   const std::uint64_t count = in.number();
   if (!in.good()) return damaged();
   if (count > max_invited_peers)
@@ -197,6 +124,75 @@ Expected<std::vector<InvitedPeer>> read_peers(Reader& in) {
     peers.push_back(std::move(peer));
   }
   return peers;
+}
+
+void write_trust(LinkWriter& out, const InviteLink& link) {
+  out.optional(link.trust.genesis);
+  out.byte(link.trust.recent ? 1 : 0);
+  if (link.trust.recent) {
+    out.number(link.trust.recent->height);
+    out.raw(link.trust.recent->hash);
+  }
+  out.optional(link.trust.founder_wallet);
+  out.byte(link.voucher ? 1 : 0);
+  if (!link.voucher) return;
+  const chain::Voucher& voucher = link.voucher->voucher;
+  out.raw(voucher.issuer);
+  out.number(voucher.serial);
+  out.number(voucher.expires_ms);
+  out.raw(voucher.signature);
+  out.raw(link.voucher->secret);
+}
+
+template <class Array>
+Array read_array(LinkReader& in) {
+  Array value{};
+  const ByteSpan bytes = in.raw(value.size());
+  std::copy(bytes.begin(), bytes.end(), value.begin());
+  return value;
+}
+
+// The voucher's public key is not in the link: it follows from the secret.
+Expected<chain::HeldVoucher> read_voucher(LinkReader& in, const Hash256& network) {
+  chain::HeldVoucher held;
+  held.voucher.issuer = read_array<crypto::PublicKey>(in);
+  const std::uint64_t serial = in.number();
+  held.voucher.expires_ms = in.number();
+  held.voucher.signature = read_array<crypto::Signature>(in);
+  held.secret = read_array<Hash256>(in);
+  if (!in.at_end() || serial > std::numeric_limits<std::uint32_t>::max()) return damaged();
+  held.voucher.serial = static_cast<std::uint32_t>(serial);
+  held.voucher.key = crypto::KeyPair::from_seed(held.secret).public_key();
+  if (!chain::voucher_holds(held.voucher, network))
+    return make_error(ErrorCode::Denied,
+                      "the invitation's right to vote is not signed by the node that it names: ask for a new "
+                      "invitation");
+  return held;
+}
+
+Expected<void> read_trust(LinkReader& in, InviteLink& link) {
+  link.trust.genesis = in.optional<std::tuple_size_v<Hash256>>();
+  const std::uint8_t recent = in.byte();
+  if (recent == 1) {
+    link.trust.recent.emplace();
+    link.trust.recent->height = in.number();
+    link.trust.recent->hash = read_array<Hash256>(in);
+  }
+  link.trust.founder_wallet = in.optional<std::tuple_size_v<crypto::PublicKey>>();
+  const std::uint8_t voucher = in.byte();
+  if (!in.good() || recent > 1 || voucher > 1) return damaged();
+  const std::optional<Hash256>& published = link.profile.directory.genesis;
+  if (published && link.trust.genesis && *published != *link.trust.genesis)
+    return refused("the invitation and the profile in it name different first blocks of the chain");
+  if (voucher == 0) return {};
+  NS_ASSIGN_OR_RETURN(link.voucher, read_voucher(in, network_id(link.profile.consensus)));
+  return {};
+}
+
+bool has_trust(const InviteLink& link) {
+  const chain::TrustAnchor& trust = link.trust;
+  return trust.genesis || trust.recent || trust.founder_wallet || link.voucher ||
+         !link.profile.consensus.founders.empty() || link.profile.directory.genesis;
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -251,14 +247,15 @@ Expected<InviteLink> parse_invite_link(std::string_view text) {
         "this link is not an invitation to a network: such a link begins with neuroshard:join?to=");
   const auto bytes = from_base64url(text.substr(verb.size()));
   if (!bytes.ok() || bytes->size() < head_bytes) return damaged();
-  if (bytes->front() != version) {
+  const std::uint8_t version = bytes->front();
+  if (version < first_version || version > version_with_trust) {
     return make_error(ErrorCode::Unsupported,
                       "the invitation was made by a newer version of NeuroShard: use that version");
   }
   const ByteSpan content = ByteSpan(*bytes).subspan(head_bytes);
   const Hash256 sum = crypto::sha256(content);
   if (!std::equal(sum.begin(), sum.begin() + checksum_bytes, bytes->begin() + 1)) return damaged();
-  Reader in(content);
+  LinkReader in(content);
   const std::uint8_t form = in.byte();
   InviteLink link;
   if (form == static_cast<std::uint8_t>(Form::BuiltIn)) {
@@ -266,11 +263,12 @@ Expected<InviteLink> parse_invite_link(std::string_view text) {
     if (!in.good()) return damaged();
     NS_ASSIGN_OR_RETURN(link.profile, find_builtin(id));
   } else if (form == static_cast<std::uint8_t>(Form::Whole)) {
-    NS_ASSIGN_OR_RETURN(link.profile, read_profile(in));
+    NS_ASSIGN_OR_RETURN(link.profile, read_profile(in, version));
   } else {
     return damaged();
   }
   NS_ASSIGN_OR_RETURN(link.peers, read_peers(in));
+  if (version >= version_with_trust) NS_RETURN_IF_ERROR(read_trust(in, link));
   if (!in.at_end()) return damaged();
   return link;
 }
@@ -279,14 +277,15 @@ Expected<std::string> format_invite_link(const InviteLink& link) {
   if (link.peers.size() > max_invited_peers)
     return make_error(ErrorCode::Exhausted,
                       fmt::format("an invitation names at most {} peers", max_invited_peers));
-  Writer out;
+  LinkWriter out;
+  const std::uint8_t version = has_trust(link) ? version_with_trust : first_version;
   const auto builtin = builtin_profile(link.profile.consensus.name);
   if (builtin.ok() && format_network_profile(*builtin) == format_network_profile(link.profile)) {
     out.byte(static_cast<std::uint8_t>(Form::BuiltIn));
     out.raw(network_id(link.profile.consensus));
   } else {
     out.byte(static_cast<std::uint8_t>(Form::Whole));
-    write_profile(out, link.profile);
+    write_profile(out, link.profile, version);
   }
   out.number(link.peers.size());
   for (const InvitedPeer& peer : link.peers) {
@@ -294,6 +293,7 @@ Expected<std::string> format_invite_link(const InviteLink& link) {
     out.optional(peer.id);
     out.text(peer.place);
   }
+  if (version >= version_with_trust) write_trust(out, link);
   const Hash256 sum = crypto::sha256(out.bytes());
   Bytes whole{version};
   whole.insert(whole.end(), sum.begin(), sum.begin() + checksum_bytes);

@@ -1,10 +1,12 @@
 #include "core/config/network_profile.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 
+#include "core/chain/rules.h"
 #include "core/compute/module.h"
 #include "core/compute/shape_limits.h"
 #include "core/crypto/hash.h"
@@ -105,6 +107,28 @@ Expected<void> check_outer_loop(const ConsensusPart& c) {
   return {};
 }
 
+Expected<void> check_founders(const ConsensusPart& c) {
+  if (c.founders.size() > max_profile_founders)
+    return bad("founders", fmt::format("names {} wallets; at most {} are allowed", c.founders.size(),
+                                       max_profile_founders));
+  for (std::size_t i = 0; i < c.founders.size(); ++i) {
+    const auto key = hash_from_hex(c.founders[i]);
+    if (!key.ok() || to_hex(*key) != c.founders[i])
+      return bad("founders", fmt::format("holds '{}', which is not the public key of a wallet: 64 lower-case "
+                                         "hexadecimal characters",
+                                         c.founders[i].substr(0, 80)));
+    if (i > 0 && c.founders[i] == c.founders[i - 1])
+      return bad("founders", fmt::format("names the wallet {} twice", c.founders[i]));
+    if (i > 0 && c.founders[i] < c.founders[i - 1])
+      return bad("founders", fmt::format("must be ascending, and {} is too late", c.founders[i]));
+  }
+  if (c.founders.empty() && c.voters == static_cast<std::uint64_t>(chain::VotersMode::Founders))
+    return bad("founders", "must name at least one wallet where voters is \"founders\"");
+  if (!c.founders.empty() && c.inner_steps == 0)
+    return bad("founders", "must be empty in a network without an outer loop");
+  return {};
+}
+
 Expected<void> check_shape(const ConsensusPart& c) {
   if (c.hidden % c.head_dim != 0) {
     return bad("hidden", fmt::format("is {}; it must be a multiple of head_dim, {}", c.hidden, c.head_dim));
@@ -141,7 +165,8 @@ std::string directory_text(const DirectoryPart& d) {
                       d.sequence, d.p2p_port, d.tracker_port, d.http_port, d.checkpoint_min_interval);
   for (const std::string& peer : d.bootstrap) text += "bootstrap=" + peer + '\n';
   for (const std::string& tracker : d.trackers) text += "tracker=" + tracker + '\n';
-  return text + "manifest_url=" + d.manifest_url + '\n';
+  text += "manifest_url=" + d.manifest_url + '\n';
+  return d.genesis ? text + "genesis=" + to_hex(*d.genesis) + '\n' : text;
 }
 
 }  // namespace
@@ -186,6 +211,7 @@ Expected<void> validate(const ConsensusPart& consensus) {
     }
   }
   NS_RETURN_IF_ERROR(check_outer_loop(consensus));
+  NS_RETURN_IF_ERROR(check_founders(consensus));
   if (consensus.publisher_key != "none") {
     const auto key = hash_from_hex(consensus.publisher_key);
     if (!key.ok() || to_hex(*key) != consensus.publisher_key) {
@@ -221,8 +247,18 @@ std::string canonical_text(const ConsensusPart& consensus) {
   std::string text = "neuroshard network profile 1\nname=" + consensus.name + '\n';
   for (const ConsensusField& field : written_fields(consensus))
     text += fmt::format("{}={}\n", field.key, text_of(field, consensus.*field.member));
-  return text + "sync=" + consensus.sync + "\ncodec=" + consensus.codec +
-         "\npublisher_key=" + consensus.publisher_key + '\n';
+  text += "sync=" + consensus.sync + "\ncodec=" + consensus.codec +
+          "\npublisher_key=" + consensus.publisher_key + '\n';
+  if (consensus.founders.empty()) return text;
+  return text + fmt::format("founders={}\n", fmt::join(consensus.founders, ","));
+}
+
+std::vector<crypto::PublicKey> founder_keys(const ConsensusPart& consensus) {
+  std::vector<crypto::PublicKey> keys;
+  for (const std::string& founder : consensus.founders) {
+    if (const auto key = hash_from_hex(founder); key.ok()) keys.push_back(*key);
+  }
+  return keys;
 }
 
 Hash256 network_id(const ConsensusPart& consensus) {

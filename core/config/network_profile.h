@@ -6,7 +6,7 @@
 // one line "key=value\n" per entry of consensus_fields(), in table order. Values are decimal integers; rates
 // carry their unit in the key ("_nano": 1e-9) so that no floating point is hashed. `printf … | sha256sum`
 // reproduces it. Constants that came later stand at the end and are left out, there and in files, where they
-// have their usual value: so networks from before them keep their id.
+// have their usual value: so networks from before them keep their id. The same holds for the founders.
 #pragma once
 
 #include <cstdint>
@@ -64,6 +64,8 @@ struct ConsensusPart {
   std::uint64_t stall_after_s = 600;          // of a chain: so long without a block that is due
   std::uint64_t admission_contributions = 8;  // of a chain: of a candidate, before it votes
   std::string publisher_key;                  // 64 hex characters, or "none": only local data
+  std::vector<std::string>
+      founders;  // wallets whose nodes begin the chain, 64 hex characters each, ascending
 };
 
 struct DirectoryPart {
@@ -75,6 +77,7 @@ struct DirectoryPart {
   std::vector<std::string> bootstrap;           // "host:port"
   std::vector<std::string> trackers;
   std::string manifest_url;                    // of the genesis dataset; empty = none
+  std::optional<Hash256> genesis;              // the first block of the network's chain, once there is one
   std::optional<crypto::Signature> signature;  // by the publisher; not needed when the publisher is "none"
 };
 
@@ -85,10 +88,11 @@ struct NetworkProfile {
 
 inline constexpr std::uint64_t max_profile_bytes = 256u << 10;  // a profile is a page of text
 inline constexpr std::size_t max_profile_peers = 256;           // entries of bootstrap and trackers each
-inline constexpr std::size_t max_profile_text = 512;            // characters of one address or URL
+inline constexpr std::size_t max_profile_founders = 64;
+inline constexpr std::size_t max_profile_text = 512;  // characters of one address or URL
 
 // One row per number of the consensus part, for flags, help and docs. Texts (name, sync, codec,
-// publisher_key) are not in it.
+// publisher_key, founders) are not in it.
 struct ConsensusField {
   const char* key;
   std::uint64_t ConsensusPart::*member;
@@ -127,6 +131,9 @@ Expected<void> validate(const DirectoryPart& directory);
 
 std::string canonical_text(const ConsensusPart& consensus);
 Hash256 network_id(const ConsensusPart& consensus);
+
+// The keys of a valid list.
+std::vector<crypto::PublicKey> founder_keys(const ConsensusPart& consensus);
 
 // The publisher's signature over the directory part of this network.
 void sign_directory(NetworkProfile& profile, const crypto::KeyPair& publisher);

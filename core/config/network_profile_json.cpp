@@ -75,12 +75,11 @@ class Fields {
     return value;
   }
 
-  Expected<std::vector<std::string>> texts(const char* key) {
+  Expected<std::vector<std::string>> texts(const char* key, std::size_t most = max_profile_peers) {
     const auto at = object_.find(key);
     if (at == object_.end()) return missing(key);
-    if (!at->is_array() || at->size() > max_profile_peers) {
-      return bad(
-          fmt::format("profile field '{}' must be a list of at most {} texts", key, max_profile_peers));
+    if (!at->is_array() || at->size() > most) {
+      return bad(fmt::format("profile field '{}' must be a list of at most {} texts", key, most));
     }
     std::vector<std::string> values;
     for (const Json& entry : *at) {
@@ -129,6 +128,10 @@ Expected<ConsensusPart> parse_consensus(Fields fields) {
   NS_ASSIGN_OR_RETURN(c.sync, fields.text("sync"));
   NS_ASSIGN_OR_RETURN(c.codec, fields.text("codec"));
   NS_ASSIGN_OR_RETURN(c.publisher_key, fields.text("publisher_key"));
+  if (fields.has("founders")) {
+    NS_ASSIGN_OR_RETURN(c.founders, fields.texts("founders", max_profile_founders));
+    if (c.founders.empty()) return bad("profile field 'founders' must be left out when it names nobody");
+  }
   NS_RETURN_IF_ERROR(fields.finish());
   NS_RETURN_IF_ERROR(validate(c));
   return c;
@@ -144,6 +147,13 @@ Expected<DirectoryPart> parse_directory(Fields fields) {
   NS_ASSIGN_OR_RETURN(d.bootstrap, fields.texts("bootstrap"));
   NS_ASSIGN_OR_RETURN(d.trackers, fields.texts("trackers"));
   NS_ASSIGN_OR_RETURN(d.manifest_url, fields.text("manifest_url"));
+  if (fields.has("genesis")) {
+    NS_ASSIGN_OR_RETURN(const std::string hex, fields.text("genesis"));
+    const auto hash = hash_from_hex(hex);
+    if (!hash.ok() || to_hex(*hash) != hex)
+      return bad("profile field 'genesis' must be 64 lower-case hexadecimal characters");
+    d.genesis = *hash;
+  }
   if (fields.has("signature")) {
     NS_ASSIGN_OR_RETURN(const std::string hex, fields.text("signature"));
     const auto bytes = from_hex(hex);
@@ -209,6 +219,7 @@ std::string format_network_profile(const NetworkProfile& profile) {
   consensus["sync"] = profile.consensus.sync;
   consensus["codec"] = profile.consensus.codec;
   consensus["publisher_key"] = profile.consensus.publisher_key;
+  if (!profile.consensus.founders.empty()) consensus["founders"] = profile.consensus.founders;
   const DirectoryPart& d = profile.directory;
   Json directory = {{"sequence", d.sequence},
                     {"p2p_port", d.p2p_port},
@@ -218,6 +229,7 @@ std::string format_network_profile(const NetworkProfile& profile) {
                     {"bootstrap", d.bootstrap},
                     {"trackers", d.trackers},
                     {"manifest_url", d.manifest_url}};
+  if (d.genesis) directory["genesis"] = to_hex(*d.genesis);
   if (d.signature) directory["signature"] = to_hex(*d.signature);
   const Json document = {{"format", profile_format},
                          {"network_id", to_hex(network_id(profile.consensus))},

@@ -255,6 +255,12 @@ Expected<void> RemoteNodeImpl::query_network(node::Reply<node::NetworkView> repl
   return ask<v1::Network>(session_, v1::NetworkQuery(), std::move(reply), &AsyncControl::QueryNetwork);
 }
 
+Expected<void> RemoteNodeImpl::query_invitation(bool with_vote, node::Reply<node::Invitation> reply) {
+  v1::InvitationQuery request;
+  request.set_with_vote(with_vote);
+  return ask<v1::Invitation>(session_, request, std::move(reply), &AsyncControl::QueryInvitation);
+}
+
 Expected<void> RemoteNodeImpl::test_reachability() {
   return hand_over(session_, v1::ReachabilityTest(), &AsyncControl::TestReachability);
 }

@@ -55,6 +55,13 @@ struct TrafficPoint {
   double in = 0, out = 0;
 };
 
+// A link that a person asked for. With a vote it holds a secret: whoever uses the link first can vote.
+struct Invitation {
+  std::string link;
+  bool may_vote = false;
+  std::string no_vote;  // why a vote that was asked for is missing; empty = it was not asked for, or is there
+};
+
 struct NetworkView {
   bool taking_part = false;  // false: this node is alone, and all other fields are empty
   std::string listens_at;    // address and port
@@ -75,7 +82,10 @@ struct NetworkView {
   // A link that invites others to this network, with this node and some more as first peers. Empty: no
   // reachable peer is known yet.
   std::string invitation;
-  bool relaying = false;  // for nodes that others can't dial
+  // Node::query_invitation makes links that let the invited wallet vote.
+  bool can_let_vote = false;
+  bool votes_by_invitation = false;  // nobody becomes a voter without such a link
+  bool relaying = false;             // for nodes that others can't dial
   std::uint32_t relayed_nodes = 0;
   std::uint64_t known_nodes = 0;    // by their signed records
   std::uint64_t table_members = 0;  // of the hash table
@@ -93,11 +103,15 @@ struct NetworkView {
 class NetworkSource {
  public:
   using Answer = std::function<void(Expected<NetworkView>)>;
+  using InvitationAnswer = std::function<void(Expected<Invitation>)>;
   virtual ~NetworkSource() = default;
   // `answer` is called once, on a thread of the source's; must only enqueue.  Threads: any.
   virtual void view(Answer answer) = 0;
   // The short answer, for every snapshot.  Threads: any; never waits.
   virtual PeersView peers() const = 0;
+  // Makes a link. Each call with `with_vote` uses up a voucher of this node's wallet.  Threads: any; `answer` as
+  // above.
+  virtual void invite(bool with_vote, InvitationAnswer answer) = 0;
   // Starts a test of whether peers reach this node; the view has the result.  Threads: any.
   virtual void test_reachability() = 0;
 };

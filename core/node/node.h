@@ -20,6 +20,7 @@
 
 namespace neuroshard::node {
 
+struct Invitation;    // network_view.h
 struct NetworkView;   // network_view.h
 struct RoundsReport;  // rounds_report.h
 
@@ -137,6 +138,8 @@ class Node {
   virtual Expected<void> query_tokens(const std::string& text, Reply<std::vector<TokenPiece>> reply) = 0;
   // The network as this node sees it; taking_part is false where it has joined none.
   virtual Expected<void> query_network(Reply<NetworkView> reply) = 0;
+  // A new link for a person to send. with_vote: it lets one wallet vote, if this node's wallet can do that.
+  virtual Expected<void> query_invitation(bool with_vote, Reply<Invitation> reply) = 0;
   // Outer rounds and the reports of the network's nodes; taking_part is false where there are none.
   virtual Expected<void> query_rounds(Reply<RoundsReport> reply) = 0;
   virtual Expected<void> query_settings(Reply<std::vector<SettingEntry>> reply) = 0;

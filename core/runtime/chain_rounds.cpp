@@ -68,6 +68,7 @@ ChainRounds::ChainRounds(PeerHost& host, const config::DataDirectory& directory,
       consensus_(directory.profile().consensus),
       network_(directory.network_id()),
       directory_(directory.path()),
+      trust_(ChainTrust::read(services.files, directory_, directory.profile())),
       trainer_(make_round_trainer(consensus_, services)),
       entries_(host.id(), consensus_.batch_tokens) {
   for (std::size_t i = 0; interpositions_.other_learner && i < trainer_->fragments(); ++i)
@@ -201,6 +202,7 @@ void ChainRounds::on_ready(const engine::RoundFacts& facts) {
 }
 
 Expected<void> ChainRounds::open_files() {
+  if (!trust_.ok()) return trust_.error();
   const std::string folder = directory_ + "/chain";
   NS_ASSIGN_OR_RETURN(files_,
                       engine::ChainFiles::open(services_.files, folder, services_.logger, host_.executor()));
@@ -214,6 +216,21 @@ crypto::Delegation ChainRounds::own_delegation() const {
   if (wallet_) return *wallet_;
   const WallTime expires = services_.clock.wall_now() + delegation_life;
   return crypto::delegate(host_.key(), host_.key().public_key(), network_, expires, 1);
+}
+
+crypto::PublicKey ChainRounds::wallet_key() const {
+  return wallet_ ? wallet_->wallet_key : host_.key().public_key();
+}
+
+InvitationSource ChainRounds::invitations() {
+  return [this, life = lifetime_.token()](bool with_vote) {
+    if (life.alive() && node_)
+      return trust_->invitation(*node_, wallet_key(), services_.clock.wall_now(), with_vote);
+    InvitationParts parts;
+    if (life.alive() && trust_.ok()) parts.trust = trust_->anchor();
+    if (with_vote) parts.no_vote = "this node still prepares its part in the rounds; try again in a minute";
+    return parts;
+  };
 }
 
 void ChainRounds::begin(ChainBeginning& beginning) {
@@ -236,11 +253,12 @@ void ChainRounds::begin(ChainBeginning& beginning) {
         on_anchor(round, row, anchor);
       });
   content_ = std::make_unique<Content>(*this);
+  chain::ChainOptions options = chain_options(facts, own_delegation(), beginning.hashes);
+  trust_->fill(options);
   node_ = std::make_unique<chain::ChainNode>(
       chain::ChainServices{host_.key(), caller, *peers_, *executor_, host_.clock(), *files_, checks_, nullptr,
                            *content_, services_.logger},
-      chain_options(facts, own_delegation(), beginning.hashes), beacon_seed,
-      load_le<std::uint64_t>(seed.data()));
+      std::move(options), beacon_seed, load_le<std::uint64_t>(seed.data()));
   training_->attach(*node_);
   for (std::uint32_t row = 0; row < fragments_.size(); ++row) {
     if (auto& kept = beginning.kept[row]; kept && files_->block_count() > 0) {
@@ -373,6 +391,8 @@ void ChainRounds::refresh() {
     const ChainMoment now = moment(training);
     report_->fill(view, now);
     view.contributors = entries_.contributors();
+    if (view.trouble.empty()) view.trouble = trust_->trouble(now.chain);
+    if (trust_->waits_for_founder(now.chain, wallet_key())) view.phase = "waiting for a founder to begin";
     seen = report_->seen(now);
   }
   if (away_) view.phase = "away";

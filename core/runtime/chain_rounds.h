@@ -24,6 +24,7 @@
 #include "core/runtime/chain_beginning.h"
 #include "core/runtime/chain_report.h"
 #include "core/runtime/chain_settings.h"
+#include "core/runtime/chain_trust.h"
 #include "core/runtime/interpositions.h"
 #include "core/runtime/member_peers.h"
 #include "core/runtime/patient_executor.h"
@@ -46,6 +47,9 @@ class ChainRounds final : public Presence {
   const std::shared_ptr<engine::RoundTrainer>& trainer() const { return trainer_; }
   std::function<node::RoundsView()> view() const;
   const RoundsStatus& status() const { return *status_; }  // until stop()
+  // The part of this node's invitations about the rounds' chain. The source may outlive the rounds, and is called
+  // on the host's executor.
+  InvitationSource invitations();
   // The node whose training the status reports carry; null before that node ends.
   void watch(node::Node* node);
   // Ends the rounds and waits until everything is on the disk. The caller holds the data directory's lock.
@@ -77,6 +81,7 @@ class ChainRounds final : public Presence {
   Expected<void> open_files();
   void begin(ChainBeginning& beginning);
   crypto::Delegation own_delegation() const;
+  crypto::PublicKey wallet_key() const;
   void on_chain_call(const net::Caller& from, net::Method method, ByteSpan request, const net::Reply& reply);
   void on_piece_call(const net::Caller& from, ByteSpan request, const net::Reply& reply);
   void on_block(const chain::ChainTip& before, const chain::ChainTip& tip, const chain::BlockPtr& block);
@@ -95,6 +100,7 @@ class ChainRounds final : public Presence {
   const config::ConsensusPart consensus_;
   const Hash256 network_;
   const std::string directory_;
+  const Expected<ChainTrust> trust_;
   std::shared_ptr<engine::RoundTrainer> trainer_;
   std::vector<std::unique_ptr<rounds::RoundLearner>> other_learners_;  // by row; see Interpositions
   std::shared_ptr<Board> board_ = std::make_shared<Board>();

@@ -18,6 +18,7 @@ chain::ChainRules chain_rules(const config::ConsensusPart& consensus, const Hash
   chain::ChainRules rules;
   rules.network = network;
   rules.voters = static_cast<chain::VotersMode>(consensus.voters);
+  rules.founders = config::founder_keys(consensus);
   rules.rows = rules.fragments = static_cast<std::uint32_t>(fragments);
   rules.most_tokens = consensus.inner_steps * consensus.batch_tokens;
   rules.admission_contributions = static_cast<std::uint32_t>(consensus.admission_contributions);
@@ -34,7 +35,6 @@ chain::ChainOptions chain_options(const ChainFacts& facts, const crypto::Delegat
   options.rules = chain_rules(facts.consensus, facts.network, facts.fragments.size());
   options.delegation = delegation;
   options.anchors = std::move(anchors);
-  options.vouch_on_lan = true;
   return options;
 }
 

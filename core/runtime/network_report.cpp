@@ -54,11 +54,11 @@ void set_reach(const swarm::MemberView& member, node::NetworkView& view) {
 }
 
 // This node's address for others, the trackers that answer it, and nodes that it reaches directly.
-std::string invitation(const swarm::MemberView& member, const net::NodeId& own,
-                       const config::NetworkProfile& profile) {
-  config::InviteLink link{profile, {}};
+std::vector<config::InvitedPeer> invited_peers(const swarm::MemberView& member, const net::NodeId& own,
+                                               const config::NetworkProfile& profile) {
+  std::vector<config::InvitedPeer> peers;
   const auto add = [&](std::optional<Hash256> id, std::string place) {
-    if (link.peers.size() < invited_by_default) link.peers.push_back({id, std::move(place)});
+    if (peers.size() < invited_by_default) peers.push_back({id, std::move(place)});
   };
   if (member.advertised) add(own, platform::to_text(*member.advertised));
   const config::DirectoryPart& known = profile.directory;
@@ -71,8 +71,7 @@ std::string invitation(const swarm::MemberView& member, const net::NodeId& own,
     if (peer.way == swarm::Way::Direct && peer.connection.connected)
       add(peer.connection.id, platform::to_text(peer.connection.endpoint));
   }
-  if (link.peers.empty() && known.bootstrap.empty() && known.trackers.empty()) return {};
-  return config::format_invite_link(link).value_or(std::string());
+  return peers;
 }
 
 }  // namespace
@@ -135,6 +134,36 @@ void NetworkReport::view(Answer answer) {
   if (!posted) answer(make_error(ErrorCode::Busy, "the network is busy; try again in a moment"));
 }
 
+void NetworkReport::invite_with(InvitationSource source) {
+  host_.run([&] { chain_ = std::move(source); });
+}
+
+// A node that nobody has dialled yet gives a link without peers: a person can add some.
+void NetworkReport::invite(bool with_vote, InvitationAnswer answer) {
+  const bool posted = host_.executor().post([this, life = lifetime_.token(), with_vote, answer] {
+    if (!life.alive()) return answer(make_error(ErrorCode::Cancelled, "the node is stopping"));
+    InvitationParts parts = chain_ ? chain_(with_vote) : InvitationParts();
+    if (with_vote && !chain_) parts.no_vote = "this network has no rounds, so nobody votes in it";
+    const config::InviteLink link{profile_, invited_peers(host_.member().view(), host_.id(), profile_),
+                                  parts.trust, parts.voucher};
+    auto text = config::format_invite_link(link);
+    if (!text.ok()) return answer(text.error());
+    answer(node::Invitation{std::move(*text), link.voucher.has_value(), parts.no_vote});
+  });
+  if (!posted) answer(make_error(ErrorCode::Busy, "the network is busy; try again in a moment"));
+}
+
+void NetworkReport::add_invitation(const swarm::MemberView& member, node::NetworkView& view) const {
+  const InvitationParts parts = chain_ ? chain_(false) : InvitationParts();
+  view.can_let_vote = parts.can_let_vote;
+  view.votes_by_invitation =
+      chain_ && profile_.consensus.voters == static_cast<std::uint64_t>(chain::VotersMode::Invited);
+  const config::InviteLink link{profile_, invited_peers(member, host_.id(), profile_), parts.trust, {}};
+  const config::DirectoryPart& known = profile_.directory;
+  if (link.peers.empty() && known.bootstrap.empty() && known.trackers.empty()) return;
+  view.invitation = config::format_invite_link(link).value_or(std::string());
+}
+
 void NetworkReport::test_reachability() {
   static_cast<void>(host_.executor().post([this, life = lifetime_.token()] {
     if (life.alive()) host_.member().test_reach();
@@ -147,7 +176,7 @@ node::NetworkView NetworkReport::inspect() const {
   view.taking_part = true;
   view.listens_at = platform::to_text(host_.endpoint());
   set_reach(member, view);
-  view.invitation = invitation(member, host_.id(), profile_);
+  add_invitation(member, view);
   view.relaying = member.relaying;
   view.relayed_nodes = static_cast<std::uint32_t>(member.relayed_nodes);
   view.known_nodes = member.known;

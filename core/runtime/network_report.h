@@ -8,6 +8,7 @@
 #include "core/base/lifetime.h"
 #include "core/config/network_profile.h"
 #include "core/node/network_view.h"
+#include "core/runtime/chain_trust.h"
 #include "core/runtime/peer_host.h"
 
 namespace neuroshard::runtime {
@@ -23,9 +24,13 @@ class NetworkReport final : public node::NetworkSource {
   void view(Answer answer) override;
   node::PeersView peers() const override;
   void test_reachability() override;
+  void invite(bool with_vote, InvitationAnswer answer) override;
+  // Invitations take their part about the chain from `source`.  Threads: the owner's.
+  void invite_with(InvitationSource source);
 
  private:
   node::NetworkView inspect() const;
+  void add_invitation(const swarm::MemberView& member, node::NetworkView& view) const;
   void add_refusals(node::NetworkView& view) const;
   void sample();
   void count_peers();
@@ -40,6 +45,7 @@ class NetworkReport final : public node::NetworkSource {
   const config::NetworkProfile profile_;
   std::unique_ptr<Board> board_ = std::make_unique<Board>();
   // The executor's.
+  InvitationSource chain_;  // null: no chain
   std::deque<node::TrafficPoint> traffic_;
   swarm::Traffic counted_;
   MonotonicTime sampled_{};

@@ -30,7 +30,7 @@ class NetworkService {
                                                         const RuntimeServices& services);
 
   PeerHost& host() { return *host_; }
-  node::NetworkSource& report() { return *report_; }
+  NetworkReport& report() { return *report_; }
   // The content of this node's status reports.
   const ReportingAs& reporting_as() const { return reporting_as_; }
 

@@ -35,6 +35,7 @@ class TestCommandLine : public QObject {
   void a_repeated_flag_takes_one_word_each_time();
   void errors_are_json_when_asked();
   void profiles_are_made_and_shown();
+  void founders_and_voters_are_chosen_and_explained();
   void existing_files_are_not_replaced();
   void settings_of_a_fresh_directory();
   void environment_and_flags_are_locked();
@@ -169,6 +170,10 @@ void TestCommandLine::wrong_usage_is_64_data() {
   QTest::newRow("bad name") << QStringList{"network", "create", "--name", "My Net"};
   QTest::newRow("bad shape") << QStringList{"network", "create", "--name", "x", "--hidden", "100"};
   QTest::newRow("bad rate") << QStringList{"network", "create", "--name", "x", "--peak-lr", "fast"};
+  QTest::newRow("bad founder") << QStringList{"network", "create", "--name",    "x",
+                                              "--from",  "devnet", "--founder", "me"};
+  QTest::newRow("founders alone, and none")
+      << QStringList{"network", "create", "--name", "x", "--from", "devnet", "--voters", "founders"};
   QTest::newRow("temperature") << QStringList{"generate", "--temperature", "-1"};
 }
 
@@ -224,6 +229,42 @@ void TestCommandLine::profiles_are_made_and_shown() {
   QVERIFY2(signed_one.ok(), signed_one.text().constData());
   QVERIFY(run_node({"network", "show", path("club.json")}).ok());
   QVERIFY(!(QFileInfo(path("club.key")).permissions() & (QFile::ReadGroup | QFile::ReadOther)));
+}
+
+void TestCommandLine::founders_and_voters_are_chosen_and_explained() {
+  const auto create = [this](const QStringList& more) {
+    return run_node(QStringList{"network", "create", "--from", "devnet", "--name", "family", "--force",
+                                "--out", path("family.json")} +
+                    more);
+  };
+  const ProcessResult nobody = create({"--founder", "mine", "--data-dir", path("founder")});
+  QCOMPARE(nobody.exit_code, 66);
+  QVERIFY2(nobody.err.contains("neuroshardd wallet create"), nobody.err.constData());
+  const ProcessResult wallet = run_node({"wallet", "create", "--json", "--data-dir", path("founder")});
+  QVERIFY2(wallet.ok(), wallet.text().constData());
+  const QString own = json_lines(wallet.out).value(0)["public_key"].toString();
+  const QString other(64, 'a');
+  const ProcessResult made =
+      create({"--voters", "invited", "--founder", other, "--founder", "mine", "--data-dir", path("founder")});
+  QVERIFY2(made.ok(), made.text().constData());
+  QVERIFY2(made.err.contains("becomes a voter by an invitation"), made.err.constData());
+  QVERIFY(!made.err.contains("names no founder"));
+  const auto shown = [this] {
+    return json_lines(run_node({"network", "show", path("family.json"), "--json"}).out).value(0);
+  };
+  QStringList founders{own, other};
+  founders.sort();
+  QCOMPARE(shown()["consensus"].toObject()["founders"].toVariant().toStringList(), founders);
+  QVERIFY(run_node({"network", "show", path("family.json")}).out.contains(own.toLatin1()));
+
+  const ProcessResult open =
+      create({"--voters", "open", "--admission-contributions", "8", "--genesis", other});
+  QVERIFY2(open.ok(), open.text().constData());
+  // 8 contributions for the first wallet, then one a round.
+  QVERIFY2(open.err.contains("2 wallets, 9 rounds") && open.err.contains("9 wallets, 16 rounds"),
+           open.err.constData());
+  QVERIFY(open.err.contains("names no founder"));
+  QCOMPARE(shown()["directory"].toObject()["genesis"].toString(), other);
 }
 
 void TestCommandLine::existing_files_are_not_replaced() {

@@ -252,6 +252,17 @@ Expected<void> FakeNode::query_data(node::Reply<node::DataView> reply) {
 Expected<void> FakeNode::query_network(node::Reply<node::NetworkView> reply) {
   return answer<node::NetworkView>("network", std::move(reply), network);
 }
+Expected<void> FakeNode::query_invitation(bool with_vote, node::Reply<node::Invitation> reply) {
+  node::Invitation made;
+  {
+    std::lock_guard lock(values_);
+    invited.push_back(with_vote);
+    made.may_vote = with_vote && network.can_let_vote;
+    made.link = network.invitation + (made.may_vote ? "-vote" + std::to_string(invited.size()) : "");
+    if (with_vote && !made.may_vote) made.no_vote = "this node's wallet has no vote";
+  }
+  return answer<node::Invitation>("invitation", std::move(reply), std::move(made));
+}
 Expected<void> FakeNode::query_rounds(node::Reply<node::RoundsReport> reply) {
   return answer<node::RoundsReport>("rounds", std::move(reply), rounds);
 }

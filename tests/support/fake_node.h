@@ -26,6 +26,7 @@ class FakeNode : public node::Node, public NodeScript {
   std::vector<node::ExpertLoad> experts;
   node::DataView data;
   node::NetworkView network;
+  std::vector<bool> invited;  // with_vote of each query_invitation
   node::RoundsReport rounds;
   node::PrunePreview prune;  // the answer of query_prune; prune_checkpoints removes these
   // Outcomes of commands that are not held. An empty name is filled in.
@@ -71,6 +72,7 @@ class FakeNode : public node::Node, public NodeScript {
   Expected<void> query_experts(node::Reply<std::vector<node::ExpertLoad>> reply) override;
   Expected<void> query_data(node::Reply<node::DataView> reply) override;
   Expected<void> query_network(node::Reply<node::NetworkView> reply) override;
+  Expected<void> query_invitation(bool with_vote, node::Reply<node::Invitation> reply) override;
   Expected<void> query_rounds(node::Reply<node::RoundsReport> reply) override;
   Expected<void> test_reachability() override;
   // One token for each byte.

@@ -77,21 +77,16 @@ class RoundsRun {
   // attack: an honest node has none; else what lying_node takes before the node's own words, and it is that
   // program that is started.
   void launch(const QString& name, const QString& text = "text", const QStringList& liar = {}) {
-    QStringList words{"run",       "--json",  "--data-dir", path(name),
-                      "--profile", profile(), "--text",     path(text)};
-    words << "--lan"
-          << "--p2p-port"
-          << "0"
-          << "--p2p-address" << address << "--tracker" << tracker_at_;
-    words << "--cpu-threads"
-          << "1"
-          << "--eval-interval-steps"
-          << "0"
-          << "--checkpoint-min-interval"
-          << "1d" << node_words;
+    const QStringList words =
+        run_words(name, text) + QStringList{"--profile", profile(), "--tracker", tracker_at_};
     nodes_[name] =
         std::make_shared<NodeProcess>(liar + words, environment, QString(), QByteArray(),
                                       liar.isEmpty() ? node_program() : program_named("lying_node"));
+  }
+  // A node that knows the network from the link only.
+  void launch_invited(const QString& name, const QString& link) {
+    nodes_[name] = std::make_shared<NodeProcess>(
+        run_words(name, "text") + QStringList{"--join", link, "--yes"}, environment);
   }
   QByteArray joined(const QString& name) const {
     NodeProcess& node = *nodes_.value(name);
@@ -179,6 +174,18 @@ class RoundsRun {
   }
 
  private:
+  QStringList run_words(const QString& name, const QString& text) const {
+    return QStringList{"run",        "--json",
+                       "--data-dir", path(name),
+                       "--text",     path(text),
+                       "--lan",      "--p2p-port",
+                       "0",          "--p2p-address",
+                       address,      "--cpu-threads",
+                       "1",          "--eval-interval-steps",
+                       "0",          "--checkpoint-min-interval",
+                       "1d"} +
+           node_words;
+  }
   QStringList shape() const {
     if (solo)
       return {"--layers",      "6",   "--hidden",       "256", "--head-dim",     "64",

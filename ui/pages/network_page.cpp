@@ -188,6 +188,8 @@ void NetworkPage::ask_network(bool test) {
         asking_network_ = false;
         if (!view.ok()) return network_->show_problem(QString::fromStdString(view.error().message));
         invitation_ = QString::fromStdString(view->invitation);
+        can_let_vote_ = view->can_let_vote;
+        votes_by_invitation_ = view->votes_by_invitation;
         network_->show_view(*view, clock().wall_now());
       });
 }
@@ -195,9 +197,21 @@ void NetworkPage::ask_network(bool test) {
 void NetworkPage::invite() {
   if (invitation_.isEmpty()) return;
   const auto snapshot = bridge().snapshot();
-  (new InviteDialog(invitation_, snapshot ? QString::fromStdString(snapshot->program.network) : QString(),
-                    window()))
-      ->open();
+  const QString network = snapshot ? QString::fromStdString(snapshot->program.network) : QString();
+  auto* dialog = new InviteDialog({invitation_, network, can_let_vote_, votes_by_invitation_}, window());
+  connect(dialog, &InviteDialog::vote_requested, dialog, [this, dialog] {
+    bridge().query<node::Invitation>(
+        dialog,
+        [](node::Node& node, node::Reply<node::Invitation> reply) {
+          return node.query_invitation(/*with_vote=*/true, std::move(reply));
+        },
+        [dialog](const Expected<node::Invitation>& made) {
+          if (made.ok()) return dialog->show_vote(*made);
+          dialog->show_problem(QString::fromStdString(made.error().message));
+        });
+  });
+  dialog->begin();
+  dialog->open();
 }
 
 void NetworkPage::refresh(const node::Snapshot& snapshot) {

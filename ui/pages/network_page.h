@@ -54,6 +54,7 @@ class NetworkPage final : public Page {
   QTimer timer_;
   bool asking_network_ = false;
   QString invitation_;  // the latest answer's
+  bool can_let_vote_ = false, votes_by_invitation_ = false;
 };
 
 // Columns: embedding, layers, head; rows: the shared part, then each expert. A cell says how many nodes hold

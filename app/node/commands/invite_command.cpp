@@ -12,6 +12,7 @@
 #include "core/config/invite_link.h"
 #include "core/node/network_view.h"
 #include "core/platform/process/terminal.h"
+#include "core/runtime/chain_trust.h"
 #include "core/runtime/invited_peers.h"
 #include "core/swarm/peer_cache.h"
 
@@ -23,6 +24,12 @@ struct InviteFlags {
   bool qr = false;
   std::string svg;
   bool force = false;
+  bool with_vote = false, without_vote = false;
+};
+
+struct MadeInvitation {
+  config::InviteLink link;
+  std::string no_vote;  // why a vote that was asked for is missing
 };
 
 // Returns the profile of the command line, else that of the data directory, which may be in use.
@@ -55,39 +62,82 @@ std::vector<config::InvitedPeer> cached_peers(const std::string& directory, cons
   return peers;
 }
 
-// Returns the peers that the running node of the directory names, and the node itself if other nodes can dial
-// it. Empty: no node runs, or it knows no peers.
-std::vector<config::InvitedPeer> peers_of_running_node(CommandContext& context) {
+bool is_by_invitation(const config::ConsensusPart& consensus) {
+  return consensus.inner_steps > 0 &&
+         consensus.voters == static_cast<std::uint64_t>(chain::VotersMode::Invited);
+}
+
+// Asks the running node of the directory, which names peers and itself if other nodes can dial it. Nothing: no
+// node runs, or it is in no network.
+std::optional<MadeInvitation> ask_running_node(bool with_vote, CommandContext& context) {
   const auto client = CoreClient::find(context);
-  if (!client.ok() || !*client) return {};
-  const auto view =
-      (*client)->ask<node::NetworkView>([](node::Node& node, node::Reply<node::NetworkView> reply) {
-        return node.query_network(std::move(reply));
+  if (!client.ok() || !*client) return std::nullopt;
+  const auto answer =
+      (*client)->ask<node::Invitation>([with_vote](node::Node& node, node::Reply<node::Invitation> reply) {
+        return node.query_invitation(with_vote, std::move(reply));
       });
-  if (!view.ok() || view->invitation.empty()) return {};
-  const auto link = config::parse_invite_link(view->invitation);
-  return link.ok() ? link->peers : std::vector<config::InvitedPeer>();
+  if (!answer.ok()) return std::nullopt;
+  auto link = config::parse_invite_link(answer->link);
+  if (!link.ok()) return std::nullopt;
+  return MadeInvitation{std::move(*link), answer->no_vote};
+}
+
+Expected<MadeInvitation> make_invitation(const InviteFlags& flags, const std::string& directory,
+                                         CommandContext& context) {
+  MadeInvitation made;
+  NS_ASSIGN_OR_RETURN(made.link.profile, chosen_profile(directory, context));
+  const config::ConsensusPart consensus = made.link.profile.consensus;
+  const bool with_vote = flags.with_vote || (is_by_invitation(consensus) && !flags.without_vote);
+  std::optional<MadeInvitation> running;
+  if (context.profile.empty()) running = ask_running_node(with_vote, context);
+  if (running && config::network_id(running->link.profile.consensus) == config::network_id(consensus))
+    return std::move(*running);
+  if (context.profile.empty()) {
+    NS_ASSIGN_OR_RETURN(const auto trust,
+                        runtime::ChainTrust::read(context.files, directory, made.link.profile));
+    made.link.trust = trust.anchor();
+  }
+  if (with_vote) made.no_vote = "only a running node of a wallet with a vote can give one";
+  return made;
+}
+
+// Tells a person about the vote that the link gives, or why it gives none.
+void explain_vote(const MadeInvitation& made, CommandContext& context) {
+  if (made.link.voucher) {
+    context.output.note(
+        "The link holds a secret: the first wallet that uses it gets a vote, once, within 7 days. Send it to "
+        "one "
+        "person, in private. With --without-vote you get a link that you can publish.");
+  } else if (!made.no_vote.empty()) {
+    context.output.note(fmt::format(
+        "The link gives no vote: {}. A node that joins by it trains along as a candidate.", made.no_vote));
+  }
 }
 
 Expected<void> invite(const InviteFlags& flags, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(const std::string directory, data_directory_path(context));
-  config::InviteLink link;
-  NS_ASSIGN_OR_RETURN(link.profile, chosen_profile(directory, context));
+  NS_ASSIGN_OR_RETURN(MadeInvitation made, make_invitation(flags, directory, context));
+  config::InviteLink& link = made.link;
   const std::string& name = link.profile.consensus.name;
   if (name == "solo")
     return make_error(ErrorCode::InvalidArgument,
                       "the network solo has no peers; create your own with \"neuroshardd network create\"");
   const Hash256 id = config::network_id(link.profile.consensus);
+  if (!flags.peers.empty()) link.peers.clear();
   for (const std::string& text : flags.peers) {
     NS_ASSIGN_OR_RETURN(config::InvitedPeer peer, config::parse_invited_peer(text));
     link.peers.push_back(std::move(peer));
   }
-  if (link.peers.empty() && context.profile.empty()) link.peers = peers_of_running_node(context);
   if (link.peers.empty()) link.peers = cached_peers(directory, id, context);
   NS_ASSIGN_OR_RETURN(const std::string text, config::format_invite_link(link));
   std::vector<std::string> peers;
   for (const config::InvitedPeer& peer : link.peers) peers.push_back(config::to_text(peer));
-  context.output.json_line({{"link", text}, {"name", name}, {"network_id", to_hex(id)}, {"peers", peers}});
+  context.output.json_line({{"link", text},
+                            {"name", name},
+                            {"network_id", to_hex(id)},
+                            {"peers", peers},
+                            {"may_vote", link.voucher.has_value()},
+                            {"no_vote", made.no_vote}});
   if (flags.qr && !context.json) {
     NS_ASSIGN_OR_RETURN(const std::string code,
                         qr_for_terminal(text, platform::is_terminal(platform::Stream::Out)));
@@ -103,6 +153,7 @@ Expected<void> invite(const InviteFlags& flags, CommandContext& context) {
     NS_RETURN_IF_ERROR(
         storage::write_file_atomic(context.files, flags.svg, as_bytes(picture), /*world_readable=*/true));
   }
+  explain_vote(made, context);
   const config::DirectoryPart& known = link.profile.directory;
   if (peers.empty() && known.bootstrap.empty() && known.trackers.empty())
     context.output.note(
@@ -122,6 +173,8 @@ std::string question_of(const config::InviteLink& link, const std::string& direc
   const auto row = [&text](const char* what, const std::string& place) {
     text += fmt::format("  {:<10}  {}\n", what, place);
   };
+  if (link.trust.genesis) row("chain", "begins with block " + to_hex(*link.trust.genesis));
+  if (link.voucher) row("vote", "your wallet may vote after its first counted work");
   for (const config::InvitedPeer& peer : link.peers) row("bootstrap", config::to_text(peer));
   for (const std::string& place : link.profile.directory.trackers) row("tracker", place);
   for (const std::string& place : link.profile.directory.bootstrap) row("bootstrap", place);
@@ -130,12 +183,11 @@ std::string question_of(const config::InviteLink& link, const std::string& direc
 
 }  // namespace
 
-Expected<std::vector<std::string>> follow_invitation(const std::string& link, bool yes,
-                                                     CommandContext& context) {
+Expected<config::InviteLink> follow_invitation(const std::string& link, bool yes, CommandContext& context) {
   if (!context.profile.empty())
     return make_error(ErrorCode::InvalidArgument,
                       "an invitation contains its own profile: remove --profile or --join");
-  NS_ASSIGN_OR_RETURN(const config::InviteLink invited, config::parse_invite_link(link));
+  NS_ASSIGN_OR_RETURN(config::InviteLink invited, config::parse_invite_link(link));
   if (!yes) {
     NS_ASSIGN_OR_RETURN(const std::string directory, data_directory_path(context));
     const auto answer = platform::prompt(question_of(invited, directory), /*hidden=*/false);
@@ -148,9 +200,7 @@ Expected<std::vector<std::string>> follow_invitation(const std::string& link, bo
       return make_error(ErrorCode::Cancelled, "the invitation was declined; nothing was changed");
   }
   context.profile = link;
-  std::vector<std::string> peers;
-  for (const config::InvitedPeer& peer : invited.peers) peers.push_back(config::to_text(peer));
-  return peers;
+  return invited;
 }
 
 void add_invite_command(CLI::App& network, CommandContext& context) {
@@ -169,6 +219,12 @@ void add_invite_command(CLI::App& network, CommandContext& context) {
       ->type_name("[ID@]HOST:PORT");
   command.add_flag("--qr", flags->qr, "also print the link as a QR code");
   command.add_option("--svg", flags->svg, "write the QR code to this file")->type_name("FILE");
+  command.add_flag("--without-vote", flags->without_vote,
+                   "the invited wallet trains along, but the link gives it no vote");
+  command
+      .add_flag("--with-vote", flags->with_vote,
+                "the first wallet that uses the link may vote; usual where voters is \"invited\"")
+      ->excludes("--without-vote");
   command.add_flag("--force", flags->force, "replace an existing file");
   set_body(command, context, [flags, &context] { return invite(*flags, context); });
 }

@@ -10,6 +10,7 @@
 #include "app/node/command.h"
 #include "app/node/commands/invite_command.h"
 #include "app/node/commands/key_file.h"
+#include "app/node/commands/network_voters.h"
 #include "core/compute/slot.h"
 #include "core/config/network_profile.h"
 
@@ -20,7 +21,8 @@ struct CreateFlags {
   std::string from = "solo";
   std::string name;
   std::map<std::string, std::string> numbers;  // by the key of the consensus field
-  std::vector<std::string> bootstrap, trackers;
+  std::vector<std::string> bootstrap, trackers, founders;
+  std::string genesis;
   std::string manifest_url;
   std::string sync, codec;
   std::uint64_t p2p_port = 0;
@@ -112,11 +114,29 @@ Expected<crypto::KeyPair> publisher_key(CommandContext& context, const std::stri
   return std::move(file.key);
 }
 
+// The addresses and what else may change.
+Expected<void> take_directory(const CreateFlags& flags, config::DirectoryPart& directory) {
+  directory.sequence = flags.sequence_number;
+  directory.signature.reset();
+  if (!flags.bootstrap.empty()) directory.bootstrap = flags.bootstrap;
+  if (!flags.trackers.empty()) directory.trackers = flags.trackers;
+  if (!flags.manifest_url.empty()) directory.manifest_url = flags.manifest_url;
+  if (flags.p2p_port != 0) directory.p2p_port = flags.p2p_port;
+  if (!flags.genesis.empty()) {
+    NS_ASSIGN_OR_RETURN(directory.genesis, hash_from_hex(flags.genesis));
+  }
+  return validate(directory);
+}
+
 Expected<void> create_network(const CreateFlags& flags, CommandContext& context) {
   NS_ASSIGN_OR_RETURN(config::NetworkProfile profile,
                       config::load_network_profile(context.files, flags.from));
   config::ConsensusPart& consensus = profile.consensus;
+  const Hash256 from = config::network_id(consensus);
   consensus.name = flags.name;
+  if (!flags.founders.empty()) {
+    NS_ASSIGN_OR_RETURN(consensus.founders, parse_founders(flags.founders, context));
+  }
   for (const config::ConsensusField& field : config::consensus_fields()) {
     const auto given = flags.numbers.find(field.key);
     if (given == flags.numbers.end()) continue;
@@ -125,31 +145,29 @@ Expected<void> create_network(const CreateFlags& flags, CommandContext& context)
   fit_outer_loop(consensus);
   if (!flags.sync.empty()) consensus.sync = flags.sync;
   take_codec(flags, consensus);
-  profile.directory.sequence = flags.sequence_number;
-  profile.directory.signature.reset();
-  if (!flags.bootstrap.empty()) profile.directory.bootstrap = flags.bootstrap;
-  if (!flags.trackers.empty()) profile.directory.trackers = flags.trackers;
-  if (!flags.manifest_url.empty()) profile.directory.manifest_url = flags.manifest_url;
-  if (flags.p2p_port != 0) profile.directory.p2p_port = flags.p2p_port;
   consensus.publisher_key = "none";
   NS_RETURN_IF_ERROR(validate(consensus));
-  NS_RETURN_IF_ERROR(validate(profile.directory));
   if (!flags.out.empty() && !flags.force && context.files.exists(flags.out)) {
     return make_error(
         ErrorCode::AlreadyExists,
         fmt::format("{} already exists; choose another --out, or replace it with --force", flags.out));
   }
+  std::optional<crypto::KeyPair> publisher;
   if (!flags.publisher_key.empty()) {
-    NS_ASSIGN_OR_RETURN(const crypto::KeyPair key, publisher_key(context, flags.publisher_key));
-    consensus.publisher_key = to_hex(key.public_key());
-    config::sign_directory(profile, key);
+    NS_ASSIGN_OR_RETURN(publisher, publisher_key(context, flags.publisher_key));
+    consensus.publisher_key = to_hex(publisher->public_key());
   }
+  // The first block is one of this network's chain.
+  if (config::network_id(consensus) != from) profile.directory.genesis.reset();
+  NS_RETURN_IF_ERROR(take_directory(flags, profile.directory));
+  if (publisher) config::sign_directory(profile, *publisher);
   const std::string text = config::format_network_profile(profile);
   // The written profile must be readable: reserved names and bounds.
   NS_RETURN_IF_ERROR(config::parse_network_profile(as_bytes(text)));
   if (flags.out.empty()) {
     context.output.raw(context.json ? nlohmann::ordered_json::parse(text, nullptr, false).dump() + '\n'
                                     : text);
+    explain_voters(consensus, context);
     return {};
   }
   NS_RETURN_IF_ERROR(
@@ -158,6 +176,7 @@ Expected<void> create_network(const CreateFlags& flags, CommandContext& context)
   context.output.line(fmt::format("Created the network '{}', {}\nOther nodes join it with --profile {}",
                                   consensus.name, id, flags.out));
   context.output.json_line({{"name", consensus.name}, {"network_id", id}, {"file", flags.out}});
+  explain_voters(consensus, context);
   return {};
 }
 
@@ -198,6 +217,7 @@ void show_profile(const config::NetworkProfile& profile, CommandContext& context
   row("sync", c.sync);
   row("codec", c.codec);
   row("publisher_key", c.publisher_key);
+  for (const std::string& founder : c.founders) row("founder", founder);
   out.line("\nMay change:");
   row("p2p_port", fmt::format("{}", d.p2p_port), "0 = none");
   row("tracker_port", fmt::format("{}", d.tracker_port), "0 = none");
@@ -206,6 +226,7 @@ void show_profile(const config::NetworkProfile& profile, CommandContext& context
   for (const std::string& peer : d.bootstrap) row("bootstrap", peer);
   for (const std::string& tracker : d.trackers) row("tracker", tracker);
   if (!d.manifest_url.empty()) row("manifest_url", d.manifest_url);
+  if (d.genesis) row("genesis", to_hex(*d.genesis), "first block of the chain");
   if (const std::string notice = config::network_notice(profile); !notice.empty()) out.line("\n" + notice);
 }
 
@@ -230,13 +251,14 @@ Expected<void> show_network(const std::string& named, CommandContext& context) {
 
 void add_create(CLI::App& network, CommandContext& context) {
   auto flags = std::make_shared<CreateFlags>();
-  CLI::App& create =
-      add_command(network, "create", "Create the profile of a new network",
-                  {"neuroshardd network create --name village --layers 4 --hidden 128 --out village.json",
-                   "neuroshardd network create --from devnet --name club --publisher-key club.key "
-                   "--bootstrap host:29000 --out "
-                   "club.json",
-                   "neuroshardd train --profile village.json --text ~/books --steps 100"});
+  CLI::App& create = add_command(
+      network, "create", "Create the profile of a new network",
+      {"neuroshardd network create --name village --layers 4 --hidden 128 --out village.json",
+       "neuroshardd network create --from devnet --name village --founder mine --out village.json",
+       "neuroshardd network create --from devnet --name club --publisher-key club.key "
+       "--bootstrap host:29000 --out "
+       "club.json",
+       "neuroshardd train --profile village.json --text ~/books --steps 100"});
   create.add_option("--name", flags->name, "name of the network, a-z 0-9 and '-'")->required();
   create.add_option("--from", flags->from, "profile to start from (default solo)")->type_name("NAME|FILE");
   create.add_option("--out", flags->out, "file to write (default: print the profile)")->type_name("FILE");
@@ -248,6 +270,16 @@ void add_create(CLI::App& network, CommandContext& context) {
   create.add_option("--bootstrap", flags->bootstrap, "bootstrap peer; may be repeated")
       ->type_name("HOST:PORT");
   create.add_option("--tracker", flags->trackers, "tracker; may be repeated")->type_name("HOST:PORT");
+  create
+      .add_option(
+          "--founder", flags->founders,
+          "wallet that may begin the network and votes from the start: its public key (\"neuroshardd wallet "
+          "show\"), or \"mine\" for that of --data-dir; may be repeated")
+      ->type_name("WALLET");
+  create
+      .add_option("--genesis", flags->genesis,
+                  "first block of the network's chain, once there is one: new nodes follow no other chain")
+      ->type_name("HASH");
   create.add_option("--manifest-url", flags->manifest_url, "where the genesis dataset is published")
       ->type_name("URL");
   create

@@ -11,6 +11,7 @@
 #include "app/node/output/training_view.h"
 #include "core/platform/file/paths.h"
 #include "core/platform/power/sleep_watch.h"
+#include "core/runtime/chain_trust.h"
 #include "core/runtime/invited_peers.h"
 #include "core/runtime/node_runtime.h"
 
@@ -67,16 +68,20 @@ void show_state(const node::StateChanged& changed, const node::Snapshot& view, C
   context.output.json_line(line);
 }
 
-// The peers of an invitation are kept, so that the next start begins with them, too.
+// Keeps an invitation for the next starts: its peers, and its anchors of the chain.
 Expected<OpenedDirectory> open_invited(const RunFlags& flags, CommandContext& context) {
-  std::vector<std::string> invited;
+  config::InviteLink invited;
   if (!flags.invitation.empty()) {
     NS_ASSIGN_OR_RETURN(invited, follow_invitation(flags.invitation, flags.yes, context));
   }
   NS_ASSIGN_OR_RETURN(OpenedDirectory opened,
                       open_data_directory(context, OpenMode::Create, *flags.settings));
-  if (!invited.empty())
-    NS_RETURN_IF_ERROR(runtime::keep_invited_peers(context.files, opened.directory->path(), invited));
+  if (flags.invitation.empty()) return opened;
+  const std::string& directory = opened.directory->path();
+  NS_RETURN_IF_ERROR(runtime::keep_invitation(context.files, directory, invited));
+  std::vector<std::string> peers;
+  for (const config::InvitedPeer& peer : invited.peers) peers.push_back(config::to_text(peer));
+  if (!peers.empty()) NS_RETURN_IF_ERROR(runtime::keep_invited_peers(context.files, directory, peers));
   return opened;
 }
 

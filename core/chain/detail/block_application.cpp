@@ -150,6 +150,8 @@ Expected<RegistryPtr> BlockApplication::apply_genesis(const BlockBody& body) {
       return denied("a founder is not a plain registration without a reference");
     if (i > 0 && founders[i].node <= founders[i - 1].node) return denied("the founders are not ascending");
     NS_RETURN_IF_ERROR(check_registration(rules_, 1, time_ms_, founders[i].node, *registration));
+    if (!rules_.may_found(registration->delegation.wallet_key))
+      return denied("a founder's wallet is not one of the founders that the network's profile names");
   }
   for (const Statement& founder : founders) {
     if (!checks_->statement(founder, rules_.network)) return denied("a founder's signature does not hold");
@@ -161,6 +163,8 @@ Expected<RegistryPtr> BlockApplication::apply_genesis(const BlockBody& body) {
     owner.voter = true;
     add_member(founder.node, owner.number, registration.beacon);
   }
+  // A founder that comes later votes from its registration on.
+  for (const crypto::PublicKey& key : rules_.founders) wallet_of(key).founder = true;
   for (const Hash256& anchor : body.genesis->anchors) {
     draft_->rows_.emplace_back();
     draft_->rows_.back().anchor = anchor;

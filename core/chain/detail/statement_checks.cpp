@@ -7,7 +7,6 @@
 namespace neuroshard::chain {
 namespace {
 
-constexpr std::size_t few_voters = 4;  // below, vouchers are not counted per round
 constexpr std::uint32_t serial_window = 64;
 
 Error denied(const char* what) {

@@ -221,6 +221,16 @@ class ControlService final : public wire::Control::Service {
         reply);
   }
 
+  Status QueryInvitation(ServerContext* context, const wire::InvitationQuery* request,
+                         wire::Invitation* reply) override {
+    return answer<node::Invitation>(
+        *context,
+        [&](node::Reply<node::Invitation> done) {
+          return node_.query_invitation(request->with_vote(), std::move(done));
+        },
+        reply);
+  }
+
   Status QueryRounds(ServerContext* context, const wire::RoundsQuery*, wire::RoundsReport* reply) override {
     return answer<node::RoundsReport>(
         *context, [&](node::Reply<node::RoundsReport> done) { return node_.query_rounds(std::move(done)); },

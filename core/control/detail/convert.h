@@ -45,6 +45,8 @@ void encode(const std::vector<node::ExpertLoad>& from, wire::ExpertList* to);
 std::vector<node::ExpertLoad> decode(const wire::ExpertList& from);
 void encode(const node::NetworkView& from, wire::Network* to);
 node::NetworkView decode(const wire::Network& from);
+void encode(const node::Invitation& from, wire::Invitation* to);
+node::Invitation decode(const wire::Invitation& from);
 void encode(const node::RoundsReport& from, wire::RoundsReport* to);
 node::RoundsReport decode(const wire::RoundsReport& from);
 void encode(const node::DataView& from, wire::Data* to);

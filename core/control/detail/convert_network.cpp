@@ -94,6 +94,8 @@ void encode(const node::NetworkView& from, wire::Network* to) {
   to->set_turn(from.turn);
   to->set_turn_trouble(from.turn_trouble);
   to->set_invitation(from.invitation);
+  to->set_can_let_vote(from.can_let_vote);
+  to->set_votes_by_invitation(from.votes_by_invitation);
   to->set_relaying(from.relaying);
   to->set_relayed_nodes(from.relayed_nodes);
   to->set_known_nodes(from.known_nodes);
@@ -122,6 +124,8 @@ node::NetworkView decode(const wire::Network& from) {
   to.turn = from.turn();
   to.turn_trouble = from.turn_trouble();
   to.invitation = from.invitation();
+  to.can_let_vote = from.can_let_vote();
+  to.votes_by_invitation = from.votes_by_invitation();
   to.relaying = from.relaying();
   to.relayed_nodes = from.relayed_nodes();
   to.known_nodes = from.known_nodes();
@@ -132,6 +136,16 @@ node::NetworkView decode(const wire::Network& from) {
   to.download = from.download();
   decode_lists(from, to);
   return to;
+}
+
+void encode(const node::Invitation& from, wire::Invitation* to) {
+  to->set_link(from.link);
+  to->set_may_vote(from.may_vote);
+  to->set_no_vote(from.no_vote);
+}
+
+node::Invitation decode(const wire::Invitation& from) {
+  return {from.link(), from.may_vote(), from.no_vote()};
 }
 
 }  // namespace neuroshard::control::detail

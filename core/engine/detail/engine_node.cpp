@@ -280,6 +280,13 @@ Expected<void> EngineNode::query_network(node::Reply<node::NetworkView> reply) {
   });
 }
 
+Expected<void> EngineNode::query_invitation(bool with_vote, node::Reply<node::Invitation> reply) {
+  if (options_.network == nullptr)
+    return make_error(ErrorCode::Unsupported, "this node is in no network, so it can't invite others");
+  return commands_.ask(
+      [this, with_vote, reply = std::move(reply)] { options_.network->invite(with_vote, reply); });
+}
+
 Expected<void> EngineNode::query_rounds(node::Reply<node::RoundsReport> reply) {
   return commands_.ask([this, reply = std::move(reply)] {
     if (!options_.rounds_report) return reply(node::RoundsReport{});

@@ -30,9 +30,13 @@ struct Node {
   ChainRules rules = rules_of();
   SignatureChecks checks;
   OpenStart start;
-  explicit Node(std::uint16_t number, std::vector<crypto::PublicKey> founders = {})
+  explicit Node(std::uint16_t number, std::vector<crypto::PublicKey> founders = {},
+                std::optional<crypto::PublicKey> required = {})
       : party(party_of(number)),
-        start(rules, {}, party.node, founder_of(party), anchors(), std::move(founders), checks) {}
+        start(rules, {}, party.node, founder_of(party), anchors(), required, checks) {
+    std::sort(founders.begin(), founders.end());
+    rules.founders = std::move(founders);
+  }
   OpenStart::Output tick(Duration now, bool nobody = false) {
     return start.tick(at(now), wall_at(now), nobody);
   }

@@ -56,6 +56,7 @@ class TestOpenStart : public QObject {
   void hellos_are_checked();
   void signatures_are_checked();
   void only_named_founders_begin();
+  void a_genesis_names_the_wallet_of_the_invitation();
 };
 
 void TestOpenStart::all_begin_with_one_genesis_data() {
@@ -352,6 +353,25 @@ void TestOpenStart::only_named_founders_begin() {
   OpenStart::Output output;
   QCOMPARE(founder.propose(party_of(1), genesis_of({0, 1, 2}), seconds(16), &output), Verdict::Busy);
   QCOMPARE(founder.propose(party_of(1), genesis_of({0, 1}), seconds(16), &output), Verdict::Taken);
+}
+
+// An invitation from before the first block names the wallet of the inviting node.
+void TestOpenStart::a_genesis_names_the_wallet_of_the_invitation() {
+  Node alone(2, {}, party_of(0).wallet.public_key());
+  QVERIFY(find_item<GenesisHello>(alone.tick({}, true)));
+  for (int second = 0; second <= 300; second += 5) QVERIFY(!alone.tick(seconds(second), true).genesis);
+
+  Node invited(2, {}, party_of(0).wallet.public_key()), control(2);
+  OpenStart::Output output;
+  for (Node* node : {&invited, &control}) {
+    node->tick({});
+    QCOMPARE(node->hello(party_of(1), seconds(1)), Verdict::Taken);
+  }
+  const BlockPtr without = genesis_of({1, 2});
+  QCOMPARE(invited.propose(party_of(1), without, seconds(16), &output), Verdict::Inadmissible);
+  QCOMPARE(control.propose(party_of(1), without, seconds(16), &output), Verdict::Taken);
+  QCOMPARE(invited.hello(party_of(0), seconds(16)), Verdict::Taken);
+  QCOMPARE(invited.propose(party_of(1), genesis_of({0, 1, 2}), seconds(17), &output), Verdict::Taken);
 }
 
 NS_TEST(TestOpenStart)

@@ -7,6 +7,7 @@
 using namespace neuroshard;
 using namespace neuroshard::chain;
 using neuroshard::chain::testing::ChainFixture;
+using neuroshard::chain::testing::FixtureNodes;
 using neuroshard::chain::testing::small_rules;
 
 namespace {
@@ -18,6 +19,8 @@ class TestChainRegistryMembers : public QObject {
  private Q_SLOTS:
   void a_genesis_makes_its_founders_voters();
   void a_genesis_is_signed_and_complete();
+  void founders_of_the_profile_begin_and_vote_when_they_come_data();
+  void founders_of_the_profile_begin_and_vote_when_they_come();
   void a_registered_node_is_a_candidate();
   void a_registration_is_bound_to_node_network_and_time();
   void a_statement_holds_in_one_history_for_eight_blocks();
@@ -83,6 +86,35 @@ void TestChainRegistryMembers::a_genesis_is_signed_and_complete() {
   header.registry[0] ^= 1;
   QVERIFY(
       !genesis_registry(chain.rules(), *make_block(header, right, {}, chain.rules().network), checks).ok());
+}
+
+void TestChainRegistryMembers::founders_of_the_profile_begin_and_vote_when_they_come_data() {
+  QTest::addColumn<int>("mode");
+  QTest::newRow("invited") << static_cast<int>(VotersMode::Invited);
+  QTest::newRow("founders") << static_cast<int>(VotersMode::Founders);
+}
+
+void TestChainRegistryMembers::founders_of_the_profile_begin_and_vote_when_they_come() {
+  QFETCH(int, mode);
+  ChainRules rules = small_rules(static_cast<VotersMode>(mode));
+  FixtureNodes keys(rules, 1);  // the same keys as below
+  for (const std::size_t node : keys.add_nodes(2))
+    rules.founders.push_back(keys.wallet_key(node).public_key());
+  std::sort(rules.founders.begin(), rules.founders.end());
+
+  ChainFixture chain(rules);
+  const auto nodes = chain.add_nodes(3);
+  SignatureChecks checks;
+  const auto refused =
+      apply_genesis(rules, ChainFixture::begin_ms, chain.genesis_body({nodes[0], nodes[2]}), checks);
+  QCOMPARE(refused.error().message,
+           std::string("a founder's wallet is not one of the founders that the network's profile names"));
+  QVERIFY(chain.begin({nodes[0]}).ok());
+  QCOMPARE(chain.registry().voter_count(), std::size_t{1});
+  QVERIFY(chain.wallet(nodes[1])->founder && !chain.is_voter(nodes[1]));
+  QVERIFY(chain.join(nodes[1]));
+  QVERIFY(chain.is_voter(nodes[1]));
+  QVERIFY2(chain.join(nodes[2]) && !chain.is_voter(nodes[2]), "a stranger stays a candidate");
 }
 
 void TestChainRegistryMembers::a_registered_node_is_a_candidate() {

@@ -23,6 +23,10 @@ class TestInviteLink : public QObject {
   void other_texts_are_refused();
   void what_a_file_may_not_say_a_link_may_not_say();
   void bounds_are_kept();
+  void trust_and_voucher_travel();
+  void links_without_trust_are_of_the_first_version();
+  void a_voucher_has_to_be_signed_for_this_network();
+  void hostile_trust_is_refused();
   void who_made_it_with_another_version_is_told();
 };
 
@@ -43,6 +47,25 @@ std::string link_of(const InviteLink& invite) {
   const auto text = format_invite_link(invite);
   if (!text.ok()) qFatal("%s", text.error().describe().c_str());
   return *text;
+}
+
+constexpr Hash256 secret{9, 9};
+
+InviteLink of_a_chain() {
+  InviteLink invite = village();
+  invite.trust.genesis = Hash256{11};
+  invite.trust.recent = chain::BlockReference{300, Hash256{12}};
+  invite.trust.founder_wallet = Hash256{13};
+  chain::HeldVoucher held;
+  held.secret = secret;
+  held.voucher.issuer = crypto::KeyPair::from_seed(Hash256{8}).public_key();
+  held.voucher.key = crypto::KeyPair::from_seed(secret).public_key();
+  held.voucher.serial = 3;
+  held.voucher.expires_ms = 1'790'000'000'000;
+  chain::sign_voucher(held.voucher, crypto::KeyPair::from_seed(Hash256{8}),
+                      network_id(invite.profile.consensus));
+  invite.voucher = held;
+  return invite;
 }
 
 // A link with this content, its checksum right.
@@ -205,9 +228,102 @@ void TestInviteLink::bounds_are_kept() {
   QVERIFY(!parse_invited_peer("host:0").ok() && !parse_invited_peer("xyz@host:1").ok());
 }
 
+void TestInviteLink::trust_and_voucher_travel() {
+  InviteLink invite = of_a_chain();
+  for (const bool voucher : {true, false}) {
+    if (!voucher) invite.voucher.reset();
+    const std::string link = link_of(invite);
+    QVERIFY2(link.size() < 1000, "a QR code of it is still read by a phone");
+    const auto read = parse_invite_link(link);
+    QVERIFY2(read.ok(), read.ok() ? "" : read.error().describe().c_str());
+    QCOMPARE(format_network_profile(read->profile), format_network_profile(invite.profile));
+    QVERIFY(read->peers == invite.peers);
+    QVERIFY(read->trust.genesis == invite.trust.genesis && read->trust.recent == invite.trust.recent);
+    QVERIFY(read->trust.founder_wallet == invite.trust.founder_wallet);
+    QCOMPARE(read->voucher.has_value(), voucher);
+    if (voucher)
+      QVERIFY(read->voucher->voucher == invite.voucher->voucher && read->voucher->secret == secret);
+    QCOMPARE(link_of(*read), link);
+  }
+}
+
+void TestInviteLink::links_without_trust_are_of_the_first_version() {
+  const auto version = [](const InviteLink& invite) {
+    return from_base64url(std::string_view(link_of(invite)).substr(19, 4)).value()[0];
+  };
+  InviteLink invite = village();
+  QCOMPARE(int{version(invite)}, 1);
+  invite.trust.founder_wallet = Hash256{4};
+  QCOMPARE(int{version(invite)}, 2);
+  invite = village();
+  invite.profile.consensus.founders = {to_hex(Hash256{5})};
+  QCOMPARE(int{version(invite)}, 2);
+  QVERIFY(parse_invite_link(link_of(invite))->profile.consensus.founders ==
+          invite.profile.consensus.founders);
+  // Of a program before the second version.
+  const auto old = parse_invite_link(
+      "neuroshard:join?to=AUObGOoAlGR9uZoWibmpX7_fWdR7hvzBdFYkRH50EvRIzq7wyzEBABAyMDMuMC4xMTMuOTo5MDAw");
+  QVERIFY(old.ok() && old->profile.consensus.name == "mainnet" && old->trust.is_open() && !old->voucher);
+}
+
+void TestInviteLink::a_voucher_has_to_be_signed_for_this_network() {
+  const auto refused = [](const InviteLink& invite) {
+    const auto read = parse_invite_link(link_of(invite));
+    return !read.ok() && read.error().code == ErrorCode::Denied &&
+           read.error().message.find("right to vote") != std::string::npos;
+  };
+  QVERIFY(!refused(of_a_chain()));
+  InviteLink invite = of_a_chain();
+  invite.profile.consensus.hidden = 512;  // another network
+  QVERIFY(refused(invite));
+  invite = of_a_chain();
+  invite.voucher->secret = Hash256{99};  // another key
+  QVERIFY(refused(invite));
+  invite = of_a_chain();
+  ++invite.voucher->voucher.serial;
+  QVERIFY(refused(invite));
+  invite = of_a_chain();
+  ++invite.voucher->voucher.expires_ms;
+  QVERIFY(refused(invite));
+}
+
+void TestInviteLink::hostile_trust_is_refused() {
+  const Bytes content = content_of(link_of(of_a_chain()));
+  for (std::size_t length = 0; length < content.size(); ++length)
+    QVERIFY2(
+        !parse_invite_link(sealed(Bytes(content.begin(), content.begin() + static_cast<long>(length)), 2))
+             .ok(),
+        std::to_string(length).c_str());
+  QVERIFY(parse_invite_link(sealed(content, 2)).ok());
+  Bytes after = content;
+  after.push_back(0);
+  QCOMPARE(parse_invite_link(sealed(after, 2)).error().code, ErrorCode::Corrupt);
+  QVERIFY2(!parse_invite_link(sealed(content, 1)).ok(), "the first version has no trust");
+  // A flag that is neither 0 nor 1; from the end: voucher without its flag.
+  const std::size_t flag = content.size() - (32 + 1 + 6 + 64 + 32) - 1;
+  QCOMPARE(int{content[flag]}, 1);
+  Bytes other = content;
+  other[flag] = 2;
+  QCOMPARE(parse_invite_link(sealed(other, 2)).error().code, ErrorCode::Corrupt);
+  // More founders than are taken. Solo has no peers, so its counts are easy to find.
+  InviteLink founded = village();
+  founded.peers.clear();
+  founded.profile.consensus.founders = {to_hex(Hash256{5})};
+  Bytes many = content_of(link_of(founded));
+  // From the end: voucher, founder wallet, recent, genesis, peers, genesis of the profile, the founder, the count.
+  const std::size_t count = many.size() - 6 - 32 - 1;
+  QCOMPARE(int{many[count]}, 1);
+  many[count] = 65;
+  QVERIFY(parse_invite_link(sealed(many, 2)).error().message.find("65 founders") != std::string::npos);
+  InviteLink torn = of_a_chain();
+  torn.profile.directory.genesis = Hash256{77};
+  QVERIFY(parse_invite_link(link_of(torn)).error().message.find("different first blocks") !=
+          std::string::npos);
+}
+
 void TestInviteLink::who_made_it_with_another_version_is_told() {
   const Bytes content = content_of(link_of(village()));
-  QCOMPARE(parse_invite_link(sealed(content, 2)).error().code, ErrorCode::Unsupported);
+  QCOMPARE(parse_invite_link(sealed(content, 3)).error().code, ErrorCode::Unsupported);
   Bytes unknown(34, 9);  // the id of a network that is not built in
   unknown.front() = 0;
   unknown.back() = 0;

@@ -2,6 +2,7 @@
 // parser that takes nothing for granted.
 #include <QtTest>
 
+#include "core/chain/rules.h"
 #include "core/config/network_profile.h"
 #include "core/crypto/hash.h"
 #include "tests/support/test_main.h"
@@ -26,6 +27,10 @@ class TestNetworkProfile : public QObject {
   void codecs_and_what_goes_with_them();
   void dense_model_is_legal();
   void rounds_know_their_kinds();
+  void founders_are_part_of_the_network();
+  void bad_founders_are_named_data();
+  void bad_founders_are_named();
+  void a_first_block_is_no_part_of_the_network();
   void addresses_are_signed();
   void mainnet_says_that_nobody_operates_it();
   void unknown_names_list_the_known();
@@ -265,6 +270,81 @@ void TestNetworkProfile::rounds_know_their_kinds() {
   consensus.sync = "plain";
   consensus.router_bias_gamma_nano = 1'000'000;
   QVERIFY(validate(consensus).error().message.find("router_bias_gamma_nano") != std::string::npos);
+}
+
+void TestNetworkProfile::founders_are_part_of_the_network() {
+  NetworkProfile club = profile("devnet");
+  club.consensus.name = "club";
+  const Hash256 without = network_id(club.consensus);
+  QVERIFY(canonical_text(club.consensus).find("founders=") == std::string::npos);
+  QVERIFY(format_network_profile(club).find("\"founders\"") == std::string::npos);
+  const std::string first(64, 'a'), second(64, 'b');
+  club.consensus.founders = {first, second};
+  const std::string text = canonical_text(club.consensus), last = "\nfounders=" + first + "," + second + "\n";
+  QVERIFY2(text.size() > last.size() && text.substr(text.size() - last.size()) == last, text.c_str());
+  QVERIFY(network_id(club.consensus) != without);
+  const auto read = parse_network_profile(as_bytes(format_network_profile(club)));
+  QVERIFY2(read.ok(), read.ok() ? "" : read.error().message.c_str());
+  QVERIFY(read->consensus.founders == club.consensus.founders);
+  QCOMPARE(founder_keys(read->consensus).size(), std::size_t{2});
+  QCOMPARE(to_hex(founder_keys(read->consensus)[1]), second);
+  club.consensus.founders.clear();
+  club.consensus.voters = static_cast<std::uint64_t>(chain::VotersMode::Founders);
+  QVERIFY(validate(club.consensus).error().message.find("at least one wallet") != std::string::npos);
+  club.consensus.founders = {first};
+  QVERIFY(validate(club.consensus).ok());
+  ConsensusPart alone = profile("solo").consensus;
+  alone.founders = {first};
+  QVERIFY2(!validate(alone).ok(), "founders of a network without rounds");
+  const std::string empty =
+      replaced(format_network_profile(profile("devnet")), "\"codec\"", "\"founders\": [], \"codec\"");
+  QVERIFY(parse_network_profile(as_bytes(empty)).error().message.find("founders") != std::string::npos);
+}
+
+void TestNetworkProfile::bad_founders_are_named_data() {
+  QTest::addColumn<QStringList>("founders");
+  QTest::addColumn<QString>("says");
+  const QString a(64, 'a'), b(64, 'b');
+  QTest::newRow("twice") << QStringList{a, a} << "twice";
+  QTest::newRow("descending") << QStringList{b, a} << "ascending";
+  QTest::newRow("upper case") << QStringList{QString(64, 'A')} << "AAAA";
+  QTest::newRow("short") << QStringList{a.left(63)} << "64 lower-case";
+  QTest::newRow("no hex") << QStringList{QString(64, 'x')} << "xxxx";
+  QTest::newRow("more than one a line") << QStringList{a + "," + b} << "64 lower-case";
+  QStringList many;
+  for (int i = 0; i < 65; ++i) many << QString("%1").arg(i, 64, 10, QChar('0'));
+  QTest::newRow("many") << many << "at most 64";
+}
+
+void TestNetworkProfile::bad_founders_are_named() {
+  QFETCH(QStringList, founders);
+  QFETCH(QString, says);
+  ConsensusPart consensus = profile("devnet").consensus;
+  for (const QString& founder : founders) consensus.founders.push_back(founder.toStdString());
+  const auto result = validate(consensus);
+  QVERIFY(!result.ok());
+  QVERIFY2(result.error().message.find("'founders'") != std::string::npos, result.error().message.c_str());
+  QVERIFY2(QString::fromStdString(result.error().message).contains(says), result.error().message.c_str());
+}
+
+void TestNetworkProfile::a_first_block_is_no_part_of_the_network() {
+  const crypto::KeyPair publisher = crypto::KeyPair::from_seed(crypto::sha256(as_bytes("publisher")));
+  NetworkProfile club = profile("devnet");
+  club.consensus.name = "club";
+  club.consensus.publisher_key = to_hex(publisher.public_key());
+  const Hash256 id = network_id(club.consensus);
+  sign_directory(club, publisher);
+  const std::string before = format_network_profile(club);
+  club.directory.genesis = Hash256{3};
+  QVERIFY(network_id(club.consensus) == id);
+  QCOMPARE(parse_network_profile(as_bytes(format_network_profile(club))).error().code, ErrorCode::Denied);
+  sign_directory(club, publisher);
+  const std::string text = format_network_profile(club);
+  const auto read = parse_network_profile(as_bytes(text));
+  QVERIFY(read.ok() && read->directory.genesis == club.directory.genesis);
+  QVERIFY(parse_network_profile(as_bytes(before)).ok());
+  const std::string upper = replaced(text, "\"genesis\": \"03", "\"genesis\": \"0X");
+  QVERIFY(parse_network_profile(as_bytes(upper)).error().message.find("genesis") != std::string::npos);
 }
 
 void TestNetworkProfile::addresses_are_signed() {

@@ -32,6 +32,7 @@ class TestControlCommands : public QObject {
   void what_commands_carry_arrives();
   void answers_arrive_as_they_were_given();
   void rounds_arrive_as_they_were_told();
+  void an_invitation_is_made_when_it_is_asked_for();
   void a_flood_of_commands_is_refused_with_its_reason();
   void reasons_sensors_and_undo_arrive();
 
@@ -203,6 +204,24 @@ void TestControlCommands::answers_arrive_as_they_were_given() {
       answer<std::vector<node::SlotEntry>>([&](auto reply) { return remote_->query_slots(reply); });
   QVERIFY2(most.ok(), most.ok() ? "" : most.error().describe().c_str());
   QCOMPARE(most->size(), node::max_slots);
+}
+
+void TestControlCommands::an_invitation_is_made_when_it_is_asked_for() {
+  testing::FakeNode& node = fixture_->node;
+  node.network.invitation = "neuroshard:join?to=AA";
+  const auto made = [&](bool with_vote) {
+    return answer<node::Invitation>([&](auto reply) { return remote_->query_invitation(with_vote, reply); });
+  };
+  QCOMPARE(made(false)->link, std::string("neuroshard:join?to=AA"));
+  QVERIFY(made(false)->no_vote.empty());
+  QCOMPARE(made(true)->no_vote, std::string("this node's wallet has no vote"));
+  node.network.can_let_vote = node.network.votes_by_invitation = true;
+  const auto view = answer<node::NetworkView>([&](auto reply) { return remote_->query_network(reply); });
+  QVERIFY(view->can_let_vote && view->votes_by_invitation);
+  const auto with_vote = made(true);
+  QVERIFY(with_vote->may_vote && with_vote->no_vote.empty());
+  QCOMPARE(with_vote->link, std::string("neuroshard:join?to=AA-vote4"));
+  QVERIFY2((node.invited == std::vector<bool>{false, false, true, true}), "one for each question");
 }
 
 void TestControlCommands::rounds_arrive_as_they_were_told() {

@@ -1,4 +1,5 @@
 // The page of the network: an honest empty state, and what the core says of reachability, peers and traffic.
+#include <QCheckBox>
 #include <QClipboard>
 #include <QLineEdit>
 #include <QPushButton>
@@ -31,6 +32,8 @@ class TestNetworkPage : public QObject {
   void sources_fit_without_scrolling_data();
   void sources_fit_without_scrolling();
   void others_are_invited();
+  void a_link_with_a_vote_is_made_once_a_dialog();
+  void a_wallet_without_a_vote_gives_none();
   void nobody_to_begin_with_is_said();
   void a_failure_is_told_and_goes_away();
   void pictures();
@@ -169,6 +172,44 @@ void TestNetworkPage::others_are_invited() {
   fixture_->node->network.invitation.clear();
   QTRY_VERIFY_WITH_TIMEOUT(!button->isEnabled(), 10'000);
   QCOMPARE(dialog->findChild<QLineEdit*>("invite_link")->text(), QString::fromLatin1(invitation));
+  dialog->close();
+}
+
+void TestNetworkPage::a_link_with_a_vote_is_made_once_a_dialog() {
+  fixture_->node->network.can_let_vote = fixture_->node->network.votes_by_invitation = true;
+  fixture_->show<NetworkPage>();
+  QTRY_COMPARE(text("network_reach"), QStringLiteral("Others can't dial this node"));
+  QVERIFY2(fixture_->node->invited.empty(), "the page that is shown again and again makes no voucher");
+  fixture_->click("network_invite");
+  auto* dialog = fixture_->page->window()->findChild<InviteDialog*>();
+  const auto* line = dialog->findChild<QLineEdit*>("invite_link");
+  auto* vote = dialog->findChild<QCheckBox*>("invite_vote");
+  QVERIFY(vote->isVisible() && vote->isChecked());
+  const QString with_vote = QString::fromLatin1(invitation) + QStringLiteral("-vote1");
+  QTRY_COMPARE(line->text(), with_vote);
+  const auto* explanation = dialog->findChild<QLabel*>("invite_explanation");
+  QVERIFY(explanation->text().contains(QStringLiteral("whoever uses it first can vote")));
+  vote->setChecked(false);
+  QCOMPARE(line->text(), QString::fromLatin1(invitation));
+  QVERIFY(explanation->text().contains(QStringLiteral("no secret")));
+  vote->setChecked(true);
+  QCOMPARE(line->text(), with_vote);
+  QCOMPARE(dialog->findChild<QrCode*>("invite_code")->text(), with_vote);
+  QVERIFY(fixture_->node->invited == std::vector<bool>{true});
+  dialog->close();
+}
+
+void TestNetworkPage::a_wallet_without_a_vote_gives_none() {
+  fixture_->node->network.votes_by_invitation = true;
+  fixture_->show<NetworkPage>();
+  QTRY_COMPARE(text("network_reach"), QStringLiteral("Others can't dial this node"));
+  fixture_->click("network_invite");
+  auto* dialog = fixture_->page->window()->findChild<InviteDialog*>();
+  QVERIFY(!dialog->findChild<QCheckBox*>("invite_vote")->isVisible());
+  const auto* note = dialog->findChild<QLabel*>("invite_note");
+  QVERIFY(note->isVisible() && note->text().contains(QStringLiteral("has no vote yet")));
+  QCOMPARE(dialog->findChild<QLineEdit*>("invite_link")->text(), QString::fromLatin1(invitation));
+  QVERIFY(fixture_->node->invited.empty());
   dialog->close();
 }
 

@@ -223,7 +223,7 @@ void take_dialogs(Camera& camera, WindowFixture& fixture) {
   camera.take(*prune, QStringLiteral("dialog-prune"));
   prune->close();
   const QString link = QStringLiteral("neuroshard:join?network=") + QString(240, QLatin1Char('x'));
-  auto* invite = new InviteDialog(link, QStringLiteral("tiny-shakespeare"));
+  auto* invite = new InviteDialog({link, QStringLiteral("tiny-shakespeare"), true, false});
   invite->show();
   settle();
   camera.take(*invite, QStringLiteral("dialog-invite"));
