@@ -81,6 +81,43 @@ BlockPtr Agreement::proposed() const {
 Verdict Agreement::on_item(std::size_t from, const AgreementItem& item) {
   if (phase_ == Phase::Done) return Verdict::Known;
   if (from >= setup_.committee->size()) return Verdict::NotMember;
+  const QuorumPtr before = newest(late_lock_, lock()).prepares;
+  const Verdict verdict = take(from, item);
+  if (verdict == Verdict::Taken) compare_with_lock(item, before);
+  return verdict;
+}
+
+std::vector<Evidence> Agreement::contradictions(const Quorum& quorum) const {
+  std::vector<Evidence> found;
+  for (const VoterSignature& one : quorum.signatures) {
+    const auto position = setup_.committee->position(one.voter);
+    const SignedVote* known = position ? votes_.find(*position, quorum.step, quorum.view) : nullptr;
+    if (known == nullptr || votes_.is_convicted(*position)) continue;
+    if (auto both = contradiction(setup_.committee->members()[*position].key, *known, quorum))
+      found.push_back(std::move(*both));
+  }
+  return found;
+}
+
+// The newest lock names votes that this member may have got otherwise. before: the newest one until this item.
+void Agreement::compare_with_lock(const AgreementItem& item, const QuorumPtr& before) {
+  const QuorumPtr now = newest(late_lock_, lock()).prepares;
+  if (!now) return;
+  std::vector<Evidence> found;
+  if (now != before) {
+    found = contradictions(*now);
+  } else if (const auto* vote = std::get_if<SignedVote>(&item)) {
+    const auto position = *setup_.committee->position(vote->voter);
+    if (auto both = contradiction(setup_.committee->members()[position].key, *vote, *now))
+      found.push_back(std::move(*both));
+  }
+  for (const Evidence& evidence : found) {
+    votes_.convict(*setup_.committee->position(crypto::node_id(evidence.node)));
+    host_.found_evidence(evidence);
+  }
+}
+
+Verdict Agreement::take(std::size_t from, const AgreementItem& item) {
   if (const auto* proposal = std::get_if<Proposal>(&item)) return on_proposal(from, *proposal);
   if (const auto* vote = std::get_if<SignedVote>(&item)) return on_vote(*vote);
   if (const auto* new_view = std::get_if<NewView>(&item)) return on_new_view(from, *new_view);

@@ -54,6 +54,19 @@ chain::Verdict TrainingRounds::on_vector(ByteSpan bytes) {
   return taken.verdict;
 }
 
+chain::SignedByMember TrainingRounds::signed_by(const net::NodeId& member) const {
+  chain::SignedByMember held;
+  if (!tip_) return held;
+  if (const ContributionBook::Entry* entry = book_.find(member))
+    held.contribution = chain::entry_of(entry->contribution, entry->member);
+  const chain::MemberRecord* record = tip_->registry->find(member);
+  if (record == nullptr) return held;
+  const bool kept = member == self_ && kept_vector_ && kept_vector_->opening == book_.opening();
+  if (const chain::Vector* vector = kept ? &*kept_vector_ : vectors_.find(record->number))
+    held.vector = chain::claim_of(*vector);
+  return held;
+}
+
 void TrainingRounds::on_call(const net::Caller& from, ByteSpan request, const net::Respond& respond) {
   respond(piece(from.id, request));
 }

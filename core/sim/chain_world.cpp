@@ -196,6 +196,9 @@ class ChainWorld::Watched final : public chain::BlockContent {
                          const chain::ChainTip& tip) override {
     return rounds_.on_post(from, post, tip);
   }
+  chain::SignedByMember signed_by(const net::NodeId& member) const override {
+    return rounds_.signed_by(member);
+  }
   Duration deadline() const override { return rounds_.deadline(); }
 
  private:
@@ -264,6 +267,7 @@ ChainWorld::ChainWorld(ChainWorldOptions options, MakeModel make_model, MakeDist
   for (auto& host : hosts_) {
     host->disk.blocks = {chain::encode_certified(*genesis_)};
     host->disk.first = 0;
+    host->disk.records[chain::ChainStore::Record::Votes] = chain::encode_agreement_memory({});
   }
 }
 

@@ -19,6 +19,13 @@ const SignedVote* VoteLedger::find(std::size_t position, VoteStep step, std::uin
   return at == in->of.end() ? nullptr : &at->second;
 }
 
+const SignedVote* VoteLedger::newest(std::size_t position) const {
+  for (auto view = views_.rbegin(); view != views_.rend(); ++view)
+    for (const VoteStep step : {VoteStep::Commit, VoteStep::Prepare})
+      if (const SignedVote* vote = find(position, step, view->first)) return vote;
+  return nullptr;
+}
+
 void VoteLedger::add(std::size_t position, const SignedVote& vote) {
   View& view = views_[vote.vote.view];
   Votes& to = vote.vote.step == VoteStep::Prepare ? view.prepares : view.commits;

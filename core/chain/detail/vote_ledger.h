@@ -21,6 +21,8 @@ class VoteLedger {
 
   // This member's vote in that view and step; null: none yet.
   const SignedVote* find(std::size_t position, VoteStep step, std::uint32_t view) const;
+  // Its vote of the highest view, the commit before the prepare; null: none.
+  const SignedVote* newest(std::size_t position) const;
   // Its first vote in its view and step.
   void add(std::size_t position, const SignedVote& vote);
 
