@@ -113,10 +113,8 @@ class Agreement {
   std::uint32_t view() const { return memory_.view; }
   bool leads() const { return setup_.committee->leader(memory_.view) == setup_.self; }
   const AgreementMemory& memory() const { return memory_; }
-  // The newest vote of a member; null: none is known.
-  const SignedVote* vote_of(std::size_t position) const { return votes_.newest(position); }
-  // Members of a quorum whose signatures hold that voted for another block in its place.
-  std::vector<Evidence> contradictions(const Quorum& quorum) const;
+  // Of this height, as they came.
+  const VoteLedger& votes() const { return votes_; }
   // The block that is voted on in this view, if it is known.
   BlockPtr proposed() const;
 
@@ -134,8 +132,6 @@ class Agreement {
     Proposed
   };
 
-  Verdict take(std::size_t from, const AgreementItem& item);
-  void compare_with_lock(const AgreementItem& item, const QuorumPtr& before);
   Verdict on_proposal(std::size_t from, const Proposal& proposal);
   Verdict on_vote(const SignedVote& vote);
   Verdict on_new_view(std::size_t from, const NewView& item);
@@ -148,7 +144,6 @@ class Agreement {
   void enter(std::uint32_t view);
   void give_up();
   std::uint32_t next_of_honest(std::uint32_t view) const;
-  bool is_absurd(std::uint32_t view) const;
   bool refuses_proposal() const;
   void jump();
   void join_view();

@@ -41,7 +41,8 @@ KeptVotes DurableState::votes() const {
   const auto kept = store_.load(ChainStore::Record::Votes);
   const bool missing = !kept.ok() && kept.error().code == ErrorCode::NotFound;
   if (missing && store_.block_count() == 0) return KeptVotes();
-  auto memory = kept.ok() ? decode_agreement_memory(*kept, network_) : Expected<AgreementMemory>(kept.error());
+  auto memory =
+      kept.ok() ? decode_agreement_memory(*kept, network_) : Expected<AgreementMemory>(kept.error());
   if (missing) memory = make_error(ErrorCode::NotFound, "this node's record of its votes is missing");
   if (memory.ok()) return KeptVotes(std::move(*memory));
   logger_.error("chain",

@@ -153,9 +153,9 @@ std::optional<Evidence> contradiction(const crypto::PublicKey& node, const Signe
   Vote same_place = vote.vote;
   same_place.block = quorum.block;
   if (vote.vote.block == quorum.block || !(same_place == other)) return std::nullopt;
-  const auto at = std::lower_bound(
-      quorum.signatures.begin(), quorum.signatures.end(), vote.voter,
-      [](const VoterSignature& one, std::uint32_t wanted) { return one.voter < wanted; });
+  const auto at =
+      std::lower_bound(quorum.signatures.begin(), quorum.signatures.end(), vote.voter,
+                       [](const VoterSignature& one, std::uint32_t wanted) { return one.voter < wanted; });
   if (at == quorum.signatures.end() || at->voter != vote.voter) return std::nullopt;
   return evidence_of(node, vote, SignedVote{other, at->voter, at->signature});
 }

@@ -86,9 +86,10 @@ Verdict Height::on_item(std::size_t from, const AgreementItem& item) {
 }
 
 std::vector<Evidence> Height::contradictions(const Certificate& certificate) const {
-  std::vector<Evidence> found = agreement_.contradictions(certificate.commits);
+  std::vector<Evidence> found = agreement_.votes().contradictions(certificate.commits);
   if (!certificate.lock) return found;
-  for (Evidence& evidence : agreement_.contradictions(*certificate.lock)) found.push_back(std::move(evidence));
+  for (Evidence& evidence : agreement_.votes().contradictions(*certificate.lock))
+    found.push_back(std::move(evidence));
   return found;
 }
 

@@ -52,7 +52,7 @@ class Height final : private AgreementHost {
   std::uint32_t view() const { return agreement_.view(); }
   bool is_due() const { return agreement_.started(); }
   bool is_stalled() const { return stalled_; }
-  const SignedVote* vote_of(std::size_t position) const { return agreement_.vote_of(position); }
+  const SignedVote* vote_of(std::size_t position) const { return agreement_.votes().newest(position); }
   // Against votes that this node got.
   std::vector<Evidence> contradictions(const Certificate& certificate) const;
   const AgreementMemory& memory() const { return agreement_.memory(); }

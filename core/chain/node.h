@@ -95,7 +95,6 @@ class ChainNode final : public ChainPort {
   void start();
   // A peer's call of one of the chain's methods. The reply names the fault that a post proves: honest nodes
   // write no other bytes, and check signatures before they pass anything on.
-  static bool handles(net::Method method);
   void on_call(const net::Caller& from, net::Method method, ByteSpan request, const net::Reply& reply);
 
   void advance() override;
@@ -145,7 +144,6 @@ class ChainNode final : public ChainPort {
                        const Hash256& previous);
   Verdict on_certified(const net::NodeId& from, const CertifiedPost& post);
   Verdict on_heartbeat(const net::NodeId& from, const Heartbeat& heartbeat);
-  Verdict on_late_vote(const SignedVote& vote);
   Verdict take_evidence(const Evidence& evidence);
   void on_answer(const net::NodeId& from, const PostAnswer& answer);
   void on_status(const net::Contact& from, const ChainStatus& status);

@@ -26,12 +26,17 @@ Place place_of(const Locked& item) {
   return {item.prepares.height, item.prepares.previous};
 }
 
-}  // namespace
-
-bool ChainNode::handles(net::Method method) {
-  return method == net::Method::ChainPost || method == net::Method::ChainStatus ||
-         method == net::Method::ChainBlocks || method == net::Method::ChainRegistry;
+// A vote that came after its block was certified. The certificate may have another one of this voter.
+std::optional<Evidence> late_contradiction(const SignedVote& vote, const ChainTip& tip,
+                                           const CertifiedBlock* newest) {
+  const MemberRecord* member = tip.registry->find(vote.voter);
+  if (newest == nullptr || member == nullptr) return std::nullopt;
+  auto both = contradiction(member->key, vote, newest->certificate.commits);
+  if (!both && newest->certificate.lock) both = contradiction(member->key, vote, *newest->certificate.lock);
+  return both;
 }
+
+}  // namespace
 
 void ChainNode::on_call(const net::Caller& from, net::Method method, ByteSpan request,
                         const net::Reply& reply) {
@@ -127,7 +132,13 @@ Verdict ChainNode::on_agreement(const net::NodeId& from, const AgreementItem& it
   if (!history_) return Verdict::Busy;
   const ChainTip& tip = history_->tip();
   if (height == tip.height())
-    if (const auto* vote = std::get_if<SignedVote>(&item)) return on_late_vote(*vote);
+    if (const auto* vote = std::get_if<SignedVote>(&item)) {
+      const auto both = late_contradiction(*vote, tip, history_->find(height));
+      if (!both || mempool_.has_evidence(both->node)) return Verdict::Past;
+      if (!services_.checks.vote(*vote, both->node, options_.rules.network)) return Verdict::BadSignature;
+      add_evidence(*both);
+      return Verdict::Equivocation;
+    }
   if (height <= tip.height()) return Verdict::Past;
   if (height > tip.height() + 1) {
     sync_.catch_up(from);
@@ -173,21 +184,6 @@ Verdict ChainNode::on_heartbeat(const net::NodeId& from, const Heartbeat& heartb
   return Verdict::Taken;
 }
 
-// A vote on the newest block's height, after it was certified. Its certificate may have another one of this voter.
-Verdict ChainNode::on_late_vote(const SignedVote& vote) {
-  const ChainTip& tip = history_->tip();
-  const CertifiedBlock* newest = history_->find(tip.height());
-  const MemberRecord* member = tip.registry->find(vote.voter);
-  if (newest == nullptr || member == nullptr || mempool_.has_evidence(member->key)) return Verdict::Past;
-  const Certificate& certificate = newest->certificate;
-  auto both = contradiction(member->key, vote, certificate.commits);
-  if (!both && certificate.lock) both = contradiction(member->key, vote, *certificate.lock);
-  if (!both) return Verdict::Past;
-  if (!services_.checks.vote(vote, member->key, options_.rules.network)) return Verdict::BadSignature;
-  add_evidence(*both);
-  return Verdict::Equivocation;
-}
-
 void ChainNode::on_answer(const net::NodeId& from, const PostAnswer& answer) {
   if (!history_) return;
   const ChainTip& tip = history_->tip();
@@ -203,15 +199,14 @@ void ChainNode::on_status(const net::Contact& from, const ChainStatus& status) {
   continuation_.heard(from.id);
   const ChainTip& tip = history_->tip();
   const AgreementMemory& votes = height_ ? height_->memory() : kept_votes_.memory();
-  const auto told =
-      restart_.on_status(from.id, status, tip, {votes, services_.content.signed_by(self_)});
+  const auto told = restart_.on_status(from.id, status, tip, {votes, services_.content.signed_by(self_)});
   if (told.voted_in) kept_votes_.begin_after(tip.height() + 1, tip.block->hash, *told.voted_in);
   if (told.changed) open_height();
   const auto position = tip.committee->position(from.id);
   if (position && height_ && status.height == tip.height()) height_->on_view(*position, status.view);
 }
 
-// A node that was started since has forgotten what it took: it is told again.
+// A node that was started since has forgotten what it took, so all of it goes out once more.
 Expected<Bytes> ChainNode::on_status_request(const net::NodeId& from, ByteSpan request) {
   NS_ASSIGN_OR_RETURN(const StatusRequest asked, decode_status_request(request));
   ChainStatus answer = status();

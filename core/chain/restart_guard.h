@@ -11,7 +11,7 @@
 //   another incarnation                              signs nothing until its person starts it again
 //
 // So of two copies the one that was started last goes on. Its heartbeats reach the other one within a poll.
-// What a peer says counts only with this node's own signature under it.
+// A peer's word counts only with this node's own signature under it.
 //
 // All services outlive it. Threads: one.
 #pragma once
@@ -93,8 +93,8 @@ class RestartGuard {
   std::uint64_t boot_ = 0;
   RestartWatch watch_;
   bool runs_twice_ = false;
-  std::optional<Heartbeat> own_;      // the last that was signed
-  std::set<net::NodeId> told_;        // have answered this start
+  std::optional<Heartbeat> own_;         // the last that was signed
+  std::set<net::NodeId> told_;           // have answered this start
   std::map<net::NodeId, Start> starts_;  // of members
 };
 

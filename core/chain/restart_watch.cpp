@@ -23,8 +23,8 @@ void RestartWatch::on_block(std::uint64_t height, std::uint64_t /*round*/, Monot
   }
 }
 
-void RestartWatch::on_peer(std::uint64_t its_height, std::uint64_t height, std::uint64_t round,
-                           bool enough, MonotonicTime now) {
+void RestartWatch::on_peer(std::uint64_t its_height, std::uint64_t height, std::uint64_t round, bool enough,
+                           MonotonicTime now) {
   if (its_height > height) return;
   if (state_ == State::Asking && enough) state_ = State::Settled;
   if (state_ == State::Behind) wait(height, round, now);

@@ -24,7 +24,7 @@ struct StatusRequest {
 Bytes encode_status_request(const StatusRequest& request);
 Expected<StatusRequest> decode_status_request(ByteSpan bytes);
 
-// What a member signed, as another one holds it: its vote of the highest view of the next height, its
+// A member's signatures, as another one holds them: its vote of the highest view of the next height, its
 // contribution to the round in progress and its vector of that round.
 struct SignedByMember {
   std::optional<SignedVote> vote;

@@ -67,16 +67,13 @@ chain::SignedByMember TrainingRounds::signed_by(const net::NodeId& member) const
   return held;
 }
 
-void TrainingRounds::on_call(const net::Caller& from, ByteSpan request, const net::Respond& respond) {
-  respond(piece(from.id, request));
-}
-
-Expected<Bytes> TrainingRounds::piece(const net::NodeId& from, ByteSpan bytes) const {
-  NS_ASSIGN_OR_RETURN(const PieceRequest request, decode_piece_request(bytes));
-  if (!tip_) return make_error(ErrorCode::NotFound, "this node has no history yet");
+void TrainingRounds::on_call(const net::Caller& from, ByteSpan bytes, const net::Respond& respond) {
+  const auto request = decode_piece_request(bytes);
+  if (!request.ok()) return respond(request.error());
+  if (!tip_) return respond(make_error(ErrorCode::NotFound, "this node has no history yet"));
   const bool of_anchor =
-      request.what == PieceRequest::What::Leaves || request.what == PieceRequest::What::Chunk;
-  return of_anchor ? states_.piece(request) : exchange_.piece(from, request, *tip_);
+      request->what == PieceRequest::What::Leaves || request->what == PieceRequest::What::Chunk;
+  respond(of_anchor ? states_.piece(*request) : exchange_.piece(from.id, *request, *tip_));
 }
 
 }  // namespace neuroshard::rounds

@@ -134,7 +134,6 @@ class TrainingRounds final : public chain::BlockContent {
   chain::Verdict on_vector(ByteSpan bytes);
   chain::Verdict refuse(chain::Verdict verdict);
   void found(const chain::Evidence& evidence);
-  Expected<Bytes> piece(const net::NodeId& from, ByteSpan request) const;
 
   TrainingServices services_;
   const TrainingOptions options_;

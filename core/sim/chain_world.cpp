@@ -402,7 +402,7 @@ void ChainWorld::on_call(std::size_t node, const net::Caller& from, net::Method 
   Host& host = *hosts_[node];
   if (!host.alive || !host.chain) return;
   if (host.answers && host.answers(from, method, request, respond)) return;
-  if (chain::ChainNode::handles(method)) return host.chain->on_call(from, method, request, respond);
+  if (chain::ChainServer::handles(method)) return host.chain->on_call(from, method, request, respond);
   if (method == net::Method::RoundPiece) return host.training->on_call(from, request, respond);
   respond(make_error(ErrorCode::Unsupported, "no such method"));
 }

@@ -171,7 +171,7 @@ void TestChainEquivocation::a_certificate_convicts_who_voted_otherwise_data() {
 }
 
 // Node 0 gets no commits but a false one of the liar, and later the certificate that needs the liar's other one.
-// It tells the others, of which each passes it on.
+// All that get its proof pass it on.
 void TestChainEquivocation::a_certificate_convicts_who_voted_otherwise() {
   QFETCH(bool, late);
   constexpr std::size_t all = 5, liar = 4;
@@ -275,7 +275,7 @@ void TestChainEquivocation::what_is_old_or_of_another_history_is_refused() {
   lab.run_for(2 * lab_round);
   QCOMPARE(expelled(lab, 0), 0u);
   const Bytes proof = two_votes(lab);
-  // Given to one node only: it tells the others.
+  // One node gets it and passes it on.
   QCOMPARE(answer_to(lab, 0, 2, proof), Verdict::Taken);
   lab.run_for(lab_second / 2);
   for (const std::size_t node : {2, 3}) QVERIFY(lab.world.chain(node).view().evidence > 0);

@@ -245,9 +245,9 @@ std::optional<std::uint64_t> proofs_after_an_image(std::uint64_t seed, double co
 }
 
 void TestChainReturns::an_image_of_the_same_height_expels_nobody_data() {
-  QTest::addColumn<double>("copied");  // seconds into the round
+  QTest::addColumn<double>("copied");    // seconds into the round
   QTest::addColumn<double>("put_back");  // seconds later
-  QTest::addColumn<bool>("same_life");  // false: the node was restarted in between
+  QTest::addColumn<bool>("same_life");   // false: the node was restarted in between
   for (const bool same_life : {true, false})
     for (const double copied : {0.3, 3.9, 4.1, 4.5})
       for (const double put_back : {0.3, 0.6, 1.0})

@@ -58,6 +58,18 @@ Quorum VoteLedger::quorum(VoteStep step, std::uint32_t view, const Hash256& bloc
   return quorum;
 }
 
+std::vector<Evidence> VoteLedger::contradictions(const Quorum& quorum) const {
+  std::vector<Evidence> found;
+  for (const VoterSignature& one : quorum.signatures) {
+    const auto position = committee_->position(one.voter);
+    const SignedVote* known = position ? find(*position, quorum.step, quorum.view) : nullptr;
+    if (known == nullptr || is_convicted(*position)) continue;
+    if (auto both = contradiction(committee_->members()[*position].key, *known, quorum))
+      found.push_back(std::move(*both));
+  }
+  return found;
+}
+
 std::vector<std::uint32_t> VoteLedger::views() const {
   std::vector<std::uint32_t> views;
   for (const auto& [view, votes] : views_) views.push_back(view);
