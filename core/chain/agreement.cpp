@@ -21,6 +21,24 @@ Lock newest(const std::optional<Lock>& late, const Lock& held) {
   return late ? *late : held;
 }
 
+bool is_absurd(std::uint32_t view, std::uint32_t present) {
+  return view > std::max(furthest_claim, present + absurd_lead);
+}
+
+// The newest lock, `now`, names votes that this member may have got otherwise. before: the newest one until this
+// item came.
+std::vector<Evidence> contradictions_of(const AgreementItem& item, const QuorumPtr& before,
+                                        const QuorumPtr& now, const VoteLedger& votes,
+                                        const Committee& committee) {
+  if (!now) return {};
+  if (now != before) return votes.contradictions(*now);
+  const auto* vote = std::get_if<SignedVote>(&item);
+  if (vote == nullptr) return {};
+  const crypto::PublicKey& key = committee.members()[*committee.position(vote->voter)].key;
+  const auto both = contradiction(key, *vote, *now);
+  return both ? std::vector<Evidence>{*both} : std::vector<Evidence>();
+}
+
 AgreementMemory memory_of(const Agreement::Setup& setup, AgreementMemory memory) {
   if (memory.height == setup.height && memory.previous == setup.previous) return memory;
   AgreementMemory fresh;
@@ -81,10 +99,23 @@ BlockPtr Agreement::proposed() const {
 Verdict Agreement::on_item(std::size_t from, const AgreementItem& item) {
   if (phase_ == Phase::Done) return Verdict::Known;
   if (from >= setup_.committee->size()) return Verdict::NotMember;
-  if (const auto* proposal = std::get_if<Proposal>(&item)) return on_proposal(from, *proposal);
-  if (const auto* vote = std::get_if<SignedVote>(&item)) return on_vote(*vote);
-  if (const auto* new_view = std::get_if<NewView>(&item)) return on_new_view(from, *new_view);
-  return on_locked(std::get<Locked>(item));
+  const QuorumPtr before = newest(late_lock_, lock()).prepares;
+  Verdict verdict = Verdict::Taken;
+  if (const auto* proposal = std::get_if<Proposal>(&item))
+    verdict = on_proposal(from, *proposal);
+  else if (const auto* vote = std::get_if<SignedVote>(&item))
+    verdict = on_vote(*vote);
+  else if (const auto* new_view = std::get_if<NewView>(&item))
+    verdict = on_new_view(from, *new_view);
+  else
+    verdict = on_locked(std::get<Locked>(item));
+  if (verdict != Verdict::Taken) return verdict;
+  for (const Evidence& evidence :
+       contradictions_of(item, before, newest(late_lock_, lock()).prepares, votes_, *setup_.committee)) {
+    votes_.convict(*setup_.committee->position(crypto::node_id(evidence.node)));
+    host_.found_evidence(evidence);
+  }
+  return verdict;
 }
 
 Verdict Agreement::on_proposal(std::size_t from, const Proposal& proposal) {
@@ -93,7 +124,7 @@ Verdict Agreement::on_proposal(std::size_t from, const Proposal& proposal) {
   if (const Verdict verdict = rules_.place_of(header.height, header.previous); verdict != Verdict::Taken)
     return verdict;
   if (setup_.committee->leader(proposal.view) != from) return Verdict::NotLeader;
-  if (proposal.view < memory_.view || is_absurd(proposal.view)) return Verdict::OtherView;
+  if (proposal.view < memory_.view || is_absurd(proposal.view, memory_.view)) return Verdict::OtherView;
   if (proposal.view > memory_.view + proposals_ahead) return Verdict::Later;
   if (const Verdict verdict = proposals_.compare(proposal); verdict != Verdict::Taken) return verdict;
   if (proposal.justification &&
@@ -162,7 +193,8 @@ bool Agreement::take_lock(const Lock& lock) {
 
 Verdict Agreement::on_locked(const Locked& item) {
   const std::uint32_t view = item.prepares.view;
-  if (is_absurd(view) || view + std::uint64_t{views_kept} < memory_.view) return Verdict::OtherView;
+  if (is_absurd(view, memory_.view) || view + std::uint64_t{views_kept} < memory_.view)
+    return Verdict::OtherView;
   const BlockPtr block = blocks_.find(item.prepares.block);
   if (!block) return Verdict::Later;  // the proposal is on its way
   std::optional<Lock> lock;
@@ -182,7 +214,8 @@ Verdict Agreement::on_vote(const SignedVote& vote) {
     return verdict;
   const auto position = setup_.committee->position(vote.voter);
   if (!position) return Verdict::NotMember;
-  if (is_absurd(v.view) || v.view + std::uint64_t{views_kept} < memory_.view) return Verdict::OtherView;
+  if (is_absurd(v.view, memory_.view) || v.view + std::uint64_t{views_kept} < memory_.view)
+    return Verdict::OtherView;
   if (v.view > memory_.view + votes_ahead) return Verdict::Later;
   const SignedVote* known = votes_.find(*position, v.step, v.view);
   if (known != nullptr && known->vote == v) return Verdict::Known;
@@ -208,7 +241,7 @@ Verdict Agreement::on_new_view(std::size_t from, const NewView& item) {
   if (item.lock.has_value() != (item.block != nullptr) || (item.full && !item.lock))
     return Verdict::Malformed;
   // However far ahead: a member that was away for hours is to come there, and jump() takes a third for it.
-  if (is_absurd(item.view)) return Verdict::OtherView;
+  if (is_absurd(item.view, memory_.view)) return Verdict::OtherView;
   Verdict verdict = Verdict::Known;
   if (item.lock) {
     const BlockHeader& header = item.block->header;
@@ -230,14 +263,11 @@ Verdict Agreement::on_new_view(std::size_t from, const NewView& item) {
 }
 
 void Agreement::on_view(std::size_t from, std::uint32_t view) {
-  if (phase_ == Phase::Done || from >= setup_.committee->size() || view <= memory_.view || is_absurd(view))
+  if (phase_ == Phase::Done || from >= setup_.committee->size() || view <= memory_.view ||
+      is_absurd(view, memory_.view))
     return;
   claims_.say(from, view);
   jump();
-}
-
-bool Agreement::is_absurd(std::uint32_t view) const {
-  return view > std::max(furthest_claim, memory_.view + absurd_lead);
 }
 
 // As many as must include an honest member have given up on the views before: so does this one.

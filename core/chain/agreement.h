@@ -113,6 +113,8 @@ class Agreement {
   std::uint32_t view() const { return memory_.view; }
   bool leads() const { return setup_.committee->leader(memory_.view) == setup_.self; }
   const AgreementMemory& memory() const { return memory_; }
+  // Of this height, as they came.
+  const VoteLedger& votes() const { return votes_; }
   // The block that is voted on in this view, if it is known.
   BlockPtr proposed() const;
 
@@ -142,7 +144,6 @@ class Agreement {
   void enter(std::uint32_t view);
   void give_up();
   std::uint32_t next_of_honest(std::uint32_t view) const;
-  bool is_absurd(std::uint32_t view) const;
   bool refuses_proposal() const;
   void jump();
   void join_view();

@@ -41,6 +41,13 @@ Expected<void> read_lock(Reader& in, std::uint8_t parts, const Hash256& network,
 
 }  // namespace
 
+bool remembers(const AgreementMemory& memory, const Vote& vote) {
+  if (memory.height != vote.height || memory.previous != vote.previous) return false;
+  if (memory.view != vote.view) return memory.view > vote.view;
+  if (vote.step == VoteStep::Prepare) return memory.prepared == vote.block;
+  return memory.lock && memory.lock->view == vote.view && memory.lock->block == vote.block;
+}
+
 Bytes encode_agreement_memory(const AgreementMemory& memory) {
   Bytes bytes;
   append_le(bytes, magic);

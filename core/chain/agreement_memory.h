@@ -27,6 +27,8 @@ struct AgreementMemory {
   // the stall quorum and the block changes more than presence. Else null.
   QuorumPtr full_lock;
 };
+// Whether the record knows of this vote, which this voter signed, or of a later view.
+bool remembers(const AgreementMemory& memory, const Vote& vote);
 Bytes encode_agreement_memory(const AgreementMemory& memory);
 Expected<AgreementMemory> decode_agreement_memory(ByteSpan bytes, const Hash256& network);
 

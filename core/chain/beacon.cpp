@@ -58,6 +58,13 @@ bool reveal_holds(const BeaconCommitment& commitment, std::uint64_t round, const
   return hashed(known, known_round - round) == value;
 }
 
+std::uint64_t reveal_cost(const BeaconCommitment& commitment, std::uint64_t round,
+                          std::uint64_t known_round) {
+  if (!lasts(commitment, round) || commitment.length > beacon_chain_length) return 0;
+  if (known_round == 0 || !lasts(commitment, known_round)) return round - commitment.first_round + 1;
+  return known_round < round ? round - known_round : known_round - round;
+}
+
 Hash256 next_beacon(const Hash256& beacon, std::uint64_t round, const std::vector<Reveal>& reveals) {
   Bytes bytes;
   append_array(bytes, beacon);

@@ -31,6 +31,8 @@ class Committee {
   std::optional<std::size_t> position(const net::NodeId& id) const;
   // All but this one.
   std::vector<net::NodeId> others(const net::NodeId& self) const;
+  // At most so many of the others: those that follow this one by id, so that not all choose the same ones.
+  std::vector<net::NodeId> neighbours(const net::NodeId& self, std::size_t most) const;
   std::uint64_t units() const { return units_; }
   std::uint32_t units_of(std::uint32_t number) const;  // 0: not in the committee
   bool is_quorum(std::uint64_t units) const { return 3 * units > 2 * units_; }

@@ -7,6 +7,7 @@
 
 #include "core/chain/history.h"
 #include "core/chain/messages.h"
+#include "core/chain/status.h"
 
 namespace neuroshard::chain {
 
@@ -53,6 +54,8 @@ class BlockContent {
   virtual void on_history(const ChainTip& tip) = 0;
   // A peer's post of a kind that is the rounds' (RoundsPost). Cheap checks first.
   virtual Verdict on_post(const net::NodeId& from, const RoundsPost& post, const ChainTip& tip) = 0;
+  // What this node holds of a member's signatures in the round in progress; of itself: what it remembers.
+  virtual SignedByMember signed_by(const net::NodeId& member) const = 0;
   // How long a round may take, as the rounds know it: for the stall rule.
   virtual Duration deadline() const = 0;
 };

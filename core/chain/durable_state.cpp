@@ -39,9 +39,11 @@ void DurableState::save(const LocalMemory& local) {
 
 KeptVotes DurableState::votes() const {
   const auto kept = store_.load(ChainStore::Record::Votes);
-  if (!kept.ok() && kept.error().code == ErrorCode::NotFound) return KeptVotes();
+  const bool missing = !kept.ok() && kept.error().code == ErrorCode::NotFound;
+  if (missing && store_.block_count() == 0) return KeptVotes();
   auto memory =
       kept.ok() ? decode_agreement_memory(*kept, network_) : Expected<AgreementMemory>(kept.error());
+  if (missing) memory = make_error(ErrorCode::NotFound, "this node's record of its votes is missing");
   if (memory.ok()) return KeptVotes(std::move(*memory));
   logger_.error("chain",
                 fmt::format("{}. So that it contradicts none of them, this node leaves the next block "
@@ -54,6 +56,18 @@ bool KeptVotes::may_vote(std::uint64_t height, std::size_t voters) {
   if (votes_) return true;
   if (!abstains_at_) abstains_at_ = height;
   return height != *abstains_at_ || voters == 1;
+}
+
+void KeptVotes::begin_after(std::uint64_t height, const Hash256& previous, std::uint32_t view) {
+  if (!votes_) return;
+  if (votes_->height != height || votes_->previous != previous) {
+    votes_.emplace();
+    votes_->height = height;
+    votes_->previous = previous;
+  }
+  if (votes_->view > view) return;
+  votes_->view = view + 1;
+  votes_->prepared.reset();
 }
 
 std::optional<History> DurableState::load_history(const History::Services& services) const {
@@ -81,6 +95,9 @@ std::optional<History> DurableState::load_history(const History::Services& servi
 }
 
 void DurableState::begin_log(const History& history) {
+  if (const auto votes = store_.load(ChainStore::Record::Votes);
+      !votes.ok() && votes.error().code == ErrorCode::NotFound)
+    store_.save(ChainStore::Record::Votes, encode_agreement_memory({}), noted());
   store_.begin_log(history.first_height(), noted());
   for (std::uint64_t height = history.first_height(); height <= history.tip().height(); ++height)
     if (const CertifiedBlock* block = history.find(height)) append(*block);

@@ -28,6 +28,8 @@ class KeptVotes {
   AgreementMemory memory() const { return votes_.value_or(AgreementMemory{}); }
   // Asked for every height, from the first one after the start on. A voter alone contradicts nobody.
   bool may_vote(std::uint64_t height, std::size_t voters);
+  // This node voted up to this view and does not remember it: at this height it votes in later views only.
+  void begin_after(std::uint64_t height, const Hash256& previous, std::uint32_t view);
 
  private:
   std::optional<AgreementMemory> votes_;  // nothing: they can't be read
@@ -41,6 +43,7 @@ class DurableState {
   // Counts this start. seed: of the beacon chains, for a data directory that has none yet.
   LocalMemory begin(const Hash256& seed);
   void save(const LocalMemory& local);
+  // A log of blocks has a record of votes beside it from its first block on; one that is missing is unreadable.
   KeptVotes votes() const;
   // Nothing: no log, or none that begins well.
   std::optional<History> load_history(const History::Services& services) const;

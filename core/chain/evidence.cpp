@@ -1,5 +1,6 @@
 #include "core/chain/evidence.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/chain/detail/formats.h"
@@ -144,6 +145,19 @@ Evidence evidence_of(const Contribution& a, const Contribution& b) {
 Evidence evidence_of(const Contribution& a, ContributionEntry b) {
   b.member = 0;
   return in_order(a.node, TwoContributions{a.opening, a.round, entry_of(a, 0), b});
+}
+
+std::optional<Evidence> contradiction(const crypto::PublicKey& node, const SignedVote& vote,
+                                      const Quorum& quorum) {
+  const Vote other{quorum.step, quorum.height, quorum.previous, quorum.view, quorum.block};
+  Vote same_place = vote.vote;
+  same_place.block = quorum.block;
+  if (vote.vote.block == quorum.block || !(same_place == other)) return std::nullopt;
+  const auto at =
+      std::lower_bound(quorum.signatures.begin(), quorum.signatures.end(), vote.voter,
+                       [](const VoterSignature& one, std::uint32_t wanted) { return one.voter < wanted; });
+  if (at == quorum.signatures.end() || at->voter != vote.voter) return std::nullopt;
+  return evidence_of(node, vote, SignedVote{other, at->voter, at->signature});
 }
 
 bool evidence_holds(const Evidence& evidence, const Hash256& network) {

@@ -7,6 +7,7 @@
 // share comes once, and the half with the lower encoding comes first. Threads: any. Errors: Corrupt.
 #pragma once
 
+#include <optional>
 #include <variant>
 
 #include "core/chain/contribution.h"
@@ -40,6 +41,9 @@ Evidence evidence_of(const crypto::PublicKey& node, const SignedVote& a, const S
 Evidence evidence_of(const crypto::PublicKey& node, const Vector& a, const Vector& b);
 Evidence evidence_of(const Contribution& a, const Contribution& b);
 Evidence evidence_of(const Contribution& a, ContributionEntry b);
+// A voter's vote, and its signature in a quorum for another block in the same place; nothing: there is none.
+std::optional<Evidence> contradiction(const crypto::PublicKey& node, const SignedVote& vote,
+                                      const Quorum& quorum);
 // Cheap checks first, then both signatures. Whether the history is this one is for the registry:
 // anchor_block() is the previous or opening block that both halves name.
 bool evidence_holds(const Evidence& evidence, const Hash256& network);

@@ -85,6 +85,14 @@ Verdict Height::on_item(std::size_t from, const AgreementItem& item) {
   return verdict;
 }
 
+std::vector<Evidence> Height::contradictions(const Certificate& certificate) const {
+  std::vector<Evidence> found = agreement_.votes().contradictions(certificate.commits);
+  if (!certificate.lock) return found;
+  for (Evidence& evidence : agreement_.votes().contradictions(*certificate.lock))
+    found.push_back(std::move(evidence));
+  return found;
+}
+
 void Height::send(const AgreementItem& item, std::optional<std::size_t> to) {
   if (ended_) return;
   const HeightItem kind = kind_of(item);

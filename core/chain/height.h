@@ -52,6 +52,10 @@ class Height final : private AgreementHost {
   std::uint32_t view() const { return agreement_.view(); }
   bool is_due() const { return agreement_.started(); }
   bool is_stalled() const { return stalled_; }
+  const SignedVote* vote_of(std::size_t position) const { return agreement_.votes().newest(position); }
+  // Against votes that this node got.
+  std::vector<Evidence> contradictions(const Certificate& certificate) const;
+  const AgreementMemory& memory() const { return agreement_.memory(); }
   // The view in which this node proposed last.
   std::optional<std::uint32_t> led_view() const { return led_view_; }
   // Nothing is sent or reported any more; called before a later destruction.

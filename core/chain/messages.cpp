@@ -28,6 +28,8 @@ Bytes signed_part(const Heartbeat& heartbeat) {
   append_array(bytes, heartbeat.node);
   append_reference(bytes, heartbeat.tip);
   append_le(bytes, heartbeat.time_ms);
+  append_le(bytes, heartbeat.boot);
+  append_le(bytes, heartbeat.incarnation);
   return bytes;
 }
 
@@ -92,8 +94,7 @@ void write(Bytes& bytes, const EvidencePost& post) {
   append_array(bytes, encode_evidence(post.evidence));
 }
 void write(Bytes& bytes, const Heartbeat& heartbeat) {
-  append_array(bytes, signed_part(heartbeat));
-  append_array(bytes, heartbeat.signature);
+  append_array(bytes, encode_heartbeat(heartbeat));
 }
 void write(Bytes& bytes, const GenesisHello& hello) {
   append_array(bytes, encode_statement(hello.founder));
@@ -182,17 +183,6 @@ Expected<ChainItem> read_certified(ByteSpan bytes, const Hash256& network) {
   return ChainItem(std::move(post));
 }
 
-Expected<ChainItem> read_heartbeat(ByteSpan bytes) {
-  Reader in(bytes);
-  Heartbeat heartbeat;
-  heartbeat.node = in.array<crypto::PublicKey>();
-  heartbeat.tip = read_reference(in);
-  heartbeat.time_ms = in.number<std::uint64_t>();
-  heartbeat.signature = in.array<crypto::Signature>();
-  if (!in.at_end()) return corrupt("a heartbeat can't be read");
-  return ChainItem(heartbeat);
-}
-
 Expected<ChainItem> read_hello(ByteSpan bytes) {
   NS_ASSIGN_OR_RETURN(Statement founder, decode_statement(bytes));
   if (!std::holds_alternative<Register>(founder.what) || founder.reference != BlockReference{})
@@ -245,6 +235,25 @@ bool heartbeat_holds(const Heartbeat& heartbeat, const Hash256& network) {
                         heartbeat.signature);
 }
 
+Bytes encode_heartbeat(const Heartbeat& heartbeat) {
+  Bytes bytes = signed_part(heartbeat);
+  append_array(bytes, heartbeat.signature);
+  return bytes;
+}
+
+Expected<Heartbeat> decode_heartbeat(ByteSpan bytes) {
+  Reader in(bytes);
+  Heartbeat heartbeat;
+  heartbeat.node = in.array<crypto::PublicKey>();
+  heartbeat.tip = read_reference(in);
+  heartbeat.time_ms = in.number<std::uint64_t>();
+  heartbeat.boot = in.number<std::uint64_t>();
+  heartbeat.incarnation = in.number<std::uint64_t>();
+  heartbeat.signature = in.array<crypto::Signature>();
+  if (!in.at_end()) return corrupt("a heartbeat can't be read");
+  return heartbeat;
+}
+
 Bytes encode_item(const ChainItem& item) {
   Bytes bytes = {kind_of(item)};
   std::visit([&bytes](const auto& each) { write(bytes, each); }, item);
@@ -272,7 +281,10 @@ Expected<ChainItem> decode_item(ByteSpan bytes, const Hash256& network) {
       NS_ASSIGN_OR_RETURN(Evidence evidence, decode_evidence(item));
       return ChainItem(EvidencePost{std::move(evidence)});
     }
-    case kind_heartbeat: return read_heartbeat(item);
+    case kind_heartbeat: {
+      NS_ASSIGN_OR_RETURN(Heartbeat heartbeat, decode_heartbeat(item));
+      return ChainItem(heartbeat);
+    }
     case kind_hello: return read_hello(item);
     case kind_genesis: {
       NS_ASSIGN_OR_RETURN(BlockPtr block, decode_block(item, network));
@@ -298,32 +310,6 @@ Expected<PostAnswer> decode_answer(ByteSpan bytes) {
   if (!in.at_end() || verdict >= static_cast<std::uint8_t>(Verdict::Count_))
     return corrupt("the answer to a post can't be read");
   return PostAnswer{static_cast<Verdict>(verdict), height};
-}
-
-Bytes encode_status(const ChainStatus& status) {
-  Bytes bytes;
-  append_array(bytes, status.genesis);
-  append_le(bytes, status.height);
-  append_array(bytes, status.tip);
-  append_le(bytes, status.round);
-  append_le(bytes, status.first_height);
-  append_le(bytes, status.view);
-  bytes.push_back(status.awaits_genesis ? 1 : 0);
-  return bytes;
-}
-
-Expected<ChainStatus> decode_status(ByteSpan bytes) {
-  Reader in(bytes);
-  ChainStatus status;
-  status.genesis = in.array<Hash256>();
-  status.height = in.number<std::uint64_t>();
-  status.tip = in.array<Hash256>();
-  status.round = in.number<std::uint64_t>();
-  status.first_height = in.number<std::uint64_t>();
-  status.view = in.number<std::uint32_t>();
-  status.awaits_genesis = in.flag();
-  if (!in.at_end()) return corrupt("the status of a chain can't be read");
-  return status;
 }
 
 Bytes encode_blocks_request(std::uint64_t from) {

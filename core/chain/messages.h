@@ -2,7 +2,7 @@
 // they believe it and take canonical bytes only; no signature is checked here.
 //
 //   ChainPost      kind u8 · item                      answer: verdict u8 · height of the answering node u64
-//   ChainStatus    –                                   answer: ChainStatus
+//   ChainStatus    status.h
 //   ChainBlocks    from height u64                     answer: more u8 · count u8 ≤ 64 · each: length u32 ·
 //                                                      certified block
 //   ChainRegistry  block hash · offset u64             answer: whole size u64 · the bytes from there, at most
@@ -34,11 +34,16 @@ struct Heartbeat {  // 8: "I am here and wait for nothing"; purpose ChainHeartbe
   crypto::PublicKey node{};
   BlockReference tip;
   std::uint64_t time_ms = 0;
+  // The start of the node: how often its data directory was started, and a number drawn at this start.
+  std::uint64_t boot = 0, incarnation = 0;
   crypto::Signature signature{};
   friend bool operator==(const Heartbeat&, const Heartbeat&) = default;
 };
 void sign_heartbeat(Heartbeat& heartbeat, const crypto::KeyPair& node, const Hash256& network);
 bool heartbeat_holds(const Heartbeat& heartbeat, const Hash256& network);
+inline constexpr std::size_t heartbeat_bytes = 32 + 8 + 32 + 8 + 8 + 8 + 64;
+Bytes encode_heartbeat(const Heartbeat& heartbeat);
+Expected<Heartbeat> decode_heartbeat(ByteSpan bytes);
 // ---- Of an open start (open_start.h)
 struct GenesisHello {  // 9: "I want to begin, and have no history"
   Statement founder;   // Register with a zero reference; anything else is refused when read
@@ -81,20 +86,6 @@ struct PostAnswer {
 };
 Bytes encode_answer(const PostAnswer& answer);
 Expected<PostAnswer> decode_answer(ByteSpan bytes);
-
-// How far a node is, and in which history.
-struct ChainStatus {
-  Hash256 genesis{};  // zeros: no history yet
-  std::uint64_t height = 0;
-  Hash256 tip{};
-  std::uint64_t round = 0;
-  std::uint64_t first_height = 0;  // of the blocks that it can give
-  std::uint32_t view = 0;          // of the next height
-  bool awaits_genesis = false;     // wants to begin; has no history
-  friend bool operator==(const ChainStatus&, const ChainStatus&) = default;
-};
-Bytes encode_status(const ChainStatus& status);
-Expected<ChainStatus> decode_status(ByteSpan bytes);
 
 inline constexpr std::size_t max_blocks_per_answer = 64;
 inline constexpr std::size_t most_answer_bytes = 1u << 20;  // of an answer with more than one block

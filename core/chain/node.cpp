@@ -53,13 +53,20 @@ ChainNode::ChainNode(ChainServices services, ChainOptions options, const Hash256
               [this](const net::NodeId& from, const PostAnswer& answer) { on_answer(from, answer); }),
       mempool_(options_.rules, services_.checks),
       presence_(options_.rules),
-      restart_(options_.sync.ask_for, options_.rules.block_time),
+      restart_({options_.rules, services_.key, services_.clock, services_.logger,
+                [this](std::uint64_t boots) {
+                  local_.boots = boots;
+                  durable_.save(local_);
+                },
+                [this](const net::NodeId& id) { sync_.ask(id); }},
+               options_.sync.ask_for, Rng(~seed).next()),
       sync_({options_.rules, services_.checks, services_.cache}, services_.caller, services_.peers,
             services_.executor, services_.clock, options_.sync, options_.trust, self_, rng_.next(),
             {[this] { return history(); },
              [this](const CertifiedBlock& block) { return take_block(block, false); },
              [this](History history) { begin_history(std::move(history), true); },
-             [this](const net::Contact& from, const ChainStatus& status) { on_status(from, status); }}),
+             [this](const net::Contact& from, const ChainStatus& status) { on_status(from, status); },
+             [this] { return history_ ? restart_.request(history_->tip()) : StatusRequest{}; }}),
       continuation_({options_.rules, services_.key, services_.checks, outbox_, services_.clock,
                      [this] { return history_ ? &history_->tip() : nullptr; },
                      [this](const CertifiedBlock& block) { (void)take_block(block, true); }},
@@ -79,6 +86,7 @@ void ChainNode::enter(NodeState state) {
 
 void ChainNode::start() {
   local_ = durable_.begin(beacon_seed_);
+  restart_.start(local_.boots);
   kept_votes_ = durable_.votes();
   vouching_.begin(local_.beacon_seed, local_.vouchers);
   membership_.emplace(options_.rules, services_.key, options_.delegation, local_.beacon_seed,
@@ -96,10 +104,7 @@ void ChainNode::start() {
 void ChainNode::tick() {
   timer_ = services_.executor.post_after(options_.tick, [this] { tick(); });
   sync_.tick();
-  if (history_) {
-    const ChainTip& at = history_->tip();
-    if (restart_.tick(at.height(), at.registry->round(), services_.clock.monotonic_now())) open_height();
-  }
+  if (history_ && restart_.tick(history_->tip())) open_height();
   advance();
   outbox_.pump();
 }
@@ -124,7 +129,7 @@ void ChainNode::begin_history(History history, bool fresh) {
   enter(NodeState::Following);
   if (fresh) durable_.begin_log(*history_);
   const ChainTip& tip = history_->tip();
-  if (!fresh || tip.height() > 0) restart_.begin(services_.clock.monotonic_now());
+  if (!fresh || tip.height() > 0) restart_.begin();
   mempool_.on_tip(tip);
   if (had_one) services_.logger.info("chain", "this node follows another history of the network from now on");
   services_.content.on_history(tip);
@@ -154,7 +159,10 @@ Expected<void> ChainNode::take_rival(const CertifiedBlock& block) {
 
 void ChainNode::on_new_tip(const CertifiedBlock& block, bool live) {
   const ChainTip& tip = history_->tip();
-  restart_.on_block(tip.height(), tip.registry->round(), services_.clock.monotonic_now());
+  restart_.on_block(tip);
+  const bool here = height_ && height_->tip().height() + 1 == tip.height();
+  const std::vector<Evidence> contradictions =
+      here ? height_->contradictions(block.certificate) : std::vector<Evidence>();
   retire_height();
   mempool_.on_tip(tip);
   continuation_.on_tip(tip);
@@ -162,6 +170,7 @@ void ChainNode::on_new_tip(const CertifiedBlock& block, bool live) {
   std::erase_if(own_evidence_,
                 [&](const Evidence& evidence) { return !mempool_.has_evidence(evidence.node); });
   if (own_evidence_.size() != before) durable_.save(own_evidence_);
+  for (const Evidence& evidence : contradictions) add_evidence(evidence);
   services_.content.on_block(tip, block, live);
   open_height();
   if (live) announce(block);
@@ -263,6 +272,7 @@ void ChainNode::handle(OpenStart::Output output) {
 // ---- What this node says
 
 void ChainNode::say_missing_statement() {
+  if (restart_.runs_twice()) return outbox_.drop(outbox_key::statement);
   membership_->want_active(!away_ && !restart_.is_quiet(history_->tip().registry->round() + 1));
   const auto statement = membership_->missing(history_->tip());
   if (!statement) return outbox_.drop(outbox_key::statement);
@@ -278,23 +288,25 @@ void ChainNode::send_heartbeat() {
   if (now < next_heartbeat_ || !height_) return;
   next_heartbeat_ = now + options_.rules.heartbeat;
   const ChainTip& tip = history_->tip();
-  Heartbeat heartbeat;
-  heartbeat.node = services_.key.public_key();
-  heartbeat.tip = {tip.height(), tip.block->hash};
-  heartbeat.time_ms = static_cast<std::uint64_t>(to_unix_ms(services_.clock.wall_now()));
-  sign_heartbeat(heartbeat, services_.key, options_.rules.network);
-  outbox_.put(outbox_key::heartbeat, heartbeat, history_->tip().committee->others(self_));
+  outbox_.put(outbox_key::heartbeat, restart_.heartbeat(tip), tip.committee->others(self_));
 }
 
 void ChainNode::add_evidence(const Evidence& evidence) {
-  if (!history_ || mempool_.take(evidence, history_->tip()) != Verdict::Taken) return;
-  ++evidence_;
+  if (!history_ || take_evidence(evidence) != Verdict::Taken) return;
   if (own_evidence_.size() < most_kept_evidence) own_evidence_.push_back(evidence);
   durable_.save(own_evidence_);
+}
+
+// Whoever has it for the first time tells others, so it reaches all voters, whoever found it.
+Verdict ChainNode::take_evidence(const Evidence& evidence) {
+  const ChainTip& tip = history_->tip();
+  const Verdict verdict = mempool_.take(evidence, tip);
+  if (verdict != Verdict::Taken) return verdict;
+  ++evidence_;
   outbox_.put(outbox_key::first_relayed + relayed_++ % outbox_key::relayed_window, EvidencePost{evidence},
-              history_->tip().committee->others(self_));
-  outbox_.pump();
+              tip.committee->neighbours(self_, max_direct_voters));
   if (height_) height_->byzantine_member_found();
+  return verdict;
 }
 
 void ChainNode::post(std::uint64_t key, const RoundsPost& item, const std::vector<net::NodeId>& to) {

@@ -24,7 +24,7 @@
 #include "core/chain/height.h"
 #include "core/chain/membership.h"
 #include "core/chain/open_start.h"
-#include "core/chain/restart_watch.h"
+#include "core/chain/restart_guard.h"
 #include "core/chain/rights.h"
 #include "core/chain/server.h"
 #include "core/chain/sync.h"
@@ -75,6 +75,7 @@ struct ChainView {
   std::uint64_t active_units = 0, heard_units = 0;
   std::vector<net::NodeId> missing;  // of the committee: not heard lately
   bool block_due = false, stalled = false;
+  bool runs_twice = false;  // another process has this node's key (restart_guard.h)
   Outlook outlook = Outlook::Certifies;
   std::optional<Hash256> asks_succession;  // a proposal that waits for this node's person
   std::uint64_t evidence = 0;              // proofs that this node found or received
@@ -93,7 +94,6 @@ class ChainNode final : public ChainPort {
   void start();
   // A peer's call of one of the chain's methods. The reply names the fault that a post proves: honest nodes
   // write no other bytes, and check signatures before they pass anything on.
-  static bool handles(net::Method method);
   void on_call(const net::Caller& from, net::Method method, ByteSpan request, const net::Reply& reply);
 
   void advance() override;
@@ -137,12 +137,13 @@ class ChainNode final : public ChainPort {
 
   // ---- node_calls.cpp: what peers send
   net::Answer on_post(const net::Caller& caller, ByteSpan request);
+  Expected<Bytes> on_status_request(const net::NodeId& from, ByteSpan request);
   Verdict on_item(const net::NodeId& from, ChainItem& item);
   Verdict on_agreement(const net::NodeId& from, const AgreementItem& item, std::uint64_t height,
                        const Hash256& previous);
   Verdict on_certified(const net::NodeId& from, const CertifiedPost& post);
   Verdict on_heartbeat(const net::NodeId& from, const Heartbeat& heartbeat);
-  Verdict on_evidence(const Evidence& evidence);
+  Verdict take_evidence(const Evidence& evidence);
   void on_answer(const net::NodeId& from, const PostAnswer& answer);
   void on_status(const net::Contact& from, const ChainStatus& status);
 
@@ -158,7 +159,7 @@ class ChainNode final : public ChainPort {
   PresenceWatch presence_;
   LocalMemory local_;
   std::optional<OwnMembership> membership_;  // from start() on
-  RestartWatch restart_;
+  RestartGuard restart_;
   ChainSync sync_;
   Continuation continuation_;
   Vouching vouching_;

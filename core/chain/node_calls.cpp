@@ -26,18 +26,23 @@ Place place_of(const Locked& item) {
   return {item.prepares.height, item.prepares.previous};
 }
 
-}  // namespace
-
-bool ChainNode::handles(net::Method method) {
-  return method == net::Method::ChainPost || method == net::Method::ChainStatus ||
-         method == net::Method::ChainBlocks || method == net::Method::ChainRegistry;
+// A vote that came after its block was certified. The certificate may have another one of this voter.
+std::optional<Evidence> late_contradiction(const SignedVote& vote, const ChainTip& tip,
+                                           const CertifiedBlock* newest) {
+  const MemberRecord* member = tip.registry->find(vote.voter);
+  if (newest == nullptr || member == nullptr) return std::nullopt;
+  auto both = contradiction(member->key, vote, newest->certificate.commits);
+  if (!both && newest->certificate.lock) both = contradiction(member->key, vote, *newest->certificate.lock);
+  return both;
 }
+
+}  // namespace
 
 void ChainNode::on_call(const net::Caller& from, net::Method method, ByteSpan request,
                         const net::Reply& reply) {
   switch (method) {
     case net::Method::ChainPost: return reply(on_post(from, request));
-    case net::Method::ChainStatus: return reply(encode_status(status()));
+    case net::Method::ChainStatus: return reply(on_status_request(from.id, request));
     case net::Method::ChainBlocks: return reply(server_.blocks(history(), request));
     case net::Method::ChainRegistry: return reply(server_.registry(history(), request));
     default: return reply(make_error(ErrorCode::Unsupported, "not a method of the chain"));
@@ -80,7 +85,12 @@ Verdict ChainNode::on_item(const net::NodeId& from, ChainItem& item) {
       if (verdict == Verdict::Taken && node.height_) node.height_->advance();
       return verdict;
     }
-    Verdict operator()(const EvidencePost& item) { return node.on_evidence(item.evidence); }
+    Verdict operator()(const EvidencePost& item) {
+      if (!node.history_) return Verdict::Busy;
+      const Verdict verdict = node.take_evidence(item.evidence);
+      if (verdict == Verdict::Taken && node.height_) node.height_->advance();
+      return verdict;
+    }
     Verdict operator()(const RoundsPost& item) {
       if (!node.history_) return Verdict::Busy;
       const Verdict verdict = node.services_.content.on_post(from, item, node.history_->tip());
@@ -121,6 +131,14 @@ Verdict ChainNode::on_agreement(const net::NodeId& from, const AgreementItem& it
                                 const Hash256& previous) {
   if (!history_) return Verdict::Busy;
   const ChainTip& tip = history_->tip();
+  if (height == tip.height())
+    if (const auto* vote = std::get_if<SignedVote>(&item)) {
+      const auto both = late_contradiction(*vote, tip, history_->find(height));
+      if (!both || mempool_.has_evidence(both->node)) return Verdict::Past;
+      if (!services_.checks.vote(*vote, both->node, options_.rules.network)) return Verdict::BadSignature;
+      add_evidence(*both);
+      return Verdict::Equivocation;
+    }
   if (height <= tip.height()) return Verdict::Past;
   if (height > tip.height() + 1) {
     sync_.catch_up(from);
@@ -158,24 +176,12 @@ Verdict ChainNode::on_heartbeat(const net::NodeId& from, const Heartbeat& heartb
   if (heartbeat.time_ms + heartbeat_life_ms < wall || heartbeat.time_ms > wall + max_clock_lead_ms)
     return Verdict::Past;
   if (id != from && !heartbeat_holds(heartbeat, options_.rules.network)) return Verdict::BadSignature;
+  if (id == from && restart_.note(from, heartbeat, *tip.registry)) outbox_.again(from);
   if (heartbeat.tip.height > tip.height()) sync_.catch_up(from);
   // While a block is due, only its votes show that a voter takes part.
   if (!height_ || !height_->is_due())
     presence_.heard(tip.committee->members()[*position].number, services_.clock.monotonic_now());
   return Verdict::Taken;
-}
-
-Verdict ChainNode::on_evidence(const Evidence& evidence) {
-  if (!history_) return Verdict::Busy;
-  const Verdict verdict = mempool_.take(evidence, history_->tip());
-  if (verdict == Verdict::Taken) {
-    ++evidence_;
-    if (height_) {
-      height_->byzantine_member_found();
-      height_->advance();
-    }
-  }
-  return verdict;
 }
 
 void ChainNode::on_answer(const net::NodeId& from, const PostAnswer& answer) {
@@ -192,11 +198,28 @@ void ChainNode::on_status(const net::Contact& from, const ChainStatus& status) {
   if (!history_ || status.genesis != history_->genesis()) return;
   continuation_.heard(from.id);
   const ChainTip& tip = history_->tip();
-  const bool could_vote = restart_.may_vote();
-  restart_.on_peer(status.height, tip.height(), tip.registry->round(), services_.clock.monotonic_now());
-  if (restart_.may_vote() != could_vote) open_height();
+  const AgreementMemory& votes = height_ ? height_->memory() : kept_votes_.memory();
+  const auto told = restart_.on_status(from.id, status, tip, {votes, services_.content.signed_by(self_)});
+  if (told.voted_in) kept_votes_.begin_after(tip.height() + 1, tip.block->hash, *told.voted_in);
+  if (told.changed) open_height();
   const auto position = tip.committee->position(from.id);
   if (position && height_ && status.height == tip.height()) height_->on_view(*position, status.view);
+}
+
+// A node that was started since has forgotten what it took, so all of it goes out once more.
+Expected<Bytes> ChainNode::on_status_request(const net::NodeId& from, ByteSpan request) {
+  NS_ASSIGN_OR_RETURN(const StatusRequest asked, decode_status_request(request));
+  ChainStatus answer = status();
+  if (!history_ || !asked.asker) return encode_status(answer);
+  const ChainTip& tip = history_->tip();
+  if (restart_.note(from, *asked.asker, *tip.registry)) outbox_.again(from);
+  if (const Heartbeat* newest = restart_.newest(from)) answer.asker = *newest;
+  if (!asked.asks_signed || tip.registry->find(from) == nullptr) return encode_status(answer);
+  answer.of_asker = services_.content.signed_by(from);
+  const auto position = tip.committee->position(from);
+  const SignedVote* vote = height_ && position ? height_->vote_of(*position) : nullptr;
+  if (vote != nullptr) answer.of_asker.vote = *vote;
+  return encode_status(answer);
 }
 
 ChainStatus ChainNode::status() const {
@@ -247,6 +270,7 @@ ChainView ChainNode::view() const {
     view.block_due = height_->is_due();
     view.stalled = height_->is_stalled();
   }
+  view.runs_twice = restart_.runs_twice();
   return view;
 }
 

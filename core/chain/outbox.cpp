@@ -8,6 +8,9 @@ namespace neuroshard::chain {
 
 namespace {
 constexpr std::size_t answer_bytes = 16;
+// An attempt has this long, beside the time for its bytes, and each next one twice as long, up to the options'
+// `allowed`: a lost message costs little, and a slow node has its time in the end.
+constexpr Duration first_allowed = std::chrono::seconds(2);
 
 // The recipient can have it, or has refused it, only later.
 bool wants_it_later(Verdict verdict) {
@@ -19,6 +22,7 @@ struct Outbox::Recipient {
   MonotonicTime due{};
   Duration pause{};
   MonotonicTime sent{};
+  Duration allowed = first_allowed;
   bool under_way = false;
 };
 
@@ -45,7 +49,7 @@ void Outbox::put(std::uint64_t key, std::shared_ptr<const Bytes> item, const std
   entry->serial = ++serial_;
   entry->bytes = std::move(item);
   const MonotonicTime now = clock_.monotonic_now();
-  for (const net::NodeId& id : to) entry->to[id] = {now, options_.first_pause, now, false};
+  for (const net::NodeId& id : to) entry->to[id] = {now, options_.first_pause, now};
   pump();
 }
 
@@ -87,7 +91,7 @@ void Outbox::again(const net::NodeId& to) {
     const auto taken = item->taken.find(to);
     if (taken == item->taken.end() || now - taken->second < options_.first_pause) continue;
     item->taken.erase(taken);
-    item->to[to] = {now, options_.first_pause, now, false};
+    item->to[to] = {now, options_.first_pause, now};
   }
   pump();
 }
@@ -108,10 +112,12 @@ void Outbox::send(std::uint64_t key, Item& item, const net::NodeId& to) {
   }
   recipient.due = recipient.sent + recipient.pause;
   recipient.pause = std::min(2 * recipient.pause, options_.longest_pause);
+  const Duration allowed = std::min(recipient.allowed, options_.allowed);
+  recipient.allowed = 2 * allowed;
   recipient.under_way = true;
   bytes_sent_ += item.bytes->size();
   caller_.call(*contact, net::Method::ChainPost, *item.bytes,
-               net::call_deadline(options_.allowed, item.bytes->size(), answer_bytes),
+               net::call_deadline(allowed, item.bytes->size(), answer_bytes),
                [this, life = lifetime_.token(), key, serial = item.serial, to](Expected<Bytes> answer) {
                  if (life.alive()) answered(key, serial, to, std::move(answer));
                });

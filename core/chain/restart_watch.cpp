@@ -23,11 +23,15 @@ void RestartWatch::on_block(std::uint64_t height, std::uint64_t /*round*/, Monot
   }
 }
 
-void RestartWatch::on_peer(std::uint64_t its_height, std::uint64_t height, std::uint64_t round,
+void RestartWatch::on_peer(std::uint64_t its_height, std::uint64_t height, std::uint64_t round, bool enough,
                            MonotonicTime now) {
   if (its_height > height) return;
-  if (state_ == State::Asking) state_ = State::Settled;
+  if (state_ == State::Asking && enough) state_ = State::Settled;
   if (state_ == State::Behind) wait(height, round, now);
+}
+
+void RestartWatch::forgot(std::uint64_t height, std::uint64_t round, MonotonicTime now) {
+  if (state_ == State::Asking || state_ == State::Settled) wait(height, round, now);
 }
 
 bool RestartWatch::tick(std::uint64_t height, std::uint64_t round, MonotonicTime now) {

@@ -5,7 +5,8 @@
 // it votes, and signs neither a contribution nor a vector of the round that it finds in progress; so that
 // nobody waits for those, it is away until that is over. One that nobody answers goes on after `ask_for`.
 //
-//   Asking   → Settled (somebody is not ahead; or nobody answers) | Behind (a block came that others had)
+//   Asking   → Settled (enough answer and none is ahead; or nobody answers) | Behind (a block came that others
+//              had) | Waiting (this node signed what it does not remember)
 //   Behind   → Waiting (nobody is ahead any more; or no block came for `wait`)
 //   Waiting  → Settled (the next block, or `wait` is over)
 //
@@ -27,7 +28,11 @@ class RestartWatch {
   // A block was appended; round: the newest with a result.
   void on_block(std::uint64_t height, std::uint64_t round, MonotonicTime now);
   // Another node of this history is that far.
-  void on_peer(std::uint64_t its_height, std::uint64_t height, std::uint64_t round, MonotonicTime now);
+  // enough: with this one so many of those that were asked have answered that this node may go on.
+  void on_peer(std::uint64_t its_height, std::uint64_t height, std::uint64_t round, bool enough,
+               MonotonicTime now);
+  // It signed something in this height or round that it does not remember.
+  void forgot(std::uint64_t height, std::uint64_t round, MonotonicTime now);
   // Whether may_vote() changed.
   bool tick(std::uint64_t height, std::uint64_t round, MonotonicTime now);
   bool may_vote() const { return state_ == State::Settled; }

@@ -6,6 +6,11 @@
 
 namespace neuroshard::chain {
 
+bool ChainServer::handles(net::Method method) {
+  return method == net::Method::ChainPost || method == net::Method::ChainStatus ||
+         method == net::Method::ChainBlocks || method == net::Method::ChainRegistry;
+}
+
 Expected<Bytes> ChainServer::blocks(const History* history, ByteSpan request) const {
   NS_ASSIGN_OR_RETURN(const std::uint64_t from, decode_blocks_request(request));
   if (history == nullptr) return make_error(ErrorCode::NotFound, "this node has no history yet");

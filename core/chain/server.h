@@ -8,12 +8,15 @@
 
 #include "core/chain/history.h"
 #include "core/chain/store.h"
+#include "core/net/method_table.h"
 
 namespace neuroshard::chain {
 
 class ChainServer {
  public:
   explicit ChainServer(ChainStore& store) : store_(store) {}
+  // Of a node of the chain.
+  static bool handles(net::Method method);
   // history: null before the node has one. Requests and answers: messages.h.
   Expected<Bytes> blocks(const History* history, ByteSpan request) const;
   Expected<Bytes> registry(const History* history, ByteSpan request);

@@ -42,8 +42,8 @@ void ChainSync::tick() {
 
 void ChainSync::ask_status(const net::Contact& contact) {
   if (!asked_.insert(contact.id).second) return;
-  caller_.call(contact, net::Method::ChainStatus, {}, options_.allowed,
-               [this, life = lifetime_.token(), contact](Expected<Bytes> answer) {
+  caller_.call(contact, net::Method::ChainStatus, encode_status_request(host_.status_request()),
+               options_.allowed, [this, life = lifetime_.token(), contact](Expected<Bytes> answer) {
                  if (!life.alive()) return;
                  asked_.erase(contact.id);
                  if (!answer.ok()) return;
@@ -99,6 +99,10 @@ void ChainSync::catch_up(const net::NodeId& from) {
 void ChainSync::catch_up(const net::Contact& from) {
   if (host_.history() != nullptr) fetch_blocks(from);
   ask_status(from);
+}
+
+void ChainSync::ask(const net::NodeId& peer) {
+  if (const auto contact = peers_.find(peer)) ask_status(*contact);
 }
 
 void ChainSync::fetch_blocks(const net::Contact& contact) {

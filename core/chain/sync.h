@@ -18,6 +18,7 @@
 #include "core/chain/history.h"
 #include "core/chain/messages.h"
 #include "core/chain/outbox.h"
+#include "core/chain/status.h"
 
 namespace neuroshard::chain {
 
@@ -41,6 +42,7 @@ class ChainSync {
     std::function<void(History history)> adopt;
     // A peer's status, whatever its history.
     std::function<void(const net::Contact& from, const ChainStatus& status)> on_status;
+    std::function<StatusRequest()> status_request;
   };
   ChainSync(History::Services services, net::PeerCaller& caller, Peers& peers, Executor& executor,
             const Clock& clock, SyncOptions options, TrustAnchor trust, const net::NodeId& self,
@@ -51,6 +53,8 @@ class ChainSync {
   // This peer is ahead, as its answer or announcement says.
   void catch_up(const net::NodeId& from);
   void catch_up(const net::Contact& from);
+  // For its status, unless it was asked and has not answered yet.
+  void ask(const net::NodeId& peer);
   // For people and alerts.
   struct Seen {
     std::size_t answering = 0;                 // peers that answered lately

@@ -8,6 +8,11 @@
 #include "core/crypto/merkle.h"
 
 namespace neuroshard::rounds {
+namespace {
+
+constexpr std::uint64_t cheap_reveal = 256;  // so many hashes cost less than a signature check
+
+}  // namespace
 
 Hash256 payload_root(const net::NodeId& contributor, ByteSpan payload) {
   std::vector<Hash256> leaves;
@@ -38,6 +43,7 @@ void ContributionBook::open(const chain::ChainTip& tip) {
   round_ = tip.registry->round() + 1;
   rows_ = rules_->rows_of(round_);
   entries_.clear();
+  wrong_.clear();
 }
 
 ContributionBook::Taken ContributionBook::take(const chain::Contribution& contribution,
@@ -49,13 +55,18 @@ ContributionBook::Taken ContributionBook::take(const chain::Contribution& contri
   const chain::MemberRecord* member = tip.registry->find(id);
   if (member == nullptr || member->registered_height > opening_height_)
     return {chain::Verdict::NotMember, std::nullopt};
-  const auto known = entries_.find(member->number);
-  if (known != entries_.end() && known->second.contribution == contribution)
-    return {chain::Verdict::Known, std::nullopt};
-  if (const chain::Verdict verdict = check(contribution, *member, tip); verdict != chain::Verdict::Taken)
+  const Entry* known = find(member->number);
+  if (known != nullptr && known->contribution == contribution) return {chain::Verdict::Known, std::nullopt};
+  const auto wrong = wrong_.find(member->number);
+  if (wrong != wrong_.end() && wrong->second == contribution)
+    return {chain::Verdict::Inadmissible, std::nullopt};
+  const chain::Contribution* first = known != nullptr        ? &known->contribution
+                                     : wrong != wrong_.end() ? &wrong->second
+                                                             : nullptr;
+  if (const chain::Verdict verdict = check(contribution, *member, tip, first);
+      verdict != chain::Verdict::Taken)
     return {verdict, std::nullopt};
-  if (known != entries_.end())
-    return {chain::Verdict::Equivocation, chain::evidence_of(known->second.contribution, contribution)};
+  if (first != nullptr) return {chain::Verdict::Equivocation, chain::evidence_of(*first, contribution)};
   put(contribution, member->number, id);
   return {chain::Verdict::Taken, std::nullopt};
 }
@@ -82,8 +93,8 @@ bool ContributionBook::take_certified(const chain::Contribution& contribution,
   return true;
 }
 
-chain::Verdict ContributionBook::check(const chain::Contribution& contribution,
-                                       const chain::MemberRecord& member, const chain::ChainTip& tip) const {
+chain::Verdict ContributionBook::check_rows(const chain::Contribution& contribution,
+                                            const chain::ChainTip& tip) const {
   if (contribution.rows.empty() || contribution.rows.size() > rows_.size())
     return chain::Verdict::Inadmissible;
   std::size_t at = 0;
@@ -98,17 +109,33 @@ chain::Verdict ContributionBook::check(const chain::Contribution& contribution,
         work.payload_bytes > outer::max_payload_bytes(codec_, shapes_[work.row].values))
       return chain::Verdict::TooLarge;
   }
+  return chain::Verdict::Taken;
+}
+
+chain::Verdict ContributionBook::check(const chain::Contribution& contribution,
+                                       const chain::MemberRecord& member, const chain::ChainTip& tip,
+                                       const chain::Contribution* first) {
+  if (const chain::Verdict verdict = check_rows(contribution, tip); verdict != chain::Verdict::Taken)
+    return verdict;
+  const auto is_signed = [&] {
+    return checks_->entry(chain::entry_of(contribution, member.number), opening_, round_, contribution.node,
+                          rules_->network);
+  };
+  // Whatever it reveals, two of them are evidence.
+  if (first != nullptr) return is_signed() ? chain::Verdict::Taken : chain::Verdict::BadSignature;
   const bool next = member.next_beacon && round_ >= member.next_beacon->first_round;
   const chain::BeaconCommitment& commitment = next ? *member.next_beacon : member.beacon;
   const bool known =
       !next && member.revealed_round >= commitment.first_round && member.revealed_round < round_;
+  const std::uint64_t known_round = known ? member.revealed_round : 0;
+  const bool costly = chain::reveal_cost(commitment, round_, known_round) > cheap_reveal;
+  if (costly && !is_signed()) return chain::Verdict::BadSignature;
   if (!chain::reveal_holds(commitment, round_, contribution.reveal, known ? member.revealed : Hash256{},
-                           known ? member.revealed_round : 0))
+                           known_round)) {
+    if (costly) wrong_.emplace(member.number, contribution);
     return chain::Verdict::Inadmissible;
-  const chain::ContributionEntry entry = chain::entry_of(contribution, member.number);
-  if (!checks_->entry(entry, opening_, round_, contribution.node, rules_->network))
-    return chain::Verdict::BadSignature;
-  return chain::Verdict::Taken;
+  }
+  return costly || is_signed() ? chain::Verdict::Taken : chain::Verdict::BadSignature;
 }
 
 bool ContributionBook::take_payload(std::uint32_t member, std::uint32_t row, Bytes payload) {

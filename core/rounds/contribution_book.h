@@ -1,6 +1,7 @@
 // The contributions to the round in progress, as this node has them, with their payloads. Each contribution is
-// checked before it is kept: the cheap checks first, the signature last. A second, different contribution of a
-// member is evidence; the first one stays.
+// checked before it is kept: the cheap checks first, the signature last. The reveal of a member that was long
+// absent costs more than a signature and comes after it, once in a round. A second, different contribution of
+// a member is evidence; the first one stays.
 //
 // Threads: one. rules, checks and registry of the tip outlive a call.
 #pragma once
@@ -73,8 +74,10 @@ class ContributionBook {
 
  private:
   void put(const chain::Contribution& contribution, std::uint32_t member, const net::NodeId& id);
+  chain::Verdict check_rows(const chain::Contribution& contribution, const chain::ChainTip& tip) const;
+  // first: what this member signed before in this round; null: nothing is known.
   chain::Verdict check(const chain::Contribution& contribution, const chain::MemberRecord& member,
-                       const chain::ChainTip& tip) const;
+                       const chain::ChainTip& tip, const chain::Contribution* first);
 
   const chain::ChainRules* rules_;
   std::vector<RowShape> shapes_;  // by row
@@ -84,6 +87,7 @@ class ContributionBook {
   std::uint64_t opening_height_ = 0, round_ = 0;
   std::vector<std::uint32_t> rows_;  // of the round
   std::map<std::uint32_t, Entry> entries_;
+  std::map<std::uint32_t, chain::Contribution> wrong_;  // signed, with a reveal that costly hashing refuted
 };
 
 }  // namespace neuroshard::rounds

@@ -54,16 +54,26 @@ chain::Verdict TrainingRounds::on_vector(ByteSpan bytes) {
   return taken.verdict;
 }
 
-void TrainingRounds::on_call(const net::Caller& from, ByteSpan request, const net::Respond& respond) {
-  respond(piece(from.id, request));
+chain::SignedByMember TrainingRounds::signed_by(const net::NodeId& member) const {
+  chain::SignedByMember held;
+  if (!tip_) return held;
+  if (const ContributionBook::Entry* entry = book_.find(member))
+    held.contribution = chain::entry_of(entry->contribution, entry->member);
+  const chain::MemberRecord* record = tip_->registry->find(member);
+  if (record == nullptr) return held;
+  const bool kept = member == self_ && kept_vector_ && kept_vector_->opening == book_.opening();
+  if (const chain::Vector* vector = kept ? &*kept_vector_ : vectors_.find(record->number))
+    held.vector = chain::claim_of(*vector);
+  return held;
 }
 
-Expected<Bytes> TrainingRounds::piece(const net::NodeId& from, ByteSpan bytes) const {
-  NS_ASSIGN_OR_RETURN(const PieceRequest request, decode_piece_request(bytes));
-  if (!tip_) return make_error(ErrorCode::NotFound, "this node has no history yet");
+void TrainingRounds::on_call(const net::Caller& from, ByteSpan bytes, const net::Respond& respond) {
+  const auto request = decode_piece_request(bytes);
+  if (!request.ok()) return respond(request.error());
+  if (!tip_) return respond(make_error(ErrorCode::NotFound, "this node has no history yet"));
   const bool of_anchor =
-      request.what == PieceRequest::What::Leaves || request.what == PieceRequest::What::Chunk;
-  return of_anchor ? states_.piece(request) : exchange_.piece(from, request, *tip_);
+      request->what == PieceRequest::What::Leaves || request->what == PieceRequest::What::Chunk;
+  respond(of_anchor ? states_.piece(*request) : exchange_.piece(from.id, *request, *tip_));
 }
 
 }  // namespace neuroshard::rounds

@@ -91,6 +91,7 @@ class TrainingRounds final : public chain::BlockContent {
   void on_history(const chain::ChainTip& tip) override;
   chain::Verdict on_post(const net::NodeId& from, const chain::RoundsPost& post,
                          const chain::ChainTip& tip) override;
+  chain::SignedByMember signed_by(const net::NodeId& member) const override;
   Duration deadline() const override { return clock_.deadline(); }
 
  private:
@@ -133,7 +134,6 @@ class TrainingRounds final : public chain::BlockContent {
   chain::Verdict on_vector(ByteSpan bytes);
   chain::Verdict refuse(chain::Verdict verdict);
   void found(const chain::Evidence& evidence);
-  Expected<Bytes> piece(const net::NodeId& from, ByteSpan request) const;
 
   TrainingServices services_;
   const TrainingOptions options_;

@@ -52,6 +52,10 @@ void ChainReport::fill(node::RoundsView& view, const ChainMoment& now) {
   view.bytes_received = now.training.bytes_received;
   if (now.chain.failed_saves > 0 && view.trouble.empty())
     view.trouble = "the chain can't be written to the disk: free some space, or look at the log";
+  if (now.chain.runs_twice)
+    view.trouble =
+        "another copy of this node has its key, so this one signs nothing: stop the other copy, then restart "
+        "this one";
   if (!now.registry) return;
   view.round = now.registry->round();
   view.agrees = now.training.holds;

@@ -52,6 +52,9 @@ class ChainRounds::Content final : public chain::BlockContent {
                          const chain::ChainTip& tip) override {
     return rounds_.on_post(from, post, tip);
   }
+  chain::SignedByMember signed_by(const net::NodeId& member) const override {
+    return rounds_.signed_by(member);
+  }
   Duration deadline() const override { return rounds_.deadline(); }
 
  private:

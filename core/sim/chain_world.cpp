@@ -196,6 +196,9 @@ class ChainWorld::Watched final : public chain::BlockContent {
                          const chain::ChainTip& tip) override {
     return rounds_.on_post(from, post, tip);
   }
+  chain::SignedByMember signed_by(const net::NodeId& member) const override {
+    return rounds_.signed_by(member);
+  }
   Duration deadline() const override { return rounds_.deadline(); }
 
  private:
@@ -264,6 +267,7 @@ ChainWorld::ChainWorld(ChainWorldOptions options, MakeModel make_model, MakeDist
   for (auto& host : hosts_) {
     host->disk.blocks = {chain::encode_certified(*genesis_)};
     host->disk.first = 0;
+    host->disk.records[chain::ChainStore::Record::Votes] = chain::encode_agreement_memory({});
   }
 }
 
@@ -398,7 +402,7 @@ void ChainWorld::on_call(std::size_t node, const net::Caller& from, net::Method 
   Host& host = *hosts_[node];
   if (!host.alive || !host.chain) return;
   if (host.answers && host.answers(from, method, request, respond)) return;
-  if (chain::ChainNode::handles(method)) return host.chain->on_call(from, method, request, respond);
+  if (chain::ChainServer::handles(method)) return host.chain->on_call(from, method, request, respond);
   if (method == net::Method::RoundPiece) return host.training->on_call(from, request, respond);
   respond(make_error(ErrorCode::Unsupported, "no such method"));
 }

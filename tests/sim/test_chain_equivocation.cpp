@@ -70,6 +70,8 @@ class TestChainEquivocation : public QObject {
   void equivocation_expels();
   void evidence_survives_its_finder_data();
   void evidence_survives_its_finder();
+  void a_certificate_convicts_who_voted_otherwise_data();
+  void a_certificate_convicts_who_voted_otherwise();
   void what_is_old_or_of_another_history_is_refused();
 };
 
@@ -162,6 +164,56 @@ void TestChainEquivocation::evidence_survives_its_finder() {
   QCOMPARE(is_expelled(lab, 1, liar), kept);
 }
 
+void TestChainEquivocation::a_certificate_convicts_who_voted_otherwise_data() {
+  QTest::addColumn<bool>("late");
+  QTest::newRow("the vote comes first") << false;
+  QTest::newRow("the certificate comes first") << true;
+}
+
+// Node 0 gets no commits but a false one of the liar, and later the certificate that needs the liar's other one.
+// All that get its proof pass it on.
+void TestChainEquivocation::a_certificate_convicts_who_voted_otherwise() {
+  QFETCH(bool, late);
+  constexpr std::size_t all = 5, liar = 4;
+  ChainLab* self = nullptr;
+  std::vector<Bytes> false_votes;
+  bool lies = false;
+  ChainLab lab(lab_options(3, all), false, [&](std::size_t node) -> test::EditingCaller::Edit {
+    return [&, node](const net::Contact& to, PostKind of, Bytes* post) {
+      if (node == 0 && of == PostKind::Vote && lies) {
+        const auto vote = std::get<chain::SignedVote>(*chain::decode_item(*post, self->world.network_id()));
+        return vote.vote.step == chain::VoteStep::Commit ? Fate::Drop : Fate::Send;
+      }
+      if (!lies || to.id != self->world.id(0) || of != PostKind::Vote) return Fate::Send;
+      const auto vote = std::get<chain::SignedVote>(*chain::decode_item(*post, self->world.network_id()));
+      if (vote.vote.step != chain::VoteStep::Commit) return Fate::Send;
+      if (node != liar) return Fate::Drop;
+      *post = contradiction(*post, of, self->world.key(liar), self->world.network_id());
+      false_votes.push_back(*post);
+      return late ? Fate::Drop : Fate::Send;
+    };
+  });
+  self = &lab;
+  lab.world.set_honest(liar, false);
+  lab.world.start_all();
+  QVERIFY2(lab.world.run_to_round(2, 20 * lab_round), lab.text("two rounds").c_str());
+  lies = true;
+  const std::uint64_t before = lab.world.height(0);
+  QVERIFY2(lab.world.run_until([&] { return lab.world.height(0) == before + 1; }, 20 * lab_round),
+           lab.text("the certificate").c_str());
+  lies = false;
+  QVERIFY(!false_votes.empty());
+  if (late) {
+    QCOMPARE(lab.world.chain(0).view().evidence, 0u);
+    QCOMPARE(answer_to(lab, 0, liar, false_votes.front()), Verdict::Equivocation);
+  }
+  QCOMPARE(lab.world.chain(0).view().evidence, 1u);
+  QVERIFY2(lab.world.run_until([&] { return expelled(lab, 1) == 1; }, 20 * lab_round),
+           lab.text("expelled").c_str());
+  QVERIFY(is_expelled(lab, 1, liar));
+  QCOMPARE(lab.world.seen().conflicts, 0u);
+}
+
 void TestChainEquivocation::what_is_old_or_of_another_history_is_refused() {
   constexpr std::size_t all = 4;
   std::vector<Bytes> posts[2];
@@ -223,8 +275,10 @@ void TestChainEquivocation::what_is_old_or_of_another_history_is_refused() {
   lab.run_for(2 * lab_round);
   QCOMPARE(expelled(lab, 0), 0u);
   const Bytes proof = two_votes(lab);
+  // One node gets it and passes it on.
   QCOMPARE(answer_to(lab, 0, 2, proof), Verdict::Taken);
-  for (const std::size_t node : {2, 3}) answer_to(lab, node, 0, proof);
+  lab.run_for(lab_second / 2);
+  for (const std::size_t node : {2, 3}) QVERIFY(lab.world.chain(node).view().evidence > 0);
   lab.run_for(4 * lab_round);
   QCOMPARE(expelled(lab, 0), 1u);
 }

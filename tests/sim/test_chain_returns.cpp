@@ -38,6 +38,12 @@ class TestChainReturns : public QObject {
   void an_old_disk_image_expels_nobody_data();
   void an_old_disk_image_expels_nobody();
   void an_old_disk_image_that_signs_at_once_is_found_out();
+  void an_image_of_the_same_height_expels_nobody_data();
+  void an_image_of_the_same_height_expels_nobody();
+  void an_image_of_the_same_height_that_nobody_questions_is_found_out();
+  void of_two_copies_the_later_one_goes_on();
+  void a_restart_in_mid_round_hardly_delays_data();
+  void a_restart_in_mid_round_hardly_delays();
 };
 
 void TestChainReturns::a_node_dies_at_each_kind_of_message_data() {
@@ -138,6 +144,19 @@ void TestChainReturns::an_old_disk_image_expels_nobody_data() {
   QTest::addRow("copied before an earlier start") << 4.6 << false;
 }
 
+// These nodes tell nobody what they hold of its signatures.
+void tell_nothing(ChainLab& lab, std::size_t nodes) {
+  for (std::size_t node = 0; node < nodes; ++node) {
+    lab.world.set_answers(
+        node, [&lab, node](const net::Caller&, net::Method method, ByteSpan, const net::Respond& respond) {
+          if (method != net::Method::ChainStatus) return false;
+          respond(chain::encode_status(lab.world.chain(node).status()));
+          return true;
+        });
+    lab.world.set_honest(node, true);
+  }
+}
+
 // A copy of the disk of round 3 is put back at round 9, with neither the newer votes nor the newer contribution.
 // How many proofs of equivocation the others have at the end; nothing: it did not go on as it must.
 std::optional<std::uint64_t> proofs_after_restoring(std::uint64_t seed, double seconds, bool same_life,
@@ -145,6 +164,7 @@ std::optional<std::uint64_t> proofs_after_restoring(std::uint64_t seed, double s
   auto options = lab_options(seed, 3);  // nothing goes on without the third
   if (!asks) options.chain.sync.ask_for = Duration{};
   ChainLab lab(options);
+  if (!asks) tell_nothing(lab, 2);
   if (!lab.world.run_to_round(3, 20 * lab_round)) return std::nullopt;
   const ChainDisk image = lab.world.disk(2);
   if (!same_life) {
@@ -190,6 +210,147 @@ void TestChainReturns::an_old_disk_image_that_signs_at_once_is_found_out() {
       proofs += proofs_after_restoring(seed, at, true, false, &text).value_or(0);
   qInfo("%llu proofs", (unsigned long long)proofs);
   QVERIFY(proofs > 0);
+}
+
+Duration in_seconds(double seconds) {
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+}
+
+// The image has the newest block, and neither the votes on the next one nor what was signed for the round. How
+// many proofs of equivocation there are at the end; nothing: the nodes did not go on as they must.
+std::optional<std::uint64_t> proofs_after_an_image(std::uint64_t seed, double copied, double put_back,
+                                                   bool same_life, bool told, std::string* text) {
+  ChainLab lab(lab_options(seed, 3));
+  if (!told) tell_nothing(lab, 2);
+  if (!lab.world.run_to_round(4, 40 * lab_round)) return std::nullopt;
+  lab.run_for(in_seconds(copied));
+  const ChainDisk image = lab.world.disk(2);
+  if (!same_life) {
+    lab.world.kill(2);
+    lab.world.start(2);
+  }
+  lab.run_for(in_seconds(put_back));
+  lab.world.kill(2);
+  lab.world.disk(2) = image;
+  lab.world.start(2);
+  const bool goes_on = lab.world.run_to_round(8, 40 * lab_round);
+  lab.run_for(2 * lab_second);
+  *text = lab.text("restored");
+  std::uint64_t proofs = expelled(lab, 0);
+  for (std::size_t node = 0; node < 3; ++node) proofs += lab.world.chain(node).view().evidence;
+  if (!told) return proofs;
+  const bool right = goes_on && !lab.world.chain(2).view().runs_twice && lab.world.agreement_rate() == 1.0 &&
+                     lab.world.seen().conflicts + lab.world.seen().twice == 0;
+  return right ? std::optional(proofs) : std::nullopt;
+}
+
+void TestChainReturns::an_image_of_the_same_height_expels_nobody_data() {
+  QTest::addColumn<double>("copied");    // seconds into the round
+  QTest::addColumn<double>("put_back");  // seconds later
+  QTest::addColumn<bool>("same_life");   // false: the node was restarted in between
+  for (const bool same_life : {true, false})
+    for (const double copied : {0.3, 3.9, 4.1, 4.5})
+      for (const double put_back : {0.3, 0.6, 1.0})
+        QTest::addRow("copied at %.1f s, put back %.1f s later%s", copied, put_back,
+                      same_life ? "" : ", after a restart")
+            << copied << put_back << same_life;
+}
+
+void TestChainReturns::an_image_of_the_same_height_expels_nobody() {
+  QFETCH(double, copied);
+  QFETCH(double, put_back);
+  QFETCH(bool, same_life);
+  std::string text;
+  for (std::uint64_t seed = 1; seed <= seeds(3); ++seed) {
+    const auto proofs = proofs_after_an_image(seed, copied, put_back, same_life, true, &text);
+    QVERIFY2(proofs == std::optional<std::uint64_t>(0), text.c_str());
+  }
+}
+
+// The control: nobody tells the restored node what it signed.
+void TestChainReturns::an_image_of_the_same_height_that_nobody_questions_is_found_out() {
+  std::string text;
+  std::uint64_t proofs = 0;
+  for (std::uint64_t seed = 1; seed <= 3; ++seed)
+    for (const double copied : {3.9, 4.1, 4.5})
+      for (const double put_back : {0.3, 0.6, 1.0})
+        proofs += proofs_after_an_image(seed, copied, put_back, true, false, &text).value_or(0);
+  qInfo("%llu proofs", (unsigned long long)proofs);
+  QVERIFY(proofs > 0);
+}
+
+// A peer shows a heartbeat of a later start: another process has this node's key.
+void TestChainReturns::of_two_copies_the_later_one_goes_on() {
+  ChainLab lab(lab_options(1, 4));
+  QVERIFY(lab.world.run_to_round(3, 20 * lab_round));
+  const chain::ChainTip& tip = lab.world.chain(0).history()->tip();
+  const auto show = [&](const crypto::KeyPair& signer, std::uint64_t boot) {
+    chain::Heartbeat other;
+    other.tip = {tip.height(), tip.block->hash};
+    other.boot = boot;
+    other.incarnation = 77;
+    chain::sign_heartbeat(other, signer, lab.world.network_id());
+    other.node = lab.world.key(3).public_key();
+    // The other copy asks everybody, as a node does that starts.
+    for (std::size_t node = 0; node < 3; ++node)
+      lab.world.chain(node).on_call({lab.world.id(3), {}}, net::Method::ChainStatus,
+                                    chain::encode_status_request({true, other}), [](Expected<Bytes>) {});
+    lab.run_for(10 * lab_second);
+    return lab.world.chain(3).view().runs_twice;
+  };
+  QVERIFY2(!show(lab.world.key(2), 9), "a heartbeat that another key signed counts");
+  QVERIFY2(show(lab.world.key(3), 10), lab.text("a later start").c_str());
+  QVERIFY(lab.world.chain(3).view().state == chain::NodeState::Following);
+  QVERIFY2(lab.world.run_to_round(lab.world.round(0) + 3, 40 * lab_round), lab.text("three go on").c_str());
+  // Its person stops the other one and starts this one again.
+  lab.world.kill(3);
+  lab.world.start(3);
+  QVERIFY2(lab.world.run_to_round(lab.world.round(0) + 4, 40 * lab_round), lab.text("four go on").c_str());
+  QVERIFY(!lab.world.chain(3).view().runs_twice);
+  QVERIFY2(lab.world.run_until([&] { return !lab.world.chain(3).is_away(); }, 20 * lab_round),
+           lab.text("votes again").c_str());
+  QCOMPARE(expelled(lab, 0), 0u);
+}
+
+void TestChainReturns::a_restart_in_mid_round_hardly_delays_data() {
+  QTest::addColumn<int>("nodes");
+  QTest::newRow("three") << 3;
+  QTest::newRow("five") << 5;
+}
+
+// Two rounds after the restart of one voter at each of twenty moments of a round. Nothing: nodes disagree, or
+// wait for the first deadline.
+std::optional<double> slowest_after_a_restart(std::size_t nodes, bool told, std::string* text) {
+  double longest = 0;
+  for (int moment = 0; moment < 20; ++moment) {
+    auto options = lab_options(7 + static_cast<std::uint64_t>(moment), nodes);
+    options.training.clock.first_deadline = std::chrono::minutes(30);
+    ChainLab lab(options);
+    if (!told) tell_nothing(lab, nodes);
+    if (!lab.world.run_to_round(1, 30 * lab_round)) return std::nullopt;
+    lab.run_for(moment * std::chrono::milliseconds(300));
+    const std::uint64_t before = lab.world.round(1);
+    lab.world.kill(0);
+    lab.run_for(lab_second / 2);
+    lab.world.start(0);
+    const auto began = lab.world.world().now();
+    const bool reached = lab.world.run_to_round(before + 2, 100 * lab_round);
+    longest = std::max(longest, to_seconds(lab.world.world().now() - began));
+    *text = lab.text("after the restart");
+    if (!reached || expelled(lab, 1) != 0 || lab.world.seen().conflicts + lab.world.seen().twice != 0)
+      return std::nullopt;
+  }
+  qInfo("%zu nodes: the longest two rounds took %.1f s", nodes, longest);
+  return longest;
+}
+
+// The restarted voter has forgotten what it took and trains anew from the anchor. With three voters the round
+// needs all of them; the deadline is far away.
+void TestChainReturns::a_restart_in_mid_round_hardly_delays() {
+  QFETCH(int, nodes);
+  std::string text;
+  const auto longest = slowest_after_a_restart(static_cast<std::size_t>(nodes), true, &text);
+  QVERIFY2(longest && *longest < 5 * to_seconds(lab_round), text.c_str());
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ class TestChainRounds : public QObject {
  private Q_SLOTS:
   void four_nodes_count_everybody_in_each_round();
   void open_start_makes_one_genesis();
+  void lost_messages_cost_some_seconds();
   void one_of_three_that_restarts_is_told_again();
 };
 
@@ -68,6 +69,25 @@ void TestChainRounds::one_of_three_that_restarts_is_told_again() {
     QCOMPARE(lab.world.seen().conflicts, 0u);
     QCOMPARE(lab.world.seen().twice, 0u);
   }
+}
+
+// Of all messages 30 % are lost, so half of the calls fail. Their deadlines, one after the other, are what it costs.
+void TestChainRounds::lost_messages_cost_some_seconds() {
+  double sum = 0;
+  constexpr int worlds = 4, rounds = 10;
+  for (int seed = 1; seed <= worlds; ++seed) {
+    auto options = lab_options(static_cast<std::uint64_t>(seed), 4);
+    options.network.loss = 0.3;
+    ChainLab lab(options);
+    const auto began = lab.world.world().now();
+    QVERIFY2(lab.world.run_to_round(rounds, rounds * 30 * lab_round), lab.text("ten rounds").c_str());
+    const double each = to_seconds(lab.world.world().now() - began) / rounds;
+    qInfo("seed %d: %.1f s a round", seed, each);
+    sum += each;
+    QCOMPARE(lab.world.seen().conflicts + lab.world.seen().twice, 0u);
+  }
+  qInfo("%.1f s a round", sum / worlds);
+  QVERIFY2(sum / worlds < 20, "a round");
 }
 
 }  // namespace

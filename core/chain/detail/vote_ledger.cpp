@@ -19,6 +19,13 @@ const SignedVote* VoteLedger::find(std::size_t position, VoteStep step, std::uin
   return at == in->of.end() ? nullptr : &at->second;
 }
 
+const SignedVote* VoteLedger::newest(std::size_t position) const {
+  for (auto view = views_.rbegin(); view != views_.rend(); ++view)
+    for (const VoteStep step : {VoteStep::Commit, VoteStep::Prepare})
+      if (const SignedVote* vote = find(position, step, view->first)) return vote;
+  return nullptr;
+}
+
 void VoteLedger::add(std::size_t position, const SignedVote& vote) {
   View& view = views_[vote.vote.view];
   Votes& to = vote.vote.step == VoteStep::Prepare ? view.prepares : view.commits;
@@ -49,6 +56,18 @@ Quorum VoteLedger::quorum(VoteStep step, std::uint32_t view, const Hash256& bloc
     quorum.signatures.push_back({vote.voter, vote.signature});
   }
   return quorum;
+}
+
+std::vector<Evidence> VoteLedger::contradictions(const Quorum& quorum) const {
+  std::vector<Evidence> found;
+  for (const VoterSignature& one : quorum.signatures) {
+    const auto position = committee_->position(one.voter);
+    const SignedVote* known = position ? find(*position, quorum.step, quorum.view) : nullptr;
+    if (known == nullptr || is_convicted(*position)) continue;
+    if (auto both = contradiction(committee_->members()[*position].key, *known, quorum))
+      found.push_back(std::move(*both));
+  }
+  return found;
 }
 
 std::vector<std::uint32_t> VoteLedger::views() const {

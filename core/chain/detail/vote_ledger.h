@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/chain/committee.h"
+#include "core/chain/evidence.h"
 #include "core/chain/vote.h"
 
 namespace neuroshard::chain {
@@ -21,6 +22,8 @@ class VoteLedger {
 
   // This member's vote in that view and step; null: none yet.
   const SignedVote* find(std::size_t position, VoteStep step, std::uint32_t view) const;
+  // Its vote of the highest view, the commit before the prepare; null: none.
+  const SignedVote* newest(std::size_t position) const;
   // Its first vote in its view and step.
   void add(std::size_t position, const SignedVote& vote);
 
@@ -32,6 +35,9 @@ class VoteLedger {
   std::optional<Leading> leading(VoteStep step, std::uint32_t view) const;
   // Its votes, ascending by voter. height, previous: of all votes here.
   Quorum quorum(VoteStep step, std::uint32_t view, const Hash256& block) const;
+
+  // Members of a quorum whose signatures hold that voted for another block in its place.
+  std::vector<Evidence> contradictions(const Quorum& quorum) const;
 
   void forget_before(std::uint32_t view) { views_.erase(views_.begin(), views_.lower_bound(view)); }
   std::vector<std::uint32_t> views() const;

@@ -21,6 +21,7 @@ class TestAgreementVotes : public QObject {
   Q_OBJECT
  private Q_SLOTS:
   void two_votes_of_one_member_are_evidence();
+  void a_lock_that_names_another_vote_is_evidence();
   void cheap_checks_come_first();
   void stall_locks_count_in_a_stall_only();
   void a_lock_travels_to_the_leader_only();
@@ -57,6 +58,36 @@ void TestAgreementVotes::two_votes_of_one_member_are_evidence() {
   QCOMPARE(take(bench.vote(one, VoteStep::Prepare, 0, c)), Verdict::Equivocation);
   QCOMPARE(bench.evidence.size(), std::size_t(1));
   QCOMPARE(bench.checks.checked, checked);
+}
+
+// A member votes for one block to this one and for another one to the others, who show their lock. Planted: locks
+// that are not compared with votes.
+void TestAgreementVotes::a_lock_that_names_another_vote_is_evidence() {
+  const BlockPtr a = bus_block(1, false), b = bus_block(2, false);
+  for (const bool lock_first : {false, true}) {
+    Bench bench(equal_units(4));
+    const std::size_t liar = bench.other(1), honest = bench.other(0);
+    const auto take = [&bench](const SignedVote& vote) {
+      return bench.agreement->on_item(bench.other(2), vote);
+    };
+    const Quorum lock = bench.prepares(3, 0, b);
+    if (lock_first) {
+      QCOMPARE(bench.show_lock(lock, b), Verdict::Taken);
+    }
+    QCOMPARE(take(bench.vote(honest, VoteStep::Prepare, 0, b->hash)), Verdict::Taken);
+    QCOMPARE(take(bench.vote(liar, VoteStep::Prepare, 0, a->hash)), Verdict::Taken);
+    if (!lock_first) {
+      QVERIFY(bench.evidence.empty());
+      QCOMPARE(bench.show_lock(lock, b), Verdict::Taken);
+    }
+    QCOMPARE(bench.evidence.size(), std::size_t(1));
+    QCOMPARE(bench.evidence[0].node, bench.keys[liar].public_key());
+    QVERIFY(evidence_holds(bench.evidence[0], {}));
+    // Certificates are compared in the same way.
+    Quorum commits = bench.prepares(3, 0, b);
+    commits.step = VoteStep::Commit;
+    QVERIFY(bench.agreement->votes().contradictions(commits).empty());
+  }
 }
 
 void TestAgreementVotes::cheap_checks_come_first() {

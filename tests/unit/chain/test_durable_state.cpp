@@ -24,7 +24,7 @@ class Records final : public ChainStore {
     done({});
   }
   std::uint64_t first_block() const override { return 0; }
-  std::uint64_t block_count() const override { return 0; }
+  std::uint64_t block_count() const override { return blocks; }
   Expected<Bytes> load_block(std::uint64_t) override {
     return make_error(ErrorCode::NotFound, "nothing kept");
   }
@@ -33,6 +33,7 @@ class Records final : public ChainStore {
   void drop_last(std::function<void(Expected<void>)> done) override { done({}); }
 
   std::map<Record, Bytes> records;
+  std::uint64_t blocks = 0;
   bool fails = false;
 };
 
@@ -60,6 +61,8 @@ class TestDurableState : public QObject {
   void votes_that_can_be_read_bind_as_they_are();
   void after_unreadable_votes_a_voter_abstains_once_data();
   void after_unreadable_votes_a_voter_abstains_once();
+  void votes_that_are_missing_beside_a_log_are_unreadable();
+  void votes_in_a_view_that_others_saw_are_not_repeated();
 };
 
 void TestDurableState::votes_that_can_be_read_bind_as_they_are() {
@@ -109,6 +112,48 @@ void TestDurableState::after_unreadable_votes_a_voter_abstains_once() {
   QCOMPARE(kept.memory().height, std::uint64_t(0));
   // Nobody else could make the block.
   QVERIFY(durable.votes().may_vote(8, 1));
+}
+
+// Planted: votes() that takes a missing record for none, whatever else the disk has.
+void TestDurableState::votes_that_are_missing_beside_a_log_are_unreadable() {
+  Records records;
+  Lines log;
+  const DurableState durable(records, log, {});
+  QVERIFY(durable.votes().may_vote(8, 4));
+  records.blocks = 8;
+  KeptVotes lost = durable.votes();
+  QCOMPARE(log.errors.size(), std::size_t(1));
+  QVERIFY(!lost.may_vote(8, 4));
+  QVERIFY(lost.may_vote(9, 4));
+  // A record without votes is there from the first block on.
+  records.records[ChainStore::Record::Votes] = encode_agreement_memory({});
+  QVERIFY(durable.votes().may_vote(8, 4));
+  QCOMPARE(log.errors.size(), std::size_t(1));
+}
+
+void TestDurableState::votes_in_a_view_that_others_saw_are_not_repeated() {
+  KeptVotes votes(voted_at(8));
+  votes.begin_after(8, {}, 2);  // it remembers a later one
+  QCOMPARE(votes.memory().view, 3u);
+  QVERIFY(votes.memory().prepared.has_value());
+  votes.begin_after(8, {}, 3);
+  QCOMPARE(votes.memory().view, 4u);
+  QVERIFY(!votes.memory().prepared);
+  votes.begin_after(9, Hash256{1}, 0);
+  QCOMPARE(votes.memory().height, std::uint64_t(9));
+  QCOMPARE(votes.memory().view, 1u);
+  const Vote vote{VoteStep::Prepare, 8, {}, 3, Hash256{9}};
+  QVERIFY(remembers(voted_at(8), vote));
+  Vote other = vote;
+  other.block = Hash256{8};
+  QVERIFY(!remembers(voted_at(8), other));
+  other.view = 2;
+  QVERIFY(remembers(voted_at(8), other));
+  other.view = 4;
+  QVERIFY(!remembers(voted_at(8), other));
+  other = vote;
+  other.step = VoteStep::Commit;
+  QVERIFY(!remembers(voted_at(8), other));
 }
 
 NS_TEST(TestDurableState)

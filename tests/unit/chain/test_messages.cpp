@@ -3,6 +3,7 @@
 #include <QtTest>
 
 #include "core/chain/messages.h"
+#include "core/chain/status.h"
 #include "tests/support/test_main.h"
 #include "tests/unit/chain/samples.h"
 
@@ -31,6 +32,8 @@ Heartbeat heartbeat() {
   Heartbeat heartbeat;
   heartbeat.tip = {9, samples::filled(60)};
   heartbeat.time_ms = 1'790'000'000'000;
+  heartbeat.boot = 12;
+  heartbeat.incarnation = 0x1122334455667788;
   sign_heartbeat(heartbeat, key_of(1), samples::network);
   return heartbeat;
 }
@@ -187,6 +190,12 @@ void TestChainMessages::a_heartbeat_holds_for_its_node_and_history() {
   other = sent;
   other.time_ms += 1;
   QVERIFY(!heartbeat_holds(other, samples::network));
+  other = sent;
+  other.boot += 1;
+  QVERIFY(!heartbeat_holds(other, samples::network));
+  other = sent;
+  other.incarnation += 1;
+  QVERIFY(!heartbeat_holds(other, samples::network));
 }
 
 void TestChainMessages::answers_and_status_are_canonical() {
@@ -197,6 +206,22 @@ void TestChainMessages::answers_and_status_are_canonical() {
   QCOMPARE(samples::format_fault(encode_status(status), samples::reencoder(decode_status, encode_status)),
            std::string());
   QVERIFY(*decode_status(encode_status(status)) == status);
+  ChainStatus whole = status;
+  whole.asker = heartbeat();
+  whole.of_asker.vote = samples::vote();
+  whole.of_asker.contribution = ContributionEntry{3, 4, samples::filled(5), samples::filled(6), {}, {}};
+  whole.of_asker.vector = VectorClaim{{}, 0, 0, samples::filled(7), {}};
+  QCOMPARE(samples::format_fault(encode_status(whole), samples::reencoder(decode_status, encode_status)),
+           std::string());
+  QVERIFY(*decode_status(encode_status(whole)) == whole);
+  const StatusRequest asked{true, heartbeat()};
+  Bytes cut = encode_status_request(asked);
+  while (cut.size() > 1) {  // nothing at all is the request of a node without a history
+    cut.pop_back();
+    QVERIFY(!decode_status_request(cut).ok());
+  }
+  QVERIFY(*decode_status_request(encode_status_request(asked)) == asked);
+  QVERIFY(!decode_status_request({})->asker);
   QCOMPARE(*decode_blocks_request(encode_blocks_request(77)), std::uint64_t{77});
   const RegistryRequest request{samples::filled(1), 1u << 20};
   QCOMPARE(samples::format_fault(encode_registry_request(request),

@@ -24,8 +24,10 @@ const net::NodeId neighbour = id_of(1), absent = id_of(2);
 
 // Keeps what is asked; answers when it is told to.
 struct Calls final : net::PeerCaller {
-  void call(const net::Contact& peer, net::Method method, Bytes, Duration, net::CallDone done) override {
+  void call(const net::Contact& peer, net::Method method, Bytes, Duration deadline,
+            net::CallDone done) override {
     QCOMPARE(method, net::Method::ChainPost);
+    deadlines[peer.id].push_back(deadline);
     ++made[peer.id];
     waiting[peer.id] = std::move(done);
   }
@@ -37,6 +39,7 @@ struct Calls final : net::PeerCaller {
     std::exchange(waiting[id], nullptr)(encode_answer({verdict, 1}));
   }
   std::map<net::NodeId, int> made;
+  std::map<net::NodeId, std::vector<Duration>> deadlines;
   std::map<net::NodeId, net::CallDone> waiting;
 };
 
@@ -58,6 +61,7 @@ class TestOutbox : public QObject {
   void a_peer_that_returns_has_it_at_once();
   void a_peer_that_calls_often_does_not_get_it_more_often();
   void a_slow_call_is_not_made_twice();
+  void each_attempt_has_more_time();
   void a_peer_that_wants_it_later_gets_it_later();
   void an_item_can_be_dropped_for_one_or_for_all();
   void a_peer_that_is_found_late_has_it_soon();
@@ -136,6 +140,17 @@ void TestOutbox::a_slow_call_is_not_made_twice() {
   f.clock.advance(seconds(4));
   f.outbox.heard(absent);
   QCOMPARE(f.calls.made[absent], 1);
+}
+
+// A lost message is noticed soon, and a slow node has its time in the end.
+void TestOutbox::each_attempt_has_more_time() {
+  Fixture f;
+  f.put();
+  f.away(seconds(20));
+  std::vector<int> whole;
+  for (const Duration deadline : f.calls.deadlines[absent])
+    whole.push_back(static_cast<int>(to_seconds(deadline)));
+  QCOMPARE(whole, (std::vector<int>{2, 4, 5, 5, 5}));
 }
 
 // Lines are not filled with what the other has no use for yet.
