@@ -115,10 +115,12 @@ void TrainingRounds::compute_rows() {
           if (!life.alive() || round != book_.round()) return;
           RowStep& done = steps_[row];
           done.computing = false;
-          if (made.ok())
+          if (made.ok()) {
             done.step = *made;
-          else
+            reports_[row] = {made->hash, made->report, made->unreadable};
+          } else {
             done.failed = true;
+          }
           look_soon();
         });
   }

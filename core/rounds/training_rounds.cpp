@@ -276,6 +276,11 @@ RoundCounts TrainingRounds::counts() const {
   return counts;
 }
 
+const StepReport* TrainingRounds::report_of(std::uint32_t row, const Hash256& anchor) const {
+  const auto found = reports_.find(row);
+  return found == reports_.end() || found->second.anchor != anchor ? nullptr : &found->second;
+}
+
 bool TrainingRounds::payloads_move() const {
   return services_.clock.monotonic_now() - moved_at_ < std::max(clock_.grace(), 2 * fetcher_.piece_took());
 }
@@ -285,6 +290,7 @@ TrainingView TrainingRounds::view() const {
   view.round = book_.round();
   view.holds = tip_ && states_.holds_all(*tip_->registry);
   view.fetches = states_.fetches();
+  view.other_identity = fetcher_.other_identity();
   view.contributed = own_.has_contributed();
   view.closing = clock_.is_closing();
   view.provisional = provisional_;

@@ -58,6 +58,8 @@ struct TrainingView {
   std::uint64_t rounds = 0;                                   // results seen live
   std::uint64_t fetched_anchors = 0, evidence = 0;
   std::uint64_t bytes_received = 0;
+  bool other_identity =
+      false;           // peers hold the anchors with another tokenizer or model version in their names
   Duration waiting{};  // between own contribution and next anchor, in all
   std::map<chain::Verdict, std::uint64_t> refused;
 };
@@ -81,6 +83,8 @@ class TrainingRounds final : public chain::BlockContent {
   void on_call(const net::Caller& from, ByteSpan request, const net::Respond& respond);
   TrainingView view() const;
   const RowStates& states() const { return states_; }
+  // Of the step that made this anchor of the row, if this node computed it; null: it was fetched.
+  const StepReport* report_of(std::uint32_t row, const Hash256& anchor) const;
 
   // ---- BlockContent
   bool is_due(const chain::ChainTip& tip) override;
@@ -155,7 +159,8 @@ class TrainingRounds final : public chain::BlockContent {
     std::optional<StepResult> step;
     bool computing = false, failed = false;
   };
-  std::map<std::uint32_t, RowStep> steps_;  // of the closed round's rows
+  std::map<std::uint32_t, RowStep> steps_;       // of the closed round's rows
+  std::map<std::uint32_t, StepReport> reports_;  // by row: of its newest step computed here
   std::vector<Judging> judging_;
   std::function<void(chain::Sections)> making_;
   std::optional<MonotonicTime> quorum_at_;  // vectors of more than two thirds

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/runtime/continuation_call.h"
 #include "core/runtime/round_rules.h"
 
 namespace neuroshard::runtime {
@@ -129,6 +130,18 @@ std::function<node::RoundsView()> ChainRounds::view() const {
   return [board = board_] {
     std::lock_guard lock(board->mutex);
     return board->view;
+  };
+}
+
+ChainRounds::Continue ChainRounds::continuation() {
+  return [this, life = lifetime_.token(), &executor = host_.executor()](
+             const node::ContinuationRequest& request, const node::Reply<node::ContinuationReply>& reply) {
+    const bool posted = executor.post([this, life, request, reply] {
+      if (!life.alive() || !node_)
+        return reply(make_error(ErrorCode::Unavailable, "this node is still preparing its model, or ends"));
+      reply(go_on(*node_, request));
+    });
+    if (!posted) reply(make_error(ErrorCode::Busy, "this node is busy; try again in a moment"));
   };
 }
 
@@ -295,9 +308,11 @@ void ChainRounds::on_anchor(std::uint64_t round, std::uint32_t row, const rounds
   const rounds::TrainingView now = training_->view();
   if (now.holds) files_->release();
   report_->on_anchor(fmt::format("{}round {}", name_of(row), round), now);
-  if (auto entry = entries_.take(row, round)) {
-    entry->fetched = report_->was_fetched();
-    if (fragments_.size() > 1) entry->rule = fmt::format("fragment {} of {}", row + 1, fragments_.size());
+  const rounds::StepReport* step = training_->report_of(row, training_->states().hash(row));
+  if (auto entry = entries_.take(row, round, step)) {
+    if (fragments_.size() > 1)
+      entry->rule = fmt::format("fragment {} of {}{}{}", row + 1, fragments_.size(),
+                                entry->rule.empty() ? "" : ": ", entry->rule);
     services_.logger.info(
         "rounds",
         fmt::format("{}round {} is certified with anchor {}: {} of {} members contributed", name_of(row),
@@ -353,8 +368,14 @@ void ChainRounds::refresh_later() {
 
 ChainMoment ChainRounds::moment(const engine::RoundTrainer::View& training) const {
   const chain::History* history = node_->history();
-  return {node_->view(), history == nullptr ? nullptr : history->tip().registry, training_->view(),
-          training.resting};
+  return {node_->view(),
+          history == nullptr ? nullptr : history->tip().registry,
+          training_->view(),
+          training.resting,
+          static_cast<chain::VotersMode>(consensus_.voters),
+          host_.id(),
+          host_.clock().monotonic_now(),
+          services_.clock.wall_now()};
 }
 
 void ChainRounds::refresh() {

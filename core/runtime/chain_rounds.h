@@ -19,6 +19,7 @@
 #include "core/engine/chain_files.h"
 #include "core/engine/round_store.h"
 #include "core/net/method_table.h"
+#include "core/node/continuation.h"
 #include "core/node/snapshot.h"
 #include "core/rounds/training_rounds.h"
 #include "core/runtime/chain_beginning.h"
@@ -46,6 +47,9 @@ class ChainRounds final : public Presence {
   const std::shared_ptr<engine::RoundTrainer>& trainer() const { return trainer_; }
   std::function<node::RoundsView()> view() const;
   const RoundsStatus& status() const { return *status_; }  // until stop()
+  // A person goes on without members. Any thread, until stop().
+  using Continue = std::function<void(const node::ContinuationRequest&, node::Reply<node::ContinuationReply>)>;
+  Continue continuation();
   // The node whose training the status reports carry; null before that node ends.
   void watch(node::Node* node);
   // Ends the rounds and waits until everything is on the disk. The caller holds the data directory's lock.

@@ -90,6 +90,7 @@ TrainingPage::TrainingPage(const Context& context, QWidget* parent) : Page(conte
   });
   sections().add([this, column] {
     rounds_ = new RoundsCards(theme(), sections(), this);
+    connect(rounds_, &RoundsCards::continuation_decided, this, &TrainingPage::continue_network);
     column->addWidget(rounds_);
     auto* grid = new CardGrid(column_width, this);
     column->addWidget(grid);
@@ -324,6 +325,23 @@ void TrainingPage::ask_rounds() {
         rounds_->show_report(*report, clock().wall_now());
         round_marks_ = round_marks(report->rounds);
         show_marks();
+      });
+}
+
+void TrainingPage::continue_network(const QStringList& without, const QString& agree) {
+  node::ContinuationRequest request;
+  for (const QString& id : without) request.without.push_back(id.toStdString());
+  request.agree = agree.toStdString();
+  bridge().query<node::ContinuationReply>(
+      this,
+      [request](node::Node& node, node::Reply<node::ContinuationReply> reply) {
+        return node.continue_network(request, std::move(reply));
+      },
+      [this](const Expected<node::ContinuationReply>& reply) {
+        rounds_->show_continuation(
+            reply.ok() ? tr("The decision is on its way. The network goes on with the next block, "
+                            "once the members that are left agree.")
+                       : QString::fromStdString(reply.error().message));
       });
 }
 

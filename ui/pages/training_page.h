@@ -5,6 +5,7 @@
 #include <QTimer>
 #include <set>
 
+#include "core/node/continuation.h"
 #include "core/node/rounds_report.h"
 #include "ui/pages/page.h"
 #include "ui/widgets/plot_painter.h"
@@ -39,6 +40,7 @@ class TrainingPage final : public Page {
 
  private:
   void ask_rounds();
+  void continue_network(const QStringList& without, const QString& agree);
   void show_rounds();
   Card* make_controls();
   Card* make_breakdown();
