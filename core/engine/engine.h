@@ -73,7 +73,8 @@ struct EngineOptions {
   // The details, for query_rounds(): replies once, on any thread; must only enqueue.
   std::function<void(node::Reply<node::RoundsReport>)> rounds_report;
   // For continue_network(): replies once, on any thread; must only enqueue. Null without a chain.
-  std::function<void(const node::ContinuationRequest&, node::Reply<node::ContinuationReply>)> continue_network;
+  std::function<void(const node::ContinuationRequest&, node::Reply<node::ContinuationReply>)>
+      continue_network;
   // Conditions of the rounds that need a person. The engine raises them as alerts, and clears alerts that are
   // no longer reported. Keys begin with "rounds_".
   std::function<std::vector<node::Alert>()> rounds_alerts;

@@ -115,9 +115,8 @@ std::size_t encoded_bytes(const Snapshot& snapshot) {
   constexpr std::size_t per_field = 16;      // tag, length, and the widest scalar
   constexpr std::size_t fixed_fields = 192;  // more than there are
   // Of an entry, beside its texts: the entry itself, a number and a time.
-  const std::size_t entries =
-      snapshot.alerts.size() + snapshot.pause_reasons.size() + snapshot.sensors.size() +
-      snapshot.rounds.chain.others.size();
+  const std::size_t entries = snapshot.alerts.size() + snapshot.pause_reasons.size() +
+                              snapshot.sensors.size() + snapshot.rounds.chain.others.size();
   std::size_t bytes = fixed_fields * per_field + entries * 3 * per_field;
   for_each_text(snapshot,
                 [&bytes](const std::string& text, std::size_t) { bytes += per_field + text.size(); });

@@ -48,13 +48,6 @@ struct StepInput {
   Payload payload;
 };
 
-// How the contributions to an anchor were judged.
-struct StepReport {
-  Hash256 anchor{};
-  outer::AggregateReport report;
-  std::vector<net::NodeId> unreadable;
-};
-
 struct StepResult {
   std::shared_ptr<const OuterState> state;
   std::vector<Hash256> leaves;  // of the anchor's hash

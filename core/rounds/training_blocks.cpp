@@ -115,12 +115,10 @@ void TrainingRounds::compute_rows() {
           if (!life.alive() || round != book_.round()) return;
           RowStep& done = steps_[row];
           done.computing = false;
-          if (made.ok()) {
+          if (made.ok())
             done.step = *made;
-            reports_[row] = {made->hash, made->report, made->unreadable};
-          } else {
+          else
             done.failed = true;
-          }
           look_soon();
         });
   }

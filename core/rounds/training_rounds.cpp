@@ -276,11 +276,6 @@ RoundCounts TrainingRounds::counts() const {
   return counts;
 }
 
-const StepReport* TrainingRounds::report_of(std::uint32_t row, const Hash256& anchor) const {
-  const auto found = reports_.find(row);
-  return found == reports_.end() || found->second.anchor != anchor ? nullptr : &found->second;
-}
-
 bool TrainingRounds::payloads_move() const {
   return services_.clock.monotonic_now() - moved_at_ < std::max(clock_.grace(), 2 * fetcher_.piece_took());
 }

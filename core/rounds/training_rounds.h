@@ -83,8 +83,6 @@ class TrainingRounds final : public chain::BlockContent {
   void on_call(const net::Caller& from, ByteSpan request, const net::Respond& respond);
   TrainingView view() const;
   const RowStates& states() const { return states_; }
-  // Of the step that made this anchor of the row, if this node computed it; null: it was fetched.
-  const StepReport* report_of(std::uint32_t row, const Hash256& anchor) const;
 
   // ---- BlockContent
   bool is_due(const chain::ChainTip& tip) override;
@@ -159,8 +157,7 @@ class TrainingRounds final : public chain::BlockContent {
     std::optional<StepResult> step;
     bool computing = false, failed = false;
   };
-  std::map<std::uint32_t, RowStep> steps_;       // of the closed round's rows
-  std::map<std::uint32_t, StepReport> reports_;  // by row: of its newest step computed here
+  std::map<std::uint32_t, RowStep> steps_;  // of the closed round's rows
   std::vector<Judging> judging_;
   std::function<void(chain::Sections)> making_;
   std::optional<MonotonicTime> quorum_at_;  // vectors of more than two thirds

@@ -308,7 +308,7 @@ void ChainRounds::on_anchor(std::uint64_t round, std::uint32_t row, const rounds
   const rounds::TrainingView now = training_->view();
   if (now.holds) files_->release();
   report_->on_anchor(fmt::format("{}round {}", name_of(row), round), now);
-  const rounds::StepReport* step = training_->report_of(row, training_->states().hash(row));
+  const outer::AggregateReport* step = training_->states().report(row);
   if (auto entry = entries_.take(row, round, step)) {
     if (fragments_.size() > 1)
       entry->rule = fmt::format("fragment {} of {}{}{}", row + 1, fragments_.size(),

@@ -31,8 +31,8 @@ std::string rule_text(const outer::RuleChoice& ran) {
   return text + std::string(to_string(ran.rule));
 }
 
-void judge(const rounds::StepReport& step, node::RoundMemberEntry& entry) {
-  const auto& judged = step.report.judged;
+void judge(const outer::AggregateReport& step, node::RoundMemberEntry& entry) {
+  const auto& judged = step.judged;
   const auto at = std::find_if(judged.begin(), judged.end(),
                                [&](const outer::Judged& one) { return to_hex(one.id) == entry.id; });
   if (at == judged.end()) return;
@@ -90,15 +90,15 @@ node::RoundEntry RoundEntries::entry_of(const chain::ChainTip& before, const cha
 }
 
 std::optional<node::RoundEntry> RoundEntries::take(std::uint32_t row, std::uint64_t round,
-                                                   const rounds::StepReport* step) {
+                                                   const outer::AggregateReport* step) {
   const auto found = waiting_.find({round, row});
   if (found == waiting_.end()) return std::nullopt;
   node::RoundEntry entry = std::move(found->second);
   waiting_.erase(found);
   entry.fetched = step == nullptr;
   if (step == nullptr) return entry;
-  entry.rule = rule_text(step->report.ran);
-  entry.too_few_to_vote = step->report.too_few_to_vote;
+  entry.rule = rule_text(step->ran);
+  entry.too_few_to_vote = step->too_few_to_vote;
   for (node::RoundMemberEntry& one : entry.who)
     if (one.contributed) judge(*step, one);
   return entry;

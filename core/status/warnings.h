@@ -15,7 +15,7 @@ namespace neuroshard::status {
 inline constexpr double low_sync_success = 0.5;         // a rate at or below it is a warning
 inline constexpr std::size_t least_rounds_to_warn = 4;  // the least number of rounds for that
 inline constexpr std::size_t nodes_named = 3;
-inline constexpr double voucher_patience_seconds = 3600;  // a candidate that waits for longer is told
+inline constexpr double voucher_patience_seconds = 3600;  // a warning comes after so long
 
 // No quorum is in reach, so no round is certified and no contribution counts.
 struct Standstill {

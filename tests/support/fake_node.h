@@ -33,7 +33,7 @@ class FakeNode : public node::Node, public NodeScript {
   node::VerifyResult verified{{}, true, {}, 0};
   node::CheckpointComparison comparison;
   std::vector<node::ContinuationRequest> continuations;  // all that were given
-  std::vector<std::string> text{"It ", "works."};  // written by generate()
+  std::vector<std::string> text{"It ", "works."};        // written by generate()
   std::vector<node::SessionSensors> reports() const;
 
   // ---- Node ----

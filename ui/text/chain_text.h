@@ -23,7 +23,7 @@ class ChainWords {
   static QString standing(const node::ChainView& chain);
   // Other histories of this network. Empty: none was seen.
   static QString others(const node::ChainView& chain);
-  // What a person can do when too few voters are left. Empty: nothing is to be decided.
+  // The choice of a person when too few voters are left. Empty: nothing is to be decided.
   static QString recovery(const node::ChainView& chain);
   // The app offers a decision: to go on without the missing members, or to agree with another member.
   static bool offers_continuation(const node::ChainView& chain);

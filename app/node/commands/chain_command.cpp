@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "app/node/commands/open_directory.h"
 #include "app/node/output/chain_text.h"
@@ -134,7 +133,8 @@ Expected<void> show(const std::optional<std::uint64_t>& height, CommandContext& 
 // Whether the log has a tail that no node completes.
 Expected<std::uint64_t> lasting_tail(const Place& place, std::uint64_t tail, CommandContext& context) {
   for (int look = 0; tail > 0 && look < tail_looks; ++look) {
-    std::this_thread::sleep_for(tail_pause);
+    if (context.stop_signal->wait_for(tail_pause))
+      return make_error(ErrorCode::Cancelled, "stopped before the end");
     NS_ASSIGN_OR_RETURN(auto reader, engine::BlockReader::open(context.files, place.log()));
     while (true) {
       NS_ASSIGN_OR_RETURN(const auto bytes, reader.next());

@@ -20,7 +20,7 @@ std::vector<std::string> tip_lines(const chain::History& history);
 // The chain of a running node, for "status".
 nlohmann::ordered_json chain_view_json(const node::ChainView& chain);
 std::string chain_view_text(const node::ChainView& chain);
-// What this node's standing is, and how far a candidate is from a vote. Empty: no member.
+// This node's standing, and how far a candidate is from a vote. Empty: no member.
 std::string standing_text(const node::ChainView& chain);
 
 }  // namespace neuroshard::app

@@ -104,15 +104,15 @@ void TestChainReport::an_entry_names_members_and_reasons() {
 void TestChainReport::the_step_gives_shares_and_what_was_left_out() {
   Rounds rounds;
   rounds.round();
-  rounds::StepReport step;
-  step.report.ran = {outer::Rule::CenteredClipping, true, false};
+  outer::AggregateReport step;
+  step.ran = {outer::Rule::CenteredClipping, true, false};
   outer::Judged clipped, refused;
   clipped.id = rounds.id(rounds.founders[0]);
   clipped.share = 0.7;
   clipped.clip_factor = 0.25f;
   refused.id = rounds.id(rounds.founders[1]);
   refused.refusal = outer::Refusal::NotFinite;
-  step.report.judged = {clipped, refused};
+  step.judged = {clipped, refused};
   const auto entry = rounds.entries.take(0, 1, &step);
   QVERIFY(entry && !entry->fetched);
   QVERIFY(entry->rule.find("clip, ") == 0);
