@@ -8,6 +8,7 @@
 #include "core/node/continuation.h"
 #include "core/node/rounds_report.h"
 #include "ui/pages/page.h"
+#include "ui/pages/training_marks.h"
 #include "ui/widgets/plot_painter.h"
 
 class QLabel;
@@ -74,12 +75,5 @@ class TrainingPage final : public Page {
   QLabel* breakdown_note_;
   bool shown_ = false, asking_ = false, asking_rounds_ = false;
 };
-
-// Where in the chart checkpoints stand, and where training went back to one: a save whose parent is not the
-// save before it.
-std::vector<PlotMark> checkpoint_marks(const std::vector<node::CheckpointEntry>& entries);
-// Where this node took an outer round, and where others had joined since the round before. Newest round
-// first.
-std::vector<PlotMark> round_marks(const std::vector<node::RoundEntry>& rounds);
 
 }  // namespace neuroshard::ui

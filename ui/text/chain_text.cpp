@@ -20,6 +20,11 @@ QString names_of(const node::ChainView& chain) {
   return text;
 }
 
+// A voter that returns finds itself away, and the last one that voted may be gone.
+bool waits_for_person(const node::ChainView& chain) {
+  return chain.outlook == "needs_a_person" && (chain.standing == "voter" || chain.standing == "away");
+}
+
 }  // namespace
 
 QString ChainWords::block(const node::ChainView& chain) {
@@ -61,7 +66,7 @@ QString ChainWords::others(const node::ChainView& chain) {
 QString ChainWords::recovery(const node::ChainView& chain) {
   if (!chain.asks_succession.empty())
     return tr("Another member goes on without members that are gone, and waits for your decision.");
-  if (chain.outlook != "needs_a_person" || chain.standing != "voter") return {};
+  if (!waits_for_person(chain)) return {};
   const QString text = tr("Too few voters are left, so the network waits for %1.").arg(names_of(chain));
   if (!offers_continuation(chain)) return text;
   return tr("%1 If they never return, go on without them.").arg(text);
@@ -70,8 +75,7 @@ QString ChainWords::recovery(const node::ChainView& chain) {
 bool ChainWords::offers_continuation(const node::ChainView& chain) {
   if (!chain.asks_succession.empty()) return true;
   // The names of all missing members have to be known.
-  return chain.standing == "voter" && chain.outlook == "needs_a_person" && !chain.missing.empty() &&
-         chain.missing_count == chain.missing.size() &&
+  return waits_for_person(chain) && !chain.missing.empty() && chain.missing_count == chain.missing.size() &&
          chain.person_needed_seconds >= std::chrono::duration<double>(offer_after).count();
 }
 
