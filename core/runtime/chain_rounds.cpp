@@ -27,40 +27,6 @@ net::MethodLimits limits(double per_second, std::size_t bytes, bool one_lan) {
 
 }  // namespace
 
-class ChainRounds::Content final : public chain::BlockContent {
- public:
-  explicit Content(ChainRounds& owner) : owner_(owner), rounds_(*owner.training_) {}
-  bool is_due(const chain::ChainTip& tip) override { return rounds_.is_due(tip); }
-  void make(const chain::ChainTip& tip, std::function<void(chain::Sections)> done) override {
-    rounds_.make(tip, std::move(done));
-  }
-  void judge(const chain::ChainTip& tip, const chain::BlockPtr& block, bool binding,
-             std::function<void(bool)> done) override {
-    rounds_.judge(tip, block, binding, std::move(done));
-  }
-  void on_block(const chain::ChainTip& tip, const chain::CertifiedBlock& block, bool live) override {
-    if (before_) owner_.on_block(*before_, tip, block.block);
-    if (live) owner_.ban_equivocators(block.block->body.evidence);
-    before_ = tip;
-    rounds_.on_block(tip, block, live);
-  }
-  void on_history(const chain::ChainTip& tip) override {
-    before_ = tip;
-    owner_.report_->on_tip(tip);
-    rounds_.on_history(tip);
-  }
-  chain::Verdict on_post(const net::NodeId& from, const chain::RoundsPost& post,
-                         const chain::ChainTip& tip) override {
-    return rounds_.on_post(from, post, tip);
-  }
-  Duration deadline() const override { return rounds_.deadline(); }
-
- private:
-  ChainRounds& owner_;
-  rounds::TrainingRounds& rounds_;
-  std::optional<chain::ChainTip> before_;
-};
-
 ChainRounds::ChainRounds(PeerHost& host, const config::DataDirectory& directory,
                          const RuntimeServices& services, Interpositions interpositions)
     : host_(host),
@@ -248,7 +214,14 @@ void ChainRounds::begin(ChainBeginning& beginning) {
       training_options(facts), [this](std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor) {
         on_anchor(round, row, anchor);
       });
-  content_ = std::make_unique<Content>(*this);
+  content_ = std::make_unique<ObservedContent>(
+      *training_,
+      ObservedContent::Observer{[this](const std::optional<chain::ChainTip>& before,
+                                       const chain::ChainTip& tip, const chain::BlockPtr& block, bool live) {
+                                  if (before) on_block(*before, tip, block);
+                                  if (live) ban_equivocators(block->body.evidence);
+                                },
+                                [this](const chain::ChainTip& tip) { report_->on_tip(tip); }});
   node_ = std::make_unique<chain::ChainNode>(
       chain::ChainServices{host_.key(), caller, *peers_, *executor_, host_.clock(), *files_, checks_, nullptr,
                            *content_, services_.logger},

@@ -27,6 +27,7 @@
 #include "core/runtime/chain_settings.h"
 #include "core/runtime/interpositions.h"
 #include "core/runtime/member_peers.h"
+#include "core/runtime/observed_content.h"
 #include "core/runtime/patient_executor.h"
 #include "core/runtime/peer_host.h"
 #include "core/runtime/presence.h"
@@ -48,7 +49,8 @@ class ChainRounds final : public Presence {
   std::function<node::RoundsView()> view() const;
   const RoundsStatus& status() const { return *status_; }  // until stop()
   // A person goes on without members. Any thread, until stop().
-  using Continue = std::function<void(const node::ContinuationRequest&, node::Reply<node::ContinuationReply>)>;
+  using Continue =
+      std::function<void(const node::ContinuationRequest&, node::Reply<node::ContinuationReply>)>;
   Continue continuation();
   // The node whose training the status reports carry; null before that node ends.
   void watch(node::Node* node);
@@ -66,7 +68,6 @@ class ChainRounds final : public Presence {
     std::mutex mutex;
     node::RoundsView view;
   };
-  class Content;  // the rounds, and a look at each block before they have it
   struct AwayNotice {
     MonotonicTime begun, deadline;
     std::function<void()> done;  // empty once it was called
@@ -117,7 +118,7 @@ class ChainRounds final : public Presence {
   std::unique_ptr<engine::RoundThread> work_;
   chain::SignatureChecks checks_;
   std::unique_ptr<rounds::TrainingRounds> training_;
-  std::unique_ptr<Content> content_;
+  std::unique_ptr<ObservedContent> content_;
   std::unique_ptr<chain::ChainNode> node_;
   std::unique_ptr<RoundsStatus> status_;
   RoundEntries entries_;
