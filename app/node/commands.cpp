@@ -10,6 +10,7 @@ void add_diagnostics_command(CLI::App& root, CommandContext& context);
 void add_generate_command(CLI::App& root, CommandContext& context);
 void add_genesis_command(CLI::App& root, CommandContext& context);
 void add_network_command(CLI::App& root, CommandContext& context);
+void add_chain_command(CLI::App& root, CommandContext& context);
 void add_partition_command(CLI::App& root, CommandContext& context);
 void add_partition_worker_command(CLI::App& root, CommandContext& context);
 void add_train_command(CLI::App& root, CommandContext& context);
@@ -44,6 +45,7 @@ void add_all_commands(CLI::App& root, CommandContext& context) {
   add_genesis_command(root, context);
   add_wallet_command(root, context);
   add_network_command(root, context);
+  add_chain_command(root, context);
   add_tracker_command(root, context);
   add_peers_command(root, context);
   add_dht_command(root, context);

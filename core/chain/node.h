@@ -78,6 +78,7 @@ struct ChainView {
   bool runs_twice = false;  // another process has this node's key (restart_guard.h)
   Outlook outlook = Outlook::Certifies;
   std::optional<Hash256> asks_succession;  // a proposal that waits for this node's person
+  bool refused_anchors = false;            // no history yet, and a peer begins with other weights
   std::uint64_t evidence = 0;              // proofs that this node found or received
   std::uint64_t failed_saves = 0;
   std::uint64_t bytes_sent = 0;

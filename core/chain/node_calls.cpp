@@ -243,6 +243,7 @@ ChainView ChainNode::view() const {
   view.failed_saves = durable_.failed_saves();
   view.peers = sync_.seen();
   view.bytes_sent = outbox_.bytes_sent();
+  view.refused_anchors = open_start_ && open_start_->refused_anchors();
   if (!history_) return view;
   const ChainTip& tip = history_->tip();
   const Registry& registry = *tip.registry;

@@ -123,6 +123,11 @@ Verdict OpenStart::take(const net::NodeId& from, const GenesisHello& hello, Mono
   return Verdict::Taken;
 }
 
+bool OpenStart::has_other_anchors(const net::NodeId& from, const Block& block) const {
+  return heard_.count(from) > 0 && has_only_genesis(block.body) &&
+         block.body.genesis->anchors.size() == anchors_.size() && block.body.genesis->anchors != anchors_;
+}
+
 // Cheap checks only; genesis_registry() does the others.
 Verdict OpenStart::judge(const net::NodeId& from, const Block& block, MonotonicTime now,
                          WallTime wall) const {
@@ -166,6 +171,7 @@ Verdict OpenStart::take(const net::NodeId& from, const GenesisProposal& proposal
     output->to_one = {from, own_signature()};
     return Verdict::Known;
   }
+  refused_anchors_ = refused_anchors_ || has_other_anchors(from, block);
   if (signing_ && (signing_->is_complete() || now - signing_->since < options_.release)) return Verdict::Busy;
   const Verdict verdict = judge(from, block, now, wall);
   if (verdict != Verdict::Taken) return verdict;

@@ -55,6 +55,8 @@ class OpenStart {
   // Taken, Known, Busy (does not know the proposal yet), NotMember, BadSignature.
   Verdict take(const net::NodeId& from, const GenesisSignature& signature, Output* output);
   std::size_t heard() const { return heard_.size(); }
+  // A node that was heard proposes a genesis with other initial weights: neither can ever sign the other's.
+  bool refused_anchors() const { return refused_anchors_; }
   std::vector<net::NodeId> heard_nodes() const;
 
  private:
@@ -76,6 +78,7 @@ class OpenStart {
   void begin_again(MonotonicTime now);
   bool is_turn_to_propose(MonotonicTime now, bool nobody) const;
   void propose(MonotonicTime now, WallTime wall, Output* output);
+  bool has_other_anchors(const net::NodeId& from, const Block& block) const;
   Verdict judge(const net::NodeId& from, const Block& block, MonotonicTime now, WallTime wall) const;
   void sign(BlockPtr block, bool is_own, MonotonicTime now, Output* output);
   SignedVote vote_of(const crypto::PublicKey& node, const crypto::Signature& signature) const;
@@ -94,6 +97,7 @@ class OpenStart {
   std::optional<MonotonicTime> since_, sent_;
   WallTime wall_{};  // of the newest tick
   std::uint32_t attempts_ = 0;
+  bool refused_anchors_ = false;
   std::optional<Signing> signing_;  // this node's own proposal, or the one that it signed
 };
 

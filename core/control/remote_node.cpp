@@ -265,6 +265,13 @@ Expected<void> RemoteNodeImpl::test_reachability() {
   return hand_over(session_, v1::ReachabilityTest(), &AsyncControl::TestReachability);
 }
 
+Expected<void> RemoteNodeImpl::continue_network(const node::ContinuationRequest& request,
+                                                node::Reply<node::ContinuationReply> reply) {
+  v1::ContinuationRequest sent;
+  encode(request, &sent);
+  return ask<v1::ContinuationReply>(session_, sent, std::move(reply), &AsyncControl::ContinueNetwork);
+}
+
 Expected<void> RemoteNodeImpl::query_tokens(const std::string& text,
                                             node::Reply<std::vector<node::TokenPiece>> reply) {
   if (text.size() > node::max_token_text)

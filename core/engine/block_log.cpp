@@ -3,17 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 
+#include "core/engine/detail/block_log_format.h"
 #include "core/outer/codec.h"
 
 namespace neuroshard::engine {
 namespace {
 
-constexpr std::string_view log_magic = "NSCB";
-constexpr std::uint16_t log_version = 1;
-constexpr std::size_t log_head = 4 + 2 + 8;
-constexpr std::size_t block_head = 4 + 4;
+using detail::block_head;
+using detail::log_head;
+using detail::log_magic;
+using detail::log_version;
 constexpr std::size_t copied_at_once = 1u << 20;
 constexpr int most_kept_logs = 1000;
 
@@ -55,13 +55,13 @@ Expected<void> BlockLog::load() {
   const bool has_head = size >= log_head;
   if (has_head) NS_RETURN_IF_ERROR(file->read_at(0, head));
   if (!has_head || as_text(ByteSpan(head).first(log_magic.size())) != log_magic ||
-      load_le<std::uint16_t>(head.data() + 4) != log_version) {
+      load_le<std::uint16_t>(head.data() + detail::version_at) != log_version) {
     logger_.warning("chain",
                     path_ + " is not a log of blocks of this version: it is kept under another name");
     ends_ = {log_head};  // whatever it has
     return restart(0);
   }
-  first_ = load_le<std::uint64_t>(head.data() + 6);
+  first_ = load_le<std::uint64_t>(head.data() + detail::first_at);
   while (end() + block_head <= size) {
     Bytes block_begin(block_head);
     NS_RETURN_IF_ERROR(file->read_at(end(), block_begin));

@@ -30,6 +30,7 @@ struct RoundMemberEntry {
   std::optional<double> share;  // in the round's step; unknown where this node did not compute it
   std::string
       note;  // why it is not in the round or does not count: "late: …", "left out: …"; empty = counted
+  std::string standing{};  // "voter", "candidate", "away"; empty = unknown
 };
 struct RoundEntry {
   std::uint64_t round = 0;

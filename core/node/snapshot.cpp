@@ -47,10 +47,17 @@ void for_each_text(SnapshotType& s, Visit visit) {
                      &s.rounds.anchor,
                      &s.rounds.left_out_reason,
                      &s.rounds.trouble,
+                     &s.rounds.chain.genesis,
+                     &s.rounds.chain.voters_mode,
+                     &s.rounds.chain.standing,
+                     &s.rounds.chain.outlook,
+                     &s.rounds.chain.asks_succession,
                      &s.rounds.global.loss_trend,
                      &s.rounds.global.verified_reason}) {
     visit(*text, max_text);
   }
+  for (auto& id : s.rounds.chain.missing) visit(id, max_key);
+  for (auto& other : s.rounds.chain.others) visit(other.genesis, max_key);
   for (auto& alert : s.alerts) {
     visit(alert.key, max_key);
     visit(alert.message, max_text);
@@ -86,6 +93,9 @@ void bound(Snapshot& snapshot) {
   if (snapshot.alerts.size() > max_alerts) snapshot.alerts.resize(max_alerts);
   if (snapshot.pause_reasons.size() > max_reasons) snapshot.pause_reasons.resize(max_reasons);
   if (snapshot.sensors.size() > max_sensors) snapshot.sensors.resize(max_sensors);
+  ChainView& chain = snapshot.rounds.chain;
+  if (chain.missing.size() > max_missing) chain.missing.resize(max_missing);
+  if (chain.others.size() > max_other_histories) chain.others.resize(max_other_histories);
   for_each_text(snapshot, cut);
 }
 
@@ -103,10 +113,10 @@ void bound(RoundsReport& report) {
 
 std::size_t encoded_bytes(const Snapshot& snapshot) {
   constexpr std::size_t per_field = 16;      // tag, length, and the widest scalar
-  constexpr std::size_t fixed_fields = 160;  // more than there are
+  constexpr std::size_t fixed_fields = 192;  // more than there are
   // Of an entry, beside its texts: the entry itself, a number and a time.
-  const std::size_t entries =
-      snapshot.alerts.size() + snapshot.pause_reasons.size() + snapshot.sensors.size();
+  const std::size_t entries = snapshot.alerts.size() + snapshot.pause_reasons.size() +
+                              snapshot.sensors.size() + snapshot.rounds.chain.others.size();
   std::size_t bytes = fixed_fields * per_field + entries * 3 * per_field;
   for_each_text(snapshot,
                 [&bytes](const std::string& text, std::size_t) { bytes += per_field + text.size(); });

@@ -19,8 +19,10 @@ inline constexpr std::size_t max_alerts = 32;   // the most urgent ones are kept
 inline constexpr std::size_t max_text = 512;    // characters of any text in a snapshot
 inline constexpr std::size_t max_reasons = 16;  // why contributing is paused
 inline constexpr std::size_t max_sensors = 16;
-inline constexpr std::size_t max_key = 64;           // characters of a key
-inline constexpr std::size_t max_sensor_text = 256;  // characters of a sensor's value or note
+inline constexpr std::size_t max_missing = 8;          // silent members of the committee that are named
+inline constexpr std::size_t max_other_histories = 4;  // of the network, beside this node's own
+inline constexpr std::size_t max_key = 64;             // characters of a key
+inline constexpr std::size_t max_sensor_text = 256;    // characters of a sensor's value or note
 
 enum class RunState : std::uint8_t {
   Starting,  // opening, loading the module, preparing data
@@ -167,6 +169,37 @@ struct GlobalTrainingView {
   std::string verified_reason;  // the rule and its result, in words
 };
 
+// Another history of the same network, which peers hold.
+struct OtherHistory {
+  std::string genesis;  // hash, 64 hex characters
+  std::uint32_t peers = 0;
+};
+
+// The chain on which the members agree (core/chain), as this node sees it.
+struct ChainView {
+  std::string genesis;           // hash, 64 hex characters; empty: no history yet, and the rest means nothing
+  std::uint64_t height = 0;      // of the newest block
+  double block_age = 0;          // seconds since the newest block's time
+  bool block_due = false;        // something waits for the next block
+  bool stalled = false;          // and has waited for so long that fewer votes are enough for some blocks
+  std::string voters_mode;       // who may vote: "invited", "founders", "open"
+  std::uint32_t voters = 0;      // wallets
+  std::uint32_t committee = 0;   // nodes that vote on the next block
+  std::uint32_t candidates = 0;  // active members without a vote
+  std::uint64_t active_units = 0, heard_units = 0;  // of the committee; heard lately
+  std::uint32_t missing_count = 0;                  // of the committee, not heard lately
+  std::vector<std::string> missing;                 // max_missing of them; node ids, 64 hex characters each
+  std::string standing;  // of this node: "voter", "candidate", "away"; empty: no member
+  std::uint32_t contributions = 0, contributions_needed = 0;  // of a candidate, for a vote
+  bool needs_voucher = false;
+  // The voters that are heard: "certifies" (enough), "after_stall" (enough once the others were silent for long),
+  // "needs_a_person" (too few: those return, or this node's person goes on without them).
+  std::string outlook;
+  double person_needed_seconds = 0;  // for so long the outlook was "needs_a_person"
+  std::string asks_succession;       // block hash: another member's person goes on, and waits for this one's
+  std::vector<OtherHistory> others;  // max_other_histories of them
+};
+
 // Outer rounds: what this node trains, made one with what the other members train (core/rounds).
 struct RoundsView {
   bool taking_part = false;  // false: the node trains for itself; the rest means nothing
@@ -192,6 +225,7 @@ struct RoundsView {
   std::optional<double> seconds_left;  // until this node's own steps of the round are done, at its pace
   bool too_few_to_vote = false;  // newest round: 2 to 4 contributions, a Byzantine peer can't be outvoted
   GlobalTrainingView global;
+  ChainView chain;
 };
 
 // The other nodes in short; the long answer is query_network().

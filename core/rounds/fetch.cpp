@@ -323,10 +323,9 @@ void RoundFetcher::finish(const std::shared_ptr<Task>& task, Source& last) {
         std::copy_n(task->bytes.begin() + static_cast<std::ptrdiff_t>(i * sizeof(Hash256)), sizeof(Hash256),
                     task->leaves[i].begin());
       const Bytes header = outer::anchor_header(task->identity, task->values, task->values, task->bias);
-      if (crypto::merkle_root(task->leaves) != task->request.hash ||
-          crypto::merkle_leaf(header) != task->leaves[0]) {
-        return refuse(task, last);
-      }
+      if (crypto::merkle_root(task->leaves) != task->request.hash) return refuse(task, last);
+      other_identity_ = crypto::merkle_leaf(header) != task->leaves[0];
+      if (other_identity_) return refuse(task, last);
       task->request.what = PieceRequest::What::Chunk;
       task->under_way = 0;  // other sources' answers for the same leaves
       task->take_all_sources();

@@ -55,6 +55,9 @@ class RoundFetcher {
   bool abandon(const Ticket& ticket);
 
   std::uint64_t bytes_received() const { return bytes_received_; }
+  // The newest anchor's leaves are right, but its header is another one than this node's: another tokenizer, or
+  // model version. This node can never hold such an anchor.
+  bool other_identity() const { return other_identity_; }
   // The last piece, from request to answer.
   Duration piece_took() const { return piece_took_; }
 
@@ -84,6 +87,7 @@ class RoundFetcher {
   Executor& executor_;
   const Clock& clock_;
   const FetchOptions options_;
+  bool other_identity_ = false;
   std::uint64_t bytes_received_ = 0, calls_ = 0;
   std::map<std::uint64_t, std::unique_ptr<TimerHandle>> widenings_;  // by call
   Duration piece_took_{};

@@ -67,7 +67,7 @@ void RowStates::settle(std::uint32_t row, const chain::RowRecord& wanted,
     if (!computing->result || !computing->result->ok() || (**computing->result).hash != wanted.anchor)
       continue;
     const StepResult step = **computing->result;
-    return take(row, step.hash, step.state, step.leaves);
+    return take(row, step.hash, step.state, step.leaves, step.report);
   }
   if (own.settling == wanted.anchor) return;  // being fetched
   // The payloads are here: the own result comes sooner than the anchor, which is larger.
@@ -76,10 +76,12 @@ void RowStates::settle(std::uint32_t row, const chain::RowRecord& wanted,
   if (services_.clock.monotonic_now() >= own.next_fetch) fetch(row, wanted, sources);
 }
 
-void RowStates::take(std::uint32_t row, const Hash256& hash, Anchor state, std::vector<Hash256> leaves) {
+void RowStates::take(std::uint32_t row, const Hash256& hash, Anchor state, std::vector<Hash256> leaves,
+                     std::optional<outer::AggregateReport> report) {
   Row& own = rows_[row];
   own.state = std::move(state);
   own.hash = hash;
+  own.report = std::move(report);
   own.settling = {};
   own.computing.clear();
   own.served.push_front({hash, own.state, std::move(leaves)});

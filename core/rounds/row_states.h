@@ -46,6 +46,10 @@ class RowStates {
   bool holds_all(const chain::Registry& registry) const;
   const Anchor& state(std::uint32_t row) const { return rows_[row].state; }
   const Hash256& hash(std::uint32_t row) const { return rows_[row].hash; }
+  // How the contributions to the state held were judged, if this node computed its step; null: it did not.
+  const outer::AggregateReport* report(std::uint32_t row) const {
+    return rows_[row].report ? &*rows_[row].report : nullptr;
+  }
   bool fetches() const;
   // A step of this row is being computed.
   bool computes(std::uint32_t row) const;
@@ -72,6 +76,7 @@ class RowStates {
   struct Row {
     Anchor state;
     Hash256 hash{};
+    std::optional<outer::AggregateReport> report;             // of its step, if computed here
     std::optional<std::pair<std::uint64_t, Anchor>> offered;  // and its round
     Hash256 settling{};                                       // the anchor that is checked or fetched
     MonotonicTime next_fetch{};
@@ -79,7 +84,8 @@ class RowStates {
     std::map<Hash256, std::shared_ptr<Computing>> computing;  // by inputs
     std::deque<Served> served;                                // newest first, two
   };
-  void take(std::uint32_t row, const Hash256& hash, Anchor state, std::vector<Hash256> leaves);
+  void take(std::uint32_t row, const Hash256& hash, Anchor state, std::vector<Hash256> leaves,
+            std::optional<outer::AggregateReport> report = std::nullopt);
   void check_offered(std::uint32_t row, const chain::RowRecord& wanted);
   void fetch(std::uint32_t row, const chain::RowRecord& wanted, const std::vector<net::NodeId>& sources);
 

@@ -285,6 +285,7 @@ TrainingView TrainingRounds::view() const {
   view.round = book_.round();
   view.holds = tip_ && states_.holds_all(*tip_->registry);
   view.fetches = states_.fetches();
+  view.other_identity = fetcher_.other_identity();
   view.contributed = own_.has_contributed();
   view.closing = clock_.is_closing();
   view.provisional = provisional_;

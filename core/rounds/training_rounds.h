@@ -58,6 +58,8 @@ struct TrainingView {
   std::uint64_t rounds = 0;                                   // results seen live
   std::uint64_t fetched_anchors = 0, evidence = 0;
   std::uint64_t bytes_received = 0;
+  bool other_identity =
+      false;           // peers hold the anchors with another tokenizer or model version in their names
   Duration waiting{};  // between own contribution and next anchor, in all
   std::map<chain::Verdict, std::uint64_t> refused;
 };

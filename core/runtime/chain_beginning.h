@@ -1,4 +1,4 @@
-// What a node has of the rows when it starts: the states on its disk, the weights that its model begins with,
+// The states of the rows that a node has when it starts: those on its disk, the weights that its model begins with,
 // and their hashes, which a genesis of this node names.
 #pragma once
 

@@ -1,6 +1,9 @@
 #include "core/runtime/chain_report.h"
 
+#include <algorithm>
 #include <numeric>
+
+#include "core/runtime/standing.h"
 
 namespace neuroshard::runtime {
 namespace {
@@ -9,6 +12,54 @@ constexpr std::size_t rounds_remembered = 64;
 
 std::size_t more_than_two_thirds(std::size_t members) {
   return 2 * members / 3 + 1;
+}
+
+const char* name_of(chain::VotersMode mode) {
+  switch (mode) {
+    case chain::VotersMode::Invited: return "invited";
+    case chain::VotersMode::Founders: return "founders";
+    case chain::VotersMode::Open: return "open";
+  }
+  return "unknown";
+}
+
+const char* name_of(chain::Outlook outlook) {
+  switch (outlook) {
+    case chain::Outlook::Certifies: return "certifies";
+    case chain::Outlook::AfterStall: return "after_stall";
+    case chain::Outlook::NeedsAPerson: return "needs_a_person";
+  }
+  return "unknown";
+}
+
+constexpr const char* other_begin =
+    "The members of this network begin with other weights or another tokenizer than this node. "
+    "Stop this node, give it a new data directory, and let it join with the same data as theirs, or with an "
+    "invitation to their network";
+
+// Other members' weights can never become this node's.
+bool has_other_begin(const ChainMoment& now) {
+  return now.registry ? now.training.other_identity && !now.training.holds : now.chain.refused_anchors;
+}
+
+bool lacks_only_a_voucher(const chain::AdmissionProgress& admission) {
+  return admission.needs_voucher && admission.can_vote_ever && admission.contributions >= admission.needed;
+}
+
+// Since when a condition holds without a break.
+void keep_since(bool holds, MonotonicTime now, std::optional<MonotonicTime>* since) {
+  if (!holds)
+    since->reset();
+  else if (!*since)
+    *since = now;
+}
+
+std::vector<node::OtherHistory> other_histories(const chain::ChainView& chain) {
+  std::vector<node::OtherHistory> others;
+  for (const auto& [genesis, peers] : chain.peers.histories)
+    if (genesis != chain.genesis && genesis != Hash256{})
+      others.push_back({to_hex(genesis), static_cast<std::uint32_t>(peers)});
+  return others;
 }
 
 std::string phase(const ChainMoment& now) {
@@ -35,8 +86,6 @@ void ChainReport::on_tip(const chain::ChainTip& tip) {
 }
 
 void ChainReport::on_anchor(const std::string& what, const rounds::TrainingView& training) {
-  was_fetched_ = training.fetched_anchors > fetched_;
-  fetched_ = training.fetched_anchors;
   if (training.left_out > left_out_) left_out_reason_ = what + " was closed without this node's work";
   left_out_ = training.left_out;
 }
@@ -56,7 +105,10 @@ void ChainReport::fill(node::RoundsView& view, const ChainMoment& now) {
     view.trouble =
         "another copy of this node has its key, so this one signs nothing: stop the other copy, then restart "
         "this one";
+  if (view.trouble.empty() && has_other_begin(now)) view.trouble = other_begin;
   if (!now.registry) return;
+  watch(now);
+  fill_chain(view.chain, now);
   view.round = now.registry->round();
   view.agrees = now.training.holds;
   if (const auto anchor = anchors_.of_all(view.round)) {
@@ -67,6 +119,45 @@ void ChainReport::fill(node::RoundsView& view, const ChainMoment& now) {
   view.member = now.chain.member && now.chain.active;
   for (const chain::MemberRecord& member : now.registry->members())
     if (member.presence == chain::Presence::Active) ++view.members;
+}
+
+void ChainReport::watch(const ChainMoment& now) {
+  keep_since(now.chain.voter && now.chain.outlook == chain::Outlook::NeedsAPerson, now.at,
+             &person_needed_since_);
+  keep_since(now.chain.member && !now.chain.voter && lacks_only_a_voucher(now.chain.admission), now.at,
+             &voucher_needed_since_);
+}
+
+void ChainReport::fill_chain(node::ChainView& view, const ChainMoment& now) const {
+  const chain::ChainView& chain = now.chain;
+  view.genesis = to_hex(chain.genesis);
+  view.height = chain.height;
+  const auto age = to_unix_ms(now.wall) - static_cast<std::int64_t>(now.registry->time_ms());
+  view.block_age = static_cast<double>(std::max<std::int64_t>(0, age)) / 1000;
+  view.block_due = chain.block_due;
+  view.stalled = chain.stalled;
+  view.voters_mode = name_of(now.voters);
+  view.voters = static_cast<std::uint32_t>(chain.voters);
+  view.committee = static_cast<std::uint32_t>(chain.committee);
+  for (const chain::MemberRecord& member : now.registry->members()) {
+    const std::string standing = standing_of(*now.registry, member);
+    if (standing == "candidate") ++view.candidates;
+    if (member.id == now.self) view.standing = standing;
+  }
+  view.active_units = chain.active_units;
+  view.heard_units = chain.heard_units;
+  view.missing_count = static_cast<std::uint32_t>(chain.missing.size());
+  for (std::size_t i = 0; i < std::min(chain.missing.size(), node::max_missing); ++i)
+    view.missing.push_back(to_hex(chain.missing[i]));
+  if (chain.member && !chain.voter) {
+    view.contributions = chain.admission.contributions;
+    view.contributions_needed = chain.admission.needed;
+    view.needs_voucher = chain.admission.needs_voucher;
+  }
+  view.outlook = name_of(chain.outlook);
+  if (person_needed_since_) view.person_needed_seconds = to_seconds(now.at - *person_needed_since_);
+  if (chain.asks_succession) view.asks_succession = to_hex(*chain.asks_succession);
+  view.others = other_histories(chain);
 }
 
 RoundsSeen ChainReport::seen(const ChainMoment& now) const {
@@ -91,9 +182,14 @@ RoundsSeen ChainReport::seen(const ChainMoment& now) const {
   }
   seen.exchanging = seen.members.size();
   seen.values = values_;
+  if (voucher_needed_since_) seen.voucher_awaited = now.at - *voucher_needed_since_;
+  for (const node::OtherHistory& other : other_histories(now.chain)) seen.others += other.peers;
+  if (now.chain.asks_succession) seen.asks_succession = true;
+  const bool needs_person = now.chain.outlook == chain::Outlook::NeedsAPerson;
   if ((now.training.provisional || now.chain.stalled) && now.chain.voter)
-    seen.standstill = status::Standstill{seen.round + 1, now.chain.committee,
-                                         more_than_two_thirds(now.chain.committee), now.chain.missing};
+    seen.standstill =
+        status::Standstill{seen.round + 1, now.chain.committee, more_than_two_thirds(now.chain.committee),
+                           now.chain.missing, needs_person};
   return seen;
 }
 

@@ -1,4 +1,4 @@
-// What people and status reports see of a chain and its rounds, from the state that a node has at a moment.
+// A view of a chain and its rounds for people and status reports, from the state that a node has at a moment.
 //
 // Threads: one.
 #pragma once
@@ -23,6 +23,10 @@ struct ChainMoment {
   chain::RegistryPtr registry;  // of the newest block; null: this node has no history yet
   rounds::TrainingView training;
   bool resting = false;  // the training stands still for the rounds
+  chain::VotersMode voters = chain::VotersMode::Invited;
+  net::NodeId self{};
+  MonotonicTime at{};
+  WallTime wall{};
 };
 
 class ChainReport {
@@ -34,19 +38,19 @@ class ChainReport {
   void on_tip(const chain::ChainTip& tip);
   // This node holds the anchor of a row's round. what: the row's name for people, with the round.
   void on_anchor(const std::string& what, const rounds::TrainingView& training);
-  // Since the call before.
-  bool was_fetched() const { return was_fetched_; }
 
   void fill(node::RoundsView& view, const ChainMoment& now);
   RoundsSeen seen(const ChainMoment& now) const;
 
  private:
+  void watch(const ChainMoment& now);
+  void fill_chain(node::ChainView& view, const ChainMoment& now) const;
   rounds::JointAnchors anchors_;           // certified
   std::map<std::uint64_t, Hash256> held_;  // joint anchors of rounds that this node held
   std::uint64_t values_ = 0;
-  std::uint64_t fetched_ = 0, left_out_ = 0;
-  bool was_fetched_ = false;
+  std::uint64_t left_out_ = 0;
   std::string left_out_reason_;
+  std::optional<MonotonicTime> person_needed_since_, voucher_needed_since_;
 };
 
 }  // namespace neuroshard::runtime

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/runtime/continuation_call.h"
 #include "core/runtime/round_rules.h"
 
 namespace neuroshard::runtime {
@@ -25,43 +26,6 @@ net::MethodLimits limits(double per_second, std::size_t bytes, bool one_lan) {
 }
 
 }  // namespace
-
-class ChainRounds::Content final : public chain::BlockContent {
- public:
-  explicit Content(ChainRounds& owner) : owner_(owner), rounds_(*owner.training_) {}
-  bool is_due(const chain::ChainTip& tip) override { return rounds_.is_due(tip); }
-  void make(const chain::ChainTip& tip, std::function<void(chain::Sections)> done) override {
-    rounds_.make(tip, std::move(done));
-  }
-  void judge(const chain::ChainTip& tip, const chain::BlockPtr& block, bool binding,
-             std::function<void(bool)> done) override {
-    rounds_.judge(tip, block, binding, std::move(done));
-  }
-  void on_block(const chain::ChainTip& tip, const chain::CertifiedBlock& block, bool live) override {
-    if (before_) owner_.on_block(*before_, tip, block.block);
-    if (live) owner_.ban_equivocators(block.block->body.evidence);
-    before_ = tip;
-    rounds_.on_block(tip, block, live);
-  }
-  void on_history(const chain::ChainTip& tip) override {
-    before_ = tip;
-    owner_.report_->on_tip(tip);
-    rounds_.on_history(tip);
-  }
-  chain::Verdict on_post(const net::NodeId& from, const chain::RoundsPost& post,
-                         const chain::ChainTip& tip) override {
-    return rounds_.on_post(from, post, tip);
-  }
-  chain::SignedByMember signed_by(const net::NodeId& member) const override {
-    return rounds_.signed_by(member);
-  }
-  Duration deadline() const override { return rounds_.deadline(); }
-
- private:
-  ChainRounds& owner_;
-  rounds::TrainingRounds& rounds_;
-  std::optional<chain::ChainTip> before_;
-};
 
 ChainRounds::ChainRounds(PeerHost& host, const config::DataDirectory& directory,
                          const RuntimeServices& services, Interpositions interpositions)
@@ -133,6 +97,18 @@ std::function<node::RoundsView()> ChainRounds::view() const {
   return [board = board_] {
     std::lock_guard lock(board->mutex);
     return board->view;
+  };
+}
+
+ChainRounds::Continue ChainRounds::continuation() {
+  return [this, life = lifetime_.token(), &executor = host_.executor()](
+             const node::ContinuationRequest& request, const node::Reply<node::ContinuationReply>& reply) {
+    const bool posted = executor.post([this, life, request, reply] {
+      if (!life.alive() || !node_)
+        return reply(make_error(ErrorCode::Unavailable, "this node is still preparing its model, or ends"));
+      reply(go_on(*node_, request));
+    });
+    if (!posted) reply(make_error(ErrorCode::Busy, "this node is busy; try again in a moment"));
   };
 }
 
@@ -255,7 +231,14 @@ void ChainRounds::begin(ChainBeginning& beginning) {
       training_options(facts), [this](std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor) {
         on_anchor(round, row, anchor);
       });
-  content_ = std::make_unique<Content>(*this);
+  content_ = std::make_unique<ObservedContent>(
+      *training_,
+      ObservedContent::Observer{[this](const std::optional<chain::ChainTip>& before,
+                                       const chain::ChainTip& tip, const chain::BlockPtr& block, bool live) {
+                                  if (before) on_block(*before, tip, block);
+                                  if (live) ban_equivocators(block->body.evidence);
+                                },
+                                [this](const chain::ChainTip& tip) { report_->on_tip(tip); }});
   chain::ChainOptions options = chain_options(facts, own_delegation(), beginning.hashes);
   trust_->fill(options);
   node_ = std::make_unique<chain::ChainNode>(
@@ -316,9 +299,11 @@ void ChainRounds::on_anchor(std::uint64_t round, std::uint32_t row, const rounds
   const rounds::TrainingView now = training_->view();
   if (now.holds) files_->release();
   report_->on_anchor(fmt::format("{}round {}", name_of(row), round), now);
-  if (auto entry = entries_.take(row, round)) {
-    entry->fetched = report_->was_fetched();
-    if (fragments_.size() > 1) entry->rule = fmt::format("fragment {} of {}", row + 1, fragments_.size());
+  const outer::AggregateReport* step = training_->states().report(row);
+  if (auto entry = entries_.take(row, round, step)) {
+    if (fragments_.size() > 1)
+      entry->rule = fmt::format("fragment {} of {}{}{}", row + 1, fragments_.size(),
+                                entry->rule.empty() ? "" : ": ", entry->rule);
     services_.logger.info(
         "rounds",
         fmt::format("{}round {} is certified with anchor {}: {} of {} members contributed", name_of(row),
@@ -374,8 +359,14 @@ void ChainRounds::refresh_later() {
 
 ChainMoment ChainRounds::moment(const engine::RoundTrainer::View& training) const {
   const chain::History* history = node_->history();
-  return {node_->view(), history == nullptr ? nullptr : history->tip().registry, training_->view(),
-          training.resting};
+  return {node_->view(),
+          history == nullptr ? nullptr : history->tip().registry,
+          training_->view(),
+          training.resting,
+          static_cast<chain::VotersMode>(consensus_.voters),
+          host_.id(),
+          host_.clock().monotonic_now(),
+          services_.clock.wall_now()};
 }
 
 void ChainRounds::refresh() {

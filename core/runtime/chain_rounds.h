@@ -19,6 +19,7 @@
 #include "core/engine/chain_files.h"
 #include "core/engine/round_store.h"
 #include "core/net/method_table.h"
+#include "core/node/continuation.h"
 #include "core/node/snapshot.h"
 #include "core/rounds/training_rounds.h"
 #include "core/runtime/chain_beginning.h"
@@ -27,6 +28,7 @@
 #include "core/runtime/chain_trust.h"
 #include "core/runtime/interpositions.h"
 #include "core/runtime/member_peers.h"
+#include "core/runtime/observed_content.h"
 #include "core/runtime/patient_executor.h"
 #include "core/runtime/peer_host.h"
 #include "core/runtime/presence.h"
@@ -50,6 +52,10 @@ class ChainRounds final : public Presence {
   // The part of this node's invitations about the rounds' chain. The source may outlive the rounds, and is called
   // on the host's executor.
   InvitationSource invitations();
+  // A person goes on without members. Any thread, until stop().
+  using Continue =
+      std::function<void(const node::ContinuationRequest&, node::Reply<node::ContinuationReply>)>;
+  Continue continuation();
   // The node whose training the status reports carry; null before that node ends.
   void watch(node::Node* node);
   // Ends the rounds and waits until everything is on the disk. The caller holds the data directory's lock.
@@ -66,7 +72,6 @@ class ChainRounds final : public Presence {
     std::mutex mutex;
     node::RoundsView view;
   };
-  class Content;  // the rounds, and a look at each block before they have it
   struct AwayNotice {
     MonotonicTime begun, deadline;
     std::function<void()> done;  // empty once it was called
@@ -119,7 +124,7 @@ class ChainRounds final : public Presence {
   std::unique_ptr<engine::RoundThread> work_;
   chain::SignatureChecks checks_;
   std::unique_ptr<rounds::TrainingRounds> training_;
-  std::unique_ptr<Content> content_;
+  std::unique_ptr<ObservedContent> content_;
   std::unique_ptr<chain::ChainNode> node_;
   std::unique_ptr<RoundsStatus> status_;
   RoundEntries entries_;

@@ -1,4 +1,4 @@
-// What a network's profile says about its chain and its rounds, as core/chain and core/rounds take it.
+// The options of core/chain and core/rounds that follow from a network's profile.
 #pragma once
 
 #include <vector>

@@ -1,16 +1,48 @@
 #include "core/runtime/round_entries.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "core/runtime/standing.h"
 
 namespace neuroshard::runtime {
 namespace {
 
 constexpr std::size_t entries_waiting = 64;
 
-std::uint64_t claimed_tokens(const chain::ClosedRound& closed, std::uint32_t member) {
+const chain::ContributionEntry* contribution_of(const chain::ClosedRound& closed, std::uint32_t member) {
   for (const chain::ContributionEntry& one : closed.contributions)
-    if (one.member == member) return one.tokens;
-  return 0;
+    if (one.member == member) return &one;
+  return nullptr;
+}
+
+// Why a member's work is not in a row.
+std::string absence(const std::string& standing, const chain::ContributionEntry* contribution) {
+  if (contribution == nullptr) return "late: its work was not there when the round was closed";
+  if (standing == "candidate") return "a candidate: its work counts for its vote, not for these weights";
+  return "late: too few members had its work when the round was closed";
+}
+
+std::string rule_text(const outer::RuleChoice& ran) {
+  std::string text;
+  if (ran.clip_to_median_norm) text += "clip, ";
+  if (ran.nearest_neighbour_mixing) text += "nearest-neighbour mixing, ";
+  return text + std::string(to_string(ran.rule));
+}
+
+void judge(const outer::AggregateReport& step, node::RoundMemberEntry& entry) {
+  const auto& judged = step.judged;
+  const auto at = std::find_if(judged.begin(), judged.end(),
+                               [&](const outer::Judged& one) { return to_hex(one.id) == entry.id; });
+  if (at == judged.end()) return;
+  entry.share = at->share;
+  if (at->refusal != outer::Refusal::None)
+    entry.note = fmt::format("left out: {}", outer::to_string(at->refusal));
+  else if (at->share == 0)
+    entry.note = "left out by the rule";
+  else if (at->clip_factor < 1)
+    entry.note = fmt::format("clipped to {:.0f} %", 100 * at->clip_factor);
 }
 
 }  // namespace
@@ -44,10 +76,12 @@ node::RoundEntry RoundEntries::entry_of(const chain::ChainTip& before, const cha
     const bool in = std::binary_search(counted.begin(), counted.end(), member.number);
     if (!in && member.presence != chain::Presence::Active) continue;
     ++entry.members;
-    node::RoundMemberEntry one{to_hex(member.id), member.id == self_, in, 0, 0, std::nullopt, {}};
-    one.tokens = claimed_tokens(*before.registry->closed(), member.number);
+    const chain::ContributionEntry* given = contribution_of(*before.registry->closed(), member.number);
+    node::RoundMemberEntry one{to_hex(member.id), member.id == self_, in, 0, 0, std::nullopt, {}, {}};
+    one.tokens = given == nullptr ? 0 : given->tokens;
     one.steps = static_cast<std::uint32_t>(one.tokens / batch_tokens_);
-    if (!in) one.note = one.tokens > 0 ? "a candidate, or late with its work" : "nothing contributed";
+    one.standing = standing_of(*before.registry, member);
+    if (!in) one.note = absence(one.standing, given);
     entry.who.push_back(std::move(one));
   }
   std::stable_partition(entry.who.begin(), entry.who.end(),
@@ -55,11 +89,18 @@ node::RoundEntry RoundEntries::entry_of(const chain::ChainTip& before, const cha
   return entry;
 }
 
-std::optional<node::RoundEntry> RoundEntries::take(std::uint32_t row, std::uint64_t round) {
+std::optional<node::RoundEntry> RoundEntries::take(std::uint32_t row, std::uint64_t round,
+                                                   const outer::AggregateReport* step) {
   const auto found = waiting_.find({round, row});
   if (found == waiting_.end()) return std::nullopt;
   node::RoundEntry entry = std::move(found->second);
   waiting_.erase(found);
+  entry.fetched = step == nullptr;
+  if (step == nullptr) return entry;
+  entry.rule = rule_text(step->ran);
+  entry.too_few_to_vote = step->too_few_to_vote;
+  for (node::RoundMemberEntry& one : entry.who)
+    if (one.contributed) judge(*step, one);
   return entry;
 }
 

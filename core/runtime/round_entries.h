@@ -11,6 +11,7 @@
 
 #include "core/chain/history.h"
 #include "core/node/rounds_report.h"
+#include "core/outer/aggregate.h"
 
 namespace neuroshard::runtime {
 
@@ -21,8 +22,9 @@ class RoundEntries {
 
   // before: the tip that the block followed. Blocks without a result say nothing.
   void on_block(const chain::ChainTip& before, const chain::ChainTip& tip, const chain::Block& block);
-  // The entry of a row's new state, once.
-  std::optional<node::RoundEntry> take(std::uint32_t row, std::uint64_t round);
+  // The entry of a row's new state, once. step: how this node judged the contributions; null: it fetched the state.
+  std::optional<node::RoundEntry> take(std::uint32_t row, std::uint64_t round,
+                                       const outer::AggregateReport* step);
   // Of the newest round; of several rows the least.
   std::uint32_t contributors() const;
 

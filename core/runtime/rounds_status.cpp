@@ -194,11 +194,14 @@ std::vector<node::Alert> RoundsStatus::find_alerts(const status::Summary& summar
     corruptions_ = view.corruptions;
     corrupted_at_ = now;
   }
-  status::OwnRounds own{host_.id(), 0, 0, view.left_out_reason, view.trouble, 0, {}, need_};
+  status::OwnRounds own{host_.id(), 0, 0, view.left_out_reason, view.trouble, 0, {}, need_, {}, 0, false};
   own.synced = static_cast<std::size_t>(std::count(outcomes_.begin(), outcomes_.end(), true));
   own.missed = outcomes_.size() - own.synced;
   if (corrupted_at_ && now - *corrupted_at_ < repair_alert_period) own.repairs = corruptions_;
   own.standstill = seen.standstill;
+  if (seen.voucher_awaited) own.voucher_awaited_seconds = to_seconds(*seen.voucher_awaited);
+  own.other_histories = seen.others;
+  own.asks_succession = seen.asks_succession;
   std::vector<node::Alert> alerts;
   for (status::Warning& warning : status::warnings_of(summary, own))
     alerts.push_back({std::move(warning.key), node::Severity::Warning, std::move(warning.text), {}});

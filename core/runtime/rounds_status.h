@@ -42,6 +42,9 @@ struct RoundsSeen {
   std::uint64_t exchanging = 0;  // members that exchange payloads with this node, itself included
   std::uint64_t values = 0;      // in a round's payload of one member
   std::optional<status::Standstill> standstill;
+  std::optional<Duration> voucher_awaited;  // this candidate lacks nothing else, for so long
+  std::size_t others = 0;                   // peers that hold another history of this network
+  bool asks_succession = false;             // a proposal to go on waits for this node's person
   std::vector<node::RefusedEntry> refused;
 };
 

@@ -21,17 +21,31 @@ std::string names_of(const std::vector<net::NodeId>& nodes) {
   return names;
 }
 
+std::string without_flags(const std::vector<net::NodeId>& nodes) {
+  if (nodes.size() > nodes_named) return " --without NODE…";
+  std::string flags;
+  for (const net::NodeId& node : nodes) flags += " --without " + to_hex(node).substr(0, 12);
+  return flags;
+}
+
 std::string standing_still(const Standstill& still) {
   const std::string needs = still.needed == still.members
                                 ? fmt::format("all {} members", still.members)
                                 : fmt::format("{} of {} members", still.needed, still.members);
+  const std::string silent =
+      still.missing.empty()
+          ? "too few of them can be reached"
+          : fmt::format("no message comes from {} (start it again where it runs)", names_of(still.missing));
+  if (still.needs_person && !still.missing.empty())
+    return fmt::format(
+        "Rounds stand still: {}. Half or less of the votes is left, so the network waits. Only if these "
+        "nodes "
+        "never return, go on without them: neuroshardd network continue{}",
+        silent, without_flags(still.missing));
   return fmt::format(
       "Rounds stand still: round {} needs {} (more than two thirds), and {}. This node trains on by itself; "
       "its work counts when enough of them are back",
-      still.round, needs,
-      still.missing.empty()
-          ? "too few of them can be reached"
-          : fmt::format("no message comes from {} (start it again where it runs)", names_of(still.missing)));
+      still.round, needs, silent);
 }
 
 std::string disagreement(const Agreement& agreement, const net::NodeId& self) {
@@ -67,12 +81,36 @@ std::string slow_line(const LineNeed& need, double seconds) {
       static_cast<double>(need.line) * 8 / 1e6, duration(need.training_seconds));
 }
 
+// Conditions of the chain that only people can end.
+void add_chain_warnings(const OwnRounds& own, std::vector<Warning>* warnings) {
+  if (own.asks_succession)
+    warnings->push_back(
+        {"rounds_succession",
+         "Another member goes on without members that are gone, and asks this node to go on with "
+         "it. To agree: neuroshardd network continue --agree"});
+  if (own.other_histories > 0)
+    warnings->push_back(
+        {"rounds_history",
+         fmt::format(
+             "{} node{} of this network hold{} another history, so {} rounds are not this node's. If they "
+             "are yours, stop those nodes, give them new data directories, and let them join this "
+             "history",
+             own.other_histories, own.other_histories == 1 ? "" : "s", own.other_histories == 1 ? "s" : "",
+             own.other_histories == 1 ? "its" : "their")});
+  if (own.voucher_awaited_seconds >= voucher_patience_seconds)
+    warnings->push_back(
+        {"rounds_voucher",
+         "This node is a candidate: it has enough contributions for a vote, and needs a voucher. "
+         "Ask a person whose node is a voter for an invitation, and join with it"});
+}
+
 }  // namespace
 
 std::vector<Warning> warnings_of(const Summary& summary, const OwnRounds& own) {
   std::vector<Warning> warnings;
   if (!own.trouble.empty()) warnings.push_back({"rounds_trouble", own.trouble});
   if (own.standstill) warnings.push_back({"rounds_standstill", standing_still(*own.standstill)});
+  add_chain_warnings(own, &warnings);
   if (summary.agreement && summary.agreement->share < 1)
     warnings.push_back({"rounds_agreement", disagreement(*summary.agreement, own.self)});
   const std::size_t rounds = own.synced + own.missed;

@@ -15,12 +15,14 @@ namespace neuroshard::status {
 inline constexpr double low_sync_success = 0.5;         // a rate at or below it is a warning
 inline constexpr std::size_t least_rounds_to_warn = 4;  // the least number of rounds for that
 inline constexpr std::size_t nodes_named = 3;
+inline constexpr double voucher_patience_seconds = 3600;  // a warning comes after so long
 
 // No quorum is in reach, so no round is certified and no contribution counts.
 struct Standstill {
   std::uint64_t round = 0;              // that can't be certified
   std::size_t members = 0, needed = 0;  // for a quorum
   std::vector<net::NodeId> missing;     // the silent ones, as far as this node knows
+  bool needs_person = false;  // so few are left that the others can't go on without them by themselves
 };
 
 // A round's contributions on this node's line, in one direction: the slower one.
@@ -38,10 +40,13 @@ struct OwnRounds {
   std::uint64_t repairs = 0;           // of its anchor, since the start; 0: none to report
   std::optional<Standstill> standstill;
   LineNeed need{};
+  double voucher_awaited_seconds = 0;  // this candidate lacks nothing but a voucher, for so long
+  std::size_t other_histories = 0;     // peers that hold another history of this network
+  bool asks_succession = false;  // another member's person goes on without some, and waits for this one's
 };
 struct Warning {
   // "rounds_standstill", "rounds_agreement", "rounds_sync", "rounds_repaired", "rounds_trouble",
-  // "rounds_line"
+  // "rounds_line", "rounds_voucher", "rounds_history", "rounds_succession"
   std::string key;
   std::string text;
 };

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/node/continuation.h"
 #include "core/node/network_view.h"
 #include "core/node/node.h"
 #include "core/node/rounds_report.h"
@@ -32,7 +33,8 @@ class FakeNode : public node::Node, public NodeScript {
   // Outcomes of commands that are not held. An empty name is filled in.
   node::VerifyResult verified{{}, true, {}, 0};
   node::CheckpointComparison comparison;
-  std::vector<std::string> text{"It ", "works."};  // written by generate()
+  std::vector<node::ContinuationRequest> continuations;  // all that were given
+  std::vector<std::string> text{"It ", "works."};        // written by generate()
   std::vector<node::SessionSensors> reports() const;
 
   // ---- Node ----
@@ -75,6 +77,8 @@ class FakeNode : public node::Node, public NodeScript {
   Expected<void> query_invitation(bool with_vote, node::Reply<node::Invitation> reply) override;
   Expected<void> query_rounds(node::Reply<node::RoundsReport> reply) override;
   Expected<void> test_reachability() override;
+  Expected<void> continue_network(const node::ContinuationRequest& request,
+                                  node::Reply<node::ContinuationReply> reply) override;
   // One token for each byte.
   Expected<void> query_tokens(const std::string& text,
                               node::Reply<std::vector<node::TokenPiece>> reply) override;

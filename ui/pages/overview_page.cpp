@@ -8,6 +8,7 @@
 
 #include "ui/pages/alert_action.h"
 #include "ui/pages/series_feed.h"
+#include "ui/text/chain_text.h"
 #include "ui/text/format.h"
 #include "ui/text/rounds_text.h"
 #include "ui/text/state_text.h"
@@ -211,9 +212,12 @@ Card* OverviewPage::make_global_card() {
   inside->addLayout(row);
   rounds_ = make_paragraph({}, "muted", together_);
   rounds_->setObjectName(QStringLiteral("overview_rounds"));
+  chain_ = make_paragraph({}, "muted", together_);
+  chain_->setObjectName(QStringLiteral("overview_chain"));
   caution_ = make_paragraph({}, "warning", together_);
   caution_->setObjectName(QStringLiteral("overview_caution"));
   inside->addWidget(rounds_);
+  inside->addWidget(chain_);
   inside->addWidget(caution_);
   auto* more = new QPushButton(tr("Rounds and nodes"), together_);
   more->setProperty("role", QStringLiteral("link"));
@@ -343,6 +347,15 @@ void OverviewPage::show_network(const node::Snapshot& snapshot) {
   const QString phase = RoundsWords::phase(rounds);
   rounds_->setText(
       rounds.round > 0 ? tr("Round %1 is certified. %2").arg(Format::integer(rounds.round), phase) : phase);
+  QStringList chain;
+  if (!rounds.chain.genesis.empty()) {
+    chain << ChainWords::block(rounds.chain) + QLatin1Char('.') << ChainWords::presence(rounds.chain)
+          << ChainWords::standing(rounds.chain) << ChainWords::others(rounds.chain)
+          << ChainWords::recovery(rounds.chain);
+    chain.removeAll(QString());
+  }
+  chain_->setText(chain.join(QLatin1Char(' ')));
+  chain_->setVisible(!chain.isEmpty());
   const QString caution = RoundsWords::caution(rounds);
   caution_->setText(caution);
   caution_->setVisible(!caution.isEmpty());

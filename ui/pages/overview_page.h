@@ -75,6 +75,7 @@ class OverviewPage final : public Page {
   QLabel* agreement_icon_;
   QLabel* agreement_;
   QLabel* rounds_;
+  QLabel* chain_;
   QLabel* caution_;
   QString shown_agreement_;
 };

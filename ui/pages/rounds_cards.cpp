@@ -7,6 +7,7 @@
 #include <QStandardItemModel>
 #include <QVBoxLayout>
 
+#include "ui/pages/chain_card.h"
 #include "ui/pages/grid_twin.h"
 #include "ui/pages/sections.h"
 #include "ui/text/format.h"
@@ -80,10 +81,16 @@ QString rule_of(const node::RoundEntry& round) {
                             : RoundsCards::tr("%1: fetched from others").arg(text(round.rule));
 }
 
+// "this node 50 %, 1a2b3c4d5e6f 50 % (candidate)".
 QString contributors(const node::RoundEntry& round) {
   QStringList names;
-  for (const node::RoundMemberEntry& member : round.who)
-    if (member.contributed) names << (member.mine ? RoundsCards::tr("this node") : short_id(member.id));
+  for (const node::RoundMemberEntry& member : round.who) {
+    if (!member.contributed) continue;
+    QString name = member.mine ? RoundsCards::tr("this node") : short_id(member.id);
+    if (member.share) name += QLatin1Char(' ') + Format::percent(*member.share);
+    if (member.standing == "candidate") name = RoundsCards::tr("%1 (candidate)").arg(name);
+    names << name;
+  }
   return names.join(QStringLiteral(", "));
 }
 
@@ -114,10 +121,21 @@ RoundsCards::RoundsCards(const Theme& theme, Sections& sections, QWidget* parent
   column->addWidget(grid);
   sections.add([this, grid] { grid->add(make_round()); });
   sections.add([this, grid] { grid->add(make_network()); });
+  sections.add([this, grid] { grid->add(make_chain()); });
   sections.add([this, grid] { grid->add(make_losses()); });
   sections.add([this, column] { column->addWidget(make_rounds()); });
   sections.add([this, column] { column->addWidget(make_nodes()); });
   connect(&theme, &Theme::changed, this, [this] { shown_icon_.clear(); });
+}
+
+ChainCard* RoundsCards::make_chain() {
+  chain_ = new ChainCard(theme_, this);
+  connect(chain_, &ChainCard::decided, this, &RoundsCards::continuation_decided);
+  return chain_;
+}
+
+void RoundsCards::show_continuation(const QString& outcome) {
+  chain_->show_outcome(outcome);
 }
 
 PlotPanel* RoundsCards::make_losses() {
@@ -216,6 +234,7 @@ void RoundsCards::show_snapshot(const node::Snapshot& snapshot) {
       tr("%1 of %2 steps").arg(Format::integer(rounds.steps), Format::integer(rounds.inner_steps)));
   show_line(alerts_, alerts_of(snapshot));
   show_line(caution_, RoundsWords::caution(rounds));
+  chain_->show_chain(rounds.chain);
   show_line(left_out_, rounds.left_out_reason.empty()
                            ? QString()
                            : tr("This node's contribution was left out %1 times; the last time: %2")

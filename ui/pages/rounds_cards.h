@@ -14,6 +14,7 @@ class QStandardItemModel;
 namespace neuroshard::ui {
 
 class Card;
+class ChainCard;
 class Fact;
 class PlotPanel;
 class Sections;
@@ -31,10 +32,17 @@ class RoundsCards final : public QWidget {
   void show_report(const node::RoundsReport& report, WallTime now);
   // It could not be had; empty: it could.
   void show_problem(const QString& problem);
+  // The outcome of a decision to go on without members.
+  void show_continuation(const QString& outcome);
+
+ Q_SIGNALS:
+  // The person goes on without these members, or agrees with another member's proposal, which is a block.
+  void continuation_decided(const QStringList& without, const QString& agree);
 
  private:
   Card* make_round();
   Card* make_network();
+  ChainCard* make_chain();
   PlotPanel* make_losses();
   Card* make_rounds();
   Card* make_nodes();
@@ -50,6 +58,7 @@ class RoundsCards final : public QWidget {
   QLabel* alerts_;
   QLabel* caution_;
   QLabel* left_out_;
+  ChainCard* chain_;
   Fact* loss_;
   Fact* own_loss_;
   Fact* nodes_training_;

@@ -30,52 +30,7 @@ constexpr int page_margin = 16, column_width = 330, loss_height = 340, small_hei
 constexpr int most_steps = 100'000'000;
 constexpr int rounds_ms = 3000;
 
-class Words {
-  Q_DECLARE_TR_FUNCTIONS(neuroshard::ui::TrainingPage)
-};
-
 }  // namespace
-
-std::vector<PlotMark> checkpoint_marks(const std::vector<node::CheckpointEntry>& entries) {
-  std::vector<const node::CheckpointEntry*> by_time;
-  std::map<std::string, const node::CheckpointEntry*> by_name;
-  for (const node::CheckpointEntry& entry : entries) {
-    by_time.push_back(&entry);
-    by_name[entry.name] = &entry;
-  }
-  std::sort(by_time.begin(), by_time.end(), [](const auto* a, const auto* b) { return a->at < b->at; });
-  std::vector<PlotMark> marks;
-  for (std::size_t i = 0; i < by_time.size(); ++i) {
-    const node::CheckpointEntry& entry = *by_time[i];
-    marks.push_back({static_cast<double>(entry.step), PlotMarkKind::Checkpoint,
-                     Words::tr("Checkpoint at step %1").arg(Format::integer(entry.step))});
-    const auto parent = by_name.find(entry.parent);
-    if (i == 0 || entry.parent.empty() || parent == by_name.end() || parent->second == by_time[i - 1])
-      continue;
-    marks.push_back({static_cast<double>(parent->second->step), PlotMarkKind::Restore,
-                     Words::tr("Restored step %1").arg(Format::integer(parent->second->step))});
-  }
-  return marks;
-}
-
-std::vector<PlotMark> round_marks(const std::vector<node::RoundEntry>& rounds) {
-  std::vector<PlotMark> marks;
-  for (std::size_t i = 0; i < rounds.size(); ++i) {
-    const node::RoundEntry& round = rounds[i];
-    if (round.step == 0) continue;
-    const auto at = static_cast<double>(round.step);
-    marks.push_back({at, PlotMarkKind::Sync,
-                     Words::tr("Round %1: %2 of %3 contributed")
-                         .arg(Format::integer(round.round), Format::integer(round.contributors),
-                              Format::integer(round.members))});
-    const bool known = i + 1 < rounds.size() && rounds[i + 1].round + 1 == round.round;
-    if (known && round.members > rounds[i + 1].members)
-      marks.push_back(
-          {at, PlotMarkKind::Join,
-           Words::tr("%n node(s) joined", nullptr, static_cast<int>(round.members - rounds[i + 1].members))});
-  }
-  return marks;
-}
 
 TrainingPage::TrainingPage(const Context& context, QWidget* parent) : Page(context, parent) {
   auto* column = new QVBoxLayout(this);
@@ -90,6 +45,7 @@ TrainingPage::TrainingPage(const Context& context, QWidget* parent) : Page(conte
   });
   sections().add([this, column] {
     rounds_ = new RoundsCards(theme(), sections(), this);
+    connect(rounds_, &RoundsCards::continuation_decided, this, &TrainingPage::continue_network);
     column->addWidget(rounds_);
     auto* grid = new CardGrid(column_width, this);
     column->addWidget(grid);
@@ -324,6 +280,23 @@ void TrainingPage::ask_rounds() {
         rounds_->show_report(*report, clock().wall_now());
         round_marks_ = round_marks(report->rounds);
         show_marks();
+      });
+}
+
+void TrainingPage::continue_network(const QStringList& without, const QString& agree) {
+  node::ContinuationRequest request;
+  for (const QString& id : without) request.without.push_back(id.toStdString());
+  request.agree = agree.toStdString();
+  bridge().query<node::ContinuationReply>(
+      this,
+      [request](node::Node& node, node::Reply<node::ContinuationReply> reply) {
+        return node.continue_network(request, std::move(reply));
+      },
+      [this](const Expected<node::ContinuationReply>& reply) {
+        rounds_->show_continuation(
+            reply.ok() ? tr("The decision is on its way. The network goes on with the next block, "
+                            "once the members that are left agree.")
+                       : QString::fromStdString(reply.error().message));
       });
 }
 

@@ -5,8 +5,10 @@
 #include <QTimer>
 #include <set>
 
+#include "core/node/continuation.h"
 #include "core/node/rounds_report.h"
 #include "ui/pages/page.h"
+#include "ui/pages/training_marks.h"
 #include "ui/widgets/plot_painter.h"
 
 class QLabel;
@@ -39,6 +41,7 @@ class TrainingPage final : public Page {
 
  private:
   void ask_rounds();
+  void continue_network(const QStringList& without, const QString& agree);
   void show_rounds();
   Card* make_controls();
   Card* make_breakdown();
@@ -72,12 +75,5 @@ class TrainingPage final : public Page {
   QLabel* breakdown_note_;
   bool shown_ = false, asking_ = false, asking_rounds_ = false;
 };
-
-// Where in the chart checkpoints stand, and where training went back to one: a save whose parent is not the
-// save before it.
-std::vector<PlotMark> checkpoint_marks(const std::vector<node::CheckpointEntry>& entries);
-// Where this node took an outer round, and where others had joined since the round before. Newest round
-// first.
-std::vector<PlotMark> round_marks(const std::vector<node::RoundEntry>& rounds);
 
 }  // namespace neuroshard::ui

@@ -1,4 +1,4 @@
-// neuroshardd network create | show (invite: invite_command.cpp)
+// neuroshardd network create | show (invite: invite_command.cpp, continue: continue_command.cpp)
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/node/command.h"
+#include "app/node/commands/continue_command.h"
 #include "app/node/commands/invite_command.h"
 #include "app/node/commands/key_file.h"
 #include "app/node/commands/network_voters.h"
@@ -323,6 +324,7 @@ void add_network_command(CLI::App& root, CommandContext& context) {
                   {"neuroshardd network show mainnet"});
   add_create(network, context);
   add_invite_command(network, context);
+  add_continue_command(network, context);
   auto name = std::make_shared<std::string>();
   CLI::App& show = add_command(network, "show", "Show a profile; without a name, list the built-in ones",
                                {"neuroshardd network show", "neuroshardd network show solo --json"});

@@ -34,6 +34,8 @@ nlohmann::ordered_json round_json(const node::RoundEntry& round) {
                            {"steps", member.steps},
                            {"tokens", member.tokens},
                            {"share", or_null(member.share)},
+                           {"standing", member.standing.empty() ? nlohmann::ordered_json()
+                                                                : nlohmann::ordered_json(member.standing)},
                            {"note", member.note}});
   }
   return json;
@@ -83,9 +85,11 @@ std::vector<std::string> rounds_report_lines(const node::RoundsReport& report) {
         round.seconds > 0 ? fmt::format(", {:.1f} s", round.seconds) : "",
         round.rule.empty() ? "" : ", " + round.rule, round.fetched ? ", fetched from others" : ""));
     for (const node::RoundMemberEntry& member : round.who) {
-      if (member.note.empty()) continue;
-      lines.push_back(
-          fmt::format("  {}…{} {}", member.id.substr(0, 12), member.mine ? " (this node)" : "", member.note));
+      lines.push_back(fmt::format(
+          "  {}…{} {}{}{}{}", member.id.substr(0, 12), member.mine ? " (this node)" : "",
+          member.standing.empty() ? "" : member.standing + ", ", fmt::format("{} tokens", member.tokens),
+          member.share ? fmt::format(", {:.0f} % of the step", 100 * *member.share) : "",
+          member.note.empty() ? "" : "; " + member.note));
     }
   }
   if (report.rounds.empty()) lines.emplace_back("No round was certified since this node started.");

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "app/node/output/chain_text.h"
+
 namespace neuroshard::app {
 namespace {
 
@@ -137,7 +139,8 @@ nlohmann::ordered_json rounds_json(const node::RoundsView& rounds) {
           {"waiting_share", rounds.waiting_share},
           {"bytes_sent", rounds.bytes_sent},
           {"bytes_received", rounds.bytes_received},
-          {"trouble", text_or_null(rounds.trouble)}};
+          {"trouble", text_or_null(rounds.trouble)},
+          {"chain", chain_view_json(rounds.chain)}};
 }
 
 std::string rounds_text(const node::RoundsView& rounds) {
@@ -279,6 +282,7 @@ std::vector<std::string> snapshot_lines(const node::Snapshot& view) {
       row("Speed",
           training.last_step ? fmt::format("{:.0f} tokens/s", training.last_step->tokens_per_second) : ""),
       row("Rounds", rounds_text(view.rounds)),
+      row("Chain", chain_view_text(view.rounds.chain)),
       row("All nodes", global_text(view.rounds)),
       row("Checkpoint", checkpoint_text(view.checkpoint)),
       row("Memory", fmt::format("{} of {}", mebibytes(view.resources.resident_bytes),

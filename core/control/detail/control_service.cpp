@@ -244,6 +244,16 @@ class ControlService final : public wire::Control::Service {
     return begun.ok() ? Status::OK : to_status(begun.error());
   }
 
+  Status ContinueNetwork(ServerContext* context, const wire::ContinuationRequest* request,
+                         wire::ContinuationReply* reply) override {
+    return answer<node::ContinuationReply>(
+        *context,
+        [&](node::Reply<node::ContinuationReply> done) {
+          return node_.continue_network(decode(*request), std::move(done));
+        },
+        reply);
+  }
+
   Status QueryTokens(ServerContext* context, const wire::TokensQuery* request,
                      wire::TokenList* reply) override {
     return answer<std::vector<node::TokenPiece>>(

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <proto/control.pb.h>
+#include "core/node/continuation.h"
 #include "core/node/network_view.h"
 #include "core/node/node.h"
 #include "core/node/rounds_report.h"
@@ -49,6 +50,10 @@ void encode(const node::Invitation& from, wire::Invitation* to);
 node::Invitation decode(const wire::Invitation& from);
 void encode(const node::RoundsReport& from, wire::RoundsReport* to);
 node::RoundsReport decode(const wire::RoundsReport& from);
+void encode(const node::ContinuationRequest& from, wire::ContinuationRequest* to);
+node::ContinuationRequest decode(const wire::ContinuationRequest& from);
+void encode(const node::ContinuationReply& from, wire::ContinuationReply* to);
+node::ContinuationReply decode(const wire::ContinuationReply& from);
 void encode(const node::DataView& from, wire::Data* to);
 node::DataView decode(const wire::Data& from);
 void encode(const std::vector<node::TokenPiece>& from, wire::TokenList* to);

@@ -47,6 +47,60 @@ node::GlobalTrainingView decode_global(const wire::GlobalTraining& from) {
   return to;
 }
 
+void encode_chain(const node::ChainView& from, wire::Chain* to) {
+  to->set_genesis(from.genesis);
+  to->set_height(from.height);
+  to->set_block_age(from.block_age);
+  to->set_block_due(from.block_due);
+  to->set_stalled(from.stalled);
+  to->set_voters_mode(from.voters_mode);
+  to->set_voters(from.voters);
+  to->set_committee(from.committee);
+  to->set_candidates(from.candidates);
+  to->set_active_units(from.active_units);
+  to->set_heard_units(from.heard_units);
+  to->set_missing_count(from.missing_count);
+  for (const std::string& id : from.missing) to->add_missing(id);
+  to->set_standing(from.standing);
+  to->set_contributions(from.contributions);
+  to->set_contributions_needed(from.contributions_needed);
+  to->set_needs_voucher(from.needs_voucher);
+  to->set_outlook(from.outlook);
+  to->set_person_needed_seconds(from.person_needed_seconds);
+  to->set_asks_succession(from.asks_succession);
+  for (const node::OtherHistory& other : from.others) {
+    wire::OtherHistory* sent = to->add_other();
+    sent->set_genesis(other.genesis);
+    sent->set_peers(other.peers);
+  }
+}
+
+node::ChainView decode_chain(const wire::Chain& from) {
+  node::ChainView to;
+  to.genesis = from.genesis();
+  to.height = from.height();
+  to.block_age = from.block_age();
+  to.block_due = from.block_due();
+  to.stalled = from.stalled();
+  to.voters_mode = from.voters_mode();
+  to.voters = from.voters();
+  to.committee = from.committee();
+  to.candidates = from.candidates();
+  to.active_units = from.active_units();
+  to.heard_units = from.heard_units();
+  to.missing_count = from.missing_count();
+  to.missing.assign(from.missing().begin(), from.missing().end());
+  to.standing = from.standing();
+  to.contributions = from.contributions();
+  to.contributions_needed = from.contributions_needed();
+  to.needs_voucher = from.needs_voucher();
+  to.outlook = from.outlook();
+  to.person_needed_seconds = from.person_needed_seconds();
+  to.asks_succession = from.asks_succession();
+  for (const wire::OtherHistory& sent : from.other()) to.others.push_back({sent.genesis(), sent.peers()});
+  return to;
+}
+
 void encode_round(const node::RoundEntry& from, wire::Round* to) {
   to->set_round(from.round);
   to->set_at(to_unix_ms(from.at));
@@ -69,6 +123,7 @@ void encode_round(const node::RoundEntry& from, wire::Round* to) {
     sent->set_tokens(member.tokens);
     if (member.share) sent->set_share(*member.share);
     sent->set_note(member.note);
+    sent->set_standing(member.standing);
   }
 }
 
@@ -88,7 +143,7 @@ node::RoundEntry decode_round(const wire::Round& from) {
   to.step = from.step();
   for (const wire::RoundMember& sent : from.who()) {
     node::RoundMemberEntry member{sent.id(),     sent.mine(),  sent.contributed(), sent.steps(),
-                                  sent.tokens(), std::nullopt, sent.note()};
+                                  sent.tokens(), std::nullopt, sent.note(),        sent.standing()};
     if (sent.has_share()) member.share = sent.share();
     to.who.push_back(std::move(member));
   }
@@ -162,6 +217,7 @@ void encode(const node::RoundsView& from, wire::Rounds* to) {
   if (from.seconds_left) to->set_seconds_left(*from.seconds_left);
   to->set_too_few_to_vote(from.too_few_to_vote);
   encode_global(from.global, to->mutable_global());
+  encode_chain(from.chain, to->mutable_chain());
 }
 
 node::RoundsView decode(const wire::Rounds& from) {
@@ -190,6 +246,7 @@ node::RoundsView decode(const wire::Rounds& from) {
   if (from.has_seconds_left()) to.seconds_left = from.seconds_left();
   to.too_few_to_vote = from.too_few_to_vote();
   to.global = decode_global(from.global());
+  to.chain = decode_chain(from.chain());
   return to;
 }
 
@@ -218,6 +275,23 @@ node::RoundsReport decode(const wire::RoundsReport& from) {
   for (const wire::RefusedPosts& sent : from.refused()) to.refused.push_back({sent.reason(), sent.count()});
   node::bound(to);
   return to;
+}
+
+void encode(const node::ContinuationRequest& from, wire::ContinuationRequest* to) {
+  for (const std::string& id : from.without) to->add_without(id);
+  to->set_agree(from.agree);
+}
+
+node::ContinuationRequest decode(const wire::ContinuationRequest& from) {
+  return {{from.without().begin(), from.without().end()}, from.agree()};
+}
+
+void encode(const node::ContinuationReply& from, wire::ContinuationReply* to) {
+  for (const std::string& id : from.without) to->add_without(id);
+}
+
+node::ContinuationReply decode(const wire::ContinuationReply& from) {
+  return {{from.without().begin(), from.without().end()}};
 }
 
 }  // namespace neuroshard::control::detail

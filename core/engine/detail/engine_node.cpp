@@ -301,6 +301,16 @@ Expected<void> EngineNode::test_reachability() {
   return {};
 }
 
+Expected<void> EngineNode::continue_network(const node::ContinuationRequest& request,
+                                            node::Reply<node::ContinuationReply> reply) {
+  if (!options_.continue_network)
+    return make_error(ErrorCode::Unsupported, "this node trains alone: it is in no network that could go on");
+  if (request.without.size() > node::max_without)
+    return make_error(ErrorCode::InvalidArgument, "too many members are named");
+  options_.continue_network(request, std::move(reply));
+  return {};
+}
+
 Expected<void> EngineNode::query_tokens(const std::string& text,
                                         node::Reply<std::vector<node::TokenPiece>> reply) {
   return model_.tokens(text, std::move(reply));

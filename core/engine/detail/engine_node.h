@@ -77,6 +77,8 @@ class EngineNode final : public Engine {
   Expected<void> query_invitation(bool with_vote, node::Reply<node::Invitation> reply) override;
   Expected<void> query_rounds(node::Reply<node::RoundsReport> reply) override;
   Expected<void> test_reachability() override;
+  Expected<void> continue_network(const node::ContinuationRequest& request,
+                                  node::Reply<node::ContinuationReply> reply) override;
   Expected<void> query_tokens(const std::string& text,
                               node::Reply<std::vector<node::TokenPiece>> reply) override;
   Expected<void> query_settings(node::Reply<std::vector<node::SettingEntry>> reply) override;

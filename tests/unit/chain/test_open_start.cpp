@@ -53,6 +53,7 @@ class TestOpenStart : public QObject {
   void a_stranger_in_the_list_is_not_signed();
   void a_node_that_was_left_out_is_missed();
   void proposals_that_no_chain_begins_with_are_refused();
+  void other_initial_weights_are_noticed();
   void hellos_are_checked();
   void signatures_are_checked();
   void only_named_founders_begin();
@@ -279,6 +280,28 @@ void TestOpenStart::proposals_that_no_chain_begins_with_are_refused() {
   QCOMPARE(verdict(genesis_of({order[0], order[1]}, seconds(77)), proposer), Verdict::Busy);
   QVERIFY(output.to_all.empty() && !output.to_one);
   QCOMPARE(verdict(block, proposer), Verdict::Taken);
+}
+
+// Two nodes with other weights never sign each other's genesis, so a person has to know.
+void TestOpenStart::other_initial_weights_are_noticed() {
+  const Party other = party_of(1);
+  ChainRules rules = rules_of();
+  SignatureChecks checks;
+  OpenStart begins(rules, {}, other.node, founder_of(other), {Hash256{2}}, {}, checks);
+  Node node(0);
+  node.tick({});
+  begins.tick(at({}), wall_at({}), false);
+  QCOMPARE(begins.take(node.party.id, GenesisHello{founder_of(node.party)}, at({})), Verdict::Taken);
+  const OpenStart::Output proposed = begins.tick(at(seconds(40)), wall_at(seconds(40)), false);
+  const auto* proposal = find_item<GenesisProposal>(proposed);
+  QVERIFY(proposal != nullptr);
+  OpenStart::Output output;
+  // Of a node that never said hello it means nothing.
+  node.propose(other, proposal->block, seconds(40), &output);
+  QVERIFY(!node.start.refused_anchors());
+  QCOMPARE(node.hello(other, seconds(40)), Verdict::Taken);
+  QCOMPARE(node.propose(other, proposal->block, seconds(40), &output), Verdict::Inadmissible);
+  QVERIFY(node.start.refused_anchors());
 }
 
 void TestOpenStart::hellos_are_checked() {

@@ -270,6 +270,19 @@ void TestControlCommands::rounds_arrive_as_they_were_told() {
     next.rounds.global.reports = 4;
     next.rounds.global.hash_agreement = 0.75;
     next.rounds.global.loss_trend = "improving";
+    node::ChainView& chain = next.rounds.chain;
+    chain.genesis = std::string(64, 'g');
+    chain.height = 77;
+    chain.block_age = 2.5;
+    chain.stalled = true;
+    chain.missing.assign(node::max_missing + 3, std::string(64, 'm'));
+    chain.missing_count = node::max_missing + 3;
+    chain.standing = "candidate";
+    chain.contributions_needed = 8;
+    chain.needs_voucher = true;
+    chain.outlook = "needs_a_person";
+    chain.others = {{std::string(64, 'o'), 2}};
+    node::bound(next);
     next.peers = {true, 5, 1000.0, std::nullopt};
   });
   QVERIFY(until([&] { return remote_->snapshot()->peers.connected == 5; }));
@@ -277,6 +290,24 @@ void TestControlCommands::rounds_arrive_as_they_were_told() {
   QCOMPARE(*view->rounds.global.hash_agreement, 0.75);
   QVERIFY(!view->rounds.global.loss && !view->rounds.seconds_left);
   QCOMPARE(view->rounds.global.loss_trend, std::string("improving"));
+  const node::ChainView& chain = view->rounds.chain;
+  QCOMPARE(chain.genesis, std::string(64, 'g'));
+  QCOMPARE(chain.height, std::uint64_t{77});
+  QCOMPARE(chain.block_age, 2.5);
+  QVERIFY(chain.stalled && !chain.block_due && chain.needs_voucher);
+  QCOMPARE(chain.missing.size(), node::max_missing);
+  QCOMPARE(chain.missing_count, static_cast<std::uint32_t>(node::max_missing + 3));
+  QCOMPARE(chain.standing, std::string("candidate"));
+  QCOMPARE(chain.contributions_needed, 8u);
+  QCOMPARE(chain.outlook, std::string("needs_a_person"));
+  QCOMPARE(chain.others.at(0).peers, 2u);
+  // A person's decision arrives whole.
+  const auto decided = answer<node::ContinuationReply>([&](auto reply) {
+    return remote_->continue_network({{std::string(64, 'm')}, {}}, reply);
+  });
+  QVERIFY2(decided.ok(), decided.ok() ? "" : decided.error().describe().c_str());
+  QCOMPARE(decided->without, std::vector<std::string>{std::string(64, 'm')});
+  QCOMPARE(node.continuations.at(0).without, decided->without);
   QVERIFY(view->peers.bytes_in_per_second && !view->peers.bytes_out_per_second);
 }
 

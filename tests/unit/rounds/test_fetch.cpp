@@ -5,7 +5,9 @@
 #include <deque>
 
 #include "core/crypto/hash.h"
+#include "core/crypto/merkle.h"
 #include "core/net/peer_channel.h"
+#include "core/outer/anchor_hash.h"
 #include "core/rounds/fetch.h"
 #include "tests/support/manual_executor.h"
 #include "tests/support/test_main.h"
@@ -206,6 +208,27 @@ class TestFetch : public QObject {
     f.executor.run();
     QCOMPARE(f.error, std::optional(ErrorCode::Unavailable));
     QVERIFY(!f.fetcher.abandon(f.ticket));
+  }
+
+  // The leaves are the anchor's, but the first one names another tokenizer: this node can never hold it.
+  void an_anchor_of_another_tokenizer_is_noticed() {
+    for (const bool same : {true, false}) {
+      outer::AnchorIdentity own, theirs;
+      if (!same) theirs.tokenizer.fill(5);
+      const std::vector<float> values(1000, 0.5f);
+      const std::vector<Hash256> leaves = outer::anchor_leaves(theirs, {values, values, {}});
+      Bytes bytes;
+      for (const Hash256& leaf : leaves) bytes.insert(bytes.end(), leaf.begin(), leaf.end());
+      Calls calls;
+      Known peers;
+      testing::ManualExecutor executor;
+      ManualClock clock;
+      RoundFetcher fetcher{calls, peers, executor, clock, two_at_first()};
+      fetcher.anchor({}, crypto::merkle_root(leaves), own, 1000, 0, {first}, [](const auto&) {});
+      QVERIFY(!calls.waiting.empty());
+      calls.give_one(bytes);
+      QCOMPARE(fetcher.other_identity(), !same);
+    }
   }
 
   void what_is_abandoned_asks_for_no_more() {

@@ -312,6 +312,21 @@ void TestStatusReports::warnings_name_the_reason() {
            still[0].text.c_str());
   own.standstill = Standstill{24, 20, 14, {}};
   QVERIFY(warnings_of(summarise(good), own)[0].text.find("needs 14 of 20 members") != std::string::npos);
+  own.standstill = Standstill{24, 2, 2, {odd}, true};
+  const auto person = warnings_of(summarise(good), own);
+  QVERIFY2(
+      person[0].text.find("network continue --without " + to_hex(odd).substr(0, 12)) != std::string::npos,
+      person[0].text.c_str());
+  QVERIFY(person[0].text.size() <= 512);  // of an alert
+  own.standstill.reset();
+  own.voucher_awaited_seconds = voucher_patience_seconds - 1;
+  QVERIFY(warnings_of(summarise(good), own).empty());
+  own.voucher_awaited_seconds = voucher_patience_seconds;
+  own.other_histories = 1;
+  own.asks_succession = true;
+  std::vector<std::string> keys;
+  for (const Warning& warning : warnings_of(summarise(good), own)) keys.push_back(warning.key);
+  QCOMPARE(keys, (std::vector<std::string>{"rounds_succession", "rounds_history", "rounds_voucher"}));
   own = {own.self, 2, 2, "round 7 was closed without this node's work", {}, 0, {}};
   const auto low = warnings_of(summarise(good), own);
   QCOMPARE(low.size(), std::size_t{1});

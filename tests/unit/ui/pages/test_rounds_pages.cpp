@@ -1,6 +1,7 @@
 // Outer rounds on the pages of training and the overview: nothing of them where there are none, and else who
 // contributed, who was late and why, whether all agree, and what is not known.
 #include <QProgressBar>
+#include <QPushButton>
 #include <QTableView>
 
 #include "tests/support/test_main.h"
@@ -31,6 +32,9 @@ class TestRoundsPages : public QObject {
   void what_is_unknown_is_a_dash();
   void disagreement_is_told_on_the_overview();
   void a_failure_is_told_and_goes_away();
+  void the_chain_is_told_in_plain_words();
+  void a_candidate_sees_how_far_it_is_from_a_vote();
+  void the_app_offers_to_go_on_after_a_day_only();
   void everything_has_a_name();
 
  private:
@@ -308,6 +312,85 @@ void TestRoundsPages::everything_has_a_name() {
     QVERIFY2(!widget->accessibleName().isEmpty(), widget->metaObject()->className());
   }
   QVERIFY(!fixture_->find<QTableView>("rounds_table")->accessibleName().isEmpty());
+}
+
+namespace {
+
+node::ChainView chain_of_four() {
+  node::ChainView chain;
+  chain.genesis = std::string(64, '1');
+  chain.height = 40;
+  chain.block_age = 5;
+  chain.voters = chain.committee = 4;
+  chain.candidates = 1;
+  chain.active_units = chain.heard_units = 48;
+  chain.standing = "voter";
+  chain.outlook = "certifies";
+  return chain;
+}
+
+}  // namespace
+
+void TestRoundsPages::the_chain_is_told_in_plain_words() {
+  take_part();
+  fixture_->node->publish([](node::Snapshot& next) { next.rounds.chain = chain_of_four(); });
+  fixture_->show<TrainingPage>();
+  QTRY_COMPARE(text("chain_standing"), QStringLiteral("This node votes."));
+  QCOMPARE(text("chain_presence"), QStringLiteral("All voters are reachable."));
+  QVERIFY(!fixture_->find<QLabel>("chain_others")->isVisible());
+  fixture_->show<OverviewPage>();
+  QTRY_VERIFY(text("overview_chain").startsWith(QStringLiteral("Block 40 was certified")));
+  fixture_->node->publish([](node::Snapshot& next) {
+    node::ChainView& chain = next.rounds.chain;
+    chain.heard_units = 36;
+    chain.missing_count = 1;
+    chain.missing = {std::string(64, 'd')};
+    chain.others = {{std::string(64, '2'), 2}};
+  });
+  QTRY_VERIFY(text("overview_chain").contains(QString(12, 'd')));
+  QVERIFY(text("overview_chain").contains(QStringLiteral("another history")));
+}
+
+void TestRoundsPages::a_candidate_sees_how_far_it_is_from_a_vote() {
+  take_part();
+  fixture_->node->publish([](node::Snapshot& next) {
+    next.rounds.chain = chain_of_four();
+    next.rounds.chain.standing = "candidate";
+    next.rounds.chain.contributions = 3;
+    next.rounds.chain.contributions_needed = 8;
+    next.rounds.chain.needs_voucher = true;
+  });
+  fixture_->show<TrainingPage>();
+  QTRY_VERIFY(text("chain_standing").contains(QStringLiteral("3 of 8 contributions")));
+  QVERIFY(text("chain_standing").contains(QStringLiteral("invitation")));
+}
+
+void TestRoundsPages::the_app_offers_to_go_on_after_a_day_only() {
+  take_part();
+  const auto wait_for = [this](double seconds) {
+    fixture_->node->publish([seconds](node::Snapshot& next) {
+      node::ChainView& chain = next.rounds.chain = chain_of_four();
+      chain.heard_units = 12;
+      chain.missing_count = 1;
+      chain.missing = {std::string(64, 'd')};
+      chain.outlook = "needs_a_person";
+      chain.person_needed_seconds = seconds;
+    });
+  };
+  wait_for(23 * 3600);
+  fixture_->show<TrainingPage>();
+  QTRY_VERIFY(fixture_->find<QLabel>("chain_recovery")->isVisible());
+  QVERIFY(!fixture_->find<QPushButton>("chain_go_on")->isVisible());
+  wait_for(25 * 3600);
+  QTRY_VERIFY(fixture_->find<QPushButton>("chain_go_on")->isVisible());
+  fixture_->find<QPushButton>("chain_go_on")->click();
+  QVERIFY(fixture_->node->continuations.empty());  // not before the person agrees
+  auto* agree = fixture_->page->findChild<QPushButton*>("confirm_action");
+  QVERIFY(agree != nullptr);
+  agree->click();
+  QTRY_COMPARE(fixture_->node->continuations.size(), std::size_t{1});
+  QCOMPARE(fixture_->node->continuations[0].without, std::vector<std::string>{std::string(64, 'd')});
+  QTRY_VERIFY(text("chain_outcome").contains(QStringLiteral("on its way")));
 }
 
 NS_UI_TEST(TestRoundsPages)

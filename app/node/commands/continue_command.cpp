@@ -1,0 +1,85 @@
+#include "app/node/commands/continue_command.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "app/node/commands/core_client.h"
+#include "core/node/continuation.h"
+#include "core/platform/process/terminal.h"
+
+namespace neuroshard::app {
+namespace {
+
+struct ContinueFlags {
+  std::vector<std::string> without;
+  bool agree = false;
+  bool yes = false;
+};
+
+std::string question_of(const node::ContinuationRequest& request) {
+  std::string text;
+  for (const std::string& node : request.without) text += fmt::format("  {}\n", node);
+  if (request.without.empty())
+    text = "Another member goes on without members that are gone.\n";
+  else
+    text = "Go on without these members:\n" + text;
+  return text +
+         "Each of them loses its vote until it returns. If they still run together elsewhere, two histories\n"
+         "of the network come about, and one of them is dropped later.\nGo on? [y/N] ";
+}
+
+Expected<void> ask_person(const node::ContinuationRequest& request) {
+  const auto answer = platform::prompt(question_of(request), /*hidden=*/false);
+  if (!answer.ok() && answer.error().code == ErrorCode::Unavailable)
+    return make_error(ErrorCode::InvalidArgument,
+                      "going on requires your consent, but there is no terminal: add --yes");
+  if (!answer.ok()) return answer.error();
+  if (*answer == "y" || *answer == "Y" || *answer == "yes") return {};
+  return make_error(ErrorCode::Cancelled, "declined; nothing was changed");
+}
+
+Expected<void> go_on(const ContinueFlags& flags, CommandContext& context) {
+  if (flags.without.empty() == !flags.agree)
+    return make_error(ErrorCode::InvalidArgument,
+                      "name the members that are gone with --without NODE, or agree with another member's "
+                      "decision with --agree");
+  NS_ASSIGN_OR_RETURN(const auto client, CoreClient::attach(context));
+  node::ContinuationRequest request{flags.without, {}};
+  if (flags.agree) {
+    request.agree = client->node().snapshot()->rounds.chain.asks_succession;
+    if (request.agree.empty())
+      return make_error(ErrorCode::NotFound, "no other member asks this node to go on without some");
+  }
+  if (!flags.yes) NS_RETURN_IF_ERROR(ask_person(request));
+  NS_ASSIGN_OR_RETURN(const auto reply,
+                      client->ask<node::ContinuationReply>(
+                          [&request](node::Node& node, node::Reply<node::ContinuationReply> done) {
+                            return node.continue_network(request, std::move(done));
+                          }));
+  context.output.json_line({{"without", reply.without}, {"agreed", flags.agree}});
+  context.output.line(
+      "The decision is on its way. The network goes on with the next block, once the other members that are "
+      "left "
+      "agree: see \"neuroshardd status\".");
+  return {};
+}
+
+}  // namespace
+
+void add_continue_command(CLI::App& network, CommandContext& context) {
+  auto flags = std::make_shared<ContinueFlags>();
+  CLI::App& command = add_command(
+      network, "continue", "Go on without members that are gone for good",
+      {"neuroshardd network continue --without 1a2b3c4d5e6f", "neuroshardd network continue --agree --yes"});
+  command
+      .add_option("--without", flags->without,
+                  "id of a member that is gone, or its first 8 or more characters; may be repeated")
+      ->type_name("NODE");
+  command.add_flag("--agree", flags->agree, "agree with the decision of another member's person");
+  command.add_flag("--yes", flags->yes, "do not ask");
+  set_body(command, context, [flags, &context] { return go_on(*flags, context); });
+}
+
+}  // namespace neuroshard::app

@@ -1,0 +1,14 @@
+// A member's standing in words, as views and reports have it.
+#pragma once
+
+#include "core/chain/registry.h"
+
+namespace neuroshard::runtime {
+
+// "voter", "candidate" or "away".
+inline const char* standing_of(const chain::Registry& registry, const chain::MemberRecord& member) {
+  if (member.presence != chain::Presence::Active) return "away";
+  return registry.is_voter(member) ? "voter" : "candidate";
+}
+
+}  // namespace neuroshard::runtime
