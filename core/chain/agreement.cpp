@@ -92,16 +92,28 @@ Verdict Agreement::on_proposal(std::size_t from, const Proposal& proposal) {
   const BlockHeader& header = proposal.block->header;
   if (const Verdict verdict = rules_.place_of(header.height, header.previous); verdict != Verdict::Taken)
     return verdict;
-  if (setup_.committee->leader(proposal.view) != from) return Verdict::NotLeader;
+  if (setup_.committee->leader(proposal.view) != from && !proposal.prepare) return Verdict::NotLeader;
   if (proposal.view < memory_.view || is_absurd(proposal.view)) return Verdict::OtherView;
   if (proposal.view > memory_.view + proposals_ahead) return Verdict::Later;
-  if (const Verdict verdict = proposals_.compare(proposal); verdict != Verdict::Taken) return verdict;
+  const Verdict compared = proposals_.compare(proposal);
+  if (compared == Verdict::Known) return compared;
   if (proposal.justification &&
       (proposal.justification->view > proposal.view || proposal.justification->block != proposal.block->hash))
     return Verdict::BadCertificate;
+  if (const Verdict verdict = check_author(from, proposal); verdict != Verdict::Taken) return verdict;
+  if (compared != Verdict::Taken || phase_ == Phase::Done) return compared;
   if (proposal.view <= memory_.view + 1) return take_proposal(proposal);
   proposals_.hold(proposal);
   return Verdict::Taken;
+}
+
+// A relayed proposal is the leader's if its prepare is. Two prepares for two proposals are evidence.
+Verdict Agreement::check_author(std::size_t from, const Proposal& proposal) {
+  const std::size_t leader = setup_.committee->leader(proposal.view);
+  if (leader == from) return Verdict::Taken;
+  const Vote vote{VoteStep::Prepare, setup_.height, setup_.previous, proposal.view, proposal.block->hash};
+  const Verdict verdict = on_vote({vote, setup_.committee->members()[leader].number, *proposal.prepare});
+  return verdict == Verdict::Known ? Verdict::Taken : verdict;
 }
 
 // Of this view or the next. It brings nobody to its view: one leader must not drag the others along.
@@ -365,10 +377,17 @@ void Agreement::put_forward(const BlockPtr& block) {
   leading_ = Leading::Proposed;
   const std::uint32_t view = memory_.view;
   proposals_.take(view, block->hash);
-  host_.send(Proposal{view, block, copy_of(memory_.lock), copy_of(memory_.full_lock)}, std::nullopt);
+  if (!setup_.committee->is_collected()) send_proposal(block, std::nullopt);  // else with the prepare
   blocks_.know(block, view);
   consider(block, view);
   try_prepare();
+}
+
+void Agreement::send_proposal(const BlockPtr& block, const std::optional<crypto::Signature>& prepare) {
+  const bool justified = memory_.lock && memory_.lock->block == block->hash;
+  host_.send(Proposal{memory_.view, block, justified ? copy_of(memory_.lock) : std::nullopt,
+                      justified ? copy_of(memory_.full_lock) : std::nullopt, prepare},
+             std::nullopt);
 }
 
 Demand Agreement::demand(const Hash256& block, std::uint32_t view) const {
@@ -420,6 +439,8 @@ void Agreement::vote(VoteStep step, const Hash256& block) {
       host_.send(vote, std::nullopt);
     else if (!leads())
       host_.send(vote, setup_.committee->leader(view));
+    else if (const BlockPtr proposal = blocks_.find(block); proposal && step == VoteStep::Prepare)
+      send_proposal(proposal, vote.signature);
     if (votes_.find(setup_.self, step, view) == nullptr) votes_.add(setup_.self, vote);
     step == VoteStep::Prepare ? count_prepares(view) : count_commits(view);
   });

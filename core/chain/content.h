@@ -20,8 +20,8 @@ struct Sections {
 class ChainPort {
  public:
   virtual ~ChainPort() = default;
-  // To these nodes until they have it or refuse it; an item with this key is replaced.
-  virtual void post(std::uint64_t key, const RoundsPost& item, const std::vector<net::NodeId>& to) = 0;
+  // To all voters until they have it or refuse it; an item with this key is replaced.
+  virtual void post(std::uint64_t key, const RoundsPost& item) = 0;
   virtual void drop_post(std::uint64_t key) = 0;
   // Something that the content waited for is here: look now, not at the next tick.
   virtual void advance() = 0;

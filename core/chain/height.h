@@ -16,6 +16,7 @@
 #include "core/chain/mempool.h"
 #include "core/chain/outbox.h"
 #include "core/chain/presence.h"
+#include "core/chain/relay.h"
 #include "core/chain/store.h"
 
 namespace neuroshard::chain {
@@ -26,6 +27,7 @@ struct HeightServices {
   Executor& executor;
   const Clock& clock;
   Outbox& outbox;
+  Relay& relay;
   ChainStore& store;
   SignatureChecks& checks;
   PresenceWatch& presence;

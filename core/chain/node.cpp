@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t announced_to = 3;          // random contacts, by everybody that learns a block
 constexpr std::size_t announced_by_leader = 64;  // members that don't vote, at most
+constexpr std::size_t announced_below = 8;       // of each in the tree of a large network
 constexpr std::size_t most_kept_evidence = 64;
 
 // The transitions of node.h.
@@ -51,6 +52,7 @@ ChainNode::ChainNode(ChainServices services, ChainOptions options, const Hash256
       server_(services_.store),
       outbox_(services_.caller, services_.peers, services_.clock, options_.outbox,
               [this](const net::NodeId& from, const PostAnswer& answer) { on_answer(from, answer); }),
+      relay_(outbox_, services_.executor, self_),
       mempool_(options_.rules, services_.checks),
       presence_(options_.rules),
       restart_(options_.sync.ask_for, options_.rules.block_time),
@@ -126,6 +128,7 @@ void ChainNode::begin_history(History history, bool fresh) {
   const ChainTip& tip = history_->tip();
   if (!fresh || tip.height() > 0) restart_.begin(services_.clock.monotonic_now());
   mempool_.on_tip(tip);
+  relay_.on_tip(tip);
   if (had_one) services_.logger.info("chain", "this node follows another history of the network from now on");
   services_.content.on_history(tip);
   open_height();
@@ -136,6 +139,8 @@ Expected<void> ChainNode::take_block(const CertifiedBlock& block, bool live) {
   if (block.block->body.succession && !continuation_.may_adopt(*block.block))
     return make_error(ErrorCode::Denied, "a succession that this node's person has not agreed to");
   if (block.block->header.height == history_->tip().height()) return take_rival(block);
+  const Committee& before = *history_->tip().committee;
+  led_by_ = before.members()[before.leader(block.certificate.commits.view)].number;
   NS_RETURN_IF_ERROR(history_->append(block));
   durable_.append(block);
   on_new_tip(block, live);
@@ -157,6 +162,7 @@ void ChainNode::on_new_tip(const CertifiedBlock& block, bool live) {
   restart_.on_block(tip.height(), tip.registry->round(), services_.clock.monotonic_now());
   retire_height();
   mempool_.on_tip(tip);
+  relay_.on_tip(tip);
   continuation_.on_tip(tip);
   const std::size_t before = own_evidence_.size();
   std::erase_if(own_evidence_,
@@ -193,7 +199,7 @@ void ChainNode::open_height() {
   enter(NodeState::Voting);
   height_ = std::make_unique<Height>(
       HeightServices{options_.rules, services_.key, services_.executor, services_.clock, outbox_,
-                     services_.store, services_.checks, presence_, mempool_, services_.content},
+                     relay_, services_.store, services_.checks, presence_, mempool_, services_.content},
       tip, options_.agreement, kept_votes_.memory(),
       [this](const Evidence& evidence) { add_evidence(evidence); },
       [this](const CertifiedBlock& block) {
@@ -204,20 +210,41 @@ void ChainNode::open_height() {
       });
 }
 
-// The leader tells the members that don't vote; everybody tells a few others.
-void ChainNode::announce(const CertifiedBlock& block) {
+// Whom this node tells of a new block, beside a few random contacts: the leader tells the members that don't
+// vote. With a large committee the block goes down a tree of all active members, from the leader on: everybody
+// fetches it from the member that announced it, and nobody serves more than a few.
+std::vector<net::NodeId> ChainNode::announced_members(const CertifiedBlock& block) {
   const ChainTip& tip = history_->tip();
-  std::vector<net::NodeId> to;
   const Committee& committee = *tip.committee;
+  std::vector<net::NodeId> to;
+  if (committee.is_collected()) {
+    std::vector<const MemberRecord*> active;
+    std::size_t root = 0;
+    std::optional<std::size_t> own;
+    for (const MemberRecord& member : tip.registry->members()) {
+      if (member.presence != Presence::Active) continue;
+      if (member.number <= led_by_) root = active.size();
+      if (member.id == self_) own = active.size();
+      active.push_back(&member);
+    }
+    if (!own) return to;
+    const std::size_t n = active.size(), depth = (*own + n - root) % n;
+    for (std::size_t i = 1; i <= announced_below && announced_below * depth + i < n; ++i)
+      to.push_back(active[(root + announced_below * depth + i) % n]->id);
+    return to;
+  }
   const bool led =
       block.certificate.commits.step == VoteStep::Commit && led_view_ == block.certificate.commits.view;
-  if (led) {
-    for (const MemberRecord& member : tip.registry->members())
-      if (member.id != self_ && (committee.is_collected() || !committee.position(member.number)))
-        to.push_back(member.id);
-    for (std::size_t i = to.size(); i > 1; --i) std::swap(to[i - 1], to[rng_.below(i)]);
-    if (!committee.is_collected() && to.size() > announced_by_leader) to.resize(announced_by_leader);
-  }
+  if (!led) return to;
+  for (const MemberRecord& member : tip.registry->members())
+    if (member.id != self_ && !committee.position(member.number)) to.push_back(member.id);
+  for (std::size_t i = to.size(); i > 1; --i) std::swap(to[i - 1], to[rng_.below(i)]);
+  if (to.size() > announced_by_leader) to.resize(announced_by_leader);
+  return to;
+}
+
+void ChainNode::announce(const CertifiedBlock& block) {
+  std::vector<net::NodeId> to = announced_members(block);
   std::vector<net::Contact> some = services_.peers.some();
   for (std::size_t i = 0; i < announced_to && !some.empty(); ++i) {
     const std::size_t pick = rng_.below(some.size());
@@ -265,17 +292,19 @@ void ChainNode::handle(OpenStart::Output output) {
 void ChainNode::say_missing_statement() {
   membership_->want_active(!away_ && !restart_.is_quiet(history_->tip().registry->round() + 1));
   const auto statement = membership_->missing(history_->tip());
-  if (!statement) return outbox_.drop(outbox_key::statement);
+  if (!statement) return relay_.drop(outbox_key::statement);
   if (*statement == said_) return;
   said_ = *statement;
   mempool_.take(*statement, history_->tip());
-  outbox_.put(outbox_key::statement, StatementPost{*statement}, history_->tip().committee->others(self_));
+  relay_.to_all(outbox_key::statement, StatementPost{*statement});
   outbox_.pump();
 }
 
 void ChainNode::send_heartbeat() {
   const MonotonicTime now = services_.clock.monotonic_now();
-  if (now < next_heartbeat_ || !height_) return;
+  // Where others have to pass it on, nobody is told what it would not count (on_heartbeat).
+  const bool counts = height_ && !(height_->is_due() && history_->tip().committee->is_collected());
+  if (now < next_heartbeat_ || !counts) return;
   next_heartbeat_ = now + options_.rules.heartbeat;
   const ChainTip& tip = history_->tip();
   Heartbeat heartbeat;
@@ -283,7 +312,7 @@ void ChainNode::send_heartbeat() {
   heartbeat.tip = {tip.height(), tip.block->hash};
   heartbeat.time_ms = static_cast<std::uint64_t>(to_unix_ms(services_.clock.wall_now()));
   sign_heartbeat(heartbeat, services_.key, options_.rules.network);
-  outbox_.put(outbox_key::heartbeat, heartbeat, history_->tip().committee->others(self_));
+  relay_.to_all(outbox_key::heartbeat, heartbeat);
 }
 
 void ChainNode::add_evidence(const Evidence& evidence) {
@@ -291,19 +320,18 @@ void ChainNode::add_evidence(const Evidence& evidence) {
   ++evidence_;
   if (own_evidence_.size() < most_kept_evidence) own_evidence_.push_back(evidence);
   durable_.save(own_evidence_);
-  outbox_.put(outbox_key::first_relayed + relayed_++ % outbox_key::relayed_window, EvidencePost{evidence},
-              history_->tip().committee->others(self_));
+  relay_.to_all(outbox_key::first_relayed + relayed_++ % outbox_key::relayed_window, EvidencePost{evidence});
   outbox_.pump();
   if (height_) height_->byzantine_member_found();
 }
 
-void ChainNode::post(std::uint64_t key, const RoundsPost& item, const std::vector<net::NodeId>& to) {
-  outbox_.put(outbox_key::first_of_content + key, item, to);
+void ChainNode::post(std::uint64_t key, const RoundsPost& item) {
+  relay_.to_all(outbox_key::first_of_content + key, item);
   outbox_.pump();
 }
 
 void ChainNode::drop_post(std::uint64_t key) {
-  outbox_.drop(outbox_key::first_of_content + key);
+  relay_.drop(outbox_key::first_of_content + key);
 }
 
 void ChainNode::set_ready(bool ready) {

@@ -11,7 +11,9 @@ void PresenceWatch::on_block(const Committee& committee, std::optional<std::uint
   std::map<std::uint32_t, Voter> voters;
   for (const CommitteeMember& member : committee.members()) {
     const auto before = voters_.find(member.number);
-    voters[member.number] = {member.units, before == voters_.end() ? now : before->second.last_heard};
+    const bool is_new = before == voters_.end();
+    voters[member.number] = {member.units, is_new ? now : before->second.last_heard,
+                             is_new ? 0 : before->second.said_ms};
   }
   voters_ = std::move(voters);
   self_ = self;
@@ -21,6 +23,16 @@ void PresenceWatch::on_block(const Committee& committee, std::optional<std::uint
 void PresenceWatch::heard(std::uint32_t number, MonotonicTime now) {
   const auto voter = voters_.find(number);
   if (voter != voters_.end()) voter->second.last_heard = now;
+}
+
+bool PresenceWatch::is_newer(std::uint32_t number, std::uint64_t time_ms) const {
+  const auto voter = voters_.find(number);
+  return voter != voters_.end() && time_ms > voter->second.said_ms;
+}
+
+void PresenceWatch::said(std::uint32_t number, std::uint64_t time_ms) {
+  const auto voter = voters_.find(number);
+  if (voter != voters_.end()) voter->second.said_ms = std::max(voter->second.said_ms, time_ms);
 }
 
 void PresenceWatch::block_is_due(MonotonicTime now) {

@@ -216,8 +216,7 @@ void TrainingRounds::show_own() {
   for (std::size_t i = 0; i < made.payloads.size(); ++i)
     book_.take_payload(member->number, made.contribution.rows[i].row, Bytes(*made.payloads[i]));
   port_->post(contribution_key,
-              {contribution_kind, encode_contribution_post(made.contribution, made.payloads)},
-              tip_->committee->others(self_));
+              {contribution_kind, encode_contribution_post(made.contribution, made.payloads)});
   look_soon();
 }
 
@@ -237,7 +236,7 @@ void TrainingRounds::sign_vector() {
         if (!life.alive() || !tip_ || vector.opening != book_.opening()) return;
         if (!saved.ok()) return services_.logger.error("rounds", saved.error().describe());
         vectors_.take(vector, *tip_);
-        port_->post(vector_key, {vector_kind, chain::encode_vector(vector)}, tip_->committee->others(self_));
+        port_->post(vector_key, {vector_kind, chain::encode_vector(vector)});
         look_soon();
       });
 }
