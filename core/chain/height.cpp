@@ -127,6 +127,7 @@ void Height::judge(const BlockPtr& block, Demand demand) {
   auto known = valid_.find(block->hash);
   if (known == valid_.end()) {
     const bool applies =
+        (services_.cache != nullptr && services_.cache->find(block->hash)) ||
         apply_block(services_.rules, *tip_.registry, tip_.block->hash, *block, services_.checks).ok();
     known = valid_.emplace(block->hash, applies).first;
   }

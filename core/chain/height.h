@@ -30,6 +30,7 @@ struct HeightServices {
   Relay& relay;
   ChainStore& store;
   SignatureChecks& checks;
+  RegistryCache* cache;  // null: none
   PresenceWatch& presence;
   Mempool& mempool;
   BlockContent& content;

@@ -31,16 +31,16 @@ class CheckedBefore final : public SignatureChecks {
 
 }  // namespace
 
-Bytes encode_certified(const CertifiedBlock& block) {
+Bytes encode_certified(const CertifiedBlock& block, RegistryCache* cache) {
   Bytes bytes;
   append_array(bytes, certified_magic);
   append_le(bytes, certified_version);
-  append_part(bytes, encode_block(*block.block));
+  append_part(bytes, cache != nullptr ? cache->write(*block.block) : encode_block(*block.block));
   append_array(bytes, encode_certificate(block.certificate));
   return bytes;
 }
 
-Expected<CertifiedBlock> decode_certified(ByteSpan bytes, const Hash256& network) {
+Expected<CertifiedBlock> decode_certified(ByteSpan bytes, const Hash256& network, RegistryCache* cache) {
   Reader in(bytes);
   const auto magic = in.array<std::array<std::uint8_t, 4>>();
   const auto version = in.number<std::uint16_t>();
@@ -52,7 +52,8 @@ Expected<CertifiedBlock> decode_certified(ByteSpan bytes, const Hash256& network
   if (!in.good()) return corrupt("a certified block can't be read");
   CertifiedBlock certified;
   NS_ASSIGN_OR_RETURN(certified.certificate, decode_certificate(certificate));
-  NS_ASSIGN_OR_RETURN(certified.block, decode_block(block, network));
+  NS_ASSIGN_OR_RETURN(certified.block,
+                      cache != nullptr ? cache->read(block, network) : decode_block(block, network));
   return certified;
 }
 
@@ -86,16 +87,21 @@ Expected<History> History::begin(Services services, const CertifiedBlock& genesi
 
 Expected<History> History::begin_at(Services services, const Hash256& genesis, const CertifiedBlock& block,
                                     ByteSpan registry) {
-  NS_ASSIGN_OR_RETURN(RegistryPtr records, Registry::decode(registry));
   const BlockHeader& header = block.block->header;
-  if (records->root() != header.registry || records->height() != header.height)
-    return history_denied("the snapshot is not the registry after this block");
-  if (records->rows().size() != services.rules.rows)
-    return history_denied("the snapshot is of another model");
   History history(services);
   history.genesis_ = genesis;
   history.first_height_ = header.height;
-  history.adopt(tip_of(services, block.block, std::move(records)), block);
+  std::optional<ChainTip> tip;
+  if (services.cache) tip = services.cache->find(block.block->hash);
+  if (!tip) {
+    NS_ASSIGN_OR_RETURN(RegistryPtr records, Registry::decode(registry));
+    if (records->root() != header.registry || records->height() != header.height)
+      return history_denied("the snapshot is not the registry after this block");
+    if (records->rows().size() != services.rules.rows)
+      return history_denied("the snapshot is of another model");
+    tip = tip_of(services, block.block, std::move(records));
+  }
+  history.adopt(std::move(*tip), block);
   return history;
 }
 
@@ -212,7 +218,7 @@ std::vector<Bytes> History::blocks_from(std::uint64_t height, std::size_t most_b
   for (; height <= tip_.height() && blocks.size() < max_blocks_per_answer; ++height) {
     Bytes bytes;
     if (const CertifiedBlock* kept = find(height)) {
-      bytes = encode_certified(*kept);
+      bytes = encode_certified(*kept, services_.cache);
     } else {
       if (!load) break;
       auto loaded = load(height);

@@ -22,8 +22,11 @@ struct CertifiedBlock {
   BlockPtr block;
   Certificate certificate;
 };
-Bytes encode_certified(const CertifiedBlock& block);
-Expected<CertifiedBlock> decode_certified(ByteSpan bytes, const Hash256& network);
+class RegistryCache;
+// cache: reads and writes the block; null: nobody else does.
+Bytes encode_certified(const CertifiedBlock& block, RegistryCache* cache = nullptr);
+Expected<CertifiedBlock> decode_certified(ByteSpan bytes, const Hash256& network,
+                                          RegistryCache* cache = nullptr);
 
 // What the next block builds on. Cheap to copy.
 struct ChainTip {
@@ -41,6 +44,11 @@ class RegistryCache {
   virtual ~RegistryCache() = default;
   virtual std::optional<ChainTip> find(const Hash256& block) = 0;
   virtual void put(const ChainTip& tip) = 0;
+  // A simulation holds equal blocks once.
+  virtual Expected<BlockPtr> read(ByteSpan bytes, const Hash256& network) {
+    return decode_block(bytes, network);
+  }
+  virtual Bytes write(const Block& block) { return encode_block(block); }
 };
 
 // What a node believes about a network's history before it knows any of it. None of it: an open start.

@@ -140,14 +140,15 @@ bool is_for(const Quorum& quorum, const Block& block) {
          quorum.previous == block.header.previous;
 }
 
-Expected<ChainItem> read_proposal(ByteSpan bytes, const Hash256& network) {
+Expected<ChainItem> read_proposal(ByteSpan bytes, const Hash256& network, RegistryCache* cache) {
   Reader in(bytes);
   Proposal proposal;
   proposal.view = in.number<std::uint32_t>();
   NS_RETURN_IF_ERROR(read_lock(in, &proposal.justification, &proposal.full));
   if (in.flag()) proposal.prepare = in.array<crypto::Signature>();
   if (!in.good()) return corrupt("a proposal can't be read");
-  NS_ASSIGN_OR_RETURN(proposal.block, decode_block(in.rest(), network));
+  NS_ASSIGN_OR_RETURN(proposal.block, cache != nullptr ? cache->read(in.rest(), network)
+                                                       : decode_block(in.rest(), network));
   if (proposal.justification && !is_for(*proposal.justification, *proposal.block))
     return corrupt("a proposal is justified by votes for another block");
   return ChainItem(std::move(proposal));
@@ -295,12 +296,12 @@ Bytes encode_item(const ChainItem& item) {
   return bytes;
 }
 
-Expected<ChainItem> decode_item(ByteSpan bytes, const Hash256& network) {
+Expected<ChainItem> decode_item(ByteSpan bytes, const Hash256& network, RegistryCache* cache) {
   if (bytes.empty()) return corrupt("an empty post");
   const ByteSpan item = bytes.subspan(1);
   if (bytes[0] >= first_rounds_kind) return ChainItem(RoundsPost{bytes[0], Bytes(item.begin(), item.end())});
   switch (bytes[0]) {
-    case kind_proposal: return read_proposal(item, network);
+    case kind_proposal: return read_proposal(item, network, cache);
     case kind_vote: {
       NS_ASSIGN_OR_RETURN(const SignedVote vote, decode_vote(item));
       return ChainItem(vote);

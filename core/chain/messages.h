@@ -81,7 +81,8 @@ inline constexpr std::uint8_t first_rounds_kind = 32;
 // A block with a quorum or lock is the one that these name, else the item is refused when read.
 Bytes encode_item(const ChainItem& item);
 // network: block hashes are computed with it.
-Expected<ChainItem> decode_item(ByteSpan bytes, const Hash256& network);
+// cache: reads the block of a proposal; null: none.
+Expected<ChainItem> decode_item(ByteSpan bytes, const Hash256& network, RegistryCache* cache = nullptr);
 
 struct PostAnswer {
   Verdict verdict = Verdict::Taken;

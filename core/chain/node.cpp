@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t announced_to = 3;          // random contacts, by everybody that learns a block
 constexpr std::size_t announced_by_leader = 64;  // members that don't vote, at most
+constexpr std::uint64_t news_life_ms = 2 * 60'000;
 constexpr std::size_t announced_below = 8;       // of each in the tree of a large network
 constexpr std::size_t most_kept_evidence = 64;
 
@@ -142,7 +143,7 @@ Expected<void> ChainNode::take_block(const CertifiedBlock& block, bool live) {
   const Committee& before = *history_->tip().committee;
   led_by_ = before.members()[before.leader(block.certificate.commits.view)].number;
   NS_RETURN_IF_ERROR(history_->append(block));
-  durable_.append(block);
+  durable_.append(block, services_.cache);
   on_new_tip(block, live);
   return {};
 }
@@ -170,7 +171,7 @@ void ChainNode::on_new_tip(const CertifiedBlock& block, bool live) {
   if (own_evidence_.size() != before) durable_.save(own_evidence_);
   services_.content.on_block(tip, block, live);
   open_height();
-  if (live) announce(block);
+  if (live || is_news(block)) announce(block);
   for (const auto& [id, held] : vouching_.offers(tip))
     outbox_.put(outbox_key::voucher, VoucherOffer{held}, {id});
   say_missing_statement();
@@ -199,7 +200,8 @@ void ChainNode::open_height() {
   enter(NodeState::Voting);
   height_ = std::make_unique<Height>(
       HeightServices{options_.rules, services_.key, services_.executor, services_.clock, outbox_,
-                     relay_, services_.store, services_.checks, presence_, mempool_, services_.content},
+                     relay_, services_.store, services_.checks, services_.cache,
+                     presence_, mempool_, services_.content},
       tip, options_.agreement, kept_votes_.memory(),
       [this](const Evidence& evidence) { add_evidence(evidence); },
       [this](const CertifiedBlock& block) {
@@ -208,6 +210,12 @@ void ChainNode::open_height() {
         });
         NS_CHECK(posted);
       });
+}
+
+// A block that this node fetched, and that members below it in the tree wait for.
+bool ChainNode::is_news(const CertifiedBlock& block) const {
+  const auto wall = static_cast<std::uint64_t>(to_unix_ms(services_.clock.wall_now()));
+  return history_->tip().committee->is_collected() && block.block->header.time_ms + news_life_ms > wall;
 }
 
 // Whom this node tells of a new block, beside a few random contacts: the leader tells the members that don't

@@ -131,6 +131,7 @@ class ChainNode final : public ChainPort {
   void open_height();
   void retire_height();
   void announce(const CertifiedBlock& block);
+  bool is_news(const CertifiedBlock& block) const;
   std::vector<net::NodeId> announced_members(const CertifiedBlock& block);
   void try_open_start();
   void handle(OpenStart::Output output);

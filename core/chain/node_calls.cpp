@@ -60,7 +60,7 @@ net::Answer ChainNode::on_post(const net::Caller& caller, ByteSpan request) {
   const net::NodeId& from = caller.id;
   PostAnswer answer;
   std::optional<net::Fault> fault;
-  auto item = decode_item(request, options_.rules.network);
+  auto item = decode_item(request, options_.rules.network, services_.cache);
   answer.verdict = item.ok() ? on_item(from, *item) : Verdict::Malformed;
   if (item.ok() && options_.vouch_on_lan && !platform::globally_routable(caller.endpoint.ip) &&
       is_own_statement(*item))
@@ -134,7 +134,7 @@ Verdict ChainNode::on_item(const net::NodeId& from, ChainItem& item) {
 Verdict ChainNode::on_relayed(const net::NodeId& from, RelayedPost& post) {
   Verdict all = Verdict::Known;
   for (Bytes& bytes : post.items) {
-    auto item = decode_item(bytes, options_.rules.network);
+    auto item = decode_item(bytes, options_.rules.network, services_.cache);
     const Verdict verdict = item.ok() ? on_item(from, *item) : Verdict::Malformed;
     if (verdict == Verdict::Malformed || verdict == Verdict::BadSignature) return verdict;
     if (verdict == Verdict::Taken) relay_.pass_on(post.path, std::move(bytes));

@@ -7,7 +7,6 @@
 // Threads: one.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <vector>
 
@@ -49,15 +48,19 @@ class PresenceWatch {
 
  private:
   Duration silent_after() const;
-  bool is_silent(std::uint32_t number, MonotonicTime now) const;
 
   struct Voter {
+    std::uint32_t number = 0;
     std::uint32_t units = 0;
     MonotonicTime last_heard{};
     std::uint64_t said_ms = 0;
   };
   const ChainRules rules_;
-  std::map<std::uint32_t, Voter> voters_;  // of the committee, by number
+  Voter* find(std::uint32_t number);
+  const Voter* find(std::uint32_t number) const { return const_cast<PresenceWatch*>(this)->find(number); }
+  bool is_silent(const Voter& voter, MonotonicTime now) const;
+
+  std::vector<Voter> voters_;  // of the committee, ascending by number
   std::optional<std::uint32_t> self_;
   std::optional<MonotonicTime> due_since_;
 };

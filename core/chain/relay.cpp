@@ -96,7 +96,7 @@ void Relay::send(RelayPath path) {
   if (bundle.items.empty()) return;
   const Bundle full = std::exchange(bundle, {});
   const RelayGrid grid(committee_->size());
-  outbox_.put(outbox_key::first_passed_on + sent_++ % outbox_key::passed_on_window,
+  outbox_.put_once(outbox_key::first_passed_on + sent_++ % outbox_key::passed_on_window,
               RelayedPost{RelayPath::Nowhere, full.items},
               at(path == RelayPath::Row ? grid.row_of(place()) : grid.column_of(place())));
 }

@@ -133,7 +133,7 @@ void ChainSync::got_blocks(const net::Contact& contact, Expected<Bytes> answer) 
   if (!blocks.ok()) return;
   bool advanced = false;
   for (const Bytes& bytes : blocks->blocks) {
-    const auto block = decode_certified(bytes, services_.rules.network);
+    const auto block = decode_certified(bytes, services_.rules.network, services_.cache);
     if (!block.ok()) return;
     const bool known =
         block->block->header.height < own->tip().height() || block->block->hash == own->tip().block->hash;

@@ -16,8 +16,8 @@ RoundSlot slot_of(std::uint32_t row) {
   return {RoundSlot::Kind::Model, static_cast<std::uint16_t>(row), 0};
 }
 
-Hash256 key_of(std::uint64_t round, const std::vector<StepInput>& inputs) {
-  Bytes bytes;
+Hash256 key_of(std::uint64_t round, const Hash256& beacon, const std::vector<StepInput>& inputs) {
+  Bytes bytes(beacon.begin(), beacon.end());
   append_le(bytes, round);
   for (const StepInput& input : inputs) {
     bytes.insert(bytes.end(), input.id.begin(), input.id.end());
@@ -124,9 +124,9 @@ void RowStates::fetch(std::uint32_t row, const chain::RowRecord& wanted,
 }
 
 void RowStates::compute(std::uint32_t row, std::uint64_t round, const std::vector<StepInput>& inputs,
-                        std::uint64_t most_tokens, Computed done) {
+                        std::uint64_t most_tokens, const Hash256& beacon, Computed done) {
   Row& own = rows_[row];
-  const Hash256 key = key_of(round, inputs);
+  const Hash256 key = key_of(round, beacon, inputs);
   for (auto at = own.computing.begin(); own.computing.size() >= steps_kept && at != own.computing.end();)
     at = at->first != key && at->second->result ? own.computing.erase(at) : std::next(at);
   std::shared_ptr<Computing>& entry = own.computing[key];
@@ -142,7 +142,9 @@ void RowStates::compute(std::uint32_t row, std::uint64_t round, const std::vecto
   if (!fresh) return;
   services_.work.run(
       [entry = entry, inputs, rules = rules_, before = own.state, identity = identity(row, round),
-       most_tokens] { entry->result.emplace(make_step(rules, identity, *before, inputs, most_tokens)); },
+       most_tokens, draw = RowDraw{beacon, row}] {
+        entry->result.emplace(make_step(rules, identity, *before, inputs, most_tokens, draw));
+      },
       [entry = entry, life = lifetime_.token()] {
         if (!life.alive()) return;
         const std::vector<Computed> waiting = std::move(entry->waiting);

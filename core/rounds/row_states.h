@@ -49,10 +49,10 @@ class RowStates {
   bool fetches() const;
   std::uint64_t fetched() const { return fetched_; }
 
-  // The step of a round from the state held. Equal inputs are computed once; `done` later, once.
+  // The step of a round from the state held. beacon: after the close. Equal inputs are computed once; `done` later, once.
   using Computed = std::function<void(const Expected<StepResult>& step)>;
   void compute(std::uint32_t row, std::uint64_t round, const std::vector<StepInput>& inputs,
-               std::uint64_t most_tokens, Computed done);
+               std::uint64_t most_tokens, const Hash256& beacon, Computed done);
   void forget_computed(std::uint32_t row) { rows_[row].computing.clear(); }
   // Leaves and chunks of the states held. NotFound.
   Expected<Bytes> piece(const FetchRequest& request) const;

@@ -1,6 +1,7 @@
 #include "core/rounds/step.h"
 
 #include "core/crypto/merkle.h"
+#include "core/rounds/aggregation_tree.h"
 
 namespace neuroshard::rounds {
 
@@ -40,14 +41,13 @@ std::vector<net::NodeId> unreadable(const outer::AggregateReport& report) {
 
 Expected<StepResult> make_step(const OuterRules& rules, const outer::AnchorIdentity& identity,
                                const OuterState& before, const std::vector<StepInput>& inputs,
-                               std::uint64_t most_tokens) {
+                               std::uint64_t most_tokens, const RowDraw& draw) {
   const std::size_t P = before.weights.size();
   StepResult result;
   auto after = std::make_shared<OuterState>(before);
   if (!inputs.empty()) {
     std::vector<float> aggregate(P);
-    NS_ASSIGN_OR_RETURN(result.report, outer::aggregate_encoded(rules.aggregation, rules.codec,
-                                                                encoded(inputs), most_tokens, aggregate));
+    NS_ASSIGN_OR_RETURN(result.report, aggregate_row(rules, draw, inputs, most_tokens, aggregate));
     result.unreadable = unreadable(result.report);
     if (result.report.counted > 0) {
       const outer::OuterOptimizer optimizer{outer_learning_rate(rules, result.report.counted), rules.mu};

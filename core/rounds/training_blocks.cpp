@@ -25,7 +25,7 @@ bool TrainingRounds::is_due(const chain::ChainTip& tip) {
   const MonotonicTime now = services_.clock.monotonic_now();
   if (!quorum_at_) quorum_at_ = now;
   const bool all = vectors_.units(committee) == committee.units();
-  return (all || now - *quorum_at_ >= clock_.grace()) && close_section().has_value();
+  return (all || now - *quorum_at_ >= clock_.grace()) && vectors_.can_close(committee, book_, *tip.registry);
 }
 
 std::optional<chain::CloseSection> TrainingRounds::close_section() const {
@@ -69,12 +69,8 @@ std::optional<chain::RowResult> TrainingRounds::row_result(std::size_t row_index
     return result;
   }
   if (!computed) return std::nullopt;
-  std::vector<Hash256> payloads;
-  for (const std::uint32_t member : contributors)
-    for (const chain::RowWork& work : book_.find(member)->contribution.rows)
-      if (work.row == row) payloads.push_back(work.payload);
   result.anchor = found->second.step->hash;
-  result.payloads = crypto::merkle_root(payloads);
+  result.payloads = found->second.payloads;
   result.norm_bits = bits_of(found->second.step->report.median_norm);
   return result;
 }
@@ -88,10 +84,19 @@ std::optional<std::vector<StepInput>> TrainingRounds::inputs_of(std::size_t row_
     if (entry == nullptr || !RoundExchange::is_certified(*entry, *tip_)) return std::nullopt;
     const PayloadBytes payload = book_.payload(member, row);
     if (!payload) return std::nullopt;
-    for (const chain::RowWork& work : entry->contribution.rows)
+    for (const chain::RowWork& work : entry->contribution->rows)
       if (work.row == row) inputs.push_back({entry->id, work.tokens, payload});
   }
   return inputs;
+}
+
+// The commitments to the payloads of a row's contributors.
+Hash256 TrainingRounds::payloads_root(std::size_t row_index, std::uint32_t row) const {
+  std::vector<Hash256> payloads;
+  for (const std::uint32_t member : tip_->registry->closed()->contributors[row_index])
+    for (const chain::RowWork& work : book_.find(member)->contribution->rows)
+      if (work.row == row) payloads.push_back(work.payload);
+  return crypto::merkle_root(payloads);
 }
 
 void TrainingRounds::compute_rows() {
@@ -105,8 +110,10 @@ void TrainingRounds::compute_rows() {
     const auto inputs = inputs_of(i, row);
     if (!inputs || inputs->empty()) continue;
     step.computing = true;
+    step.payloads = payloads_root(i, row);
     states_.compute(
         row, book_.round(), *inputs, chain::most_row_tokens(options_.chain, registry, row, book_.round()),
+        registry.beacon(),
         [this, life = lifetime_.token(), row, round = book_.round()](const Expected<StepResult>& made) {
           if (!life.alive() || round != book_.round()) return;
           RowStep& done = steps_[row];

@@ -8,6 +8,10 @@
 #include "core/rounds/detail/rounds_posts.h"
 
 namespace neuroshard::rounds {
+namespace {
+constexpr Duration gather_before_look = std::chrono::milliseconds(200);
+constexpr std::size_t most_anchor_sources = 16;  // of a large committee
+}  // namespace
 
 struct TrainingRounds::PeersOfFetcher final : RoundPeers {
   explicit PeersOfFetcher(chain::Peers& all) : peers(all) {}
@@ -24,8 +28,9 @@ TrainingRounds::TrainingRounds(TrainingServices services, TrainingOptions option
       peers_(std::make_unique<PeersOfFetcher>(services_.peers)),
       fetcher_(services_.caller, *peers_, services_.executor, services_.clock, options_.fetch),
       clock_(options_.clock),
-      book_(options_.chain, options_.shapes, options_.outer.codec, services_.checks),
-      vectors_(options_.chain, services_.checks),
+      book_(options_.chain, options_.shapes, options_.outer.codec, services_.checks,
+            services_.pool != nullptr ? *services_.pool : own_pool_),
+      vectors_(options_.chain, services_.checks, services_.pool != nullptr ? *services_.pool : own_pool_),
       exchange_({services_.caller, services_.peers, fetcher_, book_, vectors_}, options_.chain,
                 options_.fetch, self_,
                 {[this] { look_soon(); }, [this](const chain::Evidence& evidence) { found(evidence); }}),
@@ -57,11 +62,23 @@ void TrainingRounds::tick() {
   look();
 }
 
+// Once for all that arrives until then. In a large network something arrives all the time.
 void TrainingRounds::look_soon() {
-  const bool posted = services_.executor.post([this, life = lifetime_.token()] {
-    if (life.alive()) look();
+  if (tip_ && tip_->committee->is_collected()) {
+    if (looking_) return;
+    looking_ = services_.executor.post_after(gather_before_look, [this] {
+      looking_.reset();
+      look();
+    });
+    return;
+  }
+  if (std::exchange(look_posted_, true)) return;
+  look_posted_ = services_.executor.post([this, life = lifetime_.token()] {
+    if (!life.alive()) return;
+    look_posted_ = false;
+    look();
   });
-  if (!posted) services_.logger.warning("rounds", "the executor is full; the next tick looks again");
+  if (!look_posted_) services_.logger.warning("rounds", "the executor is full; the next tick looks again");
 }
 
 // What the time and what arrived make possible now.
@@ -79,8 +96,10 @@ void TrainingRounds::look() {
     contribute();
     if (clock_.wants_vector(now, counts())) sign_vector();
   }
-  exchange_.ask(*tip_, own_.has_contributed(), !clock_.is_closing());
-  if (closed) compute_rows();
+  if (computes_rows()) {
+    exchange_.ask(*tip_, own_.has_contributed(), !clock_.is_closing());
+    if (closed) compute_rows();
+  }
   review();
   train_on_alone(now);
   if (!is_due(*tip_)) return;
@@ -90,6 +109,12 @@ void TrainingRounds::look() {
   } else {
     port_->advance();
   }
+}
+
+// In a small network everybody does. In a large one the new anchor is far less than all payloads, so those that
+// don't vote fetch it.
+bool TrainingRounds::computes_rows() const {
+  return !tip_->committee->is_collected() || tip_->committee->position(self_).has_value();
 }
 
 void TrainingRounds::train_on_alone(MonotonicTime now) {
@@ -176,8 +201,18 @@ void TrainingRounds::settle_rows() {
     if (states_.holds(row, rows[row].anchor))
       own_.begin(row, rows[row].anchor, states_.state(row));
     else
-      states_.settle(row, rows[row], tip_->committee->others(self_));
+      states_.settle(row, rows[row], anchor_sources());
   }
+}
+
+// Of a large committee each node asks others first.
+std::vector<net::NodeId> TrainingRounds::anchor_sources() const {
+  std::vector<net::NodeId> voters = tip_->committee->others(self_);
+  if (voters.size() <= most_anchor_sources) return voters;
+  const std::size_t first = (self_[0] | self_[1] << 8) % voters.size();
+  std::rotate(voters.begin(), voters.begin() + static_cast<std::ptrdiff_t>(first), voters.end());
+  voters.resize(most_anchor_sources);
+  return voters;
 }
 
 void TrainingRounds::on_held(std::uint32_t row) {
@@ -244,8 +279,8 @@ void TrainingRounds::sign_vector() {
 RoundCounts TrainingRounds::counts() const {
   RoundCounts counts;
   counts.active_units = tip_->committee->units();
-  for (const auto& [member, entry] : book_.all())
-    counts.contributed_units += tip_->committee->units_of(member);
+  for (const chain::CommitteeMember& voter : tip_->committee->members())
+    if (book_.find(voter.number) != nullptr) counts.contributed_units += voter.units;
   counts.contributions = book_.all().size();
   counts.complete = book_.complete();
   counts.payloads_move =

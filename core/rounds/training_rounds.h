@@ -45,6 +45,7 @@ struct TrainingServices {
   RoundWork& work;
   chain::SignatureChecks& checks;
   Logger& logger;
+  RoundPool* pool = nullptr;  // null: this node's own
 };
 
 struct TrainingView {
@@ -109,10 +110,12 @@ class TrainingRounds final : public chain::BlockContent {
   void on_held(std::uint32_t row);
   void open_round(bool carried_before);
   void settle_rows();
+  std::vector<net::NodeId> anchor_sources() const;
   void contribute();
   void show_own();
   void sign_vector();
   RoundCounts counts() const;
+  bool computes_rows() const;
   void settle_own(const chain::ResultSection& result);
 
   // ---- training_blocks.cpp: sections, made and judged
@@ -120,6 +123,7 @@ class TrainingRounds final : public chain::BlockContent {
   std::optional<chain::ResultSection> result_section();
   void compute_rows();
   std::optional<chain::RowResult> row_result(std::size_t row_index, std::uint32_t row) const;
+  Hash256 payloads_root(std::size_t row_index, std::uint32_t row) const;
   std::optional<std::vector<StepInput>> inputs_of(std::size_t row_index, std::uint32_t row) const;
   Finding examine_close(const chain::CloseSection& close, bool binding) const;
   Finding examine_result(const chain::ResultSection& result, bool binding);
@@ -136,6 +140,7 @@ class TrainingRounds final : public chain::BlockContent {
   const TrainingOptions options_;
   const NewAnchor on_new_anchor_;
   const net::NodeId self_;
+  RoundPool own_pool_;
   std::unique_ptr<PeersOfFetcher> peers_;
   RoundFetcher fetcher_;
   RoundClock clock_;
@@ -150,9 +155,12 @@ class TrainingRounds final : public chain::BlockContent {
   struct RowStep {
     std::optional<StepResult> step;
     bool computing = false, failed = false;
+    Hash256 payloads{};  // root of what it was made of
   };
   std::map<std::uint32_t, RowStep> steps_;  // of the closed round's rows
   std::vector<Judging> judging_;
+  std::unique_ptr<TimerHandle> looking_;  // soon
+  bool look_posted_ = false;
   std::function<void(chain::Sections)> making_;
   std::optional<MonotonicTime> quorum_at_;  // vectors of more than two thirds
   std::optional<MonotonicTime> closing_at_;
