@@ -16,6 +16,13 @@ std::optional<Quorum> copy_of(const QuorumPtr& quorum) {
   return quorum ? std::optional<Quorum>(*quorum) : std::nullopt;
 }
 
+Proposal proposal_of(const AgreementMemory& memory, const BlockPtr& block,
+                     const std::optional<crypto::Signature>& prepare) {
+  const bool justified = memory.lock && memory.lock->block == block->hash;
+  return {memory.view, block, justified ? copy_of(memory.lock) : std::nullopt,
+          justified ? copy_of(memory.full_lock) : std::nullopt, prepare};
+}
+
 // A late lock is newer than the one held (agreement.h).
 Lock newest(const std::optional<Lock>& late, const Lock& held) {
   return late ? *late : held;
@@ -100,20 +107,16 @@ Verdict Agreement::on_proposal(std::size_t from, const Proposal& proposal) {
   if (proposal.justification &&
       (proposal.justification->view > proposal.view || proposal.justification->block != proposal.block->hash))
     return Verdict::BadCertificate;
-  if (const Verdict verdict = check_author(from, proposal); verdict != Verdict::Taken) return verdict;
+  // A relayed proposal is the leader's if its prepare is. Two prepares for two proposals are evidence.
+  if (const std::size_t leader = setup_.committee->leader(proposal.view); leader != from) {
+    const Vote vote{VoteStep::Prepare, setup_.height, setup_.previous, proposal.view, proposal.block->hash};
+    const Verdict verdict = on_vote({vote, setup_.committee->members()[leader].number, *proposal.prepare});
+    if (verdict != Verdict::Taken && verdict != Verdict::Known) return verdict;
+  }
   if (compared != Verdict::Taken || phase_ == Phase::Done) return compared;
   if (proposal.view <= memory_.view + 1) return take_proposal(proposal);
   proposals_.hold(proposal);
   return Verdict::Taken;
-}
-
-// A relayed proposal is the leader's if its prepare is. Two prepares for two proposals are evidence.
-Verdict Agreement::check_author(std::size_t from, const Proposal& proposal) {
-  const std::size_t leader = setup_.committee->leader(proposal.view);
-  if (leader == from) return Verdict::Taken;
-  const Vote vote{VoteStep::Prepare, setup_.height, setup_.previous, proposal.view, proposal.block->hash};
-  const Verdict verdict = on_vote({vote, setup_.committee->members()[leader].number, *proposal.prepare});
-  return verdict == Verdict::Known ? Verdict::Taken : verdict;
 }
 
 // Of this view or the next. It brings nobody to its view: one leader must not drag the others along.
@@ -377,17 +380,11 @@ void Agreement::put_forward(const BlockPtr& block) {
   leading_ = Leading::Proposed;
   const std::uint32_t view = memory_.view;
   proposals_.take(view, block->hash);
-  if (!setup_.committee->is_collected()) send_proposal(block, std::nullopt);  // else with the prepare
+  // In a large committee with the prepare: vote().
+  if (!setup_.committee->is_collected()) host_.send(proposal_of(memory_, block, std::nullopt), std::nullopt);
   blocks_.know(block, view);
   consider(block, view);
   try_prepare();
-}
-
-void Agreement::send_proposal(const BlockPtr& block, const std::optional<crypto::Signature>& prepare) {
-  const bool justified = memory_.lock && memory_.lock->block == block->hash;
-  host_.send(Proposal{memory_.view, block, justified ? copy_of(memory_.lock) : std::nullopt,
-                      justified ? copy_of(memory_.full_lock) : std::nullopt, prepare},
-             std::nullopt);
 }
 
 Demand Agreement::demand(const Hash256& block, std::uint32_t view) const {
@@ -440,7 +437,7 @@ void Agreement::vote(VoteStep step, const Hash256& block) {
     else if (!leads())
       host_.send(vote, setup_.committee->leader(view));
     else if (const BlockPtr proposal = blocks_.find(block); proposal && step == VoteStep::Prepare)
-      send_proposal(proposal, vote.signature);
+      host_.send(proposal_of(memory_, proposal, vote.signature), std::nullopt);
     if (votes_.find(setup_.self, step, view) == nullptr) votes_.add(setup_.self, vote);
     step == VoteStep::Prepare ? count_prepares(view) : count_commits(view);
   });

@@ -136,8 +136,6 @@ class Agreement {
   Verdict on_new_view(std::size_t from, const NewView& item);
   Verdict on_locked(const Locked& item);
   Verdict take_proposal(const Proposal& proposal);
-  Verdict check_author(std::size_t from, const Proposal& proposal);
-  void send_proposal(const BlockPtr& block, const std::optional<crypto::Signature>& prepare);
   Lock lock() const { return {memory_.lock, memory_.full_lock, memory_.block}; }
   bool learn_lock(const Lock& lock);
   bool take_lock(const Lock& lock);

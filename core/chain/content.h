@@ -21,7 +21,8 @@ class ChainPort {
  public:
   virtual ~ChainPort() = default;
   // To all voters until they have it or refuse it; an item with this key is replaced.
-  virtual void post(std::uint64_t key, const RoundsPost& item) = 0;
+  // asked_for: a voter that lacks it asks for it, so in a large committee one way to each is enough (relay.h).
+  virtual void post(std::uint64_t key, const RoundsPost& item, bool asked_for) = 0;
   virtual void drop_post(std::uint64_t key) = 0;
   // Something that the content waited for is here: look now, not at the next tick.
   virtual void advance() = 0;

@@ -116,6 +116,14 @@ bool Height::is_plausible(const Block& block, Demand demand) const {
          services_.presence.agrees_with(block.body.silent, services_.clock.monotonic_now());
 }
 
+bool Height::applies(const BlockPtr& block) const {
+  if (services_.cache != nullptr && services_.cache->find(block->hash)) return true;
+  auto registry = apply_block(services_.rules, *tip_.registry, tip_.block->hash, *block, services_.checks);
+  if (registry.ok() && services_.cache != nullptr)
+    services_.cache->put(History::tip_of(services_.rules, block, *std::move(registry)));
+  return registry.ok();
+}
+
 void Height::judge(const BlockPtr& block, Demand demand) {
   const auto answer = [this, life = lifetime_.token(), block, demand](bool right) {
     if (!services_.executor.post([this, life, block, demand, right] {
@@ -125,12 +133,7 @@ void Height::judge(const BlockPtr& block, Demand demand) {
   };
   if (!is_plausible(*block, demand)) return answer(false);
   auto known = valid_.find(block->hash);
-  if (known == valid_.end()) {
-    const bool applies =
-        (services_.cache != nullptr && services_.cache->find(block->hash)) ||
-        apply_block(services_.rules, *tip_.registry, tip_.block->hash, *block, services_.checks).ok();
-    known = valid_.emplace(block->hash, applies).first;
-  }
+  if (known == valid_.end()) known = valid_.emplace(block->hash, applies(block)).first;
   if (!known->second || (!block->body.close && !block->body.result)) return answer(known->second);
   services_.content.judge(tip_, block, demand == Demand::Everything, answer);
 }

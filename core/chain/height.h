@@ -69,6 +69,7 @@ class Height final : private AgreementHost {
   void found_evidence(const Evidence& evidence) override;
   void certified(const BlockPtr& block, const Certificate& certificate) override;
 
+  bool applies(const BlockPtr& block) const;
   bool block_is_due() const;
   bool is_due_without_content() const;
   BlockBody common_sections(bool presence_only);

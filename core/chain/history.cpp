@@ -31,11 +31,16 @@ class CheckedBefore final : public SignatureChecks {
 
 }  // namespace
 
+Bytes RegistryCache::write(const CertifiedBlock& block) {
+  return encode_certified(block);
+}
+
 Bytes encode_certified(const CertifiedBlock& block, RegistryCache* cache) {
+  if (cache != nullptr) return cache->write(block);
   Bytes bytes;
   append_array(bytes, certified_magic);
   append_le(bytes, certified_version);
-  append_part(bytes, cache != nullptr ? cache->write(*block.block) : encode_block(*block.block));
+  append_part(bytes, encode_block(*block.block));
   append_array(bytes, encode_certificate(block.certificate));
   return bytes;
 }
@@ -57,9 +62,9 @@ Expected<CertifiedBlock> decode_certified(ByteSpan bytes, const Hash256& network
   return certified;
 }
 
-ChainTip History::tip_of(const Services& services, BlockPtr block, RegistryPtr registry) {
+ChainTip History::tip_of(const ChainRules& rules, BlockPtr block, RegistryPtr registry) {
   ChainTip tip;
-  tip.committee = make_committee(services.rules, *registry);
+  tip.committee = make_committee(rules, *registry);
   tip.opening = registry->opening(block->hash);
   tip.block = std::move(block);
   tip.registry = std::move(registry);
@@ -74,7 +79,7 @@ Expected<History> History::begin(Services services, const CertifiedBlock& genesi
   if (services.cache) tip = services.cache->find(block.hash);
   if (!tip) {
     NS_ASSIGN_OR_RETURN(RegistryPtr registry, genesis_registry(services.rules, block, services.checks));
-    tip = tip_of(services, genesis.block, std::move(registry));
+    tip = tip_of(services.rules, genesis.block, std::move(registry));
   }
   NS_RETURN_IF_ERROR(check_certificate(genesis.certificate, block, *tip->committee, services.rules.network,
                                        services.checks));
@@ -99,7 +104,7 @@ Expected<History> History::begin_at(Services services, const Hash256& genesis, c
       return history_denied("the snapshot is not the registry after this block");
     if (records->rows().size() != services.rules.rows)
       return history_denied("the snapshot is of another model");
-    tip = tip_of(services, block.block, std::move(records));
+    tip = tip_of(services.rules, block.block, std::move(records));
   }
   history.adopt(std::move(*tip), block);
   return history;
@@ -139,7 +144,7 @@ Expected<ChainTip> History::apply(const ChainTip& before, const CertifiedBlock& 
   SignatureChecks& checks = origin == Origin::Peer ? services_.checks : checked_before;
   NS_ASSIGN_OR_RETURN(RegistryPtr registry, apply_block(services_.rules, *before.registry, before.block->hash,
                                                         *block.block, checks));
-  return tip_of(services_, block.block, std::move(registry));
+  return tip_of(services_.rules, block.block, std::move(registry));
 }
 
 Expected<ChainTip> History::next(const ChainTip& before, const CertifiedBlock& block, Origin origin) const {

@@ -48,7 +48,7 @@ class RegistryCache {
   virtual Expected<BlockPtr> read(ByteSpan bytes, const Hash256& network) {
     return decode_block(bytes, network);
   }
-  virtual Bytes write(const Block& block) { return encode_block(block); }
+  virtual Bytes write(const CertifiedBlock& block);
 };
 
 // What a node believes about a network's history before it knows any of it. None of it: an open start.
@@ -68,6 +68,7 @@ class History {
     SignatureChecks& checks;
     RegistryCache* cache = nullptr;
   };
+  static ChainTip tip_of(const ChainRules& rules, BlockPtr block, RegistryPtr registry);
   // A genesis with the signatures of all its founders. Denied.
   static Expected<History> begin(Services services, const CertifiedBlock& genesis);
   // From a snapshot: the registry must have the header's root; the block's hash and the genesis are what the
@@ -103,7 +104,6 @@ class History {
   enum class Origin { Peer, OwnDisk };
   static constexpr std::size_t rounds_kept = 3;
   explicit History(Services services) : services_(services) {}
-  static ChainTip tip_of(const Services& services, BlockPtr block, RegistryPtr registry);
   // The tip that `block` makes of `before`.
   Expected<ChainTip> next(const ChainTip& before, const CertifiedBlock& block, Origin origin) const;
   Expected<ChainTip> apply(const ChainTip& before, const CertifiedBlock& block, Origin origin) const;

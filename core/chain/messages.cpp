@@ -147,8 +147,8 @@ Expected<ChainItem> read_proposal(ByteSpan bytes, const Hash256& network, Regist
   NS_RETURN_IF_ERROR(read_lock(in, &proposal.justification, &proposal.full));
   if (in.flag()) proposal.prepare = in.array<crypto::Signature>();
   if (!in.good()) return corrupt("a proposal can't be read");
-  NS_ASSIGN_OR_RETURN(proposal.block, cache != nullptr ? cache->read(in.rest(), network)
-                                                       : decode_block(in.rest(), network));
+  NS_ASSIGN_OR_RETURN(proposal.block,
+                      cache != nullptr ? cache->read(in.rest(), network) : decode_block(in.rest(), network));
   if (proposal.justification && !is_for(*proposal.justification, *proposal.block))
     return corrupt("a proposal is justified by votes for another block");
   return ChainItem(std::move(proposal));

@@ -14,7 +14,6 @@ namespace {
 constexpr std::size_t announced_to = 3;          // random contacts, by everybody that learns a block
 constexpr std::size_t announced_by_leader = 64;  // members that don't vote, at most
 constexpr std::uint64_t news_life_ms = 2 * 60'000;
-constexpr std::size_t announced_below = 8;       // of each in the tree of a large network
 constexpr std::size_t most_kept_evidence = 64;
 
 // The transitions of node.h.
@@ -171,7 +170,10 @@ void ChainNode::on_new_tip(const CertifiedBlock& block, bool live) {
   if (own_evidence_.size() != before) durable_.save(own_evidence_);
   services_.content.on_block(tip, block, live);
   open_height();
-  if (live || is_news(block)) announce(block);
+  const auto wall = static_cast<std::uint64_t>(to_unix_ms(services_.clock.wall_now()));
+  // Members below this node in the tree wait for a new block that it fetched.
+  const bool is_news = tip.committee->is_collected() && block.block->header.time_ms + news_life_ms > wall;
+  if (live || is_news) announce(block);
   for (const auto& [id, held] : vouching_.offers(tip))
     outbox_.put(outbox_key::voucher, VoucherOffer{held}, {id});
   say_missing_statement();
@@ -199,9 +201,9 @@ void ChainNode::open_height() {
   enter(NodeState::Following);
   enter(NodeState::Voting);
   height_ = std::make_unique<Height>(
-      HeightServices{options_.rules, services_.key, services_.executor, services_.clock, outbox_,
-                     relay_, services_.store, services_.checks, services_.cache,
-                     presence_, mempool_, services_.content},
+      HeightServices{options_.rules, services_.key, services_.executor, services_.clock, outbox_, relay_,
+                     services_.store, services_.checks, services_.cache, presence_, mempool_,
+                     services_.content},
       tip, options_.agreement, kept_votes_.memory(),
       [this](const Evidence& evidence) { add_evidence(evidence); },
       [this](const CertifiedBlock& block) {
@@ -212,47 +214,21 @@ void ChainNode::open_height() {
       });
 }
 
-// A block that this node fetched, and that members below it in the tree wait for.
-bool ChainNode::is_news(const CertifiedBlock& block) const {
-  const auto wall = static_cast<std::uint64_t>(to_unix_ms(services_.clock.wall_now()));
-  return history_->tip().committee->is_collected() && block.block->header.time_ms + news_life_ms > wall;
-}
-
-// Whom this node tells of a new block, beside a few random contacts: the leader tells the members that don't
-// vote. With a large committee the block goes down a tree of all active members, from the leader on: everybody
-// fetches it from the member that announced it, and nobody serves more than a few.
-std::vector<net::NodeId> ChainNode::announced_members(const CertifiedBlock& block) {
+// The leader tells the members that don't vote; everybody tells a few others. With a large committee the block
+// goes down a tree of the active members: each fetches it from the one that announced it.
+void ChainNode::announce(const CertifiedBlock& block) {
   const ChainTip& tip = history_->tip();
-  const Committee& committee = *tip.committee;
   std::vector<net::NodeId> to;
-  if (committee.is_collected()) {
-    std::vector<const MemberRecord*> active;
-    std::size_t root = 0;
-    std::optional<std::size_t> own;
-    for (const MemberRecord& member : tip.registry->members()) {
-      if (member.presence != Presence::Active) continue;
-      if (member.number <= led_by_) root = active.size();
-      if (member.id == self_) own = active.size();
-      active.push_back(&member);
-    }
-    if (!own) return to;
-    const std::size_t n = active.size(), depth = (*own + n - root) % n;
-    for (std::size_t i = 1; i <= announced_below && announced_below * depth + i < n; ++i)
-      to.push_back(active[(root + announced_below * depth + i) % n]->id);
-    return to;
-  }
   const bool led =
       block.certificate.commits.step == VoteStep::Commit && led_view_ == block.certificate.commits.view;
-  if (!led) return to;
-  for (const MemberRecord& member : tip.registry->members())
-    if (member.id != self_ && !committee.position(member.number)) to.push_back(member.id);
-  for (std::size_t i = to.size(); i > 1; --i) std::swap(to[i - 1], to[rng_.below(i)]);
-  if (to.size() > announced_by_leader) to.resize(announced_by_leader);
-  return to;
-}
-
-void ChainNode::announce(const CertifiedBlock& block) {
-  std::vector<net::NodeId> to = announced_members(block);
+  if (tip.committee->is_collected()) {
+    to = below_in_tree(*tip.registry, led_by_, self_);
+  } else if (led) {
+    for (const MemberRecord& member : tip.registry->members())
+      if (member.id != self_ && !tip.committee->position(member.number)) to.push_back(member.id);
+    for (std::size_t i = to.size(); i > 1; --i) std::swap(to[i - 1], to[rng_.below(i)]);
+    if (to.size() > announced_by_leader) to.resize(announced_by_leader);
+  }
   std::vector<net::Contact> some = services_.peers.some();
   for (std::size_t i = 0; i < announced_to && !some.empty(); ++i) {
     const std::size_t pick = rng_.below(some.size());
@@ -333,8 +309,8 @@ void ChainNode::add_evidence(const Evidence& evidence) {
   if (height_) height_->byzantine_member_found();
 }
 
-void ChainNode::post(std::uint64_t key, const RoundsPost& item) {
-  relay_.to_all(outbox_key::first_of_content + key, item);
+void ChainNode::post(std::uint64_t key, const RoundsPost& item, bool asked_for) {
+  relay_.to_all(outbox_key::first_of_content + key, item, asked_for ? Relay::Ways::One : Relay::Ways::Two);
   outbox_.pump();
 }
 

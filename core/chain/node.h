@@ -107,7 +107,7 @@ class ChainNode final : public ChainPort {
   // Gives a voucher of this node's wallet, for an invitation. Denied: this node's wallet has no vote.
   Expected<HeldVoucher> give_voucher(std::uint64_t expires_ms);
 
-  void post(std::uint64_t key, const RoundsPost& item) override;
+  void post(std::uint64_t key, const RoundsPost& item, bool asked_for) override;
   void drop_post(std::uint64_t key) override;
   void add_evidence(const Evidence& evidence) override;
   bool may_sign(std::uint64_t round) const override { return restart_.may_sign(round); }
@@ -131,8 +131,6 @@ class ChainNode final : public ChainPort {
   void open_height();
   void retire_height();
   void announce(const CertifiedBlock& block);
-  bool is_news(const CertifiedBlock& block) const;
-  std::vector<net::NodeId> announced_members(const CertifiedBlock& block);
   void try_open_start();
   void handle(OpenStart::Output output);
   void say_missing_statement();
@@ -141,7 +139,6 @@ class ChainNode final : public ChainPort {
   // ---- node_calls.cpp: what peers send
   net::Answer on_post(const net::Caller& caller, ByteSpan request);
   Verdict on_item(const net::NodeId& from, ChainItem& item);
-  Verdict on_relayed(const net::NodeId& from, RelayedPost& post);
   Verdict on_agreement(const net::NodeId& from, const AgreementItem& item, std::uint64_t height,
                        const Hash256& previous);
   Verdict on_certified(const net::NodeId& from, const CertifiedPost& post);

@@ -125,22 +125,20 @@ Verdict ChainNode::on_item(const net::NodeId& from, ChainItem& item) {
       return Verdict::Taken;
     }
     Verdict operator()(const SuccessionProposal& item) { return node.continuation_.take(item); }
-    Verdict operator()(RelayedPost& item) { return node.on_relayed(from, item); }
+    // What is right and new goes on along the path that its sender named.
+    Verdict operator()(RelayedPost& post) {
+      Verdict all = Verdict::Known;
+      for (Bytes& bytes : post.items) {
+        auto item = decode_item(bytes, node.options_.rules.network, node.services_.cache);
+        const Verdict verdict = item.ok() ? node.on_item(from, *item) : Verdict::Malformed;
+        if (verdict == Verdict::Malformed || verdict == Verdict::BadSignature) return verdict;
+        if (verdict == Verdict::Taken) node.relay_.pass_on(post.path, std::move(bytes));
+        if (!wants_it_later(all) && verdict != Verdict::Known) all = verdict;
+      }
+      return all;
+    }
   };
   return std::visit(Visitor{*this, from}, item);
-}
-
-// What is right and new goes on along the path that its sender named.
-Verdict ChainNode::on_relayed(const net::NodeId& from, RelayedPost& post) {
-  Verdict all = Verdict::Known;
-  for (Bytes& bytes : post.items) {
-    auto item = decode_item(bytes, options_.rules.network, services_.cache);
-    const Verdict verdict = item.ok() ? on_item(from, *item) : Verdict::Malformed;
-    if (verdict == Verdict::Malformed || verdict == Verdict::BadSignature) return verdict;
-    if (verdict == Verdict::Taken) relay_.pass_on(post.path, std::move(bytes));
-    if (!wants_it_later(all) && verdict != Verdict::Known) all = verdict;
-  }
-  return all;
 }
 
 Verdict ChainNode::on_agreement(const net::NodeId& from, const AgreementItem& item, std::uint64_t height,

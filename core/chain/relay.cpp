@@ -32,6 +32,25 @@ std::vector<std::size_t> RelayGrid::column_of(std::size_t place) const {
   return places;
 }
 
+std::vector<net::NodeId> below_in_tree(const Registry& registry, std::uint32_t root,
+                                       const net::NodeId& self) {
+  std::vector<const MemberRecord*> active;
+  std::size_t first = 0;
+  std::optional<std::size_t> own;
+  for (const MemberRecord& member : registry.members()) {
+    if (member.presence != Presence::Active) continue;
+    if (member.number <= root) first = active.size();
+    if (member.id == self) own = active.size();
+    active.push_back(&member);
+  }
+  std::vector<net::NodeId> below;
+  if (!own) return below;
+  const std::size_t n = active.size(), place = (*own + n - first) % n;
+  for (std::size_t i = 1; i <= announced_below && announced_below * place + i < n; ++i)
+    below.push_back(active[(first + announced_below * place + i) % n]->id);
+  return below;
+}
+
 Relay::Relay(Outbox& outbox, Executor& executor, const net::NodeId& self, RelayOptions options)
     : outbox_(outbox), executor_(executor), self_(self), options_(options) {}
 
@@ -55,13 +74,14 @@ std::vector<net::NodeId> Relay::at(const std::vector<std::size_t>& places) const
   return ids;
 }
 
-void Relay::to_all(std::uint64_t key, const ChainItem& item) {
+void Relay::to_all(std::uint64_t key, const ChainItem& item, Ways ways) {
   if (!committee_) return;
   if (!committee_->is_collected()) return outbox_.put(key, item, committee_->others(self_));
   const RelayGrid grid(committee_->size());
   const std::size_t own = place();
   const Bytes bytes = encode_item(item);
   outbox_.put(key, RelayedPost{RelayPath::Column, {bytes}}, at(grid.row_of(own)));
+  if (ways == Ways::One) return;
   outbox_.put(outbox_key::second_path + key, RelayedPost{RelayPath::Row, {bytes}}, at(grid.column_of(own)));
 }
 
@@ -97,8 +117,8 @@ void Relay::send(RelayPath path) {
   const Bundle full = std::exchange(bundle, {});
   const RelayGrid grid(committee_->size());
   outbox_.put_once(outbox_key::first_passed_on + sent_++ % outbox_key::passed_on_window,
-              RelayedPost{RelayPath::Nowhere, full.items},
-              at(path == RelayPath::Row ? grid.row_of(place()) : grid.column_of(place())));
+                   RelayedPost{RelayPath::Nowhere, full.items},
+                   at(path == RelayPath::Row ? grid.row_of(place()) : grid.column_of(place())));
 }
 
 }  // namespace neuroshard::chain

@@ -32,6 +32,11 @@ class RelayGrid {
   std::size_t size_, width_;
 };
 
+// The members that this one tells of a new block: a tree of all active members by number, from the one that led
+// its view on, in which each tells `announced_below` others. None for a node that is no active member.
+inline constexpr std::size_t announced_below = 8;
+std::vector<net::NodeId> below_in_tree(const Registry& registry, std::uint32_t root, const net::NodeId& self);
+
 struct RelayOptions {
   Duration gather = std::chrono::milliseconds(100);  // how long what is passed on waits for more
   std::size_t most_bytes = 256u << 10;               // of a bundle, unless one item is larger
@@ -42,8 +47,10 @@ class Relay {
   Relay(Outbox& outbox, Executor& executor, const net::NodeId& self, RelayOptions options = {});
 
   void on_tip(const ChainTip& tip);
-  // An own item to all of the committee. An item with this key is replaced.
-  void to_all(std::uint64_t key, const ChainItem& item);
+  // An own item to all of the committee. An item with this key is replaced. One way is enough for what a voter
+  // asks for when it learns that others have it.
+  enum class Ways : std::uint8_t { One, Two };
+  void to_all(std::uint64_t key, const ChainItem& item, Ways ways = Ways::Two);
   void drop(std::uint64_t key);
   void drop_range(std::uint64_t first, std::uint64_t last);
   // An encoded item that was right and new, along this node's row or column. Nothing outside the committee.

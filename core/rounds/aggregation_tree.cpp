@@ -103,7 +103,8 @@ std::vector<std::vector<std::size_t>> deal_sub_groups(const Hash256& beacon, std
                                                       const std::vector<net::NodeId>& ids, std::size_t most) {
   const std::string purpose = "sub-group " + std::to_string(row);
   std::vector<std::pair<Hash256, std::size_t>> order;
-  for (std::size_t i = 0; i < ids.size(); ++i) order.emplace_back(chain::lot(purpose.c_str(), beacon, ids[i]), i);
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    order.emplace_back(chain::lot(purpose.c_str(), beacon, ids[i]), i);
   std::sort(order.begin(), order.end());
   const std::size_t n = ids.size(), groups = sub_group_count(n, most);
   std::vector<std::vector<std::size_t>> dealt(groups);
@@ -127,9 +128,9 @@ Expected<outer::AggregateReport> aggregate_row(const OuterRules& rules, const Ro
   for (const auto& group : deal_sub_groups(draw.beacon, draw.row, ids, rules.group_members)) {
     std::vector<StepInput> part;
     for (const std::size_t position : group) part.push_back(inputs[position]);
-    NS_ASSIGN_OR_RETURN(outer::AggregateReport report,
-                        outer::aggregate_encoded(rules.aggregation, rules.codec, encoded(part), most_tokens,
-                                                 scratch));
+    NS_ASSIGN_OR_RETURN(
+        outer::AggregateReport report,
+        outer::aggregate_encoded(rules.aggregation, rules.codec, encoded(part), most_tokens, scratch));
     whole.counted += report.counted;
     whole.judged.insert(whole.judged.end(), report.judged.begin(), report.judged.end());
     if (report.counted == 0) continue;

@@ -29,8 +29,7 @@ bool ContributionBook::Entry::complete() const {
 }
 
 ContributionBook::ContributionBook(const chain::ChainRules& rules, std::vector<RowShape> shapes,
-                                   outer::CodecOptions codec, chain::SignatureChecks& checks,
-                                   RoundPool& pool)
+                                   outer::CodecOptions codec, chain::SignatureChecks& checks, RoundPool& pool)
     : rules_(&rules), shapes_(std::move(shapes)), codec_(codec), checks_(&checks), pool_(&pool) {}
 
 void ContributionBook::open(const chain::ChainTip& tip) {

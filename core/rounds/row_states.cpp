@@ -141,9 +141,10 @@ void RowStates::compute(std::uint32_t row, std::uint64_t round, const std::vecto
   entry->waiting.push_back(std::move(done));
   if (!fresh) return;
   services_.work.run(
-      [entry = entry, inputs, rules = rules_, before = own.state, identity = identity(row, round),
-       most_tokens, draw = RowDraw{beacon, row}] {
-        entry->result.emplace(make_step(rules, identity, *before, inputs, most_tokens, draw));
+      [entry = entry, key, inputs, rules = rules_, before = own.state, identity = identity(row, round),
+       most_tokens, draw = RowDraw{beacon, row}, &steps = services_.steps] {
+        entry->result.emplace(
+            steps.make(key, [&] { return make_step(rules, identity, *before, inputs, most_tokens, draw); }));
       },
       [entry = entry, life = lifetime_.token()] {
         if (!life.alive()) return;

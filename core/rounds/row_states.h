@@ -21,6 +21,17 @@
 
 namespace neuroshard::rounds {
 
+// Who makes a step. A simulation of thousands of nodes in one process makes equal steps once.
+class StepPool {
+ public:
+  virtual ~StepPool() = default;
+  // key: of all that the step is made of but the anchor before it, which the key's round and row have once.
+  virtual Expected<StepResult> make(const Hash256& key, const std::function<Expected<StepResult>()>& step) {
+    (void)key;
+    return step();
+  }
+};
+
 class RowStates {
  public:
   struct Services {
@@ -28,6 +39,7 @@ class RowStates {
     RoundWork& work;
     Executor& executor;
     const Clock& clock;
+    StepPool& steps;
   };
   // A row's state is the one that the registry names.
   using Held = std::function<void(std::uint32_t row)>;

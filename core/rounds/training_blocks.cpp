@@ -15,6 +15,16 @@ std::uint64_t bits_of(double value) {
   return bits;
 }
 
+// The commitments to the payloads of a row's contributors, all of which are here.
+Hash256 payloads_root(const ContributionBook& book, const std::vector<std::uint32_t>& contributors,
+                      std::uint32_t row) {
+  std::vector<Hash256> payloads;
+  for (const std::uint32_t member : contributors)
+    for (const chain::RowWork& work : book.find(member)->contribution->rows)
+      if (work.row == row) payloads.push_back(work.payload);
+  return crypto::merkle_root(payloads);
+}
+
 }  // namespace
 
 bool TrainingRounds::is_due(const chain::ChainTip& tip) {
@@ -90,15 +100,6 @@ std::optional<std::vector<StepInput>> TrainingRounds::inputs_of(std::size_t row_
   return inputs;
 }
 
-// The commitments to the payloads of a row's contributors.
-Hash256 TrainingRounds::payloads_root(std::size_t row_index, std::uint32_t row) const {
-  std::vector<Hash256> payloads;
-  for (const std::uint32_t member : tip_->registry->closed()->contributors[row_index])
-    for (const chain::RowWork& work : book_.find(member)->contribution->rows)
-      if (work.row == row) payloads.push_back(work.payload);
-  return crypto::merkle_root(payloads);
-}
-
 void TrainingRounds::compute_rows() {
   const chain::Registry& registry = *tip_->registry;
   const std::vector<std::uint32_t> rows = options_.chain.rows_of(book_.round());
@@ -110,7 +111,7 @@ void TrainingRounds::compute_rows() {
     const auto inputs = inputs_of(i, row);
     if (!inputs || inputs->empty()) continue;
     step.computing = true;
-    step.payloads = payloads_root(i, row);
+    step.payloads = payloads_root(book_, registry.closed()->contributors[i], row);
     states_.compute(
         row, book_.round(), *inputs, chain::most_row_tokens(options_.chain, registry, row, book_.round()),
         registry.beacon(),

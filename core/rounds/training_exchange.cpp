@@ -42,7 +42,7 @@ chain::Verdict TrainingRounds::on_contribution(ByteSpan bytes) {
 
 chain::Verdict TrainingRounds::on_vector(ByteSpan bytes) {
   auto vector = chain::decode_vector(bytes, tip_->registry->members().size(),
-                                           options_.chain.rows_of(book_.round()).size());
+                                     options_.chain.rows_of(book_.round()).size());
   if (!vector.ok()) return chain::Verdict::Malformed;
   const auto taken = vectors_.take(std::move(*vector), *tip_);
   if (taken.evidence) found(*taken.evidence);

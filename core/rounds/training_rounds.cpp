@@ -11,6 +11,22 @@ namespace neuroshard::rounds {
 namespace {
 constexpr Duration gather_before_look = std::chrono::milliseconds(200);
 constexpr std::size_t most_anchor_sources = 16;  // of a large committee
+
+// In a small network everybody does. In a large one the new anchor is far less than all payloads, so those that
+// don't vote fetch it.
+bool computes_rows(const chain::ChainTip& tip, const net::NodeId& self) {
+  return !tip.committee->is_collected() || tip.committee->position(self).has_value();
+}
+
+// Of a large committee each node asks others first.
+std::vector<net::NodeId> anchor_sources(const chain::ChainTip& tip, const net::NodeId& self) {
+  std::vector<net::NodeId> voters = tip.committee->others(self);
+  if (voters.size() <= most_anchor_sources) return voters;
+  const std::size_t first = (self[0] | self[1] << 8) % voters.size();
+  std::rotate(voters.begin(), voters.begin() + static_cast<std::ptrdiff_t>(first), voters.end());
+  voters.resize(most_anchor_sources);
+  return voters;
+}
 }  // namespace
 
 struct TrainingRounds::PeersOfFetcher final : RoundPeers {
@@ -34,8 +50,9 @@ TrainingRounds::TrainingRounds(TrainingServices services, TrainingOptions option
       exchange_({services_.caller, services_.peers, fetcher_, book_, vectors_}, options_.chain,
                 options_.fetch, self_,
                 {[this] { look_soon(); }, [this](const chain::Evidence& evidence) { found(evidence); }}),
-      states_({fetcher_, services_.work, services_.executor, services_.clock}, options_.outer,
-              options_.chain.network, options_.shapes, options_.bias_values,
+      states_({fetcher_, services_.work, services_.executor, services_.clock,
+               services_.steps != nullptr ? *services_.steps : own_steps_},
+              options_.outer, options_.chain.network, options_.shapes, options_.bias_values,
               [this](std::uint32_t row) { on_held(row); }),
       own_({services_.key, services_.learners, services_.store, services_.logger}, options_.chain,
            options_.inner_steps, options_.sync) {}
@@ -94,9 +111,9 @@ void TrainingRounds::look() {
       own_.closed();
     }
     contribute();
-    if (clock_.wants_vector(now, counts())) sign_vector();
+    if (!vector_signed_ && clock_.wants_vector(now, counts())) sign_vector();
   }
-  if (computes_rows()) {
+  if (computes_rows(*tip_, self_)) {
     exchange_.ask(*tip_, own_.has_contributed(), !clock_.is_closing());
     if (closed) compute_rows();
   }
@@ -109,12 +126,6 @@ void TrainingRounds::look() {
   } else {
     port_->advance();
   }
-}
-
-// In a small network everybody does. In a large one the new anchor is far less than all payloads, so those that
-// don't vote fetch it.
-bool TrainingRounds::computes_rows() const {
-  return !tip_->committee->is_collected() || tip_->committee->position(self_).has_value();
 }
 
 void TrainingRounds::train_on_alone(MonotonicTime now) {
@@ -145,6 +156,7 @@ void TrainingRounds::on_block(const chain::ChainTip& tip, const chain::Certified
     if (live) ++seen_.rounds;
   } else {
     const std::optional<chain::ChainTip> before = std::exchange(tip_, tip);
+    vectors_.on_committee();
     if (body.close && before) exchange_.compare(*before, *body.close);
     if (body.close) {
       clock_.closed(services_.clock.monotonic_now());
@@ -201,18 +213,8 @@ void TrainingRounds::settle_rows() {
     if (states_.holds(row, rows[row].anchor))
       own_.begin(row, rows[row].anchor, states_.state(row));
     else
-      states_.settle(row, rows[row], anchor_sources());
+      states_.settle(row, rows[row], anchor_sources(*tip_, self_));
   }
-}
-
-// Of a large committee each node asks others first.
-std::vector<net::NodeId> TrainingRounds::anchor_sources() const {
-  std::vector<net::NodeId> voters = tip_->committee->others(self_);
-  if (voters.size() <= most_anchor_sources) return voters;
-  const std::size_t first = (self_[0] | self_[1] << 8) % voters.size();
-  std::rotate(voters.begin(), voters.begin() + static_cast<std::ptrdiff_t>(first), voters.end());
-  voters.resize(most_anchor_sources);
-  return voters;
 }
 
 void TrainingRounds::on_held(std::uint32_t row) {
@@ -251,7 +253,7 @@ void TrainingRounds::show_own() {
   for (std::size_t i = 0; i < made.payloads.size(); ++i)
     book_.take_payload(member->number, made.contribution.rows[i].row, Bytes(*made.payloads[i]));
   port_->post(contribution_key,
-              {contribution_kind, encode_contribution_post(made.contribution, made.payloads)});
+              {contribution_kind, encode_contribution_post(made.contribution, made.payloads)}, true);
   look_soon();
 }
 
@@ -265,15 +267,14 @@ void TrainingRounds::sign_vector() {
   else
     chain::sign_vector(vector, services_.key, options_.chain.network);
   kept_vector_ = vector;
-  services_.store.save(
-      RoundStore::Record::Votes, chain::encode_vector(vector),
-      [this, life = lifetime_.token(), vector](Expected<void> saved) {
-        if (!life.alive() || !tip_ || vector.opening != book_.opening()) return;
-        if (!saved.ok()) return services_.logger.error("rounds", saved.error().describe());
-        vectors_.take(vector, *tip_);
-        port_->post(vector_key, {vector_kind, chain::encode_vector(vector)});
-        look_soon();
-      });
+  services_.store.save(RoundStore::Record::Votes, chain::encode_vector(vector),
+                       [this, life = lifetime_.token(), vector](Expected<void> saved) {
+                         if (!life.alive() || !tip_ || vector.opening != book_.opening()) return;
+                         if (!saved.ok()) return services_.logger.error("rounds", saved.error().describe());
+                         vectors_.take(vector, *tip_);
+                         port_->post(vector_key, {vector_kind, chain::encode_vector(vector)}, false);
+                         look_soon();
+                       });
 }
 
 RoundCounts TrainingRounds::counts() const {

@@ -46,6 +46,7 @@ struct TrainingServices {
   chain::SignatureChecks& checks;
   Logger& logger;
   RoundPool* pool = nullptr;  // null: this node's own
+  StepPool* steps = nullptr;
 };
 
 struct TrainingView {
@@ -110,12 +111,10 @@ class TrainingRounds final : public chain::BlockContent {
   void on_held(std::uint32_t row);
   void open_round(bool carried_before);
   void settle_rows();
-  std::vector<net::NodeId> anchor_sources() const;
   void contribute();
   void show_own();
   void sign_vector();
   RoundCounts counts() const;
-  bool computes_rows() const;
   void settle_own(const chain::ResultSection& result);
 
   // ---- training_blocks.cpp: sections, made and judged
@@ -123,7 +122,6 @@ class TrainingRounds final : public chain::BlockContent {
   std::optional<chain::ResultSection> result_section();
   void compute_rows();
   std::optional<chain::RowResult> row_result(std::size_t row_index, std::uint32_t row) const;
-  Hash256 payloads_root(std::size_t row_index, std::uint32_t row) const;
   std::optional<std::vector<StepInput>> inputs_of(std::size_t row_index, std::uint32_t row) const;
   Finding examine_close(const chain::CloseSection& close, bool binding) const;
   Finding examine_result(const chain::ResultSection& result, bool binding);
@@ -141,6 +139,7 @@ class TrainingRounds final : public chain::BlockContent {
   const NewAnchor on_new_anchor_;
   const net::NodeId self_;
   RoundPool own_pool_;
+  StepPool own_steps_;
   std::unique_ptr<PeersOfFetcher> peers_;
   RoundFetcher fetcher_;
   RoundClock clock_;

@@ -6,7 +6,7 @@
 
 #include <map>
 #include <optional>
-#include <set>
+#include <vector>
 
 #include "core/chain/rights.h"
 #include "core/rounds/contribution_book.h"
@@ -19,6 +19,8 @@ class VectorBook {
       : rules_(rules), checks_(checks), pool_(pool) {}
 
   void open(const chain::ChainTip& tip);
+  // Another committee than at the last question.
+  void on_committee() { count_ = {}; }
   struct Taken {
     chain::Verdict verdict = chain::Verdict::Taken;
     std::optional<chain::Evidence> evidence;
@@ -47,13 +49,16 @@ class VectorBook {
                                            const chain::Registry& registry) const;
 
  private:
-  struct Due {
-    const chain::Committee* committee = nullptr;  // of which the others are
-    std::set<std::uint32_t> counted;              // voters
+  // What the vectors say in one committee, as far as it is counted: many ask while little changes.
+  struct Count {
+    const chain::Committee* committee = nullptr;
+    std::size_t vectors = 0;  // counted, of order_
+    std::uint64_t units = 0;
     chain::VectorTally tally;
-    std::vector<std::uint32_t> members;
+    std::vector<std::uint32_t> due;
+    std::size_t complete_with = 0;  // contributions: with so many none that is due was missing
   };
-  const std::vector<std::uint32_t>& due(const chain::Committee& committee) const;
+  Count& count(const chain::Committee& committee) const;
 
   const chain::ChainRules& rules_;
   chain::SignatureChecks& checks_;
@@ -62,7 +67,8 @@ class VectorBook {
   std::uint64_t round_ = 0;
   std::size_t most_members_ = 0;
   std::map<std::uint32_t, std::shared_ptr<const chain::Vector>> vectors_;  // by voter
-  mutable Due due_;  // as far as it is counted: many ask while little changes
+  std::vector<std::uint32_t> order_;                                       // voters as they came
+  mutable Count count_;
 };
 
 }  // namespace neuroshard::rounds

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "core/chain/detail/formats.h"
 #include "core/chain/messages.h"
+#include "core/chain/reader.h"
 #include "core/sim/sampled_key.h"
 
 namespace neuroshard::sim {
@@ -80,10 +80,25 @@ Expected<chain::BlockPtr> SharedChain::read(ByteSpan bytes, const Hash256& netwo
   return block;
 }
 
-Bytes SharedChain::write(const chain::Block& block) {
-  for (const Known& known : blocks_)
-    if (known.block->hash == block.hash) return *known.bytes;
-  return chain::encode_block(block);
+Bytes SharedChain::write(const chain::CertifiedBlock& block) {
+  for (const auto& [known, bytes] : written_)
+    if (known.block->hash == block.block->hash && known.certificate == block.certificate) return bytes;
+  written_.emplace_back(block, chain::encode_certified(block));
+  if (written_.size() > blocks_kept) written_.pop_front();
+  return written_.back().second;
+}
+
+Expected<rounds::StepResult> SharedSteps::make(const Hash256& key,
+                                               const std::function<Expected<rounds::StepResult>()>& step) {
+  if (const auto known = made_.find(key); known != made_.end()) return known->second;
+  const auto made = made_.emplace(key, step()).first;
+  order_.push_back(key);
+  constexpr std::size_t kept = 64;
+  if (order_.size() > kept) {
+    made_.erase(order_.front());
+    order_.pop_front();
+  }
+  return made->second;
 }
 
 std::shared_ptr<const chain::Contribution> SharedRounds::hold(chain::Contribution contribution) {
@@ -129,7 +144,8 @@ bool CountedChecks::entry(const chain::ContributionEntry& entry, const Hash256& 
   Bytes what = joined('c', node, network, opening, entry.work, entry.batches, entry.reveal, entry.signature);
   append_le(what, round);
   append_le(what, entry.tokens);
-  return shared_.holds(std::move(what), [&] { return chain::entry_holds(entry, opening, round, node, network); });
+  return shared_.holds(std::move(what),
+                       [&] { return chain::entry_holds(entry, opening, round, node, network); });
 }
 
 bool CountedChecks::vector(const chain::Vector& vector, const crypto::PublicKey& node,

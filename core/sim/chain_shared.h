@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/chain/history.h"
-#include "core/rounds/contribution_book.h"
+#include "core/rounds/row_states.h"
 
 namespace neuroshard::sim {
 
@@ -31,7 +31,7 @@ class SharedChain final : public chain::RegistryCache {
   std::optional<chain::ChainTip> find(const Hash256& block) override;
   void put(const chain::ChainTip& tip) override;
   Expected<chain::BlockPtr> read(ByteSpan bytes, const Hash256& network) override;
-  Bytes write(const chain::Block& block) override;
+  Bytes write(const chain::CertifiedBlock& block) override;
 
  private:
   struct Known {
@@ -43,6 +43,18 @@ class SharedChain final : public chain::RegistryCache {
   std::map<Hash256, chain::ChainTip> tips_;
   std::deque<Hash256> order_;
   std::deque<Known> blocks_;  // the newest
+  std::deque<std::pair<chain::CertifiedBlock, Bytes>> written_;
+};
+
+// Equal steps of a row are made once.
+class SharedSteps final : public rounds::StepPool {
+ public:
+  Expected<rounds::StepResult> make(const Hash256& key,
+                                    const std::function<Expected<rounds::StepResult>()>& step) override;
+
+ private:
+  std::map<Hash256, Expected<rounds::StepResult>> made_;
+  std::deque<Hash256> order_;
 };
 
 class SharedRounds final : public rounds::RoundPool {

@@ -48,8 +48,7 @@ class ChainWorld::Directory final : public chain::Peers {
 // A write is on the disk when it is done, and lost with the node before.
 class ChainWorld::Store final : public chain::ChainStore {
  public:
-  Store(ChainWorld& world, Host& host)
-      : world_(world), host_(host), disk_(host.disk), alive_(host.alive) {}
+  Store(ChainWorld& world, Host& host) : world_(world), host_(host), disk_(host.disk), alive_(host.alive) {}
   Expected<Bytes> load(Record record) override {
     const auto at = disk_.records.find(record);
     if (at == disk_.records.end()) return make_error(ErrorCode::NotFound, "nothing kept");
@@ -222,7 +221,6 @@ void ChainWorld::Host::end() {
   training.reset();
   caller.reset();
   counting.reset();
-  checks.reset();
   work.reset();
   rounds_store.reset();
   store.reset();
@@ -310,7 +308,8 @@ chain::CertifiedBlock ChainWorld::make_genesis() {
 // nodes trust; nobody checks its certificate.
 void ChainWorld::begin_at_snapshot() {
   const chain::ChainRules& rules = options_.chain.rules;
-  const Host gone(key_of_node(options_.seed, hosts_.size()), key_of_node(~options_.seed, hosts_.size()), checks_);
+  const Host gone(key_of_node(options_.seed, hosts_.size()), key_of_node(~options_.seed, hosts_.size()),
+                  checks_);
   chain::BlockBody body;
   body.genesis.emplace();
   body.genesis->anchors = options_.chain.anchors;
@@ -350,8 +349,8 @@ void ChainWorld::begin_at_snapshot() {
   quorum.block = tip.block->hash;
   const chain::CommitteeMember& voter = tip.committee->members().front();
   const std::size_t signer = by_id_.at(voter.id);
-  quorum.signatures = {{voter.number, chain::sign_vote({quorum.step, 1, genesis, 0, quorum.block}, voter.number,
-                                                       hosts_[signer]->key, rules.network)
+  quorum.signatures = {{voter.number, chain::sign_vote({quorum.step, 1, genesis, 0, quorum.block},
+                                                       voter.number, hosts_[signer]->key, rules.network)
                                           .signature}};
   const auto bytes = disks_.hold(chain::encode_certified(block));
   for (auto& host : hosts_) {
@@ -404,7 +403,6 @@ void ChainWorld::start(std::size_t node) {
   host.store = std::make_unique<Store>(*this, host);
   host.rounds_store = std::make_unique<RoundsStore>(world_, host, options_.disk_time);
   host.work = std::make_unique<Work>(world_, options_.work_time, host.alive);
-  host.checks = std::make_unique<chain::RememberedChecks>(host.counted);
   host.counting = std::make_unique<CountingCaller>(network_.caller(host.address), host);
   net::PeerCaller& out = *host.counting;
   host.caller = make_caller_ ? make_caller_(node, out, host.key) : nullptr;
@@ -418,9 +416,10 @@ void ChainWorld::start(std::size_t node) {
                                {host.trainer.get()},
                                *host.rounds_store,
                                *host.work,
-                               *host.checks,
+                               host.counted,
                                logger_,
-                               &pool_},
+                               &pool_,
+                               &steps_},
       options_.training, [this, node](std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor) {
         Host& own = *hosts_[node];
         own.disk.anchors[row] = {round, anchor};
@@ -435,7 +434,7 @@ void ChainWorld::start(std::size_t node) {
   chain.voucher = host.voucher;
   host.chain = std::make_unique<chain::ChainNode>(
       chain::ChainServices{host.key, caller, *host.directory, *host.executor, world_.clock(), *host.store,
-                           *host.checks, &cache_, *watched_[node], logger_},
+                           host.counted, &cache_, *watched_[node], logger_},
       std::move(chain), host.id, seed);
   host.training->attach(*host.chain);
   for (const auto& [row, known] : host.disk.anchors) host.training->offer(row, known.first, known.second);
@@ -477,18 +476,20 @@ NodeCost ChainWorld::cost(std::size_t node) const {
 }
 
 // The registry after a block is computed once, by the first node. Each of the others would check the block's
-// signatures for itself, but for those that it knows from before.
+// signatures for itself, but for those that it remembers (chain/remembered_checks.h): a voter has what it took.
 void ChainWorld::count_block(std::size_t node, const chain::ChainTip& before,
                              const chain::CertifiedBlock& block) {
   Host& host = *hosts_[node];
   const chain::BlockBody& body = block.block->body;
   host.counted.add(body.statements.size() + body.evidence.size());
   if (!body.close) return;
-  if (!before.committee->position(host.id))
-    return host.counted.add(body.close->contributions.size() + body.close->vectors.size());
-  for (const chain::ContributionEntry& entry : body.close->contributions)
-    (void)host.checks->entry(entry, before.opening, body.close->round, before.registry->find(entry.member)->key,
-                             options_.chain.rules.network);
+  const rounds::TrainingView view = host.training->view();
+  const bool votes = before.committee->position(host.id).has_value();
+  const auto add = [&](std::size_t all, std::size_t known) {
+    if (all > (votes ? known : 0)) host.counted.add(all - (votes ? known : 0));
+  };
+  add(body.close->contributions.size(), view.contributions);
+  add(body.close->vectors.size(), view.vectors);
 }
 
 void ChainWorld::on_call(std::size_t node, const net::Caller& from, net::Method method, ByteSpan request,

@@ -16,7 +16,6 @@
 
 #include "core/chain/node.h"
 #include "core/rounds/training_rounds.h"
-#include "core/chain/remembered_checks.h"
 #include "core/sim/chain_shared.h"
 #include "core/sim/network.h"
 #include "core/sim/round_trainer.h"
@@ -156,7 +155,6 @@ class ChainWorld {
     std::unique_ptr<Store> store;
     std::unique_ptr<RoundsStore> rounds_store;
     std::unique_ptr<Work> work;
-    std::unique_ptr<chain::RememberedChecks> checks;
     std::unique_ptr<net::PeerCaller> counting, caller;
     std::unique_ptr<rounds::TrainingRounds> training;
     std::unique_ptr<chain::ChainNode> chain;
@@ -166,8 +164,7 @@ class ChainWorld {
 
   crypto::Delegation delegation(const Host& host) const;
   chain::CertifiedBlock make_genesis();
-  chain::CertifiedBlock sign_genesis(const chain::BlockBody& body,
-                                     const std::vector<const Host*>& signers);
+  chain::CertifiedBlock sign_genesis(const chain::BlockBody& body, const std::vector<const Host*>& signers);
   void begin_at_snapshot();
   void count_block(std::size_t node, const chain::ChainTip& before, const chain::CertifiedBlock& block);
   void on_call(std::size_t node, const net::Caller& from, net::Method method, ByteSpan request,
@@ -181,6 +178,7 @@ class ChainWorld {
   SharedChecks checks_;
   SharedChain cache_;
   SharedRounds pool_;
+  SharedSteps steps_;
   BytesPool disks_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<std::unique_ptr<Watched>> watched_;

@@ -23,7 +23,7 @@ using namespace neuroshard::sim;  // NOLINT
 namespace {
 
 constexpr std::uint32_t inner_steps = 20;
-constexpr Duration step_time = std::chrono::seconds(6);
+constexpr Duration step_time = std::chrono::seconds(3);
 
 // Weights that move a little each step, another way on each node: nothing is learned here.
 class Drift final : public LocalModel {
@@ -72,10 +72,11 @@ struct Sum {
   }
   std::string text(std::uint64_t rounds) const {
     const std::uint64_t by = std::max<std::uint64_t>(1, nodes * rounds);
-    return fmt::format("{{\"nodes\": {}, \"messages\": {}, \"sent\": {}, \"received\": {}, \"checks\": {}, "
-                       "\"written\": {}}}",
-                       nodes, total.messages / by, total.bytes / by, total.received / by, total.checks / by,
-                       total.written / by);
+    return fmt::format(
+        "{{\"nodes\": {}, \"messages\": {}, \"sent\": {}, \"received\": {}, \"checks\": {}, "
+        "\"written\": {}}}",
+        nodes, total.messages / by, total.bytes / by, total.received / by, total.checks / by,
+        total.written / by);
   }
 };
 
@@ -111,11 +112,13 @@ bool measure(std::size_t members, std::uint64_t rounds, std::size_t values) {
   fmt::print(
       "{{\"members\": {}, \"rounds\": {}, \"done\": {}, \"conflicts\": {}, \"carried\": {}, "
       "\"contributors\": {}, \"voter\": {}, \"member\": {}, \"round_seconds\": {:.0f}, "
-      "\"setup_seconds\": {:.1f}, \"wall_seconds\": {:.1f}, \"cpu_seconds\": {:.1f}, \"peak_mib\": {}, \"events\": {}}}\n",
+      "\"setup_seconds\": {:.1f}, \"wall_seconds\": {:.1f}, \"cpu_seconds\": {:.1f}, \"peak_mib\": {}, "
+      "\"events\": {}}}\n",
       members, seen.rounds, done, seen.conflicts, seen.rows_carried, contributors, voters.text(rounds),
-      others.text(rounds), to_seconds(world.world().now() - MonotonicTime{}) / static_cast<double>(rounds), made,
-      seconds_since(begin),
-      static_cast<double>(use.ru_utime.tv_sec) + 1e-6 * static_cast<double>(use.ru_utime.tv_usec), use.ru_maxrss / 1024, world.world().events());
+      others.text(rounds), to_seconds(world.world().now() - MonotonicTime{}) / static_cast<double>(rounds),
+      made, seconds_since(begin),
+      static_cast<double>(use.ru_utime.tv_sec) + 1e-6 * static_cast<double>(use.ru_utime.tv_usec),
+      use.ru_maxrss / 1024, world.world().events());
   std::fflush(stdout);
   return done && seen.conflicts == 0 && seen.rows_carried == 0;
 }

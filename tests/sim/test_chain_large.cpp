@@ -32,7 +32,8 @@ class RelayCaller final : public net::PeerCaller {
   const Leaves leaves_;
 };
 
-sim::ChainWorld::MakeCaller relays(std::function<bool(std::size_t node, const net::Contact&, chain::RelayPath)> leaves) {
+sim::ChainWorld::MakeCaller relays(
+    std::function<bool(std::size_t node, const net::Contact&, chain::RelayPath)> leaves) {
   return [leaves](std::size_t node, net::PeerCaller& out, const crypto::KeyPair&) {
     return std::make_unique<RelayCaller>(out, [leaves, node](const net::Contact& to, chain::RelayPath path) {
       return leaves(node, to, path);
@@ -65,7 +66,8 @@ void TestChainLarge::everybody_counts_and_nobody_calls_everybody() {
   QCOMPARE(world.seen().conflicts, 0u);
   QCOMPARE(world.seen().twice, 0u);
   QCOMPARE(world.seen().rows_carried, 0u);
-  QVERIFY2(world.seen().contributions >= 4 * all - 10, qPrintable(QString::number(world.seen().contributions)));
+  QVERIFY2(world.seen().contributions >= 4 * all - 10,
+           qPrintable(QString::number(world.seen().contributions)));
 }
 
 // A fifth of the voters take what they should pass on, and pass nothing on. In the control nobody does.

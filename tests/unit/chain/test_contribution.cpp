@@ -134,7 +134,8 @@ void TestChainContribution::the_members_of_a_vector_ascend_and_are_bounded() {
   QVERIFY(!decode_vector(encode_vector(samples::vector(2, {1, 3, 2})), most_members, 2).ok());
   QVERIFY(!decode_vector(encode_vector(samples::vector(2, {1, 2, 2})), most_members, 2).ok());
   // Consecutive numbers are one run, however many: two that touch are another form of the same.
-  QCOMPARE(encode_vector(samples::vector(2, {1, 2, 3})).size(), encode_vector(samples::vector(2, {7, 8})).size());
+  QCOMPARE(encode_vector(samples::vector(2, {1, 2, 3})).size(),
+           encode_vector(samples::vector(2, {7, 8})).size());
   Bytes touching = encode_vector(samples::vector(2, {1, 3}));
   constexpr std::size_t runs_at = 32 + 8 + 4 + 32;
   QVERIFY(decode_vector(touching, most_members, 2).ok());

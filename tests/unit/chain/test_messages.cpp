@@ -69,7 +69,8 @@ std::vector<ChainItem> items() {
           GenesisSignature{samples::filled(60), key_of(1).public_key(), samples::vote().signature},
           SuccessionProposal{successor, for_block(*successor, VoteStep::Succession)},
           VoucherOffer{{samples::voucher(), samples::filled(77)}},
-          RelayedPost{RelayPath::Column, {encode_item(heartbeat()), encode_item(RoundsPost{first_rounds_kind, {1}})}},
+          RelayedPost{RelayPath::Column,
+                      {encode_item(heartbeat()), encode_item(RoundsPost{first_rounds_kind, {1}})}},
           RoundsPost{first_rounds_kind, {1, 2, 3}}};
 }
 

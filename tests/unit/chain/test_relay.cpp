@@ -56,7 +56,8 @@ void TestRelay::the_ways_share_nobody_between() {
       const auto add = [&](const std::vector<std::size_t>& relays, bool along_columns) {
         for (const std::size_t relay : relays) {
           reached.insert(relay);
-          if (relay != silent) reached.merge(as_set(along_columns ? grid.column_of(relay) : grid.row_of(relay)));
+          if (relay != silent)
+            reached.merge(as_set(along_columns ? grid.column_of(relay) : grid.row_of(relay)));
         }
       };
       add(grid.row_of(sender), true);
