@@ -153,7 +153,7 @@ void TestChainStarts::claims_change_nothing() {
         if (claim == int(Claim::OtherGenesis)) {
           for (std::uint64_t at = *from;
                at < foreign.world.disk(0).blocks.size() && answer.blocks.size() < 16; ++at)
-            answer.blocks.push_back(foreign.world.disk(0).blocks[at]);
+            answer.blocks.push_back(*foreign.world.disk(0).blocks[at]);
           answer.more = *from + answer.blocks.size() < foreign.world.disk(0).blocks.size();
         } else {
           // The newest block once more, as if it followed itself.
