@@ -1,10 +1,10 @@
-// How the committee of one height agrees on one block, whatever dies, is cut off or lies: two votes under
-// leaders that change (PBFT's prepare and commit, Castro and Liskov 1999, with the locks of Tendermint,
-// Buchman et al. 2018), weighted by units. docs/protocol/safety.md has the argument.
+// The committee of one height agrees on one block although members stop, lose their connection or are
+// Byzantine. It votes twice under leaders that change: PBFT's prepare and commit (Castro and Liskov 1999) with
+// the locks of Tendermint (Buchman et al. 2018), weighted by units. docs/protocol/safety.md has the argument.
 //
 // Pure: no clock beyond the executor's timers, no network; the host carries messages. View v is led by
-// Committee::leader(v). In each view the leader proposes a block; a member that finds it right prepares; a
-// member that sees a quorum of prepares locks on the block and commits; a quorum of commits certifies it.
+// Committee::leader(v). In each view the leader proposes a block. A member that finds it right prepares. A
+// member that sees a quorum of prepares locks on the block and commits. A quorum of commits certifies it.
 // After a view's time members go to the next one with a NewView that carries their lock; the leader of that
 // view waits for a quorum of NewViews, and a short while for the others, one of which may have the newest lock
 // and would refuse all else. It proposes the lock of the highest view, if there is one.

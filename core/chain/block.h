@@ -34,7 +34,7 @@ Bytes encode_header(const BlockHeader& header);
 Expected<BlockHeader> decode_header(ByteSpan bytes);
 Hash256 block_hash(const BlockHeader& header, const Hash256& network);
 
-// Ends a round's collection. Who contributes to a row follows from the vectors (rights.h), so it is not
+// Ends a round's collection. The contributors of a row follow from the vectors (rights.h), so they are not
 // written down.
 struct CloseSection {
   std::uint64_t round = 0;

@@ -1,4 +1,4 @@
-// Who votes on the next block, with how many units, and who leads which view (docs/protocol/chain.md). A pure
+// The voters on the next block with their units, and the leader of each view (docs/protocol/chain.md). A pure
 // function of the registry before that block. Immutable, shared.
 #pragma once
 

@@ -13,8 +13,8 @@
 
 namespace neuroshard::chain {
 
-// A contribution's part in one row. A payload is committed to by a Merkle root over slices of 65,536 values,
-// with the contributor's node id in each leaf, so a copy of another member's payload has another root.
+// A contribution's part in one row. The Merkle root of a payload is over slices of 64 KiB. Each leaf has the
+// contributor's node id, so a copy of another member's payload has another root.
 struct RowWork {
   std::uint32_t row = 0;
   std::uint64_t tokens = 0;
@@ -24,7 +24,7 @@ struct RowWork {
 };
 inline constexpr std::size_t row_work_bytes = 4 + 8 + 8 + 32;
 
-// What a block carries of a contribution: all that its signature covers, the rows as their root.
+// A contribution as a block carries it: all that its signature covers, the rows as their root.
 struct ContributionEntry {
   std::uint32_t member = 0;  // number in the registry; not signed, the key is
   std::uint64_t tokens = 0;  // the most of a row
@@ -55,7 +55,7 @@ bool contribution_holds(const Contribution& contribution, const Hash256& network
 bool entry_holds(const ContributionEntry& entry, const Hash256& opening, std::uint64_t round,
                  const crypto::PublicKey& node, const Hash256& network);
 ContributionEntry entry_of(const Contribution& contribution, std::uint32_t member);
-// What vectors commit to: equal for entry and contribution; another signature is another id.
+// The id that vectors commit to: equal for entry and contribution; another signature is another id.
 Hash256 contribution_id(const ContributionEntry& entry);
 Bytes encode_contribution(const Contribution& contribution);
 Expected<Contribution> decode_contribution(ByteSpan bytes, std::size_t most_rows);

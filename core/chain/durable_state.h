@@ -1,6 +1,6 @@
-// What a node of the chain keeps on its disk: its own memory, its votes, the log of blocks, and evidence that
-// no block has yet. Damaged records are as good as none, but for the votes; the log ends before its first
-// damaged block, and the peers have the rest.
+// The state that a node of the chain keeps on its disk: its own memory, its votes, the log of blocks, and
+// evidence that no block has yet. A damaged record counts as none, except for the votes. The log ends before
+// its first damaged block, and the peers have the rest.
 //
 // store and logger outlive it. Threads: the executor's.
 #pragma once

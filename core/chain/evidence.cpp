@@ -27,7 +27,7 @@ void append_place(Bytes& bytes, const TwoContributions& what) {
   append_le(bytes, what.round);
 }
 
-// What was signed besides the place.
+// The signed fields besides the place.
 Bytes signed_half(const SignedVote& half) {
   return Bytes(half.vote.block.begin(), half.vote.block.end());
 }

@@ -1,7 +1,7 @@
 // Proof that a member signed two things of which an honest node signs one: votes, vectors or contributions of
 // the same place in the same history (docs/protocol/chain.md). Everybody checks a proof by itself; nobody
-// votes on guilt. Both halves name the same previous or opening block, so what a node signed in another
-// history, or before its disk was restored under a new node key, proves nothing.
+// votes on guilt. Both halves name the same previous or opening block. So a signature in another history, or
+// from before a disk was restored under a new node key, is no part of a proof.
 //
 // Only what the signatures cover is in it, so its size is small and fixed. Canonical bytes: what both halves
 // share comes once, and the half with the lower encoding comes first. Threads: any. Errors: Corrupt.

@@ -108,7 +108,7 @@ void Height::remember(const AgreementMemory& memory, std::function<void()> then)
                        });
 }
 
-// What this node can see in the block itself, before anything is computed: its time, and whom it marks.
+// Checks what the block itself shows before anything is computed: its time, and the voters that it marks.
 bool Height::is_plausible(const Block& block, Demand demand) const {
   const auto wall = static_cast<std::uint64_t>(to_unix_ms(services_.clock.wall_now()));
   if (block.header.time_ms > wall + max_clock_lead_ms) return false;
@@ -176,7 +176,7 @@ void Height::propose(BlockBody body) {
   const std::uint64_t time = std::max(wall, tip_.block->header.time_ms + 1);
   auto applied = apply_body(services_.rules, *tip_.registry, tip_.block->hash, time, body, services_.checks);
   if (!applied.ok()) {
-    // What the mempool or the content gave does not apply together: the round's sections and the presence go
+    // The parts from mempool and content do not apply together: the round's sections and the presence go
     // alone, the rest waits for a later block.
     body.statements.clear();
     body.evidence.clear();

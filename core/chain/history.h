@@ -28,7 +28,7 @@ Bytes encode_certified(const CertifiedBlock& block, RegistryCache* cache = nullp
 Expected<CertifiedBlock> decode_certified(ByteSpan bytes, const Hash256& network,
                                           RegistryCache* cache = nullptr);
 
-// What the next block builds on. Cheap to copy.
+// The block that the next one builds on, with the state after it. Cheap to copy.
 struct ChainTip {
   BlockPtr block;
   RegistryPtr registry;    // after the block
@@ -51,7 +51,7 @@ class RegistryCache {
   virtual Bytes write(const CertifiedBlock& block);
 };
 
-// What a node believes about a network's history before it knows any of it. None of it: an open start.
+// The facts that a node believes about a network's history before it has any of it. None: an open start.
 struct TrustAnchor {
   std::optional<Hash256> genesis;
   std::optional<BlockReference> recent;             // a block that the chain must contain

@@ -1,6 +1,6 @@
-// What this node says about itself in the chain: it registers, comes back, goes away, renews its beacon chain
-// and uses its voucher. Looks at each new tip and makes the statement that is missing; remembers what a
-// restart must not forget.
+// The statements of this node about itself: it registers, comes back, goes away, renews its beacon chain and
+// uses its voucher. Looks at each new tip and makes the statement that is missing; remembers what a restart
+// must not forget.
 //
 // Pure: no clock, no network. Threads: one.
 #pragma once

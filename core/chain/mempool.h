@@ -26,8 +26,8 @@ class Mempool {
   void on_tip(const ChainTip& tip);
 
   // For the next block, in an order that applies: presence first, then the rest, each by node key; one of a
-  // node; at most `max_block_statements`. What does not apply together waits for a later block. time_ms: of the
-  // block, 0 = one later than the tip's. rest: what else it contains.
+  // node; at most `max_block_statements`. Statements that do not apply together wait for later blocks.
+  // time_ms: of the block, 0 = one later than the tip's. rest: what else it contains.
   std::vector<Statement> statements(const ChainTip& tip, std::uint64_t time_ms = 0,
                                     const BlockBody& rest = {}) const;
   // Away and Back only.

@@ -1,5 +1,5 @@
-// What nodes send to each other about the chain, as bytes (docs/protocol/chain.md). Readers check every length
-// before they believe it and take canonical bytes only; no signature is checked here.
+// The messages of nodes about the chain, as bytes (docs/protocol/chain.md). Readers check every length before
+// they believe it and take canonical bytes only; no signature is checked here.
 //
 //   ChainPost      kind u8 · item                      answer: verdict u8 · height of the answering node u64
 //   ChainStatus    –                                   answer: ChainStatus

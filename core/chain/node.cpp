@@ -309,8 +309,13 @@ void ChainNode::add_evidence(const Evidence& evidence) {
   if (height_) height_->byzantine_member_found();
 }
 
-void ChainNode::post(std::uint64_t key, const RoundsPost& item, bool asked_for) {
-  relay_.to_all(outbox_key::first_of_content + key, item, asked_for ? Relay::Ways::One : Relay::Ways::Two);
+void ChainNode::post(std::uint64_t key, const RoundsPost& item, Reach reach,
+                     const std::vector<net::NodeId>& only) {
+  const std::uint64_t own_key = outbox_key::first_of_content + key;
+  if (reach == Reach::Only)
+    outbox_.put(own_key, item, only);
+  else
+    relay_.to_all(own_key, item, reach == Reach::AskedFor ? Relay::Ways::One : Relay::Ways::Two);
   outbox_.pump();
 }
 

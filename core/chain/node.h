@@ -1,5 +1,5 @@
 // A node of the chain: it has or fetches a history, follows it, votes when it is in the committee, and says
-// when it goes and comes back (docs/protocol/chain.md). What blocks are about is the BlockContent's.
+// when it goes and comes back (docs/protocol/chain.md). A BlockContent makes and judges the rounds.
 //
 //   Starting   → Beginning (no history on the disk) | Following
 //   Beginning  → Following (a genesis was made, or a history fetched)
@@ -107,7 +107,8 @@ class ChainNode final : public ChainPort {
   // Gives a voucher of this node's wallet, for an invitation. Denied: this node's wallet has no vote.
   Expected<HeldVoucher> give_voucher(std::uint64_t expires_ms);
 
-  void post(std::uint64_t key, const RoundsPost& item, bool asked_for) override;
+  void post(std::uint64_t key, const RoundsPost& item, Reach reach,
+            const std::vector<net::NodeId>& only) override;
   void drop_post(std::uint64_t key) override;
   void add_evidence(const Evidence& evidence) override;
   bool may_sign(std::uint64_t round) const override { return restart_.may_sign(round); }

@@ -1,4 +1,4 @@
-// What peers send to a node of the chain, and what it tells about itself.
+// ChainNode: requests of peers, and the node's view of itself.
 #include <algorithm>
 
 #include "core/chain/node.h"

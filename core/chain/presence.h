@@ -1,4 +1,4 @@
-// What one node knows of the other voters' presence, by its own clock: who is silent, whether a block is due
+// One node's knowledge of the other voters' presence, by its own clock: who is silent, whether a block is due
 // and whether the height is stalled (docs/protocol/chain.md). Times and counts in, answers out; no timers.
 //
 // A voter is silent when this node has had neither a vote at this height nor, when nothing is due, a signed

@@ -19,7 +19,7 @@
 
 namespace neuroshard::chain {
 
-// What the active voters that are heard can do.
+// The ways in which the active voters that are heard can go on.
 enum class Outlook {
   Certifies,     // a quorum
   AfterStall,    // a stall quorum: it marks the silent ones dormant once the height is stalled
@@ -51,7 +51,7 @@ class Recovery {
     std::optional<SuccessionProposal> proposal;
     std::optional<CertifiedBlock> complete;  // to be adopted and shown to all
   };
-  // What this node knows at this moment.
+  // This node's knowledge at this moment.
   struct Situation {
     const ChainTip& tip;
     const std::set<std::uint32_t>& heard;  // numbers of members that are not silent, dormant ones too

@@ -165,7 +165,7 @@ Expected<RegistryPtr> genesis_registry(const ChainRules& rules, const Block& gen
 // Denied says what does not hold; the block is then invalid for everybody.
 Expected<RegistryPtr> apply_block(const ChainRules& rules, const Registry& before, const Hash256& before_hash,
                                   const Block& block, SignatureChecks& checks);
-// For whoever makes a block: the same without a header, whose roots it finds out by this.
+// For the maker of a block: the same without a header, and the header's roots that result.
 struct Proposed {
   BlockHeader header;
   RegistryPtr registry;
@@ -181,7 +181,7 @@ Expected<void> admissible(const ChainRules& rules, const Registry& before, const
                           const Statement& statement);
 Expected<void> admissible(const ChainRules& rules, const Registry& before, const Hash256& before_hash,
                           const Evidence& evidence);
-// For whoever makes a block: the body without those statements and evidence that do not apply one after the
+// For the maker of a block: the body without those statements and evidence that do not apply one after the
 // other, and not more of them than a block may have. No signature is checked; close, result, silent stay.
 BlockBody applicable(const ChainRules& rules, const Registry& before, const Hash256& before_hash,
                      std::uint64_t time_ms, const BlockBody& body);

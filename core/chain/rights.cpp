@@ -32,7 +32,7 @@ std::vector<std::uint64_t> payload_units(const Committee& committee, const Close
   return units;
 }
 
-// What all rows of a round share.
+// The state that all rows of a round share.
 class RowRights {
  public:
   RowRights(const Registry& registry, const Committee& committee, const CloseSection& close)

@@ -1,4 +1,4 @@
-// What follows from a close section's vectors: who is in the round, whose payload counts in which row, and
+// The consequences of a close section's vectors: who is in the round, whose payload counts in which row, and
 // what a leader must not leave out (docs/protocol/chain.md). Pure functions.
 #pragma once
 
@@ -25,7 +25,7 @@ class VectorTally {
 // has their contributions and leaves one out has an invalid block until view 3.
 std::vector<std::uint32_t> due_contributors(const std::vector<Vector>& vectors, const Committee& committee);
 
-// Whose delta a row takes, ascending by number: those in `contributions` with tokens whose payload more than
+// The members whose delta a row takes, ascending: those in `contributions` with tokens whose payload more than
 // half of the active units have; nodes with a share of units (also outside the epoch's committee), and of the
 // others up to a quarter of the contributing voter wallets' number, drawn by beacon_after(); those of vouched
 // wallets all while fewer than four voters contribute. registry: before the block with the close. row_index:

@@ -1,5 +1,5 @@
-// What all nodes of one network fix about its chain (docs/protocol/chain.md). From the network's profile;
-// part of the network id, so two nodes of one network never disagree about it.
+// The rules of a chain that all nodes of one network share (docs/protocol/chain.md). From the network's
+// profile; part of the network id, so two nodes of one network never disagree about it.
 #pragma once
 
 #include <chrono>
@@ -11,11 +11,11 @@
 
 namespace neuroshard::chain {
 
-// Whose wallets can vote. Values are protocol.
+// The wallets that can vote. Values are protocol.
 enum class VotersMode : std::uint8_t {
-  Invited = 1,   // wallets that a voter vouched for
-  Founders = 2,  // the wallets that the genesis names
-  Open = 3,      // every wallet, by certified work; unvouched ones hold less than a quarter
+  Invited = 0,   // wallets that a voter vouched for
+  Founders = 1,  // the wallets that the genesis names
+  Open = 2,      // every wallet, by certified work; unvouched ones hold less than a quarter
 };
 
 inline constexpr std::uint32_t units_per_wallet = 12;  // divisible by 1, 2, 3 and 4

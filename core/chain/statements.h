@@ -32,7 +32,7 @@ struct BeaconCommitment {
   friend bool operator==(const BeaconCommitment&, const BeaconCommitment&) = default;
 };
 
-// A voter's word that whoever holds the voucher's key may vote. Travels in an invitation together with the
+// A voter's statement that the holder of the voucher's key may vote. Travels in an invitation together with the
 // secret half of `key`, made before the invited wallet is known.
 struct Voucher {
   crypto::PublicKey issuer{};  // node key of a voter

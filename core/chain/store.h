@@ -1,4 +1,4 @@
-// What a node keeps of the chain over a restart. The engine implements it with files of the data directory,
+// A node's memory of the chain over a restart. The engine implements it with files of the data directory,
 // the simulator with memory on virtual time. Threads: the executor's; `done` in the order of calls.
 #pragma once
 

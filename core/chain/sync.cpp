@@ -228,7 +228,7 @@ void ChainSync::finish_foreign(const Hash256& genesis) {
     foreign_.clear();
     if (Expected<History> history = std::move(shown.chain).finish(); history.ok())
       return host_.adopt(std::move(*history));
-    // What these peers gave may be a part of the right chain: it says nothing about others that have more.
+    // These peers may have a part of the right chain. Others that have more may be right.
     for (const net::NodeId& source : shown.sources) did_not_show(source, genesis);
   }
   constexpr std::size_t most_noted = 64;

@@ -1,4 +1,4 @@
-// What became of something that a peer sent to the chain. Values are protocol.
+// The outcome of an item that a peer sent to the chain. Values are protocol.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,7 @@ class Vouching {
   // save: keeps the number of vouchers that were given.
   Vouching(const ChainRules& rules, const crypto::KeyPair& key, const crypto::PublicKey& wallet,
            std::function<void(std::uint32_t given)> save);
-  // What was kept of before a restart.
+  // The state from before a restart.
   void begin(const Hash256& seed, std::uint32_t given);
 
   Expected<HeldVoucher> give(const ChainTip& tip, std::uint64_t expires_ms);

@@ -79,6 +79,9 @@ NetworkProfile devnet() {
   c.peak_learning_rate_nano = 1'000'000;  // 1e-3
   c.warmup_steps = 50;
   c.decay_steps = 5'000;
+  c.block_time_s = 5;
+  c.stall_after_s = 120;
+  c.admission_contributions = 2;
   p.directory.p2p_port = 29000;
   p.directory.tracker_port = 28765;
   p.directory.checkpoint_min_interval = 30;

@@ -8,7 +8,6 @@
 #include "core/compute/module.h"
 #include "core/compute/shape_limits.h"
 #include "core/crypto/hash.h"
-#include "core/rounds/dealing.h"
 #include "core/rounds/sync.h"
 
 namespace neuroshard::config {
@@ -20,7 +19,7 @@ constexpr std::uint64_t max_steps = std::uint64_t{1} << 40;
 constexpr std::uint64_t max_reward = 100'000'000;  // 1 NEURO
 
 using C = ConsensusPart;
-constexpr const char* voters_words[] = {"none", "invited", "founders", "open"};
+constexpr const char* voters_words[] = {"invited", "founders", "open"};
 // Order is protocol: the canonical text, and with it every network id, follows it. Append only.
 constexpr std::array<ConsensusField, 34> fields{{
     {"protocol_major", &C::protocol_major, 1, 1000, "major version of the peer protocol"},
@@ -55,10 +54,9 @@ constexpr std::array<ConsensusField, 34> fields{{
     {"reward_training_batch", &C::reward_training_batch, 0, max_reward,
      "1e-8 NEURO per 2,048 trained tokens and layer share"},
     {"reward_sample", &C::reward_sample, 0, max_reward, "1e-8 NEURO per data sample"},
-    {"group_members", &C::group_members, rounds::least_group_setting, rounds::max_group_members,
-     "most members of one group; with more members, a round has sub-groups. 16, fewer for tests"},
-    {"voters", &C::voters, 0, 3,
-     "who votes on the chain: invited, founders or open. none: the rounds are without a chain", voters_words},
+    {"group_members", &C::group_members, 2, 16,
+     "most contributors of one group; with more, a round has sub-groups. 16, fewer for tests"},
+    {"voters", &C::voters, 0, 2, "who may vote on the chain: invited, founders or open", voters_words},
     {"block_time_s", &C::block_time_s, 1, 3600, "longest wait for a block of the chain, in seconds"},
     {"stall_after_s", &C::stall_after_s, 10, 86'400,
      "seconds without a block until fewer voters are enough to go on"},
@@ -99,8 +97,6 @@ Expected<void> check_outer_loop(const ConsensusPart& c) {
     return bad("sync", "must be \"none\" exactly when inner_steps is 0 (no outer loop)");
   }
   if ((c.sync == "none") != (c.codec == "none")) return bad("codec", "must be \"none\" exactly when sync is");
-  if (has_chain(c) && c.sync == "none")
-    return bad("voters", "must be \"none\" in a network without an outer loop");
   // Each node would choose experts in its own way, and the anchor would not be the whole model.
   if (c.sync != "none" && c.router_bias_gamma_nano != 0) {
     return bad("router_bias_gamma_nano",

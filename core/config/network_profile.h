@@ -58,8 +58,8 @@ struct ConsensusPart {
   std::uint64_t reward_uptime_minute = 0;     // 1e-8 NEURO
   std::uint64_t reward_training_batch = 0;    // 1e-8 NEURO per 2,048 tokens and layer share
   std::uint64_t reward_sample = 0;            // 1e-8 NEURO
-  std::uint64_t group_members = 16;           // of rounds; more are dealt into sub-groups (rounds/dealing.h)
-  std::uint64_t voters = 0;                   // 0: rounds without a chain; else as in chain/rules.h
+  std::uint64_t group_members = 16;           // contributors of a row; more are dealt into sub-groups
+  std::uint64_t voters = 0;                   // chain::VotersMode (chain/rules.h)
   std::uint64_t block_time_s = 60;            // of a chain: the longest wait of what a block can hold
   std::uint64_t stall_after_s = 600;          // of a chain: so long without a block that is due
   std::uint64_t admission_contributions = 8;  // of a chain: of a candidate, before it votes
@@ -141,10 +141,6 @@ compute::RouterOptions router_options(const ConsensusPart& consensus);
 // The codec "topk" implies the sparse outer step (docs/protocol/outer-step.md): error feedback, which decays
 // by this factor, no momentum, and rules that hold where most values are zero.
 bool is_sparse(const ConsensusPart& consensus);
-// The rounds are the content of a chain of blocks (docs/protocol/chain.md).
-inline bool has_chain(const ConsensusPart& consensus) {
-  return consensus.voters != 0;
-}
 inline constexpr float sparse_error_feedback_beta = 0.95f;
 inline double from_nano(std::uint64_t nano) {
   return static_cast<double>(nano) / 1e9;

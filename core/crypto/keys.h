@@ -24,11 +24,7 @@ enum class Purpose : std::uint8_t {
   NetworkProfile = 5,
   DhtRecord = 6,
   NodeRecord = 7,
-  RoundContribution = 8,  // core/rounds/messages.h
-  RoundPrepare = 9,       // core/rounds/certificate.h
-  RoundCommit = 10,
-  RoundJoin = 11,
-  // 12 to 15: kept for rounds
+  // 8 to 15: rounds before the chain
   StatusReport = 16,  // core/status/report.h
   ChainPrepare = 32,  // core/chain/vote.h
   ChainCommit = 33,

@@ -1,6 +1,6 @@
 // State that training with error feedback must keep across a restart, although no checkpoint has it: its last
 // delta, and the part of its work that the network has not received yet (outer/error_feedback.h). It belongs
-// to the node's contributions, not to its weights, so it is kept with them (D/rounds/learner): from whichever
+// to the node's contributions, not to its weights, so it is kept with them (D/chain/own/learners): from whichever
 // checkpoint a restart continues, the node sends no work twice and loses no unsent work.
 //
 //   "NSRLRN1\0" · round u64 · SHA-256 of the round's first weights · steps u32 · tokens u64 · bytes of the

@@ -85,7 +85,6 @@ Expected<void> RoundTrainer::attach(RoundModel& model) {
 void RoundTrainer::detach() {
   model_ = nullptr;
   std::lock_guard lock(mutex_);
-  rests_since_.reset();
   for (const auto& part : parts_) part->detach();
   facts_.reset();
 }
@@ -97,12 +96,7 @@ RoundTrainer::FragmentTrainer* RoundTrainer::asked() const {
 }
 
 bool RoundTrainer::may_train() const {
-  const auto may = [](const auto& part) { return part->may_train(); };
-  if (std::all_of(parts_.begin(), parts_.end(), may)) return true;
-  // A few more steps, until every fragment has enough of them for a contribution.
-  return std::all_of(parts_.begin(), parts_.end(), [](const auto& part) { return part->begun(); }) &&
-         std::any_of(parts_.begin(), parts_.end(),
-                     [&](const auto& part) { return part->may_train() && !part->worth_giving(); });
+  return std::all_of(parts_.begin(), parts_.end(), [](const auto& part) { return part->may_train(); });
 }
 
 Expected<RoundTrainer::Turn> RoundTrainer::before_step() {
@@ -120,11 +114,7 @@ Expected<RoundTrainer::Turn> RoundTrainer::before_step() {
       }
       part = asked();
       if (part == nullptr) {
-        if (!may_train()) {
-          if (!rests_since_) rests_since_ = begin;
-          return Turn::Rest;
-        }
-        rests_since_.reset();
+        if (!may_train()) return Turn::Rest;
         turned_ = clock_.monotonic_now();
         break;
       }
@@ -141,7 +131,7 @@ void RoundTrainer::note_places() {
   model_->set_places(std::move(places));
 }
 
-// Fragments whose certificate is late are behind; the other fragments give the network's progress.
+// A fragment whose result is late is behind; the others give the network's progress.
 void RoundTrainer::set_schedule() {
   std::uint64_t step = 0;
   for (const auto& part : parts_) step = std::max(step, part->scheduled());

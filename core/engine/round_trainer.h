@@ -1,11 +1,11 @@
-// Connects the outer rounds of a network (core/rounds) with the training of this node. The round endpoint
-// requests a start, the delta at the end, and the progress of the training; it never waits. Between two steps
-// the compute thread handles these requests: it loads a new anchor, makes the delta, and then trains or
-// rests. A node rests before its first anchor and after its H steps until the round's certificate; where
-// rounds overlap, it rests only if the certificate is still missing after H more steps.
+// Connects the outer rounds of a network (core/rounds) with the training of this node. The rounds request a
+// start, the delta at the end, and the progress of the training; they never wait. Between two steps the compute
+// thread handles these requests: it loads a new anchor, makes the delta, and then trains or rests. A node rests
+// before its first anchor and after its H steps until the round's result; where rounds overlap, it rests only
+// if the result is still missing after H more steps.
 //
-// Where the model is synchronised in fragments (rounds/fragments.h), each fragment's endpoint has a learner
-// of its own: every step trains all fragments, and runs only when none of them has to rest.
+// Where the model is synchronised in fragments (rounds/fragments.h), each row has a learner of its own: every
+// step trains all fragments, and runs only when none of them has to rest.
 //
 // One lock, held for short times: weights are read, written and encoded without it.
 #pragma once
@@ -35,13 +35,9 @@ struct RoundTrainerOptions {
   std::uint32_t fragments = 1;      // in which the model is synchronised; H at most
   outer::CodecOptions codec;
   std::optional<float> error_feedback_beta;  // none: the codec's error is lost
-  // Without a certificate, a node trains alone for at most this many rounds, then it rests.
+  // Without a result, a node trains alone for at most this many rounds, then it rests.
   std::uint32_t most_rounds_alone = 64;
   Duration longest_rest = std::chrono::milliseconds(200);  // of one before_step()
-  // A node that waits this long for one fragment's certificate contributes its other fragments. Otherwise,
-  // nodes could wait for each other's fragments. Half of the leader's wait after the close
-  // (ParticipantOptions::grace); later contributions would often arrive just after the proposal.
-  Duration patience = std::chrono::milliseconds(1500);
 };
 
 // Facts about the model once it is ready.
@@ -116,7 +112,6 @@ class RoundTrainer final {
   std::atomic<bool> told_{false};  // a listener has received the states
   Duration rested_{}, trained_{};
   MonotonicTime turned_{};  // the start of the current step
-  std::optional<MonotonicTime> rests_since_;
 
   // Compute thread.
   RoundModel* model_ = nullptr;

@@ -1,7 +1,9 @@
-// The file of one outer state, with the certificate of its round where the rounds have certificates.
+// The file of one outer state.
 //
 //   "NSRSTATE" · round u64 · weights u64 · bias u64 · bytes of the certificate u64 · weights, momentum,
 //   bias fp32 little-endian · certificate · SHA-256 of all before
+//
+// The format before the chain had the round's certificate in the file; now that part is empty.
 //
 // Threads: any.
 #pragma once

@@ -15,7 +15,7 @@ std::string_view to_string(Fault fault) {
     case Fault::BadSignature: return "signatures that do not hold";
     case Fault::OthersRecord: return "records of others";
     case Fault::Flood: return "requests far beyond the limits";
-    case Fault::TwoPayloads: return "two different contributions to one round";
+    case Fault::Equivocation: return "equivocation: two signatures that contradict each other";
     case Fault::Oversized: return "messages that are too large";
     case Fault::NotTls: return "connections that are not for peers";
     case Fault::WrongContent: return "files that are not what was asked for";

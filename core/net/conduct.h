@@ -21,7 +21,7 @@ enum class Fault : std::uint8_t {
   BadSignature,  // a signature that does not verify
   OthersRecord,  // tried to store or register another node's record
   Flood,         // requests far beyond the limits, after being refused
-  TwoPayloads,   // equivocation: two signed contributions to one round, proven to anybody
+  Equivocation,  // two signatures that exclude each other, proven to anybody
   Oversized,     // a message over the limit
   NotTls,        // another protocol on the port for peers
   WrongContent,  // gave other content than it had offered

@@ -135,15 +135,15 @@ bool is_brief(Method method) {
     case Method::DhtFindNode:
     case Method::DhtFindValue:
     case Method::DhtStore:
-    case Method::RoundPost:
-    case Method::RoundStatus: return true;
+    case Method::ChainPost:
+    case Method::ChainStatus: return true;
     default: return false;
   }
 }
 
 // Calls whose answers are pieces of something large.
 bool fetches_bulk(Method method) {
-  return method == Method::RoundFetch || method == Method::ContentPiece;
+  return method == Method::RoundPiece || method == Method::ContentPiece;
 }
 
 class LimitedChannel final : public PeerChannel {

@@ -29,15 +29,12 @@ enum class Method : std::uint16_t {
   DhtFindNode = 17,
   DhtFindValue = 18,
   DhtStore = 19,
-  RoundPost = 32,  // core/rounds/messages.h
-  RoundStatus = 33,
-  RoundChain = 34,
-  RoundFetch = 35,
+  // 32 to 35: rounds before the chain
   ChainPost = 36,  // core/chain/messages.h
   ChainStatus = 37,
   ChainBlocks = 38,
   ChainRegistry = 39,
-  RoundPiece = 40,    // core/rounds/training_rounds.h
+  RoundPiece = 40,    // core/rounds/pieces.h
   StatusPull = 48,    // core/status/gossip.h
   ContentNamed = 64,  // core/exchange/messages.h
   ContentPieces = 65,

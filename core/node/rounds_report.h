@@ -20,7 +20,7 @@ inline constexpr std::size_t max_training_nodes = 256;
 inline constexpr std::size_t max_global_losses = 512;
 inline constexpr std::size_t max_refused_reasons = 64;
 
-// One member of a round, as the round's certificate names it.
+// One member of a round, as the chain's blocks name it.
 struct RoundMemberEntry {
   std::string id;  // 64 hex characters
   bool mine = false;

@@ -154,7 +154,7 @@ struct GlobalTrainingView {
   std::optional<double> loss;               // network loss: the median for the newest round; nats per token
   std::optional<double> least_loss;         // of the rounds that this node has seen
   std::optional<double> tokens_per_second;  // of the median node
-  std::uint64_t tokens = 0;                 // that the certificates say were trained, of all nodes
+  std::uint64_t tokens = 0;                 // trained by all nodes, as the blocks say
   std::uint64_t steps = 0;                  // the same in inner steps
   std::uint64_t outer_syncs = 0;            // rounds certified
   std::uint32_t data_shards = 0;            // different ones that are being read
@@ -171,7 +171,7 @@ struct GlobalTrainingView {
 struct RoundsView {
   bool taking_part = false;  // false: the node trains for itself; the rest means nothing
   std::string phase;         // in words: "training", "waiting for the other members"
-  std::uint64_t round = 0;   // of the newest certificate; 0 = none was made yet
+  std::uint64_t round = 0;   // the newest with a result; 0 = none yet
   std::string anchor;        // hash of the weights that it certifies, 64 hex characters
   bool agrees = false;       // this node's own anchor is that one
   bool member = false;

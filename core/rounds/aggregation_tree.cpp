@@ -12,6 +12,12 @@
 namespace neuroshard::rounds {
 namespace {
 
+std::vector<outer::EncodedContribution> encoded(const std::vector<StepInput>& inputs) {
+  std::vector<outer::EncodedContribution> contributions;
+  for (const StepInput& input : inputs) contributions.push_back({input.id, input.tokens, *input.payload});
+  return contributions;
+}
+
 constexpr std::uint64_t no_cap = std::numeric_limits<std::uint64_t>::max();
 
 // A sub-group's aggregate, as a contribution to the level above.

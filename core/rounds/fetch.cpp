@@ -34,11 +34,11 @@ struct RoundFetcher::Source {
 };
 
 struct RoundFetcher::Task {
-  FetchRequest request;  // all but the place
-  // What can only be checked as a whole comes from one source at a time, so that whoever sends rubbish is
-  // known; chunks of an anchor from all of them.
+  PieceRequest request;  // all but the place
+  // A payload is checked as a whole, so it comes from one source at a time: a wrong one is known then. Chunks
+  // of an anchor come from all sources.
   std::vector<net::NodeId> pool;
-  std::deque<Source> turns;  // of one source at a time: who comes next
+  std::deque<Source> turns;  // the next sources, of which one is asked at a time
   std::vector<Source> sources;
   std::size_t turn = 0;
   std::deque<std::uint64_t> missing;  // pieces not asked for
@@ -54,7 +54,7 @@ struct RoundFetcher::Task {
   bool anchor = false;
   outer::AnchorIdentity identity;
   std::uint64_t values = 0, bias = 0;
-  Holds holds;  // null: bytes that have the request's hash, or that their receiver checks
+  Holds holds;  // of bytes
   GotBytes got_bytes;
   GotAnchor got_anchor;
 
@@ -94,23 +94,16 @@ struct RoundFetcher::Task {
     bytes.assign(at, 0);
   }
   std::uint64_t place(std::uint64_t piece) const {
-    return request.what == FetchRequest::What::Chunk ? piece + 1 : places[piece].first;
+    return request.what == PieceRequest::What::Chunk ? piece + 1 : places[piece].first;
   }
 };
 
-RoundFetcher::RoundFetcher(net::PeerCaller& caller, RoundPeers& peers, Executor& executor, const Clock& clock,
-                           FetchOptions options)
+RoundFetcher::RoundFetcher(net::PeerCaller& caller, chain::Peers& peers, Executor& executor,
+                           const Clock& clock, FetchOptions options)
     : caller_(caller), peers_(peers), executor_(executor), clock_(clock), options_(options) {}
 RoundFetcher::~RoundFetcher() = default;
 
-void RoundFetcher::payload(const RoundSlot& slot, const Hash256& hash, std::uint64_t bytes,
-                           std::vector<net::NodeId> sources, GotBytes done) {
-  checked(
-      {slot, FetchRequest::What::Payload, hash, 0}, bytes, std::move(sources),
-      [hash](ByteSpan whole) { return crypto::sha256(whole) == hash; }, std::move(done));
-}
-
-void RoundFetcher::checked(const FetchRequest& request, std::uint64_t bytes, std::vector<net::NodeId> sources,
+void RoundFetcher::checked(const PieceRequest& request, std::uint64_t bytes, std::vector<net::NodeId> sources,
                            Holds holds, GotBytes done) {
   auto task = std::make_shared<Task>();
   task->request = request;
@@ -124,22 +117,12 @@ void RoundFetcher::checked(const FetchRequest& request, std::uint64_t bytes, std
   ask(task);
 }
 
-void RoundFetcher::contribution(const RoundSlot& slot, const Hash256& payload,
-                                std::vector<net::NodeId> sources, GotBytes done) {
-  auto task = std::make_shared<Task>();
-  task->request = {slot, FetchRequest::What::Contribution, payload, 0};
-  task->begin(std::move(sources), options_.first_pieces);
-  task->got_bytes = std::move(done);
-  task->lay_out({contribution_bytes});
-  ask(task);
-}
-
-RoundFetcher::Ticket RoundFetcher::anchor(const RoundSlot& slot, const Hash256& hash,
+RoundFetcher::Ticket RoundFetcher::anchor(std::uint32_t row, const Hash256& hash,
                                           const outer::AnchorIdentity& identity, std::uint64_t values,
                                           std::uint64_t bias, std::vector<net::NodeId> sources,
                                           GotAnchor done) {
   auto task = std::make_shared<Task>();
-  task->request = {slot, FetchRequest::What::Leaves, hash, 0};
+  task->request = {row, PieceRequest::What::Leaves, hash, 0};
   task->begin(std::move(sources), options_.first_pieces);
   task->got_anchor = std::move(done);
   task->anchor = true;
@@ -162,22 +145,13 @@ bool RoundFetcher::abandon(const Ticket& ticket) {
   return true;
 }
 
-std::uint64_t RoundFetcher::missing(const Ticket& ticket) const {
-  const auto task = ticket.lock();
-  if (!task || task->over) return 0;
-  if (task->request.what != FetchRequest::What::Chunk) return sizeof(float) * (2 * task->values + task->bias);
-  std::uint64_t bytes = 0;
-  for (const std::uint64_t piece : task->missing) bytes += task->places[piece].second;
-  return bytes;
-}
-
 void RoundFetcher::ask(const std::shared_ptr<Task>& task) {
   while (!task->over && !task->missing.empty()) {
     const std::uint64_t piece = task->missing.front();
     task->missing.pop_front();
     if (task->here[piece]) continue;
     if (ask_piece(task, piece)) continue;
-    // Nobody can be asked now: what is under way may still arrive, but the rest never will if nothing is.
+    // No source can be asked now. Without requests under way, the fetch has failed.
     task->missing.push_front(piece);
     if (task->under_way == 0) fail(task);
     return;
@@ -185,7 +159,7 @@ void RoundFetcher::ask(const std::shared_ptr<Task>& task) {
 }
 
 bool RoundFetcher::ask_piece(const std::shared_ptr<Task>& task, std::uint64_t piece) {
-  // Chunks come from all at once, each over a line of its own.
+  // Each source has a line of its own.
   if (task->under_way >= options_.pieces_under_way * task->sources.size()) return false;
   for (std::size_t i = 0; i < task->sources.size(); ++i) {
     const std::size_t which = task->turn++ % task->sources.size();
@@ -196,22 +170,22 @@ bool RoundFetcher::ask_piece(const std::shared_ptr<Task>& task, std::uint64_t pi
       source.failures = options_.failures_per_source;
       continue;
     }
-    FetchRequest request = task->request;
+    PieceRequest request = task->request;
     request.place = task->place(piece);
     ++task->under_way;
     ++source.under_way;
     ++task->asked[piece];
     const std::size_t size = task->places[piece].second + 8;
     bytes_under_way_ += size;
-    Bytes encoded = encode_fetch_request(request);
-    // Of all that was asked for, of whomever, this one comes last over this node's line.
+    Bytes encoded = encode_piece_request(request);
+    // All requested bytes share this node's line, and this piece comes last.
     const std::size_t answers = bytes_under_way_;
     const Duration deadline =
         std::min(options_.most_patience,
                  std::max(source.patience, net::call_deadline(options_.allowed, encoded.size(), answers)));
     const Asked asked{piece, which, clock_.monotonic_now(), ++calls_, task->request.what};
     widen_later(task, asked);
-    caller_.call(*contact, options_.method, std::move(encoded), deadline,
+    caller_.call(*contact, net::Method::RoundPiece, std::move(encoded), deadline,
                  [this, alive = std::weak_ptr<bool>(alive_), task, asked, size](Expected<Bytes> got_it) {
                    if (alive.expired()) return;
                    bytes_under_way_ -= size;
@@ -222,10 +196,9 @@ bool RoundFetcher::ask_piece(const std::shared_ptr<Task>& task, std::uint64_t pi
   return false;
 }
 
-// Of what comes from one source at a time only what is whole in one piece: that shows by itself whether it is
-// right.
+// Only a piece that can be checked by itself is requested twice: a chunk, or a payload of one piece.
 void RoundFetcher::widen_later(const std::shared_ptr<Task>& task, const Asked& asked) {
-  const bool by_itself = asked.what == FetchRequest::What::Chunk || task->places.size() == 1;
+  const bool by_itself = asked.what == PieceRequest::What::Chunk || task->places.size() == 1;
   if (!by_itself || task->places[asked.piece].second > options_.small) return;
   widenings_[asked.call] = executor_.post_after(
       options_.widen_after,
@@ -238,7 +211,7 @@ void RoundFetcher::widen_later(const std::shared_ptr<Task>& task, const Asked& a
 
 void RoundFetcher::widen(const std::shared_ptr<Task>& task, const Asked& asked) {
   if (task->over || task->request.what != asked.what || task->here[asked.piece]) return;
-  if (asked.what != FetchRequest::What::Chunk) {
+  if (asked.what != PieceRequest::What::Chunk) {
     if (task->turns.empty()) return;
     task->sources.push_back(task->turns.front());
     task->turns.pop_front();
@@ -250,9 +223,9 @@ void RoundFetcher::widen(const std::shared_ptr<Task>& task, const Asked& asked) 
 bool RoundFetcher::take_piece(Task& task, std::uint64_t piece, const Expected<Bytes>& answer) {
   if (!answer.ok()) return false;
   const auto [at, size] = task.places[piece];
-  const auto decoded = decode_fetch_answer(*answer);
+  const auto decoded = decode_piece_answer(*answer);
   if (!decoded.ok() || decoded->bytes.size() != size) return false;
-  if (task.request.what == FetchRequest::What::Chunk &&
+  if (task.request.what == PieceRequest::What::Chunk &&
       crypto::merkle_leaf(decoded->bytes) != task.leaves[piece + 1])
     return false;
   std::copy(decoded->bytes.begin(), decoded->bytes.end(),
@@ -261,9 +234,9 @@ bool RoundFetcher::take_piece(Task& task, std::uint64_t piece, const Expected<By
   return true;
 }
 
-// What an answer says of its source. One that has given something has long patience, so twice is enough. One
-// that has said nothing at all is mostly gone, and one that does not hold a payload yet may have it later:
-// the others have their turns first. An anchor that it does not hold is one that it holds no more.
+// A source that has answered before gets more time, and two time-outs end its turn. One that never answered is
+// probably gone. One that lacks a payload may get it later, so the others have their turns first. One that
+// lacks an anchor has dropped it.
 void RoundFetcher::judge(Task& task, Source& source, MonotonicTime asked, bool good, ErrorCode error) {
   const MonotonicTime now = clock_.monotonic_now();
   const Duration took = now - asked;
@@ -272,7 +245,7 @@ void RoundFetcher::judge(Task& task, Source& source, MonotonicTime asked, bool g
     piece_took_ = took;
     source.gave = now;
     source.patience = 4 * took;
-    // One comes while another waits for the line: with a single one at each source lines would rest.
+    // With two requests at a source, one is answered while the other travels.
     const bool grows = took <= options_.fast || (took < options_.slow && source.most < 2);
     if (grows && source.most < options_.pieces_under_way) ++source.most;
     if (took >= options_.slow && source.most > 1) --source.most;
@@ -282,7 +255,7 @@ void RoundFetcher::judge(Task& task, Source& source, MonotonicTime asked, bool g
     if (*source.gave < asked) source.failures += 2;
   } else if (lacks && task.anchor) {
     source.failures = options_.failures_per_source;
-  } else if ((silent || lacks) && task.request.what != FetchRequest::What::Chunk) {
+  } else if ((silent || lacks) && task.request.what != PieceRequest::What::Chunk) {
     const bool first = source.failures < options_.failures_per_source;
     source.failures = options_.failures_per_source;
     if (first && source.turns_before + 1 < options_.failures_per_source)
@@ -312,13 +285,13 @@ void RoundFetcher::got(const std::shared_ptr<Task>& task, const Asked& asked, Ex
 }
 
 void RoundFetcher::fail(const std::shared_ptr<Task>& task) {
-  if (task->request.what != FetchRequest::What::Chunk && task->take_next_source()) {
+  if (task->request.what != PieceRequest::What::Chunk && task->take_next_source()) {
     task->lay_out(task->sizes);
     ask(task);
     return;
   }
   task->over = true;
-  const Error error = make_error(ErrorCode::Unavailable, "no member gave what was asked of it");
+  const Error error = make_error(ErrorCode::Unavailable, "no member sent the piece");
   static_cast<void>(executor_.post([task, error, alive = std::weak_ptr<bool>(alive_)] {
     if (alive.expired()) return;
     if (task->anchor)
@@ -328,7 +301,7 @@ void RoundFetcher::fail(const std::shared_ptr<Task>& task) {
   }));
 }
 
-// It is all here and is not what was asked for. Others may be giving it already.
+// All bytes are here and are wrong. Another source may be sending them already.
 void RoundFetcher::refuse(const std::shared_ptr<Task>& task, Source& source) {
   source.failures = options_.failures_per_source;
   if (task->under_way == 0) return fail(task);
@@ -338,13 +311,13 @@ void RoundFetcher::refuse(const std::shared_ptr<Task>& task, Source& source) {
 
 void RoundFetcher::finish(const std::shared_ptr<Task>& task, Source& last) {
   switch (task->request.what) {
-    case FetchRequest::What::Payload:
-    case FetchRequest::What::Contribution:
-      if (task->holds && !task->holds(task->bytes)) return refuse(task, last);
+    case PieceRequest::What::Payload:
+    case PieceRequest::What::Contribution:
+      if (!task->holds(task->bytes)) return refuse(task, last);
       task->over = true;
       task->got_bytes(std::move(task->bytes));
       return;
-    case FetchRequest::What::Leaves: {
+    case PieceRequest::What::Leaves: {
       task->leaves.resize(task->bytes.size() / sizeof(Hash256));
       for (std::size_t i = 0; i < task->leaves.size(); ++i)
         std::copy_n(task->bytes.begin() + static_cast<std::ptrdiff_t>(i * sizeof(Hash256)), sizeof(Hash256),
@@ -354,14 +327,14 @@ void RoundFetcher::finish(const std::shared_ptr<Task>& task, Source& last) {
           crypto::merkle_leaf(header) != task->leaves[0]) {
         return refuse(task, last);
       }
-      task->request.what = FetchRequest::What::Chunk;
+      task->request.what = PieceRequest::What::Chunk;
       task->under_way = 0;  // other sources' answers for the same leaves
       task->take_all_sources();
       task->lay_out(leaf_sizes(task->values, task->bias));
       ask(task);
       return;
     }
-    case FetchRequest::What::Chunk: break;
+    case PieceRequest::What::Chunk: break;
   }
   auto state = std::make_shared<OuterState>();
   state->weights.resize(task->values);

@@ -1,5 +1,5 @@
-// What stands for the anchors of all fragments (fragments.h) of one round as one, so that nodes can say and
-// compare whether they hold the same model: of one fragment its anchor, of several
+// One hash for the anchors of all fragments (fragments.h) of a round, so that nodes can compare whether they
+// hold the same model: of one fragment its anchor, of several
 //
 //   SHA-256("neuroshard/fragments/1" · round u64 little-endian · the anchors, in the fragments' order)
 #pragma once

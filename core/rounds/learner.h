@@ -1,6 +1,6 @@
-// What a node of a round needs from around it: somebody who trains, a place to remember its votes, and
-// somebody who computes beside the protocol. The engine implements these with the model, the data directory
-// and threads, the simulator with a small learner, memory and virtual time.
+// The services of a training node: a learner, a store for its own part of a round, and a thread for long
+// computations. The engine implements them with the model, the data directory and threads; the simulator with a
+// small learner, memory and virtual time.
 #pragma once
 
 #include <cstdint>
@@ -18,28 +18,31 @@ struct TrainedWork {
   std::uint64_t tokens = 0;
 };
 
-// What of a node's own work, done since the last certified anchor, goes along when it starts from a new one:
-// new local weights = new anchor − that work's delta. What goes along is in no certificate yet, so nothing
-// counts twice.
+// Fewer steps are not worth a contribution: H/20, at least 1.
+constexpr std::uint32_t least_steps(std::uint32_t inner_steps) {
+  return inner_steps < 20 ? 1 : inner_steps / 20;
+}
+
+// The part of a node's own work that it carries onto a new anchor: new local weights = new anchor − the delta of
+// that part. Carried work is in no certified row yet, so nothing counts twice.
 enum class Carry : std::uint8_t {
-  Nothing,        // it is in the new anchor, or was left out and is dropped
-  SinceBoundary,  // the part up to the boundary is in the anchor, what came after is not
-  Everything,     // none of it is
+  Nothing,        // all of it is in the new anchor, or is dropped
+  SinceBoundary,  // the part up to the boundary is in the anchor
+  Everything,     // none of it is in the anchor
 };
 
-// What training does when its delta is made.
+// The training after its delta was made.
 enum class AfterBoundary : std::uint8_t {
   Rest,     // until start() or go_on()
   TrainOn,  // as many steps again as a round has; then it rests
 };
 
-// Trains. All calls and callbacks on the executor of the round's node; none of them waits.
-// How far a member may be ahead of the others without doing more for it: the way of their words, and small
-// differences, are no lead.
+// Steps by which a member leads the others; up to an eighth of a round is the time that messages take.
 constexpr std::uint64_t counted_lead(std::uint64_t steps, std::uint32_t inner_steps) {
   return 8 * steps > inner_steps ? steps : 0;
 }
 
+// Trains one row. All calls and callbacks are on the executor of the chain's node; none of them waits.
 class RoundLearner {
  public:
   virtual ~RoundLearner() = default;
@@ -47,56 +50,50 @@ class RoundLearner {
     std::uint64_t round = 0;
     Anchor anchor;  // shared, may be held
     Carry carry = Carry::Nothing;
-    // Whether the last boundary's payload got into a certificate. If not, a learner with error feedback puts
-    // it back (outer::ErrorFeedback::roll_back), and carries no more than what came after the boundary;
-    // without, it is lost unless carried.
+    // The last boundary's payload is in a certified row. If not, a learner with error feedback puts the payload
+    // back (outer::ErrorFeedback::roll_back) and carries only the work after the boundary.
     bool counted = false;
   };
   virtual void start(Start from) = 0;
   // Since start(), carried work included; cheap.
   virtual TrainedWork progress() const = 0;
-  // So many steps has this round for this node beyond H: by so many it was ahead of the others at its last
-  // boundary. A member that is ahead once would stay so for ever where rounds overlap, with each anchor that
-  // much staler for it, up to a whole round.
+  // Steps of this round for this node beyond H: its lead at the last boundary. Without them, a member that leads
+  // once would always lead where rounds overlap, and each anchor would be older for it by as much.
   virtual std::uint32_t extra_steps() const { return 0; }
-  // A quorum of the others has done its part of this round, too.
+  // A quorum of the other members has finished this round's steps.
   virtual void closed() {}
-  // The round's training is over for this node, although it has fewer steps than the round: where there are
-  // several learners of one training, so that their rounds don't end all at once, and because none can go on
-  // while another has to rest.
+  // The learner has as many steps as this node can have in this round, although the round has more: the node
+  // joined after the row's earlier rounds.
   virtual bool ends_early() const { return false; }
   struct Boundary {
     Bytes payload;  // anchor − local, encoded with the profile's codec (and error feedback, if it has that)
-    TrainedWork work;  // that is in it
-    // What the learner wants to have back after a restart: kept before the payload leaves, and given to
-    // recall(). Empty: nothing.
+    TrainedWork work;  // in the payload
+    // For recall() after a restart; on the disk before the payload leaves. Empty: nothing.
     Bytes memory{};
   };
-  // The end of the round's training, as it is: after the step that runs, the delta is made and given, later,
-  // once.
+  // Ends the round's training after the step that runs. `done` gets the delta, later, once.
   virtual void boundary(AfterBoundary after, std::function<void(Expected<Boundary>)> done) = 0;
-  // No certificate in sight: train on from the present weights.
+  // No result is expected soon: train on from the present weights.
   virtual void go_on() = 0;
-  // After a restart, before the first start(): the memory of the last boundary that was kept. Not for damaged
-  // ones: what can't be read is as good as nothing. The payload of that boundary may or may not have left.
+  // After a restart, before the first start(): the memory of the last boundary. The learner ignores memory that
+  // it can't read. The payload of that boundary may have left or not.
   virtual void recall(Bytes) {}
 };
 
-// Keeps what a restart of a slot's node must not forget, each record replaced as a whole: its votes (some
-// KiB, several times a round), its chain of certificates (up to some MiB, once a round), its own
-// contribution's payload and what its learner remembers with it (once a round). Should the power go for all
-// members at once, after some have locked on a body, the payloads come from here.
+// Keeps a node's own part of a round across restarts: its vector, its contribution with the payloads, and the
+// memory of its learners. Each record is replaced as a whole, once a round. When the power fails for all members
+// at once after some have locked on a block, the payloads come from here.
 class RoundStore {
  public:
-  enum class Record : std::uint8_t { Votes, Chain, Payload, Learner };
+  enum class Record : std::uint8_t { Vector, Contribution, Learners };
   virtual ~RoundStore() = default;
-  // NotFound: nothing kept yet.
+  // NotFound: nothing is kept yet.
   virtual Expected<Bytes> load(Record record) = 0;
-  // `done` once it is on the disk, or with why not; in the order of calls.
+  // `done` when the record is on the disk, or with the error; in the order of calls.
   virtual void save(Record record, Bytes bytes, std::function<void(Expected<void>)> done) = 0;
 };
 
-// Runs `job` somewhere else, then `done` on the node's executor; in order, and never from within run().
+// Runs `job` on another thread, then `done` on the node's executor; in order, and never from within run().
 class RoundWork {
  public:
   virtual ~RoundWork() = default;

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/chain/reader.h"
-#include "core/rounds/contributions.h"
 
 namespace neuroshard::rounds {
 namespace {
@@ -64,9 +63,9 @@ OwnPart::OwnPart(Services services, const chain::ChainRules& rules, std::uint32_
       rows_(services_.learners.size()) {}
 
 void OwnPart::load() {
-  if (const auto kept = services_.store.load(RoundStore::Record::Payload); kept.ok())
+  if (const auto kept = services_.store.load(RoundStore::Record::Contribution); kept.ok())
     kept_ = decode_made(*kept, rules_.rows);
-  const auto memory = services_.store.load(RoundStore::Record::Learner);
+  const auto memory = services_.store.load(RoundStore::Record::Learners);
   if (!memory.ok()) return;
   chain::Reader reader(*memory);
   for (RoundLearner* learner : services_.learners) {
@@ -182,10 +181,10 @@ void OwnPart::sign(Making& making) {
     chain::append_part(memory, boundary ? ByteSpan(boundary->memory) : ByteSpan());
   }
   chain::sign_contribution(made.contribution, services_.key, rules_.network);
-  services_.store.save(RoundStore::Record::Learner, std::move(memory), [](Expected<void>) {});
+  services_.store.save(RoundStore::Record::Learners, std::move(memory), [](Expected<void>) {});
   // On the disk before anybody can see it: after a restart there must not be another one.
   Bytes kept = encode_made(made);
-  services_.store.save(RoundStore::Record::Payload, std::move(kept),
+  services_.store.save(RoundStore::Record::Contribution, std::move(kept),
                        [this, life = lifetime_.token(), made = std::move(made),
                         then = std::move(making.made)](Expected<void> saved) mutable {
                          if (!life.alive() || made.contribution.opening != opening_) return;

@@ -54,7 +54,7 @@ class OwnPart {
   };
   OwnPart(Services services, const chain::ChainRules& rules, std::uint32_t inner_steps, RoundSync sync);
 
-  // What was kept of before a restart; once.
+  // Loads the state from before a restart; once.
   void load();
   // A round begins at this opening block; the learners of rows that have a fate start from their anchors.
   void open(const Hash256& opening, std::uint64_t round);

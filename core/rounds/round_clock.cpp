@@ -16,15 +16,15 @@ void RoundClock::open(MonotonicTime now, bool carried_before) {
 void RoundClock::look(MonotonicTime now, const RoundCounts& counts) {
   if (closing_at_ || counts.contributions == 0) return;
   const Duration passed = now - opened_;
-  if (after_carried_ && passed < deadline() / 2) return;
+  if (after_carried_ && passed < std::min(rules_.most_pause_after_carried, deadline() / 2)) return;
   by_quorum_ = 3 * counts.contributed_units > 2 * counts.active_units;
   if (by_quorum_ || passed >= deadline()) closing_at_ = now;
 }
 
 bool RoundClock::wants_vector(MonotonicTime now, const RoundCounts& counts) const {
   if (!closing_at_) return false;
-  const bool all_here =
-      counts.contributed_units == counts.active_units && counts.complete == counts.contributions;
+  const bool all_here = counts.contributed_units == counts.active_units &&
+                        counts.contributions >= counts.expected && counts.complete == counts.contributions;
   if (all_here) return true;
   const Duration waited = now - *closing_at_;
   if (waited < grace()) return false;
@@ -39,8 +39,10 @@ void RoundClock::closed(MonotonicTime now) {
   if (durations_.size() > 3) durations_.pop_front();
 }
 
-bool RoundClock::row_is_late(MonotonicTime now) const {
-  return closed_at_ && now - *closed_at_ >= row_patience();
+bool RoundClock::row_is_late(MonotonicTime now, bool moves) const {
+  if (!closed_at_) return false;
+  const Duration waited = now - *closed_at_;
+  return waited >= (moves ? std::max(rules_.most_row_patience, deadline()) : row_patience());
 }
 
 Duration RoundClock::deadline() const {
@@ -51,11 +53,11 @@ Duration RoundClock::deadline() const {
 }
 
 Duration RoundClock::grace() const {
-  return std::min(rules_.most_grace, deadline() / 10);
+  return std::min(rules_.most_grace, std::max(rules_.least_grace, deadline() / 10));
 }
 
 Duration RoundClock::row_patience() const {
-  return std::min(rules_.most_row_patience, deadline() / 4);
+  return std::min(rules_.most_row_patience, std::max(rules_.least_row_patience, deadline() / 4));
 }
 
 }  // namespace neuroshard::rounds

@@ -2,8 +2,8 @@
 // voter has its own clock; the round ends when more than two thirds of the units have signed a vector.
 //
 // The round closes when more than two thirds of the units have contributed, or at the deadline: 1.25 times the
-// median of the last three rounds that closed by quorum. After the close comes a grace for what is on its way;
-// payloads that are being fetched are waited for, but not longer than a deadline.
+// median of the last three rounds that closed by quorum. After the close comes a grace for late messages. A
+// voter waits longer for payloads that still arrive and for rows that it computes, at most for a deadline.
 // Threads: one.
 #pragma once
 
@@ -18,15 +18,17 @@ namespace neuroshard::rounds {
 
 struct RoundClockRules {
   Duration first_deadline = std::chrono::minutes(30);  // until three rounds closed by quorum
-  Duration most_grace = std::chrono::seconds(10);
-  Duration most_row_patience = std::chrono::seconds(30);
+  Duration least_grace = std::chrono::seconds(3), most_grace = std::chrono::seconds(10);
+  Duration least_row_patience = std::chrono::seconds(2), most_row_patience = std::chrono::seconds(30);
+  Duration most_pause_after_carried = std::chrono::seconds(30);
 };
 
-// What a voter has of the round.
+// The voter's state of the round.
 struct RoundCounts {
   std::uint64_t contributed_units = 0;  // of active voters
   std::uint64_t active_units = 0;
   std::size_t contributions = 0;  // of anybody
+  std::size_t expected = 0;       // members, candidates too, that contributed lately or are new
   std::size_t complete = 0;       // of them: all payloads are here
   bool payloads_move = false;     // pieces arrived lately
 };
@@ -35,8 +37,8 @@ class RoundClock {
  public:
   explicit RoundClock(RoundClockRules rules) : rules_(rules) {}
 
-  // A round begins. hurried: the one before was carried, so its work is offered again; it is not closed before
-  // half a deadline.
+  // A round begins. carried_before: all rows of the round before were carried, so their work is contributed
+  // again at once; the round stays open for half a deadline, at most for `most_pause_after_carried`.
   void open(MonotonicTime now, bool carried_before);
   // Call when something changed and at every tick.
   void look(MonotonicTime now, const RoundCounts& counts);
@@ -46,8 +48,8 @@ class RoundClock {
   bool wants_vector(MonotonicTime now, const RoundCounts& counts) const;
   // The close block is there.
   void closed(MonotonicTime now);
-  // A row that is not ready by now is carried.
-  bool row_is_late(MonotonicTime now) const;
+  // A row that is not ready by now is carried. moves: payloads arrive, or the row is being computed.
+  bool row_is_late(MonotonicTime now, bool moves) const;
 
   Duration deadline() const;
   Duration grace() const;

@@ -20,7 +20,7 @@ void RoundExchange::open() {
 
 void RoundExchange::ask(const chain::ChainTip& tip, bool payloads, bool behind) {
   tip_ = tip;
-  // What was asked of contributors only is asked of the voters that have it from now on.
+  // From the close on, the voters that have a payload are asked for it, too.
   if (tip.registry->closed() && !std::exchange(closed_, true)) payloads_.clear();
   ask_for_contributions(tip, behind);
   if (payloads || tip.registry->closed()) ask_for_payloads(tip);
@@ -53,9 +53,9 @@ void RoundExchange::ask_for_payloads(const chain::ChainTip& tip) {
     for (std::size_t i = 0; i < entry.payloads.size(); ++i) {
       const chain::RowWork& work = entry.contribution->rows[i];
       if (entry.payloads[i] || !payloads_.insert(work.payload).second) continue;
-      FetchRequest request;
-      request.slot = {RoundSlot::Kind::Model, static_cast<std::uint16_t>(work.row), 0};
-      request.what = FetchRequest::What::Payload;
+      PieceRequest request;
+      request.row = work.row;
+      request.what = PieceRequest::What::Payload;
       request.hash = work.payload;
       services_.fetcher.checked(
           request, work.payload_bytes, holders(member, tip),
@@ -109,17 +109,17 @@ void RoundExchange::ask_for_contribution(std::uint32_t member, const chain::Chai
   const auto contact = services_.peers.find(sources[questions_++ % sources.size()]);
   if (!contact) return;
   contributions_.insert(member);
-  FetchRequest request;
-  request.what = FetchRequest::What::Contribution;
+  PieceRequest request;
+  request.what = PieceRequest::What::Contribution;
   request.hash = record->id;
   request.place = services_.book.round();
-  services_.caller.call(*contact, options_.method, encode_fetch_request(request), options_.allowed,
+  services_.caller.call(*contact, net::Method::RoundPiece, encode_piece_request(request), options_.allowed,
                         [this, life = lifetime_.token(), member, id = record->id,
                          opening = services_.book.opening()](Expected<Bytes> answer) {
                           if (!life.alive() || opening != services_.book.opening()) return;
                           contributions_.erase(member);
                           if (!answer.ok()) return;
-                          const auto piece = decode_fetch_answer(*answer);
+                          const auto piece = decode_piece_answer(*answer);
                           if (!piece.ok()) return;
                           const auto contribution = chain::decode_contribution(piece->bytes, rules_.rows);
                           if (!contribution.ok()) return;
@@ -156,19 +156,19 @@ void RoundExchange::compare(const chain::ChainTip& before, const chain::CloseSec
   }
 }
 
-Expected<Bytes> RoundExchange::piece(const net::NodeId& from, const FetchRequest& request,
+Expected<Bytes> RoundExchange::piece(const net::NodeId& from, const PieceRequest& request,
                                      const chain::ChainTip& tip) const {
   const Error missing = make_error(ErrorCode::NotFound, "this node does not hold what is asked for");
   for (const ContributionBook* book :
        {static_cast<const ContributionBook*>(&services_.book),
         previous_ ? &*previous_ : static_cast<const ContributionBook*>(nullptr)}) {
     if (book == nullptr) continue;
-    if (request.what == FetchRequest::What::Contribution) {
+    if (request.what == PieceRequest::What::Contribution) {
       const ContributionBook::Entry* entry =
           book->round() == request.place ? book->find(request.hash, tip) : nullptr;
       if (entry == nullptr) continue;
       const Bytes whole = chain::encode_contribution(*entry->contribution);
-      return encode_fetch_answer(whole.size(), whole);
+      return encode_piece_answer(whole.size(), whole);
     }
     // Until the close, payloads are for those that can't copy them any more.
     const bool open = book == &services_.book && !tip.registry->closed();
@@ -179,7 +179,7 @@ Expected<Bytes> RoundExchange::piece(const net::NodeId& from, const FetchRequest
         const ByteSpan whole = *entry.payloads[i];
         if (request.place >= whole.size()) return missing;
         const ByteSpan rest = whole.subspan(static_cast<std::size_t>(request.place));
-        return encode_fetch_answer(whole.size(), rest.first(std::min(rest.size(), net::chunk_bytes)));
+        return encode_piece_answer(whole.size(), rest.first(std::min(rest.size(), net::chunk_bytes)));
       }
     }
   }

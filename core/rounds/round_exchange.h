@@ -1,5 +1,5 @@
-// What a node lacks of the round in progress and asks its peers for: contributions that must be in the close,
-// or that the close names, and payloads; and what it gives to those that ask.
+// Asks peers for what this node lacks of the round in progress: contributions that must be in the close, or
+// that the close names, and payloads. Gives peers what they ask for.
 //
 // Until the close, payloads go only to members whose own contribution is here: they can't copy them any more.
 // All services outlive it. Threads: the executor's.
@@ -41,7 +41,7 @@ class RoundExchange {
   // of the round yet, so it also asks for what the others' vectors name.
   void ask(const chain::ChainTip& tip, bool payloads, bool behind);
   // A payload or a contribution of this round or of the one before. NotFound.
-  Expected<Bytes> piece(const net::NodeId& from, const FetchRequest& request,
+  Expected<Bytes> piece(const net::NodeId& from, const PieceRequest& request,
                         const chain::ChainTip& tip) const;
   // The contribution that the close names, not another one of the same member.
   static bool is_certified(const ContributionBook::Entry& entry, const chain::ChainTip& tip);

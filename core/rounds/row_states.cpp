@@ -12,10 +12,6 @@ namespace {
 constexpr Duration fetch_pause = std::chrono::seconds(2);
 constexpr std::size_t steps_kept = 2;  // results hold a whole state each
 
-RoundSlot slot_of(std::uint32_t row) {
-  return {RoundSlot::Kind::Model, static_cast<std::uint16_t>(row), 0};
-}
-
 Hash256 key_of(std::uint64_t round, const Hash256& beacon, const std::vector<StepInput>& inputs) {
   Bytes bytes(beacon.begin(), beacon.end());
   append_le(bytes, round);
@@ -41,7 +37,7 @@ RowStates::RowStates(Services services, OuterRules rules, const Hash256& network
       rows_(shapes_.size()) {}
 
 outer::AnchorIdentity RowStates::identity(std::uint32_t row, std::uint64_t round) const {
-  return anchor_identity(network_, rules_, slot_of(row), round);
+  return anchor_identity(network_, rules_, row, round);
 }
 
 void RowStates::offer(std::uint32_t row, std::uint64_t round, Anchor state) {
@@ -58,6 +54,11 @@ bool RowStates::fetches() const {
   return std::any_of(rows_.begin(), rows_.end(), [](const Row& row) { return !row.fetching.expired(); });
 }
 
+bool RowStates::computes(std::uint32_t row) const {
+  const auto& all = rows_[row].computing;
+  return std::any_of(all.begin(), all.end(), [](const auto& one) { return !one.second->result; });
+}
+
 void RowStates::settle(std::uint32_t row, const chain::RowRecord& wanted,
                        const std::vector<net::NodeId>& sources) {
   Row& own = rows_[row];
@@ -68,7 +69,9 @@ void RowStates::settle(std::uint32_t row, const chain::RowRecord& wanted,
     const StepResult step = **computing->result;
     return take(row, step.hash, step.state, step.leaves);
   }
-  if (own.settling == wanted.anchor) return;  // on its way
+  if (own.settling == wanted.anchor) return;  // being fetched
+  // The payloads are here: the own result comes sooner than the anchor, which is larger.
+  if (computes(row)) return;
   if (own.offered && own.offered->first == wanted.changed_round) return check_offered(row, wanted);
   if (services_.clock.monotonic_now() >= own.next_fetch) fetch(row, wanted, sources);
 }
@@ -108,8 +111,7 @@ void RowStates::fetch(std::uint32_t row, const chain::RowRecord& wanted,
   services_.fetcher.abandon(own.fetching);
   own.settling = wanted.anchor;
   own.fetching = services_.fetcher.anchor(
-      slot_of(row), wanted.anchor, identity(row, wanted.changed_round), shapes_[row].values, bias_values_,
-      sources,
+      row, wanted.anchor, identity(row, wanted.changed_round), shapes_[row].values, bias_values_, sources,
       [this, life = lifetime_.token(), row, anchor = wanted.anchor,
        round = wanted.changed_round](Expected<std::shared_ptr<OuterState>> state) {
         if (!life.alive() || rows_[row].settling != anchor) return;
@@ -140,31 +142,34 @@ void RowStates::compute(std::uint32_t row, std::uint64_t round, const std::vecto
   if (fresh) entry = std::make_shared<Computing>();
   entry->waiting.push_back(std::move(done));
   if (!fresh) return;
+  const auto made =
+      std::make_shared<std::optional<Expected<StepResult>>>();  // the other thread's until the end
   services_.work.run(
-      [entry = entry, key, inputs, rules = rules_, before = own.state, identity = identity(row, round),
-       most_tokens, draw = RowDraw{beacon, row}, &steps = services_.steps] {
-        entry->result.emplace(
+      [made, key, inputs, rules = rules_, before = own.state, identity = identity(row, round), most_tokens,
+       draw = RowDraw{beacon, row}, &steps = services_.steps] {
+        made->emplace(
             steps.make(key, [&] { return make_step(rules, identity, *before, inputs, most_tokens, draw); }));
       },
-      [entry = entry, life = lifetime_.token()] {
+      [made, entry = entry, life = lifetime_.token()] {
         if (!life.alive()) return;
+        entry->result = std::move(*made);
         const std::vector<Computed> waiting = std::move(entry->waiting);
         for (const Computed& one : waiting) one(*entry->result);
       });
 }
 
-Expected<Bytes> RowStates::piece(const FetchRequest& request) const {
+Expected<Bytes> RowStates::piece(const PieceRequest& request) const {
   const Error missing = make_error(ErrorCode::NotFound, "this node does not hold what is asked for");
-  if (request.slot.layer >= rows_.size()) return missing;
-  const std::deque<Served>& served = rows_[request.slot.layer].served;
+  if (request.row >= rows_.size()) return missing;
+  const std::deque<Served>& served = rows_[request.row].served;
   const auto at = std::find_if(served.begin(), served.end(),
                                [&request](const Served& one) { return one.hash == request.hash; });
   if (at == served.end()) return missing;
-  if (request.what == FetchRequest::What::Leaves) {
+  if (request.what == PieceRequest::What::Leaves) {
     const ByteSpan leaves(at->leaves.front().data(), at->leaves.size() * sizeof(Hash256));
     if (request.place >= leaves.size()) return missing;
     const ByteSpan rest = leaves.subspan(static_cast<std::size_t>(request.place));
-    return encode_fetch_answer(leaves.size(), rest.first(std::min(rest.size(), net::chunk_bytes)));
+    return encode_piece_answer(leaves.size(), rest.first(std::min(rest.size(), net::chunk_bytes)));
   }
   if (request.place == 0) return missing;  // the header: everybody makes it
   std::uint64_t leaf = request.place - 1;
@@ -174,7 +179,7 @@ Expected<Bytes> RowStates::piece(const FetchRequest& request) const {
     if (leaf < chunks) {
       const ByteSpan rest = all.subspan(static_cast<std::size_t>(leaf) * outer::anchor_chunk_bytes);
       const ByteSpan chunk = rest.first(std::min(rest.size(), outer::anchor_chunk_bytes));
-      return encode_fetch_answer(chunk.size(), chunk);
+      return encode_piece_answer(chunk.size(), chunk);
     }
     leaf -= chunks;
   }

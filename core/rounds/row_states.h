@@ -1,6 +1,6 @@
 // The outer state of each row as this node holds it: the anchor that the registry names, the one before it for
-// peers that are a step behind, and steps that were computed and may be certified. What this node lacks it
-// fetches from peers, checked leaf by leaf.
+// peers that are a step behind, and steps that were computed and may be certified. It fetches
+// anchors that this node lacks from peers and checks them leaf by leaf.
 //
 // All services outlive it. Threads: the executor's; computations run in RoundWork.
 #pragma once
@@ -59,6 +59,8 @@ class RowStates {
   const Anchor& state(std::uint32_t row) const { return rows_[row].state; }
   const Hash256& hash(std::uint32_t row) const { return rows_[row].hash; }
   bool fetches() const;
+  // A step of this row is being computed.
+  bool computes(std::uint32_t row) const;
   std::uint64_t fetched() const { return fetched_; }
 
   // The step of a round from the state held. beacon: after the close. Equal inputs are computed once; `done` later, once.
@@ -67,7 +69,7 @@ class RowStates {
                std::uint64_t most_tokens, const Hash256& beacon, Computed done);
   void forget_computed(std::uint32_t row) { rows_[row].computing.clear(); }
   // Leaves and chunks of the states held. NotFound.
-  Expected<Bytes> piece(const FetchRequest& request) const;
+  Expected<Bytes> piece(const PieceRequest& request) const;
 
  private:
   struct Served {

@@ -17,27 +17,18 @@ float outer_learning_rate(const OuterRules& rules, std::size_t contributors) {
   }
 }
 
-outer::AnchorIdentity anchor_identity(const Hash256& network, const OuterRules& rules, const RoundSlot& slot,
+// The anchor hash has a number for each slot of the model, with the kind in its highest bits. A row of the whole
+// model has kind 0 and stands in bits 16 to 28.
+outer::AnchorIdentity anchor_identity(const Hash256& network, const OuterRules& rules, std::uint32_t row,
                                       std::uint64_t round) {
-  return {network, rules.architecture_version, slot_number(slot), round, rules.tokenizer};
+  return {network, rules.architecture_version, (row & 0x1fff) << 16, round, rules.tokenizer};
 }
 
 Hash256 hash_of(const outer::AnchorIdentity& identity, const OuterState& state) {
   return outer::anchor_hash(identity, {state.weights, state.momentum, state.bias});
 }
 
-std::vector<outer::EncodedContribution> encoded(const std::vector<StepInput>& inputs) {
-  std::vector<outer::EncodedContribution> contributions;
-  for (const StepInput& input : inputs) contributions.push_back({input.id, input.tokens, *input.payload});
-  return contributions;
-}
-
-std::vector<net::NodeId> unreadable(const outer::AggregateReport& report) {
-  std::vector<net::NodeId> ids;
-  for (const outer::Judged& judged : report.judged)
-    if (judged.refusal == outer::Refusal::Unreadable) ids.push_back(judged.id);
-  return ids;
-}
+namespace {}  // namespace
 
 Expected<StepResult> make_step(const OuterRules& rules, const outer::AnchorIdentity& identity,
                                const OuterState& before, const std::vector<StepInput>& inputs,
@@ -48,7 +39,6 @@ Expected<StepResult> make_step(const OuterRules& rules, const outer::AnchorIdent
   if (!inputs.empty()) {
     std::vector<float> aggregate(P);
     NS_ASSIGN_OR_RETURN(result.report, aggregate_row(rules, draw, inputs, most_tokens, aggregate));
-    result.unreadable = unreadable(result.report);
     if (result.report.counted > 0) {
       const outer::OuterOptimizer optimizer{outer_learning_rate(rules, result.report.counted), rules.mu};
       NS_RETURN_IF_ERROR(outer::outer_step(optimizer, aggregate, after->momentum, after->weights));

@@ -1,16 +1,17 @@
-// The outer step of a round: what the contributors' payloads make of an anchor. A pure function of what the
-// certificate names, so every member gets the same bits (core/outer), with the anchor's hash.
+// The outer step of a round: a pure function of an anchor and the contributors' payloads, so every member gets
+// the same bits and the same anchor hash (core/outer).
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "core/base/bytes.h"
+#include "core/net/peer_caller.h"
 #include "core/outer/aggregate.h"
 #include "core/outer/anchor_hash.h"
 #include "core/outer/codec.h"
 #include "core/outer/outer_optimizer.h"
-#include "core/rounds/contributions.h"
 
 namespace neuroshard::rounds {
 
@@ -27,8 +28,8 @@ struct OuterRules {
   outer::CodecOptions codec;
   outer::AggregationOptions aggregation;
   float mu = 0.9f;
-  // None: by the number of contributions that count, as measured (SPEC §7): 1 0.4, 2 to 4 0.6, 8 0.8, else
-  // 0.7.
+  // None: by the number of contributions that count (docs/protocol/outer-step.md): 1 0.4, 2 to 4 0.6, 8 0.8,
+  // else 0.7.
   std::optional<float> lr;
   std::uint64_t architecture_version = 1;
   Hash256 tokenizer{};
@@ -36,18 +37,17 @@ struct OuterRules {
 };
 float outer_learning_rate(const OuterRules& rules, std::size_t contributors);
 
-outer::AnchorIdentity anchor_identity(const Hash256& network, const OuterRules& rules, const RoundSlot& slot,
+outer::AnchorIdentity anchor_identity(const Hash256& network, const OuterRules& rules, std::uint32_t row,
                                       std::uint64_t round);
 Hash256 hash_of(const outer::AnchorIdentity& identity, const OuterState& state);
+
+using Payload = std::shared_ptr<const Bytes>;
 
 struct StepInput {
   net::NodeId id{};
   std::uint64_t tokens = 0;
   Payload payload;
 };
-// The inputs as core/outer takes them; the payloads stay theirs. And whose payloads it could not decode.
-std::vector<outer::EncodedContribution> encoded(const std::vector<StepInput>& inputs);
-std::vector<net::NodeId> unreadable(const outer::AggregateReport& report);
 
 // What deals a row's contributors into sub-groups: the beacon after the close.
 struct RowDraw {
@@ -60,7 +60,6 @@ struct StepResult {
   std::vector<Hash256> leaves;  // of the anchor's hash
   Hash256 hash{};
   outer::AggregateReport report;
-  std::vector<net::NodeId> unreadable;  // their payloads don't decode: they did not count
 };
 // identity: of the round that is made. Nothing counts: the state stays, with its new hash.
 // Cost: beside the payloads, the new state and P floats more; payloads are decoded slice by slice, twice from

@@ -1,5 +1,5 @@
 // When a node's training goes on after its delta is made, and whether the model is synchronised as a whole or
-// in parts (SPEC §7); of the network's profile.
+// in parts (docs/protocol/chain.md); of the network's profile.
 #pragma once
 
 #include <algorithm>
@@ -23,13 +23,12 @@ inline std::optional<RoundSync> sync_from_name(std::string_view name) {
   return std::nullopt;
 }
 
-// What a profile's word for it says: "plain", "delayed-1", or "fragments=P", as many parts (fragments.h), the
-// rounds of each of which overlap.
+// The value `sync` of a profile: "plain", "delayed-1", or "fragments=P", as many parts (fragments.h), with
+// training that goes on as with "delayed-1".
 struct SyncChoice {
   RoundSync each = RoundSync::Plain;
   std::uint32_t fragments = 1;
 };
-// Each is a node of rounds with votes and timers of its own.
 inline constexpr std::uint32_t least_profile_fragments = 2, most_profile_fragments = 16;
 inline constexpr std::string_view fragments_word = "fragments=";
 

@@ -49,8 +49,8 @@ std::optional<chain::ResultSection> TrainingRounds::result_section() {
   chain::ResultSection result;
   result.round = book_.round();
   const std::vector<std::uint32_t> rows = options_.chain.rows_of(result.round);
-  const bool late = clock_.row_is_late(services_.clock.monotonic_now());
   for (std::size_t i = 0; i < rows.size(); ++i) {
+    const bool late = row_is_late(rows[i]);
     const auto made = row_result(i, rows[i]);
     if (made) {
       result.rows.push_back(*made);
@@ -64,6 +64,10 @@ std::optional<chain::ResultSection> TrainingRounds::result_section() {
     }
   }
   return result;
+}
+
+bool TrainingRounds::row_is_late(std::uint32_t row) const {
+  return clock_.row_is_late(services_.clock.monotonic_now(), payloads_move() || states_.computes(row));
 }
 
 // Of a row of the closed round, as this node computed it. Nothing: it can't say yet.
@@ -161,7 +165,7 @@ void TrainingRounds::review() {
   for (const auto& [done, right] : answers) done(right);
 }
 
-// What the vectors say is due must be there, as long as that binds.
+// All contributions that are due by the vectors must be there, as long as that binds.
 TrainingRounds::Finding TrainingRounds::examine_close(const chain::CloseSection& close, bool binding) const {
   if (!binding) return Finding::Right;
   const auto due = chain::due_contributors(close.vectors, *tip_->committee);
@@ -174,9 +178,9 @@ TrainingRounds::Finding TrainingRounds::examine_close(const chain::CloseSection&
 }
 
 TrainingRounds::Finding TrainingRounds::examine_result(const chain::ResultSection& result, bool binding) {
-  const bool late = clock_.row_is_late(services_.clock.monotonic_now());
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
     const chain::RowResult& row = result.rows[i];
+    const bool late = row_is_late(row.row);
     const auto own = row_result(i, row.row);
     if (row.carried) {
       if (!binding || (own && own->carried)) continue;

@@ -3,7 +3,7 @@
 
 #include "core/chain/rights.h"
 #include "core/net/peer_channel.h"
-#include "core/rounds/detail/rounds_posts.h"
+#include "core/rounds/round_posts.h"
 #include "core/rounds/training_rounds.h"
 
 namespace neuroshard::rounds {
@@ -34,8 +34,12 @@ chain::Verdict TrainingRounds::on_contribution(ByteSpan bytes) {
   const auto taken = book_.take(post->contribution, *tip_);
   if (taken.evidence) found(*taken.evidence);
   if (taken.verdict != chain::Verdict::Taken && taken.verdict != chain::Verdict::Known) return taken.verdict;
-  if (const auto* entry = book_.find(crypto::node_id(post->contribution.node), *tip_))
+  // Its payloads have a grace from now on.
+  if (taken.verdict == chain::Verdict::Taken) moved_at_ = services_.clock.monotonic_now();
+  if (const auto* entry = book_.find(crypto::node_id(post->contribution.node), *tip_)) {
+    show_to_candidate(*entry);
     for (auto& [row, payload] : post->payloads) book_.take_payload(entry->member, row, std::move(payload));
+  }
   look_soon();
   return taken.verdict;
 }
@@ -55,10 +59,10 @@ void TrainingRounds::on_call(const net::Caller& from, ByteSpan request, const ne
 }
 
 Expected<Bytes> TrainingRounds::piece(const net::NodeId& from, ByteSpan bytes) const {
-  NS_ASSIGN_OR_RETURN(const FetchRequest request, decode_fetch_request(bytes));
+  NS_ASSIGN_OR_RETURN(const PieceRequest request, decode_piece_request(bytes));
   if (!tip_) return make_error(ErrorCode::NotFound, "this node has no history yet");
   const bool of_anchor =
-      request.what == FetchRequest::What::Leaves || request.what == FetchRequest::What::Chunk;
+      request.what == PieceRequest::What::Leaves || request.what == PieceRequest::What::Chunk;
   return of_anchor ? states_.piece(request) : exchange_.piece(from, request, *tip_);
 }
 

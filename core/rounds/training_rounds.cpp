@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/chain/rights.h"
-#include "core/rounds/detail/rounds_posts.h"
+#include "core/rounds/round_posts.h"
 
 namespace neuroshard::rounds {
 namespace {
@@ -29,20 +29,29 @@ std::vector<net::NodeId> anchor_sources(const chain::ChainTip& tip, const net::N
 }
 }  // namespace
 
-struct TrainingRounds::PeersOfFetcher final : RoundPeers {
-  explicit PeersOfFetcher(chain::Peers& all) : peers(all) {}
-  std::optional<net::Contact> find(const net::NodeId& id) override { return peers.find(id); }
-  std::vector<net::Contact> some() override { return peers.some(); }
-  chain::Peers& peers;
-};
+namespace {
+
+// A member that has never contributed is expected for so many blocks.
+constexpr std::uint64_t new_for_blocks = 16;
+
+std::size_t expected_members(const chain::Registry& registry) {
+  return static_cast<std::size_t>(std::count_if(
+      registry.members().begin(), registry.members().end(), [&](const chain::MemberRecord& member) {
+        const bool contributes = member.contributions > 0 && member.last_round + 2 >= registry.round();
+        const bool is_new =
+            member.contributions == 0 && registry.height() <= member.registered_height + new_for_blocks;
+        return member.presence == chain::Presence::Active && (contributes || is_new);
+      }));
+}
+
+}  // namespace
 
 TrainingRounds::TrainingRounds(TrainingServices services, TrainingOptions options, NewAnchor new_anchor)
     : services_(std::move(services)),
       options_(std::move(options)),
       on_new_anchor_(std::move(new_anchor)),
       self_(crypto::node_id(services_.key.public_key())),
-      peers_(std::make_unique<PeersOfFetcher>(services_.peers)),
-      fetcher_(services_.caller, *peers_, services_.executor, services_.clock, options_.fetch),
+      fetcher_(services_.caller, services_.peers, services_.executor, services_.clock, options_.fetch),
       clock_(options_.clock),
       book_(options_.chain, options_.shapes, options_.outer.codec, services_.checks,
             services_.pool != nullptr ? *services_.pool : own_pool_),
@@ -61,7 +70,7 @@ TrainingRounds::~TrainingRounds() = default;
 
 void TrainingRounds::start() {
   own_.load();
-  if (const auto kept = services_.store.load(RoundStore::Record::Votes); kept.ok())
+  if (const auto kept = services_.store.load(RoundStore::Record::Vector); kept.ok())
     // Of a round that is not known yet: rounds have as many rows as round 0, or one less.
     for (std::size_t rows = options_.chain.rows_of(0).size(), least = std::max<std::size_t>(rows, 2) - 1;
          rows >= least; --rows)
@@ -98,7 +107,7 @@ void TrainingRounds::look_soon() {
   if (!look_posted_) services_.logger.warning("rounds", "the executor is full; the next tick looks again");
 }
 
-// What the time and what arrived make possible now.
+// Takes the steps that the time and the messages since the last look allow.
 void TrainingRounds::look() {
   if (!tip_) return;
   const MonotonicTime now = services_.clock.monotonic_now();
@@ -166,7 +175,7 @@ void TrainingRounds::on_block(const chain::ChainTip& tip, const chain::Certified
   }
 }
 
-// What the result makes of this node's work; tip_ is still the one before.
+// Decides the fate of this node's work by the result; tip_ is still the one before.
 void TrainingRounds::settle_own(const chain::ResultSection& result) {
   if (!tip_ || !tip_->registry->closed()) return;
   const chain::ClosedRound& closed = *tip_->registry->closed();
@@ -197,12 +206,14 @@ void TrainingRounds::open_round(bool carried_before) {
   vectors_.open(*tip_);
   own_.open(tip_->opening, book_.round());
   clock_.open(services_.clock.monotonic_now(), carried_before);
+  expected_ = expected_members(*tip_->registry);
   steps_.clear();
   quorum_at_.reset();
   closing_at_.reset();
   vector_signed_ = provisional_ = false;
   port_->drop_post(contribution_key);
   port_->drop_post(vector_key);
+  for (const std::uint32_t member : std::exchange(shown_to_, {})) port_->drop_post(candidate_key(member));
   if (own_.has_contributed()) show_own();
   look_soon();
 }
@@ -253,8 +264,21 @@ void TrainingRounds::show_own() {
   for (std::size_t i = 0; i < made.payloads.size(); ++i)
     book_.take_payload(member->number, made.contribution.rows[i].row, Bytes(*made.payloads[i]));
   port_->post(contribution_key,
-              {contribution_kind, encode_contribution_post(made.contribution, made.payloads)}, true);
+              {contribution_kind, encode_contribution_post(made.contribution, made.payloads)},
+              chain::ChainPort::Reach::AskedFor, {});
+  for (const auto& [member, entry] : book_.all()) show_to_candidate(entry);
   look_soon();
+}
+
+// A contributor gives its payload before the close only to those whose contribution it has, and a voter's goes to
+// the other voters. So a voter sends its contribution, without payloads, to each other contributor, too.
+void TrainingRounds::show_to_candidate(const ContributionBook::Entry& entry) {
+  const bool shows = own_.made() && tip_->committee->position(self_) && entry.id != self_ &&
+                     tip_->committee->units_of(entry.member) == 0;
+  if (!shows || !shown_to_.insert(entry.member).second) return;
+  port_->post(candidate_key(entry.member),
+              {contribution_kind, encode_contribution_post(own_.made()->contribution, {})},
+              chain::ChainPort::Reach::Only, {entry.id});
 }
 
 void TrainingRounds::sign_vector() {
@@ -267,12 +291,13 @@ void TrainingRounds::sign_vector() {
   else
     chain::sign_vector(vector, services_.key, options_.chain.network);
   kept_vector_ = vector;
-  services_.store.save(RoundStore::Record::Votes, chain::encode_vector(vector),
+  services_.store.save(RoundStore::Record::Vector, chain::encode_vector(vector),
                        [this, life = lifetime_.token(), vector](Expected<void> saved) {
                          if (!life.alive() || !tip_ || vector.opening != book_.opening()) return;
                          if (!saved.ok()) return services_.logger.error("rounds", saved.error().describe());
                          vectors_.take(vector, *tip_);
-                         port_->post(vector_key, {vector_kind, chain::encode_vector(vector)}, false);
+                         port_->post(vector_key, {vector_kind, chain::encode_vector(vector)},
+                                     chain::ChainPort::Reach::Voters, {});
                          look_soon();
                        });
 }
@@ -284,9 +309,13 @@ RoundCounts TrainingRounds::counts() const {
     if (book_.find(voter.number) != nullptr) counts.contributed_units += voter.units;
   counts.contributions = book_.all().size();
   counts.complete = book_.complete();
-  counts.payloads_move =
-      services_.clock.monotonic_now() - moved_at_ < std::max(clock_.grace(), 2 * fetcher_.piece_took());
+  counts.expected = expected_;
+  counts.payloads_move = payloads_move();
   return counts;
+}
+
+bool TrainingRounds::payloads_move() const {
+  return services_.clock.monotonic_now() - moved_at_ < std::max(clock_.grace(), 2 * fetcher_.piece_took());
 }
 
 TrainingView TrainingRounds::view() const {

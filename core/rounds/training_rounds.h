@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "core/chain/outbox.h"
@@ -95,7 +96,6 @@ class TrainingRounds final : public chain::BlockContent {
   Duration deadline() const override { return clock_.deadline(); }
 
  private:
-  struct PeersOfFetcher;
   struct Judging {
     chain::BlockPtr block;
     bool binding = true;
@@ -113,8 +113,11 @@ class TrainingRounds final : public chain::BlockContent {
   void settle_rows();
   void contribute();
   void show_own();
+  void show_to_candidate(const ContributionBook::Entry& entry);
   void sign_vector();
   RoundCounts counts() const;
+  bool payloads_move() const;
+  bool row_is_late(std::uint32_t row) const;
   void settle_own(const chain::ResultSection& result);
 
   // ---- training_blocks.cpp: sections, made and judged
@@ -140,9 +143,10 @@ class TrainingRounds final : public chain::BlockContent {
   const net::NodeId self_;
   RoundPool own_pool_;
   StepPool own_steps_;
-  std::unique_ptr<PeersOfFetcher> peers_;
   RoundFetcher fetcher_;
   RoundClock clock_;
+  std::set<std::uint32_t> shown_to_;  // members outside the committee that get the own contribution
+  std::size_t expected_ = 0;          // members in this round; see RoundCounts
   ContributionBook book_;
   VectorBook vectors_;
   RoundExchange exchange_;

@@ -1,5 +1,5 @@
-// The outer rounds of a node whose network has a chain: a node of the chain (core/chain) and the rounds as its
-// content (core/rounds/training_rounds.h), on the host's executor, beside the engine's training. Each fragment
+// The outer rounds of a running node: a node of the network's chain (core/chain) and the rounds as its content
+// (core/rounds/training_rounds.h), on the host's executor, beside the engine's training. Each fragment
 // of the model is a row of the chain. The files are in D/chain.
 //
 // Threads: the owner's, which is not the host's executor, unless a comment says otherwise.
@@ -16,28 +16,42 @@
 #include "core/base/lifetime.h"
 #include "core/chain/node.h"
 #include "core/chain/remembered_checks.h"
+#include "core/config/data_directory.h"
 #include "core/engine/chain_files.h"
 #include "core/engine/round_store.h"
 #include "core/net/method_table.h"
-#include "core/rounds/joint_anchors.h"
+#include "core/node/snapshot.h"
 #include "core/rounds/training_rounds.h"
-#include "core/runtime/outer_rounds.h"
+#include "core/runtime/chain_beginning.h"
+#include "core/runtime/chain_report.h"
+#include "core/runtime/chain_settings.h"
+#include "core/runtime/interpositions.h"
+#include "core/runtime/member_peers.h"
+#include "core/runtime/patient_executor.h"
+#include "core/runtime/peer_host.h"
+#include "core/runtime/presence.h"
+#include "core/runtime/round_entries.h"
+#include "core/runtime/rounds_status.h"
 
 namespace neuroshard::runtime {
 
-class ChainRounds final : public OuterRounds {
+class ChainRounds final : public Presence {
  public:
-  // The host outlives it.
+  // Null when the network has no outer rounds. The host outlives it.
   static std::unique_ptr<ChainRounds> make(PeerHost& host, const config::DataDirectory& directory,
                                            const RuntimeServices& services, Interpositions interpositions,
                                            ReportingAs as);
   ~ChainRounds() override;
 
-  const std::shared_ptr<engine::RoundTrainer>& trainer() const override { return trainer_; }
-  std::function<node::RoundsView()> view() const override;
-  const RoundsStatus& status() const override { return *status_; }
-  void watch(node::Node* node) override;
-  void stop() override;
+  // For the engine.
+  const std::shared_ptr<engine::RoundTrainer>& trainer() const { return trainer_; }
+  std::function<node::RoundsView()> view() const;
+  const RoundsStatus& status() const { return *status_; }  // until stop()
+  // The node whose training the status reports carry; null before that node ends.
+  void watch(node::Node* node);
+  // Ends the rounds and waits until everything is on the disk. The caller holds the data directory's lock.
+  // Further calls do nothing.
+  void stop();
 
   // By a statement in the next block. The node waits at most two seconds for voters that do not answer.
   void announce_away(MonotonicTime deadline, std::function<void()> done) override;
@@ -49,14 +63,7 @@ class ChainRounds final : public OuterRounds {
     std::mutex mutex;
     node::RoundsView view;
   };
-  class Peers;
-  class Content;   // the rounds, and a look at each block before they have it
-  class Patient;   // the host's executor; never refuses a task
-  struct Known;    // what the round thread has read and computed before the node begins
-  struct Result {  // a round's new row, of which the report waits for this node's state
-    node::RoundEntry entry;
-    std::uint32_t row = 0;
-  };
+  class Content;  // the rounds, and a look at each block before they have it
   struct AwayNotice {
     MonotonicTime begun, deadline;
     std::function<void()> done;  // empty once it was called
@@ -69,29 +76,24 @@ class ChainRounds final : public OuterRounds {
   void open(ReportingAs as, std::uint64_t seed);
   void on_ready(const engine::RoundFacts& facts);
   Expected<void> open_files();
-  void begin(Known& known);
-  chain::ChainRules rules() const;
-  chain::ChainOptions chain_options(const Known& known) const;
-  rounds::TrainingOptions training_options() const;
+  void begin(ChainBeginning& beginning);
+  crypto::Delegation own_delegation() const;
   void on_chain_call(const net::Caller& from, net::Method method, ByteSpan request, const net::Reply& reply);
   void on_piece_call(const net::Caller& from, ByteSpan request, const net::Reply& reply);
   void on_block(const chain::ChainTip& before, const chain::ChainTip& tip, const chain::BlockPtr& block);
+  void ban_equivocators(const std::vector<chain::Evidence>& proven);
   void on_anchor(std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor);
-  void note_joint_anchor(const chain::ChainTip& tip);
   std::string name_of(std::uint32_t row) const;  // "fragment 2 of 4: "; empty for a single fragment
   bool may_go() const;
   void check_away_notice();
   void refresh_later();
   void refresh();
-  std::string phase(const chain::ChainView& chain, const rounds::TrainingView& training, bool resting) const;
-  void fill_view(node::RoundsView& view, bool resting) const;
-  RoundsSeen seen() const;
+  ChainMoment moment(const engine::RoundTrainer::View& training) const;
 
   PeerHost& host_;
   const RuntimeServices services_;
   const Interpositions interpositions_;
   const config::ConsensusPart consensus_;
-  const rounds::SyncChoice sync_;
   const Hash256 network_;
   const std::string directory_;
   std::shared_ptr<engine::RoundTrainer> trainer_;
@@ -104,8 +106,8 @@ class ChainRounds final : public OuterRounds {
   std::optional<crypto::Delegation> wallet_;
   std::optional<Hash256> tokenizer_;
   std::vector<rounds::Fragment> fragments_;  // by row
-  std::unique_ptr<Patient> executor_;
-  std::unique_ptr<Peers> peers_;
+  std::unique_ptr<PatientExecutor> executor_;
+  std::unique_ptr<MemberPeers> peers_;
   std::unique_ptr<net::PeerCaller> other_caller_;  // see Interpositions
   std::unique_ptr<engine::ChainFiles> files_;
   std::unique_ptr<engine::RoundFiles> own_files_;
@@ -116,13 +118,10 @@ class ChainRounds final : public OuterRounds {
   std::unique_ptr<Content> content_;
   std::unique_ptr<chain::ChainNode> node_;
   std::unique_ptr<RoundsStatus> status_;
-  rounds::JointAnchors anchors_;                   // certified
-  std::map<std::uint64_t, Hash256> held_;          // joint anchors of rounds that this node held
-  std::map<std::uint32_t, std::uint64_t> kept_;    // by row: the round of the state on the disk
-  std::map<std::uint64_t, Result> results_;        // by round
-  std::map<std::uint32_t, std::uint32_t> newest_;  // by row: contributors of its newest round
-  std::uint64_t fetched_ = 0, left_out_ = 0;
-  std::string left_out_reason_, trouble_;
+  RoundEntries entries_;
+  std::optional<ChainReport> report_;            // once the rows are known
+  std::map<std::uint32_t, std::uint64_t> kept_;  // by row: the round of the state on the disk
+  std::string trouble_;
   std::optional<AwayNotice> away_;  // from announce_away() to announce_back()
   std::vector<net::MethodTable::Registration> methods_;
   std::unique_ptr<TimerHandle> timer_, away_timer_;

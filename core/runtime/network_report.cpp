@@ -180,7 +180,7 @@ void NetworkReport::add_refusals(node::NetworkView& view) const {
   }
   // Faults of connections. The transport has counted the others above, as refusals.
   for (const net::Fault fault : {net::Fault::BadSignature, net::Fault::OthersRecord, net::Fault::Flood,
-                                 net::Fault::TwoPayloads, net::Fault::WrongContent})
+                                 net::Fault::Equivocation, net::Fault::WrongContent})
     if (const std::uint64_t count = host_.conduct().faults(fault); count > 0)
       view.refusals.push_back({std::string(net::to_string(fault)), count});
 }

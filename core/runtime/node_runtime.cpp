@@ -7,10 +7,10 @@
 #include "core/engine/machine_sensors.h"
 #include "core/network_module/network_module.h"
 #include "core/platform/process/heap.h"
+#include "core/runtime/chain_rounds.h"
 #include "core/runtime/event_queue.h"
 #include "core/runtime/exchange_service.h"
 #include "core/runtime/network_service.h"
-#include "core/runtime/outer_rounds.h"
 #include "core/runtime/sleep_notice.h"
 
 namespace neuroshard::runtime {
@@ -59,7 +59,7 @@ Expected<std::unique_ptr<NodeRuntime>> NodeRuntime::start(std::unique_ptr<config
   }
   if (node->network_) {
     node->start_exchange(*directory, options.interpositions);
-    node->rounds_ = OuterRounds::make(node->network_->host(), *directory, services, options.interpositions,
+    node->rounds_ = ChainRounds::make(node->network_->host(), *directory, services, options.interpositions,
                                       node->network_->reporting_as());
   }
   std::string runtime_directory = std::move(options.runtime_directory);

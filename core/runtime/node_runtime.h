@@ -42,7 +42,7 @@ namespace neuroshard::runtime {
 class EventQueue;
 class ExchangeService;
 class NetworkService;
-class OuterRounds;
+class ChainRounds;
 class SleepNotice;
 
 struct RuntimeOptions {
@@ -105,7 +105,7 @@ class NodeRuntime {
   const RuntimeServices services_;
   std::unique_ptr<NetworkService> network_;
   std::unique_ptr<ExchangeService> files_;
-  std::unique_ptr<OuterRounds> rounds_;
+  std::unique_ptr<ChainRounds> rounds_;
   std::unique_ptr<SleepNotice> sleep_notice_;  // null: no rounds, or the node leaves them
   std::unique_ptr<node::Node> engine_;
   std::unique_ptr<EventQueue> events_;

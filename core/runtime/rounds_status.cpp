@@ -172,7 +172,7 @@ std::vector<node::TrainingNodeEntry> RoundsStatus::node_entries(const status::Su
   return entries;
 }
 
-// Payloads to and from every other member of the group. Messages between sub-groups are not counted.
+// Payloads to and from every other member. Votes and blocks are not counted.
 status::LineNeed RoundsStatus::line_need(const RoundsSeen& seen, const node::Snapshot* own) const {
   status::LineNeed need;
   const net::LineSpeed* line = host_.line();

@@ -5,17 +5,18 @@
 #include "core/base/check.h"
 #include "core/chain/rights.h"
 #include "core/crypto/hash.h"
-#include "core/sim/population.h"
+#include "core/sim/identities.h"
 
 namespace neuroshard::sim {
 namespace {
 
 constexpr std::uint64_t genesis_time_ms = 1'700'000'000'000;
 
-rounds::Anchor initial_state(const std::vector<float>& weights) {
+rounds::Anchor initial_state(const std::vector<float>& weights, const rounds::Fragment& fragment) {
   auto state = std::make_shared<rounds::OuterState>();
-  state->weights = weights;
-  state->momentum.assign(weights.size(), 0.0f);
+  const auto first = weights.begin() + static_cast<std::ptrdiff_t>(fragment.first);
+  state->weights.assign(first, first + static_cast<std::ptrdiff_t>(fragment.count));
+  state->momentum.assign(state->weights.size(), 0.0f);
   return state;
 }
 
@@ -187,7 +188,7 @@ class ChainWorld::Watched final : public chain::BlockContent {
   void on_block(const chain::ChainTip& tip, const chain::CertifiedBlock& block, bool live) override {
     if (before_) {
       world_.saw_block(node_, *before_, block);
-      world_.count_block(node_, *before_, block);
+      count(*before_, block);
     }
     before_ = tip;
     rounds_.on_block(tip, block, live);
@@ -203,6 +204,22 @@ class ChainWorld::Watched final : public chain::BlockContent {
   Duration deadline() const override { return rounds_.deadline(); }
 
  private:
+  // The registry after a block is computed once, by the first node. Each of the others would check the block's
+  // signatures for itself, but for those that it remembers (chain/remembered_checks.h).
+  void count(const chain::ChainTip& before, const chain::CertifiedBlock& block) {
+    Host& host = *world_.hosts_[node_];
+    const chain::BlockBody& body = block.block->body;
+    host.counted.add(body.statements.size() + body.evidence.size());
+    if (!body.close) return;
+    const rounds::TrainingView view = host.training->view();
+    const bool votes = before.committee->position(host.id).has_value();
+    const auto add = [&](std::size_t all, std::size_t known) {
+      if (all > (votes ? known : 0)) host.counted.add(all - (votes ? known : 0));
+    };
+    add(body.close->contributions.size(), view.contributions);
+    add(body.close->vectors.size(), view.vectors);
+  }
+
   ChainWorld& world_;
   const std::size_t node_;
   rounds::TrainingRounds& rounds_;
@@ -225,7 +242,7 @@ void ChainWorld::Host::end() {
   rounds_store.reset();
   store.reset();
   directory.reset();
-  trainer.reset();
+  learners.reset();
   model.reset();
   executor.reset();
 }
@@ -241,13 +258,19 @@ ChainWorld::ChainWorld(ChainWorldOptions options, MakeModel make_model, MakeDist
       make_caller_(std::move(caller)) {
   chain::ChainRules& rules = options_.chain.rules;
   rules.network = crypto::sha256(as_bytes(std::string_view("simulated network")));
+  rules.rows = rules.fragments = static_cast<std::uint32_t>(options_.fragments);
   options_.chain.beacon_length = options_.beacon_length;
-  options_.training.shapes = {{0, 0, options_.initial.size()}};
   options_.training.chain = rules;
-  options_.training.fetch.method = net::Method::RoundPiece;
-  initial_ = initial_state(options_.initial);
-  const auto identity = rounds::anchor_identity(rules.network, options_.training.outer, {}, 0);
-  options_.chain.anchors = {rounds::hash_of(identity, *initial_)};
+  fragments_ =
+      rounds::cut_fragments(options_.initial.size(), options_.fragments, options_.trainer.inner_steps);
+  options_.chain.anchors.clear();
+  for (const rounds::Fragment& fragment : fragments_) {
+    options_.training.shapes.push_back({fragment.row, fragment.first, fragment.count});
+    initial_.push_back(initial_state(options_.initial, fragment));
+    const auto identity = rounds::anchor_identity(rules.network, options_.training.outer, fragment.row, 0);
+    options_.chain.anchors.push_back(rounds::hash_of(identity, *initial_.back()));
+  }
+  newest_.resize(fragments_.size());
   for (std::size_t i = 0; i < options_.nodes; ++i) {
     const std::size_t wallet = i / std::max<std::size_t>(1, options_.nodes_per_wallet);
     hosts_.push_back(
@@ -256,7 +279,7 @@ ChainWorld::ChainWorld(ChainWorldOptions options, MakeModel make_model, MakeDist
     by_id_[host.id] = i;
     host.address = network_.add(host.id, endpoint_of_node(i), Nat::None, nullptr);
     network_.set_online(host.address, false);
-    host.disk.anchors[0] = {0, initial_};
+    for (std::uint32_t row = 0; row < initial_.size(); ++row) host.disk.anchors[row] = {0, initial_[row]};
     host.step_time = options_.trainer.step_time;
   }
   watched_.resize(hosts_.size());
@@ -397,8 +420,9 @@ void ChainWorld::start(std::size_t node) {
   host.model = make_model_(node, host.lives);
   TrainerOptions trainer = options_.trainer;
   trainer.step_time = host.step_time;
-  host.trainer = std::make_unique<RoundTrainer>(world_, *host.executor, *host.model, trainer,
-                                                make_distortion_ ? make_distortion_(node) : nullptr);
+  host.learners = std::make_unique<HostLearners>(world_, *host.executor, *host.model, trainer,
+                                                 make_distortion_ ? make_distortion_(node) : nullptr,
+                                                 fragments_, options_.initial);
   host.directory = std::make_unique<Directory>(*this, seed + 1);
   host.store = std::make_unique<Store>(*this, host);
   host.rounds_store = std::make_unique<RoundsStore>(world_, host, options_.disk_time);
@@ -408,25 +432,11 @@ void ChainWorld::start(std::size_t node) {
   host.caller = make_caller_ ? make_caller_(node, out, host.key) : nullptr;
   net::PeerCaller& caller = host.caller ? *host.caller : out;
   host.training = std::make_unique<rounds::TrainingRounds>(
-      rounds::TrainingServices{host.key,
-                               caller,
-                               *host.directory,
-                               *host.executor,
-                               world_.clock(),
-                               {host.trainer.get()},
-                               *host.rounds_store,
-                               *host.work,
-                               host.counted,
-                               logger_,
-                               &pool_,
-                               &steps_},
+      rounds::TrainingServices{host.key, caller, *host.directory, *host.executor, world_.clock(),
+                               host.learners->by_row(), *host.rounds_store, *host.work, host.counted, logger_,
+                               &pool_, options_.from_snapshot ? &steps_ : nullptr},
       options_.training, [this, node](std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor) {
-        Host& own = *hosts_[node];
-        own.disk.anchors[row] = {round, anchor};
-        if (row == 0 && round > newest_round_) {
-          newest_round_ = round;
-          newest_anchor_ = anchor;
-        }
+        saw_anchor(node, round, row, anchor);
       });
   watched_[node] = std::make_unique<Watched>(*this, node, *host.training);
   chain::ChainOptions chain = options_.chain;
@@ -475,23 +485,6 @@ NodeCost ChainWorld::cost(std::size_t node) const {
   return cost;
 }
 
-// The registry after a block is computed once, by the first node. Each of the others would check the block's
-// signatures for itself, but for those that it remembers (chain/remembered_checks.h): a voter has what it took.
-void ChainWorld::count_block(std::size_t node, const chain::ChainTip& before,
-                             const chain::CertifiedBlock& block) {
-  Host& host = *hosts_[node];
-  const chain::BlockBody& body = block.block->body;
-  host.counted.add(body.statements.size() + body.evidence.size());
-  if (!body.close) return;
-  const rounds::TrainingView view = host.training->view();
-  const bool votes = before.committee->position(host.id).has_value();
-  const auto add = [&](std::size_t all, std::size_t known) {
-    if (all > (votes ? known : 0)) host.counted.add(all - (votes ? known : 0));
-  };
-  add(body.close->contributions.size(), view.contributions);
-  add(body.close->vectors.size(), view.vectors);
-}
-
 void ChainWorld::on_call(std::size_t node, const net::Caller& from, net::Method method, ByteSpan request,
                          const net::Respond& answer) {
   Host& host = *hosts_[node];
@@ -531,10 +524,13 @@ void ChainWorld::saw_block(std::size_t node, const chain::ChainTip& before,
     }
     seen_.contributions += closed.contributors[i].size();
     seen_.contributors[result->round] = closed.contributors[i].size();
-    for (const chain::ContributionEntry& entry : closed.contributions)
-      if (std::binary_search(closed.contributors[i].begin(), closed.contributors[i].end(), entry.member) &&
-          !counted_.emplace(entry.work, result->round).second)
-        ++seen_.twice;
+    for (const chain::ContributionEntry& entry : closed.contributions) {
+      const auto& in = closed.contributors[i];
+      if (!std::binary_search(in.begin(), in.end(), entry.member)) continue;
+      // A Byzantine node may well send the same each time: that is its contribution.
+      if (!is_honest(*before.registry, entry.member)) continue;
+      if (counted_.emplace(entry.work, result->round).first->second != result->round) ++seen_.twice;
+    }
   }
 }
 

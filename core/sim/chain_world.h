@@ -1,11 +1,12 @@
-// A population of nodes of the chain that train together in the simulated world: the nodes of core/chain and
-// core/rounds as they are, with their signatures, on virtual time; and what is watched from outside, where all
-// of it is seen at once: whether two blocks of one height ever differ, whether a contribution counts twice,
-// and whether all hold the certified anchors.
+// A population of nodes of the chain that train together in the simulated world. The nodes are those of
+// core/chain and core/rounds, with their signatures, on virtual time. The world sees all nodes at once and
+// checks whether two blocks of one height ever differ, whether a contribution counts twice, and whether all
+// hold the certified anchors.
 //
 // Threads: one. Same options, same run.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,8 +18,8 @@
 #include "core/chain/node.h"
 #include "core/rounds/training_rounds.h"
 #include "core/sim/chain_shared.h"
+#include "core/sim/host_learners.h"
 #include "core/sim/network.h"
-#include "core/sim/round_trainer.h"
 #include "core/sim/world.h"
 
 namespace neuroshard::sim {
@@ -45,7 +46,8 @@ struct ChainWorldOptions {
   NetworkOptions network;
   TrainerOptions trainer;
   chain::ChainOptions chain;                           // rules' network, delegation and anchors are filled in
-  rounds::TrainingOptions training;                    // chain and shapes are filled in; one row
+  rounds::TrainingOptions training;                    // chain and shapes are filled in
+  std::size_t fragments = 1;                           // rows; each round closes one of them
   std::vector<float> initial;                          // the first anchor's weights
   Duration work_time = std::chrono::milliseconds(20);  // of a computation beside the protocol
   Duration disk_time = std::chrono::milliseconds(1);   // of a write
@@ -65,24 +67,25 @@ struct NodeCost {
 struct ChainWorldSeen {
   std::uint64_t blocks = 0, rounds = 0;
   std::uint64_t conflicts = 0;  // two blocks of one height of one history
-  std::uint64_t twice = 0;      // a payload counted in two rounds
+  std::uint64_t twice = 0;      // an honest node's work counted in two rounds
   std::uint64_t contributions = 0, rows_carried = 0;
   std::map<std::uint64_t, std::size_t> contributors;  // by round
-  std::uint64_t wrong_anchors = 0;  // an honest node took another anchor than the certified one
-  Duration longest_pause{};         // between two blocks
+  std::uint64_t wrong_anchors = 0;                    // honest nodes took different anchors for one hash
+  Duration longest_pause{};                           // between two blocks
 };
 
 class ChainWorld {
  public:
   using MakeModel = std::function<std::unique_ptr<LocalModel>(std::size_t node, std::uint64_t lives)>;
   using MakeDistortion = std::function<RoundTrainer::Distortion(std::size_t node)>;
-  // What a Byzantine node's way out changes; null where honest. The caller given is the honest one.
+  // The way out of a Byzantine node, which may change things; null where honest. The caller given is the
+  // honest one.
   using MakeCaller = std::function<std::unique_ptr<net::PeerCaller>(std::size_t node, net::PeerCaller& out,
                                                                     const crypto::KeyPair& key)>;
-  // What a Byzantine node answers instead of the honest one; false: the honest one answers.
+  // Answers for a Byzantine node; false: the honest node answers.
   using Answers = std::function<bool(const net::Caller& from, net::Method method, ByteSpan request,
                                      const net::Respond& respond)>;
-  // What a Byzantine leader makes of the sections that an honest one would propose.
+  // Changes the sections that an honest leader would propose.
   using ChangeSections = std::function<void(const chain::ChainTip& tip, chain::Sections* sections)>;
   ChainWorld(ChainWorldOptions options, MakeModel make_model, MakeDistortion distortion = {},
              MakeCaller caller = {});
@@ -93,7 +96,7 @@ class ChainWorld {
   std::size_t size() const { return hosts_.size(); }
   const Hash256& network_id() const { return options_.chain.rules.network; }
 
-  // A node's power button. What is on its disk survives.
+  // A node's power button. Its disk survives.
   void start(std::size_t node);
   void start_all();
   void kill(std::size_t node);
@@ -109,7 +112,8 @@ class ChainWorld {
 
   chain::ChainNode& chain(std::size_t node) { return *hosts_.at(node)->chain; }
   rounds::TrainingRounds& training(std::size_t node) { return *hosts_.at(node)->training; }
-  RoundTrainer& trainer(std::size_t node) { return *hosts_.at(node)->trainer; }
+  HostLearners& learners(std::size_t node) { return *hosts_.at(node)->learners; }
+  RoundTrainer& trainer(std::size_t node) { return learners(node).whole(); }
   const net::NodeId& id(std::size_t node) const { return hosts_.at(node)->id; }
   const crypto::KeyPair& key(std::size_t node) const { return hosts_.at(node)->key; }
   std::uint64_t height(std::size_t node) const;  // 0 without a history
@@ -121,7 +125,9 @@ class ChainWorld {
   const ChainWorldSeen& seen() const { return seen_; }
   NodeCost cost(std::size_t node) const;
   // The newest certified anchor of row 0; null before the first round.
-  const rounds::Anchor& newest_anchor() const { return newest_anchor_; }
+  const rounds::Anchor& newest_anchor() const { return newest_.front().second; }
+  // The weights of the newest certified anchors of all rows.
+  std::vector<float> newest_weights() const;
   // Share of running honest nodes that hold the newest anchors.
   double agreement_rate() const;
 
@@ -150,7 +156,7 @@ class ChainWorld {
     std::shared_ptr<bool> alive;
     std::unique_ptr<HostExecutor> executor;
     std::unique_ptr<LocalModel> model;
-    std::unique_ptr<RoundTrainer> trainer;
+    std::unique_ptr<HostLearners> learners;
     std::unique_ptr<Directory> directory;
     std::unique_ptr<Store> store;
     std::unique_ptr<RoundsStore> rounds_store;
@@ -166,9 +172,10 @@ class ChainWorld {
   chain::CertifiedBlock make_genesis();
   chain::CertifiedBlock sign_genesis(const chain::BlockBody& body, const std::vector<const Host*>& signers);
   void begin_at_snapshot();
-  void count_block(std::size_t node, const chain::ChainTip& before, const chain::CertifiedBlock& block);
   void on_call(std::size_t node, const net::Caller& from, net::Method method, ByteSpan request,
                const net::Respond& respond);
+  bool is_honest(const chain::Registry& registry, std::uint32_t member) const;
+  void saw_anchor(std::size_t node, std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor);
   void saw_block(std::size_t node, const chain::ChainTip& before, const chain::CertifiedBlock& block);
 
   ChainWorldOptions options_;
@@ -183,15 +190,18 @@ class ChainWorld {
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<std::unique_ptr<Watched>> watched_;
   std::unordered_map<net::NodeId, std::size_t, net::NodeIdHash> by_id_;
-  rounds::Anchor initial_, newest_anchor_;
-  std::uint64_t newest_round_ = 0;
+  std::vector<rounds::Fragment> fragments_;                       // by row
+  std::vector<rounds::Anchor> initial_;                           // by row
+  std::vector<std::pair<std::uint64_t, rounds::Anchor>> newest_;  // by row: round, anchor
   std::optional<chain::CertifiedBlock> genesis_;
   MakeModel make_model_;
   MakeDistortion make_distortion_;
   MakeCaller make_caller_;
   ChainWorldSeen seen_;
   std::map<std::pair<Hash256, std::uint64_t>, Hash256> blocks_;  // by genesis and height
-  std::map<Hash256, std::uint64_t> counted_;                     // payload roots: the round that counted them
+  std::map<Hash256, std::uint64_t> counted_;  // work of honest nodes: the round that counted it
+  std::deque<std::pair<Hash256, rounds::Anchor>>
+      anchors_;  // the last ones, as the first honest node took them
   std::optional<MonotonicTime> last_block_;
 };
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/base/check.h"
-#include "core/rounds/contributions.h"
 
 namespace neuroshard::sim {
 

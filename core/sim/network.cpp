@@ -107,20 +107,24 @@ Duration Network::one_way(const Node& a, const Node& b) const {
   return link_between(a.nat, b.nat) == Link::Relayed ? 2 * direct : direct;
 }
 
-Duration Network::travel(Node& from, Node& to, std::size_t bytes) {
+void Network::deliver(Node& from, Node& to, std::size_t bytes, Duration extra, std::function<void()> event) {
   const Duration way = one_way(from, to);
   const Duration up = passing(from, bytes), down = passing(to, bytes);
   // Lines without a speed have no queues: what comes a long way is nobody else's matter.
-  if (up <= Duration::zero() && down <= Duration::zero()) return way;
+  if (up <= Duration::zero() && down <= Duration::zero()) return world_.after(way + extra, std::move(event));
   const MonotonicTime begins = std::max(from.up_free, world_.now());
   from.up_free = begins + up;
   if (options_.window > Duration::zero()) note_busy(from.busy, begins, from.up_free);
   if (bytes <= options_.passes_by) {
     to.down_free = std::max(to.down_free, world_.now()) + down;
-    return std::max(up, down) + way;
+    return world_.after(std::max(up, down) + way + extra, std::move(event));
   }
-  to.down_free = std::max(std::max(to.down_free, begins + way) + down, from.up_free + way);
-  return to.down_free - world_.now();
+  // The receiver's line is taken when the message comes, not while a slow sender's queue holds it.
+  world_.at(std::max(world_.now(), from.up_free + way - down),
+            [this, &to, down, extra, event = std::move(event)]() mutable {
+              to.down_free = std::max(to.down_free, world_.now()) + down;
+              world_.at(to.down_free + extra, std::move(event));
+            });
 }
 
 void Network::note_busy(std::map<std::int64_t, Duration>& busy, MonotonicTime begins,
@@ -178,27 +182,31 @@ void Network::call(Host from, const net::Contact& to, net::Method method, Bytes 
   }
   const Host callee = found->second;
   const Duration way = one_way(caller, *hosts_[callee]);
-  Duration arrives = travel(caller, *hosts_[callee], request.size());
+  Duration handshake{};
   const auto [connection, fresh] = caller.connected.try_emplace(callee, world_.now());
   if (fresh || world_.now() - connection->second > options_.idle) {
     ++counters_.handshakes;
-    arrives += 2 * way * options_.handshake_round_trips;
+    handshake = 2 * way * options_.handshake_round_trips;
   }
   connection->second = world_.now();
   world_.at(end, [settle] { settle(make_error(ErrorCode::Timeout, "no answer within the deadline")); });
-  world_.after(arrives, [this, from, callee, life = hosts_[callee]->life, method,
-                         request = under_way(std::move(request)), settle] {
-    Node& host = *hosts_[callee];
-    if (host.life != life || host.handler == nullptr) return;
-    const net::Caller sender{hosts_[from]->id, hosts_[from]->endpoint};
-    host.handler(sender, method, *request, [this, from, callee, settle](Expected<Bytes> answer) {
-      if (lost(*hosts_[callee], *hosts_[from])) return;
-      const std::size_t bytes = answer.ok() ? answer->size() : 0;
-      counters_.bytes += bytes;
-      world_.after(travel(*hosts_[callee], *hosts_[from], bytes),
-                   [settle, answer = std::move(answer)]() mutable { settle(std::move(answer)); });
-    });
-  });
+  const std::size_t size = request.size();
+  deliver(caller, *hosts_[callee], size, handshake,
+          [this, from, callee, life = hosts_[callee]->life, method, request = under_way(std::move(request)),
+           settle] {
+            Node& host = *hosts_[callee];
+            if (host.life != life || host.handler == nullptr) return;
+            const net::Caller sender{hosts_[from]->id, hosts_[from]->endpoint};
+            host.handler(sender, method, *request, [this, from, callee, settle](Expected<Bytes> answer) {
+              if (lost(*hosts_[callee], *hosts_[from])) return;
+              const std::size_t bytes = answer.ok() ? answer->size() : 0;
+              counters_.bytes += bytes;
+              // std::function wants something that can be copied.
+              auto held = std::make_shared<Expected<Bytes>>(std::move(answer));
+              deliver(*hosts_[callee], *hosts_[from], bytes, {},
+                      [settle, held]() mutable { settle(std::move(*held)); });
+            });
+          });
 }
 
 }  // namespace neuroshard::sim

@@ -37,7 +37,7 @@ struct NetworkOptions {
   // Messages up to so many bytes don't wait for larger ones, as those of the real node
   // (net/limited_transport.h) and on its connections, which share a line; 0: all wait.
   std::size_t passes_by = 0;
-  // What each host's line sends is counted in windows of this length (busiest_window); 0: not.
+  // The bytes that each host's line sends are counted in windows of this length (busiest_window); 0: not.
   Duration window{};
 };
 
@@ -78,8 +78,8 @@ class Network {
 
   Duration one_way(const Node& a, const Node& b) const;
   Duration passing(const Node& line, std::size_t bytes) const;
-  // From now until the last byte is there.
-  Duration travel(Node& from, Node& to, std::size_t bytes);
+  // Runs the event when the last byte is there, and `extra` later.
+  void deliver(Node& from, Node& to, std::size_t bytes, Duration extra, std::function<void()> event);
   void note_busy(std::map<std::int64_t, Duration>& busy, MonotonicTime begins, MonotonicTime ends) const;
   bool lost(const Node& from, const Node& to);
   void call(Host from, const net::Contact& to, net::Method method, Bytes request, Duration deadline,

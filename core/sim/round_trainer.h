@@ -1,5 +1,5 @@
 // The learner of a simulated node (rounds/learner.h) on virtual time: steps take their time on the
-// world's clock, and are computed when somebody needs their result. What is learned is a LocalModel's. With
+// world's clock, and are computed when somebody needs their result. A LocalModel does the learning. With
 // error feedback it keeps over a restart what the real one does (engine/round_memory.h).
 #pragma once
 
@@ -28,12 +28,12 @@ struct TrainerOptions {
   std::uint64_t tokens_per_step = 1024;
   outer::CodecOptions codec;
   std::optional<float> error_feedback_beta;       // none: off
-  std::uint32_t most_provisional_steps = 4 * 50;  // trained without a certificate; then it rests
+  std::uint32_t most_provisional_steps = 4 * 50;  // trained without a result; then it rests
 };
 
 class RoundTrainer final : public rounds::RoundLearner {
  public:
-  // Changes what is sent before it is encoded: what a liar does. Null: honest. A delta that no codec takes is
+  // A Byzantine node's change of a delta before it is encoded. Null: honest. A delta that no codec takes is
   // sent as bytes that nobody can decode.
   using Distortion = std::function<void(std::uint64_t round, Span<float> delta, std::uint64_t* tokens)>;
   // world, executor and model outlive it.
@@ -50,7 +50,7 @@ class RoundTrainer final : public rounds::RoundLearner {
   // Share of the time since the first start in which no step ran.
   double waiting_share() const;
   std::uint64_t steps_trained() const { return steps_trained_ + (due_steps() - done_); }
-  // The delta as it is now, for liars who know everything. Empty before the first start.
+  // The delta as it is now, for Byzantine nodes that know everything. Empty before the first start.
   std::vector<float> delta_now();
 
  private:

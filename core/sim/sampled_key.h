@@ -1,5 +1,5 @@
 // A key for finding equal bytes among many: of their length and of eight places in them, so that it costs the
-// same for a megabyte as for a kilobyte. Who finds two with one key compares them.
+// same for a megabyte as for a kilobyte. Callers compare two that have the same key.
 #pragma once
 
 #include <functional>

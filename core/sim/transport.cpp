@@ -6,7 +6,7 @@
 namespace neuroshard::sim {
 namespace {
 
-// What the simulated wire itself needs; protocols never see them.
+// Methods of the simulated wire itself; protocols never see them.
 constexpr auto greet_method = static_cast<net::Method>(0xfff0);
 constexpr auto chunk_method = static_cast<net::Method>(0xfff1);
 
@@ -116,8 +116,8 @@ class SimStream final : public std::enable_shared_from_this<SimStream> {
     if (reader_) later([reader = std::exchange(reader_, nullptr), reason] { reader(reason); });
   }
 
-  // Its transport goes, and nobody hears of it any more. Whoever reads a stream holds it, so it would hold
-  // itself for ever.
+  // Its transport goes and sends no more events. A reader holds its stream, so the stream would hold itself for
+  // ever.
   void forget() {
     const auto reader = std::exchange(reader_, nullptr);
     const auto waiting = std::exchange(waiting_, std::nullopt);
@@ -254,7 +254,7 @@ SimTransport::~SimTransport() {
   services_.population.erase(id_);
   for (const auto& [key, weak] : std::exchange(streams_, {}))
     if (const auto stream = weak.lock()) stream->forget();
-  // Whoever waits for an answer holds its channel, which holds who waits.
+  // A waiting caller holds its channel, and the channel holds the caller.
   for (const auto& weak : std::exchange(channels_, {}))
     if (const auto calls = weak.lock()) std::exchange(*calls, {}).clear();
 }

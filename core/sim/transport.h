@@ -19,7 +19,7 @@ namespace neuroshard::sim {
 
 class SimTransport;
 
-// Who is there: how a transport learns the hello that its peer sends.
+// The transports by node id, from which each learns the hello that its peer sends.
 using Population = std::map<net::NodeId, SimTransport*>;
 
 struct TransportServices {  // all outlive the transport

@@ -8,7 +8,7 @@
 // --sync as a profile has it: with delayed-1 and fragments=P a new anchor comes --delay steps after the
 // deltas that it is made of, and what was trained meanwhile goes along onto it. With --mix the worker's own
 // weights keep that share there instead (Streaming DiLoCo's alpha). With --drop a worker's contribution
-// misses its round that often and counts in none, as docs/protocol/rounds.md has it; its next one starts from
+// misses its round that often and counts in none, as docs/protocol/chain.md has it; its next one starts from
 // the round's anchor. With --carry the worker goes on from the anchor with that work on top, so that it is in
 // its next contribution.
 //

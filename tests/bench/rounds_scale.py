@@ -11,11 +11,11 @@ import sys
 ROUNDS, STEPS = 2, 5
 
 
-def run(node, folder, size, one_group):
-    path = folder / f"{size}{'-one' if one_group else ''}.json"
+def run(node, folder, size):
+    path = folder / f"{size}.json"
     if not path.exists():
         command = [node, "simulate", "--nodes", str(size), "--rounds", str(ROUNDS), "--inner-steps", str(STEPS), "--json"]
-        done = subprocess.run(command + (["--one-group"] if one_group else []), capture_output=True, text=True)
+        done = subprocess.run(command, capture_output=True, text=True)
         lines = done.stdout.strip().splitlines()
         if done.returncode != 0 or not lines:
             sys.exit(f"{' '.join(command)} failed ({done.returncode}):\n{done.stdout}{done.stderr}")
@@ -27,19 +27,13 @@ def main():
     node, folder = sys.argv[1], pathlib.Path(sys.argv[2])
     sizes = [int(size) for size in sys.argv[3:]] or [8, 16, 32, 64, 128, 256, 512, 1000, 2000, 5000, 10000]
     folder.mkdir(parents=True, exist_ok=True)
-    print("| nodes | sub-groups | wall s a round | peak MiB | messages of a node and round | kB of a node and round "
-          "| certificate kB | virtual s a round | broken |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("| nodes | wall s a round | peak MiB | messages of a node and round | kB of a node and round | virtual s a round | broken |")
+    print("|---|---|---|---|---|---|---|")
     for size in sizes:
-        for one_group in [True, False] if 17 <= size <= 64 else [False]:
-            r = run(node, folder, size, one_group)
-            rounds = max(r["rounds"], 1)
-            groups = "one group" if r["levels"] == 1 else r["groups"]
-            print(f"| {size} | {groups}{'*' if r['computed_once_for_all'] else ''} | {r['wall_seconds'] / rounds:.2f} "
-                  f"| {r['peak_mib']:.0f} | {r['messages_per_node_round']:.0f} | {r['bytes_per_node_round'] / 1e3:.1f} "
-                  f"| {r['certificate_bytes'] / 1e3:.1f} | {r['virtual_seconds'] / rounds:.1f} | {len(r['broken'])} |",
-                  flush=True)
-    print("\n\\* what all nodes derive alike (a body, its signatures, the step) was computed once for all of them")
+        r = run(node, folder, size)
+        rounds = max(r["rounds"], 1)
+        print(f"| {size} | {r['wall_seconds'] / rounds:.2f} | {r['peak_mib']:.0f} | {r['messages_per_node_round']:.0f} "
+              f"| {r['bytes_per_node_round'] / 1e3:.1f} | {r['virtual_seconds'] / rounds:.1f} | {len(r['broken'])} |", flush=True)
 
 
 if __name__ == "__main__":

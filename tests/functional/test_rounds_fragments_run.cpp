@@ -1,6 +1,6 @@
-// Real processes that train in fragments (sync "fragments=2"): each half of the model has rounds,
-// certificates and anchors of its own, and together they are one training. Two nodes certify the same
-// anchors of both, one is killed in the middle and goes on, a third one joins both and leaves them.
+// Real processes that train in fragments (sync "fragments=2"): each half of the model is a row of the chain, and
+// rounds close the rows in turn. Two nodes certify the same anchors of both, one is killed in the middle and goes
+// on, a third one joins and leaves.
 #include <QTest>
 #include <algorithm>
 #include <cmath>
@@ -39,7 +39,7 @@ class TestRoundsFragmentsRun : public QObject {
 
   void one_is_killed_and_back_and_one_is_new() {
     run_.node("b").kill_now();
-    for (const char* part : {"/rounds/fragment-1/votes", "/rounds/fragment-2/votes"})
+    for (const char* part : {"/chain/row-0", "/chain/row-1", "/chain/votes"})
       QVERIFY2(QFile::exists(run_.path("b") + part), part);
     const int before = run_.round("a");
     run_.launch("b");
@@ -50,7 +50,7 @@ class TestRoundsFragmentsRun : public QObject {
     QVERIFY(run_.rounds("c")["fetched"].toInt() >= fragments);
   }
 
-  void who_goes_says_so_in_both() {
+  void who_goes_says_so() {
     run_.node("c").terminate();
     const ProcessResult stopped = run_.node("c").finish();
     QVERIFY2(stopped.ok(), stopped.text().constData());

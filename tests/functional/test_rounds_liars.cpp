@@ -1,6 +1,6 @@
 // Real processes, one of which lies: it trains as all do, and contributes ten times the opposite. Among five
 // the rule makes it small, everybody can see that, and the others learn as they do without it. Once they are
-// four, there is no vote (docs/protocol/rounds.md), and the same lie undoes the training: the negative control.
+// four, there is no vote (docs/protocol/chain.md), and the same lie undoes the training: the negative control.
 #include <QJsonArray>
 #include <QTest>
 

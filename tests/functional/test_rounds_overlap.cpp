@@ -57,7 +57,7 @@ class TestRoundsOverlap : public QObject {
   void who_is_killed_in_mid_round_goes_on() {
     QTRY_VERIFY_WITH_TIMEOUT(run_.rounds("b")["phase"].toString() == "training", RoundsRun::patience_ms);
     run_.node("b").kill_now();
-    QVERIFY(QFile::exists(run_.path("b") + "/rounds/learner"));
+    QVERIFY(QFile::exists(run_.path("b") + "/chain/own/learners"));
     const int before = run_.round("a");
     QCOMPARE(run_.start("b"), QByteArray());
     QVERIFY(run_.together({"a", "b"}, before + 2));

@@ -1,6 +1,6 @@
-// Real processes, one of which signs two contributions to a round and tells every second member of the other
-// one. Whoever has both has a proof, and passes it on: all ban that node, and
-// nobody talks with it any more.
+// Real processes, one of which signs two contributions to a round and sends every second member the other one.
+// A member that has both has evidence. A block carries it: the wallet is expelled, all ban the node and end
+// their connections to it.
 #include <QJsonArray>
 #include <QTest>
 
@@ -39,19 +39,19 @@ void TestRoundsProof::who_signs_two_payloads_is_banned_by_all() {
     const QJsonObject seen = network(name);
     const QJsonArray bans = seen["bans"].toArray();
     QVERIFY2(bans.size() == 1 && bans[0]["id"].toString() == liar, text(seen).constData());
-    QVERIFY2(bans[0]["reason"].toString().contains("two different contributions to one round"),
+    QVERIFY2(bans[0]["reason"].toString().contains("equivocation: two signatures that contradict each other"),
              text(seen).constData());
     const double minutes = (bans[0]["until_ms"].toDouble() - QDateTime::currentMSecsSinceEpoch()) / 60'000.0;
     QVERIFY2(minutes > 50 && minutes <= 60, text(seen).constData());
     int counted = 0;
     for (const QJsonValue& one : seen["refusals"].toArray())
-      if (one["reason"].toString() == "two different contributions to one round")
+      if (one["reason"].toString() == "equivocation: two signatures that contradict each other")
         counted = one["count"].toInt();
     QVERIFY2(counted == 1, text(seen).constData());
     QFile log(run_.path(name) + "/logs/neuroshardd.log");
     QVERIFY(log.open(QIODevice::ReadOnly));
     QVERIFY(
-        log.readAll().contains(liar.left(12).toUtf8() + "… signed two different contributions to one round"));
+        log.readAll().contains(liar.left(12).toUtf8() + "… signed two statements that exclude each other"));
   }
   QVERIFY2(run_.node("liar").errors_so_far().contains("\"attack\": \"two-payloads\""),
            run_.node("liar").errors_so_far().constData());

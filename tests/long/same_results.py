@@ -234,7 +234,7 @@ class Comparison:
                 for seed in (1, 2) if self.quick else (1, 2, 3):
                     self.simulation(scenario, sync, seed, 8)
         if not self.quick:
-            for scenario in ("clean", "two-payloads"):  # from 17 on there are sub-groups, which know plain sync only
+            for scenario in ("clean", "two-payloads"):  # from 17 on leaders collect the votes
                 self.simulation(scenario, "plain", 1, 24)
         for model in ("solo", "devnet"):
             for level in ("layer", "slot"):

@@ -114,17 +114,32 @@ def attacks(run):
     judge_attacks(run, [line for lines in run.figures.values() for line in lines or []])
 
 
-@target("rounds", "outer rounds on the simulated network: every fault and scenario with ten and twenty times the seeds")
+@target("rounds", "the chain and its rounds on the simulated network: every fault and scenario with ten and twenty times the seeds")
 def rounds(run):
     builds.release(run)
-    for name in ("test_rounds_sim", "test_rounds_scenarios", "test_rounds_sync", "test_rounds_fragments"):
+    for name in ("test_chain_scenarios", "test_chain_lost", "test_chain_rounds", "test_chain_returns", "test_chain_starts",
+                 "test_chain_members", "test_chain_hostile"):
         part = qt_test(run, name, False)
         run.figures[name] = part.figures
-        run.claim(f"Simulated outer rounds with ten and twenty times the seeds: {name}", "all pass",
+        run.claim(f"Simulated rounds of the chain with many seeds: {name}", "all pass",
                   f"{part.figures.get('passed', '?')} passed, {part.figures.get('failed', '?')} failed", part.ok, 1)
 
 
-@target("rounds-scale", "what outer rounds cost by the number of nodes (SIZES: some only; 10,000 takes 11 minutes of a processor and 9 GB)")
+@target("nights", "a month of twelve desktops with nights, weekends and reboots, three seeds; a cut of three nodes, twenty seeds (an hour)")
+def nights(run):
+    builds.release(run)
+    test = builds.test("test_chain_nights")
+    # Each seed is a part: a second start goes on.
+    wanted = [("cut", "a_cut_without_a_word_costs_the_stall_time", "0")] + [(f"month-{seed}", "weeks_of_nights", str(seed)) for seed in (1, 2, 3)]
+    for name, function, seed in wanted:
+        part = run.part(name, [*test.command, function], reading.totals, loud=True,
+                        env={**test.environment, "NS_LONG": "1", "NS_SEED": seed, "QTEST_FUNCTION_TIMEOUT": "14400000"})
+        run.figures[name] = part.figures
+        run.claim(f"Simulated desktops that sleep at night: {name}", "no pause longer than the stall rule says",
+                  "; ".join(part.figures.get("lines", [])) or f"{part.figures.get('passed', '?')} passed", part.ok, 1)
+
+
+@target("rounds-scale", "what rounds of the chain cost by the number of nodes (SIZES: some only)")
 def rounds_scale(run):
     builds.release(run)
     sizes = os.environ.get("SIZES", "8 16 32 64 128 256 512 1000 2000 5000 10000").split()
@@ -135,9 +150,8 @@ def rounds_scale(run):
         rows += [line for line in lines if line.startswith(f"| {size} |")]
         if part.ok and lines:
             cells = [cell.strip() for cell in rows[-1].strip("|").split("|")]
-            run.claim(f"Outer rounds of {int(size):,} simulated nodes", "no invariant breaks", f"{cells[1]} sub-groups, {cells[3]} MiB, "
-                      f"{part.record['processor_seconds']:.0f} s of a processor, {cells[4]} messages and {cells[5]} kB a node and round",
-                      cells[8] == "0", "1 seed, 2 rounds")
+            run.claim(f"Outer rounds of {int(size):,} simulated nodes", "no invariant breaks", f"{cells[2]} MiB, {part.record['processor_seconds']:.0f} s of a "
+                      f"processor, {cells[3]} messages and {cells[4]} kB a node and round", cells[6] == "0", "1 seed, 2 rounds")
     run.figures["table"] = rows
 
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/chain/messages.h"
-#include "core/rounds/detail/rounds_posts.h"
+#include "core/rounds/round_posts.h"
 #include "core/sim/chain_world.h"
 
 namespace neuroshard::test {

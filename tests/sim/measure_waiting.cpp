@@ -1,4 +1,4 @@
-// How long training waits for outer rounds over lines of 100 and 10 Mbit/s: the nodes of core/rounds in the
+// How long training waits for outer rounds over lines of 100 and 10 Mbit/s: the nodes of the chain in the
 // simulated world, for a model of 25 million parameters (26 MB a delta at int8): plain, delayed-1 and four
 // fragments; and how much of the line that takes in the busiest minute.
 //
@@ -22,8 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "core/sim/fragment_world.h"
-#include "core/sim/round_world.h"
+#include "core/sim/chain_world.h"
 
 using namespace neuroshard;       // NOLINT
 using namespace neuroshard::sim;  // NOLINT
@@ -71,11 +70,16 @@ struct Result {
   bool good = false;
 };
 
-// Of both worlds' options, what they share.
-template <class Options>
-Options options_of(const Case& c) {
-  Options o;
+enum class Kind { Plain, Delayed, Fragments };
+std::size_t parts_of(Kind kind) {
+  return kind == Kind::Fragments ? fragments : 1;
+}
+
+ChainWorldOptions options_of(const Case& c, Kind kind) {
+  const auto parts = static_cast<int>(parts_of(kind));
+  ChainWorldOptions o;
   o.nodes = c.members;
+  o.fragments = parts_of(kind);
   if (c.last_is_new) o.founders = c.members - 1;
   o.network.least_delay = scaled(0.010);  // of each line: 20 to 60 ms from one to the other
   o.network.most_delay = scaled(0.030);
@@ -83,21 +87,33 @@ Options options_of(const Case& c) {
   o.network.passes_by = 16 << 10;
   o.network.window = scaled(60);
   o.initial.assign(static_cast<std::size_t>(full_values / scale), 0.0f);
-  o.round.rules.network.fill(3);
-  o.round.rules.values = o.initial.size();
-  o.round.rules.inner_steps = inner_steps;
-  o.round.rules.most_tokens = 2 * inner_steps;
-  o.round.tick = scaled(0.2);               // a real node hears of its last step at once
-  o.round.grace = std::chrono::seconds(3);  // while pieces come, and those are as large as at full size
-  o.round.poll = scaled(5);
-  o.round.first_deadline = scaled(1800);
-  o.round.provisional_after = scaled(600);
-  o.round.agreement = {scaled(10), scaled(120)};
+  chain::ChainRules& rules = o.chain.rules;
+  rules.most_tokens = 2 * inner_steps;
+  rules.admission_contributions = 2;
+  rules.block_time = scaled(60);
+  rules.stall_after = scaled(600);
+  rules.silent_after = scaled(180);
+  rules.heartbeat = scaled(60);
+  o.chain.tick = scaled(0.2);
+  o.chain.sync.poll = scaled(5);
+  o.chain.agreement = {scaled(10), scaled(120)};
+  o.training.sync = kind == Kind::Plain ? rounds::RoundSync::Plain : rounds::RoundSync::Delayed;
+  o.training.inner_steps = inner_steps;
+  o.training.tick = scaled(0.2);  // a real node hears of its last step at once
+  // Grace and patience: pieces are as large as at full size.
+  o.training.clock = {scaled(1800) / parts, std::chrono::seconds(3), std::chrono::seconds(10)};
+  o.training.provisional_after = scaled(600);
   o.trainer.inner_steps = inner_steps;
   o.trainer.step_time = scaled(c.training_seconds / inner_steps);
   o.trainer.tokens_per_step = 1;
-  o.work_time = scaled(1.5);  // an outer step and its hash at full size, on two cores
+  o.trainer.most_provisional_steps = 4 * inner_steps;
+  o.work_time = scaled(1.5) / parts;  // an outer step and its hash at full size, on two cores
   return o;
+}
+
+std::unique_ptr<ChainWorld> make_world(const Case& c, Kind kind) {
+  return std::make_unique<ChainWorld>(
+      options_of(c, kind), [](std::size_t node, std::uint64_t) { return std::make_unique<Drift>(node + 1); });
 }
 
 struct Return {
@@ -105,52 +121,43 @@ struct Return {
   double round_seconds = 0;  // of the others meanwhile
 };
 
-bool counts_again(RoundWorld& world, std::size_t node) {
-  return world.node(node).view().contributed > 0;
-}
-bool counts_again(FragmentWorld& world, std::size_t node) {
-  for (std::size_t f = 0; f < fragments; ++f)
-    if (world.node(node, f).view().contributed == 0) return false;
-  return true;
-}
-std::uint64_t round_of(RoundWorld& world) {
-  return world.node(0).view().round;
-}
-std::uint64_t round_of(FragmentWorld& world) {
-  return world.nodes(0).view().round;
-}
-
-// The last one stops in the middle of a round's training, or comes in the middle of one.
-template <class SomeWorld>
-Return come_back(SomeWorld& world, const Case& c, std::uint64_t away) {
-  const std::size_t last = c.members - 1;
+// The last one stops in the middle of a round's training, or comes in the middle of one. It counts once each
+// row has its work.
+Return come_back(const Case& c, Kind kind, std::uint64_t away) {
+  const auto made = make_world(c, kind);
+  ChainWorld& world = *made;
+  const std::size_t last = c.members - 1, parts = parts_of(kind);
   const Duration long_enough = scaled(7200);
   for (std::size_t i = 0; i < (c.last_is_new ? last : c.members); ++i) world.start(i);
-  world.run_to_round(2, long_enough);
+  world.run_to_round(2 * parts, long_enough);
   world.world().run_for(scaled(c.training_seconds / 2));
   if (!c.last_is_new) world.kill(last);
-  world.run_to_round(2 + away, static_cast<int>(1 + away) * long_enough);
+  world.run_to_round((2 + away) * parts, static_cast<int>(1 + away) * long_enough);
   world.world().run_for(scaled(c.training_seconds / 2));
   const MonotonicTime back = world.world().now();
-  const std::uint64_t before = round_of(world);
+  const std::uint64_t before = world.round(0);
   world.start(last);
-  const bool counted = world.world().run_until([&] { return counts_again(world, last); }, back + long_enough);
+  const bool counted =
+      world.run_until([&] { return world.training(last).view().counted >= parts; }, long_enough);
   Return result;
   const double seconds = scale * to_seconds(world.world().now() - back);
   if (counted) result.seconds = seconds;
-  result.round_seconds = seconds / static_cast<double>(std::max<std::uint64_t>(1, round_of(world) - before));
+  const auto rounds = static_cast<double>(std::max<std::uint64_t>(1, world.round(0) - before));
+  result.round_seconds = seconds * static_cast<double>(parts) / rounds;
   return result;
 }
 
-// Runs either world, and what can be seen of both.
-template <class SomeWorld>
-Result run(SomeWorld& world, const Case& c) {
-  for (std::size_t i = 0; i < c.members; ++i) world.start(i);
+// A round of fragments is one turn of each.
+Result measure(const Case& c, Kind kind) {
+  const auto made = make_world(c, kind);
+  ChainWorld& world = *made;
+  const std::size_t parts = parts_of(kind);
+  world.start_all();
   Result result;
-  result.good =
-      world.run_to_round(c.rounds, static_cast<int>(c.rounds) * 20 * scaled(c.training_seconds + 600));
+  result.good = world.run_to_round(c.rounds * parts,
+                                   static_cast<int>(c.rounds) * 20 * scaled(c.training_seconds + 600));
   for (std::size_t i = 0; i < c.members; ++i) {
-    result.waiting += world.trainer(i).waiting_share() / static_cast<double>(c.members);
+    result.waiting += world.learners(i).waiting_share() / static_cast<double>(c.members);
     const double busiest = scale * world.network().busiest_window(static_cast<Host>(i)) / 1e6;
     result.busiest = std::max(result.busiest, busiest);
   }
@@ -158,50 +165,16 @@ Result run(SomeWorld& world, const Case& c) {
   result.round_seconds = scale * to_seconds(world.world().now().time_since_epoch()) / rounds;
   result.megabytes = scale * static_cast<double>(world.network().counters().bytes) / 1e6 /
                      static_cast<double>(c.members) / rounds;
-  return result;
-}
-
-std::unique_ptr<LocalModel> drift(std::size_t node) {
-  return std::make_unique<Drift>(node + 1);
-}
-
-std::unique_ptr<RoundWorld> whole(const Case& c, rounds::RoundSync sync) {
-  auto o = options_of<RoundWorldOptions>(c);
-  o.round.sync = sync;
-  return std::make_unique<RoundWorld>(o, [](std::size_t node, std::uint64_t) { return drift(node); });
-}
-
-std::unique_ptr<FragmentWorld> in_fragments(const Case& c) {
-  auto o = options_of<FragmentWorldOptions>(c);
-  o.fragments = fragments;
-  o.work_time /= static_cast<int>(fragments);
-  return std::make_unique<FragmentWorld>(o, [](std::size_t node, std::uint64_t) { return drift(node); });
-}
-
-Result measure(const Case& c, rounds::RoundSync sync) {
-  const auto made = whole(c, sync);
-  RoundWorld& world = *made;
-  Result result = run(world, c);
-  const RoundWorldSeen seen = world.seen();
-  result.good = result.good && seen.conflicts == 0 && seen.twice == 0 && seen.worst_agreement == 1;
+  const ChainWorldSeen& seen = world.seen();
+  result.good = result.good && seen.conflicts + seen.twice + seen.wrong_anchors == 0;
   result.contributors = static_cast<double>(seen.contributions) / static_cast<double>(seen.rounds);
   return result;
 }
 
-Result measure_fragments(const Case& c) {
-  const auto made = in_fragments(c);
-  FragmentWorld& world = *made;
-  Result result = run(world, c);
-  const FragmentWorldSeen seen = world.seen();
-  result.good = result.good && seen.conflicts == 0 && seen.twice == 0 && seen.anchors_agree;
-  result.contributors = static_cast<double>(seen.contributions) / static_cast<double>(seen.certificates);
-  return result;
-}
-
 bool measure_row(const Case& c) {
-  const Result plain = measure(c, rounds::RoundSync::Plain);
-  const Result delayed = measure(c, rounds::RoundSync::Delayed);
-  const Result parts = measure_fragments(c);
+  const Result plain = measure(c, Kind::Plain);
+  const Result delayed = measure(c, Kind::Delayed);
+  const Result parts = measure(c, Kind::Fragments);
   const bool good = plain.good && delayed.good && parts.good;
   fmt::print(
       "| {} | {:.0f} | {:.0f} s | {:.1f}, {:.1f}, {:.1f} % | {:.0f}, {:.0f}, {:.0f} | {:.1f}, {:.1f}, {:.1f} "
@@ -216,9 +189,9 @@ bool measure_row(const Case& c) {
 }
 
 bool measure_return(const Case& c, std::uint64_t away) {
-  const Return plain = come_back(*whole(c, rounds::RoundSync::Plain), c, away);
-  const Return delayed = come_back(*whole(c, rounds::RoundSync::Delayed), c, away);
-  const Return parts = come_back(*in_fragments(c), c, away);
+  const Return plain = come_back(c, Kind::Plain, away);
+  const Return delayed = come_back(c, Kind::Delayed, away);
+  const Return parts = come_back(c, Kind::Fragments, away);
   const auto text = [](const Return& one) {
     return one.seconds > 0 ? fmt::format("{:.0f}", one.seconds) : std::string("**never**");
   };

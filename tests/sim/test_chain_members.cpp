@@ -59,6 +59,8 @@ class TestChainMembers : public QObject {
   void joiners_that_vote_together_own_nothing_data();
   void joiners_that_vote_together_own_nothing();
   void one_voter_lets_few_wallets_vote();
+  void a_candidate_with_large_payloads_gets_its_vote_data();
+  void a_candidate_with_large_payloads_gets_its_vote();
 };
 
 void TestChainMembers::silent_joiners_cost_nothing_data() {
@@ -74,10 +76,13 @@ void TestChainMembers::silent_joiners_cost_nothing() {
   const auto founders = static_cast<std::size_t>(honest), all = founders + static_cast<std::size_t>(silent);
   const Duration time = founders > 16 ? 10 * lab_round : 30 * lab_round;
   const std::uint64_t most_seeds = founders > 16 ? 1 : 2;
+  // The voters wait a grace for a member's first contribution in its first eight rounds.
+  const Duration first_rounds = 12 * lab_round;
   for (std::uint64_t seed = 1; seed <= seeds(most_seeds); ++seed) {
     std::uint64_t alone = 0, joined = 0, with_votes = 0;
     {
       ChainLab lab(lab_options(seed, founders));
+      lab.run_for(first_rounds);
       alone = rounds_in(lab, time);
     }
     {
@@ -86,6 +91,7 @@ void TestChainMembers::silent_joiners_cost_nothing() {
       options.chain.rules.voters = VotersMode::Open;
       ChainLab lab(options, true, silent_from(founders));
       for (std::size_t node = founders; node < all; ++node) lab.world.set_honest(node, false);
+      lab.run_for(first_rounds);
       joined = rounds_in(lab, time);
       const chain::ChainView view = lab.world.chain(0).view();
       QCOMPARE(view.members, all);
@@ -173,6 +179,37 @@ void TestChainMembers::joiners_that_vote_together_own_nothing() {
 }
 
 // A voter gives vouchers to four friends at once: its wallet lets one vote in eight rounds.
+void TestChainMembers::a_candidate_with_large_payloads_gets_its_vote_data() {
+  QTest::addColumn<bool>("shown");
+  QTest::newRow("the founder shows its contribution") << true;
+  QTest::newRow("control: it does not") << false;
+}
+
+// Payloads that do not travel with the contribution are for contributors only, so a candidate must know that the
+// single voter is one.
+void TestChainMembers::a_candidate_with_large_payloads_gets_its_vote() {
+  QFETCH(bool, shown);
+  auto options = lab_options(1, 2);
+  options.founders = 1;
+  ChainLab lab(options, false, [shown](std::size_t node) -> test::EditingCaller::Edit {
+    return [node, shown](const net::Contact&, PostKind kind, Bytes* post) {
+      if (kind != PostKind::Contribution) return Fate::Send;
+      *post = test::post_of(*test::contribution_in(*post), false);
+      return node == 0 && !shown ? Fate::Drop : Fate::Send;
+    };
+  });
+  lab.world.start(0);
+  QVERIFY2(lab.world.run_to_round(1, 10 * lab_round), lab.text("founder").c_str());
+  const auto expires =
+      static_cast<std::uint64_t>(to_unix_ms(lab.world.world().clock().wall_now())) + 3'600'000;
+  const auto voucher = lab.world.chain(0).give_voucher(expires);
+  QVERIFY(voucher.ok());
+  lab.world.set_voucher(1, *voucher);
+  lab.world.start(1);
+  lab.run_for(12 * lab_round);
+  QVERIFY2((lab.world.chain(0).view().voters == 2) == shown, lab.text("candidate").c_str());
+}
+
 void TestChainMembers::one_voter_lets_few_wallets_vote() {
   constexpr std::size_t founders = 5, all = 9;
   auto options = lab_options(1, all);

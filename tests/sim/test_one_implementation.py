@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The simulator has no second implementation of rounds:    test_one_implementation.py NM LIBSIM LIBROUNDS LIBOUTER
+"""The simulator has no second implementation of the chain and its rounds:    test_one_implementation.py NM LIBSIM LIBCHAIN LIBROUNDS LIBOUTER
 
-What libneuroshard_sim.a needs from outside is compared with what core/rounds and core/outer define: it takes the round's node from
-there, and never aggregates, steps, votes or certifies by itself.
+What libneuroshard_sim.a needs from outside is compared with what core/chain, core/rounds and core/outer define: it takes the nodes
+from there, and never aggregates, steps, votes or certifies by itself.
 """
 import re
 import subprocess
@@ -31,26 +31,26 @@ def callers(nm, archive, name):
 
 
 def main():
-    nm, sim, rounds, outer = sys.argv[1:5]
+    nm, sim, chain, rounds, outer = sys.argv[1:6]
     needed, own = symbols(nm, sim, "U"), symbols(nm, sim, "T")
     failures = []
-    for node in ("RoundNode", "GroupedNode"):
-        node = f"neuroshard::rounds::{node}::{node}"
-        if node not in needed or node not in symbols(nm, rounds, "T"):
-            failures.append("the simulator does not run the nodes of core/rounds")
+    for archive, node in ((chain, "neuroshard::chain::ChainNode::ChainNode"), (rounds, "neuroshard::rounds::TrainingRounds::TrainingRounds")):
+        if node not in needed or node not in symbols(nm, archive, "T"):
+            failures.append(f"the simulator does not run {node}")
     for name in ("neuroshard::outer::aggregate_encoded", "neuroshard::outer::outer_step"):
         if name not in symbols(nm, outer, "T") or name not in symbols(nm, rounds, "U"):
             failures.append(f"core/rounds does not use {name} of core/outer")
         if name in needed:
             failures.append(f"the simulator calls {name} itself")
-    for name in ("neuroshard::outer::aggregate", "neuroshard::rounds::make_step", "neuroshard::rounds::RoundAgreement::RoundAgreement"):
+    for name in ("neuroshard::outer::aggregate", "neuroshard::rounds::make_step", "neuroshard::chain::Agreement::Agreement"):
         if name in needed:
             failures.append(f"the simulator calls {name} itself")
-    for member in callers(nm, sim, "neuroshard::rounds::sign_vote"):
-        if member != "round_liar.cpp.o":  # false votes have to be signed as well
+    for member in callers(nm, sim, "neuroshard::chain::sign_vote"):
+        # False votes have to be signed as well, and founders that agreed beforehand sign their genesis.
+        if member not in ("byzantine_caller.cpp.o", "chain_world.cpp.o"):
             failures.append(f"{member} of the simulator signs votes itself")
     for name in own:
-        if re.search(r"neuroshard::(rounds|outer)::(?!.*~)", name) and "::sim::" not in name:
+        if re.search(r"neuroshard::(chain|rounds|outer)::(?!.*~)", name) and "::sim::" not in name:
             failures.append(f"the simulator defines {name}")
     for failure in failures:
         print(failure)

@@ -6,9 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "core/crypto/hash.h"
-#include "core/outer/codec.h"
-#include "core/rounds/messages.h"
+#include "core/rounds/round_posts.h"
 
 namespace neuroshard::test {
 namespace {
@@ -20,13 +18,10 @@ class TwoPayloads final : public net::PeerCaller {
 
   void call(const net::Contact& peer, net::Method method, Bytes request, Duration deadline,
             net::CallDone done) override {
-    if (method == net::Method::RoundPost) {
-      auto item = rounds::decode_item(request);
-      auto* const post = item.ok() ? std::get_if<rounds::ContributionPost>(&*item) : nullptr;
-      if (post != nullptr && post->contribution.key == key_.public_key() && hears_the_other(peer.id)) {
-        forge(*post);
-        request = rounds::encode_item(*post);
-      }
+    if (method == net::Method::ChainPost && !request.empty() && request[0] == rounds::contribution_kind) {
+      auto post = rounds::decode_contribution_post(ByteSpan(request).subspan(1), chain::max_rows);
+      if (post && post->contribution.node == key_.public_key() && hears_the_other(peer.id))
+        request = forged(std::move(*post));
     }
     out_.call(peer, method, std::move(request), deadline, std::move(done));
   }
@@ -36,21 +31,19 @@ class TwoPayloads final : public net::PeerCaller {
     return told_.try_emplace(id, told_.size() % 2 == 1).first->second;
   }
 
-  // The opposite, where the payload goes with it; else one that nobody will ever see.
-  void forge(rounds::ContributionPost& post) const {
-    rounds::Contribution& c = post.contribution;
-    const auto header = outer::read_codec_header(post.payload);
-    std::vector<float> delta(header.ok() ? static_cast<std::size_t>(header->count) : 0);
-    if (header.ok() && outer::decode(post.payload, delta).ok()) {
-      for (float& value : delta) value = -value;
-      if (auto other = outer::encode(header->options, delta); other.ok()) post.payload = std::move(*other);
-      c.payload_bytes = post.payload.size();
-      c.payload = crypto::sha256(post.payload);
-    } else {
-      c.payload[0] ^= 1;
-    }
-    rounds::sign_contribution(c, key_, network_);
+  // Another number of tokens is another contribution.
+  Bytes forged(rounds::PostedContribution post) const {
+    std::vector<rounds::PayloadBytes> payloads;
+    for (auto& [row, payload] : post.payloads)
+      payloads.push_back(std::make_shared<const Bytes>(std::move(payload)));
+    chain::Contribution& c = post.contribution;
+    for (chain::RowWork& row : c.rows) row.tokens = std::max<std::uint64_t>(1, row.tokens / 2);
+    chain::sign_contribution(c, key_, network_);
     fmt::print(stderr, "{{\"lied\": {}, \"attack\": \"two-payloads\"}}\n", c.round);
+    Bytes bytes{rounds::contribution_kind};
+    const Bytes content = rounds::encode_contribution_post(c, payloads);
+    bytes.insert(bytes.end(), content.begin(), content.end());
+    return bytes;
   }
 
   net::PeerCaller& out_;

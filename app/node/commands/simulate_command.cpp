@@ -36,8 +36,9 @@ nlohmann::ordered_json to_json(const sim::ScenarioOptions& options, const sim::S
   return {{"scenario", options.name},
           {"nodes", options.nodes},
           {"seed", options.seed},
-          {"liars", r.liars},
+          {"byzantine", r.byzantine},
           {"rounds", r.rounds},
+          {"blocks", r.blocks},
           {"first_loss", r.first_loss},
           {"loss", r.last_loss},
           {"losses", r.losses},
@@ -45,19 +46,15 @@ nlohmann::ordered_json to_json(const sim::ScenarioOptions& options, const sim::S
           {"conflicts", r.conflicts},
           {"counted_twice", r.counted_twice},
           {"hash_agreement_rate", r.hash_agreement_rate},
-          {"worst_agreement", r.worst_agreement},
+          {"wrong_anchors", r.wrong_anchors},
           {"contributions", r.contributions},
-          {"liars_counted", r.liars_counted},
+          {"byzantine_counted", r.byzantine_counted},
+          {"rows_carried", r.rows_carried},
           {"provisional", r.provisional},
-          {"corruptions", r.corruptions},
           {"anchors_fetched", r.anchors_fetched},
           {"evidence", r.evidence},
+          {"expelled", r.expelled},
           {"refused", refused},
-          {"levels", r.groups == 0 ? 1 : 2},
-          {"groups", r.groups},
-          {"group_results", r.group_results},
-          {"certificate_bytes", r.certificate_bytes},
-          {"computed_once_for_all", r.shared},
           {"messages", r.messages},
           {"messages_per_node_round", per_node_round(options, r, r.messages)},
           {"bytes_per_node_round", per_node_round(options, r, r.bytes)},
@@ -75,27 +72,24 @@ void show(const sim::ScenarioOptions& options, const sim::ScenarioResult& r, dou
           Output& output) {
   output.line(fmt::format(
       "{}: {} nodes, {} Byzantine nodes, seed {}, {} rounds in {:.0f} virtual seconds ({:.1f} s here)",
-      options.name, options.nodes, r.liars, options.seed, r.rounds, r.virtual_seconds, wall_seconds));
+      options.name, options.nodes, r.byzantine, options.seed, r.rounds, r.virtual_seconds, wall_seconds));
   output.line(fmt::format("  loss on held-out samples   {:.4f} -> {:.4f}", r.first_loss, r.last_loss));
-  output.line(fmt::format("  anchors that agree         {:.0f} % (worst round {:.0f} %), {} conflicts",
-                          100 * r.hash_agreement_rate, 100 * r.worst_agreement, r.conflicts));
+  output.line(fmt::format("  anchors that agree         {:.0f} %, {} conflicts in {} blocks",
+                          100 * r.hash_agreement_rate, r.conflicts, r.blocks));
   output.line(fmt::format(
       "  contributions              {} counted ({} of Byzantine nodes), {} counted twice, cosine {:.2f}",
-      r.contributions, r.liars_counted, r.counted_twice, r.delta_cosine));
+      r.contributions, r.byzantine_counted, r.counted_twice, r.delta_cosine));
   output.line(fmt::format("  messages                   {} ({:.1f} MB), {} lost", r.messages,
                           static_cast<double>(r.bytes) / 1e6, r.lost));
   output.line(fmt::format("  training waited            {:.1f} % of the time", 100 * r.waiting_share));
   output.line(fmt::format(
       "  of a node in a round       {:.0f} messages, {:.1f} kB; {:.0f} MiB of memory in all",
       per_node_round(options, r, r.messages), per_node_round(options, r, r.bytes) / 1e3, peak_mib()));
-  if (r.groups > 0)
-    output.line(fmt::format("  hierarchical               {} sub-groups; certificate {:.1f} kB{}", r.groups,
-                            static_cast<double>(r.certificate_bytes) / 1e3,
-                            r.shared ? "; results that all nodes share were computed once" : ""));
-  if (r.provisional + r.corruptions + r.anchors_fetched + r.evidence > 0)
-    output.line(fmt::format(
-        "  without a quorum {} times; {} broken anchors found, {} anchors fetched; {} times evidence",
-        r.provisional, r.corruptions, r.anchors_fetched, r.evidence));
+  if (r.provisional + r.rows_carried + r.anchors_fetched > 0)
+    output.line(fmt::format("  {} nodes trained on alone; {} rows carried, {} anchors fetched", r.provisional,
+                            r.rows_carried, r.anchors_fetched));
+  if (r.evidence + r.expelled > 0)
+    output.line(fmt::format("  evidence                   {} times, {} expelled", r.evidence, r.expelled));
   for (const auto& [reason, count] : r.refused_by)
     output.line(fmt::format("  refused: {:<26} {}", reason, count));
   for (const std::string& broken : r.broken) output.line("  BROKEN: " + broken);
@@ -111,10 +105,11 @@ Expected<void> simulate(const SimulateFlags& flags, CommandContext& context) {
   }
   sim::ScenarioOptions options = flags.options;
   NS_ASSIGN_OR_RETURN(options.codec.codec, outer::codec_from_name(flags.codec));
-  const auto sync = rounds::sync_from_name(flags.sync);
+  const auto sync = rounds::sync_choice(flags.sync);
   if (!sync)
-    return make_error(ErrorCode::InvalidArgument,
-                      fmt::format("--sync can't be \"{}\" here; it is plain or delayed-1", flags.sync));
+    return make_error(
+        ErrorCode::InvalidArgument,
+        fmt::format("--sync can't be \"{}\"; it is plain, delayed-1 or fragments=P", flags.sync));
   options.sync = *sync;
   options.stop = context.stop;
   const MonotonicTime begun = context.clock.monotonic_now();
@@ -139,10 +134,7 @@ void add_simulate_command(CLI::App& root, CommandContext& context) {
   sim::ScenarioOptions& o = flags->options;
   command.add_flag("--list", flags->list, "list the scenarios");
   command.add_option("--scenario", o.name, "name of the scenario")->capture_default_str();
-  command
-      .add_option(
-          "--nodes", o.nodes,
-          "number of nodes, including Byzantine nodes, 4 to 16,384; from 17 on rounds are hierarchical")
+  command.add_option("--nodes", o.nodes, "number of nodes, including Byzantine nodes, 4 to 16,384")
       ->capture_default_str();
   command.add_option("--seed", o.seed, "the same seed repeats a run exactly")->capture_default_str();
   command.add_option("--rounds", o.rounds, "outer rounds to train")->capture_default_str();
@@ -152,14 +144,12 @@ void add_simulate_command(CLI::App& root, CommandContext& context) {
       ->capture_default_str();
   command
       .add_option("--sync", flags->sync,
-                  "plain: training waits for each round's anchor; delayed-1: training continues meanwhile")
+                  "plain: training waits for each round's anchor; delayed-1: training continues meanwhile; "
+                  "fragments=P: the same, a part of the model per round")
       ->capture_default_str();
   command.add_option("--loss", o.loss, "additional share of lost messages, 0 to 0.9")->capture_default_str();
-  command.add_option(
-      "--liars", o.liars,
-      "number of Byzantine nodes, in scenarios that have them (default: a quarter; hierarchical: an eighth)");
-  command.add_flag("--one-group", o.one_group,
-                   "one group instead of hierarchical rounds, for comparison (up to 64 nodes)");
+  command.add_option("--byzantine", o.byzantine,
+                     "number of Byzantine nodes, in scenarios that have them (default: a quarter)");
   command.add_flag("--plain-mean", o.plain_mean, "aggregate without any defence, for comparison");
   set_body(command, context, [flags, &context] { return simulate(*flags, context); });
 }

@@ -118,7 +118,7 @@ Expected<void> BlockApplication::check_signatures(const BlockBody& body) const {
       return denied("a signature of a member's statement does not hold");
   }
   for (const Evidence& evidence : body.evidence) {
-    if (!checks_->evidence(evidence, rules_.network)) return denied("an evidence proves nothing");
+    if (!checks_->evidence(evidence, rules_.network)) return denied("a signature of evidence does not hold");
   }
   return body.close ? check_close_signatures(*body.close) : Expected<void>();
 }

@@ -6,8 +6,8 @@
 
 namespace neuroshard::chain {
 
-// What a block's statements are judged by. `before` is the registry of the block before; where something in the
-// block has changed the records already, `now` has them.
+// The facts by which a block's statements are judged. `before` is the registry of the block before; where
+// something in the block has changed the records already, `now` has them.
 struct StatementContext {
   const ChainRules& rules;
   const Registry& before;
@@ -18,7 +18,7 @@ struct StatementContext {
 
 Expected<void> check_statement(const StatementContext& context, const Registry& now,
                                const Statement& statement);
-// What genesis and later registrations have in common.
+// The rules that genesis and later registrations have in common.
 Expected<void> check_registration(const ChainRules& rules, std::uint64_t round, std::uint64_t time_ms,
                                   const crypto::PublicKey& node, const Register& registration);
 Expected<void> check_evidence(const StatementContext& context, const Registry& now, const Evidence& evidence);

@@ -1,6 +1,6 @@
-// How long a member waits in a view. A view of which nothing can come any more is given up after a tenth of
-// its time; but a member alone must not run away from the others, whose views last longer: it is one view
-// ahead at most, until its own time for the one before would have been over.
+// How long a member waits in a view. It gives up a view that can certify nothing any more after a tenth of
+// its time. The others' views may last longer, so it is at most one view ahead of them until its own time for
+// the view before would have been over.
 //
 // Threads: the executor's. The callbacks come from timers only.
 #pragma once

@@ -4,7 +4,6 @@
 #include "core/base/check.h"
 #include "core/crypto/hash.h"
 #include "core/engine/detail/fragment_trainer.h"
-#include "core/rounds/contributions.h"
 
 namespace neuroshard::engine {
 namespace {
@@ -15,7 +14,7 @@ Hash256 hash_weights(const std::vector<float>& weights) {
 
 }  // namespace
 
-// ---- the executor of the fragment's node ----
+// ---- the executor of the chain's node ----
 
 void RoundTrainer::FragmentTrainer::start(Start from) {
   std::function<void(Expected<Boundary>)> dropped;
@@ -44,9 +43,7 @@ rounds::TrainedWork RoundTrainer::FragmentTrainer::progress() const {
 bool RoundTrainer::FragmentTrainer::ends_early() const {
   std::lock_guard lock(all_.mutex_);
   if (pending_ || !started_) return false;
-  const bool held_up = all_.parts_.size() > 1 && all_.rests_since_ && worth_giving() &&
-                       all_.clock_.monotonic_now() - *all_.rests_since_ >= all_.options_.patience;
-  return held_up || (end_ < all_.options_.inner_steps + extra_ && work_.steps >= end_);
+  return end_ < all_.options_.inner_steps + extra_ && work_.steps >= end_;
 }
 
 std::uint32_t RoundTrainer::FragmentTrainer::extra_steps() const {
@@ -120,11 +117,6 @@ bool RoundTrainer::FragmentTrainer::may_train() const {
   return started_ && work_.steps < (alone_ ? alone : most_steps_);
 }
 
-// Fewer steps don't count.
-bool RoundTrainer::FragmentTrainer::worth_giving() const {
-  return work_.steps >= rounds::least_steps(all_.options_.inner_steps);
-}
-
 Expected<void> RoundTrainer::FragmentTrainer::serve() {
   std::optional<Start> from;
   std::optional<Asked> asked_now;
@@ -154,9 +146,8 @@ RoundPlace RoundTrainer::FragmentTrainer::place() const {
 
 std::uint64_t RoundTrainer::FragmentTrainer::scheduled() const {
   std::lock_guard lock(all_.mutex_);
-  const std::uint64_t before =
-      round_ <= 1 ? 0 : fragment_.first_steps + (round_ - 2) * all_.options_.inner_steps;
-  return before + work_.steps + 1;
+  const std::uint64_t rounds = round_ <= 1 ? 0 : round_ - 1;
+  return rounds * all_.options_.inner_steps / all_.parts_.size() + work_.steps + 1;
 }
 
 // Keeps the round's own work if the model that was read from the checkpoint is in the middle of this round.
@@ -212,26 +203,6 @@ Expected<rounds::TrainedWork> RoundTrainer::FragmentTrainer::put_new(const Start
   return carried;
 }
 
-// Fragments may end together once, because this node or another paused until all of them were closed. Without
-// a correction they would always end together. The fragment that is too near to another one ends sooner; its
-// later steps go into its next round.
-std::uint64_t RoundTrainer::FragmentTrainer::end_apart(std::uint64_t natural) const {
-  const FragmentTrainer& first = *all_.parts_.front();
-  if (this == &first || !first.started_ || work_.steps >= natural) return natural;
-  const auto signed_of = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
-  const std::int64_t steps = signed_of(all_.options_.inner_steps);
-  // Steps from now on: until it should end, modulo whole rounds, and until it would end.
-  const std::int64_t wanted = signed_of(first.end_) - signed_of(first.work_.steps) +
-                              signed_of(fragment_.first_steps) - signed_of(first.fragment_.first_steps);
-  const std::int64_t due = signed_of(natural) - signed_of(work_.steps);
-  const std::int64_t late = ((due - wanted) % steps + steps) % steps;
-  const std::int64_t near_enough = steps / signed_of(2 * all_.parts_.size());
-  // With too few steps it would not count (contributions.h).
-  const bool worth_it = signed_of(natural) - late >= steps / 10 && late < due;
-  if (late <= near_enough || late >= steps - near_enough || !worth_it) return natural;
-  return natural - static_cast<std::uint64_t>(late);
-}
-
 Expected<void> RoundTrainer::FragmentTrainer::put_in(Start from) {
   const std::size_t values = from.anchor->weights.size();
   NS_CHECK(values == fragment_.count);
@@ -240,7 +211,6 @@ Expected<void> RoundTrainer::FragmentTrainer::put_in(Start from) {
   const bool settled = !was_sent_before_restart(from.round, hash);
   // The restored part is in the next delta: it is not carried as well.
   const bool put_back = settled && !from.counted && feedback_ && !sent_.payload.empty();
-  const bool first = first_start_;
   const bool new_anchor = !goes_on_from_checkpoint(from, hash);
   rounds::TrainedWork carried{static_cast<std::uint32_t>(restored_.steps), restored_.tokens};
   if (new_anchor) {
@@ -260,9 +230,11 @@ Expected<void> RoundTrainer::FragmentTrainer::put_in(Start from) {
     work_ = carried;
     started_ = true;
     extra_ = take_lead(new_anchor ? from.carry : rounds::Carry::Nothing, carried.steps);
-    // A node that joins or returns begins all fragments at once.
-    end_ = most_steps_ = first && new_anchor ? fragment_.first_steps : end_apart(steps_of(round_) + extra_);
-    if (work_.steps >= most_steps_) all_.tell_progress();
+    const std::size_t parts = all_.parts_.size();
+    end_ = rounds::steps_of_row(fragment_.row, round_, parts, all_.options_.inner_steps) + extra_;
+    // Training goes on while the round of another fragment is late.
+    most_steps_ = parts == 1 ? end_ : end_ + all_.options_.inner_steps;
+    if (work_.steps >= end_) all_.tell_progress();
   }
   all_.note_places();
   // Once a round, with the last fragment: a checkpoint has all of them.

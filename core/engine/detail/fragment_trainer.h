@@ -1,5 +1,5 @@
-// One fragment of the model in RoundTrainer: holds the requests of the fragment's round endpoint and the
-// anchor that its values come from.
+// One fragment of the model in RoundTrainer: holds the requests for the fragment's row and the anchor that its
+// values come from.
 //
 // Threads: stated at each group of methods. "With the lock" means RoundTrainer's lock.
 #pragma once
@@ -14,7 +14,7 @@ class RoundTrainer::FragmentTrainer final : public rounds::RoundLearner {
  public:
   explicit FragmentTrainer(RoundTrainer& all) : all_(all) {}
 
-  // ---- The executor of the fragment's node: RoundLearner.
+  // ---- The executor of the chain's node: RoundLearner.
   void start(Start from) override;
   rounds::TrainedWork progress() const override;
   bool ends_early() const override;
@@ -39,8 +39,6 @@ class RoundTrainer::FragmentTrainer final : public rounds::RoundLearner {
   // ---- With the lock.
   bool asked() const { return pending_ || (boundary_ && started_); }
   bool may_train() const;
-  bool begun() const { return started_; }
-  bool worth_giving() const;
   const rounds::TrainedWork& work() const { return work_; }
 
  private:
@@ -48,11 +46,6 @@ class RoundTrainer::FragmentTrainer final : public rounds::RoundLearner {
     rounds::AfterBoundary after = rounds::AfterBoundary::Rest;
     std::function<void(Expected<Boundary>)> done;
   };
-  std::uint32_t steps_of(std::uint64_t round) const {
-    return round == 1 ? fragment_.first_steps : all_.options_.inner_steps;
-  }
-  // With the lock: the steps after which a round ends that would otherwise end after `natural` steps.
-  std::uint64_t end_apart(std::uint64_t natural) const;
   Expected<void> put_in(Start from);
   Expected<void> make_boundary(const Asked& asked);
   Expected<Boundary> encode_delta(const std::vector<float>& local);
@@ -74,7 +67,7 @@ class RoundTrainer::FragmentTrainer final : public rounds::RoundLearner {
   std::optional<RoundMemory> recalled_;
   bool started_ = false;   // an anchor is in the model
   bool alone_ = false;     // go_on()
-  std::uint64_t end_ = 0;  // the step at which this node's round ends; after the delta: at which it was made
+  std::uint64_t end_ = 0;  // steps until the row's next boundary; after the delta: at which it was made
   std::uint64_t most_steps_ = 0;       // of work_, unless alone
   std::uint64_t extra_ = 0;            // steps of this round beyond the common number
   bool given_ = false;                 // this round's delta was made, after end_ steps

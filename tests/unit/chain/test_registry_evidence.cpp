@@ -127,7 +127,7 @@ void TestChainRegistryEvidence::evidence_is_signed_and_against_a_member() {
   QVERIFY(chain.begin(nodes).ok());
   Evidence forged = two_votes(chain, nodes[0]);
   std::get<TwoVotes>(forged.what).second.signature[3] ^= 1;
-  QCOMPARE(chain.refusal(with(forged)), std::string("an evidence proves nothing"));
+  QCOMPARE(chain.refusal(with(forged)), std::string("a signature of evidence does not hold"));
   BlockBody twice;
   twice.evidence = {two_votes(chain, nodes[0]), two_vectors(chain, nodes[0])};
   QCOMPARE(chain.refusal(twice), std::string("the block's evidence is not ascending by node"));

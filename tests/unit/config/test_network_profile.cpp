@@ -109,15 +109,12 @@ void TestNetworkProfile::any_changed_constant_is_another_network() {
   // A constant of words is written as its word.
   laboratory.consensus = profile("devnet").consensus;
   laboratory.consensus.name = "laboratory";
-  laboratory.consensus.voters = 3;
-  QVERIFY(canonical_text(laboratory.consensus).find("\nvoters=open\nsync=") != std::string::npos);
+  laboratory.consensus.voters = 2;
+  QVERIFY(canonical_text(laboratory.consensus).find("\nvoters=open\nblock_time_s=5\n") != std::string::npos);
   const std::string written = format_network_profile(laboratory);
   QVERIFY2(written.find("\"voters\": \"open\"") != std::string::npos, written.c_str());
-  const auto with_chain = parse_network_profile(as_bytes(written));
-  QVERIFY2(with_chain.ok() && has_chain(with_chain->consensus), written.c_str());
-  laboratory.consensus = solo;
-  laboratory.consensus.voters = 3;
-  QVERIFY2(!validate(laboratory.consensus).ok(), "a chain without rounds");
+  const auto open = parse_network_profile(as_bytes(written));
+  QVERIFY2(open.ok() && open->consensus.voters == 2, written.c_str());
   NetworkProfile moved = profile("solo");
   moved.directory.http_port = 1234;
   QVERIFY2(network_id(moved.consensus) == network_id(solo), "an address is not part of the id");

@@ -1,9 +1,10 @@
-// The state of outer rounds on the disk: it comes back as it was, damage is found, and a torn write loses
-// nothing.
+// A node's part of a round and the outer state on the disk: both come back as they were, damage is found, and a
+// torn write loses nothing.
 #include <QTemporaryDir>
 #include <QtTest>
 
 #include "core/engine/round_store.h"
+#include "core/engine/state_file.h"
 #include "tests/support/pump_executor.h"
 #include "tests/support/test_main.h"
 #include "tests/unit/engine/no_sync_file_env.h"
@@ -21,16 +22,6 @@ rounds::Anchor state_of(float first) {
   state->bias = {first, -first};
   return state;
 }
-rounds::RoundCertificate of_round(std::uint64_t round) {
-  static const crypto::KeyPair key = crypto::KeyPair::from_seed(Hash256{5});
-  rounds::RoundCertificate certificate;
-  certificate.body = rounds::genesis_body({}, Hash256{1}, {key.public_key()});
-  if (round == 0) return certificate;
-  certificate.body.round = round;
-  certificate.body.contributors = {{0, 5, 100, Hash256{2}}};
-  certificate.signatures = {{0, crypto::Signature{3}}};
-  return certificate;
-}
 bool same(const rounds::OuterState& a, const rounds::OuterState& b) {
   return a.weights == b.weights && a.momentum == b.momentum && a.bias == b.bias;
 }
@@ -43,6 +34,11 @@ struct Bench {
   std::string path() const { return folder.filePath("rounds").toStdString(); }
   std::unique_ptr<RoundFiles> open() {
     return std::move(RoundFiles::open(*files, path(), logger, node).value());
+  }
+  std::string state() const { return path() + "/state"; }
+  bool write_state(std::uint64_t round, float first) {
+    return files->create_directories(path()).ok() &&
+           write_state_file(*files, state(), {round, state_of(first), {}}).ok();
   }
   void change_a_byte(const char* name, qint64 at) const {
     QFile file(folder.filePath(QString("rounds/") + name));
@@ -65,78 +61,66 @@ class TestRoundStore : public QObject {
     std::vector<int> done;
     {
       const auto files = b.open();
-      QVERIFY(files->load(Record::Votes).error().code == ErrorCode::NotFound);
+      QVERIFY(files->load(Record::Vector).error().code == ErrorCode::NotFound);
       for (int i = 1; i <= 3; ++i) {
-        files->save(Record::Votes, Bytes(static_cast<std::size_t>(i), 9), [&done, i](Expected<void> saved) {
+        files->save(Record::Vector, Bytes(static_cast<std::size_t>(i), 9), [&done, i](Expected<void> saved) {
           if (saved.ok()) done.push_back(i);
         });
       }
-      files->save(Record::Chain, Bytes{1, 2, 3}, [](Expected<void>) {});
-      files->save(Record::Learner, Bytes{5}, [](Expected<void>) {});
-      files->save(Record::Payload, Bytes{7, 7}, [](Expected<void>) {});
+      files->save(Record::Contribution, Bytes{1, 2, 3}, [](Expected<void>) {});
+      files->save(Record::Learners, Bytes{5}, [](Expected<void>) {});
       QVERIFY(b.node.run_until([&] { return done.size() == 3; }));
     }
     QVERIFY((done == std::vector<int>{1, 2, 3}));
     const auto files = b.open();
-    QVERIFY(files->load(Record::Votes).value() == Bytes(3, 9));
-    QVERIFY((files->load(Record::Chain).value() == Bytes{1, 2, 3}));
-    QVERIFY(files->load(Record::Learner).value() == Bytes{5});
-    QVERIFY((files->load(Record::Payload).value() == Bytes{7, 7}));
+    QVERIFY(files->load(Record::Vector).value() == Bytes(3, 9));
+    QVERIFY((files->load(Record::Contribution).value() == Bytes{1, 2, 3}));
+    QVERIFY(files->load(Record::Learners).value() == Bytes{5});
   }
 
-  void the_state_comes_back_bit_for_bit() {
+  void a_state_comes_back_bit_for_bit() {
     Bench b;
-    QVERIFY(b.open()->load_state(1000, 2).error().code == ErrorCode::NotFound);
-    b.open()->save_state(of_round(41), state_of(0.1f));
-    b.open()->save_state(of_round(42), state_of(0.3f));  // waits for the disk when it goes
-    const auto known = b.open()->load_state(1000, 2);
+    QVERIFY(read_state_file(*b.files, b.state(), 1000, 2).error().code == ErrorCode::NotFound);
+    QVERIFY(b.write_state(41, 0.1f));
+    QVERIFY(b.write_state(42, 0.3f));
+    const auto known = read_state_file(*b.files, b.state(), 1000, 2);
     QVERIFY2(known.ok(), known.ok() ? "" : known.error().describe().c_str());
     QCOMPARE(known->round, std::uint64_t{42});
     QVERIFY(same(*known->state, *state_of(0.3f)));
-    QVERIFY(*known->certificate == of_round(42));
-    QVERIFY(!b.files->exists(b.path() + "/state.new"));
-    b.open()->save_state(of_round(0), state_of(1));  // the beginning, which nobody signs
-    QVERIFY(*b.open()->load_state(1000, 2).value().certificate == of_round(0));
-  }
-
-  void of_many_states_the_newest_is_kept() {
-    Bench b;
-    {
-      const auto files = b.open();
-      for (int r = 1; r <= 50; ++r)
-        files->save_state(of_round(static_cast<std::uint64_t>(r)), state_of(static_cast<float>(r)));
-    }
-    QCOMPARE(b.open()->load_state(1000, 2).value().round, std::uint64_t{50});
+    QVERIFY(!b.files->exists(b.state() + ".new"));
   }
 
   void a_damaged_state_is_not_used() {
     for (const qint64 at : {2, 9, 20, 50, 5000, 8060}) {
       Bench b;
-      b.open()->save_state(of_round(3), state_of(1));
-      QVERIFY(b.open()->load_state(1000, 2).ok());
+      QVERIFY(b.write_state(3, 1));
+      QVERIFY(read_state_file(*b.files, b.state(), 1000, 2).ok());
       b.change_a_byte("state", at);
-      const auto known = b.open()->load_state(1000, 2);
+      const auto known = read_state_file(*b.files, b.state(), 1000, 2);
       QVERIFY(!known.ok() && known.error().code == ErrorCode::Corrupt);
       QVERIFY(QString::fromStdString(known.error().message).contains("fetches the state from other members"));
     }
     Bench b;
-    b.open()->save_state(of_round(3), state_of(1));
-    QVERIFY(b.open()->load_state(1001, 2).error().code == ErrorCode::Corrupt);  // another model
-    QVERIFY(QFile::resize(QString::fromStdString(b.path() + "/state"), 900));
-    QVERIFY(b.open()->load_state(1000, 2).error().code == ErrorCode::Corrupt);
-    QVERIFY(QFile::resize(QString::fromStdString(b.path() + "/state"), 5));
-    QVERIFY(b.open()->load_state(1000, 2).error().code == ErrorCode::Corrupt);
+    QVERIFY(b.write_state(3, 1));
+    const auto code = [&](std::uint64_t values) {
+      return read_state_file(*b.files, b.state(), values, 2).error().code;
+    };
+    QVERIFY(code(1001) == ErrorCode::Corrupt);  // another model
+    for (const qint64 size : {900, 5}) {
+      QVERIFY(QFile::resize(QString::fromStdString(b.state()), size));
+      QVERIFY(code(1000) == ErrorCode::Corrupt);
+    }
   }
 
   void a_half_written_state_leaves_the_old_one() {
     Bench b;
-    b.open()->save_state(of_round(3), state_of(1));
-    QFile half(QString::fromStdString(b.path() + "/state.new"));  // as a kill leaves it
+    QVERIFY(b.write_state(3, 1));
+    QFile half(QString::fromStdString(b.state() + ".new"));  // as a kill leaves it
     QVERIFY(half.open(QIODevice::WriteOnly) && half.write("NSRSTATE") == 8);
     half.close();
-    QCOMPARE(b.open()->load_state(1000, 2).value().round, std::uint64_t{3});
-    b.open()->save_state(of_round(4), state_of(2));
-    QCOMPARE(b.open()->load_state(1000, 2).value().round, std::uint64_t{4});
+    QCOMPARE(read_state_file(*b.files, b.state(), 1000, 2).value().round, std::uint64_t{3});
+    QVERIFY(b.write_state(4, 2));
+    QCOMPARE(read_state_file(*b.files, b.state(), 1000, 2).value().round, std::uint64_t{4});
   }
 
   void computations_run_in_order_beside_the_node() {

@@ -1,4 +1,4 @@
-// Where the model is synchronised in fragments: one training, of which each fragment's node has its part.
+// A model that is synchronised in fragments: one training, and a row of the chain for each fragment.
 #include "core/crypto/hash.h"
 #include "tests/support/test_main.h"
 #include "tests/unit/engine/round_trainer_bench.h"
@@ -10,7 +10,7 @@ using namespace neuroshard::engine::testing_rounds;  // NOLINT
 class TestRoundTrainerFragments : public QObject {
   Q_OBJECT
  private Q_SLOTS:
-  void fragments_are_one_training_with_rounds_of_their_own() {
+  void rows_close_in_turn() {
     Bench b(8, 2);
     QVERIFY(b.trainer->attach(b.model).ok());
     b.executor.run();
@@ -20,30 +20,52 @@ class TestRoundTrainerFragments : public QObject {
     b.start(0, {1, anchor_of({1, 2}), Carry::Nothing, false});
     QCOMPARE(b.train(), 0);  // the other has no anchor yet
     b.start(1, {1, anchor_of({3, 4}), Carry::Nothing, false});
-    // The first ends in the middle of the second's round; trains on, while the others agree.
-    QCOMPARE(b.train(), 4);
-    QVERIFY(b.trainer->learner(0).ends_early() && !b.trainer->learner(1).ends_early());
-    b.ask(0, rounds::AfterBoundary::TrainOn);
-    QCOMPARE(b.train(), 4);
-    QVERIFY((b.delta(0, 2) == Weights{4, 4}));
-    QCOMPARE(b.trainer->learner(1).progress().steps, 8u);
+    // Round 1 closes the second row, after half of the steps.
+    QCOMPARE(b.train(4), 4);
+    QVERIFY(b.trainer->learner(1).ends_early() && !b.trainer->learner(0).ends_early());
     b.ask(1, rounds::AfterBoundary::TrainOn);
-    QCOMPARE(b.train(), 4);  // no more than a round ahead of the first's anchor
-    QVERIFY((b.delta(1, 2) == Weights{8, 8}));
-    QVERIFY((b.model.weights == Weights{-11, -10, -9, -8}));
-    // An anchor moves its own values only, and takes along what came since.
-    b.start(0, {2, anchor_of({50, 60}), Carry::SinceBoundary, true});
-    QCOMPARE(b.train(1), 0);  // a whole round is carried: its delta is due
-    QVERIFY((b.model.weights == Weights{42, 52, -9, -8}));
-    QCOMPARE(b.model.schedule, std::uint64_t{12});
-    QVERIFY(b.model.synced_at.empty());
-    b.ask(0, rounds::AfterBoundary::TrainOn);
-    b.start(1, {2, anchor_of({70, 80}), Carry::SinceBoundary, true});
     QCOMPARE(b.train(1), 1);
-    QVERIFY((b.model.weights == Weights{41, 51, 65, 75}));
-    QCOMPARE(b.model.schedule, std::uint64_t{13});
-    // A checkpoint has the anchors of all; it is due with the last one's.
+    b.trainer->learner(1).closed();
+    QVERIFY((b.delta(0, 2) == Weights{4, 4}));
+    QCOMPARE(b.train(3), 3);
+    // An anchor changes the values of its row only, and carries the steps since the boundary.
+    b.start(1, {2, anchor_of({70, 80}), Carry::SinceBoundary, true});
+    b.ask(0, rounds::AfterBoundary::TrainOn);
+    QCOMPARE(b.train(1), 1);
+    b.trainer->learner(0).closed();
+    QVERIFY((b.delta(1, 2) == Weights{8, 8}));
+    QVERIFY((b.model.weights == Weights{-8, -7, 65, 75}));
+    QCOMPARE(b.model.schedule, std::uint64_t{9});
+    // A checkpoint has the anchors of all rows; it is due with the last row's.
     QVERIFY((b.model.synced_at == std::vector<std::uint64_t>{2}));
+    // Round 3 closes the second row again: eight steps after its first boundary.
+    QCOMPARE(b.train(3), 3);
+    QCOMPARE(b.trainer->learner(1).progress().steps, 8u);
+    QVERIFY(!b.trainer->learner(1).ends_early());
+  }
+
+  // The rows of later rounds train on meanwhile; a row rests a whole round after its own boundary.
+  void a_late_result_stops_training_after_a_round_more() {
+    Bench b(8, 2);
+    b.model.fresh = false;
+    QVERIFY(b.trainer->attach(b.model).ok());
+    for (std::size_t f = 0; f < 2; ++f) b.start(f, {1, anchor_of({0, 0}), Carry::Nothing, false});
+    QCOMPARE(b.train(4), 4);
+    b.ask(1, rounds::AfterBoundary::TrainOn);
+    QCOMPARE(b.train(), 8);
+    b.start(1, {2, anchor_of({0, 0}), Carry::SinceBoundary, true});
+    QVERIFY(b.train() > 0);
+  }
+
+  // A node that joins before round 9 has fewer steps of the row that this round closes.
+  void who_joins_later_has_the_steps_of_the_open_rounds() {
+    Bench b(8, 2);
+    b.model.fresh = false;
+    QVERIFY(b.trainer->attach(b.model).ok());
+    for (std::size_t f = 0; f < 2; ++f) b.start(f, {9, anchor_of({0, 0}), Carry::Nothing, false});
+    QCOMPARE(b.train(4), 4);
+    QVERIFY(b.trainer->learner(1).ends_early() && !b.trainer->learner(0).ends_early());
+    QCOMPARE(b.model.schedule, std::uint64_t{8 * 4 + 4});
   }
 
   void a_restart_goes_on_in_the_round_of_each_fragment() {
@@ -75,61 +97,6 @@ class TestRoundTrainerFragments : public QObject {
     c.start(1, {4, second, Carry::Nothing, false});
     QCOMPARE(c.train(1), 1);
     QVERIFY((c.model.weights == Weights{0, 1, 2, 3}));
-  }
-
-  // Whatever brought their ends together, who begins all at once or stood still until all were closed: they
-  // lie half a round apart again.
-  void fragments_that_end_together_are_brought_apart() {
-    Bench b(8, 2);
-    b.model.fresh = false;
-    QVERIFY(b.trainer->attach(b.model).ok());
-    for (std::size_t f = 0; f < 2; ++f) b.start(f, {9, anchor_of({0, 0}), Carry::Nothing, false});
-    QCOMPARE(b.train(), 4);
-    QVERIFY(b.trainer->learner(0).ends_early());
-    b.ask(0, rounds::AfterBoundary::TrainOn);
-    // Both are closed, the second sooner than it should be.
-    b.ask(1, rounds::AfterBoundary::TrainOn);
-    QCOMPARE(b.train(1), 1);
-    for (std::size_t f = 0; f < 2; ++f) b.start(f, {10, anchor_of({0, 0}), Carry::SinceBoundary, true});
-    QCOMPARE(b.train(), 3);
-    QVERIFY(b.trainer->learner(1).ends_early() && !b.trainer->learner(0).ends_early());
-    QCOMPARE(b.trainer->learner(1).progress().steps, 4u);
-    b.ask(1, rounds::AfterBoundary::TrainOn);
-    QCOMPARE(b.train(), 4);
-    QCOMPARE(b.trainer->learner(0).progress().steps, 8u);
-    b.ask(0, rounds::AfterBoundary::TrainOn);
-    QCOMPARE(b.train(1), 1);
-    // And stay so, with whole rounds.
-    for (std::size_t f = 0; f < 2; ++f) b.start(f, {11, anchor_of({0, 0}), Carry::SinceBoundary, true});
-    QCOMPARE(b.train(), 3);
-    QCOMPARE(b.trainer->learner(1).progress().steps, 8u);
-    QVERIFY(!b.trainer->learner(1).ends_early());
-  }
-
-  // Each waiting for what another does not give because it waits, too: who rests gives what it has.
-  void who_rests_for_one_fragment_gives_what_it_has_of_the_others() {
-    for (const bool patient : {true, false}) {
-      Bench b(40, 2);
-      b.options.patience = patient ? std::chrono::hours(1) : Duration(0);
-      b.make();
-      b.model.fresh = false;
-      QVERIFY(b.trainer->attach(b.model).ok());
-      for (std::size_t f = 0; f < 2; ++f) b.start(f, {9, anchor_of({0, 0}), Carry::Nothing, false});
-      QCOMPARE(b.train(), 20);
-      b.ask(0, rounds::AfterBoundary::TrainOn);
-      QCOMPARE(b.train(), 20);
-      b.ask(1, rounds::AfterBoundary::TrainOn);
-      QCOMPARE(b.train(), 20);  // the first's certificate does not come
-      b.start(1, {10, anchor_of({0, 0}), Carry::Nothing, true});
-      // Of the second there is nothing yet: a twentieth of a round is enough to count.
-      QCOMPARE(b.train(), 2);
-      QCOMPARE(b.trainer->learner(1).progress().steps, 2u);
-      QVERIFY(b.trainer->learner(1).ends_early() == !patient);
-      if (patient) continue;
-      b.start(0, {10, anchor_of({0, 0}), Carry::Nothing, true});
-      QCOMPARE(b.train(1), 1);
-      QVERIFY(!b.trainer->learner(1).ends_early());  // it goes on
-    }
   }
 
   void a_model_that_is_too_small_for_its_fragments_is_refused() {

@@ -75,22 +75,23 @@ void TestConduct::points_fade() {
 void TestConduct::two_payloads_are_enough() {
   BanList bans(clock_);
   Conduct conduct(bans, clock_, false);
-  QVERIFY(conduct.fault(caller(1), Fault::TwoPayloads));
-  QCOMPARE(*bans.reason(caller(1).id), std::string("two different contributions to one round (1 times)"));
+  QVERIFY(conduct.fault(caller(1), Fault::Equivocation));
+  QCOMPARE(*bans.reason(caller(1).id),
+           std::string("equivocation: two signatures that contradict each other (1 times)"));
 }
 
 void TestConduct::the_next_ban_is_longer() {
   BanList bans(clock_);
   Conduct conduct(bans, clock_, false);
   for (const int hours : {1, 2, 4, 8, 16, 24, 24}) {
-    QVERIFY(conduct.fault(caller(1), Fault::TwoPayloads));
+    QVERIFY(conduct.fault(caller(1), Fault::Equivocation));
     clock_.advance(hours * hour - minute);
     QVERIFY2(bans.reason(caller(1).id).has_value(), qPrintable(QString::number(hours)));
     clock_.advance(2 * minute);
     QVERIFY2(!bans.reason(caller(1).id), qPrintable(QString::number(hours)));
   }
   clock_.advance(25 * hour);  // and a day of peace is a new beginning
-  QVERIFY(conduct.fault(caller(1), Fault::TwoPayloads));
+  QVERIFY(conduct.fault(caller(1), Fault::Equivocation));
   clock_.advance(hour + minute);
   QVERIFY(!bans.reason(caller(1).id));
 }
@@ -134,7 +135,7 @@ void TestConduct::addresses_that_are_not_of_the_internet_are_not_counted() {
   for (std::uint8_t number = 1; number <= 100; ++number) {  // behind a relay all have this address
     Caller from = caller(number);
     from.endpoint.ip = platform::IpAddress::v4(127, 0, 0, 1);
-    conduct.fault(from, Fault::TwoPayloads);
+    conduct.fault(from, Fault::Equivocation);
   }
   QCOMPARE(bans.prefixes(), std::size_t{0});
   QCOMPARE(bans.all().size(), std::size_t{100});
@@ -189,7 +190,7 @@ void TestConduct::bans_survive_a_restart() {
   {
     BanList bans(clock_);
     Conduct conduct(bans, clock_, false);
-    conduct.fault(caller(1), Fault::TwoPayloads);
+    conduct.fault(caller(1), Fault::Equivocation);
     bans.ban(caller(2).id, 10 * minute, std::string(500, 'x'));
     kept = bans.encode();
   }
@@ -201,7 +202,7 @@ void TestConduct::bans_survive_a_restart() {
   // An earlier ban is remembered: the next one is longer.
   clock_.advance(hour);
   Conduct conduct(again, clock_, false);
-  QVERIFY(conduct.fault(caller(1), Fault::TwoPayloads));
+  QVERIFY(conduct.fault(caller(1), Fault::Equivocation));
   clock_.advance(hour + minute);
   QVERIFY(again.reason(caller(1).id).has_value());
 }

@@ -215,7 +215,7 @@ void TestLimitedTransport::small_messages_pass_by_large_ones() {
   for (int i = 0; i < 100; ++i) {
     const MonotonicTime asked = w.world.now();
     std::optional<Expected<Bytes>> answer;
-    (*channel)->call(Method::RoundPost, Bytes(500), 10 * second,
+    (*channel)->call(Method::ChainPost, Bytes(500), 10 * second,
                      [&](Expected<Bytes> result) { answer.emplace(std::move(result)); });
     QVERIFY(w.world.run_until([&] { return answer.has_value(); }, asked + 20 * second) && answer->ok());
     longest = std::max(longest, w.world.now() - asked);
@@ -237,7 +237,7 @@ void TestLimitedTransport::small_messages_alone_keep_the_limit() {
   int answers = 0;
   const MonotonicTime from = w.world.now();
   for (int i = 0; i < 400; ++i)
-    (*channel)->call(Method::RoundPost, Bytes(1000), std::chrono::hours(1),
+    (*channel)->call(Method::ChainPost, Bytes(1000), std::chrono::hours(1),
                      [&](const Expected<Bytes>& answer) { answers += answer.ok(); });
   QVERIFY(w.world.run_until([&] { return answers == 400; }, from + std::chrono::minutes(10)));
   const double allowed = 400.0 * static_cast<double>(wire_bytes(1000)) / limit;

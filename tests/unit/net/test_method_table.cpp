@@ -114,9 +114,9 @@ void TestMethodTable::some_callers_are_not_admitted() {
     if (from.id == Node::caller(1).id) return {};
     return make_error(ErrorCode::Denied, "members only");
   };
-  const auto post = node.table.add({Method::RoundPost}, limits, Node::says("taken"));
-  QCOMPARE(node.call(1, Method::RoundPost), std::string("taken"));
-  QCOMPARE(node.call(2, Method::RoundPost), std::string("members only"));
+  const auto post = node.table.add({Method::ChainPost}, limits, Node::says("taken"));
+  QCOMPARE(node.call(1, Method::ChainPost), std::string("taken"));
+  QCOMPARE(node.call(2, Method::ChainPost), std::string("members only"));
   QCOMPARE(node.code, ErrorCode::Denied);
 }
 
@@ -128,12 +128,12 @@ void TestMethodTable::a_fault_goes_to_conduct_and_the_answer_to_the_caller() {
       });
   // An answer that is no error may prove a fault, too: a vote with a bad signature gets its verdict.
   const auto judged =
-      node.table.add({Method::RoundPost}, {}, [](const Caller&, Method, ByteSpan, const Reply& reply) {
+      node.table.add({Method::ChainPost}, {}, [](const Caller&, Method, ByteSpan, const Reply& reply) {
         reply({Bytes{'b', 'a', 'd'}, Fault::BadSignature});
       });
   QCOMPARE(node.call(1, Method::Ping), std::string("unreadable"));
   QCOMPARE(node.conduct.faults(Fault::Malformed), std::uint64_t{1});
-  QCOMPARE(node.call(1, Method::RoundPost), std::string("bad"));
+  QCOMPARE(node.call(1, Method::ChainPost), std::string("bad"));
   QCOMPARE(node.conduct.faults(Fault::BadSignature), std::uint64_t{1});
   MethodTable uncounted(node.clock, nullptr);
   const auto same =

@@ -22,6 +22,12 @@ net::NodeId id_of(std::size_t number) {
   return crypto::sha256(bytes);
 }
 
+std::vector<outer::EncodedContribution> encoded(const std::vector<StepInput>& inputs) {
+  std::vector<outer::EncodedContribution> contributions;
+  for (const StepInput& input : inputs) contributions.push_back({input.id, input.tokens, *input.payload});
+  return contributions;
+}
+
 // All but the liars send the same direction with a little noise of their own.
 std::vector<StepInput> inputs_of(const OuterRules& rules, std::size_t count, std::size_t liars) {
   std::vector<StepInput> inputs;

@@ -41,13 +41,13 @@ Bytes content(std::uint8_t seed) {
 struct Calls final : net::PeerCaller {
   struct Call {
     net::NodeId of;
-    FetchRequest request;
+    PieceRequest request;
     Duration deadline;
     net::CallDone done;
   };
   void call(const net::Contact& peer, net::Method, Bytes request, Duration deadline,
             net::CallDone done) override {
-    waiting.push_back({peer.id, *decode_fetch_request(request), deadline, std::move(done)});
+    waiting.push_back({peer.id, *decode_piece_request(request), deadline, std::move(done)});
     ++asked[peer.id];
   }
   Call take() {
@@ -67,13 +67,13 @@ struct Calls final : net::PeerCaller {
     const Call call = take();
     const std::size_t at = call.request.place;
     const std::size_t count = std::min<std::size_t>(net::chunk_bytes, whole.size() - at);
-    call.done(encode_fetch_answer(whole.size(), ByteSpan(whole.data() + at, count)));
+    call.done(encode_piece_answer(whole.size(), ByteSpan(whole.data() + at, count)));
   }
   std::deque<Call> waiting;
   std::map<net::NodeId, int> asked;
 };
 
-struct Known final : RoundPeers {
+struct Known final : chain::Peers {
   std::optional<net::Contact> find(const net::NodeId& id) override {
     if (id == unknown) return std::nullopt;
     return net::Contact{id, {platform::IpAddress::v4(11, 0, 0, id[0]), 9000}};
@@ -98,6 +98,16 @@ struct TimedExecutor final : Executor {
   std::vector<Task> timers;
 };
 
+// A payload with these bytes.
+void fetch(RoundFetcher& fetcher, const Bytes& wanted, std::vector<net::NodeId> sources,
+           RoundFetcher::GotBytes done) {
+  PieceRequest request;
+  request.hash = crypto::sha256(wanted);
+  fetcher.checked(
+      request, wanted.size(), std::move(sources),
+      [wanted](ByteSpan bytes) { return Bytes(bytes.begin(), bytes.end()) == wanted; }, std::move(done));
+}
+
 }  // namespace
 
 class TestFetch : public QObject {
@@ -105,7 +115,7 @@ class TestFetch : public QObject {
 
   struct Fixture {
     explicit Fixture(std::vector<net::NodeId> sources) {
-      fetcher.payload({}, crypto::sha256(wanted), size, std::move(sources), [this](Expected<Bytes> result) {
+      fetch(fetcher, wanted, std::move(sources), [this](Expected<Bytes> result) {
         ++ends;
         got = std::move(result);
       });
@@ -131,7 +141,7 @@ class TestFetch : public QObject {
     RoundFetcher fetcher{calls, peers, executor, clock, two_at_first()};
     std::optional<ErrorCode> error;
     RoundFetcher::Ticket ticket = fetcher.anchor(
-        {}, {}, {}, 1000, 0, {first, second},
+        0, {}, {}, 1000, 0, {first, second},
         [this](const auto& state) { error = state.ok() ? ErrorCode::Corrupt : state.error().code; });
   };
 
@@ -225,7 +235,7 @@ class TestFetch : public QObject {
     Fixture f({first, second});
     const Bytes less = content(0);
     while (f.calls.asked[second] == 0)
-      f.calls.take().done(encode_fetch_answer(size, ByteSpan(less.data(), 99)));
+      f.calls.take().done(encode_piece_answer(size, ByteSpan(less.data(), 99)));
     f.calls.give_all(f.wanted);
     QVERIFY(f.has_it());
   }
@@ -253,7 +263,7 @@ class TestFetch : public QObject {
   // were asked for before, at 1 Mbit/s. Else none would be here in time, and all would be asked for again.
   void what_was_asked_of_others_comes_over_the_same_line() {
     Fixture f({first});
-    f.fetcher.payload({}, crypto::sha256(content(1)), size, {second}, [](const auto&) {});
+    fetch(f.fetcher, content(1), {second}, [](const auto&) {});
     QCOMPARE(f.calls.waiting.size(), std::size_t{4});
     const auto of_line = std::chrono::milliseconds(4 * net::chunk_bytes / 125);
     QVERIFY(f.calls.waiting.back().deadline >= of_line + FetchOptions{}.allowed);
@@ -261,7 +271,7 @@ class TestFetch : public QObject {
     // What has been answered, well or not, takes no time any more.
     f.calls.refuse(1, ErrorCode::NotFound);
     f.calls.give_all(f.wanted);
-    f.fetcher.payload({}, crypto::sha256(content(2)), size, {second}, [](const auto&) {});
+    fetch(f.fetcher, content(2), {second}, [](const auto&) {});
     QVERIFY(f.calls.waiting.front().deadline < of_line);
   }
 
@@ -291,7 +301,7 @@ class TestFetch : public QObject {
   // A small piece is asked of the next source after a second of silence, and whoever is right first gives it.
   void what_is_small_is_soon_asked_of_others_too() {
     const Bytes wanted = {1, 2, 3, 4, 5}, other = {5, 4, 3, 2, 1};
-    const auto answer = [](const Bytes& bytes) { return encode_fetch_answer(bytes.size(), bytes); };
+    const auto answer = [](const Bytes& bytes) { return encode_piece_answer(bytes.size(), bytes); };
     Calls calls;
     Known peers;
     TimedExecutor executor;
@@ -299,11 +309,10 @@ class TestFetch : public QObject {
     RoundFetcher fetcher(calls, peers, executor, clock, {});
     int ends = 0;
     std::optional<Expected<Bytes>> got;
-    fetcher.payload({}, crypto::sha256(wanted), wanted.size(), {first, second, id_of(3)},
-                    [&](Expected<Bytes> result) {
-                      ++ends;
-                      got = std::move(result);
-                    });
+    fetch(fetcher, wanted, {first, second, id_of(3)}, [&](Expected<Bytes> result) {
+      ++ends;
+      got = std::move(result);
+    });
     QCOMPARE(calls.waiting.size(), std::size_t{1});
     executor.a_second_passes();
     executor.a_second_passes();
@@ -322,8 +331,7 @@ class TestFetch : public QObject {
 
     // What is large is not: a line that is slow would only get slower.
     std::optional<Expected<Bytes>> large;
-    fetcher.payload({}, crypto::sha256(content(0)), size, {first, second},
-                    [&](Expected<Bytes> result) { large = std::move(result); });
+    fetch(fetcher, content(0), {first, second}, [&](Expected<Bytes> result) { large = std::move(result); });
     calls.asked.clear();
     executor.a_second_passes();
     QCOMPARE(calls.asked[second], 0);

@@ -1,0 +1,49 @@
+#include "core/rounds/pieces.h"
+
+#include "core/chain/reader.h"
+#include "core/net/peer_channel.h"
+
+namespace neuroshard::rounds {
+
+Bytes encode_piece_request(const PieceRequest& request) {
+  Bytes bytes;
+  append_le(bytes, request.row);
+  bytes.push_back(static_cast<std::uint8_t>(request.what));
+  chain::append_array(bytes, request.hash);
+  append_le(bytes, request.place);
+  return bytes;
+}
+
+Expected<PieceRequest> decode_piece_request(ByteSpan bytes) {
+  chain::Reader reader(bytes);
+  PieceRequest request;
+  request.row = reader.number<std::uint32_t>();
+  const auto what = reader.number<std::uint8_t>();
+  request.what = static_cast<PieceRequest::What>(what);
+  request.hash = reader.array<Hash256>();
+  request.place = reader.number<std::uint64_t>();
+  if (!reader.at_end() || what < 1 || what > 4)
+    return make_error(ErrorCode::Corrupt, "this is no request for a piece");
+  return request;
+}
+
+Bytes encode_piece_answer(std::uint64_t whole, ByteSpan bytes) {
+  Bytes answer;
+  answer.reserve(sizeof whole + bytes.size());
+  append_le(answer, whole);
+  answer.insert(answer.end(), bytes.begin(), bytes.end());
+  return answer;
+}
+
+Expected<PieceAnswer> decode_piece_answer(ByteSpan bytes) {
+  chain::Reader reader(bytes);
+  PieceAnswer answer;
+  answer.whole = reader.number<std::uint64_t>();
+  answer.bytes = reader.rest();
+  if (!reader.at_end() || answer.bytes.empty() || answer.bytes.size() > net::chunk_bytes ||
+      answer.bytes.size() > answer.whole)
+    return make_error(ErrorCode::Corrupt, "this is no piece of a payload or an anchor");
+  return answer;
+}
+
+}  // namespace neuroshard::rounds

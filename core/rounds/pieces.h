@@ -1,0 +1,39 @@
+// How members fetch payloads, contributions and anchors from each other, in pieces (net::Method::RoundPiece).
+// docs/protocol/chain.md has the table.
+//
+//   request  row u32 · what u8 · hash · place u64
+//   answer   whole size u64 · at most 256 KiB
+//
+// Decoders accept canonical bytes only. Any bytes are safe.  Errors: Corrupt.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/bytes.h"
+#include "core/base/expected.h"
+
+namespace neuroshard::rounds {
+
+struct PieceRequest {
+  enum class What : std::uint8_t {
+    Payload = 1,       // hash: the payload's root; place: the first byte wanted
+    Leaves = 2,        // hash: an anchor's; place: the first byte wanted of its leaves' hashes, 32 bytes each
+    Chunk = 3,         // hash: an anchor's; place: the number of the leaf, from 1
+    Contribution = 4,  // hash: the member's node id; place: the round
+  };
+  std::uint32_t row = 0;
+  What what = What::Payload;
+  Hash256 hash{};
+  std::uint64_t place = 0;
+};
+Bytes encode_piece_request(const PieceRequest& request);
+Expected<PieceRequest> decode_piece_request(ByteSpan bytes);
+
+struct PieceAnswer {
+  std::uint64_t whole = 0;  // bytes in all; of a chunk: its own
+  ByteSpan bytes;           // a view into what was decoded
+};
+Bytes encode_piece_answer(std::uint64_t whole, ByteSpan bytes);
+Expected<PieceAnswer> decode_piece_answer(ByteSpan bytes);
+
+}  // namespace neuroshard::rounds

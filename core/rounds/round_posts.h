@@ -1,0 +1,64 @@
+// The posts of rounds on the chain's method (chain/messages.h, RoundsPost), and their outbox keys.
+//
+//   32  contribution: length u32 · contribution · count u8, 0 or as many as its rows · each, in the order of
+//       these rows: row u32 · length u32 · payload
+//   33  vector
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/chain/reader.h"
+#include "core/rounds/contribution_book.h"
+
+namespace neuroshard::rounds {
+
+inline constexpr std::uint8_t contribution_kind = 32, vector_kind = 33;
+inline constexpr std::uint64_t contribution_key = 0, vector_key = 1;
+// A contribution on its way to one candidate.
+constexpr std::uint64_t candidate_key(std::uint32_t member) {
+  return std::uint64_t{1} << 32 | member;
+}
+// Payloads up to this size in all travel with their contribution.
+inline constexpr std::size_t most_inline_payloads = 64u << 10;
+
+inline constexpr std::size_t most_post_bytes = most_inline_payloads + (64u << 10);
+
+struct PostedContribution {
+  chain::Contribution contribution;
+  std::vector<std::pair<std::uint32_t, Bytes>> payloads;  // row, bytes
+};
+
+inline Bytes encode_contribution_post(const chain::Contribution& contribution,
+                                      const std::vector<PayloadBytes>& payloads) {
+  Bytes bytes;
+  chain::append_part(bytes, chain::encode_contribution(contribution));
+  std::size_t whole = 0;
+  for (const PayloadBytes& payload : payloads) whole += payload->size();
+  const bool fits = whole <= most_inline_payloads && payloads.size() < 256;
+  bytes.push_back(fits ? static_cast<std::uint8_t>(payloads.size()) : 0);
+  for (std::size_t i = 0; fits && i < payloads.size(); ++i) {
+    append_le(bytes, contribution.rows[i].row);
+    chain::append_part(bytes, *payloads[i]);
+  }
+  return bytes;
+}
+
+inline std::optional<PostedContribution> decode_contribution_post(ByteSpan bytes, std::size_t most_rows) {
+  chain::Reader reader(bytes);
+  auto contribution = chain::decode_contribution(reader.part(), most_rows);
+  if (!contribution.ok()) return std::nullopt;
+  PostedContribution post{std::move(*contribution), {}};
+  const auto count = reader.number<std::uint8_t>();
+  const std::vector<chain::RowWork>& rows = post.contribution.rows;
+  if (bytes.size() > most_post_bytes || (count != 0 && count != rows.size())) return std::nullopt;
+  for (std::size_t i = 0; i < count && reader.good(); ++i) {
+    const auto row = reader.number<std::uint32_t>();
+    const ByteSpan payload = reader.part();
+    if (row != rows[i].row) return std::nullopt;
+    post.payloads.emplace_back(row, Bytes(payload.begin(), payload.end()));
+  }
+  return reader.at_end() ? std::optional(std::move(post)) : std::nullopt;
+}
+
+}  // namespace neuroshard::rounds

@@ -1,0 +1,40 @@
+#include "core/runtime/chain_beginning.h"
+
+#include <fmt/format.h>
+
+namespace neuroshard::runtime {
+namespace {
+
+// A network that begins anew starts with the weights of the rounds of the former format, where there are some.
+void offer_former(const BeginningSources& from, std::uint32_t row, ChainBeginning* beginning) {
+  const std::string former =
+      from.directory + "/rounds" + (from.fragments.size() == 1 ? "" : fmt::format("/fragment-{}", row + 1));
+  if (!from.disk.exists(former + "/state")) return;
+  const auto old = engine::read_state_file(from.disk, former + "/state", from.fragments[row].count, 0);
+  const bool offered = !from.has_blocks && old.ok();
+  if (offered) beginning->first[row] = old->state;
+  beginning->notes.push_back(
+      fmt::format("{} has rounds of the former format, which are kept there{}", former,
+                  offered ? "; a network that this node begins starts with their weights" : ""));
+}
+
+}  // namespace
+
+ChainBeginning read_beginning(const BeginningSources& from, std::vector<rounds::Anchor> first) {
+  ChainBeginning beginning;
+  beginning.first = std::move(first);
+  beginning.first.resize(from.fragments.size());
+  for (std::uint32_t row = 0; row < from.fragments.size(); ++row) {
+    auto kept = from.files.load_row(row, from.fragments[row].count, 0);
+    if (!kept.ok() && kept.error().code != ErrorCode::NotFound)
+      beginning.notes.push_back(kept.error().describe());
+    beginning.kept.push_back(kept.ok() ? std::optional(std::move(*kept)) : std::nullopt);
+    offer_former(from, row, &beginning);
+    const auto identity = rounds::anchor_identity(from.network, from.rules, row, 0);
+    beginning.hashes.push_back(beginning.first[row] ? rounds::hash_of(identity, *beginning.first[row])
+                                                    : Hash256{});
+  }
+  return beginning;
+}
+
+}  // namespace neuroshard::runtime

@@ -1,0 +1,53 @@
+#include "core/runtime/chain_settings.h"
+
+#include <algorithm>
+
+#include "core/rounds/sync.h"
+#include "core/runtime/round_rules.h"
+
+namespace neuroshard::runtime {
+namespace {
+
+constexpr Duration least_silence = std::chrono::seconds(30);
+constexpr Duration least_heartbeat = std::chrono::seconds(10), most_heartbeat = std::chrono::seconds(60);
+
+}  // namespace
+
+chain::ChainRules chain_rules(const config::ConsensusPart& consensus, const Hash256& network,
+                              std::size_t fragments) {
+  chain::ChainRules rules;
+  rules.network = network;
+  rules.voters = static_cast<chain::VotersMode>(consensus.voters);
+  rules.rows = rules.fragments = static_cast<std::uint32_t>(fragments);
+  rules.most_tokens = consensus.inner_steps * consensus.batch_tokens;
+  rules.admission_contributions = static_cast<std::uint32_t>(consensus.admission_contributions);
+  rules.block_time = std::chrono::seconds(consensus.block_time_s);
+  rules.stall_after = std::chrono::seconds(consensus.stall_after_s);
+  rules.silent_after = std::max<Duration>(least_silence, 3 * rules.block_time);
+  rules.heartbeat = std::clamp<Duration>(rules.block_time, least_heartbeat, most_heartbeat);
+  return rules;
+}
+
+chain::ChainOptions chain_options(const ChainFacts& facts, const crypto::Delegation& delegation,
+                                  std::vector<Hash256> anchors) {
+  chain::ChainOptions options;
+  options.rules = chain_rules(facts.consensus, facts.network, facts.fragments.size());
+  options.delegation = delegation;
+  options.anchors = std::move(anchors);
+  options.vouch_on_lan = true;
+  return options;
+}
+
+rounds::TrainingOptions training_options(const ChainFacts& facts) {
+  rounds::TrainingOptions options;
+  options.chain = chain_rules(facts.consensus, facts.network, facts.fragments.size());
+  options.outer = outer_rules(facts.consensus, facts.tokenizer);
+  options.clock.first_deadline /= static_cast<std::int64_t>(facts.fragments.size());
+  for (const rounds::Fragment& fragment : facts.fragments)
+    options.shapes.push_back({fragment.row, fragment.first, fragment.count});
+  options.inner_steps = static_cast<std::uint32_t>(facts.consensus.inner_steps);
+  options.sync = rounds::sync_choice(facts.consensus.sync).value_or(rounds::SyncChoice{}).each;
+  return options;
+}
+
+}  // namespace neuroshard::runtime

@@ -1,0 +1,36 @@
+#include "core/runtime/round_rules.h"
+
+#include "core/engine/training_checkpoints.h"
+#include "core/rounds/sync.h"
+
+namespace neuroshard::runtime {
+namespace {
+
+// The profile's rate that stands for the table by contributors (rounds/step.h).
+constexpr std::uint64_t rate_of_the_table_nano = 700'000'000;
+
+}  // namespace
+
+std::shared_ptr<engine::RoundTrainer> make_round_trainer(const config::ConsensusPart& consensus,
+                                                         const RuntimeServices& services) {
+  engine::RoundTrainerOptions options;
+  options.inner_steps = static_cast<std::uint32_t>(consensus.inner_steps);
+  options.fragments = rounds::sync_choice(consensus.sync).value_or(rounds::SyncChoice{}).fragments;
+  if (const auto codec = outer::codec_from_name(consensus.codec); codec.ok()) options.codec.codec = *codec;
+  if (config::is_sparse(consensus)) options.error_feedback_beta = config::sparse_error_feedback_beta;
+  return std::make_shared<engine::RoundTrainer>(options, services.clock, services.logger);
+}
+
+rounds::OuterRules outer_rules(const config::ConsensusPart& consensus, const Hash256& tokenizer) {
+  rounds::OuterRules rules;
+  if (const auto codec = outer::codec_from_name(consensus.codec); codec.ok()) rules.codec.codec = *codec;
+  rules.aggregation.sparse = config::is_sparse(consensus);
+  rules.mu = static_cast<float>(config::from_nano(consensus.outer_momentum_nano));
+  if (consensus.outer_learning_rate_nano != rate_of_the_table_nano)
+    rules.lr = static_cast<float>(config::from_nano(consensus.outer_learning_rate_nano));
+  rules.architecture_version = engine::first_architecture_version;
+  rules.tokenizer = tokenizer;
+  return rules;
+}
+
+}  // namespace neuroshard::runtime

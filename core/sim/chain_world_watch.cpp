@@ -1,0 +1,39 @@
+#include <algorithm>
+
+#include "core/sim/chain_world.h"
+
+namespace neuroshard::sim {
+
+bool ChainWorld::is_honest(const chain::Registry& registry, std::uint32_t member) const {
+  const chain::MemberRecord* record = registry.find(member);
+  const auto at = record == nullptr ? by_id_.end() : by_id_.find(record->id);
+  return at != by_id_.end() && hosts_[at->second]->honest;
+}
+
+void ChainWorld::saw_anchor(std::size_t node, std::uint64_t round, std::uint32_t row,
+                            const rounds::Anchor& anchor) {
+  Host& own = *hosts_[node];
+  own.disk.anchors[row] = {round, anchor};
+  if (!own.honest) return;
+  const Hash256& hash = own.training->states().hash(row);
+  const auto first =
+      std::find_if(anchors_.begin(), anchors_.end(), [&](const auto& one) { return one.first == hash; });
+  if (first == anchors_.end()) {
+    anchors_.emplace_back(hash, anchor);
+    if (anchors_.size() > 4 * fragments_.size()) anchors_.pop_front();
+  } else if (first->second->weights != anchor->weights || first->second->momentum != anchor->momentum) {
+    ++seen_.wrong_anchors;
+  }
+  if (!newest_[row].second || round > newest_[row].first) newest_[row] = {round, anchor};
+}
+
+std::vector<float> ChainWorld::newest_weights() const {
+  std::vector<float> weights;
+  for (std::size_t row = 0; row < newest_.size(); ++row) {
+    const rounds::Anchor& anchor = newest_[row].second ? newest_[row].second : initial_[row];
+    weights.insert(weights.end(), anchor->weights.begin(), anchor->weights.end());
+  }
+  return weights;
+}
+
+}  // namespace neuroshard::sim

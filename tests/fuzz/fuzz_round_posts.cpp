@@ -1,0 +1,45 @@
+// The rounds' posts and pieces: every accepted value encodes to the same bytes. The first byte chooses the reader.
+#include "core/rounds/pieces.h"
+#include "core/rounds/round_posts.h"
+#include "tests/fuzz/chosen_reader.h"
+
+using namespace neuroshard;          // NOLINT
+using namespace neuroshard::rounds;  // NOLINT
+
+namespace {
+
+constexpr std::size_t most_rows = 8;
+
+void read_contribution(ByteSpan input) {
+  const auto post = decode_contribution_post(input, most_rows);
+  if (!post) return;
+  std::vector<PayloadBytes> payloads;
+  std::size_t whole = 0;
+  for (const auto& [row, payload] : post->payloads) {
+    whole += payload.size();
+    payloads.push_back(std::make_shared<const Bytes>(payload));
+  }
+  if (whole <= most_inline_payloads)
+    NS_CHECK(fuzz::same(encode_contribution_post(post->contribution, payloads), input));
+}
+
+void read_post(std::uint8_t choice, ByteSpan input) {
+  switch (choice % 3) {
+    case 0: read_contribution(input); break;
+    case 1: {
+      const auto request = decode_piece_request(input);
+      if (request.ok()) NS_CHECK(fuzz::same(encode_piece_request(*request), input));
+      break;
+    }
+    default: {
+      const auto answer = decode_piece_answer(input);
+      if (answer.ok()) NS_CHECK(fuzz::same(encode_piece_answer(answer->whole, answer->bytes), input));
+    }
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  return fuzz::read_chosen(data, size, read_post);
+}
