@@ -16,6 +16,13 @@ std::optional<Quorum> copy_of(const QuorumPtr& quorum) {
   return quorum ? std::optional<Quorum>(*quorum) : std::nullopt;
 }
 
+Proposal proposal_of(const AgreementMemory& memory, const BlockPtr& block,
+                     const std::optional<crypto::Signature>& prepare) {
+  const bool justified = memory.lock && memory.lock->block == block->hash;
+  return {memory.view, block, justified ? copy_of(memory.lock) : std::nullopt,
+          justified ? copy_of(memory.full_lock) : std::nullopt, prepare};
+}
+
 // A late lock is newer than the one held (agreement.h).
 Lock newest(const std::optional<Lock>& late, const Lock& held) {
   return late ? *late : held;
@@ -123,13 +130,21 @@ Verdict Agreement::on_proposal(std::size_t from, const Proposal& proposal) {
   const BlockHeader& header = proposal.block->header;
   if (const Verdict verdict = rules_.place_of(header.height, header.previous); verdict != Verdict::Taken)
     return verdict;
-  if (setup_.committee->leader(proposal.view) != from) return Verdict::NotLeader;
+  if (setup_.committee->leader(proposal.view) != from && !proposal.prepare) return Verdict::NotLeader;
   if (proposal.view < memory_.view || is_absurd(proposal.view, memory_.view)) return Verdict::OtherView;
   if (proposal.view > memory_.view + proposals_ahead) return Verdict::Later;
-  if (const Verdict verdict = proposals_.compare(proposal); verdict != Verdict::Taken) return verdict;
+  const Verdict compared = proposals_.compare(proposal);
+  if (compared == Verdict::Known) return compared;
   if (proposal.justification &&
       (proposal.justification->view > proposal.view || proposal.justification->block != proposal.block->hash))
     return Verdict::BadCertificate;
+  // A relayed proposal is the leader's if its prepare is. Two prepares for two proposals are evidence.
+  if (const std::size_t leader = setup_.committee->leader(proposal.view); leader != from) {
+    const Vote vote{VoteStep::Prepare, setup_.height, setup_.previous, proposal.view, proposal.block->hash};
+    const Verdict verdict = on_vote({vote, setup_.committee->members()[leader].number, *proposal.prepare});
+    if (verdict != Verdict::Taken && verdict != Verdict::Known) return verdict;
+  }
+  if (compared != Verdict::Taken || phase_ == Phase::Done) return compared;
   if (proposal.view <= memory_.view + 1) return take_proposal(proposal);
   proposals_.hold(proposal);
   return Verdict::Taken;
@@ -395,7 +410,8 @@ void Agreement::put_forward(const BlockPtr& block) {
   leading_ = Leading::Proposed;
   const std::uint32_t view = memory_.view;
   proposals_.take(view, block->hash);
-  host_.send(Proposal{view, block, copy_of(memory_.lock), copy_of(memory_.full_lock)}, std::nullopt);
+  // In a large committee with the prepare: vote().
+  if (!setup_.committee->is_collected()) host_.send(proposal_of(memory_, block, std::nullopt), std::nullopt);
   blocks_.know(block, view);
   consider(block, view);
   try_prepare();
@@ -450,6 +466,8 @@ void Agreement::vote(VoteStep step, const Hash256& block) {
       host_.send(vote, std::nullopt);
     else if (!leads())
       host_.send(vote, setup_.committee->leader(view));
+    else if (const BlockPtr proposal = blocks_.find(block); proposal && step == VoteStep::Prepare)
+      host_.send(proposal_of(memory_, proposal, vote.signature), std::nullopt);
     if (votes_.find(setup_.self, step, view) == nullptr) votes_.add(setup_.self, vote);
     step == VoteStep::Prepare ? count_prepares(view) : count_commits(view);
   });

@@ -23,8 +23,9 @@
 // neither makes nor takes a stall lock: outside of stalls locks keep their strength against a third.
 //
 // View, prepare and lock are kept before a vote leaves. Beyond `max_direct_voters` votes and NewViews go to the
-// view's leader, which shows the quorum that it found to all (Locked, then the certificate). Otherwise votes
-// go to all, and so does the bare NewView; the lock and its block go to the leader.
+// view's leader, which shows the quorum that it found to all (Locked, then the certificate). There others pass
+// proposals on, so a leader sends its proposal with its prepare, whose signature shows whose proposal it is.
+// Otherwise votes go to all, and so does the bare NewView; the lock and its block go to the leader.
 //
 // Bounded: votes of views_kept views back and votes_ahead ahead, one proposal per view, proposals_ahead ahead,
 // of which only those of the present and the next view are checked and judged. All checks that cost nothing

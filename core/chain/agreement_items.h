@@ -16,6 +16,8 @@ struct Proposal {
   BlockPtr block;
   std::optional<Quorum> justification;  // the leader's lock, for the same block; never of a later view
   std::optional<Quorum> full;           // of the justification (AgreementMemory::full_lock)
+  // Of the leader's own prepare for the block in this view: others pass its proposal on in a large committee.
+  std::optional<crypto::Signature> prepare = std::nullopt;
 };
 struct NewView {  // "the leaders before this view have not brought it about"; signed by the connection only
   std::uint64_t height = 0;

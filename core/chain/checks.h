@@ -9,6 +9,8 @@
 
 namespace neuroshard::chain {
 
+struct Heartbeat;  // messages.h
+
 class SignatureChecks {
  public:
   virtual ~SignatureChecks() = default;
@@ -28,6 +30,7 @@ class SignatureChecks {
   virtual bool evidence(const Evidence& evidence, const Hash256& network) {
     return evidence_holds(evidence, network);
   }
+  virtual bool heartbeat(const Heartbeat& heartbeat, const Hash256& network);
 };
 
 }  // namespace neuroshard::chain

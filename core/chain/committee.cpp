@@ -35,7 +35,11 @@ Committee::Committee(std::vector<CommitteeMember> members, VotersMode mode, cons
   }
   std::sort(order.begin(), order.end());
   leaders_.reserve(order.size());
-  for (const auto& [draw, position] : order) leaders_.push_back(position);
+  places_.resize(order.size());
+  for (const auto& [draw, position] : order) {
+    places_[position] = leaders_.size();
+    leaders_.push_back(position);
+  }
 }
 
 std::optional<std::size_t> Committee::position(std::uint32_t number) const {

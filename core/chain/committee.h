@@ -43,13 +43,16 @@ class Committee {
   bool is_majority(std::uint64_t units) const { return 2 * units > units_; }
   // Position of the leader of a view.
   std::size_t leader(std::uint32_t view) const { return leaders_[view % leaders_.size()]; }
-  // Votes go to the leader only, and from it to all, beyond `max_direct_voters`.
+  // The view, below size(), whose leader this position is.
+  std::size_t place(std::size_t position) const { return places_[position]; }
+  // Beyond `max_direct_voters`: votes go to the leader only, and nobody sends anything to all (relay.h).
   bool is_collected() const { return members_.size() > max_direct_voters; }
 
  private:
   std::vector<CommitteeMember> members_;
   KeyIndex by_id_;                    // positions
   std::vector<std::size_t> leaders_;  // positions, ascending by hash(beacon, height, node id)
+  std::vector<std::size_t> places_;   // by position: where it stands in leaders_
   std::uint64_t units_ = 0;
   VotersMode mode_;
 };

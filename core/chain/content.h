@@ -21,8 +21,11 @@ struct Sections {
 class ChainPort {
  public:
   virtual ~ChainPort() = default;
-  // To these nodes until they have it or refuse it; an item with this key is replaced.
-  virtual void post(std::uint64_t key, const RoundsPost& item, const std::vector<net::NodeId>& to) = 0;
+  // To all voters, or only to these nodes, until they have it or refuse it; an item with this key is replaced.
+  // AskedFor: a voter that lacks it asks for it, so in a large committee one way to each is enough (relay.h).
+  enum class Reach : std::uint8_t { Voters, AskedFor, Only };
+  virtual void post(std::uint64_t key, const RoundsPost& item, Reach reach,
+                    const std::vector<net::NodeId>& only) = 0;
   virtual void drop_post(std::uint64_t key) = 0;
   // Something that the content waited for is here: look now, not at the next tick.
   virtual void advance() = 0;

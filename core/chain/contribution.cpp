@@ -55,6 +55,40 @@ Bytes lists_of(const Vector& vector) {
   return bytes;
 }
 
+// Mostly everybody contributes: the members of a large network are a few runs of consecutive numbers.
+struct Run {
+  std::uint32_t first = 0, count = 0;
+};
+
+void append_runs(Bytes& bytes, const std::vector<std::uint32_t>& numbers) {
+  std::vector<Run> runs;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const bool goes_on = i > 0 && numbers[i - 1] + std::uint64_t{1} == numbers[i];
+    if (!goes_on) runs.push_back({numbers[i], 0});
+    ++runs.back().count;
+  }
+  append_le(bytes, static_cast<std::uint32_t>(runs.size()));
+  for (const Run& run : runs) {
+    append_le(bytes, run.first);
+    append_le(bytes, run.count);
+  }
+}
+
+std::vector<std::uint32_t> read_runs(Reader& in, std::size_t most) {
+  std::vector<std::uint32_t> numbers;
+  const std::size_t runs = in.count(2 * sizeof(std::uint32_t), most);
+  std::uint64_t end = 0;  // of the run before
+  for (std::size_t i = 0; in.good() && i < runs; ++i) {
+    const std::uint64_t first = in.number<std::uint32_t>(), count = in.number<std::uint32_t>();
+    const bool follows = i == 0 || first > end;
+    end = first + count;
+    if (!follows || count == 0 || count > most - numbers.size() || end > std::uint64_t{1} << 32) in.fail();
+    for (std::uint64_t number = first; in.good() && number < end; ++number)
+      numbers.push_back(static_cast<std::uint32_t>(number));
+  }
+  return numbers;
+}
+
 }  // namespace
 
 Hash256 work_root(const std::vector<RowWork>& rows) {
@@ -182,7 +216,9 @@ Bytes encode_vector(const Vector& vector) {
   append_array(bytes, vector.opening);
   append_le(bytes, vector.round);
   append_le(bytes, vector.voter);
-  append_array(bytes, lists_of(vector));
+  append_array(bytes, vector.contributions);
+  append_runs(bytes, vector.members);
+  for (const Bitmap& payloads : vector.payloads) append_array(bytes, payloads.bytes());
   append_array(bytes, vector.signature);
   return bytes;
 }
@@ -194,7 +230,7 @@ Expected<Vector> decode_vector(ByteSpan bytes, std::size_t most_members, std::si
   vector.round = in.number<std::uint64_t>();
   vector.voter = in.number<std::uint32_t>();
   vector.contributions = in.array<Hash256>();
-  vector.members = read_numbers(in, most_members);
+  vector.members = read_runs(in, most_members);
   for (std::size_t row = 0; in.good() && row < rows; ++row)
     vector.payloads.push_back(read_bitmap(in, vector.members.size()));
   vector.signature = in.array<crypto::Signature>();

@@ -103,8 +103,8 @@ void DurableState::begin_log(const History& history) {
     if (const CertifiedBlock* block = history.find(height)) append(*block);
 }
 
-void DurableState::append(const CertifiedBlock& block) {
-  store_.append_block(block.block->header.height, encode_certified(block), noted());
+void DurableState::append(const CertifiedBlock& block, RegistryCache* cache) {
+  store_.append_block(block.block->header.height, encode_certified(block, cache), noted());
 }
 
 void DurableState::replace_last(const CertifiedBlock& block) {

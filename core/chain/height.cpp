@@ -49,7 +49,7 @@ Height::~Height() {
 void Height::end() {
   if (std::exchange(ended_, true)) return;
   lifetime_.end();
-  services_.outbox.drop_range(outbox_key::first_of_height, outbox_key::last_of_height);
+  services_.relay.drop_range(outbox_key::first_of_height, outbox_key::last_of_height);
 }
 
 void Height::advance() {
@@ -80,6 +80,10 @@ Verdict Height::on_item(std::size_t from, const AgreementItem& item) {
   const bool heard = verdict == Verdict::Taken || verdict == Verdict::Known;
   if (heard)
     services_.presence.heard(tip_.committee->members()[from].number, services_.clock.monotonic_now());
+  // Where the leader collects the votes, its lock shows who voted.
+  if (const auto* locked = std::get_if<Locked>(&item); locked != nullptr && verdict == Verdict::Taken)
+    for (const auto& signature : locked->prepares.signatures)
+      services_.presence.heard(signature.voter, services_.clock.monotonic_now());
   // Another member found that a block is due.
   if (heard && agreement_.started()) services_.presence.block_is_due(services_.clock.monotonic_now());
   return verdict;
@@ -100,8 +104,7 @@ void Height::send(const AgreementItem& item, std::optional<std::size_t> to) {
     services_.outbox.put(outbox_key::of_height(kind, *to), chain_item(item),
                          {tip_.committee->members()[*to].id});
   else
-    services_.outbox.put(outbox_key::of_height(kind), chain_item(item),
-                         tip_.committee->others(tip_.committee->members()[self_].id));
+    services_.relay.to_all(outbox_key::of_height(kind), chain_item(item));
   services_.outbox.pump();
 }
 
@@ -121,6 +124,14 @@ bool Height::is_plausible(const Block& block, Demand demand) const {
          services_.presence.agrees_with(block.body.silent, services_.clock.monotonic_now());
 }
 
+bool Height::applies(const BlockPtr& block) const {
+  if (services_.cache != nullptr && services_.cache->find(block->hash)) return true;
+  auto registry = apply_block(services_.rules, *tip_.registry, tip_.block->hash, *block, services_.checks);
+  if (registry.ok() && services_.cache != nullptr)
+    services_.cache->put(History::tip_of(services_.rules, block, *std::move(registry)));
+  return registry.ok();
+}
+
 void Height::judge(const BlockPtr& block, Demand demand) {
   const auto answer = [this, life = lifetime_.token(), block, demand](bool right) {
     if (!services_.executor.post([this, life, block, demand, right] {
@@ -130,11 +141,7 @@ void Height::judge(const BlockPtr& block, Demand demand) {
   };
   if (!is_plausible(*block, demand)) return answer(false);
   auto known = valid_.find(block->hash);
-  if (known == valid_.end()) {
-    const bool applies =
-        apply_block(services_.rules, *tip_.registry, tip_.block->hash, *block, services_.checks).ok();
-    known = valid_.emplace(block->hash, applies).first;
-  }
+  if (known == valid_.end()) known = valid_.emplace(block->hash, applies(block)).first;
   if (!known->second || (!block->body.close && !block->body.result)) return answer(known->second);
   services_.content.judge(tip_, block, demand == Demand::Everything, answer);
 }

@@ -16,6 +16,7 @@
 #include "core/chain/mempool.h"
 #include "core/chain/outbox.h"
 #include "core/chain/presence.h"
+#include "core/chain/relay.h"
 #include "core/chain/store.h"
 
 namespace neuroshard::chain {
@@ -26,8 +27,10 @@ struct HeightServices {
   Executor& executor;
   const Clock& clock;
   Outbox& outbox;
+  Relay& relay;
   ChainStore& store;
   SignatureChecks& checks;
+  RegistryCache* cache;  // null: none
   PresenceWatch& presence;
   Mempool& mempool;
   BlockContent& content;
@@ -70,6 +73,7 @@ class Height final : private AgreementHost {
   void found_evidence(const Evidence& evidence) override;
   void certified(const BlockPtr& block, const Certificate& certificate) override;
 
+  bool applies(const BlockPtr& block) const;
   bool block_is_due() const;
   bool is_due_without_content() const;
   BlockBody common_sections(bool presence_only);

@@ -31,7 +31,12 @@ class CheckedBefore final : public SignatureChecks {
 
 }  // namespace
 
-Bytes encode_certified(const CertifiedBlock& block) {
+Bytes RegistryCache::write(const CertifiedBlock& block) {
+  return encode_certified(block);
+}
+
+Bytes encode_certified(const CertifiedBlock& block, RegistryCache* cache) {
+  if (cache != nullptr) return cache->write(block);
   Bytes bytes;
   append_array(bytes, certified_magic);
   append_le(bytes, certified_version);
@@ -40,7 +45,7 @@ Bytes encode_certified(const CertifiedBlock& block) {
   return bytes;
 }
 
-Expected<CertifiedBlock> decode_certified(ByteSpan bytes, const Hash256& network) {
+Expected<CertifiedBlock> decode_certified(ByteSpan bytes, const Hash256& network, RegistryCache* cache) {
   Reader in(bytes);
   const auto magic = in.array<std::array<std::uint8_t, 4>>();
   const auto version = in.number<std::uint16_t>();
@@ -52,13 +57,14 @@ Expected<CertifiedBlock> decode_certified(ByteSpan bytes, const Hash256& network
   if (!in.good()) return corrupt("a certified block can't be read");
   CertifiedBlock certified;
   NS_ASSIGN_OR_RETURN(certified.certificate, decode_certificate(certificate));
-  NS_ASSIGN_OR_RETURN(certified.block, decode_block(block, network));
+  NS_ASSIGN_OR_RETURN(certified.block,
+                      cache != nullptr ? cache->read(block, network) : decode_block(block, network));
   return certified;
 }
 
-ChainTip History::tip_of(const Services& services, BlockPtr block, RegistryPtr registry) {
+ChainTip History::tip_of(const ChainRules& rules, BlockPtr block, RegistryPtr registry) {
   ChainTip tip;
-  tip.committee = make_committee(services.rules, *registry);
+  tip.committee = make_committee(rules, *registry);
   tip.opening = registry->opening(block->hash);
   tip.block = std::move(block);
   tip.registry = std::move(registry);
@@ -73,7 +79,7 @@ Expected<History> History::begin(Services services, const CertifiedBlock& genesi
   if (services.cache) tip = services.cache->find(block.hash);
   if (!tip) {
     NS_ASSIGN_OR_RETURN(RegistryPtr registry, genesis_registry(services.rules, block, services.checks));
-    tip = tip_of(services, genesis.block, std::move(registry));
+    tip = tip_of(services.rules, genesis.block, std::move(registry));
   }
   NS_RETURN_IF_ERROR(check_certificate(genesis.certificate, block, *tip->committee, services.rules.network,
                                        services.checks));
@@ -86,16 +92,21 @@ Expected<History> History::begin(Services services, const CertifiedBlock& genesi
 
 Expected<History> History::begin_at(Services services, const Hash256& genesis, const CertifiedBlock& block,
                                     ByteSpan registry) {
-  NS_ASSIGN_OR_RETURN(RegistryPtr records, Registry::decode(registry));
   const BlockHeader& header = block.block->header;
-  if (records->root() != header.registry || records->height() != header.height)
-    return history_denied("the snapshot is not the registry after this block");
-  if (records->rows().size() != services.rules.rows)
-    return history_denied("the snapshot is of another model");
   History history(services);
   history.genesis_ = genesis;
   history.first_height_ = header.height;
-  history.adopt(tip_of(services, block.block, std::move(records)), block);
+  std::optional<ChainTip> tip;
+  if (services.cache) tip = services.cache->find(block.block->hash);
+  if (!tip) {
+    NS_ASSIGN_OR_RETURN(RegistryPtr records, Registry::decode(registry));
+    if (records->root() != header.registry || records->height() != header.height)
+      return history_denied("the snapshot is not the registry after this block");
+    if (records->rows().size() != services.rules.rows)
+      return history_denied("the snapshot is of another model");
+    tip = tip_of(services.rules, block.block, std::move(records));
+  }
+  history.adopt(std::move(*tip), block);
   return history;
 }
 
@@ -133,7 +144,7 @@ Expected<ChainTip> History::apply(const ChainTip& before, const CertifiedBlock& 
   SignatureChecks& checks = origin == Origin::Peer ? services_.checks : checked_before;
   NS_ASSIGN_OR_RETURN(RegistryPtr registry, apply_block(services_.rules, *before.registry, before.block->hash,
                                                         *block.block, checks));
-  return tip_of(services_, block.block, std::move(registry));
+  return tip_of(services_.rules, block.block, std::move(registry));
 }
 
 Expected<ChainTip> History::next(const ChainTip& before, const CertifiedBlock& block, Origin origin) const {
@@ -212,7 +223,7 @@ std::vector<Bytes> History::blocks_from(std::uint64_t height, std::size_t most_b
   for (; height <= tip_.height() && blocks.size() < max_blocks_per_answer; ++height) {
     Bytes bytes;
     if (const CertifiedBlock* kept = find(height)) {
-      bytes = encode_certified(*kept);
+      bytes = encode_certified(*kept, services_.cache);
     } else {
       if (!load) break;
       auto loaded = load(height);

@@ -22,8 +22,11 @@ struct CertifiedBlock {
   BlockPtr block;
   Certificate certificate;
 };
-Bytes encode_certified(const CertifiedBlock& block);
-Expected<CertifiedBlock> decode_certified(ByteSpan bytes, const Hash256& network);
+class RegistryCache;
+// cache: reads and writes the block; null: nobody else does.
+Bytes encode_certified(const CertifiedBlock& block, RegistryCache* cache = nullptr);
+Expected<CertifiedBlock> decode_certified(ByteSpan bytes, const Hash256& network,
+                                          RegistryCache* cache = nullptr);
 
 // The block that the next one builds on, with the state after it. Cheap to copy.
 struct ChainTip {
@@ -41,6 +44,11 @@ class RegistryCache {
   virtual ~RegistryCache() = default;
   virtual std::optional<ChainTip> find(const Hash256& block) = 0;
   virtual void put(const ChainTip& tip) = 0;
+  // A simulation holds equal blocks once.
+  virtual Expected<BlockPtr> read(ByteSpan bytes, const Hash256& network) {
+    return decode_block(bytes, network);
+  }
+  virtual Bytes write(const CertifiedBlock& block);
 };
 
 // The facts that a node believes about a network's history before it has any of it. None: an open start.
@@ -60,6 +68,7 @@ class History {
     SignatureChecks& checks;
     RegistryCache* cache = nullptr;
   };
+  static ChainTip tip_of(const ChainRules& rules, BlockPtr block, RegistryPtr registry);
   // A genesis with the signatures of all its founders. Denied.
   static Expected<History> begin(Services services, const CertifiedBlock& genesis);
   // From a snapshot: the registry must have the header's root; the block's hash and the genesis are what the
@@ -95,7 +104,6 @@ class History {
   enum class Origin { Peer, OwnDisk };
   static constexpr std::size_t rounds_kept = 3;
   explicit History(Services services) : services_(services) {}
-  static ChainTip tip_of(const Services& services, BlockPtr block, RegistryPtr registry);
   // The tip that `block` makes of `before`.
   Expected<ChainTip> next(const ChainTip& before, const CertifiedBlock& block, Origin origin) const;
   Expected<ChainTip> apply(const ChainTip& before, const CertifiedBlock& block, Origin origin) const;

@@ -28,6 +28,11 @@ inline constexpr std::uint64_t voucher = 10;
 // Evidence and relayed statements: a window that wraps around.
 inline constexpr std::uint64_t first_relayed = 0x100;
 inline constexpr std::uint64_t relayed_window = 0x100;
+// Bundles of what this node passes on: a window that wraps around.
+inline constexpr std::uint64_t first_passed_on = 0x200;
+inline constexpr std::uint64_t passed_on_window = 0x100;
+// Added to the key of an item that goes two ways (relay.h).
+inline constexpr std::uint64_t second_path = 0x1'0000'0000;
 // The content's own.
 inline constexpr std::uint64_t first_of_content = 0x100000;
 

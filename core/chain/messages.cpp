@@ -20,7 +20,8 @@ enum Kind : std::uint8_t {
   kind_genesis,
   kind_genesis_signature,
   kind_succession,
-  kind_voucher_offer
+  kind_voucher_offer,
+  kind_relayed
 };
 
 Bytes signed_part(const Heartbeat& heartbeat) {
@@ -65,6 +66,8 @@ Expected<void> read_lock(Reader& in, std::optional<Quorum>* lock, std::optional<
 void write(Bytes& bytes, const Proposal& proposal) {
   append_le(bytes, proposal.view);
   append_lock(bytes, proposal.justification, proposal.full);
+  bytes.push_back(proposal.prepare ? 1 : 0);
+  if (proposal.prepare) append_array(bytes, *proposal.prepare);
   append_array(bytes, encode_block(*proposal.block));
 }
 void write(Bytes& bytes, const SignedVote& vote) {
@@ -115,6 +118,12 @@ void write(Bytes& bytes, const VoucherOffer& offer) {
   append_array(bytes, encode_voucher(offer.held.voucher));
   append_array(bytes, offer.held.secret);
 }
+void write(Bytes& bytes, const RelayedPost& post) {
+  NS_CHECK(!post.items.empty() && post.items.size() <= max_relayed_items);
+  bytes.push_back(static_cast<std::uint8_t>(post.path));
+  append_le(bytes, static_cast<std::uint16_t>(post.items.size()));
+  for (const Bytes& item : post.items) append_part(bytes, item);
+}
 void write(Bytes& bytes, const RoundsPost& post) {
   append_array(bytes, post.bytes);
 }
@@ -132,12 +141,15 @@ bool is_for(const Quorum& quorum, const Block& block) {
          quorum.previous == block.header.previous;
 }
 
-Expected<ChainItem> read_proposal(ByteSpan bytes, const Hash256& network) {
+Expected<ChainItem> read_proposal(ByteSpan bytes, const Hash256& network, RegistryCache* cache) {
   Reader in(bytes);
   Proposal proposal;
   proposal.view = in.number<std::uint32_t>();
   NS_RETURN_IF_ERROR(read_lock(in, &proposal.justification, &proposal.full));
-  NS_ASSIGN_OR_RETURN(proposal.block, decode_block(in.rest(), network));
+  if (in.flag()) proposal.prepare = in.array<crypto::Signature>();
+  if (!in.good()) return corrupt("a proposal can't be read");
+  NS_ASSIGN_OR_RETURN(proposal.block,
+                      cache != nullptr ? cache->read(in.rest(), network) : decode_block(in.rest(), network));
   if (proposal.justification && !is_for(*proposal.justification, *proposal.block))
     return corrupt("a proposal is justified by votes for another block");
   return ChainItem(std::move(proposal));
@@ -210,6 +222,23 @@ Expected<ChainItem> read_voucher_offer(ByteSpan bytes) {
   return ChainItem(std::move(offer));
 }
 
+Expected<ChainItem> read_relayed(ByteSpan bytes) {
+  Reader in(bytes);
+  const auto path = in.number<std::uint8_t>();
+  const auto count = in.number<std::uint16_t>();
+  if (!in.good() || path > static_cast<std::uint8_t>(RelayPath::Column) || count == 0 ||
+      count > max_relayed_items)
+    return corrupt("relayed items can't be read");
+  RelayedPost post{static_cast<RelayPath>(path), {}};
+  for (std::size_t i = 0; i < count && in.good(); ++i) {
+    const ByteSpan item = in.part();
+    if (!may_be_relayed(item)) return corrupt("an item of this kind is not relayed");
+    post.items.emplace_back(item.begin(), item.end());
+  }
+  if (!in.at_end()) return corrupt("relayed items can't be read");
+  return ChainItem(std::move(post));
+}
+
 Expected<ChainItem> read_succession(ByteSpan bytes, const Hash256& network) {
   Reader in(bytes);
   const ByteSpan signatures = in.part();
@@ -254,18 +283,34 @@ Expected<Heartbeat> decode_heartbeat(ByteSpan bytes) {
   return heartbeat;
 }
 
+bool may_be_relayed(ByteSpan item) {
+  if (item.empty()) return false;
+  switch (item[0]) {
+    case kind_proposal:
+    case kind_locked:
+    case kind_statement:
+    case kind_evidence:
+    case kind_heartbeat: return true;
+    default: return item[0] >= first_rounds_kind;
+  }
+}
+
+bool SignatureChecks::heartbeat(const Heartbeat& heartbeat, const Hash256& network) {
+  return heartbeat_holds(heartbeat, network);
+}
+
 Bytes encode_item(const ChainItem& item) {
   Bytes bytes = {kind_of(item)};
   std::visit([&bytes](const auto& each) { write(bytes, each); }, item);
   return bytes;
 }
 
-Expected<ChainItem> decode_item(ByteSpan bytes, const Hash256& network) {
+Expected<ChainItem> decode_item(ByteSpan bytes, const Hash256& network, RegistryCache* cache) {
   if (bytes.empty()) return corrupt("an empty post");
   const ByteSpan item = bytes.subspan(1);
   if (bytes[0] >= first_rounds_kind) return ChainItem(RoundsPost{bytes[0], Bytes(item.begin(), item.end())});
   switch (bytes[0]) {
-    case kind_proposal: return read_proposal(item, network);
+    case kind_proposal: return read_proposal(item, network, cache);
     case kind_vote: {
       NS_ASSIGN_OR_RETURN(const SignedVote vote, decode_vote(item));
       return ChainItem(vote);
@@ -293,6 +338,7 @@ Expected<ChainItem> decode_item(ByteSpan bytes, const Hash256& network) {
     case kind_genesis_signature: return read_genesis_signature(item);
     case kind_succession: return read_succession(item, network);
     case kind_voucher_offer: return read_voucher_offer(item);
+    case kind_relayed: return read_relayed(item);
     default: return make_error(ErrorCode::Unsupported, "a post of a kind that this program does not know");
   }
 }

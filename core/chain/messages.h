@@ -64,6 +64,15 @@ struct SuccessionProposal {  // 12
 struct VoucherOffer {  // 13: to a candidate of the voter's local network
   HeldVoucher held;
 };
+// How the receiver of a relayed item passes it on (relay.h). The numbers are the protocol's.
+enum class RelayPath : std::uint8_t { Nowhere = 0, Row = 1, Column = 2 };
+inline constexpr std::size_t max_relayed_items = 1024;
+struct RelayedPost {  // 14: items for all voters of a large committee, at least one
+  RelayPath path = RelayPath::Nowhere;
+  std::vector<Bytes> items;  // encoded; each of a kind that may_be_relayed()
+};
+// Proposals, locks, statements, evidence, heartbeats, and what the rounds exchange.
+bool may_be_relayed(ByteSpan item);
 // 32 and higher: contribution, vector and whatever else the rounds exchange. Opaque here.
 struct RoundsPost {
   std::uint8_t kind = 0;
@@ -71,13 +80,14 @@ struct RoundsPost {
 };
 using ChainItem = std::variant<Proposal, SignedVote, NewView, Locked, CertifiedPost, StatementPost,
                                EvidencePost, Heartbeat, GenesisHello, GenesisProposal, GenesisSignature,
-                               SuccessionProposal, VoucherOffer, RoundsPost>;
+                               SuccessionProposal, VoucherOffer, RelayedPost, RoundsPost>;
 inline constexpr std::uint8_t first_rounds_kind = 32;
 
 // A block with a quorum or lock is the one that these name, else the item is refused when read.
 Bytes encode_item(const ChainItem& item);
 // network: block hashes are computed with it.
-Expected<ChainItem> decode_item(ByteSpan bytes, const Hash256& network);
+// cache: reads the block of a proposal; null: none.
+Expected<ChainItem> decode_item(ByteSpan bytes, const Hash256& network, RegistryCache* cache = nullptr);
 
 struct PostAnswer {
   Verdict verdict = Verdict::Taken;

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t announced_to = 3;          // random contacts, by everybody that learns a block
 constexpr std::size_t announced_by_leader = 64;  // members that don't vote, at most
+constexpr std::uint64_t news_life_ms = 2 * 60'000;
 constexpr std::size_t most_kept_evidence = 64;
 
 // The transitions of node.h.
@@ -51,6 +52,7 @@ ChainNode::ChainNode(ChainServices services, ChainOptions options, const Hash256
       server_(services_.store),
       outbox_(services_.caller, services_.peers, services_.clock, options_.outbox,
               [this](const net::NodeId& from, const PostAnswer& answer) { on_answer(from, answer); }),
+      relay_(outbox_, services_.executor, self_),
       mempool_(options_.rules, services_.checks),
       presence_(options_.rules),
       restart_({options_.rules, services_.key, services_.clock, services_.logger,
@@ -131,6 +133,7 @@ void ChainNode::begin_history(History history, bool fresh) {
   const ChainTip& tip = history_->tip();
   if (!fresh || tip.height() > 0) restart_.begin();
   mempool_.on_tip(tip);
+  relay_.on_tip(tip);
   if (had_one) services_.logger.info("chain", "this node follows another history of the network from now on");
   services_.content.on_history(tip);
   open_height();
@@ -141,8 +144,10 @@ Expected<void> ChainNode::take_block(const CertifiedBlock& block, bool live) {
   if (block.block->body.succession && !continuation_.may_adopt(*block.block))
     return make_error(ErrorCode::Denied, "a succession that this node's person has not agreed to");
   if (block.block->header.height == history_->tip().height()) return take_rival(block);
+  const Committee& before = *history_->tip().committee;
+  led_by_ = before.members()[before.leader(block.certificate.commits.view)].number;
   NS_RETURN_IF_ERROR(history_->append(block));
-  durable_.append(block);
+  durable_.append(block, services_.cache);
   on_new_tip(block, live);
   return {};
 }
@@ -165,6 +170,7 @@ void ChainNode::on_new_tip(const CertifiedBlock& block, bool live) {
       here ? height_->contradictions(block.certificate) : std::vector<Evidence>();
   retire_height();
   mempool_.on_tip(tip);
+  relay_.on_tip(tip);
   continuation_.on_tip(tip);
   const std::size_t before = own_evidence_.size();
   std::erase_if(own_evidence_,
@@ -173,7 +179,10 @@ void ChainNode::on_new_tip(const CertifiedBlock& block, bool live) {
   for (const Evidence& evidence : contradictions) add_evidence(evidence);
   services_.content.on_block(tip, block, live);
   open_height();
-  if (live) announce(block);
+  const auto wall = static_cast<std::uint64_t>(to_unix_ms(services_.clock.wall_now()));
+  // Members below this node in the tree wait for a new block that it fetched.
+  const bool is_news = tip.committee->is_collected() && block.block->header.time_ms + news_life_ms > wall;
+  if (live || is_news) announce(block);
   for (const auto& [id, held] : vouching_.offers(tip))
     outbox_.put(outbox_key::voucher, VoucherOffer{held}, {id});
   say_missing_statement();
@@ -201,8 +210,9 @@ void ChainNode::open_height() {
   enter(NodeState::Following);
   enter(NodeState::Voting);
   height_ = std::make_unique<Height>(
-      HeightServices{options_.rules, services_.key, services_.executor, services_.clock, outbox_,
-                     services_.store, services_.checks, presence_, mempool_, services_.content},
+      HeightServices{options_.rules, services_.key, services_.executor, services_.clock, outbox_, relay_,
+                     services_.store, services_.checks, services_.cache, presence_, mempool_,
+                     services_.content},
       tip, options_.agreement, kept_votes_.memory(),
       [this](const Evidence& evidence) { add_evidence(evidence); },
       [this](const CertifiedBlock& block) {
@@ -213,19 +223,20 @@ void ChainNode::open_height() {
       });
 }
 
-// The leader tells the members that don't vote; everybody tells a few others.
+// The leader tells the members that don't vote; everybody tells a few others. With a large committee the block
+// goes down a tree of the active members: each fetches it from the one that announced it.
 void ChainNode::announce(const CertifiedBlock& block) {
   const ChainTip& tip = history_->tip();
   std::vector<net::NodeId> to;
-  const Committee& committee = *tip.committee;
   const bool led =
       block.certificate.commits.step == VoteStep::Commit && led_view_ == block.certificate.commits.view;
-  if (led) {
+  if (tip.committee->is_collected()) {
+    to = below_in_tree(*tip.registry, led_by_, self_);
+  } else if (led) {
     for (const MemberRecord& member : tip.registry->members())
-      if (member.id != self_ && (committee.is_collected() || !committee.position(member.number)))
-        to.push_back(member.id);
+      if (member.id != self_ && !tip.committee->position(member.number)) to.push_back(member.id);
     for (std::size_t i = to.size(); i > 1; --i) std::swap(to[i - 1], to[rng_.below(i)]);
-    if (!committee.is_collected() && to.size() > announced_by_leader) to.resize(announced_by_leader);
+    if (to.size() > announced_by_leader) to.resize(announced_by_leader);
   }
   std::vector<net::Contact> some = services_.peers.some();
   for (std::size_t i = 0; i < announced_to && !some.empty(); ++i) {
@@ -275,20 +286,22 @@ void ChainNode::say_missing_statement() {
   if (restart_.runs_twice()) return outbox_.drop(outbox_key::statement);
   membership_->want_active(!away_ && !restart_.is_quiet(history_->tip().registry->round() + 1));
   const auto statement = membership_->missing(history_->tip());
-  if (!statement) return outbox_.drop(outbox_key::statement);
+  if (!statement) return relay_.drop(outbox_key::statement);
   if (*statement == said_) return;
   said_ = *statement;
   mempool_.take(*statement, history_->tip());
-  outbox_.put(outbox_key::statement, StatementPost{*statement}, history_->tip().committee->others(self_));
+  relay_.to_all(outbox_key::statement, StatementPost{*statement});
   outbox_.pump();
 }
 
 void ChainNode::send_heartbeat() {
   const MonotonicTime now = services_.clock.monotonic_now();
-  if (now < next_heartbeat_ || !height_) return;
+  // Where others have to pass it on, nobody is told what it would not count (on_heartbeat).
+  const bool counts = height_ && !(height_->is_due() && history_->tip().committee->is_collected());
+  if (now < next_heartbeat_ || !counts) return;
   next_heartbeat_ = now + options_.rules.heartbeat;
   const ChainTip& tip = history_->tip();
-  outbox_.put(outbox_key::heartbeat, restart_.heartbeat(tip), tip.committee->others(self_));
+  relay_.to_all(outbox_key::heartbeat, restart_.heartbeat(tip));
 }
 
 void ChainNode::add_evidence(const Evidence& evidence) {
@@ -305,17 +318,23 @@ Verdict ChainNode::take_evidence(const Evidence& evidence) {
   ++evidence_;
   outbox_.put(outbox_key::first_relayed + relayed_++ % outbox_key::relayed_window, EvidencePost{evidence},
               tip.committee->neighbours(self_, max_direct_voters));
+  outbox_.pump();
   if (height_) height_->byzantine_member_found();
   return verdict;
 }
 
-void ChainNode::post(std::uint64_t key, const RoundsPost& item, const std::vector<net::NodeId>& to) {
-  outbox_.put(outbox_key::first_of_content + key, item, to);
+void ChainNode::post(std::uint64_t key, const RoundsPost& item, Reach reach,
+                     const std::vector<net::NodeId>& only) {
+  const std::uint64_t own_key = outbox_key::first_of_content + key;
+  if (reach == Reach::Only)
+    outbox_.put(own_key, item, only);
+  else
+    relay_.to_all(own_key, item, reach == Reach::AskedFor ? Relay::Ways::One : Relay::Ways::Two);
   outbox_.pump();
 }
 
 void ChainNode::drop_post(std::uint64_t key) {
-  outbox_.drop(outbox_key::first_of_content + key);
+  relay_.drop(outbox_key::first_of_content + key);
 }
 
 void ChainNode::set_ready(bool ready) {

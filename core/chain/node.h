@@ -107,7 +107,8 @@ class ChainNode final : public ChainPort {
   // Gives a voucher of this node's wallet, for an invitation. Denied: this node's wallet has no vote.
   Expected<HeldVoucher> give_voucher(std::uint64_t expires_ms);
 
-  void post(std::uint64_t key, const RoundsPost& item, const std::vector<net::NodeId>& to) override;
+  void post(std::uint64_t key, const RoundsPost& item, Reach reach,
+            const std::vector<net::NodeId>& only) override;
   void drop_post(std::uint64_t key) override;
   void add_evidence(const Evidence& evidence) override;
   bool may_sign(std::uint64_t round) const override { return restart_.may_sign(round); }
@@ -156,6 +157,7 @@ class ChainNode final : public ChainPort {
   DurableState durable_;
   ChainServer server_;
   Outbox outbox_;
+  Relay relay_;
   Mempool mempool_;
   PresenceWatch presence_;
   LocalMemory local_;
@@ -172,6 +174,7 @@ class ChainNode final : public ChainPort {
   bool away_ = false;                      // a person or a shutdown said so
   bool ready_ = false;                     // the content holds what a voter needs
   std::optional<std::uint32_t> led_view_;  // of the newest block, if this node proposed it
+  std::uint32_t led_by_ = 0;               // the member that led the newest block's view
   std::vector<Evidence> own_evidence_;     // that no block has yet
   std::uint64_t relayed_ = 0;
   MonotonicTime next_heartbeat_{};

@@ -36,6 +36,18 @@ std::optional<Evidence> late_contradiction(const SignedVote& vote, const ChainTi
   return both;
 }
 
+// It comes from the node that it is about, not from one that passes it on.
+bool is_own_statement(const ChainItem& item) {
+  const auto* relayed = std::get_if<RelayedPost>(&item);
+  return std::holds_alternative<StatementPost>(item) ||
+         (relayed != nullptr && relayed->path != RelayPath::Nowhere);
+}
+
+// The whole bundle is sent again for an item that its recipient can take only later.
+bool wants_it_later(Verdict verdict) {
+  return verdict == Verdict::Later || verdict == Verdict::Busy || verdict == Verdict::Limit;
+}
+
 }  // namespace
 
 void ChainNode::on_call(const net::Caller& from, net::Method method, ByteSpan request,
@@ -53,10 +65,10 @@ net::Answer ChainNode::on_post(const net::Caller& caller, ByteSpan request) {
   const net::NodeId& from = caller.id;
   PostAnswer answer;
   std::optional<net::Fault> fault;
-  auto item = decode_item(request, options_.rules.network);
+  auto item = decode_item(request, options_.rules.network, services_.cache);
   answer.verdict = item.ok() ? on_item(from, *item) : Verdict::Malformed;
   if (item.ok() && options_.vouch_on_lan && !platform::globally_routable(caller.endpoint.ip) &&
-      std::holds_alternative<StatementPost>(*item))
+      is_own_statement(*item))
     vouching_.candidate_is_near(from);
   answer.height = history_ ? history_->tip().height() : 0;
   if (!item.ok()) fault = net::Fault::Malformed;
@@ -123,6 +135,18 @@ Verdict ChainNode::on_item(const net::NodeId& from, ChainItem& item) {
       return Verdict::Taken;
     }
     Verdict operator()(const SuccessionProposal& item) { return node.continuation_.take(item); }
+    // What is right and new goes on along the path that its sender named.
+    Verdict operator()(RelayedPost& post) {
+      Verdict all = Verdict::Known;
+      for (Bytes& bytes : post.items) {
+        auto item = decode_item(bytes, node.options_.rules.network, node.services_.cache);
+        const Verdict verdict = item.ok() ? node.on_item(from, *item) : Verdict::Malformed;
+        if (verdict == Verdict::Malformed || verdict == Verdict::BadSignature) return verdict;
+        if (verdict == Verdict::Taken) node.relay_.pass_on(post.path, std::move(bytes));
+        if (!wants_it_later(all) && verdict != Verdict::Known) all = verdict;
+      }
+      return all;
+    }
   };
   return std::visit(Visitor{*this, from}, item);
 }
@@ -175,12 +199,16 @@ Verdict ChainNode::on_heartbeat(const net::NodeId& from, const Heartbeat& heartb
   const auto wall = static_cast<std::uint64_t>(to_unix_ms(services_.clock.wall_now()));
   if (heartbeat.time_ms + heartbeat_life_ms < wall || heartbeat.time_ms > wall + max_clock_lead_ms)
     return Verdict::Past;
-  if (id != from && !heartbeat_holds(heartbeat, options_.rules.network)) return Verdict::BadSignature;
+  const std::uint32_t number = tip.committee->members()[*position].number;
+  if (id != from) {
+    if (!presence_.is_newer(number, heartbeat.time_ms)) return Verdict::Known;
+    if (!services_.checks.heartbeat(heartbeat, options_.rules.network)) return Verdict::BadSignature;
+  }
+  presence_.said(number, heartbeat.time_ms);
   if (id == from && restart_.note(from, heartbeat, *tip.registry)) outbox_.again(from);
   if (heartbeat.tip.height > tip.height()) sync_.catch_up(from);
   // While a block is due, only its votes show that a voter takes part.
-  if (!height_ || !height_->is_due())
-    presence_.heard(tip.committee->members()[*position].number, services_.clock.monotonic_now());
+  if (!height_ || !height_->is_due()) presence_.heard(number, services_.clock.monotonic_now());
   return Verdict::Taken;
 }
 

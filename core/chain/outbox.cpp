@@ -31,6 +31,7 @@ struct Outbox::Item {
   std::shared_ptr<const Bytes> bytes;
   std::map<net::NodeId, Recipient> to;
   std::map<net::NodeId, MonotonicTime> taken;  // and when
+  bool once = false;
 };
 
 Outbox::Outbox(net::PeerCaller& caller, Peers& peers, const Clock& clock, OutboxOptions options,
@@ -51,6 +52,11 @@ void Outbox::put(std::uint64_t key, std::shared_ptr<const Bytes> item, const std
   const MonotonicTime now = clock_.monotonic_now();
   for (const net::NodeId& id : to) entry->to[id] = {now, options_.first_pause, now};
   pump();
+}
+
+void Outbox::put_once(std::uint64_t key, const ChainItem& item, const std::vector<net::NodeId>& to) {
+  put(key, item, to);
+  if (const auto entry = items_.find(key); entry != items_.end()) entry->second->once = true;
 }
 
 void Outbox::drop(std::uint64_t key) {
@@ -136,7 +142,10 @@ void Outbox::answered(std::uint64_t key, std::uint64_t serial, const net::NodeId
       if (again && decoded.ok()) recipient->second.sent = MonotonicTime::max();
       if (!again) {
         item->second->to.erase(recipient);
-        item->second->taken[from] = clock_.monotonic_now();
+        if (!item->second->once)
+          item->second->taken[from] = clock_.monotonic_now();
+        else if (item->second->to.empty())
+          items_.erase(item);
       }
     }
   }

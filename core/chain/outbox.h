@@ -46,6 +46,8 @@ class Outbox {
   // An item with this key is replaced.
   void put(std::uint64_t key, std::shared_ptr<const Bytes> item, const std::vector<net::NodeId>& to);
   void put(std::uint64_t key, const ChainItem& item, const std::vector<net::NodeId>& to);
+  // Not once more to a recipient that was restarted: what this node passes on. Kept no longer than needed.
+  void put_once(std::uint64_t key, const ChainItem& item, const std::vector<net::NodeId>& to);
   void drop(std::uint64_t key);
   void drop(std::uint64_t key, const net::NodeId& to);
   // All keys in [first, last].

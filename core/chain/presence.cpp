@@ -8,19 +8,37 @@ PresenceWatch::PresenceWatch(const ChainRules& rules) : rules_(rules) {}
 
 void PresenceWatch::on_block(const Committee& committee, std::optional<std::uint32_t> self,
                              MonotonicTime now) {
-  std::map<std::uint32_t, Voter> voters;
+  std::vector<Voter> voters;
   for (const CommitteeMember& member : committee.members()) {
-    const auto before = voters_.find(member.number);
-    voters[member.number] = {member.units, before == voters_.end() ? now : before->second.last_heard};
+    Voter voter{member.number, member.units, now, 0};
+    if (const Voter* before = find(member.number)) {
+      voter.last_heard = before->last_heard;
+      voter.said_ms = before->said_ms;
+    }
+    voters.push_back(voter);
   }
   voters_ = std::move(voters);
   self_ = self;
   due_since_.reset();
 }
 
+PresenceWatch::Voter* PresenceWatch::find(std::uint32_t number) {
+  const auto at = std::lower_bound(voters_.begin(), voters_.end(), number,
+                                   [](const Voter& voter, std::uint32_t n) { return voter.number < n; });
+  return at != voters_.end() && at->number == number ? &*at : nullptr;
+}
+
 void PresenceWatch::heard(std::uint32_t number, MonotonicTime now) {
-  const auto voter = voters_.find(number);
-  if (voter != voters_.end()) voter->second.last_heard = now;
+  if (Voter* voter = find(number)) voter->last_heard = now;
+}
+
+bool PresenceWatch::is_newer(std::uint32_t number, std::uint64_t time_ms) const {
+  const Voter* voter = find(number);
+  return voter != nullptr && time_ms > voter->said_ms;
+}
+
+void PresenceWatch::said(std::uint32_t number, std::uint64_t time_ms) {
+  if (Voter* voter = find(number)) voter->said_ms = std::max(voter->said_ms, time_ms);
 }
 
 void PresenceWatch::block_is_due(MonotonicTime now) {
@@ -31,27 +49,27 @@ Duration PresenceWatch::silent_after() const {
   return std::max(rules_.silent_after, 3 * rules_.block_time);
 }
 
-bool PresenceWatch::is_silent(std::uint32_t number, MonotonicTime now) const {
-  if (number == self_) return false;
-  const auto voter = voters_.find(number);
-  return voter != voters_.end() && now - voter->second.last_heard >= silent_after();
+bool PresenceWatch::is_silent(const Voter& voter, MonotonicTime now) const {
+  return voter.number != self_ && now - voter.last_heard >= silent_after();
 }
 
 std::vector<std::uint32_t> PresenceWatch::silent(MonotonicTime now) const {
   std::vector<std::uint32_t> numbers;
-  for (const auto& [number, voter] : voters_)
-    if (is_silent(number, now)) numbers.push_back(number);
+  for (const Voter& voter : voters_)
+    if (is_silent(voter, now)) numbers.push_back(voter.number);
   if (numbers.empty() || numbers.size() < voters_.size()) return numbers;
   numbers.erase(std::max_element(numbers.begin(), numbers.end(), [this](std::uint32_t a, std::uint32_t b) {
-    return voters_.at(a).last_heard < voters_.at(b).last_heard;
+    return find(a)->last_heard < find(b)->last_heard;
   }));
   return numbers;
 }
 
 bool PresenceWatch::agrees_with(const std::vector<std::uint32_t>& marked, MonotonicTime now) const {
   return (marked.empty() || marked.size() < voters_.size()) &&
-         std::all_of(marked.begin(), marked.end(),
-                     [&](std::uint32_t number) { return is_silent(number, now); });
+         std::all_of(marked.begin(), marked.end(), [&](std::uint32_t number) {
+           const Voter* voter = find(number);
+           return voter != nullptr && is_silent(*voter, now);
+         });
 }
 
 bool PresenceWatch::is_stalled(MonotonicTime now, Duration deadline) const {
@@ -65,10 +83,10 @@ std::optional<Duration> PresenceWatch::due_for(MonotonicTime now) const {
 
 PresenceWatch::Reach PresenceWatch::reach(MonotonicTime now) const {
   Reach reach;
-  for (const auto& [number, voter] : voters_) {
+  for (const Voter& voter : voters_) {
     reach.active += voter.units;
-    if (is_silent(number, now))
-      reach.missing.push_back(number);
+    if (is_silent(voter, now))
+      reach.missing.push_back(voter.number);
     else
       reach.heard += voter.units;
   }

@@ -7,7 +7,6 @@
 // Threads: one.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <vector>
 
@@ -29,6 +28,9 @@ class PresenceWatch {
   // connection that proved this voter's key. Votes of earlier heights show nothing: anybody can send them again.
   void heard(std::uint32_t number, MonotonicTime now);
   void block_is_due(MonotonicTime now);  // view 0 starts
+  // Times of signed heartbeats: an old one that somebody sends again says nothing new.
+  bool is_newer(std::uint32_t number, std::uint64_t time_ms) const;
+  void said(std::uint32_t number, std::uint64_t time_ms);
 
   // Active voters that may be marked dormant now, ascending; never all of them: the one heard last stays.
   std::vector<std::uint32_t> silent(MonotonicTime now) const;
@@ -46,14 +48,19 @@ class PresenceWatch {
 
  private:
   Duration silent_after() const;
-  bool is_silent(std::uint32_t number, MonotonicTime now) const;
 
   struct Voter {
+    std::uint32_t number = 0;
     std::uint32_t units = 0;
     MonotonicTime last_heard{};
+    std::uint64_t said_ms = 0;
   };
   const ChainRules rules_;
-  std::map<std::uint32_t, Voter> voters_;  // of the committee, by number
+  Voter* find(std::uint32_t number);
+  const Voter* find(std::uint32_t number) const { return const_cast<PresenceWatch*>(this)->find(number); }
+  bool is_silent(const Voter& voter, MonotonicTime now) const;
+
+  std::vector<Voter> voters_;  // of the committee, ascending by number
   std::optional<std::uint32_t> self_;
   std::optional<MonotonicTime> due_since_;
 };

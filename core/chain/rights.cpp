@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <set>
-#include <unordered_map>
 #include <utility>
 
 #include "core/chain/beacon.h"
@@ -99,19 +98,32 @@ bool is_due(const ChainRules& rules, const WalletRecord& wallet, std::size_t vot
 
 }  // namespace
 
-std::vector<std::uint32_t> due_contributors(const std::vector<Vector>& vectors, const Committee& committee) {
-  std::unordered_map<std::uint32_t, std::uint64_t> units;
-  for (const Vector& vector : vectors) {
-    const std::uint32_t own = committee.units_of(vector.voter);
-    if (own == 0) continue;
-    for (const std::uint32_t member : vector.members) units[member] += own;
+// Both lists ascend and are mostly equal, so a pass over both is faster than a table.
+void VectorTally::add(const Vector& vector, std::uint32_t units) {
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> merged;
+  merged.reserve(std::max(units_.size(), vector.members.size()));
+  std::size_t at = 0;
+  for (const std::uint32_t member : vector.members) {
+    while (at < units_.size() && units_[at].first < member) merged.push_back(units_[at++]);
+    const bool known = at < units_.size() && units_[at].first == member;
+    merged.emplace_back(member, units + (known ? units_[at++].second : 0));
   }
+  merged.insert(merged.end(), units_.begin() + static_cast<std::ptrdiff_t>(at), units_.end());
+  units_ = std::move(merged);
+}
+
+std::vector<std::uint32_t> VectorTally::due(const Committee& committee) const {
   std::vector<std::uint32_t> due;
-  for (const auto& [member, have] : units) {
-    if (committee.has_honest(have)) due.push_back(member);
-  }
-  std::sort(due.begin(), due.end());
+  for (const auto& [member, units] : units_)
+    if (committee.has_honest(units)) due.push_back(member);
   return due;
+}
+
+std::vector<std::uint32_t> due_contributors(const std::vector<Vector>& vectors, const Committee& committee) {
+  VectorTally tally;
+  for (const Vector& vector : vectors)
+    if (const std::uint32_t units = committee.units_of(vector.voter); units > 0) tally.add(vector, units);
+  return tally.due(committee);
 }
 
 std::vector<std::uint32_t> row_contributors(const ChainRules& /*rules*/, const Registry& registry,

@@ -11,6 +11,17 @@
 
 namespace neuroshard::chain {
 
+// How many units list each member, vector by vector.
+class VectorTally {
+ public:
+  void add(const Vector& vector, std::uint32_t units);
+  // Listed by more than a third of the committee's units, ascending.
+  std::vector<std::uint32_t> due(const Committee& committee) const;
+
+ private:
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> units_;  // by member, ascending
+};
+
 // Member numbers, ascending, that are in the vectors of more than a third of the active units. A leader that
 // has their contributions and leaves one out has an invalid block until view 3.
 std::vector<std::uint32_t> due_contributors(const std::vector<Vector>& vectors, const Committee& committee);

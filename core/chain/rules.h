@@ -23,8 +23,8 @@ enum class VotersMode : std::uint8_t {
 inline constexpr std::uint32_t units_per_wallet = 12;  // divisible by 1, 2, 3 and 4
 inline constexpr std::size_t voting_nodes_per_wallet = 4;
 inline constexpr std::size_t max_committee = 512;  // beyond, the beacon draws so many per epoch
-inline constexpr std::size_t max_direct_voters =
-    16;  // send votes to each other; more: collected by the leader
+// Send everything to each other; more voters: the leader collects votes, a grid relays the rest (relay.h).
+inline constexpr std::size_t max_direct_voters = 16;
 inline constexpr std::uint64_t statement_life =
     8;  // blocks between a statement's reference and its inclusion
 inline constexpr std::size_t evidence_blocks = 64;  // of which evidence may name one as the previous block

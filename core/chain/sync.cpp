@@ -1,6 +1,7 @@
 #include "core/chain/sync.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/platform/socket/ip_address.h"
 
@@ -107,8 +108,15 @@ void ChainSync::ask(const net::NodeId& peer) {
 
 void ChainSync::fetch_blocks(const net::Contact& contact) {
   const History* own = host_.history();
-  if (own == nullptr || fetching_.size() >= options_.asked_at_once || !fetching_.insert(contact.id).second)
+  if (own == nullptr) return;
+  // The blocks of a large network are large: one source at a time, the others after it if it has too few.
+  const bool one_by_one = own->tip().committee->is_collected();
+  if (one_by_one && !fetching_.empty()) {
+    constexpr std::size_t most_waiting = 8;
+    if (others_.size() < most_waiting && fetching_.count(contact.id) == 0) others_.push_back(contact);
     return;
+  }
+  if (fetching_.size() >= options_.asked_at_once || !fetching_.insert(contact.id).second) return;
   // A certified block may take the place of a succession.
   const bool replaceable = own->tip().block->body.succession.has_value();
   const std::uint64_t from = own->tip().height() + (replaceable ? 0 : 1);
@@ -117,6 +125,8 @@ void ChainSync::fetch_blocks(const net::Contact& contact) {
                  if (!life.alive()) return;
                  fetching_.erase(contact.id);
                  got_blocks(contact, std::move(answer));
+                 if (!fetching_.empty()) return;
+                 for (const net::Contact& other : std::exchange(others_, {})) ask_status(other);
                });
 }
 
@@ -127,7 +137,7 @@ void ChainSync::got_blocks(const net::Contact& contact, Expected<Bytes> answer) 
   if (!blocks.ok()) return;
   bool advanced = false;
   for (const Bytes& bytes : blocks->blocks) {
-    const auto block = decode_certified(bytes, services_.rules.network);
+    const auto block = decode_certified(bytes, services_.rules.network, services_.cache);
     if (!block.ok()) return;
     const bool known =
         block->block->header.height < own->tip().height() || block->block->hash == own->tip().block->hash;

@@ -100,8 +100,9 @@ class ChainSync {
   Rng rng_;
   Host host_;
   std::map<net::NodeId, Answer> answers_;
-  std::set<net::NodeId> asked_;     // status under way
-  std::set<net::NodeId> fetching_;  // blocks under way
+  std::set<net::NodeId> asked_;       // status under way
+  std::set<net::NodeId> fetching_;    // blocks under way
+  std::vector<net::Contact> others_;  // asked once these came
   struct Foreign {
     ForeignChain chain;
     std::set<net::NodeId> sources;

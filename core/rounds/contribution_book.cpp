@@ -34,8 +34,8 @@ bool ContributionBook::Entry::complete() const {
 }
 
 ContributionBook::ContributionBook(const chain::ChainRules& rules, std::vector<RowShape> shapes,
-                                   outer::CodecOptions codec, chain::SignatureChecks& checks)
-    : rules_(&rules), shapes_(std::move(shapes)), codec_(codec), checks_(&checks) {}
+                                   outer::CodecOptions codec, chain::SignatureChecks& checks, RoundPool& pool)
+    : rules_(&rules), shapes_(std::move(shapes)), codec_(codec), checks_(&checks), pool_(&pool) {}
 
 void ContributionBook::open(const chain::ChainTip& tip) {
   opening_ = tip.opening;
@@ -44,6 +44,18 @@ void ContributionBook::open(const chain::ChainTip& tip) {
   rows_ = rules_->rows_of(round_);
   entries_.clear();
   wrong_.clear();
+  incomplete_.clear();
+}
+
+ContributionBook ContributionBook::retire() {
+  ContributionBook old(*rules_, shapes_, codec_, *checks_, *pool_);
+  old.opening_ = opening_;
+  old.opening_height_ = opening_height_;
+  old.round_ = round_;
+  old.rows_ = rows_;
+  old.entries_.swap(entries_);
+  old.incomplete_.swap(incomplete_);
+  return old;
 }
 
 ContributionBook::Taken ContributionBook::take(const chain::Contribution& contribution,
@@ -55,12 +67,13 @@ ContributionBook::Taken ContributionBook::take(const chain::Contribution& contri
   const chain::MemberRecord* member = tip.registry->find(id);
   if (member == nullptr || member->registered_height > opening_height_)
     return {chain::Verdict::NotMember, std::nullopt};
-  const Entry* known = find(member->number);
-  if (known != nullptr && known->contribution == contribution) return {chain::Verdict::Known, std::nullopt};
+  const auto known = entries_.find(member->number);
+  const bool is_known = known != entries_.end();
+  if (is_known && *known->second.contribution == contribution) return {chain::Verdict::Known, std::nullopt};
   const auto wrong = wrong_.find(member->number);
   if (wrong != wrong_.end() && wrong->second == contribution)
     return {chain::Verdict::Inadmissible, std::nullopt};
-  const chain::Contribution* first = known != nullptr        ? &known->contribution
+  const chain::Contribution* first = is_known                ? known->second.contribution.get()
                                      : wrong != wrong_.end() ? &wrong->second
                                                              : nullptr;
   if (const chain::Verdict verdict = check(contribution, *member, tip, first);
@@ -74,11 +87,12 @@ ContributionBook::Taken ContributionBook::take(const chain::Contribution& contri
 void ContributionBook::put(const chain::Contribution& contribution, std::uint32_t member,
                            const net::NodeId& id) {
   Entry entry;
-  entry.contribution = contribution;
+  entry.contribution = pool_->hold(contribution);
   entry.member = member;
   entry.id = id;
   entry.contribution_id = chain::contribution_id(chain::entry_of(contribution, member));
   entry.payloads.resize(contribution.rows.size());
+  if (!entry.complete()) incomplete_.insert(member);
   entries_.insert_or_assign(member, std::move(entry));
 }
 
@@ -89,7 +103,7 @@ bool ContributionBook::take_certified(const chain::Contribution& contribution,
                     chain::entry_of(contribution, entry.member) == entry;
   if (!same) return false;
   const Entry* known = find(entry.member);
-  if (known == nullptr || !(known->contribution == contribution)) put(contribution, entry.member, id);
+  if (known == nullptr || !(*known->contribution == contribution)) put(contribution, entry.member, id);
   return true;
 }
 
@@ -143,11 +157,12 @@ bool ContributionBook::take_payload(std::uint32_t member, std::uint32_t row, Byt
   if (found == entries_.end()) return false;
   Entry& entry = found->second;
   for (std::size_t i = 0; i < entry.payloads.size(); ++i) {
-    const chain::RowWork& work = entry.contribution.rows[i];
+    const chain::RowWork& work = entry.contribution->rows[i];
     if (work.row != row) continue;
     if (entry.payloads[i]) return true;
     if (payload.size() != work.payload_bytes || payload_root(entry.id, payload) != work.payload) return false;
-    entry.payloads[i] = std::make_shared<const Bytes>(std::move(payload));
+    entry.payloads[i] = pool_->hold(std::move(payload));
+    if (entry.complete()) incomplete_.erase(member);
     return true;
   }
   return false;
@@ -158,23 +173,18 @@ const ContributionBook::Entry* ContributionBook::find(std::uint32_t member) cons
   return found == entries_.end() ? nullptr : &found->second;
 }
 
-const ContributionBook::Entry* ContributionBook::find(const net::NodeId& id) const {
-  for (const auto& [number, entry] : entries_)
-    if (entry.id == id) return &entry;
-  return nullptr;
+const ContributionBook::Entry* ContributionBook::find(const net::NodeId& id,
+                                                      const chain::ChainTip& tip) const {
+  const chain::MemberRecord* member = tip.registry->find(id);
+  return member == nullptr ? nullptr : find(member->number);
 }
 
 PayloadBytes ContributionBook::payload(std::uint32_t member, std::uint32_t row) const {
   const Entry* entry = find(member);
   if (entry == nullptr) return nullptr;
   for (std::size_t i = 0; i < entry->payloads.size(); ++i)
-    if (entry->contribution.rows[i].row == row) return entry->payloads[i];
+    if (entry->contribution->rows[i].row == row) return entry->payloads[i];
   return nullptr;
-}
-
-std::size_t ContributionBook::complete() const {
-  return static_cast<std::size_t>(std::count_if(entries_.begin(), entries_.end(),
-                                                [](const auto& entry) { return entry.second.complete(); }));
 }
 
 chain::Vector ContributionBook::vector(std::uint32_t voter) const {

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "core/chain/checks.h"
@@ -32,18 +33,33 @@ struct RowShape {
 Hash256 payload_root(const net::NodeId& contributor, ByteSpan payload);
 inline constexpr std::size_t payload_slice_bytes = 64u << 10;
 
+// What arrives from others, in memory. A simulation of thousands of nodes in one process holds equal bytes once.
+class RoundPool {
+ public:
+  virtual ~RoundPool() = default;
+  virtual std::shared_ptr<const chain::Contribution> hold(chain::Contribution contribution) {
+    return std::make_shared<const chain::Contribution>(std::move(contribution));
+  }
+  virtual std::shared_ptr<const chain::Vector> hold(chain::Vector vector) {
+    return std::make_shared<const chain::Vector>(std::move(vector));
+  }
+  virtual PayloadBytes hold(Bytes payload) { return std::make_shared<const Bytes>(std::move(payload)); }
+};
+
 class ContributionBook {
  public:
   ContributionBook(const chain::ChainRules& rules, std::vector<RowShape> shapes, outer::CodecOptions codec,
-                   chain::SignatureChecks& checks);
+                   chain::SignatureChecks& checks, RoundPool& pool);
 
   // The round that begins after this tip's opening block; forgets everything of an earlier one.
   void open(const chain::ChainTip& tip);
+  // What this book has, as a book of its own; this one has nothing then.
+  ContributionBook retire();
   const Hash256& opening() const { return opening_; }
   std::uint64_t round() const { return round_; }
 
   struct Entry {
-    chain::Contribution contribution;
+    std::shared_ptr<const chain::Contribution> contribution;
     std::uint32_t member = 0;
     net::NodeId id{};
     Hash256 contribution_id{};
@@ -64,10 +80,13 @@ class ContributionBook {
   bool take_payload(std::uint32_t member, std::uint32_t row, Bytes payload);
 
   const Entry* find(std::uint32_t member) const;
-  const Entry* find(const net::NodeId& id) const;
+  // Of a member of the registry after the tip's block.
+  const Entry* find(const net::NodeId& id, const chain::ChainTip& tip) const;
   PayloadBytes payload(std::uint32_t member, std::uint32_t row) const;  // null: not here
   const std::map<std::uint32_t, Entry>& all() const { return entries_; }
-  std::size_t complete() const;
+  std::size_t complete() const { return entries_.size() - incomplete_.size(); }
+  // Members whose contribution is here without all of its payloads.
+  const std::set<std::uint32_t>& incomplete() const { return incomplete_; }
 
   // This node's list of what it has, unsigned.
   chain::Vector vector(std::uint32_t voter) const;
@@ -83,11 +102,13 @@ class ContributionBook {
   std::vector<RowShape> shapes_;  // by row
   outer::CodecOptions codec_;
   chain::SignatureChecks* checks_;
+  RoundPool* pool_;
   Hash256 opening_{};
   std::uint64_t opening_height_ = 0, round_ = 0;
   std::vector<std::uint32_t> rows_;  // of the round
   std::map<std::uint32_t, Entry> entries_;
   std::map<std::uint32_t, chain::Contribution> wrong_;  // signed, with a reveal that costly hashing refuted
+  std::set<std::uint32_t> incomplete_;
 };
 
 }  // namespace neuroshard::rounds

@@ -12,10 +12,10 @@ RoundExchange::RoundExchange(Services services, const chain::ChainRules& rules, 
     : services_(services), rules_(rules), options_(options), self_(self), events_(std::move(events)) {}
 
 void RoundExchange::open() {
-  previous_ = services_.book;
+  previous_.emplace(services_.book.retire());
   payloads_.clear();
   contributions_.clear();
-  closed_ = false;
+  closed_ = all_certified_ = false;
 }
 
 void RoundExchange::ask(const chain::ChainTip& tip, bool payloads, bool behind) {
@@ -46,9 +46,12 @@ std::vector<net::NodeId> RoundExchange::holders(std::uint32_t member, const chai
 }
 
 void RoundExchange::ask_for_payloads(const chain::ChainTip& tip) {
-  for (const auto& [member, entry] : services_.book.all()) {
+  const std::vector<std::uint32_t> incomplete(services_.book.incomplete().begin(),
+                                              services_.book.incomplete().end());
+  for (const std::uint32_t member : incomplete) {
+    const ContributionBook::Entry& entry = *services_.book.find(member);
     for (std::size_t i = 0; i < entry.payloads.size(); ++i) {
-      const chain::RowWork& work = entry.contribution.rows[i];
+      const chain::RowWork& work = entry.contribution->rows[i];
       if (entry.payloads[i] || !payloads_.insert(work.payload).second) continue;
       PieceRequest request;
       request.row = work.row;
@@ -72,19 +75,24 @@ void RoundExchange::ask_for_payloads(const chain::ChainTip& tip) {
 
 bool RoundExchange::is_certified(const ContributionBook::Entry& entry, const chain::ChainTip& tip) {
   const auto& closed = tip.registry->closed();
-  return closed && std::any_of(closed->contributions.begin(), closed->contributions.end(),
-                               [&](const chain::ContributionEntry& one) {
-                                 return one.member == entry.member &&
-                                        chain::contribution_id(one) == entry.contribution_id;
-                               });
+  if (!closed) return false;
+  const auto one = std::lower_bound(
+      closed->contributions.begin(), closed->contributions.end(), entry.member,
+      [](const chain::ContributionEntry& each, std::uint32_t member) { return each.member < member; });
+  return one != closed->contributions.end() && one->member == entry.member &&
+         chain::contribution_id(*one) == entry.contribution_id;
 }
 
 // Before the close those that must be in it; after it those that it names.
 void RoundExchange::ask_for_contributions(const chain::ChainTip& tip, bool behind) {
   if (const auto& closed = tip.registry->closed()) {
+    if (all_certified_) return;
+    all_certified_ = true;
     for (const chain::ContributionEntry& entry : closed->contributions) {
       const ContributionBook::Entry* known = services_.book.find(entry.member);
-      if (known == nullptr || !is_certified(*known, tip)) ask_for_contribution(entry.member, tip);
+      if (known != nullptr && is_certified(*known, tip)) continue;
+      all_certified_ = false;
+      ask_for_contribution(entry.member, tip);
     }
   } else if (behind || tip.committee->is_quorum(services_.vectors.units(*tip.committee))) {
     for (const std::uint32_t member :
@@ -135,9 +143,9 @@ void RoundExchange::compare(const chain::ChainTip& before, const chain::CloseSec
   for (const chain::ContributionEntry& entry : close.contributions) {
     const ContributionBook::Entry* own = services_.book.find(entry.member);
     if (own == nullptr) continue;
-    chain::ContributionEntry known = chain::entry_of(own->contribution, entry.member);
+    chain::ContributionEntry known = chain::entry_of(*own->contribution, entry.member);
     known.signature = entry.signature;  // only what is signed counts
-    if (!(known == entry)) events_.found_evidence(chain::evidence_of(own->contribution, entry));
+    if (!(known == entry)) events_.found_evidence(chain::evidence_of(*own->contribution, entry));
   }
   for (const chain::Vector& vector : close.vectors) {
     const chain::Vector* own = services_.vectors.find(vector.voter);
@@ -157,17 +165,17 @@ Expected<Bytes> RoundExchange::piece(const net::NodeId& from, const PieceRequest
     if (book == nullptr) continue;
     if (request.what == PieceRequest::What::Contribution) {
       const ContributionBook::Entry* entry =
-          book->round() == request.place ? book->find(request.hash) : nullptr;
+          book->round() == request.place ? book->find(request.hash, tip) : nullptr;
       if (entry == nullptr) continue;
-      const Bytes whole = chain::encode_contribution(entry->contribution);
+      const Bytes whole = chain::encode_contribution(*entry->contribution);
       return encode_piece_answer(whole.size(), whole);
     }
     // Until the close, payloads are for those that can't copy them any more.
     const bool open = book == &services_.book && !tip.registry->closed();
-    if (open && book->find(from) == nullptr) continue;
+    if (open && book->find(from, tip) == nullptr) continue;
     for (const auto& [member, entry] : book->all()) {
       for (std::size_t i = 0; i < entry.payloads.size(); ++i) {
-        if (entry.contribution.rows[i].payload != request.hash || !entry.payloads[i]) continue;
+        if (entry.contribution->rows[i].payload != request.hash || !entry.payloads[i]) continue;
         const ByteSpan whole = *entry.payloads[i];
         if (request.place >= whole.size()) return missing;
         const ByteSpan rest = whole.subspan(static_cast<std::size_t>(request.place));

@@ -62,7 +62,8 @@ class RoundExchange {
   std::optional<chain::ChainTip> tip_;        // of the last ask()
   std::set<Hash256> payloads_;                // asked for
   std::set<std::uint32_t> contributions_;
-  bool closed_ = false;  // the round, at the last ask()
+  bool closed_ = false;         // the round, at the last ask()
+  bool all_certified_ = false;  // each contribution that the close names is here
   std::uint64_t questions_ = 0;
   Lifetime lifetime_;
 };

@@ -12,8 +12,8 @@ namespace {
 constexpr Duration fetch_pause = std::chrono::seconds(2);
 constexpr std::size_t steps_kept = 2;  // results hold a whole state each
 
-Hash256 key_of(std::uint64_t round, const std::vector<StepInput>& inputs) {
-  Bytes bytes;
+Hash256 key_of(std::uint64_t round, const Hash256& beacon, const std::vector<StepInput>& inputs) {
+  Bytes bytes(beacon.begin(), beacon.end());
   append_le(bytes, round);
   for (const StepInput& input : inputs) {
     bytes.insert(bytes.end(), input.id.begin(), input.id.end());
@@ -128,9 +128,9 @@ void RowStates::fetch(std::uint32_t row, const chain::RowRecord& wanted,
 }
 
 void RowStates::compute(std::uint32_t row, std::uint64_t round, const std::vector<StepInput>& inputs,
-                        std::uint64_t most_tokens, Computed done) {
+                        std::uint64_t most_tokens, const Hash256& beacon, Computed done) {
   Row& own = rows_[row];
-  const Hash256 key = key_of(round, inputs);
+  const Hash256 key = key_of(round, beacon, inputs);
   for (auto at = own.computing.begin(); own.computing.size() >= steps_kept && at != own.computing.end();)
     at = at->first != key && at->second->result ? own.computing.erase(at) : std::next(at);
   std::shared_ptr<Computing>& entry = own.computing[key];
@@ -147,8 +147,10 @@ void RowStates::compute(std::uint32_t row, std::uint64_t round, const std::vecto
   const auto made =
       std::make_shared<std::optional<Expected<StepResult>>>();  // the other thread's until the end
   services_.work.run(
-      [made, inputs, rules = rules_, before = own.state, identity = identity(row, round), most_tokens] {
-        made->emplace(make_step(rules, identity, *before, inputs, most_tokens));
+      [made, key, inputs, rules = rules_, before = own.state, identity = identity(row, round), most_tokens,
+       draw = RowDraw{beacon, row}, &steps = services_.steps] {
+        made->emplace(
+            steps.make(key, [&] { return make_step(rules, identity, *before, inputs, most_tokens, draw); }));
       },
       [made, entry = entry, life = lifetime_.token()] {
         if (!life.alive()) return;

@@ -21,6 +21,17 @@
 
 namespace neuroshard::rounds {
 
+// Who makes a step. A simulation of thousands of nodes in one process makes equal steps once.
+class StepPool {
+ public:
+  virtual ~StepPool() = default;
+  // key: of all that the step is made of but the anchor before it, which the key's round and row have once.
+  virtual Expected<StepResult> make(const Hash256& key, const std::function<Expected<StepResult>()>& step) {
+    (void)key;
+    return step();
+  }
+};
+
 class RowStates {
  public:
   struct Services {
@@ -28,6 +39,7 @@ class RowStates {
     RoundWork& work;
     Executor& executor;
     const Clock& clock;
+    StepPool& steps;
   };
   // A row's state is the one that the registry names.
   using Held = std::function<void(std::uint32_t row)>;
@@ -55,10 +67,10 @@ class RowStates {
   bool computes(std::uint32_t row) const;
   std::uint64_t fetched() const { return fetched_; }
 
-  // The step of a round from the state held. Equal inputs are computed once; `done` later, once.
+  // The step of a round from the state held. beacon: after the close. Equal inputs are computed once; `done` later, once.
   using Computed = std::function<void(const Expected<StepResult>& step)>;
   void compute(std::uint32_t row, std::uint64_t round, const std::vector<StepInput>& inputs,
-               std::uint64_t most_tokens, Computed done);
+               std::uint64_t most_tokens, const Hash256& beacon, Computed done);
   void forget_computed(std::uint32_t row) { rows_[row].computing.clear(); }
   // Leaves and chunks of the states held. NotFound.
   Expected<Bytes> piece(const PieceRequest& request) const;

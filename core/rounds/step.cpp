@@ -1,6 +1,7 @@
 #include "core/rounds/step.h"
 
 #include "core/crypto/merkle.h"
+#include "core/rounds/aggregation_tree.h"
 
 namespace neuroshard::rounds {
 
@@ -27,26 +28,17 @@ Hash256 hash_of(const outer::AnchorIdentity& identity, const OuterState& state) 
   return outer::anchor_hash(identity, {state.weights, state.momentum, state.bias});
 }
 
-namespace {
-
-std::vector<outer::EncodedContribution> encoded(const std::vector<StepInput>& inputs) {
-  std::vector<outer::EncodedContribution> contributions;
-  for (const StepInput& input : inputs) contributions.push_back({input.id, input.tokens, *input.payload});
-  return contributions;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Expected<StepResult> make_step(const OuterRules& rules, const outer::AnchorIdentity& identity,
                                const OuterState& before, const std::vector<StepInput>& inputs,
-                               std::uint64_t most_tokens) {
+                               std::uint64_t most_tokens, const RowDraw& draw) {
   const std::size_t P = before.weights.size();
   StepResult result;
   auto after = std::make_shared<OuterState>(before);
   if (!inputs.empty()) {
     std::vector<float> aggregate(P);
-    NS_ASSIGN_OR_RETURN(result.report, outer::aggregate_encoded(rules.aggregation, rules.codec,
-                                                                encoded(inputs), most_tokens, aggregate));
+    NS_ASSIGN_OR_RETURN(result.report, aggregate_row(rules, draw, inputs, most_tokens, aggregate));
     if (result.report.counted > 0) {
       const outer::OuterOptimizer optimizer{outer_learning_rate(rules, result.report.counted), rules.mu};
       NS_RETURN_IF_ERROR(outer::outer_step(optimizer, aggregate, after->momentum, after->weights));

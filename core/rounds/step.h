@@ -33,6 +33,7 @@ struct OuterRules {
   std::optional<float> lr;
   std::uint64_t architecture_version = 1;
   Hash256 tokenizer{};
+  std::size_t group_members = 16;  // of a sub-group at most; more contributors are aggregated by a tree
 };
 float outer_learning_rate(const OuterRules& rules, std::size_t contributors);
 
@@ -48,6 +49,12 @@ struct StepInput {
   Payload payload;
 };
 
+// What deals a row's contributors into sub-groups: the beacon after the close.
+struct RowDraw {
+  Hash256 beacon{};
+  std::uint32_t row = 0;
+};
+
 struct StepResult {
   std::shared_ptr<const OuterState> state;
   std::vector<Hash256> leaves;  // of the anchor's hash
@@ -59,6 +66,6 @@ struct StepResult {
 // five contributors on.  Errors: those of outer::aggregate.  Threads: any.
 Expected<StepResult> make_step(const OuterRules& rules, const outer::AnchorIdentity& identity,
                                const OuterState& before, const std::vector<StepInput>& inputs,
-                               std::uint64_t most_tokens);
+                               std::uint64_t most_tokens, const RowDraw& draw = {});
 
 }  // namespace neuroshard::rounds

@@ -15,6 +15,16 @@ std::uint64_t bits_of(double value) {
   return bits;
 }
 
+// The commitments to the payloads of a row's contributors, all of which are here.
+Hash256 payloads_root(const ContributionBook& book, const std::vector<std::uint32_t>& contributors,
+                      std::uint32_t row) {
+  std::vector<Hash256> payloads;
+  for (const std::uint32_t member : contributors)
+    for (const chain::RowWork& work : book.find(member)->contribution->rows)
+      if (work.row == row) payloads.push_back(work.payload);
+  return crypto::merkle_root(payloads);
+}
+
 }  // namespace
 
 bool TrainingRounds::is_due(const chain::ChainTip& tip) {
@@ -25,7 +35,7 @@ bool TrainingRounds::is_due(const chain::ChainTip& tip) {
   const MonotonicTime now = services_.clock.monotonic_now();
   if (!quorum_at_) quorum_at_ = now;
   const bool all = vectors_.units(committee) == committee.units();
-  return (all || now - *quorum_at_ >= clock_.grace()) && close_section().has_value();
+  return (all || now - *quorum_at_ >= clock_.grace()) && vectors_.can_close(committee, book_, *tip.registry);
 }
 
 std::optional<chain::CloseSection> TrainingRounds::close_section() const {
@@ -73,12 +83,8 @@ std::optional<chain::RowResult> TrainingRounds::row_result(std::size_t row_index
     return result;
   }
   if (!computed) return std::nullopt;
-  std::vector<Hash256> payloads;
-  for (const std::uint32_t member : contributors)
-    for (const chain::RowWork& work : book_.find(member)->contribution.rows)
-      if (work.row == row) payloads.push_back(work.payload);
   result.anchor = found->second.step->hash;
-  result.payloads = crypto::merkle_root(payloads);
+  result.payloads = found->second.payloads;
   result.norm_bits = bits_of(found->second.step->report.median_norm);
   return result;
 }
@@ -92,7 +98,7 @@ std::optional<std::vector<StepInput>> TrainingRounds::inputs_of(std::size_t row_
     if (entry == nullptr || !RoundExchange::is_certified(*entry, *tip_)) return std::nullopt;
     const PayloadBytes payload = book_.payload(member, row);
     if (!payload) return std::nullopt;
-    for (const chain::RowWork& work : entry->contribution.rows)
+    for (const chain::RowWork& work : entry->contribution->rows)
       if (work.row == row) inputs.push_back({entry->id, work.tokens, payload});
   }
   return inputs;
@@ -109,8 +115,10 @@ void TrainingRounds::compute_rows() {
     const auto inputs = inputs_of(i, row);
     if (!inputs || inputs->empty()) continue;
     step.computing = true;
+    step.payloads = payloads_root(book_, registry.closed()->contributors[i], row);
     states_.compute(
         row, book_.round(), *inputs, chain::most_row_tokens(options_.chain, registry, row, book_.round()),
+        registry.beacon(),
         [this, life = lifetime_.token(), row, round = book_.round()](const Expected<StepResult>& made) {
           if (!life.alive() || round != book_.round()) return;
           RowStep& done = steps_[row];

@@ -36,7 +36,7 @@ chain::Verdict TrainingRounds::on_contribution(ByteSpan bytes) {
   if (taken.verdict != chain::Verdict::Taken && taken.verdict != chain::Verdict::Known) return taken.verdict;
   // Its payloads have a grace from now on.
   if (taken.verdict == chain::Verdict::Taken) moved_at_ = services_.clock.monotonic_now();
-  if (const auto* entry = book_.find(crypto::node_id(post->contribution.node))) {
+  if (const auto* entry = book_.find(crypto::node_id(post->contribution.node), *tip_)) {
     show_to_candidate(*entry);
     for (auto& [row, payload] : post->payloads) book_.take_payload(entry->member, row, std::move(payload));
   }
@@ -45,10 +45,10 @@ chain::Verdict TrainingRounds::on_contribution(ByteSpan bytes) {
 }
 
 chain::Verdict TrainingRounds::on_vector(ByteSpan bytes) {
-  const auto vector = chain::decode_vector(bytes, tip_->registry->members().size(),
-                                           options_.chain.rows_of(book_.round()).size());
+  auto vector = chain::decode_vector(bytes, tip_->registry->members().size(),
+                                     options_.chain.rows_of(book_.round()).size());
   if (!vector.ok()) return chain::Verdict::Malformed;
-  const auto taken = vectors_.take(*vector, *tip_);
+  const auto taken = vectors_.take(std::move(*vector), *tip_);
   if (taken.evidence) found(*taken.evidence);
   if (taken.verdict == chain::Verdict::Taken) look_soon();
   return taken.verdict;

@@ -8,6 +8,26 @@
 #include "core/rounds/round_posts.h"
 
 namespace neuroshard::rounds {
+namespace {
+constexpr Duration gather_before_look = std::chrono::milliseconds(200);
+constexpr std::size_t most_anchor_sources = 16;  // of a large committee
+
+// In a small network everybody does. In a large one the new anchor is far less than all payloads, so those that
+// don't vote fetch it.
+bool computes_rows(const chain::ChainTip& tip, const net::NodeId& self) {
+  return !tip.committee->is_collected() || tip.committee->position(self).has_value();
+}
+
+// Of a large committee each node asks others first.
+std::vector<net::NodeId> anchor_sources(const chain::ChainTip& tip, const net::NodeId& self) {
+  std::vector<net::NodeId> voters = tip.committee->others(self);
+  if (voters.size() <= most_anchor_sources) return voters;
+  const std::size_t first = (self[0] | self[1] << 8) % voters.size();
+  std::rotate(voters.begin(), voters.begin() + static_cast<std::ptrdiff_t>(first), voters.end());
+  voters.resize(most_anchor_sources);
+  return voters;
+}
+}  // namespace
 
 namespace {
 
@@ -33,13 +53,15 @@ TrainingRounds::TrainingRounds(TrainingServices services, TrainingOptions option
       self_(crypto::node_id(services_.key.public_key())),
       fetcher_(services_.caller, services_.peers, services_.executor, services_.clock, options_.fetch),
       clock_(options_.clock),
-      book_(options_.chain, options_.shapes, options_.outer.codec, services_.checks),
-      vectors_(options_.chain, services_.checks),
+      book_(options_.chain, options_.shapes, options_.outer.codec, services_.checks,
+            services_.pool != nullptr ? *services_.pool : own_pool_),
+      vectors_(options_.chain, services_.checks, services_.pool != nullptr ? *services_.pool : own_pool_),
       exchange_({services_.caller, services_.peers, fetcher_, book_, vectors_}, options_.chain,
                 options_.fetch, self_,
                 {[this] { look_soon(); }, [this](const chain::Evidence& evidence) { found(evidence); }}),
-      states_({fetcher_, services_.work, services_.executor, services_.clock}, options_.outer,
-              options_.chain.network, options_.shapes, options_.bias_values,
+      states_({fetcher_, services_.work, services_.executor, services_.clock,
+               services_.steps != nullptr ? *services_.steps : own_steps_},
+              options_.outer, options_.chain.network, options_.shapes, options_.bias_values,
               [this](std::uint32_t row) { on_held(row); }),
       own_({services_.key, services_.learners, services_.store, services_.logger}, options_.chain,
            options_.inner_steps, options_.sync) {}
@@ -66,11 +88,23 @@ void TrainingRounds::tick() {
   look();
 }
 
+// Once for all that arrives until then. In a large network something arrives all the time.
 void TrainingRounds::look_soon() {
-  const bool posted = services_.executor.post([this, life = lifetime_.token()] {
-    if (life.alive()) look();
+  if (tip_ && tip_->committee->is_collected()) {
+    if (looking_) return;
+    looking_ = services_.executor.post_after(gather_before_look, [this] {
+      looking_.reset();
+      look();
+    });
+    return;
+  }
+  if (std::exchange(look_posted_, true)) return;
+  look_posted_ = services_.executor.post([this, life = lifetime_.token()] {
+    if (!life.alive()) return;
+    look_posted_ = false;
+    look();
   });
-  if (!posted) services_.logger.warning("rounds", "the executor is full; the next tick looks again");
+  if (!look_posted_) services_.logger.warning("rounds", "the executor is full; the next tick looks again");
 }
 
 // Takes the steps that the time and the messages since the last look allow.
@@ -86,10 +120,12 @@ void TrainingRounds::look() {
       own_.closed();
     }
     contribute();
-    if (clock_.wants_vector(now, counts())) sign_vector();
+    if (!vector_signed_ && clock_.wants_vector(now, counts())) sign_vector();
   }
-  exchange_.ask(*tip_, own_.has_contributed(), !clock_.is_closing());
-  if (closed) compute_rows();
+  if (computes_rows(*tip_, self_)) {
+    exchange_.ask(*tip_, own_.has_contributed(), !clock_.is_closing());
+    if (closed) compute_rows();
+  }
   review();
   train_on_alone(now);
   if (!is_due(*tip_)) return;
@@ -129,6 +165,7 @@ void TrainingRounds::on_block(const chain::ChainTip& tip, const chain::Certified
     if (live) ++seen_.rounds;
   } else {
     const std::optional<chain::ChainTip> before = std::exchange(tip_, tip);
+    vectors_.on_committee();
     if (body.close && before) exchange_.compare(*before, *body.close);
     if (body.close) {
       clock_.closed(services_.clock.monotonic_now());
@@ -187,7 +224,7 @@ void TrainingRounds::settle_rows() {
     if (states_.holds(row, rows[row].anchor))
       own_.begin(row, rows[row].anchor, states_.state(row));
     else
-      states_.settle(row, rows[row], tip_->committee->others(self_));
+      states_.settle(row, rows[row], anchor_sources(*tip_, self_));
   }
 }
 
@@ -228,7 +265,7 @@ void TrainingRounds::show_own() {
     book_.take_payload(member->number, made.contribution.rows[i].row, Bytes(*made.payloads[i]));
   port_->post(contribution_key,
               {contribution_kind, encode_contribution_post(made.contribution, made.payloads)},
-              tip_->committee->others(self_));
+              chain::ChainPort::Reach::AskedFor, {});
   for (const auto& [member, entry] : book_.all()) show_to_candidate(entry);
   look_soon();
 }
@@ -240,7 +277,8 @@ void TrainingRounds::show_to_candidate(const ContributionBook::Entry& entry) {
                      tip_->committee->units_of(entry.member) == 0;
   if (!shows || !shown_to_.insert(entry.member).second) return;
   port_->post(candidate_key(entry.member),
-              {contribution_kind, encode_contribution_post(own_.made()->contribution, {})}, {entry.id});
+              {contribution_kind, encode_contribution_post(own_.made()->contribution, {})},
+              chain::ChainPort::Reach::Only, {entry.id});
 }
 
 void TrainingRounds::sign_vector() {
@@ -253,22 +291,22 @@ void TrainingRounds::sign_vector() {
   else
     chain::sign_vector(vector, services_.key, options_.chain.network);
   kept_vector_ = vector;
-  services_.store.save(
-      RoundStore::Record::Vector, chain::encode_vector(vector),
-      [this, life = lifetime_.token(), vector](Expected<void> saved) {
-        if (!life.alive() || !tip_ || vector.opening != book_.opening()) return;
-        if (!saved.ok()) return services_.logger.error("rounds", saved.error().describe());
-        vectors_.take(vector, *tip_);
-        port_->post(vector_key, {vector_kind, chain::encode_vector(vector)}, tip_->committee->others(self_));
-        look_soon();
-      });
+  services_.store.save(RoundStore::Record::Vector, chain::encode_vector(vector),
+                       [this, life = lifetime_.token(), vector](Expected<void> saved) {
+                         if (!life.alive() || !tip_ || vector.opening != book_.opening()) return;
+                         if (!saved.ok()) return services_.logger.error("rounds", saved.error().describe());
+                         vectors_.take(vector, *tip_);
+                         port_->post(vector_key, {vector_kind, chain::encode_vector(vector)},
+                                     chain::ChainPort::Reach::Voters, {});
+                         look_soon();
+                       });
 }
 
 RoundCounts TrainingRounds::counts() const {
   RoundCounts counts;
   counts.active_units = tip_->committee->units();
-  for (const auto& [member, entry] : book_.all())
-    counts.contributed_units += tip_->committee->units_of(member);
+  for (const chain::CommitteeMember& voter : tip_->committee->members())
+    if (book_.find(voter.number) != nullptr) counts.contributed_units += voter.units;
   counts.contributions = book_.all().size();
   counts.complete = book_.complete();
   counts.expected = expected_;

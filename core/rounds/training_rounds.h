@@ -46,6 +46,8 @@ struct TrainingServices {
   RoundWork& work;
   chain::SignatureChecks& checks;
   Logger& logger;
+  RoundPool* pool = nullptr;  // null: this node's own
+  StepPool* steps = nullptr;
 };
 
 struct TrainingView {
@@ -141,6 +143,8 @@ class TrainingRounds final : public chain::BlockContent {
   const TrainingOptions options_;
   const NewAnchor on_new_anchor_;
   const net::NodeId self_;
+  RoundPool own_pool_;
+  StepPool own_steps_;
   RoundFetcher fetcher_;
   RoundClock clock_;
   std::set<std::uint32_t> shown_to_;  // members outside the committee that get the own contribution
@@ -156,9 +160,12 @@ class TrainingRounds final : public chain::BlockContent {
   struct RowStep {
     std::optional<StepResult> step;
     bool computing = false, failed = false;
+    Hash256 payloads{};  // root of what it was made of
   };
   std::map<std::uint32_t, RowStep> steps_;  // of the closed round's rows
   std::vector<Judging> judging_;
+  std::unique_ptr<TimerHandle> looking_;  // soon
+  bool look_posted_ = false;
   std::function<void(chain::Sections)> making_;
   std::optional<MonotonicTime> quorum_at_;  // vectors of more than two thirds
   std::optional<MonotonicTime> closing_at_;

@@ -6,26 +6,30 @@
 
 #include <map>
 #include <optional>
+#include <vector>
 
+#include "core/chain/rights.h"
 #include "core/rounds/contribution_book.h"
 
 namespace neuroshard::rounds {
 
 class VectorBook {
  public:
-  VectorBook(const chain::ChainRules& rules, chain::SignatureChecks& checks)
-      : rules_(rules), checks_(checks) {}
+  VectorBook(const chain::ChainRules& rules, chain::SignatureChecks& checks, RoundPool& pool)
+      : rules_(rules), checks_(checks), pool_(pool) {}
 
   void open(const chain::ChainTip& tip);
+  // Another committee than at the last question.
+  void on_committee() { count_ = {}; }
   struct Taken {
     chain::Verdict verdict = chain::Verdict::Taken;
     std::optional<chain::Evidence> evidence;
   };
-  Taken take(const chain::Vector& vector, const chain::ChainTip& tip);
+  Taken take(chain::Vector vector, const chain::ChainTip& tip);
   bool has(std::uint32_t voter) const { return vectors_.count(voter) != 0; }
   const chain::Vector* find(std::uint32_t voter) const {
     const auto found = vectors_.find(voter);
-    return found == vectors_.end() ? nullptr : &found->second;
+    return found == vectors_.end() ? nullptr : found->second.get();
   }
   // Units of the present committee's vectors; those of others do not count.
   std::uint64_t units(const chain::Committee& committee) const;
@@ -37,19 +41,34 @@ class VectorBook {
                                      const chain::Registry& registry) const;
   // Voters whose vector names this member.
   std::vector<std::uint32_t> holders(std::uint32_t member) const;
-  // Nothing: fewer than two thirds of the units, or a contribution is missing.
+  // Vectors of more than two thirds of the units are here, and all contributions that are due by them.
+  bool can_close(const chain::Committee& committee, const ContributionBook& book,
+                 const chain::Registry& registry) const;
+  // Nothing: it can't close.
   std::optional<chain::CloseSection> close(const chain::Committee& committee, const ContributionBook& book,
                                            const chain::Registry& registry) const;
 
  private:
-  std::vector<chain::Vector> of(const chain::Committee& committee) const;
+  // What the vectors say in one committee, as far as it is counted: many ask while little changes.
+  struct Count {
+    const chain::Committee* committee = nullptr;
+    std::size_t vectors = 0;  // counted, of order_
+    std::uint64_t units = 0;
+    chain::VectorTally tally;
+    std::vector<std::uint32_t> due;
+    std::size_t complete_with = 0;  // contributions: with so many none that is due was missing
+  };
+  Count& count(const chain::Committee& committee) const;
 
   const chain::ChainRules& rules_;
   chain::SignatureChecks& checks_;
+  RoundPool& pool_;
   Hash256 opening_{};
   std::uint64_t round_ = 0;
   std::size_t most_members_ = 0;
-  std::map<std::uint32_t, chain::Vector> vectors_;  // by voter
+  std::map<std::uint32_t, std::shared_ptr<const chain::Vector>> vectors_;  // by voter
+  std::vector<std::uint32_t> order_;                                       // voters as they came
+  mutable Count count_;
 };
 
 }  // namespace neuroshard::rounds

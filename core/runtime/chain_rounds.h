@@ -15,6 +15,7 @@
 
 #include "core/base/lifetime.h"
 #include "core/chain/node.h"
+#include "core/chain/remembered_checks.h"
 #include "core/config/data_directory.h"
 #include "core/engine/chain_files.h"
 #include "core/engine/round_store.h"
@@ -122,7 +123,8 @@ class ChainRounds final : public Presence {
   std::unique_ptr<engine::ChainFiles> files_;
   std::unique_ptr<engine::RoundFiles> own_files_;
   std::unique_ptr<engine::RoundThread> work_;
-  chain::SignatureChecks checks_;
+  chain::SignatureChecks every_check_;
+  chain::RememberedChecks checks_{every_check_};
   std::unique_ptr<rounds::TrainingRounds> training_;
   std::unique_ptr<ObservedContent> content_;
   std::unique_ptr<chain::ChainNode> node_;

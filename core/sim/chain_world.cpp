@@ -1,7 +1,6 @@
 #include "core/sim/chain_world.h"
 
 #include <algorithm>
-#include <deque>
 
 #include "core/base/check.h"
 #include "core/chain/rights.h"
@@ -50,14 +49,14 @@ class ChainWorld::Directory final : public chain::Peers {
 // A write is on the disk when it is done, and lost with the node before.
 class ChainWorld::Store final : public chain::ChainStore {
  public:
-  Store(World& world, ChainDisk& disk, Duration time, const std::shared_ptr<bool>& alive)
-      : world_(world), disk_(disk), time_(time), alive_(alive) {}
+  Store(ChainWorld& world, Host& host) : world_(world), host_(host), disk_(host.disk), alive_(host.alive) {}
   Expected<Bytes> load(Record record) override {
     const auto at = disk_.records.find(record);
     if (at == disk_.records.end()) return make_error(ErrorCode::NotFound, "nothing kept");
     return at->second;
   }
   void save(Record record, Bytes bytes, std::function<void(Expected<void>)> done) override {
+    host_.cost.written += bytes.size();
     write([this, record, bytes = std::move(bytes)] { disk_.records[record] = bytes; }, std::move(done));
   }
   std::uint64_t first_block() const override { return disk_.first; }
@@ -65,11 +64,12 @@ class ChainWorld::Store final : public chain::ChainStore {
   Expected<Bytes> load_block(std::uint64_t height) override {
     if (height < disk_.first || height - disk_.first >= disk_.blocks.size())
       return make_error(ErrorCode::NotFound, "no such block");
-    return disk_.blocks[height - disk_.first];
+    return *disk_.blocks[height - disk_.first];
   }
   void append_block(std::uint64_t height, Bytes block, std::function<void(Expected<void>)> done) override {
+    host_.cost.written += block.size();
     write(
-        [this, height, block = std::move(block)] {
+        [this, height, block = world_.disks_.hold(std::move(block))] {
           if (height == disk_.first + disk_.blocks.size()) disk_.blocks.push_back(block);
         },
         std::move(done));
@@ -88,28 +88,30 @@ class ChainWorld::Store final : public chain::ChainStore {
 
  private:
   void write(std::function<void()> change, std::function<void(Expected<void>)> done) {
-    world_.after(time_, [alive = alive_, change = std::move(change), done = std::move(done)] {
-      if (alive.expired()) return;
-      change();
-      done({});
-    });
+    world_.world_.after(world_.options_.disk_time,
+                        [alive = alive_, change = std::move(change), done = std::move(done)] {
+                          if (alive.expired()) return;
+                          change();
+                          done({});
+                        });
   }
-  World& world_;
+  ChainWorld& world_;
+  Host& host_;
   ChainDisk& disk_;
-  const Duration time_;
   const std::weak_ptr<bool> alive_;
 };
 
 class ChainWorld::RoundsStore final : public rounds::RoundStore {
  public:
-  RoundsStore(World& world, ChainDisk& disk, Duration time, const std::shared_ptr<bool>& alive)
-      : world_(world), disk_(disk), time_(time), alive_(alive) {}
+  RoundsStore(World& world, Host& host, Duration time)
+      : world_(world), host_(host), disk_(host.disk), time_(time), alive_(host.alive) {}
   Expected<Bytes> load(Record record) override {
     const auto at = disk_.rounds.find(record);
     if (at == disk_.rounds.end()) return make_error(ErrorCode::NotFound, "nothing kept");
     return at->second;
   }
   void save(Record record, Bytes bytes, std::function<void(Expected<void>)> done) override {
+    host_.cost.written += bytes.size();
     world_.after(time_,
                  [this, alive = alive_, record, bytes = std::move(bytes), done = std::move(done)]() mutable {
                    if (alive.expired()) return;
@@ -120,6 +122,7 @@ class ChainWorld::RoundsStore final : public rounds::RoundStore {
 
  private:
   World& world_;
+  Host& host_;
   ChainDisk& disk_;
   const Duration time_;
   const std::weak_ptr<bool> alive_;
@@ -143,26 +146,25 @@ class ChainWorld::Work final : public rounds::RoundWork {
   const std::weak_ptr<bool> alive_;
 };
 
-// All nodes apply the same blocks: the registry after each is computed once.
-class ChainWorld::Cache final : public chain::RegistryCache {
+// Counts what a node sends, and the answers that it gets.
+class ChainWorld::CountingCaller final : public net::PeerCaller {
  public:
-  std::optional<chain::ChainTip> find(const Hash256& block) override {
-    const auto at = tips_.find(block);
-    return at == tips_.end() ? std::nullopt : std::optional(at->second);
-  }
-  void put(const chain::ChainTip& tip) override {
-    if (!tips_.emplace(tip.block->hash, tip).second) return;
-    order_.push_back(tip.block->hash);
-    constexpr std::size_t most = 128;
-    if (order_.size() > most) {
-      tips_.erase(order_.front());
-      order_.pop_front();
-    }
+  CountingCaller(net::PeerCaller& out, Host& host) : out_(out), host_(host), alive_(host.alive) {}
+  void call(const net::Contact& peer, net::Method method, Bytes request, Duration deadline,
+            net::CallDone done) override {
+    ++host_.cost.messages;
+    host_.cost.bytes += request.size();
+    out_.call(peer, method, std::move(request), deadline,
+              [this, alive = alive_, done = std::move(done)](Expected<Bytes> answer) {
+                if (!alive.expired() && answer.ok()) host_.cost.received += answer->size();
+                done(std::move(answer));
+              });
   }
 
  private:
-  std::map<Hash256, chain::ChainTip> tips_;
-  std::deque<Hash256> order_;
+  net::PeerCaller& out_;
+  Host& host_;
+  const std::weak_ptr<bool> alive_;
 };
 
 class ChainWorld::Watched final : public chain::BlockContent {
@@ -184,7 +186,10 @@ class ChainWorld::Watched final : public chain::BlockContent {
     rounds_.judge(tip, block, binding && world_.options_.omissions_bind && !lies, std::move(done));
   }
   void on_block(const chain::ChainTip& tip, const chain::CertifiedBlock& block, bool live) override {
-    if (before_) world_.saw_block(node_, *before_, block);
+    if (before_) {
+      world_.saw_block(node_, *before_, block);
+      count(*before_, block);
+    }
     before_ = tip;
     rounds_.on_block(tip, block, live);
   }
@@ -202,20 +207,40 @@ class ChainWorld::Watched final : public chain::BlockContent {
   Duration deadline() const override { return rounds_.deadline(); }
 
  private:
+  // The registry after a block is computed once, by the first node. Each of the others would check the block's
+  // signatures for itself, but for those that it remembers (chain/remembered_checks.h).
+  void count(const chain::ChainTip& before, const chain::CertifiedBlock& block) {
+    Host& host = *world_.hosts_[node_];
+    const chain::BlockBody& body = block.block->body;
+    host.counted.add(body.statements.size() + body.evidence.size());
+    if (!body.close) return;
+    const rounds::TrainingView view = host.training->view();
+    const bool votes = before.committee->position(host.id).has_value();
+    const auto add = [&](std::size_t all, std::size_t known) {
+      if (all > (votes ? known : 0)) host.counted.add(all - (votes ? known : 0));
+    };
+    add(body.close->contributions.size(), view.contributions);
+    add(body.close->vectors.size(), view.vectors);
+  }
+
   ChainWorld& world_;
   const std::size_t node_;
   rounds::TrainingRounds& rounds_;
   std::optional<chain::ChainTip> before_;
 };
 
-ChainWorld::Host::Host(crypto::KeyPair pair, crypto::KeyPair wallet_pair)
-    : key(std::move(pair)), wallet(std::move(wallet_pair)), id(crypto::node_id(key.public_key())) {}
+ChainWorld::Host::Host(crypto::KeyPair pair, crypto::KeyPair wallet_pair, SharedChecks& shared)
+    : key(std::move(pair)),
+      wallet(std::move(wallet_pair)),
+      id(crypto::node_id(key.public_key())),
+      counted(shared) {}
 ChainWorld::Host::~Host() = default;
 
 void ChainWorld::Host::end() {
   chain.reset();
   training.reset();
   caller.reset();
+  counting.reset();
   work.reset();
   rounds_store.reset();
   store.reset();
@@ -231,14 +256,13 @@ ChainWorld::ChainWorld(ChainWorldOptions options, MakeModel make_model, MakeDist
                        MakeCaller caller)
     : options_(std::move(options)),
       network_(world_, options_.network, options_.seed),
-      cache_(std::make_unique<Cache>()),
       make_model_(std::move(make_model)),
       make_distortion_(std::move(distortion)),
       make_caller_(std::move(caller)) {
   chain::ChainRules& rules = options_.chain.rules;
   rules.network = crypto::sha256(as_bytes(std::string_view("simulated network")));
   rules.rows = rules.fragments = static_cast<std::uint32_t>(options_.fragments);
-  options_.chain.beacon_length = 4096;
+  options_.chain.beacon_length = options_.beacon_length;
   options_.training.chain = rules;
   fragments_ =
       rounds::cut_fragments(options_.initial.size(), options_.fragments, options_.trainer.inner_steps);
@@ -253,7 +277,7 @@ ChainWorld::ChainWorld(ChainWorldOptions options, MakeModel make_model, MakeDist
   for (std::size_t i = 0; i < options_.nodes; ++i) {
     const std::size_t wallet = i / std::max<std::size_t>(1, options_.nodes_per_wallet);
     hosts_.push_back(
-        std::make_unique<Host>(key_of_node(options_.seed, i), key_of_node(~options_.seed, wallet)));
+        std::make_unique<Host>(key_of_node(options_.seed, i), key_of_node(~options_.seed, wallet), checks_));
     Host& host = *hosts_.back();
     by_id_[host.id] = i;
     host.address = network_.add(host.id, endpoint_of_node(i), Nat::None, nullptr);
@@ -263,9 +287,13 @@ ChainWorld::ChainWorld(ChainWorldOptions options, MakeModel make_model, MakeDist
   }
   watched_.resize(hosts_.size());
   if (options_.open_start) return;
+  if (options_.from_snapshot) {
+    begin_at_snapshot();
+    return;
+  }
   genesis_ = make_genesis();
   for (auto& host : hosts_) {
-    host->disk.blocks = {chain::encode_certified(*genesis_)};
+    host->disk.blocks = {disks_.hold(chain::encode_certified(*genesis_))};
     host->disk.first = 0;
     host->disk.records[chain::ChainStore::Record::Votes] = chain::encode_agreement_memory({});
   }
@@ -285,7 +313,7 @@ crypto::Delegation ChainWorld::delegation(const Host& host) const {
 }
 
 // Founders that agreed beforehand: all keys are here.
-chain::CertifiedBlock ChainWorld::make_genesis() const {
+chain::CertifiedBlock ChainWorld::make_genesis() {
   chain::BlockBody body;
   body.genesis.emplace();
   body.genesis->anchors = options_.chain.anchors;
@@ -303,10 +331,66 @@ chain::CertifiedBlock ChainWorld::make_genesis() const {
   return sign_genesis(body, signers);
 }
 
-chain::CertifiedBlock ChainWorld::sign_genesis(const chain::BlockBody& body,
-                                               const std::vector<const Host*>& signers) const {
+// A genesis of all nodes and of one more, which went away in the first block. What follows from it is what the
+// nodes trust; nobody checks its certificate.
+void ChainWorld::begin_at_snapshot() {
   const chain::ChainRules& rules = options_.chain.rules;
-  chain::SignatureChecks checks;
+  const Host gone(key_of_node(options_.seed, hosts_.size()), key_of_node(~options_.seed, hosts_.size()),
+                  checks_);
+  chain::BlockBody body;
+  body.genesis.emplace();
+  body.genesis->anchors = options_.chain.anchors;
+  const auto add = [&](const Host& host) {
+    chain::OwnMembership membership(rules, host.key, delegation(host), host.id, std::nullopt,
+                                    options_.chain.beacon_length);
+    body.genesis->founders.push_back(membership.founding());
+  };
+  for (const auto& host : hosts_) add(*host);
+  add(gone);
+  std::sort(body.genesis->founders.begin(), body.genesis->founders.end(),
+            [](const chain::Statement& a, const chain::Statement& b) { return a.node < b.node; });
+  CountedChecks checks(checks_);
+  const auto made = chain::apply_genesis(rules, genesis_time_ms, body, checks);
+  NS_CHECK(made.ok());
+  const Hash256 genesis = chain::make_block(made->header, body, {}, rules.network)->hash;
+  chain::BlockBody first;
+  chain::Statement away;
+  away.node = gone.key.public_key();
+  away.reference = {0, genesis};
+  away.what = chain::Away{};
+  chain::sign_statement(away, gone.key, rules.network);
+  first.statements = {away};
+  const auto next = chain::apply_body(rules, *made->registry, genesis, genesis_time_ms + 1, first, checks);
+  NS_CHECK(next.ok());
+  chain::ChainTip tip;
+  tip.opening = made->registry->opening(genesis);
+  tip.block = chain::make_block(next->header, first, tip.opening, rules.network);
+  tip.registry = next->registry;
+  tip.committee = chain::make_committee(rules, *tip.registry);
+  cache_.put(tip);
+  chain::CertifiedBlock block{tip.block, {}};
+  chain::Quorum& quorum = block.certificate.commits;
+  quorum.step = chain::VoteStep::Commit;
+  quorum.height = 1;
+  quorum.previous = genesis;
+  quorum.block = tip.block->hash;
+  const chain::CommitteeMember& voter = tip.committee->members().front();
+  const std::size_t signer = by_id_.at(voter.id);
+  quorum.signatures = {{voter.number, chain::sign_vote({quorum.step, 1, genesis, 0, quorum.block},
+                                                       voter.number, hosts_[signer]->key, rules.network)
+                                          .signature}};
+  const auto bytes = disks_.hold(chain::encode_certified(block));
+  for (auto& host : hosts_) {
+    host->disk.blocks = {bytes};
+    host->disk.first = 1;
+    host->disk.records[chain::ChainStore::Record::Snapshot] = Bytes(genesis.begin(), genesis.end());
+  }
+}
+
+chain::CertifiedBlock ChainWorld::sign_genesis(const chain::BlockBody& body,
+                                               const std::vector<const Host*>& signers) {
+  const chain::ChainRules& rules = options_.chain.rules;
+  CountedChecks checks(checks_);
   auto made = chain::apply_genesis(rules, genesis_time_ms, body, checks);
   NS_CHECK(made.ok());
   chain::CertifiedBlock genesis;
@@ -344,15 +428,17 @@ void ChainWorld::start(std::size_t node) {
                                                  make_distortion_ ? make_distortion_(node) : nullptr,
                                                  fragments_, options_.initial);
   host.directory = std::make_unique<Directory>(*this, seed + 1);
-  host.store = std::make_unique<Store>(world_, host.disk, options_.disk_time, host.alive);
-  host.rounds_store = std::make_unique<RoundsStore>(world_, host.disk, options_.disk_time, host.alive);
+  host.store = std::make_unique<Store>(*this, host);
+  host.rounds_store = std::make_unique<RoundsStore>(world_, host, options_.disk_time);
   host.work = std::make_unique<Work>(world_, options_.work_time, host.alive);
-  net::PeerCaller& out = network_.caller(host.address);
+  host.counting = std::make_unique<CountingCaller>(network_.caller(host.address), host);
+  net::PeerCaller& out = *host.counting;
   host.caller = make_caller_ ? make_caller_(node, out, host.key) : nullptr;
   net::PeerCaller& caller = host.caller ? *host.caller : out;
   host.training = std::make_unique<rounds::TrainingRounds>(
       rounds::TrainingServices{host.key, caller, *host.directory, *host.executor, world_.clock(),
-                               host.learners->by_row(), *host.rounds_store, *host.work, checks_, logger_},
+                               host.learners->by_row(), *host.rounds_store, *host.work, host.counted, logger_,
+                               &pool_, options_.from_snapshot ? &steps_ : nullptr},
       options_.training, [this, node](std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor) {
         saw_anchor(node, round, row, anchor);
       });
@@ -362,7 +448,7 @@ void ChainWorld::start(std::size_t node) {
   chain.voucher = host.voucher;
   host.chain = std::make_unique<chain::ChainNode>(
       chain::ChainServices{host.key, caller, *host.directory, *host.executor, world_.clock(), *host.store,
-                           checks_, cache_.get(), *watched_[node], logger_},
+                           host.counted, &cache_, *watched_[node], logger_},
       std::move(chain), host.id, seed);
   host.training->attach(*host.chain);
   for (const auto& [row, known] : host.disk.anchors) host.training->offer(row, known.first, known.second);
@@ -397,10 +483,22 @@ void ChainWorld::set_sections(std::size_t node, ChangeSections change) {
   set_honest(node, false);
 }
 
+NodeCost ChainWorld::cost(std::size_t node) const {
+  NodeCost cost = hosts_.at(node)->cost;
+  cost.checks = hosts_[node]->counted.count();
+  return cost;
+}
+
 void ChainWorld::on_call(std::size_t node, const net::Caller& from, net::Method method, ByteSpan request,
-                         const net::Respond& respond) {
+                         const net::Respond& answer) {
   Host& host = *hosts_[node];
   if (!host.alive || !host.chain) return;
+  host.cost.received += request.size();
+  const net::Respond respond = [&host, answer](Expected<Bytes> bytes) {
+    ++host.cost.messages;
+    if (bytes.ok()) host.cost.bytes += bytes->size();
+    answer(std::move(bytes));
+  };
   if (host.answers && host.answers(from, method, request, respond)) return;
   if (chain::ChainServer::handles(method)) return host.chain->on_call(from, method, request, respond);
   if (method == net::Method::RoundPiece) return host.training->on_call(from, request, respond);

@@ -17,6 +17,7 @@
 
 #include "core/chain/node.h"
 #include "core/rounds/training_rounds.h"
+#include "core/sim/chain_shared.h"
 #include "core/sim/host_learners.h"
 #include "core/sim/network.h"
 #include "core/sim/world.h"
@@ -27,7 +28,7 @@ namespace neuroshard::sim {
 struct ChainDisk {
   std::map<chain::ChainStore::Record, Bytes> records;
   std::uint64_t first = 0;
-  std::vector<Bytes> blocks;
+  std::vector<std::shared_ptr<const Bytes>> blocks;
   std::map<rounds::RoundStore::Record, Bytes> rounds;
   std::map<std::uint32_t, std::pair<std::uint64_t, rounds::Anchor>> anchors;  // by row: round, anchor
 };
@@ -38,6 +39,10 @@ struct ChainWorldOptions {
   std::size_t founders = 0;          // nodes that the genesis names; 0: all
   std::size_t nodes_per_wallet = 1;  // consecutive ones
   bool open_start = false;           // no genesis beforehand: the nodes make one
+  // All begin from a snapshot of the registry after the first block, as newcomers may. For more nodes than
+  // can sign a genesis.
+  bool from_snapshot = false;
+  std::uint32_t beacon_length = 4096;
   NetworkOptions network;
   TrainerOptions trainer;
   chain::ChainOptions chain;                           // rules' network, delegation and anchors are filled in
@@ -48,6 +53,15 @@ struct ChainWorldOptions {
   Duration disk_time = std::chrono::milliseconds(1);   // of a write
   std::size_t contacts = 8;                            // that a directory gives to whom asks for some
   bool omissions_bind = true;                          // false: what a test shows to be needed is left away
+};
+
+// What a node's part cost it so far.
+struct NodeCost {
+  std::uint64_t messages = 0;  // requests and answers that it sent
+  std::uint64_t bytes = 0;     // of them
+  std::uint64_t received = 0;  // bytes
+  std::uint64_t checks = 0;    // signatures verified
+  std::uint64_t written = 0;   // bytes to its disk, without anchors
 };
 
 struct ChainWorldSeen {
@@ -109,6 +123,7 @@ class ChainWorld {
   bool run_to_round(std::uint64_t round, Duration limit);
   bool run_until(const std::function<bool()>& condition, Duration limit);
   const ChainWorldSeen& seen() const { return seen_; }
+  NodeCost cost(std::size_t node) const;
   // The newest certified anchor of row 0; null before the first round.
   const rounds::Anchor& newest_anchor() const { return newest_.front().second; }
   // The weights of the newest certified anchors of all rows.
@@ -121,8 +136,9 @@ class ChainWorld {
   class Store;
   class RoundsStore;
   class Work;
+  class CountingCaller;
   struct Host {
-    Host(crypto::KeyPair pair, crypto::KeyPair wallet_pair);
+    Host(crypto::KeyPair pair, crypto::KeyPair wallet_pair, SharedChecks& shared);
     ~Host();
     const crypto::KeyPair key, wallet;
     const net::NodeId id;
@@ -134,6 +150,8 @@ class ChainWorld {
     std::optional<chain::HeldVoucher> voucher;
     Answers answers;
     ChangeSections change_sections;
+    NodeCost cost;  // without the checks
+    CountedChecks counted;
     // Of one life, in the order of their making.
     std::shared_ptr<bool> alive;
     std::unique_ptr<HostExecutor> executor;
@@ -143,18 +161,17 @@ class ChainWorld {
     std::unique_ptr<Store> store;
     std::unique_ptr<RoundsStore> rounds_store;
     std::unique_ptr<Work> work;
-    std::unique_ptr<net::PeerCaller> caller;
+    std::unique_ptr<net::PeerCaller> counting, caller;
     std::unique_ptr<rounds::TrainingRounds> training;
     std::unique_ptr<chain::ChainNode> chain;
     void end();
   };
-  class Cache;
   class Watched;  // passes blocks on to the rounds and looks at them
 
   crypto::Delegation delegation(const Host& host) const;
-  chain::CertifiedBlock make_genesis() const;
-  chain::CertifiedBlock sign_genesis(const chain::BlockBody& body,
-                                     const std::vector<const Host*>& signers) const;
+  chain::CertifiedBlock make_genesis();
+  chain::CertifiedBlock sign_genesis(const chain::BlockBody& body, const std::vector<const Host*>& signers);
+  void begin_at_snapshot();
   void on_call(std::size_t node, const net::Caller& from, net::Method method, ByteSpan request,
                const net::Respond& respond);
   bool is_honest(const chain::Registry& registry, std::uint32_t member) const;
@@ -165,8 +182,11 @@ class ChainWorld {
   NullLogger logger_;
   World world_;
   Network network_;
-  chain::SignatureChecks checks_;
-  std::unique_ptr<Cache> cache_;
+  SharedChecks checks_;
+  SharedChain cache_;
+  SharedRounds pool_;
+  SharedSteps steps_;
+  BytesPool disks_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::vector<std::unique_ptr<Watched>> watched_;
   std::unordered_map<net::NodeId, std::size_t, net::NodeIdHash> by_id_;

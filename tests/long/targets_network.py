@@ -44,6 +44,29 @@ def judge_lookups(run, name, row):
     run.claim(f"Hash table, {members:,} members, {name}", f"≥ {100 * gate:g} % right, ≤ 30 messages, ≤ {limit:.1f} hops", value, ok, lookup["lookups"])
 
 
+@target("chain-cost", "a round's cost to a node at 8, 100, 1000 and 10,000 simulated members; two rounds of 10,000 in 4 minutes and 4 GB")
+def chain_cost(run):
+    builds.release(run)
+    measure = builds.program("measure_chain")
+    for members in (8, 100, 1000, 10000):
+        part = run.part(f"members-{members}", [measure, "--members", members], reading.last_json)
+        if part.ok:
+            judge_chain_cost(run, part.figures)
+
+
+def judge_chain_cost(run, row):
+    def cost(who):
+        one = row[who]
+        return f"{one['messages']:,} messages, {one['sent'] / 1e6:.2f} MB sent, {one['checks']:,} checks, {one['written'] / 1e6:.2f} MB written"
+
+    members = row["members"]
+    value = f"voter {cost('voter')}" + (f"; other member {cost('member')}" if row["member"]["nodes"] else "")
+    run.claim(f"Cost of a round, {members:,} members", "no conflict, no row carried", value, row["done"] and not row["conflicts"] and not row["carried"], 2)
+    if members == 10000:
+        used = f"{row['cpu_seconds']:.0f} s of a core, {row['peak_mib']} MiB"
+        run.claim("Two rounds of 10,000 simulated members", "≤ 240 s of a core, ≤ 4 GB", used, row["cpu_seconds"] <= 240 and row["peak_mib"] <= 4096, 1)
+
+
 @target("partition", "the partitioner: 10,000 graphs against brute force, public and generated graphs, cost by size")
 def partition(run):
     builds.release(run)

@@ -35,7 +35,7 @@ struct Fate {
 inline const Fate Fate::Send{};
 inline const Fate Fate::Drop{false, {}};
 
-// One node's way out. Threads: one. world and out outlive it.
+// One node's way out; of relayed items each is edited by itself. Threads: one. world and out outlive it.
 class EditingCaller final : public net::PeerCaller {
  public:
   using Edit = std::function<Fate(const net::Contact& to, PostKind kind, Bytes* post)>;
@@ -47,7 +47,7 @@ class EditingCaller final : public net::PeerCaller {
             net::CallDone done) override {
     if (method == net::Method::ChainPost && !request.empty()) {
       const auto kind = static_cast<PostKind>(request[0]);
-      const Fate fate = edit_(peer, kind, &request);
+      const Fate fate = is_relayed(request) ? edit_relayed(peer, &request) : edit_(peer, kind, &request);
       const std::weak_ptr<int> alive = alive_;
       if (!fate.leaves)
         return world_.after(deadline, [done = std::move(done), alive] {
@@ -63,6 +63,22 @@ class EditingCaller final : public net::PeerCaller {
   }
 
  private:
+  static bool is_relayed(const Bytes& post) { return post[0] == 14; }
+  // The latest of the items decides when all of them leave; what does not leave is left out.
+  Fate edit_relayed(const net::Contact& to, Bytes* post) {
+    auto read = chain::decode_item(*post, {});
+    if (!read.ok()) return Fate::Send;
+    auto& relayed = std::get<chain::RelayedPost>(*read);
+    Fate whole = Fate::Drop;
+    std::erase_if(relayed.items, [&](Bytes& item) {
+      const Fate fate = edit_(to, static_cast<PostKind>(item[0]), &item);
+      whole.leaves = whole.leaves || fate.leaves;
+      if (fate.leaves) whole.delay = std::max(whole.delay, fate.delay);
+      return !fate.leaves;
+    });
+    if (whole.leaves) *post = chain::encode_item(relayed);
+    return whole;
+  }
   sim::World& world_;
   net::PeerCaller& out_;
   const Edit edit_;

@@ -191,8 +191,8 @@ void TestChainLost::work_without_a_quorum_counts_once() {
   CHECK_LAB(lab, settles(lab) && is_safe(lab));
   // What was trained meanwhile is in a contribution: its tokens are of more than a round.
   std::uint64_t most = 0;
-  for (const Bytes& bytes : lab.world.disk(0).blocks) {
-    const auto block = chain::decode_certified(bytes, lab.world.network_id());
+  for (const auto& bytes : lab.world.disk(0).blocks) {
+    const auto block = chain::decode_certified(*bytes, lab.world.network_id());
     if (!block->block->body.close) continue;
     for (const chain::ContributionEntry& entry : block->block->body.close->contributions)
       most = std::max(most, entry.tokens);

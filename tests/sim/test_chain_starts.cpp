@@ -153,11 +153,11 @@ void TestChainStarts::claims_change_nothing() {
         if (claim == int(Claim::OtherGenesis)) {
           for (std::uint64_t at = *from;
                at < foreign.world.disk(0).blocks.size() && answer.blocks.size() < 16; ++at)
-            answer.blocks.push_back(foreign.world.disk(0).blocks[at]);
+            answer.blocks.push_back(*foreign.world.disk(0).blocks[at]);
           answer.more = *from + answer.blocks.size() < foreign.world.disk(0).blocks.size();
         } else {
           // The newest block once more, as if it followed itself.
-          auto block = *chain::decode_certified(lab.world.disk(liar).blocks.back(), lab.world.network_id());
+          auto block = *chain::decode_certified(*lab.world.disk(liar).blocks.back(), lab.world.network_id());
           chain::BlockHeader header = block.block->header;
           header.previous = block.block->hash;
           header.height = *from;
@@ -221,7 +221,7 @@ void TestChainStarts::a_false_start_of_a_history_refuses_nobody_elses() {
     ChainLab lab(options, false);
     for (std::size_t node = 0; node < 4; ++node) lab.world.start(node);
     QVERIFY2(lab.world.run_to_round(2, 20 * lab_round), lab.text("four train").c_str());
-    const Bytes false_start = foreign.world.disk(0).blocks.front();
+    const Bytes false_start = *foreign.world.disk(0).blocks.front();
     for (const std::size_t liar : {2, 3})
       lab.world.set_answers(
           liar, [&](const net::Caller&, net::Method method, ByteSpan, const net::Respond& respond) {

@@ -57,6 +57,7 @@ class TestAgreement : public QObject {
   void equivocation_below_a_third_never_makes_two_and_is_proven();
   void collected_votes_of_20_members();
   void collected_votes_under_faults();
+  void others_pass_on_only_what_the_leader_signed();
   void with_local_views_there_are_two();
 };
 
@@ -331,6 +332,35 @@ void TestAgreement::collected_votes_of_20_members() {
     QVERIFY2(late.run_until_decided(60 * second), seed_text(seed).c_str());
     QCOMPARE(late.different_results(), std::size_t(1));
   }
+}
+
+// In a large committee a proposal comes from any member, so its leader's prepare says whose it is.
+void TestAgreement::others_pass_on_only_what_the_leader_signed() {
+  Bus bus({1, test::equal_units(17)});
+  for (auto& member : bus.members) member->power_on();
+  Bus::Member& leader = bus.leader(0);
+  const std::size_t relay = bus.committee->leader(1);
+  Bus::Member& to = *bus.members[bus.committee->leader(2)];
+  const BlockPtr block = leader.block();
+  const Vote vote{VoteStep::Prepare, test::bus_height, test::bus_previous, 0, block->hash};
+  const auto signed_by = [&](Bus::Member& signer, const Vote& what) {
+    const std::uint32_t number = bus.committee->members()[signer.index].number;
+    return sign_vote(what, number, signer.key, Hash256{}).signature;
+  };
+  Proposal proposal{0, block, {}, {}};
+  QCOMPARE(to.agreement->on_item(relay, proposal), Verdict::NotLeader);
+  proposal.prepare = signed_by(*bus.members[relay], vote);
+  QCOMPARE(to.agreement->on_item(relay, proposal), Verdict::BadSignature);
+  proposal.prepare = signed_by(leader, vote);
+  QCOMPARE(to.agreement->on_item(relay, proposal), Verdict::Taken);
+  QCOMPARE(to.agreement->on_item(relay, proposal), Verdict::Known);
+  // The leader signs another one in the same view.
+  Proposal second{0, leader.block(false, 1), {}, {}};
+  Vote other = vote;
+  other.block = second.block->hash;
+  second.prepare = signed_by(leader, other);
+  QCOMPARE(to.agreement->on_item(relay, second), Verdict::Equivocation);
+  QCOMPARE(to.evidence.size(), 1u);
 }
 
 void TestAgreement::collected_votes_under_faults() {

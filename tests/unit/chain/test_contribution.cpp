@@ -133,6 +133,17 @@ void TestChainContribution::the_members_of_a_vector_ascend_and_are_bounded() {
   QVERIFY(!decode_vector(bytes, most_members, 3).ok());
   QVERIFY(!decode_vector(encode_vector(samples::vector(2, {1, 3, 2})), most_members, 2).ok());
   QVERIFY(!decode_vector(encode_vector(samples::vector(2, {1, 2, 2})), most_members, 2).ok());
+  // Consecutive numbers are one run, however many: two that touch are another form of the same.
+  QCOMPARE(encode_vector(samples::vector(2, {1, 2, 3})).size(),
+           encode_vector(samples::vector(2, {7, 8})).size());
+  Bytes touching = encode_vector(samples::vector(2, {1, 3}));
+  constexpr std::size_t runs_at = 32 + 8 + 4 + 32;
+  QVERIFY(decode_vector(touching, most_members, 2).ok());
+  touching[runs_at + 4 + 8] = 2;  // the second run's first number
+  QVERIFY(!decode_vector(touching, most_members, 2).ok());
+  Bytes wide = encode_vector(samples::vector(2, {1, 2}));
+  for (std::size_t i = 0; i < 4; ++i) wide[runs_at + 4 + 4 + i] = 0xFF;  // more than there are numbers
+  QVERIFY(!decode_vector(wide, most_members, 2).ok());
 }
 
 void TestChainContribution::every_field_of_a_vector_is_signed() {

@@ -55,6 +55,7 @@ std::vector<ChainItem> items() {
   return {Proposal{3, block, {}, {}},
           Proposal{4, block, prepares, {}},
           Proposal{4, block, prepares, earlier},
+          Proposal{4, block, {}, {}, samples::vote().signature},
           samples::vote(),
           NewView{9, samples::filled(40), 5, {}, nullptr, {}},
           NewView{9, samples::filled(40), 5, prepares, block, {}},
@@ -71,6 +72,8 @@ std::vector<ChainItem> items() {
           GenesisSignature{samples::filled(60), key_of(1).public_key(), samples::vote().signature},
           SuccessionProposal{successor, for_block(*successor, VoteStep::Succession)},
           VoucherOffer{{samples::voucher(), samples::filled(77)}},
+          RelayedPost{RelayPath::Column,
+                      {encode_item(heartbeat()), encode_item(RoundsPost{first_rounds_kind, {1}})}},
           RoundsPost{first_rounds_kind, {1, 2, 3}}};
 }
 
@@ -93,6 +96,7 @@ class TestChainMessages : public QObject {
   void a_full_lock_is_an_earlier_one_of_the_same_block();
   void an_announced_block_is_the_one_that_comes();
   void a_founder_says_hello_with_a_registration();
+  void only_items_for_all_voters_are_relayed();
   void a_heartbeat_holds_for_its_node_and_history();
   void answers_and_status_are_canonical();
   void block_answers_are_bounded();
@@ -125,12 +129,12 @@ void TestChainMessages::every_item_is_canonical() {
 void TestChainMessages::kinds_have_their_numbers() {
   std::vector<int> kinds;
   for (const ChainItem& item : items()) kinds.push_back(encode_item(item)[0]);
-  QCOMPARE(kinds, (std::vector<int>{1, 1, 1, 2, 3, 3, 3, 4, 4, 5, 5, 6, 7, 8, 9, 10, 11, 12, 13, 32}));
+  QCOMPARE(kinds, (std::vector<int>{1, 1, 1, 1, 2, 3, 3, 3, 4, 4, 5, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 32}));
 }
 
 void TestChainMessages::unknown_kinds_are_unsupported() {
   QVERIFY(!decode({}).ok());
-  for (const std::uint8_t kind : {0, 14, 31}) {
+  for (const std::uint8_t kind : {0, 15, 31}) {
     const Bytes bytes = {kind, 1, 2};
     QVERIFY(decode(bytes).error().code == ErrorCode::Unsupported);
   }
@@ -166,6 +170,21 @@ void TestChainMessages::an_announced_block_is_the_one_that_comes() {
   QVERIFY(is_read(CertifiedPost{9, block->hash, certified}));
   QVERIFY(!is_read(CertifiedPost{8, block->hash, certified}));
   QVERIFY(!is_read(CertifiedPost{9, samples::filled(60), certified}));
+}
+
+// A vote goes to the leader only. A bundle in a bundle would go on for ever.
+void TestChainMessages::only_items_for_all_voters_are_relayed() {
+  const Bytes said = encode_item(heartbeat());
+  const RelayedPost once{RelayPath::Row, {said}};
+  QVERIFY(is_read(once));
+  QVERIFY(!is_read(RelayedPost{RelayPath::Row, {said, encode_item(samples::vote())}}));
+  QVERIFY(!is_read(RelayedPost{RelayPath::Row, {encode_item(once)}}));
+  QVERIFY(!is_read(RelayedPost{RelayPath::Row, {said, {}}}));
+  QVERIFY(!is_read(RelayedPost{static_cast<RelayPath>(3), {said}}));
+  Bytes empty = encode_item(once);
+  empty.resize(2);
+  empty.insert(empty.end(), 2, 0);
+  QVERIFY(!decode(empty).ok());
 }
 
 void TestChainMessages::a_founder_says_hello_with_a_registration() {

@@ -1,0 +1,174 @@
+#include "core/sim/chain_shared.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "core/chain/messages.h"
+#include "core/chain/reader.h"
+#include "core/sim/sampled_key.h"
+
+namespace neuroshard::sim {
+namespace {
+
+constexpr std::size_t tips_kept = 128, blocks_kept = 16;
+constexpr std::size_t sweep_at = 1u << 16, checks_kept = 1u << 19;
+
+bool same(ByteSpan a, const Bytes& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), b.size()) == 0;
+}
+
+template <class Held>
+void sweep(Held& held) {
+  if (held.size() % sweep_at == sweep_at - 1)
+    std::erase_if(held, [](const auto& entry) { return entry.second.expired(); });
+}
+
+template <class Held, class T>
+std::shared_ptr<const T> hold_once(Held& held, std::size_t key, T value) {
+  const auto [from, to] = held.equal_range(key);
+  for (auto at = from; at != to; ++at)
+    if (auto known = at->second.lock(); known && *known == value) return known;
+  sweep(held);
+  auto kept = std::make_shared<const T>(std::move(value));
+  held.emplace(key, kept);
+  return kept;
+}
+
+template <class Array>
+std::size_t key_of(const Array& array) {
+  return static_cast<std::size_t>(load_le<std::uint64_t>(array.data()));
+}
+
+template <class... Arrays>
+Bytes joined(char kind, const Arrays&... arrays) {
+  Bytes bytes = {static_cast<std::uint8_t>(kind)};
+  (chain::append_array(bytes, arrays), ...);
+  return bytes;
+}
+
+}  // namespace
+
+std::shared_ptr<const Bytes> BytesPool::hold(Bytes bytes) {
+  const std::size_t key = sampled_key(bytes);
+  return hold_once(held_, key, std::move(bytes));
+}
+
+std::optional<chain::ChainTip> SharedChain::find(const Hash256& block) {
+  const auto at = tips_.find(block);
+  return at == tips_.end() ? std::nullopt : std::optional(at->second);
+}
+
+void SharedChain::put(const chain::ChainTip& tip) {
+  if (!tips_.emplace(tip.block->hash, tip).second) return;
+  order_.push_back(tip.block->hash);
+  if (order_.size() <= tips_kept) return;
+  tips_.erase(order_.front());
+  order_.pop_front();
+}
+
+void SharedChain::know(Known known) {
+  blocks_.push_back(std::move(known));
+  if (blocks_.size() > blocks_kept) blocks_.pop_front();
+}
+
+Expected<chain::BlockPtr> SharedChain::read(ByteSpan bytes, const Hash256& network) {
+  for (const Known& known : blocks_)
+    if (same(bytes, *known.bytes)) return known.block;
+  auto block = chain::decode_block(bytes, network);
+  if (block.ok()) know({std::make_shared<const Bytes>(bytes.begin(), bytes.end()), *block});
+  return block;
+}
+
+Bytes SharedChain::write(const chain::CertifiedBlock& block) {
+  for (const auto& [known, bytes] : written_)
+    if (known.block->hash == block.block->hash && known.certificate == block.certificate) return bytes;
+  written_.emplace_back(block, chain::encode_certified(block));
+  if (written_.size() > blocks_kept) written_.pop_front();
+  return written_.back().second;
+}
+
+Expected<rounds::StepResult> SharedSteps::make(const Hash256& key,
+                                               const std::function<Expected<rounds::StepResult>()>& step) {
+  if (const auto known = made_.find(key); known != made_.end()) return known->second;
+  const auto made = made_.emplace(key, step()).first;
+  order_.push_back(key);
+  constexpr std::size_t kept = 64;
+  if (order_.size() > kept) {
+    made_.erase(order_.front());
+    order_.pop_front();
+  }
+  return made->second;
+}
+
+std::shared_ptr<const chain::Contribution> SharedRounds::hold(chain::Contribution contribution) {
+  const std::size_t key = key_of(contribution.signature);
+  return hold_once(contributions_, key, std::move(contribution));
+}
+
+std::shared_ptr<const chain::Vector> SharedRounds::hold(chain::Vector vector) {
+  const std::size_t key = key_of(vector.signature);
+  return hold_once(vectors_, key, std::move(vector));
+}
+
+bool SharedChecks::holds(Bytes what, const std::function<bool()>& check) {
+  auto& same_key = known_[std::hash<std::string_view>()(as_text(what))];
+  for (const auto& [bytes, held] : same_key)
+    if (bytes == what) return held;
+  const bool held = check();
+  if (++size_ > checks_kept) {
+    known_.clear();
+    size_ = 0;
+    return held;
+  }
+  same_key.emplace_back(std::move(what), held);
+  return held;
+}
+
+bool CountedChecks::vote(const chain::SignedVote& vote, const crypto::PublicKey& node,
+                         const Hash256& network) {
+  ++count_;
+  return shared_.holds(joined('v', node, network, chain::encode_vote(vote)),
+                       [&] { return chain::vote_holds(vote, node, network); });
+}
+
+bool CountedChecks::statement(const chain::Statement& statement, const Hash256& network) {
+  ++count_;
+  return shared_.holds(joined('s', network, chain::encode_statement(statement)),
+                       [&] { return chain::statement_holds(statement, network); });
+}
+
+bool CountedChecks::entry(const chain::ContributionEntry& entry, const Hash256& opening, std::uint64_t round,
+                          const crypto::PublicKey& node, const Hash256& network) {
+  ++count_;
+  Bytes what = joined('c', node, network, opening, entry.work, entry.batches, entry.reveal, entry.signature);
+  append_le(what, round);
+  append_le(what, entry.tokens);
+  return shared_.holds(std::move(what),
+                       [&] { return chain::entry_holds(entry, opening, round, node, network); });
+}
+
+bool CountedChecks::vector(const chain::Vector& vector, const crypto::PublicKey& node,
+                           const Hash256& network) {
+  ++count_;
+  const chain::VectorClaim claim = chain::claim_of(vector);
+  Bytes what = joined('l', node, network, claim.opening, claim.content, claim.signature);
+  append_le(what, claim.round);
+  append_le(what, claim.voter);
+  return shared_.holds(std::move(what), [&] { return chain::claim_holds(claim, node, network); });
+}
+
+bool CountedChecks::evidence(const chain::Evidence& evidence, const Hash256& network) {
+  ++count_;
+  return chain::evidence_holds(evidence, network);
+}
+
+bool CountedChecks::heartbeat(const chain::Heartbeat& heartbeat, const Hash256& network) {
+  ++count_;
+  Bytes what = joined('h', network, heartbeat.node, heartbeat.tip.hash, heartbeat.signature);
+  append_le(what, heartbeat.tip.height);
+  append_le(what, heartbeat.time_ms);
+  return shared_.holds(std::move(what), [&] { return chain::heartbeat_holds(heartbeat, network); });
+}
+
+}  // namespace neuroshard::sim

@@ -1,0 +1,104 @@
+// Things that the nodes of one simulated chain hold together, so that thousands of them fit one process: blocks,
+// registries, contributions, vectors and the results of signature checks. Each node still asks for all of them.
+//
+// Threads: one.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "core/chain/history.h"
+#include "core/rounds/row_states.h"
+
+namespace neuroshard::sim {
+
+// Equal bytes once, as long as anybody holds them.
+class BytesPool {
+ public:
+  std::shared_ptr<const Bytes> hold(Bytes bytes);
+
+ private:
+  std::unordered_multimap<std::size_t, std::weak_ptr<const Bytes>> held_;
+};
+
+// All nodes apply the same blocks: the registry after each is computed once, and a block is read once.
+class SharedChain final : public chain::RegistryCache {
+ public:
+  std::optional<chain::ChainTip> find(const Hash256& block) override;
+  void put(const chain::ChainTip& tip) override;
+  Expected<chain::BlockPtr> read(ByteSpan bytes, const Hash256& network) override;
+  Bytes write(const chain::CertifiedBlock& block) override;
+
+ private:
+  struct Known {
+    std::shared_ptr<const Bytes> bytes;
+    chain::BlockPtr block;
+  };
+  void know(Known known);
+
+  std::map<Hash256, chain::ChainTip> tips_;
+  std::deque<Hash256> order_;
+  std::deque<Known> blocks_;  // the newest
+  std::deque<std::pair<chain::CertifiedBlock, Bytes>> written_;
+};
+
+// Equal steps of a row are made once.
+class SharedSteps final : public rounds::StepPool {
+ public:
+  Expected<rounds::StepResult> make(const Hash256& key,
+                                    const std::function<Expected<rounds::StepResult>()>& step) override;
+
+ private:
+  std::map<Hash256, Expected<rounds::StepResult>> made_;
+  std::deque<Hash256> order_;
+};
+
+class SharedRounds final : public rounds::RoundPool {
+ public:
+  std::shared_ptr<const chain::Contribution> hold(chain::Contribution contribution) override;
+  std::shared_ptr<const chain::Vector> hold(chain::Vector vector) override;
+  rounds::PayloadBytes hold(Bytes payload) override { return payloads_.hold(std::move(payload)); }
+
+ private:
+  template <class T>
+  using Held = std::unordered_multimap<std::size_t, std::weak_ptr<const T>>;
+  Held<chain::Contribution> contributions_;
+  Held<chain::Vector> vectors_;
+  BytesPool payloads_;
+};
+
+// A signature is verified once, however many nodes check it.
+class SharedChecks {
+ public:
+  bool holds(Bytes what, const std::function<bool()>& check);
+
+ private:
+  std::unordered_map<std::size_t, std::vector<std::pair<Bytes, bool>>> known_;
+  std::size_t size_ = 0;
+};
+
+// One node's checks: counted, and answered by what all nodes know.
+class CountedChecks final : public chain::SignatureChecks {
+ public:
+  explicit CountedChecks(SharedChecks& shared) : shared_(shared) {}
+  std::uint64_t count() const { return count_; }
+  void add(std::uint64_t checks) { count_ += checks; }
+
+  bool vote(const chain::SignedVote& vote, const crypto::PublicKey& node, const Hash256& network) override;
+  bool statement(const chain::Statement& statement, const Hash256& network) override;
+  bool entry(const chain::ContributionEntry& entry, const Hash256& opening, std::uint64_t round,
+             const crypto::PublicKey& node, const Hash256& network) override;
+  bool vector(const chain::Vector& vector, const crypto::PublicKey& node, const Hash256& network) override;
+  bool evidence(const chain::Evidence& evidence, const Hash256& network) override;
+  bool heartbeat(const chain::Heartbeat& heartbeat, const Hash256& network) override;
+
+ private:
+  SharedChecks& shared_;
+  std::uint64_t count_ = 0;
+};
+
+}  // namespace neuroshard::sim
