@@ -1,31 +1,10 @@
 // TrainingRounds: the close and result sections, made and judged.
 #include <algorithm>
-#include <cstring>
 
 #include "core/chain/rights.h"
-#include "core/crypto/merkle.h"
 #include "core/rounds/training_rounds.h"
 
 namespace neuroshard::rounds {
-namespace {
-
-std::uint64_t bits_of(double value) {
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
-
-// The commitments to the payloads of a row's contributors, all of which are here.
-Hash256 payloads_root(const ContributionBook& book, const std::vector<std::uint32_t>& contributors,
-                      std::uint32_t row) {
-  std::vector<Hash256> payloads;
-  for (const std::uint32_t member : contributors)
-    for (const chain::RowWork& work : book.find(member)->contribution->rows)
-      if (work.row == row) payloads.push_back(work.payload);
-  return crypto::merkle_root(payloads);
-}
-
-}  // namespace
 
 bool TrainingRounds::is_due(const chain::ChainTip& tip) {
   if (!tip_ || tip.block->hash != tip_->block->hash) return false;
@@ -51,7 +30,7 @@ std::optional<chain::ResultSection> TrainingRounds::result_section() {
   const std::vector<std::uint32_t> rows = options_.chain.rows_of(result.round);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const bool late = row_is_late(rows[i]);
-    const auto made = row_result(i, rows[i]);
+    const auto made = computed_.result(*tip_, i, rows[i]);
     if (made) {
       result.rows.push_back(*made);
     } else if (late) {
@@ -68,68 +47,6 @@ std::optional<chain::ResultSection> TrainingRounds::result_section() {
 
 bool TrainingRounds::row_is_late(std::uint32_t row) const {
   return clock_.row_is_late(services_.clock.monotonic_now(), payloads_move() || states_.computes(row));
-}
-
-// Of a row of the closed round, as this node computed it. Nothing: it can't say yet.
-std::optional<chain::RowResult> TrainingRounds::row_result(std::size_t row_index, std::uint32_t row) const {
-  chain::RowResult result;
-  result.row = row;
-  const auto& contributors = tip_->registry->closed()->contributors[row_index];
-  const auto found = steps_.find(row);
-  const bool computed = found != steps_.end() && found->second.step.has_value();
-  const bool nothing_counts = contributors.empty() || (computed && found->second.step->report.counted == 0);
-  if (nothing_counts || (found != steps_.end() && found->second.failed)) {
-    result.carried = true;
-    return result;
-  }
-  if (!computed) return std::nullopt;
-  result.anchor = found->second.step->hash;
-  result.payloads = found->second.payloads;
-  result.norm_bits = bits_of(found->second.step->report.median_norm);
-  return result;
-}
-
-std::optional<std::vector<StepInput>> TrainingRounds::inputs_of(std::size_t row_index,
-                                                                std::uint32_t row) const {
-  const chain::ClosedRound& closed = *tip_->registry->closed();
-  std::vector<StepInput> inputs;
-  for (const std::uint32_t member : closed.contributors[row_index]) {
-    const ContributionBook::Entry* entry = book_.find(member);
-    if (entry == nullptr || !RoundExchange::is_certified(*entry, *tip_)) return std::nullopt;
-    const PayloadBytes payload = book_.payload(member, row);
-    if (!payload) return std::nullopt;
-    for (const chain::RowWork& work : entry->contribution->rows)
-      if (work.row == row) inputs.push_back({entry->id, work.tokens, payload});
-  }
-  return inputs;
-}
-
-void TrainingRounds::compute_rows() {
-  const chain::Registry& registry = *tip_->registry;
-  const std::vector<std::uint32_t> rows = options_.chain.rows_of(book_.round());
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::uint32_t row = rows[i];
-    RowStep& step = steps_[row];
-    if (step.step || step.computing || step.failed) continue;
-    if (!states_.holds(row, registry.rows()[row].anchor)) continue;
-    const auto inputs = inputs_of(i, row);
-    if (!inputs || inputs->empty()) continue;
-    step.computing = true;
-    step.payloads = payloads_root(book_, registry.closed()->contributors[i], row);
-    states_.compute(
-        row, book_.round(), *inputs, chain::most_row_tokens(options_.chain, registry, row, book_.round()),
-        registry.beacon(),
-        [this, life = lifetime_.token(), row, round = book_.round()](const Expected<StepResult>& made) {
-          if (!life.alive() || round != book_.round()) return;
-          RowStep& done = steps_[row];
-          done.computing = false;
-          if (made.ok())
-            done.step = *made;
-          else
-            done.failed = true;
-          look_soon();
-        });
-  }
 }
 
 // ---- Proposals
@@ -181,7 +98,7 @@ TrainingRounds::Finding TrainingRounds::examine_result(const chain::ResultSectio
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
     const chain::RowResult& row = result.rows[i];
     const bool late = row_is_late(row.row);
-    const auto own = row_result(i, row.row);
+    const auto own = computed_.result(*tip_, i, row.row);
     if (row.carried) {
       if (!binding || (own && own->carried)) continue;
       if (own) return Finding::Wrong;

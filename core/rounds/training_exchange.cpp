@@ -57,8 +57,8 @@ chain::Verdict TrainingRounds::on_vector(ByteSpan bytes) {
 chain::SignedByMember TrainingRounds::signed_by(const net::NodeId& member) const {
   chain::SignedByMember held;
   if (!tip_) return held;
-  if (const ContributionBook::Entry* entry = book_.find(member))
-    held.contribution = chain::entry_of(entry->contribution, entry->member);
+  if (const ContributionBook::Entry* entry = book_.find(member, *tip_))
+    held.contribution = chain::entry_of(*entry->contribution, entry->member);
   const chain::MemberRecord* record = tip_->registry->find(member);
   if (record == nullptr) return held;
   const bool kept = member == self_ && kept_vector_ && kept_vector_->opening == book_.opening();

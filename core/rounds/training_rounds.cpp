@@ -63,6 +63,7 @@ TrainingRounds::TrainingRounds(TrainingServices services, TrainingOptions option
                services_.steps != nullptr ? *services_.steps : own_steps_},
               options_.outer, options_.chain.network, options_.shapes, options_.bias_values,
               [this](std::uint32_t row) { on_held(row); }),
+      computed_(options_.chain, book_, states_, [this] { look_soon(); }),
       own_({services_.key, services_.learners, services_.store, services_.logger}, options_.chain,
            options_.inner_steps, options_.sync) {}
 
@@ -124,7 +125,7 @@ void TrainingRounds::look() {
   }
   if (computes_rows(*tip_, self_)) {
     exchange_.ask(*tip_, own_.has_contributed(), !clock_.is_closing());
-    if (closed) compute_rows();
+    if (closed) computed_.compute(*tip_);
   }
   review();
   train_on_alone(now);
@@ -207,7 +208,7 @@ void TrainingRounds::open_round(bool carried_before) {
   own_.open(tip_->opening, book_.round());
   clock_.open(services_.clock.monotonic_now(), carried_before);
   expected_ = expected_members(*tip_->registry);
-  steps_.clear();
+  computed_.clear();
   quorum_at_.reset();
   closing_at_.reset();
   vector_signed_ = provisional_ = false;

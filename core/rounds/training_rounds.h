@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/chain/outbox.h"
+#include "core/rounds/closed_rows.h"
 #include "core/rounds/own_part.h"
 #include "core/rounds/round_clock.h"
 #include "core/rounds/round_exchange.h"
@@ -126,9 +127,6 @@ class TrainingRounds final : public chain::BlockContent {
   // ---- training_blocks.cpp: sections, made and judged
   std::optional<chain::CloseSection> close_section() const;
   std::optional<chain::ResultSection> result_section();
-  void compute_rows();
-  std::optional<chain::RowResult> row_result(std::size_t row_index, std::uint32_t row) const;
-  std::optional<std::vector<StepInput>> inputs_of(std::size_t row_index, std::uint32_t row) const;
   Finding examine_close(const chain::CloseSection& close, bool binding) const;
   Finding examine_result(const chain::ResultSection& result, bool binding);
   void review();
@@ -153,16 +151,11 @@ class TrainingRounds final : public chain::BlockContent {
   VectorBook vectors_;
   RoundExchange exchange_;
   RowStates states_;
+  ClosedRows computed_;
   OwnPart own_;
   chain::ChainPort* port_ = nullptr;
   std::optional<chain::ChainTip> tip_;
 
-  struct RowStep {
-    std::optional<StepResult> step;
-    bool computing = false, failed = false;
-    Hash256 payloads{};  // root of what it was made of
-  };
-  std::map<std::uint32_t, RowStep> steps_;  // of the closed round's rows
   std::vector<Judging> judging_;
   std::unique_ptr<TimerHandle> looking_;  // soon
   bool look_posted_ = false;

@@ -1,0 +1,95 @@
+#include "core/rounds/closed_rows.h"
+
+#include <cstring>
+
+#include "core/chain/rights.h"
+#include "core/crypto/merkle.h"
+#include "core/rounds/round_exchange.h"
+
+namespace neuroshard::rounds {
+namespace {
+
+std::uint64_t bits_of(double value) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+// The commitments to the payloads of a row's contributors, all of which are here.
+Hash256 payloads_root(const ContributionBook& book, const std::vector<std::uint32_t>& contributors,
+                      std::uint32_t row) {
+  std::vector<Hash256> payloads;
+  for (const std::uint32_t member : contributors)
+    for (const chain::RowWork& work : book.find(member)->contribution->rows)
+      if (work.row == row) payloads.push_back(work.payload);
+  return crypto::merkle_root(payloads);
+}
+
+}  // namespace
+
+ClosedRows::ClosedRows(const chain::ChainRules& rules, const ContributionBook& book, RowStates& states,
+                       std::function<void()> computed)
+    : rules_(rules), book_(book), states_(states), computed_(std::move(computed)) {}
+
+std::optional<chain::RowResult> ClosedRows::result(const chain::ChainTip& tip, std::size_t row_index,
+                                                   std::uint32_t row) const {
+  chain::RowResult result;
+  result.row = row;
+  const auto& contributors = tip.registry->closed()->contributors[row_index];
+  const auto found = steps_.find(row);
+  const bool computed = found != steps_.end() && found->second.step.has_value();
+  const bool nothing_counts = contributors.empty() || (computed && found->second.step->report.counted == 0);
+  if (nothing_counts || (found != steps_.end() && found->second.failed)) {
+    result.carried = true;
+    return result;
+  }
+  if (!computed) return std::nullopt;
+  result.anchor = found->second.step->hash;
+  result.payloads = found->second.payloads;
+  result.norm_bits = bits_of(found->second.step->report.median_norm);
+  return result;
+}
+
+std::optional<std::vector<StepInput>> ClosedRows::inputs_of(const chain::ChainTip& tip, std::size_t row_index,
+                                                            std::uint32_t row) const {
+  std::vector<StepInput> inputs;
+  for (const std::uint32_t member : tip.registry->closed()->contributors[row_index]) {
+    const ContributionBook::Entry* entry = book_.find(member);
+    if (entry == nullptr || !RoundExchange::is_certified(*entry, tip)) return std::nullopt;
+    const PayloadBytes payload = book_.payload(member, row);
+    if (!payload) return std::nullopt;
+    for (const chain::RowWork& work : entry->contribution->rows)
+      if (work.row == row) inputs.push_back({entry->id, work.tokens, payload});
+  }
+  return inputs;
+}
+
+void ClosedRows::compute(const chain::ChainTip& tip) {
+  const chain::Registry& registry = *tip.registry;
+  const std::vector<std::uint32_t> rows = rules_.rows_of(book_.round());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::uint32_t row = rows[i];
+    RowStep& step = steps_[row];
+    if (step.step || step.computing || step.failed) continue;
+    if (!states_.holds(row, registry.rows()[row].anchor)) continue;
+    const auto inputs = inputs_of(tip, i, row);
+    if (!inputs || inputs->empty()) continue;
+    step.computing = true;
+    step.payloads = payloads_root(book_, registry.closed()->contributors[i], row);
+    states_.compute(
+        row, book_.round(), *inputs, chain::most_row_tokens(rules_, registry, row, book_.round()),
+        registry.beacon(),
+        [this, life = lifetime_.token(), row, round = book_.round()](const Expected<StepResult>& made) {
+          if (!life.alive() || round != book_.round()) return;
+          RowStep& done = steps_[row];
+          done.computing = false;
+          if (made.ok())
+            done.step = *made;
+          else
+            done.failed = true;
+          computed_();
+        });
+  }
+}
+
+}  // namespace neuroshard::rounds

@@ -1,0 +1,49 @@
+// The new rows of a closed round as this node computes them, each as soon as all its payloads are here.
+//
+// All services outlive it. Threads: the executor's; computations run in RoundWork.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "core/base/lifetime.h"
+#include "core/chain/history.h"
+#include "core/rounds/contribution_book.h"
+#include "core/rounds/row_states.h"
+
+namespace neuroshard::rounds {
+
+class ClosedRows {
+ public:
+  // computed: after each step that ends.
+  ClosedRows(const chain::ChainRules& rules, const ContributionBook& book, RowStates& states,
+             std::function<void()> computed);
+
+  // Forgets the rows of an earlier round.
+  void clear() { steps_.clear(); }
+  // Begins what can be computed now. tip: with a closed round.
+  void compute(const chain::ChainTip& tip);
+  // The result of a row of the closed round; row_index is its place among the round's rows. Nothing: not yet.
+  std::optional<chain::RowResult> result(const chain::ChainTip& tip, std::size_t row_index,
+                                         std::uint32_t row) const;
+
+ private:
+  struct RowStep {
+    std::optional<StepResult> step;
+    bool computing = false, failed = false;
+    Hash256 payloads{};  // root of what it was made of
+  };
+  std::optional<std::vector<StepInput>> inputs_of(const chain::ChainTip& tip, std::size_t row_index,
+                                                  std::uint32_t row) const;
+
+  const chain::ChainRules& rules_;
+  const ContributionBook& book_;
+  RowStates& states_;
+  const std::function<void()> computed_;
+  std::map<std::uint32_t, RowStep> steps_;
+  Lifetime lifetime_;
+};
+
+}  // namespace neuroshard::rounds
