@@ -38,11 +38,6 @@ Expected<void> hand_over(RemoteSession& session, Request request,
 
 RemoteNodeImpl::RemoteNodeImpl(ConnectOptions options) : session_(std::move(options)), commands_(session_) {}
 
-// Callbacks of commands run until then.
-RemoteNodeImpl::~RemoteNodeImpl() {
-  session_.close();
-}
-
 std::shared_ptr<const node::Snapshot> RemoteNodeImpl::snapshot() const {
   return session_.snapshot();
 }

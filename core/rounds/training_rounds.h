@@ -2,7 +2,8 @@
 // other's payloads; voters sign what they have; the close says who contributes, the result has the new anchors.
 //
 // Composed of: RoundClock (when), OwnPart (this node's work), ContributionBook and VectorBook (what arrived),
-// RoundExchange (what is missing), RowStates (anchors and steps), RoundFetcher (pieces from peers). docs/protocol/chain.md has the rules.
+// RoundExchange (what is missing), RowStates (anchors and steps), ClosedRows (the new rows of a closed round),
+// RoundFetcher (pieces from peers). docs/protocol/chain.md has the rules.
 //
 // All services outlive it. Threads: the executor's, all members.
 #pragma once

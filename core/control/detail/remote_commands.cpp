@@ -31,6 +31,10 @@ Expected<void> check_length(const v1::CommandRequest& request) {
 
 RemoteCommands::RemoteCommands(RemoteSession& session) : session_(session) {}
 
+RemoteCommands::~RemoteCommands() {
+  session_.close();
+}
+
 Expected<node::CommandId> RemoteCommands::take_place() {
   std::lock_guard lock(mutex_);
   if (open_ >= max_open_commands)

@@ -15,6 +15,8 @@ namespace neuroshard::control::detail {
 class RemoteCommands {
  public:
   explicit RemoteCommands(RemoteSession& session);
+  // Closes the session: callbacks of commands run until then.
+  ~RemoteCommands();
 
   // Both give the id at once; the outcome comes as CommandDone to the session's subscribers.
   // Errors: Unavailable without a connection, InvalidArgument if the request is too long, Busy if too many

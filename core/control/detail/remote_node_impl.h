@@ -10,7 +10,6 @@ namespace neuroshard::control::detail {
 class RemoteNodeImpl final : public RemoteNode {
  public:
   explicit RemoteNodeImpl(ConnectOptions options);
-  ~RemoteNodeImpl() override;
 
   std::shared_ptr<const node::Snapshot> snapshot() const override;
   std::unique_ptr<node::Subscription> subscribe(node::EventHandler on_event) override;
@@ -62,7 +61,7 @@ class RemoteNodeImpl final : public RemoteNode {
 
  private:
   RemoteSession session_;
-  RemoteCommands commands_;
+  RemoteCommands commands_;  // closes the session at its end
 };
 
 }  // namespace neuroshard::control::detail

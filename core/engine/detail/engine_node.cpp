@@ -84,7 +84,14 @@ EngineNode::EngineNode(std::unique_ptr<config::DataDirectory> directory, EngineS
       checkpoints_(context_, files_, reader_),
       text_(context_, host_, training_) {
   describe(*directory_, services_, options_, &publisher_.draft());
-  add_job_sources();
+  // Most urgent first.
+  jobs_.add_source([this] { return settings_.start_next(); });
+  jobs_.add_source([this] { return restore_.start_next(); });
+  jobs_.add_source([this] { return training_.end_if_due(); });
+  jobs_.add_source([this] { return text_.start_next_turn(); });
+  jobs_.add_source([this] { return end_if_due(); });
+  jobs_.add_source([this] { return text_.drop_model_if_due(); });
+  jobs_.add_source([this] { return training_.start_next(); });
   restore_.open();
   contribute_.open();
   for (const node::Alert& alert : options_.alerts) publisher_.raise(alert);
@@ -101,17 +108,6 @@ EngineNode::~EngineNode() {
   files_.stop();
   reader_.stop();
   core_.reset();
-}
-
-// Most urgent first.
-void EngineNode::add_job_sources() {
-  jobs_.add_source([this] { return settings_.start_next(); });
-  jobs_.add_source([this] { return restore_.start_next(); });
-  jobs_.add_source([this] { return training_.end_if_due(); });
-  jobs_.add_source([this] { return text_.start_next_turn(); });
-  jobs_.add_source([this] { return end_if_due(); });
-  jobs_.add_source([this] { return text_.drop_model_if_due(); });
-  jobs_.add_source([this] { return training_.start_next(); });
 }
 
 void EngineNode::look() {

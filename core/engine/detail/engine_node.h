@@ -84,7 +84,6 @@ class EngineNode final : public Engine {
   Expected<void> query_settings(node::Reply<std::vector<node::SettingEntry>> reply) override;
 
  private:
-  void add_job_sources();
   void look();
   bool end_if_due();
 
