@@ -54,10 +54,6 @@ std::unique_ptr<node::Subscription> RemoteNodeImpl::watch_link(std::function<voi
   return session_.watch_view(std::move(on_change));
 }
 
-Expected<void> RemoteNodeImpl::wait_connected(Duration limit, const CancelToken& stop) {
-  return session_.wait_connected(limit, stop);
-}
-
 Expected<node::CommandId> RemoteNodeImpl::start_training(const node::TrainingPlan& plan) {
   v1::CommandRequest request;
   request.mutable_start_training()->set_text_path(plan.text_path);

@@ -7,9 +7,11 @@
 // that commands which need no service start at once.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -111,8 +113,32 @@ class RemoteNode : public node::Node {
   [[nodiscard]] virtual std::unique_ptr<node::Subscription> watch_link(std::function<void()> on_change) = 0;
   // Blocks, for command lines: until the first snapshot of this connection is there, or the core refuses, or
   // `limit` passes (Timeout), or `stop` (Cancelled).
-  virtual Expected<void> wait_connected(Duration limit, const CancelToken& stop) = 0;
+  Expected<void> wait_connected(Duration limit, const CancelToken& stop);
 };
+
+// Inline: the service's implementation is in a module that a program loads.
+inline Expected<void> RemoteNode::wait_connected(Duration limit, const CancelToken& stop) {
+  constexpr Duration look = std::chrono::milliseconds(50);
+  std::mutex mutex;
+  std::condition_variable condition;
+  bool changed = false;
+  const auto watching = watch_link([&] {
+    std::lock_guard lock(mutex);
+    changed = true;
+    condition.notify_all();
+  });
+  for (Duration waited{0};; waited += look) {
+    const LinkView now = link();
+    if (now.state == LinkState::Connected) return {};
+    if (now.state == LinkState::Refused) return *now.error;
+    if (stop.cancelled()) return make_error(ErrorCode::Cancelled, "stopped while connecting to the core");
+    if (waited >= limit)
+      return now.error ? *now.error : make_error(ErrorCode::Timeout, "the core does not answer");
+    std::unique_lock lock(mutex);
+    if (condition.wait_for(lock, look, [&] { return changed; })) waited -= look;
+    changed = false;
+  }
+}
 
 // The two entries of the service. They link gRPC; programs call them through core/network_module.
 Expected<std::unique_ptr<Server>> start_server(node::Node& node, ServerServices services,

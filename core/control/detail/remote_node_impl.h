@@ -15,7 +15,6 @@ class RemoteNodeImpl final : public RemoteNode {
   std::unique_ptr<node::Subscription> subscribe(node::EventHandler on_event) override;
   LinkView link() const override;
   std::unique_ptr<node::Subscription> watch_link(std::function<void()> on_change) override;
-  Expected<void> wait_connected(Duration limit, const CancelToken& stop) override;
 
   Expected<node::CommandId> start_training(const node::TrainingPlan& plan) override;
   Expected<node::CommandId> stop_training() override;

@@ -51,21 +51,6 @@ std::unique_ptr<node::Subscription> RemoteSession::watch_view(std::function<void
   return view_watchers_->add([on_change = std::move(on_change)](const node::Event&) { on_change(); });
 }
 
-Expected<void> RemoteSession::wait_connected(Duration limit, const CancelToken& stop) {
-  constexpr Duration look = std::chrono::milliseconds(50);
-  std::unique_lock lock(mutex_);
-  for (Duration waited{0};; waited += look) {
-    const bool settled = changed_.wait_for(lock, look, [this] {
-      return view_.state == LinkState::Connected || view_.state == LinkState::Refused;
-    });
-    if (settled && view_.state == LinkState::Connected) return {};
-    if (settled) return *view_.error;
-    if (stop.cancelled()) return make_error(ErrorCode::Cancelled, "stopped while connecting to the core");
-    if (waited < limit) continue;
-    return view_.error ? *view_.error : make_error(ErrorCode::Timeout, "the core does not answer");
-  }
-}
-
 Expected<std::shared_ptr<const RemoteLink>> RemoteSession::link() const {
   std::lock_guard lock(mutex_);
   if (link_) return link_;

@@ -37,7 +37,6 @@ class RemoteSession {
   void publish(node::Snapshot snapshot);
   LinkView view() const;
   std::unique_ptr<node::Subscription> watch_view(std::function<void()> on_change);
-  Expected<void> wait_connected(Duration limit, const CancelToken& stop);
   node::Subscribers& subscribers() { return *subscribers_; }
   RemoteCalls& calls() { return calls_; }
 
