@@ -129,7 +129,7 @@ std::optional<Statement> OwnMembership::missing(const ChainTip& tip) {
     if (last_ && last_->what.index() == 0 && registry.is_recent(last_->reference, tip.block->hash) &&
         applies(*last_))
       return last_;
-    if (active_) {
+    if (active_ && ready_) {
       Register joining;
       joining.delegation = delegation_;
       joining.beacon = chain_from(registry.round() + 1).commitment();

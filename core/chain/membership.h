@@ -38,7 +38,7 @@ class OwnMembership {
   void take_voucher(const HeldVoucher& voucher) {
     if (!voucher_) voucher_ = voucher;
   }
-  // Nothing but a candidate's place is wanted: this node has no state to vote on yet.
+  // A node that does not hold the state yet does not register and does not come back.
   void ready(bool holds_state) { ready_ = holds_state; }
 
   // The statement that is missing at this tip; the same one until it is in a block or too old.
