@@ -68,7 +68,8 @@ struct Bench {
   const chain::BeaconChain beacon{Hash256{5}, 1, 4096};
   std::optional<chain::History> history;
   CountingChecks checks;
-  ContributionBook book{chain.rules, {{0, 0, 1024}}, {}, checks};
+  RoundPool pool;
+  ContributionBook book{chain.rules, {{0, 0, 1024}}, {}, checks, pool};
 };
 
 }  // namespace
