@@ -1,6 +1,7 @@
 // Messages of the chain, the statements, votes and contributions in them, and what a node keeps of its votes:
 // what is read writes itself back. The first byte chooses the reader.
 #include "core/chain/messages.h"
+#include "core/chain/status.h"
 #include "tests/fuzz/chosen_reader.h"
 
 using namespace neuroshard;         // NOLINT
