@@ -53,7 +53,8 @@ Expected<void> keep_invitation(storage::FileEnv& files, const std::string& data_
     if (!kept.voucher) kept.voucher = (*before)->voucher;
   }
   NS_ASSIGN_OR_RETURN(const std::string text, config::format_invite_link(kept));
-  return storage::write_file_atomic(files, path_of(data_directory), as_bytes(text));
+  NS_RETURN_IF_ERROR(storage::write_file_atomic(files, path_of(data_directory), as_bytes(text)));
+  return files.sync_directory(data_directory);
 }
 
 Expected<ChainTrust> ChainTrust::read(storage::FileEnv& files, const std::string& data_directory,

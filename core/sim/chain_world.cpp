@@ -383,6 +383,7 @@ void ChainWorld::begin_at_snapshot() {
   for (auto& host : hosts_) {
     host->disk.blocks = {bytes};
     host->disk.first = 1;
+    host->disk.records[chain::ChainStore::Record::Votes] = chain::encode_agreement_memory({});
     host->disk.records[chain::ChainStore::Record::Snapshot] = Bytes(genesis.begin(), genesis.end());
   }
 }

@@ -83,7 +83,7 @@ void TestRoundsLiars::the_liar_is_made_small_and_told() {
           least_honest = qMin(least_honest, share);
         }
       }
-      QVERIFY2(note.startsWith("made smaller"), QJsonDocument(round.toObject()).toJson().constData());
+      QVERIFY2(note.startsWith("clipped to"), QJsonDocument(round.toObject()).toJson().constData());
       QVERIFY2(share_of_liar < least_honest, QJsonDocument(round.toObject()).toJson().constData());
       ++told;
     }

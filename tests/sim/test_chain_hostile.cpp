@@ -294,7 +294,7 @@ void TestChainHostile::copied_payloads_never_count() {
     if (!lab.world.run_to_round(6, 6 * 8 * lab_round)) return std::optional<std::uint32_t>();
     const chain::MemberRecord* member =
         lab.world.chain(0).history()->tip().registry->find(lab.world.id(copier));
-    return std::optional(member->contributions);
+    return std::optional(member == nullptr ? 0u : member->contributions);
   };
   QCOMPARE(certified(true), std::optional(0u));
   const auto honest = certified(false);  // the control: its own work counts

@@ -228,7 +228,7 @@ void TestChainMembers::one_voter_lets_few_wallets_vote() {
   QVERIFY2(lab.world.run_to_round(7, 40 * lab_round), lab.text("one of them").c_str());
   QCOMPARE(lab.world.chain(0).view().members, all);
   QCOMPARE(lab.world.chain(0).view().voters, founders + 1);
-  QVERIFY2(lab.world.run_to_round(18, 80 * lab_round), lab.text("the next one").c_str());
+  QVERIFY2(lab.world.run_to_round(16, 80 * lab_round), lab.text("the next one").c_str());
   QCOMPARE(lab.world.chain(0).view().voters, founders + 2);
   QCOMPARE(lab.world.seen().conflicts, 0u);
 }

@@ -57,7 +57,7 @@ void TestNetworkProfile::network_ids_are_pinned_data() {
   QTest::addColumn<QString>("id");
   QTest::newRow("mainnet") << "94647db99a1689b9a95fbfdf59d47b86fcc1745624447e7412f448ceaef0cb31";
   QTest::newRow("testnet") << "0faff494177e8a176838b71471f735e33cd80b430b513768449d14cd904d0c06";
-  QTest::newRow("devnet") << "9887267cb6a17e7842228f49f4e4b131e001a6e0b1eb845ab08eb498268b5155";
+  QTest::newRow("devnet") << "aeffa63bc07832fc8f6f1c1a5c31cb8ee6c28b0e916f09b5e5f4ae9b86fa4992";
   QTest::newRow("solo") << "de08e35d036f27fb7de9ac7355b66d3012b1ef12ef8a3c5a4bf5404066823ca7";
 }
 

@@ -51,7 +51,7 @@ class TestChainTrust : public QObject {
 
 void TestChainTrust::init() {
   files_ = testing::MemoryFileEnv();
-  QVERIFY(files_.create_directories("/d").ok());
+  QVERIFY(files_.create_directories("/d").ok() && files_.sync_directory("/").ok());
   profile_ = *config::builtin_profile("devnet");
   profile_.consensus.name = "village";
 }

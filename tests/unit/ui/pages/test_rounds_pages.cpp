@@ -340,7 +340,7 @@ void TestRoundsPages::the_chain_is_told_in_plain_words() {
   QVERIFY(!fixture_->find<QLabel>("chain_others")->isVisible());
   fixture_->show<OverviewPage>();
   QTRY_VERIFY(text("overview_chain").startsWith(QStringLiteral("Block 40 was certified")));
-  fixture_->node->publish([](node::Snapshot& next) {
+  fixture_->publish([](node::Snapshot& next) {
     node::ChainView& chain = next.rounds.chain;
     chain.heard_units = 36;
     chain.missing_count = 1;
@@ -367,8 +367,9 @@ void TestRoundsPages::a_candidate_sees_how_far_it_is_from_a_vote() {
 
 void TestRoundsPages::the_app_offers_to_go_on_after_a_day_only() {
   take_part();
+  fixture_->show<TrainingPage>();
   const auto wait_for = [this](double seconds) {
-    fixture_->node->publish([seconds](node::Snapshot& next) {
+    fixture_->publish([seconds](node::Snapshot& next) {
       node::ChainView& chain = next.rounds.chain = chain_of_four();
       chain.heard_units = 12;
       chain.missing_count = 1;
@@ -378,7 +379,6 @@ void TestRoundsPages::the_app_offers_to_go_on_after_a_day_only() {
     });
   };
   wait_for(23 * 3600);
-  fixture_->show<TrainingPage>();
   QTRY_VERIFY(fixture_->find<QLabel>("chain_recovery")->isVisible());
   QVERIFY(!fixture_->find<QPushButton>("chain_go_on")->isVisible());
   wait_for(25 * 3600);
