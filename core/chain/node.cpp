@@ -296,7 +296,7 @@ void ChainNode::say_missing_statement() {
 
 void ChainNode::send_heartbeat() {
   const MonotonicTime now = services_.clock.monotonic_now();
-  // Where others have to pass it on, nobody is told what it would not count (on_heartbeat).
+  // In a large committee others pass it on, so a node sends only what on_heartbeat() counts.
   const bool counts = height_ && !(height_->is_due() && history_->tip().committee->is_collected());
   if (now < next_heartbeat_ || !counts) return;
   next_heartbeat_ = now + options_.rules.heartbeat;
@@ -310,7 +310,7 @@ void ChainNode::add_evidence(const Evidence& evidence) {
   durable_.save(own_evidence_);
 }
 
-// Whoever has it for the first time tells others, so it reaches all voters, whoever found it.
+// Each node passes new evidence on once, so it reaches all voters.
 Verdict ChainNode::take_evidence(const Evidence& evidence) {
   const ChainTip& tip = history_->tip();
   const Verdict verdict = mempool_.take(evidence, tip);

@@ -135,7 +135,7 @@ Verdict ChainNode::on_item(const net::NodeId& from, ChainItem& item) {
       return Verdict::Taken;
     }
     Verdict operator()(const SuccessionProposal& item) { return node.continuation_.take(item); }
-    // What is right and new goes on along the path that its sender named.
+    // The node passes a right and new item on along the path that its sender named.
     Verdict operator()(RelayedPost& post) {
       Verdict all = Verdict::Known;
       for (Bytes& bytes : post.items) {

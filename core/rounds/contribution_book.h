@@ -33,7 +33,7 @@ struct RowShape {
 Hash256 payload_root(const net::NodeId& contributor, ByteSpan payload);
 inline constexpr std::size_t payload_slice_bytes = 64u << 10;
 
-// What arrives from others, in memory. A simulation of thousands of nodes in one process holds equal bytes once.
+// Holds items of other members in memory. A simulation of thousands of nodes in one process holds equal bytes once.
 class RoundPool {
  public:
   virtual ~RoundPool() = default;
@@ -53,7 +53,7 @@ class ContributionBook {
 
   // The round that begins after this tip's opening block; forgets everything of an earlier one.
   void open(const chain::ChainTip& tip);
-  // What this book has, as a book of its own; this one has nothing then.
+  // Moves the content of this book to a new one.
   ContributionBook retire();
   const Hash256& opening() const { return opening_; }
   std::uint64_t round() const { return round_; }

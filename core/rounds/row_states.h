@@ -21,7 +21,7 @@
 
 namespace neuroshard::rounds {
 
-// Who makes a step. A simulation of thousands of nodes in one process makes equal steps once.
+// Makes the steps. A simulation of thousands of nodes in one process makes equal steps once.
 class StepPool {
  public:
   virtual ~StepPool() = default;

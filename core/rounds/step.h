@@ -49,7 +49,7 @@ struct StepInput {
   Payload payload;
 };
 
-// What deals a row's contributors into sub-groups: the beacon after the close.
+// Deals a row's contributors into sub-groups by the beacon after the close.
 struct RowDraw {
   Hash256 beacon{};
   std::uint32_t row = 0;

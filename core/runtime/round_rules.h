@@ -1,4 +1,4 @@
-// What the outer rounds take from a network's profile. Pure functions.
+// The parameters of outer rounds from a network's profile. Pure functions.
 #pragma once
 
 #include <memory>

@@ -55,7 +55,7 @@ struct ChainWorldOptions {
   bool omissions_bind = true;                          // false: what a test shows to be needed is left away
 };
 
-// What a node's part cost it so far.
+// The cost of a node's part so far.
 struct NodeCost {
   std::uint64_t messages = 0;  // requests and answers that it sent
   std::uint64_t bytes = 0;     // of them
