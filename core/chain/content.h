@@ -57,7 +57,7 @@ class BlockContent {
   virtual void on_history(const ChainTip& tip) = 0;
   // A peer's post of a kind that is the rounds' (RoundsPost). Cheap checks first.
   virtual Verdict on_post(const net::NodeId& from, const RoundsPost& post, const ChainTip& tip) = 0;
-  // What this node holds of a member's signatures in the round in progress; of itself: what it remembers.
+  // A member's signatures in the round in progress, as this node holds them; its own as it remembers them.
   virtual SignedByMember signed_by(const net::NodeId& member) const = 0;
   // How long a round may take, as the rounds know it: for the stall rule.
   virtual Duration deadline() const = 0;

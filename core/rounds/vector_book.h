@@ -49,7 +49,7 @@ class VectorBook {
                                            const chain::Registry& registry) const;
 
  private:
-  // What the vectors say in one committee, as far as it is counted: many ask while little changes.
+  // The vectors counted so far in one committee: many callers ask while little changes.
   struct Count {
     const chain::Committee* committee = nullptr;
     std::size_t vectors = 0;  // counted, of order_
