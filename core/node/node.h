@@ -80,6 +80,8 @@ class Node {
 
   // Commands. An error now: refused, nothing happens. Else the outcome comes as CommandDone with this id.
   // Busy: something of the kind runs already, or too many commands are under way.  Cancelled: shutting down.
+  // Commands that are under way together may be done in any order; a caller to whom the order matters waits
+  // for CommandDone.
   virtual Expected<CommandId> start_training(const TrainingPlan& plan) = 0;
   virtual Expected<CommandId> stop_training() = 0;  // within one step; then a checkpoint
   // The one switch: off = pause without end; on clears a snooze and resumes after finish().

@@ -131,15 +131,18 @@ void TestControlCommands::a_reader_that_goes_away_cancels_its_text_and_nothing_e
 
 void TestControlCommands::what_commands_carry_arrives() {
   const Events events(*remote_);
-  for (const auto& sent :
-       {remote_->restore_checkpoint("c1"), remote_->undo_restore(), remote_->pin_checkpoint("c1", true),
-        remote_->delete_checkpoint("c1"), remote_->prune_checkpoints({3, 1000, 2}),
-        remote_->export_checkpoint("c2", "checkpoint", "/tmp/x"), remote_->import_checkpoint("/tmp/y"),
-        remote_->override_rules(std::chrono::seconds(60))}) {
-    QVERIFY(sent.ok());
-    const auto done = events.done(*sent);
-    QVERIFY2(done && !done->error, done && done->error ? done->error->describe().c_str() : "");
-  }
+  const auto succeeds = [&](const Expected<node::CommandId>& sent) {
+    const auto done = sent.ok() ? events.done(*sent) : std::nullopt;
+    return done && !done->error;
+  };
+  QVERIFY(succeeds(remote_->restore_checkpoint("c1")));
+  QVERIFY(succeeds(remote_->undo_restore()));
+  QVERIFY(succeeds(remote_->pin_checkpoint("c1", true)));
+  QVERIFY(succeeds(remote_->delete_checkpoint("c1")));
+  QVERIFY(succeeds(remote_->prune_checkpoints({3, 1000, 2})));
+  QVERIFY(succeeds(remote_->export_checkpoint("c2", "checkpoint", "/tmp/x")));
+  QVERIFY(succeeds(remote_->import_checkpoint("/tmp/y")));
+  QVERIFY(succeeds(remote_->override_rules(std::chrono::seconds(60))));
   const auto reached = fixture_->node.commands();
   for (const char* expected : {"restore c1", "undo", "pin c1", "delete c1", "prune 3",
                                "export c2 checkpoint /tmp/x", "import /tmp/y", "override 60"}) {
