@@ -176,7 +176,9 @@ bool is_signed_by_its_node(const NodeRecord& record, const Hash256& network_id) 
 bool never_held(const NodeRecord& record, const Hash256& network_id) {
   if (!is_signed_by_its_node(record, network_id)) return true;
   if (!record.delegation) return false;
-  const WallTime its_own = record.delegation->expires - std::chrono::milliseconds(1);
+  const WallTime expires = record.delegation->expires;
+  if (expires == WallTime::min()) return true;
+  const WallTime its_own = expires - std::chrono::milliseconds(1);
   return !crypto::check_delegation(*record.delegation, record.node_key, network_id, its_own).ok();
 }
 

@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "core/dht/dht_node.h"
+#include "core/dht/messages.h"
 #include "core/sim/network.h"
 #include "tests/support/test_main.h"
 #include "tests/support/time.h"
@@ -87,6 +88,7 @@ class TestPublishing : public QObject {
   void what_was_published_together_is_renewed_in_turns();
   void who_finds_a_key_full_asks_less_and_less_often();
   void what_nobody_could_take_is_soon_there();
+  void a_record_that_expires_before_all_time_is_refused();
 };
 
 void TestPublishing::what_was_published_together_is_renewed_in_turns() {
@@ -132,6 +134,21 @@ void TestPublishing::what_nobody_could_take_is_soon_there() {
   table.network.set_online(one.host, true);
   table.world.run_for(4 * minute);
   QCOMPARE(table.found(2, "/layers/3"), std::size_t{1});
+}
+
+// The time is the sender's choice.
+void TestPublishing::a_record_that_expires_before_all_time_is_refused() {
+  Table table(2);
+  Member& sender = table.members[1];
+  Request request{9000, {}, make_record(sender.key, {}, "/layers/3", {}, 1, WallTime::min()).value()};
+  std::optional<Expected<Bytes>> answer;
+  table.network.caller(sender.host)
+      .call(table.members[0].contact, net::Method::DhtStore, encode_request(net::Method::DhtStore, request),
+            10 * second, [&](Expected<Bytes> given) { answer = std::move(given); });
+  table.world.run_for(minute);
+  QVERIFY(answer.has_value());
+  QVERIFY(!answer->ok());
+  QCOMPARE(table.found(1, "/layers/3"), std::size_t{0});
 }
 
 NS_TEST(TestPublishing)

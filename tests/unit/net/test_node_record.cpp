@@ -54,6 +54,7 @@ class TestNodeRecord : public QObject {
   void any_length_is_safe();
   void it_counts_for_its_network_and_time();
   void a_bad_delegation_is_refused();
+  void a_delegation_that_expires_before_all_time_never_held();
   void limits_are_named();
   void only_newer_records_replace();
   void a_full_book_forgets_what_expires_first();
@@ -144,6 +145,16 @@ void TestNodeRecord::a_bad_delegation_is_refused() {
   auto forged = crypto::delegate(key_of(50), node.public_key(), network(), now + hour, 1);
   forged.wallet_key = wallet.public_key();
   QVERIFY(!with(forged).ok());
+}
+
+// Any peer can sign such a record.
+void TestNodeRecord::a_delegation_that_expires_before_all_time_never_held() {
+  const auto node = key_of(1);
+  NodeRecord record = sample(node);
+  QVERIFY(!never_held(record, network()));
+  record.delegation = crypto::delegate(key_of(99), node.public_key(), network(), WallTime::min(), 1);
+  QVERIFY(sign_node_record(record, node, network()).ok());
+  QVERIFY(never_held(record, network()));
 }
 
 void TestNodeRecord::limits_are_named() {
