@@ -19,7 +19,7 @@ class CheckpointModel final : public QAbstractTableModel {
   using QAbstractTableModel::QAbstractTableModel;
 
   void set_entries(std::vector<node::CheckpointEntry> newest_first);
-  // What "3 minutes ago" is counted from.
+  // The time from which "3 minutes ago" is counted.
   void set_now(WallTime now);
 
   const std::vector<node::CheckpointEntry>& entries() const { return entries_; }

@@ -1,4 +1,4 @@
-// How far two checkpoints are apart, slot by slot, as a table.
+// The distance of two checkpoints, slot by slot, as a table.
 #pragma once
 
 #include <QAbstractTableModel>

@@ -30,7 +30,7 @@ QString write_scaled(const std::string& type, const ScaledValue& value);  // "15
 QStringList setting_choices(const node::SettingEntry& entry);
 bool is_switch(const node::SettingEntry& entry);  // a choice of on and off
 
-// What 0 stands for, from the help: "memory of the whole process; 0 = no limit" -> "no limit". Empty = a
+// The meaning of 0, from the help: "memory of the whole process; 0 = no limit" -> "no limit". Empty = a
 // plain 0.
 QString meaning_of_zero(const QString& help);
 

@@ -1,4 +1,4 @@
-// Where an alert can be dealt with.
+// The place at which an alert can be dealt with.
 #pragma once
 
 #include <QString>

@@ -21,7 +21,7 @@ class CheckpointTimeline final : public QWidget {
 
   void set_entries(const std::vector<node::CheckpointEntry>& newest_first);
   void set_selected(const QStringList& names);
-  // Where the mark of a checkpoint is drawn; null for an unknown one.
+  // The place of a checkpoint's mark; null for an unknown one.
   QPointF position_of(const QString& name) const;
 
   QSize sizeHint() const override;

@@ -1,4 +1,4 @@
-// How the router spreads the tokens: load of every expert of every layer, and how even it is.
+// The router's spread of the tokens: load of every expert of every layer, and how even it is.
 #pragma once
 
 #include <QTimer>
@@ -59,7 +59,7 @@ class ExpertsPage final : public Page {
 // Rows: layers; columns: experts; a cell is the load over an even load, its colour from none to twice the
 // even load.
 GridContent load_matrix(const std::vector<node::ExpertLoad>& loads);
-// How many experts got which load: ten classes of 0.2 of an even load, the last one open.
+// The number of experts by load: ten classes of 0.2 of an even load, the last one open.
 std::vector<double> load_classes(const std::vector<node::ExpertLoad>& loads);
 
 }  // namespace neuroshard::ui

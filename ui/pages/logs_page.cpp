@@ -197,7 +197,7 @@ void LogsPage::save() {
   text->start();
 }
 
-// Those that are shown now, however the log goes on.
+// The lines that are shown now, even as the log grows.
 RowText* LogsPage::lines_as_text() {
   const auto row = [lines = model_->shown_lines()](qsizetype i) { return LogModel::text(lines[i]) + u'\n'; };
   return new RowText({}, model_->rowCount(), row, this);

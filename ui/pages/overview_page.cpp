@@ -8,31 +8,20 @@
 
 #include "ui/pages/alert_action.h"
 #include "ui/pages/series_feed.h"
-#include "ui/text/chain_text.h"
+#include "ui/pages/together_card.h"
 #include "ui/text/format.h"
-#include "ui/text/rounds_text.h"
 #include "ui/text/state_text.h"
 #include "ui/theme/theme.h"
 #include "ui/widgets/card.h"
 #include "ui/widgets/card_grid.h"
 #include "ui/widgets/gauge.h"
+#include "ui/widgets/tone.h"
 
 namespace neuroshard::ui {
 namespace {
 
 constexpr int column_width = 300, page_margin = 16, state_icon_side = 40, spark_height = 72,
               alert_icon_side = 20;
-
-Token token_of(Tone tone) {
-  switch (tone) {
-    case Tone::Working: return Token::Working;
-    case Tone::Info: return Token::Info;
-    case Tone::Paused: return Token::Paused;
-    case Tone::Warning: return Token::Warning;
-    case Tone::Danger: break;
-  }
-  return Token::Danger;
-}
 
 QString text_of(const std::string& text) {
   return QString::fromStdString(text);
@@ -51,12 +40,14 @@ OverviewPage::OverviewPage(const Context& context, QWidget* parent) : Page(conte
   grid_->add(make_resources_card());
   grid_->add(make_model_card());
   grid_->add(make_earned_card());
-  grid_->add(make_global_card());
+  together_ = new TogetherCard(theme());
+  connect(together_, &TogetherCard::rounds_wanted, this,
+          [this] { navigate(QStringLiteral("training"), QStringLiteral("rounds")); });
+  grid_->add(together_);
   column->addWidget(grid_);
   column->addStretch(1);
   connect(&theme(), &Theme::changed, this, [this] {
     shown_state_.clear();
-    shown_agreement_.clear();
     shown_alerts_ = QStringLiteral("?");
     if (bridge().snapshot()) refresh(*bridge().snapshot());
   });
@@ -182,53 +173,6 @@ Card* OverviewPage::make_earned_card() {
   return card;
 }
 
-Card* OverviewPage::make_global_card() {
-  auto* card = new Card(tr("The model of the network"));
-  network_ = make_paragraph(Format::dash(), "strong", card);
-  network_note_ = make_paragraph({}, "muted", card);
-  network_note_->setObjectName(QStringLiteral("overview_network_note"));
-  card->body()->addWidget(network_);
-  card->body()->addWidget(network_note_);
-  together_ = new QWidget(card);
-  together_->setObjectName(QStringLiteral("overview_together"));
-  together_->hide();
-  auto* inside = new QVBoxLayout(together_);
-  inside->setContentsMargins(0, 0, 0, 0);
-  inside->setSpacing(grid_step);
-  auto* facts = new QHBoxLayout;
-  all_loss_ = new Fact(theme(), tr("Network loss"), together_);
-  all_loss_->setToolTip(tr("Median of the losses that members report for the newest round"));
-  all_nodes_ = new Fact(theme(), tr("Nodes training"), together_);
-  facts->addWidget(all_loss_, 1);
-  facts->addWidget(all_nodes_, 1);
-  inside->addLayout(facts);
-  auto* row = new QHBoxLayout;
-  agreement_icon_ = new QLabel(together_);
-  agreement_icon_->setFixedSize(alert_icon_side, alert_icon_side);
-  agreement_ = make_paragraph({}, nullptr, together_);
-  agreement_->setObjectName(QStringLiteral("overview_agreement"));
-  row->addWidget(agreement_icon_, 0, Qt::AlignTop);
-  row->addWidget(agreement_, 1);
-  inside->addLayout(row);
-  rounds_ = make_paragraph({}, "muted", together_);
-  rounds_->setObjectName(QStringLiteral("overview_rounds"));
-  chain_ = make_paragraph({}, "muted", together_);
-  chain_->setObjectName(QStringLiteral("overview_chain"));
-  caution_ = make_paragraph({}, "warning", together_);
-  caution_->setObjectName(QStringLiteral("overview_caution"));
-  inside->addWidget(rounds_);
-  inside->addWidget(chain_);
-  inside->addWidget(caution_);
-  auto* more = new QPushButton(tr("Rounds and nodes"), together_);
-  more->setProperty("role", QStringLiteral("link"));
-  connect(more, &QPushButton::clicked, this,
-          [this] { navigate(QStringLiteral("training"), QStringLiteral("rounds")); });
-  inside->addWidget(more, 0, Qt::AlignLeft);
-  card->body()->addWidget(together_);
-  card->body()->addStretch(1);
-  return card;
-}
-
 void OverviewPage::shown() {
   loss_feed_->start();
   speed_feed_->start();
@@ -243,7 +187,7 @@ void OverviewPage::refresh(const node::Snapshot& snapshot) {
   show_state(snapshot);
   show_learning(snapshot);
   show_model(snapshot);
-  show_network(snapshot);
+  together_->show_network(snapshot);
   show_resources(snapshot);
   show_alerts(snapshot);
 }
@@ -320,47 +264,6 @@ void OverviewPage::show_model(const node::Snapshot& snapshot) {
   slots_->setText(text);
 }
 
-void OverviewPage::show_network(const node::Snapshot& snapshot) {
-  network_->setText(snapshot.program.network.empty() ? Format::dash() : text_of(snapshot.program.network));
-  const node::RoundsView& rounds = snapshot.rounds;
-  together_->setVisible(rounds.taking_part);
-  network_note_->setVisible(!rounds.taking_part);
-  if (!rounds.taking_part) {
-    network_note_->setText(snapshot.peers.taking_part
-                               ? tr("This node has joined the network but trains for itself, without rounds.")
-                               : tr("This node trains alone. In a network, this card shows the network loss "
-                                    "and whether all nodes agree."));
-    return;
-  }
-  const node::GlobalTrainingView& global = rounds.global;
-  all_loss_->set(Format::loss(global.loss), RoundsWords::trend(global));
-  all_nodes_->set(
-      global.reports > 0 ? Format::integer(global.training_nodes) : Format::dash(),
-      rounds.members > 0 ? tr("%n member(s)", nullptr, static_cast<int>(rounds.members)) : QString());
-  const RoundsWords::Judgement judged = RoundsWords::agreement(global);
-  agreement_->setText(judged.text);
-  if (shown_agreement_ != judged.icon) {
-    shown_agreement_ = judged.icon;
-    agreement_icon_->setPixmap(
-        theme().icon(judged.icon, token_of(judged.tone)).pixmap(alert_icon_side, alert_icon_side));
-  }
-  const QString phase = RoundsWords::phase(rounds);
-  rounds_->setText(
-      rounds.round > 0 ? tr("Round %1 is certified. %2").arg(Format::integer(rounds.round), phase) : phase);
-  QStringList chain;
-  if (!rounds.chain.genesis.empty()) {
-    chain << ChainWords::block(rounds.chain) + QLatin1Char('.') << ChainWords::presence(rounds.chain)
-          << ChainWords::standing(rounds.chain) << ChainWords::others(rounds.chain)
-          << ChainWords::recovery(rounds.chain);
-    chain.removeAll(QString());
-  }
-  chain_->setText(chain.join(QLatin1Char(' ')));
-  chain_->setVisible(!chain.isEmpty());
-  const QString caution = RoundsWords::caution(rounds);
-  caution_->setText(caution);
-  caution_->setVisible(!caution.isEmpty());
-}
-
 void OverviewPage::show_resources(const node::Snapshot& snapshot) {
   const node::ResourceView& resources = snapshot.resources;
   const auto share = [](std::uint64_t part, std::uint64_t whole) -> std::optional<double> {
@@ -406,12 +309,7 @@ void OverviewPage::show_alerts(const node::Snapshot& snapshot) {
     row->setContentsMargins(0, 0, 0, 0);
     auto* icon = new QLabel(line);
     const Tone tone = StateWords::tone(alert.severity);
-    icon->setPixmap(theme()
-                        .icon(tone == Tone::Info      ? QStringLiteral("state-info")
-                              : tone == Tone::Warning ? QStringLiteral("state-warning")
-                                                      : QStringLiteral("state-danger"),
-                              token_of(tone))
-                        .pixmap(alert_icon_side, alert_icon_side));
+    icon->setPixmap(theme().icon(icon_of(tone), token_of(tone)).pixmap(alert_icon_side, alert_icon_side));
     icon->setToolTip(StateWords::severity(alert.severity));
     row->addWidget(icon, 0, Qt::AlignTop);
     auto* words = new QVBoxLayout;

@@ -17,6 +17,7 @@ class Fact;
 class Gauge;
 class PlotWidget;
 class SeriesFeed;
+class TogetherCard;
 
 class OverviewPage final : public Page {
   Q_OBJECT
@@ -36,12 +37,10 @@ class OverviewPage final : public Page {
   Card* make_resources_card();
   Card* make_alerts_card();
   Card* make_earned_card();
-  Card* make_global_card();
   void show_state(const node::Snapshot& snapshot);
   void show_learning(const node::Snapshot& snapshot);
   void show_model(const node::Snapshot& snapshot);
   void show_resources(const node::Snapshot& snapshot);
-  void show_network(const node::Snapshot& snapshot);
   void show_alerts(const node::Snapshot& snapshot);
 
   CardGrid* grid_;
@@ -67,17 +66,7 @@ class OverviewPage final : public Page {
   Gauge* cpu_;
   QVBoxLayout* alerts_;
   QString shown_alerts_;
-  QLabel* network_;
-  QLabel* network_note_;
-  QWidget* together_;  // what is known of all nodes; hidden where the node trains alone
-  Fact* all_loss_;
-  Fact* all_nodes_;
-  QLabel* agreement_icon_;
-  QLabel* agreement_;
-  QLabel* rounds_;
-  QLabel* chain_;
-  QLabel* caution_;
-  QString shown_agreement_;
+  TogetherCard* together_;
 };
 
 }  // namespace neuroshard::ui

@@ -1,4 +1,4 @@
-// What `neuroshardd partition --json --layout` says, as values.
+// The output of `neuroshardd partition --json --layout`, as values.
 #pragma once
 
 #include <QByteArray>

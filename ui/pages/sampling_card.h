@@ -1,4 +1,4 @@
-// How the next token is chosen: temperature, top-k, top-p, length, seed, within the limits of the core.
+// The choice of the next token: temperature, top-k, top-p, length, seed, within the limits of the core.
 #pragma once
 
 #include "core/node/node.h"

@@ -9,11 +9,11 @@
 
 namespace neuroshard::ui {
 
-// Where in the chart checkpoints stand, and where training went back to one: a save whose parent is not the
+// The checkpoints in the chart, and the points at which training went back to one: a save whose parent is not the
 // save before it.
 std::vector<PlotMark> checkpoint_marks(const std::vector<node::CheckpointEntry>& entries);
-// Where this node took an outer round, and where others had joined since the round before. Newest round
-// first.
+// The points at which this node took an outer round, and those at which others had joined since the round
+// before. Newest round first.
 std::vector<PlotMark> round_marks(const std::vector<node::RoundEntry>& rounds);
 
 }  // namespace neuroshard::ui

@@ -1,4 +1,4 @@
-// How the model learns: curves with marks, where a step's time goes, progress to the target, and start and
+// The model's learning: curves with marks, the parts of a step's time, progress to the target, and start and
 // stop.
 #pragma once
 

@@ -17,7 +17,7 @@ class ChainWords {
 
   // "Block 120 is certified, 3 s ago". Empty: no history yet.
   static QString block(const node::ChainView& chain);
-  // Which voters are reachable, and which are not.
+  // The voters that are reachable, and those that are not.
   static QString presence(const node::ChainView& chain);
   // This node's standing, and how far a candidate is from a vote.
   static QString standing(const node::ChainView& chain);

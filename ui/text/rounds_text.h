@@ -14,7 +14,7 @@ class RoundsWords {
  public:
   // "Training its part, about 2 min left"; what the core says where it is none of the known phases.
   static QString phase(const node::RoundsView& rounds);
-  // How far the user can trust the rounds: alone, too few to vote, not a member yet. Empty: no caution.
+  // A caution about the rounds: alone, too few to vote, not a member yet. Empty: no caution.
   static QString caution(const node::RoundsView& rounds);
   // "improving", "not enough data yet".
   static QString trend(const node::GlobalTrainingView& global);

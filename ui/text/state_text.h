@@ -43,7 +43,7 @@ class StateWords {
   // snapshot may be null (none has come yet); attached: a core answers. `life` is used while none does.
   static StateText describe(const node::Snapshot* snapshot, bool attached,
                             const std::optional<CoreLife>& life, WallTime now);
-  // What "Finish" does on this node: the step, or the round where others count on its work.
+  // The effect of "Finish": this node ends after the step, or after the round if others count on its work.
   static QString finish_action(const node::Snapshot* snapshot);
   static QString severity(node::Severity severity);
   static Tone tone(node::Severity severity);

@@ -11,23 +11,13 @@
 #include "ui/theme/theme.h"
 #include "ui/widgets/card.h"
 #include "ui/widgets/toggle_switch.h"
+#include "ui/widgets/tone.h"
 
 namespace neuroshard::ui {
 namespace {
 
 constexpr int header_height = 56;
 constexpr std::chrono::hours override_duration{1};
-
-Token token_of(Tone tone) {
-  switch (tone) {
-    case Tone::Working: return Token::Working;
-    case Tone::Info: return Token::Info;
-    case Tone::Paused: return Token::Paused;
-    case Tone::Warning: return Token::Warning;
-    case Tone::Danger: break;
-  }
-  return Token::Danger;
-}
 
 }  // namespace
 

@@ -26,7 +26,7 @@ class LookPage final : public SetupPage {
   void theme_chosen(neuroshard::ui::ThemeChoice choice);  // tried out at once
 };
 
-// Where the data is kept, with the space there.
+// The folder of the data, with its free space.
 class FolderPage final : public SetupPage {
   Q_OBJECT
  public:
@@ -100,7 +100,7 @@ class ConfirmPage final : public SetupPage {
   std::vector<Question> questions_;
 };
 
-// How much of the machine.
+// The share of the machine.
 class LimitsPage final : public SetupPage {
   Q_OBJECT
  public:

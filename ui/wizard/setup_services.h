@@ -26,7 +26,7 @@ struct MachineInfo {
   std::uint64_t memory_bytes = 0;
 };
 
-// How a run of neuroshardd ended.
+// The outcome of a run of neuroshardd.
 struct CommandOutcome {
   int code = 0;  // exit code; its --help has the table
   QByteArray out, err;

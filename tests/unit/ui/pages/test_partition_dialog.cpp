@@ -352,7 +352,7 @@ void TestPartitionDialog::a_narrow_one_needs_no_scrolling_sideways() {
   QTRY_VERIFY_WITH_TIMEOUT(find<QLabel>("partition_headline")->isVisible(), patience);
   QTRY_COMPARE(too_wide(), 0);
   QTRY_COMPARE(clipped(dialog_).join('\n'), QString());
-  // Where there is room, all limits are in one line.
+  // With enough room all limits are in one line.
   dialog_->resize(1080, 800);
   QTRY_COMPARE(find<QSpinBox>("partition_time")->mapTo(dialog_, QPoint()).y(),
                find<QSpinBox>("partition_blocks")->mapTo(dialog_, QPoint()).y());

@@ -40,7 +40,7 @@ int pixels_of(const QImage& image, const QColor& colour) {
   return found;
 }
 
-// Where something other than the ground is, within the room.
+// The rectangle of everything but the ground, within the room.
 QRect ink(const QImage& image, const QRect& room) {
   const QColor ground = image.pixelColor(room.center().x(), room.top());
   QRect found;
@@ -289,7 +289,7 @@ class ChartsTest : public QObject {
     table.setModel(&model);
     table.resize(400, 100);
     settle(table);
-    // Where dark pixels, the text's, are.
+    // The place of the dark pixels, which are the text's.
     const auto text = [&table] {
       const QImage image = table.viewport()->grab().toImage();
       QRect found;

@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::uint64_t many_steps = 100'000;
 
-// How often each chart and each map was painted.
+// The number of times that each chart and each map was painted.
 class PaintCount final : public QObject {
  public:
   explicit PaintCount(QWidget* root) {
