@@ -71,7 +71,8 @@ class Replay {
 
  private:
   Expected<void> take(const chain::CertifiedBlock& block) {
-    if (history_) return all_ ? history_->append(block) : history_->append_own(block);
+    using Origin = chain::History::Origin;
+    if (history_) return history_->append(block, all_ ? Origin::Peer : Origin::OwnDisk);
     if (next_height_ == 0) {
       NS_ASSIGN_OR_RETURN(auto begun, chain::History::begin(services(), block));
       history_.emplace(std::move(begun));

@@ -227,7 +227,9 @@ std::string chain_view_text(const node::ChainView& chain) {
   if (chain.missing_count > chain.missing.size())
     text += fmt::format(" and {} more", chain.missing_count - chain.missing.size());
   if (chain.outlook == "needs_a_person")
-    text += "; too few voters are left: \"neuroshardd network continue\"";
+    text +=
+        "; too few voters are left: start the missing ones, or go on without them (\"neuroshardd network "
+        "continue\")";
   if (!chain.asks_succession.empty()) text += "; another member asks to go on without some";
   for (const node::OtherHistory& other : chain.others)
     text += fmt::format("; {} with another history {}…", plural(other.peers, "node"),
