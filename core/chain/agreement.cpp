@@ -46,6 +46,14 @@ std::vector<Evidence> contradictions_of(const AgreementItem& item, const QuorumP
   return both ? std::vector<Evidence>{*both} : std::vector<Evidence>();
 }
 
+// The first view from this one on whose leader can be heard. Once around at most: where all lead in vain, time
+// decides.
+std::uint32_t next_of_honest(const Committee& committee, const AgreementHost& host, std::uint32_t view) {
+  for (std::uint32_t i = 0; i < committee.size(); ++i)
+    if (!host.is_byzantine(committee.leader(view + i))) return view + i;
+  return view;
+}
+
 AgreementMemory memory_of(const Agreement::Setup& setup, AgreementMemory memory) {
   if (memory.height == setup.height && memory.previous == setup.previous) return memory;
   AgreementMemory fresh;
@@ -66,10 +74,8 @@ Agreement::Agreement(Setup setup, AgreementOptions options, const crypto::KeyPai
       votes_(setup_.committee),
       claims_(setup_.committee),
       clock_(options, executor,
-             {[this] { enter(next_of_honest(memory_.view + 1)); }, [this] { give_up(); },
-              [this] {
-                if (refuses_proposal()) clock_.give_up_soon();
-              },
+             {[this] { enter(next_of_honest(*setup_.committee, host_, memory_.view + 1)); },
+              [this] { give_up(); },
               [this] {
                 if (leading_ == Leading::AwaitsOthers) leading_ = Leading::MayAsk;
                 lead();
@@ -84,8 +90,8 @@ void Agreement::start() {
   clock_.begin(memory_.view);
   if (memory_.lock) consider(memory_.block, memory_.lock->view);
   if (memory_.view > 0) join_view();
+  start_clock();
   lead();
-  if (refuses_proposal()) clock_.give_up_soon();
   byzantine_member_found();
 }
 
@@ -95,6 +101,7 @@ void Agreement::stall() {
     count_prepares(view);
     count_commits(view);
   }
+  start_clock();
   lead();
 }
 
@@ -273,30 +280,25 @@ Verdict Agreement::on_new_view(std::size_t from, const NewView& item) {
   }
   if (claims_.join(from, item.view) && verdict == Verdict::Known) verdict = Verdict::Taken;
   jump();
+  start_clock();
   lead();
   return verdict;
 }
 
 void Agreement::on_view(std::size_t from, std::uint32_t view) {
-  if (phase_ == Phase::Done || from >= setup_.committee->size() || view <= memory_.view ||
+  if (phase_ == Phase::Done || from >= setup_.committee->size() || view < memory_.view ||
       is_absurd(view, memory_.view))
     return;
   claims_.say(from, view);
   jump();
+  start_clock();
 }
 
 // As many as must include an honest member have given up on the views before: so does this one.
 void Agreement::jump() {
   const auto reached = claims_.reached();
-  if (reached && *reached > memory_.view && phase_ != Phase::Done) enter(next_of_honest(*reached));
-}
-
-// The first view from this one on whose leader can be heard. Once around at most: where all lead in vain, time
-// decides.
-std::uint32_t Agreement::next_of_honest(std::uint32_t view) const {
-  for (std::uint32_t i = 0; i < setup_.committee->size(); ++i)
-    if (!host_.is_byzantine(setup_.committee->leader(view + i))) return view + i;
-  return view;
+  if (reached && *reached > memory_.view && phase_ != Phase::Done)
+    enter(next_of_honest(*setup_.committee, host_, *reached));
 }
 
 // A block that it proposed before may still be certified.
@@ -304,7 +306,8 @@ void Agreement::byzantine_member_found() {
   if (phase_ != Phase::Running || proposals_.block_of(memory_.view) ||
       (memory_.lock && memory_.lock->view == memory_.view))
     return;
-  if (const std::uint32_t next = next_of_honest(memory_.view); next > memory_.view) enter(next);
+  if (const std::uint32_t next = next_of_honest(*setup_.committee, host_, memory_.view); next > memory_.view)
+    enter(next);
 }
 
 void Agreement::enter(std::uint32_t view) {
@@ -331,12 +334,22 @@ void Agreement::enter(std::uint32_t view) {
   if (phase_ != Phase::Done) try_prepare();
 }
 
+// Members beyond view 0 wait there for a quorum. Where the leader collects the NewViews nobody else counts them,
+// and the time runs at once.
+void Agreement::start_clock() {
+  if (phase_ != Phase::Running || clock_.runs()) return;
+  if (memory_.view > 0 && !setup_.committee->is_collected() &&
+      !rules_.suffices(claims_.units_in(memory_.view)))
+    return;
+  clock_.start();
+  if (refuses_proposal()) clock_.give_up_soon();
+}
+
 // The leader makes no other proposal in this view, and only a member that gives up on it shows the others
-// that it is over.
+// that it is over. Where it does not wait for the others in the next view, it waits for them in this one.
 void Agreement::give_up() {
-  if (phase_ != Phase::Running || !refuses_proposal()) return;
-  const std::uint32_t next = next_of_honest(memory_.view + 1);
-  clock_.run_ahead(next, [this, next] { enter(next); });
+  if (phase_ == Phase::Running && refuses_proposal() && !setup_.committee->is_collected())
+    enter(next_of_honest(*setup_.committee, host_, memory_.view + 1));
 }
 
 // Nothing comes of this view, as far as this member can see.
@@ -348,6 +361,7 @@ bool Agreement::refuses_proposal() const {
 
 void Agreement::join_view() {
   claims_.join(setup_.self, memory_.view);
+  start_clock();
   host_.remember(memory_, [this, life = lifetime_.token(), view = memory_.view] {
     if (!life.alive() || phase_ == Phase::Done || view != memory_.view) return;
     send_new_view();

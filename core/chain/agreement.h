@@ -5,8 +5,8 @@
 // Pure: no clock beyond the executor's timers, no network; the host carries messages. View v is led by
 // Committee::leader(v). In each view the leader proposes a block. A member that finds it right prepares. A
 // member that sees a quorum of prepares locks on the block and commits. A quorum of commits certifies it.
-// After a view's time members go to the next one with a NewView that carries their lock; the leader of that
-// view waits for a quorum of NewViews, and a short while for the others, one of which may have the newest lock
+// After a view's time members go to the next one with a NewView that carries their lock. They wait there until a
+// quorum has come; then its time begins (view_clock.h). The leader of that view waits for a quorum of NewViews, and a short while for the others, one of which may have the newest lock
 // and would refuse all else. It proposes the lock of the highest view, if there is one.
 //
 // A member prepares at most one block in a view. While it has a lock it prepares no other block than the
@@ -143,8 +143,8 @@ class Agreement {
   bool take_lock(const Lock& lock);
 
   void enter(std::uint32_t view);
+  void start_clock();
   void give_up();
-  std::uint32_t next_of_honest(std::uint32_t view) const;
   bool refuses_proposal() const;
   void jump();
   void join_view();

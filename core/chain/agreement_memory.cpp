@@ -49,19 +49,20 @@ bool remembers(const AgreementMemory& memory, const Vote& vote) {
 }
 
 Bytes encode_agreement_memory(const AgreementMemory& memory) {
+  return encode_agreement_memory_with(memory, memory.lock ? encode_block(*memory.block) : Bytes());
+}
+
+Bytes encode_agreement_memory_with(const AgreementMemory& memory, ByteSpan block) {
   Bytes bytes;
-  append_le(bytes, magic);
-  append_le(bytes, version);
-  append_le(bytes, memory.height);
-  append_array(bytes, memory.previous);
-  append_le(bytes, memory.view);
+  if (!block.empty()) bytes.reserve(block.size() + (64u << 10));
+  append_record(bytes, std::tie(magic, version, memory.height, memory.previous, memory.view));
   bytes.push_back(static_cast<std::uint8_t>((memory.prepared ? HasPrepared : 0) |
                                             (memory.lock ? HasLock : 0) |
                                             (memory.full_lock ? HasFullLock : 0)));
   if (memory.prepared) append_array(bytes, *memory.prepared);
   if (memory.lock) {
     append_part(bytes, encode_quorum(*memory.lock));
-    append_part(bytes, encode_block(*memory.block));
+    append_part(bytes, block);
   }
   if (memory.full_lock) append_part(bytes, encode_quorum(*memory.full_lock));
   return bytes;
@@ -76,9 +77,7 @@ Expected<AgreementMemory> decode_agreement_memory(ByteSpan bytes, const Hash256&
     return make_error(ErrorCode::Unsupported, "a newer program wrote this node's record of its votes");
   if (its_version != version) return unreadable();
   AgreementMemory memory;
-  memory.height = in.number<std::uint64_t>();
-  memory.previous = in.array<Hash256>();
-  memory.view = in.number<std::uint32_t>();
+  in.read(std::tie(memory.height, memory.previous, memory.view));
   const auto parts = in.number<std::uint8_t>();
   if (parts > (HasPrepared | HasLock | HasFullLock) || ((parts & HasFullLock) != 0 && (parts & HasLock) == 0))
     return unreadable();

@@ -30,6 +30,8 @@ struct AgreementMemory {
 // Whether the record knows of this vote, which this voter signed, or of a later view.
 bool remembers(const AgreementMemory& memory, const Vote& vote);
 Bytes encode_agreement_memory(const AgreementMemory& memory);
+// block: the encoded block of the lock; empty: there is none.
+Bytes encode_agreement_memory_with(const AgreementMemory& memory, ByteSpan block);
 Expected<AgreementMemory> decode_agreement_memory(ByteSpan bytes, const Hash256& network);
 
 }  // namespace neuroshard::chain

@@ -66,14 +66,9 @@ std::uint64_t reveal_cost(const BeaconCommitment& commitment, std::uint64_t roun
 }
 
 Hash256 next_beacon(const Hash256& beacon, std::uint64_t round, const std::vector<Reveal>& reveals) {
-  Bytes bytes;
-  append_array(bytes, beacon);
-  append_le(bytes, round);
+  Bytes bytes = bytes_of(std::tie(beacon, round));
   append_le(bytes, static_cast<std::uint32_t>(reveals.size()));
-  for (const Reveal& reveal : reveals) {
-    append_array(bytes, reveal.id);
-    append_array(bytes, reveal.value);
-  }
+  for (const Reveal& reveal : reveals) append_record(bytes, std::tie(reveal.id, reveal.value));
   return tagged_hash("neuroshard/chain/next-beacon/1", bytes);
 }
 
@@ -81,8 +76,7 @@ Hash256 lot(const char* purpose, const Hash256& beacon, const net::NodeId& id) {
   const std::string_view name(purpose);
   Bytes bytes;
   append_part(bytes, as_bytes(name));
-  append_array(bytes, beacon);
-  append_array(bytes, id);
+  append_record(bytes, std::tie(beacon, id));
   return tagged_hash("neuroshard/chain/lot/1", bytes);
 }
 

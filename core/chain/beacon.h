@@ -38,7 +38,7 @@ class BeaconChain {
 bool reveal_holds(const BeaconCommitment& commitment, std::uint64_t round, const Hash256& value,
                   const Hash256& known, std::uint64_t known_round);
 
-// How many hashes that takes; 0: none, the value does not hold.
+// The number of hashes that this check takes; 0: none, the value does not hold.
 std::uint64_t reveal_cost(const BeaconCommitment& commitment, std::uint64_t round, std::uint64_t known_round);
 
 struct Reveal {

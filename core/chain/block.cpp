@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 
+#include "core/chain/ascending.h"
 #include "core/chain/detail/close_bytes.h"
 #include "core/chain/detail/formats.h"
 #include "core/crypto/merkle.h"
@@ -33,10 +34,37 @@ constexpr std::size_t least_statement_bytes = 32 + reference_bytes + 1 + 64;
 constexpr std::size_t least_evidence_bytes = 32 + 1 + 32 + 8 + 4 + 2 * (32 + 64);
 constexpr std::size_t least_row_result_bytes = 4 + 1;
 
-Bytes genesis_bytes(const GenesisSection& genesis) {
+auto header_fields(auto& header) {
+  return std::tie(header.height, header.previous, header.time_ms, header.body, header.registry);
+}
+
+// Of a row that is not carried.
+auto outcome_fields(auto& row) {
+  return std::tie(row.anchor, row.payloads, row.norm_bits);
+}
+
+// A count u32 and the items, each behind its length.
+template <class Item>
+Bytes parts_bytes(const std::vector<Item>& items, Bytes (*encode)(const Item&)) {
   Bytes bytes;
-  append_le(bytes, static_cast<std::uint32_t>(genesis.founders.size()));
-  for (const Statement& founder : genesis.founders) append_part(bytes, encode_statement(founder));
+  append_le(bytes, static_cast<std::uint32_t>(items.size()));
+  for (const Item& item : items) append_part(bytes, encode(item));
+  return bytes;
+}
+template <class Item>
+Expected<std::vector<Item>> read_parts(Reader& in, std::size_t least_bytes, std::size_t most,
+                                       Expected<Item> (*decode)(ByteSpan)) {
+  std::vector<Item> items;
+  const std::size_t count = in.count(4 + least_bytes, most);
+  for (std::size_t i = 0; in.good() && i < count; ++i) {
+    NS_ASSIGN_OR_RETURN(Item item, decode(in.part()));
+    items.push_back(std::move(item));
+  }
+  return items;
+}
+
+Bytes genesis_bytes(const GenesisSection& genesis) {
+  Bytes bytes = parts_bytes(genesis.founders, encode_statement);
   append_le(bytes, static_cast<std::uint32_t>(genesis.anchors.size()));
   for (const Hash256& anchor : genesis.anchors) append_array(bytes, anchor);
   return bytes;
@@ -47,12 +75,8 @@ Bytes result_bytes(const ResultSection& result) {
   append_le(bytes, result.round);
   append_le(bytes, static_cast<std::uint32_t>(result.rows.size()));
   for (const RowResult& row : result.rows) {
-    append_le(bytes, row.row);
-    bytes.push_back(row.carried ? 1 : 0);
-    if (row.carried) continue;
-    append_array(bytes, row.anchor);
-    append_array(bytes, row.payloads);
-    append_le(bytes, row.norm_bits);
+    append_record(bytes, std::tie(row.row, row.carried));
+    if (!row.carried) append_record(bytes, outcome_fields(row));
   }
   return bytes;
 }
@@ -60,14 +84,6 @@ Bytes result_bytes(const ResultSection& result) {
 Bytes numbers_bytes(const std::vector<std::uint32_t>& numbers) {
   Bytes bytes;
   append_numbers(bytes, numbers);
-  return bytes;
-}
-
-template <class Items, class Encode>
-Bytes parts_bytes(const Items& items, Encode encode) {
-  Bytes bytes;
-  append_le(bytes, static_cast<std::uint32_t>(items.size()));
-  for (const auto& item : items) append_part(bytes, encode(item));
   return bytes;
 }
 
@@ -97,12 +113,10 @@ bool is_founder(const Statement& statement) {
 Expected<GenesisSection> read_genesis(ByteSpan bytes) {
   Reader in(bytes);
   GenesisSection genesis;
-  const std::size_t founders = in.count(4 + least_statement_bytes, max_block_statements);
-  for (std::size_t i = 0; in.good() && i < founders; ++i) {
-    NS_ASSIGN_OR_RETURN(Statement founder, decode_statement(in.part()));
-    if (!is_founder(founder) || (i > 0 && !(genesis.founders.back().node < founder.node))) in.fail();
-    genesis.founders.push_back(std::move(founder));
-  }
+  NS_ASSIGN_OR_RETURN(genesis.founders,
+                      read_parts(in, least_statement_bytes, max_block_statements, decode_statement));
+  const bool are_founders = std::all_of(genesis.founders.begin(), genesis.founders.end(), is_founder);
+  if (!are_founders || !is_ascending(genesis.founders, &Statement::node)) in.fail();
   genesis.anchors.resize(in.count(sizeof(Hash256), max_rows));
   for (Hash256& anchor : genesis.anchors) anchor = in.array<Hash256>();
   if (!in.at_end()) return corrupt("a genesis can't be read");
@@ -114,17 +128,12 @@ Expected<ResultSection> read_result(ByteSpan bytes) {
   ResultSection result;
   result.round = in.number<std::uint64_t>();
   result.rows.resize(in.count(least_row_result_bytes, max_rows));
-  for (std::size_t i = 0; i < result.rows.size(); ++i) {
-    RowResult& row = result.rows[i];
-    row.row = in.number<std::uint32_t>();
-    if (i > 0 && row.row <= result.rows[i - 1].row) in.fail();
-    row.carried = in.flag();
-    if (row.carried) continue;
-    row.anchor = in.array<Hash256>();
-    row.payloads = in.array<Hash256>();
-    row.norm_bits = in.number<std::uint64_t>();
+  for (RowResult& row : result.rows) {
+    in.read(std::tie(row.row, row.carried));
+    if (!row.carried) in.read(outcome_fields(row));
   }
-  if (!in.at_end()) return corrupt("a round's result can't be read");
+  if (!in.at_end() || !is_ascending(result.rows, &RowResult::row))
+    return corrupt("a round's result can't be read");
   return result;
 }
 
@@ -137,28 +146,21 @@ Expected<std::vector<std::uint32_t>> read_only_numbers(ByteSpan bytes, std::size
 
 Expected<std::vector<Statement>> read_statements(ByteSpan bytes) {
   Reader in(bytes);
-  std::vector<Statement> statements;
+  NS_ASSIGN_OR_RETURN(std::vector<Statement> statements,
+                      read_parts(in, least_statement_bytes, max_block_statements, decode_statement));
   std::set<crypto::PublicKey> nodes;
-  const std::size_t count = in.count(4 + least_statement_bytes, max_block_statements);
-  for (std::size_t i = 0; in.good() && i < count; ++i) {
-    NS_ASSIGN_OR_RETURN(Statement statement, decode_statement(in.part()));
+  for (const Statement& statement : statements)
     if (!nodes.insert(statement.node).second) in.fail();
-    statements.push_back(std::move(statement));
-  }
   if (!in.at_end() || statements.empty()) return corrupt("a block's statements can't be read");
   return statements;
 }
 
 Expected<std::vector<Evidence>> read_evidence(ByteSpan bytes) {
   Reader in(bytes);
-  std::vector<Evidence> all;
-  const std::size_t count = in.count(4 + least_evidence_bytes, max_block_evidence);
-  for (std::size_t i = 0; in.good() && i < count; ++i) {
-    NS_ASSIGN_OR_RETURN(Evidence evidence, decode_evidence(in.part()));
-    if (i > 0 && !(all.back().node < evidence.node)) in.fail();
-    all.push_back(std::move(evidence));
-  }
-  if (!in.at_end() || all.empty()) return corrupt("a block's evidence can't be read");
+  NS_ASSIGN_OR_RETURN(std::vector<Evidence> all,
+                      read_parts(in, least_evidence_bytes, max_block_evidence, decode_evidence));
+  if (!in.at_end() || all.empty() || !is_ascending(all, &Evidence::node))
+    return corrupt("a block's evidence can't be read");
   return all;
 }
 
@@ -223,11 +225,7 @@ Bytes encode_header(const BlockHeader& header) {
   Bytes bytes(magic.begin(), magic.end());
   bytes.reserve(header_bytes);
   append_le(bytes, version);
-  append_le(bytes, header.height);
-  append_array(bytes, header.previous);
-  append_le(bytes, header.time_ms);
-  append_array(bytes, header.body);
-  append_array(bytes, header.registry);
+  append_record(bytes, header_fields(header));
   return bytes;
 }
 
@@ -239,11 +237,7 @@ Expected<BlockHeader> decode_header(ByteSpan bytes) {
   if (its_version > version)
     return make_error(ErrorCode::Unsupported, "a block has a newer version; update this program");
   BlockHeader header;
-  header.height = in.number<std::uint64_t>();
-  header.previous = in.array<Hash256>();
-  header.time_ms = in.number<std::uint64_t>();
-  header.body = in.array<Hash256>();
-  header.registry = in.array<Hash256>();
+  in.read(header_fields(header));
   const bool is_genesis = header.height == 0;
   if (!in.at_end() || its_version != version || is_genesis != (header.previous == Hash256{}))
     return corrupt("a block's header can't be read");

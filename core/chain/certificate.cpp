@@ -1,19 +1,15 @@
 // Whether certificates and quorums hold: cheap checks of all that a quorum claims before any signature.
 #include <algorithm>
 
+#include "core/chain/ascending.h"
 #include "core/chain/committee.h"
+#include "core/chain/detail/errors.h"
 
 namespace neuroshard::chain {
 namespace {
 
-Error denied(const char* what) {
-  return make_error(ErrorCode::Denied, what);
-}
-
 SignedVote vote_of(const Quorum& quorum, const VoterSignature& signature) {
-  return {{quorum.step, quorum.height, quorum.previous, quorum.view, quorum.block},
-          signature.voter,
-          signature.signature};
+  return {quorum, signature.voter, signature.signature};
 }
 
 bool is_for(const Quorum& quorum, VoteStep step, const Block& block) {
@@ -73,12 +69,11 @@ Expected<void> check_succession(const Certificate& certificate, const Block& blo
 
 Expected<std::uint64_t> quorum_units(const Quorum& quorum, const Committee& committee) {
   if (quorum.signatures.size() > committee.size()) return denied("a quorum has too many signatures");
+  if (!is_ascending(quorum.signatures, &VoterSignature::voter))
+    return denied("a quorum's signers are not ascending");
   std::uint64_t units = 0;
-  for (std::size_t i = 0; i < quorum.signatures.size(); ++i) {
-    const std::uint32_t voter = quorum.signatures[i].voter;
-    if (i > 0 && voter <= quorum.signatures[i - 1].voter)
-      return denied("a quorum's signers are not ascending");
-    const std::uint32_t own = committee.units_of(voter);
+  for (const VoterSignature& signature : quorum.signatures) {
+    const std::uint32_t own = committee.units_of(signature.voter);
     if (own == 0) return denied("a signer of a quorum is not in the committee");
     units += own;
   }

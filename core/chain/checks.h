@@ -24,8 +24,8 @@ class SignatureChecks {
                      const crypto::PublicKey& node, const Hash256& network) {
     return entry_holds(entry, opening, round, node, network);
   }
-  virtual bool vector(const Vector& vector, const crypto::PublicKey& node, const Hash256& network) {
-    return vector_holds(vector, node, network);
+  virtual bool vector(const VectorClaim& claim, const crypto::PublicKey& node, const Hash256& network) {
+    return claim_holds(claim, node, network);
   }
   virtual bool evidence(const Evidence& evidence, const Hash256& network) {
     return evidence_holds(evidence, network);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/chain/ascending.h"
 #include "core/chain/beacon.h"
 #include "core/chain/detail/formats.h"
 #include "core/chain/detail/shares.h"
@@ -13,11 +14,7 @@ namespace neuroshard::chain {
 namespace {
 
 Hash256 leader_draw(const Hash256& beacon, std::uint64_t height, const net::NodeId& id) {
-  Bytes bytes;
-  append_array(bytes, beacon);
-  append_le(bytes, height);
-  append_array(bytes, id);
-  return tagged_hash("neuroshard/chain/leader/1", bytes);
+  return tagged_hash("neuroshard/chain/leader/1", bytes_of(std::tie(beacon, height, id)));
 }
 
 }  // namespace
@@ -43,11 +40,9 @@ Committee::Committee(std::vector<CommitteeMember> members, VotersMode mode, cons
 }
 
 std::optional<std::size_t> Committee::position(std::uint32_t number) const {
-  const auto at = std::lower_bound(
-      members_.begin(), members_.end(), number,
-      [](const CommitteeMember& member, std::uint32_t wanted) { return member.number < wanted; });
-  if (at == members_.end() || at->number != number) return std::nullopt;
-  return static_cast<std::size_t>(at - members_.begin());
+  const CommitteeMember* member = find_by(members_, &CommitteeMember::number, number);
+  if (member == nullptr) return std::nullopt;
+  return static_cast<std::size_t>(member - members_.data());
 }
 
 std::vector<net::NodeId> Committee::others(const net::NodeId& self) const {

@@ -59,7 +59,7 @@ class BlockContent {
   virtual Verdict on_post(const net::NodeId& from, const RoundsPost& post, const ChainTip& tip) = 0;
   // A member's signatures in the round in progress, as this node holds them; its own as it remembers them.
   virtual SignedByMember signed_by(const net::NodeId& member) const = 0;
-  // How long a round may take, as the rounds know it: for the stall rule.
+  // The longest time of a round, as the rounds know it: for the stall rule.
   virtual Duration deadline() const = 0;
 };
 

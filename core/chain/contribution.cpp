@@ -3,48 +3,35 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/chain/ascending.h"
 #include "core/chain/detail/formats.h"
 #include "core/crypto/merkle.h"
 
 namespace neuroshard::chain {
 namespace {
 
-void append_work(Bytes& bytes, const RowWork& row) {
-  append_le(bytes, row.row);
-  append_le(bytes, row.tokens);
-  append_le(bytes, row.payload_bytes);
-  append_array(bytes, row.payload);
+auto work_fields(auto& row) {
+  return std::tie(row.row, row.tokens, row.payload_bytes, row.payload);
 }
 
-RowWork read_work(Reader& in) {
-  RowWork row;
-  row.row = in.number<std::uint32_t>();
-  row.tokens = in.number<std::uint64_t>();
-  row.payload_bytes = in.number<std::uint64_t>();
-  row.payload = in.array<Hash256>();
-  return row;
+// Those before the rows.
+auto contribution_fields(auto& contribution) {
+  return std::tie(contribution.opening, contribution.round, contribution.node, contribution.batches,
+                  contribution.reveal);
+}
+
+// Those before the lists.
+auto vector_fields(auto& vector) {
+  return std::tie(vector.opening, vector.round, vector.voter, vector.contributions);
 }
 
 Bytes signed_part(const ContributionEntry& entry, const Hash256& opening, std::uint64_t round,
                   const crypto::PublicKey& node) {
-  Bytes bytes;
-  append_array(bytes, opening);
-  append_le(bytes, round);
-  append_array(bytes, node);
-  append_le(bytes, entry.tokens);
-  append_array(bytes, entry.work);
-  append_array(bytes, entry.batches);
-  append_array(bytes, entry.reveal);
-  return bytes;
+  return bytes_of(std::tie(opening, round, node, entry.tokens, entry.work, entry.batches, entry.reveal));
 }
 
 Bytes signed_part(const VectorClaim& claim) {
-  Bytes bytes;
-  append_array(bytes, claim.opening);
-  append_le(bytes, claim.round);
-  append_le(bytes, claim.voter);
-  append_array(bytes, claim.content);
-  return bytes;
+  return bytes_of(std::tie(claim.opening, claim.round, claim.voter, claim.content));
 }
 
 Bytes lists_of(const Vector& vector) {
@@ -94,11 +81,7 @@ std::vector<std::uint32_t> read_runs(Reader& in, std::size_t most) {
 Hash256 work_root(const std::vector<RowWork>& rows) {
   std::vector<Hash256> leaves;
   leaves.reserve(rows.size());
-  for (const RowWork& row : rows) {
-    Bytes bytes;
-    append_work(bytes, row);
-    leaves.push_back(crypto::merkle_leaf(bytes));
-  }
+  for (const RowWork& row : rows) leaves.push_back(crypto::merkle_leaf(bytes_of(work_fields(row))));
   return crypto::merkle_root(leaves);
 }
 
@@ -136,20 +119,14 @@ ContributionEntry entry_of(const Contribution& contribution, std::uint32_t membe
 }
 
 Hash256 contribution_id(const ContributionEntry& entry) {
-  Bytes bytes;
-  append_entry(bytes, entry);
+  const Bytes bytes = bytes_of(entry_fields(entry));
   return tagged_hash("neuroshard/chain/contribution/1", ByteSpan(bytes).subspan(sizeof entry.member));
 }
 
 Bytes encode_contribution(const Contribution& contribution) {
-  Bytes bytes;
-  append_array(bytes, contribution.opening);
-  append_le(bytes, contribution.round);
-  append_array(bytes, contribution.node);
-  append_array(bytes, contribution.batches);
-  append_array(bytes, contribution.reveal);
+  Bytes bytes = bytes_of(contribution_fields(contribution));
   append_le(bytes, static_cast<std::uint32_t>(contribution.rows.size()));
-  for (const RowWork& row : contribution.rows) append_work(bytes, row);
+  for (const RowWork& row : contribution.rows) append_record(bytes, work_fields(row));
   append_array(bytes, contribution.signature);
   return bytes;
 }
@@ -157,19 +134,20 @@ Bytes encode_contribution(const Contribution& contribution) {
 Expected<Contribution> decode_contribution(ByteSpan bytes, std::size_t most_rows) {
   Reader in(bytes);
   Contribution contribution;
-  contribution.opening = in.array<Hash256>();
-  contribution.round = in.number<std::uint64_t>();
-  contribution.node = in.array<crypto::PublicKey>();
-  contribution.batches = in.array<Hash256>();
-  contribution.reveal = in.array<Hash256>();
+  in.read(contribution_fields(contribution));
   contribution.rows.resize(in.count(row_work_bytes, most_rows));
-  for (std::size_t i = 0; i < contribution.rows.size(); ++i) {
-    contribution.rows[i] = read_work(in);
-    if (i > 0 && contribution.rows[i].row <= contribution.rows[i - 1].row) in.fail();
-  }
+  for (RowWork& row : contribution.rows) in.read(work_fields(row));
+  if (!is_ascending(contribution.rows, &RowWork::row)) in.fail();
   contribution.signature = in.array<crypto::Signature>();
   if (!in.at_end()) return corrupt("a contribution can't be read");
   return contribution;
+}
+
+Bitmap Bitmap::of_ones(std::size_t bits) {
+  Bitmap bitmap(bits);
+  std::fill(bitmap.bytes_.begin(), bitmap.bytes_.end(), std::uint8_t{0xff});
+  if (bits % 8 != 0) bitmap.bytes_.back() = static_cast<std::uint8_t>((1u << bits % 8) - 1);
+  return bitmap;
 }
 
 std::size_t Bitmap::count() const {
@@ -212,11 +190,7 @@ bool vector_holds(const Vector& vector, const crypto::PublicKey& node, const Has
 }
 
 Bytes encode_vector(const Vector& vector) {
-  Bytes bytes;
-  append_array(bytes, vector.opening);
-  append_le(bytes, vector.round);
-  append_le(bytes, vector.voter);
-  append_array(bytes, vector.contributions);
+  Bytes bytes = bytes_of(vector_fields(vector));
   append_runs(bytes, vector.members);
   for (const Bitmap& payloads : vector.payloads) append_array(bytes, payloads.bytes());
   append_array(bytes, vector.signature);
@@ -226,10 +200,7 @@ Bytes encode_vector(const Vector& vector) {
 Expected<Vector> decode_vector(ByteSpan bytes, std::size_t most_members, std::size_t rows) {
   Reader in(bytes);
   Vector vector;
-  vector.opening = in.array<Hash256>();
-  vector.round = in.number<std::uint64_t>();
-  vector.voter = in.number<std::uint32_t>();
-  vector.contributions = in.array<Hash256>();
+  in.read(vector_fields(vector));
   vector.members = read_runs(in, most_members);
   for (std::size_t row = 0; in.good() && row < rows; ++row)
     vector.payloads.push_back(read_bitmap(in, vector.members.size()));

@@ -65,6 +65,7 @@ class Bitmap {
  public:
   Bitmap() = default;
   explicit Bitmap(std::size_t bits) : bits_(bits), bytes_((bits + 7) / 8) {}
+  static Bitmap of_ones(std::size_t bits);
   std::size_t size() const { return bits_; }
   bool test(std::size_t bit) const { return (bytes_[bit / 8] >> (bit % 8) & 1u) != 0; }
   void set(std::size_t bit) { bytes_[bit / 8] |= static_cast<std::uint8_t>(1u << (bit % 8)); }
@@ -91,7 +92,7 @@ struct Vector {
   friend bool operator==(const Vector&, const Vector&) = default;
 };
 Hash256 contributions_root(const std::vector<Hash256>& ids);
-// All that a vector's signature covers, its lists as their hash: evidence stays small however long they are.
+// The fields that a vector's signature covers, with its lists as their hash, so that evidence stays small.
 struct VectorClaim {
   Hash256 opening{};
   std::uint64_t round = 0;

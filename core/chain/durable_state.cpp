@@ -79,7 +79,7 @@ std::optional<History> DurableState::load_history(const History::Services& servi
     const auto block = decode_certified(*bytes, network_);
     if (!block.ok()) break;
     if (history) {
-      if (!history->append_own(*block).ok()) break;
+      if (!history->append(*block, History::Origin::OwnDisk).ok()) break;
       continue;
     }
     const Expected<Bytes> snapshot = height == 0 ? Bytes{} : store_.load(ChainStore::Record::Snapshot);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/chain/ascending.h"
 #include "core/chain/detail/formats.h"
 
 namespace neuroshard::chain {
@@ -11,21 +12,26 @@ namespace {
 // Each kind is written as what both halves share (the place) and twice what excludes each other (the half).
 // The numbers of the kinds are the alternatives' positions, from 1.
 
+// But for the step, which comes first.
+auto vote_place(auto& half) {
+  return std::tie(half.vote.height, half.vote.previous, half.vote.view, half.voter);
+}
+auto vector_place(auto& half) {
+  return std::tie(half.opening, half.round, half.voter);
+}
+auto contribution_fields(auto& half) {
+  return std::tie(half.tokens, half.work, half.batches, half.reveal);
+}
+
 void append_place(Bytes& bytes, const TwoVotes& what) {
   bytes.push_back(static_cast<std::uint8_t>(what.first.vote.step));
-  append_le(bytes, what.first.vote.height);
-  append_array(bytes, what.first.vote.previous);
-  append_le(bytes, what.first.vote.view);
-  append_le(bytes, what.first.voter);
+  append_record(bytes, vote_place(what.first));
 }
 void append_place(Bytes& bytes, const TwoVectors& what) {
-  append_array(bytes, what.first.opening);
-  append_le(bytes, what.first.round);
-  append_le(bytes, what.first.voter);
+  append_record(bytes, vector_place(what.first));
 }
 void append_place(Bytes& bytes, const TwoContributions& what) {
-  append_array(bytes, what.opening);
-  append_le(bytes, what.round);
+  append_record(bytes, std::tie(what.opening, what.round));
 }
 
 // The signed fields besides the place.
@@ -36,12 +42,7 @@ Bytes signed_half(const VectorClaim& half) {
   return Bytes(half.content.begin(), half.content.end());
 }
 Bytes signed_half(const ContributionEntry& half) {
-  Bytes bytes;
-  append_le(bytes, half.tokens);
-  append_array(bytes, half.work);
-  append_array(bytes, half.batches);
-  append_array(bytes, half.reveal);
-  return bytes;
+  return bytes_of(contribution_fields(half));
 }
 
 template <class Two>
@@ -51,14 +52,12 @@ Evidence in_order(const crypto::PublicKey& node, Two two) {
 }
 
 bool same_place(const TwoVotes& what) {
-  const Vote &a = what.first.vote, &b = what.second.vote;
-  return (a.step == VoteStep::Prepare || a.step == VoteStep::Commit) && a.step == b.step &&
-         a.height == b.height && a.previous == b.previous && a.view == b.view &&
-         what.first.voter == what.second.voter;
+  const VoteStep step = what.first.vote.step;
+  return (step == VoteStep::Prepare || step == VoteStep::Commit) && step == what.second.vote.step &&
+         vote_place(what.first) == vote_place(what.second);
 }
 bool same_place(const TwoVectors& what) {
-  return what.first.opening == what.second.opening && what.first.round == what.second.round &&
-         what.first.voter == what.second.voter;
+  return vector_place(what.first) == vector_place(what.second);
 }
 bool same_place(const TwoContributions& what) {
   return what.first.member == 0 && what.second.member == 0;
@@ -82,47 +81,31 @@ bool signatures_hold(const TwoContributions& what, const crypto::PublicKey& node
 
 TwoVotes read_votes(Reader& in) {
   TwoVotes what;
-  Vote place;
   const auto step = in.number<std::uint8_t>();
   if (step != static_cast<std::uint8_t>(VoteStep::Prepare) &&
       step != static_cast<std::uint8_t>(VoteStep::Commit))
     in.fail();
   else
-    place.step = static_cast<VoteStep>(step);
-  place.height = in.number<std::uint64_t>();
-  place.previous = in.array<Hash256>();
-  place.view = in.number<std::uint32_t>();
-  const auto voter = in.number<std::uint32_t>();
-  for (SignedVote* half : {&what.first, &what.second}) {
-    half->vote = place;
-    half->voter = voter;
-    half->vote.block = in.array<Hash256>();
-    half->signature = in.array<crypto::Signature>();
-  }
+    what.first.vote.step = static_cast<VoteStep>(step);
+  in.read(vote_place(what.first));
+  what.second = what.first;
+  for (SignedVote* half : {&what.first, &what.second}) in.read(std::tie(half->vote.block, half->signature));
   return what;
 }
 
 TwoVectors read_vectors(Reader& in) {
   TwoVectors what;
-  what.first.opening = what.second.opening = in.array<Hash256>();
-  what.first.round = what.second.round = in.number<std::uint64_t>();
-  what.first.voter = what.second.voter = in.number<std::uint32_t>();
-  for (VectorClaim* half : {&what.first, &what.second}) {
-    half->content = in.array<Hash256>();
-    half->signature = in.array<crypto::Signature>();
-  }
+  in.read(vector_place(what.first));
+  what.second = what.first;
+  for (VectorClaim* half : {&what.first, &what.second}) in.read(std::tie(half->content, half->signature));
   return what;
 }
 
 TwoContributions read_contributions(Reader& in) {
   TwoContributions what;
-  what.opening = in.array<Hash256>();
-  what.round = in.number<std::uint64_t>();
+  in.read(std::tie(what.opening, what.round));
   for (ContributionEntry* half : {&what.first, &what.second}) {
-    half->tokens = in.number<std::uint64_t>();
-    half->work = in.array<Hash256>();
-    half->batches = in.array<Hash256>();
-    half->reveal = in.array<Hash256>();
+    in.read(contribution_fields(*half));
     half->signature = in.array<crypto::Signature>();
   }
   return what;
@@ -149,15 +132,13 @@ Evidence evidence_of(const Contribution& a, ContributionEntry b) {
 
 std::optional<Evidence> contradiction(const crypto::PublicKey& node, const SignedVote& vote,
                                       const Quorum& quorum) {
-  const Vote other{quorum.step, quorum.height, quorum.previous, quorum.view, quorum.block};
+  const Vote& other = quorum;
   Vote same_place = vote.vote;
   same_place.block = quorum.block;
   if (vote.vote.block == quorum.block || !(same_place == other)) return std::nullopt;
-  const auto at =
-      std::lower_bound(quorum.signatures.begin(), quorum.signatures.end(), vote.voter,
-                       [](const VoterSignature& one, std::uint32_t wanted) { return one.voter < wanted; });
-  if (at == quorum.signatures.end() || at->voter != vote.voter) return std::nullopt;
-  return evidence_of(node, vote, SignedVote{other, at->voter, at->signature});
+  const VoterSignature* own = find_by(quorum.signatures, &VoterSignature::voter, vote.voter);
+  if (own == nullptr) return std::nullopt;
+  return evidence_of(node, vote, SignedVote{other, own->voter, own->signature});
 }
 
 bool evidence_holds(const Evidence& evidence, const Hash256& network) {
@@ -204,10 +185,6 @@ Expected<Evidence> decode_evidence(ByteSpan bytes) {
       std::visit([](const auto& what) { return has_canonical_halves(what); }, evidence.what);
   if (!in.at_end() || !canonical) return corrupt("evidence can't be read");
   return evidence;
-}
-
-Hash256 evidence_id(const Evidence& evidence) {
-  return tagged_hash("neuroshard/chain/evidence/1", encode_evidence(evidence));
 }
 
 }  // namespace neuroshard::chain

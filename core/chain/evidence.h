@@ -50,6 +50,5 @@ bool evidence_holds(const Evidence& evidence, const Hash256& network);
 const Hash256& anchor_block(const Evidence& evidence);
 Bytes encode_evidence(const Evidence& evidence);
 Expected<Evidence> decode_evidence(ByteSpan bytes);
-Hash256 evidence_id(const Evidence& evidence);
 
 }  // namespace neuroshard::chain

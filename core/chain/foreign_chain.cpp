@@ -1,11 +1,8 @@
+#include "core/chain/detail/errors.h"
 #include "core/chain/history.h"
 
 namespace neuroshard::chain {
 namespace {
-
-Error foreign_denied(const char* what) {
-  return make_error(ErrorCode::Denied, what);
-}
 
 bool names_founder(const GenesisSection& genesis, const crypto::PublicKey& wallet) {
   for (const Statement& founder : genesis.founders) {
@@ -18,13 +15,12 @@ bool names_founder(const GenesisSection& genesis, const crypto::PublicKey& walle
 // Cheap: nothing of the block is verified here.
 Expected<void> check_trusted(const TrustAnchor& trust, const Block& block) {
   if (trust.recent && block.header.height == trust.recent->height && block.hash != trust.recent->hash)
-    return foreign_denied("the chain does not contain the block that the invitation names");
+    return denied("the chain does not contain the block that the invitation names");
   if (block.header.height != 0) return {};
-  if (trust.genesis && block.hash != *trust.genesis)
-    return foreign_denied("the chain begins with another genesis");
+  if (trust.genesis && block.hash != *trust.genesis) return denied("the chain begins with another genesis");
   if (trust.founder_wallet &&
       (!block.body.genesis || !names_founder(*block.body.genesis, *trust.founder_wallet)))
-    return foreign_denied("the genesis does not name the expected founder");
+    return denied("the genesis does not name the expected founder");
   return {};
 }
 
@@ -42,7 +38,7 @@ Expected<void> ForeignChain::take(const std::vector<CertifiedBlock>& blocks) {
     const std::uint64_t height = block.block->header.height;
     if (height < next_height()) {  // an answer that overlaps with the one before
       if (history_->hash_at(height) == block.block->hash) continue;
-      return foreign_denied("the peer gave two blocks of one height");
+      return denied("the peer gave two blocks of one height");
     }
     NS_RETURN_IF_ERROR(check_trusted(trust_, *block.block));
     if (history_) {
@@ -60,9 +56,9 @@ const History* ForeignChain::history() const {
 }
 
 Expected<History> ForeignChain::finish() && {
-  if (!history_) return foreign_denied("the peer has no genesis");
+  if (!history_) return denied("the peer has no genesis");
   if (trust_.recent && !history_->contains(*trust_.recent))
-    return foreign_denied("the chain ends before the block that the invitation names");
+    return denied("the chain ends before the block that the invitation names");
   return std::move(*history_);
 }
 

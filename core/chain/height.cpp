@@ -80,7 +80,7 @@ Verdict Height::on_item(std::size_t from, const AgreementItem& item) {
   const bool heard = verdict == Verdict::Taken || verdict == Verdict::Known;
   if (heard)
     services_.presence.heard(tip_.committee->members()[from].number, services_.clock.monotonic_now());
-  // Where the leader collects the votes, its lock shows who voted.
+  // The lock of a leader that collects the votes shows who voted.
   if (const auto* locked = std::get_if<Locked>(&item); locked != nullptr && verdict == Verdict::Taken)
     for (const auto& signature : locked->prepares.signatures)
       services_.presence.heard(signature.voter, services_.clock.monotonic_now());
@@ -109,7 +109,10 @@ void Height::send(const AgreementItem& item, std::optional<std::size_t> to) {
 }
 
 void Height::remember(const AgreementMemory& memory, std::function<void()> then) {
-  services_.store.save(ChainStore::Record::Votes, encode_agreement_memory(memory),
+  Bytes record = services_.cache != nullptr && memory.lock
+                     ? encode_agreement_memory_with(memory, services_.cache->write(*memory.block))
+                     : encode_agreement_memory(memory);
+  services_.store.save(ChainStore::Record::Votes, std::move(record),
                        [life = lifetime_.token(), then = std::move(then)](Expected<void> saved) {
                          // A vote that can't be kept does not leave: after a restart this node could contradict it.
                          if (saved.ok() && life.alive()) then();
@@ -134,10 +137,9 @@ bool Height::applies(const BlockPtr& block) const {
 
 void Height::judge(const BlockPtr& block, Demand demand) {
   const auto answer = [this, life = lifetime_.token(), block, demand](bool right) {
-    if (!services_.executor.post([this, life, block, demand, right] {
-          if (life.alive()) agreement_.judged(block->hash, demand, right);
-        }))
-      return;
+    static_cast<void>(services_.executor.post([this, life, block, demand, right] {
+      if (life.alive()) agreement_.judged(block->hash, demand, right);
+    }));
   };
   if (!is_plausible(*block, demand)) return answer(false);
   auto known = valid_.find(block->hash);

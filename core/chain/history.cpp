@@ -12,10 +12,6 @@ namespace {
 constexpr std::array<std::uint8_t, 4> certified_magic{'N', 'S', 'C', 'B'};
 constexpr std::uint16_t certified_version = 1;
 
-Error history_denied(const char* what) {
-  return make_error(ErrorCode::Denied, what);
-}
-
 // For blocks that this node checked before it kept them.
 class CheckedBefore final : public SignatureChecks {
  public:
@@ -25,7 +21,7 @@ class CheckedBefore final : public SignatureChecks {
              const Hash256&) override {
     return true;
   }
-  bool vector(const Vector&, const crypto::PublicKey&, const Hash256&) override { return true; }
+  bool vector(const VectorClaim&, const crypto::PublicKey&, const Hash256&) override { return true; }
   bool evidence(const Evidence&, const Hash256&) override { return true; }
 };
 
@@ -74,7 +70,7 @@ ChainTip History::tip_of(const ChainRules& rules, BlockPtr block, RegistryPtr re
 Expected<History> History::begin(Services services, const CertifiedBlock& genesis) {
   const Block& block = *genesis.block;
   if (!block.body.genesis || block.header.height != 0 || block.header.previous != Hash256{})
-    return history_denied("the first block is not a genesis");
+    return denied("the first block is not a genesis");
   std::optional<ChainTip> tip;
   if (services.cache) tip = services.cache->find(block.hash);
   if (!tip) {
@@ -101,25 +97,12 @@ Expected<History> History::begin_at(Services services, const Hash256& genesis, c
   if (!tip) {
     NS_ASSIGN_OR_RETURN(RegistryPtr records, Registry::decode(registry));
     if (records->root() != header.registry || records->height() != header.height)
-      return history_denied("the snapshot is not the registry after this block");
-    if (records->rows().size() != services.rules.rows)
-      return history_denied("the snapshot is of another model");
+      return denied("the snapshot is not the registry after this block");
+    if (records->rows().size() != services.rules.rows) return denied("the snapshot is of another model");
     tip = tip_of(services.rules, block.block, std::move(records));
   }
   history.adopt(std::move(*tip), block);
   return history;
-}
-
-const Hash256& History::genesis() const {
-  return genesis_;
-}
-
-const ChainTip& History::tip() const {
-  return tip_;
-}
-
-std::uint64_t History::first_height() const {
-  return first_height_;
 }
 
 const CertifiedBlock* History::find(std::uint64_t height) const {
@@ -152,8 +135,8 @@ Expected<ChainTip> History::next(const ChainTip& before, const CertifiedBlock& b
   const bool is_succession = block.block->body.succession.has_value();
   const bool from_peer = origin == Origin::Peer;
   if (header.height != before.height() + 1 || header.previous != before.block->hash)
-    return history_denied("the block does not follow the newest one");
-  if (block.block->opening != before.opening) return history_denied("the block names another opening block");
+    return denied("the block does not follow the newest one");
+  if (block.block->opening != before.opening) return denied("the block names another opening block");
   // Before the body's many signatures. A succession is certified by the committee that it makes.
   const auto check = [&](const Committee& committee) {
     return check_certificate(block.certificate, *block.block, committee, services_.rules.network,
@@ -185,29 +168,20 @@ void History::forget_old_blocks() {
   }
 }
 
-Expected<void> History::append(const CertifiedBlock& block) {
+Expected<void> History::append(const CertifiedBlock& block, Origin origin) {
   if (block.block->header.height <= tip_.height())
     return make_error(ErrorCode::AlreadyExists, "the chain has a block of this height");
-  NS_ASSIGN_OR_RETURN(ChainTip tip, next(tip_, block, Origin::Peer));
-  adopt(std::move(tip), block);
-  return {};
-}
-
-Expected<void> History::append_own(const CertifiedBlock& block) {
-  if (block.block->header.height <= tip_.height())
-    return make_error(ErrorCode::AlreadyExists, "the chain has a block of this height");
-  NS_ASSIGN_OR_RETURN(ChainTip tip, next(tip_, block, Origin::OwnDisk));
+  NS_ASSIGN_OR_RETURN(ChainTip tip, next(tip_, block, origin));
   adopt(std::move(tip), block);
   return {};
 }
 
 Expected<void> History::replace_succession(const CertifiedBlock& other) {
-  if (!before_.block || !tip_.block->body.succession)
-    return history_denied("the newest block is not a succession");
+  if (!before_.block || !tip_.block->body.succession) return denied("the newest block is not a succession");
   if (other.block->hash == tip_.block->hash)
     return make_error(ErrorCode::AlreadyExists, "the chain has this block");
   if (!beats_succession(*other.block, *tip_.block, *before_.registry))
-    return history_denied("the block does not beat the newest one");
+    return denied("the block does not beat the newest one");
   NS_ASSIGN_OR_RETURN(ChainTip tip, next(before_, other, Origin::Peer));
   kept_.pop_back();
   hashes_.pop_back();

@@ -49,6 +49,7 @@ class RegistryCache {
     return decode_block(bytes, network);
   }
   virtual Bytes write(const CertifiedBlock& block);
+  virtual Bytes write(const Block& block) { return encode_block(block); }
 };
 
 // The facts that a node believes about a network's history before it has any of it. None: an open start.
@@ -76,20 +77,19 @@ class History {
   static Expected<History> begin_at(Services services, const Hash256& genesis, const CertifiedBlock& block,
                                     ByteSpan registry);
 
-  const Hash256& genesis() const;
-  const ChainTip& tip() const;
+  const Hash256& genesis() const { return genesis_; }
+  const ChainTip& tip() const { return tip_; }
   // Nothing before its first block is known.
-  std::uint64_t first_height() const;
+  std::uint64_t first_height() const { return first_height_; }
   // Blocks in memory: the newest `blocks_kept`, and all of the last three rounds up to `most_blocks_kept`.
   const CertifiedBlock* find(std::uint64_t height) const;
   // Of any height since the beginning.
   std::optional<Hash256> hash_at(std::uint64_t height) const;
   bool contains(const BlockReference& reference) const;
 
-  // The next block.
-  Expected<void> append(const CertifiedBlock& block);
-  // The same for a block of this node's own disk: structure and roots are checked, signatures are not.
-  Expected<void> append_own(const CertifiedBlock& block);
+  // The next block. Of a block of this node's own disk structure and roots are checked, signatures are not.
+  enum class Origin { Peer, OwnDisk };
+  Expected<void> append(const CertifiedBlock& block, Origin origin = Origin::Peer);
   // Puts another block of the same height in the place of the newest one, which is a succession that the other
   // beats (recovery.h). Whether this node's person has to agree first is for the caller. Denied: nothing
   // changed.
@@ -101,7 +101,6 @@ class History {
   std::vector<Bytes> blocks_from(std::uint64_t height, std::size_t most_bytes, const LoadBlock& load) const;
 
  private:
-  enum class Origin { Peer, OwnDisk };
   static constexpr std::size_t rounds_kept = 3;
   explicit History(Services services) : services_(services) {}
   // The tip that `block` makes of `before`.
@@ -138,7 +137,7 @@ class ForeignChain {
   std::optional<History> history_;
 };
 
-// Which of two histories goes on where two open starts meet and this node's own has fewer than 8 rounds: the
+// The history that goes on where two open starts meet and this node's own has fewer than 8 rounds: the
 // one with more wallets whose nodes answered over connections that proved their keys; equal: the lower
 // genesis hash.
 inline constexpr std::uint64_t most_rounds_to_merge = 8;

@@ -18,7 +18,6 @@ constexpr std::uint64_t of_height(HeightItem item, std::size_t position) {
   return first_of_height + to_one_stride * (position + 1) + static_cast<std::uint64_t>(item);
 }
 
-inline constexpr std::uint64_t certified = 1;
 inline constexpr std::uint64_t announcement = 2;
 inline constexpr std::uint64_t heartbeat = 3;
 inline constexpr std::uint64_t statement = 4;

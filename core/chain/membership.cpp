@@ -14,14 +14,20 @@ constexpr std::size_t local_bytes = 4 + 2 + 32 + 8 + 4;
 constexpr std::uint64_t rounds_left_to_renew = 256;
 constexpr std::uint64_t rounds_until_commitment_holds = 2;
 
+BlockReference reference_to(const ChainTip& tip) {
+  return {tip.height(), tip.block->hash};
+}
+
+auto local_fields(auto& memory) {
+  return std::tie(memory.beacon_seed, memory.boots, memory.vouchers);
+}
+
 }  // namespace
 
 Bytes encode_local(const LocalMemory& memory) {
   Bytes bytes{'N', 'S', 'L', 'M'};
   append_le(bytes, local_version);
-  append_array(bytes, memory.beacon_seed);
-  append_le(bytes, memory.boots);
-  append_le(bytes, memory.vouchers);
+  append_record(bytes, local_fields(memory));
   return bytes;
 }
 
@@ -32,11 +38,7 @@ Expected<LocalMemory> decode_local(ByteSpan bytes) {
   if (reader.number<std::uint16_t>() != local_version)
     return make_error(ErrorCode::Unsupported, "a later version of NeuroShard wrote this node's membership");
   LocalMemory memory;
-  memory.beacon_seed = reader.array<Hash256>();
-  memory.boots = reader.number<std::uint64_t>();
-  memory.vouchers = reader.number<std::uint32_t>();
-  if (!reader.at_end())
-    return make_error(ErrorCode::Corrupt, "what this node keeps about its membership can't be read");
+  reader.read(local_fields(memory));
   return memory;
 }
 
@@ -90,29 +92,67 @@ bool OwnMembership::needs_commitment(const MemberRecord& member, std::uint64_t r
   return round + margin >= end || chain_of(newest) == nullptr;
 }
 
-Statement OwnMembership::unsigned_at(const ChainTip& tip, decltype(Statement::what) what) const {
+Statement OwnMembership::unsigned_at(const BlockReference& reference, What what) const {
   Statement statement;
   statement.node = key_.public_key();
-  statement.reference = {tip.height(), tip.block->hash};
+  statement.reference = reference;
   statement.what = std::move(what);
   return statement;
 }
 
-Statement OwnMembership::sign(const ChainTip& tip, decltype(Statement::what) what) const {
-  Statement statement = unsigned_at(tip, std::move(what));
+Statement OwnMembership::sign(const BlockReference& reference, What what) const {
+  Statement statement = unsigned_at(reference, std::move(what));
   sign_statement(statement, key_, rules_.network);
   return statement;
 }
 
+bool OwnMembership::applies(const ChainTip& tip, const Statement& statement) const {
+  return admissible(rules_, *tip.registry, tip.block->hash, statement).ok();
+}
+
+crypto::Signature OwnMembership::voucher_use() const {
+  return use_voucher(crypto::KeyPair::from_seed(voucher_->secret), key_.public_key(), delegation_.wallet_key,
+                     rules_.network);
+}
+
+Register OwnMembership::registration(std::uint64_t first_round) const {
+  Register joining;
+  joining.delegation = delegation_;
+  joining.beacon = chain_from(first_round).commitment();
+  return joining;
+}
+
 Statement OwnMembership::founding() const {
-  Register founder;
-  founder.delegation = delegation_;
-  founder.beacon = chain_from(1).commitment();
-  Statement statement;
-  statement.node = key_.public_key();
-  statement.what = std::move(founder);
-  sign_statement(statement, key_, rules_.network);
-  return statement;
+  return sign({}, registration(1));
+}
+
+std::optional<OwnMembership::What> OwnMembership::joining(const ChainTip& tip,
+                                                          const WalletRecord* wallet) const {
+  if (!active_ || !ready_) return std::nullopt;
+  const Register plain = registration(tip.registry->round() + 1);
+  if (!voucher_ || (wallet != nullptr && wallet->vouched)) return plain;
+  Register vouched = plain;
+  vouched.voucher = voucher_->voucher;
+  vouched.voucher_signature = voucher_use();
+  // The issuer's other vouchers may have to wait their turn; a node is a candidate until then.
+  return applies(tip, unsigned_at(reference_to(tip), vouched)) ? vouched : plain;
+}
+
+std::optional<OwnMembership::What> OwnMembership::change(const ChainTip& tip, const MemberRecord& member,
+                                                         const WalletRecord& wallet) {
+  const std::uint64_t round = tip.registry->round();
+  if (member.presence == Presence::Active && !active_ && tip.registry->is_voter(member)) return Away{};
+  if (member.presence == Presence::Dormant && active_ && ready_) return Back{};
+  if (!active_) return std::nullopt;
+  if (voucher_ && !wallet.is_trusted()) {
+    Vouch vouch{voucher_->voucher, {}, delegation_.wallet_key};
+    if (applies(tip, unsigned_at(reference_to(tip), vouch))) {
+      vouch.voucher_signature = voucher_use();
+      return vouch;
+    }
+  }
+  if (!needs_commitment(member, round)) return std::nullopt;
+  return Commit{chain_from(round + 1 + rounds_until_commitment_holds).commitment()};
 }
 
 std::optional<Statement> OwnMembership::missing(const ChainTip& tip) {
@@ -120,51 +160,18 @@ std::optional<Statement> OwnMembership::missing(const ChainTip& tip) {
   const MemberRecord* member = registry.find(id_);
   const WalletRecord* wallet = registry.wallet(delegation_.wallet_key);
   if (wallet != nullptr && wallet->expelled) return std::nullopt;
-
-  const auto applies = [&](const Statement& statement) {
-    return admissible(rules_, registry, tip.block->hash, statement).ok();
-  };
-  std::optional<decltype(Statement::what)> what;
-  if (member == nullptr) {
-    if (last_ && last_->what.index() == 0 && registry.is_recent(last_->reference, tip.block->hash) &&
-        applies(*last_))
-      return last_;
-    if (active_ && ready_) {
-      Register joining;
-      joining.delegation = delegation_;
-      joining.beacon = chain_from(registry.round() + 1).commitment();
-      what = joining;
-      if (voucher_ && (wallet == nullptr || !wallet->vouched)) {
-        joining.voucher = voucher_->voucher;
-        joining.voucher_signature = use_voucher(crypto::KeyPair::from_seed(voucher_->secret),
-                                                key_.public_key(), delegation_.wallet_key, rules_.network);
-        // The issuer's other vouchers may have to wait their turn; a node is a candidate until then.
-        if (applies(unsigned_at(tip, joining))) what = std::move(joining);
-      }
-    }
-  } else if (member->presence == Presence::Active && !active_ && registry.is_voter(*member)) {
-    what = Away{};
-  } else if (member->presence == Presence::Dormant && active_ && ready_) {
-    what = Back{};
-  } else if (voucher_ && active_ && !wallet->vouched && !wallet->founder &&
-             applies(unsigned_at(tip, Vouch{voucher_->voucher, {}, delegation_.wallet_key}))) {
-    what = Vouch{voucher_->voucher,
-                 use_voucher(crypto::KeyPair::from_seed(voucher_->secret), key_.public_key(),
-                             delegation_.wallet_key, rules_.network),
-                 delegation_.wallet_key};
-  } else if (active_ && needs_commitment(*member, registry.round())) {
-    const std::uint64_t from = registry.round() + 1 + rounds_until_commitment_holds;
-    what = Commit{chain_from(from).commitment()};
-  }
+  const bool is_recent = last_ && registry.is_recent(last_->reference, tip.block->hash);
+  if (member == nullptr && is_recent && std::holds_alternative<Register>(last_->what) && applies(tip, *last_))
+    return last_;
+  std::optional<What> what = member == nullptr ? joining(tip, wallet) : change(tip, *member, *wallet);
   if (!what) {
     last_.reset();
     return std::nullopt;
   }
-  const bool still_good = last_ && last_->what.index() == what->index() &&
-                          registry.is_recent(last_->reference, tip.block->hash) &&
+  const bool still_good = is_recent && last_->what.index() == what->index() &&
                           (member == nullptr || last_->reference.height >= member->presence_height) &&
                           tip.height() - last_->reference.height < statement_life / 2;
-  if (!still_good) last_ = sign(tip, std::move(*what));
+  if (!still_good) last_ = sign(reference_to(tip), std::move(*what));
   return last_;
 }
 

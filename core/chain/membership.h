@@ -33,7 +33,6 @@ class OwnMembership {
 
   // Wants to be a member and to vote; false: away.
   void want_active(bool active) { active_ = active; }
-  bool wants_active() const { return active_; }
   // A voucher that came later; ignored when there is one already.
   void take_voucher(const HeldVoucher& voucher) {
     if (!voucher_) voucher_ = voucher;
@@ -50,8 +49,15 @@ class OwnMembership {
   Expected<Hash256> reveal(const ChainTip& tip, std::uint64_t round);
 
  private:
-  Statement unsigned_at(const ChainTip& tip, decltype(Statement::what) what) const;
-  Statement sign(const ChainTip& tip, decltype(Statement::what) what) const;
+  using What = decltype(Statement::what);
+  Statement unsigned_at(const BlockReference& reference, What what) const;
+  Statement sign(const BlockReference& reference, What what) const;
+  bool applies(const ChainTip& tip, const Statement& statement) const;
+  crypto::Signature voucher_use() const;
+  Register registration(std::uint64_t first_round) const;
+  // The statement that is missing while this node is no member, and that of a member.
+  std::optional<What> joining(const ChainTip& tip, const WalletRecord* wallet) const;
+  std::optional<What> change(const ChainTip& tip, const MemberRecord& member, const WalletRecord& wallet);
   BeaconChain chain_from(std::uint64_t round) const;
   // A commitment that this node did not make from its seed, or that ends soon.
   bool needs_commitment(const MemberRecord& member, std::uint64_t round);

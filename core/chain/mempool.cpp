@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "core/chain/messages.h"
-
 namespace neuroshard::chain {
 namespace {
 
@@ -77,32 +75,27 @@ void Mempool::on_tip(const ChainTip& tip) {
   });
 }
 
-std::vector<Statement> Mempool::applicable_of(std::vector<Statement> statements, const ChainTip& tip,
-                                              std::uint64_t time_ms, const BlockBody& rest) const {
+std::vector<Statement> Mempool::applicable_of(std::vector<Statement> statements, const ChainTip& tip) const {
   std::set<crypto::PublicKey> nodes;
   std::erase_if(statements, [&](const Statement& statement) { return !nodes.insert(statement.node).second; });
-  BlockBody body = rest;
+  BlockBody body;
   body.statements = std::move(statements);
-  return applicable(rules_, *tip.registry, tip.block->hash, std::max(time_ms, tip.block->header.time_ms + 1),
-                    body)
-      .statements;
+  return applicable(rules_, *tip.registry, tip.block->hash, tip.block->header.time_ms + 1, body).statements;
 }
 
-std::vector<Statement> Mempool::statements(const ChainTip& tip, std::uint64_t time_ms,
-                                           const BlockBody& rest) const {
+std::vector<Statement> Mempool::statements(const ChainTip& tip) const {
   std::vector<Statement> ordered;
   for (const bool presence : {true, false})
     for (const auto& [key, statement] : statements_)
       if (is_presence_change(statement) == presence) ordered.push_back(statement);
-  return applicable_of(std::move(ordered), tip, time_ms, rest);
+  return applicable_of(std::move(ordered), tip);
 }
 
-std::vector<Statement> Mempool::presence_changes(const ChainTip& tip, std::uint64_t time_ms,
-                                                 const BlockBody& rest) const {
+std::vector<Statement> Mempool::presence_changes(const ChainTip& tip) const {
   std::vector<Statement> ordered;
   for (const auto& [key, statement] : statements_)
     if (is_presence_change(statement)) ordered.push_back(statement);
-  return applicable_of(std::move(ordered), tip, time_ms, rest);
+  return applicable_of(std::move(ordered), tip);
 }
 
 std::vector<Evidence> Mempool::evidence(const ChainTip& tip) const {
@@ -120,13 +113,6 @@ std::vector<Evidence> Mempool::evidence(const ChainTip& tip) const {
 bool Mempool::changes_presence() const {
   return std::any_of(statements_.begin(), statements_.end(),
                      [](const auto& each) { return is_presence_change(each.second); });
-}
-
-std::vector<Bytes> Mempool::encoded() const {
-  std::vector<Bytes> posts;
-  for (const auto& [key, statement] : statements_) posts.push_back(encode_item(StatementPost{statement}));
-  for (const auto& [key, evidence] : evidence_) posts.push_back(encode_item(EvidencePost{evidence}));
-  return posts;
 }
 
 }  // namespace neuroshard::chain

@@ -27,25 +27,20 @@ class Mempool {
 
   // For the next block, in an order that applies: presence first, then the rest, each by node key; one of a
   // node; at most `max_block_statements`. Statements that do not apply together wait for later blocks.
-  // time_ms: of the block, 0 = one later than the tip's. rest: what else it contains.
-  std::vector<Statement> statements(const ChainTip& tip, std::uint64_t time_ms = 0,
-                                    const BlockBody& rest = {}) const;
+  std::vector<Statement> statements(const ChainTip& tip) const;
   // Away and Back only.
-  std::vector<Statement> presence_changes(const ChainTip& tip, std::uint64_t time_ms = 0,
-                                          const BlockBody& rest = {}) const;
+  std::vector<Statement> presence_changes(const ChainTip& tip) const;
   // By node key, one per wallet; at most `max_block_evidence`.
   std::vector<Evidence> evidence(const ChainTip& tip) const;
   bool changes_presence() const;
   bool has_evidence(const crypto::PublicKey& node) const { return evidence_.count(node) != 0; }
   bool empty() const { return statements_.empty() && evidence_.empty(); }
-  std::vector<Bytes> encoded() const;  // as posts, for a peer that asks for all of it
 
  private:
   using Key = std::pair<crypto::PublicKey, std::size_t>;  // node and kind
   Verdict check_reference(const Statement& statement, const ChainTip& tip) const;
   bool has_room(const Statement& statement) const;
-  std::vector<Statement> applicable_of(std::vector<Statement> statements, const ChainTip& tip,
-                                       std::uint64_t time_ms, const BlockBody& rest) const;
+  std::vector<Statement> applicable_of(std::vector<Statement> statements, const ChainTip& tip) const;
 
   const ChainRules& rules_;
   SignatureChecks& checks_;

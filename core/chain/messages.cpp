@@ -24,17 +24,17 @@ enum Kind : std::uint8_t {
   kind_relayed
 };
 
-Bytes signed_part(const Heartbeat& heartbeat) {
-  Bytes bytes;
-  append_array(bytes, heartbeat.node);
-  append_reference(bytes, heartbeat.tip);
-  append_le(bytes, heartbeat.time_ms);
-  append_le(bytes, heartbeat.boot);
-  append_le(bytes, heartbeat.incarnation);
-  return bytes;
+// All but the signature.
+auto signed_fields(auto& heartbeat) {
+  return std::tie(heartbeat.node, heartbeat.tip.height, heartbeat.tip.hash, heartbeat.time_ms, heartbeat.boot,
+                  heartbeat.incarnation);
 }
 
-// How many quorums follow, and those: a lock, and the lock of more than two thirds that it may need.
+auto signature_fields(auto& genesis) {
+  return std::tie(genesis.block, genesis.node, genesis.signature);
+}
+
+// The number of quorums, and these: a lock, and the lock of more than two thirds that it may need.
 void append_lock(Bytes& bytes, const std::optional<Quorum>& lock, const std::optional<Quorum>& full) {
   NS_CHECK(lock || !full);
   bytes.push_back(static_cast<std::uint8_t>((lock ? 1 : 0) + (full ? 1 : 0)));
@@ -66,7 +66,7 @@ Expected<void> read_lock(Reader& in, std::optional<Quorum>* lock, std::optional<
 void write(Bytes& bytes, const Proposal& proposal) {
   append_le(bytes, proposal.view);
   append_lock(bytes, proposal.justification, proposal.full);
-  bytes.push_back(proposal.prepare ? 1 : 0);
+  append_flag(bytes, proposal.prepare.has_value());
   if (proposal.prepare) append_array(bytes, *proposal.prepare);
   append_array(bytes, encode_block(*proposal.block));
 }
@@ -75,9 +75,7 @@ void write(Bytes& bytes, const SignedVote& vote) {
 }
 void write(Bytes& bytes, const NewView& view) {
   NS_CHECK(view.lock.has_value() == (view.block != nullptr));
-  append_le(bytes, view.height);
-  append_array(bytes, view.previous);
-  append_le(bytes, view.view);
+  append_record(bytes, std::tie(view.height, view.previous, view.view));
   append_lock(bytes, view.lock, view.full);
   if (view.lock) append_array(bytes, encode_block(*view.block));
 }
@@ -85,9 +83,8 @@ void write(Bytes& bytes, const Locked& locked) {
   append_lock(bytes, locked.prepares, locked.full);
 }
 void write(Bytes& bytes, const CertifiedPost& post) {
-  append_le(bytes, post.height);
-  append_array(bytes, post.hash);
-  bytes.push_back(post.block ? 1 : 0);
+  append_record(bytes, std::tie(post.height, post.hash));
+  append_flag(bytes, post.block.has_value());
   if (post.block) append_array(bytes, encode_certified(*post.block));
 }
 void write(Bytes& bytes, const StatementPost& post) {
@@ -106,9 +103,7 @@ void write(Bytes& bytes, const GenesisProposal& proposal) {
   append_array(bytes, encode_block(*proposal.block));
 }
 void write(Bytes& bytes, const GenesisSignature& signature) {
-  append_array(bytes, signature.block);
-  append_array(bytes, signature.node);
-  append_array(bytes, signature.signature);
+  append_record(bytes, signature_fields(signature));
 }
 void write(Bytes& bytes, const SuccessionProposal& proposal) {
   append_part(bytes, encode_quorum(proposal.signatures));
@@ -141,6 +136,13 @@ bool is_for(const Quorum& quorum, const Block& block) {
          quorum.previous == block.header.previous;
 }
 
+// An item that consists of one thing with a reader of its own.
+template <class Item, class Content>
+Expected<ChainItem> item_of(Expected<Content> content) {
+  if (!content.ok()) return content.error();
+  return ChainItem(Item{*std::move(content)});
+}
+
 Expected<ChainItem> read_proposal(ByteSpan bytes, const Hash256& network, RegistryCache* cache) {
   Reader in(bytes);
   Proposal proposal;
@@ -158,9 +160,7 @@ Expected<ChainItem> read_proposal(ByteSpan bytes, const Hash256& network, Regist
 Expected<ChainItem> read_new_view(ByteSpan bytes, const Hash256& network) {
   Reader in(bytes);
   NewView view;
-  view.height = in.number<std::uint64_t>();
-  view.previous = in.array<Hash256>();
-  view.view = in.number<std::uint32_t>();
+  in.read(std::tie(view.height, view.previous, view.view));
   NS_RETURN_IF_ERROR(read_lock(in, &view.lock, &view.full));
   const ByteSpan block = in.rest();
   if (!view.lock && !block.empty()) return corrupt("a new view can't be read");
@@ -183,8 +183,7 @@ Expected<ChainItem> read_locked(ByteSpan bytes) {
 Expected<ChainItem> read_certified(ByteSpan bytes, const Hash256& network) {
   Reader in(bytes);
   CertifiedPost post;
-  post.height = in.number<std::uint64_t>();
-  post.hash = in.array<Hash256>();
+  in.read(std::tie(post.height, post.hash));
   const bool has_block = in.flag();
   const ByteSpan block = in.rest();
   if (!in.good() || (!has_block && !block.empty())) return corrupt("a certified block can't be read");
@@ -205,9 +204,7 @@ Expected<ChainItem> read_hello(ByteSpan bytes) {
 Expected<ChainItem> read_genesis_signature(ByteSpan bytes) {
   Reader in(bytes);
   GenesisSignature signature;
-  signature.block = in.array<Hash256>();
-  signature.node = in.array<crypto::PublicKey>();
-  signature.signature = in.array<crypto::Signature>();
+  in.read(signature_fields(signature));
   if (!in.at_end()) return corrupt("a founder's signature can't be read");
   return ChainItem(signature);
 }
@@ -256,16 +253,17 @@ Expected<ChainItem> read_succession(ByteSpan bytes, const Hash256& network) {
 
 void sign_heartbeat(Heartbeat& heartbeat, const crypto::KeyPair& node, const Hash256& network) {
   heartbeat.node = node.public_key();
-  heartbeat.signature = node.sign(crypto::Purpose::ChainHeartbeat, network, signed_part(heartbeat));
+  heartbeat.signature =
+      node.sign(crypto::Purpose::ChainHeartbeat, network, bytes_of(signed_fields(heartbeat)));
 }
 
 bool heartbeat_holds(const Heartbeat& heartbeat, const Hash256& network) {
-  return crypto::verify(heartbeat.node, crypto::Purpose::ChainHeartbeat, network, signed_part(heartbeat),
-                        heartbeat.signature);
+  return crypto::verify(heartbeat.node, crypto::Purpose::ChainHeartbeat, network,
+                        bytes_of(signed_fields(heartbeat)), heartbeat.signature);
 }
 
 Bytes encode_heartbeat(const Heartbeat& heartbeat) {
-  Bytes bytes = signed_part(heartbeat);
+  Bytes bytes = bytes_of(signed_fields(heartbeat));
   append_array(bytes, heartbeat.signature);
   return bytes;
 }
@@ -273,11 +271,7 @@ Bytes encode_heartbeat(const Heartbeat& heartbeat) {
 Expected<Heartbeat> decode_heartbeat(ByteSpan bytes) {
   Reader in(bytes);
   Heartbeat heartbeat;
-  heartbeat.node = in.array<crypto::PublicKey>();
-  heartbeat.tip = read_reference(in);
-  heartbeat.time_ms = in.number<std::uint64_t>();
-  heartbeat.boot = in.number<std::uint64_t>();
-  heartbeat.incarnation = in.number<std::uint64_t>();
+  in.read(signed_fields(heartbeat));
   heartbeat.signature = in.array<crypto::Signature>();
   if (!in.at_end()) return corrupt("a heartbeat can't be read");
   return heartbeat;
@@ -311,30 +305,15 @@ Expected<ChainItem> decode_item(ByteSpan bytes, const Hash256& network, Registry
   if (bytes[0] >= first_rounds_kind) return ChainItem(RoundsPost{bytes[0], Bytes(item.begin(), item.end())});
   switch (bytes[0]) {
     case kind_proposal: return read_proposal(item, network, cache);
-    case kind_vote: {
-      NS_ASSIGN_OR_RETURN(const SignedVote vote, decode_vote(item));
-      return ChainItem(vote);
-    }
+    case kind_vote: return item_of<SignedVote>(decode_vote(item));
     case kind_new_view: return read_new_view(item, network);
     case kind_locked: return read_locked(item);
     case kind_certified: return read_certified(item, network);
-    case kind_statement: {
-      NS_ASSIGN_OR_RETURN(Statement statement, decode_statement(item));
-      return ChainItem(StatementPost{std::move(statement)});
-    }
-    case kind_evidence: {
-      NS_ASSIGN_OR_RETURN(Evidence evidence, decode_evidence(item));
-      return ChainItem(EvidencePost{std::move(evidence)});
-    }
-    case kind_heartbeat: {
-      NS_ASSIGN_OR_RETURN(Heartbeat heartbeat, decode_heartbeat(item));
-      return ChainItem(heartbeat);
-    }
+    case kind_statement: return item_of<StatementPost>(decode_statement(item));
+    case kind_evidence: return item_of<EvidencePost>(decode_evidence(item));
+    case kind_heartbeat: return item_of<Heartbeat>(decode_heartbeat(item));
     case kind_hello: return read_hello(item);
-    case kind_genesis: {
-      NS_ASSIGN_OR_RETURN(BlockPtr block, decode_block(item, network));
-      return ChainItem(GenesisProposal{std::move(block)});
-    }
+    case kind_genesis: return item_of<GenesisProposal>(decode_block(item, network));
     case kind_genesis_signature: return read_genesis_signature(item);
     case kind_succession: return read_succession(item, network);
     case kind_voucher_offer: return read_voucher_offer(item);
@@ -359,9 +338,7 @@ Expected<PostAnswer> decode_answer(ByteSpan bytes) {
 }
 
 Bytes encode_blocks_request(std::uint64_t from) {
-  Bytes bytes;
-  append_le(bytes, from);
-  return bytes;
+  return bytes_of(std::tie(from));
 }
 
 Expected<std::uint64_t> decode_blocks_request(ByteSpan bytes) {
@@ -397,17 +374,13 @@ Expected<BlocksAnswer> decode_blocks_answer(ByteSpan bytes) {
 }
 
 Bytes encode_registry_request(const RegistryRequest& request) {
-  Bytes bytes;
-  append_array(bytes, request.block);
-  append_le(bytes, request.offset);
-  return bytes;
+  return bytes_of(std::tie(request.block, request.offset));
 }
 
 Expected<RegistryRequest> decode_registry_request(ByteSpan bytes) {
   Reader in(bytes);
   RegistryRequest request;
-  request.block = in.array<Hash256>();
-  request.offset = in.number<std::uint64_t>();
+  in.read(std::tie(request.block, request.offset));
   if (!in.at_end()) return corrupt("the request for a registry can't be read");
   return request;
 }

@@ -64,7 +64,7 @@ struct SuccessionProposal {  // 12
 struct VoucherOffer {  // 13: to a candidate of the voter's local network
   HeldVoucher held;
 };
-// How the receiver of a relayed item passes it on (relay.h). The numbers are the protocol's.
+// The path on which the receiver of a relayed item passes it on (relay.h). The numbers are the protocol's.
 enum class RelayPath : std::uint8_t { Nowhere = 0, Row = 1, Column = 2 };
 inline constexpr std::size_t max_relayed_items = 1024;
 struct RelayedPost {  // 14: items for all voters of a large committee, at least one

@@ -195,7 +195,7 @@ void ChainNode::retire_height() {
   std::shared_ptr<Height> ending = std::move(height_);
   led_view_ = ending->led_view();
   ending->end();
-  if (!services_.executor.post([ending] {})) return;
+  static_cast<void>(services_.executor.post([ending] {}));
 }
 
 void ChainNode::open_height() {

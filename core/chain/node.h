@@ -81,7 +81,7 @@ struct ChainView {
   bool refused_anchors = false;            // no history yet, and a peer begins with other weights
   std::uint64_t evidence = 0;              // proofs that this node found or received
   std::uint64_t failed_saves = 0;
-  std::uint64_t bytes_sent = 0;
+  std::uint64_t bytes_sent = 0, bytes_received = 0;  // of posts
   AdmissionProgress admission;
   ChainSync::Seen peers;
 };
@@ -179,7 +179,7 @@ class ChainNode final : public ChainPort {
   std::uint64_t relayed_ = 0;
   MonotonicTime next_heartbeat_{};
   Statement said_;  // the last own statement
-  std::uint64_t evidence_ = 0;
+  std::uint64_t evidence_ = 0, bytes_received_ = 0;
   std::unique_ptr<TimerHandle> timer_;
   Lifetime lifetime_;
 };

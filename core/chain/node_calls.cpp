@@ -12,7 +12,7 @@ struct Place {
   std::uint64_t height = 0;
   Hash256 previous{};
 };
-// Which height an item of the agreement is about.
+// The height of an item of the agreement.
 Place place_of(const Proposal& item) {
   return {item.block->header.height, item.block->header.previous};
 }
@@ -43,11 +43,6 @@ bool is_own_statement(const ChainItem& item) {
          (relayed != nullptr && relayed->path != RelayPath::Nowhere);
 }
 
-// The whole bundle is sent again for an item that its recipient can take only later.
-bool wants_it_later(Verdict verdict) {
-  return verdict == Verdict::Later || verdict == Verdict::Busy || verdict == Verdict::Limit;
-}
-
 }  // namespace
 
 void ChainNode::on_call(const net::Caller& from, net::Method method, ByteSpan request,
@@ -63,6 +58,7 @@ void ChainNode::on_call(const net::Caller& from, net::Method method, ByteSpan re
 
 net::Answer ChainNode::on_post(const net::Caller& caller, ByteSpan request) {
   const net::NodeId& from = caller.id;
+  bytes_received_ += request.size();
   PostAnswer answer;
   std::optional<net::Fault> fault;
   auto item = decode_item(request, options_.rules.network, services_.cache);
@@ -143,6 +139,7 @@ Verdict ChainNode::on_item(const net::NodeId& from, ChainItem& item) {
         const Verdict verdict = item.ok() ? node.on_item(from, *item) : Verdict::Malformed;
         if (verdict == Verdict::Malformed || verdict == Verdict::BadSignature) return verdict;
         if (verdict == Verdict::Taken) node.relay_.pass_on(post.path, std::move(bytes));
+        // For an item that this node can take only later, the whole bundle is sent again.
         if (!wants_it_later(all) && verdict != Verdict::Known) all = verdict;
       }
       return all;
@@ -271,6 +268,7 @@ ChainView ChainNode::view() const {
   view.failed_saves = durable_.failed_saves();
   view.peers = sync_.seen();
   view.bytes_sent = outbox_.bytes_sent();
+  view.bytes_received = bytes_received_;
   view.refused_anchors = open_start_ && open_start_->refused_anchors();
   if (!history_) return view;
   const ChainTip& tip = history_->tip();

@@ -225,7 +225,7 @@ GenesisSignature OpenStart::own_signature() const {
 
 CertifiedBlock OpenStart::certified() const {
   Certificate certificate;
-  certificate.commits = {VoteStep::Genesis, 0, {}, 0, signing_->block->hash, {}};
+  certificate.commits = {{VoteStep::Genesis, 0, {}, 0, signing_->block->hash}, {}};
   for (const auto& [node, signature] : signing_->signatures)
     certificate.commits.signatures.push_back({vote_of(node, signature).voter, signature});
   return {signing_->block, std::move(certificate)};

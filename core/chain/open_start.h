@@ -1,4 +1,4 @@
-// How nodes without any history make a genesis together (docs/protocol/chain.md). Each says hello for 15 s. Then
+// Nodes without any history make a genesis together (docs/protocol/chain.md). Each says hello for 15 s. Then
 // the lowest node id heard proposes a genesis that lists all that were heard; it is valid with the signatures of
 // all of them. When that one is silent, the next id proposes ten seconds later, and so on. A node signs one at a
 // time; it is released after 30 s and begins again. A network whose profile names founders begins only with
@@ -54,7 +54,6 @@ class OpenStart {
                Output* output);
   // Taken, Known, Busy (does not know the proposal yet), NotMember, BadSignature.
   Verdict take(const net::NodeId& from, const GenesisSignature& signature, Output* output);
-  std::size_t heard() const { return heard_.size(); }
   // A node that was heard proposes a genesis with other initial weights: neither can ever sign the other's.
   bool refused_anchors() const { return refused_anchors_; }
   std::vector<net::NodeId> heard_nodes() const;

@@ -11,11 +11,6 @@ constexpr std::size_t answer_bytes = 16;
 // An attempt has this long, beside the time for its bytes, and each next one twice as long, up to the options'
 // `allowed`: a lost message costs little, and a slow node has its time in the end.
 constexpr Duration first_allowed = std::chrono::seconds(2);
-
-// The recipient can have it, or has refused it, only later.
-bool wants_it_later(Verdict verdict) {
-  return verdict == Verdict::Later || verdict == Verdict::Busy || verdict == Verdict::Limit;
-}
 }  // namespace
 
 struct Outbox::Recipient {
@@ -28,7 +23,7 @@ struct Outbox::Recipient {
 
 struct Outbox::Item {
   std::uint64_t serial = 0;
-  std::shared_ptr<const Bytes> bytes;
+  Bytes bytes;
   std::map<net::NodeId, Recipient> to;
   std::map<net::NodeId, MonotonicTime> taken;  // and when
   bool once = false;
@@ -41,10 +36,10 @@ Outbox::Outbox(net::PeerCaller& caller, Peers& peers, const Clock& clock, Outbox
 Outbox::~Outbox() = default;
 
 void Outbox::put(std::uint64_t key, const ChainItem& item, const std::vector<net::NodeId>& to) {
-  put(key, std::make_shared<const Bytes>(encode_item(item)), to);
+  put(key, encode_item(item), to);
 }
 
-void Outbox::put(std::uint64_t key, std::shared_ptr<const Bytes> item, const std::vector<net::NodeId>& to) {
+void Outbox::put(std::uint64_t key, Bytes item, const std::vector<net::NodeId>& to) {
   auto& entry = items_[key];
   entry = std::make_unique<Item>();
   entry->serial = ++serial_;
@@ -61,11 +56,6 @@ void Outbox::put_once(std::uint64_t key, const ChainItem& item, const std::vecto
 
 void Outbox::drop(std::uint64_t key) {
   items_.erase(key);
-}
-
-void Outbox::drop(std::uint64_t key, const net::NodeId& to) {
-  const auto item = items_.find(key);
-  if (item != items_.end()) item->second->to.erase(to);
 }
 
 void Outbox::drop_range(std::uint64_t first, std::uint64_t last) {
@@ -121,9 +111,9 @@ void Outbox::send(std::uint64_t key, Item& item, const net::NodeId& to) {
   const Duration allowed = std::min(recipient.allowed, options_.allowed);
   recipient.allowed = 2 * allowed;
   recipient.under_way = true;
-  bytes_sent_ += item.bytes->size();
-  caller_.call(*contact, net::Method::ChainPost, *item.bytes,
-               net::call_deadline(allowed, item.bytes->size(), answer_bytes),
+  bytes_sent_ += item.bytes.size();
+  caller_.call(*contact, net::Method::ChainPost, item.bytes,
+               net::call_deadline(allowed, item.bytes.size(), answer_bytes),
                [this, life = lifetime_.token(), key, serial = item.serial, to](Expected<Bytes> answer) {
                  if (life.alive()) answered(key, serial, to, std::move(answer));
                });

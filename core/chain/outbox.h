@@ -18,13 +18,13 @@
 
 namespace neuroshard::chain {
 
-// Where nodes are.
+// The addresses of nodes.
 class Peers {
  public:
   virtual ~Peers() = default;
   // Nothing: not known at the moment.
   virtual std::optional<net::Contact> find(const net::NodeId& id) = 0;
-  // Nodes of the network for whoever does not know its members yet: a bounded, varying choice from as many
+  // Nodes of the network, for a node that does not know its members yet: a bounded, varying choice from as many
   // address groups as there are.
   virtual std::vector<net::Contact> some() = 0;
   // Everybody who could know of another node was asked, and knows of none.
@@ -44,12 +44,11 @@ class Outbox {
   ~Outbox();
 
   // An item with this key is replaced.
-  void put(std::uint64_t key, std::shared_ptr<const Bytes> item, const std::vector<net::NodeId>& to);
+  void put(std::uint64_t key, Bytes item, const std::vector<net::NodeId>& to);
   void put(std::uint64_t key, const ChainItem& item, const std::vector<net::NodeId>& to);
   // Not once more to a recipient that was restarted: what this node passes on. Kept no longer than needed.
   void put_once(std::uint64_t key, const ChainItem& item, const std::vector<net::NodeId>& to);
   void drop(std::uint64_t key);
-  void drop(std::uint64_t key, const net::NodeId& to);
   // All keys in [first, last].
   void drop_range(std::uint64_t first, std::uint64_t last);
   // Sends what is due; put() does it too.

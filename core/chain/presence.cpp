@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/chain/ascending.h"
+
 namespace neuroshard::chain {
 
 PresenceWatch::PresenceWatch(const ChainRules& rules) : rules_(rules) {}
@@ -23,9 +25,7 @@ void PresenceWatch::on_block(const Committee& committee, std::optional<std::uint
 }
 
 PresenceWatch::Voter* PresenceWatch::find(std::uint32_t number) {
-  const auto at = std::lower_bound(voters_.begin(), voters_.end(), number,
-                                   [](const Voter& voter, std::uint32_t n) { return voter.number < n; });
-  return at != voters_.end() && at->number == number ? &*at : nullptr;
+  return find_by(voters_, &Voter::number, number);
 }
 
 void PresenceWatch::heard(std::uint32_t number, MonotonicTime now) {
@@ -74,11 +74,6 @@ bool PresenceWatch::agrees_with(const std::vector<std::uint32_t>& marked, Monoto
 
 bool PresenceWatch::is_stalled(MonotonicTime now, Duration deadline) const {
   return due_since_ && now - *due_since_ >= std::max(rules_.stall_after, 2 * deadline);
-}
-
-std::optional<Duration> PresenceWatch::due_for(MonotonicTime now) const {
-  if (!due_since_) return std::nullopt;
-  return now - *due_since_;
 }
 
 PresenceWatch::Reach PresenceWatch::reach(MonotonicTime now) const {

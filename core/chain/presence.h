@@ -38,7 +38,6 @@ class PresenceWatch {
   bool agrees_with(const std::vector<std::uint32_t>& marked, MonotonicTime now) const;
   // Without a block for max(stall_after, 2 deadlines) since one was due.
   bool is_stalled(MonotonicTime now, Duration deadline) const;
-  std::optional<Duration> due_for(MonotonicTime now) const;
   // Units heard lately, of those active: for people.
   struct Reach {
     std::uint64_t heard = 0, active = 0;

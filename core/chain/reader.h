@@ -1,8 +1,13 @@
 // Reads a peer's bytes from front to back. Past the end it gives zeros and remembers that, so a decoder checks
 // once.
+//
+// The fields of a record are a tuple of references (std::tie) in their order in its bytes: integers, arrays of
+// bytes, and flags (u8, 0 or 1). The record's writer and its reader use the same tuple.
 #pragma once
 
 #include <algorithm>
+#include <tuple>
+#include <type_traits>
 
 #include "core/base/bytes.h"
 
@@ -29,6 +34,10 @@ class Reader {
     if (value > 1) good_ = false;
     return value == 1;
   }
+  template <class... Fields>
+  void read(const std::tuple<Fields&...>& record) {
+    std::apply([this](Fields&... fields) { (read_field(fields), ...); }, record);
+  }
   // A count of things of at least `least_bytes` each: never more than the rest of the bytes can hold.
   std::size_t count(std::size_t least_bytes, std::size_t most) {
     const auto value = number<std::uint32_t>();
@@ -44,6 +53,15 @@ class Reader {
   bool at_end() const { return good_ && rest_.empty(); }
 
  private:
+  template <class Field>
+  void read_field(Field& field) {
+    if constexpr (std::is_same_v<Field, bool>)
+      field = flag();
+    else if constexpr (std::is_integral_v<Field>)
+      field = number<Field>();
+    else
+      field = array<Field>();
+  }
   ByteSpan take(std::size_t count) {
     good_ = good_ && count <= rest_.size();
     if (!good_) return {};
@@ -58,6 +76,28 @@ class Reader {
 template <class Array>
 void append_array(Bytes& bytes, const Array& array) {
   bytes.insert(bytes.end(), array.begin(), array.end());
+}
+inline void append_flag(Bytes& bytes, bool flag) {
+  bytes.push_back(flag ? 1 : 0);
+}
+template <class Field>
+void append_field(Bytes& bytes, const Field& field) {
+  if constexpr (std::is_same_v<Field, bool>)
+    append_flag(bytes, field);
+  else if constexpr (std::is_integral_v<Field>)
+    append_le(bytes, field);
+  else
+    append_array(bytes, field);
+}
+template <class... Fields>
+void append_record(Bytes& bytes, const std::tuple<Fields&...>& record) {
+  std::apply([&bytes](const Fields&... fields) { (append_field(bytes, fields), ...); }, record);
+}
+template <class... Fields>
+Bytes bytes_of(const std::tuple<Fields&...>& record) {
+  Bytes bytes;
+  append_record(bytes, record);
+  return bytes;
 }
 inline void append_part(Bytes& bytes, ByteSpan part) {
   append_le(bytes, static_cast<std::uint32_t>(part.size()));

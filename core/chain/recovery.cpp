@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "core/chain/ascending.h"
+
 namespace neuroshard::chain {
 namespace {
 
@@ -28,15 +30,8 @@ Vote vote_for(const Block& block) {
   return {VoteStep::Succession, block.header.height, block.header.previous, 0, block.hash};
 }
 
-Quorum empty_quorum(const Block& block) {
-  const Vote vote = vote_for(block);
-  return {vote.step, vote.height, vote.previous, vote.view, vote.block, {}};
-}
-
-bool is_quorum_for(const Quorum& quorum, const Block& block) {
-  Quorum without_signatures = quorum;
-  without_signatures.signatures.clear();
-  return without_signatures == empty_quorum(block);
+bool is_quorum_for(const Vote& quorum, const Block& block) {
+  return quorum == vote_for(block);
 }
 
 bool add_signature(Quorum* quorum, const VoterSignature& signature) {
@@ -108,7 +103,7 @@ Expected<std::vector<std::uint32_t>> Recovery::continuing(const std::set<std::ui
   return numbers;
 }
 
-// Where wallets that nobody vouched for would be too many, the others go on without them.
+// The trusted wallets go on alone if too many of the others are ones that nobody vouched for.
 Expected<BlockPtr> Recovery::make_succession(std::vector<std::uint32_t> numbers, const ChainTip& tip,
                                              std::uint64_t time_ms) const {
   const Registry& registry = *tip.registry;
@@ -148,7 +143,7 @@ Expected<Recovery::Output> Recovery::continue_without(const std::vector<net::Nod
   NS_ASSIGN_OR_RETURN(const BlockPtr block, make_succession(std::move(numbers), tip, time_ms));
   SuccessionProposal proposal;
   proposal.block = block;
-  proposal.signatures = empty_quorum(*block);
+  proposal.signatures = {vote_for(*block), {}};
   const MemberRecord* self = tip.registry->find(self_);
   if (!is_named(*block, self->number))
     return not_continued("Other nodes of this wallet have its votes. Continue the network from one of them.");
@@ -243,9 +238,7 @@ Verdict Recovery::merge(const Quorum& signatures, Output* output) {
   const Block& block = *signing_->proposal.block;
   bool grew = false;
   for (const VoterSignature& each : signatures.signatures) {
-    const bool has = std::any_of(own.signatures.begin(), own.signatures.end(),
-                                 [&](const VoterSignature& known) { return known.voter == each.voter; });
-    if (has) continue;
+    if (find_by(own.signatures, &VoterSignature::voter, each.voter) != nullptr) continue;
     if (!is_named(block, each.voter)) return Verdict::Inadmissible;
     const MemberRecord* signer = signing_->before->find(each.voter);
     if (!signer || !checks_.vote({vote_for(block), each.voter, each.signature}, signer->key, rules_.network))

@@ -1,4 +1,4 @@
-// How a chain goes on when so many voters are gone that no quorum is left: a person decides it, with
+// The continuation of a chain whose voters are gone so that no quorum is left: a person decides it, with
 // `network continue --without NODE`, and all nodes that go on sign a succession block (docs/protocol/chain.md).
 // The block names voters that are active, or were dormant for less than 30 days when the chain stopped. They are
 // active after it, all others dormant.

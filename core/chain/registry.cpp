@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/check.h"
+#include "core/chain/ascending.h"
 #include "core/chain/detail/formats.h"
 #include "core/chain/detail/shares.h"
 #include "core/crypto/merkle.h"
@@ -27,10 +28,6 @@ constexpr std::size_t row_bytes = 32 + 8 + 8 * 8;
 constexpr std::size_t wallet_bytes = 4 + 32 + 4 + 8 + 8 + 4 + 8 + 8 + 4 + 8;
 constexpr std::size_t least_member_bytes = 4 + 4 + 32 + 1 + 8 + 8 + 8 + 4 + 8 + commitment_bytes + 1 + 32 + 8;
 
-void append_flag(Bytes& bytes, bool flag) {
-  bytes.push_back(flag ? 1 : 0);
-}
-
 void append_hashes(Bytes& bytes, const std::vector<Hash256>& hashes) {
   append_le(bytes, static_cast<std::uint32_t>(hashes.size()));
   for (const Hash256& hash : hashes) append_array(bytes, hash);
@@ -42,84 +39,55 @@ std::vector<Hash256> read_hashes(Reader& in, std::size_t most) {
   return hashes;
 }
 
-void append_record(Bytes& bytes, const RowRecord& row) {
-  append_array(bytes, row.anchor);
-  append_le(bytes, row.changed_round);
+void append(Bytes& bytes, const RowRecord& row) {
+  append_record(bytes, std::tie(row.anchor, row.changed_round));
   for (const std::uint64_t norm : row.norm_bits) append_le(bytes, norm);
 }
 
 RowRecord read_row(Reader& in) {
   RowRecord row;
-  row.anchor = in.array<Hash256>();
-  row.changed_round = in.number<std::uint64_t>();
+  in.read(std::tie(row.anchor, row.changed_round));
   for (std::uint64_t& norm : row.norm_bits) norm = in.number<std::uint64_t>();
   return row;
 }
 
-void append_record(Bytes& bytes, const WalletRecord& wallet) {
-  append_le(bytes, wallet.number);
-  append_array(bytes, wallet.key);
-  for (const bool flag : {wallet.founder, wallet.vouched, wallet.voter, wallet.expelled})
-    append_flag(bytes, flag);
-  append_le(bytes, wallet.admitted_height);
-  append_le(bytes, wallet.counted_tokens);
-  append_le(bytes, wallet.qualifying);
-  append_le(bytes, wallet.last_qualifying);
-  append_le(bytes, wallet.last_voucher_round);
-  append_le(bytes, wallet.highest_serial);
-  append_le(bytes, wallet.used_serials);
+auto wallet_fields(auto& wallet) {
+  return std::tie(wallet.number, wallet.key, wallet.founder, wallet.vouched, wallet.voter, wallet.expelled,
+                  wallet.admitted_height, wallet.counted_tokens, wallet.qualifying, wallet.last_qualifying,
+                  wallet.last_voucher_round, wallet.highest_serial, wallet.used_serials);
 }
 
-WalletRecord read_wallet(Reader& in) {
-  WalletRecord wallet;
-  wallet.number = in.number<std::uint32_t>();
-  wallet.key = in.array<crypto::PublicKey>();
-  for (bool* flag : {&wallet.founder, &wallet.vouched, &wallet.voter, &wallet.expelled}) *flag = in.flag();
-  wallet.admitted_height = in.number<std::uint64_t>();
-  wallet.counted_tokens = in.number<std::uint64_t>();
-  wallet.qualifying = in.number<std::uint32_t>();
-  wallet.last_qualifying = in.number<std::uint64_t>();
-  wallet.last_voucher_round = in.number<std::uint64_t>();
-  wallet.highest_serial = in.number<std::uint32_t>();
-  wallet.used_serials = in.number<std::uint64_t>();
-  return wallet;
+void append(Bytes& bytes, const WalletRecord& wallet) {
+  append_record(bytes, wallet_fields(wallet));
 }
 
-void append_record(Bytes& bytes, const MemberRecord& member) {
-  append_le(bytes, member.number);
-  append_le(bytes, member.wallet);
-  append_array(bytes, member.key);
+// Those between presence and beacons.
+auto history_fields(auto& member) {
+  return std::tie(member.presence_height, member.dormant_ms, member.registered_height, member.contributions,
+                  member.last_round);
+}
+
+void append(Bytes& bytes, const MemberRecord& member) {
+  append_record(bytes, std::tie(member.number, member.wallet, member.key));
   bytes.push_back(static_cast<std::uint8_t>(member.presence));
-  append_le(bytes, member.presence_height);
-  append_le(bytes, member.dormant_ms);
-  append_le(bytes, member.registered_height);
-  append_le(bytes, member.contributions);
-  append_le(bytes, member.last_round);
-  append_commitment(bytes, member.beacon);
+  append_record(bytes, history_fields(member));
+  append_record(bytes, commitment_fields(member.beacon));
   append_flag(bytes, member.next_beacon.has_value());
-  if (member.next_beacon) append_commitment(bytes, *member.next_beacon);
-  append_array(bytes, member.revealed);
-  append_le(bytes, member.revealed_round);
+  if (member.next_beacon) append_record(bytes, commitment_fields(*member.next_beacon));
+  append_record(bytes, std::tie(member.revealed, member.revealed_round));
 }
 
 MemberRecord read_member(Reader& in) {
   MemberRecord member;
-  member.number = in.number<std::uint32_t>();
-  member.wallet = in.number<std::uint32_t>();
-  member.key = in.array<crypto::PublicKey>();
+  in.read(std::tie(member.number, member.wallet, member.key));
   member.id = crypto::node_id(member.key);
   const auto presence = in.number<std::uint8_t>();
   if (presence != 1 && presence != 2) in.fail();
   member.presence = static_cast<Presence>(presence);
-  member.presence_height = in.number<std::uint64_t>();
-  member.dormant_ms = in.number<std::uint64_t>();
-  member.registered_height = in.number<std::uint64_t>();
-  member.contributions = in.number<std::uint32_t>();
-  member.last_round = in.number<std::uint64_t>();
+  in.read(history_fields(member));
   member.beacon = read_commitment(in);
   if (in.flag()) member.next_beacon = read_commitment(in);
-  member.revealed = in.array<Hash256>();
-  member.revealed_round = in.number<std::uint64_t>();
+  in.read(std::tie(member.revealed, member.revealed_round));
   return member;
 }
 
@@ -127,8 +95,7 @@ void append_closed(Bytes& bytes, const std::optional<ClosedRound>& closed) {
   append_flag(bytes, closed.has_value());
   if (!closed) return;
   append_le(bytes, closed->height);
-  append_le(bytes, static_cast<std::uint32_t>(closed->contributions.size()));
-  for (const ContributionEntry& entry : closed->contributions) append_entry(bytes, entry);
+  append_entries(bytes, closed->contributions);
   append_le(bytes, static_cast<std::uint32_t>(closed->contributors.size()));
   for (const std::vector<std::uint32_t>& row : closed->contributors) append_numbers(bytes, row);
 }
@@ -137,11 +104,7 @@ std::optional<ClosedRound> read_closed(Reader& in) {
   if (!in.flag()) return std::nullopt;
   ClosedRound closed;
   closed.height = in.number<std::uint64_t>();
-  closed.contributions.resize(in.count(contribution_entry_bytes, max_members));
-  for (std::size_t i = 0; i < closed.contributions.size(); ++i) {
-    closed.contributions[i] = read_entry(in);
-    if (i > 0 && closed.contributions[i].member <= closed.contributions[i - 1].member) in.fail();
-  }
+  closed.contributions = read_entries(in);
   closed.contributors.resize(in.count(sizeof(std::uint32_t), max_rows));
   for (std::vector<std::uint32_t>& row : closed.contributors)
     row = read_numbers(in, closed.contributions.size());
@@ -150,19 +113,7 @@ std::optional<ClosedRound> read_closed(Reader& in) {
 
 template <class Record>
 bool ascending_below(const std::vector<Record>& records, std::uint32_t end) {
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    if (records[i].number >= end) return false;
-    if (i > 0 && records[i].number <= records[i - 1].number) return false;
-  }
-  return true;
-}
-
-template <class Record>
-const Record* at_number(const std::vector<Record>& records, std::uint32_t number) {
-  const auto at =
-      std::lower_bound(records.begin(), records.end(), number,
-                       [](const Record& record, std::uint32_t wanted) { return record.number < wanted; });
-  return at != records.end() && at->number == number ? &*at : nullptr;
+  return is_ascending(records, &Record::number) && (records.empty() || records.back().number < end);
 }
 
 Hash256 leaf_of(Leaf kind, ByteSpan record) {
@@ -178,7 +129,7 @@ void add_leaves(std::vector<Hash256>* leaves, Leaf kind, const std::vector<Recor
   Bytes bytes;
   for (const Record& record : records) {
     bytes.assign(1, static_cast<std::uint8_t>(kind));
-    append_record(bytes, record);
+    append(bytes, record);
     leaves->push_back(crypto::merkle_leaf(bytes));
   }
 }
@@ -186,13 +137,13 @@ void add_leaves(std::vector<Hash256>* leaves, Leaf kind, const std::vector<Recor
 template <class Record>
 void append_records(Bytes& bytes, const std::vector<Record>& records) {
   append_le(bytes, static_cast<std::uint32_t>(records.size()));
-  for (const Record& record : records) append_record(bytes, record);
+  for (const Record& record : records) append(bytes, record);
 }
 
 }  // namespace
 
 const MemberRecord* Registry::find(std::uint32_t number) const {
-  return at_number(members_, number);
+  return find_by(members_, &MemberRecord::number, number);
 }
 
 const MemberRecord* Registry::find(const net::NodeId& id) const {
@@ -201,7 +152,7 @@ const MemberRecord* Registry::find(const net::NodeId& id) const {
 }
 
 const WalletRecord* Registry::wallet(std::uint32_t number) const {
-  return at_number(wallets_, number);
+  return find_by(wallets_, &WalletRecord::number, number);
 }
 
 const WalletRecord* Registry::wallet(const crypto::PublicKey& key) const {
@@ -248,15 +199,13 @@ void Registry::rebuild_indexes() {
   by_wallet_key_ = std::make_shared<const KeyIndex>(std::move(keys));
 }
 
+auto Registry::position_fields(auto& r) {
+  return std::tie(r.height_, r.time_ms_, r.round_, r.opening_height_, r.epoch_round_, r.epoch_ms_,
+                  r.opening_hash_, r.beacon_, r.next_member_, r.next_wallet_);
+}
+
 Bytes Registry::position_record() const {
-  Bytes bytes;
-  for (const std::uint64_t number : {height_, time_ms_, round_, opening_height_, epoch_round_, epoch_ms_})
-    append_le(bytes, number);
-  append_array(bytes, opening_hash_);
-  append_array(bytes, beacon_);
-  append_le(bytes, next_member_);
-  append_le(bytes, next_wallet_);
-  return bytes;
+  return bytes_of(position_fields(*this));
 }
 
 Bytes Registry::ancestors_record() const {
@@ -306,13 +255,7 @@ Expected<RegistryPtr> Registry::decode(ByteSpan bytes) {
     return make_error(ErrorCode::Unsupported, "the registry has another version");
   auto registry = std::make_shared<Registry>();
   Registry& r = *registry;
-  for (std::uint64_t* number :
-       {&r.height_, &r.time_ms_, &r.round_, &r.opening_height_, &r.epoch_round_, &r.epoch_ms_})
-    *number = in.number<std::uint64_t>();
-  r.opening_hash_ = in.array<Hash256>();
-  r.beacon_ = in.array<Hash256>();
-  r.next_member_ = in.number<std::uint32_t>();
-  r.next_wallet_ = in.number<std::uint32_t>();
+  in.read(position_fields(r));
   r.recent_ = read_hashes(in, evidence_blocks - 1);
   r.openings_ = read_hashes(in, evidence_rounds - 1);
   r.epoch_committee_ = read_numbers(in, max_committee);
@@ -320,7 +263,7 @@ Expected<RegistryPtr> Registry::decode(ByteSpan bytes) {
   r.rows_.resize(in.count(row_bytes, max_rows));
   for (RowRecord& row : r.rows_) row = read_row(in);
   r.wallets_.resize(in.count(wallet_bytes, max_wallets));
-  for (WalletRecord& wallet : r.wallets_) wallet = read_wallet(in);
+  for (WalletRecord& wallet : r.wallets_) in.read(wallet_fields(wallet));
   r.members_.resize(in.count(least_member_bytes, max_members));
   for (MemberRecord& member : r.members_) member = read_member(in);
   if (!in.at_end()) return corrupt("the registry can't be read");

@@ -133,6 +133,7 @@ class Registry {
 
  private:
   void rebuild_indexes();
+  static auto position_fields(auto& registry);
   Bytes position_record() const;
   Bytes ancestors_record() const;
   Bytes epoch_record() const;

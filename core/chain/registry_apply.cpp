@@ -1,14 +1,11 @@
 #include <utility>
 
 #include "core/chain/detail/block_application.h"
+#include "core/chain/detail/errors.h"
 #include "core/chain/registry.h"
 
 namespace neuroshard::chain {
 namespace {
-
-Error denied(const char* what) {
-  return make_error(ErrorCode::Denied, what);
-}
 
 BlockHeader header_of(const Registry& registry, const Hash256& previous, const Hash256& body) {
   return {registry.height(), previous, registry.time_ms(), body, registry.root()};

@@ -81,8 +81,10 @@ void Relay::to_all(std::uint64_t key, const ChainItem& item, Ways ways) {
   const std::size_t own = place();
   const Bytes bytes = encode_item(item);
   outbox_.put(key, RelayedPost{RelayPath::Column, {bytes}}, at(grid.row_of(own)));
-  if (ways == Ways::One) return;
-  outbox_.put(outbox_key::second_path + key, RelayedPost{RelayPath::Row, {bytes}}, at(grid.column_of(own)));
+  // Nobody but the sender is in its row and in its column: on one way it passes the item on in its place.
+  if (ways == Ways::One && !committee_->position(self_)) return;
+  const RelayPath path = ways == Ways::One ? RelayPath::Nowhere : RelayPath::Row;
+  outbox_.put(outbox_key::second_path + key, RelayedPost{path, {bytes}}, at(grid.column_of(own)));
 }
 
 void Relay::drop(std::uint64_t key) {
@@ -114,10 +116,10 @@ void Relay::pass_on(RelayPath path, Bytes item) {
 void Relay::send(RelayPath path) {
   Bundle& bundle = bundles_[path == RelayPath::Row ? 0 : 1];
   if (bundle.items.empty()) return;
-  const Bundle full = std::exchange(bundle, {});
+  Bundle full = std::exchange(bundle, {});
   const RelayGrid grid(committee_->size());
   outbox_.put_once(outbox_key::first_passed_on + sent_++ % outbox_key::passed_on_window,
-                   RelayedPost{RelayPath::Nowhere, full.items},
+                   RelayedPost{RelayPath::Nowhere, std::move(full.items)},
                    at(path == RelayPath::Row ? grid.row_of(place()) : grid.column_of(place())));
 }
 

@@ -1,4 +1,4 @@
-// How an item reaches all of a committee. Up to `max_direct_voters` voters get it from its sender. In a larger
+// The way of an item to a whole committee. Up to `max_direct_voters` voters get it from its sender. In a larger
 // committee nobody calls everybody: the voters stand in a grid, in the order of the leaders. A sender gives the
 // item to one row and to one column of the grid. The voters of the row pass it on along their columns, and the
 // voters of the column along their rows. So each voter gets it on two ways that share no voter, and a sender

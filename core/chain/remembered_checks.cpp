@@ -40,23 +40,16 @@ bool RememberedChecks::vote(const SignedVote& vote, const crypto::PublicKey& nod
 
 bool RememberedChecks::entry(const ContributionEntry& entry, const Hash256& opening, std::uint64_t round,
                              const crypto::PublicKey& node, const Hash256& network) {
-  Bytes what(node.begin(), node.end());
-  append_array(what, opening);
-  append_le(what, round);
-  append_entry(what, entry);
+  const Bytes what = bytes_of(std::tuple_cat(std::tie(node, opening, round), entry_fields(entry)));
   return remember(kind_entry, what, network,
                   [&] { return inner_.entry(entry, opening, round, node, network); });
 }
 
-bool RememberedChecks::vector(const Vector& vector, const crypto::PublicKey& node, const Hash256& network) {
-  const VectorClaim claim = claim_of(vector);
-  Bytes what(node.begin(), node.end());
-  append_array(what, claim.opening);
-  append_le(what, claim.round);
-  append_le(what, claim.voter);
-  append_array(what, claim.content);
-  append_array(what, claim.signature);
-  return remember(kind_vector, what, network, [&] { return inner_.vector(vector, node, network); });
+bool RememberedChecks::vector(const VectorClaim& claim, const crypto::PublicKey& node,
+                              const Hash256& network) {
+  const Bytes what =
+      bytes_of(std::tie(node, claim.opening, claim.round, claim.voter, claim.content, claim.signature));
+  return remember(kind_vector, what, network, [&] { return inner_.vector(claim, node, network); });
 }
 
 // Seldom, or never the same twice.

@@ -20,7 +20,7 @@ class RememberedChecks final : public SignatureChecks {
   bool statement(const Statement& statement, const Hash256& network) override;
   bool entry(const ContributionEntry& entry, const Hash256& opening, std::uint64_t round,
              const crypto::PublicKey& node, const Hash256& network) override;
-  bool vector(const Vector& vector, const crypto::PublicKey& node, const Hash256& network) override;
+  bool vector(const VectorClaim& claim, const crypto::PublicKey& node, const Hash256& network) override;
   bool evidence(const Evidence& evidence, const Hash256& network) override;
   bool heartbeat(const Heartbeat& heartbeat, const Hash256& network) override;
 

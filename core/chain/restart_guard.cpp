@@ -9,7 +9,7 @@ namespace neuroshard::chain {
 namespace {
 
 constexpr std::size_t most_asked = 16;
-constexpr std::uint64_t first_boot = 1;  // of a new data directory: it has signed nothing before
+constexpr std::uint64_t first_boot = 1;  // of a new data directory
 constexpr std::uint64_t highest_boot = std::numeric_limits<std::uint64_t>::max() - 1;
 
 }  // namespace
@@ -26,10 +26,16 @@ void RestartGuard::on_block(const ChainTip& tip) {
 
 bool RestartGuard::tick(const ChainTip& tip) {
   const bool changed = watch_.tick(tip.height(), tip.registry->round(), services_.clock.monotonic_now());
-  if (!watch_.may_vote() && boot_ > first_boot)
+  if (!watch_.may_vote() && !is_first_start(tip))
     for (const net::NodeId& id : tip.committee->neighbours(self_, most_asked))
       if (told_.count(id) == 0) services_.ask(id);
   return changed;
+}
+
+// Only a key that is no member's has signed nothing. A new data directory with the key of a member: its disk was
+// lost.
+bool RestartGuard::is_first_start(const ChainTip& tip) const {
+  return boot_ == first_boot && tip.registry->find(self_) == nullptr;
 }
 
 // More than half: whatever an honest majority holds of this node's signatures is known then.
@@ -37,7 +43,7 @@ bool RestartGuard::have_enough_answered(const ChainTip& tip) const {
   const std::vector<net::NodeId> others = tip.committee->neighbours(self_, most_asked);
   const auto answered = std::count_if(others.begin(), others.end(),
                                       [this](const net::NodeId& id) { return told_.count(id) != 0; });
-  return boot_ == first_boot || others.empty() || 2 * static_cast<std::size_t>(answered) > others.size();
+  return is_first_start(tip) || others.empty() || 2 * static_cast<std::size_t>(answered) > others.size();
 }
 
 // ---- Heartbeats

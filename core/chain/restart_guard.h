@@ -80,6 +80,7 @@ class RestartGuard {
     Heartbeat highest;  // of equal boots the first one
     std::uint64_t last = 0;
   };
+  bool is_first_start(const ChainTip& tip) const;
   bool have_enough_answered(const ChainTip& tip) const;
   void hear_of_self(const Heartbeat& heartbeat, const ChainTip& tip);
   void is_old(const ChainTip& tip);

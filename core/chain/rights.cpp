@@ -98,24 +98,36 @@ bool is_due(const ChainRules& rules, const WalletRecord& wallet, std::size_t vot
 
 }  // namespace
 
-// Both lists ascend and are mostly equal, so a pass over both is faster than a table.
+// Mostly everybody contributes, so most vectors list the same members.
 void VectorTally::add(const Vector& vector, std::uint32_t units) {
-  std::vector<std::pair<std::uint32_t, std::uint64_t>> merged;
-  merged.reserve(std::max(units_.size(), vector.members.size()));
-  std::size_t at = 0;
-  for (const std::uint32_t member : vector.members) {
-    while (at < units_.size() && units_[at].first < member) merged.push_back(units_[at++]);
-    const bool known = at < units_.size() && units_[at].first == member;
-    merged.emplace_back(member, units + (known ? units_[at++].second : 0));
+  if (vector.members == members_) {
+    for (std::uint64_t& sum : units_) sum += units;
+    return;
   }
-  merged.insert(merged.end(), units_.begin() + static_cast<std::ptrdiff_t>(at), units_.end());
-  units_ = std::move(merged);
+  std::vector<std::uint32_t> members;
+  std::vector<std::uint64_t> sums;
+  members.reserve(std::max(members_.size(), vector.members.size()));
+  sums.reserve(members.capacity());
+  const auto take = [&](std::uint32_t member, std::uint64_t sum) {
+    members.push_back(member);
+    sums.push_back(sum);
+  };
+  std::size_t at = 0;  // both lists ascend
+  for (const std::uint32_t member : vector.members) {
+    for (; at < members_.size() && members_[at] < member; ++at) take(members_[at], units_[at]);
+    const bool known = at < members_.size() && members_[at] == member;
+    take(member, units + (known ? units_[at++] : 0));
+  }
+  for (; at < members_.size(); ++at) take(members_[at], units_[at]);
+  members_ = std::move(members);
+  units_ = std::move(sums);
 }
 
 std::vector<std::uint32_t> VectorTally::due(const Committee& committee) const {
   std::vector<std::uint32_t> due;
-  for (const auto& [member, units] : units_)
-    if (committee.has_honest(units)) due.push_back(member);
+  due.reserve(members_.size());
+  for (std::size_t i = 0; i < members_.size(); ++i)
+    if (committee.has_honest(units_[i])) due.push_back(members_[i]);
   return due;
 }
 
@@ -124,12 +136,6 @@ std::vector<std::uint32_t> due_contributors(const std::vector<Vector>& vectors, 
   for (const Vector& vector : vectors)
     if (const std::uint32_t units = committee.units_of(vector.voter); units > 0) tally.add(vector, units);
   return tally.due(committee);
-}
-
-std::vector<std::uint32_t> row_contributors(const ChainRules& /*rules*/, const Registry& registry,
-                                            const Committee& committee, const CloseSection& close,
-                                            std::size_t row_index) {
-  return RowRights(registry, committee, close).contributors(row_index);
 }
 
 std::vector<std::vector<std::uint32_t>> round_contributors(const ChainRules& rules, const Registry& registry,

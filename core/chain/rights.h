@@ -11,7 +11,7 @@
 
 namespace neuroshard::chain {
 
-// How many units list each member, vector by vector.
+// The units that list each member, added vector by vector.
 class VectorTally {
  public:
   void add(const Vector& vector, std::uint32_t units);
@@ -19,22 +19,19 @@ class VectorTally {
   std::vector<std::uint32_t> due(const Committee& committee) const;
 
  private:
-  std::vector<std::pair<std::uint32_t, std::uint64_t>> units_;  // by member, ascending
+  std::vector<std::uint32_t> members_;  // ascending
+  std::vector<std::uint64_t> units_;    // of each of them
 };
 
 // Member numbers, ascending, that are in the vectors of more than a third of the active units. A leader that
 // has their contributions and leaves one out has an invalid block until view 3.
 std::vector<std::uint32_t> due_contributors(const std::vector<Vector>& vectors, const Committee& committee);
 
-// The members whose delta a row takes, ascending: those in `contributions` with tokens whose payload more than
-// half of the active units have; nodes with a share of units (also outside the epoch's committee), and of the
-// others up to a quarter of the contributing voter wallets' number, drawn by beacon_after(); those of vouched
-// wallets all while fewer than four voters contribute. registry: before the block with the close. row_index:
-// position among the round's rows.
-std::vector<std::uint32_t> row_contributors(const ChainRules& rules, const Registry& registry,
-                                            const Committee& committee, const CloseSection& close,
-                                            std::size_t row_index);
-// The same for all rows of the round.
+// Of each row of the round the members whose delta it takes, ascending: those in `contributions` with tokens whose
+// payload more than half of the active units have; nodes with a share of units (also outside the epoch's
+// committee), and of the others up to a quarter of the contributing voter wallets' number, drawn by
+// beacon_after(); those of vouched wallets all while fewer than four voters contribute. registry: before the
+// block with the close.
 std::vector<std::vector<std::uint32_t>> round_contributors(const ChainRules& rules, const Registry& registry,
                                                            const Committee& committee,
                                                            const CloseSection& close);
@@ -57,7 +54,7 @@ constexpr std::size_t most_admissions(std::size_t voters) {
 // within the round's quota most_admissions(). Vouched wallets come first, then more certified tokens, then the
 // beacon's lot. registry: after the block with the close.
 std::vector<std::uint32_t> due_admissions(const ChainRules& rules, const Registry& registry);
-// How far a wallet is from a vote, for people.
+// A wallet's progress towards a vote, for people.
 struct AdmissionProgress {
   std::uint32_t contributions = 0, needed = 0;
   bool needs_voucher = false;

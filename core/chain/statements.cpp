@@ -10,51 +10,39 @@ namespace {
 // The numbers of the kinds are the alternatives' positions, from 1.
 enum class Kind : std::uint8_t { Register = 1, Vouch, Away, Back, Leave, Commit };
 
+auto voucher_fields(auto& voucher) {
+  return std::tie(voucher.issuer, voucher.key, voucher.serial, voucher.expires_ms, voucher.signature);
+}
+
+// All but the signature.
 Bytes signed_part(const Voucher& voucher) {
-  Bytes bytes;
-  bytes.reserve(voucher_bytes);
-  append_array(bytes, voucher.issuer);
-  append_array(bytes, voucher.key);
-  append_le(bytes, voucher.serial);
-  append_le(bytes, voucher.expires_ms);
-  return bytes;
+  return bytes_of(std::tie(voucher.issuer, voucher.key, voucher.serial, voucher.expires_ms));
 }
 
 Bytes use_part(const crypto::PublicKey& node, const crypto::PublicKey& wallet) {
-  Bytes bytes;
-  append_array(bytes, node);
-  append_array(bytes, wallet);
-  return bytes;
+  return bytes_of(std::tie(node, wallet));
 }
 
-Voucher read_voucher(Reader& in) {
-  Voucher voucher;
-  voucher.issuer = in.array<crypto::PublicKey>();
-  voucher.key = in.array<crypto::PublicKey>();
-  voucher.serial = in.number<std::uint32_t>();
-  voucher.expires_ms = in.number<std::uint64_t>();
-  voucher.signature = in.array<crypto::Signature>();
-  return voucher;
+auto vouch_fields(auto& vouch) {
+  return std::tuple_cat(voucher_fields(vouch.voucher), std::tie(vouch.voucher_signature, vouch.wallet));
 }
 
 void write(Bytes& bytes, const Register& what) {
   append_array(bytes, crypto::encode_delegation(what.delegation));
-  append_commitment(bytes, what.beacon);
-  bytes.push_back(what.voucher ? 1 : 0);
+  append_record(bytes, commitment_fields(what.beacon));
+  append_flag(bytes, what.voucher.has_value());
   if (!what.voucher) return;
-  append_array(bytes, encode_voucher(*what.voucher));
+  append_record(bytes, voucher_fields(*what.voucher));
   append_array(bytes, what.voucher_signature);
 }
 void write(Bytes& bytes, const Vouch& what) {
-  append_array(bytes, encode_voucher(what.voucher));
-  append_array(bytes, what.voucher_signature);
-  append_array(bytes, what.wallet);
+  append_record(bytes, vouch_fields(what));
 }
 void write(Bytes&, const Away&) {}
 void write(Bytes&, const Back&) {}
 void write(Bytes&, const Leave&) {}
 void write(Bytes& bytes, const Commit& what) {
-  append_commitment(bytes, what.beacon);
+  append_record(bytes, commitment_fields(what.beacon));
 }
 
 Register read_register(Reader& in, const crypto::PublicKey& node) {
@@ -64,7 +52,7 @@ Register read_register(Reader& in, const crypto::PublicKey& node) {
   if (!delegation.ok() || what.delegation.node_key != node) in.fail();
   what.beacon = read_commitment(in);
   if (in.flag()) {
-    what.voucher = read_voucher(in);
+    in.read(voucher_fields(what.voucher.emplace()));
     what.voucher_signature = in.array<crypto::Signature>();
   }
   return what;
@@ -72,16 +60,14 @@ Register read_register(Reader& in, const crypto::PublicKey& node) {
 
 Vouch read_vouch(Reader& in) {
   Vouch what;
-  what.voucher = read_voucher(in);
-  what.voucher_signature = in.array<crypto::Signature>();
-  what.wallet = in.array<crypto::PublicKey>();
+  in.read(vouch_fields(what));
   return what;
 }
 
 Bytes signed_part(const Statement& statement) {
   Bytes bytes;
   append_array(bytes, statement.node);
-  append_reference(bytes, statement.reference);
+  append_record(bytes, reference_fields(statement.reference));
   bytes.push_back(static_cast<std::uint8_t>(statement.what.index() + 1));
   std::visit([&bytes](const auto& what) { write(bytes, what); }, statement.what);
   return bytes;
@@ -124,14 +110,13 @@ bool voucher_holds(const Voucher& voucher, const Hash256& network) {
 }
 
 Bytes encode_voucher(const Voucher& voucher) {
-  Bytes bytes = signed_part(voucher);
-  append_array(bytes, voucher.signature);
-  return bytes;
+  return bytes_of(voucher_fields(voucher));
 }
 
 Expected<Voucher> decode_voucher(ByteSpan bytes) {
   Reader in(bytes);
-  const Voucher voucher = read_voucher(in);
+  Voucher voucher;
+  in.read(voucher_fields(voucher));
   if (!in.at_end()) return corrupt("a voucher can't be read");
   return voucher;
 }
@@ -164,7 +149,7 @@ Expected<Statement> decode_statement(ByteSpan bytes) {
   Reader in(bytes);
   Statement statement;
   statement.node = in.array<crypto::PublicKey>();
-  statement.reference = read_reference(in);
+  in.read(reference_fields(statement.reference));
   switch (static_cast<Kind>(in.number<std::uint8_t>())) {
     case Kind::Register: statement.what = read_register(in, statement.node); break;
     case Kind::Vouch: statement.what = read_vouch(in); break;
@@ -177,10 +162,6 @@ Expected<Statement> decode_statement(ByteSpan bytes) {
   statement.signature = in.array<crypto::Signature>();
   if (!in.at_end()) return corrupt("a member's statement can't be read");
   return statement;
-}
-
-Hash256 statement_id(const Statement& statement) {
-  return tagged_hash("neuroshard/chain/statement/1", encode_statement(statement));
 }
 
 }  // namespace neuroshard::chain

@@ -101,6 +101,5 @@ crypto::Signature use_voucher(const crypto::KeyPair& voucher_key, const crypto::
                               const crypto::PublicKey& wallet, const Hash256& network);
 Bytes encode_statement(const Statement& statement);
 Expected<Statement> decode_statement(ByteSpan bytes);
-Hash256 statement_id(const Statement& statement);
 
 }  // namespace neuroshard::chain

@@ -1,5 +1,5 @@
-// How far a node is, and what it holds of the node that asks: its newest heartbeat, and what it signed last. A
-// node that starts compares that with its own disk (starts.h).
+// A node's height, and what it holds of the asking node: its newest heartbeat and its last signatures. A node
+// that starts compares that with its own disk (restart_guard.h).
 //
 //   request  nothing: the asking node has no history; or asks u8 (1: for what it signed) · its heartbeat
 //   answer   genesis 32 · height u64 · tip 32 · round u64 · first height u64 · view u32 · awaits genesis u8 ·

@@ -1,5 +1,5 @@
-// How fast wallets of one person can become voters until they stop or own a network (docs/protocol/chain.md), for
-// people who choose the voters of a new one. Pure.
+// The number of false wallets that stop or own a network, and the rounds until these are voters
+// (docs/protocol/chain.md), for people who choose the voters of a new network. Pure.
 #pragma once
 
 #include <cstddef>

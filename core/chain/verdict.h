@@ -30,5 +30,9 @@ enum class Verdict : std::uint8_t {
   Count_
 };
 std::string_view to_string(Verdict verdict);
+// The recipient can take the item, or refuses it, only later.
+constexpr bool wants_it_later(Verdict verdict) {
+  return verdict == Verdict::Later || verdict == Verdict::Busy || verdict == Verdict::Limit;
+}
 
 }  // namespace neuroshard::chain

@@ -1,6 +1,7 @@
 #include "core/chain/vote.h"
 
 #include "core/base/check.h"
+#include "core/chain/ascending.h"
 #include "core/chain/detail/formats.h"
 #include "core/chain/rules.h"
 
@@ -20,36 +21,28 @@ crypto::Purpose purpose_of(VoteStep step) {
   return crypto::Purpose::ChainPrepare;
 }
 
+// All but the step.
+auto vote_fields(auto& vote) {
+  return std::tie(vote.height, vote.previous, vote.view, vote.block);
+}
+
 // The step is the signature's purpose, the voter its key.
 Bytes signed_part(const Vote& vote) {
-  Bytes bytes;
-  append_le(bytes, vote.height);
-  append_array(bytes, vote.previous);
-  append_le(bytes, vote.view);
-  append_array(bytes, vote.block);
-  return bytes;
+  return bytes_of(vote_fields(vote));
 }
 
-template <class Voted>
-void append_head(Bytes& bytes, const Voted& voted) {
-  bytes.push_back(static_cast<std::uint8_t>(voted.step));
-  append_le(bytes, voted.height);
-  append_array(bytes, voted.previous);
-  append_le(bytes, voted.view);
-  append_array(bytes, voted.block);
+void append_vote(Bytes& bytes, const Vote& vote) {
+  bytes.push_back(static_cast<std::uint8_t>(vote.step));
+  append_record(bytes, vote_fields(vote));
 }
 
-// Votes and quorums begin alike. A vote without views has view 0.
-template <class Voted>
-void read_head(Reader& in, Voted* voted) {
+// A vote without views has view 0.
+void read_vote(Reader& in, Vote* vote) {
   const auto step = in.number<std::uint8_t>();
   if (step < 1 || step > static_cast<std::uint8_t>(VoteStep::Genesis)) return in.fail();
-  voted->step = static_cast<VoteStep>(step);
-  voted->height = in.number<std::uint64_t>();
-  voted->previous = in.array<Hash256>();
-  voted->view = in.number<std::uint32_t>();
-  voted->block = in.array<Hash256>();
-  if (voted->step >= VoteStep::Succession && voted->view != 0) in.fail();
+  vote->step = static_cast<VoteStep>(step);
+  in.read(vote_fields(*vote));
+  if (vote->step >= VoteStep::Succession && vote->view != 0) in.fail();
 }
 
 bool supports(const Quorum& lock, const Quorum& commits) {
@@ -71,18 +64,16 @@ bool vote_holds(const SignedVote& vote, const crypto::PublicKey& node, const Has
 Bytes encode_vote(const SignedVote& vote) {
   Bytes bytes;
   bytes.reserve(signed_vote_bytes);
-  append_head(bytes, vote.vote);
-  append_le(bytes, vote.voter);
-  append_array(bytes, vote.signature);
+  append_vote(bytes, vote.vote);
+  append_record(bytes, std::tie(vote.voter, vote.signature));
   return bytes;
 }
 
 Expected<SignedVote> decode_vote(ByteSpan bytes) {
   Reader in(bytes);
   SignedVote vote;
-  read_head(in, &vote.vote);
-  vote.voter = in.number<std::uint32_t>();
-  vote.signature = in.array<crypto::Signature>();
+  read_vote(in, &vote.vote);
+  in.read(std::tie(vote.voter, vote.signature));
   if (!in.at_end()) return corrupt("a vote can't be read");
   return vote;
 }
@@ -90,26 +81,20 @@ Expected<SignedVote> decode_vote(ByteSpan bytes) {
 Bytes encode_quorum(const Quorum& quorum) {
   Bytes bytes;
   bytes.reserve(signed_vote_bytes + quorum.signatures.size() * voter_signature_bytes);
-  append_head(bytes, quorum);
+  append_vote(bytes, quorum);
   append_le(bytes, static_cast<std::uint32_t>(quorum.signatures.size()));
-  for (const VoterSignature& each : quorum.signatures) {
-    append_le(bytes, each.voter);
-    append_array(bytes, each.signature);
-  }
+  for (const VoterSignature& each : quorum.signatures)
+    append_record(bytes, std::tie(each.voter, each.signature));
   return bytes;
 }
 
 Expected<Quorum> decode_quorum(ByteSpan bytes) {
   Reader in(bytes);
   Quorum quorum;
-  read_head(in, &quorum);
+  read_vote(in, &quorum);
   quorum.signatures.resize(in.count(voter_signature_bytes, max_committee));
-  for (std::size_t i = 0; i < quorum.signatures.size(); ++i) {
-    VoterSignature& each = quorum.signatures[i];
-    each.voter = in.number<std::uint32_t>();
-    each.signature = in.array<crypto::Signature>();
-    if (i > 0 && each.voter <= quorum.signatures[i - 1].voter) in.fail();
-  }
+  for (VoterSignature& each : quorum.signatures) in.read(std::tie(each.voter, each.signature));
+  if (!is_ascending(quorum.signatures, &VoterSignature::voter)) in.fail();
   if (!in.at_end()) return corrupt("the votes for a block can't be read");
   return quorum;
 }
@@ -117,7 +102,7 @@ Expected<Quorum> decode_quorum(ByteSpan bytes) {
 Bytes encode_certificate(const Certificate& certificate) {
   Bytes bytes;
   append_part(bytes, encode_quorum(certificate.commits));
-  bytes.push_back(certificate.lock ? 1 : 0);
+  append_flag(bytes, certificate.lock.has_value());
   if (certificate.lock) append_array(bytes, encode_quorum(*certificate.lock));
   return bytes;
 }

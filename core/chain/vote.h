@@ -45,14 +45,9 @@ struct VoterSignature {
   crypto::Signature signature{};
   friend bool operator==(const VoterSignature&, const VoterSignature&) = default;
 };
-// Signatures of one step and view under one block, ascending by voter. Of prepares: a lock. Of commits: half
-// of a certificate.
-struct Quorum {
-  VoteStep step = VoteStep::Prepare;
-  std::uint64_t height = 0;
-  Hash256 previous{};
-  std::uint32_t view = 0;
-  Hash256 block{};
+// One vote with the signatures of many, ascending by voter. Of prepares: a lock. Of commits: half of a
+// certificate.
+struct Quorum : Vote {
   std::vector<VoterSignature> signatures;
   friend bool operator==(const Quorum&, const Quorum&) = default;
 };

@@ -15,16 +15,6 @@ std::uint64_t bits_of(double value) {
   return bits;
 }
 
-// The commitments to the payloads of a row's contributors, all of which are here.
-Hash256 payloads_root(const ContributionBook& book, const std::vector<std::uint32_t>& contributors,
-                      std::uint32_t row) {
-  std::vector<Hash256> payloads;
-  for (const std::uint32_t member : contributors)
-    for (const chain::RowWork& work : book.find(member)->contribution->rows)
-      if (work.row == row) payloads.push_back(work.payload);
-  return crypto::merkle_root(payloads);
-}
-
 }  // namespace
 
 ClosedRows::ClosedRows(const chain::ChainRules& rules, const ContributionBook& book, RowStates& states,
@@ -50,16 +40,20 @@ std::optional<chain::RowResult> ClosedRows::result(const chain::ChainTip& tip, s
   return result;
 }
 
-std::optional<std::vector<StepInput>> ClosedRows::inputs_of(const chain::ChainTip& tip, std::size_t row_index,
-                                                            std::uint32_t row) const {
-  std::vector<StepInput> inputs;
-  for (const std::uint32_t member : tip.registry->closed()->contributors[row_index]) {
+std::optional<ClosedRows::Inputs> ClosedRows::inputs_of(const chain::ChainTip& tip, std::size_t row_index,
+                                                        std::uint32_t row) const {
+  const std::vector<std::uint32_t>& contributors = tip.registry->closed()->contributors[row_index];
+  Inputs inputs;
+  inputs.step.reserve(contributors.size());
+  inputs.payloads.reserve(contributors.size());
+  for (const std::uint32_t member : contributors) {
     const ContributionBook::Entry* entry = book_.find(member);
-    if (entry == nullptr || !RoundExchange::is_certified(*entry, tip)) return std::nullopt;
-    const PayloadBytes payload = book_.payload(member, row);
-    if (!payload) return std::nullopt;
-    for (const chain::RowWork& work : entry->contribution->rows)
-      if (work.row == row) inputs.push_back({entry->id, work.tokens, payload});
+    if (entry == nullptr || !RoundExchange::is_certified(*entry->held, member, tip)) return std::nullopt;
+    const auto place = entry->place_of(row);
+    if (!place || !entry->payloads[*place]) return std::nullopt;
+    const chain::RowWork& work = entry->rows()[*place];
+    inputs.step.push_back({entry->held->id(), work.tokens, entry->payloads[*place]});
+    inputs.payloads.push_back(work.payload);
   }
   return inputs;
 }
@@ -72,13 +66,13 @@ void ClosedRows::compute(const chain::ChainTip& tip) {
     RowStep& step = steps_[row];
     if (step.step || step.computing || step.failed) continue;
     if (!states_.holds(row, registry.rows()[row].anchor)) continue;
-    const auto inputs = inputs_of(tip, i, row);
-    if (!inputs || inputs->empty()) continue;
+    auto inputs = inputs_of(tip, i, row);
+    if (!inputs || inputs->step.empty()) continue;
     step.computing = true;
-    step.payloads = payloads_root(book_, registry.closed()->contributors[i], row);
+    step.payloads = crypto::merkle_root(inputs->payloads);
     states_.compute(
-        row, book_.round(), *inputs, chain::most_row_tokens(rules_, registry, row, book_.round()),
-        registry.beacon(),
+        row, book_.round(), std::move(inputs->step),
+        chain::most_row_tokens(rules_, registry, row, book_.round()), registry.beacon(),
         [this, life = lifetime_.token(), row, round = book_.round()](const Expected<StepResult>& made) {
           if (!life.alive() || round != book_.round()) return;
           RowStep& done = steps_[row];

@@ -4,8 +4,6 @@
 
 #include "core/chain/beacon.h"
 #include "core/chain/rights.h"
-#include "core/crypto/hash.h"
-#include "core/crypto/merkle.h"
 
 namespace neuroshard::rounds {
 namespace {
@@ -14,18 +12,10 @@ constexpr std::uint64_t cheap_reveal = 256;  // so many hashes cost less than a 
 
 }  // namespace
 
-Hash256 payload_root(const net::NodeId& contributor, ByteSpan payload) {
-  std::vector<Hash256> leaves;
-  Bytes leaf;
-  std::size_t at = 0;
-  do {
-    const ByteSpan slice = payload.subspan(at, std::min(payload_slice_bytes, payload.size() - at));
-    leaf.assign(contributor.begin(), contributor.end());
-    leaf.insert(leaf.end(), slice.begin(), slice.end());
-    leaves.push_back(crypto::merkle_leaf(leaf));
-    at += slice.size();
-  } while (at < payload.size());
-  return crypto::merkle_root(leaves);
+std::optional<std::size_t> ContributionBook::Entry::place_of(std::uint32_t row) const {
+  for (std::size_t i = 0; i < payloads.size(); ++i)
+    if (rows()[i].row == row) return i;
+  return std::nullopt;
 }
 
 bool ContributionBook::Entry::complete() const {
@@ -45,6 +35,7 @@ void ContributionBook::open(const chain::ChainTip& tip) {
   entries_.clear();
   wrong_.clear();
   incomplete_.clear();
+  count_ = {};
 }
 
 ContributionBook ContributionBook::retire() {
@@ -58,52 +49,53 @@ ContributionBook ContributionBook::retire() {
   return old;
 }
 
-ContributionBook::Taken ContributionBook::take(const chain::Contribution& contribution,
-                                               const chain::ChainTip& tip) {
+Taken ContributionBook::take(const HeldContributionPtr& held, const chain::ChainTip& tip) {
+  const chain::Contribution& contribution = held->get();
   if (contribution.round != round_)
-    return {contribution.round < round_ ? chain::Verdict::Past : chain::Verdict::Later, std::nullopt};
-  if (contribution.opening != opening_) return {chain::Verdict::OtherHistory, std::nullopt};
-  const net::NodeId id = crypto::node_id(contribution.node);
-  const chain::MemberRecord* member = tip.registry->find(id);
-  if (member == nullptr || member->registered_height > opening_height_)
-    return {chain::Verdict::NotMember, std::nullopt};
+    return {contribution.round < round_ ? chain::Verdict::Past : chain::Verdict::Later};
+  if (contribution.opening != opening_) return {chain::Verdict::OtherHistory};
+  const chain::MemberRecord* member = tip.registry->find(held->id());
+  if (member == nullptr || member->registered_height > opening_height_) return {chain::Verdict::NotMember};
   const auto known = entries_.find(member->number);
   const bool is_known = known != entries_.end();
-  if (is_known && *known->second.contribution == contribution) return {chain::Verdict::Known, std::nullopt};
+  if (is_known && known->second.held->get() == contribution) {
+    add_payloads(member->number, held->payloads());
+    return {chain::Verdict::Known, std::nullopt, member->number};
+  }
   const auto wrong = wrong_.find(member->number);
-  if (wrong != wrong_.end() && wrong->second == contribution)
-    return {chain::Verdict::Inadmissible, std::nullopt};
-  const chain::Contribution* first = is_known                ? known->second.contribution.get()
-                                     : wrong != wrong_.end() ? &wrong->second
+  if (wrong != wrong_.end() && wrong->second->get() == contribution) return {chain::Verdict::Inadmissible};
+  const chain::Contribution* first = is_known                ? &known->second.held->get()
+                                     : wrong != wrong_.end() ? &wrong->second->get()
                                                              : nullptr;
-  if (const chain::Verdict verdict = check(contribution, *member, tip, first);
-      verdict != chain::Verdict::Taken)
-    return {verdict, std::nullopt};
+  if (const chain::Verdict verdict = check(held, *member, tip, first); verdict != chain::Verdict::Taken)
+    return {verdict};
   if (first != nullptr) return {chain::Verdict::Equivocation, chain::evidence_of(*first, contribution)};
-  put(contribution, member->number, id);
-  return {chain::Verdict::Taken, std::nullopt};
+  put(held, member->number);
+  add_payloads(member->number, held->payloads());
+  return {chain::Verdict::Taken, std::nullopt, member->number};
 }
 
-void ContributionBook::put(const chain::Contribution& contribution, std::uint32_t member,
-                           const net::NodeId& id) {
-  Entry entry;
-  entry.contribution = pool_->hold(contribution);
-  entry.member = member;
-  entry.id = id;
-  entry.contribution_id = chain::contribution_id(chain::entry_of(contribution, member));
-  entry.payloads.resize(contribution.rows.size());
+void ContributionBook::put(const HeldContributionPtr& held, std::uint32_t member) {
+  Entry entry{held, std::vector<PayloadBytes>(held->get().rows.size())};
   if (!entry.complete()) incomplete_.insert(member);
   entries_.insert_or_assign(member, std::move(entry));
 }
 
-bool ContributionBook::take_certified(const chain::Contribution& contribution,
-                                      const chain::ContributionEntry& entry, const net::NodeId& id) {
-  const bool same = contribution.opening == opening_ && contribution.round == round_ &&
-                    crypto::node_id(contribution.node) == id &&
-                    chain::entry_of(contribution, entry.member) == entry;
+void ContributionBook::add_payloads(std::uint32_t member, const std::vector<PayloadBytes>& payloads) {
+  Entry& entry = entries_.at(member);
+  for (std::size_t i = 0; i < payloads.size(); ++i)
+    if (!entry.payloads[i]) entry.payloads[i] = payloads[i];
+  if (entry.complete()) incomplete_.erase(member);
+}
+
+bool ContributionBook::take_certified(const HeldContributionPtr& held, const chain::ContributionEntry& entry,
+                                      const net::NodeId& id) {
+  const chain::Contribution& contribution = held->get();
+  const bool same = contribution.opening == opening_ && contribution.round == round_ && held->id() == id &&
+                    held->entry_of(entry.member) == entry;
   if (!same) return false;
   const Entry* known = find(entry.member);
-  if (known == nullptr || !(*known->contribution == contribution)) put(contribution, entry.member, id);
+  if (known == nullptr || !(known->held->get() == contribution)) put(held, entry.member);
   return true;
 }
 
@@ -126,16 +118,16 @@ chain::Verdict ContributionBook::check_rows(const chain::Contribution& contribut
   return chain::Verdict::Taken;
 }
 
-chain::Verdict ContributionBook::check(const chain::Contribution& contribution,
-                                       const chain::MemberRecord& member, const chain::ChainTip& tip,
-                                       const chain::Contribution* first) {
+chain::Verdict ContributionBook::check(const HeldContributionPtr& held, const chain::MemberRecord& member,
+                                       const chain::ChainTip& tip, const chain::Contribution* first) {
+  const chain::Contribution& contribution = held->get();
   if (const chain::Verdict verdict = check_rows(contribution, tip); verdict != chain::Verdict::Taken)
     return verdict;
   const auto is_signed = [&] {
-    return checks_->entry(chain::entry_of(contribution, member.number), opening_, round_, contribution.node,
+    return checks_->entry(held->entry_of(member.number), opening_, round_, contribution.node,
                           rules_->network);
   };
-  // Whatever it reveals, two of them are evidence.
+  // Two contributions are evidence, with any reveal.
   if (first != nullptr) return is_signed() ? chain::Verdict::Taken : chain::Verdict::BadSignature;
   const bool next = member.next_beacon && round_ >= member.next_beacon->first_round;
   const chain::BeaconCommitment& commitment = next ? *member.next_beacon : member.beacon;
@@ -146,7 +138,7 @@ chain::Verdict ContributionBook::check(const chain::Contribution& contribution,
   if (costly && !is_signed()) return chain::Verdict::BadSignature;
   if (!chain::reveal_holds(commitment, round_, contribution.reveal, known ? member.revealed : Hash256{},
                            known_round)) {
-    if (costly) wrong_.emplace(member.number, contribution);
+    if (costly) wrong_.emplace(member.number, held);
     return chain::Verdict::Inadmissible;
   }
   return costly || is_signed() ? chain::Verdict::Taken : chain::Verdict::BadSignature;
@@ -156,16 +148,15 @@ bool ContributionBook::take_payload(std::uint32_t member, std::uint32_t row, Byt
   const auto found = entries_.find(member);
   if (found == entries_.end()) return false;
   Entry& entry = found->second;
-  for (std::size_t i = 0; i < entry.payloads.size(); ++i) {
-    const chain::RowWork& work = entry.contribution->rows[i];
-    if (work.row != row) continue;
-    if (entry.payloads[i]) return true;
-    if (payload.size() != work.payload_bytes || payload_root(entry.id, payload) != work.payload) return false;
-    entry.payloads[i] = pool_->hold(std::move(payload));
-    if (entry.complete()) incomplete_.erase(member);
-    return true;
-  }
-  return false;
+  const auto place = entry.place_of(row);
+  if (!place) return false;
+  if (entry.payloads[*place]) return true;
+  const chain::RowWork& work = entry.rows()[*place];
+  if (payload.size() != work.payload_bytes || payload_root(entry.held->id(), payload) != work.payload)
+    return false;
+  entry.payloads[*place] = pool_->hold(std::move(payload));
+  if (entry.complete()) incomplete_.erase(member);
+  return true;
 }
 
 const ContributionBook::Entry* ContributionBook::find(std::uint32_t member) const {
@@ -179,12 +170,20 @@ const ContributionBook::Entry* ContributionBook::find(const net::NodeId& id,
   return member == nullptr ? nullptr : find(member->number);
 }
 
-PayloadBytes ContributionBook::payload(std::uint32_t member, std::uint32_t row) const {
-  const Entry* entry = find(member);
-  if (entry == nullptr) return nullptr;
-  for (std::size_t i = 0; i < entry->payloads.size(); ++i)
-    if (entry->contribution->rows[i].row == row) return entry->payloads[i];
-  return nullptr;
+std::uint64_t ContributionBook::units(const chain::CommitteePtr& committee) const {
+  if (count_.committee == committee && count_.contributions == entries_.size()) return count_.units;
+  count_ = {committee, entries_.size(), 0};
+  for (const chain::CommitteeMember& voter : committee->members())
+    if (find(voter.number) != nullptr) count_.units += voter.units;
+  return count_.units;
+}
+
+std::vector<std::uint32_t> ContributionBook::members() const {
+  std::vector<std::uint32_t> members;
+  members.reserve(entries_.size());
+  for (const auto& [member, entry] : entries_) members.push_back(member);
+  std::sort(members.begin(), members.end());
+  return members;
 }
 
 chain::Vector ContributionBook::vector(std::uint32_t voter) const {
@@ -192,21 +191,18 @@ chain::Vector ContributionBook::vector(std::uint32_t voter) const {
   vector.opening = opening_;
   vector.round = round_;
   vector.voter = voter;
+  vector.members = members();
+  vector.payloads.assign(rows_.size(), chain::Bitmap(vector.members.size()));
   std::vector<Hash256> ids;
-  for (const auto& [number, entry] : entries_) {
-    vector.members.push_back(number);
-    ids.push_back(entry.contribution_id);
+  ids.reserve(vector.members.size());
+  for (std::size_t i = 0; i < vector.members.size(); ++i) {
+    const Entry& entry = entries_.at(vector.members[i]);
+    ids.push_back(entry.held->contribution_id());
+    for (std::size_t row = 0; row < rows_.size(); ++row)
+      if (const auto place = entry.place_of(rows_[row]); place && entry.payloads[*place])
+        vector.payloads[row].set(i);
   }
   vector.contributions = chain::contributions_root(ids);
-  for (const std::uint32_t row : rows_) {
-    chain::Bitmap has(entries_.size());
-    std::size_t bit = 0;
-    for (const auto& [number, entry] : entries_) {
-      if (payload(number, row)) has.set(bit);
-      ++bit;
-    }
-    vector.payloads.push_back(std::move(has));
-  }
   return vector;
 }
 

@@ -7,19 +7,18 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <vector>
 
 #include "core/chain/checks.h"
 #include "core/chain/history.h"
 #include "core/chain/verdict.h"
 #include "core/outer/codec.h"
+#include "core/rounds/held_items.h"
 
 namespace neuroshard::rounds {
-
-using PayloadBytes = std::shared_ptr<const Bytes>;
 
 // One row of the model: which values, and how its deltas are encoded.
 struct RowShape {
@@ -28,22 +27,11 @@ struct RowShape {
   std::uint64_t values = 0;
 };
 
-// The commitment to a payload: a Merkle root over slices of 64 KiB, the contributor's node id in each leaf, so
-// that the same bytes under another name have another root.
-Hash256 payload_root(const net::NodeId& contributor, ByteSpan payload);
-inline constexpr std::size_t payload_slice_bytes = 64u << 10;
-
-// Holds items of other members in memory. A simulation of thousands of nodes in one process holds equal bytes once.
-class RoundPool {
- public:
-  virtual ~RoundPool() = default;
-  virtual std::shared_ptr<const chain::Contribution> hold(chain::Contribution contribution) {
-    return std::make_shared<const chain::Contribution>(std::move(contribution));
-  }
-  virtual std::shared_ptr<const chain::Vector> hold(chain::Vector vector) {
-    return std::make_shared<const chain::Vector>(std::move(vector));
-  }
-  virtual PayloadBytes hold(Bytes payload) { return std::make_shared<const Bytes>(std::move(payload)); }
+// The outcome of an item of another member.
+struct Taken {
+  chain::Verdict verdict = chain::Verdict::Taken;
+  std::optional<chain::Evidence> evidence = std::nullopt;
+  std::uint32_t member = 0;  // whose contribution is here now: of Taken and Known
 };
 
 class ContributionBook {
@@ -59,22 +47,17 @@ class ContributionBook {
   std::uint64_t round() const { return round_; }
 
   struct Entry {
-    std::shared_ptr<const chain::Contribution> contribution;
-    std::uint32_t member = 0;
-    net::NodeId id{};
-    Hash256 contribution_id{};
+    HeldContributionPtr held;
     std::vector<PayloadBytes> payloads;  // per row of the contribution; null: not here
+    const std::vector<chain::RowWork>& rows() const { return held->get().rows; }
+    std::optional<std::size_t> place_of(std::uint32_t row) const;  // nothing: not of this contribution
     bool complete() const;
   };
-  struct Taken {
-    chain::Verdict verdict = chain::Verdict::Taken;
-    std::optional<chain::Evidence> evidence;
-  };
-  // tip: the present one; the opening block may be older.
-  Taken take(const chain::Contribution& contribution, const chain::ChainTip& tip);
+  // With the payloads that came with it. tip: the present one; the opening block may be older.
+  Taken take(const HeldContributionPtr& held, const chain::ChainTip& tip);
   // The certified one takes the place of another contribution of its member, if it is the one that the close
   // names.
-  bool take_certified(const chain::Contribution& contribution, const chain::ContributionEntry& entry,
+  bool take_certified(const HeldContributionPtr& held, const chain::ContributionEntry& entry,
                       const net::NodeId& id);
   // Whether the payload has the root that this member's contribution names.
   bool take_payload(std::uint32_t member, std::uint32_t row, Bytes payload);
@@ -82,9 +65,12 @@ class ContributionBook {
   const Entry* find(std::uint32_t member) const;
   // Of a member of the registry after the tip's block.
   const Entry* find(const net::NodeId& id, const chain::ChainTip& tip) const;
-  PayloadBytes payload(std::uint32_t member, std::uint32_t row) const;  // null: not here
-  const std::map<std::uint32_t, Entry>& all() const { return entries_; }
+  // By member; in no order.
+  const std::unordered_map<std::uint32_t, Entry>& all() const { return entries_; }
+  std::vector<std::uint32_t> members() const;  // ascending
   std::size_t complete() const { return entries_.size() - incomplete_.size(); }
+  // Of the committee's members whose contribution is here.
+  std::uint64_t units(const chain::CommitteePtr& committee) const;
   // Members whose contribution is here without all of its payloads.
   const std::set<std::uint32_t>& incomplete() const { return incomplete_; }
 
@@ -92,10 +78,11 @@ class ContributionBook {
   chain::Vector vector(std::uint32_t voter) const;
 
  private:
-  void put(const chain::Contribution& contribution, std::uint32_t member, const net::NodeId& id);
+  void put(const HeldContributionPtr& held, std::uint32_t member);
+  void add_payloads(std::uint32_t member, const std::vector<PayloadBytes>& payloads);
   chain::Verdict check_rows(const chain::Contribution& contribution, const chain::ChainTip& tip) const;
   // first: what this member signed before in this round; null: nothing is known.
-  chain::Verdict check(const chain::Contribution& contribution, const chain::MemberRecord& member,
+  chain::Verdict check(const HeldContributionPtr& held, const chain::MemberRecord& member,
                        const chain::ChainTip& tip, const chain::Contribution* first);
 
   const chain::ChainRules* rules_;
@@ -106,9 +93,15 @@ class ContributionBook {
   Hash256 opening_{};
   std::uint64_t opening_height_ = 0, round_ = 0;
   std::vector<std::uint32_t> rows_;  // of the round
-  std::map<std::uint32_t, Entry> entries_;
-  std::map<std::uint32_t, chain::Contribution> wrong_;  // signed, with a reveal that costly hashing refuted
+  std::unordered_map<std::uint32_t, Entry> entries_;
+  std::map<std::uint32_t, HeldContributionPtr> wrong_;  // signed, with a reveal that costly hashing refuted
   std::set<std::uint32_t> incomplete_;
+  struct Count {
+    chain::CommitteePtr committee;
+    std::size_t contributions = 0;
+    std::uint64_t units = 0;
+  };
+  mutable Count count_;  // for the last question: many callers ask while little changes
 };
 
 }  // namespace neuroshard::rounds

@@ -47,7 +47,7 @@ struct RoundFetcher::Task {
   std::size_t under_way = 0, left = 0;
   std::size_t first_pieces = 1;
   bool over = false;
-  // Where piece i begins and how long it is, in `bytes`.
+  // Offset and length of piece i in `bytes`.
   std::vector<std::pair<std::size_t, std::size_t>> places;
   Bytes bytes;
   std::vector<Hash256> leaves;  // of an anchor, once they are known
@@ -186,8 +186,8 @@ bool RoundFetcher::ask_piece(const std::shared_ptr<Task>& task, std::uint64_t pi
     const Asked asked{piece, which, clock_.monotonic_now(), ++calls_, task->request.what};
     widen_later(task, asked);
     caller_.call(*contact, net::Method::RoundPiece, std::move(encoded), deadline,
-                 [this, alive = std::weak_ptr<bool>(alive_), task, asked, size](Expected<Bytes> got_it) {
-                   if (alive.expired()) return;
+                 [this, life = lifetime_.token(), task, asked, size](Expected<Bytes> got_it) {
+                   if (!life.alive()) return;
                    bytes_under_way_ -= size;
                    got(task, asked, std::move(got_it));
                  });
@@ -201,9 +201,8 @@ void RoundFetcher::widen_later(const std::shared_ptr<Task>& task, const Asked& a
   const bool by_itself = asked.what == PieceRequest::What::Chunk || task->places.size() == 1;
   if (!by_itself || task->places[asked.piece].second > options_.small) return;
   widenings_[asked.call] = executor_.post_after(
-      options_.widen_after,
-      [this, alive = std::weak_ptr<bool>(alive_), held = std::weak_ptr<Task>(task), asked] {
-        if (alive.expired()) return;
+      options_.widen_after, [this, life = lifetime_.token(), held = std::weak_ptr<Task>(task), asked] {
+        if (!life.alive()) return;
         const auto done = widenings_.extract(asked.call);
         if (const auto of = held.lock()) widen(of, asked);
       });
@@ -292,8 +291,8 @@ void RoundFetcher::fail(const std::shared_ptr<Task>& task) {
   }
   task->over = true;
   const Error error = make_error(ErrorCode::Unavailable, "no member sent the piece");
-  static_cast<void>(executor_.post([task, error, alive = std::weak_ptr<bool>(alive_)] {
-    if (alive.expired()) return;
+  static_cast<void>(executor_.post([task, error, life = lifetime_.token()] {
+    if (!life.alive()) return;
     if (task->anchor)
       task->got_anchor(error);
     else

@@ -15,6 +15,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/executor.h"
+#include "core/base/lifetime.h"
 #include "core/chain/outbox.h"
 #include "core/rounds/pieces.h"
 #include "core/rounds/step.h"
@@ -92,7 +93,7 @@ class RoundFetcher {
   std::map<std::uint64_t, std::unique_ptr<TimerHandle>> widenings_;  // by call
   Duration piece_took_{};
   std::size_t bytes_under_way_ = 0;  // of all requests without an answer
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace neuroshard::rounds

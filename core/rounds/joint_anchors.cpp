@@ -22,13 +22,6 @@ void JointAnchors::add(std::size_t fragment, std::uint64_t round, const Hash256&
   if (rounds_.size() > rounds_kept) rounds_.erase(rounds_.begin());
 }
 
-std::optional<Hash256> JointAnchors::of(std::size_t fragment, std::uint64_t round) const {
-  const auto at = rounds_.find(round);
-  if (at == rounds_.end()) return std::nullopt;
-  const auto found = at->second.find(fragment);
-  return found == at->second.end() ? std::nullopt : std::optional(found->second);
-}
-
 std::optional<Hash256> JointAnchors::of_all(std::uint64_t round) const {
   const auto at = rounds_.find(round);
   if (at == rounds_.end() || at->second.size() != fragments_) return std::nullopt;

@@ -23,7 +23,6 @@ class JointAnchors {
   explicit JointAnchors(std::size_t fragments) : fragments_(fragments) {}
 
   void add(std::size_t fragment, std::uint64_t round, const Hash256& anchor);
-  std::optional<Hash256> of(std::size_t fragment, std::uint64_t round) const;
   // Nothing: some fragment's is not known.
   std::optional<Hash256> of_all(std::uint64_t round) const;
 

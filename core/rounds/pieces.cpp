@@ -1,5 +1,7 @@
 #include "core/rounds/pieces.h"
 
+#include <algorithm>
+
 #include "core/chain/reader.h"
 #include "core/net/peer_channel.h"
 
@@ -9,8 +11,7 @@ Bytes encode_piece_request(const PieceRequest& request) {
   Bytes bytes;
   append_le(bytes, request.row);
   bytes.push_back(static_cast<std::uint8_t>(request.what));
-  chain::append_array(bytes, request.hash);
-  append_le(bytes, request.place);
+  chain::append_record(bytes, std::tie(request.hash, request.place));
   return bytes;
 }
 
@@ -20,8 +21,7 @@ Expected<PieceRequest> decode_piece_request(ByteSpan bytes) {
   request.row = reader.number<std::uint32_t>();
   const auto what = reader.number<std::uint8_t>();
   request.what = static_cast<PieceRequest::What>(what);
-  request.hash = reader.array<Hash256>();
-  request.place = reader.number<std::uint64_t>();
+  reader.read(std::tie(request.hash, request.place));
   if (!reader.at_end() || what < 1 || what > 4)
     return make_error(ErrorCode::Corrupt, "this is no request for a piece");
   return request;
@@ -33,6 +33,16 @@ Bytes encode_piece_answer(std::uint64_t whole, ByteSpan bytes) {
   append_le(answer, whole);
   answer.insert(answer.end(), bytes.begin(), bytes.end());
   return answer;
+}
+
+Expected<Bytes> answer_from(ByteSpan whole, std::uint64_t place) {
+  if (place >= whole.size()) return piece_not_held();
+  const ByteSpan rest = whole.subspan(static_cast<std::size_t>(place));
+  return encode_piece_answer(whole.size(), rest.first(std::min(rest.size(), net::chunk_bytes)));
+}
+
+Error piece_not_held() {
+  return make_error(ErrorCode::NotFound, "this node does not hold what is asked for");
 }
 
 Expected<PieceAnswer> decode_piece_answer(ByteSpan bytes) {

@@ -1,4 +1,4 @@
-// How members fetch payloads, contributions and anchors from each other, in pieces (net::Method::RoundPiece).
+// Members fetch payloads, contributions and anchors from each other in pieces (net::Method::RoundPiece).
 // docs/protocol/chain.md has the table.
 //
 //   request  row u32 · what u8 · hash · place u64
@@ -34,6 +34,9 @@ struct PieceAnswer {
   ByteSpan bytes;           // a view into what was decoded
 };
 Bytes encode_piece_answer(std::uint64_t whole, ByteSpan bytes);
+// The answer with the piece of `whole` from `place` on. NotFound: it ends before.
+Expected<Bytes> answer_from(ByteSpan whole, std::uint64_t place);
+Error piece_not_held();
 Expected<PieceAnswer> decode_piece_answer(ByteSpan bytes);
 
 }  // namespace neuroshard::rounds

@@ -1,4 +1,4 @@
-// When a round ends, as one voter sees it: a pure function of times and counts (docs/protocol/chain.md). Every
+// The end of a round, as one voter sees it: a pure function of times and counts (docs/protocol/chain.md). Every
 // voter has its own clock; the round ends when more than two thirds of the units have signed a vector.
 //
 // The round closes when more than two thirds of the units have contributed, or at the deadline: 1.25 times the
@@ -43,8 +43,6 @@ class RoundClock {
   // Call when something changed and at every tick.
   void look(MonotonicTime now, const RoundCounts& counts);
   bool is_closing() const { return closing_at_.has_value(); }
-  // A slower node gives what it has from now on.
-  bool wants_contribution() const { return is_closing(); }
   bool wants_vector(MonotonicTime now, const RoundCounts& counts) const;
   // The close block is there.
   void closed(MonotonicTime now);

@@ -3,9 +3,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/net/peer_channel.h"
+#include "core/chain/ascending.h"
 
 namespace neuroshard::rounds {
+namespace {
+
+constexpr std::size_t most_holders = 16;  // asked for one item
+
+}  // namespace
 
 RoundExchange::RoundExchange(Services services, const chain::ChainRules& rules, FetchOptions options,
                              const net::NodeId& self, Events events)
@@ -26,21 +31,22 @@ void RoundExchange::ask(const chain::ChainTip& tip, bool payloads, bool behind) 
   if (payloads || tip.registry->closed()) ask_for_payloads(tip);
 }
 
-// The contributor first, then the voters that have its contribution.
-std::vector<net::NodeId> RoundExchange::holders(std::uint32_t member, const chain::ChainTip& tip) const {
+// The contributor first, then voters that have its contribution: each time others of a large committee.
+std::vector<net::NodeId> RoundExchange::holders(std::uint32_t member, const chain::ChainTip& tip) {
   std::vector<net::NodeId> ids;
   const auto add = [&](std::uint32_t number) {
     const chain::MemberRecord* record = tip.registry->find(number);
     if (record != nullptr && record->id != self_) ids.push_back(record->id);
   };
   add(member);
-  const bool any_vectors = services_.vectors.count() > 0;
-  if (any_vectors) {
-    for (const std::uint32_t voter : services_.vectors.holders(member))
+  if (services_.vectors.count() > 0) {
+    for (const std::uint32_t voter : services_.vectors.holders(member, questions_, most_holders))
       if (voter != member) add(voter);
   } else if (tip.registry->closed()) {
-    for (const chain::CommitteeMember& voter : tip.committee->members())
-      if (voter.number != member) add(voter.number);
+    const auto& voters = tip.committee->members();
+    const std::size_t first = voters.size() <= most_holders ? 0 : (self_[0] | self_[1] << 8) + questions_;
+    for (std::size_t i = 0; i < std::min(voters.size(), most_holders); ++i)
+      if (const std::uint32_t voter = voters[(first + i) % voters.size()].number; voter != member) add(voter);
   }
   return ids;
 }
@@ -51,7 +57,7 @@ void RoundExchange::ask_for_payloads(const chain::ChainTip& tip) {
   for (const std::uint32_t member : incomplete) {
     const ContributionBook::Entry& entry = *services_.book.find(member);
     for (std::size_t i = 0; i < entry.payloads.size(); ++i) {
-      const chain::RowWork& work = entry.contribution->rows[i];
+      const chain::RowWork& work = entry.rows()[i];
       if (entry.payloads[i] || !payloads_.insert(work.payload).second) continue;
       PieceRequest request;
       request.row = work.row;
@@ -59,7 +65,9 @@ void RoundExchange::ask_for_payloads(const chain::ChainTip& tip) {
       request.hash = work.payload;
       services_.fetcher.checked(
           request, work.payload_bytes, holders(member, tip),
-          [id = entry.id, root = work.payload](ByteSpan bytes) { return payload_root(id, bytes) == root; },
+          [id = entry.held->id(), root = work.payload](ByteSpan bytes) {
+            return payload_root(id, bytes) == root;
+          },
           [this, life = lifetime_.token(), member = member, work,
            opening = services_.book.opening()](Expected<Bytes> bytes) {
             if (!life.alive() || opening != services_.book.opening()) return;
@@ -73,14 +81,12 @@ void RoundExchange::ask_for_payloads(const chain::ChainTip& tip) {
   }
 }
 
-bool RoundExchange::is_certified(const ContributionBook::Entry& entry, const chain::ChainTip& tip) {
+bool RoundExchange::is_certified(const HeldContribution& held, std::uint32_t member,
+                                 const chain::ChainTip& tip) {
   const auto& closed = tip.registry->closed();
-  if (!closed) return false;
-  const auto one = std::lower_bound(
-      closed->contributions.begin(), closed->contributions.end(), entry.member,
-      [](const chain::ContributionEntry& each, std::uint32_t member) { return each.member < member; });
-  return one != closed->contributions.end() && one->member == entry.member &&
-         chain::contribution_id(*one) == entry.contribution_id;
+  const chain::ContributionEntry* one =
+      closed ? find_by(closed->contributions, &chain::ContributionEntry::member, member) : nullptr;
+  return one != nullptr && *one == held.entry_of(member);
 }
 
 // Before the close those that must be in it; after it those that it names.
@@ -90,7 +96,7 @@ void RoundExchange::ask_for_contributions(const chain::ChainTip& tip, bool behin
     all_certified_ = true;
     for (const chain::ContributionEntry& entry : closed->contributions) {
       const ContributionBook::Entry* known = services_.book.find(entry.member);
-      if (known != nullptr && is_certified(*known, tip)) continue;
+      if (known != nullptr && known->held->entry_of(entry.member) == entry) continue;
       all_certified_ = false;
       ask_for_contribution(entry.member, tip);
     }
@@ -121,18 +127,19 @@ void RoundExchange::ask_for_contribution(std::uint32_t member, const chain::Chai
                           if (!answer.ok()) return;
                           const auto piece = decode_piece_answer(*answer);
                           if (!piece.ok()) return;
-                          const auto contribution = chain::decode_contribution(piece->bytes, rules_.rows);
+                          auto contribution = chain::decode_contribution(piece->bytes, rules_.rows);
                           if (!contribution.ok()) return;
-                          take(member, id, *contribution);
+                          take(member, id,
+                               std::make_shared<const HeldContribution>(std::move(*contribution)));
                         });
 }
 
-void RoundExchange::take(std::uint32_t member, const net::NodeId& id,
-                         const chain::Contribution& contribution) {
+void RoundExchange::take(std::uint32_t member, const net::NodeId& id, const HeldContributionPtr& held) {
   if (const auto& closed = tip_->registry->closed()) {
-    for (const chain::ContributionEntry& entry : closed->contributions)
-      if (entry.member == member) services_.book.take_certified(contribution, entry, id);
-  } else if (const auto taken = services_.book.take(contribution, *tip_); taken.evidence) {
+    if (const chain::ContributionEntry* entry =
+            find_by(closed->contributions, &chain::ContributionEntry::member, member))
+      services_.book.take_certified(held, *entry, id);
+  } else if (const auto taken = services_.book.take(held, *tip_); taken.evidence) {
     events_.found_evidence(*taken.evidence);
   }
   events_.arrived();
@@ -143,31 +150,29 @@ void RoundExchange::compare(const chain::ChainTip& before, const chain::CloseSec
   for (const chain::ContributionEntry& entry : close.contributions) {
     const ContributionBook::Entry* own = services_.book.find(entry.member);
     if (own == nullptr) continue;
-    chain::ContributionEntry known = chain::entry_of(*own->contribution, entry.member);
+    chain::ContributionEntry known = own->held->entry_of(entry.member);
     known.signature = entry.signature;  // only what is signed counts
-    if (!(known == entry)) events_.found_evidence(chain::evidence_of(*own->contribution, entry));
+    if (!(known == entry)) events_.found_evidence(chain::evidence_of(own->held->get(), entry));
   }
   for (const chain::Vector& vector : close.vectors) {
-    const chain::Vector* own = services_.vectors.find(vector.voter);
+    const HeldVector* own = services_.vectors.find(vector.voter);
+    if (own == nullptr || own->get() == vector) continue;
     const chain::MemberRecord* voter = before.registry->find(vector.voter);
-    if (own == nullptr || voter == nullptr) continue;
-    if (chain::claim_of(*own).content != chain::claim_of(vector).content)
-      events_.found_evidence(chain::evidence_of(voter->key, *own, vector));
+    if (voter != nullptr && own->claim().content != chain::claim_of(vector).content)
+      events_.found_evidence(chain::evidence_of(voter->key, own->get(), vector));
   }
 }
 
 Expected<Bytes> RoundExchange::piece(const net::NodeId& from, const PieceRequest& request,
                                      const chain::ChainTip& tip) const {
-  const Error missing = make_error(ErrorCode::NotFound, "this node does not hold what is asked for");
-  for (const ContributionBook* book :
-       {static_cast<const ContributionBook*>(&services_.book),
-        previous_ ? &*previous_ : static_cast<const ContributionBook*>(nullptr)}) {
-    if (book == nullptr) continue;
+  std::vector<const ContributionBook*> books = {&services_.book};
+  if (previous_) books.push_back(&*previous_);
+  for (const ContributionBook* book : books) {
     if (request.what == PieceRequest::What::Contribution) {
       const ContributionBook::Entry* entry =
           book->round() == request.place ? book->find(request.hash, tip) : nullptr;
       if (entry == nullptr) continue;
-      const Bytes whole = chain::encode_contribution(*entry->contribution);
+      const Bytes whole = chain::encode_contribution(entry->held->get());
       return encode_piece_answer(whole.size(), whole);
     }
     // Until the close, payloads are for those that can't copy them any more.
@@ -175,15 +180,12 @@ Expected<Bytes> RoundExchange::piece(const net::NodeId& from, const PieceRequest
     if (open && book->find(from, tip) == nullptr) continue;
     for (const auto& [member, entry] : book->all()) {
       for (std::size_t i = 0; i < entry.payloads.size(); ++i) {
-        if (entry.contribution->rows[i].payload != request.hash || !entry.payloads[i]) continue;
-        const ByteSpan whole = *entry.payloads[i];
-        if (request.place >= whole.size()) return missing;
-        const ByteSpan rest = whole.subspan(static_cast<std::size_t>(request.place));
-        return encode_piece_answer(whole.size(), rest.first(std::min(rest.size(), net::chunk_bytes)));
+        if (entry.rows()[i].payload != request.hash || !entry.payloads[i]) continue;
+        return answer_from(*entry.payloads[i], request.place);
       }
     }
   }
-  return missing;
+  return piece_not_held();
 }
 
 }  // namespace neuroshard::rounds

@@ -44,14 +44,14 @@ class RoundExchange {
   Expected<Bytes> piece(const net::NodeId& from, const PieceRequest& request,
                         const chain::ChainTip& tip) const;
   // The contribution that the close names, not another one of the same member.
-  static bool is_certified(const ContributionBook::Entry& entry, const chain::ChainTip& tip);
+  static bool is_certified(const HeldContribution& held, std::uint32_t member, const chain::ChainTip& tip);
 
  private:
   void ask_for_contributions(const chain::ChainTip& tip, bool behind);
   void ask_for_contribution(std::uint32_t member, const chain::ChainTip& tip);
   void ask_for_payloads(const chain::ChainTip& tip);
-  void take(std::uint32_t member, const net::NodeId& id, const chain::Contribution& contribution);
-  std::vector<net::NodeId> holders(std::uint32_t member, const chain::ChainTip& tip) const;
+  void take(std::uint32_t member, const net::NodeId& id, const HeldContributionPtr& held);
+  std::vector<net::NodeId> holders(std::uint32_t member, const chain::ChainTip& tip);
 
   Services services_;
   const chain::ChainRules& rules_;

@@ -9,15 +9,15 @@
 #include <vector>
 
 #include "core/chain/reader.h"
-#include "core/rounds/contribution_book.h"
+#include "core/rounds/held_items.h"
 
 namespace neuroshard::rounds {
 
 inline constexpr std::uint8_t contribution_kind = 32, vector_kind = 33;
 inline constexpr std::uint64_t contribution_key = 0, vector_key = 1;
-// A contribution on its way to one candidate.
+// A contribution on its way to one candidate. Beyond the keys of second ways (chain/keys.h).
 constexpr std::uint64_t candidate_key(std::uint32_t member) {
-  return std::uint64_t{1} << 32 | member;
+  return std::uint64_t{2} << 32 | member;
 }
 // Payloads up to this size in all travel with their contribution.
 inline constexpr std::size_t most_inline_payloads = 64u << 10;

@@ -127,7 +127,7 @@ void RowStates::fetch(std::uint32_t row, const chain::RowRecord& wanted,
       });
 }
 
-void RowStates::compute(std::uint32_t row, std::uint64_t round, const std::vector<StepInput>& inputs,
+void RowStates::compute(std::uint32_t row, std::uint64_t round, std::vector<StepInput> inputs,
                         std::uint64_t most_tokens, const Hash256& beacon, Computed done) {
   Row& own = rows_[row];
   const Hash256 key = key_of(round, beacon, inputs);
@@ -135,9 +135,8 @@ void RowStates::compute(std::uint32_t row, std::uint64_t round, const std::vecto
     at = at->first != key && at->second->result ? own.computing.erase(at) : std::next(at);
   std::shared_ptr<Computing>& entry = own.computing[key];
   if (entry && entry->result) {
-    const bool posted =
-        services_.executor.post([held = entry, done = std::move(done)] { done(*held->result); });
-    if (!posted) return;
+    static_cast<void>(
+        services_.executor.post([held = entry, done = std::move(done)] { done(*held->result); }));
     return;
   }
   const bool fresh = entry == nullptr;
@@ -147,8 +146,8 @@ void RowStates::compute(std::uint32_t row, std::uint64_t round, const std::vecto
   const auto made =
       std::make_shared<std::optional<Expected<StepResult>>>();  // the other thread's until the end
   services_.work.run(
-      [made, key, inputs, rules = rules_, before = own.state, identity = identity(row, round), most_tokens,
-       draw = RowDraw{beacon, row}, &steps = services_.steps] {
+      [made, key, inputs = std::move(inputs), rules = rules_, before = own.state,
+       identity = identity(row, round), most_tokens, draw = RowDraw{beacon, row}, &steps = services_.steps] {
         made->emplace(
             steps.make(key, [&] { return make_step(rules, identity, *before, inputs, most_tokens, draw); }));
       },
@@ -161,19 +160,16 @@ void RowStates::compute(std::uint32_t row, std::uint64_t round, const std::vecto
 }
 
 Expected<Bytes> RowStates::piece(const PieceRequest& request) const {
-  const Error missing = make_error(ErrorCode::NotFound, "this node does not hold what is asked for");
-  if (request.row >= rows_.size()) return missing;
+  if (request.row >= rows_.size()) return piece_not_held();
   const std::deque<Served>& served = rows_[request.row].served;
   const auto at = std::find_if(served.begin(), served.end(),
                                [&request](const Served& one) { return one.hash == request.hash; });
-  if (at == served.end()) return missing;
+  if (at == served.end()) return piece_not_held();
   if (request.what == PieceRequest::What::Leaves) {
     const ByteSpan leaves(at->leaves.front().data(), at->leaves.size() * sizeof(Hash256));
-    if (request.place >= leaves.size()) return missing;
-    const ByteSpan rest = leaves.subspan(static_cast<std::size_t>(request.place));
-    return encode_piece_answer(leaves.size(), rest.first(std::min(rest.size(), net::chunk_bytes)));
+    return answer_from(leaves, request.place);
   }
-  if (request.place == 0) return missing;  // the header: everybody makes it
+  if (request.place == 0) return piece_not_held();  // the header: everybody makes it
   std::uint64_t leaf = request.place - 1;
   for (const std::vector<float>* part : {&at->state->weights, &at->state->momentum, &at->state->bias}) {
     const ByteSpan all = as_bytes(Span<const float>(*part));
@@ -185,7 +181,7 @@ Expected<Bytes> RowStates::piece(const PieceRequest& request) const {
     }
     leaf -= chunks;
   }
-  return missing;
+  return piece_not_held();
 }
 
 }  // namespace neuroshard::rounds

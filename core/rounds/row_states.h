@@ -58,7 +58,7 @@ class RowStates {
   bool holds_all(const chain::Registry& registry) const;
   const Anchor& state(std::uint32_t row) const { return rows_[row].state; }
   const Hash256& hash(std::uint32_t row) const { return rows_[row].hash; }
-  // How the contributions to the state held were judged, if this node computed its step; null: it did not.
+  // The judgement of the contributions to the state held; null: this node did not compute the step.
   const outer::AggregateReport* report(std::uint32_t row) const {
     return rows_[row].report ? &*rows_[row].report : nullptr;
   }
@@ -69,9 +69,8 @@ class RowStates {
 
   // The step of a round from the state held. beacon: after the close. Equal inputs are computed once; `done` later, once.
   using Computed = std::function<void(const Expected<StepResult>& step)>;
-  void compute(std::uint32_t row, std::uint64_t round, const std::vector<StepInput>& inputs,
+  void compute(std::uint32_t row, std::uint64_t round, std::vector<StepInput> inputs,
                std::uint64_t most_tokens, const Hash256& beacon, Computed done);
-  void forget_computed(std::uint32_t row) { rows_[row].computing.clear(); }
   // Leaves and chunks of the states held. NotFound.
   Expected<Bytes> piece(const PieceRequest& request) const;
 

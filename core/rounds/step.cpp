@@ -28,8 +28,6 @@ Hash256 hash_of(const outer::AnchorIdentity& identity, const OuterState& state) 
   return outer::anchor_hash(identity, {state.weights, state.momentum, state.bias});
 }
 
-namespace {}  // namespace
-
 Expected<StepResult> make_step(const OuterRules& rules, const outer::AnchorIdentity& identity,
                                const OuterState& before, const std::vector<StepInput>& inputs,
                                std::uint64_t most_tokens, const RowDraw& draw) {

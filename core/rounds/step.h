@@ -15,7 +15,7 @@
 
 namespace neuroshard::rounds {
 
-// All that is equal on all members after a round.
+// The state that is equal on all members after a round.
 struct OuterState {
   std::vector<float> weights;   // the anchor, [P]
   std::vector<float> momentum;  // v, [P]

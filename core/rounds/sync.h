@@ -1,5 +1,5 @@
-// When a node's training goes on after its delta is made, and whether the model is synchronised as a whole or
-// in parts (docs/protocol/chain.md); of the network's profile.
+// The point at which training goes on after a delta is made, and the number of parts in which the model is
+// synchronised (docs/protocol/chain.md); of the network's profile.
 #pragma once
 
 #include <algorithm>

@@ -1,10 +1,23 @@
 // TrainingRounds: the close and result sections, made and judged.
 #include <algorithm>
 
+#include "core/chain/ascending.h"
 #include "core/chain/rights.h"
 #include "core/rounds/training_rounds.h"
 
 namespace neuroshard::rounds {
+namespace {
+
+// Whether the close names all members that are due by its vectors.
+bool names_all_due(const chain::CloseSection& close, const chain::ChainTip& tip) {
+  const auto due = chain::due_contributors(close.vectors, *tip.committee);
+  return std::all_of(due.begin(), due.end(), [&](std::uint32_t member) {
+    if (tip.registry->find(member) == nullptr) return true;  // left in mid-round
+    return find_by(close.contributions, &chain::ContributionEntry::member, member) != nullptr;
+  });
+}
+
+}  // namespace
 
 bool TrainingRounds::is_due(const chain::ChainTip& tip) {
   if (!tip_ || tip.block->hash != tip_->block->hash) return false;
@@ -72,26 +85,15 @@ void TrainingRounds::review() {
   std::vector<std::pair<std::function<void(bool)>, bool>> answers;
   std::erase_if(judging_, [&](Judging& one) {
     const chain::BlockBody& body = one.block->body;
-    const Finding finding = body.close    ? examine_close(*body.close, one.binding)
-                            : body.result ? examine_result(*body.result, one.binding)
-                                          : Finding::Right;
+    Finding finding = Finding::Right;
+    // Omissions do not bind for ever (demand.h).
+    if (body.close && one.binding && !names_all_due(*body.close, *tip_)) finding = Finding::Wrong;
+    if (body.result) finding = examine_result(*body.result, one.binding);
     if (finding == Finding::Wait) return false;
     answers.emplace_back(std::move(one.done), finding == Finding::Right);
     return true;
   });
   for (const auto& [done, right] : answers) done(right);
-}
-
-// All contributions that are due by the vectors must be there, as long as that binds.
-TrainingRounds::Finding TrainingRounds::examine_close(const chain::CloseSection& close, bool binding) const {
-  if (!binding) return Finding::Right;
-  const auto due = chain::due_contributors(close.vectors, *tip_->committee);
-  const bool all = std::all_of(due.begin(), due.end(), [&](std::uint32_t member) {
-    if (tip_->registry->find(member) == nullptr) return true;  // left in mid-round
-    return std::any_of(close.contributions.begin(), close.contributions.end(),
-                       [&](const chain::ContributionEntry& entry) { return entry.member == member; });
-  });
-  return all ? Finding::Right : Finding::Wrong;
 }
 
 TrainingRounds::Finding TrainingRounds::examine_result(const chain::ResultSection& result, bool binding) {

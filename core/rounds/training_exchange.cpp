@@ -29,26 +29,23 @@ void TrainingRounds::found(const chain::Evidence& evidence) {
 }
 
 chain::Verdict TrainingRounds::on_contribution(ByteSpan bytes) {
-  auto post = decode_contribution_post(bytes, options_.chain.rows);
-  if (!post) return chain::Verdict::Malformed;
-  const auto taken = book_.take(post->contribution, *tip_);
+  const HeldContributionPtr held = pool_.read_contribution(bytes, options_.chain.rows);
+  if (!held) return chain::Verdict::Malformed;
+  const auto taken = book_.take(held, *tip_);
   if (taken.evidence) found(*taken.evidence);
   if (taken.verdict != chain::Verdict::Taken && taken.verdict != chain::Verdict::Known) return taken.verdict;
   // Its payloads have a grace from now on.
   if (taken.verdict == chain::Verdict::Taken) moved_at_ = services_.clock.monotonic_now();
-  if (const auto* entry = book_.find(crypto::node_id(post->contribution.node), *tip_)) {
-    show_to_candidate(*entry);
-    for (auto& [row, payload] : post->payloads) book_.take_payload(entry->member, row, std::move(payload));
-  }
+  show_to_candidate(taken.member);
   look_soon();
   return taken.verdict;
 }
 
 chain::Verdict TrainingRounds::on_vector(ByteSpan bytes) {
-  auto vector = chain::decode_vector(bytes, tip_->registry->members().size(),
-                                     options_.chain.rows_of(book_.round()).size());
-  if (!vector.ok()) return chain::Verdict::Malformed;
-  const auto taken = vectors_.take(std::move(*vector), *tip_);
+  const HeldVectorPtr held = pool_.read_vector(bytes, tip_->registry->members().size(),
+                                               options_.chain.rows_of(book_.round()).size());
+  if (!held) return chain::Verdict::Malformed;
+  const auto taken = vectors_.take(held, *tip_);
   if (taken.evidence) found(*taken.evidence);
   if (taken.verdict == chain::Verdict::Taken) look_soon();
   return taken.verdict;
@@ -57,13 +54,15 @@ chain::Verdict TrainingRounds::on_vector(ByteSpan bytes) {
 chain::SignedByMember TrainingRounds::signed_by(const net::NodeId& member) const {
   chain::SignedByMember held;
   if (!tip_) return held;
-  if (const ContributionBook::Entry* entry = book_.find(member, *tip_))
-    held.contribution = chain::entry_of(*entry->contribution, entry->member);
   const chain::MemberRecord* record = tip_->registry->find(member);
   if (record == nullptr) return held;
+  if (const ContributionBook::Entry* entry = book_.find(record->number))
+    held.contribution = entry->held->entry_of(record->number);
   const bool kept = member == self_ && kept_vector_ && kept_vector_->opening == book_.opening();
-  if (const chain::Vector* vector = kept ? &*kept_vector_ : vectors_.find(record->number))
-    held.vector = chain::claim_of(*vector);
+  if (kept)
+    held.vector = chain::claim_of(*kept_vector_);
+  else if (const HeldVector* vector = vectors_.find(record->number))
+    held.vector = vector->claim();
   return held;
 }
 
@@ -73,7 +72,10 @@ void TrainingRounds::on_call(const net::Caller& from, ByteSpan bytes, const net:
   if (!tip_) return respond(make_error(ErrorCode::NotFound, "this node has no history yet"));
   const bool of_anchor =
       request->what == PieceRequest::What::Leaves || request->what == PieceRequest::What::Chunk;
-  respond(of_anchor ? states_.piece(*request) : exchange_.piece(from.id, *request, *tip_));
+  const Expected<Bytes> piece =
+      of_anchor ? states_.piece(*request) : exchange_.piece(from.id, *request, *tip_);
+  if (piece.ok()) seen_.bytes_sent += piece->size();
+  respond(piece);
 }
 
 }  // namespace neuroshard::rounds

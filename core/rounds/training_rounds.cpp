@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/chain/ascending.h"
 #include "core/chain/rights.h"
 #include "core/rounds/round_posts.h"
 
@@ -27,9 +28,17 @@ std::vector<net::NodeId> anchor_sources(const chain::ChainTip& tip, const net::N
   voters.resize(most_anchor_sources);
   return voters;
 }
-}  // namespace
 
-namespace {
+// What the close says of the round.
+RoundCounts counts_of(const chain::CloseSection& close, const chain::Committee& committee) {
+  RoundCounts counts;
+  counts.active_units = committee.units();
+  counts.contributions = close.contributions.size();
+  for (const chain::CommitteeMember& voter : committee.members())
+    if (find_by(close.contributions, &chain::ContributionEntry::member, voter.number) != nullptr)
+      counts.contributed_units += voter.units;
+  return counts;
+}
 
 // A member that has never contributed is expected for so many blocks.
 constexpr std::uint64_t new_for_blocks = 16;
@@ -51,11 +60,11 @@ TrainingRounds::TrainingRounds(TrainingServices services, TrainingOptions option
       options_(std::move(options)),
       on_new_anchor_(std::move(new_anchor)),
       self_(crypto::node_id(services_.key.public_key())),
+      pool_(services_.pool != nullptr ? *services_.pool : own_pool_),
       fetcher_(services_.caller, services_.peers, services_.executor, services_.clock, options_.fetch),
       clock_(options_.clock),
-      book_(options_.chain, options_.shapes, options_.outer.codec, services_.checks,
-            services_.pool != nullptr ? *services_.pool : own_pool_),
-      vectors_(options_.chain, services_.checks, services_.pool != nullptr ? *services_.pool : own_pool_),
+      book_(options_.chain, options_.shapes, options_.outer.codec, services_.checks, pool_),
+      vectors_(options_.chain, services_.checks),
       exchange_({services_.caller, services_.peers, fetcher_, book_, vectors_}, options_.chain,
                 options_.fetch, self_,
                 {[this] { look_soon(); }, [this](const chain::Evidence& evidence) { found(evidence); }}),
@@ -115,11 +124,7 @@ void TrainingRounds::look() {
   settle_rows();
   const bool closed = tip_->registry->closed().has_value();
   if (!closed) {
-    clock_.look(now, counts());
-    if (clock_.is_closing() && !closing_at_) {
-      closing_at_ = now;
-      own_.closed();
-    }
+    see_progress(now, counts());
     contribute();
     if (!vector_signed_ && clock_.wants_vector(now, counts())) sign_vector();
   }
@@ -136,6 +141,13 @@ void TrainingRounds::look() {
   } else {
     port_->advance();
   }
+}
+
+void TrainingRounds::see_progress(MonotonicTime now, const RoundCounts& counts) {
+  clock_.look(now, counts);
+  if (!clock_.is_closing() || closing_at_) return;
+  closing_at_ = now;
+  own_.closed();
 }
 
 void TrainingRounds::train_on_alone(MonotonicTime now) {
@@ -169,7 +181,11 @@ void TrainingRounds::on_block(const chain::ChainTip& tip, const chain::Certified
     vectors_.on_committee();
     if (body.close && before) exchange_.compare(*before, *body.close);
     if (body.close) {
-      clock_.closed(services_.clock.monotonic_now());
+      const MonotonicTime now = services_.clock.monotonic_now();
+      // Others' contributions don't reach a member outside a large committee.
+      if (before && !computes_rows(*before, self_))
+        see_progress(now, counts_of(*body.close, *before->committee));
+      clock_.closed(now);
       port_->drop_post(vector_key);
     }
     look_soon();
@@ -191,8 +207,7 @@ void TrainingRounds::settle_own(const chain::ResultSection& result) {
       const auto& in = closed.contributors[i];
       const bool counted = std::binary_search(in.begin(), in.end(), member->number);
       const bool heard =
-          std::any_of(closed.contributions.begin(), closed.contributions.end(),
-                      [&](const chain::ContributionEntry& entry) { return entry.member == member->number; });
+          find_by(closed.contributions, &chain::ContributionEntry::member, member->number) != nullptr;
       outcome = counted ? WorkOutcome::Counted : heard ? WorkOutcome::Heard : WorkOutcome::LeftOut;
       ++(counted ? seen_.counted : seen_.left_out);
     }
@@ -241,7 +256,8 @@ void TrainingRounds::on_held(std::uint32_t row) {
 
 void TrainingRounds::contribute() {
   if (own_.has_contributed() || own_.is_making() || !states_.holds_all(*tip_->registry)) return;
-  if (!own_.has_trained() && !clock_.wants_contribution()) return;
+  // While the round closes, a slower node contributes what it has.
+  if (!own_.has_trained() && !clock_.is_closing()) return;
   const chain::MemberRecord* member = tip_->registry->find(self_);
   if (member == nullptr || member->registered_height > tip_->registry->opening_height()) return;
   const auto reveal = port_->beacon_reveal(book_.round());
@@ -255,31 +271,32 @@ void TrainingRounds::contribute() {
 void TrainingRounds::show_own() {
   const OwnPart::Made& made = *own_.made();
   contributed_at_ = services_.clock.monotonic_now();
-  const auto taken = book_.take(made.contribution, *tip_);
+  const auto taken =
+      book_.take(std::make_shared<const HeldContribution>(made.contribution, made.payloads), *tip_);
   if (taken.verdict != chain::Verdict::Taken) {
     services_.logger.warning("rounds", fmt::format("this node's own contribution is refused: {}",
                                                    chain::to_string(taken.verdict)));
     return;
   }
-  const chain::MemberRecord* member = tip_->registry->find(self_);
-  for (std::size_t i = 0; i < made.payloads.size(); ++i)
-    book_.take_payload(member->number, made.contribution.rows[i].row, Bytes(*made.payloads[i]));
   port_->post(contribution_key,
               {contribution_kind, encode_contribution_post(made.contribution, made.payloads)},
               chain::ChainPort::Reach::AskedFor, {});
-  for (const auto& [member, entry] : book_.all()) show_to_candidate(entry);
+  for (const std::uint32_t member : book_.members()) show_to_candidate(member);
   look_soon();
 }
 
 // A contributor gives its payload before the close only to those whose contribution it has, and a voter's goes to
-// the other voters. So a voter sends its contribution, without payloads, to each other contributor, too.
-void TrainingRounds::show_to_candidate(const ContributionBook::Entry& entry) {
-  const bool shows = own_.made() && tip_->committee->position(self_) && entry.id != self_ &&
-                     tip_->committee->units_of(entry.member) == 0;
-  if (!shows || !shown_to_.insert(entry.member).second) return;
-  port_->post(candidate_key(entry.member),
+// the other voters. So a voter sends its contribution, without payloads, to each other contributor, too. Members
+// outside a large committee fetch no payloads, so it is for those only that have to give theirs.
+void TrainingRounds::show_to_candidate(std::uint32_t member) {
+  const ContributionBook::Entry& entry = *book_.find(member);
+  const bool shows = own_.made() && tip_->committee->position(self_) && entry.held->id() != self_ &&
+                     tip_->committee->units_of(member) == 0 &&
+                     !(tip_->committee->is_collected() && entry.complete());
+  if (!shows || !shown_to_.insert(member).second) return;
+  port_->post(candidate_key(member),
               {contribution_kind, encode_contribution_post(own_.made()->contribution, {})},
-              chain::ChainPort::Reach::Only, {entry.id});
+              chain::ChainPort::Reach::Only, {entry.held->id()});
 }
 
 void TrainingRounds::sign_vector() {
@@ -296,7 +313,7 @@ void TrainingRounds::sign_vector() {
                        [this, life = lifetime_.token(), vector](Expected<void> saved) {
                          if (!life.alive() || !tip_ || vector.opening != book_.opening()) return;
                          if (!saved.ok()) return services_.logger.error("rounds", saved.error().describe());
-                         vectors_.take(vector, *tip_);
+                         vectors_.take(std::make_shared<const HeldVector>(vector), *tip_);
                          port_->post(vector_key, {vector_kind, chain::encode_vector(vector)},
                                      chain::ChainPort::Reach::Voters, {});
                          look_soon();
@@ -306,8 +323,7 @@ void TrainingRounds::sign_vector() {
 RoundCounts TrainingRounds::counts() const {
   RoundCounts counts;
   counts.active_units = tip_->committee->units();
-  for (const chain::CommitteeMember& voter : tip_->committee->members())
-    if (book_.find(voter.number) != nullptr) counts.contributed_units += voter.units;
+  counts.contributed_units = book_.units(tip_->committee);
   counts.contributions = book_.all().size();
   counts.complete = book_.complete();
   counts.expected = expected_;

@@ -61,7 +61,7 @@ struct TrainingView {
   std::uint64_t counted = 0, left_out = 0, rows_carried = 0;  // of this node's contributions
   std::uint64_t rounds = 0;                                   // results seen live
   std::uint64_t fetched_anchors = 0, evidence = 0;
-  std::uint64_t bytes_received = 0;
+  std::uint64_t bytes_sent = 0, bytes_received = 0;  // pieces of payloads and anchors
   bool other_identity =
       false;           // peers hold the anchors with another tokenizer or model version in their names
   Duration waiting{};  // between own contribution and next anchor, in all
@@ -112,13 +112,14 @@ class TrainingRounds final : public chain::BlockContent {
   void tick();
   void look();
   void look_soon();
+  void see_progress(MonotonicTime now, const RoundCounts& counts);
   void train_on_alone(MonotonicTime now);
   void on_held(std::uint32_t row);
   void open_round(bool carried_before);
   void settle_rows();
   void contribute();
   void show_own();
-  void show_to_candidate(const ContributionBook::Entry& entry);
+  void show_to_candidate(std::uint32_t member);
   void sign_vector();
   RoundCounts counts() const;
   bool payloads_move() const;
@@ -128,7 +129,6 @@ class TrainingRounds final : public chain::BlockContent {
   // ---- training_blocks.cpp: sections, made and judged
   std::optional<chain::CloseSection> close_section() const;
   std::optional<chain::ResultSection> result_section();
-  Finding examine_close(const chain::CloseSection& close, bool binding) const;
   Finding examine_result(const chain::ResultSection& result, bool binding);
   void review();
 
@@ -143,6 +143,7 @@ class TrainingRounds final : public chain::BlockContent {
   const NewAnchor on_new_anchor_;
   const net::NodeId self_;
   RoundPool own_pool_;
+  RoundPool& pool_;
   StepPool own_steps_;
   RoundFetcher fetcher_;
   RoundClock clock_;

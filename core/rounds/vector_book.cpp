@@ -15,24 +15,24 @@ void VectorBook::open(const chain::ChainTip& tip) {
   count_ = {};
 }
 
-VectorBook::Taken VectorBook::take(chain::Vector vector, const chain::ChainTip& tip) {
-  if (vector.round != round_)
-    return {vector.round < round_ ? chain::Verdict::Past : chain::Verdict::Later, std::nullopt};
-  if (vector.opening != opening_) return {chain::Verdict::OtherHistory, std::nullopt};
+Taken VectorBook::take(const HeldVectorPtr& held, const chain::ChainTip& tip) {
+  const chain::Vector& vector = held->get();
+  if (vector.round != round_) return {vector.round < round_ ? chain::Verdict::Past : chain::Verdict::Later};
+  if (vector.opening != opening_) return {chain::Verdict::OtherHistory};
   const auto position = tip.committee->position(vector.voter);
-  if (!position) return {chain::Verdict::NotMember, std::nullopt};
+  if (!position) return {chain::Verdict::NotMember};
   const auto known = vectors_.find(vector.voter);
-  if (known != vectors_.end() && *known->second == vector) return {chain::Verdict::Known, std::nullopt};
+  const bool is_known = known != vectors_.end() && (known->second == held || known->second->get() == vector);
+  if (is_known) return {chain::Verdict::Known};
   if (vector.members.size() > std::max(most_members_, tip.registry->members().size()))
-    return {chain::Verdict::Inadmissible, std::nullopt};
+    return {chain::Verdict::Inadmissible};
   const crypto::PublicKey& key = tip.committee->members()[*position].key;
-  if (!checks_.vector(vector, key, rules_.network)) return {chain::Verdict::BadSignature, std::nullopt};
+  if (!checks_.vector(held->claim(), key, rules_.network)) return {chain::Verdict::BadSignature};
   if (known != vectors_.end())
-    return {chain::Verdict::Equivocation, chain::evidence_of(key, *known->second, vector)};
-  const std::uint32_t voter = vector.voter;
-  vectors_.emplace(voter, pool_.hold(std::move(vector)));
-  order_.push_back(voter);
-  return {chain::Verdict::Taken, std::nullopt};
+    return {chain::Verdict::Equivocation, chain::evidence_of(key, known->second->get(), vector)};
+  vectors_.emplace(vector.voter, held);
+  order_.push_back(vector.voter);
+  return {chain::Verdict::Taken};
 }
 
 VectorBook::Count& VectorBook::count(const chain::Committee& committee) const {
@@ -45,9 +45,11 @@ VectorBook::Count& VectorBook::count(const chain::Committee& committee) const {
     const std::uint32_t voter = order_[count_.vectors], units = committee.units_of(voter);
     if (units == 0) continue;
     count_.units += units;
-    count_.tally.add(*vectors_.at(voter), units);
+    count_.tally.add(vectors_.at(voter)->get(), units);
   }
-  count_.due = count_.tally.due(committee);
+  std::vector<std::uint32_t> due = count_.tally.due(committee);
+  if (due == count_.due) return count_;
+  count_.due = std::move(due);
   count_.complete_with = 0;
   return count_;
 }
@@ -60,15 +62,22 @@ std::vector<std::uint32_t> VectorBook::missing(const chain::Committee& committee
                                                const ContributionBook& book,
                                                const chain::Registry& registry) const {
   std::vector<std::uint32_t> missing;
-  for (const std::uint32_t member : count(committee).due)
+  const Count& counted = count(committee);
+  if (counted.is_complete(book)) return missing;
+  for (const std::uint32_t member : counted.due)
     if (book.find(member) == nullptr && registry.find(member) != nullptr) missing.push_back(member);
   return missing;
 }
 
-std::vector<std::uint32_t> VectorBook::holders(std::uint32_t member) const {
+std::vector<std::uint32_t> VectorBook::holders(std::uint32_t member, std::size_t first,
+                                               std::size_t most) const {
   std::vector<std::uint32_t> holders;
-  for (const auto& [voter, vector] : vectors_)
-    if (std::binary_search(vector->members.begin(), vector->members.end(), member)) holders.push_back(voter);
+  for (std::size_t i = 0; i < order_.size() && holders.size() < most; ++i) {
+    const std::uint32_t voter = order_[(first + i) % order_.size()];
+    const std::vector<std::uint32_t>& members = vectors_.at(voter)->get().members;
+    if (std::binary_search(members.begin(), members.end(), member)) holders.push_back(voter);
+  }
+  std::sort(holders.begin(), holders.end());
   return holders;
 }
 
@@ -76,8 +85,7 @@ bool VectorBook::can_close(const chain::Committee& committee, const Contribution
                            const chain::Registry& registry) const {
   if (!committee.is_quorum(units(committee))) return false;
   Count& counted = count(committee);
-  // Contributions only come.
-  if (counted.complete_with > 0 && counted.complete_with <= book.all().size()) return true;
+  if (counted.is_complete(book)) return true;
   bool any = false;
   for (const std::uint32_t member : counted.due) {
     if (registry.find(member) == nullptr) continue;
@@ -95,10 +103,10 @@ std::optional<chain::CloseSection> VectorBook::close(const chain::Committee& com
   chain::CloseSection close;
   close.round = round_;
   for (const auto& [voter, vector] : vectors_)
-    if (committee.units_of(voter) > 0) close.vectors.push_back(*vector);
+    if (committee.units_of(voter) > 0) close.vectors.push_back(vector->get());
   for (const std::uint32_t member : count(committee).due)
     if (registry.find(member) != nullptr)
-      close.contributions.push_back(chain::entry_of(*book.find(member)->contribution, member));
+      close.contributions.push_back(book.find(member)->held->entry_of(member));
   return close;
 }
 

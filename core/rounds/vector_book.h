@@ -15,19 +15,15 @@ namespace neuroshard::rounds {
 
 class VectorBook {
  public:
-  VectorBook(const chain::ChainRules& rules, chain::SignatureChecks& checks, RoundPool& pool)
-      : rules_(rules), checks_(checks), pool_(pool) {}
+  VectorBook(const chain::ChainRules& rules, chain::SignatureChecks& checks)
+      : rules_(rules), checks_(checks) {}
 
   void open(const chain::ChainTip& tip);
   // Another committee than at the last question.
   void on_committee() { count_ = {}; }
-  struct Taken {
-    chain::Verdict verdict = chain::Verdict::Taken;
-    std::optional<chain::Evidence> evidence;
-  };
-  Taken take(chain::Vector vector, const chain::ChainTip& tip);
+  Taken take(const HeldVectorPtr& held, const chain::ChainTip& tip);
   bool has(std::uint32_t voter) const { return vectors_.count(voter) != 0; }
-  const chain::Vector* find(std::uint32_t voter) const {
+  const HeldVector* find(std::uint32_t voter) const {
     const auto found = vectors_.find(voter);
     return found == vectors_.end() ? nullptr : found->second.get();
   }
@@ -36,11 +32,12 @@ class VectorBook {
   std::size_t count() const { return vectors_.size(); }
 
   // Members that must be in the close, of which this node lacks the contribution: to be fetched first.
-  // registry: before the close; whoever left it in mid-round is in no close, whatever the vectors say.
+  // registry: before the close; a member that left it in mid-round is in no close, whatever the vectors say.
   std::vector<std::uint32_t> missing(const chain::Committee& committee, const ContributionBook& book,
                                      const chain::Registry& registry) const;
-  // Voters whose vector names this member.
-  std::vector<std::uint32_t> holders(std::uint32_t member) const;
+  // Voters whose vector names this member, ascending: `most` at most, those that follow the vector number `first` in
+  // the order of arrival.
+  std::vector<std::uint32_t> holders(std::uint32_t member, std::size_t first, std::size_t most) const;
   // Vectors of more than two thirds of the units are here, and all contributions that are due by them.
   bool can_close(const chain::Committee& committee, const ContributionBook& book,
                  const chain::Registry& registry) const;
@@ -57,17 +54,20 @@ class VectorBook {
     chain::VectorTally tally;
     std::vector<std::uint32_t> due;
     std::size_t complete_with = 0;  // contributions: with so many none that is due was missing
+    // Contributions only come.
+    bool is_complete(const ContributionBook& book) const {
+      return complete_with > 0 && complete_with <= book.all().size();
+    }
   };
   Count& count(const chain::Committee& committee) const;
 
   const chain::ChainRules& rules_;
   chain::SignatureChecks& checks_;
-  RoundPool& pool_;
   Hash256 opening_{};
   std::uint64_t round_ = 0;
   std::size_t most_members_ = 0;
-  std::map<std::uint32_t, std::shared_ptr<const chain::Vector>> vectors_;  // by voter
-  std::vector<std::uint32_t> order_;                                       // voters as they came
+  std::map<std::uint32_t, HeldVectorPtr> vectors_;  // by voter
+  std::vector<std::uint32_t> order_;                // voters as they came
   mutable Count count_;
 };
 

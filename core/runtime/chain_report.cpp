@@ -97,8 +97,8 @@ void ChainReport::fill(node::RoundsView& view, const ChainMoment& now) {
   view.left_out = now.training.left_out;
   view.left_out_reason = left_out_reason_;
   view.fetched = now.training.fetched_anchors;
-  view.bytes_sent = now.chain.bytes_sent;
-  view.bytes_received = now.training.bytes_received;
+  view.bytes_sent = now.chain.bytes_sent + now.training.bytes_sent;
+  view.bytes_received = now.chain.bytes_received + now.training.bytes_received;
   if (now.chain.failed_saves > 0 && view.trouble.empty())
     view.trouble = "the chain can't be written to the disk: free some space, or look at the log";
   if (now.chain.runs_twice)
@@ -132,8 +132,8 @@ void ChainReport::fill_chain(node::ChainView& view, const ChainMoment& now) cons
   const chain::ChainView& chain = now.chain;
   view.genesis = to_hex(chain.genesis);
   view.height = chain.height;
-  const auto age = to_unix_ms(now.wall) - static_cast<std::int64_t>(now.registry->time_ms());
-  view.block_age = static_cast<double>(std::max<std::int64_t>(0, age)) / 1000;
+  const auto wall = static_cast<std::uint64_t>(std::max<std::int64_t>(0, to_unix_ms(now.wall)));
+  view.block_age = static_cast<double>(wall - std::min(wall, now.registry->time_ms())) / 1000;
   view.block_due = chain.block_due;
   view.stalled = chain.stalled;
   view.voters_mode = name_of(now.voters);

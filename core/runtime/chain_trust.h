@@ -48,7 +48,7 @@ class ChainTrust {
 
   // Fills in trust, voucher and whether the node vouches on its local network.
   void fill(chain::ChainOptions& options) const;
-  // Why the node does not follow the chain that its peers have, for people; empty: nothing speaks against it.
+  // The reason not to follow the chain that the peers have, for people; empty: none.
   std::string trouble(const chain::ChainView& view) const;
   // Nobody has a chain yet, and the founders alone begin one. wallet: this node's.
   bool waits_for_founder(const chain::ChainView& view, const crypto::PublicKey& wallet) const;

@@ -1,4 +1,4 @@
-// How a node joins its network: the options of a command line, beside the profile and the settings.
+// The options of joining a network: those of a command line, beside the profile and the settings.
 #pragma once
 
 #include <cstdint>

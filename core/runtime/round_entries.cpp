@@ -17,7 +17,7 @@ const chain::ContributionEntry* contribution_of(const chain::ClosedRound& closed
   return nullptr;
 }
 
-// Why a member's work is not in a row.
+// The reason that a member's work is not in a row.
 std::string absence(const std::string& standing, const chain::ContributionEntry* contribution) {
   if (contribution == nullptr) return "late: its work was not there when the round was closed";
   if (standing == "candidate") return "a candidate: its work counts for its vote, not for these weights";

@@ -9,7 +9,7 @@ namespace {
 using platform::SleepEvent;
 using platform::SleepEventKind;
 
-// Where the computer allows more, nobody wants to wait so long for a lid to close.
+// Some computers allow more, but nobody wants to wait so long for a lid to close.
 constexpr Duration longest_wait = std::chrono::seconds(10);
 
 }  // namespace

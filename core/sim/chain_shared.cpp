@@ -35,18 +35,6 @@ std::shared_ptr<const T> hold_once(Held& held, std::size_t key, T value) {
   return kept;
 }
 
-template <class Array>
-std::size_t key_of(const Array& array) {
-  return static_cast<std::size_t>(load_le<std::uint64_t>(array.data()));
-}
-
-template <class... Arrays>
-Bytes joined(char kind, const Arrays&... arrays) {
-  Bytes bytes = {static_cast<std::uint8_t>(kind)};
-  (chain::append_array(bytes, arrays), ...);
-  return bytes;
-}
-
 }  // namespace
 
 std::shared_ptr<const Bytes> BytesPool::hold(Bytes bytes) {
@@ -88,6 +76,12 @@ Bytes SharedChain::write(const chain::CertifiedBlock& block) {
   return written_.back().second;
 }
 
+Bytes SharedChain::write(const chain::Block& block) {
+  for (const Known& known : blocks_)
+    if (known.block->hash == block.hash) return *known.bytes;
+  return chain::encode_block(block);
+}
+
 Expected<rounds::StepResult> SharedSteps::make(const Hash256& key,
                                                const std::function<Expected<rounds::StepResult>()>& step) {
   if (const auto known = made_.find(key); known != made_.end()) return known->second;
@@ -101,35 +95,62 @@ Expected<rounds::StepResult> SharedSteps::make(const Hash256& key,
   return made->second;
 }
 
-std::shared_ptr<const chain::Contribution> SharedRounds::hold(chain::Contribution contribution) {
-  const std::size_t key = key_of(contribution.signature);
-  return hold_once(contributions_, key, std::move(contribution));
+template <class T, class Decode>
+std::shared_ptr<const T> SharedRounds::read_once(Held<T>& held, ByteSpan bytes, std::size_t most,
+                                                 std::size_t rows, const Decode& decode) {
+  const std::size_t key = sampled_key(bytes);
+  const auto [from, to] = held.equal_range(key);
+  for (auto at = from; at != to; ++at) {
+    const Key& one = at->second.key;
+    if (one.most != most || one.rows != rows || !same(bytes, *one.bytes)) continue;
+    if (auto known = at->second.item.lock()) return known;
+  }
+  std::shared_ptr<const T> item = decode();
+  if (!item) return nullptr;
+  sweep(held);
+  held.emplace(key, Read<T>{{std::make_shared<const Bytes>(bytes.begin(), bytes.end()), most, rows}, item});
+  return item;
 }
 
-std::shared_ptr<const chain::Vector> SharedRounds::hold(chain::Vector vector) {
-  const std::size_t key = key_of(vector.signature);
-  return hold_once(vectors_, key, std::move(vector));
+rounds::HeldContributionPtr SharedRounds::read_contribution(ByteSpan post, std::size_t most_rows) {
+  return read_once(contributions_, post, most_rows, 0,
+                   [&] { return RoundPool::read_contribution(post, most_rows); });
 }
 
-bool SharedChecks::holds(Bytes what, const std::function<bool()>& check) {
+rounds::HeldVectorPtr SharedRounds::read_vector(ByteSpan bytes, std::size_t most_members, std::size_t rows) {
+  return read_once(vectors_, bytes, most_members, rows,
+                   [&] { return RoundPool::read_vector(bytes, most_members, rows); });
+}
+
+bool SharedChecks::holds(ByteSpan what, const std::function<bool()>& check) {
   auto& same_key = known_[std::hash<std::string_view>()(as_text(what))];
   for (const auto& [bytes, held] : same_key)
-    if (bytes == what) return held;
+    if (same(what, bytes)) return held;
   const bool held = check();
   if (++size_ > checks_kept) {
     known_.clear();
     size_ = 0;
     return held;
   }
-  same_key.emplace_back(std::move(what), held);
+  same_key.emplace_back(Bytes(what.begin(), what.end()), held);
   return held;
+}
+
+template <class... Arrays>
+Bytes& CountedChecks::joined(char kind, const Arrays&... arrays) {
+  what_.assign(1, static_cast<std::uint8_t>(kind));
+  (chain::append_array(what_, arrays), ...);
+  return what_;
 }
 
 bool CountedChecks::vote(const chain::SignedVote& vote, const crypto::PublicKey& node,
                          const Hash256& network) {
   ++count_;
-  return shared_.holds(joined('v', node, network, chain::encode_vote(vote)),
-                       [&] { return chain::vote_holds(vote, node, network); });
+  Bytes& what = joined('v', node, network, vote.vote.previous, vote.vote.block, vote.signature);
+  what.push_back(static_cast<std::uint8_t>(vote.vote.step));
+  append_le(what, vote.vote.height);
+  append_le(what, vote.vote.view);
+  return shared_.holds(what, [&] { return chain::vote_holds(vote, node, network); });
 }
 
 bool CountedChecks::statement(const chain::Statement& statement, const Hash256& network) {
@@ -141,21 +162,19 @@ bool CountedChecks::statement(const chain::Statement& statement, const Hash256& 
 bool CountedChecks::entry(const chain::ContributionEntry& entry, const Hash256& opening, std::uint64_t round,
                           const crypto::PublicKey& node, const Hash256& network) {
   ++count_;
-  Bytes what = joined('c', node, network, opening, entry.work, entry.batches, entry.reveal, entry.signature);
+  Bytes& what = joined('c', node, network, opening, entry.work, entry.batches, entry.reveal, entry.signature);
   append_le(what, round);
   append_le(what, entry.tokens);
-  return shared_.holds(std::move(what),
-                       [&] { return chain::entry_holds(entry, opening, round, node, network); });
+  return shared_.holds(what, [&] { return chain::entry_holds(entry, opening, round, node, network); });
 }
 
-bool CountedChecks::vector(const chain::Vector& vector, const crypto::PublicKey& node,
+bool CountedChecks::vector(const chain::VectorClaim& claim, const crypto::PublicKey& node,
                            const Hash256& network) {
   ++count_;
-  const chain::VectorClaim claim = chain::claim_of(vector);
-  Bytes what = joined('l', node, network, claim.opening, claim.content, claim.signature);
+  Bytes& what = joined('l', node, network, claim.opening, claim.content, claim.signature);
   append_le(what, claim.round);
   append_le(what, claim.voter);
-  return shared_.holds(std::move(what), [&] { return chain::claim_holds(claim, node, network); });
+  return shared_.holds(what, [&] { return chain::claim_holds(claim, node, network); });
 }
 
 bool CountedChecks::evidence(const chain::Evidence& evidence, const Hash256& network) {
@@ -165,10 +184,11 @@ bool CountedChecks::evidence(const chain::Evidence& evidence, const Hash256& net
 
 bool CountedChecks::heartbeat(const chain::Heartbeat& heartbeat, const Hash256& network) {
   ++count_;
-  Bytes what = joined('h', network, heartbeat.node, heartbeat.tip.hash, heartbeat.signature);
+  Bytes& what = joined('h', network, heartbeat.node, heartbeat.tip.hash, heartbeat.signature);
   append_le(what, heartbeat.tip.height);
-  append_le(what, heartbeat.time_ms);
-  return shared_.holds(std::move(what), [&] { return chain::heartbeat_holds(heartbeat, network); });
+  for (const std::uint64_t number : {heartbeat.time_ms, heartbeat.boot, heartbeat.incarnation})
+    append_le(what, number);
+  return shared_.holds(what, [&] { return chain::heartbeat_holds(heartbeat, network); });
 }
 
 }  // namespace neuroshard::sim

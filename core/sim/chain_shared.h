@@ -32,6 +32,7 @@ class SharedChain final : public chain::RegistryCache {
   void put(const chain::ChainTip& tip) override;
   Expected<chain::BlockPtr> read(ByteSpan bytes, const Hash256& network) override;
   Bytes write(const chain::CertifiedBlock& block) override;
+  Bytes write(const chain::Block& block) override;
 
  private:
   struct Known {
@@ -57,24 +58,39 @@ class SharedSteps final : public rounds::StepPool {
   std::deque<Hash256> order_;
 };
 
+// Posts of contributions and vectors: equal bytes are read once, as long as anybody holds what was read.
 class SharedRounds final : public rounds::RoundPool {
  public:
-  std::shared_ptr<const chain::Contribution> hold(chain::Contribution contribution) override;
-  std::shared_ptr<const chain::Vector> hold(chain::Vector vector) override;
+  rounds::HeldContributionPtr read_contribution(ByteSpan post, std::size_t most_rows) override;
+  rounds::HeldVectorPtr read_vector(ByteSpan bytes, std::size_t most_members, std::size_t rows) override;
   rounds::PayloadBytes hold(Bytes payload) override { return payloads_.hold(std::move(payload)); }
 
  private:
+  struct Key {  // the bytes and the limits that they were read with
+    std::shared_ptr<const Bytes> bytes;
+    std::size_t most = 0, rows = 0;
+  };
   template <class T>
-  using Held = std::unordered_multimap<std::size_t, std::weak_ptr<const T>>;
-  Held<chain::Contribution> contributions_;
-  Held<chain::Vector> vectors_;
+  struct Read {
+    Key key;
+    std::weak_ptr<const T> item;
+    bool expired() const { return item.expired(); }
+  };
+  template <class T>
+  using Held = std::unordered_multimap<std::size_t, Read<T>>;
+  template <class T, class Decode>
+  static std::shared_ptr<const T> read_once(Held<T>& held, ByteSpan bytes, std::size_t most, std::size_t rows,
+                                            const Decode& decode);
+
+  Held<rounds::HeldContribution> contributions_;
+  Held<rounds::HeldVector> vectors_;
   BytesPool payloads_;
 };
 
 // A signature is verified once, however many nodes check it.
 class SharedChecks {
  public:
-  bool holds(Bytes what, const std::function<bool()>& check);
+  bool holds(ByteSpan what, const std::function<bool()>& check);
 
  private:
   std::unordered_map<std::size_t, std::vector<std::pair<Bytes, bool>>> known_;
@@ -92,12 +108,18 @@ class CountedChecks final : public chain::SignatureChecks {
   bool statement(const chain::Statement& statement, const Hash256& network) override;
   bool entry(const chain::ContributionEntry& entry, const Hash256& opening, std::uint64_t round,
              const crypto::PublicKey& node, const Hash256& network) override;
-  bool vector(const chain::Vector& vector, const crypto::PublicKey& node, const Hash256& network) override;
+  bool vector(const chain::VectorClaim& claim, const crypto::PublicKey& node,
+              const Hash256& network) override;
   bool evidence(const chain::Evidence& evidence, const Hash256& network) override;
   bool heartbeat(const chain::Heartbeat& heartbeat, const Hash256& network) override;
 
  private:
+  // All that a check depends on; the memory is used again.
+  template <class... Arrays>
+  Bytes& joined(char kind, const Arrays&... arrays);
+
   SharedChecks& shared_;
+  Bytes what_;
   std::uint64_t count_ = 0;
 };
 

@@ -26,7 +26,7 @@ namespace neuroshard::sim {
 
 // A node's disk: what was written survives the node.
 struct ChainDisk {
-  std::map<chain::ChainStore::Record, Bytes> records;
+  std::map<chain::ChainStore::Record, std::shared_ptr<const Bytes>> records;
   std::uint64_t first = 0;
   std::vector<std::shared_ptr<const Bytes>> blocks;
   std::map<rounds::RoundStore::Record, Bytes> rounds;
@@ -137,6 +137,7 @@ class ChainWorld {
   class RoundsStore;
   class Work;
   class CountingCaller;
+  class Watched;  // passes blocks on to the rounds and looks at them
   struct Host {
     Host(crypto::KeyPair pair, crypto::KeyPair wallet_pair, SharedChecks& shared);
     ~Host();
@@ -163,10 +164,10 @@ class ChainWorld {
     std::unique_ptr<Work> work;
     std::unique_ptr<net::PeerCaller> counting, caller;
     std::unique_ptr<rounds::TrainingRounds> training;
+    std::unique_ptr<Watched> watched;
     std::unique_ptr<chain::ChainNode> chain;
     void end();
   };
-  class Watched;  // passes blocks on to the rounds and looks at them
 
   crypto::Delegation delegation(const Host& host) const;
   chain::CertifiedBlock make_genesis();
@@ -188,7 +189,6 @@ class ChainWorld {
   SharedSteps steps_;
   BytesPool disks_;
   std::vector<std::unique_ptr<Host>> hosts_;
-  std::vector<std::unique_ptr<Watched>> watched_;
   std::unordered_map<net::NodeId, std::size_t, net::NodeIdHash> by_id_;
   std::vector<rounds::Fragment> fragments_;                       // by row
   std::vector<rounds::Anchor> initial_;                           // by row

@@ -199,12 +199,13 @@ void Network::call(Host from, const net::Contact& to, net::Method method, Bytes 
             const net::Caller sender{hosts_[from]->id, hosts_[from]->endpoint};
             host.handler(sender, method, *request, [this, from, callee, settle](Expected<Bytes> answer) {
               if (lost(*hosts_[callee], *hosts_[from])) return;
-              const std::size_t bytes = answer.ok() ? answer->size() : 0;
+              if (!answer.ok())
+                return deliver(*hosts_[callee], *hosts_[from], 0, {},
+                               [settle, error = answer.error()]() mutable { settle(error); });
+              const std::size_t bytes = answer->size();
               counters_.bytes += bytes;
-              // std::function wants something that can be copied.
-              auto held = std::make_shared<Expected<Bytes>>(std::move(answer));
               deliver(*hosts_[callee], *hosts_[from], bytes, {},
-                      [settle, held]() mutable { settle(std::move(*held)); });
+                      [settle, held = under_way(*std::move(answer))]() mutable { settle(Bytes(*held)); });
             });
           });
 }

@@ -9,7 +9,7 @@
 
 namespace neuroshard::sim {
 
-inline std::size_t sampled_key(const Bytes& bytes) {
+inline std::size_t sampled_key(ByteSpan bytes) {
   constexpr std::size_t places = 8;
   std::uint64_t key = bytes.size();
   if (bytes.size() < places * sizeof(key)) return std::hash<std::string_view>()(as_text(bytes));

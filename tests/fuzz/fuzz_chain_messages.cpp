@@ -42,6 +42,7 @@ void read_message(std::uint8_t choice, ByteSpan input) {
     case 9: read_evidence(input); break;
     case 10: writes_back(decode_agreement_memory(input, {}), encode_agreement_memory, input); break;
     default:
+      writes_back(decode_status_request(input), encode_status_request, input);
       writes_back(decode_voucher(input), encode_voucher, input);
       writes_back(decode_blocks_request(input), encode_blocks_request, input);
   }

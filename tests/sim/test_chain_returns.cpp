@@ -38,6 +38,7 @@ class TestChainReturns : public QObject {
   void an_old_disk_image_expels_nobody_data();
   void an_old_disk_image_expels_nobody();
   void an_old_disk_image_that_signs_at_once_is_found_out();
+  void a_lost_disk_with_its_key_expels_nobody();
   void an_image_of_the_same_height_expels_nobody_data();
   void an_image_of_the_same_height_expels_nobody();
   void an_image_of_the_same_height_that_nobody_questions_is_found_out();
@@ -214,6 +215,27 @@ void TestChainReturns::an_old_disk_image_that_signs_at_once_is_found_out() {
 
 Duration in_seconds(double seconds) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+}
+
+// A person kept the key and nothing else. Planted: is_first_start() that looks at the boot alone lets the node
+// believe the first answer.
+void TestChainReturns::a_lost_disk_with_its_key_expels_nobody() {
+  for (std::uint64_t seed = 1; seed <= seeds(3); ++seed)
+    for (const double at : {0.3, 3.6, 3.9, 4.1, 4.5}) {
+      ChainLab lab(lab_options(seed, 5));
+      QVERIFY2(lab.world.run_to_round(4, 40 * lab_round), lab.text("four rounds").c_str());
+      lab.run_for(in_seconds(at));
+      lab.world.kill(2);
+      lab.world.disk(2) = ChainDisk();
+      lab.world.start(2);
+      QVERIFY2(lab.world.run_to_round(8, 40 * lab_round), lab.text("goes on").c_str());
+      lab.run_for(2 * lab_second);
+      const std::string text = lab.text("lost disk");
+      QVERIFY2(!lab.world.chain(2).view().runs_twice, text.c_str());
+      QVERIFY2(lab.world.seen().conflicts + lab.world.seen().twice == 0, text.c_str());
+      for (std::size_t node = 0; node < 5; ++node)
+        QVERIFY2(lab.world.chain(node).view().evidence == 0, text.c_str());
+    }
 }
 
 // The image has the newest block, and neither the votes on the next one nor what was signed for the round. How

@@ -32,8 +32,10 @@ class RoundsRun {
   bool solo = false;
   // Where nodes listen. At another address than this one nobody dials them: the tracker sees 127.0.0.1.
   QString address = "127.0.0.1";
-  QStringList node_words;   // of every node beside its own; set before it is launched
-  QStringList environment;  // NAME=value, of the nodes that are launched from now on
+  QString tracker_address = "127.0.0.1";  // set before make()
+  QString name_space;                     // network namespace of the nodes that are launched from now on
+  QStringList node_words;                 // of every node beside its own; set before it is launched
+  QStringList environment;                // NAME=value, of the nodes that are launched from now on
 
   // Text, profile and tracker. Empty: it all stands; else what went wrong.
   QByteArray make(const QString& network, const QString& inner_steps, const QStringList& more = {}) {
@@ -48,8 +50,8 @@ class RoundsRun {
                              "--h", inner_steps, "--grows", "0"} +
                  shape() + more);
     if (!made.ok()) return made.text();
-    tracker_ = std::make_unique<NodeProcess>(QStringList{"tracker", "--json", "--profile", profile(),
-                                                         "--address", "127.0.0.1", "--port", "0", "--lan"});
+    tracker_ = std::make_unique<NodeProcess>(QStringList{
+        "tracker", "--json", "--profile", profile(), "--address", tracker_address, "--port", "0", "--lan"});
     const QJsonObject ready = wait_for_object(*tracker_, "ready");
     if (ready.isEmpty()) return tracker_->errors_so_far();
     tracker_at_ = ready["id"].toString() + "@" + ready["address"].toString();
@@ -79,9 +81,9 @@ class RoundsRun {
   void launch(const QString& name, const QString& text = "text", const QStringList& liar = {}) {
     const QStringList words =
         run_words(name, text) + QStringList{"--profile", profile(), "--tracker", tracker_at_};
-    nodes_[name] =
-        std::make_shared<NodeProcess>(liar + words, environment, QString(), QByteArray(),
-                                      liar.isEmpty() ? node_program() : program_named("lying_node"));
+    const QString program = liar.isEmpty() ? node_program() : program_named("lying_node");
+    spaces_[name] = name_space;
+    nodes_[name] = start_in(name_space, program, liar + words);
   }
   // A node that knows the network from the link only.
   void launch_invited(const QString& name, const QString& link) {
@@ -116,7 +118,8 @@ class RoundsRun {
     nodes_.clear();
   }
   QJsonObject status(const QString& name) const {
-    const ProcessResult result = run_node({"status", "--json", "--data-dir", path(name)});
+    const QStringList words{"status", "--json", "--data-dir", path(name)};
+    const ProcessResult result = start_in(spaces_.value(name), node_program(), words)->finish();
     return json_lines(result.out).value(0);
   }
   QJsonObject rounds(const QString& name) const { return status(name)["rounds"].toObject(); }
@@ -174,6 +177,15 @@ class RoundsRun {
   }
 
  private:
+  // A command reaches the node of its own namespace only.
+  std::shared_ptr<NodeProcess> start_in(const QString& space, const QString& program,
+                                        const QStringList& words) const {
+    if (space.isEmpty())
+      return std::make_shared<NodeProcess>(words, environment, QString(), QByteArray(), program);
+    // ip becomes the program, which has its process number then.
+    return std::make_shared<NodeProcess>(QStringList{"netns", "exec", space, program} + words, environment,
+                                         QString(), QByteArray(), "ip");
+  }
   QStringList run_words(const QString& name, const QString& text) const {
     return QStringList{"run",        "--json",
                        "--data-dir", path(name),
@@ -196,6 +208,7 @@ class RoundsRun {
   }
   QTemporaryDir folder_;
   QMap<QString, std::shared_ptr<NodeProcess>> nodes_;
+  QMap<QString, QString> spaces_;  // network namespaces of the nodes
   std::unique_ptr<NodeProcess> tracker_;
   QString tracker_at_;
 };

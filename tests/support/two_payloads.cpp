@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "core/chain/rules.h"
 #include "core/rounds/round_posts.h"
 
 namespace neuroshard::test {

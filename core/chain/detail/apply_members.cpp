@@ -2,22 +2,18 @@
 #include <algorithm>
 
 #include "core/base/check.h"
+#include "core/chain/ascending.h"
 #include "core/chain/detail/block_application.h"
+#include "core/chain/detail/errors.h"
 
 namespace neuroshard::chain {
 namespace {
 
-Error denied(const char* what) {
-  return make_error(ErrorCode::Denied, what);
-}
-
 template <class Record>
 Record& at_number(std::vector<Record>& records, std::uint32_t number) {
-  const auto at =
-      std::lower_bound(records.begin(), records.end(), number,
-                       [](const Record& record, std::uint32_t wanted) { return record.number < wanted; });
-  NS_CHECK(at != records.end() && at->number == number);
-  return *at;
+  Record* record = find_by(records, &Record::number, number);
+  NS_CHECK(record != nullptr);
+  return *record;
 }
 
 bool is_expired(const MemberRecord& member, std::uint64_t time_ms) {
@@ -83,9 +79,9 @@ Expected<void> BlockApplication::apply_evidence(const Evidence& evidence) {
 }
 
 Expected<void> BlockApplication::apply_silent(const std::vector<std::uint32_t>& silent) {
-  for (std::size_t i = 0; i < silent.size(); ++i) {
-    if (i > 0 && silent[i] <= silent[i - 1]) return denied("the silent voters are not ascending");
-    const MemberRecord* record = draft_->find(silent[i]);
+  if (!is_ascending(silent, std::identity())) return denied("the silent voters are not ascending");
+  for (const std::uint32_t number : silent) {
+    const MemberRecord* record = draft_->find(number);
     if (record == nullptr || record->presence != Presence::Active || !draft_->is_voter(*record))
       return denied("only active voters can be silent");
   }
@@ -187,9 +183,9 @@ Expected<void> BlockApplication::apply_succession(const SuccessionSection& succe
   const std::vector<std::uint32_t>& continuing = succession.continuing;
   if (continuing.empty() || continuing.size() > max_committee)
     return denied("a succession names the voters that continue");
-  for (std::size_t i = 0; i < continuing.size(); ++i) {
-    if (i > 0 && continuing[i] <= continuing[i - 1]) return denied("a succession's voters are not ascending");
-    const MemberRecord* record = draft_->find(continuing[i]);
+  if (!is_ascending(continuing, std::identity())) return denied("a succession's voters are not ascending");
+  for (const std::uint32_t number : continuing) {
+    const MemberRecord* record = draft_->find(number);
     if (record == nullptr || !draft_->is_voter(*record))
       return denied("a succession names a node that is no voter's, or was dormant for too long");
   }

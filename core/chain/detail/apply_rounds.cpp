@@ -2,17 +2,15 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/chain/ascending.h"
 #include "core/chain/beacon.h"
 #include "core/chain/detail/block_application.h"
+#include "core/chain/detail/errors.h"
 #include "core/chain/detail/shares.h"
 #include "core/chain/rights.h"
 
 namespace neuroshard::chain {
 namespace {
-
-Error denied(const char* what) {
-  return make_error(ErrorCode::Denied, what);
-}
 
 std::uint64_t saturated_sum(std::uint64_t a, std::uint64_t b) {
   return a > std::numeric_limits<std::uint64_t>::max() - b ? std::numeric_limits<std::uint64_t>::max()
@@ -32,13 +30,6 @@ std::uint64_t lower_median(std::vector<std::uint64_t> values) {
   return *middle;
 }
 
-template <class Items, class Number>
-bool strictly_ascending(const Items& items, const Number& number) {
-  return std::adjacent_find(items.begin(), items.end(), [&number](const auto& a, const auto& b) {
-           return number(a) >= number(b);
-         }) == items.end();
-}
-
 }  // namespace
 
 Expected<void> BlockApplication::check_close(const CloseSection& close) const {
@@ -51,7 +42,7 @@ Expected<void> BlockApplication::check_close(const CloseSection& close) const {
 
 Expected<void> BlockApplication::check_vectors(const CloseSection& close, std::size_t rows) const {
   if (close.vectors.size() > committee_->size()) return denied("a close has too many vectors");
-  if (!strictly_ascending(close.vectors, [](const Vector& vector) { return vector.voter; }))
+  if (!is_ascending(close.vectors, &Vector::voter))
     return denied("a close's vectors are not ascending by voter");
   std::uint64_t units = 0;
   for (const Vector& vector : close.vectors) {
@@ -60,7 +51,7 @@ Expected<void> BlockApplication::check_vectors(const CloseSection& close, std::s
     units += own;
     if (vector.opening != opening_ || vector.round != close.round)
       return denied("a vector is for another round");
-    if (!strictly_ascending(vector.members, [](std::uint32_t number) { return number; }) ||
+    if (!is_ascending(vector.members, std::identity()) ||
         (!vector.members.empty() && vector.members.back() >= before_.next_member_))
       return denied("a vector lists members twice or unknown ones");
     const bool fits =
@@ -75,7 +66,7 @@ Expected<void> BlockApplication::check_vectors(const CloseSection& close, std::s
 
 Expected<void> BlockApplication::check_contributions(const CloseSection& close,
                                                      const std::vector<std::uint32_t>& rows) const {
-  if (!strictly_ascending(close.contributions, [](const ContributionEntry& entry) { return entry.member; }))
+  if (!is_ascending(close.contributions, &ContributionEntry::member))
     return denied("a close's contributions are not ascending by member");
   std::uint64_t most_tokens = 0;
   for (const std::uint32_t row : rows)
@@ -104,7 +95,7 @@ Expected<void> BlockApplication::check_contributions(const CloseSection& close,
 Expected<void> BlockApplication::check_close_signatures(const CloseSection& close) const {
   for (const Vector& vector : close.vectors) {
     const CommitteeMember& voter = committee_->members()[*committee_->position(vector.voter)];
-    if (!checks_->vector(vector, voter.key, rules_.network))
+    if (!checks_->vector(claim_of(vector), voter.key, rules_.network))
       return denied("a vector's signature does not hold");
   }
   for (const ContributionEntry& entry : close.contributions) {
@@ -143,18 +134,11 @@ void BlockApplication::count_contributions(const CloseSection& close) {
   const std::vector<std::uint32_t> counted = counted_contributors(*committee_, close);
   const std::vector<Share> shares = limited_shares(all_shares(before_), before_, before_.beacon_);
   const auto tokens_of = [&close](std::uint32_t number) {
-    return std::lower_bound(
-               close.contributions.begin(), close.contributions.end(), number,
-               [](const ContributionEntry& entry, std::uint32_t wanted) { return entry.member < wanted; })
-        ->tokens;
+    return find_by(close.contributions, &ContributionEntry::member, number)->tokens;
   };
   std::vector<std::uint64_t> voters_tokens;
-  for (const std::uint32_t number : counted) {
-    const auto at =
-        std::lower_bound(shares.begin(), shares.end(), number,
-                         [](const Share& share, std::uint32_t wanted) { return share.member < wanted; });
-    if (at != shares.end() && at->member == number) voters_tokens.push_back(tokens_of(number));
-  }
+  for (const std::uint32_t number : counted)
+    if (find_by(shares, &Share::member, number) != nullptr) voters_tokens.push_back(tokens_of(number));
   const std::uint64_t median = lower_median(std::move(voters_tokens));
   for (const std::uint32_t number : counted) {
     MemberRecord& contributor = member(*before_.find(number));

@@ -3,18 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/chain/ascending.h"
 #include "core/chain/detail/formats.h"
 #include "core/chain/detail/shares.h"
 
 namespace neuroshard::chain {
-namespace {
-
-Error denied(const char* what) {
-  return make_error(ErrorCode::Denied, what);
-}
-
-}  // namespace
-
 BlockApplication::BlockApplication(const ChainRules& rules, const Registry& before,
                                    const Hash256& before_hash, std::uint64_t height, std::uint64_t time_ms,
                                    SignatureChecks* checks)
@@ -45,10 +38,8 @@ Expected<void> BlockApplication::check_structure(const BlockBody& body) const {
   std::sort(nodes.begin(), nodes.end());
   if (std::adjacent_find(nodes.begin(), nodes.end()) != nodes.end())
     return denied("the block has two statements of one node");
-  for (std::size_t i = 1; i < body.evidence.size(); ++i) {
-    if (body.evidence[i].node <= body.evidence[i - 1].node)
-      return denied("the block's evidence is not ascending by node");
-  }
+  if (!is_ascending(body.evidence, &Evidence::node))
+    return denied("the block's evidence is not ascending by node");
   return {};
 }
 
@@ -144,12 +135,12 @@ Expected<RegistryPtr> BlockApplication::apply_genesis(const BlockBody& body) {
   if (founders.empty() || founders.size() > max_members) return denied("a genesis names its founders");
   if (body.genesis->anchors.size() != rules_.rows || rules_.rows > max_rows)
     return denied("a genesis has an anchor for each row of the model");
-  for (std::size_t i = 0; i < founders.size(); ++i) {
-    const auto* registration = std::get_if<Register>(&founders[i].what);
-    if (registration == nullptr || registration->voucher || founders[i].reference != BlockReference{})
+  if (!is_ascending(founders, &Statement::node)) return denied("the founders are not ascending");
+  for (const Statement& founder : founders) {
+    const auto* registration = std::get_if<Register>(&founder.what);
+    if (registration == nullptr || registration->voucher || founder.reference != BlockReference{})
       return denied("a founder is not a plain registration without a reference");
-    if (i > 0 && founders[i].node <= founders[i - 1].node) return denied("the founders are not ascending");
-    NS_RETURN_IF_ERROR(check_registration(rules_, 1, time_ms_, founders[i].node, *registration));
+    NS_RETURN_IF_ERROR(check_registration(rules_, 1, time_ms_, founder.node, *registration));
     if (!rules_.may_found(registration->delegation.wallet_key))
       return denied("a founder's wallet is not one of the founders that the network's profile names");
   }

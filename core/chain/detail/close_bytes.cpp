@@ -13,6 +13,7 @@ constexpr std::size_t least_vector_bytes = 4 + 32 + 64;
 std::vector<std::uint32_t> listed_by_any(const std::vector<Vector>& vectors) {
   std::vector<std::uint32_t> all, merged;
   for (const Vector& vector : vectors) {
+    if (vector.members == all) continue;  // mostly everybody lists the same
     merged.clear();
     std::set_union(all.begin(), all.end(), vector.members.begin(), vector.members.end(),
                    std::back_inserter(merged));
@@ -21,8 +22,9 @@ std::vector<std::uint32_t> listed_by_any(const std::vector<Vector>& vectors) {
   return all;
 }
 
-// Both ascending.
+// Both ascending; all of `members` are in `all`.
 Bitmap places(const std::vector<std::uint32_t>& members, const std::vector<std::uint32_t>& all) {
+  if (members.size() == all.size()) return Bitmap::of_ones(all.size());
   Bitmap bits(all.size());
   std::size_t at = 0;
   for (std::size_t i = 0; i < all.size() && at < members.size(); ++i) {
@@ -52,21 +54,12 @@ Vector read_vector(Reader& in, const std::vector<std::uint32_t>& all, std::size_
   return vector;
 }
 
-void read_contributions(Reader& in, std::vector<ContributionEntry>* entries) {
-  entries->resize(in.count(contribution_entry_bytes, max_members));
-  for (std::size_t i = 0; i < entries->size(); ++i) {
-    (*entries)[i] = read_entry(in);
-    if (i > 0 && (*entries)[i].member <= (*entries)[i - 1].member) in.fail();
-  }
-}
-
 }  // namespace
 
 Bytes encode_close(const CloseSection& close) {
   Bytes bytes;
   append_le(bytes, close.round);
-  append_le(bytes, static_cast<std::uint32_t>(close.contributions.size()));
-  for (const ContributionEntry& entry : close.contributions) append_entry(bytes, entry);
+  append_entries(bytes, close.contributions);
   const std::vector<std::uint32_t> all = listed_by_any(close.vectors);
   append_numbers(bytes, all);
   const std::size_t rows = close.vectors.empty() ? 0 : close.vectors.front().payloads.size();
@@ -86,7 +79,7 @@ Expected<CloseSection> decode_close(ByteSpan bytes, const Hash256& opening) {
   Reader in(bytes);
   CloseSection close;
   close.round = in.number<std::uint64_t>();
-  read_contributions(in, &close.contributions);
+  close.contributions = read_entries(in);
   const std::vector<std::uint32_t> all = read_numbers(in, max_members);
   const auto rows = in.number<std::uint32_t>();
   const std::size_t count = in.count(least_vector_bytes, max_committee);

@@ -1,52 +1,27 @@
 #include "core/chain/detail/formats.h"
 
-namespace neuroshard::chain {
+#include "core/chain/ascending.h"
+#include "core/chain/rules.h"
 
-void append_commitment(Bytes& bytes, const BeaconCommitment& commitment) {
-  append_array(bytes, commitment.tip);
-  append_le(bytes, commitment.first_round);
-  append_le(bytes, commitment.length);
-}
+namespace neuroshard::chain {
 
 BeaconCommitment read_commitment(Reader& in) {
   BeaconCommitment commitment;
-  commitment.tip = in.array<Hash256>();
-  commitment.first_round = in.number<std::uint64_t>();
-  commitment.length = in.number<std::uint32_t>();
+  in.read(commitment_fields(commitment));
   if (commitment.length < 1 || commitment.length > beacon_chain_length) in.fail();
   return commitment;
 }
 
-void append_reference(Bytes& bytes, const BlockReference& reference) {
-  append_le(bytes, reference.height);
-  append_array(bytes, reference.hash);
+void append_entries(Bytes& bytes, const std::vector<ContributionEntry>& entries) {
+  append_le(bytes, static_cast<std::uint32_t>(entries.size()));
+  for (const ContributionEntry& entry : entries) append_record(bytes, entry_fields(entry));
 }
 
-BlockReference read_reference(Reader& in) {
-  BlockReference reference;
-  reference.height = in.number<std::uint64_t>();
-  reference.hash = in.array<Hash256>();
-  return reference;
-}
-
-void append_entry(Bytes& bytes, const ContributionEntry& entry) {
-  append_le(bytes, entry.member);
-  append_le(bytes, entry.tokens);
-  append_array(bytes, entry.work);
-  append_array(bytes, entry.batches);
-  append_array(bytes, entry.reveal);
-  append_array(bytes, entry.signature);
-}
-
-ContributionEntry read_entry(Reader& in) {
-  ContributionEntry entry;
-  entry.member = in.number<std::uint32_t>();
-  entry.tokens = in.number<std::uint64_t>();
-  entry.work = in.array<Hash256>();
-  entry.batches = in.array<Hash256>();
-  entry.reveal = in.array<Hash256>();
-  entry.signature = in.array<crypto::Signature>();
-  return entry;
+std::vector<ContributionEntry> read_entries(Reader& in) {
+  std::vector<ContributionEntry> entries(in.count(contribution_entry_bytes, max_members));
+  for (ContributionEntry& entry : entries) in.read(entry_fields(entry));
+  if (!is_ascending(entries, &ContributionEntry::member)) in.fail();
+  return entries;
 }
 
 void append_numbers(Bytes& bytes, const std::vector<std::uint32_t>& numbers) {
@@ -56,10 +31,8 @@ void append_numbers(Bytes& bytes, const std::vector<std::uint32_t>& numbers) {
 
 std::vector<std::uint32_t> read_numbers(Reader& in, std::size_t most) {
   std::vector<std::uint32_t> numbers(in.count(sizeof(std::uint32_t), most));
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    numbers[i] = in.number<std::uint32_t>();
-    if (i > 0 && numbers[i] <= numbers[i - 1]) in.fail();
-  }
+  for (std::uint32_t& number : numbers) number = in.number<std::uint32_t>();
+  if (!is_ascending(numbers, std::identity())) in.fail();
   return numbers;
 }
 

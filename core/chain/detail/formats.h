@@ -3,33 +3,38 @@
 
 #include <string_view>
 
-#include "core/base/error.h"
 #include "core/chain/beacon.h"
 #include "core/chain/contribution.h"
+#include "core/chain/detail/errors.h"
 #include "core/chain/reader.h"
 #include "core/chain/statements.h"
 #include "core/crypto/hash.h"
 
 namespace neuroshard::chain {
 
-inline Error corrupt(const char* what) {
-  return make_error(ErrorCode::Corrupt, what);
-}
 // SHA-256 of a tag and bytes: no hash of one kind of thing is that of another kind.
 inline Hash256 tagged_hash(std::string_view tag, ByteSpan bytes) {
   return crypto::Sha256().update(tag).update(bytes).finish();
 }
 
 inline constexpr std::size_t commitment_bytes = 32 + 8 + 4;
-void append_commitment(Bytes& bytes, const BeaconCommitment& commitment);
+auto commitment_fields(auto& commitment) {
+  return std::tie(commitment.tip, commitment.first_round, commitment.length);
+}
 BeaconCommitment read_commitment(Reader& in);
 
 inline constexpr std::size_t reference_bytes = 8 + 32;
-void append_reference(Bytes& bytes, const BlockReference& reference);
-BlockReference read_reference(Reader& in);
+auto reference_fields(auto& reference) {
+  return std::tie(reference.height, reference.hash);
+}
 
-void append_entry(Bytes& bytes, const ContributionEntry& entry);
-ContributionEntry read_entry(Reader& in);
+auto entry_fields(auto& entry) {
+  return std::tie(entry.member, entry.tokens, entry.work, entry.batches, entry.reveal, entry.signature);
+}
+
+// A count u32 and the entries, strictly ascending by member.
+void append_entries(Bytes& bytes, const std::vector<ContributionEntry>& entries);
+std::vector<ContributionEntry> read_entries(Reader& in);
 
 // A count u32 and the numbers, strictly ascending.
 void append_numbers(Bytes& bytes, const std::vector<std::uint32_t>& numbers);

@@ -1,4 +1,4 @@
-// How the votes of wallets are divided among their nodes (docs/protocol/chain.md): 12 units a wallet, in equal
+// The division of the wallets' votes among their nodes (docs/protocol/chain.md): 12 units a wallet, in equal
 // parts for its up to four longest-registered active nodes that may have a share. Pure functions of a
 // registry.
 #pragma once
@@ -23,7 +23,7 @@ std::vector<Share> all_shares(const Registry& registry);
 // Keeps wallets that nobody vouched for only as long as they have less than a quarter of all units together,
 // in the order of the beacon's lot. Without a trusted share nothing stays.
 std::vector<Share> limited_shares(std::vector<Share> shares, const Registry& registry, const Hash256& beacon);
-// Those that count for the next block: the epoch's committee if there is one, within the limit.
+// The shares that count for the next block: the epoch's committee if there is one, within the limit.
 std::vector<Share> voting_shares(const Registry& registry);
 
 // Trusted voter wallets with a node that may have a share: active ones, and those that are active or have

@@ -1,4 +1,4 @@
-// Which silent voters a leader marks dormant in a stall of one height: at first all of them, later one alone,
+// The silent voters that a leader marks dormant in a stall of one height: at first all of them, later one alone,
 // another one each time it leads. A Byzantine voter may be heard by some voters only; they refuse each block
 // that marks it, but not the one that marks an honest voter that is silent for all (docs/protocol/safety.md).
 // Threads: one.

@@ -3,15 +3,12 @@
 #include <algorithm>
 
 #include "core/chain/beacon.h"
+#include "core/chain/detail/errors.h"
 
 namespace neuroshard::chain {
 namespace {
 
 constexpr std::uint32_t serial_window = 64;
-
-Error denied(const char* what) {
-  return make_error(ErrorCode::Denied, what);
-}
 
 // Whether somebody else still votes without some nodes. False is final; true is checked again at the block's end.
 template <class Gone>

@@ -23,6 +23,14 @@ std::uint64_t ViewClaims::joined_units(std::uint32_t view) const {
   return units;
 }
 
+std::uint64_t ViewClaims::units_in(std::uint32_t view) const {
+  std::uint64_t units = 0;
+  for (std::size_t i = 0; i < joined_.size(); ++i)
+    if (const auto newest = std::max(joined_[i], said_[i]); newest && *newest >= view)
+      units += committee_->members()[i].units;
+  return units;
+}
+
 std::optional<std::uint32_t> ViewClaims::reached() const {
   std::vector<std::pair<std::uint32_t, std::uint64_t>> claims;  // view, units
   for (std::size_t i = 0; i < joined_.size(); ++i)

@@ -21,6 +21,8 @@ class ViewClaims {
 
   // Units of the members whose NewViews are of this view or a later one.
   std::uint64_t joined_units(std::uint32_t view) const;
+  // The same, with what members only said.
+  std::uint64_t units_in(std::uint32_t view) const;
   // The greatest view that enough members have reached: one of them must be honest, or the rest is no quorum.
   // Byzantine members below a third move it no further than an honest member is.
   std::optional<std::uint32_t> reached() const;

@@ -17,54 +17,33 @@ Duration ViewClock::patience(std::uint32_t view) const {
 }
 
 void ViewClock::begin(std::uint32_t view) {
+  stop();
   view_ = view;
-  pace_ = Pace::InStep;
-  others_.reset();
-  arm();
 }
 
-void ViewClock::arm() {
-  soon_.reset();
-  timer_ = executor_.post_after(patience(view_), [this] { time_is_over(); });
-}
-
-void ViewClock::time_is_over() {
-  if (pace_ == Pace::Stopped) return;
-  if (pace_ == Pace::InStep) return calls_.over();
-  pace_ = Pace::InStep;
-  arm();  // what ended was the time of the view before
-  calls_.caught_up();
+void ViewClock::start() {
+  timer_ = executor_.post_after(patience(view_), [this] { calls_.over(); });
 }
 
 void ViewClock::give_up_soon() {
-  if (pace_ != Pace::InStep || soon_) return;
-  soon_ = executor_.post_after(patience(view_) / soon_part, [this, view = view_] {
+  if (!runs() || soon_) return;
+  soon_ = executor_.post_after(patience(view_) / soon_part, [this] {
     const std::unique_ptr<TimerHandle> over = std::move(soon_);
-    if (pace_ == Pace::InStep && view == view_) calls_.hopeless();
+    calls_.hopeless();
   });
 }
 
-void ViewClock::run_ahead(std::uint32_t next, const std::function<void()>& enter) {
-  std::unique_ptr<TimerHandle> rest = std::move(timer_);
-  enter();
-  if (pace_ != Pace::InStep || view_ != next) return;
-  pace_ = Pace::Ahead;
-  soon_.reset();  // what the next leader has proposed already may be refused, too
-  timer_ = std::move(rest);
-}
-
 void ViewClock::wait_for_others() {
-  others_ = executor_.post_after(patience(view_) / options_.others_part, [this, view = view_] {
+  others_ = executor_.post_after(patience(view_) / options_.others_part, [this] {
     const std::unique_ptr<TimerHandle> over = std::move(others_);
-    if (pace_ != Pace::Stopped && view == view_) calls_.waited();
+    calls_.waited();
   });
 }
 
 void ViewClock::stop() {
-  pace_ = Pace::Stopped;
-  others_.reset();
   timer_.reset();
   soon_.reset();
+  others_.reset();
 }
 
 }  // namespace neuroshard::chain

@@ -1,6 +1,6 @@
-// How long a member waits in a view. It gives up a view that can certify nothing any more after a tenth of
-// its time. The others' views may last longer, so it is at most one view ahead of them until its own time for
-// the view before would have been over.
+// How long a member waits in a view. The time runs only once a quorum is there: members that came first wait
+// for the others, so that all of them have the view's whole time together, as in PBFT (Castro and Liskov
+// 1999, section 4.5.2). A member that can expect nothing more of a view gives it up after a tenth of its time.
 //
 // Threads: the executor's. The callbacks come from timers only.
 #pragma once
@@ -21,22 +21,20 @@ class ViewClock {
     int others_part = 20;  // of a view's time: what a leader waits for more than a quorum
   };
   struct Calls {
-    std::function<void()> over;       // the view's time is over
-    std::function<void()> hopeless;   // a tenth of it has passed since give_up_soon()
-    std::function<void()> caught_up;  // this member was ahead; from now on it is not
-    std::function<void()> waited;     // since wait_for_others()
+    std::function<void()> over;      // the view's time is over
+    std::function<void()> hopeless;  // a tenth of it has passed since give_up_soon()
+    std::function<void()> waited;    // since wait_for_others()
   };
   // The executor outlives it.
   ViewClock(Options options, Executor& executor, Calls calls)
       : options_(options), executor_(executor), calls_(std::move(calls)) {}
 
-  // A view begins, and its time.
+  // A view begins. Its time runs from start() on.
   void begin(std::uint32_t view);
-  // Nothing while this member is ahead, and the second time in a view.
+  void start();
+  bool runs() const { return timer_ != nullptr; }
+  // Nothing while the time does not run, and the second time in a view.
   void give_up_soon();
-  // In `hopeless`: begins the next view by `enter`, which calls begin(). If it led no further than that view,
-  // this member is ahead and the time of the view before runs on.
-  void run_ahead(std::uint32_t next, const std::function<void()>& enter);
   // Of the leader of this view, once.
   void wait_for_others();
   void stop();
@@ -44,14 +42,9 @@ class ViewClock {
   Duration patience(std::uint32_t view) const;
 
  private:
-  enum class Pace : std::uint8_t { Stopped, InStep, Ahead };
-  void time_is_over();
-  void arm();
-
   const Options options_;
   Executor& executor_;
   const Calls calls_;
-  Pace pace_ = Pace::Stopped;
   std::uint32_t view_ = 0;
   std::unique_ptr<TimerHandle> timer_, soon_, others_;
 };

@@ -58,6 +58,13 @@ class Bench final : public chain::AgreementHost {
     agreement->on_view(member, view);
     return agreement->on_item(member, chain::NewView{bus_height, bus_previous, view, {}, nullptr, {}});
   }
+  // Time passes, and every second the last `count` others come to the view of this member.
+  void run_with_others(std::size_t count, Duration time) {
+    for (const auto end = world.now() + time; world.now() < end;) {
+      for (std::size_t i = 0; i < count; ++i) say_as(other(committee->size() - 2 - i), view());
+      world.run_for(std::min<Duration>(second, end - world.now()));
+    }
+  }
   chain::Verdict propose_as_leader(std::uint32_t view, const chain::BlockPtr& block) {
     return agreement->on_item(committee->leader(view), chain::Proposal{view, block, {}, {}});
   }

@@ -28,7 +28,7 @@ class NoChecks final : public SignatureChecks {
              const Hash256&) override {
     return true;
   }
-  bool vector(const Vector&, const crypto::PublicKey&, const Hash256&) override { return true; }
+  bool vector(const VectorClaim&, const crypto::PublicKey&, const Hash256&) override { return true; }
   bool evidence(const Evidence&, const Hash256&) override { return true; }
 };
 
@@ -46,7 +46,7 @@ struct Work {
   std::size_t node = 0;
   std::uint64_t tokens = 500;
 };
-// What a voter's vector says of a contribution; nodes of the fixture. Payloads by position among the rows.
+// A contribution in a voter's vector; nodes of the fixture. Payloads by position among the rows.
 struct Received {
   std::function<bool(std::size_t voter, std::size_t node)> lists = [](std::size_t, std::size_t) {
     return true;
@@ -295,7 +295,7 @@ class ChainFixture : public FixtureNodes {
     blocks_.push_back(block);
     return {};
   }
-  // Why a block with this body is not valid; empty: it is.
+  // The reason that a block with this body is not valid; empty: it is valid.
   std::string refusal(const BlockBody& body, std::uint64_t after_ms = 1000) const {
     const auto proposed = propose(body, after_ms);
     return proposed.ok() ? std::string() : proposed.error().message;
@@ -309,7 +309,7 @@ class ChainFixture : public FixtureNodes {
     body.statements = std::move(statements);
     return body;
   }
-  // What a test takes for granted: false when a block that should be valid is not.
+  // False when a block that a test needs is not valid.
   template <class What>
   bool say(std::size_t node, What what, std::uint64_t after_ms = 1000) {
     return append(body_of({statement(node, std::move(what))}), after_ms).ok();

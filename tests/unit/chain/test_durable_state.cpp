@@ -1,4 +1,4 @@
-// What a node makes of its records on the disk: above all, votes that it can't read.
+// A node's records on its disk, above all votes that it can't read.
 #include <QtTest>
 
 #include <map>

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/chain/beacon.h"
+#include "core/crypto/hash.h"
 #include "tests/support/test_main.h"
 #include "tests/unit/chain/samples.h"
 
@@ -121,8 +122,8 @@ void TestChainGolden::contributions_and_vectors() {
 }
 
 void TestChainGolden::statements_and_evidence() {
-  compare("statement_id", statement_id(statement()));
-  compare("evidence_id", evidence_id(evidence()));
+  compare("statement", crypto::sha256(encode_statement(statement())));
+  compare("evidence", crypto::sha256(encode_evidence(evidence())));
 }
 
 void TestChainGolden::beacons_and_lots() {

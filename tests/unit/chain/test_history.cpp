@@ -22,7 +22,7 @@ bool same_tip(const ChainTip& a, const ChainTip& b) {
 struct NoSignatureHolds final : SignatureChecks {
   bool vote(const SignedVote&, const crypto::PublicKey&, const Hash256&) override { return false; }
   bool statement(const Statement&, const Hash256&) override { return false; }
-  bool vector(const Vector&, const crypto::PublicKey&, const Hash256&) override { return false; }
+  bool vector(const VectorClaim&, const crypto::PublicKey&, const Hash256&) override { return false; }
 };
 
 struct CountingCache final : RegistryCache {
@@ -189,13 +189,13 @@ void TestHistory::its_own_disk_is_replayed_without_signatures() {
   History own = std::move(*replayed);
   History strict = chain.begin();
   for (std::size_t i = 1; i < disk.size(); ++i)
-    QVERIFY(own.append_own(*decode_certified(disk[i], small::network)).ok());
+    QVERIFY(own.append(*decode_certified(disk[i], small::network), History::Origin::OwnDisk).ok());
   QVERIFY(same_tip(own.tip(), history.tip()));
   // The same bytes with nobody's signature: still its own, but no peer's.
   auto block = *decode_certified(disk[1], small::network);
   block.certificate.commits.signatures[0].signature = {};
   QVERIFY(!strict.append(block).ok());
-  QVERIFY(strict.append_own(block).ok());
+  QVERIFY(strict.append(block, History::Origin::OwnDisk).ok());
 }
 
 void TestHistory::a_changed_block_of_its_own_disk_is_refused() {
@@ -204,14 +204,16 @@ void TestHistory::a_changed_block_of_its_own_disk_is_refused() {
   const CertifiedBlock block = chain.flip(history.tip());
   BlockHeader header = block.block->header;
   header.registry = Hash256{4};
-  QCOMPARE(error_of(history.append_own(
-               {make_block(header, block.block->body, block.block->opening, small::network), {}})),
+  QCOMPARE(error_of(history.append(
+               {make_block(header, block.block->body, block.block->opening, small::network), {}},
+               History::Origin::OwnDisk)),
            ErrorCode::Denied);
   BlockBody other = chain.away(history.tip(), 0);
-  QCOMPARE(error_of(history.append_own(
-               {make_block(block.block->header, other, block.block->opening, small::network), {}})),
+  QCOMPARE(error_of(history.append(
+               {make_block(block.block->header, other, block.block->opening, small::network), {}},
+               History::Origin::OwnDisk)),
            ErrorCode::Denied);
-  QVERIFY(history.append_own(block).ok());
+  QVERIFY(history.append(block, History::Origin::OwnDisk).ok());
 }
 
 void TestHistory::it_begins_at_a_snapshot() {

@@ -1,4 +1,5 @@
-// What waits for a block: one statement of each kind and node, nothing inadmissible, presence first.
+// Statements and evidence that wait for a block: one statement of each kind and node, nothing inadmissible,
+// presence first.
 #include <QtTest>
 
 #include "core/chain/mempool.h"
@@ -66,7 +67,6 @@ class TestMempool : public QObject {
   void presence_changes_are_a_part();
   void registrations_are_bounded();
   void evidence_is_kept_until_it_is_contained();
-  void all_of_it_can_be_given_to_a_peer();
 };
 
 void TestMempool::it_keeps_one_of_a_kind_and_node() {
@@ -108,7 +108,7 @@ void TestMempool::signatures_are_checked_last() {
   Statement useless = f.from(1, Back{});
   useless.signature[7] ^= 1;
   QCOMPARE(f.take(useless), Verdict::Inadmissible);
-  // What is forged does not take the place of what waits.
+  // A forged statement does not take the place of the waiting one.
   const Statement waiting = f.from(1, f.commit(1));
   QCOMPARE(f.take(waiting), Verdict::Taken);
   f.grow();
@@ -183,13 +183,10 @@ void TestMempool::presence_comes_first() {
 void TestMempool::one_active_voter_always_stays() {
   Fixture f;
   for (std::uint32_t i = 0; i < 4; ++i) QCOMPARE(f.take(f.from(i, Away{})), Verdict::Taken);
-  QCOMPARE(f.pool.statements(f.tip()).size(), std::size_t{3});
-  BlockBody rest;
-  rest.silent = {1};
-  const std::vector<Statement> beside = f.pool.statements(f.tip(), 0, rest);
-  QCOMPARE(beside.size(), std::size_t{2});
-  rest.statements = beside;
-  f.grow(f.chain.certified(f.tip(), rest));
+  BlockBody body;
+  body.statements = f.pool.statements(f.tip());
+  QCOMPARE(body.statements.size(), std::size_t{3});
+  f.grow(f.chain.certified(f.tip(), body));
   QCOMPARE(f.tip().committee->size(), std::size_t{1});
   QVERIFY(f.pool.statements(f.tip()).empty());
 }
@@ -244,24 +241,6 @@ void TestMempool::evidence_is_kept_until_it_is_contained() {
                                    sign_vote(two, 2, key, small::network)),
                        f.tip()),
            Verdict::Inadmissible);
-}
-
-void TestMempool::all_of_it_can_be_given_to_a_peer() {
-  Fixture f, other;
-  QCOMPARE(f.take(f.from(1, Away{})), Verdict::Taken);
-  QCOMPARE(f.take(f.from(2, f.commit(1))), Verdict::Taken);
-  QCOMPARE(f.pool.take(f.evidence(3), f.tip()), Verdict::Taken);
-  const std::vector<Bytes> posts = f.pool.encoded();
-  QCOMPARE(posts.size(), std::size_t{3});
-  for (const Bytes& post : posts) {
-    const auto item = decode_item(post, small::network);
-    QVERIFY(item.ok());
-    if (const auto* statement = std::get_if<StatementPost>(&*item))
-      QCOMPARE(other.take(statement->statement), Verdict::Taken);
-    else
-      QCOMPARE(other.pool.take(std::get<EvidencePost>(*item).evidence, other.tip()), Verdict::Taken);
-  }
-  QCOMPARE(other.pool.encoded(), posts);
 }
 
 NS_TEST(TestMempool)

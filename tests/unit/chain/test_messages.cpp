@@ -108,7 +108,7 @@ void TestChainMessages::every_item_is_canonical() {
     const Bytes bytes = encode_item(item);
     const auto again = decode(bytes);
     QVERIFY2(again.ok() && again->index() == item.index(), qPrintable(QString::number(bytes[0])));
-    // What the rounds read is opaque here: a part of it is another post.
+    // Posts of the rounds are opaque here: a part of one is another post.
     if (std::holds_alternative<RoundsPost>(item)) {
       QVERIFY(encode_item(*again) == bytes);
       continue;

@@ -181,7 +181,7 @@ void TestOpenStart::it_signs_one_at_a_time() {
   QCOMPARE(node.propose(party_of(order[1]), second, seconds(46) - milliseconds(1), &output), Verdict::Busy);
   // Released: it has forgotten whom it heard, and says hello again.
   QVERIFY(find_item<GenesisHello>(node.tick(seconds(46))));
-  QCOMPARE(node.start.heard(), std::size_t{0});
+  QCOMPARE(node.start.heard_nodes().size(), std::size_t{0});
   for (const std::uint16_t other : {order[0], order[1]})
     QCOMPARE(node.hello(party_of(other), seconds(47)), Verdict::Taken);
   QCOMPARE(node.propose(party_of(order[1]), second, seconds(48), &output), Verdict::Taken);
@@ -228,7 +228,7 @@ void TestOpenStart::a_node_that_was_left_out_is_missed() {
     now += seconds(15 + 10 + 30);
     node.tick(now - seconds(30));
     node.tick(now);
-    QCOMPARE(node.start.heard(), std::size_t{0});
+    QCOMPARE(node.start.heard_nodes().size(), std::size_t{0});
   }
   hear_both(now);
   QCOMPARE(node.propose(party_of(order[0]), without, now + seconds(8), &output), Verdict::Taken);
@@ -325,7 +325,7 @@ void TestOpenStart::hellos_are_checked() {
   expired.delegation = crypto::delegate(other.wallet, other.node.public_key(), small::network,
                                         WallTime(milliseconds(small::first_ms - 1)), 1);
   QCOMPARE(verdict(small::statement_of(other, expired, {})), Verdict::Inadmissible);
-  QCOMPARE(node.start.heard(), std::size_t{0});
+  QCOMPARE(node.start.heard_nodes().size(), std::size_t{0});
   QCOMPARE(verdict(good), Verdict::Taken);
   QCOMPARE(verdict(good), Verdict::Known);
   for (std::uint16_t i = 2; i < 64; ++i) QCOMPARE(node.hello(party_of(i), seconds(2)), Verdict::Taken);

@@ -1,4 +1,4 @@
-// What a node must tell others: pauses grow while nobody answers, and end when the other node is back.
+// Items on their way: pauses grow while nobody answers, and end when the recipient returns.
 #include <QtTest>
 
 #include <map>
@@ -63,7 +63,7 @@ class TestOutbox : public QObject {
   void a_slow_call_is_not_made_twice();
   void each_attempt_has_more_time();
   void a_peer_that_wants_it_later_gets_it_later();
-  void an_item_can_be_dropped_for_one_or_for_all();
+  void an_item_can_be_dropped();
   void a_peer_that_is_found_late_has_it_soon();
   void a_restarted_peer_has_it_once_more();
   void a_range_of_keys_is_dropped();
@@ -79,7 +79,7 @@ class TestOutbox : public QObject {
                     answers.push_back(answer);
                   }};
     Fixture() { clock.advance(seconds(100)); }
-    void put() { outbox.put(1, std::make_shared<const Bytes>(Bytes{1, 2, 3}), {neighbour, absent}); }
+    void put() { outbox.put(1, Bytes{1, 2, 3}, {neighbour, absent}); }
     // `absent` is away for so long; each attempt fails at once.
     void away(Duration time) {
       for (Duration passed{}; passed < time; passed += milliseconds(500)) {
@@ -169,16 +169,15 @@ void TestOutbox::a_peer_that_wants_it_later_gets_it_later() {
   }
 }
 
-void TestOutbox::an_item_can_be_dropped_for_one_or_for_all() {
+void TestOutbox::an_item_can_be_dropped() {
   Fixture f;
   f.put();
   f.outbox.put(2, Heartbeat{}, {neighbour, absent});
   QCOMPARE(f.outbox.waiting(), std::size_t{4});
-  f.outbox.drop(2, neighbour);
   f.outbox.drop(1);
-  QCOMPARE(f.outbox.waiting(), std::size_t{1});
+  QCOMPARE(f.outbox.waiting(), std::size_t{2});
   // Dropped while it is under way: its answer changes nothing.
-  f.outbox.drop(2, absent);
+  f.outbox.drop(2);
   f.calls.take(absent);
   QCOMPARE(f.outbox.waiting(), std::size_t{0});
   f.clock.advance(seconds(60));
@@ -214,8 +213,8 @@ void TestOutbox::a_restarted_peer_has_it_once_more() {
   f.calls.take(neighbour);
   for (int i = 0; i < 100; ++i) f.outbox.again(neighbour);
   QCOMPARE(f.calls.made[neighbour], 2);
-  // What has taken its place since is another item.
-  f.outbox.put(1, std::make_shared<const Bytes>(Bytes{4}), {absent});
+  // The item in its place is another one.
+  f.outbox.put(1, Bytes{4}, {absent});
   f.clock.advance(seconds(2));
   f.outbox.again(neighbour);
   QCOMPARE(f.calls.made[neighbour], 2);
@@ -223,7 +222,7 @@ void TestOutbox::a_restarted_peer_has_it_once_more() {
 
 void TestOutbox::a_range_of_keys_is_dropped() {
   Fixture f;
-  const auto item = std::make_shared<const Bytes>(Bytes{1});
+  const auto item = Bytes{1};
   for (const std::uint64_t key : {std::uint64_t{1}, std::uint64_t{0x1000}, std::uint64_t{0xFFFFF},
                                   std::uint64_t{0x100000}, std::uint64_t{1} << 40})
     f.outbox.put(key, item, {neighbour});

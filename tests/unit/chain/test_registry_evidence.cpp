@@ -171,7 +171,7 @@ void TestChainRegistryEvidence::a_registry_with_few_active_voters_is_restricted(
   for (int round = 0; round < 3; ++round) QVERIFY(chain.round_of({nodes[0], nodes[1], candidate}));
   QVERIFY(!chain.is_voter(candidate));
   QVERIFY(chain.wallet(candidate)->qualifying >= chain.rules().admission_contributions);
-  // Whoever has not been seen for seven days counts no more.
+  // A wallet that was not seen for seven days does not count.
   QVERIFY(chain.say(candidate, Away{}, 7 * day_ms));
   QVERIFY(!chain.registry().is_restricted());
   QCOMPARE(chain.refusal(guest, chain.registration(guest)), std::string());

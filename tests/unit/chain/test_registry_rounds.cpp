@@ -246,9 +246,9 @@ void TestChainRegistryRounds::signatures_of_a_close_are_checked() {
   // Nothing is verified of a close that is wrong in structure.
   struct Counting : SignatureChecks {
     std::size_t calls = 0;
-    bool vector(const Vector& vector, const crypto::PublicKey& node, const Hash256& network) override {
+    bool vector(const VectorClaim& claim, const crypto::PublicKey& node, const Hash256& network) override {
       ++calls;
-      return SignatureChecks::vector(vector, node, network);
+      return SignatureChecks::vector(claim, node, network);
     }
   } counting;
   chain.set_checks(counting);

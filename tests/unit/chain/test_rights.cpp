@@ -1,4 +1,4 @@
-// Who contributes to a row, who may not be left out of a close, and who becomes a voter.
+// The contributors of a row, the members that a close must name, and the wallets that become voters.
 #include <QtTest>
 
 #include <set>
@@ -19,7 +19,7 @@ namespace {
 using Numbers = std::vector<std::uint32_t>;
 
 Numbers row_of(const ChainFixture& chain, const CloseSection& close, std::size_t row = 0) {
-  return row_contributors(chain.rules(), chain.registry(), *chain.committee(), close, row);
+  return round_contributors(chain.rules(), chain.registry(), *chain.committee(), close).at(row);
 }
 
 std::vector<Work> works_of(const std::vector<std::size_t>& nodes) {

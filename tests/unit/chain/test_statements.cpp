@@ -18,7 +18,6 @@ class TestChainStatements : public QObject {
   void a_voucher_is_bound_to_its_issuer_and_network();
   void a_used_voucher_is_bound_to_node_and_wallet();
   void commitments_have_a_bounded_length();
-  void ids_differ();
 };
 
 void TestChainStatements::every_kind_is_canonical() {
@@ -123,15 +122,6 @@ void TestChainStatements::commitments_have_a_bounded_length() {
     const Statement statement = samples::statement(7, Commit{{samples::filled(33), 4, length}});
     QVERIFY(decode_statement(encode_statement(statement)).ok());
   }
-}
-
-void TestChainStatements::ids_differ() {
-  std::vector<Hash256> ids;
-  for (const Statement& statement : samples::statements_of_each_kind())
-    ids.push_back(statement_id(statement));
-  ids.push_back(statement_id(samples::statement(4, Away{}, {9, samples::filled(41)})));
-  std::sort(ids.begin(), ids.end());
-  QVERIFY(std::adjacent_find(ids.begin(), ids.end()) == ids.end());
 }
 
 NS_TEST(TestChainStatements)

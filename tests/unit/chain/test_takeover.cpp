@@ -1,4 +1,4 @@
-// How many false wallets stop or own a network of voters, and how fast they become voters.
+// The number of false wallets that stop or own a network of voters, and the rounds until they vote.
 #include <QtTest>
 
 #include "core/chain/takeover.h"

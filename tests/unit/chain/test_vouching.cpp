@@ -1,4 +1,4 @@
-// Which wallets give vouchers, and that each voucher of a wallet has a serial of its own.
+// The wallets that give vouchers, and the serial of each voucher.
 #include <QtTest>
 
 #include "core/chain/vouching.h"

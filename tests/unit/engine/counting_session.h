@@ -1,7 +1,7 @@
 // A training session that only counts; tests of the engine see its calls through the script.
 #pragma once
 
-#include <QtGlobal>
+#include <QThread>
 #include <atomic>
 #include <memory>
 
@@ -11,9 +11,12 @@
 namespace neuroshard::testing {
 
 struct Script {
-  std::atomic<std::uint64_t> steps{0};
+  std::atomic<std::uint64_t> steps{0};  // done; survives sessions, as a checkpoint would
   std::atomic<std::uint32_t> threads{99};
-  std::atomic<int> sessions{0}, saved{0};
+  std::atomic<int> sessions{0}, saved{0}, finished{0};
+  std::atomic<std::uint64_t> fail_at{0};
+  std::atomic<bool> fail_prepare{false}, fail_finish{false};
+  std::atomic<bool> hold{false};              // a step lasts until it is cancelled
   engine::RoundModel* round_model = nullptr;  // of a node that takes part in outer rounds
 };
 
@@ -23,23 +26,40 @@ class CountingSession final : public engine::TrainingSession {
       : script_(script), history_(std::move(history)) {
     ++script_.sessions;
   }
-  Expected<engine::SessionInfo> prepare(const engine::PrepareOptions&) override {
+  Expected<engine::SessionInfo> prepare(const engine::PrepareOptions& options) override {
+    if (script_.fail_prepare) return make_error(ErrorCode::NotFound, "no text; give some with --text");
+    options.on_progress({engine::PrepareProgress::Phase::Encoding, 5, 5});
     info_.step = script_.steps;
+    info_.train_tokens = 1000;
     return info_;
   }
   Expected<engine::StepReport> step(const CancelToken& cancel) override {
+    while (script_.hold && !cancel.cancelled()) QThread::yieldCurrentThread();
     if (cancel.cancelled()) return make_error(ErrorCode::Cancelled, "stopped");
+    if (script_.fail_at == script_.steps + 1)
+      return make_error(ErrorCode::Corrupt, "the loss is not a number");
     engine::StepReport report;
     report.step = ++script_.steps;
+    report.loss = 5.0 / static_cast<double>(report.step);
+    report.total_tokens = 10 * report.step;
     return report;
   }
   void limit_threads(std::uint32_t threads) override { script_.threads = threads; }
-  Expected<engine::Validation> evaluate(bool, const CancelToken&) override { return engine::Validation{}; }
+  Expected<engine::Validation> evaluate(bool, const CancelToken&) override {
+    engine::Validation validation;
+    validation.loss = 1.5;
+    validation.bits_per_byte = 0.7;
+    return validation;
+  }
   Expected<std::string> save() override {
     ++script_.saved;
     return std::string("saved");
   }
-  Expected<void> finish() override { return {}; }
+  Expected<void> finish() override {
+    ++script_.finished;
+    if (script_.fail_finish) return make_error(ErrorCode::Exhausted, "the disk is full");
+    return {};
+  }
   std::uint64_t steps_done() const override { return script_.steps; }
   const engine::SessionInfo& info() const override { return info_; }
   compute::Stage& stage() override { qFatal("no stage"); }

@@ -1,128 +1,20 @@
 // The engine behind the seam, over a session that only counts: commands, events, pause, stop and shutdown.
 #include <QtTest>
 
-#include <atomic>
-#include <condition_variable>
-#include <deque>
-#include <mutex>
+#include <future>
 
 #include "core/engine/engine.h"
-#include "core/engine/training_history.h"
 #include "tests/support/test_main.h"
 #include "tests/unit/crypto/counting_entropy.h"
+#include "tests/unit/engine/counting_session.h"
+#include "tests/unit/engine/event_recorder.h"
 #include "tests/unit/engine/no_sync_file_env.h"
 
 using namespace neuroshard;          // NOLINT
 using namespace neuroshard::engine;  // NOLINT
-
-namespace {
-
-// The test's view and control of the session on the compute thread.
-struct Script {
-  std::atomic<std::uint64_t> steps{0};  // done; survives sessions, as a checkpoint would
-  std::atomic<int> saved{0}, finished{0}, sessions{0};
-  std::atomic<std::uint64_t> fail_at{0};
-  std::atomic<bool> fail_prepare{false}, fail_finish{false};
-  std::atomic<bool> hold{false};  // a step lasts until it is cancelled
-};
-
-class CountingSession final : public TrainingSession {
- public:
-  CountingSession(Script& script, std::shared_ptr<TrainingHistory> history)
-      : script_(script), history_(std::move(history)) {
-    ++script_.sessions;
-  }
-  Expected<SessionInfo> prepare(const PrepareOptions& options) override {
-    if (script_.fail_prepare) return make_error(ErrorCode::NotFound, "no text; give some with --text");
-    options.on_progress({PrepareProgress::Phase::Encoding, 5, 5});
-    info_.step = script_.steps;
-    info_.train_tokens = 1000;
-    return info_;
-  }
-  Expected<StepReport> step(const CancelToken& cancel) override {
-    while (script_.hold && !cancel.cancelled()) QThread::yieldCurrentThread();
-    if (cancel.cancelled()) return make_error(ErrorCode::Cancelled, "stopped");
-    if (script_.fail_at == script_.steps + 1)
-      return make_error(ErrorCode::Corrupt, "the loss is not a number");
-    StepReport report;
-    report.step = ++script_.steps;
-    report.loss = 5.0 / static_cast<double>(report.step);
-    report.total_tokens = 10 * report.step;
-    return report;
-  }
-  Expected<Validation> evaluate(bool, const CancelToken&) override {
-    Validation validation;
-    validation.loss = 1.5;
-    validation.bits_per_byte = 0.7;
-    return validation;
-  }
-  Expected<std::string> save() override {
-    ++script_.saved;
-    return std::string("saved");
-  }
-  Expected<void> finish() override {
-    ++script_.finished;
-    if (script_.fail_finish) return make_error(ErrorCode::Exhausted, "the disk is full");
-    return {};
-  }
-  std::uint64_t steps_done() const override { return script_.steps; }
-  const SessionInfo& info() const override { return info_; }
-  compute::Stage& stage() override { qFatal("no stage"); }
-  const data::Tokenizer& tokenizer() const override { return tokenizer_; }
-  TrainingHistory& history() override { return *history_; }
-
- private:
-  Script& script_;
-  std::shared_ptr<TrainingHistory> history_;
-  SessionInfo info_;
-  data::Tokenizer tokenizer_;
-};
-
-// Collects events; waits without sleeping.
-class Recorder {
- public:
-  explicit Recorder(node::Node& node)
-      : subscription_(node.subscribe([this](const node::Event& event) {
-          std::lock_guard lock(mutex_);
-          events_.push_back(event);
-          arrived_.notify_all();
-        })) {}
-
-  // The first event of the kind from the current position that fits; what came before it is passed over.
-  template <class Kind>
-  std::optional<Kind> wait(const std::function<bool(const Kind&)>& fits = [](const Kind&) { return true; }) {
-    std::unique_lock lock(mutex_);
-    std::optional<Kind> found;
-    arrived_.wait_for(lock, std::chrono::seconds(20), [&] {
-      while (!events_.empty()) {
-        const node::Event event = std::move(events_.front());
-        events_.pop_front();
-        const Kind* kind = std::get_if<Kind>(&event);
-        if (kind == nullptr || !fits(*kind)) continue;
-        found = *kind;
-        return true;
-      }
-      return false;
-    });
-    return found;
-  }
-  std::optional<node::CommandDone> done(const Expected<node::CommandId>& id) {
-    if (!id.ok()) return std::nullopt;
-    return wait<node::CommandDone>([&](const node::CommandDone& event) { return event.id == *id; });
-  }
-  bool state(node::RunState state) {
-    return wait<node::StateChanged>([state](const node::StateChanged& event) { return event.state == state; })
-        .has_value();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable arrived_;
-  std::deque<node::Event> events_;
-  std::unique_ptr<node::Subscription> subscription_;
-};
-
-}  // namespace
+using testing::CountingSession;
+using testing::EventRecorder;
+using testing::Script;
 
 class TestEngine : public QObject {
   Q_OBJECT
@@ -190,7 +82,7 @@ void TestEngine::cleanup() {
 
 void TestEngine::trains_the_steps_asked_for_and_evaluates_the_last() {
   const auto engine = start();
-  Recorder events(*engine);
+  EventRecorder events(*engine);
   QCOMPARE(engine->snapshot()->state, node::RunState::Idle);
   QVERIFY(engine->start_training({.text_path = "text", .steps = 5}).ok());
   for (std::uint64_t step = 1; step <= 5; ++step) {
@@ -213,7 +105,7 @@ void TestEngine::trains_the_steps_asked_for_and_evaluates_the_last() {
 void TestEngine::continues_to_a_step() {
   script_.steps = 7;
   const auto engine = start();
-  Recorder events(*engine);
+  EventRecorder events(*engine);
   QVERIFY(engine->start_training({.text_path = {}, .until_step = 9}).ok());
   QCOMPARE(events.wait<node::Prepared>()->step, std::uint64_t{7});
   QVERIFY(events.state(node::RunState::Idle));
@@ -227,7 +119,7 @@ void TestEngine::continues_to_a_step() {
 void TestEngine::stop_is_obeyed_within_a_step_and_saves() {
   script_.hold = true;  // the step would never end by itself
   const auto engine = start();
-  Recorder events(*engine);
+  EventRecorder events(*engine);
   QVERIFY(engine->start_training({}).ok());
   QVERIFY(events.state(node::RunState::Training));
   const auto done = events.done(engine->stop_training());
@@ -238,7 +130,7 @@ void TestEngine::stop_is_obeyed_within_a_step_and_saves() {
 
 void TestEngine::pause_saves_and_goes_on() {
   const auto engine = start();
-  Recorder events(*engine);
+  EventRecorder events(*engine);
   QVERIFY(engine->start_training({}).ok());
   QVERIFY(events.wait<node::StepFinished>().has_value());
   QVERIFY(engine->set_contributing(false).ok());
@@ -256,7 +148,7 @@ void TestEngine::pause_saves_and_goes_on() {
 
 void TestEngine::snooze_ends_by_itself_and_with_the_switch() {
   const auto engine = start();
-  Recorder events(*engine);
+  EventRecorder events(*engine);
   QVERIFY(engine->start_training({}).ok());
   QVERIFY(events.wait<node::StepFinished>().has_value());
   QCOMPARE(engine->snooze(std::chrono::seconds(0)).error().code, ErrorCode::InvalidArgument);
@@ -284,7 +176,7 @@ void TestEngine::snooze_ends_by_itself_and_with_the_switch() {
 
 void TestEngine::pause_before_the_model_is_ready() {
   const auto engine = start();
-  Recorder events(*engine);
+  EventRecorder events(*engine);
   QVERIFY(events.done(engine->set_contributing(false)).has_value());
   const auto started = events.done(engine->start_training({.text_path = {}, .steps = 2}));
   QVERIFY(started.has_value() && !started->error);  // not left open for the length of the pause
@@ -299,14 +191,14 @@ void TestEngine::pause_before_the_model_is_ready() {
 void TestEngine::switch_is_remembered_when_asked_to() {
   {
     const auto engine = start(/*remember=*/true);
-    Recorder events(*engine);
+    EventRecorder events(*engine);
     QVERIFY(engine->snapshot()->contributing);
     const auto off = events.done(engine->set_contributing(false));
     QVERIFY(off.has_value() && !off->error);
   }
   {
     const auto engine = start(/*remember=*/true);
-    Recorder events(*engine);
+    EventRecorder events(*engine);
     QVERIFY(!engine->snapshot()->contributing);
     QVERIFY(!engine->snapshot()->pause_reasons.empty());
     QVERIFY(engine->start_training({}).ok());
@@ -327,7 +219,7 @@ void TestEngine::forced_switch_is_refused() {
 
 void TestEngine::finish_ends_and_the_switch_takes_it_up() {
   const auto engine = start(/*remember=*/true);
-  Recorder events(*engine);
+  EventRecorder events(*engine);
   QVERIFY(engine->start_training({.text_path = "text", .until_step = 100'000'000}).ok());
   QVERIFY(events.wait<node::StepFinished>().has_value());
   const auto done = events.done(engine->finish());
@@ -348,7 +240,7 @@ void TestEngine::finish_ends_and_the_switch_takes_it_up() {
 
 void TestEngine::end_is_the_last_event() {
   auto engine = start();
-  Recorder events(*engine);
+  EventRecorder events(*engine);
   QVERIFY(engine->start_training({}).ok());
   QVERIFY(events.wait<node::StepFinished>().has_value());
   const auto id = engine->request_shutdown();
@@ -359,7 +251,7 @@ void TestEngine::end_is_the_last_event() {
 
 void TestEngine::checkpoint_on_demand() {
   const auto engine = start();
-  Recorder events(*engine);
+  EventRecorder events(*engine);
   const auto nothing = events.done(engine->save_checkpoint());
   QCOMPARE(nothing->error->code, ErrorCode::NotFound);
   QVERIFY(engine->start_training({}).ok());
@@ -372,7 +264,7 @@ void TestEngine::checkpoint_on_demand() {
 void TestEngine::failed_preparation_is_told_and_can_be_repeated() {
   script_.fail_prepare = true;
   const auto engine = start();
-  Recorder events(*engine);
+  EventRecorder events(*engine);
   const auto done = events.done(engine->start_training({}));
   QCOMPARE(done->error->code, ErrorCode::NotFound);
   const auto failed = events.wait<node::StateChanged>();
@@ -388,7 +280,7 @@ void TestEngine::failed_preparation_is_told_and_can_be_repeated() {
 void TestEngine::failed_step_saves_what_there_is() {
   script_.fail_at = 3;
   const auto engine = start();
-  Recorder events(*engine);
+  EventRecorder events(*engine);
   QVERIFY(engine->start_training({}).ok());
   const auto failed = events.wait<node::StateChanged>(
       [](const node::StateChanged& event) { return event.state == node::RunState::Failed; });
@@ -401,7 +293,7 @@ void TestEngine::failed_step_saves_what_there_is() {
 void TestEngine::failed_final_checkpoint_is_told() {
   script_.fail_finish = true;
   const auto engine = start();
-  Recorder events(*engine);
+  EventRecorder events(*engine);
   QVERIFY(engine->start_training({}).ok());
   QVERIFY(events.wait<node::StepFinished>().has_value());
   const auto done = events.done(engine->request_shutdown());
@@ -411,7 +303,7 @@ void TestEngine::failed_final_checkpoint_is_told() {
 void TestEngine::second_training_is_refused() {
   script_.hold = true;
   const auto engine = start();
-  Recorder events(*engine);
+  EventRecorder events(*engine);
   QVERIFY(engine->start_training({}).ok());
   const auto second = events.done(engine->start_training({}));
   QCOMPARE(second->error->code, ErrorCode::Busy);
@@ -419,7 +311,7 @@ void TestEngine::second_training_is_refused() {
 
 void TestEngine::shutdown_refuses_what_comes_after() {
   const auto engine = start();
-  Recorder events(*engine);
+  EventRecorder events(*engine);
   QVERIFY(engine->start_training({}).ok());
   QVERIFY(events.wait<node::StepFinished>().has_value());
   QVERIFY(events.done(engine->request_shutdown()).has_value());
@@ -433,7 +325,7 @@ void TestEngine::destruction_is_a_clean_stop() {
   script_.hold = true;
   {
     const auto engine = start();
-    Recorder events(*engine);
+    EventRecorder events(*engine);
     QVERIFY(engine->start_training({}).ok());
     QVERIFY(events.state(node::RunState::Training));
   }
@@ -445,7 +337,7 @@ void TestEngine::destruction_is_a_clean_stop() {
 
 void TestEngine::settings_change_between_steps() {
   const auto engine = start();
-  Recorder events(*engine);
+  EventRecorder events(*engine);
   QVERIFY(engine->start_training({}).ok());
   QVERIFY(events.state(node::RunState::Training));
   const auto id = engine->set_setting("memory_limit", "2GiB");
@@ -458,7 +350,7 @@ void TestEngine::settings_change_between_steps() {
 
 void TestEngine::queries_answer_with_and_without_a_session() {
   const auto engine = start();
-  Recorder events(*engine);
+  EventRecorder events(*engine);
   for (const bool training : {false, true}) {
     if (training) {
       QVERIFY(engine->start_training({}).ok());

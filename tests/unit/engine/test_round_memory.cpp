@@ -47,7 +47,7 @@ struct Model final : RoundModel {
   std::uint64_t schedule = 0;
 };
 
-// Where a node stops, and how: a checkpoint has the training as it is, or as it was when the round began.
+// A node's stop: a checkpoint has the training as it is, or as it was when the round began.
 enum class Stop { Never, BeforeTheDelta, AfterTheDelta, BetweenMemoryAndVote, AfterTheCertificate };
 
 // One node alone: its own delta is the round's step, if it counts.

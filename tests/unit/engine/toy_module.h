@@ -150,7 +150,7 @@ class ToyStage final : public compute::Stage {
     std::vector<std::int32_t> tokens, targets;
   };
 
-  // Where the [V,H] matrix of embedding or head lies in its slot.
+  // The place of the [V,H] matrix of embedding or head in its slot.
   std::uint64_t matrix(const Slot& slot) const {
     for (const compute::ParameterInfo& info : compute::slot_parameters(shape_, slot.id)) {
       if (info.dims.size() == 2) return info.offset;

@@ -1,106 +1,22 @@
 // The splice relay on the loopback interface: calls through it, its limits, and strangers.
 #include <QtTest>
-#include <atomic>
 #include <thread>
 
-#include "core/nat/hole_punch.h"
-#include "core/nat/relay_client.h"
-#include "core/nat/relay_server.h"
 #include "core/nat/stun_client.h"
 #include "tests/support/test_main.h"
+#include "tests/unit/nat/relay_fixture.h"
 
 using namespace neuroshard;
 using namespace neuroshard::nat;
 using platform::Endpoint;
 using platform::IpAddress;
 using platform::TcpSocket;
-
-namespace {
-
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-const IpAddress loopback = IpAddress::v4(127, 0, 0, 1);
-constexpr Duration generous = seconds(20);
-
-// A relay on a thread of its own. `change` alters the limits.
-class Relay {
- public:
-  explicit Relay(const RelayLimits& limits = {}) {
-    server_ = std::move(*RelayServer::open({loopback, 0}, limits, clock_, entropy_));
-    endpoint = server_->local().value();
-    ticket = server_->reserve(callee, loopback).value();
-  }
-  ~Relay() { pause(); }
-  // From here on the server belongs to its thread, until pause().
-  void run() {
-    stop_ = false;
-    thread_ = std::thread([this] {
-      while (!stop_) (void)server_->step(milliseconds(20));
-    });
-  }
-  RelayServer& pause() {
-    stop_ = true;
-    if (thread_.joinable()) thread_.join();
-    return *server_;
-  }
-  RelayServer& idle_server() { return *server_; }
-
-  Hash256 callee{1, 2, 3};
-  RelayTicket ticket{};
-  Endpoint endpoint;
-
- private:
-  SystemClock clock_;
-  crypto::SystemEntropy entropy_;
-  std::unique_ptr<RelayServer> server_;
-  std::atomic<bool> stop_{false};
-  std::thread thread_;
-};
-
-// Answers calls with what they say, in upper case of nobody: the same bytes, until told to stop.
-class Echo {
- public:
-  Echo(const Relay& relay) : io_{clock_, entropy_, source_.token()} {  // NOLINT
-    auto joined = RelayCallee::join(io_, relay.endpoint, relay.ticket, io_.now() + generous);
-    QVERIFY2(joined.ok(), joined.ok() ? "" : joined.error().message.c_str());
-    thread_ =
-        std::thread([this, callee = std::make_shared<RelayCallee>(std::move(*joined))] { serve(*callee); });
-  }
-  ~Echo() {
-    source_.cancel();
-    if (thread_.joinable()) thread_.join();
-  }
-
- private:
-  void serve(RelayCallee& callee) {
-    std::vector<std::thread> calls;
-    while (!io_.cancel.cancelled()) {
-      auto call = callee.next(io_, io_.now() + milliseconds(100));
-      if (!call.ok()) break;
-      if (call->has_value())
-        calls.emplace_back(
-            [this, socket = std::make_shared<TcpSocket>(std::move((*call)->socket))] { echo(*socket); });
-    }
-    for (std::thread& thread : calls) thread.join();
-  }
-  void echo(TcpSocket& socket) {
-    std::array<std::uint8_t, 8192> buffer{};
-    while (true) {
-      const auto count = read_until(io_, socket, buffer, io_.now() + generous);
-      if (!count.ok()) break;
-      if (!write_until(io_, socket, ByteSpan(buffer.data(), *count), io_.now() + generous).ok()) break;
-    }
-    socket.shut_down_writing();
-  }
-  SystemClock clock_;
-  crypto::SystemEntropy entropy_;
-  CancelSource source_;
-  Io io_;
-  std::thread thread_;
-};
-
-}  // namespace
+using testing::Echo;
+using testing::generous;
+using testing::loopback;
+using testing::Relay;
 
 class TestRelay : public QObject {
   Q_OBJECT
@@ -120,9 +36,6 @@ class TestRelay : public QObject {
   void nothing_passes_when_the_data_is_used_up();
   void the_port_tells_where_a_caller_is_seen();
   void what_only_begins_like_a_stun_request_is_dropped();
-  void a_port_that_nobody_answers_is_not_punched();
-  void a_punch_comes_from_the_announced_port();
-  void two_that_dial_each_other_meet();
 
  private:
   Expected<std::string> talk(TcpSocket& socket, const std::string& words) {
@@ -427,55 +340,6 @@ void TestRelay::what_only_begins_like_a_stun_request_is_dropped() {
     QCOMPARE(read_until(io_, *socket, buffer, io_.now() + generous).error().code, ErrorCode::Unavailable);
   }
   QCOMPARE(relay.pause().counters().bad_heads, std::uint64_t{1});
-}
-
-void TestRelay::a_port_that_nobody_answers_is_not_punched() {
-  const Endpoint nobody = platform::TcpListener::open({loopback, 0})->local().value();
-  const MonotonicTime now = io_.now();
-  const auto punched = punch_hole(io_, {0, nobody, now, now + milliseconds(300)});
-  QVERIFY(!punched.ok());
-  QCOMPARE(punched.error().code, ErrorCode::Timeout);
-}
-
-void TestRelay::a_punch_comes_from_the_announced_port() {
-  // Two that dial each other need NATs that drop the early dials: tests/functional/test_nat_lab.cpp. Here one
-  // side appears late.
-  auto free_port = platform::TcpListener::open({loopback, 0}),
-       late = platform::TcpListener::open({loopback, 0});
-  const Endpoint here = free_port->local().value(), there = late->local().value();
-  free_port = platform::TcpListener();
-  late = platform::TcpListener();
-  const MonotonicTime now = io_.now();
-  Expected<TcpSocket> punched = make_error(ErrorCode::Internal, "");
-  std::thread other([&] {
-    punched = punch_hole(io_, {here.port, there, now + milliseconds(20), now + generous});
-  });
-  (void)wait_until(io_, {}, now + milliseconds(200));
-  late = platform::TcpListener::open(there);
-  other.join();
-  QVERIFY2(punched.ok(), punched.ok() ? "" : punched.error().message.c_str());
-  const auto accepted = late->accept();
-  QVERIFY(accepted.ok() && accepted->has_value());
-  QCOMPARE((*accepted)->from.port, here.port);
-}
-
-void TestRelay::two_that_dial_each_other_meet() {
-  auto first = platform::TcpListener::open({loopback, 0}),
-       second = platform::TcpListener::open({loopback, 0});
-  const Endpoint here = first->local().value(), there = second->local().value();
-  first = platform::TcpListener();
-  second = platform::TcpListener();
-  const MonotonicTime now = io_.now();
-  Expected<TcpSocket> far = make_error(ErrorCode::Internal, "");
-  std::thread other([&] { far = punch_hole(io_, {there.port, here, now, now + generous}); });
-  auto near = punch_hole(io_, {here.port, there, now, now + generous});
-  other.join();
-  QVERIFY2(near.ok(), near.ok() ? "" : near.error().message.c_str());
-  QVERIFY2(far.ok(), far.ok() ? "" : far.error().message.c_str());
-  QVERIFY(write_until(io_, *near, as_bytes(std::string("one")), io_.now() + generous).ok());
-  std::array<std::uint8_t, 3> heard{};
-  QVERIFY(read_all_until(io_, *far, heard, io_.now() + generous).ok());  // it is one connection
-  QCOMPARE(far->remote().value(), here);
 }
 
 NS_TEST(TestRelay)

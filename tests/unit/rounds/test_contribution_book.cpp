@@ -60,8 +60,8 @@ struct Bench {
     made.node = party().node.public_key();
     return made;
   }
-  ContributionBook::Taken take(const chain::Contribution& contribution) {
-    return book.take(contribution, history->tip());
+  Taken take(const chain::Contribution& contribution) {
+    return book.take(std::make_shared<const HeldContribution>(contribution), history->tip());
   }
 
   chain::small::Chain chain{1};

@@ -61,7 +61,7 @@ struct Calls final : net::PeerCaller {
     for (; count > 0; --count) take().done(make_error(code, "not from here"));
   }
   void fall_silent() { take().done(make_error(ErrorCode::Timeout, "no answer within the deadline")); }
-  // All that is asked, and what that leads to; `whole` is what this node holds.
+  // Answers every request from `whole`, which the node holds.
   void give_all(const Bytes& whole) {
     while (!waiting.empty()) give_one(whole);
   }
@@ -282,8 +282,8 @@ class TestFetch : public QObject {
     QCOMPARE(f.calls.asked[second], 0);
   }
 
-  // Who asks seven for a payload each has one line for all answers: each has as much time as all need that
-  // were asked for before, at 1 Mbit/s. Else none would be here in time, and all would be asked for again.
+  // A node that asks seven others for a payload each has one line for all answers. Each answer has the time of
+  // itself and all before it, at 1 Mbit/s. Else none would be here in time, and all would be asked for again.
   void what_was_asked_of_others_comes_over_the_same_line() {
     Fixture f({first});
     fetch(f.fetcher, content(1), {second}, [](const auto&) {});
@@ -291,7 +291,7 @@ class TestFetch : public QObject {
     const auto of_line = std::chrono::milliseconds(4 * net::chunk_bytes / 125);
     QVERIFY(f.calls.waiting.back().deadline >= of_line + FetchOptions{}.allowed);
     QVERIFY(f.calls.waiting.front().deadline < of_line);
-    // What has been answered, well or not, takes no time any more.
+    // An answered request takes no time any more.
     f.calls.refuse(1, ErrorCode::NotFound);
     f.calls.give_all(f.wanted);
     fetch(f.fetcher, content(2), {second}, [](const auto&) {});
@@ -352,7 +352,7 @@ class TestFetch : public QObject {
     QCOMPARE(ends, 1);
     QVERIFY(calls.waiting.empty());
 
-    // What is large is not: a line that is slow would only get slower.
+    // A large piece is not: a slow line would only get slower.
     std::optional<Expected<Bytes>> large;
     fetch(fetcher, content(0), {first, second}, [&](Expected<Bytes> result) { large = std::move(result); });
     calls.asked.clear();

@@ -145,6 +145,9 @@ void TestChainReport::the_chain_is_in_the_view() {
   QCOMPARE(view.chain.standing, std::string("voter"));
   QCOMPARE(view.chain.candidates, 1u);
   QCOMPARE(view.chain.block_age, 7.0);
+  ChainMoment early = now;
+  early.wall = WallTime::min();
+  QCOMPARE(view_of(report, early).chain.block_age, 0.0);
   QCOMPARE(view.chain.missing_count, 20u);
   QCOMPARE(view.chain.missing.size(), node::max_missing);
   QCOMPARE(view.chain.others.size(), std::size_t{1});  // neither its own history nor nodes without one

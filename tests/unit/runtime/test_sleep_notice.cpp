@@ -1,4 +1,4 @@
-// What the other members are told around a suspend and a shutdown, and when the computer may go on.
+// Notices to the other members around a suspend and a shutdown, and the release of the computer.
 #include <QtTest>
 #include <deque>
 
@@ -12,7 +12,7 @@ using platform::SleepEventKind;
 
 namespace {
 
-// What a test announces and sees of the watch.
+// The test's side of the watch.
 struct Computer {
   std::deque<SleepEvent> events;
   int released = 0;
