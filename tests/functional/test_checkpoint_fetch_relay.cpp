@@ -18,7 +18,7 @@ class TestCheckpointFetchRelay : public QObject {
   QJsonObject view() const {
     return json_lines(run_node({"peers", "--json", "--data-dir", net_.path("hidden")}).out).value(0);
   }
-  // What `--data-dir c` makes of these words.
+  // The result of these words with `--data-dir c`.
   ProcessResult checkpoint(const QStringList& words) const {
     return run_node(QStringList{"checkpoint"} + words + QStringList{"--data-dir", net_.path("c")});
   }

@@ -31,7 +31,7 @@ constexpr Home homes_in_ci[] = {{"public", "public", "11.22.40.10"},
 constexpr Home more_homes[] = {
     {"natpmp", "mapped", "11.22.42.12"}, {"double", "relayed only", ""}, {"blocked", "relayed only", ""}};
 
-// All that the machine with the relay sends and gets, packet by packet without the Ethernet head.
+// The traffic of the machine with the relay, packet by packet without the Ethernet head.
 constexpr const char* capture_program = R"(
 import socket, sys
 packets = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
@@ -61,7 +61,7 @@ class TestNatProduct : public QObject {
  private:
   QJsonObject ask(const QString& home, const QString& command) const { return homes_.ask(home, command); }
   QByteArray log_of(const QString& home) const { return homes_.log_of(home).right(3000); }
-  // How `home` talks with the node `id`; empty: it does not.
+  // The path of `home` to the node `id`; empty: none.
   QString way(const QString& home, const QString& id) const {
     for (const QJsonValue& peer : ask(home, "peers")["peers"].toArray())
       if (peer["id"].toString() == id && peer["round_trip_s"].isDouble()) return peer["way"].toString();

@@ -47,7 +47,7 @@ class TestNatTurn : public QObject {
     return home.toUtf8() + ": " + QJsonDocument(ask(home, "peers")).toJson() + log_of(home).right(3000) +
            coturn_->seen().right(2000);
   }
-  // How `home` talks with the node of `other`; empty: it does not.
+  // The path of `home` to the node of `other`; empty: none.
   QString way(const QString& home, const QString& other) const {
     for (const QJsonValue& peer : ask(home, "peers")["peers"].toArray())
       if (peer["id"].toString() == ids_[other] && peer["connected"].toBool()) return peer["way"].toString();

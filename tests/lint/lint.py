@@ -11,7 +11,7 @@ Prints "file:line: rule: what is wrong and what to do instead" for each finding 
   banned      time, randomness, threads, files and the console only through their adapters
   paths       no path of somebody's machine
   blocking    the window never waits: no blocking calls in ui and app/gui
-  mirror      tests/unit has exactly the folders of core; tests/unit/ui only folders of ui
+  mirror      tests/unit has exactly the folders of core, ui and app; tests/unit/ui only folders of ui
   corpus      every fuzz target has seeds
   links       relative links of documents lead to a file, and to a heading that is there
   format      clang-format 14 has nothing to change
@@ -340,7 +340,7 @@ class Lint:
         core, unit = set(self.folders("core")), set(self.folders("tests/unit"))
         for folder in sorted(core - unit):
             self.report(f"tests/unit/{folder}", 1, "mirror", f"core/{folder} has no folder of unit tests")
-        for folder in sorted(unit - core - {"ui"}):
+        for folder in sorted(unit - core - {"ui", "app"}):
             self.report(f"tests/unit/{folder}", 1, "mirror", f"there is no core/{folder}")
 
         for folder in sorted(set(self.folders("tests/unit/ui")) - set(self.folders("ui"))):

@@ -12,15 +12,10 @@ from run import Broken
 JOBS = int(os.environ.get("LONG_JOBS", "1"))
 RUNS = int(os.environ.get("FUZZ_RUNS", "1000000"))
 TEST_LIMIT = 1800
-ROUNDS_FOLDERS = ("tests/unit/rounds", "tests/unit/sim", "tests/sim")
 # They start programs or Python, whose other libraries carry no instrumentation.
 PROCESS_FOLDERS = ("tests/functional", "tests/gui", "tests/golden", "tests/bench")
 FUZZ_FOLDER = "tests/fuzz"  # parsers on one thread
 NOT_INSTRUMENTED = re.compile(r"lib(torch|c10|grpc|grpc\+\+|Qt6Gui|Qt6Widgets|Qt6DBus)[.\w-]*\.so")
-
-
-def is_rounds(test):
-    return test.folder in ROUNDS_FOLDERS or re.match(r"test_(rounds|sim|dht_sim)(_|$)", test.name) is not None
 
 
 def loaded_libraries(program):
@@ -55,34 +50,43 @@ def run_tests(run, folder, chosen, environment):
             part.update(outcome="passed", skipped=True)
 
 
-def ci_tests(folder, without=()):
+def ci_tests(folder, without=(), program=""):
+    """The ci tests of a build, or those of one program. A test that is not built has no command."""
     chosen = [test for test in builds.tests(folder).values() if "ci" in test.labels and test.folder not in ("tests/lint", *without)]
+    if program:
+        chosen = [test for test in chosen if test.command and os.path.basename(test.command[0]) == program]
+        if not chosen:
+            raise Broken(f"no ci test of a program {program}")
     unbuilt = [test.name for test in chosen if not test.command]
     if unbuilt:
         raise Broken("not built: " + " ".join(unbuilt))
     return chosen
 
 
-@target("asan-ubsan", "ci tests under the address and undefined-behaviour sanitizers, those of rounds and simulations left out")
+def of_program(run):
+    return f" of {run.argument}" if run.argument else ""
+
+
+@target("asan-ubsan", "ci tests under the address and undefined-behaviour sanitizers, or those of one program (asan-ubsan sim_tests)")
 def asan_ubsan(run):
     builds.packages("build", "test")
-    builds.build(run, "asan-ubsan", "-DNS_BUILD_TESTS=ON")
-    chosen = [test for test in ci_tests("build/asan-ubsan") if not is_rounds(test)]
+    builds.build(run, "asan-ubsan", "-DNS_BUILD_TESTS=ON", targets=[run.argument] if run.argument else [])
+    chosen = ci_tests("build/asan-ubsan", program=run.argument)
     # Torch and its many libraries keep allocations until exit, so leaks are looked for by the fuzz target.
     run_tests(run, "build/asan-ubsan", chosen, {"ASAN_OPTIONS": "detect_leaks=0:alloc_dealloc_mismatch=0",
                                                 "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"})
-    run.claim("ci tests under ASan and UBSan, without those of rounds and simulations", "0 findings",
+    run.claim(f"ci tests{of_program(run)} under ASan and UBSan", "0 findings",
               f"{run.figures['failed']} of {len(run.tests)} failed", run.figures["failed"] == 0, f"{len(run.tests)} tests")
 
 
-@target("tsan", "ci tests that load neither Torch, gRPC nor the Qt GUI, under the thread sanitizer; prints their list")
+@target("tsan", "ci tests that load neither Torch, gRPC nor the Qt GUI, under the thread sanitizer, or those of one program; prints their list")
 def tsan(run):
     builds.packages("build", "test")
     # The OpenMP runtime is not instrumented either: the compute module stays out. So does all that is left out below.
     builds.build(run, "tsan", "-DNS_BUILD_TESTS=ON", "-DNS_COMPUTE_MODULE=OFF", "-DNS_BUILD_APP=OFF",
-                 targets=["tests/unit/all", "tests/sim/all"])
+                 targets=[run.argument] if run.argument else ["tests/unit/all", "tests/sim/all"])
     chosen, left_out = [], []
-    for test in ci_tests("build/tsan", without=(*PROCESS_FOLDERS, FUZZ_FOLDER)):
+    for test in ci_tests("build/tsan", (*PROCESS_FOLDERS, FUZZ_FOLDER), run.argument):
         ours = test.command[0].startswith(str(ROOT / "build/tsan"))
         (chosen if ours and not NOT_INSTRUMENTED.search(loaded_libraries(test.command[0])) else left_out).append(test)
     print("Under the thread sanitizer:\n" + "\n".join("  " + test.name for test in chosen))
@@ -93,7 +97,7 @@ def tsan(run):
     supp = ROOT / "tests/long/tsan.supp"
     run_tests(run, "build/tsan", chosen, {"TSAN_OPTIONS": f"halt_on_error=1:second_deadlock_stack=1:suppressions={supp}"})
     run.figures["left out"] = [test.name for test in left_out]
-    run.claim("ci tests without Torch, gRPC and Qt GUI under TSan", "0 findings",
+    run.claim(f"ci tests{of_program(run)} without Torch, gRPC and Qt GUI under TSan", "0 findings",
               f"{run.figures['failed']} of {len(run.tests)} failed", run.figures["failed"] == 0, f"{len(run.tests)} tests")
 
 
@@ -148,7 +152,7 @@ def model_figures(output):
 def model(run):
     builds.packages("test")
     part = run.part("model", ["nice", "python3", "-B", ROOT / "tests/model/check.py", "--full"], model_figures, limit=7200, loud=True)
-    run.figures = part.figures
+    run.figures = dict(part.figures)
     run.n = len(part.figures)
     for name, text, verdict in (("safe", "Configurations of the agreement's model that are to hold", "holds"),
                                 ("unsafe", "Planted bugs and broken assumptions that the agreement's model is to find", None)):

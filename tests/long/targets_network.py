@@ -189,3 +189,14 @@ def nat_product(run):
     run.figures = part.figures
     run.require(not part.figures.get("skipped"), "the test skipped a part of itself")
     run.claim("Real nodes in eight homes of seven kinds meet", "28 of 28 pairs", "; ".join(part.figures.get("lines", [])), part.ok, 1)
+
+
+@target("kills", "100 kill -9 of real nodes of a chain at random moments, two cuts of their network, a lost disk, a late joiner (root; a quarter of an hour)")
+def kills(run):
+    run.require(os.geteuid() == 0, "needs root: network namespaces")
+    builds.release(run)
+    part = qt_test(run, "test_rounds_kills", True)
+    run.figures = part.figures
+    run.claim("Real nodes of a chain through kill -9, cuts of the network, a lost disk and a late joiner",
+              "one block of a height, no work twice, equal anchors, at most one round lost a kill", "; ".join(part.figures.get("lines", [])), part.ok,
+              "100 kills")

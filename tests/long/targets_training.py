@@ -118,6 +118,21 @@ def diloco_processes(run):
             run.claim(claim, f"≤ +{limit:g} %", f"{more:+.2f} % ({losses[name]:.4f}, {losses[base]:.4f})", more <= limit, 1)
 
 
+@target("throughput", "tokens/s of four nodes in rounds beside the same four without a network, at 11 M parameters and 50 steps a round")
+def throughput(run):
+    run.require(os.path.exists(TEXT), f"{TEXT} is not here")
+    builds.release(run)
+    folder = run.folder / "nodes"
+    part = run.part("throughput", ["sh", "-c", 'rm -rf "$1" && shift && exec "$@"', "sh", folder, "python3",
+                    ROOT / "tests/bench/rounds_throughput.py", NODE, TEXT, folder], reading.last_json, missed=(1,))
+    run.figures = part.figures
+    if part.figures:
+        turns = part.figures["turns"]
+        run.claim("Four nodes in rounds beside the same four without a network, tokens/s", "≥ 0.97",
+                  f"{part.figures['ratio']:.3f} ({', '.join(format(one['ratio'], '.3f') for one in turns)}); "
+                  f"{turns[0]['rounds']['parameters'] / 1e6:.1f} M parameters", part.figures["ratio"] >= 0.97, f"{len(turns)} turns, interleaved")
+
+
 @target("bf16-loss", "what bf16 does to the loss after 100 steps: several texts and first weights, ours and PyTorch (needs bf16 units)")
 def bf16_loss(run):
     flags = open("/proc/cpuinfo", encoding="utf-8").read()

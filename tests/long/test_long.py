@@ -7,9 +7,11 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
+import builds  # noqa: E402
 import main  # noqa: E402
 import run as runs  # noqa: E402
 import same_results  # noqa: E402
@@ -158,6 +160,27 @@ class LongChecks(unittest.TestCase):
             "dense, 4 of 10, f=4, zero: +7.0 % (+7.7; on the way +40)", "dense: FAILED"])
         self.assertEqual([(c["value"], c["verdict"]) for c in run.claims],
                          [("+4.7 % (zero) is the worst", "missed"), ("+7.0 % (zero) is the worst", "met")])
+
+    def test_model_counts_what_holds_and_what_does_not(self):
+        run = self.new_run()
+        lines = "equal-4  24,585 states  holds  (34.3 s)\none-vote  1,084 states  agreement  (4.1 s)"
+        real = run.part
+        run.part = lambda name, command, read, **more: real(name, ["printf", lines], read)
+        with unittest.mock.patch.object(builds, "packages", lambda *sections: None):
+            targets_checks.model(run)
+        self.assertEqual([c["value"] for c in run.claims], ["1 of 1; 24,585 states", "1 of 1; 1,084 states"])
+
+    def test_one_program_needs_no_other_to_be_built(self):
+        def entry(name, program):
+            properties = [{"name": "LABELS", "value": ["ci"]}]
+            return builds.Test({"name": name, "properties": properties, "command": [program] if program else []}, "tests/sim")
+        found = {test.name: test for test in (entry("test_a", "/build/sim_tests"), entry("test_b", "/build/unit_net"), entry("test_c", None))}
+        with unittest.mock.patch.object(builds, "tests", lambda folder: found):
+            self.assertEqual([test.name for test in targets_checks.ci_tests("build", program="sim_tests")], ["test_a"])
+            with self.assertRaisesRegex(runs.Broken, "not built: test_c"):
+                targets_checks.ci_tests("build")
+            with self.assertRaisesRegex(runs.Broken, "no ci test of a program other"):
+                targets_checks.ci_tests("build", program="other")
 
     def test_readers(self):
         self.assertEqual(targets_checks.fuzz_figures("stat::number_of_executed_units: 1000000\nstat::average_exec_per_sec:     416\n")["runs"], 1000000)

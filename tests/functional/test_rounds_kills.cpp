@@ -1,0 +1,506 @@
+// Five real processes with a chain, which are killed with kill -9 at random moments. Meanwhile the network is cut
+// in two (3 | 2), one node loses its disk, and a sixth node joins. No two blocks have one height, no contribution
+// counts twice, all anchors are equal, and each kill costs at most one round.
+//
+// Each node has a network namespace of its own. A cut moves the ports of two nodes to another bridge, so that no
+// packet passes. Without root there are no namespaces: then a cut stops the two nodes (SIGSTOP), which shows less.
+// The lost disk is that of a person who kept the wallet and the key of the node, and nothing else.
+//
+// NS_LONG=1 (tests/long.sh kills): 100 kills and two cuts that last until the three go on alone, instead of 4
+// and a short one. NS_SEED repeats the choices of a run, not its timing.
+#include <QCoreApplication>
+#include <QDateTime>
+#include <QElapsedTimer>
+#include <QTest>
+#include <optional>
+
+#include "core/base/rng.h"
+#include "tests/support/chain_ledger.h"
+#include "tests/support/net_lab.h"
+#include "tests/support/rounds_run.h"
+
+using namespace neuroshard;        // NOLINT
+using namespace neuroshard::test;  // NOLINT
+
+namespace {
+
+constexpr int inner_steps = 30, step_tokens = 512;  // step_tokens: as in RoundsRun
+
+const QStringList founders{"a", "b", "c", "d", "e"};
+const QString joiner = "f";
+const QStringList kept_files{"wallet.keystore", "node.key"};  // by a person whose disk is lost
+constexpr int patience_ms = 150'000;                          // a busy machine; a quiet one needs seconds
+
+// In its namespace.
+QString address_of(const QString& name) {
+  return QString("10.77.%1.2").arg(name[0].unicode() - 'a' + 1);
+}
+
+qint64 now_ms() {
+  return QDateTime::currentMSecsSinceEpoch();
+}
+
+constexpr const char* event_names[] = {"a kill", "a cut", "a lost disk", "a joiner"};
+
+struct Kill {
+  QString name;
+  qint64 at_ms = 0, back_ms = 0;
+  bool alone = true;  // the disk is not lost, and no cut comes before the node has work in a round again
+};
+
+// Block `height` of a made-up export.
+QByteArray made_up_block(int height, const QByteArray& hash, const QByteArray& previous,
+                         const QByteArray& more = {}) {
+  return "{\"height\":" + QByteArray::number(height) + ",\"hash\":\"" + hash + "\",\"previous\":\"" +
+         previous + "\",\"time_ms\":" + QByteArray::number(1000 * height) + more + "}\n";
+}
+QByteArray made_up_close(int round, const QByteArray& contributions) {
+  return ",\"close\":{\"round\":" + QByteArray::number(round) + ",\"contributions\":[" + contributions + "]}";
+}
+QByteArray made_up_result(int round, const QByteArray& anchor) {
+  return ",\"result\":{\"round\":" + QByteArray::number(round) +
+         ",\"rows\":[{\"row\":0,\"carried\":" + (anchor.isEmpty() ? "true" : "false") + ",\"anchor\":\"" +
+         anchor + "\"}]}";
+}
+
+}  // namespace
+
+class TestRoundsKills : public QObject {
+  Q_OBJECT
+ public:
+  QString why_no_lab;
+
+ private Q_SLOTS:
+  void initTestCase();
+  void the_checks_notice_faults();
+  void five_begin_together();
+  void they_outlive_kills_cuts_and_a_lost_disk();
+  void all_have_one_history();
+  void a_kill_costs_at_most_one_round();
+  void no_work_counts_twice();
+
+ private:
+  enum class Event { Kill, Cut, LostDisk, Join };
+
+  bool has_lab() const { return why_no_lab.isEmpty(); }
+  // Empty results of these: all is well; else what went wrong.
+  QByteArray make_homes();
+  void launch(const QString& name);
+  QByteArray kill(const QString& name, bool alone);
+  QByteArray lose_disk();
+  QByteArray cut();
+  QByteArray join();
+  QByteArray perform(Event event);
+  // Until each of these holds the anchor of a round from `round` on, or has work in one that opened later.
+  QByteArray hold(const QStringList& names, int round);
+  QByteArray work(const QStringList& names, qint64 since_ms);
+  QByteArray wait(const std::function<bool()>& until, const char* what);
+
+  // What they have on their disks.
+  void read(const QStringList& names);
+  QList<Event> events();
+  bool learn_numbers();
+  // Rounds without the work of that kill's node. What is missing after its next kill is that one's.
+  ChainLedger::Missing missing_after(qsizetype kill);
+  int below(int bound) { return static_cast<int>(rng_->below(static_cast<std::uint64_t>(bound))); }
+  // kill -9, after a look at the steps that it has done.
+  void kill_counted(const QString& name);
+  QString port_of(const QString& name) const { return "p-" + name; }
+  bool move_ports(const QStringList& names, const QString& bridge) const;
+  QStringList all() const { return joined_ ? founders + QStringList{joiner} : founders; }
+
+  const bool full_ = qEnvironmentVariableIsSet("NS_LONG");
+  std::uint64_t seed_ = 0;
+  std::optional<Rng> rng_;
+  RoundsRun run_;
+  ChainLedger ledger_{inner_steps * step_tokens};
+  bool joined_ = false;
+  QList<Kill> kills_;
+  QMap<QString, int> numbers_;               // of members
+  QMap<QString, qint64> trained_;            // steps, at most, of processes that have ended
+  QMap<QString, QSet<qint64>> trains_from_;  // when its processes could train
+  int cuts_ = 0;
+  qint64 begun_ms_ = 0;
+};
+
+void TestRoundsKills::initTestCase() {
+  seed_ = qEnvironmentVariableIsSet("NS_SEED") ? qEnvironmentVariable("NS_SEED").toULongLong()
+                                               : static_cast<std::uint64_t>(now_ms());
+  rng_.emplace(seed_);
+  qInfo("seed %llu (NS_SEED repeats it); %s", static_cast<unsigned long long>(seed_),
+        has_lab() ? "cuts are those of a network" : qPrintable("cuts stop processes: " + why_no_lab));
+  QCOMPARE(make_homes(), QByteArray());
+  QCOMPARE(run_.make("kills", QString::number(inner_steps),
+                     {"--voters", "invited", "--block-time-s", "2", "--stall-after-s", "10",
+                      "--admission-contributions", "2", "--sync", "plain"}),
+           QByteArray());
+}
+
+// Each check is shown what it must notice, and a history without a fault.
+void TestRoundsKills::the_checks_notice_faults() {
+  const qint64 most = inner_steps * step_tokens;
+  const QByteArray one = "{\"member\":0,\"tokens\":" + QByteArray::number(most) + "}",
+                   more = "{\"member\":0,\"tokens\":" + QByteArray::number(most + step_tokens) + "}",
+                   other = "{\"member\":1,\"tokens\":9}";
+  const QByteArray begun = made_up_block(0, "g", "", ",\"genesis\":{}");
+  const QByteArray good = begun + made_up_block(1, "h1", "g", made_up_close(1, one + "," + other)) +
+                          made_up_block(2, "h2", "h1", made_up_result(1, "aa11")) +
+                          made_up_block(3, "h3", "h2", made_up_close(2, other)) +
+                          made_up_block(4, "h4", "h3", made_up_result(2, "")) +
+                          made_up_block(5, "h5", "h4", made_up_close(3, more)) +
+                          made_up_block(6, "h6", "h5", made_up_result(3, "bb22"));
+  const auto faults = [&](const QByteArray& blocks, const QString& anchor = "aa") {
+    ChainLedger ledger(most);
+    ledger.read_blocks("a", good);
+    ledger.read_blocks("b", blocks);
+    ledger.read_anchors("a", {{1, {"aa", 2, 2}}});
+    ledger.read_anchors("b", {{1, {anchor, 2, 2}}});
+    return ledger.faults().join("\n");
+  };
+  QCOMPARE(faults(good), QString());
+  QVERIFY(faults(made_up_block(3, "x3", "h2")).contains("height 3: a has block h3, b has block x3"));
+  QVERIFY(faults(made_up_block(7, "h7", "x6")).contains("height 7"));
+  QVERIFY(faults(made_up_block(7, "h7", "h6", made_up_close(4, one + "," + one))).contains("counts twice"));
+  QVERIFY(faults(made_up_block(7, "h7", "h6", made_up_close(3, other))).contains("round 3 is closed twice"));
+  QVERIFY(faults(made_up_block(7, "h7", "h6", made_up_result(3, "bb"))).contains("round 3 has two results"));
+  // A second round's tokens are right after a carried round (round 3), and nowhere else.
+  QVERIFY(faults(made_up_block(7, "h7", "h6", made_up_close(4, more))).contains("round 4: member 0"));
+  QVERIFY(faults(good, "ab").contains("round 1: b has the anchor ab, certified is aa11"));
+
+  ChainLedger ledger(most);
+  ledger.read_blocks("a", good);
+  const auto missing = [&](int number, qint64 at_ms, qint64 back_ms) {
+    const ChainLedger::Missing found = ledger.missing(number, at_ms, back_ms, 100'000);
+    return QList<int>{found.lost, found.absent, found.counts_again ? 1 : 0};
+  };
+  QCOMPARE(missing(0, 500, 600), (QList<int>{0, 0, 1}));
+  QCOMPARE(missing(0, 1500, 1600), (QList<int>{1, 0, 1}));  // round 2 is without it
+  QCOMPARE(missing(0, 1500, 3500), (QList<int>{0, 1, 1}));  // and closed while it was away
+  QCOMPARE(missing(1, 3500, 3600), (QList<int>{1, 0, 0}));  // never back
+  QCOMPARE(ledger.tokens_of({0}), 2 * most + step_tokens);
+  QCOMPARE(ledger.tokens_of({1}), qint64{9});  // not what was carried
+}
+
+void TestRoundsKills::five_begin_together() {
+  for (const QString& name : founders) launch(name);
+  for (const QString& name : founders) QCOMPARE(run_.joined(name), QByteArray());
+  QVERIFY(run_.together(founders, 1));
+  begun_ms_ = now_ms();
+}
+
+void TestRoundsKills::they_outlive_kills_cuts_and_a_lost_disk() {
+  QElapsedTimer time;
+  time.start();
+  for (const Event event : events()) {
+    const QByteArray trouble = perform(event);
+    qInfo("%s: %lld s", event_names[static_cast<int>(event)], time.elapsed() / 1000);
+    const QStringList faults = ledger_.faults();
+    QVERIFY2(trouble.isEmpty() && faults.isEmpty(), trouble + faults.join("; ").toUtf8());
+  }
+  QCOMPARE(work(all(), now_ms()), QByteArray());
+  QCOMPARE(hold(all(), ledger_.newest_round()), QByteArray());
+  qInfo(
+      "MEASURED %lld kill -9, %d cuts, one lost disk, a late joiner: %d rounds in %d blocks, %lld s; seed "
+      "%llu",
+      static_cast<long long>(kills_.size()), cuts_, ledger_.newest_round(), ledger_.block_count(),
+      time.elapsed() / 1000, static_cast<unsigned long long>(seed_));
+}
+
+void TestRoundsKills::all_have_one_history() {
+  for (const QString& name : all()) {
+    QVERIFY2(run_.node(name).running(), qPrintable(name));
+    QCOMPARE(run_.crashes(name), QByteArray());
+    const ProcessResult checked = run_node({"chain", "verify", "--data-dir", run_.path(name)});
+    QVERIFY2(checked.ok(), checked.text().constData());
+  }
+  read(all());
+  QCOMPARE(ledger_.faults(), QStringList());
+  // The joiner begins with the history as it finds it, the disk that was lost has less.
+  const int compared = ledger_.compared(4);
+  QVERIFY2(compared >= 5, QByteArray::number(compared).constData());
+  qInfo("MEASURED anchors: %d rounds of %d compared between at least four nodes, all equal", compared,
+        ledger_.newest_round());
+}
+
+// A kill loses each round that closes without the work of the killed node after its process can train again, until
+// a round has its work. Rounds that close before cannot have it. Not counted are kills while the network is cut, or
+// shortly before, and that with the lost disk.
+void TestRoundsKills::a_kill_costs_at_most_one_round() {
+  int lost = 0, absent = 0, worst = 0, counted = 0;
+  for (qsizetype i = 0; i < kills_.size(); ++i) {
+    const Kill& kill = kills_[i];
+    if (!kill.alone) continue;
+    const ChainLedger::Missing missing = missing_after(i);
+    ++counted;
+    lost += missing.lost;
+    absent += missing.absent;
+    worst = qMax(worst, missing.lost);
+    qInfo("kill %lld: %s back after %lld ms, %d rounds lost, %d absent", static_cast<long long>(i + 1),
+          qPrintable(kill.name), kill.back_ms - kill.at_ms, missing.lost, missing.absent);
+  }
+  qInfo(
+      "MEASURED kills: %d rounds lost by %d kills, at most %d by one; %d more while a node was away; longest "
+      "time "
+      "without a result %.1f s",
+      lost, counted, worst, absent, static_cast<double>(ledger_.longest_pause(begun_ms_, now_ms())) / 1000);
+  QVERIFY2(lost <= counted, QByteArray::number(lost).constData());
+}
+
+// A node cannot have certified more work than it has done.
+void TestRoundsKills::no_work_counts_twice() {
+  for (const QString& name : all()) kill_counted(name);
+  qint64 certified = 0, trained = 0;
+  for (const QString& name : all()) {
+    const qint64 counted = ledger_.tokens_of({numbers_[name]});
+    qint64 done = trained_[name] * step_tokens;
+    QVERIFY2(counted > 0 && counted <= done,
+             qPrintable(QString("%1: %2 tokens certified, %3 trained").arg(name).arg(counted).arg(done)));
+    certified += counted;
+    trained += done;
+  }
+  qInfo("MEASURED work: %lld of %lld trained tokens are certified", certified, trained);
+}
+
+// ---- Events
+
+// In a random order. With few kills the lost disk comes first, so that the time until its node has work again is
+// no time of its own.
+QList<TestRoundsKills::Event> TestRoundsKills::events() {
+  QList<Event> all(full_ ? 97 : 3,
+                   Event::Kill);  // and that with the lost disk, and with NS_LONG those in cuts
+  all += QList<Event>(full_ ? 2 : 1, Event::Cut);
+  all << Event::Join << Event::LostDisk;
+  for (qsizetype i = all.size() - (full_ ? 1 : 2); i > 0; --i)
+    all.swapItemsAt(i, below(static_cast<int>(i) + 1));
+  if (!full_) all.prepend(all.takeLast());
+  return all;
+}
+
+QByteArray TestRoundsKills::perform(Event event) {
+  switch (event) {
+    case Event::Cut: return cut();
+    case Event::LostDisk: return lose_disk();
+    case Event::Join: return join();
+    case Event::Kill:
+      if (kills_.size() % 10 == 9)  // all that were killed are back
+        if (const QByteArray trouble = work(all(), now_ms()); !trouble.isEmpty()) return trouble;
+      QTest::qWait(below(3000));  // a random moment
+      read({founders.first(), founders.last()});
+      return kill(all()[below(static_cast<int>(all().size()))], true);
+  }
+  return "no such event";
+}
+
+QByteArray TestRoundsKills::kill(const QString& name, bool alone) {
+  Kill kill{name, now_ms(), 0, alone};
+  kill_counted(name);
+  QTest::qWait(below(1000));
+  launch(name);
+  const QByteArray trouble = run_.joined(name);
+  kill.back_ms = now_ms();
+  kills_ << kill;
+  return trouble;
+}
+
+QByteArray TestRoundsKills::lose_disk() {
+  const QString name = founders[below(static_cast<int>(founders.size()))];
+  if (full_) {
+    // What a node knows of the starts of others is in its memory: after a start it knows it from their next
+    // heartbeats.
+    if (const QByteArray trouble = work(all(), now_ms()); !trouble.isEmpty()) return trouble;
+    QTest::qWait(12'000);
+  }
+  Kill kill{name, now_ms(), 0, false};
+  kill_counted(name);
+  read({name});
+  const QDir folder(run_.path(name));
+  const auto filter = QDir::AllEntries | QDir::Hidden | QDir::System | QDir::NoDotAndDotDot;
+  for (const QFileInfo& entry : folder.entryInfoList(filter)) {
+    if (kept_files.contains(entry.fileName())) continue;
+    if (entry.isDir() ? !QDir(entry.filePath()).removeRecursively() : !QFile::remove(entry.filePath()))
+      return "the disk can't be lost";
+  }
+  launch(name);
+  const QByteArray trouble = run_.joined(name);
+  kill.back_ms = now_ms();
+  kills_ << kill;
+  return trouble.isEmpty() && full_ ? work({name}, kill.back_ms) : trouble;
+}
+
+QByteArray TestRoundsKills::cut() {
+  QStringList one = all(), other;
+  while (other.size() < 2) other << one.takeAt(below(static_cast<int>(founders.size() - other.size())));
+  if (full_) {
+    // The three go on alone after two deadlines of a round. A node knows the deadline once three rounds have
+    // closed since its start; before, it is half an hour.
+    read(all());
+    if (const QByteArray trouble = hold(all(), ledger_.newest_round() + 5); !trouble.isEmpty())
+      return trouble;
+  }
+  read(all());
+  for (qsizetype i = 0; i < kills_.size(); ++i)
+    if (!missing_after(i).counts_again) kills_[i].alone = false;
+  const int height = ledger_.newest_height(), round = ledger_.newest_round();
+  QElapsedTimer time;
+  time.start();
+  if (has_lab() && !move_ports(other, "br1")) return "the network can't be cut";
+  if (!has_lab())
+    for (const QString& name : other) run_.node(name).hold();
+  // One block may have had its votes on their way.
+  const auto stands = [&](const QStringList& names) {
+    return std::all_of(names.begin(), names.end(),
+                       [&](const QString& name) { return ledger_.newest_height(name) <= height + 1; });
+  };
+  QTest::qWait(2000 + below(3000));
+  QByteArray trouble;
+  if (full_) trouble = kill(other[below(2)], false);  // which has nobody to ask
+  if (full_ && trouble.isEmpty()) trouble = hold(one, round + 3);
+  read(all());
+  if (trouble.isEmpty() && !stands(other)) trouble = "a minority has certified blocks";
+  // Three of five certify nothing before they take the others for silent, which is after 30 s.
+  if (trouble.isEmpty() && !full_ && time.elapsed() < 20'000 && !stands(one))
+    trouble = "three of five have certified blocks at once";
+  if (has_lab() && !move_ports(other, "br0")) return "the network can't be mended";
+  if (!has_lab())
+    for (const QString& name : other) run_.node(name).go_on();
+  if (!trouble.isEmpty()) return trouble;
+  ++cuts_;
+  qInfo("cut %s | %s for %lld ms", qPrintable(one.join(' ')), qPrintable(other.join(' ')), time.elapsed());
+  time.start();
+  read(all());
+  trouble = work(all(), now_ms());
+  qInfo("all have work in a round %lld ms later", time.elapsed());
+  return trouble;
+}
+
+QByteArray TestRoundsKills::join() {
+  launch(joiner);
+  joined_ = true;
+  return run_.joined(joiner);
+}
+
+// ---- Support
+
+QByteArray TestRoundsKills::make_homes() {
+  if (!has_lab()) return {};
+  QString script =
+      "ip link add br0 type bridge; ip link set br0 up; ip addr add 10.77.0.1/16 dev br0\n"
+      "ip link add br1 type bridge; ip link set br1 up\n";
+  for (const QString& name : founders + QStringList{joiner})
+    script += QString(
+                  "ip netns add n-%1; ip -n n-%1 link set lo up\n"
+                  "ip link add %2 type veth peer name eth0 netns n-%1\n"
+                  "ip link set %2 master br0 up\n"
+                  "ip -n n-%1 addr add %3/16 dev eth0; ip -n n-%1 link set eth0 up\n")
+                  .arg(name, port_of(name), address_of(name));
+  run_.tracker_address = "10.77.0.1";
+  const ShellResult made = shell(script);
+  return made.exit_code == 0 ? QByteArray() : made.text + " ";
+}
+
+bool TestRoundsKills::move_ports(const QStringList& names, const QString& bridge) const {
+  QString script;
+  for (const QString& name : names) script += "ip link set " + port_of(name) + " master " + bridge + "\n";
+  return shell(script).exit_code == 0;
+}
+
+void TestRoundsKills::launch(const QString& name) {
+  if (has_lab()) {
+    run_.address = address_of(name);
+    run_.name_space = "n-" + name;
+  }
+  run_.launch(name);
+}
+
+void TestRoundsKills::kill_counted(const QString& name) {
+  const qint64 steps = run_.status(name)["training"].toObject()["step"].toInteger();
+  run_.node(name).kill_now();
+  const QList<QJsonObject> said = json_lines(run_.node(name).finish().err);
+  const qint64 before = said.isEmpty() ? 0 : said.first()["start"]["step"].toInteger();
+  // It can have done a round's more since.
+  trained_[name] += qMax<qint64>(steps - before, 0) + inner_steps;
+}
+
+void TestRoundsKills::read(const QStringList& names) {
+  for (const QString& name : names) {
+    const QString blocks = run_.path(name + ".jsonl");
+    const ProcessResult written =
+        run_node({"chain", "export", blocks, "--force", "--data-dir", run_.path(name)});
+    QFile file(blocks);
+    if (written.ok() && file.open(QIODevice::ReadOnly)) ledger_.read_blocks(name, file.readAll());
+    ledger_.read_anchors(name, run_.certified(name));
+    QFile log(run_.path(name) + "/logs/neuroshardd.log");
+    if (!log.open(QIODevice::ReadOnly)) continue;
+    for (const QByteArray& line : log.readAll().split('\n'))
+      if (line.contains("[compute] matrix products"))
+        trains_from_[name].insert(
+            QDateTime::fromString(line.left(23), Qt::ISODateWithMs).toMSecsSinceEpoch());
+  }
+}
+
+bool TestRoundsKills::learn_numbers() {
+  for (const QString& name : all()) {
+    if (numbers_.contains(name)) continue;
+    const QString id = run_.status(name)["node_id"].toString();
+    const ProcessResult shown =
+        run_node({"chain", "show", "--json", "--data-dir", run_.path(founders.first())});
+    for (const QJsonValue& member : json_lines(shown.out).value(0)["members"].toArray())
+      if (member["id"].toString() == id) numbers_[name] = member["number"].toInt();
+  }
+  return numbers_.size() == all().size();
+}
+
+ChainLedger::Missing TestRoundsKills::missing_after(qsizetype kill) {
+  const Kill& one = kills_[kill];
+  qint64 until = now_ms();
+  for (qsizetype next = kills_.size() - 1; next > kill; --next)
+    if (kills_[next].name == one.name) until = kills_[next].at_ms;
+  qint64 back = until;
+  for (const qint64 start : trains_from_[one.name])
+    if (start > one.at_ms) back = qMin(back, start);
+  return ledger_.missing(numbers_.value(one.name, -1), one.at_ms, back, until);
+}
+
+QByteArray TestRoundsKills::wait(const std::function<bool()>& until, const char* what) {
+  for (const QDeadlineTimer deadline(patience_ms); !deadline.hasExpired(); QTest::qWait(300)) {
+    for (const QString& name : all())
+      if (!run_.node(name).running()) return name.toUtf8() + " has ended: " + run_.node(name).errors_so_far();
+    if (until()) return {};
+  }
+  for (const QString& name : all())
+    qWarning().noquote() << name << QJsonDocument(run_.rounds(name)).toJson(QJsonDocument::Compact);
+  return what;
+}
+
+QByteArray TestRoundsKills::hold(const QStringList& names, int round) {
+  const auto all_hold = [&] {
+    return std::all_of(names.begin(), names.end(), [&](const QString& name) {
+      const QMap<int, CertifiedRound> rounds = run_.certified(name);
+      return !rounds.isEmpty() && rounds.lastKey() >= round;
+    });
+  };
+  return wait(all_hold, "a node does not follow");
+}
+
+QByteArray TestRoundsKills::work(const QStringList& names, qint64 since_ms) {
+  const auto has_work = [&](const QString& name) {
+    const QMap<int, ChainLedger::Round>& rounds = ledger_.rounds();
+    return std::any_of(rounds.begin(), rounds.end(), [&](const ChainLedger::Round& round) {
+      return round.opened_ms > since_ms && round.tokens.contains(numbers_.value(name, -1));
+    });
+  };
+  const auto all_have = [&] {
+    read({founders.first()});
+    return learn_numbers() && std::all_of(names.begin(), names.end(), has_work);
+  };
+  return wait(all_have, "a node has no work in a round");
+}
+
+int main(int argc, char** argv) {
+  const QString why_not = enter_net_lab(argv, {});
+  const QCoreApplication application(argc, argv);
+  TestRoundsKills test;
+  test.why_no_lab = why_not;
+  return QTest::qExec(&test, argc, argv);
+}
+#include "test_rounds_kills.moc"
