@@ -1,5 +1,5 @@
-// Contributions and vectors as a node holds them. What follows from their bytes is computed once, and not before
-// somebody asks for it: checks that cost nothing come first.
+// Contributions and vectors as a node holds them. Everything that follows from their bytes is computed once, and
+// not before somebody asks for it: checks that cost nothing come first.
 //
 // Immutable, shared. Threads: one.
 #pragma once

@@ -29,7 +29,7 @@ std::vector<net::NodeId> anchor_sources(const chain::ChainTip& tip, const net::N
   return voters;
 }
 
-// What the close says of the round.
+// Units and contributions that the close names.
 RoundCounts counts_of(const chain::CloseSection& close, const chain::Committee& committee) {
   RoundCounts counts;
   counts.active_units = committee.units();

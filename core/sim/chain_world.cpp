@@ -102,7 +102,7 @@ chain::CertifiedBlock ChainWorld::make_genesis() {
   return sign_genesis(body, signers);
 }
 
-// A genesis of all nodes and of one more, which went away in the first block. What follows from it is what the
+// A genesis of all nodes and of one more, which went away in the first block. The registry after it is what the
 // nodes trust; nobody checks its certificate.
 void ChainWorld::begin_at_snapshot() {
   const chain::ChainRules& rules = options_.chain.rules;

@@ -1,6 +1,6 @@
 // Real processes on the loopback interface that train one model in outer rounds: one begins alone, others
-// join, one is killed in the middle of a round and comes back, one has other text. What each of them
-// certified is compared afterwards, round by round.
+// join, one is killed in the middle of a round and comes back, one has other text. The test
+// compares afterwards, round by round, the anchors that each certified.
 #include <QTest>
 
 #include "tests/support/rounds_run.h"

@@ -96,11 +96,11 @@ class TestRoundsKills : public QObject {
   QByteArray work(const QStringList& names, qint64 since_ms);
   QByteArray wait(const std::function<bool()>& until, const char* what);
 
-  // What they have on their disks.
+  // Reads their blocks, anchors and logs.
   void read(const QStringList& names);
   QList<Event> events();
   bool learn_numbers();
-  // Rounds without the work of that kill's node. What is missing after its next kill is that one's.
+  // Rounds without the work of that kill's node, up to its next kill.
   ChainLedger::Missing missing_after(qsizetype kill);
   int below(int bound) { return static_cast<int>(rng_->below(static_cast<std::uint64_t>(bound))); }
   // kill -9, after a look at the steps that it has done.
@@ -305,7 +305,7 @@ QByteArray TestRoundsKills::kill(const QString& name, bool alone) {
 QByteArray TestRoundsKills::lose_disk() {
   const QString name = founders[below(static_cast<int>(founders.size()))];
   if (full_) {
-    // What a node knows of the starts of others is in its memory: after a start it knows it from their next
+    // A node keeps its knowledge of the starts of others in memory: after a start it has it from their next
     // heartbeats.
     if (const QByteArray trouble = work(all(), now_ms()); !trouble.isEmpty()) return trouble;
     QTest::qWait(12'000);

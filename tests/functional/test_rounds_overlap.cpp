@@ -30,8 +30,8 @@ class TestRoundsOverlap : public QObject {
     }
   }
 
-  // One stands still: the other gives its delta and trains on, a round further; only then it waits. What the
-  // status says of each is looked at twice a second, so a round that is over before that is made once more.
+  // One stands still: the other gives its delta and trains on, a round further; only then it waits. The test reads
+  // the status of each twice a second, so a round that is over before that is made once more.
   void the_status_says_that_training_goes_on_meanwhile() {
     const QDeadlineTimer deadline(RoundsRun::patience_ms);
     QSet<QString> seen;

@@ -59,7 +59,7 @@ inline std::unique_ptr<sim::LocalModel> lab_model(std::size_t node, std::uint64_
 
 class ChainLab {
  public:
-  // What a node's way out does; null for an honest one.
+  // The changes that a node makes to its posts; null for an honest one.
   using EditOf = std::function<EditingCaller::Edit(std::size_t node)>;
   explicit ChainLab(const sim::ChainWorldOptions& options, bool start_all = true, EditOf edit_of = nullptr)
       : world(options, lab_model, {},

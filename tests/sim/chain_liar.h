@@ -25,7 +25,7 @@ enum class PostKind : std::uint8_t {
   Vector = rounds::vector_kind,
 };
 
-// What becomes of one post on its way out. One that does not leave gets no answer, as on a connection that
+// The fate of one post on its way out. One that does not leave gets no answer, as on a connection that
 // stands still.
 struct Fate {
   bool leaves = true;

@@ -20,7 +20,7 @@ Bytes item_payload(std::size_t item, int version) {
 
 }  // namespace
 
-// What a hostile member answers. It is reachable and lives, so it passes every ping.
+// The answer of a hostile member. It is reachable and lives, so it passes every ping.
 class Population::Hostile {
  public:
   Hostile(Population& population, net::NodeId self) : population_(population), self_(self) {}

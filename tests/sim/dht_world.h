@@ -13,7 +13,7 @@
 
 namespace neuroshard::testing {
 
-// What hostile members do, all at once:
+// Hostile members do all of this at once:
 enum class Hostility : std::uint8_t {
   None,
   Poison,  // answer with accomplices nearest to the target, claim to hold nothing, take stores and drop them
@@ -25,8 +25,8 @@ struct PopulationOptions {
   std::size_t members = 100;
   double hostile = 0;  // share of the members
   Hostility hostility = Hostility::None;
-  // Whom a member is told of once all are there, besides the three that it joined through: swarm::Member
-  // hears of others from trackers and peers. A fair sample, liars among them.
+  // Members that each one learns of once all are there, besides the three that it joined through, as
+  // swarm::Member does from trackers and peers. A fair sample, with hostile members among them.
   std::size_t told = 8;
   sim::NetworkOptions network;
   dht::DhtConfig config;

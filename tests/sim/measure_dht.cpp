@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
   if (churn > 0) population.churn(churn, std::chrono::hours(1));
   const LookupReport report = population.lookup(lookups, items, version);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  // What a lookup that was not right had before it.
+  // State before a lookup that was not right.
   for (const auto& [item, table, minutes, paths, messages] : report.failed) {
     std::cerr << fmt::format(
         "item {}: of the 20 nearest members {} are hostile; of the honest ones {} of the 20 nearest hold "

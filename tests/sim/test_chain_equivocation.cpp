@@ -1,6 +1,6 @@
-// What was signed twice, said too late or said in another history: two votes, vectors or contributions of one
-// place expel their signer and nobody else, also when their finder restarts in between; whatever is shown again
-// or belongs elsewhere changes nothing.
+// Statements that were signed twice, come too late or belong to another history: two votes, vectors or
+// contributions of one place expel their signer and nobody else, also when their finder restarts in between. A
+// statement that is shown again or belongs elsewhere changes nothing.
 #include <QtTest>
 
 #include "tests/sim/chain_lab.h"
@@ -53,7 +53,7 @@ std::size_t expelled(ChainLab& lab, std::size_t observer) {
       std::count_if(wallets.begin(), wallets.end(), [](const auto& wallet) { return wallet.expelled; }));
 }
 
-// What a node answers to a post, as if `from` had sent it.
+// A node's answer to a post, as if `from` had sent it.
 Verdict answer_to(ChainLab& lab, std::size_t node, std::size_t from, const Bytes& post) {
   Verdict verdict = Verdict::Count_;
   lab.world.chain(node).on_call({lab.world.id(from), {}}, net::Method::ChainPost, post,

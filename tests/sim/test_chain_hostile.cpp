@@ -154,7 +154,7 @@ void TestChainHostile::grinding_gains_one_bit() {
   friend_of_liar = lab.world.id(0);
   lab.world.set_sections(liar, [&](const chain::ChainTip& tip, chain::Sections* sections) {
     if (!sections->close) return;
-    // What is still on its way to some is in dispute, whoever leads.
+    // A payload that is still on its way to some is in dispute, whoever leads.
     for (const chain::ContributionEntry& entry : sections->close->contributions)
       for (const chain::Vector& vector : sections->close->vectors)
         if (entry.member != tip.registry->find(lab.world.id(liar))->number &&

@@ -189,7 +189,7 @@ void TestChainLost::work_without_a_quorum_counts_once() {
     lab.world.set_part(i, 0);
   }
   CHECK_LAB(lab, settles(lab) && is_safe(lab));
-  // What was trained meanwhile is in a contribution: its tokens are of more than a round.
+  // The work trained meanwhile is in a contribution: its tokens are of more than a round.
   std::uint64_t most = 0;
   for (const auto& bytes : lab.world.disk(0).blocks) {
     const auto block = chain::decode_certified(*bytes, lab.world.network_id());

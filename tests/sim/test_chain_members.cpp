@@ -1,4 +1,4 @@
-// Who gets a vote, and what those with a vote can do to the others by silence: joiners that do nothing, and
+// Admission to a vote, and the harm that voters can do to the others by silence: joiners that do nothing, and
 // joiners that work for their votes and then vote for nobody or for each other. Each with a control in which
 // they have votes that the rules don't give. NS_LONG=1 takes ten times the seeds.
 #include <QtTest>

@@ -180,7 +180,7 @@ void TestChainNights::weeks_of_nights() {
           to_seconds(seen.longest_pause) / 60);
     QCOMPARE(seen.conflicts, 0u);
     QCOMPARE(seen.twice, 0u);
-    // What is due when a round is over waits for the stall rule at most, and then for some views.
+    // A block that is due when a round is over waits for the stall rule at most, and then for some views.
     const Duration deadline = round + round / 2, stall = std::max<Duration>(minutes(10), 2 * deadline);
     QVERIFY2(seen.longest_pause <= deadline + stall + minutes(10), lab.text("longest pause").c_str());
     QVERIFY2(seen.rounds >= static_cast<std::uint64_t>(days * hours(24) / round) / 2,

@@ -166,7 +166,7 @@ void TestDhtSim::two_halves_become_one_again() {
   QVERIFY2(report.right == 100, text(report));
 }
 
-// Nearly all calls are lost while they join. Who knows few takes the network for small, and finds nothing.
+// Nearly all calls are lost while they join. A newcomer that knows few takes the network for small, and finds nothing.
 void TestDhtSim::an_unlucky_newcomer_learns_of_the_others() {
   Population population(options(150));
   settle(population);

@@ -1,5 +1,5 @@
-// What several nodes say of one chain, held against each other: blocks from `neuroshardd chain export`, anchors
-// from their logs. Whatever contradicts is a fault, for as long as the ledger lives. Header only; needs Qt.
+// Compares the accounts of one chain by several nodes: blocks from `neuroshardd chain export`, anchors from their
+// logs. A contradiction is a fault, for as long as the ledger lives. Header only; needs Qt.
 #pragma once
 
 #include <QJsonArray>

@@ -1,4 +1,4 @@
-// What programs see of systemd-logind on the system bus: inhibitor locks, and the announcements of suspend
+// The part of systemd-logind that programs see on the system bus: inhibitor locks, and the announcements of suspend
 // and shutdown (org.freedesktop.login1(5)). Header only; needs libsystemd.
 #pragma once
 

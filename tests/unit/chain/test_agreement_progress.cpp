@@ -11,7 +11,7 @@ using namespace neuroshard::test;
 
 namespace {
 
-// What it sent since the last time.
+// Messages that it sent since the last time.
 struct Sent {
   std::vector<Hash256> prepared, committed;
   std::vector<Proposal> proposals;
