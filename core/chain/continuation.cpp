@@ -5,26 +5,45 @@
 namespace neuroshard::chain {
 
 Continuation::Continuation(Services services, RecoveryOptions options)
-    : services_(std::move(services)), recovery_(services_.rules, options, services_.key, services_.checks) {}
+    : services_(std::move(services)),
+      recovery_(services_.rules, options, services_.key, services_.checks),
+      begun_(services_.clock.monotonic_now()) {}
 
 void Continuation::heard(const net::NodeId& id) {
   const ChainTip* tip = services_.tip();
   if (tip != nullptr && tip->registry->find(id) != nullptr) heard_[id] = services_.clock.monotonic_now();
 }
 
+bool Continuation::is_recent(MonotonicTime heard) const {
+  return services_.clock.monotonic_now() - heard <= services_.rules.silent_after;
+}
+
+Continuation::Reach Continuation::reach(const Committee& committee) const {
+  const net::NodeId self = crypto::node_id(services_.key.public_key());
+  Reach reach;
+  for (const CommitteeMember& member : committee.members()) {
+    reach.active += member.units;
+    const auto heard = heard_.find(member.id);
+    if (member.id == self || is_recent(heard != heard_.end() ? heard->second : begun_))
+      reach.heard += member.units;
+    else
+      reach.missing.push_back(member.number);
+  }
+  return reach;
+}
+
 Recovery::Situation Continuation::situation(const ChainTip& tip) {
-  const MonotonicTime now = services_.clock.monotonic_now();
   present_.clear();
   for (auto at = heard_.begin(); at != heard_.end();) {
     const MemberRecord* member = tip.registry->find(at->first);
-    if (member == nullptr || now - at->second > services_.rules.silent_after) {
+    if (member == nullptr || !is_recent(at->second)) {
       at = heard_.erase(at);
       continue;
     }
     present_.insert(member->number);
     ++at;
   }
-  return {tip, present_, now, services_.clock.wall_now()};
+  return {tip, present_, services_.clock.monotonic_now(), services_.clock.wall_now()};
 }
 
 Expected<void> Continuation::continue_without(const std::vector<net::NodeId>& without) {

@@ -29,6 +29,14 @@ class Continuation {
 
   // A node showed that it is there, whatever its presence in the registry.
   void heard(const net::NodeId& id);
+  // Units of the committee whose nodes were heard lately, and the numbers of the others. This node counts as
+  // heard, and after a start all do until they had time. For people: a node that is there and does not vote is
+  // heard, too.
+  struct Reach {
+    std::uint64_t heard = 0, active = 0;
+    std::vector<std::uint32_t> missing;
+  };
+  Reach reach(const Committee& committee) const;
   // This node's person goes on without these.
   Expected<void> continue_without(const std::vector<net::NodeId>& without);
   // A proposal of another node's person that waits for this node's; null: none.
@@ -42,9 +50,11 @@ class Continuation {
  private:
   void act(const Recovery::Output& output);
   Recovery::Situation situation(const ChainTip& tip);
+  bool is_recent(MonotonicTime heard) const;
 
   Services services_;
   Recovery recovery_;
+  const MonotonicTime begun_;
   std::map<net::NodeId, MonotonicTime> heard_;
   std::set<std::uint32_t> present_;  // of the last situation
 };

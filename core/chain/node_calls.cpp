@@ -285,7 +285,7 @@ ChainView ChainNode::view() const {
     view.active = own->presence == Presence::Active;
     view.admission = admission_progress(options_.rules, registry, *registry.wallet(own->wallet));
   }
-  const PresenceWatch::Reach reach = presence_.reach(services_.clock.monotonic_now());
+  const Continuation::Reach reach = continuation_.reach(*tip.committee);
   view.active_units = reach.active;
   view.heard_units = reach.heard;
   view.outlook = outlook(*tip.committee, reach.heard);

@@ -76,16 +76,4 @@ bool PresenceWatch::is_stalled(MonotonicTime now, Duration deadline) const {
   return due_since_ && now - *due_since_ >= std::max(rules_.stall_after, 2 * deadline);
 }
 
-PresenceWatch::Reach PresenceWatch::reach(MonotonicTime now) const {
-  Reach reach;
-  for (const Voter& voter : voters_) {
-    reach.active += voter.units;
-    if (is_silent(voter, now))
-      reach.missing.push_back(voter.number);
-    else
-      reach.heard += voter.units;
-  }
-  return reach;
-}
-
 }  // namespace neuroshard::chain

@@ -38,12 +38,6 @@ class PresenceWatch {
   bool agrees_with(const std::vector<std::uint32_t>& marked, MonotonicTime now) const;
   // Without a block for max(stall_after, 2 deadlines) since one was due.
   bool is_stalled(MonotonicTime now, Duration deadline) const;
-  // Units heard lately, of those active: for people.
-  struct Reach {
-    std::uint64_t heard = 0, active = 0;
-    std::vector<std::uint32_t> missing;
-  };
-  Reach reach(MonotonicTime now) const;
 
  private:
   Duration silent_after() const;

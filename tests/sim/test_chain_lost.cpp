@@ -50,6 +50,7 @@ class TestChainLost : public QObject {
  private Q_SLOTS:
   void a_third_of_all_messages_is_lost();
   void a_cut_heals();
+  void halves_name_each_other_as_missing();
   void one_of_four_dies_in_mid_round_and_comes_back();
   void the_power_goes_for_all();
   void a_node_is_back_after_many_rounds_data();
@@ -86,6 +87,28 @@ void TestChainLost::a_cut_heals() {
     CHECK_LAB(lab, is_safe(lab));
     QCOMPARE(expelled(lab), 0u);
   }
+}
+
+// Neither half can certify a block, so nobody votes. People are told of the other half, not of their own.
+void TestChainLost::halves_name_each_other_as_missing() {
+  ChainLab lab(lab_options(1, 4));
+  CHECK_LAB(lab, lab.world.run_to_round(3, 20 * lab_round));
+  for (std::size_t i = 0; i < 4; ++i) lab.world.set_part(i, i < 2 ? 0 : 1);
+  lab.run_for(std::chrono::minutes(10));
+  for (std::size_t i = 0; i < 4; ++i) {
+    const chain::ChainView view = lab.world.chain(i).view();
+    const std::size_t other = i < 2 ? 2 : 0;
+    std::vector<net::NodeId> expected{lab.world.id(other), lab.world.id(other + 1)};
+    std::vector<net::NodeId> missing = view.missing;
+    std::sort(expected.begin(), expected.end());
+    std::sort(missing.begin(), missing.end());
+    CHECK_LAB(lab, missing == expected);
+    QCOMPARE(2 * view.heard_units, view.active_units);
+  }
+  for (std::size_t i = 0; i < 4; ++i) lab.world.set_part(i, 0);
+  CHECK_LAB(lab, settles(lab));
+  for (std::size_t i = 0; i < 4; ++i) CHECK_LAB(lab, lab.world.chain(i).view().missing.empty());
+  CHECK_LAB(lab, is_safe(lab));
 }
 
 void TestChainLost::one_of_four_dies_in_mid_round_and_comes_back() {

@@ -51,7 +51,6 @@ class TestPresence : public QObject {
   void a_new_block_keeps_the_times();
   void a_height_is_stalled_ten_minutes_after_a_block_was_due();
   void a_long_deadline_postpones_the_stall();
-  void the_reach_names_the_missing();
 };
 
 void TestPresence::a_voter_is_silent_after_three_minutes() {
@@ -148,16 +147,6 @@ void TestPresence::a_long_deadline_postpones_the_stall() {
   watch.block_is_due(at({}));
   QVERIFY(!watch.is_stalled(at(minutes(40) - milliseconds(1)), minutes(20)));
   QVERIFY(watch.is_stalled(at(minutes(40)), minutes(20)));
-}
-
-void TestPresence::the_reach_names_the_missing() {
-  PresenceWatch watch(rules_with(seconds(60)));
-  watch.on_block(committee_of({1, 2, 3}), 1, at({}));
-  watch.heard(2, at(minutes(3)));
-  const PresenceWatch::Reach reach = watch.reach(at(minutes(4)));
-  QCOMPARE(reach.active, std::uint64_t{36});
-  QCOMPARE(reach.heard, std::uint64_t{24});
-  QCOMPARE(reach.missing, Numbers{3});
 }
 
 NS_TEST(TestPresence)
