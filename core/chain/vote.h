@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -66,3 +67,4 @@ Bytes encode_certificate(const Certificate& certificate);
 Expected<Certificate> decode_certificate(ByteSpan bytes);
 
 }  // namespace neuroshard::chain
+using CertificatePtr = std::shared_ptr<const Certificate>;

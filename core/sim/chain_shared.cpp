@@ -68,12 +68,13 @@ Expected<chain::BlockPtr> SharedChain::read(ByteSpan bytes, const Hash256& netwo
   return block;
 }
 
-Bytes SharedChain::write(const chain::CertifiedBlock& block) {
-  for (const auto& [known, bytes] : written_)
-    if (known.block->hash == block.block->hash && known.certificate == block.certificate) return bytes;
-  written_.emplace_back(block, chain::encode_certified(block));
-  if (written_.size() > blocks_kept) written_.pop_front();
-  return written_.back().second;
+Expected<chain::CertifiedBlock> SharedChain::read_certified(ByteSpan bytes, const Hash256& network) {
+  for (const chain::CertifiedBlock& known : certified_)
+    if (same(bytes, *known.bytes)) return known;
+  NS_ASSIGN_OR_RETURN(const chain::CertifiedBlock read, chain::decode_certified(bytes, network));
+  certified_.push_back(read);
+  if (certified_.size() > blocks_kept) certified_.pop_front();
+  return read;
 }
 
 Bytes SharedChain::write(const chain::Block& block) {

@@ -31,7 +31,7 @@ class SharedChain final : public chain::RegistryCache {
   std::optional<chain::ChainTip> find(const Hash256& block) override;
   void put(const chain::ChainTip& tip) override;
   Expected<chain::BlockPtr> read(ByteSpan bytes, const Hash256& network) override;
-  Bytes write(const chain::CertifiedBlock& block) override;
+  Expected<chain::CertifiedBlock> read_certified(ByteSpan bytes, const Hash256& network) override;
   Bytes write(const chain::Block& block) override;
 
  private:
@@ -43,8 +43,8 @@ class SharedChain final : public chain::RegistryCache {
 
   std::map<Hash256, chain::ChainTip> tips_;
   std::deque<Hash256> order_;
-  std::deque<Known> blocks_;  // the newest
-  std::deque<std::pair<chain::CertifiedBlock, Bytes>> written_;
+  std::deque<Known> blocks_;                     // the newest
+  std::deque<chain::CertifiedBlock> certified_;  // the newest
 };
 
 // Equal steps of a row are made once.

@@ -163,12 +163,12 @@ void TestChainCertificate::nothing_is_verified_of_a_quorum_that_is_too_small() {
 void TestChainCertificate::a_genesis_is_signed_by_all_founders() {
   Setup chain;
   const CertifiedBlock genesis = chain.certified_genesis();
-  QCOMPARE(chain.refusal_of(genesis.certificate, genesis.block), std::string());
-  Certificate certificate = genesis.certificate;
+  QCOMPARE(chain.refusal_of(*genesis.certificate, genesis.block), std::string());
+  Certificate certificate = *genesis.certificate;
   certificate.commits.signatures.pop_back();
   QCOMPARE(chain.refusal_of(certificate, genesis.block),
            std::string("the certificate is not signed by all nodes that the block names"));
-  certificate = genesis.certificate;
+  certificate = *genesis.certificate;
   std::swap(certificate.commits.signatures[0].signature, certificate.commits.signatures[1].signature);
   QCOMPARE(chain.refusal_of(certificate, genesis.block),
            std::string("a signature of a certificate does not hold"));
