@@ -52,6 +52,10 @@ struct Quorum : Vote {
   std::vector<VoterSignature> signatures;
   friend bool operator==(const Quorum&, const Quorum&) = default;
 };
+// The vote of one of the signatures.
+inline SignedVote vote_of(const Quorum& quorum, const VoterSignature& signature) {
+  return {quorum, signature.voter, signature.signature};
+}
 Bytes encode_quorum(const Quorum& quorum);
 Expected<Quorum> decode_quorum(ByteSpan bytes);
 

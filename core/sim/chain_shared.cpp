@@ -154,6 +154,14 @@ bool CountedChecks::vote(const chain::SignedVote& vote, const crypto::PublicKey&
   return shared_.holds(what, [&] { return chain::vote_holds(vote, node, network); });
 }
 
+bool CountedChecks::quorum(const chain::Quorum& quorum, Span<const crypto::PublicKey> nodes,
+                           const Hash256& network) {
+  count_ += quorum.signatures.size();
+  Bytes& what = joined('q', network, chain::encode_quorum(quorum));
+  for (const crypto::PublicKey& node : nodes) chain::append_array(what, node);
+  return shared_.holds(what, [&] { return chain::SignatureChecks().quorum(quorum, nodes, network); });
+}
+
 bool CountedChecks::statement(const chain::Statement& statement, const Hash256& network) {
   ++count_;
   return shared_.holds(joined('s', network, chain::encode_statement(statement)),

@@ -105,6 +105,8 @@ class CountedChecks final : public chain::SignatureChecks {
   void add(std::uint64_t checks) { count_ += checks; }
 
   bool vote(const chain::SignedVote& vote, const crypto::PublicKey& node, const Hash256& network) override;
+  bool quorum(const chain::Quorum& quorum, Span<const crypto::PublicKey> nodes,
+              const Hash256& network) override;
   bool statement(const chain::Statement& statement, const Hash256& network) override;
   bool entry(const chain::ContributionEntry& entry, const Hash256& opening, std::uint64_t round,
              const crypto::PublicKey& node, const Hash256& network) override;
