@@ -83,8 +83,8 @@ Bytes SharedChain::write(const chain::Block& block) {
   return chain::encode_block(block);
 }
 
-Expected<rounds::StepResult> SharedSteps::make(const Hash256& key,
-                                               const std::function<Expected<rounds::StepResult>()>& step) {
+Expected<rounds::StepPtr> SharedSteps::make(const Hash256& key,
+                                            const std::function<Expected<rounds::StepPtr>()>& step) {
   if (const auto known = made_.find(key); known != made_.end()) return known->second;
   const auto made = made_.emplace(key, step()).first;
   order_.push_back(key);

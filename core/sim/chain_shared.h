@@ -50,11 +50,11 @@ class SharedChain final : public chain::RegistryCache {
 // Equal steps of a row are made once.
 class SharedSteps final : public rounds::StepPool {
  public:
-  Expected<rounds::StepResult> make(const Hash256& key,
-                                    const std::function<Expected<rounds::StepResult>()>& step) override;
+  Expected<rounds::StepPtr> make(const Hash256& key,
+                                 const std::function<Expected<rounds::StepPtr>()>& step) override;
 
  private:
-  std::map<Hash256, Expected<rounds::StepResult>> made_;
+  std::map<Hash256, Expected<rounds::StepPtr>> made_;
   std::deque<Hash256> order_;
 };
 
