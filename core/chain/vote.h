@@ -67,8 +67,8 @@ struct Certificate {
   std::optional<Quorum> lock;
   friend bool operator==(const Certificate&, const Certificate&) = default;
 };
+using CertificatePtr = std::shared_ptr<const Certificate>;
 Bytes encode_certificate(const Certificate& certificate);
 Expected<Certificate> decode_certificate(ByteSpan bytes);
 
 }  // namespace neuroshard::chain
-using CertificatePtr = std::shared_ptr<const Certificate>;
