@@ -79,6 +79,12 @@ CommitteePtr make_committee(const ChainRules& rules, const Registry& registry) {
                                            registry.height() + 1);
 }
 
+std::uint64_t contributed_units(const CloseSection& close, const Committee& committee) {
+  std::uint64_t units = 0;
+  for (const ContributionEntry& entry : close.contributions) units += committee.units_of(entry.member);
+  return units;
+}
+
 std::vector<std::uint32_t> draw_epoch(const Registry& registry, const Hash256& beacon) {
   const std::vector<Share> shares = limited_shares(all_shares(registry), registry, beacon);
   if (shares.size() <= max_committee) return {};

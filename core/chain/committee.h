@@ -60,6 +60,8 @@ using CommitteePtr = std::shared_ptr<const Committee>;
 
 // Of the block after `registry`'s. Never empty: apply_block() refuses a block after which nobody votes.
 CommitteePtr make_committee(const ChainRules& rules, const Registry& registry);
+// Of the voters whose contributions the close names.
+std::uint64_t contributed_units(const CloseSection& close, const Committee& committee);
 // The drawn committee of a new epoch, ascending: nodes by lot, each with its units. Empty while all active
 // voters' nodes fit. apply_block() draws when more than `max_committee` nodes have units and there is no
 // epoch, and at a result when the epoch is over (`epoch_rounds` rounds and `epoch_least_ms`).

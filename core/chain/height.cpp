@@ -131,7 +131,7 @@ bool Height::applies(const BlockPtr& block) const {
   if (services_.cache != nullptr && services_.cache->find(block->hash)) return true;
   auto registry = apply_block(services_.rules, *tip_.registry, tip_.block->hash, *block, services_.checks);
   if (registry.ok() && services_.cache != nullptr)
-    services_.cache->put(History::tip_of(services_.rules, block, *std::move(registry)));
+    services_.cache->put(History::tip_of(services_.rules, &tip_, block, *std::move(registry)));
   return registry.ok();
 }
 

@@ -25,6 +25,21 @@ class CheckedBefore final : public SignatureChecks {
   bool evidence(const Evidence&, const Hash256&) override { return true; }
 };
 
+constexpr std::size_t durations_kept = 3;
+constexpr std::uint64_t longest_round_ms = 24ull * 3600 * 1000;  // a longer one counts as this
+
+RoundTimes times_after(const ChainTip* before, const Block& block) {
+  RoundTimes times = before != nullptr ? before->times : RoundTimes();
+  const std::uint64_t now = block.header.time_ms;
+  if (block.body.genesis || block.body.result) times.opened_ms = now;
+  if (!block.body.close || !times.opened_ms) return times;
+  const Committee& committee = *before->committee;
+  if (!committee.is_quorum(contributed_units(*block.body.close, committee))) return times;
+  times.durations.push_back(std::chrono::milliseconds(std::min(now - *times.opened_ms, longest_round_ms)));
+  if (times.durations.size() > durations_kept) times.durations.pop_front();
+  return times;
+}
+
 }  // namespace
 
 CertifiedBlock make_certified(BlockPtr block, Certificate certificate) {
@@ -54,8 +69,10 @@ Expected<CertifiedBlock> decode_certified(ByteSpan bytes, const Hash256& network
                         std::make_shared<const Bytes>(bytes.begin(), bytes.end())};
 }
 
-ChainTip History::tip_of(const ChainRules& rules, BlockPtr block, RegistryPtr registry) {
+ChainTip History::tip_of(const ChainRules& rules, const ChainTip* before, BlockPtr block,
+                         RegistryPtr registry) {
   ChainTip tip;
+  tip.times = times_after(before, *block);
   tip.committee = make_committee(rules, *registry);
   tip.opening = registry->opening(block->hash);
   tip.block = std::move(block);
@@ -71,7 +88,7 @@ Expected<History> History::begin(Services services, const CertifiedBlock& genesi
   if (services.cache) tip = services.cache->find(block.hash);
   if (!tip) {
     NS_ASSIGN_OR_RETURN(RegistryPtr registry, genesis_registry(services.rules, block, services.checks));
-    tip = tip_of(services.rules, genesis.block, std::move(registry));
+    tip = tip_of(services.rules, nullptr, genesis.block, std::move(registry));
   }
   NS_RETURN_IF_ERROR(check_certificate(*genesis.certificate, block, *tip->committee, services.rules.network,
                                        services.checks));
@@ -95,7 +112,7 @@ Expected<History> History::begin_at(Services services, const Hash256& genesis, c
     if (records->root() != header.registry || records->height() != header.height)
       return denied("the snapshot is not the registry after this block");
     if (records->rows().size() != services.rules.rows) return denied("the snapshot is of another model");
-    tip = tip_of(services.rules, block.block, std::move(records));
+    tip = tip_of(services.rules, nullptr, block.block, std::move(records));
   }
   history.adopt(std::move(*tip), block);
   return history;
@@ -123,7 +140,7 @@ Expected<ChainTip> History::apply(const ChainTip& before, const CertifiedBlock& 
   SignatureChecks& checks = origin == Origin::Peer ? services_.checks : checked_before;
   NS_ASSIGN_OR_RETURN(RegistryPtr registry, apply_block(services_.rules, *before.registry, before.block->hash,
                                                         *block.block, checks));
-  return tip_of(services_.rules, block.block, std::move(registry));
+  return tip_of(services_.rules, &before, block.block, std::move(registry));
 }
 
 Expected<ChainTip> History::next(const ChainTip& before, const CertifiedBlock& block, Origin origin) const {

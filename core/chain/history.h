@@ -31,12 +31,20 @@ class RegistryCache;
 Expected<CertifiedBlock> decode_certified(ByteSpan bytes, const Hash256& network,
                                           RegistryCache* cache = nullptr);
 
+// How long rounds took, by the times in blocks: what a node knows of them that was not there.
+struct RoundTimes {
+  std::optional<std::uint64_t>
+      opened_ms;                   // time of the opening block of the round in progress; none: not known
+  std::deque<Duration> durations;  // of the last three rounds that closed by quorum, oldest first
+};
+
 // The block that the next one builds on, with the state after it. Cheap to copy.
 struct ChainTip {
   BlockPtr block;
   RegistryPtr registry;    // after the block
   CommitteePtr committee;  // of the next block
   Hash256 opening{};       // opening block of the round in progress
+  RoundTimes times;
   std::uint64_t height() const { return block->header.height; }
 };
 
@@ -73,7 +81,9 @@ class History {
     SignatureChecks& checks;
     RegistryCache* cache = nullptr;
   };
-  static ChainTip tip_of(const ChainRules& rules, BlockPtr block, RegistryPtr registry);
+  // before: null for the first block that is known.
+  static ChainTip tip_of(const ChainRules& rules, const ChainTip* before, BlockPtr block,
+                         RegistryPtr registry);
   // A genesis with the signatures of all its founders. Denied.
   static Expected<History> begin(Services services, const CertifiedBlock& genesis);
   // From a snapshot: the registry must have the header's root; the block's hash and the genesis are what the

@@ -4,9 +4,15 @@
 #include <vector>
 
 namespace neuroshard::rounds {
+namespace {
 
-void RoundClock::open(MonotonicTime now, bool carried_before) {
+constexpr std::size_t rounds_measured = 3;
+
+}  // namespace
+
+void RoundClock::open(MonotonicTime now, bool carried_before, const std::deque<Duration>& by_blocks) {
   opened_ = now;
+  by_blocks_ = by_blocks;
   after_carried_ = carried_before;
   closing_at_.reset();
   closed_at_.reset();
@@ -36,7 +42,7 @@ void RoundClock::closed(MonotonicTime now) {
   closed_at_ = now;
   if (!by_quorum_) return;
   durations_.push_back(now - opened_);
-  if (durations_.size() > 3) durations_.pop_front();
+  if (durations_.size() > rounds_measured) durations_.pop_front();
 }
 
 bool RoundClock::row_is_late(MonotonicTime now, bool moves) const {
@@ -46,8 +52,9 @@ bool RoundClock::row_is_late(MonotonicTime now, bool moves) const {
 }
 
 Duration RoundClock::deadline() const {
-  if (durations_.size() < 3) return rules_.first_deadline;
-  std::vector<Duration> sorted(durations_.begin(), durations_.end());
+  const std::deque<Duration>& known = durations_.size() < rounds_measured ? by_blocks_ : durations_;
+  if (known.size() < rounds_measured) return rules_.first_deadline;
+  std::vector<Duration> sorted(known.begin(), known.end());
   std::sort(sorted.begin(), sorted.end());
   return sorted[1] * 5 / 4;
 }

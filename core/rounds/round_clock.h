@@ -2,7 +2,9 @@
 // voter has its own clock; the round ends when more than two thirds of the units have signed a vector.
 //
 // The round closes when more than two thirds of the units have contributed, or at the deadline: 1.25 times the
-// median of the last three rounds that closed by quorum. After the close comes a grace for late messages. A
+// median of the last three rounds that closed by quorum. A voter that was not there takes their durations from
+// the times in blocks, and its own ones as soon as it has three: a leader can set a block's time a minute ahead.
+// After the close comes a grace for late messages. A
 // voter waits longer for payloads that still arrive and for rows that it computes, at most for a deadline.
 // Threads: one.
 #pragma once
@@ -39,7 +41,8 @@ class RoundClock {
 
   // A round begins. carried_before: all rows of the round before were carried, so their work is contributed
   // again at once; the round stays open for half a deadline, at most for `most_pause_after_carried`.
-  void open(MonotonicTime now, bool carried_before);
+  // by_blocks: durations of the last rounds that closed by quorum, by the times in blocks; three at most.
+  void open(MonotonicTime now, bool carried_before, const std::deque<Duration>& by_blocks);
   // Call when something changed and at every tick.
   void look(MonotonicTime now, const RoundCounts& counts);
   bool is_closing() const { return closing_at_.has_value(); }
@@ -59,7 +62,8 @@ class RoundClock {
   bool after_carried_ = false;
   std::optional<MonotonicTime> closing_at_, closed_at_;
   bool by_quorum_ = false;
-  std::deque<Duration> durations_;  // of the last three rounds that closed by quorum
+  // Of the last three rounds that closed by quorum: as this voter saw them, and by the times in blocks.
+  std::deque<Duration> durations_, by_blocks_;
 };
 
 }  // namespace neuroshard::rounds

@@ -34,9 +34,7 @@ RoundCounts counts_of(const chain::CloseSection& close, const chain::Committee& 
   RoundCounts counts;
   counts.active_units = committee.units();
   counts.contributions = close.contributions.size();
-  for (const chain::CommitteeMember& voter : committee.members())
-    if (find_by(close.contributions, &chain::ContributionEntry::member, voter.number) != nullptr)
-      counts.contributed_units += voter.units;
+  counts.contributed_units = chain::contributed_units(close, committee);
   return counts;
 }
 
@@ -221,7 +219,7 @@ void TrainingRounds::open_round(bool carried_before) {
   book_.open(*tip_);
   vectors_.open(*tip_);
   own_.open(tip_->opening, book_.round());
-  clock_.open(services_.clock.monotonic_now(), carried_before);
+  clock_.open(services_.clock.monotonic_now(), carried_before, tip_->times.durations);
   expected_ = expected_members(*tip_->registry);
   computed_.clear();
   quorum_at_.reset();

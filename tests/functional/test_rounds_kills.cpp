@@ -330,13 +330,6 @@ QByteArray TestRoundsKills::lose_disk() {
 QByteArray TestRoundsKills::cut() {
   QStringList one = all(), other;
   while (other.size() < 2) other << one.takeAt(below(static_cast<int>(founders.size() - other.size())));
-  if (full_) {
-    // The three go on alone after two deadlines of a round. A node knows the deadline once three rounds have
-    // closed since its start; before, it is half an hour.
-    read(all());
-    if (const QByteArray trouble = hold(all(), ledger_.newest_round() + 5); !trouble.isEmpty())
-      return trouble;
-  }
   read(all());
   for (qsizetype i = 0; i < kills_.size(); ++i)
     if (!missing_after(i).counts_again) kills_[i].alone = false;

@@ -45,6 +45,7 @@ class TestChainReturns : public QObject {
   void of_two_copies_the_later_one_goes_on();
   void a_restart_in_mid_round_hardly_delays_data();
   void a_restart_in_mid_round_hardly_delays();
+  void two_that_restart_go_on_without_the_third();
 };
 
 void TestChainReturns::a_node_dies_at_each_kind_of_message_data() {
@@ -373,6 +374,27 @@ void TestChainReturns::a_restart_in_mid_round_hardly_delays() {
   std::string text;
   const auto longest = slowest_after_a_restart(static_cast<std::size_t>(nodes), true, &text);
   QVERIFY2(longest && *longest < 5 * to_seconds(lab_round), text.c_str());
+}
+
+// The third dies before the two that restarted have been there for a whole round. They know from the blocks how
+// long rounds take; by the first deadline alone they would wait an hour.
+void TestChainReturns::two_that_restart_go_on_without_the_third() {
+  auto options = lab_options(1, 3);
+  options.training.clock.first_deadline = std::chrono::minutes(30);
+  ChainLab lab(options);
+  QVERIFY2(lab.world.run_to_round(5, 20 * lab_round), lab.text("five rounds").c_str());
+  for (const std::size_t node : {0, 1}) lab.world.kill(node);
+  lab.run_for(2 * lab_second);
+  for (const std::size_t node : {0, 1}) lab.world.start(node);
+  lab.run_for(2 * lab_second);
+  lab.world.kill(2);
+  const std::uint64_t round = lab.world.round(0);
+  const auto began = lab.world.world().now();
+  QVERIFY2(lab.world.run_to_round(round + 3, std::chrono::hours(2)), lab.text("two go on").c_str());
+  const double took = to_seconds(lab.world.world().now() - began);
+  qInfo("three rounds %.0f s after the third died", took);
+  QVERIFY2(took < to_seconds(options.chain.rules.stall_after) + 90, "the stall time and a minute and a half");
+  QCOMPARE(lab.world.seen().conflicts, 0u);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "core/chain/messages.h"
 #include "tests/support/test_main.h"
+#include "tests/unit/chain/chain_fixture.h"
 #include "tests/unit/chain/small_chain.h"
 
 using namespace neuroshard;
@@ -54,6 +55,7 @@ class TestHistory : public QObject {
   void a_stall_quorum_certifies_presence_only();
   void its_own_disk_is_replayed_without_signatures();
   void a_changed_block_of_its_own_disk_is_refused();
+  void it_knows_how_long_rounds_took();
   void it_begins_at_a_snapshot();
   void certified_blocks_survive_their_encoding();
   void a_known_block_is_applied_once();
@@ -214,6 +216,32 @@ void TestHistory::a_changed_block_of_its_own_disk_is_refused() {
           History::Origin::OwnDisk)),
       ErrorCode::Denied);
   QVERIFY(history.append(block, History::Origin::OwnDisk).ok());
+}
+
+void TestHistory::it_knows_how_long_rounds_took() {
+  testing::ChainFixture chain;
+  const auto nodes = chain.add_nodes(4);
+  QVERIFY(chain.begin(nodes).ok());
+  const auto tip_after = [&](const ChainTip* before) {
+    return History::tip_of(chain.rules(), before, chain.blocks().back(), chain.registry_ptr());
+  };
+  ChainTip tip = tip_after(nullptr);
+  QVERIFY(tip.times.durations.empty());
+  // Three of four contribute, then two, so the third round does not close by quorum.
+  for (const auto& [contributors, seconds] :
+       {std::pair(3, 10), std::pair(4, 20), std::pair(2, 500), std::pair(4, 30), std::pair(3, 40)}) {
+    std::vector<testing::Work> works;
+    for (int i = 0; i < contributors; ++i) works.push_back({nodes[static_cast<std::size_t>(i)]});
+    BlockBody closing, resulting;
+    closing.close = chain.close(works);
+    QVERIFY(chain.append(closing, static_cast<std::uint64_t>(seconds) * 1000).ok());
+    tip = tip_after(&tip);
+    resulting.result = chain.result();
+    QVERIFY(chain.append(resulting, 7000).ok());
+    tip = tip_after(&tip);
+  }
+  using std::chrono::seconds;
+  QVERIFY(tip.times.durations == (std::deque<Duration>{seconds(20), seconds(30), seconds(40)}));
 }
 
 void TestHistory::it_begins_at_a_snapshot() {

@@ -31,7 +31,7 @@ struct Bench {
   void pass(Duration time) { now += time; }
   // A round of this length in which all contribute.
   void round(Duration length) {
-    clock.open(now, false);
+    clock.open(now, false, {});
     pass(length);
     clock.look(now, counts(3, 2));
     clock.closed(now);
@@ -59,9 +59,22 @@ class TestRoundClock : public QObject {
     QCOMPARE(b.clock.row_patience(), Duration(seconds(2)));
   }
 
+  // After a restart the stall rule would otherwise wait two first deadlines: an hour.
+  void a_voter_that_was_away_takes_the_times_in_blocks() {
+    Bench b;
+    const std::deque<Duration> by_blocks{seconds(40), seconds(400), seconds(80)};
+    b.clock.open(b.now, false, by_blocks);
+    QCOMPARE(b.clock.deadline(), Duration(seconds(100)));
+    b.clock.open(b.now, false, {seconds(40), seconds(40)});
+    QCOMPARE(b.clock.deadline(), Duration(minutes(30)));
+    for (int i = 0; i < 3; ++i) b.round(seconds(4));
+    b.clock.open(b.now, false, by_blocks);
+    QCOMPARE(b.clock.deadline(), Duration(seconds(5)));  // its own three are there
+  }
+
   void with_everybody_there_is_no_grace() {
     Bench b;
-    b.clock.open(b.now, false);
+    b.clock.open(b.now, false, {});
     QVERIFY(!b.signs(counts(2, 2)));
     QVERIFY(b.signs(counts(3, 2)));
   }
@@ -70,7 +83,7 @@ class TestRoundClock : public QObject {
   void the_grace_is_for_candidates_too() {
     Bench b;
     for (int i = 0; i < 3; ++i) b.round(seconds(4));
-    b.clock.open(b.now, false);
+    b.clock.open(b.now, false, {});
     QVERIFY(!b.signs(counts(3, 1)));
     b.pass(seconds(2));
     QVERIFY(!b.signs(counts(3, 1)));
@@ -82,7 +95,7 @@ class TestRoundClock : public QObject {
   void payloads_that_move_are_waited_for() {
     Bench b;
     for (int i = 0; i < 3; ++i) b.round(seconds(40));
-    b.clock.open(b.now, false);
+    b.clock.open(b.now, false, {});
     QVERIFY(!b.signs(counts(3, 2, false)));
     b.pass(b.clock.grace());
     QVERIFY(!b.signs(counts(3, 2, false, true)));
@@ -105,12 +118,12 @@ class TestRoundClock : public QObject {
   // A newcomer knows no round's length: half of its first deadline would be a quarter of an hour.
   void after_a_carried_round_the_pause_is_short() {
     Bench b;
-    b.clock.open(b.now, true);
+    b.clock.open(b.now, true, {});
     QVERIFY(!b.signs(counts(3, 2)));
     b.pass(seconds(30));
     QVERIFY(b.signs(counts(3, 2)));
     for (int i = 0; i < 3; ++i) b.round(seconds(4));
-    b.clock.open(b.now, true);
+    b.clock.open(b.now, true, {});
     b.pass(seconds(2));
     QVERIFY(!b.signs(counts(3, 2)));
     b.pass(seconds(1));
@@ -120,7 +133,7 @@ class TestRoundClock : public QObject {
   void too_few_close_at_the_deadline() {
     Bench b;
     for (int i = 0; i < 3; ++i) b.round(seconds(40));
-    b.clock.open(b.now, false);
+    b.clock.open(b.now, false, {});
     b.pass(seconds(49));
     b.clock.look(b.now, counts(1, 0));
     QVERIFY(!b.clock.is_closing());

@@ -15,7 +15,7 @@ using namespace neuroshard::chain::testing;  // NOLINT
 namespace {
 
 chain::ChainTip tip_of(const ChainFixture& chain) {
-  return {chain.blocks().back(), chain.registry_ptr(), chain.committee(), {}};
+  return {chain.blocks().back(), chain.registry_ptr(), chain.committee(), {}, {}};
 }
 
 // Four founders and a candidate; a round in which one founder's work is late and one is silent.
