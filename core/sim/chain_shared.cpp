@@ -124,17 +124,10 @@ rounds::HeldVectorPtr SharedRounds::read_vector(ByteSpan bytes, std::size_t most
 }
 
 bool SharedChecks::holds(ByteSpan what, const std::function<bool()>& check) {
-  auto& same_key = known_[std::hash<std::string_view>()(as_text(what))];
-  for (const auto& [bytes, held] : same_key)
-    if (same(what, bytes)) return held;
-  const bool held = check();
-  if (++size_ > checks_kept) {
-    known_.clear();
-    size_ = 0;
-    return held;
-  }
-  same_key.emplace_back(Bytes(what.begin(), what.end()), held);
-  return held;
+  const std::size_t key = std::hash<std::string_view>()(as_text(what));
+  if (const auto known = known_.find(key); known != known_.end()) return known->second;
+  if (known_.size() >= checks_kept) known_.clear();
+  return known_.emplace(key, check()).first->second;
 }
 
 template <class... Arrays>
