@@ -147,7 +147,7 @@ void TestRecovery::all_that_go_on_sign() {
   Recovery::Output completed;
   QCOMPARE(a.take(output, &completed), Verdict::Taken);
   QVERIFY(completed.complete.has_value());
-  QCOMPARE(completed.complete->certificate, output.complete->certificate);
+  QCOMPARE(*completed.complete->certificate, *output.complete->certificate);
   QVERIFY(a.history.append(*completed.complete).ok());
   QVERIFY(b.history.append(*output.complete).ok());
   QCOMPARE(a.tip().committee->units(), std::uint64_t{24});
