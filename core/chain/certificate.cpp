@@ -1,5 +1,6 @@
 // Whether certificates and quorums hold: cheap checks of all that a quorum claims before any signature.
 #include <algorithm>
+#include <numeric>
 
 #include "core/chain/ascending.h"
 #include "core/chain/committee.h"
@@ -8,10 +9,6 @@
 namespace neuroshard::chain {
 namespace {
 
-SignedVote vote_of(const Quorum& quorum, const VoterSignature& signature) {
-  return {quorum, signature.voter, signature.signature};
-}
-
 bool is_for(const Quorum& quorum, VoteStep step, const Block& block) {
   return quorum.step == step && quorum.height == block.header.height &&
          quorum.previous == block.header.previous && quorum.block == block.hash;
@@ -19,38 +16,37 @@ bool is_for(const Quorum& quorum, VoteStep step, const Block& block) {
 
 Expected<void> check_signatures(const Quorum& quorum, const Committee& committee, const Hash256& network,
                                 SignatureChecks& checks) {
-  for (const VoterSignature& signature : quorum.signatures) {
-    const CommitteeMember& member = committee.members()[*committee.position(signature.voter)];
-    if (!checks.vote(vote_of(quorum, signature), member.key, network))
-      return denied("a signature of a quorum does not hold");
-  }
+  std::vector<crypto::PublicKey> keys;
+  keys.reserve(quorum.signatures.size());
+  for (const VoterSignature& signature : quorum.signatures)
+    keys.push_back(committee.members()[*committee.position(signature.voter)].key);
+  if (!checks.quorum(quorum, keys, network)) return denied("a signature of a quorum does not hold");
   return {};
 }
 
 // Signed by all that the block names, in one step without views.
 Expected<void> check_named(const Certificate& certificate, const Block& block, VoteStep step,
-                           const std::vector<std::pair<std::uint32_t, crypto::PublicKey>>& named,
-                           const Hash256& network, SignatureChecks& checks) {
+                           const std::vector<std::uint32_t>& numbers,
+                           const std::vector<crypto::PublicKey>& keys, const Hash256& network,
+                           SignatureChecks& checks) {
   const Quorum& commits = certificate.commits;
   if (certificate.lock || !is_for(commits, step, block) || commits.view != 0)
     return denied("the certificate is for another block or step");
   const bool complete = std::equal(
-      commits.signatures.begin(), commits.signatures.end(), named.begin(), named.end(),
-      [](const VoterSignature& signature, const auto& signer) { return signature.voter == signer.first; });
+      commits.signatures.begin(), commits.signatures.end(), numbers.begin(), numbers.end(),
+      [](const VoterSignature& signature, std::uint32_t number) { return signature.voter == number; });
   if (!complete) return denied("the certificate is not signed by all nodes that the block names");
-  for (std::size_t i = 0; i < named.size(); ++i) {
-    if (!checks.vote(vote_of(commits, commits.signatures[i]), named[i].second, network))
-      return denied("a signature of a certificate does not hold");
-  }
+  if (!checks.quorum(commits, keys, network)) return denied("a signature of a certificate does not hold");
   return {};
 }
 
 Expected<void> check_genesis(const Certificate& certificate, const Block& block, const Hash256& network,
                              SignatureChecks& checks) {
-  std::vector<std::pair<std::uint32_t, crypto::PublicKey>> named;
-  for (const Statement& founder : block.body.genesis->founders)
-    named.emplace_back(static_cast<std::uint32_t>(named.size()), founder.node);
-  return check_named(certificate, block, VoteStep::Genesis, named, network, checks);
+  std::vector<crypto::PublicKey> keys;
+  for (const Statement& founder : block.body.genesis->founders) keys.push_back(founder.node);
+  std::vector<std::uint32_t> numbers(keys.size());
+  std::iota(numbers.begin(), numbers.end(), 0u);
+  return check_named(certificate, block, VoteStep::Genesis, numbers, keys, network, checks);
 }
 
 Expected<void> check_succession(const Certificate& certificate, const Block& block,
@@ -60,12 +56,19 @@ Expected<void> check_succession(const Certificate& certificate, const Block& blo
       std::equal(committee.members().begin(), committee.members().end(), continuing.begin(), continuing.end(),
                  [](const CommitteeMember& member, std::uint32_t number) { return member.number == number; });
   if (!same) return denied("the voters of a succession are not those that it names");
-  std::vector<std::pair<std::uint32_t, crypto::PublicKey>> named;
-  for (const CommitteeMember& member : committee.members()) named.emplace_back(member.number, member.key);
-  return check_named(certificate, block, VoteStep::Succession, named, network, checks);
+  std::vector<crypto::PublicKey> keys;
+  for (const CommitteeMember& member : committee.members()) keys.push_back(member.key);
+  return check_named(certificate, block, VoteStep::Succession, continuing, keys, network, checks);
 }
 
 }  // namespace
+
+bool SignatureChecks::quorum(const Quorum& quorum, Span<const crypto::PublicKey> nodes,
+                             const Hash256& network) {
+  for (std::size_t i = 0; i < quorum.signatures.size(); ++i)
+    if (!vote(vote_of(quorum, quorum.signatures[i]), nodes[i], network)) return false;
+  return true;
+}
 
 Expected<std::uint64_t> quorum_units(const Quorum& quorum, const Committee& committee) {
   if (quorum.signatures.size() > committee.size()) return denied("a quorum has too many signatures");

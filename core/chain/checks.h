@@ -17,6 +17,8 @@ class SignatureChecks {
   virtual bool vote(const SignedVote& vote, const crypto::PublicKey& node, const Hash256& network) {
     return vote_holds(vote, node, network);
   }
+  // All signatures of a quorum. nodes: the keys of its signers, in their order.
+  virtual bool quorum(const Quorum& quorum, Span<const crypto::PublicKey> nodes, const Hash256& network);
   virtual bool statement(const Statement& statement, const Hash256& network) {
     return statement_holds(statement, network);
   }

@@ -53,11 +53,7 @@ std::vector<net::NodeId> Committee::others(const net::NodeId& self) const {
 }
 
 std::vector<net::NodeId> Committee::neighbours(const net::NodeId& self, std::size_t most) const {
-  std::vector<net::NodeId> ids = others(self);
-  std::sort(ids.begin(), ids.end());
-  std::rotate(ids.begin(), std::upper_bound(ids.begin(), ids.end(), self), ids.end());
-  if (ids.size() > most) ids.resize(most);
-  return ids;
+  return by_id_.after(self, most);
 }
 
 std::optional<std::size_t> Committee::position(const net::NodeId& id) const {

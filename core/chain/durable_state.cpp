@@ -76,7 +76,7 @@ std::optional<History> DurableState::load_history(const History::Services& servi
   for (std::uint64_t height = first; height < first + count; ++height) {
     const auto bytes = store_.load_block(height);
     if (!bytes.ok()) break;
-    const auto block = decode_certified(*bytes, network_);
+    const auto block = decode_certified(*bytes, network_, services.cache);
     if (!block.ok()) break;
     if (history) {
       if (!history->append(*block, History::Origin::OwnDisk).ok()) break;
@@ -103,8 +103,8 @@ void DurableState::begin_log(const History& history) {
     if (const CertifiedBlock* block = history.find(height)) append(*block);
 }
 
-void DurableState::append(const CertifiedBlock& block, RegistryCache* cache) {
-  store_.append_block(block.block->header.height, encode_certified(block, cache), noted());
+void DurableState::append(const CertifiedBlock& block) {
+  store_.append_block(block.block->header.height, block.bytes, noted());
 }
 
 void DurableState::replace_last(const CertifiedBlock& block) {

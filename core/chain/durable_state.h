@@ -49,7 +49,7 @@ class DurableState {
   std::optional<History> load_history(const History::Services& services) const;
   // A history that came whole: the log begins anew, the old one stays beside it.
   void begin_log(const History& history);
-  void append(const CertifiedBlock& block, RegistryCache* cache = nullptr);
+  void append(const CertifiedBlock& block);
   void replace_last(const CertifiedBlock& block);
   std::vector<Evidence> evidence() const;
   void save(const std::vector<Evidence>& evidence);

@@ -208,7 +208,7 @@ void Height::found_evidence(const Evidence& evidence) {
 }
 
 void Height::certified(const BlockPtr& block, const Certificate& certificate) {
-  if (!ended_) on_certified_({block, certificate});
+  if (!ended_) on_certified_(make_certified(block, certificate));
 }
 
 }  // namespace neuroshard::chain

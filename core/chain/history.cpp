@@ -42,35 +42,31 @@ RoundTimes times_after(const ChainTip* before, const Block& block) {
 
 }  // namespace
 
-Bytes RegistryCache::write(const CertifiedBlock& block) {
-  return encode_certified(block);
-}
-
-Bytes encode_certified(const CertifiedBlock& block, RegistryCache* cache) {
-  if (cache != nullptr) return cache->write(block);
+CertifiedBlock make_certified(BlockPtr block, Certificate certificate) {
   Bytes bytes;
   append_array(bytes, certified_magic);
   append_le(bytes, certified_version);
-  append_part(bytes, encode_block(*block.block));
-  append_array(bytes, encode_certificate(block.certificate));
-  return bytes;
+  append_part(bytes, encode_block(*block));
+  append_array(bytes, encode_certificate(certificate));
+  return {std::move(block), std::make_shared<const Certificate>(std::move(certificate)),
+          std::make_shared<const Bytes>(std::move(bytes))};
 }
 
 Expected<CertifiedBlock> decode_certified(ByteSpan bytes, const Hash256& network, RegistryCache* cache) {
+  if (cache != nullptr) return cache->read_certified(bytes, network);
   Reader in(bytes);
   const auto magic = in.array<std::array<std::uint8_t, 4>>();
   const auto version = in.number<std::uint16_t>();
   if (!in.good() || magic != certified_magic) return corrupt("a certified block can't be read");
   if (version != certified_version)
     return make_error(ErrorCode::Unsupported, "a certified block has a version that this build can't read");
-  const ByteSpan block = in.part();
-  const ByteSpan certificate = in.rest();
+  const ByteSpan block_bytes = in.part();
+  const ByteSpan certificate_bytes = in.rest();
   if (!in.good()) return corrupt("a certified block can't be read");
-  CertifiedBlock certified;
-  NS_ASSIGN_OR_RETURN(certified.certificate, decode_certificate(certificate));
-  NS_ASSIGN_OR_RETURN(certified.block,
-                      cache != nullptr ? cache->read(block, network) : decode_block(block, network));
-  return certified;
+  NS_ASSIGN_OR_RETURN(Certificate certificate, decode_certificate(certificate_bytes));
+  NS_ASSIGN_OR_RETURN(BlockPtr block, decode_block(block_bytes, network));
+  return CertifiedBlock{std::move(block), std::make_shared<const Certificate>(std::move(certificate)),
+                        std::make_shared<const Bytes>(bytes.begin(), bytes.end())};
 }
 
 ChainTip History::tip_of(const ChainRules& rules, const ChainTip* before, BlockPtr block,
@@ -94,7 +90,7 @@ Expected<History> History::begin(Services services, const CertifiedBlock& genesi
     NS_ASSIGN_OR_RETURN(RegistryPtr registry, genesis_registry(services.rules, block, services.checks));
     tip = tip_of(services.rules, nullptr, genesis.block, std::move(registry));
   }
-  NS_RETURN_IF_ERROR(check_certificate(genesis.certificate, block, *tip->committee, services.rules.network,
+  NS_RETURN_IF_ERROR(check_certificate(*genesis.certificate, block, *tip->committee, services.rules.network,
                                        services.checks));
   if (services.cache) services.cache->put(*tip);
   History history(services);
@@ -156,7 +152,7 @@ Expected<ChainTip> History::next(const ChainTip& before, const CertifiedBlock& b
   if (block.block->opening != before.opening) return denied("the block names another opening block");
   // Before the body's many signatures. A succession is certified by the committee that it makes.
   const auto check = [&](const Committee& committee) {
-    return check_certificate(block.certificate, *block.block, committee, services_.rules.network,
+    return check_certificate(*block.certificate, *block.block, committee, services_.rules.network,
                              services_.checks);
   };
   if (from_peer && !is_succession) NS_RETURN_IF_ERROR(check(*before.committee));
@@ -207,22 +203,22 @@ Expected<void> History::replace_succession(const CertifiedBlock& other) {
   return {};
 }
 
-std::vector<Bytes> History::blocks_from(std::uint64_t height, std::size_t most_bytes,
-                                        const LoadBlock& load) const {
-  std::vector<Bytes> blocks;
+std::vector<BlockBytes> History::blocks_from(std::uint64_t height, std::size_t most_bytes,
+                                             const LoadBlock& load) const {
+  std::vector<BlockBytes> blocks;
   std::size_t sum = 0;
   for (; height <= tip_.height() && blocks.size() < max_blocks_per_answer; ++height) {
-    Bytes bytes;
+    BlockBytes bytes;
     if (const CertifiedBlock* kept = find(height)) {
-      bytes = encode_certified(*kept, services_.cache);
+      bytes = kept->bytes;
     } else {
       if (!load) break;
       auto loaded = load(height);
       if (!loaded.ok()) break;
-      bytes = *std::move(loaded);
+      bytes = std::make_shared<const Bytes>(*std::move(loaded));
     }
-    if (!blocks.empty() && sum + bytes.size() > most_bytes) break;
-    sum += bytes.size();
+    if (!blocks.empty() && sum + bytes->size() > most_bytes) break;
+    sum += bytes->size();
     blocks.push_back(std::move(bytes));
   }
   return blocks;

@@ -15,16 +15,19 @@
 
 #include "core/chain/committee.h"
 #include "core/chain/registry.h"
+#include "core/chain/store.h"
 
 namespace neuroshard::chain {
 
+// A block, what certifies it, and the bytes of both. Immutable parts; cheap to copy.
 struct CertifiedBlock {
   BlockPtr block;
-  Certificate certificate;
+  CertificatePtr certificate;
+  BlockBytes bytes;
 };
+CertifiedBlock make_certified(BlockPtr block, Certificate certificate);
 class RegistryCache;
-// cache: reads and writes the block; null: nobody else does.
-Bytes encode_certified(const CertifiedBlock& block, RegistryCache* cache = nullptr);
+// cache: reads the block; null: nobody else does.
 Expected<CertifiedBlock> decode_certified(ByteSpan bytes, const Hash256& network,
                                           RegistryCache* cache = nullptr);
 
@@ -45,18 +48,19 @@ struct ChainTip {
   std::uint64_t height() const { return block->header.height; }
 };
 
-// Blocks after which registries and committees are already known: a node has one for itself, a simulation
-// one for all nodes.
+// Blocks after which registries and committees are already known, and the way blocks are read: a simulation has
+// one for all nodes and holds equal blocks once.
 class RegistryCache {
  public:
   virtual ~RegistryCache() = default;
   virtual std::optional<ChainTip> find(const Hash256& block) = 0;
   virtual void put(const ChainTip& tip) = 0;
-  // A simulation holds equal blocks once.
   virtual Expected<BlockPtr> read(ByteSpan bytes, const Hash256& network) {
     return decode_block(bytes, network);
   }
-  virtual Bytes write(const CertifiedBlock& block);
+  virtual Expected<CertifiedBlock> read_certified(ByteSpan bytes, const Hash256& network) {
+    return decode_certified(bytes, network);
+  }
   virtual Bytes write(const Block& block) { return encode_block(block); }
 };
 
@@ -108,7 +112,8 @@ class History {
   // Consecutive encoded blocks from a height on, `most_bytes` and as many as fit an answer at most, but one in
   // any case; from memory, or older ones by `load` (null: only those in memory).
   using LoadBlock = std::function<Expected<Bytes>(std::uint64_t height)>;
-  std::vector<Bytes> blocks_from(std::uint64_t height, std::size_t most_bytes, const LoadBlock& load) const;
+  std::vector<BlockBytes> blocks_from(std::uint64_t height, std::size_t most_bytes,
+                                      const LoadBlock& load) const;
 
  private:
   static constexpr std::size_t rounds_kept = 3;

@@ -85,7 +85,7 @@ void write(Bytes& bytes, const Locked& locked) {
 void write(Bytes& bytes, const CertifiedPost& post) {
   append_record(bytes, std::tie(post.height, post.hash));
   append_flag(bytes, post.block.has_value());
-  if (post.block) append_array(bytes, encode_certified(*post.block));
+  if (post.block) append_array(bytes, *post.block->bytes);
 }
 void write(Bytes& bytes, const StatementPost& post) {
   append_array(bytes, encode_statement(post.statement));
@@ -352,7 +352,7 @@ Bytes encode_blocks_answer(const BlocksAnswer& answer) {
   NS_CHECK(answer.blocks.size() <= max_blocks_per_answer);
   Bytes bytes = {static_cast<std::uint8_t>(answer.more ? 1 : 0),
                  static_cast<std::uint8_t>(answer.blocks.size())};
-  for (const Bytes& block : answer.blocks) append_part(bytes, block);
+  for (const ByteSpan block : answer.blocks) append_part(bytes, block);
   return bytes;
 }
 
@@ -367,7 +367,7 @@ Expected<BlocksAnswer> decode_blocks_answer(ByteSpan bytes) {
     const ByteSpan block = in.part();
     whole += block.size();
     if (block.empty() || (count > 1 && whole > most_answer_bytes)) in.fail();
-    if (in.good()) answer.blocks.emplace_back(block.begin(), block.end());
+    if (in.good()) answer.blocks.push_back(block);
   }
   if (!in.at_end()) return corrupt("the answer's blocks can't be read");
   return answer;

@@ -101,7 +101,7 @@ inline constexpr std::size_t max_blocks_per_answer = 64;
 inline constexpr std::size_t most_answer_bytes = 1u << 20;  // of an answer with more than one block
 struct BlocksAnswer {
   bool more = false;
-  std::vector<Bytes> blocks;  // encoded certified blocks, consecutive
+  std::vector<ByteSpan> blocks;  // certified blocks, consecutive; their bytes outlive this
 };
 Bytes encode_blocks_request(std::uint64_t from);
 Expected<std::uint64_t> decode_blocks_request(ByteSpan bytes);

@@ -145,9 +145,9 @@ Expected<void> ChainNode::take_block(const CertifiedBlock& block, bool live) {
     return make_error(ErrorCode::Denied, "a succession that this node's person has not agreed to");
   if (block.block->header.height == history_->tip().height()) return take_rival(block);
   const Committee& before = *history_->tip().committee;
-  led_by_ = before.members()[before.leader(block.certificate.commits.view)].number;
+  led_by_ = before.members()[before.leader(block.certificate->commits.view)].number;
   NS_RETURN_IF_ERROR(history_->append(block));
-  durable_.append(block, services_.cache);
+  durable_.append(block);
   on_new_tip(block, live);
   return {};
 }
@@ -167,7 +167,7 @@ void ChainNode::on_new_tip(const CertifiedBlock& block, bool live) {
   restart_.on_block(tip);
   const bool here = height_ && height_->tip().height() + 1 == tip.height();
   const std::vector<Evidence> contradictions =
-      here ? height_->contradictions(block.certificate) : std::vector<Evidence>();
+      here ? height_->contradictions(*block.certificate) : std::vector<Evidence>();
   retire_height();
   mempool_.on_tip(tip);
   relay_.on_tip(tip);
@@ -229,7 +229,7 @@ void ChainNode::announce(const CertifiedBlock& block) {
   const ChainTip& tip = history_->tip();
   std::vector<net::NodeId> to;
   const bool led =
-      block.certificate.commits.step == VoteStep::Commit && led_view_ == block.certificate.commits.view;
+      block.certificate->commits.step == VoteStep::Commit && led_view_ == block.certificate->commits.view;
   if (tip.committee->is_collected()) {
     to = below_in_tree(*tip.registry, led_by_, self_);
   } else if (led) {

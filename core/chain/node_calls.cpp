@@ -31,8 +31,8 @@ std::optional<Evidence> late_contradiction(const SignedVote& vote, const ChainTi
                                            const CertifiedBlock* newest) {
   const MemberRecord* member = tip.registry->find(vote.voter);
   if (newest == nullptr || member == nullptr) return std::nullopt;
-  auto both = contradiction(member->key, vote, newest->certificate.commits);
-  if (!both && newest->certificate.lock) both = contradiction(member->key, vote, *newest->certificate.lock);
+  auto both = contradiction(member->key, vote, newest->certificate->commits);
+  if (!both && newest->certificate->lock) both = contradiction(member->key, vote, *newest->certificate->lock);
   return both;
 }
 

@@ -228,7 +228,7 @@ CertifiedBlock OpenStart::certified() const {
   certificate.commits = {{VoteStep::Genesis, 0, {}, 0, signing_->block->hash}, {}};
   for (const auto& [node, signature] : signing_->signatures)
     certificate.commits.signatures.push_back({vote_of(node, signature).voter, signature});
-  return {signing_->block, std::move(certificate)};
+  return make_certified(signing_->block, std::move(certificate));
 }
 
 }  // namespace neuroshard::chain

@@ -260,7 +260,7 @@ Recovery::Output Recovery::output() const {
   }
   output.proposal = proposal;
   if (proposal.signatures.signatures.size() == numbers.size())
-    output.complete = CertifiedBlock{proposal.block, Certificate{proposal.signatures, std::nullopt}};
+    output.complete = make_certified(proposal.block, {proposal.signatures, std::nullopt});
   return output;
 }
 

@@ -221,6 +221,13 @@ Bytes Registry::epoch_record() const {
   return bytes;
 }
 
+void Registry::complete() {
+  active_.clear();
+  for (std::size_t i = 0; i < members_.size(); ++i)
+    if (members_[i].presence == Presence::Active) active_.push_back(static_cast<std::uint32_t>(i));
+  root_ = compute_root();
+}
+
 Hash256 Registry::compute_root() const {
   std::vector<Hash256> leaves;
   leaves.reserve(4 + rows_.size() + wallets_.size() + members_.size());
@@ -275,7 +282,7 @@ Expected<RegistryPtr> Registry::decode(ByteSpan bytes) {
       std::all_of(r.members_.begin(), r.members_.end(),
                   [&r](const MemberRecord& member) { return r.wallet(member.wallet) != nullptr; });
   if (!consistent) return corrupt("the registry's records contradict each other");
-  r.root_ = r.compute_root();
+  r.complete();
   return RegistryPtr(std::move(registry));
 }
 

@@ -110,6 +110,8 @@ class Registry {
   const std::vector<MemberRecord>& members() const { return members_; }
   const std::vector<WalletRecord>& wallets() const { return wallets_; }
   const std::vector<RowRecord>& rows() const { return rows_; }
+  // Positions of the active members.
+  const std::vector<std::uint32_t>& active() const { return active_; }
   const std::vector<std::uint32_t>& epoch_committee() const { return epoch_committee_; }  // empty: all voters
   const MemberRecord* find(std::uint32_t number) const;
   const MemberRecord* find(const net::NodeId& id) const;
@@ -138,6 +140,7 @@ class Registry {
   Bytes ancestors_record() const;
   Bytes epoch_record() const;
   Hash256 compute_root() const;
+  void complete();                // what follows from the records
   friend class BlockApplication;  // detail/block_application.h
   std::uint64_t height_ = 0, time_ms_ = 0, round_ = 0, opening_height_ = 0;
   Hash256 opening_hash_{}, beacon_{}, root_{};  // opening_hash_: zeros in the opening block's own registry
@@ -150,6 +153,7 @@ class Registry {
   std::uint64_t epoch_round_ = 0, epoch_ms_ = 0;
   std::vector<std::uint32_t> epoch_committee_;
   std::uint32_t next_member_ = 0, next_wallet_ = 0;
+  std::vector<std::uint32_t> active_;  // not encoded
   // Not encoded; shared between registries until one changes it.
   std::shared_ptr<const KeyIndex> by_id_, by_wallet_key_;
 };

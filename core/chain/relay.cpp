@@ -34,20 +34,21 @@ std::vector<std::size_t> RelayGrid::column_of(std::size_t place) const {
 
 std::vector<net::NodeId> below_in_tree(const Registry& registry, std::uint32_t root,
                                        const net::NodeId& self) {
-  std::vector<const MemberRecord*> active;
-  std::size_t first = 0;
-  std::optional<std::size_t> own;
-  for (const MemberRecord& member : registry.members()) {
-    if (member.presence != Presence::Active) continue;
-    if (member.number <= root) first = active.size();
-    if (member.id == self) own = active.size();
-    active.push_back(&member);
-  }
   std::vector<net::NodeId> below;
-  if (!own) return below;
-  const std::size_t n = active.size(), place = (*own + n - first) % n;
+  const MemberRecord* own = registry.find(self);
+  if (own == nullptr || own->presence != Presence::Active) return below;
+  const std::vector<std::uint32_t>& active = registry.active();
+  // The last active member up to this number; the first one of all where there is none.
+  const auto index_of = [&](std::uint32_t number) {
+    const auto after = std::upper_bound(
+        active.begin(), active.end(), number,
+        [&](std::uint32_t wanted, std::uint32_t at) { return wanted < registry.members()[at].number; });
+    return after == active.begin() ? 0 : static_cast<std::size_t>(after - active.begin()) - 1;
+  };
+  const std::size_t n = active.size(), first = index_of(root),
+                    place = (index_of(own->number) + n - first) % n;
   for (std::size_t i = 1; i <= announced_below && announced_below * place + i < n; ++i)
-    below.push_back(active[(first + announced_below * place + i) % n]->id);
+    below.push_back(registry.members()[active[(first + announced_below * place + i) % n]].id);
   return below;
 }
 

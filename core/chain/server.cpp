@@ -14,9 +14,10 @@ bool ChainServer::handles(net::Method method) {
 Expected<Bytes> ChainServer::blocks(const History* history, ByteSpan request) const {
   NS_ASSIGN_OR_RETURN(const std::uint64_t from, decode_blocks_request(request));
   if (history == nullptr) return make_error(ErrorCode::NotFound, "this node has no history yet");
+  const std::vector<BlockBytes> blocks = history->blocks_from(
+      from, most_answer_bytes, [this](std::uint64_t height) { return store_.load_block(height); });
   BlocksAnswer answer;
-  answer.blocks = history->blocks_from(from, most_answer_bytes,
-                                       [this](std::uint64_t height) { return store_.load_block(height); });
+  for (const BlockBytes& block : blocks) answer.blocks.emplace_back(*block);
   answer.more = !answer.blocks.empty() && from + answer.blocks.size() <= history->tip().height();
   return encode_blocks_answer(answer);
 }

@@ -4,11 +4,15 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 #include "core/base/bytes.h"
 #include "core/base/expected.h"
 
 namespace neuroshard::chain {
+
+// A certified block as it is stored and sent. Immutable, shared.
+using BlockBytes = std::shared_ptr<const Bytes>;
 
 class ChainStore {
  public:
@@ -28,7 +32,8 @@ class ChainStore {
   virtual std::uint64_t first_block() const = 0;
   virtual std::uint64_t block_count() const = 0;
   virtual Expected<Bytes> load_block(std::uint64_t height) = 0;
-  virtual void append_block(std::uint64_t height, Bytes block, std::function<void(Expected<void>)> done) = 0;
+  virtual void append_block(std::uint64_t height, BlockBytes block,
+                            std::function<void(Expected<void>)> done) = 0;
   // Begins a new log; the old one is kept under another name until a person deletes it.
   virtual void begin_log(std::uint64_t first_height, std::function<void(Expected<void>)> done) = 0;
   // Cuts the newest block off: a succession that a certified block replaces.

@@ -136,7 +136,7 @@ void ChainSync::got_blocks(const net::Contact& contact, Expected<Bytes> answer) 
   const auto blocks = decode_blocks_answer(*answer);
   if (!blocks.ok()) return;
   bool advanced = false;
-  for (const Bytes& bytes : blocks->blocks) {
+  for (const ByteSpan bytes : blocks->blocks) {
     const auto block = decode_certified(bytes, services_.rules.network, services_.cache);
     if (!block.ok()) return;
     const bool known =
@@ -172,7 +172,7 @@ void ChainSync::got_foreign(const net::Contact& contact, const Hash256& genesis,
   const auto blocks = decode_blocks_answer(*answer);
   if (!blocks.ok() || blocks->blocks.empty()) return did_not_show(contact.id, genesis);
   std::vector<CertifiedBlock> taken;
-  for (const Bytes& bytes : blocks->blocks) {
+  for (const ByteSpan bytes : blocks->blocks) {
     auto block = decode_certified(bytes, services_.rules.network);
     if (!block.ok()) return did_not_show(contact.id, genesis);
     taken.push_back(std::move(*block));

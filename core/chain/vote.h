@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -51,6 +52,10 @@ struct Quorum : Vote {
   std::vector<VoterSignature> signatures;
   friend bool operator==(const Quorum&, const Quorum&) = default;
 };
+// The vote of one of the signatures.
+inline SignedVote vote_of(const Quorum& quorum, const VoterSignature& signature) {
+  return {quorum, signature.voter, signature.signature};
+}
 Bytes encode_quorum(const Quorum& quorum);
 Expected<Quorum> decode_quorum(ByteSpan bytes);
 
@@ -62,6 +67,7 @@ struct Certificate {
   std::optional<Quorum> lock;
   friend bool operator==(const Certificate&, const Certificate&) = default;
 };
+using CertificatePtr = std::shared_ptr<const Certificate>;
 Bytes encode_certificate(const Certificate& certificate);
 Expected<Certificate> decode_certificate(ByteSpan bytes);
 

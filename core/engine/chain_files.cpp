@@ -83,13 +83,12 @@ Expected<Bytes> ChainFiles::load_block(std::uint64_t height) {
   return log_->read(height);
 }
 
-void ChainFiles::append_block(std::uint64_t height, Bytes block, Done done) {
+void ChainFiles::append_block(std::uint64_t height, chain::BlockBytes block, Done done) {
   if (height < first_ || height - first_ > count_)
     return tell(std::move(done), make_error(ErrorCode::InvalidArgument, "the block does not follow"));
   count_ = height - first_ + 1;
-  auto shared = std::make_shared<const Bytes>(std::move(block));
-  memory_[height] = shared;
-  held_.push_back({height, std::move(shared), std::move(done)});
+  memory_[height] = block;
+  held_.push_back({height, std::move(block), std::move(done)});
   if (held_.size() >= most_held) release();
 }
 

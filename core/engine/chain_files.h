@@ -40,7 +40,8 @@ class ChainFiles final : public chain::ChainStore {
   std::uint64_t first_block() const override { return first_; }
   std::uint64_t block_count() const override { return count_; }
   Expected<Bytes> load_block(std::uint64_t height) override;
-  void append_block(std::uint64_t height, Bytes block, std::function<void(Expected<void>)> done) override;
+  void append_block(std::uint64_t height, chain::BlockBytes block,
+                    std::function<void(Expected<void>)> done) override;
   void begin_log(std::uint64_t first_height, std::function<void(Expected<void>)> done) override;
   void drop_last(std::function<void(Expected<void>)> done) override;
 
@@ -55,7 +56,7 @@ class ChainFiles final : public chain::ChainStore {
   using Done = std::function<void(Expected<void>)>;
   struct Block {
     std::uint64_t height = 0;
-    std::shared_ptr<const Bytes> bytes;
+    chain::BlockBytes bytes;
     Done done;
   };
   ChainFiles(storage::FileEnv& files, std::string folder, Logger& logger, Executor& node);

@@ -27,8 +27,8 @@ std::optional<chain::RowResult> ClosedRows::result(const chain::ChainTip& tip, s
   result.row = row;
   const auto& contributors = tip.registry->closed()->contributors[row_index];
   const auto found = steps_.find(row);
-  const bool computed = found != steps_.end() && found->second.step.has_value();
-  const bool nothing_counts = contributors.empty() || (computed && found->second.step->report.counted == 0);
+  const bool computed = found != steps_.end() && found->second.step != nullptr;
+  const bool nothing_counts = contributors.empty() || (computed && found->second.step->report->counted == 0);
   if (nothing_counts || (found != steps_.end() && found->second.failed)) {
     result.carried = true;
     return result;
@@ -36,25 +36,27 @@ std::optional<chain::RowResult> ClosedRows::result(const chain::ChainTip& tip, s
   if (!computed) return std::nullopt;
   result.anchor = found->second.step->hash;
   result.payloads = found->second.payloads;
-  result.norm_bits = bits_of(found->second.step->report.median_norm);
+  result.norm_bits = bits_of(found->second.step->report->median_norm);
   return result;
 }
 
-std::optional<ClosedRows::Inputs> ClosedRows::inputs_of(const chain::ChainTip& tip, std::size_t row_index,
-                                                        std::uint32_t row) const {
+std::optional<RowInputs> ClosedRows::inputs_of(const chain::ChainTip& tip, std::size_t row_index,
+                                               std::uint32_t row) const {
   const std::vector<std::uint32_t>& contributors = tip.registry->closed()->contributors[row_index];
-  Inputs inputs;
-  inputs.step.reserve(contributors.size());
-  inputs.payloads.reserve(contributors.size());
+  RowInputs inputs;
+  std::vector<Hash256> payloads;
+  inputs.work.reserve(contributors.size());
+  payloads.reserve(contributors.size());
   for (const std::uint32_t member : contributors) {
     const ContributionBook::Entry* entry = book_.find(member);
     if (entry == nullptr || !RoundExchange::is_certified(*entry->held, member, tip)) return std::nullopt;
     const auto place = entry->place_of(row);
     if (!place || !entry->payloads[*place]) return std::nullopt;
     const chain::RowWork& work = entry->rows()[*place];
-    inputs.step.push_back({entry->held->id(), work.tokens, entry->payloads[*place]});
-    inputs.payloads.push_back(work.payload);
+    inputs.work.push_back({entry->held->id(), work.tokens, entry->payloads[*place]});
+    payloads.push_back(work.payload);
   }
+  if (!payloads.empty()) inputs.payloads = crypto::merkle_root(payloads);
   return inputs;
 }
 
@@ -67,13 +69,13 @@ void ClosedRows::compute(const chain::ChainTip& tip) {
     if (step.step || step.computing || step.failed) continue;
     if (!states_.holds(row, registry.rows()[row].anchor)) continue;
     auto inputs = inputs_of(tip, i, row);
-    if (!inputs || inputs->step.empty()) continue;
+    if (!inputs || inputs->work.empty()) continue;
     step.computing = true;
-    step.payloads = crypto::merkle_root(inputs->payloads);
+    step.payloads = inputs->payloads;
     states_.compute(
-        row, book_.round(), std::move(inputs->step),
-        chain::most_row_tokens(rules_, registry, row, book_.round()), registry.beacon(),
-        [this, life = lifetime_.token(), row, round = book_.round()](const Expected<StepResult>& made) {
+        row, book_.round(), std::move(*inputs), chain::most_row_tokens(rules_, registry, row, book_.round()),
+        registry.beacon(),
+        [this, life = lifetime_.token(), row, round = book_.round()](const Expected<StepPtr>& made) {
           if (!life.alive() || round != book_.round()) return;
           RowStep& done = steps_[row];
           done.computing = false;

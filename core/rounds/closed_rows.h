@@ -31,17 +31,13 @@ class ClosedRows {
 
  private:
   struct RowStep {
-    std::optional<StepResult> step;
+    StepPtr step;  // null: not yet
     bool computing = false, failed = false;
     Hash256 payloads{};  // root of what it was made of
   };
-  // The contributors' work in a row, in their order.
-  struct Inputs {
-    std::vector<StepInput> step;
-    std::vector<Hash256> payloads;  // roots
-  };
   // Nothing: something is missing.
-  std::optional<Inputs> inputs_of(const chain::ChainTip& tip, std::size_t row_index, std::uint32_t row) const;
+  std::optional<RowInputs> inputs_of(const chain::ChainTip& tip, std::size_t row_index,
+                                     std::uint32_t row) const;
 
   const chain::ChainRules& rules_;
   const ContributionBook& book_;

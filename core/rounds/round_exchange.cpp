@@ -145,18 +145,19 @@ void RoundExchange::take(std::uint32_t member, const net::NodeId& id, const Held
   events_.arrived();
 }
 
-// A certified close may have something else of a member than this node was sent: together they are evidence.
+// A certified close may have something else of a member than this node was sent: together they are evidence. Both
+// signatures were checked, so equal ones are under the same content.
 void RoundExchange::compare(const chain::ChainTip& before, const chain::CloseSection& close) {
   for (const chain::ContributionEntry& entry : close.contributions) {
     const ContributionBook::Entry* own = services_.book.find(entry.member);
-    if (own == nullptr) continue;
+    if (own == nullptr || own->held->get().signature == entry.signature) continue;
     chain::ContributionEntry known = own->held->entry_of(entry.member);
     known.signature = entry.signature;  // only what is signed counts
     if (!(known == entry)) events_.found_evidence(chain::evidence_of(own->held->get(), entry));
   }
   for (const chain::Vector& vector : close.vectors) {
     const HeldVector* own = services_.vectors.find(vector.voter);
-    if (own == nullptr || own->get() == vector) continue;
+    if (own == nullptr || own->get().signature == vector.signature) continue;
     const chain::MemberRecord* voter = before.registry->find(vector.voter);
     if (voter != nullptr && own->claim().content != chain::claim_of(vector).content)
       events_.found_evidence(chain::evidence_of(voter->key, own->get(), vector));

@@ -1,6 +1,7 @@
 #include "core/rounds/row_states.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/crypto/hash.h"
 #include "core/crypto/merkle.h"
@@ -12,16 +13,23 @@ namespace {
 constexpr Duration fetch_pause = std::chrono::seconds(2);
 constexpr std::size_t steps_kept = 2;  // results hold a whole state each
 
-Hash256 key_of(std::uint64_t round, const Hash256& beacon, const std::vector<StepInput>& inputs) {
+Hash256 key_of(std::uint32_t row, std::uint64_t round, const Hash256& beacon, const RowInputs& inputs) {
   Bytes bytes(beacon.begin(), beacon.end());
+  append_le(bytes, row);
   append_le(bytes, round);
-  for (const StepInput& input : inputs) {
+  bytes.insert(bytes.end(), inputs.payloads.begin(), inputs.payloads.end());
+  for (const StepInput& input : inputs.work) {
     bytes.insert(bytes.end(), input.id.begin(), input.id.end());
     append_le(bytes, input.tokens);
-    const Hash256 hash = crypto::sha256(*input.payload);
-    bytes.insert(bytes.end(), hash.begin(), hash.end());
   }
   return crypto::sha256(bytes);
+}
+
+StepPtr with_hash(const outer::AnchorIdentity& identity, Anchor state) {
+  std::vector<Hash256> leaves =
+      outer::anchor_leaves(identity, {state->weights, state->momentum, state->bias});
+  const Hash256 hash = crypto::merkle_root(leaves);
+  return std::make_shared<const StepResult>(StepResult{std::move(state), std::move(leaves), hash, {}});
 }
 
 }  // namespace
@@ -64,10 +72,9 @@ void RowStates::settle(std::uint32_t row, const chain::RowRecord& wanted,
   Row& own = rows_[row];
   if (holds(row, wanted.anchor)) return held_(row);
   for (const auto& [key, computing] : own.computing) {
-    if (!computing->result || !computing->result->ok() || (**computing->result).hash != wanted.anchor)
-      continue;
-    const StepResult step = **computing->result;
-    return take(row, step.hash, step.state, step.leaves, step.report);
+    if (!computing->result || !computing->result->ok()) continue;
+    const StepPtr step = **computing->result;
+    if (step->hash == wanted.anchor) return take(row, step);
   }
   if (own.settling == wanted.anchor) return;  // being fetched
   // The payloads are here: the own result comes sooner than the anchor, which is larger.
@@ -76,33 +83,25 @@ void RowStates::settle(std::uint32_t row, const chain::RowRecord& wanted,
   if (services_.clock.monotonic_now() >= own.next_fetch) fetch(row, wanted, sources);
 }
 
-void RowStates::take(std::uint32_t row, const Hash256& hash, Anchor state, std::vector<Hash256> leaves,
-                     std::optional<outer::AggregateReport> report) {
+void RowStates::take(std::uint32_t row, StepPtr state) {
   Row& own = rows_[row];
-  own.state = std::move(state);
-  own.hash = hash;
-  own.report = std::move(report);
+  own.before = std::exchange(own.held, std::move(state));
   own.settling = {};
   own.computing.clear();
-  own.served.push_front({hash, own.state, std::move(leaves)});
-  if (own.served.size() > 2) own.served.pop_back();
   held_(row);
 }
 
 void RowStates::check_offered(std::uint32_t row, const chain::RowRecord& wanted) {
   Row& own = rows_[row];
   own.settling = wanted.anchor;
-  auto leaves = std::make_shared<std::vector<Hash256>>();
-  const Anchor state = own.offered->second;
-  own.offered.reset();
+  const auto checked = std::make_shared<StepPtr>();  // the other thread's until the end
   services_.work.run(
-      [leaves, state, identity = identity(row, wanted.changed_round)] {
-        *leaves = outer::anchor_leaves(identity, {state->weights, state->momentum, state->bias});
-      },
-      [this, life = lifetime_.token(), row, state, leaves, anchor = wanted.anchor] {
+      [checked, state = std::exchange(own.offered, std::nullopt)->second,
+       identity = identity(row, wanted.changed_round)] { *checked = with_hash(identity, state); },
+      [this, life = lifetime_.token(), row, checked, anchor = wanted.anchor] {
         if (!life.alive() || rows_[row].settling != anchor) return;
         rows_[row].settling = {};
-        if (crypto::merkle_root(*leaves) == anchor) take(row, anchor, state, std::move(*leaves));
+        if ((*checked)->hash == anchor) take(row, *checked);
       });
 }
 
@@ -121,16 +120,14 @@ void RowStates::fetch(std::uint32_t row, const chain::RowRecord& wanted,
         rows_[row].next_fetch = services_.clock.monotonic_now() + fetch_pause;
         if (!state.ok()) return;
         ++fetched_;
-        const OuterState& got = **state;
-        auto leaves = outer::anchor_leaves(identity(row, round), {got.weights, got.momentum, got.bias});
-        take(row, anchor, std::move(*state), std::move(leaves));
+        take(row, with_hash(identity(row, round), *std::move(state)));
       });
 }
 
-void RowStates::compute(std::uint32_t row, std::uint64_t round, std::vector<StepInput> inputs,
-                        std::uint64_t most_tokens, const Hash256& beacon, Computed done) {
+void RowStates::compute(std::uint32_t row, std::uint64_t round, RowInputs inputs, std::uint64_t most_tokens,
+                        const Hash256& beacon, Computed done) {
   Row& own = rows_[row];
-  const Hash256 key = key_of(round, beacon, inputs);
+  const Hash256 key = key_of(row, round, beacon, inputs);
   for (auto at = own.computing.begin(); own.computing.size() >= steps_kept && at != own.computing.end();)
     at = at->first != key && at->second->result ? own.computing.erase(at) : std::next(at);
   std::shared_ptr<Computing>& entry = own.computing[key];
@@ -143,10 +140,9 @@ void RowStates::compute(std::uint32_t row, std::uint64_t round, std::vector<Step
   if (fresh) entry = std::make_shared<Computing>();
   entry->waiting.push_back(std::move(done));
   if (!fresh) return;
-  const auto made =
-      std::make_shared<std::optional<Expected<StepResult>>>();  // the other thread's until the end
+  const auto made = std::make_shared<std::optional<Expected<StepPtr>>>();  // the other thread's until the end
   services_.work.run(
-      [made, key, inputs = std::move(inputs), rules = rules_, before = own.state,
+      [made, key, inputs = std::move(inputs.work), rules = rules_, before = state(row),
        identity = identity(row, round), most_tokens, draw = RowDraw{beacon, row}, &steps = services_.steps] {
         made->emplace(
             steps.make(key, [&] { return make_step(rules, identity, *before, inputs, most_tokens, draw); }));
@@ -161,10 +157,9 @@ void RowStates::compute(std::uint32_t row, std::uint64_t round, std::vector<Step
 
 Expected<Bytes> RowStates::piece(const PieceRequest& request) const {
   if (request.row >= rows_.size()) return piece_not_held();
-  const std::deque<Served>& served = rows_[request.row].served;
-  const auto at = std::find_if(served.begin(), served.end(),
-                               [&request](const Served& one) { return one.hash == request.hash; });
-  if (at == served.end()) return piece_not_held();
+  const Row& own = rows_[request.row];
+  const StepPtr& at = own.held->hash == request.hash ? own.held : own.before;
+  if (at == nullptr || at->hash != request.hash || !at->state) return piece_not_held();
   if (request.what == PieceRequest::What::Leaves) {
     const ByteSpan leaves(at->leaves.front().data(), at->leaves.size() * sizeof(Hash256));
     return answer_from(leaves, request.place);

@@ -5,7 +5,6 @@
 // All services outlive it. Threads: the executor's; computations run in RoundWork.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -26,10 +25,16 @@ class StepPool {
  public:
   virtual ~StepPool() = default;
   // key: of all that the step is made of but the anchor before it, which the key's round and row have once.
-  virtual Expected<StepResult> make(const Hash256& key, const std::function<Expected<StepResult>()>& step) {
+  virtual Expected<StepPtr> make(const Hash256& key, const std::function<Expected<StepPtr>()>& step) {
     (void)key;
     return step();
   }
+};
+
+// The contributors' work in a row, in their order.
+struct RowInputs {
+  std::vector<StepInput> work;
+  Hash256 payloads{};  // Merkle root over the roots of the payloads
 };
 
 class RowStates {
@@ -53,14 +58,15 @@ class RowStates {
   // these peers. Calls `held` later or at once.
   void settle(std::uint32_t row, const chain::RowRecord& wanted, const std::vector<net::NodeId>& sources);
   bool holds(std::uint32_t row, const Hash256& anchor) const {
-    return rows_[row].hash == anchor && rows_[row].state;
+    return rows_[row].held->hash == anchor && state(row);
   }
   bool holds_all(const chain::Registry& registry) const;
-  const Anchor& state(std::uint32_t row) const { return rows_[row].state; }
-  const Hash256& hash(std::uint32_t row) const { return rows_[row].hash; }
+  const Anchor& state(std::uint32_t row) const { return rows_[row].held->state; }
+  const Hash256& hash(std::uint32_t row) const { return rows_[row].held->hash; }
   // The judgement of the contributions to the state held; null: this node did not compute the step.
   const outer::AggregateReport* report(std::uint32_t row) const {
-    return rows_[row].report ? &*rows_[row].report : nullptr;
+    const auto& report = rows_[row].held->report;
+    return report ? &*report : nullptr;
   }
   bool fetches() const;
   // A step of this row is being computed.
@@ -68,35 +74,27 @@ class RowStates {
   std::uint64_t fetched() const { return fetched_; }
 
   // The step of a round from the state held. beacon: after the close. Equal inputs are computed once; `done` later, once.
-  using Computed = std::function<void(const Expected<StepResult>& step)>;
-  void compute(std::uint32_t row, std::uint64_t round, std::vector<StepInput> inputs,
-               std::uint64_t most_tokens, const Hash256& beacon, Computed done);
+  using Computed = std::function<void(const Expected<StepPtr>& step)>;
+  void compute(std::uint32_t row, std::uint64_t round, RowInputs inputs, std::uint64_t most_tokens,
+               const Hash256& beacon, Computed done);
   // Leaves and chunks of the states held. NotFound.
   Expected<Bytes> piece(const PieceRequest& request) const;
 
  private:
-  struct Served {
-    Hash256 hash{};
-    Anchor state;
-    std::vector<Hash256> leaves;
-  };
   struct Computing {
-    std::optional<Expected<StepResult>> result;
+    std::optional<Expected<StepPtr>> result;
     std::vector<Computed> waiting;
   };
   struct Row {
-    Anchor state;
-    Hash256 hash{};
-    std::optional<outer::AggregateReport> report;             // of its step, if computed here
+    StepPtr held = std::make_shared<const StepResult>();      // without a state: none yet
+    StepPtr before;                                           // null: none
     std::optional<std::pair<std::uint64_t, Anchor>> offered;  // and its round
     Hash256 settling{};                                       // the anchor that is checked or fetched
     MonotonicTime next_fetch{};
     RoundFetcher::Ticket fetching;
     std::map<Hash256, std::shared_ptr<Computing>> computing;  // by inputs
-    std::deque<Served> served;                                // newest first, two
   };
-  void take(std::uint32_t row, const Hash256& hash, Anchor state, std::vector<Hash256> leaves,
-            std::optional<outer::AggregateReport> report = std::nullopt);
+  void take(std::uint32_t row, StepPtr state);
   void check_offered(std::uint32_t row, const chain::RowRecord& wanted);
   void fetch(std::uint32_t row, const chain::RowRecord& wanted, const std::vector<net::NodeId>& sources);
 

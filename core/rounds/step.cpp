@@ -28,24 +28,25 @@ Hash256 hash_of(const outer::AnchorIdentity& identity, const OuterState& state) 
   return outer::anchor_hash(identity, {state.weights, state.momentum, state.bias});
 }
 
-Expected<StepResult> make_step(const OuterRules& rules, const outer::AnchorIdentity& identity,
-                               const OuterState& before, const std::vector<StepInput>& inputs,
-                               std::uint64_t most_tokens, const RowDraw& draw) {
+Expected<StepPtr> make_step(const OuterRules& rules, const outer::AnchorIdentity& identity,
+                            const OuterState& before, const std::vector<StepInput>& inputs,
+                            std::uint64_t most_tokens, const RowDraw& draw) {
   const std::size_t P = before.weights.size();
-  StepResult result;
+  auto result = std::make_shared<StepResult>();
+  outer::AggregateReport& report = result->report.emplace();
   auto after = std::make_shared<OuterState>(before);
   if (!inputs.empty()) {
     std::vector<float> aggregate(P);
-    NS_ASSIGN_OR_RETURN(result.report, aggregate_row(rules, draw, inputs, most_tokens, aggregate));
-    if (result.report.counted > 0) {
-      const outer::OuterOptimizer optimizer{outer_learning_rate(rules, result.report.counted), rules.mu};
+    NS_ASSIGN_OR_RETURN(report, aggregate_row(rules, draw, inputs, most_tokens, aggregate));
+    if (report.counted > 0) {
+      const outer::OuterOptimizer optimizer{outer_learning_rate(rules, report.counted), rules.mu};
       NS_RETURN_IF_ERROR(outer::outer_step(optimizer, aggregate, after->momentum, after->weights));
     }
   }
-  result.leaves = outer::anchor_leaves(identity, {after->weights, after->momentum, after->bias});
-  result.hash = crypto::merkle_root(result.leaves);
-  result.state = std::move(after);
-  return result;
+  result->leaves = outer::anchor_leaves(identity, {after->weights, after->momentum, after->bias});
+  result->hash = crypto::merkle_root(result->leaves);
+  result->state = std::move(after);
+  return StepPtr(std::move(result));
 }
 
 }  // namespace neuroshard::rounds

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/base/bytes.h"
@@ -55,17 +56,19 @@ struct RowDraw {
   std::uint32_t row = 0;
 };
 
+// A state with its hash. Shared: with many contributors the report is large.
 struct StepResult {
-  std::shared_ptr<const OuterState> state;
+  Anchor state;
   std::vector<Hash256> leaves;  // of the anchor's hash
   Hash256 hash{};
-  outer::AggregateReport report;
+  std::optional<outer::AggregateReport> report;  // none: the step was not made here
 };
+using StepPtr = std::shared_ptr<const StepResult>;
 // identity: of the round that is made. Nothing counts: the state stays, with its new hash.
 // Cost: beside the payloads, the new state and P floats more; payloads are decoded slice by slice, twice from
 // five contributors on.  Errors: those of outer::aggregate.  Threads: any.
-Expected<StepResult> make_step(const OuterRules& rules, const outer::AnchorIdentity& identity,
-                               const OuterState& before, const std::vector<StepInput>& inputs,
-                               std::uint64_t most_tokens, const RowDraw& draw = {});
+Expected<StepPtr> make_step(const OuterRules& rules, const outer::AnchorIdentity& identity,
+                            const OuterState& before, const std::vector<StepInput>& inputs,
+                            std::uint64_t most_tokens, const RowDraw& draw = {});
 
 }  // namespace neuroshard::rounds

@@ -68,12 +68,13 @@ Expected<chain::BlockPtr> SharedChain::read(ByteSpan bytes, const Hash256& netwo
   return block;
 }
 
-Bytes SharedChain::write(const chain::CertifiedBlock& block) {
-  for (const auto& [known, bytes] : written_)
-    if (known.block->hash == block.block->hash && known.certificate == block.certificate) return bytes;
-  written_.emplace_back(block, chain::encode_certified(block));
-  if (written_.size() > blocks_kept) written_.pop_front();
-  return written_.back().second;
+Expected<chain::CertifiedBlock> SharedChain::read_certified(ByteSpan bytes, const Hash256& network) {
+  for (const chain::CertifiedBlock& known : certified_)
+    if (same(bytes, *known.bytes)) return known;
+  NS_ASSIGN_OR_RETURN(const chain::CertifiedBlock read, chain::decode_certified(bytes, network));
+  certified_.push_back(read);
+  if (certified_.size() > blocks_kept) certified_.pop_front();
+  return read;
 }
 
 Bytes SharedChain::write(const chain::Block& block) {
@@ -82,8 +83,8 @@ Bytes SharedChain::write(const chain::Block& block) {
   return chain::encode_block(block);
 }
 
-Expected<rounds::StepResult> SharedSteps::make(const Hash256& key,
-                                               const std::function<Expected<rounds::StepResult>()>& step) {
+Expected<rounds::StepPtr> SharedSteps::make(const Hash256& key,
+                                            const std::function<Expected<rounds::StepPtr>()>& step) {
   if (const auto known = made_.find(key); known != made_.end()) return known->second;
   const auto made = made_.emplace(key, step()).first;
   order_.push_back(key);
@@ -123,17 +124,10 @@ rounds::HeldVectorPtr SharedRounds::read_vector(ByteSpan bytes, std::size_t most
 }
 
 bool SharedChecks::holds(ByteSpan what, const std::function<bool()>& check) {
-  auto& same_key = known_[std::hash<std::string_view>()(as_text(what))];
-  for (const auto& [bytes, held] : same_key)
-    if (same(what, bytes)) return held;
-  const bool held = check();
-  if (++size_ > checks_kept) {
-    known_.clear();
-    size_ = 0;
-    return held;
-  }
-  same_key.emplace_back(Bytes(what.begin(), what.end()), held);
-  return held;
+  const std::size_t key = std::hash<std::string_view>()(as_text(what));
+  if (const auto known = known_.find(key); known != known_.end()) return known->second;
+  if (known_.size() >= checks_kept) known_.clear();
+  return known_.emplace(key, check()).first->second;
 }
 
 template <class... Arrays>
@@ -151,6 +145,14 @@ bool CountedChecks::vote(const chain::SignedVote& vote, const crypto::PublicKey&
   append_le(what, vote.vote.height);
   append_le(what, vote.vote.view);
   return shared_.holds(what, [&] { return chain::vote_holds(vote, node, network); });
+}
+
+bool CountedChecks::quorum(const chain::Quorum& quorum, Span<const crypto::PublicKey> nodes,
+                           const Hash256& network) {
+  count_ += quorum.signatures.size();
+  Bytes& what = joined('q', network, chain::encode_quorum(quorum));
+  for (const crypto::PublicKey& node : nodes) chain::append_array(what, node);
+  return shared_.holds(what, [&] { return chain::SignatureChecks().quorum(quorum, nodes, network); });
 }
 
 bool CountedChecks::statement(const chain::Statement& statement, const Hash256& network) {

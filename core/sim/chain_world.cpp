@@ -61,10 +61,9 @@ ChainWorld::ChainWorld(ChainWorldOptions options, MakeModel make_model, MakeDist
     return;
   }
   genesis_ = make_genesis();
-  const auto bytes = disks_.hold(chain::encode_certified(*genesis_));
   const auto no_votes = disks_.hold(chain::encode_agreement_memory({}));
   for (auto& host : hosts_) {
-    host->disk.blocks = {bytes};
+    host->disk.blocks = {genesis_->bytes};
     host->disk.first = 0;
     host->disk.records[chain::ChainStore::Record::Votes] = no_votes;
   }
@@ -139,8 +138,8 @@ void ChainWorld::begin_at_snapshot() {
   tip.registry = next->registry;
   tip.committee = chain::make_committee(rules, *tip.registry);
   cache_.put(tip);
-  chain::CertifiedBlock block{tip.block, {}};
-  chain::Quorum& quorum = block.certificate.commits;
+  chain::Certificate certificate;
+  chain::Quorum& quorum = certificate.commits;
   quorum.step = chain::VoteStep::Commit;
   quorum.height = 1;
   quorum.previous = genesis;
@@ -150,11 +149,11 @@ void ChainWorld::begin_at_snapshot() {
   quorum.signatures = {{voter.number, chain::sign_vote({quorum.step, 1, genesis, 0, quorum.block},
                                                        voter.number, hosts_[signer]->key, rules.network)
                                           .signature}};
-  const auto bytes = disks_.hold(chain::encode_certified(block));
+  const chain::CertifiedBlock block = chain::make_certified(tip.block, std::move(certificate));
   const auto no_votes = disks_.hold(chain::encode_agreement_memory({}));
   const auto snapshot = disks_.hold(Bytes(genesis.begin(), genesis.end()));
   for (auto& host : hosts_) {
-    host->disk.blocks = {bytes};
+    host->disk.blocks = {block.bytes};
     host->disk.first = 1;
     host->disk.records[chain::ChainStore::Record::Votes] = no_votes;
     host->disk.records[chain::ChainStore::Record::Snapshot] = snapshot;
@@ -167,20 +166,20 @@ chain::CertifiedBlock ChainWorld::sign_genesis(const chain::BlockBody& body,
   CountedChecks checks(checks_);
   auto made = chain::apply_genesis(rules, genesis_time_ms, body, checks);
   NS_CHECK(made.ok());
-  chain::CertifiedBlock genesis;
-  genesis.block = chain::make_block(made->header, body, {}, rules.network);
-  chain::Quorum& quorum = genesis.certificate.commits;
+  chain::BlockPtr genesis = chain::make_block(made->header, body, {}, rules.network);
+  chain::Certificate certificate;
+  chain::Quorum& quorum = certificate.commits;
   quorum.step = chain::VoteStep::Genesis;
-  quorum.block = genesis.block->hash;
+  quorum.block = genesis->hash;
   for (const Host* host : signers) {
     const chain::MemberRecord* member = made->registry->find(host->id);
-    const chain::Vote vote{chain::VoteStep::Genesis, 0, {}, 0, genesis.block->hash};
+    const chain::Vote vote{chain::VoteStep::Genesis, 0, {}, 0, genesis->hash};
     quorum.signatures.push_back(
         {member->number, chain::sign_vote(vote, member->number, host->key, rules.network).signature});
   }
   std::sort(quorum.signatures.begin(), quorum.signatures.end(),
             [](const auto& a, const auto& b) { return a.voter < b.voter; });
-  return genesis;
+  return chain::make_certified(std::move(genesis), std::move(certificate));
 }
 
 void ChainWorld::set_part(std::size_t node, int part) {

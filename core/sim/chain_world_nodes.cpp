@@ -50,10 +50,11 @@ class ChainWorld::Store final : public chain::ChainStore {
       return make_error(ErrorCode::NotFound, "no such block");
     return *disk_.blocks[height - disk_.first];
   }
-  void append_block(std::uint64_t height, Bytes block, std::function<void(Expected<void>)> done) override {
-    host_.cost.written += block.size();
+  void append_block(std::uint64_t height, chain::BlockBytes block,
+                    std::function<void(Expected<void>)> done) override {
+    host_.cost.written += block->size();
     write(
-        [this, height, block = world_.disks_.hold(std::move(block))] {
+        [this, height, block = std::move(block)] {
           if (height == disk_.first + disk_.blocks.size()) disk_.blocks.push_back(block);
         },
         std::move(done));

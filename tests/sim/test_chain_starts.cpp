@@ -135,44 +135,48 @@ void TestChainStarts::claims_change_nothing() {
     if (!lab.world.run_to_round(2, 20 * lab_round)) return std::optional<double>();
     const Hash256 genesis = lab.world.chain(0).history()->genesis();
     if (lies)
-      lab.world.set_answers(liar, [&](const net::Caller&, net::Method method, ByteSpan request,
-                                      const net::Respond& respond) {
-        if (method == net::Method::ChainStatus) {
-          chain::ChainStatus status = lab.world.chain(liar).status();
-          if (claim == int(Claim::OtherGenesis)) status = foreign.world.chain(0).status();
-          if (claim == int(Claim::Height)) status.height = status.round = 1'000'000;
-          if (claim == int(Claim::Forged)) ++status.height;
-          status.tip[0] ^= 1;
-          respond(chain::encode_status(status));
-          return true;
-        }
-        if (method != net::Method::ChainBlocks) return false;
-        ++asked;
-        const auto from = chain::decode_blocks_request(request);
-        chain::BlocksAnswer answer;
-        if (claim == int(Claim::OtherGenesis)) {
-          for (std::uint64_t at = *from;
-               at < foreign.world.disk(0).blocks.size() && answer.blocks.size() < 16; ++at)
-            answer.blocks.push_back(*foreign.world.disk(0).blocks[at]);
-          answer.more = *from + answer.blocks.size() < foreign.world.disk(0).blocks.size();
-        } else {
-          // The newest block once more, as if it followed itself.
-          auto block = *chain::decode_certified(*lab.world.disk(liar).blocks.back(), lab.world.network_id());
-          chain::BlockHeader header = block.block->header;
-          header.previous = block.block->hash;
-          header.height = *from;
-          ++header.time_ms;
-          block.block =
-              chain::make_block(header, block.block->body, block.block->opening, lab.world.network_id());
-          block.certificate.commits.height = header.height;
-          block.certificate.commits.previous = header.previous;
-          block.certificate.commits.block = block.block->hash;
-          answer.blocks.push_back(chain::encode_certified(block));
-          answer.more = true;
-        }
-        respond(chain::encode_blocks_answer(answer));
-        return true;
-      });
+      lab.world.set_answers(
+          liar, [&](const net::Caller&, net::Method method, ByteSpan request, const net::Respond& respond) {
+            if (method == net::Method::ChainStatus) {
+              chain::ChainStatus status = lab.world.chain(liar).status();
+              if (claim == int(Claim::OtherGenesis)) status = foreign.world.chain(0).status();
+              if (claim == int(Claim::Height)) status.height = status.round = 1'000'000;
+              if (claim == int(Claim::Forged)) ++status.height;
+              status.tip[0] ^= 1;
+              respond(chain::encode_status(status));
+              return true;
+            }
+            if (method != net::Method::ChainBlocks) return false;
+            ++asked;
+            const auto from = chain::decode_blocks_request(request);
+            chain::BlocksAnswer answer;
+            chain::CertifiedBlock forged;
+            if (claim == int(Claim::OtherGenesis)) {
+              for (std::uint64_t at = *from;
+                   at < foreign.world.disk(0).blocks.size() && answer.blocks.size() < 16; ++at)
+                answer.blocks.emplace_back(*foreign.world.disk(0).blocks[at]);
+              answer.more = *from + answer.blocks.size() < foreign.world.disk(0).blocks.size();
+            } else {
+              // The newest block once more, as if it followed itself.
+              const auto block =
+                  *chain::decode_certified(*lab.world.disk(liar).blocks.back(), lab.world.network_id());
+              chain::BlockHeader header = block.block->header;
+              header.previous = block.block->hash;
+              header.height = *from;
+              ++header.time_ms;
+              const auto next =
+                  chain::make_block(header, block.block->body, block.block->opening, lab.world.network_id());
+              chain::Certificate certificate = *block.certificate;
+              certificate.commits.height = header.height;
+              certificate.commits.previous = header.previous;
+              certificate.commits.block = next->hash;
+              forged = chain::make_certified(next, std::move(certificate));
+              answer.blocks.emplace_back(*forged.bytes);
+              answer.more = true;
+            }
+            respond(chain::encode_blocks_answer(answer));
+            return true;
+          });
     const std::uint64_t before = lab.world.network().counters().bytes, round = lab.world.round(0);
     if (!lab.world.run_to_round(round + 6, 40 * lab_round)) return std::optional<double>();
     for (std::size_t node = 0; node < liar; ++node)

@@ -87,8 +87,8 @@ Json block_json(const chain::CertifiedBlock& certified) {
             {"time_ms", block.header.time_ms},
             {"registry", to_hex(block.header.registry)},
             {"kind", kind_of(body)},
-            {"signers", signers_of(certified.certificate)},
-            {"view", certified.certificate.commits.view}};
+            {"signers", signers_of(*certified.certificate)},
+            {"view", certified.certificate->commits.view}};
   if (body.genesis) json["genesis"] = genesis_json(*body.genesis);
   if (body.succession) json["continuing"] = body.succession->continuing;
   if (body.close) json["close"] = close_json(*body.close);
@@ -107,7 +107,7 @@ std::vector<std::string> block_lines(const chain::CertifiedBlock& certified) {
   const chain::BlockBody& body = block.body;
   std::vector<std::string> lines;
   lines.push_back(fmt::format("Block {} ({}), signed by {}", block.header.height, kind_of(body),
-                              plural(certified.certificate.commits.signatures.size(), "node")));
+                              plural(certified.certificate->commits.signatures.size(), "node")));
   lines.push_back(fmt::format("  hash      {}", to_hex(block.hash)));
   lines.push_back(fmt::format("  previous  {}", to_hex(block.header.previous)));
   lines.push_back(fmt::format("  time      {} ms", block.header.time_ms));

@@ -123,7 +123,7 @@ RegistryPtr BlockApplication::finish() {
   draft.recent_.insert(draft.recent_.begin(), before_hash_);
   if (draft.recent_.size() >= evidence_blocks) draft.recent_.pop_back();
   if (members_left_) draft.rebuild_indexes();
-  draft.root_ = draft.compute_root();
+  draft.complete();
   return std::move(draft_);
 }
 
@@ -163,7 +163,7 @@ Expected<RegistryPtr> BlockApplication::apply_genesis(const BlockBody& body) {
   draft_->time_ms_ = time_ms_;
   draft_->beacon_ = tagged_hash("neuroshard/chain/first-beacon/1", ByteSpan(body_root(body, {})));
   update_epoch(false);
-  draft_->root_ = draft_->compute_root();
+  draft_->complete();
   return RegistryPtr(std::move(draft_));
 }
 

@@ -33,6 +33,14 @@ class KeyIndex {
     if (at == entries_.end() || at->first != key) return std::nullopt;
     return at->second;
   }
+  // At most so many keys: those that follow this one, from the lowest on again after the highest.
+  std::vector<Hash256> after(const Hash256& key, std::size_t most) const {
+    std::vector<Hash256> keys;
+    const auto first = static_cast<std::size_t>(place(key) - entries_.begin());
+    for (std::size_t i = 0; i < entries_.size() && keys.size() < most; ++i)
+      if (const Hash256& one = entries_[(first + i) % entries_.size()].first; one != key) keys.push_back(one);
+    return keys;
+  }
   bool has_duplicates() const {
     return std::adjacent_find(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) {
              return a.first == b.first;

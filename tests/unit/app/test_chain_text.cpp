@@ -18,10 +18,8 @@ CertifiedBlock certified(BlockBody body) {
   header.previous = samples::filled(40);
   header.time_ms = 1'700'000'000'000;
   header.body = body_root(body, samples::opening);
-  CertifiedBlock block;
-  block.block = make_block(header, std::move(body), samples::opening, samples::network);
-  block.certificate.commits = samples::quorum(VoteStep::Commit, block.block->hash, 9, samples::filled(40));
-  return block;
+  const BlockPtr block = make_block(header, std::move(body), samples::opening, samples::network);
+  return make_certified(block, {samples::quorum(VoteStep::Commit, block->hash, 9, samples::filled(40)), {}});
 }
 
 std::string joined(const std::vector<std::string>& lines) {

@@ -344,7 +344,7 @@ class ChainFixture : public FixtureNodes {
   }
   // By the whole committee of the block after the newest one.
   CertifiedBlock certify(const BlockPtr& block) const {
-    return {block, {quorum(VoteStep::Commit, *block, committee_nodes()), {}}};
+    return make_certified(block, {quorum(VoteStep::Commit, *block, committee_nodes()), {}});
   }
   CertifiedBlock certified_genesis() const {
     const Block& genesis = *blocks_.front();
@@ -355,7 +355,7 @@ class ChainFixture : public FixtureNodes {
       quorum.signatures.push_back(
           {voter, sign_vote(vote, voter, key(node_with(founder.node)), rules_.network).signature});
     }
-    return {blocks_.front(), {quorum, {}}};
+    return make_certified(blocks_.front(), {quorum, {}});
   }
 
   void set_checks(SignatureChecks& checks) { checks_ = &checks; }

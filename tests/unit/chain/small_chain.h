@@ -65,6 +65,14 @@ inline Statement founder_of(const Party& party) {
   return statement_of(party, registration_of(party), {});
 }
 
+// The same block with other commits.
+template <class Change>
+CertifiedBlock recertified(const CertifiedBlock& block, const Change& change) {
+  Certificate certificate = *block.certificate;
+  change(certificate.commits);
+  return make_certified(block.block, std::move(certificate));
+}
+
 class Chain {
  public:
   explicit Chain(std::size_t founders, VotersMode mode = VotersMode::Invited) : rules(rules_of(mode)) {
@@ -84,7 +92,7 @@ class Chain {
     const BlockPtr block = make_block(proposed->header, std::move(body), {}, network);
     Certificate certificate;
     certificate.commits = sign(*block, VoteStep::Genesis, 0, all());
-    return {block, std::move(certificate)};
+    return make_certified(block, std::move(certificate));
   }
   History begin() {
     auto history = History::begin(services(), genesis());
@@ -106,7 +114,7 @@ class Chain {
       for (const CommitteeMember& member : tip.committee->members()) signers.push_back(member.number);
     Certificate certificate;
     certificate.commits = sign(*made, VoteStep::Commit, 0, signers);
-    return {made, std::move(certificate)};
+    return make_certified(made, std::move(certificate));
   }
   CertifiedBlock succession(const ChainTip& tip, std::vector<std::uint32_t> continuing,
                             std::uint64_t time_ms = 0) {
@@ -115,7 +123,7 @@ class Chain {
     const BlockPtr made = block(tip, std::move(body), time_ms);
     Certificate certificate;
     certificate.commits = sign(*made, VoteStep::Succession, 0, continuing);
-    return {made, std::move(certificate)};
+    return make_certified(made, std::move(certificate));
   }
   Quorum sign(const Block& block, VoteStep step, std::uint32_t view,
               const std::vector<std::uint32_t>& signers) const {

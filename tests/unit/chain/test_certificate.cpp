@@ -35,6 +35,11 @@ struct Setup : ChainFixture {
       ++calls;
       return SignatureChecks::vote(vote, node, network);
     }
+    std::size_t quorums = 0;
+    bool quorum(const Quorum& quorum, Span<const crypto::PublicKey> nodes, const Hash256& network) override {
+      ++quorums;
+      return SignatureChecks::quorum(quorum, nodes, network);
+    }
   } checks;
   std::vector<std::size_t> nodes;
   std::size_t candidate = 0;
@@ -156,19 +161,21 @@ void TestChainCertificate::nothing_is_verified_of_a_quorum_that_is_too_small() {
   Setup chain;
   QVERIFY(!chain.refusal_of(chain.commits(chain.joining, 2), chain.joining).empty());
   QCOMPARE(chain.checks.calls, std::size_t{0});
+  QCOMPARE(chain.checks.quorums, std::size_t{0});
   QVERIFY(chain.refusal_of(chain.commits(chain.joining, 3), chain.joining).empty());
   QCOMPARE(chain.checks.calls, std::size_t{3});
+  QCOMPARE(chain.checks.quorums, std::size_t{1});
 }
 
 void TestChainCertificate::a_genesis_is_signed_by_all_founders() {
   Setup chain;
   const CertifiedBlock genesis = chain.certified_genesis();
-  QCOMPARE(chain.refusal_of(genesis.certificate, genesis.block), std::string());
-  Certificate certificate = genesis.certificate;
+  QCOMPARE(chain.refusal_of(*genesis.certificate, genesis.block), std::string());
+  Certificate certificate = *genesis.certificate;
   certificate.commits.signatures.pop_back();
   QCOMPARE(chain.refusal_of(certificate, genesis.block),
            std::string("the certificate is not signed by all nodes that the block names"));
-  certificate = genesis.certificate;
+  certificate = *genesis.certificate;
   std::swap(certificate.commits.signatures[0].signature, certificate.commits.signatures[1].signature);
   QCOMPARE(chain.refusal_of(certificate, genesis.block),
            std::string("a signature of a certificate does not hold"));

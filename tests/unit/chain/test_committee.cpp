@@ -1,6 +1,7 @@
 // Committees: quorums, leaders, the limit for unvouched voters, and epochs beyond 512 nodes.
 #include <QtTest>
 
+#include <algorithm>
 #include <set>
 
 #include "core/chain/detail/shares.h"
@@ -32,6 +33,7 @@ class TestChainCommittee : public QObject {
  private Q_SLOTS:
   void quorums_are_strict();
   void members_are_found_by_number_and_id();
+  void neighbours_follow_by_id();
   void leaders_are_ordered_by_lot();
   void unvouched_voters_hold_less_than_a_quarter();
   void six_hundred_voters_draw_an_epoch();
@@ -67,6 +69,21 @@ void TestChainCommittee::members_are_found_by_number_and_id() {
   QCOMPARE(committee.units_of(5), 0u);
   QVERIFY(!committee.is_collected());
   QVERIFY(committee_of(17, VotersMode::Open).is_collected());
+}
+
+void TestChainCommittee::neighbours_follow_by_id() {
+  const Committee committee = committee_of(9, VotersMode::Open);
+  std::vector<net::NodeId> ids = committee.others({});
+  std::sort(ids.begin(), ids.end());
+  ids.push_back(crypto::node_id(test::key_numbered(99).public_key()));  // of no member
+  for (const net::NodeId& self : ids) {
+    std::vector<net::NodeId> right = committee.others(self);
+    std::sort(right.begin(), right.end());
+    std::rotate(right.begin(), std::upper_bound(right.begin(), right.end(), self), right.end());
+    QCOMPARE(committee.neighbours(self, 100), right);
+    right.resize(4);
+    QCOMPARE(committee.neighbours(self, 4), right);
+  }
 }
 
 void TestChainCommittee::leaders_are_ordered_by_lot() {

@@ -28,7 +28,9 @@ class Records final : public ChainStore {
   Expected<Bytes> load_block(std::uint64_t) override {
     return make_error(ErrorCode::NotFound, "nothing kept");
   }
-  void append_block(std::uint64_t, Bytes, std::function<void(Expected<void>)> done) override { done({}); }
+  void append_block(std::uint64_t, BlockBytes, std::function<void(Expected<void>)> done) override {
+    done({});
+  }
   void begin_log(std::uint64_t, std::function<void(Expected<void>)> done) override { done({}); }
   void drop_last(std::function<void(Expected<void>)> done) override { done({}); }
 

@@ -98,17 +98,20 @@ void TestForeignChain::forged_blocks_end_it() {
     const ErrorCode code = error_of(fetched.take(blocks));
     return code == ErrorCode::Denied && fetched.next_height() <= 3;
   };
-  QVERIFY(refuses([](auto& blocks) { blocks[3].certificate.commits.signatures.resize(2); }));
-  QVERIFY(refuses([](auto& blocks) { blocks[3].certificate.commits.signatures[1].signature[5] ^= 1; }));
+  const auto with_commits = [](auto&& change) {
+    return [change](auto& blocks) { blocks[3] = small::recertified(blocks[3], change); };
+  };
+  QVERIFY(refuses(with_commits([](Quorum& commits) { commits.signatures.resize(2); })));
+  QVERIFY(refuses(with_commits([](Quorum& commits) { commits.signatures[1].signature[5] ^= 1; })));
   QVERIFY(refuses([](auto& blocks) { blocks[3].certificate = blocks[2].certificate; }));
   QVERIFY(refuses([](auto& blocks) { blocks.erase(blocks.begin() + 3); }));
   QVERIFY(refuses([](auto& blocks) { std::swap(blocks[3], blocks[2]); }));
   // Certified by strangers.
-  QVERIFY(refuses([&](auto& blocks) {
-    Chain strangers(4);
-    for (std::uint16_t i = 0; i < 4; ++i) strangers.parties[i] = small::party_of(100 + i);
-    blocks[3].certificate.commits = strangers.sign(*blocks[3].block, VoteStep::Commit, 0, strangers.all());
-  }));
+  Chain strangers(4);
+  for (std::uint16_t i = 0; i < 4; ++i) strangers.parties[i] = small::party_of(100 + i);
+  const Block& third = *foreign.blocks[3].block;
+  QVERIFY(refuses(with_commits(
+      [&](Quorum& commits) { commits = strangers.sign(third, VoteStep::Commit, 0, strangers.all()); })));
 }
 
 void TestForeignChain::a_chain_without_its_beginning_is_refused() {

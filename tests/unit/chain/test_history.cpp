@@ -11,6 +11,7 @@
 using namespace neuroshard;
 using namespace neuroshard::chain;
 using small::Chain;
+using small::recertified;
 
 namespace {
 
@@ -73,21 +74,20 @@ void TestHistory::a_genesis_needs_the_signatures_of_all_founders() {
   QCOMPARE(history->tip().committee->size(), std::size_t{3});
   QCOMPARE(history->tip().opening, genesis.block->hash);
 
-  CertifiedBlock one_missing = genesis;
-  one_missing.certificate.commits.signatures.pop_back();
+  const CertifiedBlock one_missing =
+      recertified(genesis, [](Quorum& commits) { commits.signatures.pop_back(); });
   QCOMPARE(History::begin(chain.services(), one_missing).error().code, ErrorCode::Denied);
-  CertifiedBlock forged = genesis;
-  forged.certificate.commits.signatures[1].signature[3] ^= 1;
+  const CertifiedBlock forged =
+      recertified(genesis, [](Quorum& commits) { commits.signatures[1].signature[3] ^= 1; });
   QVERIFY(!History::begin(chain.services(), forged).ok());
-  CertifiedBlock voted = genesis;
-  voted.certificate.commits = chain.sign(*genesis.block, VoteStep::Commit, 0, chain.all());
-  QVERIFY(!History::begin(chain.services(), voted).ok());
+  const Quorum voted = chain.sign(*genesis.block, VoteStep::Commit, 0, chain.all());
+  QVERIFY(!History::begin(chain.services(), make_certified(genesis.block, {voted, {}})).ok());
   // Another registry than the one that follows from the body.
   BlockHeader header = genesis.block->header;
   header.registry = Hash256{5};
-  CertifiedBlock other{make_block(header, genesis.block->body, {}, small::network), {}};
-  other.certificate.commits = chain.sign(*other.block, VoteStep::Genesis, 0, chain.all());
-  QVERIFY(!History::begin(chain.services(), other).ok());
+  const BlockPtr other = make_block(header, genesis.block->body, {}, small::network);
+  const Quorum signatures = chain.sign(*other, VoteStep::Genesis, 0, chain.all());
+  QVERIFY(!History::begin(chain.services(), make_certified(other, {signatures, {}})).ok());
   // A later block is no beginning.
   QVERIFY(!History::begin(chain.services(), chain.flip(history->tip())).ok());
 }
@@ -133,8 +133,8 @@ void TestHistory::what_does_not_follow_is_refused() {
            ErrorCode::Denied);
   // Names another opening block.
   const CertifiedBlock next = chain.flip(tip);
-  CertifiedBlock opening{make_block(next.block->header, next.block->body, Hash256{3}, small::network),
-                         next.certificate};
+  const CertifiedBlock opening = make_certified(
+      make_block(next.block->header, next.block->body, Hash256{3}, small::network), *next.certificate);
   QCOMPARE(error_of(history.append(opening)), ErrorCode::Denied);
   QVERIFY(same_tip(history.tip(), tip));
   QVERIFY(history.append(next).ok());
@@ -146,18 +146,16 @@ void TestHistory::what_is_not_certified_is_refused() {
   const ChainTip tip = history.tip();
   const BlockBody body = chain.round_step(tip);
   QCOMPARE(error_of(history.append(chain.certified(tip, body, {0, 1}))), ErrorCode::Denied);
-  CertifiedBlock prepared = chain.certified(tip, body);
-  prepared.certificate.commits = chain.sign(*prepared.block, VoteStep::Prepare, 0, chain.all());
-  QVERIFY(!history.append(prepared).ok());
-  CertifiedBlock forged = chain.certified(tip, body);
-  forged.certificate.commits.signatures[2].signature[0] ^= 1;
-  QVERIFY(!history.append(forged).ok());
-  CertifiedBlock of_another = chain.certified(tip, body);
-  of_another.certificate = chain.flip(tip).certificate;
-  QVERIFY(!history.append(of_another).ok());
-  CertifiedBlock twice = chain.certified(tip, body, {0, 1});
-  twice.certificate.commits.signatures.push_back(twice.certificate.commits.signatures[1]);
-  QVERIFY(!history.append(twice).ok());
+  const CertifiedBlock right = chain.certified(tip, body);
+  const auto refuses = [&](auto&& change) { return !history.append(recertified(right, change)).ok(); };
+  QVERIFY(refuses(
+      [&](Quorum& commits) { commits = chain.sign(*right.block, VoteStep::Prepare, 0, chain.all()); }));
+  QVERIFY(refuses([](Quorum& commits) { commits.signatures[2].signature[0] ^= 1; }));
+  QVERIFY(refuses([&](Quorum& commits) { commits = chain.flip(tip).certificate->commits; }));
+  QVERIFY(refuses([](Quorum& commits) {
+    commits.signatures.resize(2);
+    commits.signatures.push_back(commits.signatures[1]);
+  }));
   QVERIFY(same_tip(history.tip(), tip));
   QVERIFY(history.append(chain.certified(tip, body, {0, 1, 3})).ok());
 }
@@ -177,11 +175,11 @@ void TestHistory::its_own_disk_is_replayed_without_signatures() {
   Chain chain(3);
   History history = chain.begin();
   std::vector<Bytes> disk;
-  disk.push_back(encode_certified(*history.find(0)));
+  disk.push_back(*history.find(0)->bytes);
   for (int i = 0; i < 6; ++i) {
     const ChainTip& tip = history.tip();
     QVERIFY(history.append(i % 2 ? chain.certified(tip, chain.round_step(tip)) : chain.flip(tip)).ok());
-    disk.push_back(encode_certified(*history.find(tip.height())));
+    disk.push_back(*history.find(tip.height())->bytes);
   }
 
   SignatureChecks checks;
@@ -194,8 +192,8 @@ void TestHistory::its_own_disk_is_replayed_without_signatures() {
     QVERIFY(own.append(*decode_certified(disk[i], small::network), History::Origin::OwnDisk).ok());
   QVERIFY(same_tip(own.tip(), history.tip()));
   // The same bytes with nobody's signature: still its own, but no peer's.
-  auto block = *decode_certified(disk[1], small::network);
-  block.certificate.commits.signatures[0].signature = {};
+  const CertifiedBlock block = recertified(*decode_certified(disk[1], small::network),
+                                           [](Quorum& commits) { commits.signatures[0].signature = {}; });
   QVERIFY(!strict.append(block).ok());
   QVERIFY(strict.append(block, History::Origin::OwnDisk).ok());
 }
@@ -206,15 +204,17 @@ void TestHistory::a_changed_block_of_its_own_disk_is_refused() {
   const CertifiedBlock block = chain.flip(history.tip());
   BlockHeader header = block.block->header;
   header.registry = Hash256{4};
-  QCOMPARE(error_of(history.append(
-               {make_block(header, block.block->body, block.block->opening, small::network), {}},
-               History::Origin::OwnDisk)),
-           ErrorCode::Denied);
+  QCOMPARE(
+      error_of(history.append(
+          make_certified(make_block(header, block.block->body, block.block->opening, small::network), {}),
+          History::Origin::OwnDisk)),
+      ErrorCode::Denied);
   BlockBody other = chain.away(history.tip(), 0);
-  QCOMPARE(error_of(history.append(
-               {make_block(block.block->header, other, block.block->opening, small::network), {}},
-               History::Origin::OwnDisk)),
-           ErrorCode::Denied);
+  QCOMPARE(
+      error_of(history.append(
+          make_certified(make_block(block.block->header, other, block.block->opening, small::network), {}),
+          History::Origin::OwnDisk)),
+      ErrorCode::Denied);
   QVERIFY(history.append(block, History::Origin::OwnDisk).ok());
 }
 
@@ -277,12 +277,12 @@ void TestHistory::certified_blocks_survive_their_encoding() {
   Chain chain(3);
   History history = chain.begin();
   const CertifiedBlock block = chain.certified(history.tip(), chain.round_step(history.tip()));
-  const Bytes bytes = encode_certified(block);
+  const Bytes& bytes = *block.bytes;
   const auto decoded = decode_certified(bytes, small::network);
   QVERIFY(decoded.ok());
   QCOMPARE(decoded->block->hash, block.block->hash);
-  QCOMPARE(decoded->certificate, block.certificate);
-  QCOMPARE(encode_certified(*decoded), bytes);
+  QCOMPARE(*decoded->certificate, *block.certificate);
+  QCOMPARE(*decoded->bytes, bytes);
   for (std::size_t size = 0; size < bytes.size(); ++size)
     QVERIFY(!decode_certified(ByteSpan(bytes).first(size), small::network).ok());
   Bytes longer = bytes;
@@ -308,18 +308,17 @@ void TestHistory::a_known_block_is_applied_once() {
   QVERIFY(first.tip().registry == second.tip().registry);
   // The certificate is checked by each all the same.
   History third = std::move(*History::begin(services, genesis));
-  CertifiedBlock bare = block;
-  bare.certificate.commits.signatures.resize(1);
+  const CertifiedBlock bare = recertified(block, [](Quorum& commits) { commits.signatures.resize(1); });
   QVERIFY(!third.append(bare).ok());
 }
 
 void TestHistory::old_blocks_are_forgotten_and_loaded() {
   Chain chain(2);
   History history = chain.begin();
-  std::map<std::uint64_t, Bytes> disk{{0, encode_certified(*history.find(0))}};
+  std::map<std::uint64_t, Bytes> disk{{0, *history.find(0)->bytes}};
   const auto grow = [&](const CertifiedBlock& block) {
     QVERIFY(history.append(block).ok());
-    disk[block.block->header.height] = encode_certified(block);
+    disk[block.block->header.height] = *block.bytes;
   };
   const std::uint64_t more = 40;
   for (std::uint64_t i = 0; i < blocks_kept + more; ++i) grow(chain.flip(history.tip()));
@@ -337,10 +336,10 @@ void TestHistory::old_blocks_are_forgotten_and_loaded() {
     loaded.push_back(height);
     return disk.at(height);
   };
-  const std::vector<Bytes> blocks = history.blocks_from(oldest - 2, 1u << 20, load);
+  const std::vector<BlockBytes> blocks = history.blocks_from(oldest - 2, 1u << 20, load);
   QCOMPARE(blocks.size(), std::size_t{64});
   QCOMPARE(loaded, (std::vector<std::uint64_t>{oldest - 2, oldest - 1}));
-  for (std::size_t i = 0; i < blocks.size(); ++i) QCOMPARE(blocks[i], disk.at(oldest - 2 + i));
+  for (std::size_t i = 0; i < blocks.size(); ++i) QCOMPARE(*blocks[i], disk.at(oldest - 2 + i));
 }
 
 void TestHistory::answers_are_bounded() {
@@ -354,10 +353,10 @@ void TestHistory::answers_are_bounded() {
   QCOMPARE(history.blocks_from(1, 1, nullptr).size(), std::size_t{1});
   const std::size_t most = 5000;
   std::size_t sum = 0;
-  const std::vector<Bytes> blocks = history.blocks_from(1, most, nullptr);
-  for (const Bytes& block : blocks) sum += block.size();
+  const std::vector<BlockBytes> blocks = history.blocks_from(1, most, nullptr);
+  for (const BlockBytes& block : blocks) sum += block->size();
   QVERIFY(sum <= most);
-  QVERIFY(sum + encode_certified(*history.find(1 + blocks.size())).size() > most);
+  QVERIFY(sum + history.find(1 + blocks.size())->bytes->size() > most);
 }
 
 void TestHistory::a_certified_block_replaces_a_succession() {
@@ -371,8 +370,8 @@ void TestHistory::a_certified_block_replaces_a_succession() {
   QCOMPARE(history.tip().committee->members()[0].number, std::uint32_t{1});
 
   const ChainTip succeeded = history.tip();
-  CertifiedBlock forged = certified;
-  forged.certificate.commits.signatures[0].signature[0] ^= 1;
+  const CertifiedBlock forged =
+      recertified(certified, [](Quorum& commits) { commits.signatures[0].signature[0] ^= 1; });
   QVERIFY(!history.replace_succession(forged).ok());
   // Of the next height.
   QVERIFY(!history.replace_succession(chain.certified(succeeded, chain.round_step(succeeded))).ok());
@@ -390,13 +389,9 @@ void TestHistory::only_a_better_succession_replaces_one() {
   Chain chain(5);
   History history = chain.begin();
   const ChainTip before = history.tip();
-  QVERIFY(!history
-               .append([&] {
-                 CertifiedBlock unsigned_by_one = chain.succession(before, {0, 1});
-                 unsigned_by_one.certificate.commits.signatures.pop_back();
-                 return unsigned_by_one;
-               }())
-               .ok());
+  const CertifiedBlock unsigned_by_one =
+      recertified(chain.succession(before, {0, 1}), [](Quorum& commits) { commits.signatures.pop_back(); });
+  QVERIFY(!history.append(unsigned_by_one).ok());
   CertifiedBlock low = chain.succession(before, {0, 1}, small::first_ms + 5000);
   CertifiedBlock high = chain.succession(before, {0, 1}, small::first_ms + 6000);
   if (high.block->hash < low.block->hash) std::swap(low, high);

@@ -147,7 +147,7 @@ void TestRecovery::all_that_go_on_sign() {
   Recovery::Output completed;
   QCOMPARE(a.take(output, &completed), Verdict::Taken);
   QVERIFY(completed.complete.has_value());
-  QCOMPARE(completed.complete->certificate, output.complete->certificate);
+  QCOMPARE(*completed.complete->certificate, *output.complete->certificate);
   QVERIFY(a.history.append(*completed.complete).ok());
   QVERIFY(b.history.append(*output.complete).ok());
   QCOMPARE(a.tip().committee->units(), std::uint64_t{24});
@@ -348,9 +348,9 @@ void TestRecovery::the_first_to_return_waits_or_goes_on() {
   QVERIFY(outlook(*tip.committee, 0) == Outlook::NeedsAPerson);
   // It can't say Back by itself.
   const BlockBody back = f.chain.back(tip, 0);
-  CertifiedBlock alone = f.chain.certified(tip, back);
-  alone.certificate.commits = f.chain.sign(*alone.block, VoteStep::Commit, 0, {0});
-  QVERIFY(!first.history.append(alone).ok());
+  const BlockPtr alone = f.chain.block(tip, back);
+  const Quorum commits = f.chain.sign(*alone, VoteStep::Commit, 0, {0});
+  QVERIFY(!first.history.append(make_certified(alone, {commits, {}})).ok());
   // It waits: the other one returns, and its block takes it in.
   Node waits = f.node(0, {1});
   QCOMPARE(waits.without({1}).error().code, ErrorCode::Denied);

@@ -279,11 +279,15 @@ void TestChainRegistryMembers::away_and_back_change_presence_from_the_next_block
   QCOMPARE(chain.refusal(nodes[0], Back{}), std::string("the member is active already"));
   QVERIFY(chain.say(nodes[0], Away{}));
   QVERIFY(!chain.is_active(nodes[0]));
+  QCOMPARE(chain.registry().active().size(), std::size_t{2});
+  for (const std::uint32_t at : chain.registry().active())
+    QVERIFY(chain.registry().members()[at].presence == Presence::Active);
   QCOMPARE(chain.member(nodes[0])->dormant_ms, chain.registry().time_ms());
   QCOMPARE(chain.committee()->units(), 24u);
   QCOMPARE(chain.refusal(nodes[0], Away{}), std::string("the member is dormant already"));
   QVERIFY(chain.say(nodes[0], Back{}));
   QVERIFY(chain.is_active(nodes[0]));
+  QCOMPARE(chain.registry().active(), (std::vector<std::uint32_t>{0, 1, 2}));
   QCOMPARE(chain.committee()->units(), 36u);
   const std::size_t stranger = chain.add_node();
   QCOMPARE(chain.refusal(stranger, Away{}), std::string("the node is not a member"));

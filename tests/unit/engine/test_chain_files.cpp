@@ -20,6 +20,9 @@ const std::string folder = "/d/chain";
 Bytes block_of(std::uint64_t height) {
   return Bytes(static_cast<std::size_t>(10 + height), static_cast<std::uint8_t>(height + 1));
 }
+chain::BlockBytes shared_block(std::uint64_t height) {
+  return std::make_shared<const Bytes>(block_of(height));
+}
 rounds::Anchor state_of_row(float value) {
   auto state = std::make_shared<rounds::OuterState>();
   state->weights.assign(100, value);
@@ -53,7 +56,7 @@ class TestChainFiles : public QObject {
       QCOMPARE(files->block_count(), std::uint64_t{0});
       QVERIFY(files->load(Record::Local).error().code == ErrorCode::NotFound);
       for (std::uint64_t h = 0; h < 5; ++h)
-        files->append_block(h, block_of(h), [&done, h](Expected<void> written) {
+        files->append_block(h, shared_block(h), [&done, h](Expected<void> written) {
           if (written.ok()) done.push_back(static_cast<int>(h));
         });
       QVERIFY(files->load_block(4).value() == block_of(4));  // before it is on the disk
@@ -78,7 +81,7 @@ class TestChainFiles : public QObject {
     ChainBench b;
     const auto files = b.open();
     int written = 0;
-    files->append_block(0, block_of(0), [&](Expected<void>) { ++written; });
+    files->append_block(0, shared_block(0), [&](Expected<void>) { ++written; });
     bool saved = false;
     files->save(Record::Local, Bytes{1}, [&](Expected<void>) { saved = true; });
     QVERIFY(b.node.run_until([&] { return saved; }));
@@ -96,11 +99,11 @@ class TestChainFiles : public QObject {
     ChainBench b;
     {
       const auto files = b.open();
-      for (std::uint64_t h = 0; h < 3; ++h) files->append_block(h, block_of(h), [](Expected<void>) {});
+      for (std::uint64_t h = 0; h < 3; ++h) files->append_block(h, shared_block(h), [](Expected<void>) {});
       files->begin_log(40, [](Expected<void>) {});
       QVERIFY(!files->load_block(1).ok());
-      files->append_block(40, block_of(40), [](Expected<void>) {});
-      files->append_block(41, block_of(41), [](Expected<void>) {});
+      files->append_block(40, shared_block(40), [](Expected<void>) {});
+      files->append_block(41, shared_block(41), [](Expected<void>) {});
       files->drop_last([](Expected<void>) {});
       QCOMPARE(files->block_count(), std::uint64_t{1});
     }

@@ -36,7 +36,7 @@ struct Bench {
     if (!made.ok()) qFatal("genesis: %s", made.error().message.c_str());
     const auto block = chain::make_block(made->header, std::move(body), {}, chain::small::network);
     const chain::Quorum signers = chain.sign(*block, chain::VoteStep::Genesis, 0, {0});
-    auto begun = chain::History::begin(chain.services(), {block, {signers, {}}});
+    auto begun = chain::History::begin(chain.services(), make_certified(block, {signers, {}}));
     if (!begun.ok()) qFatal("history: %s", begun.error().message.c_str());
     history.emplace(std::move(*begun));
   }
