@@ -46,6 +46,7 @@ Expected<void> ForeignChain::take(const std::vector<CertifiedBlock>& blocks) {
     } else {
       NS_ASSIGN_OR_RETURN(History begun, History::begin(services_, block));
       history_.emplace(std::move(begun));
+      genesis_ = block;
     }
   }
   return {};
@@ -59,6 +60,7 @@ Expected<History> ForeignChain::finish() && {
   if (!history_) return denied("the peer has no genesis");
   if (trust_.recent && !history_->contains(*trust_.recent))
     return denied("the chain ends before the block that the invitation names");
+  if (history_->find(0) == nullptr) return history_->from_the_beginning(*genesis_);
   return std::move(*history_);
 }
 

@@ -118,6 +118,13 @@ Expected<History> History::begin_at(Services services, const Hash256& genesis, c
   return history;
 }
 
+Expected<History> History::from_the_beginning(const CertifiedBlock& genesis) const {
+  NS_ASSIGN_OR_RETURN(History again, begin(services_, genesis));
+  if (first_height_ != 0 || again.genesis() != genesis_) return denied("the chain has another genesis");
+  again.known_.assign(hashes_.begin(), hashes_.end() - 1);
+  return again;
+}
+
 const CertifiedBlock* History::find(std::uint64_t height) const {
   const std::uint64_t first = tip_.height() + 1 - kept_.size();
   if (height < first || height > tip_.height()) return nullptr;
@@ -150,6 +157,8 @@ Expected<ChainTip> History::next(const ChainTip& before, const CertifiedBlock& b
   if (header.height != before.height() + 1 || header.previous != before.block->hash)
     return denied("the block does not follow the newest one");
   if (block.block->opening != before.opening) return denied("the block names another opening block");
+  if (header.height < known_.size() && block.block->hash != known_[header.height])
+    return denied("the block is not the one that was verified before");
   // Before the body's many signatures. A succession is certified by the committee that it makes.
   const auto check = [&](const Committee& committee) {
     return check_certificate(*block.certificate, *block.block, committee, services_.rules.network,

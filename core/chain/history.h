@@ -104,6 +104,10 @@ class History {
   // The next block. Of a block of this node's own disk structure and roots are checked, signatures are not.
   enum class Origin { Peer, OwnDisk };
   Expected<void> append(const CertifiedBlock& block, Origin origin = Origin::Peer);
+  // This chain again from its genesis on. Up to the block before the present tip it takes no other blocks.
+  Expected<History> from_the_beginning(const CertifiedBlock& genesis) const;
+  // Blocks that it had before it began again are missing.
+  bool is_partial() const { return tip_.height() < known_.size(); }
   // Puts another block of the same height in the place of the newest one, which is a succession that the other
   // beats (recovery.h). Whether this node's person has to agree first is for the caller. Denied: nothing
   // changed.
@@ -129,14 +133,15 @@ class History {
   ChainTip tip_, before_;  // before_: to take back a succession; no block after a beginning
   std::deque<CertifiedBlock> kept_;
   std::vector<Hash256> hashes_;  // from first_height_ on
+  std::vector<Hash256> known_;   // by height: of blocks that it had before it began again
   std::uint64_t first_height_ = 0;
   std::deque<std::uint64_t> opening_heights_;  // of the last rounds, `rounds_kept` at most
 };
 inline constexpr std::size_t blocks_kept = 256;
 inline constexpr std::size_t most_blocks_kept = 4096;
 
-// A peer's chain, fetched and verified beside one's own: nothing of the own history changes until the whole
-// of it holds. Blocks are appended as they arrive.
+// A peer's chain, fetched and verified beside one's own: nothing of the own history changes until it is known
+// that it holds. Blocks are appended as they arrive.
 class ForeignChain {
  public:
   ForeignChain(History::Services services, TrustAnchor trust);
@@ -144,11 +149,17 @@ class ForeignChain {
   // Denied: not a chain of this network, or not the trusted one; nothing more is worth asking for.
   Expected<void> take(const std::vector<CertifiedBlock>& blocks);
   const History* history() const;  // null: no genesis yet
-  Expected<History> finish() &&;   // Denied: the trusted recent block is not in it
+  // Its genesis is trusted, and nothing later has to be in it: a node without a history can follow it from here.
+  bool is_certain() const { return history_ && trust_.genesis && !trust_.recent; }
+  // A chain whose first blocks are no longer in memory begins again at its genesis: a node keeps all blocks on
+  // its disk, so it fetches them once more, one after the other.
+  // Denied: the trusted recent block is not in it.
+  Expected<History> finish() &&;
 
  private:
   History::Services services_;
   TrustAnchor trust_;
+  std::optional<CertifiedBlock> genesis_;
   std::optional<History> history_;
 };
 

@@ -131,7 +131,7 @@ void ChainNode::begin_history(History history, bool fresh) {
   enter(NodeState::Following);
   if (fresh) durable_.begin_log(*history_);
   const ChainTip& tip = history_->tip();
-  if (!fresh || tip.height() > 0) restart_.begin();
+  if (!fresh || tip.height() > 0 || history_->is_partial()) restart_.begin();
   mempool_.on_tip(tip);
   relay_.on_tip(tip);
   if (had_one) services_.logger.info("chain", "this node follows another history of the network from now on");

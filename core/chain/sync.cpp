@@ -84,7 +84,7 @@ bool ChainSync::wants_foreign(const ChainStatus& status) const {
     return !trust_.is_open() || groups_asked() >= options_.address_groups || asked_long_enough;
   }
   // Two open starts that meet. Later only a person decides.
-  return trust_.is_open() && own->tip().registry->round() < most_rounds_to_merge;
+  return trust_.is_open() && !own->is_partial() && own->tip().registry->round() < most_rounds_to_merge;
 }
 
 std::size_t ChainSync::groups_asked() const {
@@ -186,8 +186,12 @@ void ChainSync::got_foreign(const net::Contact& contact, const Hash256& genesis,
     return did_not_show(contact.id, genesis);
   }
   unshown_.erase(contact.id);
-  if (blocks->more && !taken.empty()) return fetch_foreign(contact, genesis);
+  const bool is_enough = host_.history() == nullptr && chain.is_certain();
+  if (blocks->more && !is_enough) return fetch_foreign(contact, genesis);
   finish_foreign(genesis);
+  const History* own = host_.history();
+  if (own != nullptr && own->genesis() == genesis && (blocks->more || own->is_partial()))
+    fetch_blocks(contact);
 }
 
 std::size_t ChainSync::answering(const Hash256& genesis) const {

@@ -55,7 +55,8 @@ class ChainWorld::Store final : public chain::ChainStore {
     host_.cost.written += block->size();
     write(
         [this, height, block = std::move(block)] {
-          if (height == disk_.first + disk_.blocks.size()) disk_.blocks.push_back(block);
+          NS_CHECK(height == disk_.first + disk_.blocks.size());  // a log has no gaps
+          disk_.blocks.push_back(block);
         },
         std::move(done));
   }

@@ -45,6 +45,7 @@ class TestChainStarts : public QObject {
   void claims_change_nothing();
   void a_claim_holds_up_no_beginning();
   void a_false_start_of_a_history_refuses_nobody_elses();
+  void a_newcomer_keeps_the_whole_chain();
 };
 
 void TestChainStarts::nodes_begin_together_data() {
@@ -244,6 +245,33 @@ void TestChainStarts::a_false_start_of_a_history_refuses_nobody_elses() {
         90 * lab_second);
     QVERIFY2(follows, lab.text("the newcomer").c_str());
   }
+}
+
+// The chain is longer than what a node has of it in memory. After a restart the newcomer goes on from its disk.
+void TestChainStarts::a_newcomer_keeps_the_whole_chain() {
+  auto options = lab_options(1, 5);
+  options.founders = 4;
+  ChainLab lab(options, false);
+  for (std::size_t node = 0; node < 4; ++node) lab.world.start(node);
+  QVERIFY2(
+      lab.world.run_until([&] { return lab.world.height(0) > chain::blocks_kept + 50; }, 400 * lab_round),
+      lab.text("a long chain").c_str());
+  lab.world.disk(4).blocks.clear();
+  lab.world.start(4);
+  const auto follows = [&] {
+    return lab.world.run_until([&] { return lab.world.round(4) + 1 >= lab.world.round(0); }, 90 * lab_second);
+  };
+  QVERIFY2(follows(), lab.text("the newcomer").c_str());
+  lab.run_for(3 * lab_round);
+  const ChainDisk& disk = lab.world.disk(4);
+  QCOMPARE(disk.first, std::uint64_t{0});
+  QVERIFY2(disk.blocks.size() + 2 >= lab.world.height(4), lab.text("on its disk").c_str());
+  lab.world.kill(4);
+  const std::uint64_t kept = lab.world.disk(4).blocks.size();
+  lab.world.start(4);
+  QCOMPARE(lab.world.height(4) + 1, kept);
+  QVERIFY2(follows(), lab.text("after a restart").c_str());
+  QCOMPARE(lab.world.seen().conflicts, 0u);
 }
 
 }  // namespace

@@ -11,8 +11,7 @@ constexpr int id_characters = 12;
 
 QString names_of(const node::ChainView& chain) {
   QStringList names;
-  for (const std::string& id : chain.missing)
-    names << QString::fromStdString(id).left(id_characters);
+  for (const std::string& id : chain.missing) names << QString::fromStdString(id).left(id_characters);
   QString text = names.join(QStringLiteral(", "));
   if (chain.missing_count > chain.missing.size())
     text = ChainWords::tr("%1 and %2 more")

@@ -54,6 +54,7 @@ class TestForeignChain : public QObject {
   void another_genesis_is_refused_before_any_signature();
   void the_founder_has_to_be_named();
   void the_trusted_block_has_to_be_in_it();
+  void a_chain_longer_than_memory_begins_again();
   void open_starts_merge_by_wallets_then_by_hash();
 };
 
@@ -162,6 +163,35 @@ void TestForeignChain::the_trusted_block_has_to_be_in_it() {
   ForeignChain ends(foreign.chain.services(), trust);
   QVERIFY(ends.take({foreign.blocks[0], foreign.blocks[1]}).ok());
   QCOMPARE(std::move(ends).finish().error().code, ErrorCode::Denied);
+}
+
+// The log on the disk begins with the first block, so all blocks come once more; then only those.
+void TestForeignChain::a_chain_longer_than_memory_begins_again() {
+  Grown foreign(3, blocks_kept + 20);
+  for (int i = 0; i < 8; ++i)  // all blocks of the last three rounds stay in memory
+    foreign.grow(
+        foreign.chain.certified(foreign.history.tip(), foreign.chain.round_step(foreign.history.tip())));
+  ForeignChain fetched(foreign.chain.services(), {});
+  QVERIFY(fetched.take(foreign.blocks).ok());
+  QVERIFY(!fetched.is_certain());
+  auto again = std::move(fetched).finish();
+  QVERIFY(again.ok() && again->is_partial());
+  QCOMPARE(again->tip().height(), std::uint64_t{0});
+  const CertifiedBlock other = foreign.chain.certified(again->tip(), foreign.chain.away(again->tip(), 0));
+  QVERIFY(History(*again).append(foreign.blocks[1]).ok());
+  QCOMPARE(error_of(again->append(other)), ErrorCode::Denied);
+  for (std::size_t height = 1; height < foreign.blocks.size(); ++height) {
+    QVERIFY(again->is_partial());
+    QVERIFY(again->append(foreign.blocks[height]).ok());
+  }
+  QVERIFY(!again->is_partial());
+  QVERIFY(again->append(foreign.chain.flip(again->tip())).ok());
+
+  TrustAnchor trust;
+  trust.genesis = foreign.history.genesis();
+  ForeignChain trusted(foreign.chain.services(), trust);
+  QVERIFY(!trusted.is_certain());
+  QVERIFY(trusted.take({foreign.blocks[0]}).ok() && trusted.is_certain());
 }
 
 void TestForeignChain::open_starts_merge_by_wallets_then_by_hash() {
