@@ -6,7 +6,7 @@
 // packet passes. Without root there are no namespaces: then a cut stops the two nodes (SIGSTOP), which shows less.
 // The lost disk is that of a person who kept the wallet and the key of the node, and nothing else.
 //
-// NS_LONG=1 (tests/long.sh kills): 100 kills and two cuts that last until the three go on alone, instead of 4
+// NS_LONG=1 (tests/long.sh kills): 100 kills and two cuts that last until the three go on alone, instead of 3
 // and a short one. NS_SEED repeats the choices of a run, not its timing.
 #include <QCoreApplication>
 #include <QDateTime>
@@ -266,7 +266,7 @@ void TestRoundsKills::no_work_counts_twice() {
 // In a random order. With few kills the lost disk comes first, so that the time until its node has work again is
 // no time of its own.
 QList<TestRoundsKills::Event> TestRoundsKills::events() {
-  QList<Event> all(full_ ? 97 : 3,
+  QList<Event> all(full_ ? 97 : 2,
                    Event::Kill);  // and that with the lost disk, and with NS_LONG those in cuts
   all += QList<Event>(full_ ? 2 : 1, Event::Cut);
   all << Event::Join << Event::LostDisk;
