@@ -4,9 +4,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <proto/control.grpc.pb.h>
-#include <QElapsedTimer>
 #include <QTemporaryDir>
-#include <QThread>
 #include <deque>
 #include <functional>
 
@@ -14,21 +12,12 @@
 #include "core/control/control_file.h"
 #include "core/control/service.h"
 #include "tests/support/fake_node.h"
+#include "tests/support/until.h"
 
 namespace neuroshard::test {
 
 namespace wire = ::neuroshard::control::v1;
-
-// True as soon as the condition holds; false after a long time. Waits without sleeping.
-inline bool until(const std::function<bool()>& condition) {
-  QElapsedTimer clock;
-  clock.start();
-  while (!condition()) {
-    if (clock.elapsed() > 20'000) return false;
-    QThread::yieldCurrentThread();
-  }
-  return true;
-}
+using testing::until;
 
 // Collects the events of a node.
 class Events {

@@ -7,6 +7,7 @@
 
 #include "core/control/service.h"
 #include "core/engine/engine.h"
+#include "tests/support/until.h"
 #include "tests/unit/engine/toy_module.h"
 #include "tests/unit/engine/training_fixture.h"
 
@@ -17,16 +18,6 @@ inline void engine_and_remote() {
   QTest::addColumn<bool>("remote");
   QTest::newRow("engine") << false;
   QTest::newRow("remote") << true;
-}
-
-inline bool until(const std::function<bool()>& condition) {
-  QElapsedTimer clock;
-  clock.start();
-  while (!condition()) {
-    if (clock.elapsed() > 20'000) return false;
-    QThread::yieldCurrentThread();
-  }
-  return true;
 }
 
 // An engine over the toy model, and the path on which the tests reach it.
