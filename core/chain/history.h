@@ -33,9 +33,10 @@ Expected<CertifiedBlock> decode_certified(ByteSpan bytes, const Hash256& network
 
 // How long rounds took, by the times in blocks: what a node knows of them that was not there.
 struct RoundTimes {
-  std::optional<std::uint64_t>
-      opened_ms;                   // time of the opening block of the round in progress; none: not known
-  std::deque<Duration> durations;  // of the last three rounds that closed by quorum, oldest first
+  // Unix time of the opening block of the round in progress; none: not known.
+  std::optional<std::uint64_t> opened_ms;
+  // Of the last three rounds that closed by quorum, oldest first; from the opening block to the close block.
+  std::deque<Duration> durations;
 };
 
 // The block that the next one builds on, with the state after it. Cheap to copy.

@@ -89,7 +89,7 @@ void TestChainLost::a_cut_heals() {
   }
 }
 
-// Neither half can certify a block, so nobody votes. People are told of the other half, not of their own.
+// Neither half can certify a block, so nobody votes. The status names the other half as missing, and not the own one.
 void TestChainLost::halves_name_each_other_as_missing() {
   ChainLab lab(lab_options(1, 4));
   CHECK_LAB(lab, lab.world.run_to_round(3, 20 * lab_round));
