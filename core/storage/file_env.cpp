@@ -13,9 +13,12 @@ std::string parent_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-Expected<void> write_and_sync(FileEnv& env, const std::string& path, ByteSpan bytes, bool world_readable) {
+using Write = std::function<Expected<void>(WritableFile& file)>;
+
+Expected<void> write_and_sync(FileEnv& env, const std::string& path, const Write& write,
+                              bool world_readable) {
   NS_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, env.open_write(path, world_readable));
-  NS_RETURN_IF_ERROR(file->append(bytes));
+  NS_RETURN_IF_ERROR(write(*file));
   NS_RETURN_IF_ERROR(file->sync());
   return file->close();
 }
@@ -36,8 +39,13 @@ Expected<Bytes> read_file(FileEnv& env, const std::string& path, std::uint64_t l
 }
 
 Expected<void> write_file_atomic(FileEnv& env, const std::string& path, ByteSpan bytes, bool world_readable) {
+  return replace_file(
+      env, path, [bytes](WritableFile& file) { return file.append(bytes); }, world_readable);
+}
+
+Expected<void> replace_file(FileEnv& env, const std::string& path, const Write& write, bool world_readable) {
   const std::string temporary = path + ".tmp";
-  Expected<void> written = write_and_sync(env, temporary, bytes, world_readable);
+  Expected<void> written = write_and_sync(env, temporary, write, world_readable);
   if (written.ok()) written = env.rename(temporary, path);
   if (!written.ok()) {
     (void)env.remove_file(temporary);  // best effort: the first error is the one to tell

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -89,5 +90,9 @@ Expected<Bytes> read_file(FileEnv& env, const std::string& path, std::uint64_t l
 // never a part.
 Expected<void> write_file_atomic(FileEnv& env, const std::string& path, ByteSpan bytes,
                                  bool world_readable = false);
+// The same, with what `write` appends.
+Expected<void> replace_file(FileEnv& env, const std::string& path,
+                            const std::function<Expected<void>(WritableFile& file)>& write,
+                            bool world_readable = false);
 
 }  // namespace neuroshard::storage

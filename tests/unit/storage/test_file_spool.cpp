@@ -1,0 +1,114 @@
+// Files without a name: what is written comes back, nothing stays on the disk, and small items stay in memory.
+#include <QTemporaryDir>
+#include <QTest>
+#include <filesystem>
+
+#include "core/storage/file_spool.h"
+#include "tests/support/test_main.h"
+
+using namespace neuroshard;
+using namespace neuroshard::storage;
+
+namespace {
+
+Bytes pattern(std::size_t size) {
+  Bytes bytes(size);
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::uint8_t>(i * 7 + (i >> 8));
+  return bytes;
+}
+
+std::uint64_t files_in(const QTemporaryDir& folder) {
+  std::uint64_t files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path().toStdString()))
+    files += entry.is_regular_file() ? 1 : 0;
+  return files;
+}
+
+// Open files of this process below the folder.
+std::uint64_t open_below(const QTemporaryDir& folder) {
+  std::uint64_t open = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code code;
+    const std::string target = std::filesystem::read_symlink(entry, code).string();
+    open += target.rfind(folder.path().toStdString(), 0) == 0 ? 1 : 0;
+  }
+  return open;
+}
+
+}  // namespace
+
+class TestFileSpool : public QObject {
+  Q_OBJECT
+
+ private Q_SLOTS:
+  void parts_in_any_order_come_back_and_no_file_stays() {
+    const QTemporaryDir folder;
+    const auto spool = make_file_spool({folder.filePath("spool").toStdString(), 0});
+    const Bytes all = pattern(100'000);
+    auto item = spool->create(200'000).value();
+    QVERIFY(item->write_at(60'000, ByteSpan(all).subspan(60'000)).ok());
+    QVERIFY(item->write_at(0, ByteSpan(all).first(60'000)).ok());
+    ByteSourcePtr made = item->finish(100'000).value();
+    item.reset();
+    QCOMPARE(made->size(), std::uint64_t{100'000});
+    QVERIFY(read_all(*made).value() == all);
+    Bytes some(10);
+    QVERIFY(made->read_at(99'990, some).ok() && some == Bytes(all.end() - 10, all.end()));
+    QVERIFY(made->read_at(99'991, some).error().code == ErrorCode::Corrupt);
+    QCOMPARE(files_in(folder), std::uint64_t{0});
+    QCOMPARE(open_below(folder), std::uint64_t{1});
+    made.reset();
+    QCOMPARE(open_below(folder), std::uint64_t{0});
+  }
+
+  // Also when nobody holds it any more, and when it was never finished.
+  void what_fits_stays_in_memory() {
+    const QTemporaryDir folder;
+    const auto spool = make_file_spool({folder.filePath("spool").toStdString(), 1000});
+    const Bytes all = pattern(600);
+    const auto make = [&] {
+      auto item = spool->create(600).value();
+      return item->write_at(0, all).ok() ? item->finish(600).value() : nullptr;
+    };
+    ByteSourcePtr first = make(), second = make();
+    QVERIFY(read_all(*first).value() == all && read_all(*second).value() == all);
+    QCOMPARE(open_below(folder), std::uint64_t{1});  // the second
+    first.reset();
+    const ByteSourcePtr third = make();
+    QCOMPARE(open_below(folder), std::uint64_t{1});
+    second.reset();
+    QCOMPARE(open_below(folder), std::uint64_t{0});
+    QVERIFY(spool->create(300).ok());
+    const ByteSourcePtr fourth = [&] {
+      auto item = spool->create(300).value();
+      return item->finish(0).value();
+    }();
+    QCOMPARE(open_below(folder), std::uint64_t{0});
+  }
+
+  void a_full_disk_is_said_before_anything_is_written() {
+    const QTemporaryDir folder;
+    const auto spool = make_file_spool({folder.filePath("spool").toStdString(), 0});
+    const auto item = spool->create(std::uint64_t{1} << 60);
+    QVERIFY(!item.ok());
+    QCOMPARE(item.error().code, ErrorCode::Exhausted);
+    QVERIFY(item.error().message.find("spool") != std::string::npos);
+  }
+
+  void a_replaced_file_stays_what_it_was() {
+    const QTemporaryDir folder;
+    const auto files = make_posix_file_env();
+    const std::string path = folder.filePath("record").toStdString();
+    QVERIFY(open_bytes(*files, path).error().code == ErrorCode::NotFound);
+    const Bytes first = pattern(3'000'000), second = pattern(5);
+    QVERIFY(copy_to_file(*files, path, BytesView(first)).ok());
+    const ByteSourcePtr held = open_bytes(*files, path).value();
+    QVERIFY(copy_to_file(*files, path, BytesView(second)).ok());
+    QVERIFY(read_all(*held).value() == first);
+    QVERIFY(read_all(*open_bytes(*files, path).value()).value() == second);
+    QCOMPARE(files_in(folder), std::uint64_t{1});
+  }
+};
+
+NS_TEST(TestFileSpool)
+#include "test_file_spool.moc"
