@@ -8,11 +8,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
-#include "core/base/bytes.h"
-#include "core/base/expected.h"
-#include "core/base/span.h"
+#include "core/base/byte_source.h"
 #include "core/rounds/learner.h"
 
 namespace neuroshard::engine {
@@ -21,13 +18,13 @@ struct RoundMemory {
   std::uint64_t round = 0;  // the round of that delta
   Hash256 anchor{};         // RoundPlace::anchor
   rounds::TrainedWork work;
-  Bytes payload;
-  std::vector<float> buffer;  // the error feedback's, after the payload
+  ByteSourcePtr payload;  // null: nothing to restore
+  ByteSourcePtr buffer;   // the error feedback's, after the payload
 };
 
-// The buffer is a separate argument, because it is large.
-Bytes encode_round_memory(const RoundMemory& memory, Span<const float> buffer);
-// Corrupt: damaged, or not in this format. Checks sizes before it allocates anything.
-Expected<RoundMemory> decode_round_memory(ByteSpan bytes);
+// Reads payload and buffer once, and refers to them.  Errors: those of reading them.
+Expected<ByteSourcePtr> encode_round_memory(const RoundMemory& memory);
+// Refers to the bytes.  Corrupt: damaged, or not in this format.
+Expected<RoundMemory> decode_round_memory(const ByteSourcePtr& bytes);
 
 }  // namespace neuroshard::engine

@@ -1,13 +1,11 @@
 #include "core/engine/round_store.h"
 
 #include "core/base/log.h"
+#include "core/storage/file_spool.h"
 
 namespace neuroshard::engine {
 namespace {
 
-// The largest files; the caller checks the content.
-constexpr std::uint64_t longest_vector = std::uint64_t{8} << 20;
-constexpr std::uint64_t longest_payloads = std::uint64_t{64} << 30;
 constexpr std::size_t queue = 256;
 }  // namespace
 
@@ -35,22 +33,21 @@ std::string RoundFiles::path(Record record) const {
   return folder_ + "/learners";
 }
 
-Expected<Bytes> RoundFiles::load(Record record) {
+Expected<ByteSourcePtr> RoundFiles::load(Record record) {
   if (!files_.exists(path(record))) return make_error(ErrorCode::NotFound, "nothing is saved yet");
-  return storage::read_file(files_, path(record),
-                            record == Record::Vector ? longest_vector : longest_payloads);
+  return storage::open_bytes(files_, path(record));
 }
 
-void RoundFiles::save(Record record, Bytes bytes, std::function<void(Expected<void>)> done) {
-  auto shared = std::make_shared<const Bytes>(std::move(bytes));
-  if (disk_->post([this, to = path(record), shared, done] { write(to, *shared, done); })) return;
+void RoundFiles::save(Record record, ByteSourcePtr bytes, std::function<void(Expected<void>)> done) {
+  if (disk_->post([this, to = path(record), bytes = std::move(bytes), done] { write(to, *bytes, done); }))
+    return;
   node_->put([done] { done(make_error(ErrorCode::Busy, "the disk is too slow for the rounds' files")); });
 }
 
 // The disk thread.
-void RoundFiles::write(const std::string& to, const Bytes& bytes,
+void RoundFiles::write(const std::string& to, const ByteSource& bytes,
                        const std::function<void(Expected<void>)>& done) {
-  node_->put([done, written = storage::write_file_atomic(files_, to, bytes)] { done(written); });
+  node_->put([done, written = storage::copy_to_file(files_, to, bytes)] { done(written); });
 }
 
 RoundThread::RoundThread(Executor& node)

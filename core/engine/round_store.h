@@ -24,13 +24,13 @@ class RoundFiles final : public rounds::RoundStore {
   ~RoundFiles() override;
 
   // RoundStore.  Threads: the node's executor.
-  Expected<Bytes> load(Record record) override;
-  void save(Record record, Bytes bytes, std::function<void(Expected<void>)> done) override;
+  Expected<ByteSourcePtr> load(Record record) override;
+  void save(Record record, ByteSourcePtr bytes, std::function<void(Expected<void>)> done) override;
 
  private:
   RoundFiles(storage::FileEnv& files, std::string folder, Logger& logger, Executor& node);
   std::string path(Record record) const;
-  void write(const std::string& to, const Bytes& bytes, const std::function<void(Expected<void>)>& done);
+  void write(const std::string& to, const ByteSource& bytes, const std::function<void(Expected<void>)>& done);
 
   storage::FileEnv& files_;
   const std::string folder_;

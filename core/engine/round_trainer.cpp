@@ -11,8 +11,9 @@
 
 namespace neuroshard::engine {
 
-RoundTrainer::RoundTrainer(RoundTrainerOptions options, const Clock& clock, Logger& logger)
-    : options_(options), clock_(clock), logger_(logger) {
+RoundTrainer::RoundTrainer(RoundTrainerOptions options, std::shared_ptr<Spool> spool, const Clock& clock,
+                           Logger& logger)
+    : options_(options), spool_(std::move(spool)), clock_(clock), logger_(logger) {
   NS_CHECK(options_.inner_steps >= 1);
   NS_CHECK(options_.fragments >= 1 && options_.fragments <= rounds::max_fragments &&
            options_.fragments <= options_.inner_steps);
@@ -64,11 +65,10 @@ Expected<void> RoundTrainer::attach(RoundModel& model) {
       model.tokenizer_hash(), rounds::cut_fragments(values, parts_.size(), options_.inner_steps), {}};
   if (!told_) {
     for (const rounds::Fragment& fragment : facts.fragments) {
-      auto state = std::make_shared<rounds::OuterState>();
-      state->weights.resize(static_cast<std::size_t>(fragment.count));
-      NS_RETURN_IF_ERROR(model.read_weights(fragment.first, state->weights));
-      state->momentum.assign(state->weights.size(), 0.0f);
-      facts.states.push_back(std::move(state));
+      NS_ASSIGN_OR_RETURN(ByteSourcePtr weights, copy_weights(model, fragment));
+      ByteSourcePtr momentum = zero_bytes(weights->size());
+      facts.states.push_back(std::make_shared<const rounds::OuterState>(rounds::OuterState{
+          rounds::state_counts(fragment.count, 0), joined({std::move(weights), std::move(momentum)})}));
     }
   }
   model_ = &model;
@@ -80,6 +80,19 @@ Expected<void> RoundTrainer::attach(RoundModel& model) {
   facts_ = std::move(facts);
   tell_ready();
   return {};
+}
+
+Expected<ByteSourcePtr> RoundTrainer::copy_weights(RoundModel& model, const rounds::Fragment& fragment) {
+  const std::uint64_t bytes = fragment.count * sizeof(float);
+  NS_ASSIGN_OR_RETURN(const std::unique_ptr<SpoolItem> item, spool_->create(bytes));
+  const outer::WriteValues write = outer::write_to(*item, 0);
+  std::vector<float> slice;
+  for (std::uint64_t at = 0; at < fragment.count; at += slice.size()) {
+    slice.resize(static_cast<std::size_t>(std::min<std::uint64_t>(slice_values, fragment.count - at)));
+    NS_RETURN_IF_ERROR(model.read_weights(fragment.first + at, slice));
+    NS_RETURN_IF_ERROR(write(at, slice));
+  }
+  return item->finish(bytes);
 }
 
 void RoundTrainer::detach() {

@@ -7,6 +7,8 @@
 // Where the model is synchronised in fragments (rounds/fragments.h), each row has a learner of its own: every
 // step trains all fragments, and runs only when none of them has to rest.
 //
+// No more than a slice of weights, deltas or anchors is in memory beside the model.
+//
 // One lock, held for short times: weights are read, written and encoded without it.
 #pragma once
 
@@ -23,6 +25,7 @@
 #include "core/base/clock.h"
 #include "core/base/executor.h"
 #include "core/base/log.h"
+#include "core/base/spool.h"
 #include "core/engine/round_model.h"
 #include "core/outer/codec.h"
 #include "core/rounds/fragments.h"
@@ -50,8 +53,10 @@ struct RoundFacts {
 
 class RoundTrainer final {
  public:
-  // clock and logger outlive the trainer.
-  RoundTrainer(RoundTrainerOptions options, const Clock& clock, Logger& logger);
+  static constexpr std::size_t slice_values = 256u << 10;  // in memory at once
+
+  // spool: of payloads, and of weights between two steps. clock and logger outlive the trainer.
+  RoundTrainer(RoundTrainerOptions options, std::shared_ptr<Spool> spool, const Clock& clock, Logger& logger);
   ~RoundTrainer();
 
   // ---- The executor of the rounds' nodes.
@@ -100,7 +105,11 @@ class RoundTrainer final {
   void answer(std::function<void(Expected<rounds::RoundLearner::Boundary>)> done,
               Expected<rounds::RoundLearner::Boundary> result);
 
+  // A fragment's weights, in the spool.
+  Expected<ByteSourcePtr> copy_weights(RoundModel& model, const rounds::Fragment& fragment);
+
   const RoundTrainerOptions options_;
+  const std::shared_ptr<Spool> spool_;
   const Clock& clock_;
   Logger& logger_;
   std::vector<std::unique_ptr<FragmentTrainer>> parts_;

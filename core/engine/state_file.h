@@ -21,6 +21,7 @@ struct StateFile {
   rounds::Anchor state;
   Bytes certificate;
 };
+// Reads the file once; the state stays in it, also when another file takes its name.
 // NotFound: none yet. Corrupt: damaged, or of another model.
 Expected<StateFile> read_state_file(storage::FileEnv& files, const std::string& path, std::uint64_t values,
                                     std::uint64_t bias);

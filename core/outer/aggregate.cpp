@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/outer/detail/aggregation_passes.h"
+#include "core/outer/detail/aggregation_plan.h"
 
 namespace neuroshard::outer {
 namespace {
@@ -17,6 +18,7 @@ namespace {
 using detail::AggregationPasses;
 using detail::Gram;
 using detail::Kept;
+using detail::Plan;
 
 // Round to nearest, no flushing of subnormals, whatever a library left in this thread.
 class DefaultArithmetic {
@@ -33,85 +35,6 @@ class DefaultArithmetic {
   std::fenv_t before_;
 };
 
-// The rule that runs for n contributions.
-struct Plan {
-  RuleChoice choice;
-  std::size_t f = 0;
-  std::size_t trimmed = 0;
-
-  bool needs_distances() const {
-    return choice.nearest_neighbour_mixing || choice.rule == Rule::Krum || choice.rule == Rule::MultiKrum ||
-           choice.rule == Rule::GeometricMedian || choice.rule == Rule::CenteredClipping;
-  }
-  bool by_coordinate() const {
-    return (choice.rule == Rule::TrimmedMean && trimmed > 0) || choice.rule == Rule::CoordinateMedian;
-  }
-};
-
-Error refuse(std::string message) {
-  return make_error(ErrorCode::InvalidArgument, std::move(message));
-}
-
-Expected<void> check(const AggregationOptions& options, std::size_t contributions, std::uint64_t most_tokens,
-                     std::size_t values) {
-  if (values == 0) return refuse("an aggregation needs at least one value");
-  if (most_tokens == 0) return refuse("the most tokens that a round allows must be at least 1");
-  if (contributions > max_contributions)
-    return refuse(
-        fmt::format("{} contributions are more than the {} that one aggregation takes; form sub-groups",
-                    contributions, max_contributions));
-  if (options.trim_fraction && !(*options.trim_fraction >= 0 && *options.trim_fraction < 0.5))
-    return refuse(fmt::format("a trimmed mean cuts off a share from 0 to below 0.5 at each end, not {}",
-                              *options.trim_fraction));
-  if (options.centered_clipping_iterations == 0 || options.geometric_median_iterations == 0 ||
-      options.centered_clipping_iterations > 1000 || options.geometric_median_iterations > 1000)
-    return refuse("iterations of an aggregation rule go from 1 to 1000");
-  if (options.instruction_set && !is_supported(*options.instruction_set))
-    return make_error(ErrorCode::Unsupported,
-                      fmt::format("this processor has no {}", to_string(*options.instruction_set)));
-  return {};
-}
-
-RuleChoice choice_for(const AggregationOptions& options, std::size_t n) {
-  if (options.choice) return *options.choice;
-  if (n <= 4) return {Rule::WeightedMean, false, false};
-  if (n <= 7) return {Rule::CenteredClipping, true, false};
-  if (options.sparse) return {Rule::CenteredClipping, true, true};
-  return {Rule::TrimmedMean, true, true};
-}
-
-// refused: contributions that were thrown out already.
-Expected<Plan> plan_for(const AggregationOptions& options, std::size_t n, std::size_t refused) {
-  Plan plan{choice_for(options, n), default_byzantine(n)};
-  if (options.f) {
-    // Each refused contribution is one Byzantine peer less among the rest; else four senders of NaN could
-    // stop a round of ten that is set to withstand four.
-    const std::size_t left = *options.f > refused ? *options.f - refused : 0;
-    plan.f = std::min(*options.f, std::max(left, default_byzantine(n)));
-    if (plan.f > 0 && 2 * plan.f >= n)
-      return refuse(fmt::format(
-          "no rule withstands {} Byzantine peers among {} contributions; it requires more than {}", plan.f, n,
-          2 * plan.f));
-  }
-  const bool none_byzantine = options.f && *options.f == 0;
-  if (n == 1 || none_byzantine) return Plan{{Rule::WeightedMean, false, false}};
-  RuleChoice& choice = plan.choice;
-  if (choice.rule == Rule::Krum && !options.f) plan.f = 1;
-  if ((choice.rule == Rule::Krum || choice.rule == Rule::MultiKrum) && n < 2 * plan.f + 3)
-    return refuse(fmt::format("{} against {} Byzantine peers needs at least {} contributions, not {}",
-                              to_string(choice.rule), plan.f, 2 * plan.f + 3, n));
-  if (choice.rule == Rule::TrimmedMean)
-    plan.trimmed = options.trim_fraction
-                       ? static_cast<std::size_t>(*options.trim_fraction * static_cast<double>(n))
-                       : plan.f;
-  if (choice.nearest_neighbour_mixing && plan.f == 0) {
-    // Each row would become the mean of all.
-    choice = {Rule::TrimmedMean, choice.clip_to_median_norm, false};
-    plan.trimmed = 0;
-  }
-  return plan;
-}
-
 // Facts about a contribution beside its values.
 struct Claim {
   Hash256 id{};
@@ -124,7 +47,7 @@ class Aggregation {
  public:
   // claims: of the rows, in their order.
   Aggregation(const AggregationOptions& options, const std::vector<Claim>& claims, detail::DeltaRows& rows,
-              std::uint64_t most_tokens, Span<float> out)
+              std::uint64_t most_tokens, detail::PassOutput& out)
       : options_(options),
         claims_(claims),
         rows_(rows),
@@ -135,8 +58,9 @@ class Aggregation {
   Expected<AggregateReport> run() {
     judge();
     while (!counted_.empty()) {
-      NS_ASSIGN_OR_RETURN(plan_, plan_for(options_, counted_.size(), refused()));
-      if (step()) break;
+      NS_ASSIGN_OR_RETURN(plan_, detail::plan_for(options_, counted_.size(), refused()));
+      NS_ASSIGN_OR_RETURN(const bool done, step());
+      if (done) break;
     }
     finish_report();
     return std::move(report_);
@@ -179,7 +103,7 @@ class Aggregation {
   }
 
   // True: done. False: some are refused now, and a plan for the rest is needed.
-  bool step() {
+  Expected<bool> step() {
     std::vector<std::size_t> rows;
     for (const std::size_t k : counted_) rows.push_back(order_[k]);
     const AggregationPasses passes(kernels_, rows_, std::move(rows));
@@ -190,19 +114,20 @@ class Aggregation {
     if (plan_.needs_distances() || plan_.choice.clip_to_median_norm) {
       std::vector<double> squares(passes.rows());
       if (plan_.needs_distances()) {
-        gram = passes.gram();
+        NS_ASSIGN_OR_RETURN(gram, passes.gram());
         for (std::size_t i = 0; i < squares.size(); ++i) squares[i] = gram(i, i);
       } else {
-        squares = passes.squares();
+        NS_ASSIGN_OR_RETURN(squares, passes.squares());
       }
       if (refuse_unreadable() || refuse_unless_finite(squares)) return false;
       measure(squares);
     }
     if (plan_.choice.clip_to_median_norm) clip();
-    const bool finite = run_rule(passes, gram);
+    NS_ASSIGN_OR_RETURN(const bool finite, run_rule(passes, gram));
     if (refuse_unreadable()) return false;
     if (finite) return true;
-    const bool refused = refuse_unless_finite(passes.squares());
+    NS_ASSIGN_OR_RETURN(const std::vector<double> squares, passes.squares());
+    const bool refused = refuse_unless_finite(squares);
     NS_CHECK(refused);
     return false;
   }
@@ -290,7 +215,7 @@ class Aggregation {
   }
 
   // False when a value is not finite, which only rules without a look at norms can still meet.
-  bool run_rule(const AggregationPasses& passes, Gram& gram) {
+  Expected<bool> run_rule(const AggregationPasses& passes, Gram& gram) {
     const std::size_t n = passes.rows();
     std::vector<std::uint32_t> left_out;
     std::vector<double> matrix;
@@ -306,8 +231,7 @@ class Aggregation {
       const Kept kept = plan_.choice.rule == Rule::CoordinateMedian ? Kept{(n - 1) / 2, (n - 1) / 2 + 1}
                                                                     : Kept{plan_.trimmed, n - plan_.trimmed};
       if (!plan_.choice.nearest_neighbour_mixing) return passes.sorted(scales_, kept, out_);
-      passes.mixed_sorted(scales_, left_out, plan_.f, kept, out_);
-      return true;
+      return passes.mixed_sorted(scales_, left_out, plan_.f, kept, out_);
     }
     if (plan_.choice.nearest_neighbour_mixing) gram = detail::mixed(gram, matrix);
     std::vector<double> weights = unmixed(weights_of_rule(gram), matrix);
@@ -344,7 +268,7 @@ class Aggregation {
   const std::vector<Claim>& claims_;
   detail::DeltaRows& rows_;
   std::uint64_t most_tokens_;
-  Span<float> out_;
+  detail::PassOutput& out_;
   const detail::AggregationKernels& kernels_;
   std::vector<std::size_t> order_;    // claims by id
   std::vector<std::size_t> counted_;  // positions in order_ and report_.judged
@@ -383,7 +307,7 @@ std::string_view to_string(Refusal refusal) {
 
 Expected<AggregateReport> aggregate(const AggregationOptions& options, Span<const Contribution> contributions,
                                     std::uint64_t most_tokens, Span<float> out) {
-  NS_RETURN_IF_ERROR(check(options, contributions.size(), most_tokens, out.size()));
+  NS_RETURN_IF_ERROR(detail::check_aggregation(options, contributions.size(), most_tokens, out.size()));
   std::vector<Claim> claims;
   std::vector<const float*> rows;
   for (const Contribution& c : contributions) {
@@ -391,23 +315,26 @@ Expected<AggregateReport> aggregate(const AggregationOptions& options, Span<cons
     rows.push_back(c.delta.data());
   }
   detail::MemoryRows deltas(std::move(rows), out.size());
+  detail::MemoryOutput output(out);
   const DefaultArithmetic arithmetic;
-  return Aggregation(options, claims, deltas, most_tokens, out).run();
+  return Aggregation(options, claims, deltas, most_tokens, output).run();
 }
 
 Expected<AggregateReport> aggregate_encoded(const AggregationOptions& options, const CodecOptions& codec,
-                                            Span<const EncodedContribution> contributions,
-                                            std::uint64_t most_tokens, Span<float> out) {
-  NS_RETURN_IF_ERROR(check(options, contributions.size(), most_tokens, out.size()));
+                                            const std::vector<EncodedContribution>& contributions,
+                                            std::uint64_t most_tokens, std::uint64_t count,
+                                            const WriteValues& out) {
+  NS_RETURN_IF_ERROR(detail::check_aggregation(options, contributions.size(), most_tokens, count));
   std::vector<Claim> claims;
-  std::vector<ByteSpan> payloads;
+  std::vector<ByteSourcePtr> payloads;
   for (const EncodedContribution& c : contributions) {
     claims.push_back({c.id, c.tokens});
     payloads.push_back(c.payload);
   }
-  detail::PayloadRows deltas(codec, std::move(payloads), out.size());
+  detail::PayloadRows deltas(codec, payloads, static_cast<std::size_t>(count));
+  detail::SliceOutput output(out);
   const DefaultArithmetic arithmetic;
-  return Aggregation(options, claims, deltas, most_tokens, out).run();
+  return Aggregation(options, claims, deltas, most_tokens, output).run();
 }
 
 }  // namespace neuroshard::outer

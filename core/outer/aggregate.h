@@ -122,19 +122,22 @@ struct AggregateReport {
 Expected<AggregateReport> aggregate(const AggregationOptions& options, Span<const Contribution> contributions,
                                     std::uint64_t most_tokens, Span<float> out);
 
-// A delta as its sender encoded it. The bytes stay the caller's.
+// A delta as its sender encoded it.
 struct EncodedContribution {
   Hash256 id{};
   std::uint64_t tokens = 0;
-  ByteSpan payload;
+  ByteSourcePtr payload;
 };
 
-// The same for payloads of one codec, without ever having whole deltas in memory: each pass decodes them
-// again, slice by slice, 256 KiB for a contribution. The result is what aggregate() makes of those that can
-// be decoded; the others are refused as Unreadable, and do not count as found Byzantine peers in options.f.
+// The same for payloads of one codec, without whole deltas in memory: each pass reads and decodes them again,
+// slice by slice, 256 KiB for a contribution. The result is what aggregate() makes of those that can be decoded;
+// the others are refused as Unreadable, and do not count as found Byzantine peers in options.f.
+// count: P. out: gets all values in order; when a contribution is refused late, all of them again, from the
+// first. Other errors: those of the payloads' sources (such a payload is not judged) and of `out`.
 Expected<AggregateReport> aggregate_encoded(const AggregationOptions& options, const CodecOptions& codec,
-                                            Span<const EncodedContribution> contributions,
-                                            std::uint64_t most_tokens, Span<float> out);
+                                            const std::vector<EncodedContribution>& contributions,
+                                            std::uint64_t most_tokens, std::uint64_t count,
+                                            const WriteValues& out);
 
 // The default number of Byzantine peers withstood: floor(n/4) for n ≥ 5, else 0.
 constexpr std::size_t default_byzantine(std::size_t n) {

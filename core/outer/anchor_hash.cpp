@@ -1,7 +1,8 @@
 #include "core/outer/anchor_hash.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <bit>
 #include <string_view>
 
 #include "core/crypto/merkle.h"
@@ -9,24 +10,27 @@
 namespace neuroshard::outer {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "floats are hashed as they lie in memory");
-
 constexpr std::string_view domain = "neuroshard.anchor.v1";
 
 void append(Bytes& target, ByteSpan bytes) {
   target.insert(target.end(), bytes.begin(), bytes.end());
 }
 
-void append_leaves(std::vector<Hash256>& leaves, Span<const float> values) {
-  const ByteSpan bytes = as_bytes(values);
-  for (std::size_t at = 0; at < bytes.size(); at += anchor_chunk_bytes)
-    leaves.push_back(crypto::merkle_leaf(bytes.subspan(at, std::min(anchor_chunk_bytes, bytes.size() - at))));
+// Of the bytes of one kind of values, [begin, begin + bytes) of the state.
+Expected<void> append_leaves(std::vector<Hash256>& leaves, const ByteSource& state, std::uint64_t begin,
+                             std::uint64_t bytes) {
+  Bytes chunk;
+  for (std::uint64_t at = 0; at < bytes; at += chunk.size()) {
+    chunk.resize(static_cast<std::size_t>(std::min<std::uint64_t>(anchor_chunk_bytes, bytes - at)));
+    NS_RETURN_IF_ERROR(state.read_at(begin + at, chunk));
+    leaves.push_back(crypto::merkle_leaf(chunk));
+  }
+  return {};
 }
 
 }  // namespace
 
-Bytes anchor_header(const AnchorIdentity& identity, std::uint64_t weights, std::uint64_t momentum,
-                    std::uint64_t bias) {
+Bytes anchor_header(const AnchorIdentity& identity, const AnchorCounts& counts) {
   Bytes header;
   header.reserve(192);
   append(header, as_bytes(domain));
@@ -35,24 +39,32 @@ Bytes anchor_header(const AnchorIdentity& identity, std::uint64_t weights, std::
   append_le(header, identity.slot);
   append_le(header, identity.round);
   append(header, identity.tokenizer);
-  append_le(header, weights);
-  append_le(header, momentum);
-  append_le(header, bias);
+  append_le(header, counts.weights);
+  append_le(header, counts.momentum);
+  append_le(header, counts.bias);
   return header;
 }
 
-std::vector<Hash256> anchor_leaves(const AnchorIdentity& identity, const AnchorState& state) {
+Expected<std::vector<Hash256>> anchor_leaves(const AnchorIdentity& identity, const AnchorCounts& counts,
+                                             const ByteSource& state) {
+  const std::uint64_t needed = sizeof(float) * (counts.weights + counts.momentum + counts.bias);
+  if (state.size() != needed)
+    return make_error(ErrorCode::InvalidArgument,
+                      fmt::format("An anchor of {} bytes is needed; this one has {}.", needed, state.size()));
   std::vector<Hash256> leaves;
-  leaves.push_back(crypto::merkle_leaf(
-      anchor_header(identity, state.weights.size(), state.momentum.size(), state.bias.size())));
-  append_leaves(leaves, state.weights);
-  append_leaves(leaves, state.momentum);
-  append_leaves(leaves, state.bias);
+  leaves.push_back(crypto::merkle_leaf(anchor_header(identity, counts)));
+  std::uint64_t at = 0;
+  for (const std::uint64_t count : {counts.weights, counts.momentum, counts.bias}) {
+    NS_RETURN_IF_ERROR(append_leaves(leaves, state, at, sizeof(float) * count));
+    at += sizeof(float) * count;
+  }
   return leaves;
 }
 
-Hash256 anchor_hash(const AnchorIdentity& identity, const AnchorState& state) {
-  return crypto::merkle_root(anchor_leaves(identity, state));
+Expected<Hash256> anchor_hash(const AnchorIdentity& identity, const AnchorCounts& counts,
+                              const ByteSource& state) {
+  NS_ASSIGN_OR_RETURN(const std::vector<Hash256> leaves, anchor_leaves(identity, counts, state));
+  return crypto::merkle_root(leaves);
 }
 
 }  // namespace neuroshard::outer

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/base/byte_source.h"
 #include "core/base/bytes.h"
 #include "core/base/span.h"
 
@@ -27,19 +28,23 @@ struct AnchorIdentity {
   Hash256 tokenizer{};
 };
 
-struct AnchorState {
-  Span<const float> weights;
-  Span<const float> momentum;  // v; empty for an outer optimizer without
-  Span<const float> bias;      // of the router's load balancing; empty without
+// Numbers of values; 0: the anchor has none of this kind.
+struct AnchorCounts {
+  std::uint64_t weights = 0;
+  std::uint64_t momentum = 0;  // v of the outer optimizer
+  std::uint64_t bias = 0;      // of the router's load balancing
 };
 
-// Leaf 0 is the header's, then one for each chunk.  Cost: one SHA-256 over everything.  Threads: any.
-std::vector<Hash256> anchor_leaves(const AnchorIdentity& identity, const AnchorState& state);
+// state: weights, momentum and bias, fp32 little-endian, without anything between. Leaf 0 is the header's, then
+// one for each chunk.  InvalidArgument: a state of another size. Other errors: those of the source.  Cost: one
+// SHA-256 over everything.  Threads: any.
+Expected<std::vector<Hash256>> anchor_leaves(const AnchorIdentity& identity, const AnchorCounts& counts,
+                                             const ByteSource& state);
 // crypto::merkle_root of those leaves.
-Hash256 anchor_hash(const AnchorIdentity& identity, const AnchorState& state);
+Expected<Hash256> anchor_hash(const AnchorIdentity& identity, const AnchorCounts& counts,
+                              const ByteSource& state);
 
 // The header's bytes, for whoever has leaves from a peer and builds leaf 0 from what it knows itself.
-Bytes anchor_header(const AnchorIdentity& identity, std::uint64_t weights, std::uint64_t momentum,
-                    std::uint64_t bias);
+Bytes anchor_header(const AnchorIdentity& identity, const AnchorCounts& counts);
 
 }  // namespace neuroshard::outer

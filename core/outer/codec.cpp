@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
+#include "core/outer/detail/byte_window.h"
 #include "core/outer/detail/codec_bodies.h"
 
 namespace neuroshard::outer {
@@ -32,25 +34,83 @@ bool valid(const CodecOptions& options) {
 }
 
 // Of everything but the checksum itself.
-std::uint32_t checksum(const detail::CodecKernels& kernels, ByteSpan payload) {
-  const std::uint32_t head = kernels.crc32c(0, payload.data(), checksum_at);
-  const ByteSpan body = payload.subspan(codec_header_bytes);
-  return kernels.crc32c(head, body.data(), body.size());
+Expected<std::uint32_t> checksum(const detail::CodecKernels& kernels, ByteSpan head,
+                                 const ByteSourcePtr& payload) {
+  std::uint32_t sum = kernels.crc32c(0, head.data(), checksum_at);
+  detail::ByteWindow body(payload, codec_header_bytes, payload->size() - codec_header_bytes);
+  for (std::uint64_t at = 0; at < body.size();) {
+    const auto bytes =
+        static_cast<std::size_t>(std::min<std::uint64_t>(detail::ByteWindow::most, body.size() - at));
+    const std::uint8_t* const part = body.at(at, bytes);
+    if (part == nullptr) return *body.error();
+    sum = kernels.crc32c(sum, part, bytes);
+    at += bytes;
+  }
+  return sum;
 }
+
+// A payload in memory, as its encoder writes it: the header, at 0, comes last.
+class PayloadInMemory final : public ByteSink {
+ public:
+  explicit PayloadInMemory(std::uint64_t most) {
+    bytes.reserve(static_cast<std::size_t>(most));
+    bytes.resize(codec_header_bytes);
+  }
+  Expected<void> write_at(std::uint64_t offset, ByteSpan part) override {
+    if (offset == bytes.size())
+      bytes.insert(bytes.end(), part.begin(), part.end());
+    else
+      std::copy(part.begin(), part.end(), bytes.begin() + static_cast<std::ptrdiff_t>(offset));
+    return {};
+  }
+  Bytes bytes;
+};
 
 Error not_a_payload(std::string_view what) {
   return make_error(ErrorCode::Corrupt, fmt::format("This is not a delta payload: {}.", what));
 }
 
-Expected<void> check_codec(const CodecOptions& expected, ByteSpan payload) {
-  NS_ASSIGN_OR_RETURN(const CodecHeader header, read_codec_header(payload));
-  const bool same_k = expected.codec != Codec::TopK || header.options.k == expected.k;
-  if (header.options.codec == expected.codec && same_k) return {};
+Expected<void> check_codec(const CodecOptions& expected, const CodecOptions& found) {
+  const bool same_k = expected.codec != Codec::TopK || found.k == expected.k;
+  if (found.codec == expected.codec && same_k) return {};
   return make_error(
       ErrorCode::Corrupt,
       fmt::format("A delta payload of codec {} (k {}) arrived where codec {} (k {}) is required.",
-                  to_string(header.options.codec), header.options.k, to_string(expected.codec),
+                  to_string(found.codec), found.k, to_string(expected.codec),
                   expected.codec == Codec::TopK ? expected.k : 0));
+}
+
+// expected: null: any codec.
+detail::OpenedBody open_payload(const detail::CodecKernels& kernels, const CodecOptions* expected,
+                                ByteSourcePtr payload, std::uint64_t count) {
+  Bytes head(static_cast<std::size_t>(std::min<std::uint64_t>(payload->size(), codec_header_bytes)));
+  NS_RETURN_IF_ERROR(payload->read_at(0, head));
+  NS_ASSIGN_OR_RETURN(const CodecHeader header, read_codec_header(head));
+  if (expected != nullptr) NS_RETURN_IF_ERROR(check_codec(*expected, header.options));
+  if (header.count != count)
+    return make_error(
+        ErrorCode::Corrupt,
+        fmt::format("A delta payload holds {} values where {} are expected.", header.count, count));
+  if (payload->size() > max_payload_bytes(header.options, count))
+    return detail::damaged(header.options.codec, "it is longer than any such payload");
+  NS_ASSIGN_OR_RETURN(const std::uint32_t sum, checksum(kernels, head, payload));
+  if (load_le<std::uint32_t>(head.data() + checksum_at) != sum)
+    return detail::damaged(header.options.codec, "its checksum is wrong");
+  const detail::OpenJob job{kernels, header.options, count, std::move(payload)};
+  switch (header.options.codec) {
+    case Codec::TopK: return detail::open_top_k(job);
+    case Codec::SeedTopK: return detail::open_seed_top_k(job);
+    default: return detail::open_dense(job);
+  }
+}
+
+Expected<void> decode_with(const detail::CodecKernels& kernels, const CodecOptions* expected,
+                           ByteSpan payload, Span<float> values) {
+  NS_ASSIGN_OR_RETURN(const std::unique_ptr<DeltaReader> reader,
+                      open_payload(kernels, expected, std::make_shared<BytesView>(payload), values.size()));
+  for (std::size_t at = 0; at < values.size(); at += codec_chunk)
+    NS_RETURN_IF_ERROR(reader->next(values.subspan(at, std::min(codec_chunk, values.size() - at))));
+  return reader->finish();
 }
 
 }  // namespace
@@ -81,8 +141,17 @@ std::uint64_t max_payload_bytes(const CodecOptions& options, std::uint64_t count
   }
 }
 
+Expected<std::uint64_t> encode(const CodecOptions& options, const ValueSource& values, ByteSink& payload) {
+  return detail::encode_with(detail::best_codec_kernels(), options, values, payload);
+}
+
 Expected<Bytes> encode(const CodecOptions& options, Span<const float> values) {
   return detail::encode_with(detail::best_codec_kernels(), options, values);
+}
+
+Expected<std::unique_ptr<DeltaReader>> open_delta(const CodecOptions& expected, ByteSourcePtr payload,
+                                                  std::uint64_t count) {
+  return open_payload(detail::best_codec_kernels(), &expected, std::move(payload), count);
 }
 
 Expected<CodecHeader> read_codec_header(ByteSpan payload) {
@@ -107,12 +176,11 @@ Expected<CodecHeader> read_codec_header(ByteSpan payload) {
 }
 
 Expected<void> decode(ByteSpan payload, Span<float> values) {
-  return detail::decode_with(detail::best_codec_kernels(), payload, values);
+  return decode_with(detail::best_codec_kernels(), nullptr, payload, values);
 }
 
 Expected<void> decode(const CodecOptions& expected, ByteSpan payload, Span<float> values) {
-  NS_RETURN_IF_ERROR(check_codec(expected, payload));
-  return decode(payload, values);
+  return decode_with(detail::best_codec_kernels(), &expected, payload, values);
 }
 
 std::uint32_t crc32c(ByteSpan bytes, std::uint32_t before) {
@@ -121,63 +189,44 @@ std::uint32_t crc32c(ByteSpan bytes, std::uint32_t before) {
 
 namespace detail {
 
-Expected<Bytes> encode_with(const CodecKernels& kernels, const CodecOptions& options,
-                            Span<const float> values) {
+Expected<void> check_encodable(const CodecOptions& options, std::uint64_t count) {
   if (!valid(options))
     return make_error(ErrorCode::InvalidArgument,
                       fmt::format("Codec {} with k {} does not exist; k of topk is 1 to {}.",
                                   static_cast<int>(options.codec), options.k, codec_chunk));
-  if (values.empty() || values.size() > codec_max_values)
-    return make_error(ErrorCode::InvalidArgument, fmt::format("A delta has 1 to {} values; this one has {}.",
-                                                              codec_max_values, values.size()));
-  Bytes payload;
-  payload.reserve(max_payload_bytes(options, values.size()) + detail::writer_slack);
-  payload.assign(codec_header_bytes, 0);
-  std::copy(magic.begin(), magic.end(), payload.begin());
-  payload[codec_at] = static_cast<std::uint8_t>(options.codec);
-  store_le(payload.data() + k_at, options.codec == Codec::TopK ? options.k : std::uint16_t{0});
-  store_le<std::uint64_t>(payload.data() + count_at, values.size());
-  const EncodeJob job{kernels, options, values};
+  if (count == 0 || count > codec_max_values)
+    return make_error(ErrorCode::InvalidArgument,
+                      fmt::format("A delta has 1 to {} values; this one has {}.", codec_max_values, count));
+  return {};
+}
+
+Expected<std::uint64_t> encode_with(const CodecKernels& kernels, const CodecOptions& options,
+                                    const ValueSource& values, ByteSink& payload) {
+  NS_RETURN_IF_ERROR(check_encodable(options, values.count));
+  std::uint8_t head[checksum_at] = {};
+  std::copy(magic.begin(), magic.end(), head);
+  head[codec_at] = static_cast<std::uint8_t>(options.codec);
+  store_le(head + k_at, options.codec == Codec::TopK ? options.k : std::uint16_t{0});
+  store_le<std::uint64_t>(head + count_at, values.count);
+  PayloadWriter writer(kernels, head, payload);
+  const EncodeJob job{kernels, options, values, writer};
   switch (options.codec) {
-    case Codec::TopK: NS_RETURN_IF_ERROR(encode_top_k(job, payload)); break;
-    case Codec::SeedTopK: NS_RETURN_IF_ERROR(encode_seed_top_k(job, payload)); break;
-    default: NS_RETURN_IF_ERROR(encode_dense(job, payload)); break;
+    case Codec::TopK: NS_RETURN_IF_ERROR(encode_top_k(job)); break;
+    case Codec::SeedTopK: NS_RETURN_IF_ERROR(encode_seed_top_k(job)); break;
+    default: NS_RETURN_IF_ERROR(encode_dense(job)); break;
   }
-  store_le(payload.data() + checksum_at, checksum(kernels, payload));
-  return payload;
+  return writer.finish();
 }
 
-Expected<std::unique_ptr<BodyReader>> open_payload(const CodecKernels& kernels, ByteSpan payload,
-                                                   std::uint64_t count) {
-  NS_ASSIGN_OR_RETURN(const CodecHeader header, read_codec_header(payload));
-  if (header.count != count)
-    return make_error(
-        ErrorCode::Corrupt,
-        fmt::format("A delta payload holds {} values where {} are expected.", header.count, count));
-  if (payload.size() > max_payload_bytes(header.options, count))
-    return damaged(header.options.codec, "it is longer than any such payload");
-  if (load_le<std::uint32_t>(payload.data() + checksum_at) != checksum(kernels, payload))
-    return damaged(header.options.codec, "its checksum is wrong");
-  const OpenJob job{kernels, header.options, count, payload.subspan(codec_header_bytes)};
-  switch (header.options.codec) {
-    case Codec::TopK: return open_top_k(job);
-    case Codec::SeedTopK: return open_seed_top_k(job);
-    default: return open_dense(job);
-  }
-}
-
-Expected<std::unique_ptr<BodyReader>> open_payload(const CodecKernels& kernels, const CodecOptions& expected,
-                                                   ByteSpan payload, std::uint64_t count) {
-  NS_RETURN_IF_ERROR(check_codec(expected, payload));
-  return open_payload(kernels, payload, count);
+Expected<Bytes> encode_with(const CodecKernels& kernels, const CodecOptions& options,
+                            Span<const float> values) {
+  PayloadInMemory payload(max_payload_bytes(options, values.size()));
+  NS_RETURN_IF_ERROR(encode_with(kernels, options, values_of(values), payload));
+  return std::move(payload.bytes);
 }
 
 Expected<void> decode_with(const CodecKernels& kernels, ByteSpan payload, Span<float> values) {
-  NS_ASSIGN_OR_RETURN(const std::unique_ptr<BodyReader> reader,
-                      open_payload(kernels, payload, values.size()));
-  for (std::size_t at = 0; at < values.size(); at += codec_chunk)
-    NS_RETURN_IF_ERROR(reader->next(values.subspan(at, std::min(codec_chunk, values.size() - at))));
-  return reader->finish();
+  return outer::decode_with(kernels, nullptr, payload, values);
 }
 
 Error damaged(Codec codec, std::string_view what) {

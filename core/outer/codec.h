@@ -25,11 +25,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 #include "core/base/bytes.h"
 #include "core/base/expected.h"
 #include "core/base/span.h"
+#include "core/outer/values.h"
 
 namespace neuroshard::outer {
 
@@ -66,8 +68,26 @@ std::uint64_t max_payload_bytes(const CodecOptions& options, std::uint64_t count
 // InvalidArgument: a value is not finite or not below codec_magnitude_limit (also after rounding; SeedTopK:
 // beyond fp16), no values or too many, k out of range.
 // Magnitudes below 2^-64 are sent as 0 by the lossy codecs.
-// Cost: TopK one pass over memory, and 6·k/4096 bytes of memory per value besides the payload.
+// Cost: dense codecs and TopK read the values once, SeedTopK four times; TopK takes 6·k/4096 bytes of memory per
+// value and its payload, the others some chunks.
+// payload: room for max_payload_bytes(). Returns the payload's size.  Other errors: those of values and payload.
+Expected<std::uint64_t> encode(const CodecOptions& options, const ValueSource& values, ByteSink& payload);
+// The same in memory.
 Expected<Bytes> encode(const CodecOptions& options, Span<const float> values);
+
+// Reads a payload of one codec from start to end through buffers of some 64 KiB.
+class DeltaReader {
+ public:
+  virtual ~DeltaReader() = default;
+  // The next codec_chunk values, or what is left.  Corrupt: not canonical, or too short. Other errors are those
+  // of the payload's source.
+  virtual Expected<void> next(Span<float> out) = 0;
+  // After the last value: what is only known then.  Corrupt.
+  virtual Expected<void> finish() = 0;
+};
+// Reads the payload once for its length and checksum.  Corrupt: another codec, k or number of values, or damaged.
+Expected<std::unique_ptr<DeltaReader>> open_delta(const CodecOptions& expected, ByteSourcePtr payload,
+                                                  std::uint64_t count);
 
 // A payload's own description, before anything is decoded or its checksum is looked at.
 struct CodecHeader {
@@ -78,7 +98,7 @@ struct CodecHeader {
 Expected<CodecHeader> read_codec_header(ByteSpan payload);
 
 // Decodes into the caller's values, all of which are written. Their number is what both sides know (a slot's
-// size), and a payload for another number is refused. Allocates nothing that depends on the payload.
+// size), and a payload for another number is refused. Allocates buffers of at most some 64 KiB.
 // Corrupt: wrong length, checksum, or not canonical; the values then hold rubbish.
 Expected<void> decode(ByteSpan payload, Span<float> values);
 // The same for a payload of one codec only (that of the network's profile); another codec or k is Corrupt.

@@ -14,7 +14,7 @@ namespace {
 
 std::vector<outer::EncodedContribution> encoded(const std::vector<StepInput>& inputs) {
   std::vector<outer::EncodedContribution> contributions;
-  for (const StepInput& input : inputs) contributions.push_back({input.id, input.tokens, *input.payload});
+  for (const StepInput& input : inputs) contributions.push_back({input.id, input.tokens, input.payload});
   return contributions;
 }
 
@@ -24,7 +24,7 @@ constexpr std::uint64_t no_cap = std::numeric_limits<std::uint64_t>::max();
 struct SubAggregate {
   Hash256 id{};
   std::uint64_t tokens = 0;
-  Bytes payload;
+  ByteSourcePtr payload;
 };
 
 // Of two the mean, of three and four the clipped trimmed mean with one cut off at each end, from five on what as
@@ -47,12 +47,38 @@ std::uint64_t weight_of(const outer::AggregateReport& report) {
   return sum;
 }
 
-Expected<SubAggregate> encoded_aggregate(const std::vector<float>& aggregate, std::uint64_t tokens) {
-  SubAggregate made;
-  NS_ASSIGN_OR_RETURN(made.payload, outer::encode(sub_aggregate_codec, aggregate));
-  made.id = crypto::sha256(made.payload);
-  made.tokens = tokens;
-  return made;
+Expected<Hash256> hash_of_bytes(const ByteSource& bytes) {
+  constexpr std::size_t at_once = 256u << 10;
+  crypto::Sha256 hash;
+  NS_RETURN_IF_ERROR(read_in_parts(bytes, at_once, [&](std::uint64_t, ByteSpan part) -> Expected<void> {
+    hash.update(part);
+    return {};
+  }));
+  return hash.finish();
+}
+
+// The row that is aggregated: its values, and room for the aggregates of sub-groups.
+struct RowRoom {
+  std::uint64_t values = 0;
+  Spool& spool;
+};
+
+// Aggregates by `aggregate(out)` and encodes the result for the level above. No payload: nothing counted.
+template <class Aggregate>
+Expected<outer::AggregateReport> sub_aggregate(const RowRoom& room, SubAggregate& made, Aggregate aggregate) {
+  const std::uint64_t bytes = room.values * sizeof(float);
+  NS_ASSIGN_OR_RETURN(const std::unique_ptr<SpoolItem> item, room.spool.create(bytes));
+  NS_ASSIGN_OR_RETURN(outer::AggregateReport report, aggregate(outer::write_to(*item, 0)));
+  if (report.counted == 0) return report;
+  NS_ASSIGN_OR_RETURN(const ByteSourcePtr mean, item->finish(bytes));
+  NS_ASSIGN_OR_RETURN(const std::unique_ptr<SpoolItem> payload,
+                      room.spool.create(outer::max_payload_bytes(sub_aggregate_codec, room.values)));
+  NS_ASSIGN_OR_RETURN(const std::uint64_t size,
+                      outer::encode(sub_aggregate_codec, outer::values_of(mean, 0, room.values), *payload));
+  NS_ASSIGN_OR_RETURN(made.payload, payload->finish(size));
+  NS_ASSIGN_OR_RETURN(made.id, hash_of_bytes(*made.payload));
+  made.tokens = weight_of(report);
+  return report;
 }
 
 // Equal aggregates would count as one contribution that came twice.
@@ -65,11 +91,11 @@ void number(std::vector<SubAggregate>& level) {
 }
 
 Expected<outer::AggregateReport> combine(const OuterRules& rules, Span<const SubAggregate> level,
-                                         Span<float> out) {
+                                         std::uint64_t values, const outer::WriteValues& out) {
   std::vector<outer::EncodedContribution> all;
   for (const SubAggregate& one : level) all.push_back({one.id, one.tokens, one.payload});
   return outer::aggregate_encoded(rule_above(rules.aggregation, all.size()), sub_aggregate_codec, all, no_cap,
-                                  out);
+                                  values, out);
 }
 
 double lower_median(std::vector<double> values) {
@@ -81,17 +107,17 @@ double lower_median(std::vector<double> values) {
 
 // Neighbours stay together: the beacon has mixed them below.
 Expected<std::vector<SubAggregate>> level_above(const OuterRules& rules, std::vector<SubAggregate> level,
-                                                std::vector<float>& scratch) {
+                                                const RowRoom& room) {
   number(level);
   const std::size_t n = level.size(), groups = sub_group_count(n, rules.group_members);
   std::vector<SubAggregate> above;
   for (std::size_t g = 0; g < groups; ++g) {
     const std::size_t first = g * n / groups, last = (g + 1) * n / groups;
     const Span<const SubAggregate> part(level.data() + first, last - first);
-    NS_ASSIGN_OR_RETURN(const outer::AggregateReport report, combine(rules, part, scratch));
-    if (report.counted == 0) continue;
-    NS_ASSIGN_OR_RETURN(SubAggregate made, encoded_aggregate(scratch, weight_of(report)));
-    above.push_back(std::move(made));
+    SubAggregate made;
+    NS_RETURN_IF_ERROR(sub_aggregate(
+        room, made, [&](const outer::WriteValues& out) { return combine(rules, part, room.values, out); }));
+    if (made.payload) above.push_back(std::move(made));
   }
   return above;
 }
@@ -121,35 +147,39 @@ std::vector<std::vector<std::size_t>> deal_sub_groups(const Hash256& beacon, std
 
 Expected<outer::AggregateReport> aggregate_row(const OuterRules& rules, const RowDraw& draw,
                                                const std::vector<StepInput>& inputs,
-                                               std::uint64_t most_tokens, Span<float> out) {
+                                               std::uint64_t most_tokens, std::uint64_t values,
+                                               const outer::WriteValues& out, Spool& spool) {
   NS_CHECK(rules.group_members >= 2);
   if (inputs.size() <= rules.group_members)
-    return outer::aggregate_encoded(rules.aggregation, rules.codec, encoded(inputs), most_tokens, out);
+    return outer::aggregate_encoded(rules.aggregation, rules.codec, encoded(inputs), most_tokens, values,
+                                    out);
+  const RowRoom room{values, spool};
   std::vector<net::NodeId> ids;
   for (const StepInput& input : inputs) ids.push_back(input.id);
   outer::AggregateReport whole;
   std::vector<double> norms;
-  std::vector<float> scratch(out.size());
   std::vector<SubAggregate> level;
   for (const auto& group : deal_sub_groups(draw.beacon, draw.row, ids, rules.group_members)) {
     std::vector<StepInput> part;
     for (const std::size_t position : group) part.push_back(inputs[position]);
-    NS_ASSIGN_OR_RETURN(
-        outer::AggregateReport report,
-        outer::aggregate_encoded(rules.aggregation, rules.codec, encoded(part), most_tokens, scratch));
+    SubAggregate made;
+    NS_ASSIGN_OR_RETURN(outer::AggregateReport report,
+                        sub_aggregate(room, made, [&](const outer::WriteValues& to) {
+                          return outer::aggregate_encoded(rules.aggregation, rules.codec, encoded(part),
+                                                          most_tokens, values, to);
+                        }));
     whole.counted += report.counted;
     whole.judged.insert(whole.judged.end(), report.judged.begin(), report.judged.end());
-    if (report.counted == 0) continue;
+    if (!made.payload) continue;
     norms.push_back(report.median_norm);
-    NS_ASSIGN_OR_RETURN(SubAggregate made, encoded_aggregate(scratch, weight_of(report)));
     level.push_back(std::move(made));
   }
   while (level.size() > rules.group_members) {
-    NS_ASSIGN_OR_RETURN(level, level_above(rules, std::move(level), scratch));
+    NS_ASSIGN_OR_RETURN(level, level_above(rules, std::move(level), room));
   }
   number(level);
   if (level.empty()) return whole;
-  NS_ASSIGN_OR_RETURN(const outer::AggregateReport top, combine(rules, level, out));
+  NS_ASSIGN_OR_RETURN(const outer::AggregateReport top, combine(rules, level, values, out));
   whole.f = top.f;
   whole.ran = top.ran;
   whole.trimmed = top.trimmed;

@@ -23,10 +23,12 @@ std::size_t sub_group_count(std::size_t n, std::size_t most);
 std::vector<std::vector<std::size_t>> deal_sub_groups(const Hash256& beacon, std::uint32_t row,
                                                       const std::vector<net::NodeId>& ids, std::size_t most);
 
-// out: [P]. The report counts contributors; its norm is the lower median of the sub-groups'. Errors: those of
-// outer::aggregate.
+// values: P. out: as outer::aggregate_encoded(). The report counts contributors; its norm is the lower median of
+// the sub-groups'. spool: for the aggregates of sub-groups. Errors: those of outer::aggregate_encoded() and of
+// the spool.
 Expected<outer::AggregateReport> aggregate_row(const OuterRules& rules, const RowDraw& draw,
                                                const std::vector<StepInput>& inputs,
-                                               std::uint64_t most_tokens, Span<float> out);
+                                               std::uint64_t most_tokens, std::uint64_t values,
+                                               const outer::WriteValues& out, Spool& spool);
 
 }  // namespace neuroshard::rounds

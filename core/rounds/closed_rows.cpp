@@ -79,10 +79,9 @@ void ClosedRows::compute(const chain::ChainTip& tip) {
           if (!life.alive() || round != book_.round()) return;
           RowStep& done = steps_[row];
           done.computing = false;
-          if (made.ok())
-            done.step = *made;
-          else
-            done.failed = true;
+          if (made.ok()) done.step = *made;
+          // Others get the same error; one of this node's own is tried again.
+          if (!made.ok()) done.failed = !is_own_failure(made.error());
           computed_();
         });
   }

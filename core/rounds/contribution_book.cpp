@@ -19,8 +19,7 @@ std::optional<std::size_t> ContributionBook::Entry::place_of(std::uint32_t row) 
 }
 
 bool ContributionBook::Entry::complete() const {
-  return std::all_of(payloads.begin(), payloads.end(),
-                     [](const PayloadBytes& one) { return one != nullptr; });
+  return std::all_of(payloads.begin(), payloads.end(), [](const Payload& one) { return one != nullptr; });
 }
 
 ContributionBook::ContributionBook(const chain::ChainRules& rules, std::vector<RowShape> shapes,
@@ -76,12 +75,12 @@ Taken ContributionBook::take(const HeldContributionPtr& held, const chain::Chain
 }
 
 void ContributionBook::put(const HeldContributionPtr& held, std::uint32_t member) {
-  Entry entry{held, std::vector<PayloadBytes>(held->get().rows.size())};
+  Entry entry{held, std::vector<Payload>(held->get().rows.size())};
   if (!entry.complete()) incomplete_.insert(member);
   entries_.insert_or_assign(member, std::move(entry));
 }
 
-void ContributionBook::add_payloads(std::uint32_t member, const std::vector<PayloadBytes>& payloads) {
+void ContributionBook::add_payloads(std::uint32_t member, const std::vector<Payload>& payloads) {
   Entry& entry = entries_.at(member);
   for (std::size_t i = 0; i < payloads.size(); ++i)
     if (!entry.payloads[i]) entry.payloads[i] = payloads[i];
@@ -144,7 +143,7 @@ chain::Verdict ContributionBook::check(const HeldContributionPtr& held, const ch
   return costly || is_signed() ? chain::Verdict::Taken : chain::Verdict::BadSignature;
 }
 
-bool ContributionBook::take_payload(std::uint32_t member, std::uint32_t row, Bytes payload) {
+bool ContributionBook::take_payload(std::uint32_t member, std::uint32_t row, Payload payload) {
   const auto found = entries_.find(member);
   if (found == entries_.end()) return false;
   Entry& entry = found->second;
@@ -152,8 +151,7 @@ bool ContributionBook::take_payload(std::uint32_t member, std::uint32_t row, Byt
   if (!place) return false;
   if (entry.payloads[*place]) return true;
   const chain::RowWork& work = entry.rows()[*place];
-  if (payload.size() != work.payload_bytes || payload_root(entry.held->id(), payload) != work.payload)
-    return false;
+  if (payload->size() != work.payload_bytes) return false;
   entry.payloads[*place] = pool_->hold(std::move(payload));
   if (entry.complete()) incomplete_.erase(member);
   return true;

@@ -48,7 +48,7 @@ class ContributionBook {
 
   struct Entry {
     HeldContributionPtr held;
-    std::vector<PayloadBytes> payloads;  // per row of the contribution; null: not here
+    std::vector<Payload> payloads;  // per row of the contribution; null: not here
     const std::vector<chain::RowWork>& rows() const { return held->get().rows; }
     std::optional<std::size_t> place_of(std::uint32_t row) const;  // nothing: not of this contribution
     bool complete() const;
@@ -59,8 +59,9 @@ class ContributionBook {
   // names.
   bool take_certified(const HeldContributionPtr& held, const chain::ContributionEntry& entry,
                       const net::NodeId& id);
-  // Whether the payload has the root that this member's contribution names.
-  bool take_payload(std::uint32_t member, std::uint32_t row, Bytes payload);
+  // The payload has the root that this member's contribution names: the caller has checked it. False: it has
+  // another size, or is not wanted.
+  bool take_payload(std::uint32_t member, std::uint32_t row, Payload payload);
 
   const Entry* find(std::uint32_t member) const;
   // Of a member of the registry after the tip's block.
@@ -79,7 +80,7 @@ class ContributionBook {
 
  private:
   void put(const HeldContributionPtr& held, std::uint32_t member);
-  void add_payloads(std::uint32_t member, const std::vector<PayloadBytes>& payloads);
+  void add_payloads(std::uint32_t member, const std::vector<Payload>& payloads);
   chain::Verdict check_rows(const chain::Contribution& contribution, const chain::ChainTip& tip) const;
   // first: what this member signed before in this round; null: nothing is known.
   chain::Verdict check(const HeldContributionPtr& held, const chain::MemberRecord& member,

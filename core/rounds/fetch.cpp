@@ -12,9 +12,9 @@ namespace neuroshard::rounds {
 namespace {
 
 // Sizes in bytes of the leaves after the header's: each section is cut for itself.
-std::vector<std::size_t> leaf_sizes(std::uint64_t values, std::uint64_t bias) {
+std::vector<std::size_t> leaf_sizes(const outer::AnchorCounts& counts) {
   std::vector<std::size_t> sizes;
-  for (const std::uint64_t count : {values, values, bias})
+  for (const std::uint64_t count : {counts.weights, counts.momentum, counts.bias})
     for (std::uint64_t left = 4 * count; left > 0; left -= sizes.back())
       sizes.push_back(static_cast<std::size_t>(std::min<std::uint64_t>(left, outer::anchor_chunk_bytes)));
   return sizes;
@@ -47,15 +47,16 @@ struct RoundFetcher::Task {
   std::size_t under_way = 0, left = 0;
   std::size_t first_pieces = 1;
   bool over = false;
-  // Offset and length of piece i in `bytes`.
-  std::vector<std::pair<std::size_t, std::size_t>> places;
-  Bytes bytes;
+  // Offset and length of piece i in the whole.
+  std::vector<std::pair<std::uint64_t, std::size_t>> places;
+  std::uint64_t whole = 0;
+  std::unique_ptr<SpoolItem> item;
   std::vector<Hash256> leaves;  // of an anchor, once they are known
   bool anchor = false;
   outer::AnchorIdentity identity;
-  std::uint64_t values = 0, bias = 0;
-  Holds holds;  // of bytes
-  GotBytes got_bytes;
+  outer::AnchorCounts counts;
+  Holds holds;
+  GotPayload got_payload;
   GotAnchor got_anchor;
 
   std::vector<std::size_t> sizes;
@@ -80,18 +81,17 @@ struct RoundFetcher::Task {
   }
   void lay_out(std::vector<std::size_t> pieces) {
     sizes = std::move(pieces);
-    std::size_t at = 0;
+    whole = 0;
     places.clear();
     missing.clear();
     for (const std::size_t size : sizes) {
       missing.push_back(places.size());
-      places.emplace_back(at, size);
-      at += size;
+      places.emplace_back(whole, size);
+      whole += size;
     }
     left = places.size();
     asked.assign(left, 0);
     here.assign(left, false);
-    bytes.assign(at, 0);
   }
   std::uint64_t place(std::uint64_t piece) const {
     return request.what == PieceRequest::What::Chunk ? piece + 1 : places[piece].first;
@@ -99,22 +99,31 @@ struct RoundFetcher::Task {
 };
 
 RoundFetcher::RoundFetcher(net::PeerCaller& caller, chain::Peers& peers, Executor& executor,
-                           const Clock& clock, FetchOptions options)
-    : caller_(caller), peers_(peers), executor_(executor), clock_(clock), options_(options) {}
+                           const Clock& clock, Spool& spool, FetchOptions options)
+    : caller_(caller), peers_(peers), executor_(executor), clock_(clock), spool_(spool), options_(options) {}
 RoundFetcher::~RoundFetcher() = default;
 
-void RoundFetcher::checked(const PieceRequest& request, std::uint64_t bytes, std::vector<net::NodeId> sources,
-                           Holds holds, GotBytes done) {
+void RoundFetcher::payload(const PieceRequest& request, std::uint64_t bytes, std::vector<net::NodeId> sources,
+                           Holds holds, GotPayload done) {
   auto task = std::make_shared<Task>();
   task->request = request;
   task->holds = std::move(holds);
   task->begin(std::move(sources), options_.first_pieces);
-  task->got_bytes = std::move(done);
+  task->got_payload = std::move(done);
   std::vector<std::size_t> sizes;
   for (std::uint64_t left = bytes; left > 0; left -= sizes.back())
     sizes.push_back(static_cast<std::size_t>(std::min<std::uint64_t>(left, net::chunk_bytes)));
-  task->lay_out(sizes);
-  ask(task);
+  if (lay_out(task, std::move(sizes))) ask(task);
+}
+
+bool RoundFetcher::lay_out(const std::shared_ptr<Task>& task, std::vector<std::size_t> sizes) {
+  task->lay_out(std::move(sizes));
+  auto item = spool_.create(task->whole);
+  if (item.ok())
+    task->item = std::move(*item);
+  else
+    end(task, item.error());
+  return item.ok();
 }
 
 RoundFetcher::Ticket RoundFetcher::anchor(std::uint32_t row, const Hash256& hash,
@@ -127,14 +136,12 @@ RoundFetcher::Ticket RoundFetcher::anchor(std::uint32_t row, const Hash256& hash
   task->got_anchor = std::move(done);
   task->anchor = true;
   task->identity = identity;
-  task->values = values;
-  task->bias = bias;
-  const std::size_t count = leaf_sizes(values, bias).size() + 1;
+  task->counts = state_counts(values, bias);
+  const std::size_t count = leaf_sizes(task->counts).size() + 1;
   std::vector<std::size_t> sizes;
   for (std::size_t left = count; left > 0; left -= sizes.back() / sizeof(Hash256))
     sizes.push_back(std::min(left, hashes_at_once) * sizeof(Hash256));
-  task->lay_out(sizes);
-  ask(task);
+  if (lay_out(task, std::move(sizes))) ask(task);
   return task;
 }
 
@@ -219,18 +226,15 @@ void RoundFetcher::widen(const std::shared_ptr<Task>& task, const Asked& asked) 
   ask(task);
 }
 
-bool RoundFetcher::take_piece(Task& task, std::uint64_t piece, const Expected<Bytes>& answer) {
-  if (!answer.ok()) return false;
-  const auto [at, size] = task.places[piece];
+std::optional<ByteSpan> RoundFetcher::piece_of(const Task& task, std::uint64_t piece,
+                                               const Expected<Bytes>& answer) {
+  if (!answer.ok()) return std::nullopt;
   const auto decoded = decode_piece_answer(*answer);
-  if (!decoded.ok() || decoded->bytes.size() != size) return false;
+  if (!decoded.ok() || decoded->bytes.size() != task.places[piece].second) return std::nullopt;
   if (task.request.what == PieceRequest::What::Chunk &&
       crypto::merkle_leaf(decoded->bytes) != task.leaves[piece + 1])
-    return false;
-  std::copy(decoded->bytes.begin(), decoded->bytes.end(),
-            task.bytes.begin() + static_cast<std::ptrdiff_t>(at));
-  bytes_received_ += size;
-  return true;
+    return std::nullopt;
+  return decoded->bytes;
 }
 
 // A source that has answered before gets more time, and two time-outs end its turn. One that never answered is
@@ -273,10 +277,13 @@ void RoundFetcher::got(const std::shared_ptr<Task>& task, const Asked& asked, Ex
   --source.under_way;
   --task->asked[piece];
   const bool late = task->here[piece];  // another source was quicker
-  const bool good = take_piece(*task, piece, answer);
-  judge(*task, source, asked.at, good, answer.ok() ? ErrorCode::Corrupt : answer.error().code);
-  if (!good && !late && task->asked[piece] == 0) task->missing.push_back(piece);
-  if (good && !late) {
+  const std::optional<ByteSpan> bytes = piece_of(*task, piece, answer);
+  judge(*task, source, asked.at, bytes.has_value(), answer.ok() ? ErrorCode::Corrupt : answer.error().code);
+  if (!bytes && !late && task->asked[piece] == 0) task->missing.push_back(piece);
+  if (bytes && !late) {
+    if (const auto written = task->item->write_at(task->places[piece].first, *bytes); !written.ok())
+      return end(task, written.error());
+    bytes_received_ += bytes->size();
     task->here[piece] = true;
     if (--task->left == 0) return finish(task, source);
   }
@@ -285,18 +292,20 @@ void RoundFetcher::got(const std::shared_ptr<Task>& task, const Asked& asked, Ex
 
 void RoundFetcher::fail(const std::shared_ptr<Task>& task) {
   if (task->request.what != PieceRequest::What::Chunk && task->take_next_source()) {
-    task->lay_out(task->sizes);
-    ask(task);
+    if (lay_out(task, task->sizes)) ask(task);
     return;
   }
+  end(task, make_error(ErrorCode::Unavailable, "no member sent the piece"));
+}
+
+void RoundFetcher::end(const std::shared_ptr<Task>& task, Error error) {
   task->over = true;
-  const Error error = make_error(ErrorCode::Unavailable, "no member sent the piece");
-  static_cast<void>(executor_.post([task, error, life = lifetime_.token()] {
+  static_cast<void>(executor_.post([task, error = std::move(error), life = lifetime_.token()] {
     if (!life.alive()) return;
     if (task->anchor)
       task->got_anchor(error);
     else
-      task->got_bytes(error);
+      task->got_payload(error);
   }));
 }
 
@@ -304,50 +313,52 @@ void RoundFetcher::fail(const std::shared_ptr<Task>& task) {
 void RoundFetcher::refuse(const std::shared_ptr<Task>& task, Source& source) {
   source.failures = options_.failures_per_source;
   if (task->under_way == 0) return fail(task);
-  task->left = 1;
-  task->here.assign(1, false);
+  if (!lay_out(task, task->sizes)) return;
+  task->missing.clear();  // asked for already
 }
 
 void RoundFetcher::finish(const std::shared_ptr<Task>& task, Source& last) {
   switch (task->request.what) {
     case PieceRequest::What::Payload:
-    case PieceRequest::What::Contribution:
-      if (!task->holds(task->bytes)) return refuse(task, last);
-      task->over = true;
-      task->got_bytes(std::move(task->bytes));
-      return;
-    case PieceRequest::What::Leaves: {
-      task->leaves.resize(task->bytes.size() / sizeof(Hash256));
-      for (std::size_t i = 0; i < task->leaves.size(); ++i)
-        std::copy_n(task->bytes.begin() + static_cast<std::ptrdiff_t>(i * sizeof(Hash256)), sizeof(Hash256),
-                    task->leaves[i].begin());
-      const Bytes header = outer::anchor_header(task->identity, task->values, task->values, task->bias);
-      if (crypto::merkle_root(task->leaves) != task->request.hash) return refuse(task, last);
-      other_identity_ = crypto::merkle_leaf(header) != task->leaves[0];
-      if (other_identity_) return refuse(task, last);
-      task->request.what = PieceRequest::What::Chunk;
-      task->under_way = 0;  // other sources' answers for the same leaves
-      task->take_all_sources();
-      task->lay_out(leaf_sizes(task->values, task->bias));
-      ask(task);
-      return;
-    }
-    case PieceRequest::What::Chunk: break;
+    case PieceRequest::What::Contribution: return got_payload(task, last);
+    case PieceRequest::What::Leaves: return got_leaves(task, last);
+    case PieceRequest::What::Chunk: return got_anchor(task);
   }
-  auto state = std::make_shared<OuterState>();
-  state->weights.resize(task->values);
-  state->momentum.resize(task->values);
-  state->bias.resize(task->bias);
-  std::size_t at = 0;
-  for (std::vector<float>* part : {&state->weights, &state->momentum, &state->bias}) {
-    for (float& value : *part) {
-      const auto bits = load_le<std::uint32_t>(task->bytes.data() + at);
-      std::memcpy(&value, &bits, sizeof value);
-      at += sizeof value;
-    }
-  }
+}
+
+void RoundFetcher::got_payload(const std::shared_ptr<Task>& task, Source& last) {
+  auto payload = task->item->finish(task->whole);
+  if (!payload.ok()) return end(task, payload.error());
+  if (!task->holds(**payload)) return refuse(task, last);
   task->over = true;
-  task->got_anchor(std::move(state));
+  task->got_payload(std::move(*payload));
+}
+
+void RoundFetcher::got_leaves(const std::shared_ptr<Task>& task, Source& last) {
+  const auto kept = task->item->finish(task->whole);
+  if (!kept.ok()) return end(task, kept.error());
+  task->leaves.resize(static_cast<std::size_t>(task->whole / sizeof(Hash256)));
+  const auto read = (*kept)->read_at(0, {task->leaves.front().data(), static_cast<std::size_t>(task->whole)});
+  if (!read.ok()) return end(task, read.error());
+  if (crypto::merkle_root(task->leaves) != task->request.hash) return refuse(task, last);
+  other_identity_ =
+      crypto::merkle_leaf(outer::anchor_header(task->identity, task->counts)) != task->leaves[0];
+  if (other_identity_) return refuse(task, last);
+  task->request.what = PieceRequest::What::Chunk;
+  task->under_way = 0;  // other sources' answers for the same leaves
+  task->take_all_sources();
+  if (lay_out(task, leaf_sizes(task->counts))) ask(task);
+}
+
+void RoundFetcher::got_anchor(const std::shared_ptr<Task>& task) {
+  auto bytes = task->item->finish(task->whole);
+  if (!bytes.ok()) return end(task, bytes.error());
+  auto result = std::make_shared<StepResult>();
+  result->state = std::make_shared<const OuterState>(OuterState{task->counts, std::move(*bytes)});
+  result->leaves = std::move(task->leaves);
+  result->hash = task->request.hash;
+  task->over = true;
+  task->got_anchor(StepPtr(std::move(result)));
 }
 
 }  // namespace neuroshard::rounds

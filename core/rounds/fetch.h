@@ -1,5 +1,6 @@
-// Fetches what a certified block names from members that hold it, in pieces (pieces.h). A payload is checked as
-// a whole, an anchor chunk by chunk against its leaves. A source that sends wrong bytes is not asked again.
+// Fetches what a certified block names from members that hold it, in pieces (pieces.h), into the spool. A payload
+// is checked as a whole, an anchor chunk by chunk against its leaves. A source that sends wrong bytes is not asked
+// again.
 //
 // The time allowed for a piece follows the source's earlier pieces. A line that serves many members takes
 // seconds for each piece: a source that has answered gets four times its last piece's time, and a slow one
@@ -11,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/base/clock.h"
@@ -35,18 +37,18 @@ struct FetchOptions {
 
 class RoundFetcher {
  public:
-  using GotBytes = std::function<void(Expected<Bytes>)>;
-  using GotAnchor = std::function<void(Expected<std::shared_ptr<OuterState>>)>;
+  using GotPayload = std::function<void(Expected<ByteSourcePtr>)>;
+  using GotAnchor = std::function<void(Expected<StepPtr>)>;  // without a report
   // All outlive it.  Threads: the executor's. The destructor ends all fetches without a callback.
   RoundFetcher(net::PeerCaller& caller, chain::Peers& peers, Executor& executor, const Clock& clock,
-               FetchOptions options);
+               Spool& spool, FetchOptions options);
   ~RoundFetcher();
 
   // `bytes`: the expected length; nothing else is accepted. `holds` checks the whole. Unavailable: no source
-  // gave it.
-  using Holds = std::function<bool(ByteSpan bytes)>;
-  void checked(const PieceRequest& request, std::uint64_t bytes, std::vector<net::NodeId> sources,
-               Holds holds, GotBytes done);
+  // gave it. Other errors: those of the spool, before anything is asked for or later.
+  using Holds = std::function<bool(const ByteSource& payload)>;
+  void payload(const PieceRequest& request, std::uint64_t bytes, std::vector<net::NodeId> sources,
+               Holds holds, GotPayload done);
   // values, bias: numbers of floats in the row; the momentum has as many as the weights.
   struct Task;
   using Ticket = std::weak_ptr<Task>;
@@ -77,16 +79,25 @@ class RoundFetcher {
   void got(const std::shared_ptr<Task>& task, const Asked& asked, Expected<Bytes> answer);
   void widen_later(const std::shared_ptr<Task>& task, const Asked& asked);
   void widen(const std::shared_ptr<Task>& task, const Asked& asked);
-  bool take_piece(Task& task, std::uint64_t piece, const Expected<Bytes>& answer);
+  // The piece, in the answer. Nothing: the answer has another one or an error.
+  static std::optional<ByteSpan> piece_of(const Task& task, std::uint64_t piece,
+                                          const Expected<Bytes>& answer);
+  // Begins to collect these pieces; false: the fetch has failed.
+  bool lay_out(const std::shared_ptr<Task>& task, std::vector<std::size_t> sizes);
+  void got_leaves(const std::shared_ptr<Task>& task, Source& last);
+  void got_payload(const std::shared_ptr<Task>& task, Source& last);
+  void got_anchor(const std::shared_ptr<Task>& task);
   void judge(Task& task, Source& source, MonotonicTime asked, bool good, ErrorCode error);
   void finish(const std::shared_ptr<Task>& task, Source& last);
   void refuse(const std::shared_ptr<Task>& task, Source& source);
   void fail(const std::shared_ptr<Task>& task);
+  void end(const std::shared_ptr<Task>& task, Error error);
 
   net::PeerCaller& caller_;
   chain::Peers& peers_;
   Executor& executor_;
   const Clock& clock_;
+  Spool& spool_;
   const FetchOptions options_;
   bool other_identity_ = false;
   std::uint64_t bytes_received_ = 0, calls_ = 0;

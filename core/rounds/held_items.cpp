@@ -8,21 +8,31 @@
 
 namespace neuroshard::rounds {
 
-Hash256 payload_root(const net::NodeId& contributor, ByteSpan payload) {
+Expected<Hash256> payload_root(const net::NodeId& contributor, const ByteSource& payload) {
   std::vector<Hash256> leaves;
-  Bytes leaf;
-  std::size_t at = 0;
+  Bytes leaf(contributor.begin(), contributor.end());
+  std::uint64_t at = 0;
   do {
-    const ByteSpan slice = payload.subspan(at, std::min(payload_slice_bytes, payload.size() - at));
-    leaf.assign(contributor.begin(), contributor.end());
-    leaf.insert(leaf.end(), slice.begin(), slice.end());
+    const auto size =
+        static_cast<std::size_t>(std::min<std::uint64_t>(payload_slice_bytes, payload.size() - at));
+    leaf.resize(contributor.size() + size);
+    NS_RETURN_IF_ERROR(payload.read_at(at, {leaf.data() + contributor.size(), size}));
     leaves.push_back(crypto::merkle_leaf(leaf));
-    at += slice.size();
+    at += size;
   } while (at < payload.size());
   return crypto::merkle_root(leaves);
 }
 
-HeldContribution::HeldContribution(chain::Contribution contribution, std::vector<PayloadBytes> payloads)
+Hash256 payload_root(const net::NodeId& contributor, ByteSpan payload) {
+  return payload_root(contributor, BytesView(payload)).value();
+}
+
+bool has_root(const net::NodeId& contributor, const ByteSource& payload, const Hash256& root) {
+  const auto made = payload_root(contributor, payload);
+  return made.ok() && *made == root;
+}
+
+HeldContribution::HeldContribution(chain::Contribution contribution, std::vector<Payload> payloads)
     : contribution_(std::move(contribution)),
       id_(crypto::node_id(contribution_.node)),
       payloads_(std::move(payloads)) {}
@@ -43,13 +53,14 @@ const Hash256& HeldContribution::contribution_id() const {
   return *contribution_id_;
 }
 
-const std::vector<PayloadBytes>& HeldContribution::payloads() const {
+const std::vector<Payload>& HeldContribution::payloads() const {
   if (payloads_checked_) return payloads_;
   payloads_checked_ = true;
   for (std::size_t i = 0; i < payloads_.size(); ++i) {
     const chain::RowWork& work = contribution_.rows[i];
-    PayloadBytes& payload = payloads_[i];
-    if (payload->size() != work.payload_bytes || payload_root(id_, *payload) != work.payload) payload.reset();
+    Payload& payload = payloads_[i];
+    const bool right = payload->size() == work.payload_bytes && has_root(id_, *payload, work.payload);
+    if (!right) payload.reset();
   }
   return payloads_;
 }
@@ -62,10 +73,9 @@ const chain::VectorClaim& HeldVector::claim() const {
 HeldContributionPtr RoundPool::read_contribution(ByteSpan post, std::size_t most_rows) {
   auto posted = decode_contribution_post(post, most_rows);
   if (!posted) return nullptr;
-  std::vector<PayloadBytes> payloads;
+  std::vector<Payload> payloads;
   payloads.reserve(posted->payloads.size());
-  for (auto& [row, payload] : posted->payloads)
-    payloads.push_back(std::make_shared<const Bytes>(std::move(payload)));
+  for (auto& [row, payload] : posted->payloads) payloads.push_back(in_memory(std::move(payload)));
   return std::make_shared<const HeldContribution>(std::move(posted->contribution), std::move(payloads));
 }
 

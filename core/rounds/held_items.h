@@ -8,22 +8,27 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/byte_source.h"
 #include "core/chain/contribution.h"
 #include "core/net/node_id.h"
 
 namespace neuroshard::rounds {
 
-using PayloadBytes = std::shared_ptr<const Bytes>;
+// A row's delta as its contributor encoded it; in the spool, unless it is small.
+using Payload = ByteSourcePtr;
 
 // The commitment to a payload: a Merkle root over slices of 64 KiB, the contributor's node id in each leaf, so
-// that the same bytes under another name have another root.
+// that the same bytes under another name have another root.  Errors: those of reading it.
+Expected<Hash256> payload_root(const net::NodeId& contributor, const ByteSource& payload);
 Hash256 payload_root(const net::NodeId& contributor, ByteSpan payload);
+// False also when it can't be read.
+bool has_root(const net::NodeId& contributor, const ByteSource& payload, const Hash256& root);
 inline constexpr std::size_t payload_slice_bytes = 64u << 10;
 
 class HeldContribution {
  public:
   // payloads: what came with it, in the order of its rows; empty: none.
-  explicit HeldContribution(chain::Contribution contribution, std::vector<PayloadBytes> payloads = {});
+  explicit HeldContribution(chain::Contribution contribution, std::vector<Payload> payloads = {});
   const chain::Contribution& get() const { return contribution_; }
   const net::NodeId& id() const { return id_; }  // of its node
   // As a block carries it, but for the member's number, which is 0.
@@ -31,14 +36,14 @@ class HeldContribution {
   chain::ContributionEntry entry_of(std::uint32_t member) const;
   const Hash256& contribution_id() const;
   // In the order of its rows, each with the root that the row names; null: it did not come. Empty: none came.
-  const std::vector<PayloadBytes>& payloads() const;
+  const std::vector<Payload>& payloads() const;
 
  private:
   const chain::Contribution contribution_;
   const net::NodeId id_;
   mutable std::optional<chain::ContributionEntry> entry_;
   mutable std::optional<Hash256> contribution_id_;
-  mutable std::vector<PayloadBytes> payloads_;
+  mutable std::vector<Payload> payloads_;
   mutable bool payloads_checked_ = false;
 };
 using HeldContributionPtr = std::shared_ptr<const HeldContribution>;
@@ -63,7 +68,7 @@ class RoundPool {
   // Null: the post is malformed (round_posts.h).
   virtual HeldContributionPtr read_contribution(ByteSpan post, std::size_t most_rows);
   virtual HeldVectorPtr read_vector(ByteSpan bytes, std::size_t most_members, std::size_t rows);
-  virtual PayloadBytes hold(Bytes payload) { return std::make_shared<const Bytes>(std::move(payload)); }
+  virtual Payload hold(Payload payload) { return payload; }
 };
 
 }  // namespace neuroshard::rounds

@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "core/base/bytes.h"
+#include "core/base/byte_source.h"
 #include "core/base/expected.h"
 #include "core/rounds/step.h"
 
@@ -66,10 +66,11 @@ class RoundLearner {
   // joined after the row's earlier rounds.
   virtual bool ends_early() const { return false; }
   struct Boundary {
-    Bytes payload;  // anchor − local, encoded with the profile's codec (and error feedback, if it has that)
+    ByteSourcePtr
+        payload;  // anchor − local, encoded with the profile's codec (and error feedback, if it has that)
     TrainedWork work;  // in the payload
-    // For recall() after a restart; on the disk before the payload leaves. Empty: nothing.
-    Bytes memory{};
+    // For recall() after a restart; on the disk before the payload leaves. Null: nothing.
+    ByteSourcePtr memory{};
   };
   // Ends the round's training after the step that runs. `done` gets the delta, later, once.
   virtual void boundary(AfterBoundary after, std::function<void(Expected<Boundary>)> done) = 0;
@@ -77,7 +78,7 @@ class RoundLearner {
   virtual void go_on() = 0;
   // After a restart, before the first start(): the memory of the last boundary. The learner ignores memory that
   // it can't read. The payload of that boundary may have left or not.
-  virtual void recall(Bytes) {}
+  virtual void recall(ByteSourcePtr) {}
 };
 
 // Keeps a node's own part of a round across restarts: its vector, its contribution with the payloads, and the
@@ -88,9 +89,9 @@ class RoundStore {
   enum class Record : std::uint8_t { Vector, Contribution, Learners };
   virtual ~RoundStore() = default;
   // NotFound: nothing is kept yet.
-  virtual Expected<Bytes> load(Record record) = 0;
+  virtual Expected<ByteSourcePtr> load(Record record) = 0;
   // `done` when the record is on the disk, or with the error; in the order of calls.
-  virtual void save(Record record, Bytes bytes, std::function<void(Expected<void>)> done) = 0;
+  virtual void save(Record record, ByteSourcePtr bytes, std::function<void(Expected<void>)> done) = 0;
 };
 
 // Runs `job` on another thread, then `done` on the node's executor; in order, and never from within run().

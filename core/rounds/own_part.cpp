@@ -2,32 +2,60 @@
 
 #include <algorithm>
 
-#include "core/chain/reader.h"
+#include "core/base/byte_source.h"
 
 namespace neuroshard::rounds {
 namespace {
 
-constexpr std::string_view kept_magic = "NSOW1";
+// A record is a magic and parts, each with its length in 8 bytes. Contributions of before have lengths of 4.
+constexpr std::string_view kept_magic = "NSOW2", former_magic = "NSOW1", memory_magic = "NSLM2";
 
-Bytes encode_made(const OwnPart::Made& made) {
-  Bytes bytes(kept_magic.begin(), kept_magic.end());
-  chain::append_part(bytes, chain::encode_contribution(made.contribution));
-  for (const PayloadBytes& payload : made.payloads) chain::append_part(bytes, *payload);
-  return bytes;
+ByteSourcePtr text(std::string_view text) {
+  return in_memory(Bytes(text.begin(), text.end()));
 }
 
-std::optional<OwnPart::Made> decode_made(ByteSpan bytes, std::size_t most_rows) {
-  if (bytes.size() < kept_magic.size() || as_text(bytes.first(kept_magic.size())) != kept_magic)
+void append_part(std::vector<ByteSourcePtr>& record, ByteSourcePtr part) {
+  Bytes size;
+  append_le(size, part->size());
+  record.push_back(in_memory(std::move(size)));
+  record.push_back(std::move(part));
+}
+
+// Nothing: not such a record.
+std::optional<std::vector<ByteSourcePtr>> parts_of(const ByteSourcePtr& record, std::string_view magic,
+                                                   std::size_t size_bytes = sizeof(std::uint64_t)) {
+  Bytes head(magic.size());
+  if (record->size() < head.size() || !record->read_at(0, head).ok() || as_text(head) != magic)
     return std::nullopt;
-  chain::Reader reader(bytes.subspan(kept_magic.size()));
-  auto contribution = chain::decode_contribution(reader.part(), most_rows);
-  if (!contribution.ok()) return std::nullopt;
-  OwnPart::Made made{std::move(*contribution), {}};
-  for (std::size_t i = 0; i < made.contribution.rows.size(); ++i) {
-    const ByteSpan payload = reader.part();
-    made.payloads.push_back(std::make_shared<const Bytes>(payload.begin(), payload.end()));
+  std::vector<ByteSourcePtr> parts;
+  for (std::uint64_t at = head.size(), left = record->size() - at; left > 0; left = record->size() - at) {
+    std::uint8_t size[sizeof(std::uint64_t)] = {};
+    if (left < size_bytes || !record->read_at(at, {size, size_bytes}).ok()) return std::nullopt;
+    const auto bytes = load_le<std::uint64_t>(size);
+    if (bytes > left - size_bytes) return std::nullopt;
+    parts.push_back(part_of(record, at + size_bytes, bytes));
+    at += size_bytes + bytes;
   }
-  return reader.at_end() ? std::optional(std::move(made)) : std::nullopt;
+  return parts;
+}
+
+ByteSourcePtr encode_made(const OwnPart::Made& made) {
+  std::vector<ByteSourcePtr> record = {text(kept_magic)};
+  append_part(record, in_memory(chain::encode_contribution(made.contribution)));
+  for (const Payload& payload : made.payloads) append_part(record, payload);
+  return joined(std::move(record));
+}
+
+std::optional<OwnPart::Made> decode_made(const ByteSourcePtr& record, std::size_t most_rows) {
+  constexpr std::uint64_t longest_contribution = 1u << 20;
+  auto parts = parts_of(record, kept_magic);
+  if (!parts) parts = parts_of(record, former_magic, sizeof(std::uint32_t));
+  if (!parts || parts->empty() || parts->front()->size() > longest_contribution) return std::nullopt;
+  const auto bytes = read_all(*parts->front());
+  if (!bytes.ok()) return std::nullopt;
+  auto contribution = chain::decode_contribution(*bytes, most_rows);
+  if (!contribution.ok() || contribution->rows.size() != parts->size() - 1) return std::nullopt;
+  return OwnPart::Made{std::move(*contribution), {parts->begin() + 1, parts->end()}};
 }
 
 }  // namespace
@@ -67,12 +95,10 @@ void OwnPart::load() {
     kept_ = decode_made(*kept, rules_.rows);
   const auto memory = services_.store.load(RoundStore::Record::Learners);
   if (!memory.ok()) return;
-  chain::Reader reader(*memory);
-  for (RoundLearner* learner : services_.learners) {
-    const ByteSpan part = reader.part();
-    if (!reader.good()) return;
-    if (!part.empty()) learner->recall(Bytes(part.begin(), part.end()));
-  }
+  const auto parts = parts_of(*memory, memory_magic);
+  if (!parts || parts->size() != services_.learners.size()) return;
+  for (std::size_t row = 0; row < parts->size(); ++row)
+    if ((*parts)[row]->size() > 0) services_.learners[row]->recall((*parts)[row]);
 }
 
 void OwnPart::open(const Hash256& opening, std::uint64_t round) {
@@ -153,38 +179,46 @@ void OwnPart::got(const std::shared_ptr<Making>& making, std::size_t which,
   sign(*making);
 }
 
+// Of all learners, in the order of rows; empty without one.
+ByteSourcePtr OwnPart::memory_of(const Making& making) const {
+  std::vector<ByteSourcePtr> memories(rows_.size(), in_memory({}));
+  for (std::size_t i = 0; i < making.rows.size(); ++i)
+    if (making.boundaries[i] && making.boundaries[i]->memory)
+      memories[making.rows[i]] = making.boundaries[i]->memory;
+  std::vector<ByteSourcePtr> record = {text(memory_magic)};
+  for (ByteSourcePtr& memory : memories) append_part(record, std::move(memory));
+  return joined(std::move(record));
+}
+
 void OwnPart::sign(Making& making) {
   const net::NodeId self = crypto::node_id(services_.key.public_key());
   Made made;
   made.contribution.opening = making.opening;
   made.contribution.round = making.round;
   made.contribution.reveal = making.reveal;
-  Bytes memory;
   for (std::size_t i = 0; i < making.rows.size(); ++i) {
     if (!making.boundaries[i]) continue;
     RoundLearner::Boundary& boundary = *making.boundaries[i];
     chain::RowWork work;
     work.row = making.rows[i];
     work.tokens = std::min(boundary.work.tokens, making.most_tokens[i]);
-    work.payload_bytes = boundary.payload.size();
-    work.payload = payload_root(self, boundary.payload);
+    const auto root = payload_root(self, *boundary.payload);
+    if (!root.ok()) {
+      services_.logger.warning("rounds", root.error().describe());
+      continue;
+    }
+    work.payload_bytes = boundary.payload->size();
+    work.payload = *root;
     made.contribution.rows.push_back(work);
-    made.payloads.push_back(std::make_shared<const Bytes>(std::move(boundary.payload)));
+    made.payloads.push_back(boundary.payload);
     rows_[work.row].gave = true;
   }
   if (made.contribution.rows.empty()) return;
-  for (std::uint32_t row = 0; row < rows_.size(); ++row) {
-    const auto at = std::find(making.rows.begin(), making.rows.end(), row);
-    const auto& boundary = at == making.rows.end()
-                               ? std::optional<RoundLearner::Boundary>()
-                               : making.boundaries[static_cast<std::size_t>(at - making.rows.begin())];
-    chain::append_part(memory, boundary ? ByteSpan(boundary->memory) : ByteSpan());
-  }
   chain::sign_contribution(made.contribution, services_.key, rules_.network);
-  services_.store.save(RoundStore::Record::Learners, std::move(memory), [](Expected<void>) {});
+  services_.store.save(RoundStore::Record::Learners, memory_of(making), [](Expected<void>) {});
   // On the disk before anybody can see it: after a restart there must not be another one.
-  Bytes kept = encode_made(made);
-  services_.store.save(RoundStore::Record::Contribution, std::move(kept),
+  ByteSourcePtr record = encode_made(made);
+  services_.store.save(RoundStore::Record::Contribution, std::move(record),
                        [this, life = lifetime_.token(), made = std::move(made),
                         then = std::move(making.made)](Expected<void> saved) mutable {
                          if (!life.alive() || made.contribution.opening != opening_) return;

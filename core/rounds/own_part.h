@@ -50,7 +50,7 @@ class OwnPart {
   };
   struct Made {
     chain::Contribution contribution;
-    std::vector<PayloadBytes> payloads;  // per row of the contribution
+    std::vector<Payload> payloads;  // per row of the contribution
   };
   OwnPart(Services services, const chain::ChainRules& rules, std::uint32_t inner_steps, RoundSync sync);
 
@@ -88,6 +88,7 @@ class OwnPart {
   void got(const std::shared_ptr<Making>& making, std::size_t which,
            Expected<RoundLearner::Boundary> boundary);
   void sign(Making& making);
+  ByteSourcePtr memory_of(const Making& making) const;
 
   Services services_;
   const chain::ChainRules& rules_;

@@ -41,6 +41,17 @@ Expected<Bytes> answer_from(ByteSpan whole, std::uint64_t place) {
   return encode_piece_answer(whole.size(), rest.first(std::min(rest.size(), net::chunk_bytes)));
 }
 
+Expected<Bytes> answer_from(const ByteSource& source, std::uint64_t begin, std::uint64_t size,
+                            std::uint64_t place) {
+  if (place >= size) return piece_not_held();
+  Bytes answer;
+  append_le(answer, size);
+  const std::size_t head = answer.size();
+  answer.resize(head + static_cast<std::size_t>(std::min<std::uint64_t>(size - place, net::chunk_bytes)));
+  NS_RETURN_IF_ERROR(source.read_at(begin + place, {answer.data() + head, answer.size() - head}));
+  return answer;
+}
+
 Error piece_not_held() {
   return make_error(ErrorCode::NotFound, "this node does not hold what is asked for");
 }

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "core/base/byte_source.h"
 #include "core/base/bytes.h"
 #include "core/base/expected.h"
 
@@ -36,6 +37,9 @@ struct PieceAnswer {
 Bytes encode_piece_answer(std::uint64_t whole, ByteSpan bytes);
 // The answer with the piece of `whole` from `place` on. NotFound: it ends before.
 Expected<Bytes> answer_from(ByteSpan whole, std::uint64_t place);
+// The same of [begin, begin + size) of a source. Other errors: those of reading it.
+Expected<Bytes> answer_from(const ByteSource& source, std::uint64_t begin, std::uint64_t size,
+                            std::uint64_t place);
 Error piece_not_held();
 Expected<PieceAnswer> decode_piece_answer(ByteSpan bytes);
 

@@ -63,17 +63,17 @@ void RoundExchange::ask_for_payloads(const chain::ChainTip& tip) {
       request.row = work.row;
       request.what = PieceRequest::What::Payload;
       request.hash = work.payload;
-      services_.fetcher.checked(
+      services_.fetcher.payload(
           request, work.payload_bytes, holders(member, tip),
-          [id = entry.held->id(), root = work.payload](ByteSpan bytes) {
-            return payload_root(id, bytes) == root;
+          [id = entry.held->id(), root = work.payload](const ByteSource& payload) {
+            return has_root(id, payload, root);
           },
           [this, life = lifetime_.token(), member = member, work,
-           opening = services_.book.opening()](Expected<Bytes> bytes) {
+           opening = services_.book.opening()](Expected<ByteSourcePtr> payload) {
             if (!life.alive() || opening != services_.book.opening()) return;
             payloads_.erase(work.payload);  // a failure is asked for again at a later look
-            if (bytes.ok()) {
-              services_.book.take_payload(member, work.row, std::move(*bytes));
+            if (payload.ok()) {
+              services_.book.take_payload(member, work.row, std::move(*payload));
               events_.arrived();
             }
           });
@@ -182,7 +182,7 @@ Expected<Bytes> RoundExchange::piece(const net::NodeId& from, const PieceRequest
     for (const auto& [member, entry] : book->all()) {
       for (std::size_t i = 0; i < entry.payloads.size(); ++i) {
         if (entry.rows()[i].payload != request.hash || !entry.payloads[i]) continue;
-        return answer_from(*entry.payloads[i], request.place);
+        return answer_from(*entry.payloads[i], 0, entry.payloads[i]->size(), request.place);
       }
     }
   }

@@ -29,17 +29,22 @@ struct PostedContribution {
   std::vector<std::pair<std::uint32_t, Bytes>> payloads;  // row, bytes
 };
 
+// Payloads that are too large, or can't be read, do not go along: members ask for them.
 inline Bytes encode_contribution_post(const chain::Contribution& contribution,
-                                      const std::vector<PayloadBytes>& payloads) {
-  Bytes bytes;
-  chain::append_part(bytes, chain::encode_contribution(contribution));
-  std::size_t whole = 0;
-  for (const PayloadBytes& payload : payloads) whole += payload->size();
-  const bool fits = whole <= most_inline_payloads && payloads.size() < 256;
-  bytes.push_back(fits ? static_cast<std::uint8_t>(payloads.size()) : 0);
-  for (std::size_t i = 0; fits && i < payloads.size(); ++i) {
+                                      const std::vector<Payload>& payloads) {
+  Bytes alone;
+  chain::append_part(alone, chain::encode_contribution(contribution));
+  Bytes bytes = alone;
+  alone.push_back(0);
+  std::uint64_t whole = 0;
+  for (const Payload& payload : payloads) whole += payload->size();
+  if (whole > most_inline_payloads || payloads.size() >= 256) return alone;
+  bytes.push_back(static_cast<std::uint8_t>(payloads.size()));
+  for (std::size_t i = 0; i < payloads.size(); ++i) {
+    const auto payload = read_all(*payloads[i]);
+    if (!payload.ok()) return alone;
     append_le(bytes, contribution.rows[i].row);
-    chain::append_part(bytes, *payloads[i]);
+    chain::append_part(bytes, *payload);
   }
   return bytes;
 }

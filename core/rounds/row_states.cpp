@@ -25,13 +25,6 @@ Hash256 key_of(std::uint32_t row, std::uint64_t round, const Hash256& beacon, co
   return crypto::sha256(bytes);
 }
 
-StepPtr with_hash(const outer::AnchorIdentity& identity, Anchor state) {
-  std::vector<Hash256> leaves =
-      outer::anchor_leaves(identity, {state->weights, state->momentum, state->bias});
-  const Hash256 hash = crypto::merkle_root(leaves);
-  return std::make_shared<const StepResult>(StepResult{std::move(state), std::move(leaves), hash, {}});
-}
-
 }  // namespace
 
 RowStates::RowStates(Services services, OuterRules rules, const Hash256& network,
@@ -94,14 +87,17 @@ void RowStates::take(std::uint32_t row, StepPtr state) {
 void RowStates::check_offered(std::uint32_t row, const chain::RowRecord& wanted) {
   Row& own = rows_[row];
   own.settling = wanted.anchor;
-  const auto checked = std::make_shared<StepPtr>();  // the other thread's until the end
+  const auto checked =
+      std::make_shared<StepPtr>();  // the other thread's until the end; null: it can't be read
   services_.work.run(
       [checked, state = std::exchange(own.offered, std::nullopt)->second,
-       identity = identity(row, wanted.changed_round)] { *checked = with_hash(identity, state); },
+       identity = identity(row, wanted.changed_round)] {
+        if (auto hashed = hashed_state(identity, state); hashed.ok()) *checked = std::move(*hashed);
+      },
       [this, life = lifetime_.token(), row, checked, anchor = wanted.anchor] {
         if (!life.alive() || rows_[row].settling != anchor) return;
         rows_[row].settling = {};
-        if ((*checked)->hash == anchor) take(row, *checked);
+        if (*checked && (*checked)->hash == anchor) take(row, *checked);
       });
 }
 
@@ -113,14 +109,13 @@ void RowStates::fetch(std::uint32_t row, const chain::RowRecord& wanted,
   own.settling = wanted.anchor;
   own.fetching = services_.fetcher.anchor(
       row, wanted.anchor, identity(row, wanted.changed_round), shapes_[row].values, bias_values_, sources,
-      [this, life = lifetime_.token(), row, anchor = wanted.anchor,
-       round = wanted.changed_round](Expected<std::shared_ptr<OuterState>> state) {
+      [this, life = lifetime_.token(), row, anchor = wanted.anchor](Expected<StepPtr> state) {
         if (!life.alive() || rows_[row].settling != anchor) return;
         rows_[row].settling = {};
         rows_[row].next_fetch = services_.clock.monotonic_now() + fetch_pause;
         if (!state.ok()) return;
         ++fetched_;
-        take(row, with_hash(identity(row, round), *std::move(state)));
+        take(row, std::move(*state));
       });
 }
 
@@ -143,13 +138,19 @@ void RowStates::compute(std::uint32_t row, std::uint64_t round, RowInputs inputs
   const auto made = std::make_shared<std::optional<Expected<StepPtr>>>();  // the other thread's until the end
   services_.work.run(
       [made, key, inputs = std::move(inputs.work), rules = rules_, before = state(row),
-       identity = identity(row, round), most_tokens, draw = RowDraw{beacon, row}, &steps = services_.steps] {
-        made->emplace(
-            steps.make(key, [&] { return make_step(rules, identity, *before, inputs, most_tokens, draw); }));
+       identity = identity(row, round), most_tokens, draw = RowDraw{beacon, row}, &spool = services_.spool,
+       &steps = services_.steps] {
+        made->emplace(steps.make(
+            key, [&] { return make_step(rules, identity, *before, inputs, most_tokens, spool, draw); }));
       },
-      [made, entry = entry, life = lifetime_.token()] {
+      [this, row, key, made, entry = entry, life = lifetime_.token()] {
         if (!life.alive()) return;
         entry->result = std::move(*made);
+        // It may succeed when there is room again.
+        if (!entry->result->ok() && is_own_failure(entry->result->error())) {
+          const auto at = rows_[row].computing.find(key);
+          if (at != rows_[row].computing.end() && at->second == entry) rows_[row].computing.erase(at);
+        }
         const std::vector<Computed> waiting = std::move(entry->waiting);
         for (const Computed& one : waiting) one(*entry->result);
       });
@@ -165,16 +166,18 @@ Expected<Bytes> RowStates::piece(const PieceRequest& request) const {
     return answer_from(leaves, request.place);
   }
   if (request.place == 0) return piece_not_held();  // the header: everybody makes it
-  std::uint64_t leaf = request.place - 1;
-  for (const std::vector<float>* part : {&at->state->weights, &at->state->momentum, &at->state->bias}) {
-    const ByteSpan all = as_bytes(Span<const float>(*part));
-    const std::uint64_t chunks = (all.size() + outer::anchor_chunk_bytes - 1) / outer::anchor_chunk_bytes;
+  const OuterState& state = *at->state;
+  std::uint64_t leaf = request.place - 1, begin = 0;
+  for (const std::uint64_t count : {state.counts.weights, state.counts.momentum, state.counts.bias}) {
+    const std::uint64_t bytes = count * sizeof(float);
+    const std::uint64_t chunks = (bytes + outer::anchor_chunk_bytes - 1) / outer::anchor_chunk_bytes;
     if (leaf < chunks) {
-      const ByteSpan rest = all.subspan(static_cast<std::size_t>(leaf) * outer::anchor_chunk_bytes);
-      const ByteSpan chunk = rest.first(std::min(rest.size(), outer::anchor_chunk_bytes));
-      return encode_piece_answer(chunk.size(), chunk);
+      const std::uint64_t from = leaf * outer::anchor_chunk_bytes;
+      const std::uint64_t size = std::min<std::uint64_t>(bytes - from, outer::anchor_chunk_bytes);
+      return answer_from(*state.bytes, begin + from, size, 0);
     }
     leaf -= chunks;
+    begin += bytes;
   }
   return piece_not_held();
 }

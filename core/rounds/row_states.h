@@ -44,6 +44,7 @@ class RowStates {
     RoundWork& work;
     Executor& executor;
     const Clock& clock;
+    Spool& spool;  // of new states
     StepPool& steps;
   };
   // A row's state is the one that the registry names.

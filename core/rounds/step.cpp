@@ -1,9 +1,15 @@
 #include "core/rounds/step.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "core/crypto/merkle.h"
 #include "core/rounds/aggregation_tree.h"
 
 namespace neuroshard::rounds {
+namespace {
+constexpr std::size_t slice_values = 64u << 10;
+}  // namespace
 
 float outer_learning_rate(const OuterRules& rules, std::size_t contributors) {
   if (rules.lr) return *rules.lr;
@@ -24,29 +30,83 @@ outer::AnchorIdentity anchor_identity(const Hash256& network, const OuterRules& 
   return {network, rules.architecture_version, (row & 0x1fff) << 16, round, rules.tokenizer};
 }
 
-Hash256 hash_of(const outer::AnchorIdentity& identity, const OuterState& state) {
-  return outer::anchor_hash(identity, {state.weights, state.momentum, state.bias});
+Anchor state_in_memory(Span<const float> weights, Span<const float> momentum, Span<const float> bias) {
+  Bytes bytes;
+  bytes.reserve(weights.size_bytes() + momentum.size_bytes() + bias.size_bytes());
+  for (const Span<const float> part : {weights, momentum, bias}) {
+    const ByteSpan values = as_bytes(part);
+    bytes.insert(bytes.end(), values.begin(), values.end());
+  }
+  return std::make_shared<const OuterState>(
+      OuterState{{weights.size(), momentum.size(), bias.size()}, in_memory(std::move(bytes))});
 }
+
+Expected<Hash256> hash_of(const outer::AnchorIdentity& identity, const OuterState& state) {
+  return outer::anchor_hash(identity, state.counts, *state.bytes);
+}
+
+bool is_own_failure(const Error& error) {
+  return error.code != ErrorCode::InvalidArgument && error.code != ErrorCode::Unsupported;
+}
+
+Expected<StepPtr> hashed_state(const outer::AnchorIdentity& identity, Anchor state) {
+  auto result = std::make_shared<StepResult>();
+  NS_ASSIGN_OR_RETURN(result->leaves, outer::anchor_leaves(identity, state->counts, *state->bytes));
+  result->hash = crypto::merkle_root(result->leaves);
+  result->state = std::move(state);
+  return StepPtr(std::move(result));
+}
+
+namespace {
+
+// before + the optimizer's step with the aggregate, slice by slice.
+Expected<Anchor> stepped(const outer::OuterOptimizer& optimizer, const OuterState& before,
+                         const outer::ValueSource& aggregate, Spool& spool) {
+  const std::uint64_t P = before.counts.weights, bytes = state_bytes(before.counts);
+  NS_ASSIGN_OR_RETURN(const std::unique_ptr<SpoolItem> item, spool.create(bytes));
+  const outer::ValueSource weights = before.weights(), momentum = before.momentum();
+  const outer::WriteValues put_weights = outer::write_to(*item, 0),
+                           put_momentum = outer::write_to(*item, P * sizeof(float));
+  std::vector<float> delta, anchor, v;
+  for (std::uint64_t at = 0; at < P; at += delta.size()) {
+    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(slice_values, P - at));
+    for (std::vector<float>* slice : {&delta, &anchor, &v}) slice->resize(count);
+    NS_RETURN_IF_ERROR(aggregate.read(at, delta));
+    NS_RETURN_IF_ERROR(weights.read(at, anchor));
+    NS_RETURN_IF_ERROR(momentum.read(at, v));
+    NS_RETURN_IF_ERROR(outer::outer_step(optimizer, delta, v, anchor));
+    NS_RETURN_IF_ERROR(put_weights(at, anchor));
+    NS_RETURN_IF_ERROR(put_momentum(at, v));
+  }
+  Bytes bias(before.counts.bias * sizeof(float));
+  NS_RETURN_IF_ERROR(before.bytes->read_at(bytes - bias.size(), bias));
+  NS_RETURN_IF_ERROR(item->write_at(bytes - bias.size(), bias));
+  NS_ASSIGN_OR_RETURN(ByteSourcePtr made, item->finish(bytes));
+  return std::make_shared<const OuterState>(OuterState{before.counts, std::move(made)});
+}
+
+}  // namespace
 
 Expected<StepPtr> make_step(const OuterRules& rules, const outer::AnchorIdentity& identity,
                             const OuterState& before, const std::vector<StepInput>& inputs,
-                            std::uint64_t most_tokens, const RowDraw& draw) {
-  const std::size_t P = before.weights.size();
-  auto result = std::make_shared<StepResult>();
-  outer::AggregateReport& report = result->report.emplace();
-  auto after = std::make_shared<OuterState>(before);
+                            std::uint64_t most_tokens, Spool& spool, const RowDraw& draw) {
+  const std::uint64_t P = before.counts.weights;
+  outer::AggregateReport report;
+  Anchor after = std::make_shared<const OuterState>(before);
   if (!inputs.empty()) {
-    std::vector<float> aggregate(P);
-    NS_ASSIGN_OR_RETURN(report, aggregate_row(rules, draw, inputs, most_tokens, aggregate));
+    NS_ASSIGN_OR_RETURN(const std::unique_ptr<SpoolItem> item, spool.create(P * sizeof(float)));
+    NS_ASSIGN_OR_RETURN(report,
+                        aggregate_row(rules, draw, inputs, most_tokens, P, outer::write_to(*item, 0), spool));
     if (report.counted > 0) {
+      NS_ASSIGN_OR_RETURN(const ByteSourcePtr aggregate, item->finish(P * sizeof(float)));
       const outer::OuterOptimizer optimizer{outer_learning_rate(rules, report.counted), rules.mu};
-      NS_RETURN_IF_ERROR(outer::outer_step(optimizer, aggregate, after->momentum, after->weights));
+      NS_ASSIGN_OR_RETURN(after, stepped(optimizer, before, outer::values_of(aggregate, 0, P), spool));
     }
   }
-  result->leaves = outer::anchor_leaves(identity, {after->weights, after->momentum, after->bias});
-  result->hash = crypto::merkle_root(result->leaves);
-  result->state = std::move(after);
-  return StepPtr(std::move(result));
+  NS_ASSIGN_OR_RETURN(const StepPtr state, hashed_state(identity, std::move(after)));
+  StepResult result = *state;
+  result.report = std::move(report);
+  return StepPtr(std::make_shared<const StepResult>(std::move(result)));
 }
 
 }  // namespace neuroshard::rounds

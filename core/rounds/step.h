@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/base/bytes.h"
+#include "core/base/spool.h"
 #include "core/net/peer_caller.h"
 #include "core/outer/aggregate.h"
 #include "core/outer/anchor_hash.h"
@@ -16,13 +16,25 @@
 
 namespace neuroshard::rounds {
 
-// The state that is equal on all members after a round.
+// The state that is equal on all members after a round: the anchor [P], the momentum v [P] and the bias of the
+// router's load balancing [B, or none], fp32 little-endian, one after the other.
 struct OuterState {
-  std::vector<float> weights;   // the anchor, [P]
-  std::vector<float> momentum;  // v, [P]
-  std::vector<float> bias;      // of the router's load balancing; empty without
+  outer::AnchorCounts counts;  // weights and momentum: P
+  ByteSourcePtr bytes;
+  outer::ValueSource weights() const { return outer::values_of(bytes, 0, counts.weights); }
+  outer::ValueSource momentum() const {
+    return outer::values_of(bytes, sizeof(float) * counts.weights, counts.momentum);
+  }
 };
+constexpr outer::AnchorCounts state_counts(std::uint64_t values, std::uint64_t bias) {
+  return {values, values, bias};
+}
+constexpr std::uint64_t state_bytes(const outer::AnchorCounts& counts) {
+  return sizeof(float) * (counts.weights + counts.momentum + counts.bias);
+}
 using Anchor = std::shared_ptr<const OuterState>;
+// In memory: of the first round, and of small models.  weights and momentum: of one size.
+Anchor state_in_memory(Span<const float> weights, Span<const float> momentum, Span<const float> bias = {});
 
 // Of the network's profile.
 struct OuterRules {
@@ -40,14 +52,13 @@ float outer_learning_rate(const OuterRules& rules, std::size_t contributors);
 
 outer::AnchorIdentity anchor_identity(const Hash256& network, const OuterRules& rules, std::uint32_t row,
                                       std::uint64_t round);
-Hash256 hash_of(const outer::AnchorIdentity& identity, const OuterState& state);
-
-using Payload = std::shared_ptr<const Bytes>;
+// Errors: those of reading the state.
+Expected<Hash256> hash_of(const outer::AnchorIdentity& identity, const OuterState& state);
 
 struct StepInput {
   net::NodeId id{};
   std::uint64_t tokens = 0;
-  Payload payload;
+  ByteSourcePtr payload;
 };
 
 // Deals a row's contributors into sub-groups by the beacon after the close.
@@ -64,11 +75,19 @@ struct StepResult {
   std::optional<outer::AggregateReport> report;  // none: the step was not made here
 };
 using StepPtr = std::shared_ptr<const StepResult>;
+// The error comes from what this node lacks (a full disk), not from the inputs: other members get a step from the
+// same inputs.
+bool is_own_failure(const Error& error);
+
 // identity: of the round that is made. Nothing counts: the state stays, with its new hash.
-// Cost: beside the payloads, the new state and P floats more; payloads are decoded slice by slice, twice from
-// five contributors on.  Errors: those of outer::aggregate.  Threads: any.
+// Cost: in memory some 256 KiB for each input; in the spool, until the result is there, P floats, and with more
+// than group_members inputs a payload for each sub-group. The result is 2·P floats in the spool.
+// Errors: those of outer::aggregate, of the spool and of reading the inputs.  Threads: any.
 Expected<StepPtr> make_step(const OuterRules& rules, const outer::AnchorIdentity& identity,
                             const OuterState& before, const std::vector<StepInput>& inputs,
-                            std::uint64_t most_tokens, const RowDraw& draw = {});
+                            std::uint64_t most_tokens, Spool& spool, const RowDraw& draw = {});
+
+// The state with its leaves and hash.  Errors: those of reading it.
+Expected<StepPtr> hashed_state(const outer::AnchorIdentity& identity, Anchor state);
 
 }  // namespace neuroshard::rounds

@@ -11,6 +11,7 @@
 namespace neuroshard::rounds {
 namespace {
 constexpr Duration gather_before_look = std::chrono::milliseconds(200);
+constexpr std::uint64_t longest_vector = std::uint64_t{8} << 20;
 constexpr std::size_t most_anchor_sources = 16;  // of a large committee
 
 // In a small network everybody does. In a large one the new anchor is far less than all payloads, so those that
@@ -59,14 +60,15 @@ TrainingRounds::TrainingRounds(TrainingServices services, TrainingOptions option
       on_new_anchor_(std::move(new_anchor)),
       self_(crypto::node_id(services_.key.public_key())),
       pool_(services_.pool != nullptr ? *services_.pool : own_pool_),
-      fetcher_(services_.caller, services_.peers, services_.executor, services_.clock, options_.fetch),
+      fetcher_(services_.caller, services_.peers, services_.executor, services_.clock, services_.spool,
+               options_.fetch),
       clock_(options_.clock),
       book_(options_.chain, options_.shapes, options_.outer.codec, services_.checks, pool_),
       vectors_(options_.chain, services_.checks),
       exchange_({services_.caller, services_.peers, fetcher_, book_, vectors_}, options_.chain,
                 options_.fetch, self_,
                 {[this] { look_soon(); }, [this](const chain::Evidence& evidence) { found(evidence); }}),
-      states_({fetcher_, services_.work, services_.executor, services_.clock,
+      states_({fetcher_, services_.work, services_.executor, services_.clock, services_.spool,
                services_.steps != nullptr ? *services_.steps : own_steps_},
               options_.outer, options_.chain.network, options_.shapes, options_.bias_values,
               [this](std::uint32_t row) { on_held(row); }),
@@ -78,7 +80,9 @@ TrainingRounds::~TrainingRounds() = default;
 
 void TrainingRounds::start() {
   own_.load();
-  if (const auto kept = services_.store.load(RoundStore::Record::Vector); kept.ok())
+  const auto record = services_.store.load(RoundStore::Record::Vector);
+  const auto kept = record.ok() && (*record)->size() <= longest_vector ? read_all(**record) : Bytes();
+  if (kept.ok())
     // Of a round that is not known yet: rounds have as many rows as round 0, or one less.
     for (std::size_t rows = options_.chain.rows_of(0).size(), least = std::max<std::size_t>(rows, 2) - 1;
          rows >= least; --rows)
@@ -307,7 +311,7 @@ void TrainingRounds::sign_vector() {
   else
     chain::sign_vector(vector, services_.key, options_.chain.network);
   kept_vector_ = vector;
-  services_.store.save(RoundStore::Record::Vector, chain::encode_vector(vector),
+  services_.store.save(RoundStore::Record::Vector, in_memory(chain::encode_vector(vector)),
                        [this, life = lifetime_.token(), vector](Expected<void> saved) {
                          if (!life.alive() || !tip_ || vector.opening != book_.opening()) return;
                          if (!saved.ok()) return services_.logger.error("rounds", saved.error().describe());

@@ -46,6 +46,7 @@ struct TrainingServices {
   std::vector<RoundLearner*> learners;  // by row
   RoundStore& store;
   RoundWork& work;
+  Spool& spool;  // of payloads and states
   chain::SignatureChecks& checks;
   Logger& logger;
   RoundPool* pool = nullptr;  // null: this node's own

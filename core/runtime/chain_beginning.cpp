@@ -31,8 +31,12 @@ ChainBeginning read_beginning(const BeginningSources& from, std::vector<rounds::
     beginning.kept.push_back(kept.ok() ? std::optional(std::move(*kept)) : std::nullopt);
     offer_former(from, row, &beginning);
     const auto identity = rounds::anchor_identity(from.network, from.rules, row, 0);
-    beginning.hashes.push_back(beginning.first[row] ? rounds::hash_of(identity, *beginning.first[row])
-                                                    : Hash256{});
+    beginning.hashes.emplace_back();
+    if (!beginning.first[row]) continue;
+    if (const auto hash = rounds::hash_of(identity, *beginning.first[row]); hash.ok())
+      beginning.hashes.back() = *hash;
+    else
+      beginning.notes.push_back(hash.error().describe());
   }
   return beginning;
 }

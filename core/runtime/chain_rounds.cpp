@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 
+#include "core/engine/training_memory.h"
 #include "core/runtime/continuation_call.h"
 #include "core/runtime/round_rules.h"
+#include "core/storage/file_spool.h"
 
 namespace neuroshard::runtime {
 namespace {
@@ -36,7 +38,8 @@ ChainRounds::ChainRounds(PeerHost& host, const config::DataDirectory& directory,
       network_(directory.network_id()),
       directory_(directory.path()),
       trust_(ChainTrust::read(services.files, directory_, directory.profile())),
-      trainer_(make_round_trainer(consensus_, services)),
+      spool_(storage::make_file_spool({directory_ + "/spool", engine::round_spool_memory})),
+      trainer_(make_round_trainer(consensus_, spool_, services)),
       entries_(host.id(), consensus_.batch_tokens) {
   for (std::size_t i = 0; interpositions_.other_learner && i < trainer_->fragments(); ++i)
     other_learners_.push_back(interpositions_.other_learner(trainer_->learner(i), host.executor()));
@@ -227,7 +230,7 @@ void ChainRounds::begin(ChainBeginning& beginning) {
   net::PeerCaller& caller = other_caller_ ? *other_caller_ : host_.member().caller();
   training_ = std::make_unique<rounds::TrainingRounds>(
       rounds::TrainingServices{host_.key(), caller, *peers_, *executor_, host_.clock(), std::move(learners),
-                               *own_files_, *work_, checks_, services_.logger},
+                               *own_files_, *work_, *spool_, checks_, services_.logger},
       training_options(facts), [this](std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor) {
         on_anchor(round, row, anchor);
       });

@@ -107,6 +107,7 @@ class ChainRounds final : public Presence {
   const Hash256 network_;
   const std::string directory_;
   const Expected<ChainTrust> trust_;
+  const std::shared_ptr<Spool> spool_;  // of payloads and anchors
   std::shared_ptr<engine::RoundTrainer> trainer_;
   std::vector<std::unique_ptr<rounds::RoundLearner>> other_learners_;  // by row; see Interpositions
   std::shared_ptr<Board> board_ = std::make_shared<Board>();

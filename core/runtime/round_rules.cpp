@@ -12,13 +12,14 @@ constexpr std::uint64_t rate_of_the_table_nano = 700'000'000;
 }  // namespace
 
 std::shared_ptr<engine::RoundTrainer> make_round_trainer(const config::ConsensusPart& consensus,
+                                                         std::shared_ptr<Spool> spool,
                                                          const RuntimeServices& services) {
   engine::RoundTrainerOptions options;
   options.inner_steps = static_cast<std::uint32_t>(consensus.inner_steps);
   options.fragments = rounds::sync_choice(consensus.sync).value_or(rounds::SyncChoice{}).fragments;
   if (const auto codec = outer::codec_from_name(consensus.codec); codec.ok()) options.codec.codec = *codec;
   if (config::is_sparse(consensus)) options.error_feedback_beta = config::sparse_error_feedback_beta;
-  return std::make_shared<engine::RoundTrainer>(options, services.clock, services.logger);
+  return std::make_shared<engine::RoundTrainer>(options, std::move(spool), services.clock, services.logger);
 }
 
 rounds::OuterRules outer_rules(const config::ConsensusPart& consensus, const Hash256& tokenizer) {

@@ -11,6 +11,7 @@
 namespace neuroshard::runtime {
 
 std::shared_ptr<engine::RoundTrainer> make_round_trainer(const config::ConsensusPart& consensus,
+                                                         std::shared_ptr<Spool> spool,
                                                          const RuntimeServices& services);
 rounds::OuterRules outer_rules(const config::ConsensusPart& consensus, const Hash256& tokenizer);
 

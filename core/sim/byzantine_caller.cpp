@@ -20,7 +20,7 @@ std::optional<HeardContribution> contribution_in(ByteSpan post) {
 }
 
 Bytes post_of(const HeardContribution& heard) {
-  const auto payload = std::make_shared<const Bytes>(heard.payload);
+  const rounds::Payload payload = in_memory(heard.payload);
   return chain::encode_item(chain::RoundsPost{
       rounds::contribution_kind, rounds::encode_contribution_post(heard.contribution, {payload})});
 }

@@ -42,6 +42,17 @@ std::shared_ptr<const Bytes> BytesPool::hold(Bytes bytes) {
   return hold_once(held_, key, std::move(bytes));
 }
 
+rounds::Payload SharedRounds::hold(rounds::Payload payload) {
+  const Bytes bytes = read_all(*payload).value();
+  const std::size_t key = sampled_key(bytes);
+  const auto [from, to] = payloads_.equal_range(key);
+  for (auto at = from; at != to; ++at)
+    if (auto known = at->second.lock(); known && read_all(*known).value() == bytes) return known;
+  sweep(payloads_);
+  payloads_.emplace(key, payload);
+  return payload;
+}
+
 std::optional<chain::ChainTip> SharedChain::find(const Hash256& block) {
   const auto at = tips_.find(block);
   return at == tips_.end() ? std::nullopt : std::optional(at->second);

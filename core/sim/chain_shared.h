@@ -63,7 +63,7 @@ class SharedRounds final : public rounds::RoundPool {
  public:
   rounds::HeldContributionPtr read_contribution(ByteSpan post, std::size_t most_rows) override;
   rounds::HeldVectorPtr read_vector(ByteSpan bytes, std::size_t most_members, std::size_t rows) override;
-  rounds::PayloadBytes hold(Bytes payload) override { return payloads_.hold(std::move(payload)); }
+  rounds::Payload hold(rounds::Payload payload) override;
 
  private:
   struct Key {  // the bytes and the limits that they were read with
@@ -84,7 +84,7 @@ class SharedRounds final : public rounds::RoundPool {
 
   Held<rounds::HeldContribution> contributions_;
   Held<rounds::HeldVector> vectors_;
-  BytesPool payloads_;
+  std::unordered_multimap<std::size_t, std::weak_ptr<const ByteSource>> payloads_;
 };
 
 // A signature is verified once, however many nodes check it.

@@ -13,11 +13,9 @@ namespace {
 constexpr std::uint64_t genesis_time_ms = 1'700'000'000'000;
 
 rounds::Anchor initial_state(const std::vector<float>& weights, const rounds::Fragment& fragment) {
-  auto state = std::make_shared<rounds::OuterState>();
-  const auto first = weights.begin() + static_cast<std::ptrdiff_t>(fragment.first);
-  state->weights.assign(first, first + static_cast<std::ptrdiff_t>(fragment.count));
-  state->momentum.assign(state->weights.size(), 0.0f);
-  return state;
+  const auto count = static_cast<std::size_t>(fragment.count);
+  const std::vector<float> momentum(count, 0.0f);
+  return rounds::state_in_memory({weights.data() + fragment.first, count}, momentum);
 }
 
 }  // namespace
@@ -41,7 +39,7 @@ ChainWorld::ChainWorld(ChainWorldOptions options, MakeModel make_model, MakeDist
     options_.training.shapes.push_back({fragment.row, fragment.first, fragment.count});
     initial_.push_back(initial_state(options_.initial, fragment));
     const auto identity = rounds::anchor_identity(rules.network, options_.training.outer, fragment.row, 0);
-    options_.chain.anchors.push_back(rounds::hash_of(identity, *initial_.back()));
+    options_.chain.anchors.push_back(rounds::hash_of(identity, *initial_.back()).value());
   }
   newest_.resize(fragments_.size());
   for (std::size_t i = 0; i < options_.nodes; ++i) {

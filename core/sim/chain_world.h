@@ -29,7 +29,7 @@ struct ChainDisk {
   std::map<chain::ChainStore::Record, std::shared_ptr<const Bytes>> records;
   std::uint64_t first = 0;
   std::vector<std::shared_ptr<const Bytes>> blocks;
-  std::map<rounds::RoundStore::Record, Bytes> rounds;
+  std::map<rounds::RoundStore::Record, ByteSourcePtr> rounds;
   std::map<std::uint32_t, std::pair<std::uint64_t, rounds::Anchor>> anchors;  // by row: round, anchor
 };
 
@@ -188,6 +188,7 @@ class ChainWorld {
   SharedRounds pool_;
   SharedSteps steps_;
   BytesPool disks_;
+  MemorySpool spool_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::unordered_map<net::NodeId, std::size_t, net::NodeIdHash> by_id_;
   std::vector<rounds::Fragment> fragments_;                       // by row

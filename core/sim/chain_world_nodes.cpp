@@ -91,13 +91,13 @@ class ChainWorld::RoundsStore final : public rounds::RoundStore {
  public:
   RoundsStore(World& world, Host& host, Duration time)
       : world_(world), host_(host), disk_(host.disk), time_(time), alive_(host.alive) {}
-  Expected<Bytes> load(Record record) override {
+  Expected<ByteSourcePtr> load(Record record) override {
     const auto at = disk_.rounds.find(record);
     if (at == disk_.rounds.end()) return make_error(ErrorCode::NotFound, "nothing kept");
     return at->second;
   }
-  void save(Record record, Bytes bytes, std::function<void(Expected<void>)> done) override {
-    host_.cost.written += bytes.size();
+  void save(Record record, ByteSourcePtr bytes, std::function<void(Expected<void>)> done) override {
+    host_.cost.written += bytes->size();
     world_.after(time_,
                  [this, alive = alive_, record, bytes = std::move(bytes), done = std::move(done)]() mutable {
                    if (alive.expired()) return;
@@ -267,8 +267,8 @@ void ChainWorld::start(std::size_t node) {
   net::PeerCaller& caller = host.caller ? *host.caller : out;
   host.training = std::make_unique<rounds::TrainingRounds>(
       rounds::TrainingServices{host.key, caller, *host.directory, *host.executor, world_.clock(),
-                               host.learners->by_row(), *host.rounds_store, *host.work, host.counted, logger_,
-                               &pool_, options_.from_snapshot ? &steps_ : nullptr},
+                               host.learners->by_row(), *host.rounds_store, *host.work, spool_, host.counted,
+                               logger_, &pool_, options_.from_snapshot ? &steps_ : nullptr},
       options_.training, [this, node](std::uint64_t round, std::uint32_t row, const rounds::Anchor& anchor) {
         saw_anchor(node, round, row, anchor);
       });

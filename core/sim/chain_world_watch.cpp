@@ -21,7 +21,8 @@ void ChainWorld::saw_anchor(std::size_t node, std::uint64_t round, std::uint32_t
   if (first == anchors_.end()) {
     anchors_.emplace_back(hash, anchor);
     if (anchors_.size() > 4 * fragments_.size()) anchors_.pop_front();
-  } else if (first->second->weights != anchor->weights || first->second->momentum != anchor->momentum) {
+  } else if (first->second != anchor &&
+             read_all(*first->second->bytes).value() != read_all(*anchor->bytes).value()) {
     ++seen_.wrong_anchors;
   }
   if (!newest_[row].second || round > newest_[row].first) newest_[row] = {round, anchor};
@@ -31,7 +32,8 @@ std::vector<float> ChainWorld::newest_weights() const {
   std::vector<float> weights;
   for (std::size_t row = 0; row < newest_.size(); ++row) {
     const rounds::Anchor& anchor = newest_[row].second ? newest_[row].second : initial_[row];
-    weights.insert(weights.end(), anchor->weights.begin(), anchor->weights.end());
+    const std::vector<float> part = outer::read_all(anchor->weights()).value();
+    weights.insert(weights.end(), part.begin(), part.end());
   }
   return weights;
 }

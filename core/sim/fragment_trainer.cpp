@@ -5,6 +5,14 @@
 #include "core/base/check.h"
 
 namespace neuroshard::sim {
+namespace {
+
+// The world's disks are in memory: reading never fails.
+std::vector<float> weights_of(const rounds::Anchor& anchor) {
+  return outer::read_all(anchor->weights()).value();
+}
+
+}  // namespace
 
 class FragmentTrainer::Part final : public rounds::RoundLearner {
  public:
@@ -14,16 +22,16 @@ class FragmentTrainer::Part final : public rounds::RoundLearner {
     all_.change([&] {
       const std::size_t count = static_cast<std::size_t>(fragment_.count);
       float* const local = all_.local_.data() + fragment_.first;
-      std::vector<float> next = from.anchor->weights;
+      std::vector<float> next = weights_of(from.anchor);
       NS_CHECK(next.size() == count);
       const bool everything = from.carry == rounds::Carry::Everything;
-      const std::vector<float>* base = nullptr;
-      if (everything && anchor_) base = &anchor_->weights;
-      if (from.carry == rounds::Carry::SinceBoundary && !at_boundary_.empty()) base = &at_boundary_;
+      std::vector<float> base;
+      if (everything && anchor_) base = weights_of(anchor_);
+      if (from.carry == rounds::Carry::SinceBoundary) base = at_boundary_;
       // As the real one: who is back begins all fragments at once, and ends them one after the other.
       steps_ = starts_++ == 0 ? fragment_.first_steps : all_.options_.inner_steps;
       extra_ = 0;
-      if (base == nullptr) {
+      if (base.empty()) {
         begun_ = all_.trained_;
       } else if (!everything) {
         begun_ = boundary_;
@@ -32,7 +40,7 @@ class FragmentTrainer::Part final : public rounds::RoundLearner {
             rounds::counted_lead(std::min(carried, lead_.value_or(carried)), all_.options_.inner_steps));
       }
       lead_.reset();
-      for (std::size_t i = 0; base != nullptr && i < count; ++i) next[i] -= (*base)[i] - local[i];
+      for (std::size_t i = 0; !base.empty() && i < count; ++i) next[i] -= base[i] - local[i];
       std::copy(next.begin(), next.end(), local);
       anchor_ = std::move(from.anchor);
       at_boundary_.clear();
@@ -57,15 +65,15 @@ class FragmentTrainer::Part final : public rounds::RoundLearner {
       boundary_ = all_.trained_;
       end_ = boundary_ + (after == rounds::AfterBoundary::TrainOn ? all_.options_.inner_steps : 0);
     });
-    std::vector<float> delta(at_boundary_.size());
-    for (std::size_t i = 0; i < delta.size(); ++i) delta[i] = anchor_->weights[i] - at_boundary_[i];
+    std::vector<float> delta = weights_of(anchor_);
+    for (std::size_t i = 0; i < delta.size(); ++i) delta[i] -= at_boundary_[i];
     const std::uint64_t steps = boundary_ - begun_;
     Expected<Bytes> payload = outer::encode(all_.options_.codec, delta);
     Expected<Boundary> result =
-        payload.ok()
-            ? Expected<Boundary>(Boundary{
-                  *payload, {static_cast<std::uint32_t>(steps), steps * all_.options_.tokens_per_step}})
-            : Expected<Boundary>(payload.error());
+        payload.ok() ? Expected<Boundary>(Boundary{
+                           in_memory(std::move(*payload)),
+                           {static_cast<std::uint32_t>(steps), steps * all_.options_.tokens_per_step}})
+                     : Expected<Boundary>(payload.error());
     static_cast<void>(
         all_.executor_.post([done = std::move(done), result = std::move(result)] { done(result); }));
   }

@@ -1,7 +1,6 @@
 #include "core/sim/round_trainer.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/base/check.h"
 #include "core/crypto/hash.h"
@@ -9,8 +8,13 @@
 namespace neuroshard::sim {
 namespace {
 
+// The world's disks are in memory: reading never fails.
+std::vector<float> weights_of(const rounds::Anchor& anchor) {
+  return outer::read_all(anchor->weights()).value();
+}
+
 Hash256 hash_of(const rounds::Anchor& anchor) {
-  return crypto::sha256(as_bytes(Span<const float>(anchor->weights)));
+  return crypto::sha256(as_bytes(Span<const float>(weights_of(anchor))));
 }
 
 }  // namespace
@@ -44,23 +48,23 @@ void RoundTrainer::catch_up() {
 void RoundTrainer::start(Start from) {
   catch_up();
   if (!first_) first_ = world_.now();
-  const std::size_t P = from.anchor->weights.size();
-  std::vector<float> next = from.anchor->weights;
+  std::vector<float> next = weights_of(from.anchor);
+  const std::size_t P = next.size();
   std::uint32_t carried = 0;
   // The step that runs is not interrupted by an anchor that training does not wait for.
   Duration running{};
   const bool settled = !sent_before_restart(from);
-  const bool put_back = settled && !from.counted && feedback_ && !sent_.payload.empty();
+  const bool put_back = settled && !from.counted && feedback_ && sent_.payload;
   if (from.carry != rounds::Carry::Nothing && anchor_ && local_.size() == P) {
     if (!resting_ && steps_ < limit_) running = (world_.now() - since_) - done_ * options_.step_time;
     const bool everything = from.carry == rounds::Carry::Everything && !put_back;
-    const std::vector<float>& base = everything ? anchor_->weights : at_boundary_;
+    const std::vector<float> base = everything ? weights_of(anchor_) : at_boundary_;
     if (base.size() == P) {
       for (std::size_t i = 0; i < P; ++i) next[i] -= base[i] - local_[i];
       carried = everything ? steps_ : steps_ - boundary_steps_;
     }
   }
-  if (put_back) NS_CHECK(feedback_->roll_back(sent_.payload).ok());
+  if (put_back) NS_CHECK(feedback_->roll_back(options_.codec, sent_.payload).ok());
   if (settled) sent_ = {};
   anchor_ = std::move(from.anchor);
   local_ = std::move(next);
@@ -104,7 +108,7 @@ void RoundTrainer::boundary(rounds::AfterBoundary after, std::function<void(Expe
   const auto encode = [&]() -> Expected<Boundary> {
     if (options_.error_feedback_beta) return with_feedback(delta, work);
     NS_ASSIGN_OR_RETURN(Bytes payload, outer::encode(options_.codec, delta));
-    return Boundary{std::move(payload), work, {}};
+    return Boundary{in_memory(std::move(payload)), work, {}};
   };
   Expected<Boundary> result = encode();
   if (!result.ok() && distortion_) {
@@ -112,7 +116,7 @@ void RoundTrainer::boundary(rounds::AfterBoundary after, std::function<void(Expe
     auto payload = outer::encode(options_.codec, delta);
     if (payload.ok()) {
       payload->back() ^= 1;
-      result = Boundary{std::move(*payload), work, {}};
+      result = Boundary{in_memory(std::move(*payload)), work, {}};
     }
   }
   static_cast<void>(executor_.post([done = std::move(done), result = std::move(result)] { done(result); }));
@@ -120,16 +124,15 @@ void RoundTrainer::boundary(rounds::AfterBoundary after, std::function<void(Expe
 
 // The round is still being made: its delta was given, and nobody knows yet whether it counts.
 bool RoundTrainer::sent_before_restart(const Start& from) const {
-  return recalled_ && !sent_.payload.empty() && sent_.round == from.round &&
-         sent_.anchor == hash_of(from.anchor);
+  return recalled_ && sent_.payload && sent_.round == from.round && sent_.anchor == hash_of(from.anchor);
 }
 
 Expected<rounds::RoundLearner::Boundary> RoundTrainer::with_feedback(const std::vector<float>& delta,
                                                                      rounds::TrainedWork work) {
-  if (!feedback_) feedback_.emplace(delta.size(), *options_.error_feedback_beta);
+  if (!feedback_) feedback_.emplace(delta.size(), *options_.error_feedback_beta, spool_);
   // Encoded a second time, what the buffer holds would be in it twice.
   if (!sent_before_restart({round_, anchor_})) {
-    NS_ASSIGN_OR_RETURN(Bytes payload, feedback_->encode(options_.codec, delta));
+    NS_ASSIGN_OR_RETURN(ByteSourcePtr payload, feedback_->encode(options_.codec, outer::values_of(delta)));
     sent_ = {round_, hash_of(anchor_), work.steps, std::move(payload)};
     recalled_ = false;
   }
@@ -137,37 +140,35 @@ Expected<rounds::RoundLearner::Boundary> RoundTrainer::with_feedback(const std::
   Bytes memory;
   append_le(memory, sent_.round);
   append_le(memory, sent_.steps);
-  append_le(memory, static_cast<std::uint64_t>(sent_.payload.size()));
+  append_le(memory, sent_.payload->size());
   memory.insert(memory.end(), sent_.anchor.begin(), sent_.anchor.end());
-  memory.insert(memory.end(), sent_.payload.begin(), sent_.payload.end());
-  const ByteSpan buffer = as_bytes(feedback_->buffer());
-  memory.insert(memory.end(), buffer.begin(), buffer.end());
-  return Boundary{sent_.payload, work, std::move(memory)};
+  return Boundary{sent_.payload, work,
+                  joined({in_memory(std::move(memory)), sent_.payload, feedback_->buffer()})};
 }
 
 // Of this program's own disk in memory: its sizes are right.
-void RoundTrainer::recall(Bytes memory) {
+void RoundTrainer::recall(ByteSourcePtr memory) {
   if (!options_.error_feedback_beta) return;
   constexpr std::size_t steps_at = 8, size_at = 12, anchor_at = 20, payload_at = 52;
-  NS_CHECK(memory.size() >= payload_at);
-  const auto size = static_cast<std::size_t>(load_le<std::uint64_t>(memory.data() + size_at));
-  NS_CHECK(size <= memory.size() - payload_at);
-  sent_.round = load_le<std::uint64_t>(memory.data());
-  sent_.steps = load_le<std::uint32_t>(memory.data() + steps_at);
-  std::copy_n(memory.begin() + anchor_at, sent_.anchor.size(), sent_.anchor.begin());
-  const ByteSpan rest = ByteSpan(memory).subspan(payload_at);
-  sent_.payload.assign(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(size));
-  std::vector<float> buffer((rest.size() - size) / sizeof(float));
-  std::memcpy(buffer.data(), rest.data() + size, buffer.size() * sizeof(float));
-  feedback_.emplace(buffer.size(), *options_.error_feedback_beta);
-  NS_CHECK(feedback_->restore(buffer).ok());
+  Bytes head(payload_at);
+  NS_CHECK(memory->read_at(0, head).ok());
+  const auto size = load_le<std::uint64_t>(head.data() + size_at);
+  NS_CHECK(size <= memory->size() - payload_at);
+  sent_.round = load_le<std::uint64_t>(head.data());
+  sent_.steps = load_le<std::uint32_t>(head.data() + steps_at);
+  std::copy_n(head.begin() + anchor_at, sent_.anchor.size(), sent_.anchor.begin());
+  sent_.payload = part_of(memory, payload_at, size);
+  const std::uint64_t buffer = memory->size() - payload_at - size;
+  feedback_.emplace(buffer / sizeof(float), *options_.error_feedback_beta, spool_);
+  NS_CHECK(feedback_->restore(part_of(memory, payload_at + size, buffer)).ok());
   recalled_ = true;
 }
 
 std::vector<float> RoundTrainer::delta_now() {
   catch_up();
-  std::vector<float> delta(local_.size());
-  for (std::size_t i = 0; i < delta.size(); ++i) delta[i] = anchor_->weights[i] - local_[i];
+  if (!anchor_) return {};
+  std::vector<float> delta = weights_of(anchor_);
+  for (std::size_t i = 0; i < delta.size(); ++i) delta[i] -= local_[i];
   return delta;
 }
 

@@ -46,7 +46,7 @@ class RoundTrainer final : public rounds::RoundLearner {
   void go_on() override;
   std::uint32_t extra_steps() const override { return extra_; }
   void closed() override;
-  void recall(Bytes memory) override;
+  void recall(ByteSourcePtr memory) override;
   // Share of the time since the first start in which no step ran.
   double waiting_share() const;
   std::uint64_t steps_trained() const { return steps_trained_ + (due_steps() - done_); }
@@ -58,7 +58,7 @@ class RoundTrainer final : public rounds::RoundLearner {
     std::uint64_t round = 0;
     Hash256 anchor{};  // SHA-256 of the weights that the round began with
     std::uint32_t steps = 0;
-    Bytes payload;  // empty: nothing that may have to be put back
+    ByteSourcePtr payload;  // null: nothing that may have to be put back
   };
   std::uint32_t due_steps() const;
   void catch_up();
@@ -70,6 +70,7 @@ class RoundTrainer final : public rounds::RoundLearner {
   LocalModel& model_;
   const TrainerOptions options_;
   const Distortion distortion_;
+  MemorySpool spool_;
   std::optional<outer::ErrorFeedback> feedback_;
   rounds::Anchor anchor_;
   std::vector<float> local_, at_boundary_;

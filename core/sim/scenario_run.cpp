@@ -57,8 +57,11 @@ void ScenarioRun::revive() {
 void ScenarioRun::corrupt(std::size_t node) {
   const rounds::Anchor& held = world_->training(node).states().state(0);
   if (!held) return;
-  auto& weights = const_cast<rounds::OuterState&>(*held).weights;  // NOLINT: what a faulty memory does
+  std::vector<float> weights = outer::read_all(held->weights()).value();
   for (std::size_t i = 0; i < weights.size(); i += 97) weights[i] += 0.25f;
+  const std::vector<float> momentum = outer::read_all(held->momentum()).value();
+  const_cast<rounds::OuterState&>(*held).bytes =  // NOLINT: what a faulty memory does
+      rounds::state_in_memory(weights, momentum)->bytes;
 }
 
 // In the middle of a round's training.

@@ -202,7 +202,7 @@ class Outer {
       parts_.push_back({fragment, {}, {}, {}, {}});
       parts_.back().tokens.resize(flags.workers);
       for (std::uint32_t i = 0; i < flags.workers; ++i)
-        parts_.back().feedback.emplace_back(fragment.count, static_cast<float>(flags.beta));
+        parts_.back().feedback.emplace_back(fragment.count, static_cast<float>(flags.beta), *spool_);
     }
   }
 
@@ -295,19 +295,25 @@ class Outer {
     outer::CodecOptions options{codec_, flags_.k};
     const bool sparse = codec_ == outer::Codec::TopK || codec_ == outer::Codec::SeedTopK;
     if (sparse && round <= flags_.dense_rounds) options.codec = outer::Codec::Int8;
-    const Span<const float> values(delta.data(), delta.size());
-    NS_ASSIGN_OR_RETURN(const Bytes payload,
-                        sparse ? feedback.encode(options, values) : outer::encode(options, values));
-    payload_bytes_ += payload.size();
+    ByteSourcePtr sent;
+    if (sparse) {
+      NS_ASSIGN_OR_RETURN(sent, feedback.encode(options, outer::values_of(delta)));
+    } else {
+      NS_ASSIGN_OR_RETURN(Bytes encoded, outer::encode(options, delta));
+      sent = in_memory(std::move(encoded));
+    }
+    payload_bytes_ += sent->size();
     payload_values_ += delta.size();
-    if (dropped && sparse) NS_RETURN_IF_ERROR(feedback.roll_back({payload.data(), payload.size()}));
-    return outer::decode(options, {payload.data(), payload.size()}, {delta.data(), delta.size()});
+    if (dropped && sparse) NS_RETURN_IF_ERROR(feedback.roll_back(options, sent));
+    NS_ASSIGN_OR_RETURN(const Bytes payload, read_all(*sent));
+    return outer::decode(options, payload, delta);
   }
 
   const Flags& flags_;
   const outer::Codec codec_;
   const std::uint32_t delay_;
   std::vector<float> anchor_, momentum_;
+  std::unique_ptr<Spool> spool_ = std::make_unique<MemorySpool>();
   std::vector<Part> parts_;
   Rng luck_;
   std::uint64_t payload_bytes_ = 0, payload_values_ = 0, dropped_ = 0;

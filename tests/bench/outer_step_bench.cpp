@@ -89,9 +89,13 @@ int main(int argc, char** argv) {
                     for (std::size_t i = 0; i < n; ++i) {
                       contributions[i].id[0] = static_cast<std::uint8_t>(i);
                       contributions[i].tokens = 1000;
-                      contributions[i].payload = payloads[i];
+                      contributions[i].payload = in_memory(payloads[i]);
                     }
-                    return aggregate_encoded(options, codec, contributions, 1000, out).ok();
+                    const WriteValues into = [&](std::uint64_t at, Span<const float> part) -> Expected<void> {
+                      std::copy(part.begin(), part.end(), out.begin() + static_cast<std::ptrdiff_t>(at));
+                      return {};
+                    };
+                    return aggregate_encoded(options, codec, contributions, 1000, values, into).ok();
                   }});
   for (int round = 0; round < rounds; ++round)
     for (Way& way : ways) {

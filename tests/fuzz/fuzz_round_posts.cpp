@@ -13,11 +13,11 @@ constexpr std::size_t most_rows = 8;
 void read_contribution(ByteSpan input) {
   const auto post = decode_contribution_post(input, most_rows);
   if (!post) return;
-  std::vector<PayloadBytes> payloads;
+  std::vector<Payload> payloads;
   std::size_t whole = 0;
   for (const auto& [row, payload] : post->payloads) {
     whole += payload.size();
-    payloads.push_back(std::make_shared<const Bytes>(payload));
+    payloads.push_back(in_memory(payload));
   }
   if (whole <= most_inline_payloads)
     NS_CHECK(fuzz::same(encode_contribution_post(post->contribution, payloads), input));

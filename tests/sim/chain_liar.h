@@ -90,9 +90,8 @@ inline std::optional<rounds::PostedContribution> contribution_in(const Bytes& po
   return rounds::decode_contribution_post(ByteSpan(post).subspan(1), 1);
 }
 inline Bytes post_of(const rounds::PostedContribution& posted, bool with_payloads = true) {
-  std::vector<rounds::PayloadBytes> payloads;
-  for (const auto& [row, payload] : posted.payloads)
-    payloads.push_back(std::make_shared<const Bytes>(payload));
+  std::vector<rounds::Payload> payloads;
+  for (const auto& [row, payload] : posted.payloads) payloads.push_back(in_memory(payload));
   if (!with_payloads) payloads.clear();
   return chain::encode_item(chain::RoundsPost{
       rounds::contribution_kind, rounds::encode_contribution_post(posted.contribution, payloads)});

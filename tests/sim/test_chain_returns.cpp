@@ -96,13 +96,16 @@ void TestChainReturns::a_corrupted_anchor_is_repaired() {
   QVERIFY(lab.world.run_to_round(3, 20 * lab_round));
   lab.run_for(lab_second);
   const auto& anchor = lab.world.training(2).states().state(0);
-  const_cast<rounds::OuterState&>(*anchor).weights[0] += 0.5f;  // NOLINT: what a faulty memory does
+  Bytes changed = read_all(*anchor->bytes).value();
+  changed[1] ^= 0x40;
+  const_cast<rounds::OuterState&>(*anchor).bytes = in_memory(changed);  // NOLINT: what a faulty memory does
   QVERIFY2(lab.world.run_to_round(8, 40 * lab_round), lab.text("goes on").c_str());
   lab.run_for(2 * lab_second);
   QCOMPARE(lab.world.agreement_rate(), 1.0);
   QCOMPARE(lab.world.seen().conflicts, 0u);
   for (std::size_t node = 0; node < 4; ++node) {
-    QVERIFY(lab.world.training(node).states().state(0)->weights == lab.world.newest_anchor()->weights);
+    QVERIFY(read_all(*lab.world.training(node).states().state(0)->bytes).value() ==
+            read_all(*lab.world.newest_anchor()->bytes).value());
     QVERIFY2(lab.world.training(node).view().fetched_anchors == (node == 2 ? 1u : 0u),
              lab.text("fetched").c_str());
   }

@@ -78,8 +78,8 @@ class LyingLearner final : public rounds::RoundLearner {
 
   // The attacker's own thread.
   void show(const std::shared_ptr<Lie>& lie) {
-    const auto shown = storage::write_file_atomic(
-        files_, options_.folder + "/" + prefix(lie->round) + options_.name, lie->honest.payload);
+    const auto shown = storage::copy_to_file(
+        files_, options_.folder + "/" + prefix(lie->round) + options_.name, *lie->honest.payload);
     if (!shown.ok()) std::fputs((shown.error().describe() + "\n").c_str(), stderr);
     look(lie);
   }
@@ -116,9 +116,10 @@ class LyingLearner final : public rounds::RoundLearner {
   }
 
   Expected<Boundary> forged(Lie& lie, std::vector<Delta>& sample) const {
-    NS_ASSIGN_OR_RETURN(const outer::CodecHeader header, outer::read_codec_header(lie.honest.payload));
+    NS_ASSIGN_OR_RETURN(const Bytes honest_payload, read_all(*lie.honest.payload));
+    NS_ASSIGN_OR_RETURN(const outer::CodecHeader header, outer::read_codec_header(honest_payload));
     if (sample.empty()) {  // nothing could be shown
-      NS_ASSIGN_OR_RETURN(Delta own, decoded(lie.honest.payload));
+      NS_ASSIGN_OR_RETURN(Delta own, decoded(honest_payload));
       sample.push_back(std::move(own));
     }
     const bool tuned =
@@ -134,7 +135,8 @@ class LyingLearner final : public rounds::RoundLearner {
     blur(lies[0].delta, lie.round);
     Boundary result = lie.honest;
     result.work.tokens = lies[0].tokens;
-    NS_ASSIGN_OR_RETURN(result.payload, outer::encode(header.options, lies[0].delta));
+    NS_ASSIGN_OR_RETURN(Bytes payload, outer::encode(header.options, lies[0].delta));
+    result.payload = in_memory(std::move(payload));
     return result;
   }
 

@@ -17,6 +17,7 @@
 #include "core/outer/attack.h"
 #include "core/rounds/learner.h"
 #include "core/storage/file_env.h"
+#include "core/storage/file_spool.h"
 
 namespace neuroshard::test {
 

@@ -34,9 +34,8 @@ class TwoPayloads final : public net::PeerCaller {
 
   // Another number of tokens is another contribution.
   Bytes forged(rounds::PostedContribution post) const {
-    std::vector<rounds::PayloadBytes> payloads;
-    for (auto& [row, payload] : post.payloads)
-      payloads.push_back(std::make_shared<const Bytes>(std::move(payload)));
+    std::vector<rounds::Payload> payloads;
+    for (auto& [row, payload] : post.payloads) payloads.push_back(in_memory(std::move(payload)));
     chain::Contribution& c = post.contribution;
     for (chain::RowWork& row : c.rows) row.tokens = std::max<std::uint64_t>(1, row.tokens / 2);
     chain::sign_contribution(c, key_, network_);

@@ -8,8 +8,21 @@
 namespace neuroshard::engine {
 namespace {
 
-Hash256 hash_weights(const std::vector<float>& weights) {
-  return crypto::sha256(as_bytes(Span<const float>(weights)));
+// The slice of `values` from `first` on that `room` has space for.
+Span<float> slice_at(std::uint64_t first, std::uint64_t values, std::vector<float>& room) {
+  room.resize(static_cast<std::size_t>(std::min<std::uint64_t>(RoundTrainer::slice_values, values - first)));
+  return room;
+}
+
+Expected<Hash256> hash_weights(const outer::ValueSource& weights) {
+  crypto::Sha256 hash;
+  std::vector<float> room;
+  for (std::uint64_t at = 0; at < weights.count; at += room.size()) {
+    const Span<float> slice = slice_at(at, weights.count, room);
+    NS_RETURN_IF_ERROR(weights.read(at, slice));
+    hash.update(as_bytes(slice));
+  }
+  return hash.finish();
 }
 
 }  // namespace
@@ -82,7 +95,7 @@ void RoundTrainer::FragmentTrainer::go_on() {
   all_.changed_.notify_all();
 }
 
-void RoundTrainer::FragmentTrainer::recall(Bytes memory) {
+void RoundTrainer::FragmentTrainer::recall(ByteSourcePtr memory) {
   if (!all_.options_.error_feedback_beta) return;
   auto decoded = decode_round_memory(memory);
   if (!decoded.ok()) return all_.logger_.warning("rounds", decoded.error().describe());
@@ -96,7 +109,7 @@ void RoundTrainer::FragmentTrainer::attach(const rounds::Fragment& fragment, con
   fragment_ = fragment;
   restored_ = restored;
   first_start_ = true;
-  at_boundary_.clear();
+  at_boundary_.reset();
   started_ = false;
   work_ = {};
   // A model that is made again in the middle of a round begins with the round's anchor.
@@ -108,7 +121,7 @@ void RoundTrainer::FragmentTrainer::attach(const rounds::Fragment& fragment, con
 
 void RoundTrainer::FragmentTrainer::detach() {
   anchor_.reset();
-  std::vector<float>().swap(at_boundary_);
+  at_boundary_.reset();
   started_ = false;
 }
 
@@ -157,26 +170,26 @@ bool RoundTrainer::FragmentTrainer::goes_on_from_checkpoint(const Start& from, c
 }
 
 // Once, with the first start after a restart.
-void RoundTrainer::FragmentTrainer::take_recalled(std::size_t values) {
+void RoundTrainer::FragmentTrainer::take_recalled(std::uint64_t values) {
   std::optional<RoundMemory> memory;
   {
     std::lock_guard lock(all_.mutex_);
     memory.swap(recalled_);
   }
   if (!memory) return;
-  outer::ErrorFeedback feedback(values, *all_.options_.error_feedback_beta);
+  outer::ErrorFeedback feedback(values, *all_.options_.error_feedback_beta, *all_.spool_);
   if (const auto restored = feedback.restore(memory->buffer); !restored.ok())
     return all_.logger_.warning("rounds", restored.error().describe());
   feedback_ = std::move(feedback);
   sent_ = std::move(*memory);
-  std::vector<float>().swap(sent_.buffer);
+  sent_.buffer.reset();
   from_memory_ = true;
 }
 
 // The round is still open: its delta was sent, and it is not known yet whether it counts.
 bool RoundTrainer::FragmentTrainer::was_sent_before_restart(std::uint64_t round,
                                                             const Hash256& anchor) const {
-  return from_memory_ && !sent_.payload.empty() && sent_.round == round && sent_.anchor == anchor;
+  return from_memory_ && sent_.payload && sent_.round == round && sent_.anchor == anchor;
 }
 
 Expected<rounds::TrainedWork> RoundTrainer::FragmentTrainer::put_new(const Start& from, bool put_back) {
@@ -185,40 +198,56 @@ Expected<rounds::TrainedWork> RoundTrainer::FragmentTrainer::put_new(const Start
     std::lock_guard lock(all_.mutex_);
     own = work_;
   }
-  std::vector<float> next = from.anchor->weights;
+  const outer::ValueSource anchor = from.anchor->weights();
   const bool all = from.carry == rounds::Carry::Everything && !put_back;
-  const std::vector<float>* base = nullptr;
-  if (all && anchor_) base = &anchor_->weights;
-  if (!all && from.carry != rounds::Carry::Nothing && !at_boundary_.empty()) base = &at_boundary_;
-  if (base != nullptr && base->size() == next.size()) {
-    std::vector<float> local(next.size());
-    NS_RETURN_IF_ERROR(all_.model_->read_weights(fragment_.first, local));
-    for (std::size_t i = 0; i < next.size(); ++i) next[i] -= (*base)[i] - local[i];
+  std::optional<outer::ValueSource> base;
+  if (all && anchor_) base = anchor_->weights();
+  if (!all && from.carry != rounds::Carry::Nothing && at_boundary_)
+    base = outer::values_of(at_boundary_, 0, fragment_.count);
+  if (base && base->count != anchor.count) base.reset();
+  if (base)
     carried =
         all ? own : rounds::TrainedWork{own.steps - boundary_work_.steps, own.tokens - boundary_work_.tokens};
-  }
-  NS_RETURN_IF_ERROR(all_.model_->write_weights(fragment_.first, next));
+  NS_RETURN_IF_ERROR(write_weights(anchor, base));
   const bool fetched = all_.model_->fresh_moments() && from.round > 1;
   if (fetched && all_.since_arrival_ == 0) all_.since_arrival_ = 1;
   return carried;
 }
 
+Expected<void> RoundTrainer::FragmentTrainer::write_weights(const outer::ValueSource& anchor,
+                                                            const std::optional<outer::ValueSource>& base) {
+  std::vector<float> next_room, base_room, local_room;
+  for (std::uint64_t at = 0; at < anchor.count; at += next_room.size()) {
+    const Span<float> next = slice_at(at, anchor.count, next_room);
+    NS_RETURN_IF_ERROR(anchor.read(at, next));
+    if (base) {
+      const Span<float> from = slice_at(at, anchor.count, base_room);
+      const Span<float> local = slice_at(at, anchor.count, local_room);
+      NS_RETURN_IF_ERROR(base->read(at, from));
+      NS_RETURN_IF_ERROR(all_.model_->read_weights(fragment_.first + at, local));
+      for (std::size_t i = 0; i < next.size(); ++i) next[i] -= from[i] - local[i];
+    }
+    NS_RETURN_IF_ERROR(all_.model_->write_weights(fragment_.first + at, next));
+  }
+  return {};
+}
+
 Expected<void> RoundTrainer::FragmentTrainer::put_in(Start from) {
-  const std::size_t values = from.anchor->weights.size();
+  const std::uint64_t values = from.anchor->counts.weights;
   NS_CHECK(values == fragment_.count);
-  const Hash256 hash = hash_weights(from.anchor->weights);
+  NS_ASSIGN_OR_RETURN(const Hash256 hash, hash_weights(from.anchor->weights()));
   take_recalled(values);
   const bool settled = !was_sent_before_restart(from.round, hash);
   // The restored part is in the next delta: it is not carried as well.
-  const bool put_back = settled && !from.counted && feedback_ && !sent_.payload.empty();
+  const bool put_back = settled && !from.counted && feedback_ && sent_.payload;
   const bool new_anchor = !goes_on_from_checkpoint(from, hash);
   rounds::TrainedWork carried{static_cast<std::uint32_t>(restored_.steps), restored_.tokens};
   if (new_anchor) {
     NS_ASSIGN_OR_RETURN(carried, put_new(from, put_back));
   }
-  if (put_back) NS_RETURN_IF_ERROR(feedback_->roll_back(sent_.payload));
+  if (put_back) NS_RETURN_IF_ERROR(feedback_->roll_back(all_.options_.codec, sent_.payload));
   if (settled) sent_ = {};
-  std::vector<float>().swap(at_boundary_);
+  at_boundary_.reset();
   boundary_work_ = {};
   anchor_ = from.anchor;
   anchor_hash_ = hash;
@@ -243,12 +272,15 @@ Expected<void> RoundTrainer::FragmentTrainer::put_in(Start from) {
 }
 
 Expected<void> RoundTrainer::FragmentTrainer::make_boundary(const Asked& asked) {
-  std::vector<float> local(anchor_->weights.size());
-  NS_RETURN_IF_ERROR(all_.model_->read_weights(fragment_.first, local));
-  Expected<Boundary> result = encode_delta(local);
+  Expected<Boundary> result = encode_delta();
   if (result.ok()) {
-    at_boundary_ = std::move(local);
-    boundary_work_ = result->work;
+    auto local = all_.copy_weights(*all_.model_, fragment_);
+    if (local.ok()) {
+      at_boundary_ = std::move(*local);
+      boundary_work_ = result->work;
+    } else {
+      result = local.error();
+    }
   }
   {
     std::lock_guard lock(all_.mutex_);
@@ -260,30 +292,46 @@ Expected<void> RoundTrainer::FragmentTrainer::make_boundary(const Asked& asked) 
   return {};
 }
 
-Expected<rounds::RoundLearner::Boundary> RoundTrainer::FragmentTrainer::encode_delta(
-    const std::vector<float>& local) {
-  std::vector<float> delta(local.size());
-  for (std::size_t i = 0; i < delta.size(); ++i) delta[i] = anchor_->weights[i] - local[i];
+outer::ValueSource RoundTrainer::FragmentTrainer::delta() const {
+  const auto local = std::make_shared<std::vector<float>>();
+  return {fragment_.count,
+          [this, anchor = anchor_->weights(), local](std::uint64_t first, Span<float> out) -> Expected<void> {
+            local->resize(out.size());
+            NS_RETURN_IF_ERROR(anchor.read(first, out));
+            NS_RETURN_IF_ERROR(all_.model_->read_weights(fragment_.first + first, *local));
+            for (std::size_t i = 0; i < out.size(); ++i) out[i] -= (*local)[i];
+            return {};
+          }};
+}
+
+Expected<rounds::RoundLearner::Boundary> RoundTrainer::FragmentTrainer::encode_delta() {
   rounds::TrainedWork work;
   {
     std::lock_guard lock(all_.mutex_);
     work = work_;
   }
-  if (all_.options_.error_feedback_beta) return with_feedback(delta, work);
-  NS_ASSIGN_OR_RETURN(Bytes payload, outer::encode(all_.options_.codec, delta));
+  if (all_.options_.error_feedback_beta) return with_feedback(work);
+  const outer::CodecOptions& codec = all_.options_.codec;
+  NS_ASSIGN_OR_RETURN(const std::unique_ptr<SpoolItem> item,
+                      all_.spool_->create(outer::max_payload_bytes(codec, fragment_.count)));
+  NS_ASSIGN_OR_RETURN(const std::uint64_t size, outer::encode(codec, delta(), *item));
+  NS_ASSIGN_OR_RETURN(ByteSourcePtr payload, item->finish(size));
   return Boundary{std::move(payload), work, {}};
 }
 
 Expected<rounds::RoundLearner::Boundary> RoundTrainer::FragmentTrainer::with_feedback(
-    const std::vector<float>& delta, rounds::TrainedWork work) {
-  if (!feedback_) feedback_.emplace(delta.size(), *all_.options_.error_feedback_beta);
+    rounds::TrainedWork work) {
+  if (!feedback_) feedback_.emplace(fragment_.count, *all_.options_.error_feedback_beta, *all_.spool_);
   // A second encoding would add the delta to the buffer twice.
   if (!was_sent_before_restart(round_, anchor_hash_)) {
-    NS_ASSIGN_OR_RETURN(Bytes payload, feedback_->encode(all_.options_.codec, delta));
+    NS_ASSIGN_OR_RETURN(ByteSourcePtr payload, feedback_->encode(all_.options_.codec, delta()));
     sent_ = {round_, anchor_hash_, work, std::move(payload), {}};
     from_memory_ = false;
   }
-  return Boundary{sent_.payload, sent_.work, encode_round_memory(sent_, feedback_->buffer())};
+  RoundMemory memory = sent_;
+  memory.buffer = feedback_->buffer();
+  NS_ASSIGN_OR_RETURN(ByteSourcePtr record, encode_round_memory(memory));
+  return Boundary{sent_.payload, sent_.work, std::move(record)};
 }
 
 }  // namespace neuroshard::engine

@@ -22,7 +22,7 @@ class RoundTrainer::FragmentTrainer final : public rounds::RoundLearner {
   void closed() override;
   void boundary(rounds::AfterBoundary after, std::function<void(Expected<Boundary>)> done) override;
   void go_on() override;
-  void recall(Bytes memory) override;
+  void recall(ByteSourcePtr memory) override;
 
   // ---- The compute thread.
   // restored: of the checkpoint that the model continued from.
@@ -48,13 +48,18 @@ class RoundTrainer::FragmentTrainer final : public rounds::RoundLearner {
   };
   Expected<void> put_in(Start from);
   Expected<void> make_boundary(const Asked& asked);
-  Expected<Boundary> encode_delta(const std::vector<float>& local);
-  Expected<Boundary> with_feedback(const std::vector<float>& delta, rounds::TrainedWork work);
+  // Anchor − local, of the model as it is now.
+  outer::ValueSource delta() const;
+  Expected<Boundary> encode_delta();
+  Expected<Boundary> with_feedback(rounds::TrainedWork work);
   // Writes the new anchor's weights plus this node's carried work; returns the amount of carried work.
   Expected<rounds::TrainedWork> put_new(const Start& from, bool put_back);
+  // Writes anchor − (base − local), slice by slice; without a base, the anchor.
+  Expected<void> write_weights(const outer::ValueSource& anchor,
+                               const std::optional<outer::ValueSource>& base);
   // With the lock: RoundLearner::extra_steps() of a round that begins with this carry and `carried` steps.
   std::uint64_t take_lead(rounds::Carry carry, std::uint64_t carried);
-  void take_recalled(std::size_t values);
+  void take_recalled(std::uint64_t values);
   bool was_sent_before_restart(std::uint64_t round, const Hash256& anchor) const;
   bool goes_on_from_checkpoint(const Start& from, const Hash256& anchor);
 
@@ -80,10 +85,10 @@ class RoundTrainer::FragmentTrainer final : public rounds::RoundLearner {
   rounds::Anchor anchor_;
   Hash256 anchor_hash_{};
   std::uint64_t round_ = 0;
-  std::vector<float> at_boundary_;  // the weights behind the payload; empty: no boundary
+  ByteSourcePtr at_boundary_;  // the weights behind the payload; null: no boundary
   rounds::TrainedWork boundary_work_;
   std::optional<outer::ErrorFeedback> feedback_;
-  RoundMemory sent_;          // payload empty: nothing to restore; feedback_ holds its buffer
+  RoundMemory sent_;          // payload null: nothing to restore; feedback_ holds its buffer
   bool from_memory_ = false;  // sent_ dates from before a restart
   bool first_start_ = false;  // of this model
 };

@@ -26,6 +26,18 @@ std::vector<Comparator> sorting_network(std::size_t n) {
   return network;
 }
 
+float* SliceOutput::room(std::size_t, std::size_t count) {
+  if (room_values_ < count) {
+    room_ = room_for<float>(count);
+    room_values_ = count;
+  }
+  return room_.get();
+}
+
+Expected<void> SliceOutput::done(std::size_t first, std::size_t count) {
+  return write_(first, {room_.get(), count});
+}
+
 AggregationPasses::AggregationPasses(const AggregationKernels& kernels, DeltaRows& rows,
                                      std::vector<std::size_t> which)
     : kernels_(kernels), rows_(rows), which_(std::move(which)) {
@@ -33,51 +45,57 @@ AggregationPasses::AggregationPasses(const AggregationKernels& kernels, DeltaRow
 }
 
 template <class Pass>
-void AggregationPasses::each_slice(std::size_t slice, Pass pass) const {
+Expected<void> AggregationPasses::each_slice(std::size_t slice, Pass pass) const {
   std::vector<const float*> rows(which_.size());
-  rows_.begin(which_);
+  NS_RETURN_IF_ERROR(rows_.begin(which_));
   for (std::size_t at = 0; at < rows_.count();) {
-    const std::size_t count = rows_.next(slice, rows.data());
-    pass(rows, at, count);
+    NS_ASSIGN_OR_RETURN(const std::size_t count, rows_.next(slice, rows.data()));
+    NS_RETURN_IF_ERROR(pass(rows, at, count));
     at += count;
   }
+  return {};
 }
 
-Gram AggregationPasses::gram() const {
+Expected<Gram> AggregationPasses::gram() const {
   const std::size_t n = which_.size(), padded = rows_of_gram(n);
   Gram gram{n, std::vector<double>(n * n, 0.0)};
   const auto widened = room_for<double>(padded * gram_block), lanes = room_for<double>(padded * padded * 8);
-  each_slice(gram_chunk, [&](std::vector<const float*>& rows, std::size_t, std::size_t count) {
+  const auto add = [&](std::vector<const float*>& rows, std::size_t, std::size_t count) -> Expected<void> {
     for (std::size_t at = 0; at < count; at += gram_chunk) {
       kernels_.gram(rows.data(), n, std::min(gram_chunk, count - at), gram.products.data(), widened.get(),
                     lanes.get());
       for (const float*& row : rows) row += gram_chunk;
     }
-  });
+    return {};
+  };
+  NS_RETURN_IF_ERROR(each_slice(gram_chunk, add));
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = 0; j < i; ++j) gram.products[i * n + j] = gram.products[j * n + i];
   return gram;
 }
 
-std::vector<double> AggregationPasses::squares() const {
+Expected<std::vector<double>> AggregationPasses::squares() const {
   std::vector<double> sums(which_.size(), 0.0);
-  each_slice(gram_chunk, [&](std::vector<const float*>& rows, std::size_t, std::size_t count) {
+  const auto add = [&](std::vector<const float*>& rows, std::size_t, std::size_t count) -> Expected<void> {
     for (std::size_t at = 0; at < count; at += gram_chunk) {
       kernels_.squares(rows.data(), rows.size(), std::min(gram_chunk, count - at), sums.data());
       for (const float*& row : rows) row += gram_chunk;
     }
-  });
+    return {};
+  };
+  NS_RETURN_IF_ERROR(each_slice(gram_chunk, add));
   return sums;
 }
 
 template <class Pass>
-bool AggregationPasses::in_steps(Span<float> out, Pass pass) const {
-  NS_CHECK(out.size() == rows_.count());
+Expected<bool> AggregationPasses::in_steps(PassOutput& out, Pass pass) const {
   bool finite = true;
-  each_slice(coordinate_slice, [&](std::vector<const float*>& rows, std::size_t at, std::size_t count) {
+  const auto step = [&](std::vector<const float*>& rows, std::size_t at,
+                        std::size_t count) -> Expected<void> {
     const std::size_t whole = count / kernel_step * kernel_step, rest = count - whole;
-    if (whole > 0) finite &= pass(rows.data(), whole, out.data() + at);
-    if (rest == 0) return;
+    float* const to = out.room(at, count);
+    if (whole > 0) finite &= pass(rows.data(), whole, to);
+    if (rest == 0) return out.done(at, count);
     std::vector<float> ends(rows.size() * kernel_step, 0.0f);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       float* const end = ends.data() + i * kernel_step;
@@ -86,12 +104,23 @@ bool AggregationPasses::in_steps(Span<float> out, Pass pass) const {
     }
     float last[kernel_step];
     finite &= pass(rows.data(), kernel_step, last);
-    std::copy_n(last, rest, out.data() + at + whole);
-  });
+    std::copy_n(last, rest, to + whole);
+    return out.done(at, count);
+  };
+  NS_RETURN_IF_ERROR(each_slice(coordinate_slice, step));
   return finite;
 }
 
-bool AggregationPasses::combine(const std::vector<double>& weights, Span<float> out) const {
+Expected<void> AggregationPasses::zeros(PassOutput& out) const {
+  for (std::size_t at = 0; at < rows_.count(); at += coordinate_slice) {
+    const std::size_t count = std::min(coordinate_slice, rows_.count() - at);
+    std::fill_n(out.room(at, count), count, 0.0f);
+    NS_RETURN_IF_ERROR(out.done(at, count));
+  }
+  return {};
+}
+
+Expected<bool> AggregationPasses::combine(const std::vector<double>& weights, PassOutput& out) const {
   NS_CHECK(weights.size() == which_.size());
   // Rows without weight are not read: a sum over one chosen row is one pass over that row.
   std::vector<std::size_t> rows;
@@ -102,7 +131,7 @@ bool AggregationPasses::combine(const std::vector<double>& weights, Span<float> 
       used.push_back(weights[i]);
     }
   if (rows.empty()) {
-    std::fill(out.begin(), out.end(), 0.0f);
+    NS_RETURN_IF_ERROR(zeros(out));
     return true;
   }
   const std::size_t n = rows.size();
@@ -112,7 +141,7 @@ bool AggregationPasses::combine(const std::vector<double>& weights, Span<float> 
       });
 }
 
-bool AggregationPasses::sorted(const std::vector<float>& scales, Kept kept, Span<float> out) const {
+Expected<bool> AggregationPasses::sorted(const std::vector<float>& scales, Kept kept, PassOutput& out) const {
   const std::size_t n = which_.size();
   NS_CHECK(scales.size() == n && kept.low < kept.high && kept.high <= n);
   const bool many = n > max_register_rows;
@@ -124,16 +153,16 @@ bool AggregationPasses::sorted(const std::vector<float>& scales, Kept kept, Span
   });
 }
 
-void AggregationPasses::mixed_sorted(const std::vector<float>& scales,
-                                     const std::vector<std::uint32_t>& left_out, std::size_t f, Kept kept,
-                                     Span<float> out) const {
+Expected<bool> AggregationPasses::mixed_sorted(const std::vector<float>& scales,
+                                               const std::vector<std::uint32_t>& left_out, std::size_t f,
+                                               Kept kept, PassOutput& out) const {
   const std::size_t n = which_.size();
   NS_CHECK(scales.size() == n && left_out.size() == n * f && kept.low < kept.high && kept.high <= n);
   const std::vector<Comparator> network =
       n > max_register_rows ? sorting_network(n) : std::vector<Comparator>{};
   const auto widened = room_for<double>(n * kernel_step);
   const auto block = room_for<float>(n * mix_block);
-  in_steps(out, [&](const float* const* rows, std::size_t count, float* to) {
+  return in_steps(out, [&](const float* const* rows, std::size_t count, float* to) {
     kernels_.mixed_sorted(rows, scales.data(), n, count, left_out.data(), f, kept, network.data(),
                           network.size(), widened.get(), block.get(), to);
     return true;

@@ -12,8 +12,41 @@
 
 namespace neuroshard::outer::detail {
 
+// Where the values of a pass go, in order.
+class PassOutput {
+ public:
+  virtual ~PassOutput() = default;
+  // Room for the next `count` values from `first` on, until done().
+  virtual float* room(std::size_t first, std::size_t count) = 0;
+  virtual Expected<void> done(std::size_t first, std::size_t count) = 0;
+};
+
+// All in memory, which stays the caller's.
+class MemoryOutput final : public PassOutput {
+ public:
+  explicit MemoryOutput(Span<float> values) : values_(values) {}
+  float* room(std::size_t first, std::size_t) override { return values_.data() + first; }
+  Expected<void> done(std::size_t, std::size_t) override { return {}; }
+
+ private:
+  Span<float> values_;
+};
+
+// A slice at a time in memory.
+class SliceOutput final : public PassOutput {
+ public:
+  explicit SliceOutput(const WriteValues& write) : write_(write) {}
+  float* room(std::size_t first, std::size_t count) override;
+  Expected<void> done(std::size_t first, std::size_t count) override;
+
+ private:
+  const WriteValues& write_;
+  AlignedRoom<float> room_;
+  std::size_t room_values_ = 0;
+};
+
 // Some rows, each of one value at least, which stay the caller's.  Threads: one. Floating-point modes are the
-// caller's too (aggregate.cpp sets them).
+// caller's too (aggregate.cpp sets them).  Errors, of all passes: those of the rows' disk and of `out`.
 class AggregationPasses {
  public:
   AggregationPasses(const AggregationKernels& kernels, DeltaRows& rows, std::vector<std::size_t> which);
@@ -21,24 +54,25 @@ class AggregationPasses {
   std::size_t rows() const { return which_.size(); }
 
   // Inner products of all pairs; NaN or infinite where a row is not finite.
-  Gram gram() const;
+  Expected<Gram> gram() const;
   // The diagonal of that alone, the same bits.
-  std::vector<double> squares() const;
+  Expected<std::vector<double>> squares() const;
 
   // The rest write `count` values and return false when a value of a row that they read is not finite.
-  bool combine(const std::vector<double>& weights, Span<float> out) const;
-  bool sorted(const std::vector<float>& scales, Kept kept, Span<float> out) const;
+  Expected<bool> combine(const std::vector<double>& weights, PassOutput& out) const;
+  Expected<bool> sorted(const std::vector<float>& scales, Kept kept, PassOutput& out) const;
   // Finite rows only.
-  void mixed_sorted(const std::vector<float>& scales, const std::vector<std::uint32_t>& left_out,
-                    std::size_t f, Kept kept, Span<float> out) const;
+  Expected<bool> mixed_sorted(const std::vector<float>& scales, const std::vector<std::uint32_t>& left_out,
+                              std::size_t f, Kept kept, PassOutput& out) const;
 
  private:
-  // pass(rows, at, count) over all slices.
+  // pass(rows, at, count) over all slices returns Expected<void>.
   template <class Pass>
-  void each_slice(std::size_t slice, Pass pass) const;
+  Expected<void> each_slice(std::size_t slice, Pass pass) const;
   // pass(rows, count, out) over the whole steps, then over the rest with zeros behind it.
   template <class Pass>
-  bool in_steps(Span<float> out, Pass pass) const;
+  Expected<bool> in_steps(PassOutput& out, Pass pass) const;
+  Expected<void> zeros(PassOutput& out) const;
 
   const AggregationKernels& kernels_;
   DeltaRows& rows_;

@@ -5,8 +5,10 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "core/base/bytes.h"
+#include "core/outer/detail/byte_window.h"
 
 namespace neuroshard::outer::detail {
 
@@ -40,10 +42,11 @@ class BitWriter {
   unsigned filled_ = 0;  // < 8 between calls
 };
 
-// Beyond the end there are zeros; whether it went there is asked with past_end().
+// Beyond the end there are zeros, and after an error of the source; both are asked for, with past_end() and
+// error().
 class BitReader {
  public:
-  explicit BitReader(ByteSpan bytes) : bytes_(bytes) {}
+  explicit BitReader(ByteWindow bytes) : bytes_(std::move(bytes)) {}
 
   // bits ≤ 56.
   std::uint64_t take(unsigned bits) {
@@ -69,28 +72,32 @@ class BitReader {
   }
   bool past_end() const { return at_ > bytes_.size() * std::uint64_t{8}; }
   // Whether every bit was taken but for less than 8, which are 0.
-  bool ends_here() const {
+  bool ends_here() {
     if (past_end() || (at_ + 7) / 8 != bytes_.size()) return false;
-    return at_ % 8 == 0 || bytes_.back() >> (at_ % 8) == 0;
+    return at_ % 8 == 0 || ahead() == 0;
   }
+  const Error* error() const { return bytes_.error(); }
 
  private:
   static constexpr std::uint64_t useful_bits = (std::uint64_t{1} << 56) - 1;
 
   // At least the next 56 bits.
-  std::uint64_t ahead() const {
+  std::uint64_t ahead() {
     const std::uint64_t byte = at_ / 8;
+    if (byte + 8 > bytes_.size()) return ahead_at_end(byte) >> (at_ % 8);
+    const std::uint8_t* const word = bytes_.at(byte, 8);
+    return word == nullptr ? 0 : load_le<std::uint64_t>(word) >> (at_ % 8);
+  }
+  std::uint64_t ahead_at_end(std::uint64_t byte) {
+    if (byte >= bytes_.size()) return 0;
+    const auto left = static_cast<std::size_t>(bytes_.size() - byte);
+    const std::uint8_t* const last = bytes_.at(byte, left);
     std::uint64_t word = 0;
-    if (byte + 8 <= bytes_.size()) {
-      word = load_le<std::uint64_t>(bytes_.data() + byte);
-    } else if (byte < bytes_.size()) {
-      for (std::uint64_t i = byte; i < bytes_.size(); ++i)
-        word |= std::uint64_t{bytes_[static_cast<std::size_t>(i)]} << (8 * (i - byte));
-    }
-    return word >> (at_ % 8);
+    for (std::size_t i = 0; last != nullptr && i < left; ++i) word |= std::uint64_t{last[i]} << (8 * i);
+    return word;
   }
 
-  ByteSpan bytes_;
+  ByteWindow bytes_;
   std::uint64_t at_ = 0;  // bits taken
 };
 

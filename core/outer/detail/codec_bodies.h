@@ -10,59 +10,50 @@
 #include "core/base/span.h"
 #include "core/outer/codec.h"
 #include "core/outer/detail/codec_kernels.h"
+#include "core/outer/detail/payload_writer.h"
 
 namespace neuroshard::outer::detail {
 
 // As the functions of codec.h.
+Expected<std::uint64_t> encode_with(const CodecKernels& kernels, const CodecOptions& options,
+                                    const ValueSource& values, ByteSink& payload);
 Expected<Bytes> encode_with(const CodecKernels& kernels, const CodecOptions& options,
                             Span<const float> values);
 Expected<void> decode_with(const CodecKernels& kernels, ByteSpan payload, Span<float> values);
 
-// Reads a body chunk by chunk. A body of the wrong length is refused by open_body.
-class BodyReader {
- public:
-  virtual ~BodyReader() = default;
-  // The next chunk: codec_chunk values, or what is left. Corrupt: not canonical.
-  virtual Expected<void> next(Span<float> out) = 0;
-  // After the last chunk: what is only known then.
-  virtual Expected<void> finish() { return {}; }
-};
-
-// A payload whose header, length and checksum hold, for `count` values. The payload outlives the reader.
-Expected<std::unique_ptr<BodyReader>> open_payload(const CodecKernels& kernels, ByteSpan payload,
-                                                   std::uint64_t count);
-// The same for a payload of one codec only.
-Expected<std::unique_ptr<BodyReader>> open_payload(const CodecKernels& kernels, const CodecOptions& expected,
-                                                   ByteSpan payload, std::uint64_t count);
+// InvalidArgument: nothing can be encoded with these options, or not so many values.
+Expected<void> check_encodable(const CodecOptions& options, std::uint64_t count);
 
 // ---- per codec: appends the body to a payload; opens it
 
 struct EncodeJob {
   const CodecKernels& kernels;
   CodecOptions options;
-  Span<const float> values;
+  const ValueSource& values;
+  PayloadWriter& payload;
 };
+// A payload whose header and checksum hold.
 struct OpenJob {
   const CodecKernels& kernels;
   CodecOptions options;
   std::uint64_t count = 0;
-  ByteSpan body;
+  ByteSourcePtr payload;
+  std::uint64_t body_bytes() const { return payload->size() - codec_header_bytes; }
 };
-using OpenedBody = Expected<std::unique_ptr<BodyReader>>;
+using OpenedBody = Expected<std::unique_ptr<DeltaReader>>;
 
 // Dense codecs: Fp32, Fp16, Int8, Int4. The exact length of their bodies.
 std::uint64_t dense_body_bytes(Codec codec, std::uint64_t count);
-Expected<void> encode_dense(const EncodeJob& job, Bytes& payload);
+Expected<void> encode_dense(const EncodeJob& job);
 OpenedBody open_dense(const OpenJob& job);
 
-// The most bytes of a canonical body. The encoder needs writer_slack more while it writes.
-constexpr std::size_t writer_slack = 8;
+// The most bytes of a canonical body.
 std::uint64_t max_top_k_body_bytes(std::uint16_t k, std::uint64_t count);
-Expected<void> encode_top_k(const EncodeJob& job, Bytes& payload);
+Expected<void> encode_top_k(const EncodeJob& job);
 OpenedBody open_top_k(const OpenJob& job);
 
 std::uint64_t max_seed_top_k_body_bytes(std::uint64_t count);
-Expected<void> encode_seed_top_k(const EncodeJob& job, Bytes& payload);
+Expected<void> encode_seed_top_k(const EncodeJob& job);
 OpenedBody open_seed_top_k(const OpenJob& job);
 
 // ---- what they share

@@ -7,7 +7,7 @@
 #include <new>
 #include <vector>
 
-#include "core/base/bytes.h"
+#include "core/base/byte_source.h"
 #include "core/base/span.h"
 #include "core/outer/codec.h"
 
@@ -18,11 +18,11 @@ class DeltaRows {
  public:
   virtual ~DeltaRows() = default;
   virtual std::size_t count() const = 0;  // values of a row
-  // Begins a pass over these rows.
-  virtual void begin(const std::vector<std::size_t>& which) = 0;
+  // Begins a pass over these rows.  Errors, as of next(): those of the disk that the rows are on.
+  virtual Expected<void> begin(const std::vector<std::size_t>& which) = 0;
   // The next values of each of them: their number, which is a multiple of `slice` (itself one of codec_chunk)
   // except at the end of the rows. Sets rows [which.size()], good until the next call. Not called at the end.
-  virtual std::size_t next(std::size_t slice, const float** rows) = 0;
+  virtual Expected<std::size_t> next(std::size_t slice, const float** rows) = 0;
   // Known after a whole pass over the row. The values of a row that is not readable mean nothing, but are
   // finite.
   virtual bool readable(std::size_t) const { return true; }
@@ -33,8 +33,11 @@ class MemoryRows final : public DeltaRows {
  public:
   MemoryRows(std::vector<const float*> rows, std::size_t count) : rows_(std::move(rows)), count_(count) {}
   std::size_t count() const override { return count_; }
-  void begin(const std::vector<std::size_t>& which) override { which_ = which; }
-  std::size_t next(std::size_t, const float** rows) override {
+  Expected<void> begin(const std::vector<std::size_t>& which) override {
+    which_ = which;
+    return {};
+  }
+  Expected<std::size_t> next(std::size_t, const float** rows) override {
     for (std::size_t i = 0; i < which_.size(); ++i) rows[i] = rows_[which_[i]];
     return count_;
   }
@@ -60,28 +63,31 @@ AlignedRoom<T> room_for(std::size_t values) {
   return AlignedRoom<T>(new (DeleteAligned::line) T[values]);
 }
 
-class BodyReader;
+class WatchedSource;
 
-// Payloads of one codec, which stay the caller's; one slice of each row is in memory.
+// Payloads of one codec; one slice of each row is in memory. A payload whose source fails is not judged: others
+// may read theirs, and all have to judge equally.
 class PayloadRows final : public DeltaRows {
  public:
-  PayloadRows(const CodecOptions& codec, std::vector<ByteSpan> payloads, std::size_t count);
+  PayloadRows(const CodecOptions& codec, const std::vector<ByteSourcePtr>& payloads, std::size_t count);
   ~PayloadRows() override;
   std::size_t count() const override { return count_; }
-  void begin(const std::vector<std::size_t>& which) override;
-  std::size_t next(std::size_t slice, const float** rows) override;
+  Expected<void> begin(const std::vector<std::size_t>& which) override;
+  Expected<std::size_t> next(std::size_t slice, const float** rows) override;
   bool readable(std::size_t row) const override { return readable_[row]; }
 
  private:
-  // False: it can't be decoded from here on.
-  bool read(std::size_t i, Span<float> out, bool last);
+  // Corrupt: it can't be decoded from here on, unless its source has an error.
+  Expected<void> read(std::size_t i, Span<float> out, bool last);
+  // The error of the row's source, or nothing: then the row is not readable.
+  Expected<void> give_up(std::size_t i);
 
   const CodecOptions codec_;
-  const std::vector<ByteSpan> payloads_;
+  std::vector<std::shared_ptr<const WatchedSource>> payloads_;
   const std::size_t count_;
   std::vector<bool> readable_;  // as far as is known
   std::vector<std::size_t> which_;
-  std::vector<std::unique_ptr<BodyReader>> readers_;  // of which_; null: not readable
+  std::vector<std::unique_ptr<DeltaReader>> readers_;  // of which_; null: not readable
   std::size_t at_ = 0;
   AlignedRoom<float> room_;
   std::size_t room_values_ = 0;

@@ -12,7 +12,9 @@
 #include <bit>
 #include <cstring>
 
+#include "core/outer/detail/byte_window.h"
 #include "core/outer/detail/codec_bodies.h"
+#include "core/outer/detail/value_parts.h"
 
 namespace neuroshard::outer::detail {
 namespace {
@@ -103,12 +105,19 @@ class DenseEncoder {
   const CodecKernels& kernels_;
 };
 
-class DenseReader : public BodyReader {
+class DenseReader : public DeltaReader {
  public:
   explicit DenseReader(const OpenJob& job)
-      : kernels_(job.kernels), codec_(job.options.codec), layout_(layout_of(codec_)), at_(job.body.data()) {}
+      : kernels_(job.kernels),
+        codec_(job.options.codec),
+        layout_(layout_of(codec_)),
+        body_(job.payload, codec_header_bytes, job.body_bytes()) {}
 
   Expected<void> next(Span<float> out) override {
+    const auto bytes = static_cast<std::size_t>(dense_body_bytes(codec_, out.size()));
+    at_ = body_.at(taken_, bytes);
+    if (at_ == nullptr) return *body_.error();
+    taken_ += bytes;
     while (!out.empty()) {
       const Span<float> block = out.first(std::min(layout_.block, out.size()));
       if (const char* wrong = read(block)) return damaged(codec_, wrong);
@@ -117,6 +126,7 @@ class DenseReader : public BodyReader {
     }
     return {};
   }
+  Expected<void> finish() override { return {}; }
 
  private:
   // A description of the fault, or null.
@@ -172,7 +182,9 @@ class DenseReader : public BodyReader {
   const CodecKernels& kernels_;
   Codec codec_;
   Layout layout_;
-  const std::uint8_t* at_;  // the next block; the length of the body was checked
+  ByteWindow body_;  // whose length was checked
+  std::uint64_t taken_ = 0;
+  const std::uint8_t* at_ = nullptr;  // the next block
 };
 
 }  // namespace
@@ -183,27 +195,25 @@ std::uint64_t dense_body_bytes(Codec codec, std::uint64_t count) {
   return count / layout.block * layout.bytes_of(layout.block) + (rest == 0 ? 0 : layout.bytes_of(rest));
 }
 
-Expected<void> encode_dense(const EncodeJob& job, Bytes& payload) {
+Expected<void> encode_dense(const EncodeJob& job) {
   const Layout layout = layout_of(job.options.codec);
   const DenseEncoder encoder(job);
-  // A chunk at a time goes from near memory to the payload: resizing that first would write it twice.
-  Bytes chunk(dense_body_bytes(job.options.codec, codec_chunk));
-  for (std::size_t i = 0; i < job.values.size();) {
-    const std::size_t end = std::min(i + codec_chunk, job.values.size());
-    std::size_t at = 0;
-    while (i < end) {
-      const Span<const float> block = job.values.subspan(i, std::min(layout.block, end - i));
-      if (!encoder.put(block, chunk.data() + at)) return unsendable(job.options.codec);
+  return each_chunk(job.values, [&](std::uint64_t, Span<const float> chunk) -> Expected<void> {
+    NS_ASSIGN_OR_RETURN(
+        std::uint8_t * at,
+        job.payload.room(static_cast<std::size_t>(dense_body_bytes(job.options.codec, chunk.size()))));
+    while (!chunk.empty()) {
+      const Span<const float> block = chunk.first(std::min(layout.block, chunk.size()));
+      if (!encoder.put(block, at)) return unsendable(job.options.codec);
       at += layout.bytes_of(block.size());
-      i += block.size();
+      chunk = chunk.subspan(block.size());
     }
-    payload.insert(payload.end(), chunk.begin(), chunk.begin() + static_cast<std::ptrdiff_t>(at));
-  }
-  return {};
+    return {};
+  });
 }
 
 OpenedBody open_dense(const OpenJob& job) {
-  if (job.body.size() != dense_body_bytes(job.options.codec, job.count))
+  if (job.body_bytes() != dense_body_bytes(job.options.codec, job.count))
     return damaged(job.options.codec, "its length does not fit its number of values");
   return OpenedBody(std::make_unique<DenseReader>(job));
 }

@@ -5,12 +5,14 @@
 #include <bit>
 #include <vector>
 
+#include "core/outer/detail/byte_window.h"
 #include "core/outer/detail/codec_bodies.h"
+#include "core/outer/detail/value_parts.h"
 
 namespace neuroshard::outer::detail {
 namespace {
 
-constexpr std::size_t entry_bytes = 6;
+constexpr std::size_t place_bytes = 4, half_bytes = 2, entry_bytes = place_bytes + half_bytes;
 constexpr std::uint32_t fp16_limit_bits = 0x477ff000;  // 65520, which rounds to infinity
 
 std::uint64_t room_of(std::uint64_t count) {
@@ -34,37 +36,66 @@ Bound walk(const std::vector<std::uint32_t>& counts, std::uint64_t wanted) {
 }
 
 // The `room`-th largest magnitude, by counting its upper 16 bits and then its lower 15.
-Bound find_bound(Span<const float> values, std::uint64_t room) {
+Expected<Bound> find_bound(const EncodeJob& job, std::uint64_t room) {
   std::vector<std::uint32_t> counts(1u << 16);
-  for (const float value : values) ++counts[magnitude(value) >> 15];
+  NS_RETURN_IF_ERROR(each_chunk(job.values, [&](std::uint64_t, Span<const float> chunk) -> Expected<void> {
+    if (job.kernels.largest(chunk.data(), chunk.size()) >= fp16_limit_bits)
+      return unsendable(Codec::SeedTopK);
+    for (const float value : chunk) ++counts[magnitude(value) >> 15];
+    return {};
+  }));
   const Bound upper = walk(counts, room);
   std::fill(counts.begin(), counts.end(), 0);
-  for (const float value : values) {
-    const std::uint32_t bits = magnitude(value);
-    if (bits >> 15 == upper.bits) ++counts[bits & 0x7fff];
-  }
+  NS_RETURN_IF_ERROR(each_chunk(job.values, [&](std::uint64_t, Span<const float> chunk) -> Expected<void> {
+    for (const float value : chunk) {
+      const std::uint32_t bits = magnitude(value);
+      if (bits >> 15 == upper.bits) ++counts[bits & 0x7fff];
+    }
+    return {};
+  }));
   const Bound lower = walk(counts, upper.equal);
-  return {upper.bits << 15 | lower.bits, lower.equal};
+  return Bound{upper.bits << 15 | lower.bits, lower.equal};
 }
 
-class SeedTopKReader : public BodyReader {
+// put(place, half) for each value that is sent, in order.
+template <class Put>
+Expected<void> each_entry(const EncodeJob& job, Bound bound, Put put) {
+  return each_chunk(job.values, [&](std::uint64_t first, Span<const float> chunk) -> Expected<void> {
+    for (std::size_t i = 0; i < chunk.size(); ++i) {
+      const std::uint32_t bits = magnitude(chunk[i]);
+      if (bits < bound.bits || (bits == bound.bits && bound.equal == 0)) continue;
+      if (bits == bound.bits) --bound.equal;
+      std::uint8_t half[2];
+      job.kernels.to_fp16(&chunk[i], 1, 1.0f, half);
+      if ((load_le<std::uint16_t>(half) & 0x7fff) == 0) continue;
+      NS_RETURN_IF_ERROR(put(static_cast<std::uint32_t>(first + i), half));
+    }
+    return {};
+  });
+}
+
+class SeedTopKReader : public DeltaReader {
  public:
   explicit SeedTopKReader(const OpenJob& job)
       : kernels_(job.kernels),
-        count_(job.body.size() / entry_bytes),
-        places_(job.body.data()),
-        halves_(job.body.data() + 4 * count_) {}
+        count_(job.body_bytes() / entry_bytes),
+        places_(job.payload, codec_header_bytes, place_bytes * count_),
+        halves_(job.payload, codec_header_bytes + place_bytes * count_, half_bytes * count_) {}
 
   Expected<void> next(Span<float> out) override {
     std::fill(out.begin(), out.end(), 0.0f);
     const std::uint64_t end = begin_ + out.size();
     for (; entry_ < count_; ++entry_) {
-      const std::uint64_t place = load_le<std::uint32_t>(places_ + 4 * entry_);
+      const std::uint8_t* const at = places_.at(place_bytes * entry_, place_bytes);
+      if (at == nullptr) return *places_.error();
+      const std::uint64_t place = load_le<std::uint32_t>(at);
       if (place < lowest_) return damaged(Codec::SeedTopK, "its places do not rise");
       if (place >= end) break;
-      const std::uint16_t half = load_le<std::uint16_t>(halves_ + 2 * entry_) & 0x7fff;
+      const std::uint8_t* const value = halves_.at(half_bytes * entry_, half_bytes);
+      if (value == nullptr) return *halves_.error();
+      const std::uint16_t half = load_le<std::uint16_t>(value) & 0x7fff;
       if (half == 0 || half >= 0x7c00) return damaged(Codec::SeedTopK, "a value is 0 or not finite");
-      kernels_.from_fp16(halves_ + 2 * entry_, 1, 1.0f, &out[place - begin_]);
+      kernels_.from_fp16(value, 1, 1.0f, &out[static_cast<std::size_t>(place - begin_)]);
       lowest_ = place + 1;
     }
     begin_ = end;
@@ -78,10 +109,9 @@ class SeedTopKReader : public BodyReader {
 
  private:
   const CodecKernels& kernels_;
-  std::size_t count_;
-  const std::uint8_t* places_;
-  const std::uint8_t* halves_;
-  std::size_t entry_ = 0;
+  std::uint64_t count_;
+  ByteWindow places_, halves_;
+  std::uint64_t entry_ = 0;
   std::uint64_t begin_ = 0;
   std::uint64_t lowest_ = 0;  // the least that the next place may be
 };
@@ -92,31 +122,35 @@ std::uint64_t max_seed_top_k_body_bytes(std::uint64_t count) {
   return room_of(count) * entry_bytes;
 }
 
-Expected<void> encode_seed_top_k(const EncodeJob& job, Bytes& payload) {
-  if (job.kernels.largest(job.values.data(), job.values.size()) >= fp16_limit_bits)
-    return unsendable(Codec::SeedTopK);
-  const std::uint64_t room = room_of(job.values.size());
-  Bound bound = find_bound(job.values, room);
-  Bytes places, halves;
-  places.reserve(4 * room);
-  halves.reserve(2 * room);
-  for (std::size_t i = 0; i < job.values.size(); ++i) {
-    const std::uint32_t bits = magnitude(job.values[i]);
-    if (bits < bound.bits || (bits == bound.bits && bound.equal == 0)) continue;
-    if (bits == bound.bits) --bound.equal;
-    std::uint8_t half[2];
-    job.kernels.to_fp16(&job.values[i], 1, 1.0f, half);
-    if ((load_le<std::uint16_t>(half) & 0x7fff) == 0) continue;
-    append_le(places, static_cast<std::uint32_t>(i));
-    halves.insert(halves.end(), half, half + 2);
-  }
-  payload.insert(payload.end(), places.begin(), places.end());
-  payload.insert(payload.end(), halves.begin(), halves.end());
+// The halves are behind all places: two passes write one after the other, so that neither stands in memory.
+Expected<void> encode_seed_top_k(const EncodeJob& job) {
+  const std::uint64_t room = room_of(job.values.count);
+  const auto changed = [] {
+    return make_error(ErrorCode::Corrupt, "The values of a delta changed while it was encoded.");
+  };
+  NS_ASSIGN_OR_RETURN(const Bound bound, find_bound(job, room));
+  std::uint64_t places = 0;
+  const auto put_place = [&](std::uint32_t place, const std::uint8_t*) -> Expected<void> {
+    if (++places > room) return changed();
+    NS_ASSIGN_OR_RETURN(std::uint8_t* const at, job.payload.room(place_bytes));
+    store_le(at, place);
+    return {};
+  };
+  NS_RETURN_IF_ERROR(each_entry(job, bound, put_place));
+  std::uint64_t halves = 0;
+  const auto put_half = [&](std::uint32_t, const std::uint8_t* half) -> Expected<void> {
+    if (++halves > places) return changed();
+    NS_ASSIGN_OR_RETURN(std::uint8_t* const at, job.payload.room(half_bytes));
+    std::copy_n(half, half_bytes, at);
+    return {};
+  };
+  NS_RETURN_IF_ERROR(each_entry(job, bound, put_half));
+  if (halves != places) return changed();
   return {};
 }
 
 OpenedBody open_seed_top_k(const OpenJob& job) {
-  if (job.body.size() % entry_bytes != 0)
+  if (job.body_bytes() % entry_bytes != 0)
     return damaged(Codec::SeedTopK, "its length does not fit whole values");
   return OpenedBody(std::make_unique<SeedTopKReader>(job));
 }

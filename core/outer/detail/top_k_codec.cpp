@@ -23,11 +23,14 @@
 #include "core/outer/detail/bit_stream.h"
 #include "core/outer/detail/codec_bodies.h"
 #include "core/outer/detail/top_k_levels.h"
+#include "core/outer/detail/value_parts.h"
 
 namespace neuroshard::outer::detail {
 namespace {
 
 constexpr std::size_t base_bytes = 2;
+constexpr std::uint64_t codes_at = codec_header_bytes + base_bytes;
+constexpr std::size_t writer_slack = 8;  // of a BitWriter
 constexpr unsigned number_bits = 13;
 constexpr int top_code = 255;
 
@@ -65,7 +68,7 @@ struct Selection {
 };
 
 Expected<Selection> select_all(const EncodeJob& job) {
-  const std::size_t chunks = chunks_of(job.values.size());
+  const auto chunks = static_cast<std::size_t>(chunks_of(job.values.count));
   Selection result;
   result.places.resize(chunks * job.options.k);
   result.values.resize(chunks * job.options.k);
@@ -74,23 +77,25 @@ Expected<Selection> select_all(const EncodeJob& job) {
   std::size_t found = 0;
   std::uint32_t hint = 0;
   std::vector<float> padded;
-  for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
-    Span<const float> values = job.values.subspan(chunk * codec_chunk);
-    const std::size_t size = std::min(codec_chunk, values.size());
-    if (size < codec_chunk) {
-      padded.assign(codec_chunk, 0.0f);
-      std::copy(values.begin(), values.end(), padded.begin());
-      values = padded;
-    }
-    std::uint32_t largest = 0;
-    const std::uint32_t count =
-        job.kernels.select(values.data(), static_cast<std::uint32_t>(room_of(job.options.k, size)),
-                           result.places.data() + found, result.values.data() + found, &largest, &hint);
-    if (largest >= magnitude_limit_bits) return unsendable(Codec::TopK);
-    if (count > 0) result.levels[chunk] = two_levels(job.kernels, {result.values.data() + found, count});
-    result.counts[chunk] = static_cast<std::uint16_t>(count);
-    found += count;
-  }
+  NS_RETURN_IF_ERROR(
+      each_chunk(job.values, [&](std::uint64_t first, Span<const float> values) -> Expected<void> {
+        const auto chunk = static_cast<std::size_t>(first / codec_chunk);
+        const std::size_t size = values.size();
+        if (size < codec_chunk) {
+          padded.assign(codec_chunk, 0.0f);
+          std::copy(values.begin(), values.end(), padded.begin());
+          values = padded;
+        }
+        std::uint32_t largest = 0;
+        const std::uint32_t count =
+            job.kernels.select(values.data(), static_cast<std::uint32_t>(room_of(job.options.k, size)),
+                               result.places.data() + found, result.values.data() + found, &largest, &hint);
+        if (largest >= magnitude_limit_bits) return unsendable(Codec::TopK);
+        if (count > 0) result.levels[chunk] = two_levels(job.kernels, {result.values.data() + found, count});
+        result.counts[chunk] = static_cast<std::uint16_t>(count);
+        found += count;
+        return {};
+      }));
   return result;
 }
 
@@ -144,7 +149,7 @@ std::uint64_t max_top_k_body_bytes(std::uint16_t k, std::uint64_t count) {
   return base_bytes + 2 * chunks + (chunks + 7) / 8 + (bits + 7) / 8;
 }
 
-Expected<void> encode_top_k(const EncodeJob& job, Bytes& payload) {
+Expected<void> encode_top_k(const EncodeJob& job) {
   NS_ASSIGN_OR_RETURN(Selection selection, select_all(job));
   const std::size_t chunks = selection.counts.size();
   int top = no_level;
@@ -154,11 +159,11 @@ Expected<void> encode_top_k(const EncodeJob& job, Bytes& payload) {
   const int base = empty ? 0 : top - top_code;
   const int lowest = std::max(base + 1, lowest_level);
 
-  const std::size_t begin = payload.size();
-  payload.resize(begin + max_top_k_body_bytes(job.options.k, job.values.size()) + writer_slack);
-  std::uint8_t* codes = payload.data() + begin + base_bytes;
+  // The three parts grow side by side: the body, a fiftieth of the values at k 64, is made in memory.
+  Bytes body(static_cast<std::size_t>(max_top_k_body_bytes(job.options.k, job.values.count)) + writer_slack);
+  std::uint8_t* codes = body.data() + base_bytes;
   std::uint8_t* full_bits = codes + 2 * chunks;
-  store_le(payload.data() + begin, static_cast<std::int16_t>(base));
+  store_le(body.data(), static_cast<std::int16_t>(base));
   BitWriter out(full_bits + (chunks + 7) / 8);
   const unsigned r = rice_of(job.options.k);
   std::uint16_t* places = selection.places.data();
@@ -172,7 +177,8 @@ Expected<void> encode_top_k(const EncodeJob& job, Bytes& payload) {
       levels = {levels.high, levels.high, std::numeric_limits<float>::infinity()};
     }
     if (count > 0) {
-      const std::size_t size = std::min(codec_chunk, job.values.size() - chunk * codec_chunk);
+      const auto size = static_cast<std::size_t>(
+          std::min<std::uint64_t>(codec_chunk, job.values.count - chunk * codec_chunk));
       const bool full = count == room_of(job.options.k, size);
       codes[2 * chunk] = static_cast<std::uint8_t>(levels.low - base);
       codes[2 * chunk + 1] = static_cast<std::uint8_t>(levels.high - base);
@@ -182,46 +188,71 @@ Expected<void> encode_top_k(const EncodeJob& job, Bytes& payload) {
     places += selected;
     values += selected;
   }
-  payload.resize(static_cast<std::size_t>(full_bits - payload.data()) + (chunks + 7) / 8 + out.finish());
-  return {};
+  const std::size_t bytes =
+      static_cast<std::size_t>(full_bits - body.data()) + (chunks + 7) / 8 + out.finish();
+  return job.payload.put({body.data(), bytes});
 }
 
 namespace {
 
 // ---- decoding
 
-class TopKReader : public BodyReader {
+class TopKReader : public DeltaReader {
  public:
-  explicit TopKReader(const OpenJob& job)
+  TopKReader(const OpenJob& job, int base)
       : k_(job.options.k),
         r_(rice_of(k_)),
         chunks_(chunks_of(job.count)),
-        base_(load_le<std::int16_t>(job.body.data())),
-        codes_(job.body.subspan(base_bytes, 2 * chunks_)),
-        full_(job.body.subspan(base_bytes + 2 * chunks_, (chunks_ + 7) / 8)),
-        bits_(job.body.subspan(base_bytes + codes_.size() + full_.size())) {}
+        base_(base),
+        codes_(job.payload, codes_at, 2 * chunks_),
+        full_(job.payload, codes_at + codes_.size(), (chunks_ + 7) / 8),
+        bits_(ByteWindow(job.payload, codes_at + codes_.size() + full_.size(),
+                         job.payload->size() - codes_at - codes_.size() - full_.size())) {}
 
   Expected<void> next(Span<float> out) override {
-    if (const char* wrong = read(out)) return damaged(Codec::TopK, wrong);
+    const char* const wrong = read(out);
+    if (const Error* const error = source_error()) return *error;
+    if (wrong != nullptr) return damaged(Codec::TopK, wrong);
     ++chunk_;
     return {};
   }
 
   Expected<void> finish() override {
-    if (largest_code_ != (any_ ? top_code : 0) || (!any_ && base_ != 0))
-      return damaged(Codec::TopK, "its base level is not the one that belongs to its values");
-    if (chunks_ % 8 != 0 && full_.back() >> chunks_ % 8 != 0)
-      return damaged(Codec::TopK, "unused bits are set");
-    if (!bits_.ends_here()) return damaged(Codec::TopK, "its length does not fit its values");
+    const char* const wrong = wrong_at_end();
+    if (const Error* const error = source_error()) return *error;
+    if (wrong != nullptr) return damaged(Codec::TopK, wrong);
     return {};
   }
 
  private:
-  // A description of the fault, or null.
+  static constexpr const char* unread = "it can't be read";  // goes behind the source's own error
+
+  // Of these three; null: none so far.
+  const Error* source_error() const {
+    for (const Error* const error : {codes_.error(), full_.error(), bits_.error()})
+      if (error != nullptr) return error;
+    return nullptr;
+  }
+
+  // These three: a description of the fault, or null.
+  const char* wrong_at_end() {
+    if (largest_code_ != (any_ ? top_code : 0) || (!any_ && base_ != 0))
+      return "its base level is not the one that belongs to its values";
+    if (chunks_ % 8 != 0) {
+      const std::uint8_t* const last = full_.at(full_.size() - 1, 1);
+      if (last == nullptr) return unread;
+      if (*last >> chunks_ % 8 != 0) return "unused bits are set";
+    }
+    return bits_.ends_here() ? nullptr : "its length does not fit its values";
+  }
+
   const char* read(Span<float> out) {
     std::fill(out.begin(), out.end(), 0.0f);
-    const int low = codes_[2 * chunk_], high = codes_[2 * chunk_ + 1];
-    const bool full = (full_[chunk_ / 8] >> chunk_ % 8 & 1) != 0;
+    const std::uint8_t* const codes = codes_.at(2 * chunk_, 2);
+    const std::uint8_t* const eight = full_.at(chunk_ / 8, 1);
+    if (codes == nullptr || eight == nullptr) return unread;
+    const int low = codes[0], high = codes[1];
+    const bool full = (*eight >> chunk_ % 8 & 1) != 0;
     if (high == 0) return low == 0 && !full ? nullptr : "a chunk without a level has values";
     if (low == 0 || low > high || base_ + low < lowest_level || base_ + high > highest_level)
       return "a level is out of range";
@@ -267,9 +298,9 @@ class TopKReader : public BodyReader {
   unsigned r_;
   std::uint64_t chunks_;
   int base_;
-  ByteSpan codes_, full_;
+  ByteWindow codes_, full_;
   BitReader bits_;
-  std::size_t chunk_ = 0;
+  std::uint64_t chunk_ = 0;
   bool any_ = false;
   int largest_code_ = 0;
   std::uint16_t places_[codec_chunk];
@@ -280,9 +311,11 @@ class TopKReader : public BodyReader {
 
 OpenedBody open_top_k(const OpenJob& job) {
   const std::uint64_t chunks = chunks_of(job.count);
-  if (job.body.size() < base_bytes + 2 * chunks + (chunks + 7) / 8)
+  if (job.body_bytes() < base_bytes + 2 * chunks + (chunks + 7) / 8)
     return damaged(Codec::TopK, "it ends too soon");
-  return OpenedBody(std::make_unique<TopKReader>(job));
+  std::uint8_t base[base_bytes];
+  NS_RETURN_IF_ERROR(job.payload->read_at(codec_header_bytes, base));
+  return OpenedBody(std::make_unique<TopKReader>(job, load_le<std::int16_t>(base)));
 }
 
 }  // namespace neuroshard::outer::detail

@@ -8,6 +8,7 @@
 
 #include "core/engine/round_trainer.h"
 #include "tests/support/manual_executor.h"
+#include "tests/support/stored.h"
 
 namespace neuroshard::engine::testing_rounds {
 
@@ -44,11 +45,8 @@ struct CountingModel final : RoundModel {
   const std::vector<RoundPlace>& places() const override { return restored; }
 };
 
-inline rounds::Anchor anchor_of(std::vector<float> weights) {
-  auto state = std::make_shared<rounds::OuterState>();
-  state->momentum.assign(weights.size(), 0.0f);
-  state->weights = std::move(weights);
-  return state;
+inline rounds::Anchor anchor_of(const std::vector<float>& weights) {
+  return test::state_with(weights);
 }
 
 struct Bench {
@@ -70,7 +68,7 @@ struct Bench {
     make();
   }
   void make() {
-    trainer = std::make_unique<RoundTrainer>(options, clock, logger);
+    trainer = std::make_unique<RoundTrainer>(options, std::make_shared<MemorySpool>(), clock, logger);
     trainer->listen(
         {&executor, [this](const RoundFacts& f) { facts.push_back(f); }, [this] { ++progressed; }});
   }
@@ -101,7 +99,7 @@ struct Bench {
   }
   std::vector<float> delta(std::size_t which, std::size_t count = 4) {
     std::vector<float> values(count);
-    const auto decoded = outer::decode(options.codec, boundaries.at(which)->payload, values);
+    const auto decoded = outer::decode(options.codec, test::bytes_of(boundaries.at(which)->payload), values);
     if (!decoded.ok()) qFatal("%s", decoded.error().describe().c_str());
     return values;
   }

@@ -6,6 +6,7 @@
 #include "tests/support/fault_file_env.h"
 #include "tests/support/memory_file_env.h"
 #include "tests/support/pump_executor.h"
+#include "tests/support/stored.h"
 #include "tests/support/test_main.h"
 
 using namespace neuroshard;           // NOLINT
@@ -24,10 +25,7 @@ chain::BlockBytes shared_block(std::uint64_t height) {
   return std::make_shared<const Bytes>(block_of(height));
 }
 rounds::Anchor state_of_row(float value) {
-  auto state = std::make_shared<rounds::OuterState>();
-  state->weights.assign(100, value);
-  state->momentum.assign(100, value / 2);
-  return state;
+  return rounds::state_in_memory(std::vector<float>(100, value), std::vector<float>(100, value / 2));
 }
 
 struct ChainBench {
@@ -90,7 +88,7 @@ class TestChainFiles : public QObject {
     files->release();
     QVERIFY(b.node.run_until([&] { return written == 1; }));
     const auto state = files->load_row(0, 100, 0);
-    QVERIFY(state.ok() && state->round == 7 && state->state->weights[99] == 2.0f);
+    QVERIFY(state.ok() && state->round == 7 && test::weights_of(state->state)[99] == 2.0f);
     QVERIFY(files->load_row(1, 100, 0).error().code == ErrorCode::NotFound);
     QVERIFY(files->load_row(0, 101, 0).error().code == ErrorCode::Corrupt);
   }

@@ -5,6 +5,7 @@
 
 #include "core/engine/engine.h"
 #include "core/engine/round_trainer.h"
+#include "tests/support/stored.h"
 #include "tests/support/test_main.h"
 #include "tests/unit/crypto/counting_entropy.h"
 #include "tests/unit/engine/counting_session.h"
@@ -40,10 +41,7 @@ struct OneWeight final : RoundModel {
 };
 
 rounds::RoundLearner::Start start_of(std::uint64_t round) {
-  auto state = std::make_shared<rounds::OuterState>();
-  state->weights = {1};
-  state->momentum = {0};
-  return {round, state, rounds::Carry::Nothing, true};
+  return {round, test::state_with({1}), rounds::Carry::Nothing, true};
 }
 
 // The state of the rounds, set by the test.
@@ -101,7 +99,7 @@ void TestFinishRound::init() {
   RoundTrainerOptions rounds;
   rounds.inner_steps = inner_steps;
   rounds.longest_rest = std::chrono::milliseconds(1);
-  trainer_ = std::make_shared<RoundTrainer>(rounds, clock_, logger_);
+  trainer_ = std::make_shared<RoundTrainer>(rounds, std::make_shared<MemorySpool>(), clock_, logger_);
   trainer_->learner().start(start_of(8));
   config::DataDirectoryOptions options;
   options.path = folder_->filePath("d").toStdString();

@@ -8,6 +8,7 @@
 #include "core/engine/round_memory.h"
 #include "core/engine/round_trainer.h"
 #include "tests/support/manual_executor.h"
+#include "tests/support/stored.h"
 #include "tests/support/test_main.h"
 
 using namespace neuroshard;          // NOLINT
@@ -58,8 +59,7 @@ class Node {
     options_.codec = codec;
     options_.error_feedback_beta = 0.95f;
     options_.longest_rest = std::chrono::milliseconds(1);
-    state_ = std::make_shared<rounds::OuterState>();
-    state_->weights = model_->weights;
+    state_ = test::state_with(model_->weights);
     start_program();
   }
 
@@ -84,11 +84,10 @@ class Node {
     }
     counted_ = counts;
     if (counts) {
-      auto next = std::make_shared<rounds::OuterState>(*state_);
-      std::vector<float> delta(values);
+      std::vector<float> next = test::weights_of(state_), delta(values);
       if (!outer::decode(options_.codec, payload, delta).ok()) qFatal("the payload can't be decoded");
-      for (std::size_t i = 0; i < values; ++i) next->weights[i] -= delta[i];
-      state_ = next;
+      for (std::size_t i = 0; i < values; ++i) next[i] -= delta[i];
+      state_ = test::state_with(next);
     }
     if (stop == Stop::AfterTheCertificate) {
       checkpoint_ = *model_;
@@ -100,9 +99,9 @@ class Node {
 
  private:
   void start_program() {
-    trainer_ = std::make_unique<RoundTrainer>(options_, clock_, logger_);
+    trainer_ = std::make_unique<RoundTrainer>(options_, spool_, clock_, logger_);
     trainer_->listen({&executor_, [](const RoundFacts&) {}, [] {}});
-    if (!memory_.empty()) trainer_->learner().recall(memory_);
+    if (!memory_.empty()) trainer_->learner().recall(in_memory(memory_));
     if (!trainer_->attach(*model_).ok()) qFatal("no model");
   }
   // in_round: the round's node begins the same round again.
@@ -128,18 +127,19 @@ class Node {
     trainer_->learner().boundary(rounds::AfterBoundary::Rest,
                                  [&](auto boundary) { given = std::move(*boundary); });
     train(1);
-    if (!given || given->memory.empty()) qFatal("no delta was given");
-    memory_ = given->memory;
-    return given->payload;
+    if (!given || !given->memory) qFatal("no delta was given");
+    memory_ = test::bytes_of(given->memory);
+    return test::bytes_of(given->payload);
   }
 
   SystemClock clock_;
   NullLogger logger_;
   testing::ManualExecutor executor_;
   RoundTrainerOptions options_;
+  const std::shared_ptr<Spool> spool_ = std::make_shared<MemorySpool>();
   std::unique_ptr<Model> model_ = std::make_unique<Model>();
   Model checkpoint_;
-  std::shared_ptr<rounds::OuterState> state_;
+  rounds::Anchor state_;
   std::unique_ptr<RoundTrainer> trainer_;
   Bytes memory_;
   std::uint64_t round_ = 0;
@@ -182,12 +182,13 @@ class TestRoundMemory : public QObject {
     Node whole(codec);
     const Bytes first = whole.round(true, Stop::Never, false);
     const Bytes second = whole.round(true, Stop::Never, false);
-    const auto memory = decode_round_memory(whole.memory());
+    const auto memory = decode_round_memory(in_memory(whole.memory()));
     QVERIFY(memory.ok());
-    QCOMPARE(memory->payload, second);
+    QCOMPARE(test::bytes_of(memory->payload), second);
     QCOMPARE(memory->round, std::uint64_t{2});
     QCOMPARE(memory->work.steps, inner_steps);
-    QVERIFY(std::any_of(memory->buffer.begin(), memory->buffer.end(), [](float v) { return v != 0; }));
+    const Bytes buffer = test::bytes_of(memory->buffer);
+    QVERIFY(std::any_of(buffer.begin(), buffer.end(), [](std::uint8_t byte) { return byte != 0; }));
     QVERIFY(first != second);
   }
 
@@ -196,12 +197,12 @@ class TestRoundMemory : public QObject {
     static_cast<void>(node.round(true, Stop::Never, false));
     const Bytes good = node.memory();
     for (const std::size_t length : {std::size_t{0}, std::size_t{7}, std::size_t{100}, good.size() - 1})
-      QVERIFY(decode_round_memory(ByteSpan(good).first(length)).error().code == ErrorCode::Corrupt);
+      QVERIFY(decode_round_memory(part_of(in_memory(good), 0, length)).error().code == ErrorCode::Corrupt);
     for (const std::size_t at : {std::size_t{0}, std::size_t{60}, std::size_t{68}, std::size_t{75},
                                  good.size() / 2, good.size() - 1}) {
       Bytes bad = good;
       bad[at] ^= 0x80;
-      QVERIFY(decode_round_memory(bad).error().code == ErrorCode::Corrupt);
+      QVERIFY(decode_round_memory(in_memory(bad)).error().code == ErrorCode::Corrupt);
     }
   }
 
@@ -209,8 +210,8 @@ class TestRoundMemory : public QObject {
   void another_models_memory_is_not_used() {
     RoundMemory memory;
     memory.round = 1;
-    memory.payload = {1, 2, 3};
-    const std::vector<float> buffer(17, 1.0f);
+    memory.payload = in_memory({1, 2, 3});
+    memory.buffer = zero_bytes(17 * sizeof(float));
     SystemClock clock;
     NullLogger logger;
     testing::ManualExecutor executor;
@@ -218,16 +219,15 @@ class TestRoundMemory : public QObject {
     options.inner_steps = 1;
     options.codec = {outer::Codec::TopK, 64};
     options.error_feedback_beta = 0.95f;
-    RoundTrainer trainer(options, clock, logger);
+    RoundTrainer trainer(options, std::make_shared<MemorySpool>(), clock, logger);
     trainer.listen({&executor, [](const RoundFacts&) {}, [] {}});
-    trainer.learner().recall(encode_round_memory(memory, buffer));
+    trainer.learner().recall(encode_round_memory(memory).value());
     Model model;
     QVERIFY(trainer.attach(model).ok());
-    auto state = std::make_shared<rounds::OuterState>();
-    state->weights = model.weights;
+    const rounds::Anchor state = test::state_with(model.weights);
     trainer.learner().start({2, state, Carry::Nothing, false});
     QVERIFY(trainer.before_step().value() == RoundTrainer::Turn::Train);
-    QVERIFY(model.weights == state->weights);
+    QVERIFY(model.weights == test::weights_of(state));
   }
 };
 

@@ -6,6 +6,7 @@
 #include "core/engine/round_store.h"
 #include "core/engine/state_file.h"
 #include "tests/support/pump_executor.h"
+#include "tests/support/stored.h"
 #include "tests/support/test_main.h"
 #include "tests/unit/engine/no_sync_file_env.h"
 
@@ -16,14 +17,14 @@ using Record = rounds::RoundStore::Record;
 namespace {
 
 rounds::Anchor state_of(float first) {
-  auto state = std::make_shared<rounds::OuterState>();
-  for (int i = 0; i < 1000; ++i) state->weights.push_back(first + static_cast<float>(i));
-  state->momentum.assign(1000, first / 3);
-  state->bias = {first, -first};
-  return state;
+  std::vector<float> weights;
+  for (int i = 0; i < 1000; ++i) weights.push_back(first + static_cast<float>(i));
+  return rounds::state_in_memory(weights, std::vector<float>(1000, first / 3),
+                                 std::vector<float>{first, -first});
 }
 bool same(const rounds::OuterState& a, const rounds::OuterState& b) {
-  return a.weights == b.weights && a.momentum == b.momentum && a.bias == b.bias;
+  return a.counts.weights == b.counts.weights && a.counts.bias == b.counts.bias &&
+         test::bytes_of(a.bytes) == test::bytes_of(b.bytes);
 }
 
 struct Bench {
@@ -63,19 +64,20 @@ class TestRoundStore : public QObject {
       const auto files = b.open();
       QVERIFY(files->load(Record::Vector).error().code == ErrorCode::NotFound);
       for (int i = 1; i <= 3; ++i) {
-        files->save(Record::Vector, Bytes(static_cast<std::size_t>(i), 9), [&done, i](Expected<void> saved) {
-          if (saved.ok()) done.push_back(i);
-        });
+        files->save(Record::Vector, in_memory(Bytes(static_cast<std::size_t>(i), 9)),
+                    [&done, i](Expected<void> saved) {
+                      if (saved.ok()) done.push_back(i);
+                    });
       }
-      files->save(Record::Contribution, Bytes{1, 2, 3}, [](Expected<void>) {});
-      files->save(Record::Learners, Bytes{5}, [](Expected<void>) {});
+      files->save(Record::Contribution, in_memory({1, 2, 3}), [](Expected<void>) {});
+      files->save(Record::Learners, in_memory({5}), [](Expected<void>) {});
       QVERIFY(b.node.run_until([&] { return done.size() == 3; }));
     }
     QVERIFY((done == std::vector<int>{1, 2, 3}));
     const auto files = b.open();
-    QVERIFY(files->load(Record::Vector).value() == Bytes(3, 9));
-    QVERIFY((files->load(Record::Contribution).value() == Bytes{1, 2, 3}));
-    QVERIFY(files->load(Record::Learners).value() == Bytes{5});
+    QVERIFY(test::bytes_of(files->load(Record::Vector).value()) == Bytes(3, 9));
+    QVERIFY((test::bytes_of(files->load(Record::Contribution).value()) == Bytes{1, 2, 3}));
+    QVERIFY((test::bytes_of(files->load(Record::Learners).value()) == Bytes{5}));
   }
 
   void a_state_comes_back_bit_for_bit() {

@@ -22,8 +22,8 @@ class TestRoundTrainer : public QObject {
     b.executor.run();
     QCOMPARE(b.facts.size(), std::size_t{1});
     QCOMPARE(b.facts.front().states.size(), std::size_t{1});
-    QVERIFY((b.facts.front().states.front()->weights == Weights{10, 20, 30, 40}));
-    QVERIFY((b.facts.front().states.front()->momentum == Weights{0, 0, 0, 0}));
+    QVERIFY((test::weights_of(b.facts.front().states.front()) == Weights{10, 20, 30, 40}));
+    QVERIFY((outer::read_all(b.facts.front().states.front()->momentum()).value() == Weights{0, 0, 0, 0}));
     QCOMPARE(b.train(), 0);
     QVERIFY(b.trainer->view().resting);
     QVERIFY(b.trainer->view().rested > Duration(0));
@@ -252,7 +252,7 @@ class TestRoundTrainer : public QObject {
 
   void a_restart_goes_on_in_the_middle_of_the_round() {
     const auto anchor = anchor_of({1, 2, 3, 4});
-    const Hash256 hash = crypto::sha256(as_bytes(Span<const float>(anchor->weights)));
+    const Hash256 hash = crypto::sha256(as_bytes(Span<const float>(test::weights_of(anchor))));
     Bench b;
     b.model.fresh = false;
     b.model.weights = {-1, 0, 1, 2};  // two steps on
@@ -271,7 +271,7 @@ class TestRoundTrainer : public QObject {
       QVERIFY(c.trainer->attach(c.model).ok());
       c.trainer->learner().start({4, anchor, Carry::Nothing, false});
       c.turn();
-      QVERIFY(c.model.weights == anchor->weights);
+      QVERIFY(c.model.weights == test::weights_of(anchor));
       QCOMPARE(c.trainer->learner().progress().steps, 0u);
     }
   }

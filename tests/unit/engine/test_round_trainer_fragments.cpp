@@ -15,8 +15,8 @@ class TestRoundTrainerFragments : public QObject {
     QVERIFY(b.trainer->attach(b.model).ok());
     b.executor.run();
     QCOMPARE(b.facts.front().fragments.size(), std::size_t{2});
-    QVERIFY((b.facts.front().states[0]->weights == Weights{10, 20}));
-    QVERIFY((b.facts.front().states[1]->weights == Weights{30, 40}));
+    QVERIFY((test::weights_of(b.facts.front().states[0]) == Weights{10, 20}));
+    QVERIFY((test::weights_of(b.facts.front().states[1]) == Weights{30, 40}));
     b.start(0, {1, anchor_of({1, 2}), Carry::Nothing, false});
     QCOMPARE(b.train(), 0);  // the other has no anchor yet
     b.start(1, {1, anchor_of({3, 4}), Carry::Nothing, false});
@@ -71,7 +71,7 @@ class TestRoundTrainerFragments : public QObject {
   void a_restart_goes_on_in_the_round_of_each_fragment() {
     const auto first = anchor_of({1, 2}), second = anchor_of({3, 4});
     const auto hash = [](const rounds::Anchor& anchor) {
-      return crypto::sha256(as_bytes(Span<const float>(anchor->weights)));
+      return crypto::sha256(as_bytes(Span<const float>(test::weights_of(anchor))));
     };
     Bench b(8, 2);
     b.model.fresh = false;

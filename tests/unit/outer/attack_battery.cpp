@@ -40,7 +40,7 @@ class Battery {
         deltas_(settings.contributors, anchor_) {
     for (std::size_t i = 0; i < settings.contributors; ++i) {
       workers_.emplace_back(task_, i, settings.learner);
-      feedback_.emplace_back(anchor_.size(), settings.beta);
+      feedback_.emplace_back(anchor_.size(), settings.beta, spool_);
     }
   }
 
@@ -80,9 +80,9 @@ class Battery {
   void send(std::size_t from, std::vector<float>& delta) {
     if (!settings_.top_k) return;
     const CodecOptions codec{Codec::TopK, *settings_.top_k};
-    const auto payload = feedback_[from].encode(codec, delta);
+    const auto payload = feedback_[from].encode(codec, values_of(delta));
     if (!payload.ok()) return;  // a NaN has no encoding; the value as it is meets the rule's own check
-    NS_CHECK(decode(*payload, delta).ok());
+    NS_CHECK(decode(read_all(**payload).value(), delta).ok());
   }
 
   void send_plain(std::vector<float>& delta) {
@@ -124,6 +124,7 @@ class Battery {
   std::vector<std::vector<float>> deltas_;
   std::vector<std::uint64_t> tokens_;
   std::vector<SoftLearner> workers_;
+  MemorySpool spool_;
   std::vector<ErrorFeedback> feedback_;
 };
 

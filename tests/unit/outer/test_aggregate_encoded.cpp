@@ -32,7 +32,7 @@ struct Round {
     aim();
   }
   void aim() {
-    for (std::size_t i = 0; i < payloads.size(); ++i) encoded[i].payload = payloads[i];
+    for (std::size_t i = 0; i < payloads.size(); ++i) encoded[i].payload = in_memory(payloads[i]);
   }
   // The last block says that its scale is one that its values don't have: only who decodes it all finds out.
   void spoil_the_end(std::size_t which) {
@@ -52,11 +52,40 @@ struct Outcome {
 
 Outcome of_encoded(const AggregationOptions& options, const Round& round) {
   Outcome result{std::vector<float>(round.values), {}};
-  auto report = aggregate_encoded(options, round.codec, round.encoded, 1'000'000, result.out);
+  const WriteValues out = [&](std::uint64_t first, Span<const float> values) -> Expected<void> {
+    std::copy(values.begin(), values.end(), result.out.begin() + static_cast<std::ptrdiff_t>(first));
+    return {};
+  };
+  auto report = aggregate_encoded(options, round.codec, round.encoded, 1'000'000, round.values, out);
   if (!report.ok()) qFatal("%s", report.error().describe().c_str());
   result.report = std::move(*report);
   return result;
 }
+
+Expected<void> nowhere(std::uint64_t, Span<const float>) {
+  return {};
+}
+
+// Notes how it is read, and fails at the read with this number.
+class Watched final : public ByteSource {
+ public:
+  explicit Watched(ByteSourcePtr source, std::uint64_t fails_at = ~std::uint64_t{0})
+      : source_(std::move(source)), fails_at_(fails_at) {}
+  std::uint64_t size() const override { return source_->size(); }
+  Expected<void> read_at(std::uint64_t offset, MutableByteSpan target) const override {
+    largest_ = std::max(largest_, target.size());
+    if (reads_++ == fails_at_) return make_error(ErrorCode::Io, "the disk reported an error");
+    return source_->read_at(offset, target);
+  }
+  std::uint64_t reads() const { return reads_; }
+  std::size_t largest() const { return largest_; }
+
+ private:
+  const ByteSourcePtr source_;
+  const std::uint64_t fails_at_;
+  mutable std::uint64_t reads_ = 0;
+  mutable std::size_t largest_ = 0;
+};
 
 // Those that can be decoded.
 Outcome of_decoded(const AggregationOptions& options, const Round& round) {
@@ -65,7 +94,7 @@ Outcome of_decoded(const AggregationOptions& options, const Round& round) {
   deltas.reserve(round.encoded.size());
   for (const EncodedContribution& c : round.encoded) {
     std::vector<float> delta(round.values);
-    if (!decode(round.codec, c.payload, delta).ok()) continue;
+    if (!decode(round.codec, read_all(*c.payload).value(), delta).ok()) continue;
     deltas.push_back(std::move(delta));
     contributions.push_back({c.id, c.tokens, deltas.back()});
   }
@@ -181,6 +210,62 @@ class TestAggregateEncoded : public QObject {
     const Outcome outcome = of_encoded({}, round);
     QCOMPARE(outcome.report.counted, std::size_t{0});
     QCOMPARE(unreadable(outcome.report).size(), std::size_t{5});
+  }
+
+  // A disk that fails is this node's trouble: judged as the sender's, it would change the result of one voter.
+  void a_source_that_fails_is_no_refusal() {
+    for (const Codec codec : {Codec::Fp32, Codec::Int8, Codec::TopK, Codec::SeedTopK}) {
+      Round round(codec, 5, several_slices);
+      const std::uint64_t reads = reads_of(round);
+      QVERIFY(reads > 4);
+      for (const std::uint64_t at : {std::uint64_t{0}, std::uint64_t{2}, reads / 2, reads - 1}) {
+        const auto failing = std::make_shared<Watched>(round.encoded[3].payload, at);
+        std::vector<EncodedContribution> contributions = round.encoded;
+        contributions[3].payload = failing;
+        const auto report =
+            aggregate_encoded({}, round.codec, contributions, 1'000'000, round.values, nowhere);
+        QVERIFY(!report.ok() && report.error().code == ErrorCode::Io);
+      }
+    }
+  }
+
+  void a_sink_that_fails_ends_it() {
+    const Round round(Codec::Int8, 5, several_slices);
+    const WriteValues full = [](std::uint64_t first, Span<const float>) -> Expected<void> {
+      if (first < 8192) return {};
+      return make_error(ErrorCode::Exhausted, "the disk is full");
+    };
+    const auto report = aggregate_encoded({}, round.codec, round.encoded, 1'000'000, round.values, full);
+    QVERIFY(!report.ok() && report.error().code == ErrorCode::Exhausted);
+  }
+
+  void no_more_than_a_window_is_read_at_once() {
+    for (const Codec codec : all_codecs) {
+      Round round(codec, 9, several_slices);
+      std::vector<std::shared_ptr<Watched>> sources;
+      for (EncodedContribution& c : round.encoded) {
+        sources.push_back(std::make_shared<Watched>(c.payload));
+        c.payload = sources.back();
+      }
+      std::size_t written = 0;
+      const WriteValues count = [&](std::uint64_t, Span<const float> values) -> Expected<void> {
+        written = std::max(written, values.size_bytes());
+        return {};
+      };
+      QVERIFY(aggregate_encoded({}, round.codec, round.encoded, 1'000'000, round.values, count).ok());
+      QVERIFY(written <= 256u << 10);
+      for (const auto& source : sources) QVERIFY(source->largest() <= 64u << 10);
+    }
+  }
+
+ private:
+  // Of one payload of the round in an aggregation.
+  static std::uint64_t reads_of(const Round& round) {
+    std::vector<EncodedContribution> contributions = round.encoded;
+    const auto counted = std::make_shared<Watched>(contributions[3].payload);
+    contributions[3].payload = counted;
+    const auto report = aggregate_encoded({}, round.codec, contributions, 1'000'000, round.values, nowhere);
+    return report.ok() ? counted->reads() : 0;
   }
 };
 

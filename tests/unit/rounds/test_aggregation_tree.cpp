@@ -22,10 +22,30 @@ net::NodeId id_of(std::size_t number) {
   return crypto::sha256(bytes);
 }
 
+outer::WriteValues into(std::vector<float>& out) {
+  return [&out](std::uint64_t first, Span<const float> values) -> Expected<void> {
+    std::copy(values.begin(), values.end(), out.begin() + static_cast<std::ptrdiff_t>(first));
+    return {};
+  };
+}
+
 std::vector<outer::EncodedContribution> encoded(const std::vector<StepInput>& inputs) {
   std::vector<outer::EncodedContribution> contributions;
-  for (const StepInput& input : inputs) contributions.push_back({input.id, input.tokens, *input.payload});
+  for (const StepInput& input : inputs) contributions.push_back({input.id, input.tokens, input.payload});
   return contributions;
+}
+
+// Into memory.
+Expected<outer::AggregateReport> tree_of(const OuterRules& rules, const RowDraw& draw,
+                                         const std::vector<StepInput>& inputs, std::uint64_t most_tokens,
+                                         std::vector<float>& out) {
+  MemorySpool spool;
+  return aggregate_row(rules, draw, inputs, most_tokens, out.size(), into(out), spool);
+}
+Expected<outer::AggregateReport> at_once(const OuterRules& rules, const std::vector<StepInput>& inputs,
+                                         std::uint64_t most_tokens, std::vector<float>& out) {
+  return outer::aggregate_encoded(rules.aggregation, rules.codec, encoded(inputs), most_tokens, out.size(),
+                                  into(out));
 }
 
 // All but the liars send the same direction with a little noise of their own.
@@ -35,7 +55,7 @@ std::vector<StepInput> inputs_of(const OuterRules& rules, std::size_t count, std
     std::vector<float> delta(values);
     for (std::size_t k = 0; k < values; ++k)
       delta[k] = i < liars ? -50.0f : 1.0f + 0.05f * std::sin(static_cast<float>(7 * i + 3 * k));
-    inputs.push_back({id_of(i), 1000, std::make_shared<const Bytes>(*outer::encode(rules.codec, delta))});
+    inputs.push_back({id_of(i), 1000, in_memory(*outer::encode(rules.codec, delta))});
   }
   return inputs;
 }
@@ -71,8 +91,8 @@ void TestAggregationTree::few_are_aggregated_at_once() {
   const OuterRules rules;
   const auto inputs = inputs_of(rules, 16, 0);
   std::vector<float> tree(values), once(values);
-  QVERIFY(aggregate_row(rules, {id_of(1), 0}, inputs, 1000, tree).ok());
-  QVERIFY(outer::aggregate_encoded(rules.aggregation, rules.codec, encoded(inputs), 1000, once).ok());
+  QVERIFY(tree_of(rules, {id_of(1), 0}, inputs, 1000, tree).ok());
+  QVERIFY(at_once(rules, inputs, 1000, once).ok());
   QVERIFY(tree == once);
 }
 
@@ -81,8 +101,8 @@ void TestAggregationTree::more_than_one_aggregation_takes() {
   const auto inputs = inputs_of(rules, outer::max_contributions + 1, 0);
   std::vector<float> out(values);
   // The control.
-  QVERIFY(!outer::aggregate_encoded(rules.aggregation, rules.codec, encoded(inputs), 1000, out).ok());
-  const auto report = aggregate_row(rules, {id_of(1), 0}, inputs, 1000, out);
+  QVERIFY(!at_once(rules, inputs, 1000, out).ok());
+  const auto report = tree_of(rules, {id_of(1), 0}, inputs, 1000, out);
   QVERIFY(report.ok());
   QCOMPARE(report->counted, outer::max_contributions + 1);
   QVERIFY(report->median_norm > 0);
@@ -95,12 +115,12 @@ void TestAggregationTree::liars_end_with_their_sub_groups() {
   const auto inputs = inputs_of(rules, 300, 60);
   for (std::size_t beacon = 1; beacon <= 5; ++beacon) {
     std::vector<float> out(values);
-    QVERIFY(aggregate_row(rules, {id_of(beacon), 0}, inputs, 1000, out).ok());
+    QVERIFY(tree_of(rules, {id_of(beacon), 0}, inputs, 1000, out).ok());
     for (const float value : out) QVERIFY2(value > 0.8f, qPrintable(QString::number(value)));
   }
   rules.aggregation.choice = outer::RuleChoice{outer::Rule::WeightedMean, false, false};
   std::vector<float> mean(values);
-  QVERIFY(aggregate_row(rules, {id_of(1), 0}, inputs, 1000, mean).ok());
+  QVERIFY(tree_of(rules, {id_of(1), 0}, inputs, 1000, mean).ok());
   QVERIFY(mean[0] < -5.0f);
 }
 
@@ -108,10 +128,10 @@ void TestAggregationTree::the_order_of_arrival_does_not_matter() {
   const OuterRules rules;
   auto inputs = inputs_of(rules, 200, 0);
   std::vector<float> first(values), second(values), other(values);
-  QVERIFY(aggregate_row(rules, {id_of(1), 0}, inputs, 1000, first).ok());
-  QVERIFY(aggregate_row(rules, {id_of(2), 0}, inputs, 1000, other).ok());
+  QVERIFY(tree_of(rules, {id_of(1), 0}, inputs, 1000, first).ok());
+  QVERIFY(tree_of(rules, {id_of(2), 0}, inputs, 1000, other).ok());
   std::reverse(inputs.begin(), inputs.end());
-  QVERIFY(aggregate_row(rules, {id_of(1), 0}, inputs, 1000, second).ok());
+  QVERIFY(tree_of(rules, {id_of(1), 0}, inputs, 1000, second).ok());
   QVERIFY(first == second);
   QVERIFY(first != other);
 }

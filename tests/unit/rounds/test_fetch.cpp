@@ -10,6 +10,7 @@
 #include "core/outer/anchor_hash.h"
 #include "core/rounds/fetch.h"
 #include "tests/support/manual_executor.h"
+#include "tests/support/stored.h"
 #include "tests/support/test_main.h"
 
 using namespace neuroshard;
@@ -102,12 +103,12 @@ struct TimedExecutor final : Executor {
 
 // A payload with these bytes.
 void fetch(RoundFetcher& fetcher, const Bytes& wanted, std::vector<net::NodeId> sources,
-           RoundFetcher::GotBytes done) {
+           RoundFetcher::GotPayload done) {
   PieceRequest request;
   request.hash = crypto::sha256(wanted);
-  fetcher.checked(
+  fetcher.payload(
       request, wanted.size(), std::move(sources),
-      [wanted](ByteSpan bytes) { return Bytes(bytes.begin(), bytes.end()) == wanted; }, std::move(done));
+      [wanted](const ByteSource& bytes) { return read_all(bytes).value() == wanted; }, std::move(done));
 }
 
 }  // namespace
@@ -117,7 +118,7 @@ class TestFetch : public QObject {
 
   struct Fixture {
     explicit Fixture(std::vector<net::NodeId> sources) {
-      fetch(fetcher, wanted, std::move(sources), [this](Expected<Bytes> result) {
+      fetch(fetcher, wanted, std::move(sources), [this](Expected<ByteSourcePtr> result) {
         ++ends;
         got = std::move(result);
       });
@@ -127,11 +128,12 @@ class TestFetch : public QObject {
     Known peers;
     testing::ManualExecutor executor;
     ManualClock clock;
-    RoundFetcher fetcher{calls, peers, executor, clock, two_at_first()};
-    std::optional<Expected<Bytes>> got;
+    MemorySpool spool;
+    RoundFetcher fetcher{calls, peers, executor, clock, spool, two_at_first()};
+    std::optional<Expected<ByteSourcePtr>> got;
     int ends = 0;
 
-    bool has_it() const { return ends == 1 && got->ok() && **got == wanted; }
+    bool has_it() const { return ends == 1 && got->ok() && test::bytes_of(**got) == wanted; }
     bool failed() const { return ends == 1 && !got->ok() && got->error().code == ErrorCode::Unavailable; }
   };
 
@@ -140,7 +142,8 @@ class TestFetch : public QObject {
     Known peers;
     testing::ManualExecutor executor;
     ManualClock clock;
-    RoundFetcher fetcher{calls, peers, executor, clock, two_at_first()};
+    MemorySpool spool;
+    RoundFetcher fetcher{calls, peers, executor, clock, spool, two_at_first()};
     std::optional<ErrorCode> error;
     RoundFetcher::Ticket ticket = fetcher.anchor(
         0, {}, {}, 1000, 0, {first, second},
@@ -216,14 +219,17 @@ class TestFetch : public QObject {
       outer::AnchorIdentity own, theirs;
       if (!same) theirs.tokenizer.fill(5);
       const std::vector<float> values(1000, 0.5f);
-      const std::vector<Hash256> leaves = outer::anchor_leaves(theirs, {values, values, {}});
+      const rounds::Anchor anchor = state_in_memory(values, values);
+      const std::vector<Hash256> leaves =
+          outer::anchor_leaves(theirs, anchor->counts, *anchor->bytes).value();
       Bytes bytes;
       for (const Hash256& leaf : leaves) bytes.insert(bytes.end(), leaf.begin(), leaf.end());
       Calls calls;
       Known peers;
       testing::ManualExecutor executor;
       ManualClock clock;
-      RoundFetcher fetcher{calls, peers, executor, clock, two_at_first()};
+      MemorySpool spool;
+      RoundFetcher fetcher{calls, peers, executor, clock, spool, two_at_first()};
       fetcher.anchor({}, crypto::merkle_root(leaves), own, 1000, 0, {first}, [](const auto&) {});
       QVERIFY(!calls.waiting.empty());
       calls.give_one(bytes);
@@ -329,10 +335,11 @@ class TestFetch : public QObject {
     Known peers;
     TimedExecutor executor;
     ManualClock clock;
-    RoundFetcher fetcher(calls, peers, executor, clock, {});
+    MemorySpool spool;
+    RoundFetcher fetcher(calls, peers, executor, clock, spool, {});
     int ends = 0;
-    std::optional<Expected<Bytes>> got;
-    fetch(fetcher, wanted, {first, second, id_of(3)}, [&](Expected<Bytes> result) {
+    std::optional<Expected<ByteSourcePtr>> got;
+    fetch(fetcher, wanted, {first, second, id_of(3)}, [&](Expected<ByteSourcePtr> result) {
       ++ends;
       got = std::move(result);
     });
@@ -346,15 +353,16 @@ class TestFetch : public QObject {
     QCOMPARE(ends, 0);
     honest.done(answer(wanted));
     QCOMPARE(ends, 1);
-    QVERIFY(got->ok() && **got == wanted);
+    QVERIFY(got->ok() && test::bytes_of(**got) == wanted);
     silent.done(answer(wanted));
     executor.a_second_passes();
     QCOMPARE(ends, 1);
     QVERIFY(calls.waiting.empty());
 
     // A large piece is not: a slow line would only get slower.
-    std::optional<Expected<Bytes>> large;
-    fetch(fetcher, content(0), {first, second}, [&](Expected<Bytes> result) { large = std::move(result); });
+    std::optional<Expected<ByteSourcePtr>> large;
+    fetch(fetcher, content(0), {first, second},
+          [&](Expected<ByteSourcePtr> result) { large = std::move(result); });
     calls.asked.clear();
     executor.a_second_passes();
     QCOMPARE(calls.asked[second], 0);

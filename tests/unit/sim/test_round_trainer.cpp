@@ -3,6 +3,7 @@
 #include <QtTest>
 
 #include "core/sim/round_trainer.h"
+#include "tests/support/stored.h"
 #include "tests/support/test_main.h"
 
 using namespace neuroshard;
@@ -43,9 +44,7 @@ struct Life {
     return given.value_or(rounds::RoundLearner::Boundary{});
   }
   static rounds::Anchor anchor(std::uint64_t number) {
-    auto state = std::make_shared<rounds::OuterState>();
-    state->weights.assign(values, static_cast<float>(number));
-    return state;
+    return test::state_with(std::vector<float>(values, static_cast<float>(number)));
   }
   Slope model;
   HostExecutor executor;
@@ -66,12 +65,12 @@ class TestSimRoundTrainer : public QObject {
     QFETCH(bool, counted);
     World world;
     Life whole(world), killed(world), back(world), forgetful(world);
-    QVERIFY(whole.round(world, 1, false).payload.size() > 100);
-    const Bytes memory = killed.round(world, 1, false).memory;
+    QVERIFY(whole.round(world, 1, false).payload->size() > 100);
+    const ByteSourcePtr memory = killed.round(world, 1, false).memory;
     back.trainer.recall(memory);
-    const Bytes expected = whole.round(world, 2, counted).payload;
-    QVERIFY(back.round(world, 2, counted).payload == expected);
-    QVERIFY(forgetful.round(world, 2, counted).payload != expected);
+    const Bytes expected = test::bytes_of(whole.round(world, 2, counted).payload);
+    QVERIFY(test::bytes_of(back.round(world, 2, counted).payload) == expected);
+    QVERIFY(test::bytes_of(forgetful.round(world, 2, counted).payload) != expected);
   }
 
   void the_round_that_is_still_made_has_one_delta() {
@@ -80,8 +79,10 @@ class TestSimRoundTrainer : public QObject {
     const auto sent = killed.round(world, 1, false);
     back.trainer.recall(sent.memory);
     const auto again = back.round(world, 1, false);
-    QVERIFY(again.payload == sent.payload && again.work.steps == sent.work.steps);
-    QVERIFY(back.round(world, 2, true).payload == killed.round(world, 2, true).payload);
+    QVERIFY(test::bytes_of(again.payload) == test::bytes_of(sent.payload) &&
+            again.work.steps == sent.work.steps);
+    QVERIFY(test::bytes_of(back.round(world, 2, true).payload) ==
+            test::bytes_of(killed.round(world, 2, true).payload));
   }
 };
 
