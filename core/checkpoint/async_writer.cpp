@@ -18,18 +18,27 @@ constexpr Duration least_worked = std::chrono::milliseconds(5);
 // `busy` hands writer and snapshot from one thread to the other: whoever set it owns both until it is
 // cleared. Only the parts of the copy are shared, which the snapshot sees to.
 struct AsyncWriter::State {
-  State(Writer& w, Executor& e, Callbacks c, Pace p)
-      : writer(w), io(e), callbacks(std::move(c)), pace(std::move(p)) {}
+  State(Writer& w, Executor& e, Callbacks c, Pace p, std::shared_ptr<Spool> spool)
+      : writer(w), io(e), callbacks(std::move(c)), pace(std::move(p)), snapshot(std::move(spool)) {}
 
   // On the io executor.
   void write(Manifest manifest) {
     copy();
     if (pace.share < 1) spent = pace.processor_time();
-    const Expected<SaveResult> result =
-        writer.save(std::move(manifest), snapshot.view(), [this] { pause(); });
     // Told first, so that wait() means that the outcome is known.
-    report(result);
+    report(write_copy(std::move(manifest)));
+    snapshot.abandon();
     finish();
+  }
+  Expected<SaveResult> write_copy(Manifest manifest) {
+    NS_ASSIGN_OR_RETURN(const TensorView copied, snapshot.view());
+    return writer.save(std::move(manifest), copied, [this] { pause(); });
+  }
+  // False: there is no room for a copy.
+  bool begin_copy(const TensorView& live, bool in_memory) {
+    if (in_memory && snapshot.begin(live, Snapshot::Where::Memory).ok()) return true;
+    snapshot.release();
+    return snapshot.has_spool() && snapshot.begin(live, Snapshot::Where::Spool).ok();
   }
   // On either thread, or on both at once.
   void copy() {
@@ -85,8 +94,9 @@ struct AsyncWriter::State {
   bool copying = false;  // of the compute thread: a copy was begun that it has not waited for yet
 };
 
-AsyncWriter::AsyncWriter(Writer& writer, Executor& io, Callbacks callbacks, Pace pace)
-    : state_(std::make_shared<State>(writer, io, std::move(callbacks), std::move(pace))) {
+AsyncWriter::AsyncWriter(Writer& writer, Executor& io, Callbacks callbacks, Pace pace,
+                         std::shared_ptr<Spool> spool)
+    : state_(std::make_shared<State>(writer, io, std::move(callbacks), std::move(pace), std::move(spool))) {
   NS_CHECK(state_->callbacks.saved && state_->callbacks.failed);
   NS_CHECK(state_->pace.share > 0 && (state_->pace.share >= 1 || state_->pace.processor_time));
 }
@@ -106,8 +116,7 @@ Expected<SaveStart> AsyncWriter::save(Manifest manifest, const TensorView& live,
     state_->hurried = false;
     state_->busy = true;
   }
-  if (!allow_copy || !state_->snapshot.begin(live).ok()) {
-    state_->snapshot.release();
+  if (!state_->begin_copy(live, allow_copy)) {
     state_->report(state_->writer.save(std::move(manifest), live));
     state_->finish();
     return SaveStart::Written;

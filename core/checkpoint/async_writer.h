@@ -24,7 +24,7 @@ enum class SaveStart {
   Started,   // the tensors may change after before_update(); the outcome comes through the callback
   Deferred,  // one is in flight; call again at a later step with the state of then (wanted() is true until
              // then)
-  Written,   // no copy was allowed: it is on the disk already, and the callback was called
+  Written,   // no copy could be made: it is on the disk already, and the callback was called
 };
 
 // How much of one processor hashing and writing take while nobody waits for them.
@@ -45,7 +45,9 @@ class AsyncWriter {
   };
 
   // writer and io outlive this object.
-  AsyncWriter(Writer& writer, Executor& io, Callbacks callbacks, Pace pace = {});
+  // spool: for copies that get no memory; null: without such copies.
+  AsyncWriter(Writer& writer, Executor& io, Callbacks callbacks, Pace pace = {},
+              std::shared_ptr<Spool> spool = nullptr);
   // Waits for a save in flight: the executor must still be running.
   ~AsyncWriter();
 
@@ -56,7 +58,8 @@ class AsyncWriter {
 
   // The floats of live must stay where and as they are until before_update(), wait() or the destructor has
   // returned; its extras only for the call. allow_copy: the memory plan has room for snapshot_bytes(); else
-  // the live buffers are written, slot by slot, before this returns. Errors: Unavailable when the executor
+  // the copy is in the spool. Without a spool, or when it has no room, the live buffers are written, slot by
+  // slot, before this returns. Errors: Unavailable when the executor
   // takes no work; others only reach the callback.
   Expected<SaveStart> save(Manifest manifest, const TensorView& live, bool allow_copy);
   // Waits for a save in flight, then writes the live buffers before it returns: clean stop, outer sync.

@@ -22,6 +22,13 @@ std::uint64_t floats_in(const TensorView& view) {
 
 }  // namespace
 
+Expected<void> Floats::each_part(const std::function<Expected<void>(ByteSpan bytes)>& use) const {
+  if (!bytes_) return use(as_bytes(memory_));
+  constexpr std::size_t at_once = std::size_t{1} << 20;
+  return read_in_parts(*part_of(bytes_, offset_, count_ * sizeof(float)), at_once,
+                       [&](std::uint64_t, ByteSpan bytes) { return use(bytes); });
+}
+
 std::uint64_t Snapshot::bytes_for(const compute::ModelShape& shape, Span<const compute::SlotId> slots) {
   std::uint64_t floats = 0;
   for (const compute::SlotId slot : slots) floats += 3 * compute::slot_parameter_count(shape, slot);
@@ -38,36 +45,38 @@ Expected<void> Snapshot::reserve(std::uint64_t bytes) {
             "not enough memory for a checkpoint's copy of {} MiB; checkpoints are written slot by slot",
             bytes >> 20));
   }
-  view_ = {};
   buffer_ = std::move(larger);
   return {};
 }
 
-Span<const float> Snapshot::plan_copy(Span<const float> from, float*& to) {
-  const Span<const float> copied(to, from.size());
-  for (std::size_t at = 0; at < from.size(); at += part_floats) {
-    parts_.push_back({from.data() + at, to + at, std::min(part_floats, from.size() - at)});
-  }
-  to += from.size();
-  return copied;
+void Snapshot::plan_copy(const Floats& from, std::uint64_t& to) {
+  const Span<const float> floats = from.memory();
+  for (std::size_t at = 0; at < floats.size(); at += part_floats)
+    parts_.push_back({floats.subspan(at, std::min(part_floats, floats.size() - at)), to + at});
+  to += floats.size();
 }
 
-Expected<void> Snapshot::begin(const TensorView& live) {
+Expected<void> Snapshot::begin(const TensorView& live, Where where) {
   abandon();
-  NS_RETURN_IF_ERROR(reserve(floats_in(live) * sizeof(float)));
-  view_ = live;
-  auto* at = reinterpret_cast<float*>(buffer_.data());
+  const std::uint64_t bytes = floats_in(live) * sizeof(float);
+  if (where == Where::Spool) {
+    NS_ASSIGN_OR_RETURN(item_, spool_->create(bytes));
+  } else {
+    NS_RETURN_IF_ERROR(reserve(bytes));
+  }
+  live_ = live;
   // Few floats, in a buffer that their owner fills anew for the next save.
-  for (ExtraTensor& extra : view_.extras) {
-    if (!extra.values.empty()) std::memcpy(at, extra.values.data(), extra.values.size_bytes());
-    extra.values = {at, extra.values.size()};
-    at += extra.values.size();
-  }
-  for (SlotTensors& slot : view_.slots) {
-    slot.parameters = plan_copy(slot.parameters, at);
-    slot.moment1 = plan_copy(slot.moment1, at);
-    slot.moment2 = plan_copy(slot.moment2, at);
-  }
+  for (const ExtraTensor& extra : live_.extras)
+    extras_.emplace_back(extra.values.begin(), extra.values.end());
+  std::uint64_t to = 0;
+  for (const SlotTensors& slot : live_.slots)
+    for (const Floats* floats : {&slot.parameters, &slot.moment1, &slot.moment2}) plan_copy(*floats, to);
+  return {};
+}
+
+Expected<void> Snapshot::copy(const Part& part) {
+  if (item_) return item_->write_at(part.to * sizeof(float), as_bytes(part.from));
+  std::memcpy(reinterpret_cast<float*>(buffer_.data()) + part.to, part.from.data(), part.from.size_bytes());
   return {};
 }
 
@@ -77,15 +86,34 @@ bool Snapshot::copy_part() {
     next_part_.store(parts_.size(), std::memory_order_relaxed);  // keeps the count from running away
     return false;
   }
-  const Part& part = parts_[index];
-  std::memcpy(part.to, part.from, part.floats * sizeof(float));
+  const Expected<void> copied = copy(parts_[index]);
   bool last;
   {
     const std::lock_guard lock(mutex_);
+    if (!copied.ok() && !failed_) failed_ = copied.error();
     last = ++parts_done_ == parts_.size();
   }
   if (last) copied_.notify_all();
   return true;
+}
+
+Expected<TensorView> Snapshot::view() {
+  if (failed_) return *failed_;
+  TensorView view = live_;
+  ByteSourcePtr spooled;
+  if (item_) {
+    NS_ASSIGN_OR_RETURN(spooled, item_->finish(floats_in(live_) * sizeof(float)));
+  }
+  std::uint64_t at = 0;
+  for (SlotTensors& slot : view.slots)
+    for (Floats* floats : {&slot.parameters, &slot.moment1, &slot.moment2}) {
+      const std::size_t count = floats->size();
+      *floats = spooled ? Floats(spooled, at * sizeof(float), count)
+                        : Floats({reinterpret_cast<const float*>(buffer_.data()) + at, count});
+      at += count;
+    }
+  for (std::size_t i = 0; i < extras_.size(); ++i) view.extras[i].values = extras_[i];
+  return view;
 }
 
 void Snapshot::wait_copied() {
@@ -95,13 +123,16 @@ void Snapshot::wait_copied() {
 
 void Snapshot::abandon() {
   parts_.clear();
+  extras_.clear();
+  live_ = {};
+  item_.reset();
+  failed_.reset();
   next_part_ = 0;
   parts_done_ = 0;
 }
 
 void Snapshot::release() {
   abandon();
-  view_ = {};
   buffer_ = {};
 }
 

@@ -51,10 +51,10 @@ class RunsOfFile {
   Expected<void> begin() {
     return run({RunOf::Header, which_, {}, 0, 0, {}}, [this] { return layout_.begin(sink_); });
   }
-  Expected<void> slot(compute::SlotId slot, std::initializer_list<Span<const float>> tensors) {
+  Expected<void> slot(compute::SlotId slot, std::initializer_list<Floats> tensors) {
     return run({RunOf::Slot, which_, slot, 0, 0, {}}, [&]() -> Expected<void> {
-      for (const Span<const float> values : tensors)
-        NS_RETURN_IF_ERROR(layout_.append(as_bytes(values), sink_));
+      for (const Floats& values : tensors)
+        NS_RETURN_IF_ERROR(values.each_part([this](ByteSpan bytes) { return layout_.append(bytes, sink_); }));
       return {};
     });
   }

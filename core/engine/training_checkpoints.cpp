@@ -9,6 +9,7 @@
 #include "core/compute/slot.h"
 #include "core/platform/sensor/cpu.h"
 #include "core/rounds/fragments.h"
+#include "core/storage/file_spool.h"
 
 namespace neuroshard::engine {
 namespace {
@@ -256,7 +257,8 @@ Expected<void> TrainingCheckpoints::start(const compute::ModelShape& shape, cons
                                       " Training continues and tries the next save as usual."});
   };
   async_ = std::make_unique<checkpoint::AsyncWriter>(
-      *writer_, *io_, std::move(callbacks), checkpoint::Pace{io_share, platform::thread_processor_time});
+      *writer_, *io_, std::move(callbacks), checkpoint::Pace{io_share, platform::thread_processor_time},
+      storage::make_file_spool({directory_.path() + "/spool", 0}));
   if (copy_allowed_) async_->prepare(save_bytes_);
   return {};
 }
@@ -322,8 +324,8 @@ checkpoint::TensorView TrainingCheckpoints::view() {
   checkpoint::TensorView view;
   for (std::uint32_t i = 0; i < stage_.slot_count(); ++i) {
     const compute::SlotBuffers slot = stage_.slot(i);
-    view.slots.push_back(
-        {slot.id, {slot.parameters, slot.count}, {slot.moment1, slot.count}, {slot.moment2, slot.count}});
+    const auto floats = [&](const float* from) { return Span<const float>(from, slot.count); };
+    view.slots.push_back({slot.id, floats(slot.parameters), floats(slot.moment1), floats(slot.moment2)});
   }
   stage_.router_bias(router_bias_.data());
   view.extras.push_back({router_bias_name, {shape_.layers, shape_.experts}, router_bias_});

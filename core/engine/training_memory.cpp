@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "core/checkpoint/tensors.h"
 #include "core/compute/slot.h"
@@ -19,13 +20,24 @@ constexpr std::uint64_t mib = 1u << 20;
 constexpr std::uint64_t baseline_grain = 32 * mib;
 // Pages of libraries that the first step loads, database, tokenizer, threads' stacks.
 constexpr std::uint64_t margin = 96 * mib;
-// One file's buffers while slots are written straight from the weights.
+// Of a checkpoint's copy of weights and moments.
+constexpr std::uint64_t most_copied_in_memory = 128 * mib;
+constexpr std::uint64_t no_limit_allows = std::numeric_limits<std::uint64_t>::max();
+// One file's buffers while a checkpoint is written from the spool.
 constexpr std::uint64_t write_buffer = 16 * mib;
 // Without a user's limit: the machine's free memory, less the share for other programs.
 constexpr double share_of_free = 0.9;
 
-// Of a contribution, while a round's deltas are combined: one slice of its values (outer/aggregate.h).
-constexpr std::uint64_t decoded_bytes = 256u << 10;
+// Of a contribution, while a round's deltas are combined: one slice of its values and windows of its payload
+// (outer/aggregate.h).
+constexpr std::uint64_t decoded_bytes = 512u << 10;
+constexpr std::uint64_t contributors_at_once = 16;
+// Slices of weights, deltas and anchors on the training's, the rounds' and the disk's thread.
+constexpr std::uint64_t round_slices = 8 * mib;
+// Of the top-k codec (outer/codec.h), per parameter: the selection, and the payload.
+constexpr double selected_bytes = 6.0 * 64 / 4096 + 0.02;
+// Two anchors, the next one and its aggregate, the weights of the boundary and their payloads.
+constexpr std::uint64_t spooled_bytes = 2 * 8 + 8 + 4 + 4 + contributors_at_once * 4;
 
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t grain) {
   return (bytes + grain - 1) / grain * grain;
@@ -48,12 +60,10 @@ Expected<std::uint64_t> limit_in_force(std::uint64_t user_limit, std::uint64_t r
 }  // namespace
 
 std::uint64_t outer_round_bytes(std::uint64_t parameters, bool error_feedback) {
-  constexpr std::uint64_t states = 3 * 2, aggregate = 1, boundary = 2, contributors = 4;
-  constexpr std::uint64_t payload_bytes = 1;  // of a value, int8; another codec's are fewer or rarer
-  const std::uint64_t feedback = error_feedback ? 3 : 0;
-  return parameters *
-             ((states + aggregate + boundary + feedback) * sizeof(float) + contributors * payload_bytes) +
-         contributors * decoded_bytes;
+  const std::uint64_t selection =
+      error_feedback ? static_cast<std::uint64_t>(selected_bytes * static_cast<double>(parameters)) : 0;
+  return std::min(round_spool_memory, parameters * spooled_bytes) + contributors_at_once * decoded_bytes +
+         round_slices + selection;
 }
 
 Expected<TrainingMemory> plan_training_memory(const TrainingMemoryRequest& request) {
@@ -76,7 +86,10 @@ Expected<TrainingMemory> plan_training_memory(const TrainingMemoryRequest& reque
       compute::estimate_activation_bytes_per_sample(request.shape, request.precision, sequence);
   if (request.training) {
     const std::vector<compute::SlotId> slots = compute::model_slots(request.shape);
-    needs.snapshot_whole = checkpoint::Snapshot::bytes_for(request.shape, slots) + storage::large_file_buffer;
+    const std::uint64_t copy = checkpoint::Snapshot::bytes_for(request.shape, slots);
+    // A larger one is in the spool: its 12 bytes a parameter would be more than weights and gradients.
+    needs.snapshot_whole =
+        copy <= most_copied_in_memory ? copy + storage::large_file_buffer : no_limit_allows;
     needs.snapshot_slot = write_buffer;
   }
   const std::uint32_t most =

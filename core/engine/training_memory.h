@@ -30,10 +30,12 @@ struct TrainingMemoryRequest {
 // MiB.
 inline constexpr std::uint64_t with_module_bytes = 160u << 20;
 
-// The most memory of outer rounds for a model of P parameters beside its training: weights and momentum of
-// the anchor, of the previous one (for nodes that fetch it) and of the one that is being computed; the
-// payloads of four contributors, a slice of their deltas and the aggregate; the weights and the delta of the
-// own boundary; the buffer of error feedback and its copy for the disk.
+// The most that the spool of a network's rounds keeps in memory: all payloads and anchors of a small model.
+inline constexpr std::uint64_t round_spool_memory = 64u << 20;
+
+// The most memory of outer rounds for a model of P parameters beside its training: the spool's part in memory;
+// of each contributor of a sub-group a slice of its delta and windows of its payload; slices of weights and
+// anchors; with error feedback, the values that the codec selects and their payload.
 std::uint64_t outer_round_bytes(std::uint64_t parameters, bool error_feedback);
 
 struct TrainingMemory {

@@ -15,6 +15,29 @@ using namespace neuroshard;
 using namespace neuroshard::checkpoint;
 using namespace neuroshard::testing;
 
+namespace {
+
+// Its items take nothing; `full`: it has none.
+class FailingSpool final : public Spool {
+ public:
+  Expected<std::unique_ptr<SpoolItem>> create(std::uint64_t) override {
+    if (full) return make_error(ErrorCode::Exhausted, "the disk is full");
+    return std::unique_ptr<SpoolItem>(std::make_unique<Item>());
+  }
+  bool full = false;
+
+ private:
+  class Item final : public SpoolItem {
+   public:
+    Expected<void> write_at(std::uint64_t, ByteSpan) override {
+      return make_error(ErrorCode::Io, "the disk reported an error");
+    }
+    Expected<ByteSourcePtr> finish(std::uint64_t) override { return in_memory({}); }
+  };
+};
+
+}  // namespace
+
 class TestAsyncWriter : public QObject {
   Q_OBJECT
 
@@ -231,6 +254,47 @@ class TestAsyncWriter : public QObject {
     QVERIFY(!async.wanted());
     io.run();
     QCOMPARE(saved_, (std::vector<std::uint64_t>{10, 40}));
+    QVERIFY(current_state().same_bits(live));
+  }
+
+  // As large models have it: the copy takes no memory, and training goes on meanwhile.
+  void a_copy_in_the_spool_is_as_good() {
+    auto writer = Writer::open(disk_, key_, "/c").value();
+    ManualExecutor io;
+    AsyncWriter async(writer, io, callbacks(), {}, std::make_shared<MemorySpool>());
+    TinyState live(1, wide_shape());
+    compute::ModelShape shape = wide_shape();
+    for (const std::uint64_t step : {10u, 20u}) {
+      const TinyState then = live;
+      Manifest manifest = tiny_manifest(step);
+      manifest.architecture = shape;
+      QCOMPARE(async.save(manifest, live.view(), false).value(), SaveStart::Started);
+      async.before_update();
+      live = TinyState(step, shape);
+      io.run();
+      QCOMPARE(async.snapshot_bytes(), std::uint64_t{0});
+      TinyState loaded(99, shape);
+      QVERIFY(load_current(disk_, Catalogue(disk_, "/c"), loaded.request()).ok());
+      QVERIFY(loaded.same_bits(then));
+    }
+    QCOMPARE(saved_, (std::vector<std::uint64_t>{10, 20}));
+  }
+
+  void a_spool_that_fails_is_told_and_the_next_save_works() {
+    auto writer = Writer::open(disk_, key_, "/c").value();
+    ManualExecutor io;
+    const auto spool = std::make_shared<FailingSpool>();
+    AsyncWriter async(writer, io, callbacks(), {}, spool);
+    TinyState live(1);
+    QCOMPARE(async.save(tiny_manifest(10), live.view(), false).value(), SaveStart::Started);
+    async.before_update();
+    io.run();
+    QVERIFY(saved_.empty());
+    QCOMPARE(failed_.size(), std::size_t{1});
+    QVERIFY(!async.in_flight());
+    spool->full = true;  // no item at all: it is written while training waits
+    QCOMPARE(async.save(tiny_manifest(20), live.view(), false).value(), SaveStart::Written);
+    QCOMPARE(saved_, std::vector<std::uint64_t>{20});
     QVERIFY(current_state().same_bits(live));
   }
 
