@@ -9,6 +9,8 @@
 namespace neuroshard::rounds {
 namespace {
 
+constexpr Duration retry_pause = std::chrono::seconds(5);
+
 std::uint64_t bits_of(double value) {
   std::uint64_t bits = 0;
   std::memcpy(&bits, &value, sizeof bits);
@@ -18,8 +20,8 @@ std::uint64_t bits_of(double value) {
 }  // namespace
 
 ClosedRows::ClosedRows(const chain::ChainRules& rules, const ContributionBook& book, RowStates& states,
-                       std::function<void()> computed)
-    : rules_(rules), book_(book), states_(states), computed_(std::move(computed)) {}
+                       const Clock& clock, Events events)
+    : rules_(rules), book_(book), states_(states), clock_(clock), events_(std::move(events)) {}
 
 std::optional<chain::RowResult> ClosedRows::result(const chain::ChainTip& tip, std::size_t row_index,
                                                    std::uint32_t row) const {
@@ -66,7 +68,7 @@ void ClosedRows::compute(const chain::ChainTip& tip) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::uint32_t row = rows[i];
     RowStep& step = steps_[row];
-    if (step.step || step.computing || step.failed) continue;
+    if (step.step || step.computing || step.failed || clock_.monotonic_now() < step.next_try) continue;
     if (!states_.holds(row, registry.rows()[row].anchor)) continue;
     auto inputs = inputs_of(tip, i, row);
     if (!inputs || inputs->work.empty()) continue;
@@ -79,10 +81,15 @@ void ClosedRows::compute(const chain::ChainTip& tip) {
           if (!life.alive() || round != book_.round()) return;
           RowStep& done = steps_[row];
           done.computing = false;
-          if (made.ok()) done.step = *made;
-          // Others get the same error; one of this node's own is tried again.
-          if (!made.ok()) done.failed = !is_own_failure(made.error());
-          computed_();
+          if (made.ok()) {
+            done.step = *made;
+          } else if (is_own_failure(made.error())) {
+            done.next_try = clock_.monotonic_now() + retry_pause;
+            return events_.cannot(made.error());
+          } else {
+            done.failed = true;  // of the others, too
+          }
+          events_.computed();
         });
   }
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/clock.h"
 #include "core/base/lifetime.h"
 #include "core/chain/history.h"
 #include "core/rounds/contribution_book.h"
@@ -17,9 +18,12 @@ namespace neuroshard::rounds {
 
 class ClosedRows {
  public:
-  // computed: after each step that ends.
+  struct Events {
+    std::function<void()> computed;            // after each step that ends
+    std::function<void(const Error&)> cannot;  // this node can't make a step now; it tries again soon
+  };
   ClosedRows(const chain::ChainRules& rules, const ContributionBook& book, RowStates& states,
-             std::function<void()> computed);
+             const Clock& clock, Events events);
 
   // Forgets the rows of an earlier round.
   void clear() { steps_.clear(); }
@@ -33,6 +37,7 @@ class ClosedRows {
   struct RowStep {
     StepPtr step;  // null: not yet
     bool computing = false, failed = false;
+    MonotonicTime next_try{};
     Hash256 payloads{};  // root of what it was made of
   };
   // Nothing: something is missing.
@@ -42,7 +47,8 @@ class ClosedRows {
   const chain::ChainRules& rules_;
   const ContributionBook& book_;
   RowStates& states_;
-  const std::function<void()> computed_;
+  const Clock& clock_;
+  const Events events_;
   std::map<std::uint32_t, RowStep> steps_;
   Lifetime lifetime_;
 };

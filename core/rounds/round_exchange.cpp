@@ -72,6 +72,8 @@ void RoundExchange::ask_for_payloads(const chain::ChainTip& tip) {
            opening = services_.book.opening()](Expected<ByteSourcePtr> payload) {
             if (!life.alive() || opening != services_.book.opening()) return;
             payloads_.erase(work.payload);  // a failure is asked for again at a later look
+            if (!payload.ok() && payload.error().code != ErrorCode::Unavailable)
+              events_.cannot(payload.error());
             if (payload.ok()) {
               services_.book.take_payload(member, work.row, std::move(*payload));
               events_.arrived();

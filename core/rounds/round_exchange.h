@@ -29,6 +29,7 @@ class RoundExchange {
   struct Events {
     std::function<void()> arrived;
     std::function<void(const chain::Evidence&)> found_evidence;
+    std::function<void(const Error&)> cannot;  // this node can't keep a payload now; it tries again
   };
   RoundExchange(Services services, const chain::ChainRules& rules, FetchOptions options,
                 const net::NodeId& self, Events events);

@@ -1,5 +1,6 @@
 // TrainingRounds: what comes from other members and goes to them.
 #include <algorithm>
+#include <utility>
 
 #include "core/chain/rights.h"
 #include "core/net/peer_channel.h"
@@ -26,6 +27,12 @@ chain::Verdict TrainingRounds::refuse(chain::Verdict verdict) {
 void TrainingRounds::found(const chain::Evidence& evidence) {
   ++seen_.evidence;
   port_->add_evidence(evidence);
+}
+
+// Once for each reason: it is tried again and again.
+void TrainingRounds::cannot(const Error& error) {
+  const std::string reason = error.describe();
+  if (std::exchange(seen_.trouble, reason) != reason) services_.logger.error("rounds", reason);
 }
 
 chain::Verdict TrainingRounds::on_contribution(ByteSpan bytes) {

@@ -67,12 +67,14 @@ TrainingRounds::TrainingRounds(TrainingServices services, TrainingOptions option
       vectors_(options_.chain, services_.checks),
       exchange_({services_.caller, services_.peers, fetcher_, book_, vectors_}, options_.chain,
                 options_.fetch, self_,
-                {[this] { look_soon(); }, [this](const chain::Evidence& evidence) { found(evidence); }}),
+                {[this] { look_soon(); }, [this](const chain::Evidence& evidence) { found(evidence); },
+                 [this](const Error& error) { cannot(error); }}),
       states_({fetcher_, services_.work, services_.executor, services_.clock, services_.spool,
                services_.steps != nullptr ? *services_.steps : own_steps_},
               options_.outer, options_.chain.network, options_.shapes, options_.bias_values,
               [this](std::uint32_t row) { on_held(row); }),
-      computed_(options_.chain, book_, states_, [this] { look_soon(); }),
+      computed_(options_.chain, book_, states_, services_.clock,
+                {[this] { look_soon(); }, [this](const Error& error) { cannot(error); }}),
       own_({services_.key, services_.learners, services_.store, services_.logger}, options_.chain,
            options_.inner_steps, options_.sync) {}
 
@@ -248,6 +250,7 @@ void TrainingRounds::settle_rows() {
 
 void TrainingRounds::on_held(std::uint32_t row) {
   if (!tip_ || !states_.holds(row, tip_->registry->rows()[row].anchor)) return;
+  seen_.trouble.clear();
   if (on_new_anchor_) on_new_anchor_(tip_->registry->rows()[row].changed_round, row, states_.state(row));
   own_.begin(row, states_.hash(row), states_.state(row));
   if (states_.holds_all(*tip_->registry)) port_->set_ready(true);

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "core/chain/outbox.h"
@@ -64,8 +65,9 @@ struct TrainingView {
   std::uint64_t fetched_anchors = 0, evidence = 0;
   std::uint64_t bytes_sent = 0, bytes_received = 0;  // pieces of payloads and anchors
   bool other_identity =
-      false;           // peers hold the anchors with another tokenizer or model version in their names
-  Duration waiting{};  // between own contribution and next anchor, in all
+      false;            // peers hold the anchors with another tokenizer or model version in their names
+  std::string trouble;  // why this node can't keep payloads or make a step now; empty: it can
+  Duration waiting{};   // between own contribution and next anchor, in all
   std::map<chain::Verdict, std::uint64_t> refused;
 };
 
@@ -138,6 +140,7 @@ class TrainingRounds final : public chain::BlockContent {
   chain::Verdict on_vector(ByteSpan bytes);
   chain::Verdict refuse(chain::Verdict verdict);
   void found(const chain::Evidence& evidence);
+  void cannot(const Error& error);
 
   TrainingServices services_;
   const TrainingOptions options_;

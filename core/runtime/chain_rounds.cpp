@@ -388,6 +388,7 @@ void ChainRounds::refresh() {
     const ChainMoment now = moment(training);
     report_->fill(view, now);
     view.contributors = entries_.contributors();
+    if (view.trouble.empty()) view.trouble = now.training.trouble;
     if (view.trouble.empty()) view.trouble = trust_->trouble(now.chain);
     if (trust_->waits_for_founder(now.chain, wallet_key())) view.phase = "waiting for a founder to begin";
     seen = report_->seen(now);

@@ -24,8 +24,22 @@
 
 namespace neuroshard::sim {
 
+// Room for payloads and anchors; while the disk is full, it takes nothing new.
+class DiskSpool final : public Spool {
+ public:
+  Expected<std::unique_ptr<SpoolItem>> create(std::uint64_t bytes) override {
+    if (full) return make_error(ErrorCode::Exhausted, "the disk is full; free some space");
+    return memory_.create(bytes);
+  }
+  bool full = false;
+
+ private:
+  MemorySpool memory_;
+};
+
 // A node's disk: what was written survives the node.
 struct ChainDisk {
+  DiskSpool spool;
   std::map<chain::ChainStore::Record, std::shared_ptr<const Bytes>> records;
   std::uint64_t first = 0;
   std::vector<std::shared_ptr<const Bytes>> blocks;
@@ -188,7 +202,6 @@ class ChainWorld {
   SharedRounds pool_;
   SharedSteps steps_;
   BytesPool disks_;
-  MemorySpool spool_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::unordered_map<net::NodeId, std::size_t, net::NodeIdHash> by_id_;
   std::vector<rounds::Fragment> fragments_;                       // by row

@@ -54,6 +54,7 @@ def main():
     parser.add_argument("--batch-tokens", type=int, default=128)
     parser.add_argument("--batch", type=int, default=1, help="sequences of a micro-batch")
     parser.add_argument("--sync", default="plain")
+    parser.add_argument("--memory-limit", help="of each node, such as 2GiB")
     parser.add_argument("--gate", type=float, help="bytes a parameter")
     arguments = parser.parse_args()
     os.makedirs(arguments.folder)
@@ -61,6 +62,9 @@ def main():
                                         "folder": os.path.join(arguments.folder, "nodes")}))
     try:
         nodes.make_profile()
+        for name in nodes.names() if arguments.memory_limit else []:
+            nodes.call("settings", "set", "memory_limit", arguments.memory_limit, "--data-dir", nodes.path(name),
+                       "--profile", nodes.profile)
         nodes.start_all()
         found = nodes.sampled()
     finally:

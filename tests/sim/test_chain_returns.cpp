@@ -33,6 +33,7 @@ class TestChainReturns : public QObject {
   void a_node_dies_at_each_kind_of_message_data();
   void a_node_dies_at_each_kind_of_message();
   void a_corrupted_anchor_is_repaired();
+  void a_full_disk_holds_up_nobody_and_carries_no_row();
   void a_slow_node_holds_nobody_up();
   void overlapped_rounds_hardly_wait();
   void an_old_disk_image_expels_nobody_data();
@@ -87,6 +88,27 @@ void TestChainReturns::a_node_dies_at_each_kind_of_message() {
     QCOMPARE(lab.world.seen().twice, 0u);
     QCOMPARE(expelled(lab, (*dead + 1) % 4), 0u);
     QCOMPARE(lab.world.agreement_rate(), 1.0);
+  }
+}
+
+// One of four can't compute its rows: that is no result, so it proposes no carried row, and it goes on when there
+// is room again.
+void TestChainReturns::a_full_disk_holds_up_nobody_and_carries_no_row() {
+  for (std::uint64_t seed = 1; seed <= seeds(4); ++seed) {
+    ChainLab lab(lab_options(seed, 4));
+    QVERIFY(lab.world.run_to_round(2, 20 * lab_round));
+    lab.world.disk(2).spool.full = true;
+    QVERIFY2(lab.world.run_until([&] { return lab.world.round(0) >= 6; }, 40 * lab_round),
+             lab.text("three go on").c_str());
+    const rounds::TrainingView full = lab.world.training(2).view();
+    QVERIFY2(!full.holds && full.trouble.find("disk is full") != std::string::npos, full.trouble.c_str());
+    lab.world.disk(2).spool.full = false;
+    QVERIFY2(lab.world.run_to_round(10, 40 * lab_round), lab.text("four").c_str());
+    lab.run_for(2 * lab_second);
+    QVERIFY(lab.world.training(2).view().trouble.empty());
+    QCOMPARE(lab.world.agreement_rate(), 1.0);
+    QCOMPARE(lab.world.seen().conflicts, 0u);
+    QCOMPARE(lab.world.seen().rows_carried, 0u);
   }
 }
 
