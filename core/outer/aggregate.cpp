@@ -1,7 +1,5 @@
 #include "core/outer/aggregate.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cfenv>
 #include <cmath>

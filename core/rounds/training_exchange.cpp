@@ -8,20 +8,23 @@
 #include "core/rounds/training_rounds.h"
 
 namespace neuroshard::rounds {
+namespace {
+
+chain::Verdict noted(chain::Verdict verdict, TrainingView& seen) {
+  if (verdict != chain::Verdict::Taken && verdict != chain::Verdict::Known) ++seen.refused[verdict];
+  return verdict;
+}
+
+}  // namespace
 
 chain::Verdict TrainingRounds::on_post(const net::NodeId&, const chain::RoundsPost& post,
                                        const chain::ChainTip& tip) {
   if (!tip_ || tip.block->hash != tip_->block->hash) return chain::Verdict::Busy;
   switch (post.kind) {
-    case contribution_kind: return refuse(on_contribution(post.bytes));
-    case vector_kind: return refuse(on_vector(post.bytes));
-    default: return refuse(chain::Verdict::Malformed);
+    case contribution_kind: return noted(on_contribution(post.bytes), seen_);
+    case vector_kind: return noted(on_vector(post.bytes), seen_);
+    default: return noted(chain::Verdict::Malformed, seen_);
   }
-}
-
-chain::Verdict TrainingRounds::refuse(chain::Verdict verdict) {
-  if (verdict != chain::Verdict::Taken && verdict != chain::Verdict::Known) ++seen_.refused[verdict];
-  return verdict;
 }
 
 void TrainingRounds::found(const chain::Evidence& evidence) {

@@ -138,7 +138,6 @@ class TrainingRounds final : public chain::BlockContent {
   // ---- training_exchange.cpp: what comes from others
   chain::Verdict on_contribution(ByteSpan bytes);
   chain::Verdict on_vector(ByteSpan bytes);
-  chain::Verdict refuse(chain::Verdict verdict);
   void found(const chain::Evidence& evidence);
   void cannot(const Error& error);
 

@@ -26,6 +26,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/rng.h"
+#include "core/base/spool.h"
 #include "core/compute/module.h"
 #include "core/outer/aggregate.h"
 #include "core/outer/codec.h"
@@ -202,7 +203,7 @@ class Outer {
       parts_.push_back({fragment, {}, {}, {}, {}});
       parts_.back().tokens.resize(flags.workers);
       for (std::uint32_t i = 0; i < flags.workers; ++i)
-        parts_.back().feedback.emplace_back(fragment.count, static_cast<float>(flags.beta), *spool_);
+        parts_.back().feedback.emplace_back(fragment.count, static_cast<float>(flags.beta), spool_);
     }
   }
 
@@ -295,25 +296,25 @@ class Outer {
     outer::CodecOptions options{codec_, flags_.k};
     const bool sparse = codec_ == outer::Codec::TopK || codec_ == outer::Codec::SeedTopK;
     if (sparse && round <= flags_.dense_rounds) options.codec = outer::Codec::Int8;
-    ByteSourcePtr sent;
+    const Span<const float> values(delta.data(), delta.size());
+    Bytes payload;
     if (sparse) {
-      NS_ASSIGN_OR_RETURN(sent, feedback.encode(options, outer::values_of(delta)));
+      NS_ASSIGN_OR_RETURN(const ByteSourcePtr sent, feedback.encode(options, outer::values_of(values)));
+      if (dropped) NS_RETURN_IF_ERROR(feedback.roll_back(options, sent));
+      NS_ASSIGN_OR_RETURN(payload, read_all(*sent));
     } else {
-      NS_ASSIGN_OR_RETURN(Bytes encoded, outer::encode(options, delta));
-      sent = in_memory(std::move(encoded));
+      NS_ASSIGN_OR_RETURN(payload, outer::encode(options, values));
     }
-    payload_bytes_ += sent->size();
+    payload_bytes_ += payload.size();
     payload_values_ += delta.size();
-    if (dropped && sparse) NS_RETURN_IF_ERROR(feedback.roll_back(options, sent));
-    NS_ASSIGN_OR_RETURN(const Bytes payload, read_all(*sent));
-    return outer::decode(options, payload, delta);
+    return outer::decode(options, payload, {delta.data(), delta.size()});
   }
 
   const Flags& flags_;
   const outer::Codec codec_;
   const std::uint32_t delay_;
+  MemorySpool spool_;
   std::vector<float> anchor_, momentum_;
-  std::unique_ptr<Spool> spool_ = std::make_unique<MemorySpool>();
   std::vector<Part> parts_;
   Rng luck_;
   std::uint64_t payload_bytes_ = 0, payload_values_ = 0, dropped_ = 0;

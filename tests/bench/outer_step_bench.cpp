@@ -1,13 +1,15 @@
-// Time and memory of an aggregation of encoded deltas: payloads decoded slice by slice, pass by
-// pass (what a round's step does), beside all of them decoded first. bench_outer_step [CONTRIBUTORS [MILLIONS
+// Time and memory of an aggregation of encoded deltas: payloads in memory or in files, read and decoded slice by
+// slice, pass by pass (what a round's step does), beside all of them decoded first. bench_outer_step [CONTRIBUTORS [MILLIONS
 // [ROUNDS [CODEC]]]]; tests/long.sh aggregation. One thread, processor time; Linux, for the memory's peak.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <functional>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -38,6 +40,30 @@ void forget_peak() {
   }
 }
 
+// A file that is gone with the process.
+class FileBytes final : public ByteSource {
+ public:
+  explicit FileBytes(const Bytes& bytes) : size_(bytes.size()), file_(std::tmpfile()) {
+    good_ = file_ != nullptr && std::fwrite(bytes.data(), 1, bytes.size(), file_) == bytes.size() &&
+            std::fflush(file_) == 0;
+  }
+  ~FileBytes() override {
+    if (file_ != nullptr) std::fclose(file_);
+  }
+  bool good() const { return good_; }
+  std::uint64_t size() const override { return size_; }
+  Expected<void> read_at(std::uint64_t offset, MutableByteSpan target) const override {
+    const auto read = ::pread(fileno(file_), target.data(), target.size(), static_cast<off_t>(offset));
+    if (read != static_cast<ssize_t>(target.size())) return make_error(ErrorCode::Io, "a short read");
+    return {};
+  }
+
+ private:
+  std::uint64_t size_;
+  std::FILE* file_;
+  bool good_ = false;
+};
+
 struct Way {
   const char* name;
   std::function<bool()> run;
@@ -61,14 +87,23 @@ int main(int argc, char** argv) {
   options.sparse = codec.codec == Codec::TopK;
 
   std::vector<Bytes> payloads;
+  std::vector<EncodedContribution> encoded(n), in_files(n);
   for (std::size_t i = 0; i < n; ++i) {
     Rng rng(i);
     std::vector<float> delta(values);
     for (float& value : delta) value = 1e-3f * (static_cast<float>(rng.next() >> 40) / 8388608.0f - 1.0f);
     auto payload = encode(codec, delta);
     if (!payload.ok()) return std::fputs((payload.error().describe() + "\n").c_str(), stderr), 1;
+    const auto file = std::make_shared<FileBytes>(*payload);
+    if (!file->good()) return std::fputs("a file can't be written\n", stderr), 1;
+    for (auto* const contributions : {&encoded, &in_files}) {
+      (*contributions)[i].id[0] = static_cast<std::uint8_t>(i);
+      (*contributions)[i].tokens = 1000;
+    }
+    in_files[i].payload = file;
     payloads.push_back(std::move(*payload));
   }
+  for (std::size_t i = 0; i < n; ++i) encoded[i].payload = std::make_shared<BytesView>(payloads[i]);
   std::vector<float> out(values, 0.0f), first;
 
   std::vector<Way> ways;
@@ -84,19 +119,15 @@ int main(int argc, char** argv) {
                     }
                     return aggregate(options, contributions, 1000, out).ok();
                   }});
-  ways.push_back({"slice by slice", [&] {
-                    std::vector<EncodedContribution> contributions(n);
-                    for (std::size_t i = 0; i < n; ++i) {
-                      contributions[i].id[0] = static_cast<std::uint8_t>(i);
-                      contributions[i].tokens = 1000;
-                      contributions[i].payload = in_memory(payloads[i]);
-                    }
-                    const WriteValues into = [&](std::uint64_t at, Span<const float> part) -> Expected<void> {
-                      std::copy(part.begin(), part.end(), out.begin() + static_cast<std::ptrdiff_t>(at));
-                      return {};
-                    };
-                    return aggregate_encoded(options, codec, contributions, 1000, values, into).ok();
-                  }});
+  // The aggregate goes where the caller keeps it: here, to compare it.
+  const WriteValues write = [&](std::uint64_t at, Span<const float> part) -> Expected<void> {
+    std::copy(part.begin(), part.end(), out.begin() + static_cast<std::ptrdiff_t>(at));
+    return {};
+  };
+  ways.push_back({"slice by slice",
+                  [&] { return aggregate_encoded(options, codec, encoded, 1000, values, write).ok(); }});
+  ways.push_back({"slice by slice, files",
+                  [&] { return aggregate_encoded(options, codec, in_files, 1000, values, write).ok(); }});
   for (int round = 0; round < rounds; ++round)
     for (Way& way : ways) {
       forget_peak();
@@ -107,7 +138,7 @@ int main(int argc, char** argv) {
       const std::uint64_t peak = memory_now("VmHWM:");
       way.peak_kib = std::max(way.peak_kib, peak > before ? peak - before : 0);
       if (first.empty()) first = out;
-      if (out != first) return std::fputs("the two ways differ\n", stderr), 1;
+      if (out != first) return std::fputs("the ways differ\n", stderr), 1;
     }
   fmt::print("{} payloads of {} values, {}, one thread, {} rounds, the same bits\n", n, values,
              to_string(codec.codec), rounds);

@@ -1,4 +1,4 @@
-// The decisions of an aggregation before it reads any value: limits, and the rule for so many contributions.
+// What is decided before an aggregation reads any value.
 #pragma once
 
 #include <cstddef>

@@ -12,12 +12,22 @@ ByteWindow::ByteWindow(ByteSourcePtr source, std::uint64_t begin, std::uint64_t 
     : source_(std::move(source)),
       begin_(begin),
       size_(size),
-      room_(static_cast<std::size_t>(std::min<std::uint64_t>(size, most))),
-      buffer_(std::make_unique_for_overwrite<std::uint8_t[]>(room_)) {}
+      room_(static_cast<std::size_t>(std::min<std::uint64_t>(size, most))) {
+  const ByteSpan whole = source_->view();
+  if (!whole.empty()) {
+    NS_CHECK(begin <= whole.size() && size <= whole.size() - begin);
+    bytes_ = whole.data() + begin;
+    held_ = static_cast<std::size_t>(size);
+    return;
+  }
+  buffer_ = std::make_unique_for_overwrite<std::uint8_t[]>(room_);
+  bytes_ = buffer_.get();
+}
 
 const std::uint8_t* ByteWindow::load(std::uint64_t offset, std::size_t bytes) {
   if (error_) return nullptr;
-  NS_CHECK(offset >= first_ && offset <= size_ && bytes <= size_ - offset && bytes <= room_);
+  NS_CHECK(buffer_ != nullptr && offset >= first_ && offset <= size_ && bytes <= size_ - offset &&
+           bytes <= room_);
   const std::uint64_t end = first_ + held_;
   const std::size_t kept = offset < end ? static_cast<std::size_t>(end - offset) : 0;
   if (kept > 0) std::memmove(buffer_.get(), buffer_.get() + (held_ - kept), kept);
@@ -30,7 +40,7 @@ const std::uint8_t* ByteWindow::load(std::uint64_t offset, std::size_t bytes) {
   }
   first_ = offset;
   held_ = wanted;
-  return buffer_.get();
+  return bytes_;
 }
 
 }  // namespace neuroshard::outer::detail

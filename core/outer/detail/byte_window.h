@@ -23,7 +23,7 @@ class ByteWindow {
   // never lower than that of the call before.  Null: the source failed, now or earlier.
   const std::uint8_t* at(std::uint64_t offset, std::size_t bytes) {
     const std::uint64_t place = offset - first_;
-    return place + bytes <= held_ ? buffer_.get() + place : load(offset, bytes);
+    return place + bytes <= held_ ? bytes_ + place : load(offset, bytes);
   }
   // Of the source; null: none so far.
   const Error* error() const { return error_ ? &*error_ : nullptr; }
@@ -35,8 +35,9 @@ class ByteWindow {
   std::uint64_t begin_, size_;
   std::size_t room_;
   std::unique_ptr<std::uint8_t[]> buffer_;
-  std::uint64_t first_ = 0;  // offset of the buffer's first byte
-  std::size_t held_ = 0;     // bytes in the buffer
+  const std::uint8_t* bytes_;  // the buffer, or the whole where it stands in memory anyway
+  std::uint64_t first_ = 0;    // offset of its first byte
+  std::size_t held_ = 0;       // bytes in it
   std::optional<Error> error_;
 };
 

@@ -19,6 +19,7 @@ class WatchedSource final : public ByteSource {
     if (!read.ok() && !error_) error_ = read.error();
     return read;
   }
+  ByteSpan view() const override { return source_->view(); }
   const std::optional<Error>& error() const { return error_; }
 
  private:

@@ -57,20 +57,22 @@ Expected<Bound> find_bound(const EncodeJob& job, std::uint64_t room) {
   return Bound{upper.bits << 15 | lower.bits, lower.equal};
 }
 
-// put(place, half) for each value that is sent, in order.
+// put(places, halves) as bytes, of the values of each chunk that are sent, in order.
 template <class Put>
 Expected<void> each_entry(const EncodeJob& job, Bound bound, Put put) {
+  Bytes places(place_bytes * codec_chunk), halves(half_bytes * codec_chunk);
   return each_chunk(job.values, [&](std::uint64_t first, Span<const float> chunk) -> Expected<void> {
+    std::size_t entries = 0;
     for (std::size_t i = 0; i < chunk.size(); ++i) {
       const std::uint32_t bits = magnitude(chunk[i]);
       if (bits < bound.bits || (bits == bound.bits && bound.equal == 0)) continue;
       if (bits == bound.bits) --bound.equal;
-      std::uint8_t half[2];
+      std::uint8_t* const half = halves.data() + half_bytes * entries;
       job.kernels.to_fp16(&chunk[i], 1, 1.0f, half);
       if ((load_le<std::uint16_t>(half) & 0x7fff) == 0) continue;
-      NS_RETURN_IF_ERROR(put(static_cast<std::uint32_t>(first + i), half));
+      store_le(places.data() + place_bytes * entries++, static_cast<std::uint32_t>(first + i));
     }
-    return {};
+    return put(ByteSpan(places).first(place_bytes * entries), ByteSpan(halves).first(half_bytes * entries));
   });
 }
 
@@ -129,23 +131,18 @@ Expected<void> encode_seed_top_k(const EncodeJob& job) {
     return make_error(ErrorCode::Corrupt, "The values of a delta changed while it was encoded.");
   };
   NS_ASSIGN_OR_RETURN(const Bound bound, find_bound(job, room));
-  std::uint64_t places = 0;
-  const auto put_place = [&](std::uint32_t place, const std::uint8_t*) -> Expected<void> {
-    if (++places > room) return changed();
-    NS_ASSIGN_OR_RETURN(std::uint8_t* const at, job.payload.room(place_bytes));
-    store_le(at, place);
-    return {};
-  };
-  NS_RETURN_IF_ERROR(each_entry(job, bound, put_place));
-  std::uint64_t halves = 0;
-  const auto put_half = [&](std::uint32_t, const std::uint8_t* half) -> Expected<void> {
-    if (++halves > places) return changed();
-    NS_ASSIGN_OR_RETURN(std::uint8_t* const at, job.payload.room(half_bytes));
-    std::copy_n(half, half_bytes, at);
-    return {};
-  };
-  NS_RETURN_IF_ERROR(each_entry(job, bound, put_half));
-  if (halves != places) return changed();
+  std::uint64_t entries = 0, written = 0;
+  NS_RETURN_IF_ERROR(each_entry(job, bound, [&](ByteSpan places, ByteSpan) -> Expected<void> {
+    entries += places.size() / place_bytes;
+    if (entries > room) return changed();
+    return job.payload.put(places);
+  }));
+  NS_RETURN_IF_ERROR(each_entry(job, bound, [&](ByteSpan, ByteSpan halves) -> Expected<void> {
+    written += halves.size() / half_bytes;
+    if (written > entries) return changed();
+    return job.payload.put(halves);
+  }));
+  if (written != entries) return changed();
   return {};
 }
 

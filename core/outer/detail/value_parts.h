@@ -25,14 +25,17 @@ Expected<void> each_part(const ValueSource& values, Use use) {
   return {};
 }
 
-// The same over chunks of codec_chunk values.
+// use(first, Span<const float>) over chunks of codec_chunk values.
 template <class Use>
 Expected<void> each_chunk(const ValueSource& values, Use use) {
-  return each_part(values, [&](std::uint64_t first, Span<float> part) -> Expected<void> {
+  const auto cut = [&](std::uint64_t first, Span<const float> part) -> Expected<void> {
     for (std::size_t at = 0; at < part.size(); at += codec_chunk)
-      NS_RETURN_IF_ERROR(
-          use(first + at, Span<const float>(part.data() + at, std::min(codec_chunk, part.size() - at))));
+      NS_RETURN_IF_ERROR(use(first + at, part.subspan(at, std::min(codec_chunk, part.size() - at))));
     return {};
+  };
+  if (!values.view.empty()) return cut(0, values.view);
+  return each_part(values, [&](std::uint64_t first, Span<float> part) {
+    return cut(first, Span<const float>(part.data(), part.size()));
   });
 }
 

@@ -80,9 +80,9 @@ class Battery {
   void send(std::size_t from, std::vector<float>& delta) {
     if (!settings_.top_k) return;
     const CodecOptions codec{Codec::TopK, *settings_.top_k};
-    const auto payload = feedback_[from].encode(codec, values_of(delta));
+    const auto payload = feedback_[from].encode(codec, values_of(Span<const float>(delta)));
     if (!payload.ok()) return;  // a NaN has no encoding; the value as it is meets the rule's own check
-    NS_CHECK(decode(read_all(**payload).value(), delta).ok());
+    NS_CHECK(decode(*read_all(**payload), delta).ok());
   }
 
   void send_plain(std::vector<float>& delta) {

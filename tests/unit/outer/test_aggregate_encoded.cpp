@@ -1,6 +1,8 @@
 // Aggregation of deltas that stay encoded: the same bits and the same report as of deltas that were decoded
 // first, whatever the codec, the rule and the number of slices; and payloads that nobody can decode.
 #include <QTest>
+#include <limits>
+#include <utility>
 
 #include "core/outer/aggregate.h"
 #include "core/outer/detail/codec_bodies.h"
@@ -13,6 +15,22 @@ using namespace neuroshard::outer;  // NOLINT
 namespace {
 
 constexpr std::size_t several_slices = 2 * 65536 + 5 * 4096 + 37;
+
+// Fails after some good reads, and knows the largest.
+struct Troubled final : ByteSource {
+  explicit Troubled(ByteSourcePtr source) : whole(std::move(source)) {}
+  std::uint64_t size() const override { return whole->size(); }
+  Expected<void> read_at(std::uint64_t offset, MutableByteSpan target) const override {
+    if (reads++ >= good) return make_error(code, "the disk is gone");
+    largest = std::max(largest, target.size());
+    return whole->read_at(offset, target);
+  }
+
+  ByteSourcePtr whole;
+  std::size_t good = std::numeric_limits<std::size_t>::max();
+  ErrorCode code = ErrorCode::Io;
+  mutable std::size_t reads = 0, largest = 0;
+};
 
 struct Round {
   CodecOptions codec;
@@ -48,55 +66,41 @@ struct Round {
 struct Outcome {
   std::vector<float> out;
   AggregateReport report;
+  std::size_t starts = 0;  // how often the values came from the first on
 };
+
+// Takes all values in order, possibly several times.
+WriteValues write_in_order(Outcome& outcome) {
+  return [&outcome, next = std::size_t{0}](std::uint64_t first,
+                                           Span<const float> values) mutable -> Expected<void> {
+    if (first == 0) ++outcome.starts, next = 0;
+    if (first != next || values.size() > outcome.out.size() - next || values.size_bytes() > 256 * 1024)
+      return make_error(ErrorCode::Internal, "not in order, too many, or too many at a time");
+    std::copy(values.begin(), values.end(), outcome.out.begin() + static_cast<std::ptrdiff_t>(next));
+    next += values.size();
+    return {};
+  };
+}
 
 Outcome of_encoded(const AggregationOptions& options, const Round& round) {
   Outcome result{std::vector<float>(round.values), {}};
-  const WriteValues out = [&](std::uint64_t first, Span<const float> values) -> Expected<void> {
-    std::copy(values.begin(), values.end(), result.out.begin() + static_cast<std::ptrdiff_t>(first));
-    return {};
-  };
-  auto report = aggregate_encoded(options, round.codec, round.encoded, 1'000'000, round.values, out);
+  auto report =
+      aggregate_encoded(options, round.codec, round.encoded, 1'000'000, round.values, write_in_order(result));
   if (!report.ok()) qFatal("%s", report.error().describe().c_str());
   result.report = std::move(*report);
   return result;
 }
-
-Expected<void> nowhere(std::uint64_t, Span<const float>) {
-  return {};
-}
-
-// Notes how it is read, and fails at the read with this number.
-class Watched final : public ByteSource {
- public:
-  explicit Watched(ByteSourcePtr source, std::uint64_t fails_at = ~std::uint64_t{0})
-      : source_(std::move(source)), fails_at_(fails_at) {}
-  std::uint64_t size() const override { return source_->size(); }
-  Expected<void> read_at(std::uint64_t offset, MutableByteSpan target) const override {
-    largest_ = std::max(largest_, target.size());
-    if (reads_++ == fails_at_) return make_error(ErrorCode::Io, "the disk reported an error");
-    return source_->read_at(offset, target);
-  }
-  std::uint64_t reads() const { return reads_; }
-  std::size_t largest() const { return largest_; }
-
- private:
-  const ByteSourcePtr source_;
-  const std::uint64_t fails_at_;
-  mutable std::uint64_t reads_ = 0;
-  mutable std::size_t largest_ = 0;
-};
 
 // Those that can be decoded.
 Outcome of_decoded(const AggregationOptions& options, const Round& round) {
   std::vector<std::vector<float>> deltas;
   std::vector<Contribution> contributions;
   deltas.reserve(round.encoded.size());
-  for (const EncodedContribution& c : round.encoded) {
+  for (std::size_t i = 0; i < round.encoded.size(); ++i) {
     std::vector<float> delta(round.values);
-    if (!decode(round.codec, read_all(*c.payload).value(), delta).ok()) continue;
+    if (!decode(round.codec, round.payloads[i], delta).ok()) continue;
     deltas.push_back(std::move(delta));
-    contributions.push_back({c.id, c.tokens, deltas.back()});
+    contributions.push_back({round.encoded[i].id, round.encoded[i].tokens, deltas.back()});
   }
   Outcome result{std::vector<float>(round.values), {}};
   auto report = aggregate(options, contributions, 1'000'000, result.out);
@@ -203,6 +207,61 @@ class TestAggregateEncoded : public QObject {
     }
   }
 
+  // The mean needs no look at the deltas before it writes: who is refused at the end has taken part.
+  void after_a_late_refusal_all_values_come_again() {
+    Round round(Codec::Int8, 4, several_slices);
+    AggregationOptions options;
+    options.choice = RuleChoice{Rule::WeightedMean, false, false};
+    QCOMPARE(of_encoded(options, round).starts, std::size_t{1});
+    round.spoil_the_end(2);
+    round.aim();
+    const Outcome outcome = of_encoded(options, round);
+    QCOMPARE(outcome.starts, std::size_t{2});
+    QCOMPARE(outcome.report.counted, std::size_t{3});
+    QVERIFY(same(outcome, of_decoded(options, round)));
+  }
+
+  // At any of its reads, by any code: also by the one that a damaged payload has.
+  void a_source_that_fails_is_an_error_and_no_refusal() {
+    for (const Codec codec : all_codecs) {
+      Round round(codec, 5, several_slices);
+      const auto counted = std::make_shared<Troubled>(round.encoded[3].payload);
+      round.encoded[3].payload = counted;
+      const Outcome outcome = of_encoded({}, round);
+      QCOMPARE(outcome.report.counted, std::size_t{5});
+      QVERIFY(same(outcome, of_decoded({}, round)));
+      QVERIFY(counted->largest <= 256 * 1024);
+      const std::size_t reads = counted->reads;
+      for (std::size_t good = 0; good < reads; good += 1 + reads / 7)
+        for (const ErrorCode code : {ErrorCode::Io, ErrorCode::Corrupt}) {
+          const auto failing = std::make_shared<Troubled>(counted->whole);
+          failing->good = good;
+          failing->code = code;
+          round.encoded[3].payload = failing;
+          Outcome none{std::vector<float>(round.values), {}};
+          const auto report = aggregate_encoded({}, round.codec, round.encoded, 1'000'000, round.values,
+                                                write_in_order(none));
+          QVERIFY2(!report.ok(), to_string(codec).data());
+          QCOMPARE(report.error().code, code);
+          QCOMPARE(report.error().message, std::string("the disk is gone"));
+        }
+    }
+  }
+
+  void an_error_of_the_output_ends_it() {
+    const Round round(Codec::Int8, 5, several_slices);
+    std::size_t writes = 0;
+    const auto report = aggregate_encoded({}, round.codec, round.encoded, 1'000'000, round.values,
+                                          [&](std::uint64_t, Span<const float>) -> Expected<void> {
+                                            if (++writes == 3)
+                                              return make_error(ErrorCode::Exhausted, "full");
+                                            return {};
+                                          });
+    QVERIFY(!report.ok());
+    QCOMPARE(report.error().code, ErrorCode::Exhausted);
+    QCOMPARE(writes, std::size_t{3});
+  }
+
   void of_nothing_but_rubbish_nothing_counts() {
     Round round(Codec::Int8, 5, 5000);
     for (Bytes& payload : round.payloads) payload.resize(10);
@@ -210,62 +269,6 @@ class TestAggregateEncoded : public QObject {
     const Outcome outcome = of_encoded({}, round);
     QCOMPARE(outcome.report.counted, std::size_t{0});
     QCOMPARE(unreadable(outcome.report).size(), std::size_t{5});
-  }
-
-  // A disk that fails is this node's trouble: judged as the sender's, it would change the result of one voter.
-  void a_source_that_fails_is_no_refusal() {
-    for (const Codec codec : {Codec::Fp32, Codec::Int8, Codec::TopK, Codec::SeedTopK}) {
-      Round round(codec, 5, several_slices);
-      const std::uint64_t reads = reads_of(round);
-      QVERIFY(reads > 4);
-      for (const std::uint64_t at : {std::uint64_t{0}, std::uint64_t{2}, reads / 2, reads - 1}) {
-        const auto failing = std::make_shared<Watched>(round.encoded[3].payload, at);
-        std::vector<EncodedContribution> contributions = round.encoded;
-        contributions[3].payload = failing;
-        const auto report =
-            aggregate_encoded({}, round.codec, contributions, 1'000'000, round.values, nowhere);
-        QVERIFY(!report.ok() && report.error().code == ErrorCode::Io);
-      }
-    }
-  }
-
-  void a_sink_that_fails_ends_it() {
-    const Round round(Codec::Int8, 5, several_slices);
-    const WriteValues full = [](std::uint64_t first, Span<const float>) -> Expected<void> {
-      if (first < 8192) return {};
-      return make_error(ErrorCode::Exhausted, "the disk is full");
-    };
-    const auto report = aggregate_encoded({}, round.codec, round.encoded, 1'000'000, round.values, full);
-    QVERIFY(!report.ok() && report.error().code == ErrorCode::Exhausted);
-  }
-
-  void no_more_than_a_window_is_read_at_once() {
-    for (const Codec codec : all_codecs) {
-      Round round(codec, 9, several_slices);
-      std::vector<std::shared_ptr<Watched>> sources;
-      for (EncodedContribution& c : round.encoded) {
-        sources.push_back(std::make_shared<Watched>(c.payload));
-        c.payload = sources.back();
-      }
-      std::size_t written = 0;
-      const WriteValues count = [&](std::uint64_t, Span<const float> values) -> Expected<void> {
-        written = std::max(written, values.size_bytes());
-        return {};
-      };
-      QVERIFY(aggregate_encoded({}, round.codec, round.encoded, 1'000'000, round.values, count).ok());
-      QVERIFY(written <= 256u << 10);
-      for (const auto& source : sources) QVERIFY(source->largest() <= 64u << 10);
-    }
-  }
-
- private:
-  // Of one payload of the round in an aggregation.
-  static std::uint64_t reads_of(const Round& round) {
-    std::vector<EncodedContribution> contributions = round.encoded;
-    const auto counted = std::make_shared<Watched>(contributions[3].payload);
-    contributions[3].payload = counted;
-    const auto report = aggregate_encoded({}, round.codec, contributions, 1'000'000, round.values, nowhere);
-    return report.ok() ? counted->reads() : 0;
   }
 };
 

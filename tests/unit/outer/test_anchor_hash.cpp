@@ -40,25 +40,31 @@ AnchorIdentity identity() {
   return id;
 }
 
-// The parts of a state, and the functions of anchor_hash.h on them.
 struct State {
   Span<const float> weights, momentum, bias;
+
   AnchorCounts counts() const { return {weights.size(), momentum.size(), bias.size()}; }
   ByteSourcePtr bytes() const {
     Bytes all;
-    for (const Span<const float> part : {weights, momentum, bias}) {
-      const ByteSpan bytes = as_bytes(part);
-      all.insert(all.end(), bytes.begin(), bytes.end());
-    }
+    for (const ByteSpan part : {as_bytes(weights), as_bytes(momentum), as_bytes(bias)})
+      all.insert(all.end(), part.begin(), part.end());
     return in_memory(std::move(all));
   }
 };
-std::vector<Hash256> leaves_of(const AnchorIdentity& id, const State& state) {
-  return anchor_leaves(id, state.counts(), *state.bytes()).value();
-}
+
 Hash256 hash_of(const AnchorIdentity& id, const State& state) {
-  return anchor_hash(id, state.counts(), *state.bytes()).value();
+  return *anchor_hash(id, state.counts(), *state.bytes());
 }
+
+class Unreadable final : public ByteSource {
+ public:
+  std::uint64_t size() const override { return 4 * 70000; }
+  Expected<void> read_at(std::uint64_t offset, MutableByteSpan target) const override {
+    if (offset > 0) return make_error(ErrorCode::Io, "the disk is gone");
+    std::fill(target.begin(), target.end(), std::uint8_t{0});
+    return {};
+  }
+};
 
 }  // namespace
 
@@ -85,7 +91,7 @@ class TestAnchorHash : public QObject {
     const Hash256 root = node(node(node(leaves[0], leaves[1]), node(leaves[2], leaves[3])), leaves[4]);
 
     const State state{weights, momentum, bias};
-    QCOMPARE(leaves_of(identity(), state).size(), std::size_t{5});
+    QCOMPARE(anchor_leaves(identity(), state.counts(), *state.bytes())->size(), std::size_t{5});
     QCOMPARE(to_hex(hash_of(identity(), state)), to_hex(root));
   }
 
@@ -123,6 +129,15 @@ class TestAnchorHash : public QObject {
     all.insert(all.end(), momentum.begin(), momentum.end());
     QVERIFY(is_new(identity(), {all, {}, bias}));
     QVERIFY(is_new(identity(), {{}, all, bias}));
+  }
+
+  void a_state_of_another_size_or_that_fails_is_an_error() {
+    const std::vector<float> weights = ramp(300, 1);
+    const State state{weights, {}, {}};
+    for (const std::uint64_t count : {299u, 301u})
+      QCOMPARE(anchor_hash(identity(), {count, 0, 0}, *state.bytes()).error().code,
+               ErrorCode::InvalidArgument);
+    QCOMPARE(anchor_hash(identity(), {70000, 0, 0}, Unreadable()).error().code, ErrorCode::Io);
   }
 
   // Frozen: a change of this value is a change of the protocol.
