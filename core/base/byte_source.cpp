@@ -23,6 +23,7 @@ class OwnedBytes final : public ByteSource {
   Expected<void> read_at(std::uint64_t offset, MutableByteSpan target) const override {
     return BytesView(bytes_).read_at(offset, target);
   }
+  ByteSpan view() const override { return bytes_; }
 
  private:
   const Bytes bytes_;
@@ -50,6 +51,11 @@ class PartOfBytes final : public ByteSource {
   Expected<void> read_at(std::uint64_t offset, MutableByteSpan target) const override {
     if (!fits(size_, offset, target.size())) return ends_early();
     return whole_->read_at(offset_ + offset, target);
+  }
+  ByteSpan view() const override {
+    const ByteSpan whole = whole_->view();
+    return whole.empty() ? whole
+                         : whole.subspan(static_cast<std::size_t>(offset_), static_cast<std::size_t>(size_));
   }
 
  private:

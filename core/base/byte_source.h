@@ -19,6 +19,8 @@ class ByteSource {
   virtual std::uint64_t size() const = 0;
   // Exactly target.size() bytes from `offset` on.  Errors: Corrupt when it ends before, and those of the disk.
   virtual Expected<void> read_at(std::uint64_t offset, MutableByteSpan target) const = 0;
+  // All of it, for as long as the source lives, where it is in memory anyway; else nothing. Spares a copy.
+  virtual ByteSpan view() const { return {}; }
 };
 using ByteSourcePtr = std::shared_ptr<const ByteSource>;
 
@@ -35,6 +37,7 @@ class BytesView final : public ByteSource {
   explicit BytesView(ByteSpan bytes) : bytes_(bytes) {}
   std::uint64_t size() const override { return bytes_.size(); }
   Expected<void> read_at(std::uint64_t offset, MutableByteSpan target) const override;
+  ByteSpan view() const override { return bytes_; }
 
  private:
   ByteSpan bytes_;

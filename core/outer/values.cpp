@@ -24,6 +24,12 @@ ValueSource values_of(ByteSourcePtr bytes, std::uint64_t offset, std::uint64_t c
           }};
 }
 
+Expected<std::vector<float>> read_all(const ValueSource& values) {
+  std::vector<float> all(static_cast<std::size_t>(values.count));
+  NS_RETURN_IF_ERROR(values.read(0, all));
+  return all;
+}
+
 WriteValues write_to(ByteSink& sink, std::uint64_t offset) {
   return [&sink, offset](std::uint64_t first, Span<const float> values) {
     return sink.write_at(offset + first * sizeof(float), as_bytes(values));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "core/base/byte_source.h"
 #include "core/base/expected.h"
@@ -25,5 +26,7 @@ ValueSource values_of(Span<const float> values);
 ValueSource values_of(ByteSourcePtr bytes, std::uint64_t offset, std::uint64_t count);
 // Value i goes to offset + 4·i. The sink stays the caller's.
 WriteValues write_to(ByteSink& sink, std::uint64_t offset);
+// All of them in memory: of small models.
+Expected<std::vector<float>> read_all(const ValueSource& values);
 
 }  // namespace neuroshard::outer

@@ -52,6 +52,7 @@ class SharedMemory final : public ByteSource {
   Expected<void> read_at(std::uint64_t offset, MutableByteSpan target) const override {
     return bytes_->read_at(offset, target);
   }
+  ByteSpan view() const override { return bytes_->view(); }
 
  private:
   const ByteSourcePtr bytes_;

@@ -1,4 +1,4 @@
-// What is decided before an aggregation reads any value.
+// The decisions of an aggregation before it reads any value: limits, and the rule for so many contributions.
 #pragma once
 
 #include <cstddef>

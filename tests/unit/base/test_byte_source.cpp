@@ -49,6 +49,7 @@ class TestByteSource : public QObject {
     QVERIFY(reads_as(BytesView(bytes), bytes));
     QVERIFY(reads_as(*in_memory(bytes), bytes));
     QVERIFY(reads_as(*in_memory({}), {}));
+    QVERIFY(reads_as(*zero_bytes(5), Bytes(5, 0)));
   }
 
   void parts_are_sources() {
