@@ -25,9 +25,9 @@ struct AsyncWriter::State {
   void write(Manifest manifest) {
     copy();
     if (pace.share < 1) spent = pace.processor_time();
-    // Told first, so that wait() means that the outcome is known.
+    // Told first, so that wait() means that the outcome is known. The list of parts stays until the next save:
+    // the compute thread may still look at it, in before_update().
     report(write_copy(std::move(manifest)));
-    snapshot.abandon();
     finish();
   }
   Expected<SaveResult> write_copy(Manifest manifest) {

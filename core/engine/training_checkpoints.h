@@ -60,7 +60,8 @@ Expected<std::optional<checkpoint::Manifest>> load_current_checkpoint(
 // Threads: the session's. A separate thread writes the files.
 class TrainingCheckpoints {
  public:
-  // copy_allowed: the memory plan has room for a copy of weights and moments; else it is in the spool. resumed: the manifest that
+  // copy_allowed: the memory plan has room for a copy of weights and moments; else it is in the spool.
+  // resumed: the manifest that
   // training continues from. local_data_bytes counts against the user's disk limit.
   struct Options {
     bool copy_allowed = true;
