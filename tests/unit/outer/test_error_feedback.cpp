@@ -26,7 +26,7 @@ std::vector<float> decoded_of(const ByteSourcePtr& payload, std::size_t count) {
   return decoded_of(*read_all(*payload), count);
 }
 
-// What is kept.
+// The buffer; empty when it has another size.
 std::vector<float> copy(const ErrorFeedback& feedback, std::size_t count) {
   std::vector<float> values(count, 0.0f);
   if (feedback.buffer() == nullptr) return values;
